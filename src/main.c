@@ -26,7 +26,8 @@
 
 static int print_version(void)
 {
-	printf("tidemark %s\n%s\nGLPK %s\njansson %s\nzlib %s\n", TIDEMARK_VERSION, curses_version_text(), milp_version(), jansson_version_str(), zlibVersion());
+	printf("tidemark %s\n%s\nGLPK %s\njansson %s\nzlib %s\n", TIDEMARK_VERSION, curses_version_text(), milp_version(),
+		jansson_version_str(), zlibVersion());
 	return EXIT_FINE;
 }
 
@@ -63,7 +64,8 @@ static int src_main_report(struct invocation *invocation, const char *path)
 }
 
 /* Runs the explorer on a session, from a session file or from the graph alone. Takes over graph and config. */
-static int explore_graph(struct graph *graph, const char *path, struct input *log, struct user_config *config, struct invocation *invocation)
+static int explore_graph(
+	struct graph *graph, const char *path, struct input *log, struct user_config *config, struct invocation *invocation)
 {
 	struct error error = { 0 };
 	if (!invocation->options.theme && *config->theme)
@@ -71,8 +73,10 @@ static int explore_graph(struct graph *graph, const char *path, struct input *lo
 	invocation->options.ascii |= strcmp(config->glyphs, "ascii") == 0;
 	invocation->options.no_mouse |= config->no_mouse;
 	invocation->options.config = config;
-	struct session *session = session_new(graph, path, &config->scenario, 
-		&(struct session_options){ .interactive = true, .rules_file = invocation->line.rules_file, .reading = &invocation->line.reading }, &error);
+	struct session *session = session_new(graph, path, &config->scenario,
+		&(struct session_options){
+			.interactive = true, .rules_file = invocation->line.rules_file, .reading = &invocation->line.reading },
+		&error);
 	int code = session ? EXIT_FINE : complain(NULL, &error, NO_MEMORY);
 	if (session && log) {
 		struct source source = input_source(log);
@@ -190,7 +194,10 @@ static int src_main_start(struct invocation *invocation, int argc, char **argv)
 
 static int src_main_run(int argc, char **argv)
 {
-	struct invocation invocation = { .line = { .command = SUBCOMMAND_explore, .take = src_main_take_option, .context = &invocation, .help = help_print } };
+	struct invocation invocation = { .line = { .command = SUBCOMMAND_explore,
+										 .take = src_main_take_option,
+										 .context = &invocation,
+										 .help = help_print } };
 	if (argc > 1 && strcmp(argv[1], "export") == 0 && screenshot_wanted(argc - 1, argv + 1))
 		return screenshot_command(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "help") == 0)
@@ -202,7 +209,8 @@ static int src_main_run(int argc, char **argv)
 		if ((strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) && help_misspelt(argv[1], true))
 			return help_no_command(argv[1]);
 	invocation.asked = mem_alloc((size_t)argc, sizeof *invocation.asked);     /* no more options than words */
-	int code = invocation.asked ? src_main_start(&invocation, argc, argv) : complain(NULL, &(struct error){ 0 }, NO_MEMORY);
+	int code = invocation.asked ? src_main_start(&invocation, argc, argv)
+		: complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	mem_free(invocation.asked);
 	return code;
 }
@@ -218,8 +226,8 @@ static int flush_output(int code)
 	return EXIT_LIMIT;
 }
 
-/* Where the language that is asked for isn't installed (a login to another machine takes LANG along), or another category
- * than that of characters is wrong, the terminal still speaks its encoding. */
+/* Where the language that is asked for isn't installed (a login to another machine takes LANG along), or another
+ * category than that of characters is wrong, the terminal still speaks its encoding. */
 static void choose_locale(void)
 {
 	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };

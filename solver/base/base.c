@@ -204,7 +204,8 @@ void csr_unique(struct csr *csr, uint32_t rows)
 	csr->start[rows] = kept;
 }
 
-enum status csr_transpose(struct arena *arena, const struct csr *csr, uint32_t rows, uint32_t columns, struct csr *result)
+enum status csr_transpose(
+	struct arena *arena, const struct csr *csr, uint32_t rows, uint32_t columns, struct csr *result)
 {
 	result->start = arena_alloc(arena, (size_t)columns + 1, sizeof *result->start);
 	result->item = arena_alloc(arena, csr->start[rows], sizeof *result->item);

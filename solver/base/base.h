@@ -12,8 +12,7 @@
  *     sort      many items by a number each
  *     max_flow  maximum flow and minimum cut
  *     milp      integer programs; the only file that knows GLPK
- *     proof     value, bound and gap of a result, in one form
- */
+ *     proof     value, bound and gap of a result, in one form */
 #pragma once
 
 #include <stdatomic.h>
@@ -37,8 +36,8 @@ enum status {
 	INFEASIBLE     /* proved: no solution exists */
 };
 
-/* What went wrong, filled by whoever fails; line is 0 where it makes no sense. A function that returns a pointer says with it
- * which status it ended with: OK, or why it gives NULL. */
+/* What went wrong, filled by whoever fails; line is 0 where it makes no sense. A function that returns a pointer says
+ * with it which status it ended with: OK, or why it gives NULL. */
 struct error {
 	enum status status;
 	unsigned line;
@@ -59,14 +58,15 @@ enum status error_set(struct error *error, enum status status);
 
 /* Leaves the function with a call's status if that isn't OK. */
 #define TRY(...) do { enum status tried_ = (__VA_ARGS__); if (tried_ != OK) return tried_; } while (0)
-/* Makes a call if all went well so far: `status` becomes the call's. Where something has to be freed before the function is left. */
+/* Makes a call if all went well so far: `status` becomes the call's. Where something has to be freed before the
+ * function is left. */
 #define THEN(status, ...) do { if ((status) == OK) (status) = (__VA_ARGS__); } while (0)
 /* Leaves the function with NO_MEMORY if an allocation failed: NEED(a && b). NEED_IN() says so in an error, too. */
 #define NEED(...) do { if (!(__VA_ARGS__)) return NO_MEMORY; } while (0)
 #define NEED_IN(error, ...) do { if (!(__VA_ARGS__)) return fail_memory(error); } while (0)
 
-/* A local that is freed where its block is left, by TYPE_drop(): OWN(arena) arena = { 0 }; OWN(graph) *graph = graph_open(...).
- * DROP() makes that of a function that takes a pointer. */
+/* A local that is freed where its block is left, by TYPE_drop(): OWN(arena) arena = { 0 }; OWN(graph) *graph =
+ * graph_open(...). DROP() makes that of a function that takes a pointer. */
 #define OWN(type) __attribute__((cleanup(type##_drop))) struct type
 #define DROP(type, release) static inline void type##_drop(struct type **own) { release(*own); }
 
@@ -79,7 +79,8 @@ void mem_free(void *block);                             /* NULL is fine */
 /* HELD int64_t *size = mem_alloc(...): freed where its block is left. */
 #define HELD __attribute__((cleanup(mem_drop)))
 void mem_drop(void *held);                              /* the address of the pointer */
-/* How many of them the system refused, on all threads, since the program began: what went wrong after one most likely went wrong for that. */
+/* How many of them the system refused, on all threads, since the program began: what went wrong after one most likely
+ * went wrong for that. */
 unsigned long mem_refused(void);
 /* One of another allocator was refused. */
 void mem_note_refused(void);
@@ -171,7 +172,8 @@ enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, con
 /* Sorts every row and drops duplicates, in place. */
 void csr_unique(struct csr *csr, uint32_t rows);
 /* Transposes rows x columns; the result's rows list ascending items. */
-enum status csr_transpose(struct arena *arena, const struct csr *csr, uint32_t rows, uint32_t columns, struct csr *result);
+enum status csr_transpose(
+	struct arena *arena, const struct csr *csr, uint32_t rows, uint32_t columns, struct csr *result);
 
 static inline int64_t align_up(int64_t bytes, int64_t alignment)
 {

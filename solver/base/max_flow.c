@@ -1,7 +1,6 @@
 /* max_flow.c: maximum flow by Dinic's blocking flows between labelled sets of nodes.
  *
- * Sources have flow to give without end, sinks need it without end; nothing flows through either.
- */
+ * Sources have flow to give without end, sinks need it without end; nothing flows through either. */
 #include <string.h>
 
 #include "max_flow.h"
@@ -103,7 +102,8 @@ static uint32_t arc_nearer(struct max_flow *flow, uint32_t node)
 {
 	for (; flow->next[node] < flow->leaving.start[node + 1]; flow->next[node]++) {
 		uint32_t arc = flow->leaving.item[flow->next[node]], to = flow->to[arc];
-		if (flow->residual[arc] > 0 && flow->supply[to] < FLOW_UNLIMITED && flow->distance[to] != NONE && flow->distance[to] + 1 == flow->distance[node])
+		if (flow->residual[arc] > 0 && flow->supply[to] < FLOW_UNLIMITED && flow->distance[to] != NONE &&
+			flow->distance[to] + 1 == flow->distance[node])
 			return arc;
 	}
 	return NONE;
@@ -247,8 +247,8 @@ static bool add_border(struct max_flow *flow, uint32_t node)
 	return true;
 }
 
-enum status flow_force(struct max_flow *flow, uint8_t *side, uint32_t node, enum flow_side as, int64_t limit, const int64_t *kept,
-	struct control *control, int64_t *more)
+enum status flow_force(struct max_flow *flow, uint8_t *side, uint32_t node, enum flow_side as, int64_t limit,
+	const int64_t *kept, struct control *control, int64_t *more)
 {
 	struct pass pass = { flow, side, control };
 	bool added = add_border(flow, node);

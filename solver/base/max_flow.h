@@ -1,7 +1,6 @@
 /* max_flow.h: maximum flow and minimum cut between sets of nodes.
  *
- * Terminals are labels on nodes rather than two extra nodes, and may change between calls, as capacities may.
- */
+ * Terminals are labels on nodes rather than two extra nodes, and may change between calls, as capacities may. */
 #pragma once
 
 #include "base.h"
@@ -35,15 +34,16 @@ uint32_t flow_add(struct max_flow *flow, uint32_t from, uint32_t to, int64_t cap
 /* Call once, after the last flow_add. O(nodes + arcs). */
 enum status flow_ready(struct max_flow *flow);
 
-/* Maximum flow from all FLOW_SOURCE to all FLOW_SINK nodes of side [nodes]; *value receives it. The minimum cut nearest the sources is then in reached [nodes]: true on the sources' side.
- * All capacities on some cut must be limited, and sum to less than 2^61. Dinic's algorithm (1970): O(nodes^2 arcs),
- * near linear on these networks. LIMIT and CANCELLED leave no flow. */
+/* Maximum flow from all FLOW_SOURCE to all FLOW_SINK nodes of side [nodes]; *value receives it. The minimum cut nearest
+ * the sources is then in reached [nodes]: true on the sources' side. All capacities on some cut must be limited, and
+ * sum to less than 2^61. Dinic's algorithm (1970): O(nodes^2 arcs), near linear on these networks. LIMIT and CANCELLED
+ * leave no flow. */
 enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct control *control, int64_t *value);
 
 /* After flow_maximise(): how much more flows when a free node becomes a source or a sink as well, up to limit. The flow
  * is then as before: kept [arcs] is a copy of its residuals. O(arcs) for each shortest length of paths. */
-enum status flow_force(struct max_flow *flow, uint8_t *side, uint32_t node, enum flow_side as, int64_t limit, const int64_t *kept,
-	struct control *control, int64_t *more);
+enum status flow_force(struct max_flow *flow, uint8_t *side, uint32_t node, enum flow_side as, int64_t limit,
+	const int64_t *kept, struct control *control, int64_t *more);
 
 static inline uint32_t flow_from(const struct max_flow *flow, uint32_t arc)
 {

@@ -2,8 +2,7 @@
  *
  * GLPK reports out of memory and internal errors by ending the program; its error hook is made to jump back here
  * instead, after which the library's environment of this thread is freed with everything in it. So a GLPK object
- * lives only within one call of milp_solve.
- */
+ * lives only within one call of milp_solve. */
 #include <glpk.h>
 #include <math.h>
 #include <setjmp.h>
@@ -112,7 +111,8 @@ static void load(struct run *run)
 /* Charges iterations done since the last call; true when the run must end. */
 static bool milp_charge(struct run *run)
 {
-	uint64_t iterations = (uint64_t)glp_get_it_cnt(run->problem), fresh = iterations > run->iterations ? iterations - run->iterations : 0;
+	uint64_t iterations = (uint64_t)glp_get_it_cnt(run->problem),
+			 fresh = iterations > run->iterations ? iterations - run->iterations : 0;
 	run->iterations += fresh;
 	bool stop = control_spend(run->control, 100 + fresh * (run->milp->rows + run->milp->columns) / 4);
 	return stop || (run->limits->iterations && run->iterations >= run->limits->iterations);
@@ -187,7 +187,8 @@ static void read_solution(struct run *run, bool integers)
 		return;
 	}
 	for (uint32_t i = 0; i < run->milp->columns; i++)
-		solution->value[i] = integers ? glp_mip_col_val(run->problem, (int)i + 1) : glp_get_col_prim(run->problem, (int)i + 1);
+		solution->value[i] = integers ? glp_mip_col_val(run->problem, (int)i + 1)
+			: glp_get_col_prim(run->problem, (int)i + 1);
 	solution->cost = integers ? glp_mip_obj_val(run->problem) : glp_get_obj_val(run->problem);
 	if (run->status == OK)
 		solution->bound = solution->cost;

@@ -1,12 +1,12 @@
 /* milp.h: linear programs with integer columns, solved by GLPK. The only way to GLPK.
  *
- * Results are floating point: a caller checks what it takes over, and no proof rests on them alone.
- */
+ * Results are floating point: a caller checks what it takes over, and no proof rests on them alone. */
 #pragma once
 
 #include "base.h"
 
-/* Minimise the sum of cost * column subject to rows. Columns and rows are kept here and handed to GLPK by milp_solve. */
+/* Minimise the sum of cost * column subject to rows. Columns and rows are kept here and handed to GLPK by milp_solve.
+ */
 struct milp {
 	uint32_t columns, rows, entries;
 	struct milp_column *column;
@@ -50,9 +50,9 @@ void milp_add_entry(struct milp *milp, uint32_t column, double value);
 void milp_free(struct milp *milp);
 #define milp_drop milp_free
 
-/* OK: optimal. LIMIT: stopped by limits or effort; solution->value is NULL if none was found. INFEASIBLE (or unbounded).
- * CANCELLED. NO_MEMORY. Free the solution in any case. Deterministic: limits count iterations and nodes, not time.
- * Without integer columns, a linear program. */
+/* OK: optimal. LIMIT: stopped by limits or effort; solution->value is NULL if none was found. INFEASIBLE (or
+ * unbounded). CANCELLED. NO_MEMORY. Free the solution in any case. Deterministic: limits count iterations and nodes,
+ * not time. Without integer columns, a linear program. */
 enum status milp_solve(const struct milp *milp, const struct milp_limits *limits, struct control *control,
 	struct milp_solution *solution);
 void milp_solution_free(struct milp_solution *solution);

@@ -1,23 +1,25 @@
 /* proof.h: what is proved of a result: how far it can be from the best.
  *
- * Orders, layouts, shardings and whole plans say it in the same words. The certificate itself, from which `bound` can be worked
- * out again, stands beside the proof in the solver's own result: what it holds differs from solver to solver.
+ * Orders, layouts, shardings and whole plans say it in the same words. The certificate itself, from which `bound` can
+ * be worked out again, stands beside the proof in the solver's own result: what it holds differs from solver to solver.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What value and bound count. Only numbers of one quantity may be compared: a bound on an estimate says nothing of the simulated
- * step. id, name in plan files, whether it is a time (in picoseconds; else bytes). */
+/* What value and bound count. Only numbers of one quantity may be compared: a bound on an estimate says nothing of the
+ * simulated step. id, name in plan files, whether it is a time (in picoseconds; else bytes). */
 #define QUANTITIES(X) \
 	X(NONE, "none", false)                              /* nothing was minimised */ \
 	X(LIVE_PEAK, "live peak", false)                    /* most bytes alive at once, over the order */ \
 	X(ARENA, "arena", false)                            /* highest byte in use of a layout */ \
-	X(KEPT, "kept bytes", false)                        /* what stays on a device through the step, as sharding counts it */ \
+	/* what stays on a device through the step, as sharding counts it */ \
+	X(KEPT, "kept bytes", false) \
 	X(TRAFFIC, "estimated communication", true)         /* the collectives of a sharding alone, summed */ \
 	X(ESTIMATE, "estimated step", true)                 /* a sharding's costs, op by op and tensor by tensor, summed */ \
-	X(MICROBATCH, "estimated microbatch", true)         /* the same of a microbatch, with its share of what a step does once */ \
+	/* the same of a microbatch, with its share of what a step does once */ \
+	X(MICROBATCH, "estimated microbatch", true) \
 	X(STEP, "simulated step", true)                     /* the planned step, op by op on its streams */
 
 #define X(id, name, time) QUANTITY_##id,
@@ -39,7 +41,8 @@ static inline bool proof_closed(const struct proof *proof)
 	return proof->value >= 0 && proof->value == proof->bound;
 }
 
-/* A price of bytes, beta / alpha: by itself it shows that nothing within `limit` bytes costs less than `priced`. alpha 0: none. */
+/* A price of bytes, beta / alpha: by itself it shows that nothing within `limit` bytes costs less than `priced`. alpha
+ * 0: none. */
 struct price {
 	int64_t alpha, beta;
 	int64_t priced;            /* picoseconds */

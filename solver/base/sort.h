@@ -5,5 +5,6 @@
 
 struct keyed { int64_t key; uint32_t item, more; };   /* more: whatever goes along */
 
-/* Sorts by key; equal keys keep their order. False: out of memory, nothing is moved. O(count) for keys of little range, at most 8 times as much; memory as the list again. */
+/* Sorts by key; equal keys keep their order. False: out of memory, nothing is moved. O(count) for keys of little range,
+ * at most 8 times as much; memory as the list again. */
 bool sort_keyed(struct keyed *list, size_t count);

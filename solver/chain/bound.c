@@ -1,9 +1,9 @@
 /* bound.c: the bound that a price of usage is, verified with every copy written out. Shares no code with the solver.
  *
- * For any alpha > 0 and beta >= 0, no plan within the limit costs less than (W - beta * limit) / alpha, where W is the least of alpha * cost + beta *
- * usage of all plans. W is found by eliminating one copy of a node after the other: the sum of all that knows it, least over its strategies,
- * becomes a table over its neighbours. All of it in integers, counted from the least of every node and edge.
- */
+ * For any alpha > 0 and beta >= 0, no plan within the limit costs less than (W - beta * limit) / alpha, where W is the
+ * least of alpha * cost + beta * usage of all plans. W is found by eliminating one copy of a node after the other: the
+ * sum of all that knows it, least over its strategies, becomes a table over its neighbours. All of it in integers,
+ * counted from the least of every node and edge. */
 #include <string.h>
 
 #include "solver/base/heap.h"
@@ -59,7 +59,8 @@ static bool chain_bound_note(struct auditing *auditing, uint32_t var, uint32_t t
 }
 
 /* A new table over these variables, of zeros. */
-static enum status chain_bound_add_table(struct auditing *auditing, const uint32_t *var, uint32_t count, struct table **added)
+static enum status chain_bound_add_table(
+	struct auditing *auditing, const uint32_t *var, uint32_t count, struct table **added)
 {
 	size_t size = 1;
 	for (uint32_t i = 0; i < count; i++)
@@ -96,10 +97,11 @@ static bool chain_bound_settle(struct auditing *auditing, struct table *table)
 	return least < BLOCKED;
 }
 
-/* ---- what the chain means ------------------------------------------------------------------------------------------ */
+/* ---- what the chain means -------------------------------------------------------------------- */
 
 /* A new table's entries from costs and usages (NULL: none), every stride-th, counted from the least. */
-static enum status chain_bound_fill(struct auditing *auditing, struct table *table, const int64_t *cost, const int64_t *usage, size_t stride)
+static enum status chain_bound_fill(
+	struct auditing *auditing, struct table *table, const int64_t *cost, const int64_t *usage, size_t stride)
 {
 	wide least = 0;
 	bool any = false;
@@ -111,7 +113,8 @@ static enum status chain_bound_fill(struct auditing *auditing, struct table *tab
 		}
 	}
 	for (size_t i = 0; i < table->size; i++) {
-		wide weight = (wide)auditing->alpha * cost[i * stride] + (usage ? (wide)auditing->beta * usage[i * stride] : 0) - least;
+		wide weight = (wide)auditing->alpha * cost[i * stride] +
+			(usage ? (wide)auditing->beta * usage[i * stride] : 0) - least;
 		if (cost[i * stride] < SHARD_FORBIDDEN && weight > WEIGHT_MAX)
 			return LIMIT;
 		table->weight[i] = cost[i * stride] < SHARD_FORBIDDEN ? (int64_t)weight : BLOCKED;
@@ -129,12 +132,14 @@ static enum status chain_bound_add_node(struct auditing *auditing, uint32_t var)
 	return chain_bound_fill(auditing, table, chain->cost + first, chain->limit >= 0 ? chain->usage + first : NULL, 1);
 }
 
-static enum status chain_bound_add_pair(struct auditing *auditing, const struct chain_edge *edge, uint32_t from, uint32_t to)
+static enum status chain_bound_add_pair(
+	struct auditing *auditing, const struct chain_edge *edge, uint32_t from, uint32_t to)
 {
 	uint32_t both[] = { from, to };
 	struct table *table;
 	TRY(chain_bound_add_table(auditing, both, from == to ? 1 : 2, &table));
-	return chain_bound_fill(auditing, table, auditing->chain->pair + edge->table, NULL, from == to ? chain_bound_width(auditing, to) + 1 : 1);
+	return chain_bound_fill(auditing, table, auditing->chain->pair + edge->table, NULL,
+		from == to ? chain_bound_width(auditing, to) + 1 : 1);
 }
 
 static uint32_t chain_bound_copies_of(const struct auditing *auditing, uint32_t node)
@@ -151,12 +156,15 @@ static uint32_t copy_at(const struct auditing *auditing, uint32_t node, uint8_t 
 static enum status chain_bound_add_edge(struct auditing *auditing, const struct chain_edge *edge)
 {
 	bool every_from = edge->from_where == CHAIN_EVERY, every_to = edge->to_where == CHAIN_EVERY;
-	uint32_t times = every_from ? chain_bound_copies_of(auditing, edge->from) : every_to ? chain_bound_copies_of(auditing, edge->to) : 1;
+	uint32_t times = every_from ? chain_bound_copies_of(auditing, edge->from)
+		: every_to ? chain_bound_copies_of(auditing, edge->to)
+		: 1;
 	enum status status = OK;
 	for (uint32_t k = 0; k + edge->step < times && status == OK; k++) {
 		uint32_t from = every_from ? k : copy_at(auditing, edge->from, edge->from_where);
 		uint32_t to = every_to ? k + edge->step : copy_at(auditing, edge->to, edge->to_where);
-		status = chain_bound_add_pair(auditing, edge, (uint32_t)auditing->start[edge->from] + from, (uint32_t)auditing->start[edge->to] + to);
+		status = chain_bound_add_pair(
+			auditing, edge, (uint32_t)auditing->start[edge->from] + from, (uint32_t)auditing->start[edge->to] + to);
 	}
 	return status;
 }
@@ -167,7 +175,8 @@ static enum status chain_bound_begin(struct auditing *auditing)
 	auditing->start = arena_alloc(&auditing->arena, chain->nodes + (size_t)1, sizeof *auditing->start);
 	NEED(auditing->start);
 	for (uint32_t node = 0; node < chain->nodes; node++)
-		auditing->start[node + 1] = auditing->start[node] + (chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
+		auditing->start[node + 1] = auditing->start[node] +
+			(chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
 	if (auditing->start[chain->nodes] > VARS_MOST)
 		return LIMIT;
 	auditing->vars = (uint32_t)auditing->start[chain->nodes];
@@ -186,10 +195,11 @@ static enum status chain_bound_begin(struct auditing *auditing)
 	return auditing->spread > WEIGHT_MAX ? LIMIT : OK;
 }
 
-/* ---- elimination --------------------------------------------------------------------------------------------------- */
+/* ---- elimination ----------------------------------------------------------------------------- */
 
 /* The variables that share a table with this one, itself last. LIMIT: too many. */
-static enum status find_scope(const struct auditing *auditing, uint32_t var, uint32_t scope[SCOPE_MAX + 1], uint32_t *count)
+static enum status find_scope(
+	const struct auditing *auditing, uint32_t var, uint32_t scope[SCOPE_MAX + 1], uint32_t *count)
 {
 	*count = 0;
 	for (uint32_t i = auditing->first[var]; i != NONE; i = auditing->entry[i].next) {
@@ -220,7 +230,8 @@ static void chain_bound_weigh(struct auditing *auditing, uint32_t var)
 }
 
 /* sum += table, both over the scope's values. */
-static void add_up(const struct auditing *auditing, const struct table *table, const uint32_t *scope, uint32_t count, int64_t *sum, size_t size)
+static void add_up(const struct auditing *auditing, const struct table *table, const uint32_t *scope, uint32_t count,
+	int64_t *sum, size_t size)
 {
 	size_t stride[SCOPE_MAX + 1] = { 0 }, step = 1, at = 0;
 	uint32_t digit[SCOPE_MAX + 1] = { 0 };
@@ -275,7 +286,8 @@ static enum status chain_bound_eliminate(struct auditing *auditing, uint32_t var
 	return status;
 }
 
-enum status shard_chain_bound(const struct shard_chain *chain, int64_t alpha, int64_t beta, int64_t *bound, struct error *error)
+enum status shard_chain_bound(
+	const struct shard_chain *chain, int64_t alpha, int64_t beta, int64_t *bound, struct error *error)
 {
 	struct auditing auditing = { .chain = chain, .alpha = alpha, .beta = beta };
 	if (alpha < 1 || beta < 0 || (beta > 0 && chain->limit < 0))
@@ -295,7 +307,10 @@ enum status shard_chain_bound(const struct shard_chain *chain, int64_t alpha, in
 	mem_free(auditing.entry);
 	arena_free(&auditing.arena);
 	if (status != OK)
-		return fail(error, status, "%s", status == INFEASIBLE ? "forbidden pairs leave no choice" : status == LIMIT ? "tables are too large" : status_text(status));
+		return fail(error, status, "%s",
+			status == INFEASIBLE ? "forbidden pairs leave no choice"
+			: status == LIMIT ? "tables are too large"
+			: status_text(status));
 	wide sum = auditing.base - (chain->limit >= 0 ? (wide)beta * chain->limit : 0);
 	wide whole = sum / alpha + (sum % alpha > 0);
 	*bound = whole < -CHAIN_COST_MAX ? -CHAIN_COST_MAX : (int64_t)whole;

@@ -1,16 +1,17 @@
 /* chain.c: prices memory until plans just fit, then closes what is left between bound and plan.
  *
- * A price on usage (Lagrange multiplier) moves along the lower hull of (cost, usage) of all plans: the slope between the two vertices on
- * either side of the limit is the next price, until no plan lies below (Handler, Zang, Networks 10, 1980). Every price is a bound.
- * What could still be better lies between the bound and the best plan. Strategies that no such plan has go as soon as there are a bound and a plan
- * (reduced cost fixing: exact, as the passes tell the least weight of all plans with a strategy).
- * What is left is enumerated as points of cost and usage, a growing share of it in each round.
- */
+ * A price on usage (Lagrange multiplier) moves along the lower hull of (cost, usage) of all plans: the slope between
+ * the two vertices on either side of the limit is the next price, until no plan lies below (Handler, Zang, Networks 10,
+ * 1980). Every price is a bound. What could still be better lies between the bound and the best plan. Strategies that
+ * no such plan has go as soon as there are a bound and a plan (reduced cost fixing: exact, as the passes tell the least
+ * weight of all plans with a strategy). What is left is enumerated as points of cost and usage, a growing share of it
+ * in each round. */
 #include <string.h>
 
 #include "search.h"
 
-const char *const chain_bound_names[CHAIN_BOUNDS] = { "exact DP", "exhausted search", "local polytope and multipliers", "least of every op" };
+const char *const chain_bound_names[CHAIN_BOUNDS] = { "exact DP", "exhausted search", "local polytope and multipliers",
+	"least of every op" };
 
 #define TREE_BUDGET ((size_t)3 << 22) /* entries: 100 MB */
 #define PRICES 60
@@ -49,7 +50,7 @@ struct run {
 	bool exhausted;            /* all that could be better has been searched */
 };
 
-/* ---- models ------------------------------------------------------------------------------------------------------ */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 static enum status open_link(struct run *run, uint32_t number)
 {
@@ -85,7 +86,8 @@ static uint64_t chain_pass_ticks(const struct run *run)
 	for (uint32_t i = 0; i < run->model.links; i++) {
 		const struct chain_link *link = &run->model.link[i];
 		ticks += run->search.copy[i].tree.entries / 4;
-		ticks += (uint64_t)link->blocks * link->states * link->states * link->states * (2 * run->search.copy[i].power->squares) / 8;
+		ticks += (uint64_t)link->blocks * link->states * link->states * link->states *
+			(2 * run->search.copy[i].power->squares) / 8;
 	}
 	return ticks;
 }
@@ -139,7 +141,7 @@ static wide chain_weight_at(struct price price, int64_t cost, int64_t usage)
 	return (wide)price.alpha * cost + (wide)price.beta * usage;
 }
 
-/* ---- plans --------------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 static void chain_write_node(const struct run *run, const struct chain_choice *found, uint32_t node, uint32_t *choice)
 {
@@ -180,7 +182,8 @@ static enum status chain_offer(struct run *run, struct chain_choice *choice, str
 	enum status status = OK;
 	*vertex = (struct vertex) { choice->cost + run->model.base_cost, choice->usage + run->model.base_usage };
 	bool fits = run->chain->limit < 0 || vertex->usage <= run->chain->limit;
-	if (fits && (!run->plan->choice || vertex->cost < run->cost || (vertex->cost == run->cost && vertex->usage < run->usage))) {
+	if (fits &&
+		(!run->plan->choice || vertex->cost < run->cost || (vertex->cost == run->cost && vertex->usage < run->usage))) {
 		run->cost = vertex->cost;
 		run->usage = vertex->usage;
 		status = chain_write_choice(run, choice, &run->plan->choice);
@@ -191,7 +194,7 @@ static enum status chain_offer(struct run *run, struct chain_choice *choice, str
 	return status;
 }
 
-/* ---- prices ---------------------------------------------------------------------------------------------------- */
+/* ---- prices ---------------------------------------------------------------------------------- */
 
 /* No plan within the limit costs less than (weight - beta * limit) / alpha. */
 static int64_t bound_at(const struct run *run, int64_t weight)
@@ -201,7 +204,8 @@ static int64_t bound_at(const struct run *run, int64_t weight)
 	return whole < -CHAIN_COST_MAX ? -CHAIN_COST_MAX : (int64_t)whole;
 }
 
-/* The last of a fraction's convergents whose numbers have so many bits: as near as such numbers get, but for a factor of two. */
+/* The last of a fraction's convergents whose numbers have so many bits: as near as such numbers get, but for a factor
+ * of two. */
 static struct price simplify(int64_t beta, int64_t alpha, int bits)
 {
 	struct price before = { 1, 0 }, here = { 0, 1 };   /* 0 / 1 and 1 / 0 */
@@ -265,7 +269,8 @@ static enum status chain_look(struct run *run, struct price price, struct vertex
 /* What a plan that is better than the best so far may weigh more than the least, at the last price. */
 static wide chain_room_above(const struct run *run)
 {
-	return (wide)run->search.alpha * (run->cost - 1) + (wide)run->search.beta * run->chain->limit - whole_weight(run, run->search.weight);
+	return (wide)run->search.alpha * (run->cost - 1) + (wide)run->search.beta * run->chain->limit -
+		whole_weight(run, run->search.weight);
 }
 
 /* What a better plan weighs at most, at the last price; CHAIN_WEIGHT_MAX: too much to tell. */
@@ -299,7 +304,8 @@ static enum status look_through(struct run *run)
 	struct chain_model *model = &run->model;
 	struct arena arena = { 0 };
 	int64_t most = most_weight(run), ***least = arena_alloc(&arena, model->links + UINT32_C(1), sizeof *least);
-	bool *wanted = arena_alloc(&run->plan->arena, chain->first[chain->nodes], sizeof *wanted), *before = run->wanted, full = least && wanted;
+	bool *wanted = arena_alloc(&run->plan->arena, chain->first[chain->nodes], sizeof *wanted), *before = run->wanted,
+		 full = least && wanted;
 	for (uint32_t i = 0; i <= model->links && full; i++)
 		full = (least[i] = new_marginals(i ? &model->link[i - 1].graph : &model->core, &arena)) != NULL;
 	if (!full) {
@@ -317,7 +323,8 @@ static enum status look_through(struct run *run)
 	}
 	arena_free(&arena);
 	enum status status = open_model(run);
-	if (status == LIMIT && control_status(run->control) != CANCELLED) {  /* fewer strategies, but an unlucky order of elimination */
+	if (status == LIMIT &&
+		control_status(run->control) != CANCELLED) {  /* fewer strategies, but an unlucky order of elimination */
 		run->wanted = before;
 		run->pruned_at = 1;
 		status = open_model(run);
@@ -329,7 +336,8 @@ static enum status look_through(struct run *run)
 static enum status thin_out(struct run *run)
 {
 	wide gap = chain_room_above(run) / run->search.alpha;
-	if (entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER) || most_weight(run) == CHAIN_WEIGHT_MAX)
+	if (entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER) ||
+		most_weight(run) == CHAIN_WEIGHT_MAX)
 		return OK;
 	run->pruned_at = gap > 0 ? gap : 1;
 	return look_through(run);
@@ -343,7 +351,8 @@ static enum status splice(struct run *run)
 		int64_t cost, usage;
 		if (!run->other && !(run->other = arena_alloc(&run->plan->arena, run->plan->start[chain->nodes], sizeof *run->other)))
 			return NO_MEMORY;
-		if (chain->copies[i] < 4 || chain_splice(chain, run->plan, run->over, i, run->other, &cost, &usage) != OK || cost >= run->cost)
+		if (chain->copies[i] < 4 || chain_splice(chain, run->plan, run->over, i, run->other, &cost, &usage) != OK ||
+			cost >= run->cost)
 			continue;
 		uint32_t *better = run->other;
 		run->other = run->plan->choice;
@@ -365,7 +374,8 @@ static enum status chain_find_price(struct run *run, struct vertex over, struct 
 		TRY(chain_look(run, price, &found));
 		TRY(control_status(run->control));
 		wide weight = whole_weight(run, run->search.weight);
-		if (weight >= chain_weight_at(price, over.cost, over.usage) || weight >= chain_weight_at(price, under.cost, under.usage))
+		if (weight >= chain_weight_at(price, over.cost, over.usage) ||
+			weight >= chain_weight_at(price, under.cost, under.usage))
 			return splice(run);
 		*(found.usage <= run->chain->limit ? &under : &over) = found;
 		TRY(splice(run));
@@ -374,7 +384,7 @@ static enum status chain_find_price(struct run *run, struct vertex over, struct 
 	return OK;
 }
 
-/* ---- the rest -------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 /* One round: all plans that weigh up to share above the least. What was left out weighs more. LIMIT: too many. */
 static enum status try_share(struct run *run, int64_t share)
@@ -455,7 +465,8 @@ static enum status no_plan(struct run *run, int64_t usage)
 {
 	run->plan->usage = usage;
 	return usage < 0 ? fail(run->error, INFEASIBLE, "forbidden pairs leave no choice")
-		: fail(run->error, INFEASIBLE, "the least usage is %lld, above the limit of %lld", (long long)usage, (long long)run->chain->limit);
+		: fail(run->error, INFEASIBLE, "the least usage is %lld, above the limit of %lld",
+						   (long long)usage, (long long)run->chain->limit);
 }
 
 /* The plan of least usage that costs little besides, or, where that doesn't fit, of least usage. */
@@ -490,9 +501,10 @@ static enum status search_plans(struct run *run)
 	return status;
 }
 
-/* ---- results --------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
-/* What the best price shows with all strategies there: from the last pass over all of them, or from one more where that is quick. */
+/* What the best price shows with all strategies there: from the last pass over all of them, or from one more where that
+ * is quick. */
 static enum status finish_price(struct run *run)
 {
 	struct chain_plan *plan = run->plan;
@@ -528,8 +540,8 @@ static enum status chain_finish(struct run *run)
 	return status;
 }
 
-enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan,
-	struct error *error)
+enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, struct control *control,
+	struct chain_plan *plan, struct error *error)
 {
 	struct run run = { .chain = chain, .control = control, .plan = plan, .error = error, .most_ticks = control->limit };
 	*plan = (struct chain_plan) { 0 };

@@ -1,8 +1,8 @@
 /* chain.h: sharding problems with repeated segments, solved without unfolding them.
  *
- * A node has strategies, each with a cost and a usage of memory. An edge has a cost for each pair of strategies of its two ends. A node
- * of a segment stands for `copies` equal layers; each copy gets a strategy of its own. Wanted is the least sum of costs for which the
- * sum of usages is at most `limit`.
+ * A node has strategies, each with a cost and a usage of memory. An edge has a cost for each pair of strategies of its
+ * two ends. A node of a segment stands for `copies` equal layers; each copy gets a strategy of its own. Wanted is the
+ * least sum of costs for which the sum of usages is at most `limit`.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     chain    the problem, its plan, the run over prices
@@ -20,8 +20,7 @@
  *     runs     copies as few runs: a problem of fixed size
  *     rough    chains too wide for elimination
  *     bound    checks the bound of a price, all copies written out
- *     check    checks a plan, all copies written out
- */
+ *     check    checks a plan, all copies written out */
 #pragma once
 
 #include "solver/problems/problems.h"
@@ -67,7 +66,8 @@ struct chain_plan {
 	int64_t cost, usage;
 	int64_t bound;                         /* no choice within the limit costs less */
 	bool proved;
-	/* A price of usage, beta / alpha: it alone shows that no choice costs less than priced, see shard_chain_bound(). alpha 0: none. */
+	/* A price of usage, beta / alpha: it alone shows that no choice costs less than priced, see shard_chain_bound().
+	 * alpha 0: none. */
 	int64_t alpha, beta, priced;
 	const char *bound_kind;                /* one of chain_bound_names */
 	uint32_t states;                       /* between copies, of the largest model */
@@ -80,20 +80,24 @@ struct chain_plan {
 /* Checks sizes, ranges, sums and the ends of edges. BAD_INPUT names the node or edge in *error. O(size). */
 enum status shard_chain_valid(const struct shard_chain *chain, struct error *error);
 
-/* OK: optimal (proved). INFEASIBLE: nothing fits the limit: the least usage is then in plan->usage, -1 where forbidden pairs leave nothing at all.
- * LIMIT, CANCELLED: the best so far; choice is NULL where tables would be too large. Time independent of copies where segments' boundaries are narrow.
- * Deterministic. */
-enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan,
-	struct error *error);
-/* For chains that shard_chain_solve() gives up. A local search gives all inner copies of a segment one choice; a Lagrangian bound holds for
- * all choices. The time doesn't depend on the number of copies. OK: proved.
- * LIMIT, CANCELLED: the best so far; choice is NULL where none was found, bound_kind where there is no bound. INFEASIBLE: proved; usage is -1. Deterministic. */
-enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan, struct error *error);
+/* OK: optimal (proved). INFEASIBLE: nothing fits the limit: the least usage is then in plan->usage, -1 where forbidden
+ * pairs leave nothing at all. LIMIT, CANCELLED: the best so far; choice is NULL where tables would be too large. Time
+ * independent of copies where segments' boundaries are narrow. Deterministic. */
+enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, struct control *control,
+	struct chain_plan *plan, struct error *error);
+/* For chains that shard_chain_solve() gives up. A local search gives all inner copies of a segment one choice; a
+ * Lagrangian bound holds for all choices. The time doesn't depend on the number of copies. OK: proved. LIMIT,
+ * CANCELLED: the best so far; choice is NULL where none was found, bound_kind where there is no bound. INFEASIBLE:
+ * proved; usage is -1. Deterministic. */
+enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, struct control *control,
+	struct chain_plan *plan, struct error *error);
 void chain_plan_free(struct chain_plan *plan);
 #define chain_plan_drop chain_plan_free
 /* Sums a plan's cost and usage anew, straight from the definition above. BAD_INPUT: forbidden, or above the limit. */
-enum status shard_chain_evaluate(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error);
-/* The bound that a price beta / alpha gives, rounded up to a whole cost. Every copy is written out, and a plain elimination in integers
- * solves it; that shares no code with the solver's. BAD_INPUT: not a price of this chain. LIMIT: the chain is too large for it.
- * O(copies * elimination of one). */
-enum status shard_chain_bound(const struct shard_chain *chain, int64_t alpha, int64_t beta, int64_t *bound, struct error *error);
+enum status shard_chain_evaluate(
+	const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error);
+/* The bound that a price beta / alpha gives, rounded up to a whole cost. Every copy is written out, and a plain
+ * elimination in integers solves it; that shares no code with the solver's. BAD_INPUT: not a price of this chain.
+ * LIMIT: the chain is too large for it. O(copies * elimination of one). */
+enum status shard_chain_bound(
+	const struct shard_chain *chain, int64_t alpha, int64_t beta, int64_t *bound, struct error *error);

@@ -29,7 +29,7 @@ static uint32_t chain_check_copy_of(const struct shard_chain *chain, uint32_t no
 	return where == CHAIN_EVERY ? k : where == CHAIN_LAST ? chain_check_copies_of(chain, node) - 1 : 0;
 }
 
-/* ---- rules ----------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static bool chain_check_add_magnitude(int64_t *sum, int64_t value, uint32_t times)
 {
@@ -38,7 +38,8 @@ static bool chain_check_add_magnitude(int64_t *sum, int64_t value, uint32_t time
 		!__builtin_add_overflow(*sum, product, sum) && *sum <= CHAIN_COST_MAX;
 }
 
-static enum status chain_check_node_valid(const struct shard_chain *chain, uint32_t node, int64_t *costs, int64_t *bytes, struct error *error)
+static enum status chain_check_node_valid(
+	const struct shard_chain *chain, uint32_t node, int64_t *costs, int64_t *bytes, struct error *error)
 {
 	int64_t dearest = 0, largest = 0;
 	if (chain->segment[node] != NONE && chain->segment[node] >= chain->segments)
@@ -53,7 +54,8 @@ static enum status chain_check_node_valid(const struct shard_chain *chain, uint3
 			dearest = cost < 0 ? -cost : cost;
 		largest = usage > largest ? usage : largest;
 	}
-	if (!chain_check_add_magnitude(costs, dearest, chain_check_copies_of(chain, node)) || !chain_check_add_magnitude(bytes, largest, chain_check_copies_of(chain, node)))
+	if (!chain_check_add_magnitude(costs, dearest, chain_check_copies_of(chain, node)) ||
+		!chain_check_add_magnitude(bytes, largest, chain_check_copies_of(chain, node)))
 		return fail(error, BAD_INPUT, "costs or usages up to node %u sum to too much", node);
 	return OK;
 }
@@ -63,7 +65,8 @@ static bool end_valid(const struct shard_chain *chain, uint32_t node, uint8_t wh
 	return node < chain->nodes && where <= CHAIN_LAST && (chain->segment[node] == NONE) == (where == CHAIN_ONLY);
 }
 
-static enum status chain_check_edge_valid(const struct shard_chain *chain, uint32_t number, int64_t *costs, struct error *error)
+static enum status chain_check_edge_valid(
+	const struct shard_chain *chain, uint32_t number, int64_t *costs, struct error *error)
 {
 	const struct chain_edge *edge = &chain->edge[number];
 	if (!end_valid(chain, edge->from, edge->from_where) || !end_valid(chain, edge->to, edge->to_where))
@@ -82,7 +85,9 @@ static enum status chain_check_edge_valid(const struct shard_chain *chain, uint3
 		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
 			dearest = cost < 0 ? -cost : cost;
 	}
-	return chain_check_add_magnitude(costs, dearest, chain_check_times_of(chain, edge)) ? OK : fail(error, BAD_INPUT, "costs up to edge %u sum to too much", number);
+	return chain_check_add_magnitude(costs, dearest, chain_check_times_of(chain, edge))
+		? OK
+		: fail(error, BAD_INPUT, "costs up to edge %u sum to too much", number);
 }
 
 enum status shard_chain_valid(const struct shard_chain *chain, struct error *error)
@@ -101,9 +106,10 @@ enum status shard_chain_valid(const struct shard_chain *chain, struct error *err
 	return status;
 }
 
-/* ---- a plan ---------------------------------------------------------------------------------------------- */
+/* ---- a plan ---------------------------------------------------------------------------------- */
 
-static enum status chain_check_add_nodes(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
+static enum status chain_check_add_nodes(
+	const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
 {
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		for (uint32_t copy = 0; copy < chain_check_copies_of(chain, node); copy++) {
@@ -116,21 +122,25 @@ static enum status chain_check_add_nodes(const struct shard_chain *chain, const 
 	return OK;
 }
 
-static enum status chain_check_add_edge(const struct shard_chain *chain, const struct chain_plan *plan, uint32_t number, int64_t *cost, struct error *error)
+static enum status chain_check_add_edge(
+	const struct shard_chain *chain, const struct chain_plan *plan, uint32_t number, int64_t *cost, struct error *error)
 {
 	const struct chain_edge *edge = &chain->edge[number];
 	for (uint32_t k = 0; k < chain_check_times_of(chain, edge); k++) {
 		uint32_t p = plan->choice[plan->start[edge->from] + chain_check_copy_of(chain, edge->from, edge->from_where, k)];
-		uint32_t q = plan->choice[plan->start[edge->to] + chain_check_copy_of(chain, edge->to, edge->to_where, k + edge->step)];
+		uint32_t q =
+			plan->choice[plan->start[edge->to] + chain_check_copy_of(chain, edge->to, edge->to_where, k + edge->step)];
 		int64_t part = chain->pair[edge->table + (size_t)p * strategies_of(chain, edge->to) + q];
 		if (part >= SHARD_FORBIDDEN)
-			return fail(error, BAD_INPUT, "strategies %u of node %u and %u of node %u are forbidden together", p, edge->from, q, edge->to);
+			return fail(error, BAD_INPUT, "strategies %u of node %u and %u of node %u are forbidden together", p,
+				edge->from, q, edge->to);
 		*cost += part;
 	}
 	return OK;
 }
 
-enum status shard_chain_evaluate(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
+enum status shard_chain_evaluate(
+	const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
 {
 	*cost = *usage = 0;
 	enum status status = chain_check_add_nodes(chain, plan, cost, usage, error);

@@ -1,15 +1,15 @@
 /* classes.c: strategies that look alike, and the states that they make.
  *
- * Neighbouring copies, and all copies and the core, know of each other only what the edges between them tell apart. Strategies with equal pairs there
- * are interchangeable to the other side (Freuder, AAAI 1991): states and blocks are made of classes, often a few of many strategies. Exact.
- */
+ * Neighbouring copies, and all copies and the core, know of each other only what the edges between them tell apart.
+ * Strategies with equal pairs there are interchangeable to the other side (Freuder, AAAI 1991): states and blocks are
+ * made of classes, often a few of many strategies. Exact. */
 #include <string.h>
 
 #include "model.h"
 
 #define COVER_TAILS 10         /* covers of the step edges are tried out where they have no more tails */
 
-/* ---- classes --------------------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 enum status chain_classes_begin(struct chain_classes *classes, uint32_t strategies, struct arena *arena)
 {
@@ -36,7 +36,8 @@ enum status chain_classes_split(struct chain_classes *classes, const struct chai
 	memcpy(before, classes->of, strategies * sizeof *before);
 	for (uint32_t i = 0; i < strategies; i++) {
 		uint32_t class = 0;
-		while (class < count && (before[classes->first[class]] != before[i] || !classes_alike(table, columns, classes->first[class], i)))
+		while (class < count &&
+			(before[classes->first[class]] != before[i] || !classes_alike(table, columns, classes->first[class], i)))
 			class++;
 		classes->of[i] = class;
 		if (class == count)
@@ -47,7 +48,8 @@ enum status chain_classes_split(struct chain_classes *classes, const struct chai
 	return OK;
 }
 
-int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_classes *rows, const struct chain_classes *columns, struct arena *arena)
+int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_classes *rows,
+	const struct chain_classes *columns, struct arena *arena)
 {
 	uint32_t height = rows ? rows->count : table->rows, width = columns ? columns->count : table->columns;
 	if (height == table->rows && width == table->columns)
@@ -55,11 +57,12 @@ int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_
 	int64_t *pair = arena_alloc(arena, (size_t)height * width, sizeof *pair);
 	for (uint32_t p = 0; pair && p < height; p++)
 		for (uint32_t q = 0; q < width; q++)
-			pair[(size_t)p * width + q] = table->pair[(size_t)(rows ? rows->first[p] : p) * table->columns + (columns ? columns->first[q] : q)];
+			pair[(size_t)p * width + q] =
+				table->pair[(size_t)(rows ? rows->first[p] : p) * table->columns + (columns ? columns->first[q] : q)];
 	return pair;
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 /* A cover of the step edges: each has its tail or its head in it. */
 struct cover {
@@ -77,7 +80,8 @@ static bool has_tail(const struct cover *cover, uint32_t tail)
 }
 
 /* Adds a table of an edge to the side of the node, a new one where there is none. */
-static enum status see(struct chain_model *model, struct chain_side *side, uint32_t *count, uint32_t node, const struct chain_table *table, bool columns)
+static enum status see(struct chain_model *model, struct chain_side *side, uint32_t *count, uint32_t node,
+	const struct chain_table *table, bool columns)
 {
 	struct chain_side *old = chain_side_of(side, *count, node);
 	if (!old) {

@@ -11,7 +11,7 @@ static bool has_points(const struct chain_front *front, const struct chain_part 
 	return part->child != NONE ? !tree->bucket[part->child].plain : tree->graph->factor[part->factor].weight != NULL;
 }
 
-/* ---- room ------------------------------------------------------------------------------------------------------ */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 static bool front_push(struct chain_point **list, size_t *room, uint32_t count, struct chain_point point)
 {
@@ -29,7 +29,7 @@ static uint32_t push_trail(struct chain_front *front, uint32_t before, uint32_t 
 	return front->trails++;
 }
 
-/* ---- sets ------------------------------------------------------------------------------------------------------ */
+/* ---- sets ------------------------------------------------------------------------------------ */
 
 int chain_points_by_usage(const void *left, const void *right)
 {
@@ -83,12 +83,13 @@ static void find_bins(const struct chain_point *list, uint32_t count, struct bin
 	}
 }
 
-/* Drops points that the cheapest of their bin or of a lower one is as good as, before the rest is sorted: nearly all are such, as sums of two fronts have many equals.
- * Linear. */
+/* Drops points that the cheapest of their bin or of a lower one is as good as, before the rest is sorted: nearly all
+ * are such, as sums of two fronts have many equals. Linear. */
 static uint32_t sift(struct chain_point *list, uint32_t count)
 {
 	struct bins bins;
-	int64_t usage[BINS], lower[BINS], least = INT64_MAX;   /* usage of each bin's cheapest point, and the least cost in lower bins */
+	int64_t usage[BINS], lower[BINS],
+		least = INT64_MAX;   /* usage of each bin's cheapest point, and the least cost in lower bins */
 	uint32_t kept = 0;
 	find_bins(list, count, &bins);
 	for (uint32_t b = 0; b < bins.count; b++) {
@@ -214,7 +215,7 @@ static enum status front_combine(struct row *row)
 	return status;
 }
 
-/* ---- buckets --------------------------------------------------------------------------------------------------- */
+/* ---- buckets --------------------------------------------------------------------------------- */
 
 /* Moves the points at hand behind those of the row that are there already, and leaves the best of both. */
 static enum status front_keep(struct row *row, uint32_t begin)
@@ -246,7 +247,8 @@ static enum status front_fill_row(struct row *row, int64_t around, int64_t limit
 	return status;
 }
 
-static enum status fill_bucket(struct chain_front *front, uint32_t number, int64_t limit, uint32_t *value, struct control *control)
+static enum status fill_bucket(
+	struct chain_front *front, uint32_t number, int64_t limit, uint32_t *value, struct control *control)
 {
 	const struct chain_tree *tree = front->tree;
 	const struct chain_bucket *bucket = &tree->bucket[number];
@@ -268,8 +270,8 @@ static enum status fill_bucket(struct chain_front *front, uint32_t number, int64
 	return status;
 }
 
-enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, const struct chain_given *given, int64_t limit, struct chain_room room,
-	struct control *control)
+enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, const struct chain_given *given,
+	int64_t limit, struct chain_room room, struct control *control)
 {
 	*front = (struct chain_front) { .tree = tree, .given = given, .room = room };
 	front->start = arena_alloc(&front->arena, tree->buckets, sizeof *front->start);
@@ -291,7 +293,8 @@ void chain_front_free(struct chain_front *front)
 	*front = (struct chain_front) { 0 };
 }
 
-void chain_front_decode(const struct chain_front *front, uint32_t number, uint32_t point, uint32_t *value, uint32_t *taken)
+void chain_front_decode(
+	const struct chain_front *front, uint32_t number, uint32_t point, uint32_t *value, uint32_t *taken)
 {
 	const struct chain_tree *tree = front->tree;
 	const struct chain_bucket *bucket = &tree->bucket[number];

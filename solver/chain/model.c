@@ -1,7 +1,7 @@
 /* model.c: the factor graphs. */
 #include "model.h"
 
-/* ---- factors --------------------------------------------------------------------------------------------------- */
+/* ---- factors --------------------------------------------------------------------------------- */
 
 static void chain_model_add_pair(struct chain_graph *graph, uint32_t from, uint32_t to, int64_t *cost)
 {
@@ -35,8 +35,8 @@ static void chain_model_add_sums(struct chain_graph *graph, uint32_t from, uint3
 }
 
 /* And together; rows, columns: where the variable has classes for values. */
-static void add_pairs(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table, const struct chain_classes *rows,
-	const struct chain_classes *columns)
+static void add_pairs(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table,
+	const struct chain_classes *rows, const struct chain_classes *columns)
 {
 	if (table->separable || graph->failed)
 		return;
@@ -52,7 +52,8 @@ static void chain_model_add_edge(struct chain_graph *graph, uint32_t from, uint3
 	add_pairs(graph, from, to, table, NULL, NULL);
 }
 
-static void chain_model_add_node(const struct chain_model *model, struct chain_graph *graph, uint32_t var, uint32_t node)
+static void chain_model_add_node(
+	const struct chain_model *model, struct chain_graph *graph, uint32_t var, uint32_t node)
 {
 	chain_graph_add(graph, var, model->cost + model->first[node], model->usage + model->first[node], 1);
 }
@@ -99,7 +100,7 @@ static bool chain_model_among(const uint32_t *list, uint32_t count, uint32_t ite
 	return false;
 }
 
-/* ---- variables ------------------------------------------------------------------------------------------------- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 static struct chain_link *chain_model_link_of(const struct chain_model *model, uint32_t node)
 {
@@ -150,7 +151,8 @@ static struct chain_out *out_of(const struct chain_link *link, uint32_t var)
 }
 
 /* Adds what an edge's table tells apart of a core's variable that all copies see. */
-static enum status see_out(struct chain_model *model, struct chain_link *link, uint32_t var, const struct chain_table *table, bool columns)
+static enum status see_out(
+	struct chain_model *model, struct chain_link *link, uint32_t var, const struct chain_table *table, bool columns)
 {
 	struct chain_out *out = out_of(link, var);
 	if (!out) {
@@ -209,7 +211,8 @@ static uint32_t after_head(const struct chain_link *link, uint32_t head)
 /* The variable of a node of the copy: a state's where each of its strategies is a class. */
 static uint32_t node_var(const struct chain_model *model, struct chain_link *link, uint32_t node)
 {
-	const struct chain_side *head = chain_side_of(link->head, link->heads, node), *tail = chain_side_of(link->tail, link->tails, node);
+	const struct chain_side *head = chain_side_of(link->head, link->heads, node),
+							*tail = chain_side_of(link->tail, link->tails, node);
 	if (head && head->classes.count == chain_width(model, node))
 		return before_head(link, (uint32_t)(head - link->head));
 	if (tail && tail->classes.count == chain_width(model, node))
@@ -269,7 +272,8 @@ static enum status make_link_factor(struct chain_model *model, struct chain_link
 	factor.weight = arena_alloc(&model->arena, factor.size, sizeof *factor.weight);
 	NEED(factor.var && factor.weight);
 	for (uint32_t i = 0; i < link->outs + 2 * parts && !core->failed; i++) {
-		uint32_t part = i - link->outs, var = i < link->outs ? link->out[i].class_var : state_var(model, link, part % parts, part >= parts);
+		uint32_t part = i - link->outs,
+				 var = i < link->outs ? link->out[i].class_var : state_var(model, link, part % parts, part >= parts);
 		if (chain_model_among(factor.var, factor.count, var))
 			var = add_twin(core, var);
 		factor.var[factor.count++] = var;
@@ -278,7 +282,7 @@ static enum status make_link_factor(struct chain_model *model, struct chain_link
 	return core->failed ? NO_MEMORY : OK;
 }
 
-/* ---- edges ----------------------------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 static void place_step(struct chain_model *model, const struct chain_edge *edge, const struct chain_table *table)
 {
@@ -291,20 +295,24 @@ static void place_step(struct chain_model *model, const struct chain_edge *edge,
 		chain_model_add_edge(core, first, last, table);
 		return;
 	}
-	const struct chain_side *tail = chain_side_of(link->tail, link->tails, edge->from), *head = chain_side_of(link->head, link->heads, edge->to);
+	const struct chain_side *tail = chain_side_of(link->tail, link->tails, edge->from),
+							*head = chain_side_of(link->head, link->heads, edge->to);
 	chain_model_add_sums(core, first, last, table);
 	chain_model_add_sums(&link->graph, link->var[edge->from], link->var[edge->to], table);
 	if (tail) {
 		add_pairs(core, model->var[AT_BEFORE_LAST][edge->from], last, table, &tail->classes, NULL);
-		add_pairs(&link->graph, before_tail(link, (uint32_t)(tail - link->tail)), link->var[edge->to], table, &tail->classes, NULL);
+		add_pairs(&link->graph, before_tail(link, (uint32_t)(tail - link->tail)), link->var[edge->to], table,
+			&tail->classes, NULL);
 	} else if (head) {
 		add_pairs(core, first, model->var[AT_SECOND][edge->to], table, NULL, &head->classes);
-		add_pairs(&link->graph, link->var[edge->from], after_head(link, (uint32_t)(head - link->head)), table, NULL, &head->classes);
+		add_pairs(&link->graph, link->var[edge->from], after_head(link, (uint32_t)(head - link->head)), table, NULL,
+			&head->classes);
 	}
 }
 
 /* The pairs of a variable that stands for the core's one, or its class, with a node's. */
-static void pair_shared(struct chain_graph *graph, uint32_t one, uint32_t node, const struct chain_table *table, bool to, const struct chain_classes *classes)
+static void pair_shared(struct chain_graph *graph, uint32_t one, uint32_t node, const struct chain_table *table,
+	bool to, const struct chain_classes *classes)
 {
 	add_pairs(graph, to ? one : node, to ? node : one, table, to ? classes : NULL, to ? NULL : classes);
 }
@@ -339,7 +347,8 @@ static void place_edge(struct chain_model *model, uint32_t number)
 	} else if (one_sees_every(edge)) {
 		place_shared(model, edge, table);
 	} else if (edge->from_where != CHAIN_EVERY) {
-		chain_model_add_edge(&model->core, core_at(model, edge->from, edge->from_where), core_at(model, edge->to, edge->to_where), table);
+		chain_model_add_edge(&model->core, core_at(model, edge->from, edge->from_where),
+			core_at(model, edge->to, edge->to_where), table);
 	} else {
 		struct chain_link *link = chain_model_link_of(model, edge->from);
 		for (uint32_t place = AT_FIRST; place <= AT_LAST && place < chain_copies(model->chain, edge->from); place++)
@@ -349,7 +358,7 @@ static void place_edge(struct chain_model *model, uint32_t number)
 	}
 }
 
-/* ---- all together ---------------------------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 static int64_t largest(const int64_t *values, size_t count)
 {
@@ -397,8 +406,8 @@ static enum status chain_model_find_links(struct chain_model *model)
 	return status;
 }
 
-enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, const bool *wanted, struct control *control,
-	struct error *error)
+enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, const bool *wanted,
+	struct control *control, struct error *error)
 {
 	*model = (struct chain_model) { .chain = chain };
 	model->core.arena = &model->arena;

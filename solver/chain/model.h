@@ -1,9 +1,8 @@
 /* model.h: a chain reduced, as factor graphs: one of a segment's copies, and one of everything else.
  *
- * The first and the last copy of a segment belong to everything else, the "core". Only the copies between them are a power. A state
- * stands between two copies and holds the choices of a cover of the edges between these: for each edge its tail in the copy before, or
- * its head in the copy after.
- */
+ * The first and the last copy of a segment belong to everything else, the "core". Only the copies between them are a
+ * power. A state stands between two copies and holds the choices of a cover of the edges between these: for each edge
+ * its tail in the copy before, or its head in the copy after. */
 #pragma once
 
 #include "chain.h"
@@ -70,21 +69,27 @@ struct chain_model {
 };
 
 /* wanted [strategies of the chain]: those that plans may have; NULL: all.
- * INFEASIBLE: forbidden pairs leave a node no strategy. LIMIT: a state has too many values. Free the model in any case. */
-enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, const bool *wanted, struct control *control,
-	struct error *error);
+ * INFEASIBLE: forbidden pairs leave a node no strategy. LIMIT: a state has too many values. Free the model in any case.
+ */
+enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, const bool *wanted,
+	struct control *control, struct error *error);
 void chain_model_free(struct chain_model *model);
 /* The strategies that are worth considering: those wanted that have partners over every edge.
  * Fills first, original, cost, usage, table and what all plans have. */
-enum status chain_model_reduce(struct chain_model *model, const bool *wanted, struct control *control, struct error *error);
+enum status chain_model_reduce(
+	struct chain_model *model, const bool *wanted, struct control *control, struct error *error);
 
-/* Chooses what states are made of, the fewest there may be: fills states, tails and heads. LIMIT: too many values. OK or NO_MEMORY besides. */
+/* Chooses what states are made of, the fewest there may be: fills states, tails and heads. LIMIT: too many values. OK
+ * or NO_MEMORY besides. */
 enum status chain_state_choose(struct chain_model *model, struct chain_link *link);
-/* All in one class, of so many strategies; then those apart whose rows or columns of a table differ. OK or NO_MEMORY. */
+/* All in one class, of so many strategies; then those apart whose rows or columns of a table differ. OK or NO_MEMORY.
+ */
 enum status chain_classes_begin(struct chain_classes *classes, uint32_t strategies, struct arena *arena);
 enum status chain_classes_split(struct chain_classes *classes, const struct chain_table *table, bool columns);
-/* The pairs of a table with one strategy of each class only; NULL: all of them. The table's own where that is all. NULL: out of memory. */
-int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_classes *rows, const struct chain_classes *columns, struct arena *arena);
+/* The pairs of a table with one strategy of each class only; NULL: all of them. The table's own where that is all.
+ * NULL: out of memory. */
+int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_classes *rows,
+	const struct chain_classes *columns, struct arena *arena);
 
 static inline uint32_t chain_width(const struct chain_model *model, uint32_t node)
 {

@@ -1,8 +1,8 @@
 /* order.c: in which order variables are eliminated, and the buckets that follow from it.
  *
- * Greedy least weighted fill (Koller, Friedman, Probabilistic Graphical Models, 2009, section 9.4.3.2), smaller tables first among equals. An edge that is
- * filled in weighs the product of its ends' values, or of their logarithms: neither is always better, the smaller of both orders is taken.
- */
+ * Greedy least weighted fill (Koller, Friedman, Probabilistic Graphical Models, 2009, section 9.4.3.2), smaller tables
+ * first among equals. An edge that is filled in weighs the product of its ends' values, or of their logarithms: neither
+ * is always better, the smaller of both orders is taken. */
 #include <string.h>
 
 #include "solver/base/heap.h"
@@ -92,7 +92,8 @@ static void sort_stale(struct ordering *ordering)
 		chain_order_weigh(ordering, var);
 		ordering->is_stale[var] = false;
 		/* A sum without a sign. */
-		order_heap_put(ordering->late[var] ? &ordering->last : &ordering->left, var, (int64_t)(ordering->fill[var] ^ UINT64_C(1) << 63), chain_order_rank_of(ordering->size[var]));
+		order_heap_put(ordering->late[var] ? &ordering->last : &ordering->left, var,
+			(int64_t)(ordering->fill[var] ^ UINT64_C(1) << 63), chain_order_rank_of(ordering->size[var]));
 	}
 	ordering->stales = 0;
 }
@@ -162,8 +163,8 @@ static uint64_t chain_order_logarithm(uint32_t domain)
 	return 64 - (uint64_t)__builtin_clzll(power | 1);
 }
 
-static enum status chain_order_find(const struct chain_graph *graph, bool links_last, bool logarithms, uint32_t *order, double *entries,
-	struct control *control)
+static enum status chain_order_find(const struct chain_graph *graph, bool links_last, bool logarithms, uint32_t *order,
+	double *entries, struct control *control)
 {
 	OWN(arena) arena = { 0 };
 	uint32_t vars = graph->vars;
@@ -176,8 +177,9 @@ static enum status chain_order_find(const struct chain_graph *graph, bool links_
 	ordering.is_stale = arena_alloc(&arena, vars, sizeof *ordering.is_stale);
 	ordering.late = arena_alloc(&arena, vars, sizeof *ordering.late);
 	ordering.list = arena_alloc(&arena, vars, sizeof *ordering.list);
-	bool full = ordering.near && ordering.weight && ordering.fill && ordering.size && ordering.stale && ordering.is_stale && ordering.late && ordering.list
-		&& order_heap_init(&ordering.left, vars, &arena) == OK && order_heap_init(&ordering.last, vars, &arena) == OK;
+	bool full = ordering.near && ordering.weight && ordering.fill && ordering.size && ordering.stale &&
+		ordering.is_stale && ordering.late && ordering.list && order_heap_init(&ordering.left, vars, &arena) == OK &&
+		order_heap_init(&ordering.last, vars, &arena) == OK;
 	for (uint32_t i = 0; full && links_last && i < graph->factors; i++)
 		for (uint32_t j = 0; graph->factor[i].weight && j < graph->factor[i].count; j++)
 			ordering.late[graph->factor[i].var[j]] = true;
@@ -189,7 +191,7 @@ static enum status chain_order_find(const struct chain_graph *graph, bool links_
 	return full ? OK : NO_MEMORY;
 }
 
-/* ---- buckets ----------------------------------------------------------------------------------------------- */
+/* ---- buckets --------------------------------------------------------------------------------- */
 
 static size_t chain_order_product(const struct chain_graph *graph, const uint32_t *scope, uint32_t count)
 {
@@ -221,8 +223,8 @@ static enum status join_levels(struct chain_tree *tree, const struct chain_bucke
 }
 
 /* Where each variable of the bucket's scope stands in a table over other variables, the last running fastest. */
-static enum status set_strides(struct chain_tree *tree, const struct chain_bucket *bucket, const uint32_t *scope, uint32_t count,
-	struct chain_part *part)
+static enum status set_strides(struct chain_tree *tree, const struct chain_bucket *bucket, const uint32_t *scope,
+	uint32_t count, struct chain_part *part)
 {
 	size_t step = 1;
 	part->stride = arena_alloc(&tree->arena, bucket->count, sizeof *part->stride);
@@ -243,7 +245,8 @@ struct gathering {
 	uint32_t *scope;           /* scratch [vars] */
 };
 
-static void add_scope(struct gathering *gathering, uint32_t number, const uint32_t *scope, uint32_t count, uint32_t *known)
+static void add_scope(
+	struct gathering *gathering, uint32_t number, const uint32_t *scope, uint32_t count, uint32_t *known)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (gathering->mark[scope[i]] != number + 1) {
@@ -372,12 +375,14 @@ static enum status give_tables(struct chain_tree *tree, size_t budget)
 	return full ? OK : NO_MEMORY;
 }
 
-static enum status make_buckets(struct gathering *gathering, const uint32_t *order, uint32_t *position, struct arena *arena)
+static enum status make_buckets(
+	struct gathering *gathering, const uint32_t *order, uint32_t *position, struct arena *arena)
 {
 	struct chain_tree *tree = gathering->tree;
 	const struct chain_graph *graph = tree->graph;
 	uint32_t root = tree->buckets - 1;
-	uint32_t *home = arena_alloc(arena, graph->factors, sizeof *home), *item = arena_alloc(arena, graph->factors, sizeof *item);
+	uint32_t *home = arena_alloc(arena, graph->factors, sizeof *home),
+			 *item = arena_alloc(arena, graph->factors, sizeof *item);
 	NEED(home && item);
 	for (uint32_t var = 0; var < graph->kept; var++)
 		position[var] = root;
@@ -401,8 +406,8 @@ static enum status make_buckets(struct gathering *gathering, const uint32_t *ord
 }
 
 /* The better of both weights' orders. */
-static enum status better_order(const struct chain_graph *graph, bool links_last, uint32_t *order, double *entries, struct arena *arena,
-	struct control *control)
+static enum status better_order(const struct chain_graph *graph, bool links_last, uint32_t *order, double *entries,
+	struct arena *arena, struct control *control)
 {
 	double others = 0;
 	uint32_t *other = arena_alloc(arena, graph->vars, sizeof *other);
@@ -417,7 +422,8 @@ static enum status better_order(const struct chain_graph *graph, bool links_last
 }
 
 /* The order with the variables of links last, unless the other one is much smaller. */
-static enum status choose_order(const struct chain_graph *graph, size_t budget, uint32_t *order, struct arena *arena, struct control *control)
+static enum status choose_order(
+	const struct chain_graph *graph, size_t budget, uint32_t *order, struct arena *arena, struct control *control)
 {
 	double last, free_order;
 	bool links = false;
@@ -436,7 +442,8 @@ static enum status choose_order(const struct chain_graph *graph, size_t budget, 
 	return status == OK && last > (double)budget ? LIMIT : status;
 }
 
-enum status chain_tree_build(struct chain_tree *tree, const struct chain_graph *graph, size_t budget, struct control *control)
+enum status chain_tree_build(
+	struct chain_tree *tree, const struct chain_graph *graph, size_t budget, struct control *control)
 {
 	struct arena arena = { 0 };
 	*tree = (struct chain_tree) { .graph = graph, .buckets = graph->vars - graph->kept + 1 };
@@ -455,7 +462,8 @@ enum status chain_tree_build(struct chain_tree *tree, const struct chain_graph *
 	gathering.scope = arena_alloc(&arena, graph->vars, sizeof *gathering.scope);
 	gathering.position = tree->bucket_of = arena_alloc(&tree->arena, graph->vars, sizeof *tree->bucket_of);
 	tree->bucket = arena_alloc(&tree->arena, tree->buckets, sizeof *tree->bucket);
-	bool full = order && gathering.child && gathering.next && gathering.mark && gathering.scope && tree->bucket_of && tree->bucket;
+	bool full = order && gathering.child && gathering.next && gathering.mark && gathering.scope && tree->bucket_of &&
+		tree->bucket;
 	enum status status = full ? choose_order(graph, budget, order, &arena, control) : NO_MEMORY;
 	THEN(status, make_buckets(&gathering, order, tree->bucket_of, &arena));
 	THEN(status, give_tables(tree, budget));

@@ -24,7 +24,8 @@ enum status chain_power_begin(struct chain_power *power, uint32_t states, uint32
 		if (!full || !(length >> i & 1))
 			continue;
 		power->bit[power->products] = i;
-		power->product[power->products] = power->products ? arena_alloc(arena, size, sizeof **power->product) : power->square[i];
+		power->product[power->products] = power->products ? arena_alloc(arena, size, sizeof **power->product)
+			: power->square[i];
 		full = power->product[power->products++] != NULL;
 	}
 	for (int i = 0; i < 3 && full; i++) {
@@ -127,7 +128,8 @@ static void lower(const struct chain_power *power, const int64_t *matrix, int64_
 		least[i] = matrix[i] < least[i] ? matrix[i] : least[i];
 }
 
-/* Highest bit first: what is around the square at hand gathers the share of a product, then that of the square above. */
+/* Highest bit first: what is around the square at hand gathers the share of a product, then that of the square above.
+ */
 void chain_power_around(struct chain_power *power, const int64_t *around, int64_t *arc, struct control *control)
 {
 	uint32_t states = power->states, product = power->products - 1;

@@ -20,7 +20,7 @@ static int64_t reduce_pair_of(const struct shard_chain *chain, const struct chai
 	return chain->pair[edge->table + (size_t)p * reduce_count_of(chain, edge->to) + q];
 }
 
-/* ---- partners -------------------------------------------------------------------------------------------------- */
+/* ---- partners -------------------------------------------------------------------------------- */
 
 /* Does every copy of an end have this edge? */
 static bool everywhere(const struct chain_edge *edge, uint8_t where)
@@ -32,11 +32,13 @@ static bool prune_rows(struct reduction *reduction, const struct chain_edge *edg
 {
 	const struct shard_chain *chain = reduction->chain;
 	uint32_t node = columns ? edge->to : edge->from, other = columns ? edge->from : edge->to;
-	bool *alive = reduction->alive + chain->first[node], *partners = reduction->alive + chain->first[other], changed = false;
+	bool *alive = reduction->alive + chain->first[node], *partners = reduction->alive + chain->first[other],
+		 changed = false;
 	for (uint32_t p = 0; p < reduce_count_of(chain, node); p++) {
 		bool partner = false;
 		for (uint32_t q = 0; q < reduce_count_of(chain, other) && alive[p] && !partner; q++)
-			partner = partners[q] && (columns ? reduce_pair_of(chain, edge, q, p) : reduce_pair_of(chain, edge, p, q)) < SHARD_FORBIDDEN;
+			partner = partners[q] &&
+				(columns ? reduce_pair_of(chain, edge, q, p) : reduce_pair_of(chain, edge, p, q)) < SHARD_FORBIDDEN;
 		changed |= alive[p] && !partner;
 		alive[p] = partner;
 	}
@@ -77,7 +79,7 @@ static enum status reduce_prune(struct reduction *reduction, struct control *con
 	return OK;
 }
 
-/* ---- what is left ---------------------------------------------------------------------------------------------- */
+/* ---- what is left ---------------------------------------------------------------------------- */
 
 static int64_t reduce_least_of(const int64_t *values, size_t count)
 {
@@ -131,7 +133,8 @@ static enum status reduce_keep_strategies(struct reduction *reduction, struct er
 	return OK;
 }
 
-/* Takes off every row what is its least, and then off every column; rows and columns where nothing is allowed are left empty. */
+/* Takes off every row what is its least, and then off every column; rows and columns where nothing is allowed are left
+ * empty. */
 static void reduce_separate(struct chain_table *table)
 {
 	size_t columns = table->columns;
@@ -174,7 +177,8 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 	NEED(table->pair);
 	for (uint32_t p = 0; p < table->rows; p++)
 		for (uint32_t q = 0; q < table->columns; q++) {
-			int64_t cost = reduce_pair_of(chain, edge, model->original[model->first[edge->from] + p], model->original[model->first[edge->to] + q]);
+			int64_t cost = reduce_pair_of(chain, edge, model->original[model->first[edge->from] + p],
+				model->original[model->first[edge->to] + q]);
 			table->pair[(size_t)p * table->columns + q] = cost < SHARD_FORBIDDEN ? cost : CHAIN_BLOCKED;
 		}
 	model->base_cost += take_least(table->pair, (size_t)table->rows * table->columns) * reduce_times(chain, edge);
@@ -195,7 +199,8 @@ static enum status choose_alive(struct reduction *reduction, const bool *wanted,
 	return reduce_prune(reduction, control);
 }
 
-enum status chain_model_reduce(struct chain_model *model, const bool *wanted, struct control *control, struct error *error)
+enum status chain_model_reduce(
+	struct chain_model *model, const bool *wanted, struct control *control, struct error *error)
 {
 	struct reduction reduction = { .model = model, .chain = model->chain };
 	enum status status = choose_alive(&reduction, wanted, control);

@@ -1,9 +1,9 @@
 /* rough.c: chains whose tables are too large for elimination: a local search and multipliers over runs of copies.
  *
- * Plans come from shard_solve() on the chain with inner copies alike. The bound is a Lagrangian one that keeps its strength over any number of
- * copies: message passing over one inner copy whose steps lead back to itself says what each node is worth to the copy before it (potentials);
- * with those paid and refunded all copies fall apart into equal problems, and multipliers of what is left bound each copy alike.
- */
+ * Plans come from shard_solve() on the chain with inner copies alike. The bound is a Lagrangian one that keeps its
+ * strength over any number of copies: message passing over one inner copy whose steps lead back to itself says what
+ * each node is worth to the copy before it (potentials); with those paid and refunded all copies fall apart into equal
+ * problems, and multipliers of what is left bound each copy alike. */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct rough {
 	double multiplier;         /* of usage, as the plan's search left it */
 };
 
-/* ---- plans ------------------------------------------------------------------------------------------------------ */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 /* Every copy chooses as its run does. */
 static enum status rough_take_choice(struct rough *rough, const struct chain_runs *runs, const uint32_t *choice)
@@ -62,7 +62,9 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 			status = taken == OK ? status : taken;
 		}
 		const struct shard_certificate *certificate = &found.certificate;
-		rough->multiplier = certificate->moments > 0 ? ldexp((double)certificate->multiplier[0], -(int)certificate->shift) : 0;
+		rough->multiplier = certificate->moments > 0
+			? ldexp((double)certificate->multiplier[0], -(int)certificate->shift)
+			: 0;
 		rough->plan->bound = runs.whole ? found.bound : -CHAIN_COST_MAX;
 		rough->plan->bound_kind = chain_bound_names[found.searched && runs.whole ? CHAIN_SEARCH : CHAIN_POLYTOPE];
 		if (status == INFEASIBLE && !runs.whole)  /* of copies alike */
@@ -72,7 +74,7 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 	return status;
 }
 
-/* ---- bounds ----------------------------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 static uint64_t rough_pass_ticks(const struct shard_model *model)
 {
@@ -112,7 +114,8 @@ static void read_potential(const struct rough *rough, const struct ascent *ascen
 	const struct shard_chain *chain = rough->chain;
 	const struct shard_model *model = &ascent->model;
 	const struct chain_runs *tied = &ascent->runs;
-	uint32_t tie = model->node_of[tied->tie[node]], here = model->node_of[tied->start[node] + 1], copies = chain_copies(chain, node);
+	uint32_t tie = model->node_of[tied->tie[node]], here = model->node_of[tied->start[node] + 1],
+			 copies = chain_copies(chain, node);
 	double most = (double)(SHARD_FORBIDDEN / 8) / copies;
 	if (csr_length(&model->incident, tie) != 2)
 		return;
@@ -129,7 +132,8 @@ static void read_potential(const struct rough *rough, const struct ascent *ascen
 	}
 }
 
-static enum status rough_begin(const struct rough *rough, enum chain_steps steps, const int64_t *potential, struct ascent *ascent)
+static enum status rough_begin(
+	const struct rough *rough, enum chain_steps steps, const int64_t *potential, struct ascent *ascent)
 {
 	*ascent = (struct ascent) { .multiplier = rough->multiplier };
 	TRY(chain_runs_write(rough->chain, steps, 1, potential, PAIRS_MOST, &ascent->runs));
@@ -144,7 +148,8 @@ static void rough_end(struct ascent *ascent)
 	chain_runs_free(&ascent->runs);
 }
 
-/* The cut chain is the tied one without ties: over edges between the same two nodes messages go on from there. Edges are sorted by their ends. */
+/* The cut chain is the tied one without ties: over edges between the same two nodes messages go on from there. Edges
+ * are sorted by their ends. */
 static void go_on_from(const struct ascent *tied, struct ascent *cut)
 {
 	const struct shard_model *from = &tied->model, *to = &cut->model;
@@ -153,8 +158,10 @@ static void go_on_from(const struct ascent *tied, struct ascent *cut)
 		if (from->tail[old] != tail || from->head[old] != head)
 			continue;
 		if (shard_width(from, tail) == shard_width(to, tail) && shard_width(from, head) == shard_width(to, head)) {
-			memcpy(cut->dual.message + to->into_tail[edge], tied->dual.message + from->into_tail[old], shard_width(to, tail) * sizeof(double));
-			memcpy(cut->dual.message + to->into_head[edge], tied->dual.message + from->into_head[old], shard_width(to, head) * sizeof(double));
+			memcpy(cut->dual.message + to->into_tail[edge], tied->dual.message + from->into_tail[old],
+				shard_width(to, tail) * sizeof(double));
+			memcpy(cut->dual.message + to->into_head[edge], tied->dual.message + from->into_head[old],
+				shard_width(to, head) * sizeof(double));
 		}
 		edge++;
 	}
@@ -225,7 +232,8 @@ static enum status rough_find_bound(const struct rough *rough)
 	return status;
 }
 
-enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan, struct error *error)
+enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, struct control *control,
+	struct chain_plan *plan, struct error *error)
 {
 	struct rough rough = { .chain = chain, .control = control, .plan = plan, .error = error };
 	bool whole = false;

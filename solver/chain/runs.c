@@ -8,7 +8,8 @@ struct writing {
 	struct chain_runs *runs;
 	enum chain_steps steps;
 	const int64_t *potential;
-	uint32_t *twin;            /* [nodes] problem node of the twin of the next copy's, as the first run sees it; the second run's follows; NONE */
+	uint32_t *twin; /* [nodes] problem node of the twin of the next copy's, as the first run sees it; the second run's
+					   follows; NONE */
 	uint32_t *tails;           /* [nodes] steps that lead to it */
 	size_t node_room[3], strategy_room[2], edge_room[2], table_room, pair_room, pairs_most;
 };
@@ -34,7 +35,7 @@ static bool is_cut(const struct writing *writing, uint32_t node)
 	return writing->steps != STEPS_ALIKE && run_count(writing, node) < chain_copies(writing->chain, node);
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* The first copies of a node's runs into begin; how many there are. */
 static uint32_t cut_runs(uint32_t count, uint32_t inner, uint32_t *begin)
@@ -70,7 +71,7 @@ static enum status chain_runs_lay_out(struct writing *writing, uint32_t inner)
 	return OK;
 }
 
-/* ---- nodes -------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static int64_t chain_runs_times(int64_t cost, uint32_t factor)
 {
@@ -110,7 +111,8 @@ static enum status chain_runs_add_run(struct writing *writing, uint32_t node, ui
 		uint32_t from = chain->first[node] + i, to = problem->first[problem->nodes - 1] + i;
 		problem->cost[to] = chain_runs_times(chain->cost[from], length);
 		problem->usage[to] = chain->usage[from] * length;
-		if (writing->potential && is_cut(writing, node) && writing->tails[node] > 0 && run > 0 && problem->cost[to] < SHARD_FORBIDDEN)
+		if (writing->potential && is_cut(writing, node) && writing->tails[node] > 0 && run > 0 &&
+			problem->cost[to] < SHARD_FORBIDDEN)
 			problem->cost[to] += writing->potential[from] * length;
 	}
 	return status;
@@ -138,7 +140,7 @@ static enum status add_twins(struct writing *writing, uint32_t node)
 	return status;
 }
 
-/* ---- edges -------------------------------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 /* An edge without costs. */
 static enum status chain_runs_add_edge(struct writing *writing, uint32_t from, uint32_t to)
@@ -161,7 +163,8 @@ static enum status chain_runs_add_edge(struct writing *writing, uint32_t from, u
 	return OK;
 }
 
-static enum status copy_edge(struct writing *writing, const struct chain_edge *edge, uint32_t from, uint32_t to, uint32_t factor)
+static enum status copy_edge(
+	struct writing *writing, const struct chain_edge *edge, uint32_t from, uint32_t to, uint32_t factor)
 {
 	struct shard_problem *problem = &writing->runs->problem;
 	enum status status = factor > 0 ? chain_runs_add_edge(writing, from, to) : OK;
@@ -177,7 +180,10 @@ static enum status copy_edge(struct writing *writing, const struct chain_edge *e
 /* The problem node of an end, in the k-th of an edge's runs. */
 static uint32_t end_at(const struct writing *writing, uint32_t node, uint8_t where, uint32_t k)
 {
-	return (uint32_t)writing->runs->start[node] + (where == CHAIN_EVERY ? k : where == CHAIN_LAST ? run_count(writing, node) - 1 : 0);
+	return (uint32_t)writing->runs->start[node] +
+		(where == CHAIN_EVERY ? k
+		: where == CHAIN_LAST ? run_count(writing, node) - 1
+		: 0);
 }
 
 /* From run to run, or to twins. */
@@ -208,8 +214,8 @@ static enum status chain_runs_add_edges(struct writing *writing, const struct ch
 	if (edge->step)
 		return add_steps(writing, edge);
 	for (uint32_t k = 0; k < runs && status == OK; k++)
-		status = copy_edge(writing, edge, end_at(writing, edge->from, edge->from_where, k), end_at(writing, edge->to, edge->to_where, k),
-			every ? run_length(writing, node, k) : 1);
+		status = copy_edge(writing, edge, end_at(writing, edge->from, edge->from_where, k),
+			end_at(writing, edge->to, edge->to_where, k), every ? run_length(writing, node, k) : 1);
 	return status;
 }
 
@@ -240,7 +246,8 @@ static void find_ranges(const struct shard_problem *problem, int64_t *range)
 static enum status tie_twin(struct writing *writing, uint32_t node, const int64_t *range)
 {
 	struct shard_problem *problem = &writing->runs->problem;
-	uint32_t tie = writing->runs->tie[node], ends[] = { (uint32_t)writing->runs->start[node] + 1, writing->twin[node] + 1 };
+	uint32_t tie = writing->runs->tie[node],
+			 ends[] = { (uint32_t)writing->runs->start[node] + 1, writing->twin[node] + 1 };
 	enum status status = OK;
 	for (int side = 0; side < 2 && status == OK; side++) {
 		uint32_t count = shard_strategies(problem, tie);
@@ -267,10 +274,12 @@ static enum status tie_twins(struct writing *writing)
 	return status;
 }
 
-enum status chain_runs_write(const struct shard_chain *chain, enum chain_steps steps, uint32_t inner, const int64_t *potential, size_t pairs_most,
-	struct chain_runs *runs)
+enum status chain_runs_write(const struct shard_chain *chain, enum chain_steps steps, uint32_t inner,
+	const int64_t *potential, size_t pairs_most, struct chain_runs *runs)
 {
-	struct writing writing = { .chain = chain, .runs = runs, .steps = steps, .potential = potential, .pairs_most = pairs_most };
+	struct writing writing = {
+		.chain = chain, .runs = runs, .steps = steps, .potential = potential, .pairs_most = pairs_most
+	};
 	*runs = (struct chain_runs) { .problem = { .limit = chain->limit } };
 	enum status status = chain_runs_lay_out(&writing, inner);
 	for (uint32_t node = 0; node < chain->nodes && status == OK; node++)

@@ -37,20 +37,21 @@ struct chain_search {
 	struct arena arena;
 };
 
-/* Weighs: the least alpha * cost + beta * usage of a plan of the model goes to search->weight. O(the tables' entries). */
+/* Weighs: the least alpha * cost + beta * usage of a plan of the model goes to search->weight. O(the tables' entries).
+ */
 void chain_weigh(struct chain_search *search, int64_t alpha, int64_t beta);
-/* What is around every bucket of every tree, as far as it is part of a plan of at most most weight. least: min-marginals of all variables, of
- * the core and of each link; NULL: not wanted. */
+/* What is around every bucket of every tree, as far as it is part of a plan of at most most weight. least:
+ * min-marginals of all variables, of the core and of each link; NULL: not wanted. */
 void chain_weigh_around(struct chain_search *search, int64_t most, int64_t ***least);
 /* A plan of the last weighing's weight. */
 enum status chain_decode(const struct chain_search *search, struct chain_choice *choice);
 /* By elimination with points: of everything that weighs at most most, what costs least within the limit, below below.
  * INFEASIBLE: there is nothing. LIMIT: too many points, no choice. */
 enum status chain_exact(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice);
-/* Fills choice (as a plan's) with as many inner copies of a segment as over has them as fit, all else as under, which fits. BAD_INPUT: forbidden pairs meet, or
- * it is above the limit. */
-enum status chain_splice(const struct shard_chain *chain, const struct chain_plan *under, const uint32_t *over, uint32_t segment, uint32_t *choice,
-	int64_t *cost, int64_t *usage);
+/* Fills choice (as a plan's) with as many inner copies of a segment as over has them as fit, all else as under, which
+ * fits. BAD_INPUT: forbidden pairs meet, or it is above the limit. */
+enum status chain_splice(const struct shard_chain *chain, const struct chain_plan *under, const uint32_t *over,
+	uint32_t segment, uint32_t *choice, int64_t *cost, int64_t *usage);
 void chain_choice_free(struct chain_choice *choice);
 /* Cost and usage of a choice. */
 void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice);

@@ -1,14 +1,15 @@
-/* splice.c: a plan between two, one too large and one that fits: some copies of a segment from the one, all else from the other.
+/* splice.c: a plan between two, one too large and one that fits: some copies of a segment from the one, all else from
+ * the other.
  *
- * Both weigh about the same at the best price, but their copies may lie in different states: no mixture is cheap but one long run of
- * each, with two dear changes.
- */
+ * Both weigh about the same at the best price, but their copies may lie in different states: no mixture is cheap but
+ * one long run of each, with two dear changes. */
 #include <string.h>
 
 #include "search.h"
 
 /* What a copy of the segment uses in a plan. */
-static int64_t splice_usage_of(const struct shard_chain *chain, const size_t *start, const uint32_t *choice, uint32_t segment, uint32_t copy)
+static int64_t splice_usage_of(
+	const struct shard_chain *chain, const size_t *start, const uint32_t *choice, uint32_t segment, uint32_t copy)
 {
 	int64_t sum = 0;
 	for (uint32_t node = 0; node < chain->nodes; node++)
@@ -17,8 +18,8 @@ static int64_t splice_usage_of(const struct shard_chain *chain, const size_t *st
 	return sum;
 }
 
-enum status chain_splice(const struct shard_chain *chain, const struct chain_plan *under, const uint32_t *over, uint32_t segment, uint32_t *choice,
-	int64_t *cost, int64_t *usage)
+enum status chain_splice(const struct shard_chain *chain, const struct chain_plan *under, const uint32_t *over,
+	uint32_t segment, uint32_t *choice, int64_t *cost, int64_t *usage)
 {
 	uint32_t copies = chain->copies[segment], end = 1;
 	struct chain_plan plan = { .start = under->start, .choice = choice };
@@ -28,7 +29,8 @@ enum status chain_splice(const struct shard_chain *chain, const struct chain_pla
 		for (uint32_t copy = 0; copy < chain_copies(chain, node); copy++)
 			*usage += chain->usage[chain->first[node] + under->choice[under->start[node] + copy]];
 	while (end + 1 < copies) {
-		int64_t more = splice_usage_of(chain, under->start, over, segment, end) - splice_usage_of(chain, under->start, under->choice, segment, end);
+		int64_t more = splice_usage_of(chain, under->start, over, segment, end) -
+			splice_usage_of(chain, under->start, under->choice, segment, end);
 		if (*usage + more > chain->limit)
 			break;
 		*usage += more;

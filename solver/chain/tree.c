@@ -82,16 +82,18 @@ void chain_graph_add(struct chain_graph *graph, uint32_t var, const int64_t *cos
 		return;
 	struct chain_factor *factor = factor_alone(graph, var);
 	bool uses = !all_zero(usage, graph->domain[var]);
-	if (factor && uses && !factor->usage && !(factor->usage = arena_alloc(graph->arena, factor->size, sizeof *factor->usage)))
+	if (factor && uses && !factor->usage &&
+		!(factor->usage = arena_alloc(graph->arena, factor->size, sizeof *factor->usage)))
 		graph->failed = true;
 	for (uint32_t i = 0; !graph->failed && i < graph->domain[var]; i++) {
-		factor->cost[i] = chain_blocked(cost[i]) || chain_blocked(factor->cost[i]) ? CHAIN_BLOCKED : factor->cost[i] + times * cost[i];
+		factor->cost[i] = chain_blocked(cost[i]) || chain_blocked(factor->cost[i]) ? CHAIN_BLOCKED
+			: factor->cost[i] + times * cost[i];
 		if (uses)
 			factor->usage[i] += times * usage[i];
 	}
 }
 
-/* ---- pieces of tables ---------------------------------------------------------------------------------------- */
+/* ---- pieces of tables ------------------------------------------------------------------------ */
 
 /* All assignments within a piece but for the innermost level, with the place in a part's table. */
 struct walk {
@@ -125,7 +127,8 @@ static inline bool walk_next(struct walk *walk)
 }
 
 /* Where a piece begins in the part's table. */
-static size_t piece_start(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, size_t number)
+static size_t piece_start(
+	const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, size_t number)
 {
 	size_t start = 0;
 	for (uint32_t i = bucket->outer; i-- > 0;) {
@@ -210,9 +213,10 @@ static void make_piece(const struct chain_tree *tree, const struct chain_bucket 
 	}
 }
 
-/* ---- up -------------------------------------------------------------------------------------------------------- */
+/* ---- up -------------------------------------------------------------------------------------- */
 
-static void chain_tree_scale(const int64_t *cost, const int64_t *usage, int64_t alpha, int64_t beta, size_t size, int64_t *scaled)
+static void chain_tree_scale(
+	const int64_t *cost, const int64_t *usage, int64_t alpha, int64_t beta, size_t size, int64_t *scaled)
 {
 	for (size_t i = 0; i < size; i++)
 		scaled[i] = chain_blocked(cost[i]) ? CHAIN_BLOCKED : alpha * cost[i] + (usage ? beta * usage[i] : 0);
@@ -286,7 +290,7 @@ int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, stru
 	return tree->bucket[tree->buckets - 1].table[chain_tree_best(tree)];
 }
 
-/* ---- down ------------------------------------------------------------------------------------------------------ */
+/* ---- down ------------------------------------------------------------------------------------ */
 
 /* A piece of the least of everything for each entry of the bucket's scope, in weights, into scratch. */
 static const int64_t *believe(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number)
@@ -296,7 +300,9 @@ static const int64_t *believe(const struct chain_tree *tree, const struct chain_
 	make_piece(tree, bucket, number, piece);
 	for (size_t first = 0; first < bucket->piece; first += inner, row++)
 		for (size_t i = first; i < first + inner; i++)
-			piece[i] = chain_blocked(piece[i]) || chain_blocked(bucket->down[row]) ? CHAIN_BLOCKED : alpha * piece[i] + bucket->down[row];
+			piece[i] = chain_blocked(piece[i]) || chain_blocked(bucket->down[row])
+				? CHAIN_BLOCKED
+				: alpha * piece[i] + bucket->down[row];
 	return piece;
 }
 
@@ -324,7 +330,8 @@ static void chain_tree_leave_out(int64_t *around, const int64_t *self, int64_t a
 		around[i] = chain_blocked(around[i]) ? CHAIN_BLOCKED : around[i] - alpha * self[i];
 }
 
-void chain_tree_around(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around)
+void chain_tree_around(
+	const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around)
 {
 	const struct chain_factor *factor = &tree->graph->factor[part->factor];
 	chain_tree_block(around, factor->size);
@@ -340,7 +347,8 @@ static bool goes_down(const struct chain_tree *tree, const struct chain_part *pa
 }
 
 /* Lowers the least of every value of a variable of the bucket's scope by a piece. */
-static void lower_values(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number, const int64_t *piece, uint32_t var, int64_t *least)
+static void lower_values(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number,
+	const int64_t *piece, uint32_t var, int64_t *least)
 {
 	size_t step = 1, domain = tree->graph->domain[var];
 	for (uint32_t i = bucket->count; bucket->scope[--i] != var;)
@@ -351,7 +359,8 @@ static void lower_values(const struct chain_tree *tree, const struct chain_bucke
 			least[value] = piece[i] < least[value] ? piece[i] : least[value];
 }
 
-static void lower_marginals(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number, const int64_t *piece, int64_t *const *least)
+static void lower_marginals(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number,
+	const int64_t *piece, int64_t *const *least)
 {
 	if (bucket->var != NONE)
 		lower_values(tree, bucket, number, piece, bucket->var, least[bucket->var]);
@@ -399,7 +408,7 @@ void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t most,
 			down_bucket(tree, &tree->bucket[i], least);
 }
 
-/* ---- choices --------------------------------------------------------------------------------------------------- */
+/* ---- choices --------------------------------------------------------------------------------- */
 
 void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value)
 {
@@ -450,7 +459,8 @@ size_t chain_part_entry(const struct chain_bucket *bucket, const struct chain_pa
 	return entry;
 }
 
-int64_t chain_part_weight(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value)
+int64_t chain_part_weight(const struct chain_tree *tree, const struct chain_bucket *bucket,
+	const struct chain_part *part, const uint32_t *value)
 {
 	int64_t weight = part->source[chain_part_entry(bucket, part, value)];
 	return chain_blocked(weight) ? CHAIN_BLOCKED : bucket->plain ? tree->alpha * weight : weight;

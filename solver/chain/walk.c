@@ -1,9 +1,9 @@
 /* walk.c: min-plus powers of sets of points, and the best plan that they make.
  *
- * Where all copies stand in one state their order is free. Then some order has every run of copies use about its share of the whole: two
- * copies' difference above or below at most (take the next copy from those below the mean while the sum is above its share, and the other way
- * round; Steinitz's lemma for one dimension). Only such runs are kept, whatever the length: but none may be dropped for one that uses less.
- */
+ * Where all copies stand in one state their order is free. Then some order has every run of copies use about its share
+ * of the whole: two copies' difference above or below at most (take the next copy from those below the mean while the
+ * sum is above its share, and the other way round; Steinitz's lemma for one dimension). Only such runs are kept,
+ * whatever the length: but none may be dropped for one that uses less. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,9 @@
 #define POINTS_MOST 60000
 #define LOOKS_MOST 6000000
 
-/* Cost and usage of all walks along a link that can be part of a nearly best plan: the powers of power.h once more, with sets of points as entries. A walk
- * of twice the length is two walks that meet. Points stay only where the best plan that has them weighs no more than a limit. */
+/* Cost and usage of all walks along a link that can be part of a nearly best plan: the powers of power.h once more,
+ * with sets of points as entries. A walk of twice the length is two walks that meet. Points stay only where the best
+ * plan that has them weighs no more than a limit. */
 struct chain_walks {
 	const struct chain_link *link;
 	struct chain_front arcs;   /* of single copies */
@@ -81,7 +82,8 @@ static uint32_t filter_equal(struct chain_point *list, uint32_t count)
 }
 
 /* Every walk of a set followed by every one of another, into the list. around: of all that is outside. */
-static enum status walk_meet(struct walking *walking, uint32_t left, uint32_t left_end, uint32_t right, uint32_t right_end, int64_t around)
+static enum status walk_meet(
+	struct walking *walking, uint32_t left, uint32_t left_end, uint32_t right, uint32_t right_end, int64_t around)
 {
 	struct chain_walks *walks = walking->walks;
 	walks->looked += (uint64_t)(left_end - left) * (right_end - right);
@@ -89,7 +91,8 @@ static enum status walk_meet(struct walking *walking, uint32_t left, uint32_t le
 		return LIMIT;
 	for (uint32_t i = left; i < left_end; i++)
 		for (uint32_t j = right; j < right_end; j++) {
-			struct chain_point point = { walks->point[i].cost + walks->point[j].cost, walks->point[i].usage + walks->point[j].usage, i, j };
+			struct chain_point point = { walks->point[i].cost + walks->point[j].cost,
+				walks->point[i].usage + walks->point[j].usage, i, j };
 			if (walking->search->alpha * point.cost + walking->search->beta * point.usage + around > walking->limit
 				|| point.usage < walking->least || point.usage > walking->most || point.usage > walking->search->limit)
 				continue;
@@ -101,8 +104,8 @@ static enum status walk_meet(struct walking *walking, uint32_t left, uint32_t le
 }
 
 /* The sets of a product of two powers. */
-static enum status walk_multiply(struct walking *walking, const int64_t *left, const struct sets *lefts, const int64_t *right, const struct sets *rights,
-	const int64_t *around, struct sets *result)
+static enum status walk_multiply(struct walking *walking, const int64_t *left, const struct sets *lefts,
+	const int64_t *right, const struct sets *rights, const int64_t *around, struct sets *result)
 {
 	struct chain_walks *walks = walking->walks;
 	uint32_t states = walking->power->states;
@@ -117,11 +120,13 @@ static enum status walk_multiply(struct walking *walking, const int64_t *left, c
 			int64_t a = left[from * states + k], b = right[k * states + to];
 			size_t first = from * states + k, second = k * states + to;
 			if (!chain_blocked(a) && !chain_blocked(b) && a + b + around[entry] <= walking->limit)
-				status = walk_meet(walking, lefts->start[first], lefts->start[first + 1], rights->start[second], rights->start[second + 1], around[entry]);
+				status = walk_meet(walking, lefts->start[first], lefts->start[first + 1], rights->start[second],
+					rights->start[second + 1], around[entry]);
 		}
 		if (status != OK)
 			break;
-		walking->listed = walking->alone ? filter_equal(walks->list, walking->listed) : chain_points_filter(walks->list, walking->listed);
+		walking->listed = walking->alone ? filter_equal(walks->list, walking->listed)
+			: chain_points_filter(walks->list, walking->listed);
 		if (walks->points + walking->listed > walks->room.most)
 			status = LIMIT;
 		for (uint32_t i = 0; i < walking->listed && status == OK; i++)
@@ -162,7 +167,8 @@ static enum status walk_block(struct walking *walking, uint32_t block, struct se
 	enum status status = square ? copy_arcs(walking, block, &square[0]) : NO_MEMORY;
 	for (uint32_t i = 1; i < power->squares && status == OK; i++) {
 		walk_set_range(walking, 1u << i);
-		status = walk_multiply(walking, power->square[i - 1], &square[i - 1], power->square[i - 1], &square[i - 1], power->square_around[i], &square[i]);
+		status = walk_multiply(walking, power->square[i - 1], &square[i - 1], power->square[i - 1], &square[i - 1],
+			power->square_around[i], &square[i]);
 	}
 	for (uint32_t i = 0; i < power->products && status == OK; i++) {
 		struct sets before = *last;
@@ -188,7 +194,8 @@ static int64_t most_usage(const struct chain_graph *graph)
 	return sum;
 }
 
-/* The range of what a link's copies use together in plans that cost less than below, where all of a block's are in one state. */
+/* The range of what a link's copies use together in plans that cost less than below, where all of a block's are in one
+ * state. */
 static void find_range(struct walking *walking, uint32_t number, uint32_t block, int64_t below)
 {
 	const struct chain_search *search = walking->search;
@@ -226,7 +233,8 @@ static bool walk_within(const struct chain_copy *copy, const struct chain_power 
 	return false;
 }
 
-static enum status look_at_block(struct walking *walking, uint32_t number, uint32_t block, int64_t below, struct sets *last)
+static enum status look_at_block(
+	struct walking *walking, uint32_t number, uint32_t block, int64_t below, struct sets *last)
 {
 	struct chain_search *search = walking->search;
 	struct chain_copy *copy = &search->copy[number];
@@ -238,7 +246,8 @@ static enum status look_at_block(struct walking *walking, uint32_t number, uint3
 }
 
 /* After passes up and down. limit: of the weight of a whole plan, below: of its cost. Free in any case. */
-static enum status build_walks(struct chain_walks *walks, struct chain_search *search, uint32_t number, int64_t limit, int64_t below, struct chain_room room)
+static enum status build_walks(struct chain_walks *walks, struct chain_search *search, uint32_t number, int64_t limit,
+	int64_t below, struct chain_room room)
 {
 	const struct chain_link *link = &search->model->link[number];
 	struct chain_copy *copy = &search->copy[number];
@@ -275,7 +284,7 @@ static void free_walks(struct chain_walks *walks)
 	*walks = (struct chain_walks) { 0 };
 }
 
-/* ---- paths ------------------------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 /* Arcs of a walk, points of arcs, from *next on. */
 static void spell_out(const struct chain_walks *walks, uint32_t walk, uint32_t **next)
@@ -306,7 +315,8 @@ static enum status arc_values(const struct chain_walks *walks, uint32_t arc, uin
 }
 
 /* The copies of a walk of the link's length, one after the other; what it needs lies in the arena. OK or NO_MEMORY. */
-static enum status walk_path(const struct chain_walks *walks, uint32_t walk, struct chain_path *path, struct arena *arena)
+static enum status walk_path(
+	const struct chain_walks *walks, uint32_t walk, struct chain_path *path, struct arena *arena)
 {
 	uint32_t length = walks->link->length, *next;
 	HELD uint32_t *kind = mem_alloc(walks->arcs.points, sizeof *kind);
@@ -327,7 +337,7 @@ static enum status walk_path(const struct chain_walks *walks, uint32_t walk, str
 	return status;
 }
 
-/* ---- whole plans ------------------------------------------------------------------------------------------------- */
+/* ---- whole plans ----------------------------------------------------------------------------- */
 
 /* The cheapest of the root's points within the limit, below below; NONE: there is none. */
 static uint32_t walk_cheapest(const struct chain_front *core, const struct chain_search *search, int64_t below)
@@ -340,8 +350,8 @@ static uint32_t walk_cheapest(const struct chain_front *core, const struct chain
 	return best;
 }
 
-static enum status read_choice(const struct chain_search *search, const struct chain_front *core, uint32_t best, const struct chain_walks *walks,
-	struct chain_choice *choice)
+static enum status read_choice(const struct chain_search *search, const struct chain_front *core, uint32_t best,
+	const struct chain_walks *walks, struct chain_choice *choice)
 {
 	const struct chain_model *model = search->model;
 	uint32_t *taken = arena_alloc(&choice->arena, model->core.factors, sizeof *taken);

@@ -3,7 +3,7 @@
 
 #include "search.h"
 
-/* ---- choices --------------------------------------------------------------------------------------------------- */
+/* ---- choices --------------------------------------------------------------------------------- */
 
 void chain_choice_free(struct chain_choice *choice)
 {
@@ -11,7 +11,8 @@ void chain_choice_free(struct chain_choice *choice)
 	*choice = (struct chain_choice) { 0 };
 }
 
-static void sum_factors(const struct chain_graph *graph, const uint32_t *value, int64_t times, struct chain_choice *choice)
+static void sum_factors(
+	const struct chain_graph *graph, const uint32_t *value, int64_t times, struct chain_choice *choice)
 {
 	for (uint32_t i = 0; i < graph->factors; i++) {
 		const struct chain_factor *factor = &graph->factor[i];
@@ -38,7 +39,7 @@ void chain_choice_sum(const struct chain_model *model, struct chain_choice *choi
 		}
 }
 
-/* ---- weighing -------------------------------------------------------------------------------------------------- */
+/* ---- weighing -------------------------------------------------------------------------------- */
 
 void chain_weigh(struct chain_search *search, int64_t alpha, int64_t beta)
 {
@@ -61,7 +62,8 @@ void chain_weigh(struct chain_search *search, int64_t alpha, int64_t beta)
 	search->beta = beta;
 }
 
-/* What is around every bucket of every tree, as far as it is part of a plan of at most most weight. least: min-marginals of all variables, of the core and of each link; NULL: not wanted. */
+/* What is around every bucket of every tree, as far as it is part of a plan of at most most weight. least:
+ * min-marginals of all variables, of the core and of each link; NULL: not wanted. */
 void chain_weigh_around(struct chain_search *search, int64_t most, int64_t ***least)
 {
 	chain_tree_down(&search->core, NULL, most, least ? least[0] : NULL);
@@ -100,7 +102,8 @@ static enum status decode_path(const struct chain_search *search, uint32_t numbe
 	path->value = arena_alloc(&choice->arena, link->length < square ? link->length : square, sizeof *path->value);
 	enum status status = state && kind && path->arc && path->value ? OK : NO_MEMORY;
 	if (status == OK)
-		chain_power_walk(&copy->power[block], (uint32_t)(entry % square / link->states), (uint32_t)(entry % link->states), state);
+		chain_power_walk(
+			&copy->power[block], (uint32_t)(entry % square / link->states), (uint32_t)(entry % link->states), state);
 	for (uint32_t i = 0; i < link->length && status == OK; i++) {
 		size_t arc = (size_t)state[i] * link->states + state[i + 1];
 		if (!kind[arc]) {

@@ -18,7 +18,8 @@ uint32_t efficiency_at(const struct efficiency *efficiency, int64_t size)
 		i++;
 	if (i == 0 || i == EFFICIENCY_POINTS)
 		return efficiency->point[i == 0 ? 0 : EFFICIENCY_POINTS - 1].share;
-	int64_t low = machine_logarithm(efficiency->point[i - 1].size), high = machine_logarithm(efficiency->point[i].size), at = machine_logarithm(size);
+	int64_t low = machine_logarithm(efficiency->point[i - 1].size), high = machine_logarithm(efficiency->point[i].size),
+			at = machine_logarithm(size);
 	int64_t from = efficiency->point[i - 1].share, to = efficiency->point[i].share;
 	return (uint32_t)(high > low ? from + (to - from) * (at - low) / (high - low) : to);
 }
@@ -32,7 +33,8 @@ static int64_t spent(int64_t work, int64_t rate, uint32_t share)
 	return time > COLLECTIVE_TIME_MAX ? COLLECTIVE_TIME_MAX : (int64_t)time;
 }
 
-int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t parts, int64_t bytes, enum machine_limit *limit)
+int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops,
+	int64_t parts, int64_t bytes, enum machine_limit *limit)
 {
 	*limit = LIMIT_LAUNCH;
 	if (flops <= 0 && bytes <= 0)
@@ -57,7 +59,8 @@ int64_t machine_host_time(const struct machine *machine, int64_t bytes)
 
 bool machine_is_matrix(const struct rule *rule)
 {
-	return rule_contracts(rule) || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
+	return rule_contracts(rule) || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION ||
+		rule->cost == COST_ATTENTION_BACKWARD;
 }
 
 static int cost_machine_format_of(uint8_t dtype)

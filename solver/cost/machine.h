@@ -1,7 +1,8 @@
 /* machine.h: what a device can do, and how long an op takes on it.
  *
- * A roofline: an op takes the longer of its arithmetic and its memory traffic, each at the share of the peak that ops of its size
- * reach, and never less than a launch. Efficiency by size as in Calculon (Isaev et al., SC 2023, section 4), but interpolated.
+ * A roofline: an op takes the longer of its arithmetic and its memory traffic, each at the share of the peak that ops
+ * of its size reach, and never less than a launch. Efficiency by size as in Calculon (Isaev et al., SC 2023, section
+ * 4), but interpolated.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     mesh          the grid of devices; times of collectives
@@ -12,8 +13,7 @@
  *     reshard_memo  the same, found once for tensors that are alike
  *     step_time     a step on streams, computation beside collectives
  *     step_model    from a device's graph to what its streams do
- *     step_check    checks a played step start by start
- */
+ *     step_check    checks a played step start by start */
 #pragma once
 
 #include "mesh.h"
@@ -21,7 +21,8 @@
 
 #define EFFICIENCY_POINTS 4
 
-/* Thousandths of a peak that ops of a size reach: size ascending, linear in the size's logarithm between points, constant beyond. */
+/* Thousandths of a peak that ops of a size reach: size ascending, linear in the size's logarithm between points,
+ * constant beyond. */
 struct efficiency { struct { int64_t size; uint16_t share; } point[EFFICIENCY_POINTS]; };
 
 /* Number formats with a peak of their own. */
@@ -36,9 +37,11 @@ struct machine {
 	struct efficiency matrix, vector; /* of FLOPs, by the op's FLOPs */
 	struct efficiency traffic;       /* of memory_rate, by bytes moved */
 	uint16_t attention;              /* thousandths of that which attention in one kernel reaches; 0: all */
-	uint16_t pieces;                 /* thousandths of that again where devices share a sequence: kernels on pieces, whose results are merged; 0: all */
-	uint16_t fused, eager;           /* thousandths of the traffic of other ops that fused kernels leave, and eager ones have */
-	bool joins_updates;              /* a parameter's update is one kernel, as in compiled and fused optimizers: else what each of its ops moves counts */
+	uint16_t pieces; /* thousandths of that again where devices share a sequence: kernels on pieces, whose results are
+						merged; 0: all */
+	uint16_t fused, eager; /* thousandths of the traffic of other ops that fused kernels leave, and eager ones have */
+	bool joins_updates; /* a parameter's update is one kernel, as in compiled and fused optimizers: else what each of
+						   its ops moves counts */
 	uint16_t narrow;                 /* thousandths of the matrix curve that products of 8-bit operands reach */
 	struct link near, far;           /* as reached, within a node and between nodes */
 	uint16_t dispatch;               /* of an axis of experts, see struct mesh_axis */
@@ -56,12 +59,15 @@ enum machine_limit {
 
 /* Share of the peak, in thousandths, at a size. */
 uint32_t efficiency_at(const struct efficiency *efficiency, int64_t size);
-/* Picoseconds of an op, and what sets them; an op without FLOPs and traffic (a view) takes none. parts: of grouped products, a kernel each, side by side, how many: each reaches what
- * one of its size does by itself; else 1. At most COLLECTIVE_TIME_MAX. O(1). */
-int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t parts, int64_t bytes, enum machine_limit *limit);
+/* Picoseconds of an op, and what sets them; an op without FLOPs and traffic (a view) takes none. parts: of grouped
+ * products, a kernel each, side by side, how many: each reaches what one of its size does by itself; else 1. At most
+ * COLLECTIVE_TIME_MAX. O(1). */
+int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops,
+	int64_t parts, int64_t bytes, enum machine_limit *limit);
 /* True for ops that run on matrix units. */
 bool machine_is_matrix(const struct rule *rule);
-/* The format of an op's arithmetic: of its floating-point operand with the most elements, so that small statistics don't count. */
+/* The format of an op's arithmetic: of its floating-point operand with the most elements, so that small statistics
+ * don't count. */
 enum machine_format machine_format_of(const struct graph *graph, uint32_t op);
 
 /* The time of a copy to the host's memory or back. */

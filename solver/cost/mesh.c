@@ -18,8 +18,8 @@ bool mesh_equal(const struct mesh *a, const struct mesh *b)
 {
 	for (uint32_t i = 0; i < a->axes && i < b->axes; i++) {
 		const struct mesh_axis *of_a = &a->axis[i], *of_b = &b->axis[i];
-		if (of_a->size != of_b->size || of_a->dispatch != of_b->dispatch || of_a->near_size != of_b->near_size || !links_equal(&of_a->near, &of_b->near)
-			|| !links_equal(&of_a->far, &of_b->far))
+		if (of_a->size != of_b->size || of_a->dispatch != of_b->dispatch || of_a->near_size != of_b->near_size ||
+			!links_equal(&of_a->near, &of_b->near) || !links_equal(&of_a->far, &of_b->far))
 			return false;
 	}
 	return a->axes == b->axes && a->padding == b->padding;
@@ -76,7 +76,8 @@ static int64_t flat_time(struct link link, uint32_t n, enum collective_kind coll
 		return smaller_of(transfer(link, 2 * (n - 1), bytes, 2 * (n - 1), n), transfer(link, 2 * log, bytes, 2, 1));
 	case COLLECTIVE_ALL_TO_ALL:
 		/* Bruck's algorithm moves half of the local piece each time */
-		return smaller_of(transfer(link, n - 1, bytes, n - 1, (int64_t)n * n), transfer(link, log, bytes, log, 2 * (int64_t)n));
+		return smaller_of(
+			transfer(link, n - 1, bytes, n - 1, (int64_t)n * n), transfer(link, log, bytes, log, 2 * (int64_t)n));
 	case COLLECTIVE_SEND:
 		return transfer(link, 1, bytes, 1, 1);
 	default:

@@ -1,14 +1,16 @@
 /* op_time.c: the roofline of an op's share. */
 #include "op_time.h"
 
-/* ---- what an op does -------------------------------------------------------------------------------------------------- */
+/* ---- what an op does ------------------------------------------------------------------------- */
 
-static enum status op_time_find_work(const struct graph *graph, const struct rules *rules, uint32_t op, struct binding *binding, struct op_work *work)
+static enum status op_time_find_work(
+	const struct graph *graph, const struct rules *rules, uint32_t op, struct binding *binding, struct op_work *work)
 {
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
 	enum status status = OK;
 	struct error ignored;
-	*work = (struct op_work) { .flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0, .format = machine_format_of(graph, op) };
+	*work = (struct op_work){ .flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0,
+		.format = machine_format_of(graph, op) };
 	work->view = rule ? rule->cost == COST_NONE : graph_is_view(graph, op);
 	if (!rule)
 		return OK;
@@ -31,7 +33,8 @@ static enum status op_work_of(const struct graph *graph, const struct rules *rul
 	return op_time_find_work(graph, rules, op, &binding, work);
 }
 
-enum status op_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct op_work **work)
+enum status op_work_find(
+	const struct graph *graph, const struct rules *rules, struct arena *arena, struct op_work **work)
 {
 	OWN(binding) binding = { 0 };
 	enum status status = OK;
@@ -51,7 +54,8 @@ static bool writes_to(const struct graph *graph, uint32_t op, uint32_t storage)
 	return writes;
 }
 
-bool op_moves(const struct machine *machine, const struct op_work *work, const struct graph *graph, uint32_t op, uint32_t k)
+bool op_moves(
+	const struct machine *machine, const struct op_work *work, const struct graph *graph, uint32_t op, uint32_t k)
 {
 	if (k < work->gathers)
 		return false;
@@ -72,7 +76,8 @@ bool op_moves(const struct machine *machine, const struct op_work *work, const s
 	return true;
 }
 
-static int64_t work_time(const struct machine *machine, const struct op_work *work, int64_t flops, int64_t bytes, enum machine_limit *limit)
+static int64_t work_time(
+	const struct machine *machine, const struct op_work *work, int64_t flops, int64_t bytes, enum machine_limit *limit)
 {
 	*limit = LIMIT_LAUNCH;
 	if (work->view)
@@ -88,10 +93,12 @@ static int64_t work_time(const struct machine *machine, const struct op_work *wo
 	}
 	if (!work->matrix && !work->cast && !work->routes && machine->fused > 0)
 		bytes = bytes / 1000 * machine->fused + bytes % 1000 * machine->fused / 1000;
-	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops, work->groups > 1 ? work->groups : 1, bytes, limit);
+	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops,
+		work->groups > 1 ? work->groups : 1, bytes, limit);
 }
 
-/* What a kernel of its own moves again of tokens in experts' slots: sent as they lie by device, they are put in the order of experts, or back. */
+/* What a kernel of its own moves again of tokens in experts' slots: sent as they lie by device, they are put in the
+ * order of experts, or back. */
 static int64_t sorted_bytes(const struct op_work *work, int64_t largest)
 {
 	return work->routes ? 2 * largest : 0;
@@ -108,8 +115,8 @@ static int64_t op_time_groups_of(const struct tensor *tensor)
 	return tensor->dims > 0 && tensor->shape ? tensor->shape[0] : 1;
 }
 
-enum status op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, bool pieces, int64_t *time,
-	enum machine_limit *limit)
+enum status op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine,
+	uint32_t op, bool pieces, int64_t *time, enum machine_limit *limit)
 {
 	struct op_work work;
 	int64_t bytes = 0, largest = 0;
@@ -129,15 +136,17 @@ enum status op_local_time(const struct graph *graph, const struct rules *rules, 
 	return OK;
 }
 
-enum status op_whole_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, int64_t *time)
+enum status op_whole_time(
+	const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, int64_t *time)
 {
 	enum machine_limit limit;
 	return op_local_time(graph, rules, machine, op, false, time, &limit);
 }
 
-/* ---- shares ----------------------------------------------------------------------------------------------------------- */
+/* ---- shares ---------------------------------------------------------------------------------- */
 
-enum status op_times_find(const struct units *units, const struct rules *rules, const struct machine *machine, struct op_times *times)
+enum status op_times_find(
+	const struct units *units, const struct rules *rules, const struct machine *machine, struct op_times *times)
 {
 	const struct graph *graph = units->graph;
 	enum status status = OK;
@@ -178,8 +187,8 @@ static int64_t share_groups(const struct units *units, const struct mesh *mesh, 
 	return units->graph->tensor[tensor].dims > 0 ? shape[0] : 1;
 }
 
-int64_t op_share_time(const struct units *units, const struct mesh *mesh, const struct op_work *work, const struct machine *machine, uint32_t op,
-	struct split split)
+int64_t op_share_time(const struct units *units, const struct mesh *mesh, const struct op_work *work,
+	const struct machine *machine, uint32_t op, struct split split)
 {
 	const struct graph *graph = units->graph;
 	struct op_work share = *work;
@@ -187,18 +196,21 @@ int64_t op_share_time(const struct units *units, const struct mesh *mesh, const 
 	if (work->view)
 		return 0;
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
-		int64_t moves = !op_moves(machine, work, graph, op, k) ? 0 : placement_bytes(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k));
+		int64_t moves = !op_moves(machine, work, graph, op, k)
+			? 0
+			: placement_bytes(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k));
 		bytes += moves;
 		largest = moves > largest ? moves : largest;
 	}
 	if (work->grouped)
 		share.groups = share_groups(units, mesh, op, split);
 	share.pieces = work->attention && op_on_pieces(units, op, split);
-	return op_work_time(machine, &share, split_share(units, mesh, op, split, work->flops), bytes + sorted_bytes(work, largest));
+	return op_work_time(
+		machine, &share, split_share(units, mesh, op, split, work->flops), bytes + sorted_bytes(work, largest));
 }
 
-int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t axis_time[MESH_AXES],
-	int64_t axis_bytes[MESH_AXES])
+int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split,
+	int64_t axis_time[MESH_AXES], int64_t axis_bytes[MESH_AXES])
 {
 	int64_t sum = 0;
 	for (uint32_t a = 0; a < mesh->axes; a++) {
@@ -216,11 +228,14 @@ int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint3
 	return sum;
 }
 
-static int64_t takes(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+static int64_t takes(
+	const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
 {
 	const struct op_times *times = context;
 	const struct op_work *work = &times->work[units->op_class[op]];
-	return work->view ? 0 : op_share_time(units, mesh, work, times->machine, op, split) + op_inside_time(units, mesh, op, split, NULL, NULL);
+	return work->view ? 0
+		: op_share_time(units, mesh, work, times->machine, op, split) +
+			op_inside_time(units, mesh, op, split, NULL, NULL);
 }
 
 struct op_clock op_times_clock(const struct op_times *times)

@@ -47,12 +47,14 @@ static bool is_like(const struct units *units, const struct shortened *shortened
 			&& csr_length(&graph->reads, op) == csr_length(&long_units->graph->reads, shortened->op[op]);
 	for (uint32_t tensor = 0; tensor < graph->tensors && like; tensor++) {
 		uint32_t other = shortened->tensor[tensor];
-		like = units->part_start[tensor + 1] - units->part_start[tensor] == long_units->part_start[other + 1] - long_units->part_start[other];
+		like = units->part_start[tensor + 1] - units->part_start[tensor] ==
+			long_units->part_start[other + 1] - long_units->part_start[other];
 	}
 	return like;
 }
 
-enum status sharding_shorten(const struct units *units, const struct shortened *shortened, const struct units *long_units, const struct sharding *of, struct sharding *sharding)
+enum status sharding_shorten(const struct units *units, const struct shortened *shortened,
+	const struct units *long_units, const struct sharding *of, struct sharding *sharding)
 {
 	const struct graph *graph = units->graph;
 	const uint32_t *reads = long_units->graph->reads.start;
@@ -78,7 +80,8 @@ enum status sharding_shorten(const struct units *units, const struct shortened *
 bool sharding_equal(const struct units *units, const struct sharding *a, const struct sharding *b)
 {
 	const struct graph *graph = units->graph;
-	bool equal = mesh_equal(&a->mesh, &b->mesh) && a->late_axes == b->late_axes && a->each_axes == b->each_axes && a->regather_axes == b->regather_axes;
+	bool equal = mesh_equal(&a->mesh, &b->mesh) && a->late_axes == b->late_axes && a->each_axes == b->each_axes &&
+		a->regather_axes == b->regather_axes;
 	for (uint32_t i = 0; i < a->mesh.axes && equal; i++)
 		equal = strcmp(a->mesh.axis[i].name, b->mesh.axis[i].name) == 0;
 	return equal && memcmp(a->split, b->split, graph->ops * sizeof *a->split) == 0
@@ -167,7 +170,8 @@ int64_t split_share(const struct units *units, const struct mesh *mesh, uint32_t
 	return whole;
 }
 
-int64_t unit_inside_bytes(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, uint32_t axis)
+int64_t unit_inside_bytes(
+	const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, uint32_t axis)
 {
 	const struct unit *unit = units->unit + units->unit_start[op];
 	int64_t points = unit[split.on[axis]].points;
@@ -177,7 +181,8 @@ int64_t unit_inside_bytes(const struct units *units, const struct mesh *mesh, ui
 	return split_share(units, mesh, op, split, points * 4);
 }
 
-void placement_shape(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, int64_t *shape)
+void placement_shape(
+	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, int64_t *shape)
 {
 	const struct tensor *of = &units->graph->tensor[tensor];
 	uint32_t first = units->part_start[tensor], end = units->part_start[tensor + 1];
@@ -199,7 +204,8 @@ static int64_t before_part(const struct part *part, uint32_t on)
 	return before;
 }
 
-bool placements_coincide(const struct units *units, const struct mesh *mesh, uint32_t a, struct placement at_a, uint32_t b, struct placement at_b)
+bool placements_coincide(const struct units *units, const struct mesh *mesh, uint32_t a, struct placement at_a,
+	uint32_t b, struct placement at_b)
 {
 	const struct part *of_a = units->part + units->part_start[a], *of_b = units->part + units->part_start[b];
 	for (uint32_t axis = 0; axis < mesh->axes; axis++) {
@@ -211,8 +217,9 @@ bool placements_coincide(const struct units *units, const struct mesh *mesh, uin
 		}
 		int64_t cut_a = ways(mesh, at_a.on, (uint32_t)on_a), cut_b = ways(mesh, at_b.on, (uint32_t)on_b);
 		bool even = of_a[on_a].size % cut_a == 0 && of_b[on_b].size % cut_b == 0;
-		if (of_a[on_a].dim != of_b[on_b].dim || cut_a != cut_b || before_part(of_a, (uint32_t)on_a) != before_part(of_b, (uint32_t)on_b)
-			|| (of_a[on_a].size != of_b[on_b].size && !even))
+		if (of_a[on_a].dim != of_b[on_b].dim || cut_a != cut_b ||
+			before_part(of_a, (uint32_t)on_a) != before_part(of_b, (uint32_t)on_b) ||
+			(of_a[on_a].size != of_b[on_b].size && !even))
 			return false;
 	}
 	return true;
@@ -249,7 +256,8 @@ static struct axis_place placement_on(const struct units *units, uint32_t tensor
 	return place;
 }
 
-struct axis_places placement_said(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+struct axis_places placement_said(
+	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
 {
 	struct axis_places places = { .axes = mesh->axes };
 	for (uint32_t a = 0; a < mesh->axes; a++)

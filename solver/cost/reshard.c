@@ -17,7 +17,7 @@ struct way {
 	int8_t candidate[CANDIDATES_MAX];  /* values on an axis: parts, then R and P */
 	struct placement to;
 	int64_t own[MESH_AXES * CANDIDATES_MAX];
-	int64_t *takes;                    /* [states][axes * candidates] what moves take, < 0: there is none; NULL: found when needed */
+	int64_t *takes; /* [states][axes * candidates] what moves take, < 0: there is none; NULL: found when needed */
 	bool *known;                       /* [states] takes has those from here */
 	struct state *state;
 	struct order_heap queue;           /* of states: by time, then moves, then the order in which they were found */
@@ -43,7 +43,7 @@ static uint32_t reshard_state_of(const struct way *way, struct placement placeme
 	return state;
 }
 
-/* ---- moves ---------------------------------------------------------------------------------------------------- */
+/* ---- moves ----------------------------------------------------------------------------------- */
 
 /* True where a later axis cuts the same part: the pieces of this axis are not contiguous then. */
 static bool cut_later(const struct way *way, struct placement placement, uint32_t axis, int8_t on)
@@ -60,7 +60,8 @@ static int64_t reshard_bytes_at(const struct way *way, struct placement placemen
 }
 
 /* The move from a placement of so many bytes to value on an axis; false where there is none. */
-static bool move_to(const struct way *way, struct placement from, int64_t bytes, uint32_t a, int8_t value, struct reshard_move *move)
+static bool move_to(
+	const struct way *way, struct placement from, int64_t bytes, uint32_t a, int8_t value, struct reshard_move *move)
 {
 	const struct mesh_axis *axis = &way->mesh->axis[a];
 	int8_t old = from.on[a];
@@ -82,7 +83,8 @@ static bool move_to(const struct way *way, struct placement from, int64_t bytes,
 		return false;
 	}
 	if (move->collective != COLLECTIVE_SLICE)
-		move->bytes = collective_of(axis, move->collective, bytes, move->collective == COLLECTIVE_ALL_REDUCE ? bytes : reshard_bytes_at(way, move->to));
+		move->bytes = collective_of(axis, move->collective, bytes,
+			move->collective == COLLECTIVE_ALL_REDUCE ? bytes : reshard_bytes_at(way, move->to));
 	move->time = collective_time(axis, move->collective, move->bytes);
 	return true;
 }
@@ -147,7 +149,7 @@ static void write_down(const struct way *way, uint32_t target, struct reshard *r
 	}
 }
 
-/* ---- the search ------------------------------------------------------------------------------------------------ */
+/* ---- the search ------------------------------------------------------------------------------ */
 
 static bool reshard_add_candidate(struct way *way, int8_t value)
 {
@@ -199,7 +201,8 @@ static bool possible(const struct way *way, struct placement from)
 	for (uint32_t a = 0; a < way->mesh->axes; a++)
 		if (from.on[a] >= 0 && way->to.on[a] == PLACE_PARTIAL)
 			return false;
-	return placement_divides(way->units, way->mesh, way->tensor, from) && placement_divides(way->units, way->mesh, way->tensor, way->to);
+	return placement_divides(way->units, way->mesh, way->tensor, from) &&
+		placement_divides(way->units, way->mesh, way->tensor, way->to);
 }
 
 /* From a state to a target, or NONE: to all. */
@@ -243,8 +246,8 @@ static bool is_there(const struct mesh *mesh, struct placement from, struct plac
 	return same;
 }
 
-enum status reshard_find(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from, struct placement to,
-	struct reshard *reshard)
+enum status reshard_find(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from,
+	struct placement to, struct reshard *reshard)
 {
 	struct way way = { .units = units, .mesh = mesh, .tensor = tensor, .to = to };
 	reshard->moves = 0;
@@ -260,9 +263,10 @@ enum status reshard_find(const struct units *units, const struct mesh *mesh, uin
 	return written(&way, target, reshard);
 }
 
-/* ---- many of one tensor ------------------------------------------------------------------------------------------ */
+/* ---- many of one tensor ---------------------------------------------------------------------- */
 
-/* All ways from a placement to those that are summands on certain axes: another search is needed only for other axes. */
+/* All ways from a placement to those that are summands on certain axes: another search is needed only for other axes.
+ */
 struct tree { bool asked; struct state *state; };
 
 struct reshard_map {
@@ -272,7 +276,8 @@ struct reshard_map {
 	int8_t digit[CANDIDATES_MAX];    /* of a value on an axis, from PLACE_PARTIAL on */
 };
 
-enum status reshard_map_new(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct arena *arena, struct reshard_map **map)
+enum status reshard_map_new(
+	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct arena *arena, struct reshard_map **map)
 {
 	struct reshard_map *made = arena_alloc(arena, 1, sizeof *made);
 	*map = NULL;
@@ -308,14 +313,16 @@ uint32_t reshard_map_state(const struct reshard_map *map, struct placement place
 	return state;
 }
 
-/* The tree from a state for targets like this one. Who asks once needs a single way, so the whole tree is found for the second one. */
+/* The tree from a state for targets like this one. Who asks once needs a single way, so the whole tree is found for the
+ * second one. */
 static enum status reshard_look(struct reshard_map *map, uint32_t start, uint32_t target, struct arena *arena)
 {
 	struct way *way = &map->way;
 	uint32_t summands = 0;
 	for (uint32_t a = 0; a < way->mesh->axes; a++)
 		summands |= (uint32_t)(way->to.on[a] == PLACE_PARTIAL) << a;
-	if (!map->tree[start] && !(map->tree[start] = arena_alloc(map->arena, (size_t)1 << way->mesh->axes, sizeof *map->tree[start])))
+	if (!map->tree[start] &&
+		!(map->tree[start] = arena_alloc(map->arena, (size_t)1 << way->mesh->axes, sizeof *map->tree[start])))
 		return NO_MEMORY;
 	struct tree *tree = &map->tree[start][summands];
 	if (tree->state) {
@@ -329,7 +336,8 @@ static enum status reshard_look(struct reshard_map *map, uint32_t start, uint32_
 	return status;
 }
 
-static enum status map_find(struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard)
+static enum status map_find(
+	struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard)
 {
 	struct way *way = &map->way;
 	reshard->moves = 0;
@@ -345,7 +353,7 @@ static enum status map_find(struct reshard_map *map, struct placement from, stru
 	return written(way, target, reshard);
 }
 
-/* ---- shards become summands -------------------------------------------------------------------------------------- */
+/* ---- shards become summands ------------------------------------------------------------------ */
 
 /* A way of two: by way of where the shards are whole. */
 static struct placement reshard_middle_of(const struct mesh *mesh, struct placement from, struct placement to)
@@ -368,8 +376,8 @@ static enum status reshard_join(struct reshard *reshard, const struct reshard *r
 	return OK;
 }
 
-enum status reshard_any(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from, struct placement to,
-	struct reshard *reshard)
+enum status reshard_any(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from,
+	struct placement to, struct reshard *reshard)
 {
 	enum status status = reshard_find(units, mesh, tensor, from, to, reshard);
 	if (status != INFEASIBLE)
@@ -381,7 +389,8 @@ enum status reshard_any(const struct units *units, const struct mesh *mesh, uint
 	return status == OK ? reshard_join(reshard, &rest) : status;
 }
 
-enum status reshard_map_any(struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard)
+enum status reshard_map_any(
+	struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard)
 {
 	enum status status = map_find(map, from, to, reshard);
 	if (status != INFEASIBLE)

@@ -28,26 +28,31 @@ static inline void reshard_copy(struct reshard *to, const struct reshard *from)
 	memcpy(to, from, RESHARD_BYTES(from->moves));
 }
 
-/* Dijkstra over single moves on single axes: P -> R (all-reduce), P -> S (reduce-scatter), S -> R (all-gather), S -> S (all-to-all),
- * R -> S (slice, free), R -> P (a slice in name: one device keeps it, the others hold zeros). Ties are broken by fewer moves, then by
- * axis. A placement that doesn't divide the tensor is never passed through; while a later axis cuts the same part, an earlier one
- * neither starts nor stops cutting it: the pieces aren't contiguous. Idle axes are used where that is faster (each replica reduces a
- * piece, then they gather). S -> P and targets that don't divide: INFEASIBLE; else OK or NO_MEMORY.
- * O(s log s) collective_time()s for s placements of the tensor on the mesh: (parts + 2)^axes, with the parts of both ends alone above
- * 1,024; it ends at the target, a few microseconds as a rule. */
-enum status reshard_find(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from, struct placement to,
-	struct reshard *reshard);
+/* Dijkstra over single moves on single axes: P -> R (all-reduce), P -> S (reduce-scatter), S -> R (all-gather), S -> S
+ * (all-to-all), R -> S (slice, free), R -> P (a slice in name: one device keeps it, the others hold zeros). Ties are
+ * broken by fewer moves, then by axis. A placement that doesn't divide the tensor is never passed through; while a
+ * later axis cuts the same part, an earlier one neither starts nor stops cutting it: the pieces aren't contiguous. Idle
+ * axes are used where that is faster (each replica reduces a piece, then they gather). S -> P and targets that don't
+ * divide: INFEASIBLE; else OK or NO_MEMORY. O(s log s) collective_time()s for s placements of the tensor on the mesh:
+ * (parts + 2)^axes, with the parts of both ends alone above 1,024; it ends at the target, a few microseconds as a rule.
+ */
+enum status reshard_find(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from,
+	struct placement to, struct reshard *reshard);
 
 /* The same, but shards become summands by way of the whole tensor, which costs a gather. */
-enum status reshard_any(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from, struct placement to,
-	struct reshard *reshard);
+enum status reshard_any(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from,
+	struct placement to, struct reshard *reshard);
 
-/* One tensor's placements, for many reshardings: what moves take is found once, and the ways from a placement to all others in one search. */
+/* One tensor's placements, for many reshardings: what moves take is found once, and the ways from a placement to all
+ * others in one search. */
 struct reshard_map;
-/* In the arena, for tensors of this one's class. NULL in *map: it has too many placements, see above. OK or NO_MEMORY. */
-enum status reshard_map_new(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct arena *arena, struct reshard_map **map);
+/* In the arena, for tensors of this one's class. NULL in *map: it has too many placements, see above. OK or NO_MEMORY.
+ */
+enum status reshard_map_new(
+	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct arena *arena, struct reshard_map **map);
 uint32_t reshard_map_states(const struct reshard_map *map);
 /* A placement's number below that; NONE: the tensor has no such parts. O(axes). */
 uint32_t reshard_map_state(const struct reshard_map *map, struct placement placement);
 /* As reshard_any(). O(moves) but for the first from a placement. */
-enum status reshard_map_any(struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard);
+enum status reshard_map_any(
+	struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard);

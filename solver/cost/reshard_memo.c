@@ -70,7 +70,8 @@ static struct reshard *reshard_memo_kept(struct reshard_memo *memo, const struct
 static enum status open_class(struct reshard_memo *memo, uint32_t tensor, struct known_class *class)
 {
 	enum status status = reshard_map_new(memo->units, memo->mesh, tensor, &memo->arena, &class->map);
-	if (status == OK && class->map && !(class->way = arena_alloc(&memo->arena, reshard_map_states(class->map), sizeof(const struct reshard **))))
+	if (status == OK && class->map &&
+		!(class->way = arena_alloc(&memo->arena, reshard_map_states(class->map), sizeof(const struct reshard **))))
 		status = NO_MEMORY;
 	class->looked = status == OK;
 	return status;
@@ -79,12 +80,14 @@ static enum status open_class(struct reshard_memo *memo, uint32_t tensor, struct
 /* Where a class's table has a way; NULL when out of memory. */
 static const struct reshard **entry_of(struct reshard_memo *memo, struct known_class *class, uint32_t from, uint32_t to)
 {
-	if (!class->way[from] && !(class->way[from] = arena_alloc(&memo->arena, reshard_map_states(class->map), sizeof(const struct reshard *))))
+	if (!class->way[from] &&
+		!(class->way[from] = arena_alloc(&memo->arena, reshard_map_states(class->map), sizeof(const struct reshard *))))
 		return NULL;
 	return &class->way[from][to];
 }
 
-static enum status find_hashed(struct reshard_memo *memo, uint32_t tensor, struct placement from, struct placement to, const struct reshard **reshard)
+static enum status find_hashed(struct reshard_memo *memo, uint32_t tensor, struct placement from, struct placement to,
+	const struct reshard **reshard)
 {
 	uint32_t class = memo->units->tensor_class[tensor] + 1;
 	uint64_t key = packed(from) << 32 | packed(to);
@@ -104,12 +107,14 @@ static enum status find_hashed(struct reshard_memo *memo, uint32_t tensor, struc
 	return slot->status;
 }
 
-enum status reshard_memo_find(struct reshard_memo *memo, uint32_t tensor, struct placement from, struct placement to, const struct reshard **reshard)
+enum status reshard_memo_find(struct reshard_memo *memo, uint32_t tensor, struct placement from, struct placement to,
+	const struct reshard **reshard)
 {
 	struct known_class *class = &memo->class[memo->units->tensor_class[tensor]];
 	if (!class->looked && open_class(memo, tensor, class) != OK)
 		return NO_MEMORY;
-	uint32_t at_from = class->map ? reshard_map_state(class->map, from) : NONE, at_to = class->map ? reshard_map_state(class->map, to) : NONE;
+	uint32_t at_from = class->map ? reshard_map_state(class->map, from) : NONE,
+			 at_to = class->map ? reshard_map_state(class->map, to) : NONE;
 	if (at_from == NONE || at_to == NONE)
 		return find_hashed(memo, tensor, from, to, reshard);
 	const struct reshard **entry = entry_of(memo, class, at_from, at_to);

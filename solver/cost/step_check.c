@@ -19,7 +19,8 @@ static int64_t step_check_end_of(const struct checking *checking, uint32_t op)
 
 static enum status step_check_wrong(const struct checking *checking, uint32_t op, int64_t expected)
 {
-	return fail(checking->error, INFEASIBLE, "op %u starts at %lld ps, not at %lld", op, (long long)checking->time->start[op], (long long)expected);
+	return fail(checking->error, INFEASIBLE, "op %u starts at %lld ps, not at %lld", op,
+		(long long)checking->time->start[op], (long long)expected);
 }
 
 /* When all that an op needs is there, but for its stream. */
@@ -28,9 +29,13 @@ static int64_t ready_at(const struct checking *checking, uint32_t op)
 	const struct step_model *model = checking->model;
 	int64_t ready = model->release[op] == NONE ? 0 : checking->time->start[model->release[op]];
 	FOR_ROW(i, &model->pred, op)
-		ready = step_check_end_of(checking, model->pred.item[i]) > ready ? step_check_end_of(checking, model->pred.item[i]) : ready;
+		ready = step_check_end_of(checking, model->pred.item[i]) > ready
+			? step_check_end_of(checking, model->pred.item[i])
+			: ready;
 	FOR_ROW(i, &model->held, op)
-		ready = step_check_end_of(checking, model->held.item[i]) > ready ? step_check_end_of(checking, model->held.item[i]) : ready;
+		ready = step_check_end_of(checking, model->held.item[i]) > ready
+			? step_check_end_of(checking, model->held.item[i])
+			: ready;
 	return ready;
 }
 
@@ -61,8 +66,8 @@ static int step_check_by_start(const void *a, const void *b)
 	return x->start != y->start ? x->start < y->start ? -1 : 1 : x->op < y->op ? -1 : x->op > y->op;
 }
 
-/* One collective at a time; one that waits though it could begin, waits for others all the while, and for those that began meanwhile in its
- * turn. */
+/* One collective at a time; one that waits though it could begin, waits for others all the while, and for those that
+ * began meanwhile in its turn. */
 static enum status check_link(const struct checking *checking, uint32_t stream)
 {
 	const struct step_model *model = checking->model;
@@ -99,7 +104,8 @@ static enum status step_check_sums(const struct checking *checking)
 		return fail(checking->error, INFEASIBLE, "the step takes %lld ps, not %lld", (long long)end, (long long)time->total);
 	for (uint32_t s = 0; s < model->streams; s++) {
 		if (busy[s] != time->busy[s])
-			return fail(checking->error, INFEASIBLE, "stream %u is busy for %lld ps, not %lld", s, (long long)busy[s], (long long)time->busy[s]);
+			return fail(checking->error, INFEASIBLE, "stream %u is busy for %lld ps, not %lld", s, (long long)busy[s],
+				(long long)time->busy[s]);
 		if (time->exposed[s] < 0 || time->exposed[s] > busy[s] || (s == 0 && time->exposed[s] != 0))
 			return fail(checking->error, INFEASIBLE, "stream %u can't expose %lld ps", s, (long long)time->exposed[s]);
 		exposed += time->exposed[s];

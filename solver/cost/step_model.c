@@ -33,7 +33,9 @@ static bool is_waited_for(const struct graph *graph, uint32_t op)
 static uint32_t step_model_place_of(const struct graph *graph, uint32_t op)
 {
 	uint32_t pair = graph->inplace_start[op];
-	uint32_t buffer = graph->op[op].added == ADDED_FETCH && pair < graph->inplace_start[op + 1] ? graph->tensor[graph->inplace[pair].in].writer : NONE;
+	uint32_t buffer = graph->op[op].added == ADDED_FETCH && pair < graph->inplace_start[op + 1]
+		? graph->tensor[graph->inplace[pair].in].writer
+		: NONE;
 	return buffer != NONE && graph->op[buffer].added == ADDED_FETCH_BUFFER ? buffer : op;
 }
 
@@ -90,11 +92,13 @@ static int64_t window_bytes(const struct window *window, uint32_t prefetch)
 	return sum;
 }
 
-/* Collectives of what is there from the start, by their first use: a layer's may run when the layer so many before begins to compute. */
+/* Collectives of what is there from the start, by their first use: a layer's may run when the layer so many before
+ * begins to compute. */
 static void step_model_run_ahead(struct modelling *modelling, const uint32_t *gather, uint32_t gathers)
 {
 	const struct graph *graph = modelling->graph;
-	uint32_t first = NONE, layer = NONE, prefetch = modelling->costs->prefetch;   /* first: position of this layer's first use */
+	uint32_t first = NONE, layer = NONE,
+			 prefetch = modelling->costs->prefetch; /* first: position of this layer's first use */
 	struct window window = { 0 };
 	for (uint32_t i = 0; i < gathers && prefetch > 0; i++) {
 		uint32_t op = gather[i], use = modelling->use[op], of = modelling->costs->layer[modelling->order[use]];
@@ -115,7 +119,8 @@ static void step_model_run_ahead(struct modelling *modelling, const uint32_t *ga
 }
 
 /* Ids by a key, ties in the order given: a stable counting sort. next: [keys + 1], zero. */
-static void step_model_sort_by(const uint32_t *key, uint32_t keys, uint32_t *next, const uint32_t *from, uint32_t count, uint32_t *to)
+static void step_model_sort_by(
+	const uint32_t *key, uint32_t keys, uint32_t *next, const uint32_t *from, uint32_t count, uint32_t *to)
 {
 	for (uint32_t i = 0; i < count; i++)
 		next[key[from[i]] + 1]++;
@@ -133,7 +138,8 @@ static enum status find_ahead(struct modelling *modelling, struct arena *scratch
 	NEED(found && gather && next);
 	for (uint32_t p = 0; p < ops; p++) {
 		uint32_t op = modelling->order[p];
-		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0 && modelling->early[op] && modelling->use[op] != NONE)
+		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0 && modelling->early[op] &&
+			modelling->use[op] != NONE)
 			found[gathers++] = op;
 	}
 	step_model_sort_by(modelling->use, ops, next, found, gathers, gather);
@@ -194,18 +200,22 @@ static enum status step_model_connect(struct modelling *modelling, struct arena 
 static bool holds(const struct modelling *modelling, uint32_t op)
 {
 	const struct graph *graph = modelling->graph;
-	return graph->op[op].added == ADDED_OFFLOAD_WAIT || (graph->op[op].added == ADDED_OFFLOAD && modelling->costs->time[op] > 0 && !is_waited_for(graph, op));
+	return graph->op[op].added == ADDED_OFFLOAD_WAIT ||
+		(graph->op[op].added == ADDED_OFFLOAD && modelling->costs->time[op] > 0 && !is_waited_for(graph, op));
 }
 
-/* What this order holds back: of each op one other at most, the last one before it (or before the memory that it fills) that computes or is waited for. use: scratch. */
+/* What this order holds back: of each op one other at most, the last one before it (or before the memory that it fills)
+ * that computes or is waited for. use: scratch. */
 static enum status step_model_hold_back(struct modelling *modelling, struct arena *scratch)
 {
 	const struct graph *graph = modelling->graph;
-	uint32_t pairs = 0, last = NONE, *row = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *row), *item = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *item);
+	uint32_t pairs = 0, last = NONE, *row = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *row),
+			 *item = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *item);
 	NEED(row && item);
 	for (uint32_t p = 0; p < graph->ops; p++) {
 		uint32_t op = modelling->order[p], place = step_model_place_of(graph, op);
-		bool held = holds(modelling, op), computes = step_model_waits(modelling, op), comes = graph->op[op].added == ADDED_FETCH;
+		bool held = holds(modelling, op), computes = step_model_waits(modelling, op),
+			 comes = graph->op[op].added == ADDED_FETCH;
 		modelling->use[op] = last;
 		uint32_t other = comes ? modelling->use[place] : last;
 		if (other != NONE && (held || comes || (computes && !step_model_waits(modelling, other)))) {
@@ -225,7 +235,8 @@ static uint32_t ops_of_model(const struct graph *graph, const struct step_costs 
 	return ops;
 }
 
-enum status step_model_build(const struct graph *graph, const uint32_t *order, const struct step_costs *costs, struct step_model *model)
+enum status step_model_build(
+	const struct graph *graph, const uint32_t *order, const struct step_costs *costs, struct step_model *model)
 {
 	OWN(arena) scratch = { 0 };
 	struct modelling modelling = { .graph = graph, .order = order, .costs = costs, .model = model };

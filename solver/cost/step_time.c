@@ -5,7 +5,8 @@
 struct running {
 	const struct step_model *model;
 	struct step_time *time;
-	struct csr succ, held, released; /* op -> ops that need its end; those that do in this order alone; op -> ops that may begin when it begins */
+	struct csr succ, held, released; /* op -> ops that need its end; those that do in this order alone; op -> ops that
+										may begin when it begins */
 	uint32_t *missing;               /* [ops] what it still waits for, but for its stream */
 	int64_t *ready;                  /* [ops] since when that is nothing */
 	uint32_t *cause;                 /* [ops] what the start waited for last; NONE: nothing */
@@ -69,7 +70,8 @@ static void step_time_begin(struct running *running, uint32_t op)
 static void begin_all(struct running *running)
 {
 	const struct step_model *model = running->model;
-	while (running->next < model->ops && (model->stream[model->sequence[running->next]] != 0 || model->time[model->sequence[running->next]] == 0))
+	while (running->next < model->ops &&
+		(model->stream[model->sequence[running->next]] != 0 || model->time[model->sequence[running->next]] == 0))
 		running->next++;
 	if (running->at[0] == NONE && running->next < model->ops && running->missing[model->sequence[running->next]] == 0)
 		step_time_begin(running, model->sequence[running->next++]);
@@ -112,7 +114,7 @@ static void step_time_run(struct running *running)
 	running->time->total = running->now;
 }
 
-/* ---- what is exposed ------------------------------------------------------------------------------------------- */
+/* ---- what is exposed ------------------------------------------------------------------------- */
 
 /* The time from `from` to the end of op, by what ran last on the way to it. */
 static void expose(struct running *running, uint32_t op, int64_t from)
@@ -140,13 +142,14 @@ static void find_exposed(struct running *running)
 	expose(running, latest, free);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static enum status find_releases(struct running *running)
 {
 	const struct step_model *model = running->model;
 	uint32_t pairs = 0;
-	uint32_t *row = arena_alloc(&running->arena, model->ops, sizeof *row), *item = arena_alloc(&running->arena, model->ops, sizeof *item);
+	uint32_t *row = arena_alloc(&running->arena, model->ops, sizeof *row),
+			 *item = arena_alloc(&running->arena, model->ops, sizeof *item);
 	NEED(row && item);
 	for (uint32_t op = 0; op < model->ops; op++) {
 		running->cause[op] = NONE;

@@ -1,7 +1,8 @@
-/* anneal.c: changes at random, also ones that make a plan slower or too large for a while (simulated annealing, Kirkpatrick et al. 1983).
+/* anneal.c: changes at random, also ones that make a plan slower or too large for a while (simulated annealing,
+ * Kirkpatrick et al. 1983).
  *
- * Near a floor what has to change hangs together: a boundary can go only where everything behind it is written more than once. Single
- * changes don't find that. What is above the cap costs a price, which rises as the temperature falls.
+ * Near a floor what has to change hangs together: a boundary can go only where everything behind it is written more
+ * than once. Single changes don't find that. What is above the cap costs a price, which rises as the temperature falls.
  */
 #include <math.h>
 #include <string.h>
@@ -89,8 +90,11 @@ static void fit_anneal_cool(struct annealing *annealing, uint64_t begin, double 
 void fit_anneal(struct fit_search *search, double slope, double hot)
 {
 	const struct fit_step *step = search->step;
-	struct annealing annealing = { .search = search, .state = mem_alloc(step->storages, sizeof *annealing.state),
-		.next = mem_alloc(step->storages, sizeof *annealing.next), .list = mem_alloc(step->storages, sizeof *annealing.list), .random = step->ops };
+	struct annealing annealing = { .search = search,
+		.state = mem_alloc(step->storages, sizeof *annealing.state),
+		.next = mem_alloc(step->storages, sizeof *annealing.next),
+		.list = mem_alloc(step->storages, sizeof *annealing.list),
+		.random = step->ops };
 	uint64_t begin = search->control->ticks, each = search->replay->length + search->replay->instances + 1;
 	bool fine = annealing.state && annealing.next && annealing.list;
 	search->status = fine ? search->status : NO_MEMORY;

@@ -1,8 +1,8 @@
 /* apply.c: the step as a graph in which ops run again.
  *
- * Every storage has a current instance, numbered: 0 is that of the pass. A tensor's latest copy belongs to one instance. An op that reads a tensor of a storage
- * whose instance is another one now needs a copy of the tensor: its writer has run again and made one, or it is a view, which is made anew.
- */
+ * Every storage has a current instance, numbered: 0 is that of the pass. A tensor's latest copy belongs to one
+ * instance. An op that reads a tensor of a storage whose instance is another one now needs a copy of the tensor: its
+ * writer has run again and made one, or it is a view, which is made anew. */
 #include <stdio.h>
 
 #include "apply.h"
@@ -42,7 +42,7 @@ static bool apply_failed(struct apply *apply, bool fine)
 	return apply->build.status != OK;
 }
 
-/* ---- arguments --------------------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 /* What an op's arguments are called: in its copy, or in the op itself, which reads what is there now. */
 struct naming {
@@ -56,7 +56,8 @@ static bool is_anew(const struct apply *apply, uint32_t storage)
 	return apply->step->droppable[storage] && apply->state[storage] != FIT_KEEP;
 }
 
-/* A tensor that stays and that an op writes into without giving it a new name: running statistics. A copy leaves it alone. */
+/* A tensor that stays and that an op writes into without giving it a new name: running statistics. A copy leaves it
+ * alone. */
 static bool apply_only_updated(const struct apply *apply, uint32_t op, uint32_t tensor)
 {
 	const struct graph *graph = apply->graph;
@@ -88,7 +89,7 @@ static void apply_rename_arguments(struct apply *apply, uint32_t draft_op, uint3
 	apply_failed(apply, renamed && draft_op_arguments(apply->build.draft, draft_op, renamed) == OK);
 }
 
-/* ---- copies --------------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* A copy of a tensor: a view of what its root is now where it shares memory. */
 static uint32_t apply_copy_tensor(struct apply *apply, uint32_t tensor)
@@ -132,7 +133,7 @@ static uint32_t apply_copy_op(struct apply *apply, uint32_t op)
 	return id;
 }
 
-/* ---- views ------------------------------------------------------------------------------------------------------ */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 /* The tensor is of another instance than its storage is now. */
 static bool is_stale(const struct apply *apply, uint32_t tensor)
@@ -158,8 +159,8 @@ static void copy_view(struct apply *apply, uint32_t op)
 		apply_rename_arguments(apply, copy, op, true);
 }
 
-/* Brings a tensor up to date: the views on its way from the root, first things first. What an op other than a view wrote is
- * up to date when that op has run again. */
+/* Brings a tensor up to date: the views on its way from the root, first things first. What an op other than a view
+ * wrote is up to date when that op has run again. */
 static void apply_resolve(struct apply *apply, uint32_t tensor)
 {
 	const struct graph *graph = apply->graph;
@@ -183,7 +184,7 @@ static void apply_resolve(struct apply *apply, uint32_t tensor)
 	}
 }
 
-/* ---- ops ---------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 /* The generator's state before a random op's first run. */
 static void save_state(struct apply *apply, uint32_t op)
@@ -204,7 +205,8 @@ static void run_first(struct apply *apply, uint32_t op)
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		apply_resolve(apply, graph->inplace[i].in);
 	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i], storage = apply_storage_of(apply, tensor), root = apply_root_of(apply, storage);
+		uint32_t tensor = graph->writes.item[i], storage = apply_storage_of(apply, tensor),
+				 root = apply_root_of(apply, storage);
 		if (apply->build.status == OK && graph->tensor[tensor].alias != NONE && apply->instance[storage] > 0)
 			draft_tensor_at(apply->build.draft, apply->original[tensor])->alias = apply->tensor[root];
 		apply->of[tensor] = apply->instance[storage];
@@ -295,7 +297,7 @@ static void apply_run_again(struct apply *apply, uint32_t op, uint64_t bits)
 		apply_rename_arguments(apply, copy, op, true);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool apply_prepare(struct apply *apply)
 {
@@ -311,8 +313,8 @@ static bool apply_prepare(struct apply *apply)
 	apply->saved = arena_alloc(arena, graph->ops, sizeof *apply->saved);
 	apply->again = arena_alloc(arena, graph->ops, sizeof *apply->again);
 	apply->build.draft = draft_new();
-	if (!apply->tensor || !apply->of || !apply->original || !apply->made || !apply->stack || !apply->instance || !apply->op || !apply->saved || !apply->again
-		|| !apply->build.draft)
+	if (!apply->tensor || !apply->of || !apply->original || !apply->made || !apply->stack || !apply->instance ||
+		!apply->op || !apply->saved || !apply->again || !apply->build.draft)
 		return false;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		apply->saved[op] = NONE;
@@ -325,7 +327,9 @@ static bool apply_prepare(struct apply *apply)
 struct graph *fit_apply(const struct fit_replay *replay, const uint8_t *state, struct error *error)
 {
 	const struct fit_step *step = replay->step;
-	struct apply apply = { .step = step, .graph = step->graph, .state = state, .build = { .source = step->graph, .op = NONE } };
+	struct apply apply = {
+		.step = step, .graph = step->graph, .state = state, .build = { .source = step->graph, .op = NONE }
+	};
 	struct graph *result = NULL;
 	bool fine = apply_prepare(&apply);
 	for (uint32_t i = 0; i < replay->length && fine; i++)
@@ -341,7 +345,9 @@ struct graph *fit_apply(const struct fit_replay *replay, const uint8_t *state, s
 	if (fine)
 		build_copy_control(&apply.build, step->graph, apply.op);
 	enum status status = fine ? apply.build.status : NO_MEMORY;
-	THEN(status, draft_describe(apply.build.draft, step->graph->name, step->graph->source, step->graph->extra, &step->graph->about));
+	THEN(status,
+		draft_describe(
+			apply.build.draft, step->graph->name, step->graph->source, step->graph->extra, &step->graph->about));
 	if (status == OK)
 		result = graph_build(apply.build.draft, error);
 	else
@@ -351,7 +357,8 @@ struct graph *fit_apply(const struct fit_replay *replay, const uint8_t *state, s
 	return result;
 }
 
-enum status fit_order_back(const struct fit_step *step, const struct graph *graph, const uint32_t *order, uint32_t *back)
+enum status fit_order_back(
+	const struct fit_step *step, const struct graph *graph, const uint32_t *order, uint32_t *back)
 {
 	uint32_t count = 0;
 	HELD bool *there = mem_alloc(step->ops, sizeof *there);

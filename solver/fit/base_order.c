@@ -5,14 +5,14 @@
 #include "late_updates.h"
 #include "solver/base/heap.h"
 
-/* ---- an order ------------------------------------------------------------------------------------------ */
+/* ---- an order -------------------------------------------------------------------------------- */
 
 static bool base_order_allocate(const struct fit_step *step, struct fit_base *base)
 {
 	struct arena *arena = &base->arena;
 	*base = (struct fit_base){ .step = step };
-	uint32_t **const of_storages[] = { &base->made, &base->last_forward, &base->first_read, &base->last_read, &base->from, &base->until,
-		&base->overwritten };
+	uint32_t **const of_storages[] = { &base->made, &base->last_forward, &base->first_read, &base->last_read,
+		&base->from, &base->until, &base->overwritten };
 	base->order = arena_alloc(arena, step->ops, sizeof *base->order);
 	base->position = arena_alloc(arena, step->ops, sizeof *base->position);
 	base->dominated = arena_alloc(arena, step->storages, sizeof *base->dominated);
@@ -22,8 +22,8 @@ static bool base_order_allocate(const struct fit_step *step, struct fit_base *ba
 	base->outer_before = arena_alloc(arena, step->ops + 1u, sizeof *base->outer_before);
 	base->gap = arena_alloc(arena, step->ops, sizeof *base->gap);
 	base->gap_at = arena_alloc(arena, step->ops, sizeof *base->gap_at);
-	bool fine = base->order && base->position && base->dominated && base->fixed && base->active && base->outer && base->outer_before
-		&& base->gap && base->gap_at;
+	bool fine = base->order && base->position && base->dominated && base->fixed && base->active && base->outer &&
+		base->outer_before && base->gap && base->gap_at;
 	for (size_t i = 0; i < sizeof of_storages / sizeof *of_storages; i++) {
 		*of_storages[i] = arena_alloc(arena, step->storages, sizeof(uint32_t));
 		fine = fine && *of_storages[i];
@@ -31,8 +31,8 @@ static bool base_order_allocate(const struct fit_step *step, struct fit_base *ba
 	return fine;
 }
 
-/* Every view right before the first op of the order that needs it; one that nothing needs stays. An order of a recomputed step may have an op before what it
- * needs here, as it reads a copy there: that comes first, then. */
+/* Every view right before the first op of the order that needs it; one that nothing needs stays. An order of a
+ * recomputed step may have an op before what it needs here, as it reads a copy there: that comes first, then. */
 static bool base_order_place(struct fit_base *base, const uint32_t *order)
 {
 	const struct fit_step *step = base->step;
@@ -62,7 +62,7 @@ static bool base_order_place(struct fit_base *base, const uint32_t *order)
 	return count == step->ops;
 }
 
-/* ---- what it says of storages ------------------------------------------------------------------------------ */
+/* ---- what it says of storages ---------------------------------------------------------------- */
 
 static void find_ends(struct fit_base *base)
 {
@@ -89,7 +89,8 @@ static void find_ends(struct fit_base *base)
 	}
 }
 
-/* Bytes that are there whatever is kept: what can't be dropped, and the rest between its ends on either side of the gap. */
+/* Bytes that are there whatever is kept: what can't be dropped, and the rest between its ends on either side of the
+ * gap. */
 static void add_fixed(struct fit_base *base)
 {
 	const struct fit_step *step = base->step;
@@ -155,7 +156,8 @@ static void find_outer(struct fit_base *base)
 		before[i] = earlier;
 		at[i] = live + step->workspace[base->order[i]];
 		uint32_t op = base->order[i];
-		if ((csr_length(&step->inner, op) > 0 && !is_redundant(base, i)) || csr_length(&step->inner_makes, op) > 0 || i == 0) {
+		if ((csr_length(&step->inner, op) > 0 && !is_redundant(base, i)) || csr_length(&step->inner_makes, op) > 0 ||
+			i == 0) {
 			base->active[base->actives++] = i;
 		} else if (at[i] > base->gap[base->actives - 1]) {
 			base->gap[base->actives - 1] = at[i];
@@ -222,7 +224,8 @@ static uint32_t base_order_find_window(const struct fit_base *base)
 static bool base_order_list_readers(struct fit_base *base)
 {
 	const struct fit_step *step = base->step;
-	uint32_t count = step->readers.start[step->storages], *row = mem_alloc(count, sizeof *row), *item = mem_alloc(count, sizeof *item);
+	uint32_t count = step->readers.start[step->storages], *row = mem_alloc(count, sizeof *row),
+			 *item = mem_alloc(count, sizeof *item);
 	bool fine = row && item;
 	for (uint32_t s = 0; s < step->storages && fine; s++)
 		FOR_ROW(i, &step->readers, s) {
@@ -258,23 +261,27 @@ void fit_base_free(struct fit_base *base)
 	arena_free(&base->arena);
 }
 
-/* ---- updates early ------------------------------------------------------------------------------------------ */
+/* ---- updates early --------------------------------------------------------------------------- */
 
 struct earliest {
 	const struct fit_step *step;
 	uint32_t *order, count;
 	uint32_t *missing;         /* [ops] predecessors that have not run */
 	bool *queued;
-	bool *casts;               /* [ops] of the backward pass, for updates alone, and makes more bytes than it reads: a gradient in a wider type */
-	bool *begins;              /* [ops] an update that makes something of what is always there: it frees nothing, and waits for the end */
-	struct order_heap ready;   /* updates that can run, the first of the program first; casts behind them, then what begins */
+	bool *casts; /* [ops] of the backward pass, for updates alone, and makes more bytes than it reads: a gradient in a
+					wider type */
+	bool *begins; /* [ops] an update that makes something of what is always there: it frees nothing, and waits for the
+					 end */
+	struct order_heap
+		ready; /* updates that can run, the first of the program first; casts behind them, then what begins */
 	struct arena arena;
 };
 
 static void wake(struct earliest *earliest, uint32_t op)
 {
 	earliest->queued[op] = true;
-	order_heap_put(&earliest->ready, op, op + (int64_t)earliest->step->ops * (earliest->begins[op] ? 2 : earliest->casts[op]), 0);
+	order_heap_put(
+		&earliest->ready, op, op + (int64_t)earliest->step->ops * (earliest->begins[op] ? 2 : earliest->casts[op]), 0);
 }
 
 /* A cast waits for the rest that an update needs. */
@@ -355,7 +362,8 @@ static bool find_casts(struct earliest *earliest)
 		FOR_ROW(i, &step->makes, op)
 			made += step->bytes[step->makes.item[i]];
 		earliest->casts[op] = casts && read > 0 && made > read;
-		earliest->begins[op] = graph->op[op].phase == PHASE_UPDATE && made > 0 && read == 0 && csr_length(&graph->reads, op) > 0;
+		earliest->begins[op] = graph->op[op].phase == PHASE_UPDATE && made > 0 && read == 0 &&
+			csr_length(&graph->reads, op) > 0;
 		any |= earliest->casts[op];
 	}
 	return any;
@@ -381,7 +389,8 @@ enum status fit_order_early(const struct fit_step *step, bool casts, uint32_t *o
 	earliest.queued = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.queued);
 	earliest.casts = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.casts);
 	earliest.begins = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.begins);
-	bool fine = earliest.missing && earliest.queued && earliest.casts && earliest.begins && order_heap_init(&earliest.ready, step->ops, &earliest.arena) == OK;
+	bool fine = earliest.missing && earliest.queued && earliest.casts && earliest.begins &&
+		order_heap_init(&earliest.ready, step->ops, &earliest.arena) == OK;
 	bool any = !casts || (fine && find_casts(&earliest));
 	if (fine && any)
 		run_early(&earliest);

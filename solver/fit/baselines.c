@@ -13,7 +13,8 @@ static void drop_scores(const struct fit_step *step, const struct activations *a
 	}
 }
 
-enum status fit_baselines(const struct fit_step *step, const struct activations *activations, struct control *control, uint8_t **state, uint32_t *count)
+enum status fit_baselines(const struct fit_step *step, const struct activations *activations, struct control *control,
+	uint8_t **state, uint32_t *count)
 {
 	uint32_t root = (uint32_t)sqrt((double)activations->layers), every[] = { 1, 2, 3, root };
 	bool *keep = mem_alloc(step->storages, sizeof *keep);

@@ -31,7 +31,7 @@ struct fit_turn {
 	int64_t held;              /* M of bound.h */
 };
 
-/* ---- the moments ------------------------------------------------------------------------------------------ */
+/* ---- the moments ----------------------------------------------------------------------------- */
 
 static void fit_bound_reach(const struct csr *next, uint32_t from, uint32_t *stack, bool *seen)
 {
@@ -86,7 +86,10 @@ static void fit_bound_find_held(const struct fit_bounds *bounds, struct fit_turn
 	int64_t most = 0, last = 0;
 	turn->held = 1;
 	for (uint32_t one = 0; one < loose->storages && loose->copies && after[loose->flush]; one++) {
-		int64_t held = turn->needed[one] && turn->priced[one] && loose->bytes[one] > 0 ? fit_kept_bytes(loose, one) / loose->bytes[one] : 0, sum = 0;
+		int64_t held = turn->needed[one] && turn->priced[one] && loose->bytes[one] > 0
+			? fit_kept_bytes(loose, one) / loose->bytes[one]
+			: 0,
+				sum = 0;
 		if (held < 1 || held > HELD_MOST || held == last)
 			continue;
 		last = held;
@@ -97,7 +100,8 @@ static void fit_bound_find_held(const struct fit_bounds *bounds, struct fit_turn
 	}
 }
 
-static void fit_bound_look_at(const struct fit_bounds *bounds, struct fit_turn *turn, const bool *before, const bool *after)
+static void fit_bound_look_at(
+	const struct fit_bounds *bounds, struct fit_turn *turn, const bool *before, const bool *after)
 {
 	const struct fit_step *loose = &bounds->loose;
 	const struct graph *graph = loose->graph;
@@ -125,10 +129,12 @@ static void fit_bound_look_at(const struct fit_bounds *bounds, struct fit_turn *
 		turn->time[op] = loose->forward[op] && before[op] && (turn->held == 1 || bounds->pass[op]) ? loose->time[op] : 0;
 }
 
-/* Copies to the host take the link for bytes / rate before z, and what must run after z, z itself and all that runs again come on top of that. So a step of `total` + extra has
- * extra >= bytes / rate + reruns - (total - time of z and of D), and extra >= reruns: the link is worth rate * (total - time of z and D) bytes while a byte's price is at most
+/* Copies to the host take the link for bytes / rate before z, and what must run after z, z itself and all that runs
+ * again come on top of that. So a step of `total` + extra has extra >= bytes / rate + reruns - (total - time of z and
+ * of D), and extra >= reruns: the link is worth rate * (total - time of z and D) bytes while a byte's price is at most
  * 1 / rate. So is the host's memory, at any price. */
-static void find_away(const struct fit_input *input, const struct fit_step *loose, struct fit_turn *turn, const bool *after)
+static void find_away(
+	const struct fit_input *input, const struct fit_step *loose, struct fit_turn *turn, const bool *after)
 {
 	int64_t left = 0;
 	turn->price_most = PRICE_MOST;
@@ -143,7 +149,8 @@ static void find_away(const struct fit_input *input, const struct fit_step *loos
 		turn->price_most = (int64_t)price;
 }
 
-static bool fit_bound_find_turn(const struct fit_input *input, struct fit_bounds *bounds, uint32_t op, uint32_t *stack, bool *before, bool *after)
+static bool fit_bound_find_turn(
+	const struct fit_input *input, struct fit_bounds *bounds, uint32_t op, uint32_t *stack, bool *before, bool *after)
 {
 	const struct fit_step *loose = &bounds->loose;
 	struct fit_turn *turn = &bounds->turn[bounds->turns];
@@ -207,13 +214,14 @@ static int64_t room_of(const struct fit_turn *turn, int64_t cap)
 	return cap - turn->there + turn->away;
 }
 
-/* ---- one moment ----------------------------------------------------------------------------------------------- */
+/* ---- one moment ------------------------------------------------------------------------------ */
 
 /* A cut as a line over the price: time + price * over. */
 struct line { int64_t time, over; };
 
-/* Storages are there as a whole or not at all. So what holds of bytes, their sum <= room, holds of granules, too, by mixed integer rounding (Nemhauser and Wolsey 1988): with
- * room = q g + r, the sum of floor(bytes / g) + max(0, bytes mod g - r) / (g - r) is at most q. In bytes, rounded down. */
+/* Storages are there as a whole or not at all. So what holds of bytes, their sum <= room, holds of granules, too, by
+ * mixed integer rounding (Nemhauser and Wolsey 1988): with room = q g + r, the sum of floor(bytes / g) + max(0, bytes
+ * mod g - r) / (g - r) is at most q. In bytes, rounded down. */
 static int64_t fit_bound_rounded(const struct fit_turn *turn, int64_t room, int64_t bytes)
 {
 	int64_t granule = turn->granule, left, more;
@@ -241,12 +249,15 @@ static int64_t worth(int64_t price, int64_t room)
 	return (int64_t)(((wide)price * room + FIT_PRICE_UNIT - 1) / FIT_PRICE_UNIT);
 }
 
-static enum status fit_bound_cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int64_t price, int64_t room, struct control *control, struct line *line)
+static enum status fit_bound_cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int64_t price, int64_t room,
+	struct control *control, struct line *line)
 {
 	const struct fit_step *loose = &bounds->loose;
 	int64_t value, paid = 0, bytes = 0, counted = rounded_room(turn, room);
 	for (uint32_t s = 0; s < loose->storages; s++) {
-		int64_t each = turn->priced[s] ? at_price(price, fit_bound_rounded(turn, room, fit_bound_weight(bounds, turn, s))) : 0;
+		int64_t each = turn->priced[s]
+			? at_price(price, fit_bound_rounded(turn, room, fit_bound_weight(bounds, turn, s)))
+			: 0;
 		bounds->price[s] = each > loose->total ? loose->total : each;
 	}
 	TRY(fit_cut(&bounds->network, bounds->price, turn->time, turn->needed, control, &value, bounds->kept));
@@ -270,8 +281,10 @@ static int64_t wanted_bytes(const struct fit_bounds *bounds, const struct fit_tu
 	return turn->granule > 0 ? bytes : turn->wanted;
 }
 
-/* The price at which the dual is highest: where two lines meet, until no cut is below both. *price: to begin with, and of the best; 0: none. */
-static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64_t room, struct control *control, int64_t *price, int64_t *best)
+/* The price at which the dual is highest: where two lines meet, until no cut is below both. *price: to begin with, and
+ * of the best; 0: none. */
+static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64_t room, struct control *control,
+	int64_t *price, int64_t *best)
 {
 	struct line low = { 0, wanted_bytes(bounds, turn, room) - rounded_room(turn, room) }, high, now;
 	int64_t found = 0;
@@ -301,7 +314,7 @@ static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64
 	return OK;
 }
 
-/* ---- the best of them -------------------------------------------------------------------------------------------- */
+/* ---- the best of them ------------------------------------------------------------------------ */
 
 /* The storage or op that a node is of, except the sink. */
 static void fit_bound_find_owners(const struct fit_network *network, uint32_t *owner)
@@ -325,7 +338,9 @@ static struct fit_arc arc_of(const struct fit_network *network, const uint32_t *
 		return record;
 	record.kind = !op_first ? (op_then ? FIT_ARC_WRITE : FIT_ARC_KEEP) : op_then ? FIT_ARC_BEFORE : FIT_ARC_READ;
 	if (record.kind != FIT_ARC_KEEP)
-		*(record.kind == FIT_ARC_BEFORE ? &record.other : record.kind == FIT_ARC_WRITE ? &record.op : &record.storage) = owner[to];
+		*(record.kind == FIT_ARC_BEFORE ? &record.other
+		: record.kind == FIT_ARC_WRITE ? &record.op
+		: &record.storage) = owner[to];
 	return record;
 }
 
@@ -352,8 +367,8 @@ static enum status fit_bound_keep_flow(const struct fit_bounds *bounds, struct f
 }
 
 /* The flow of the best price again, for the certificate. */
-static enum status prove(struct fit_bounds *bounds, struct fit_turn *turn, int64_t price, int64_t room, struct control *control,
-	struct fit_certificate *certificate)
+static enum status prove(struct fit_bounds *bounds, struct fit_turn *turn, int64_t price, int64_t room,
+	struct control *control, struct fit_certificate *certificate)
 {
 	struct line line;
 	enum status status = fit_bound_cut_at(bounds, turn, price, room, control, &line);
@@ -374,7 +389,8 @@ static enum status fit_bound_try_all(struct fit_bounds *bounds, int64_t cap, int
 		struct line line;
 		turn->value = 0;
 		if (i != bounds->best && turn->wanted > room_of(turn, cap))
-			status = fit_bound_cut_at(bounds, turn, price < turn->price_most ? price : turn->price_most, room_of(turn, cap), control, &line);
+			status = fit_bound_cut_at(
+				bounds, turn, price < turn->price_most ? price : turn->price_most, room_of(turn, cap), control, &line);
 	}
 	return status;
 }
@@ -408,12 +424,16 @@ static uint32_t list_granules(const struct fit_bounds *bounds, const struct fit_
 	return count;
 }
 
-/* The best moment's bound with sizes rounded; of larger granules where that proves more. Copies to the host take any part of what is kept: not with a link. */
-static enum status round_sizes(struct fit_bounds *bounds, int64_t room, struct control *control, int64_t *price, int64_t *best, int64_t *chosen)
+/* The best moment's bound with sizes rounded; of larger granules where that proves more. Copies to the host take any
+ * part of what is kept: not with a link. */
+static enum status round_sizes(
+	struct fit_bounds *bounds, int64_t room, struct control *control, int64_t *price, int64_t *best, int64_t *chosen)
 {
 	struct fit_turn *turn = &bounds->turn[bounds->best];
 	int64_t granule[GRANULES];
-	uint32_t count = turn->price_most < PRICE_MOST || turn->away > 0 || turn->held > 1 ? 0 : list_granules(bounds, turn, granule);
+	uint32_t count = turn->price_most < PRICE_MOST || turn->away > 0 || turn->held > 1
+		? 0
+		: list_granules(bounds, turn, granule);
 	enum status status = OK;
 	int64_t plain = *price;
 	for (uint32_t i = 0; i < count && status == OK; i++) {
@@ -444,7 +464,8 @@ static bool impossible(const struct fit_bounds *bounds, int64_t cap, struct fit_
 	return worst != NULL;
 }
 
-enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *control, int64_t *bound, double *slope, struct fit_certificate *certificate)
+enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *control, int64_t *bound, double *slope,
+	struct fit_certificate *certificate)
 {
 	int64_t price = 0, best = 0;
 	enum status status = OK;
@@ -463,7 +484,9 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 	for (int round = 0; round < REFINED && status == OK; round++) {
 		uint32_t next = NONE;
 		for (uint32_t i = 0; i < bounds->turns; i++)
-			if (i != at && bounds->turn[i].value > (next == NONE ? (price > 0 ? best / 2 : INT64_MIN / 2) : bounds->turn[next].value))
+			if (i != at &&
+				bounds->turn[i].value >
+					(next == NONE ? (price > 0 ? best / 2 : INT64_MIN / 2) : bounds->turn[next].value))
 				next = i;
 		if (next == NONE || bounds->turn[next].wanted <= room_of(&bounds->turn[next], cap))
 			break;
@@ -499,7 +522,9 @@ int64_t fit_bound_peak(const struct fit_bounds *bounds, const bool *kept)
 		int64_t bytes = turn->there;
 		for (uint32_t s = 0; s < loose->storages; s++) {
 			uint32_t maker = loose->graph->storage[s].allocator;
-			bytes += kept[s] && turn->needed[s] && turn->priced[s] && maker != NONE && turn->time[maker] > 0 ? fit_kept_bytes(loose, s) : 0;
+			bytes += kept[s] && turn->needed[s] && turn->priced[s] && maker != NONE && turn->time[maker] > 0
+				? fit_kept_bytes(loose, s)
+				: 0;
 		}
 		most = bytes > most ? bytes : most;
 	}

@@ -1,9 +1,9 @@
 /* check.c: verifies a bound on the extra time from its certificate.
  *
- * The proof of bound.h, read from the step's graph alone: which ops must run before and after z; that every arc's flow is of an arc that the network has, within
- * its capacity; that what flows into a node flows out; and the bytes that are there at z. A storage that the flow passes is one that may be kept for its price,
- * so it is not counted among those that are there for good.
- */
+ * The proof of bound.h, read from the step's graph alone: which ops must run before and after z; that every arc's flow
+ * is of an arc that the network has, within its capacity; that what flows into a node flows out; and the bytes that are
+ * there at z. A storage that the flow passes is one that may be kept for its price, so it is not counted among those
+ * that are there for good. */
 
 #include "check.h"
 #include "check_floor.h"
@@ -45,20 +45,22 @@ static int64_t fit_check_share_of(const struct proof *proof)
 	return proof->certificate->held > 1 ? proof->certificate->held : 1;
 }
 
-/* What a storage counts for at z, where copies of it are held as well: no more than either of the two sets of bound.h has there, each in its share. */
+/* What a storage counts for at z, where copies of it are held as well: no more than either of the two sets of bound.h
+ * has there, each in its share. */
 static wide counted_size(const struct proof *proof, uint32_t storage)
 {
 	wide size = fit_check_size_of(proof, storage), held = fit_check_share_of(proof);
 	uint32_t maker = proof->graph->storage[storage].allocator;
 	if (held == 1)
 		return size;
-	wide once = size * held, copies = proof->input->copies[storage], both = size + copies, stayed = copies * held / (held - 1);
+	wide once = size * held, copies = proof->input->copies[storage], both = size + copies,
+		 stayed = copies * held / (held - 1);
 	if (maker != NONE && !fit_check_in_pass(proof, maker))
 		return once;
 	return stayed < both ? (stayed < once ? stayed : once) : both < once ? both : once;
 }
 
-/* ---- what the graph says ---------------------------------------------------------------------------------- */
+/* ---- what the graph says --------------------------------------------------------------------- */
 
 static bool overwrites(const struct proof *proof, uint32_t op, uint32_t storage)
 {
@@ -102,7 +104,9 @@ static uint32_t mask_storage(const struct proof *proof, uint32_t op)
 	if (proof->input->random != FIT_RANDOM_MASK || !(proof->input->traits[op] & TRAIT_MASKED) || !one || !two)
 		return NONE;
 	mask = graph->tensor[graph->writes.item[first + 1]].storage;
-	if (graph->storage[mask].allocator != op || graph->storage[graph->tensor[graph->writes.item[first]].storage].allocator != op || overwritten_after(proof, op, mask))
+	if (graph->storage[mask].allocator != op ||
+		graph->storage[graph->tensor[graph->writes.item[first]].storage].allocator != op ||
+		overwritten_after(proof, op, mask))
 		return NONE;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		mask = NONE;
@@ -117,11 +121,13 @@ static bool runs_once(const struct proof *proof, uint32_t op)
 	bool norm = proof->input->traits[op] & TRAIT_STATISTICS;
 	if (proof->input->forward ? !proof->input->forward[op] : record->phase != PHASE_FORWARD)
 		return true;
-	if (proof->input->random != FIT_RANDOM_STATE && (proof->input->traits[op] & TRAIT_RANDOM) && mask_storage(proof, op) == NONE)
+	if (proof->input->random != FIT_RANDOM_STATE && (proof->input->traits[op] & TRAIT_RANDOM) &&
+		mask_storage(proof, op) == NONE)
 		return true;
 	FOR_ROW(i, &graph->touches, op) {
 		uint32_t s = graph->touches.item[i];
-		bool statistics = norm && graph->storage[s].persistent && (graph->storage[s].kind == KIND_BUFFER || overwrites(proof, op, s));
+		bool statistics = norm && graph->storage[s].persistent &&
+			(graph->storage[s].kind == KIND_BUFFER || overwrites(proof, op, s));
 		if (!proof->for_good[s] || graph->storage[s].allocator == op || statistics)
 			continue;
 		if (overwrites(proof, op, s))
@@ -190,8 +196,8 @@ static enum status fit_check_set_up(struct proof *proof)
 	proof->for_good = arena_alloc(arena, graph->storages, sizeof *proof->for_good);
 	proof->need = arena_alloc(arena, graph->storages, sizeof *proof->need);
 	proof->redo = arena_alloc(arena, graph->storages, sizeof *proof->redo);
-	if (!queue || !proof->before || !proof->after || !proof->run || !proof->touched || !proof->passed || !proof->for_good || !proof->need
-		|| !proof->redo)
+	if (!queue || !proof->before || !proof->after || !proof->run || !proof->touched || !proof->passed ||
+		!proof->for_good || !proof->need || !proof->redo)
 		return fail_memory(proof->error);
 	fit_check_mark(&graph->pred, proof->certificate->op, graph->ops, proof->before, queue);
 	fit_check_mark(&graph->succ, proof->certificate->op, graph->ops, proof->after, queue);
@@ -201,7 +207,7 @@ static enum status fit_check_set_up(struct proof *proof)
 	return OK;
 }
 
-/* ---- the flow ------------------------------------------------------------------------------------------------ */
+/* ---- the flow -------------------------------------------------------------------------------- */
 
 /* An op that must run after z wants what is in the storage in the end, and nothing that must run after z writes it. */
 static enum status check_start(const struct proof *proof, uint32_t storage)
@@ -228,12 +234,15 @@ static enum status check_before(const struct proof *proof, uint32_t op, uint32_t
 	FOR_ROW(i, &proof->graph->touches, op) {
 		uint32_t s = proof->graph->touches.item[i];
 		if (other < op && proof->graph->storage[s].allocator != op && writes(proof, other, s) && !proof->for_good[s])
-			return overwrites(proof, op, s) || overwritten_after(proof, op, s) ? OK : fit_check_wrong(proof, "keeping a storage would spare a rerun");
+			return overwrites(proof, op, s) || overwritten_after(proof, op, s)
+				? OK
+				: fit_check_wrong(proof, "keeping a storage would spare a rerun");
 	}
 	return fit_check_wrong(proof, "flow goes between ops that share no storage");
 }
 
-/* A size in granules of the certificate, as bytes: whole ones, and of the rest what the room's own rest doesn't take, in granules less that. */
+/* A size in granules of the certificate, as bytes: whole ones, and of the rest what the room's own rest doesn't take,
+ * in granules less that. */
 static wide granular(const struct proof *proof, wide bytes)
 {
 	wide granule = proof->certificate->granule, rest = granule > 0 ? (wide)proof->certificate->room % granule : 0;
@@ -245,15 +254,20 @@ static wide granular(const struct proof *proof, wide bytes)
 
 static enum status check_keep(const struct proof *proof, const struct fit_arc *arc)
 {
-	wide price = proof->touched[arc->storage] ? 0 : (wide)proof->certificate->price * granular(proof, counted_size(proof, arc->storage)) / FIT_PRICE_UNIT;
+	wide price = proof->touched[arc->storage]
+		? 0
+		: (wide)proof->certificate->price * granular(proof, counted_size(proof, arc->storage)) / FIT_PRICE_UNIT;
 	bool dropped = proof->input->fixed && proof->input->fixed[arc->storage] == FIT_DROPPED;
-	return dropped || arc->flow <= price ? OK : fit_check_wrong(proof, "more flows through a storage than keeping it costs");
+	return dropped || arc->flow <= price ? OK
+		: fit_check_wrong(proof, "more flows through a storage than keeping it costs");
 }
 
 static enum status fit_check_run(const struct proof *proof, const struct fit_arc *arc)
 {
 	const int64_t *times = proof->input->sure ? proof->input->sure : proof->input->time;
-	int64_t time = proof->before[arc->op] && (fit_check_share_of(proof) == 1 || fit_check_in_pass(proof, arc->op)) ? times[arc->op] : 0;
+	int64_t time = proof->before[arc->op] && (fit_check_share_of(proof) == 1 || fit_check_in_pass(proof, arc->op))
+		? times[arc->op]
+		: 0;
 	return arc->flow <= time ? OK : fit_check_wrong(proof, "more flows through an op than it takes");
 }
 
@@ -261,10 +275,12 @@ static bool in_range(const struct proof *proof, const struct fit_arc *arc)
 {
 	if (arc->kind == FIT_ARC_STATE)
 		return false;
-	bool storage = arc->kind == FIT_ARC_START || arc->kind == FIT_ARC_KEEP || arc->kind == FIT_ARC_WRITE || arc->kind == FIT_ARC_READ;
+	bool storage = arc->kind == FIT_ARC_START || arc->kind == FIT_ARC_KEEP || arc->kind == FIT_ARC_WRITE ||
+		arc->kind == FIT_ARC_READ;
 	bool op = arc->kind != FIT_ARC_START && arc->kind != FIT_ARC_KEEP;
-	return arc->kind < FIT_ARC_COUNT && arc->flow > 0 && arc->flow <= BYTES_MAX && (!storage || arc->storage < proof->graph->storages)
-		&& (!op || arc->op < proof->graph->ops) && (arc->kind != FIT_ARC_BEFORE || arc->other < proof->graph->ops);
+	return arc->kind < FIT_ARC_COUNT && arc->flow > 0 && arc->flow <= BYTES_MAX &&
+		(!storage || arc->storage < proof->graph->storages) && (!op || arc->op < proof->graph->ops) &&
+		(arc->kind != FIT_ARC_BEFORE || arc->other < proof->graph->ops);
 }
 
 static enum status check_arc(struct proof *proof, const struct fit_arc *arc)
@@ -272,15 +288,21 @@ static enum status check_arc(struct proof *proof, const struct fit_arc *arc)
 	if (!in_range(proof, arc))
 		return fit_check_wrong(proof, "an arc names no storage or op");
 	if (arc->storage != NONE && (arc->storage >= proof->graph->storages || proof->for_good[arc->storage]))
-		if (arc->storage >= proof->graph->storages || proof->graph->storage[arc->storage].persistent || proof->graph->storage[arc->storage].live_out)
+		if (arc->storage >= proof->graph->storages || proof->graph->storage[arc->storage].persistent ||
+			proof->graph->storage[arc->storage].live_out)
 			return fit_check_wrong(proof, "flow goes through a storage that is always there");
 	switch (arc->kind) {
 	case FIT_ARC_START: proof->need[arc->storage] += arc->flow; return check_start(proof, arc->storage);
-	case FIT_ARC_KEEP: proof->need[arc->storage] -= arc->flow; proof->redo[arc->storage] += arc->flow; return check_keep(proof, arc);
+	case FIT_ARC_KEEP:
+		proof->need[arc->storage] -= arc->flow;
+		proof->redo[arc->storage] += arc->flow;
+		return check_keep(proof, arc);
 	case FIT_ARC_WRITE:
 		proof->redo[arc->storage] -= arc->flow;
 		proof->run[arc->op] += arc->flow;
-		return writes(proof, arc->op, arc->storage) ? OK : fit_check_wrong(proof, "flow goes from a storage to an op that does not write it");
+		return writes(proof, arc->op, arc->storage)
+			? OK
+			: fit_check_wrong(proof, "flow goes from a storage to an op that does not write it");
 	case FIT_ARC_READ:
 		proof->run[arc->op] -= arc->flow;
 		proof->need[arc->storage] += arc->flow;
@@ -316,7 +338,7 @@ static enum status fit_check_flow(struct proof *proof, int64_t *value)
 	return OK;
 }
 
-/* ---- the bytes ------------------------------------------------------------------------------------------------- */
+/* ---- the bytes ------------------------------------------------------------------------------- */
 
 /* In memory while z runs, whatever a plan keeps. */
 static int64_t bytes_there(const struct proof *proof)
@@ -334,14 +356,15 @@ static int64_t bytes_there(const struct proof *proof)
 		bool stays = proof->for_good[s] && !proof->passed[s] && made && wanted;
 		if (storage->persistent || proof->touched[s] || stays)
 			there += fit_check_size_of(proof, s);
-		if (!storage->persistent && stays && fit_check_size_of(proof, s) > 0 && proof->input->copies && proof->after[proof->input->flush])
+		if (!storage->persistent && stays && fit_check_size_of(proof, s) > 0 && proof->input->copies &&
+			proof->after[proof->input->flush])
 			there += proof->input->copies[s];
 	}
 	return there;
 }
 
-/* Bytes that may be in the host while z runs, for nothing at the certificate's price: what the link carries in the time that must not be spent on ops from z on, or what
- * the host holds. */
+/* Bytes that may be in the host while z runs, for nothing at the certificate's price: what the link carries in the time
+ * that must not be spent on ops from z on, or what the host holds. */
 static int64_t bytes_away(const struct proof *proof)
 {
 	const struct fit_link *link = proof->input->link;
@@ -356,7 +379,8 @@ static int64_t bytes_away(const struct proof *proof)
 	return carried < link->memory && !dear ? (int64_t)carried : link->memory;
 }
 
-enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound, const struct fit_certificate *certificate, struct error *error)
+enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
+	const struct fit_certificate *certificate, struct error *error)
 {
 	struct proof proof = { .input = input, .graph = input->graph, .certificate = certificate, .error = error };
 	int64_t value = 0;
@@ -364,9 +388,12 @@ enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
 		return bound <= 0 && !certificate->impossible ? OK : fit_check_wrong(&proof, "it has no certificate");
 	if (certificate->op >= input->graph->ops || certificate->price < 0 || certificate->price > BYTES_MAX / 16)
 		return fit_check_wrong(&proof, "its op or price is out of range");
-	if (certificate->granule != 0 && (certificate->granule < 0 || certificate->granule > BYTES_MAX || certificate->room < 0 || certificate->room > BYTES_MAX || input->link))
+	if (certificate->granule != 0 &&
+		(certificate->granule < 0 || certificate->granule > BYTES_MAX || certificate->room < 0 ||
+			certificate->room > BYTES_MAX || input->link))
 		return fit_check_wrong(&proof, "sizes can't be rounded so");
-	if (certificate->held < 0 || certificate->held > BYTES_MAX / 16 || (certificate->held > 1 && (!input->copies || certificate->granule != 0)))
+	if (certificate->held < 0 || certificate->held > BYTES_MAX / 16 ||
+		(certificate->held > 1 && (!input->copies || certificate->granule != 0)))
 		return fit_check_wrong(&proof, "copies can't be counted so");
 	enum status status = fit_check_set_up(&proof);
 	if (status == OK && certificate->held > 1 && !proof.after[input->flush])
@@ -375,7 +402,9 @@ enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
 	THEN(status, state ? fit_check_floor(input, proof.for_good, cap, certificate, error) : fit_check_flow(&proof, &value));
 	if (status == OK && !state) {
 		int64_t room = cap - bytes_there(&proof), away = bytes_away(&proof);
-		wide counted = certificate->granule > 0 ? certificate->room / certificate->granule * certificate->granule : (wide)room + away, worth = (wide)certificate->price * counted;
+		wide counted = certificate->granule > 0 ? certificate->room / certificate->granule * certificate->granule
+			: (wide)room + away,
+			 worth = (wide)certificate->price * counted;
 		wide proved = (wide)value - (worth + (worth > 0 ? FIT_PRICE_UNIT - 1 : 0)) / FIT_PRICE_UNIT;
 		if (certificate->impossible && room >= 0)
 			status = fit_check_wrong(&proof, "the op's own operands fit the cap");

@@ -39,7 +39,8 @@ static uint32_t next_cap(const int64_t *cap, uint32_t caps, uint32_t last)
 	return next;
 }
 
-enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t caps, const struct fit_options *options, struct control *control, struct fit_plan *plan)
+enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t caps, const struct fit_options *options,
+	struct control *control, struct fit_plan *plan)
 {
 	enum status status = OK;
 	uint32_t fastest = NONE;

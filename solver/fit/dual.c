@@ -9,7 +9,8 @@
 #define PRICE_MOST 1e6     /* picoseconds a byte: a second for a megabyte */
 #define TOLERANCE 2e-4     /* of the bound, or of a thousandth of the step's time */
 
-void fit_dual_prices(const struct fit_base *base, const uint32_t *moment, const double *lambda, uint32_t moments, double *sum, int64_t *price)
+void fit_dual_prices(const struct fit_base *base, const uint32_t *moment, const double *lambda, uint32_t moments,
+	double *sum, int64_t *price)
 {
 	const struct fit_step *step = base->step;
 	memset(sum, 0, (step->ops + 1u) * sizeof *sum);
@@ -23,7 +24,9 @@ void fit_dual_prices(const struct fit_base *base, const uint32_t *moment, const 
 			continue;
 		bool gap = base->from[s] <= base->until[s] && base->until[s] < step->ops;
 		double each = gap ? sum[base->until[s] + 1] - sum[base->from[s]] : 0;
-		double copies = step->copies && step->copies[s] > 0 ? sum[base->position[step->flush] + 1] * (double)step->copies[s] : 0;
+		double copies = step->copies && step->copies[s] > 0
+			? sum[base->position[step->flush] + 1] * (double)step->copies[s]
+			: 0;
 		double whole = floor((each > 0 ? each : 0) * (double)step->bytes[s] + copies);
 		price[s] = base->dominated[s] || whole > (double)step->total ? step->total + 1 : (int64_t)whole;
 	}
@@ -43,12 +46,15 @@ void fit_dual_profile(const struct fit_base *base, const int64_t *fixed, const b
 	for (uint32_t s = 0; s < step->storages && step->copies; s++)
 		copies += step->droppable[s] && kept[s] ? step->copies[s] : 0;
 	for (uint32_t i = 0; i < step->ops; i++) {
-		more += profile[i] + (copies > 0 && i == 0 ? copies : copies > 0 && i == base->position[step->flush] + 1 ? -copies : 0);
+		more += profile[i] +
+			(copies > 0 && i == 0 ? copies
+			: copies > 0 && i == base->position[step->flush] + 1 ? -copies
+			: 0);
 		profile[i] = fixed[i] + more;
 	}
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------------ */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static struct fit_column *new_column(struct fit_dual *dual)
 {
@@ -93,7 +99,7 @@ static enum status fit_dual_add_cut(struct fit_dual *dual, const double *lambda,
 	return OK;
 }
 
-/* ---- the master ------------------------------------------------------------------------------------------------- */
+/* ---- the master ------------------------------------------------------------------------------ */
 
 static double fit_dual_excess(const struct fit_dual *dual, uint32_t column, uint32_t moment)
 {
@@ -171,7 +177,7 @@ static bool add_moment(struct fit_dual *dual)
 	return true;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static enum status iterate(struct fit_dual *dual, struct control *control)
 {
@@ -198,8 +204,8 @@ static enum status iterate(struct fit_dual *dual, struct control *control)
 	return OK;
 }
 
-enum status fit_dual_solve(const struct fit_base *base, struct fit_network *network, int64_t cap, const int64_t *fixed, const struct fit_dual *warm,
-	struct control *control, struct fit_dual *dual)
+enum status fit_dual_solve(const struct fit_base *base, struct fit_network *network, int64_t cap, const int64_t *fixed,
+	const struct fit_dual *warm, struct control *control, struct fit_dual *dual)
 {
 	const struct fit_step *step = base->step;
 	*dual = (struct fit_dual){ .base = base, .network = network, .cap = cap, .fixed = fixed ? fixed : base->fixed };

@@ -28,7 +28,7 @@ struct exact {
 	struct arena arena;
 };
 
-/* ---- the step in bits --------------------------------------------------------------------------------------------------- */
+/* ---- the step in bits ------------------------------------------------------------------------ */
 
 static bool is_simple(const struct fit_step *step)
 {
@@ -93,7 +93,7 @@ static int64_t fit_exact_bytes_of(const struct exact *exact, uint64_t memory)
 	return bytes;
 }
 
-/* ---- states ------------------------------------------------------------------------------------------------------------------ */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 /* Views run as soon as they can: they take nothing. */
 static uint64_t with_views(const struct exact *exact, uint64_t ran)
@@ -140,7 +140,8 @@ static uint32_t find_node(struct exact *exact, uint64_t ran, uint64_t memory)
 	return exact->nodes - 1;
 }
 
-static void fit_exact_reach(struct exact *exact, uint64_t ran, uint64_t memory, int64_t cost, uint32_t parent, uint32_t move)
+static void fit_exact_reach(
+	struct exact *exact, uint64_t ran, uint64_t memory, int64_t cost, uint32_t parent, uint32_t move)
 {
 	ran = with_views(exact, ran);
 	memory &= useful(exact, ran);
@@ -160,14 +161,17 @@ static bool fit_exact_run_op(struct exact *exact, uint32_t from, uint32_t op, in
 	uint64_t makes = exact->makes[op];
 	if ((exact->touches[op] & ~node.memory) || (!again && (exact->pred[op] & ~node.ran)))
 		return false;
-	if (again && (!step->forward[op] || step->view[op] || (exact->forbids[op] & node.ran) || !(makes & exact->droppable & ~node.memory)))
+	if (again &&
+		(!step->forward[op] || step->view[op] || (exact->forbids[op] & node.ran) ||
+			!(makes & exact->droppable & ~node.memory)))
 		return false;
 	if (again && node.cost + step->time[op] >= below)
 		return false;
 	if (fit_exact_bytes_of(exact, node.memory) + fit_exact_bytes_of(exact, makes) + step->workspace[op] > exact->room)
 		return true;
 	uint64_t stays = again ? makes & exact->droppable : makes;
-	fit_exact_reach(exact, node.ran | BIT(op), node.memory | stays, node.cost + (again ? step->time[op] : 0), from, 2 * op + again);
+	fit_exact_reach(
+		exact, node.ran | BIT(op), node.memory | stays, node.cost + (again ? step->time[op] : 0), from, 2 * op + again);
 	return false;
 }
 
@@ -185,7 +189,7 @@ static void fit_exact_expand(struct exact *exact, uint32_t from, int64_t below)
 		fit_exact_reach(exact, node.ran, node.memory & ~(left & -left), node.cost, from, NONE);
 }
 
-/* ---- what was found ------------------------------------------------------------------------------------------------------------ */
+/* ---- what was found -------------------------------------------------------------------------- */
 
 static void fit_exact_add_run(struct fit_sequence *sequence, uint32_t run, uint64_t stays)
 {
@@ -239,7 +243,8 @@ static enum status write_sequence(const struct exact *exact, uint32_t goal, stru
 		if (node->move == NONE)
 			continue;
 		uint32_t op = node->move / 2;
-		int64_t bytes = step->persistent + fit_exact_bytes_of(exact, before->memory) + fit_exact_bytes_of(exact, exact->makes[op]) + step->workspace[op];
+		int64_t bytes = step->persistent + fit_exact_bytes_of(exact, before->memory) +
+			fit_exact_bytes_of(exact, exact->makes[op]) + step->workspace[op];
 		sequence->peak = bytes > sequence->peak ? bytes : sequence->peak;
 		fit_exact_add_run(sequence, node->move, node->move & 1 ? results_missing(exact, op, before->memory) : 0);
 		ran |= BIT(op);
@@ -250,9 +255,10 @@ static enum status write_sequence(const struct exact *exact, uint32_t goal, stru
 	return fine ? OK : NO_MEMORY;
 }
 
-/* ---- the search -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the search ------------------------------------------------------------------------------ */
 
-static enum status fit_exact_search(struct exact *exact, int64_t below, uint64_t ticks, struct control *control, struct fit_sequence *sequence)
+static enum status fit_exact_search(
+	struct exact *exact, int64_t below, uint64_t ticks, struct control *control, struct fit_sequence *sequence)
 {
 	uint64_t end = control->ticks + ticks, start = 0;
 	for (uint32_t b = 0; b < exact->bits; b++)
@@ -273,7 +279,8 @@ static enum status fit_exact_search(struct exact *exact, int64_t below, uint64_t
 	return OK;
 }
 
-enum status fit_exact(const struct fit_step *step, int64_t cap, int64_t below, uint64_t ticks, struct control *control, struct fit_sequence *sequence)
+enum status fit_exact(const struct fit_step *step, int64_t cap, int64_t below, uint64_t ticks, struct control *control,
+	struct fit_sequence *sequence)
 {
 	struct exact exact = { .step = step, .room = cap - step->persistent };
 	uint32_t *bit = arena_alloc(&exact.arena, step->storages, sizeof *bit);

@@ -1,9 +1,9 @@
 /* exchange.c: several changes at once that fill what the cap leaves.
  *
- * Cuts leave a few storages' worth of the cap unused, and single changes are too large for it: then one storage goes and two others come. Each kind of change is played
- * once; what it costs in time and bytes adds up over layers, nearly. By the price of a byte most kinds can't be part of a better plan. Of the others up to four are
- * combined as numbers, as in a knapsack, and the best sums are played; where none of these is better, sums of any number (sums.h).
- */
+ * Cuts leave a few storages' worth of the cap unused, and single changes are too large for it: then one storage goes
+ * and two others come. Each kind of change is played once; what it costs in time and bytes adds up over layers, nearly.
+ * By the price of a byte most kinds can't be part of a better plan. Of the others up to four are combined as numbers,
+ * as in a knapsack, and the best sums are played; where none of these is better, sums of any number (sums.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,8 @@ struct sort {
 	uint32_t first, count;     /* of its changes */
 	int64_t time, bytes;       /* that it adds */
 	double cost;               /* of both, at the price of a byte */
-	bool elsewhere;            /* it takes another moment than the fullest above the cap, where what others take away doesn't help */
+	bool elsewhere; /* it takes another moment than the fullest above the cap, where what others take away doesn't help
+					 */
 };
 
 /* Up to two kinds. */
@@ -57,7 +58,7 @@ struct exchange {
 	struct arena arena;
 };
 
-/* ---- changes ----------------------------------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static uint64_t hash_part(const struct exchange *exchange, const struct part *part)
 {
@@ -120,7 +121,8 @@ static void list_near(struct exchange *exchange)
 		FOR_ROW(w, &step->writers, s)
 			FOR_ROW(i, &step->reads, step->writers.item[w]) {
 				uint32_t other = step->reads.item[i], first = exchange->parts;
-				if (other == s || !may_change(exchange, other) || !may_be(exchange, s, other_state(exchange, s)) || !may_be(exchange, other, other_state(exchange, other)))
+				if (other == s || !may_change(exchange, other) || !may_be(exchange, s, other_state(exchange, s)) ||
+					!may_be(exchange, other, other_state(exchange, other)))
 					continue;
 				exchange_add_part(exchange, s, other_state(exchange, s));
 				exchange_add_part(exchange, other, other_state(exchange, other));
@@ -131,7 +133,8 @@ static void list_near(struct exchange *exchange)
 
 static bool exchange_differs(const struct exchange *exchange, const bool *kept, uint32_t storage)
 {
-	return may_change(exchange, storage) && (exchange->from[storage] == FIT_KEEP) != kept[storage] && may_be(exchange, storage, other_state(exchange, storage));
+	return may_change(exchange, storage) && (exchange->from[storage] == FIT_KEEP) != kept[storage] &&
+		may_be(exchange, storage, other_state(exchange, storage));
 }
 
 static void exchange_reach(struct exchange *exchange, const bool *kept, uint32_t storage, uint32_t *depth)
@@ -205,7 +208,7 @@ static int by_kind(const void *left, const void *right)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* ---- kinds --------------------------------------------------------------------------------------------------------- */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static void exchange_make(struct exchange *exchange, const struct change *change)
 {
@@ -225,8 +228,12 @@ static void weigh_kinds(struct exchange *exchange)
 		fit_try(search, search->state);
 		if (!search->replay->valid)
 			continue;
-		struct sort kind = { .first = i, .count = end - i, .time = search->replay->extra - exchange->extra, .bytes = search->replay->peak - exchange->peak };
-		kind.elsewhere = search->replay->peak > search->cap && search->replay->profile[exchange->fullest] < search->replay->peak;
+		struct sort kind = { .first = i,
+			.count = end - i,
+			.time = search->replay->extra - exchange->extra,
+			.bytes = search->replay->peak - exchange->peak };
+		kind.elsewhere = search->replay->peak > search->cap &&
+			search->replay->profile[exchange->fullest] < search->replay->peak;
 		if (kind.bytes <= 0)
 			kind.bytes = search->replay->profile[exchange->fullest] - exchange->peak;
 		kind.cost = (double)kind.time + exchange->slope * (double)kind.bytes;
@@ -243,7 +250,7 @@ static int exchange_by_cost(const void *left, const void *right)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------------------ */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static int exchange_by_bytes(const void *left, const void *right)
 {
@@ -264,11 +271,14 @@ static void exchange_add_sums(struct exchange *exchange)
 		exchange->sum[exchange->sums++] = (struct sum){ kind[i].time, kind[i].bytes, { i, NONE } };
 		for (uint32_t k = i; k < exchange->kinds; k++)
 			if ((k > i || kind[i].count > 1) && kind[i].cost + kind[k].cost <= (double)exchange->gap)
-				exchange->sum[exchange->sums++] = (struct sum){ kind[i].time + kind[k].time, kind[i].bytes + kind[k].bytes, { i, k } };
+				exchange->sum[exchange->sums++] = (struct sum){ kind[i].time + kind[k].time,
+					kind[i].bytes + kind[k].bytes, { i, k } };
 	}
 	qsort(exchange->sum, exchange->sums, sizeof *exchange->sum, exchange_by_bytes);
 	for (uint32_t i = 0; i < exchange->sums; i++)
-		exchange->fastest[i] = i > 0 && exchange->sum[exchange->fastest[i - 1]].time <= exchange->sum[i].time ? exchange->fastest[i - 1] : i;
+		exchange->fastest[i] = i > 0 && exchange->sum[exchange->fastest[i - 1]].time <= exchange->sum[i].time
+			? exchange->fastest[i - 1]
+			: i;
 	exchange->search->control->ticks += exchange->sums;
 }
 
@@ -309,7 +319,7 @@ static void exchange_combine(struct exchange *exchange)
 	}
 }
 
-/* ---- the search -------------------------------------------------------------------------------------------------------- */
+/* ---- the search ------------------------------------------------------------------------------ */
 
 /* A change of the kind that touches nothing that others of the combination do, which is marked; NULL: there is none. */
 static const struct change *exchange_find_apart(struct exchange *exchange, uint32_t number)
@@ -384,7 +394,8 @@ static void try_sums(struct exchange *exchange)
 		const struct sort *kind = &exchange->kind[i];
 		exchange->item[i] = (struct fit_item){ kind->time, kind->bytes, kind->cost, kind->elsewhere };
 	}
-	enum status status = fit_sums(exchange->item, exchange->kinds, room, exchange->slope * (double)room, stand_apart, exchange, &search->control->ticks, exchange->found, TRIES, &sums);
+	enum status status = fit_sums(exchange->item, exchange->kinds, room, exchange->slope * (double)room, stand_apart,
+		exchange, &search->control->ticks, exchange->found, TRIES, &sums);
 	search->status = status != OK ? status : search->status;
 	for (uint32_t i = 0; i < sums && fit_goes_on(search) && search->extra > exchange->extra + exchange->found[i].time; i++)
 		try_sum(exchange, &exchange->found[i]);
@@ -410,7 +421,9 @@ static bool exchange_once(struct exchange *exchange, const struct fit_dual *dual
 	exchange->kinds = exchange->kinds < COMBINED ? exchange->kinds : COMBINED;
 	exchange_add_sums(exchange);
 	exchange_combine(exchange);
-	for (uint32_t i = 0; i < exchange->combinations && fit_goes_on(search) && search->extra > exchange->extra + exchange->best[i].time; i++)
+	for (uint32_t i = 0;
+		i < exchange->combinations && fit_goes_on(search) && search->extra > exchange->extra + exchange->best[i].time;
+		i++)
 		try_combination(exchange, &exchange->best[i]);
 	if (search->extra == before)
 		try_sums(exchange);
@@ -433,8 +446,9 @@ void fit_exchange(struct fit_search *search, const struct fit_dual *dual, int64_
 	exchange.found = arena_alloc(arena, TRIES, sizeof *exchange.found);
 	exchange.mark = arena_alloc(arena, step->storages, sizeof *exchange.mark);
 	exchange.stack = arena_alloc(arena, step->storages, sizeof *exchange.stack);
-	bool fine = exchange.from && exchange.part && exchange.change && exchange.kind && exchange.sum && exchange.fastest && exchange.item && exchange.found && exchange.mark
-		&& exchange.stack && find_made(&exchange, &made);
+	bool fine = exchange.from && exchange.part && exchange.change && exchange.kind && exchange.sum &&
+		exchange.fastest && exchange.item && exchange.found && exchange.mark && exchange.stack &&
+		find_made(&exchange, &made);
 	search->status = fine ? search->status : NO_MEMORY;
 	for (int round = 0; round < ROUNDS && fine && search->extra < INT64_MAX && fit_goes_on(search); round++) {
 		exchange.gap = search->extra - bound;

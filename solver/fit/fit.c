@@ -7,18 +7,22 @@
 #include "floor.h"
 
 #define PLAYS 6000         /* of a round of changes at random; of a large step a quarter */
-#define FAR 1e-2           /* a large step's plan that is so far from the bound, as a share of the step, is changed for longer */
+#define FAR 1e-2 /* a large step's plan that is so far from the bound, as a share of the step, is changed for longer \
+				  */
 #define CLOSE 5e-4         /* one that is this near takes seconds of search for the next thousandth of a percent */
 #define ANNEALINGS 4
-#define HEATS { 0.1, 1, 0.1, 2 } /* of them, as shares of what the plan is above the bound: some leave a valley where what has to change hangs together, some look around */
+#define HEATS \
+	{ 0.1, 1, 0.1, 2 } /* of them, as shares of what the plan is above the bound: some leave a valley where what has \
+						  to change hangs together, some look around */
 #define SMALL_STEP 1000    /* ops that a replay plays: below, searches cost little */
 #define TINY_STEP 300      /* below, they cost nothing */
 #define FLOORS 3           /* ops whose cheapest state is looked at where nothing was found */
 #define HOPELESS 4         /* what is above the cap, as a share of what the cap leaves */
-#define ORDERED_FIRST 2    /* of candidates of a large step: so many are ordered before what that brings decides about more */
-#define REACH 32           /* an order may take off so small a share of what the cap leaves, whatever it took off others */
+#define ORDERED_FIRST \
+	2 /* of candidates of a large step: so many are ordered before what that brings decides about more */
+#define REACH 32 /* an order may take off so small a share of what the cap leaves, whatever it took off others */
 
-/* ---- one cap ---------------------------------------------------------------------------------------------------- */
+/* ---- one cap --------------------------------------------------------------------------------- */
 
 struct solving {
 	struct fit_solver *solver;
@@ -39,7 +43,8 @@ static bool is_near(const struct solving *solving, double of_bound, double of_st
 	const struct fit_search *search = &solving->solver->search;
 	int64_t extra = search->extra < solving->plan->extra ? search->extra : solving->plan->extra;
 	double gap = (double)(extra - solving->plan->bound);
-	return extra < INT64_MAX && gap <= (double)solving->plan->bound * of_bound + (double)solving->solver->step.total * of_step;
+	return extra < INT64_MAX &&
+		gap <= (double)solving->plan->bound * of_bound + (double)solving->solver->step.total * of_step;
 }
 
 static bool is_done(const struct solving *solving)
@@ -48,11 +53,13 @@ static bool is_done(const struct solving *solving)
 	return is_near(solving, 0.001, tiny ? 5e-5 : 2e-4) || (large && is_near(solving, 0, CLOSE));
 }
 
-/* Nothing fits, and what was tried is so far above the cap that no change of single storages mends it; of small steps more is tried, for the lowest peak. */
+/* Nothing fits, and what was tried is so far above the cap that no change of single storages mends it; of small steps
+ * more is tried, for the lowest peak. */
 static bool fit_is_hopeless(const struct solving *solving)
 {
 	const struct fit_plan *plan = solving->plan;
-	return solving->solver->base[0].actives >= SMALL_STEP && plan->extra == INT64_MAX && plan->peak - solving->cap > (solving->cap - solving->solver->step.persistent) / HOPELESS;
+	return solving->solver->base[0].actives >= SMALL_STEP && plan->extra == INT64_MAX &&
+		plan->peak - solving->cap > (solving->cap - solving->solver->step.persistent) / HOPELESS;
 }
 
 static void fit_try_all(struct solving *solving, enum fit_state state)
@@ -60,7 +67,9 @@ static void fit_try_all(struct solving *solving, enum fit_state state)
 	struct fit_search *search = &solving->solver->search;
 	const struct fit_step *step = &solving->solver->step;
 	for (uint32_t s = 0; s < step->storages; s++)
-		search->state[s] = (uint8_t)(!step->droppable[s] ? FIT_KEEP : step->fixed[s] == FIT_DROPPED && state == FIT_KEEP ? FIT_HOLD : state);
+		search->state[s] = (uint8_t)(!step->droppable[s] ? FIT_KEEP
+			: step->fixed[s] == FIT_DROPPED && state == FIT_KEEP ? FIT_HOLD
+			: state);
 	fit_try(search, search->state);
 }
 
@@ -120,7 +129,8 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 	fit_try_all(solving, FIT_KEEP);
 	if (search->extra == 0 || search->status != OK)
 		return;
-	enum status status = fit_dual_solve(&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
+	enum status status = fit_dual_solve(
+		&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
 	fit_allow(search, solving->ticks / 4);
 	if (status == OK)
 		fit_primal(search, &dual);
@@ -130,7 +140,8 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 	try_starts(solving);
 	if (search->status == OK && search->extra == INT64_MAX)
 		fit_try_all(solving, FIT_HOLD);
-	if (search->status == OK && !mixed && !solving->options->coarse && !is_near(solving, 1, FAR))    /* what a simple strategy fits takes twice the time of the bound: a poor start */
+	if (search->status == OK && !mixed && !solving->options->coarse &&
+		!is_near(solving, 1, FAR)) /* what a simple strategy fits takes twice the time of the bound: a poor start */
 		repair_all(solving, &dual);
 	fit_allow(search, solving->ticks / (hard ? 4 : 8));
 	if (search->status == OK && !is_near(solving, 0.002, 2e-4)) {
@@ -174,7 +185,8 @@ static void fit_take_best(struct solving *solving, uint32_t number)
 {
 	struct fit_search *search = &solving->solver->search;
 	struct fit_plan *plan = solving->plan;
-	bool fits = search->extra < INT64_MAX, better = fits && (search->extra < plan->extra || (search->extra == plan->extra && search->peak < plan->peak));
+	bool fits = search->extra < INT64_MAX,
+		 better = fits && (search->extra < plan->extra || (search->extra == plan->extra && search->peak < plan->peak));
 	bool lower = !fits && plan->extra == INT64_MAX && search->lowest_peak < plan->peak;
 	if (search->shown_score < solving->solver->shown_score)
 		note_shown(solving, number);
@@ -184,7 +196,8 @@ static void fit_take_best(struct solving *solving, uint32_t number)
 	}
 	if (!better && !lower)
 		return;
-	fit_take(solving, fits ? search->best : search->lowest, solving->solver->base[number].order, search->extra, fits ? search->peak : search->lowest_peak);
+	fit_take(solving, fits ? search->best : search->lowest, solving->solver->base[number].order, search->extra,
+		fits ? search->peak : search->lowest_peak);
 	solving->best = number;
 }
 
@@ -202,7 +215,8 @@ static void repair_base(struct solving *solving, uint32_t number)
 	struct fit_dual dual;
 	search->extra = INT64_MAX;
 	fit_search_begin(search, &solver->base[number], solving->cap);
-	enum status status = fit_dual_solve(&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
+	enum status status = fit_dual_solve(
+		&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
 	if (status == OK) {
 		repair_all(solving, &dual);
 		fit_allow(search, solving->ticks / 8);
@@ -214,9 +228,11 @@ static void repair_base(struct solving *solving, uint32_t number)
 	fit_dual_free(&dual);
 }
 
-/* The orderer's order of states along an order is one more base. Where their graph fits in that order though it didn't fit as played, and nothing is
- * faster, they are the plan: the cap is on what a planner makes of it. ceiling: as fit_orderer. */
-static enum status order_states(struct solving *solving, const uint8_t *state, const uint32_t *along, int64_t ceiling, bool *added)
+/* The orderer's order of states along an order is one more base. Where their graph fits in that order though it didn't
+ * fit as played, and nothing is faster, they are the plan: the cap is on what a planner makes of it. ceiling: as
+ * fit_orderer. */
+static enum status order_states(
+	struct solving *solving, const uint8_t *state, const uint32_t *along, int64_t ceiling, bool *added)
 {
 	struct fit_solver *solver = solving->solver;
 	struct fit_plan plan = { .state = (uint8_t *)(uintptr_t)state, .order = (uint32_t *)(uintptr_t)along };
@@ -275,7 +291,8 @@ static bool fit_may(const struct solving *solving, const uint8_t *state)
 	return may;
 }
 
-/* What simple strategies choose fits in an orderer's order, maybe, where it doesn't as played: no plan may be slower than they are. */
+/* What simple strategies choose fits in an orderer's order, maybe, where it doesn't as played: no plan may be slower
+ * than they are. */
 static enum status order_starts(struct solving *solving)
 {
 	struct fit_solver *solver = solving->solver;
@@ -284,8 +301,8 @@ static enum status order_starts(struct solving *solving)
 	for (uint32_t i = 0; i < solving->options->starts && status == OK; i++) {
 		const uint8_t *start = solving->options->start + (size_t)i * solver->step.storages;
 		status = fit_play(&solver->replay, &solver->base[0], start);
-		if (status == OK && solver->replay.valid && solver->replay.extra < solving->plan->extra && solver->replay.extra >= solving->plan->bound
-		    && fit_may(solving, start))
+		if (status == OK && solver->replay.valid && solver->replay.extra < solving->plan->extra &&
+			solver->replay.extra >= solving->plan->bound && fit_may(solving, start))
 			status = order_states(solving, start, solver->base[0].order, solving->cap, &added);
 	}
 	return status;
@@ -314,14 +331,16 @@ static void repair_along(struct solving *solving, uint32_t number, const uint8_t
 	fit_take_best(solving, number);
 }
 
-/* Near a floor the cuts know too little of what a block needs for a moment: plans of somewhat larger caps, repaired down to this one. */
+/* Near a floor the cuts know too little of what a block needs for a moment: plans of somewhat larger caps, repaired
+ * down to this one. */
 static void fit_descend(struct solving *solving)
 {
 	struct fit_solver *solver = solving->solver;
 	static const int percent[] = { 20, 12, 7, 4, 2, -1, -3 };
 	struct fit_plan *plan = solving->plan, larger;
 	struct fit_search *search = &solver->search;
-	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.003, 3e-4); i++) {
+	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.003, 3e-4);
+		i++) {
 		struct solving other = *solving;
 		bool added = false;
 		if (!allocate_plan(solver, &larger)) {
@@ -344,7 +363,8 @@ static void fit_descend(struct solving *solving)
 	}
 }
 
-/* The best plan, changed at random along the order that it has and along those that an orderer makes of it and of what comes out. */
+/* The best plan, changed at random along the order that it has and along those that an orderer makes of it and of what
+ * comes out. */
 static void anneal(struct solving *solving, uint64_t plays)
 {
 	struct fit_solver *solver = solving->solver;
@@ -364,7 +384,8 @@ static void anneal(struct solving *solving, uint64_t plays)
 		fit_search_begin(search, &solver->base[number], solving->cap);
 		fit_try(search, solving->plan->state);
 		fit_allow(search, plays * (search->replay->length + search->replay->instances + 1));
-		double gap = search->extra < INT64_MAX ? (double)(search->extra - solving->plan->bound) : 0.1 * (double)solver->step.total;
+		double gap = search->extra < INT64_MAX ? (double)(search->extra - solving->plan->bound)
+			: 0.1 * (double)solver->step.total;
 		fit_anneal(search, solving->plan->slope, gap * heat[round]);
 		fit_allow(search, solving->ticks / 16);
 		fit_reprice(search, NULL);
@@ -385,7 +406,8 @@ static void exchange_best(struct solving *solving)
 	struct fit_dual dual;
 	fit_search_begin(search, &solver->base[number], solving->cap);
 	fit_try(search, solving->plan->state);
-	enum status status = fit_dual_solve(&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
+	enum status status = fit_dual_solve(
+		&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
 	if (status == OK) {
 		fit_allow(search, solving->ticks / 4);
 		fit_exchange(search, &dual, solving->plan->bound, solving->plan->slope);
@@ -396,7 +418,8 @@ static void exchange_best(struct solving *solving)
 	fit_dual_free(&dual);
 }
 
-/* Nothing was found: an op where the lowest plan is highest may be above the cap in any order, whatever is computed again. */
+/* Nothing was found: an op where the lowest plan is highest may be above the cap in any order, whatever is computed
+ * again. */
 static enum status prove_impossible(struct solving *solving)
 {
 	struct fit_solver *solver = solving->solver;
@@ -409,7 +432,8 @@ static enum status prove_impossible(struct solving *solving)
 		for (uint32_t i = 1; i < solver->step.ops; i++)
 			most = solver->replay.profile[i] > solver->replay.profile[most] ? i : most;
 		solver->replay.profile[most] = 0;
-		status = fit_floor(&solver->bounds.loose, base->order[most], solving->cap, solving->control, &plan->impossible, &floor);
+		status = fit_floor(
+			&solver->bounds.loose, base->order[most], solving->cap, solving->control, &plan->impossible, &floor);
 		if (!plan->impossible)
 			continue;
 		mem_free(plan->certificate.arc);
@@ -431,7 +455,9 @@ static void search_orders(struct solving *solving)
 {
 	struct fit_search *search = &solving->solver->search;
 	bool added = false;
-	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.002, 2e-4) && !is_done(solving); round++) {
+	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer &&
+		!is_near(solving, 0.002, 2e-4) && !is_done(solving);
+		round++) {
 		int64_t extra = solving->plan->extra, peak = solving->plan->peak;
 		search->status = order_plan(solving, &added);
 		if (search->status == OK && added)
@@ -441,13 +467,15 @@ static void search_orders(struct solving *solving)
 	}
 }
 
-/* Nothing fits along the own orders, and what fits along an orderer's is far from the bound: that order was made for other states. A somewhat smaller cap leads to others. */
+/* Nothing fits along the own orders, and what fits along an orderer's is far from the bound: that order was made for
+ * other states. A somewhat smaller cap leads to others. */
 static void order_lower(struct solving *solving)
 {
 	struct fit_solver *solver = solving->solver;
 	struct fit_search *search = &solver->search;
 	static const int percent[] = { 3, 8 };
-	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.003, 3e-4); i++) {
+	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.003, 3e-4);
+		i++) {
 		struct fit_plan lower;
 		struct solving other = *solving;
 		if (!allocate_plan(solver, &lower)) {
@@ -502,7 +530,8 @@ static enum status search_all(struct solving *solving)
 	for (uint32_t i = solving->solver->bases; i-- > 0 && search->status == OK && !is_done(solving);) {
 		int64_t extra = solving->plan->extra;
 		on_base(solving, i, true);
-		if (!tiny && extra < INT64_MAX && solving->plan->extra == extra)    /* along other orders the cuts are much the same */
+		if (!tiny && extra < INT64_MAX &&
+			solving->plan->extra == extra) /* along other orders the cuts are much the same */
 			break;
 	}
 	begin_part(solving, 2);
@@ -512,7 +541,9 @@ static enum status search_all(struct solving *solving)
 	if (search->status == OK && !is_done(solving))
 		anneal(solving, small ? PLAYS : PLAYS / 4);
 	begin_part(solving, 2);
-	for (uint32_t i = 0; i < solving->solver->bases && search->status == OK && solving->plan->extra < INT64_MAX && !is_near(solving, 0, FAR); i++)
+	for (uint32_t i = 0; i < solving->solver->bases && search->status == OK && solving->plan->extra < INT64_MAX &&
+		!is_near(solving, 0, FAR);
+		i++)
 		repair_base(solving, i);
 	begin_part(solving, 4);
 	if (search->status == OK && !small && solving->plan->extra < INT64_MAX && !is_near(solving, 0, FAR))
@@ -523,7 +554,8 @@ static enum status search_all(struct solving *solving)
 	begin_part(solving, 1);
 	if (search->status == OK && solving->options->orderer && !solving->options->played)
 		search->status = order_starts(solving);
-	for (int round = 0; round < 3 && small && search->status == OK && solving->options->orderer && !is_done(solving); round++) {
+	for (int round = 0; round < 3 && small && search->status == OK && solving->options->orderer && !is_done(solving);
+		round++) {
 		int64_t extra = solving->plan->extra;
 		search->status = order_plan(solving, &added);
 		if (search->status == OK && added)
@@ -566,9 +598,11 @@ static enum status try_exactly(struct solving *solving)
 	return OK;
 }
 
-enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options, struct control *control, struct fit_plan *plan)
+enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options,
+	struct control *control, struct fit_plan *plan)
 {
-	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0 };
+	struct solving solving = { solver, options, control, plan, cap,
+		options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0 };
 	NEED(allocate_plan(solver, plan));
 	forget_orders(solver);
 	solver->bounds.best = 0;
@@ -595,7 +629,8 @@ static bool in_reach(const struct solving *solving)
 {
 	const struct fit_solver *solver = solving->solver;
 	int64_t room = (solving->cap - solver->step.persistent) / REACH;
-	return solver->base[0].actives < SMALL_STEP || solving->candidates < ORDERED_FIRST || solver->replay.peak - solving->cap <= 2 * solving->gained + room;
+	return solver->base[0].actives < SMALL_STEP || solving->candidates < ORDERED_FIRST ||
+		solver->replay.peak - solving->cap <= 2 * solving->gained + room;
 }
 
 /* One choice along one of the engine's own orders. */
@@ -609,7 +644,9 @@ static enum status consider_along(struct solving *solving, const uint8_t *state,
 	if (status != OK || !replay->valid || replay->extra >= plan->extra || replay->extra < plan->bound)
 		return status;
 	if (replay->peak > solving->cap)
-		return solving->options->orderer && !solving->options->played && in_reach(solving) && fit_may(solving, state) ? order_states(solving, state, solver->base[number].order, solving->cap, &added) : OK;
+		return solving->options->orderer && !solving->options->played && in_reach(solving) && fit_may(solving, state)
+			? order_states(solving, state, solver->base[number].order, solving->cap, &added)
+			: OK;
 	fit_take(solving, state, solver->base[number].order, replay->extra, replay->peak);
 	solving->best = number;
 	return OK;
@@ -630,10 +667,11 @@ static enum status rank_candidates(struct fit_solver *solver, const uint8_t *sta
 	return status;
 }
 
-enum status fit_consider(struct fit_solver *solver, int64_t cap, const uint8_t *state, uint32_t count, const struct fit_options *options, struct control *control,
-	struct fit_plan *plan)
+enum status fit_consider(struct fit_solver *solver, int64_t cap, const uint8_t *state, uint32_t count,
+	const struct fit_options *options, struct control *control, struct fit_plan *plan)
 {
-	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0 };
+	struct solving solving = { solver, options, control, plan, cap,
+		options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0 };
 	bool large = solver->base[0].actives >= SMALL_STEP;
 	uint32_t *rank = mem_alloc(count, sizeof *rank);
 	enum status status = rank ? rank_candidates(solver, state, count, rank) : NO_MEMORY;
@@ -641,7 +679,8 @@ enum status fit_consider(struct fit_solver *solver, int64_t cap, const uint8_t *
 	solver->search.status = OK;
 	for (uint32_t i = 0; i < count && status == OK && plan->extra > plan->bound; i++) {
 		uint32_t before = solving.candidates;
-		for (uint32_t b = FIT_OWN_BASES; b-- > 0 && status == OK && !(large && solving.candidates > before);)    /* an orderer makes much the same of either */
+		for (uint32_t b = FIT_OWN_BASES; b-- > 0 && status == OK &&
+			!(large && solving.candidates > before);) /* an orderer makes much the same of either */
 			status = consider_along(&solving, state + (size_t)rank[i] * solver->step.storages, b);
 	}
 	mem_free(rank);
@@ -666,7 +705,9 @@ void fit_plan_free(struct fit_plan *plan)
 
 static struct graph *sequence_graph(struct fit_solver *solver, const struct fit_plan *plan, struct error *error)
 {
-	struct fit_replay replay = { .step = &solver->step, .run = plan->sequence.run, .stays = plan->sequence.stays, .length = plan->sequence.length };
+	struct fit_replay replay = {
+		.step = &solver->step, .run = plan->sequence.run, .stays = plan->sequence.stays, .length = plan->sequence.length
+	};
 	return fit_apply(&replay, plan->state, error);
 }
 

@@ -18,7 +18,8 @@ static void floor_weigh(const struct fit_step *loose, uint32_t op, struct proble
 }
 
 /* The order's flow as arcs of a certificate. */
-static enum status take_flow(const struct problem *problem, const struct order_certificate *flow, struct fit_certificate *certificate)
+static enum status take_flow(
+	const struct problem *problem, const struct order_certificate *flow, struct fit_certificate *certificate)
 {
 	certificate->arc = mem_alloc(flow->arcs ? flow->arcs : 1, sizeof *certificate->arc);
 	NEED(certificate->arc);
@@ -30,7 +31,8 @@ static enum status take_flow(const struct problem *problem, const struct order_c
 	return OK;
 }
 
-enum status fit_floor(const struct fit_step *loose, uint32_t op, int64_t cap, struct control *control, bool *above, struct fit_certificate *certificate)
+enum status fit_floor(const struct fit_step *loose, uint32_t op, int64_t cap, struct control *control, bool *above,
+	struct fit_certificate *certificate)
 {
 	const struct memory_rules rules = { .alignment = loose->alignment };
 	struct order_certificate flow = { 0 };

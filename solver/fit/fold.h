@@ -11,7 +11,8 @@ struct fit_fold {
 	struct arena arena;
 };
 
-/* Storages are equal when their sizes are, the ops that touch them, and so on for some steps outwards: colours are refined (Weisfeiler and Leman 1968).
- * It is no proof of symmetry: a search plays what it changes. OK or NO_MEMORY. O(step). Free with fit_fold_free() in any case. */
+/* Storages are equal when their sizes are, the ops that touch them, and so on for some steps outwards: colours are
+ * refined (Weisfeiler and Leman 1968). It is no proof of symmetry: a search plays what it changes. OK or NO_MEMORY.
+ * O(step). Free with fit_fold_free() in any case. */
 enum status fit_fold_find(const struct fit_step *step, struct fit_fold *fold);
 void fit_fold_free(struct fit_fold *fold);

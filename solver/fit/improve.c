@@ -5,7 +5,8 @@
 
 #include "search.h"
 
-#define PATIENCE 4000000   /* ticks that cuts at other prices may bring nothing, and as many as went before the last that did */
+#define PATIENCE \
+	4000000   /* ticks that cuts at other prices may bring nothing, and as many as went before the last that did */
 
 /* Time of the ops that write it. */
 static int64_t improve_write_time(const struct fit_step *step, uint32_t storage)
@@ -16,9 +17,10 @@ static int64_t improve_write_time(const struct fit_step *step, uint32_t storage)
 	return time;
 }
 
-/* ---- fill ----------------------------------------------------------------------------------------------------- */
+/* ---- fill ------------------------------------------------------------------------------------ */
 
-/* Storages that are not kept, with the time that keeping them saves for a byte: as played where there are few, else their writers' time. */
+/* Storages that are not kept, with the time that keeping them saves for a byte: as played where there are few, else
+ * their writers' time. */
 static uint32_t list_dropped(struct fit_search *search, bool played)
 {
 	const struct fit_step *step = search->step;
@@ -27,7 +29,9 @@ static uint32_t list_dropped(struct fit_search *search, bool played)
 		if (!step->droppable[s] || search->state[s] == FIT_KEEP || step->fixed[s] == FIT_DROPPED)
 			continue;
 		int64_t extra, peak, bytes = step->bytes[s] > 0 ? fit_kept_bytes(step, s) : 1, gain = improve_write_time(step, s);
-		if (played && (!fit_look(search, search->state, s, FIT_KEEP, &extra, &peak) || peak > search->cap || extra > search->extra))
+		if (played &&
+			(!fit_look(search, search->state, s, FIT_KEEP, &extra, &peak) || peak > search->cap ||
+				extra > search->extra))
 			continue;
 		if (played)
 			gain = search->extra - extra;
@@ -76,9 +80,10 @@ void fit_fill(struct fit_search *search)
 			break;
 }
 
-/* ---- other states ------------------------------------------------------------------------------------------------ */
+/* ---- other states ---------------------------------------------------------------------------- */
 
-/* One storage, or all of a class, in any other state, as long as that fits and is faster: first classes, then storages. */
+/* One storage, or all of a class, in any other state, as long as that fits and is faster: first classes, then storages.
+ */
 void fit_refine(struct fit_search *search)
 {
 	const struct fit_step *step = search->step;
@@ -107,7 +112,7 @@ void fit_refine(struct fit_search *search)
 	}
 }
 
-/* ---- all of few ---------------------------------------------------------------------------------------------------- */
+/* ---- all of few ------------------------------------------------------------------------------ */
 
 /* The states that a storage may have here; what is never worth keeping is not kept. */
 static uint32_t choices(const struct fit_search *search, uint32_t storage, uint8_t *choice)
@@ -123,7 +128,8 @@ static uint32_t choices(const struct fit_search *search, uint32_t storage, uint8
 void fit_enumerate(struct fit_search *search)
 {
 	const struct fit_step *step = search->step;
-	uint64_t plays = 1, each = search->replay->length + search->replay->instances + 1, most = (search->limit - search->control->ticks) / each;
+	uint64_t plays = 1, each = search->replay->length + search->replay->instances + 1,
+			 most = (search->limit - search->control->ticks) / each;
 	uint32_t count = 0, turn = 0, index[FIT_FEW] = { 0 };
 	uint8_t choice[3];
 	for (uint32_t s = 0; s < step->storages && plays <= most; s++) {
@@ -148,7 +154,7 @@ void fit_enumerate(struct fit_search *search)
 	}
 }
 
-/* ---- swap --------------------------------------------------------------------------------------------------------- */
+/* ---- swap ------------------------------------------------------------------------------------ */
 
 /* Drops one storage, then keeps others as long as that fits; false where the result is no better. */
 static bool swap_one(struct fit_search *search, uint32_t storage, const uint32_t *dropped, uint32_t drops)
@@ -206,7 +212,7 @@ void fit_swap(struct fit_search *search)
 	}
 }
 
-/* ---- cuts at other prices -------------------------------------------------------------------------------------------- */
+/* ---- cuts at other prices -------------------------------------------------------------------- */
 
 static double normal(uint64_t *random)
 {
@@ -275,7 +281,9 @@ void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_
 		fit_dual_prices(search->base, dual->moment, one > 0 ? &one : dual->price, one > 0 ? 1 : dual->moments, sum, price);
 	}
 	uint64_t begin = search->control->ticks, found = begin;
-	for (uint32_t i = 0; i < tries && fine && dual->moments > 0 && fit_goes_on(search) && search->control->ticks - found < PATIENCE + (found - begin); i++) {
+	for (uint32_t i = 0; i < tries && fine && dual->moments > 0 && fit_goes_on(search) &&
+		search->control->ticks - found < PATIENCE + (found - begin);
+		i++) {
 		perturb_prices(step, price, &random, other);
 		enum status status = fit_cut(search->network, other, step->time, step->saved, search->control, &value, kept);
 		search->status = status != OK ? status : search->status;

@@ -4,7 +4,7 @@
 
 #include "joint.h"
 
-/* ---- nodes ------------------------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static int64_t joint_bytes_of(const struct graph *graph, uint32_t tensor)
 {
@@ -28,8 +28,9 @@ static void joint_classify(const struct rules *rules, const char *type, struct j
 	node->random = traits & TRAIT_RANDOM;
 	node->expensive = rule_contracts(rule) || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION;
 	node->concatenates = text_begins(rule->factors, "@cat");
-	node->generated = !node->expensive && !node->random && (node->view || strcmp(rule->factors, "...* -> ...*") == 0 || text_begins(rule->factors, "@source")
-		|| text_begins(rule->factors, "@reduce") || text_begins(rule->factors, "@gather") || (traits & TRAIT_COPY));
+	node->generated = !node->expensive && !node->random &&
+		(node->view || strcmp(rule->factors, "...* -> ...*") == 0 || text_begins(rule->factors, "@source") ||
+			text_begins(rule->factors, "@reduce") || text_begins(rule->factors, "@gather") || (traits & TRAIT_COPY));
 }
 
 static void add_inputs(const struct graph *graph, const bool *forward, struct joint *joint, uint32_t *of_tensor)
@@ -40,13 +41,18 @@ static void add_inputs(const struct graph *graph, const bool *forward, struct jo
 			if (!forward[op] || graph->tensor[tensor].writer != NONE || of_tensor[tensor] != NONE)
 				continue;
 			of_tensor[tensor] = joint->nodes;
-			joint->node[joint->nodes++] = (struct joint_node){ .op = NONE, .tensor = tensor, .bytes = joint_bytes_of(graph, tensor), .forward = true,
-				.input = true, .steady = graph->tensor[tensor].kind != KIND_INPUT };
+			joint->node[joint->nodes++] = (struct joint_node){ .op = NONE,
+				.tensor = tensor,
+				.bytes = joint_bytes_of(graph, tensor),
+				.forward = true,
+				.input = true,
+				.steady = graph->tensor[tensor].kind != KIND_INPUT };
 		}
 	joint->inputs = joint->nodes;
 }
 
-static void joint_add_op(const struct graph *graph, const bool *forward, const struct rules *rules, uint32_t op, struct joint *joint, uint32_t *of_op, uint32_t *of_tensor)
+static void joint_add_op(const struct graph *graph, const bool *forward, const struct rules *rules, uint32_t op,
+	struct joint *joint, uint32_t *of_op, uint32_t *of_tensor)
 {
 	uint32_t results = csr_length(&graph->writes, op);
 	struct joint_node node = { .op = op, .tensor = NONE, .forward = forward[op] };
@@ -62,12 +68,18 @@ static void joint_add_op(const struct graph *graph, const bool *forward, const s
 	for (uint32_t i = graph->writes.start[op]; results > 1 && i < graph->writes.start[op + 1]; i++) {
 		uint32_t tensor = graph->writes.item[i];
 		of_tensor[tensor] = joint->nodes;
-		joint->node[joint->nodes++] = (struct joint_node){ .op = op, .tensor = tensor, .bytes = joint_bytes_of(graph, tensor), .forward = forward[op], .item = true,
-			.generated = true, .leaves = graph->storage[graph->tensor[tensor].storage].live_out };
+		joint->node[joint->nodes++] = (struct joint_node){ .op = op,
+			.tensor = tensor,
+			.bytes = joint_bytes_of(graph, tensor),
+			.forward = forward[op],
+			.item = true,
+			.generated = true,
+			.leaves = graph->storage[graph->tensor[tensor].storage].live_out };
 	}
 }
 
-static enum status joint_add_edges(const struct graph *graph, const uint32_t *of_op, const uint32_t *of_tensor, struct joint *joint)
+static enum status joint_add_edges(
+	const struct graph *graph, const uint32_t *of_op, const uint32_t *of_tensor, struct joint *joint)
 {
 	uint32_t pairs = 0, most = graph->reads.start[graph->ops] + joint->nodes;
 	HELD uint32_t *from = mem_alloc(most, sizeof *from), *to = mem_alloc(most, sizeof *to);
@@ -82,7 +94,8 @@ static enum status joint_add_edges(const struct graph *graph, const uint32_t *of
 			from[pairs] = of_op[joint->node[n].op];
 			to[pairs++] = n;
 		}
-	enum status status = from && to ? csr_of_pairs(&joint->arena, joint->nodes, pairs, from, to, &joint->users) : NO_MEMORY;
+	enum status status = from && to ? csr_of_pairs(&joint->arena, joint->nodes, pairs, from, to, &joint->users)
+		: NO_MEMORY;
 	return status == OK ? csr_of_pairs(&joint->arena, joint->nodes, pairs, to, from, &joint->operands) : status;
 }
 
@@ -121,7 +134,7 @@ void joint_free(struct joint *joint)
 	arena_free(&joint->arena);
 }
 
-/* ---- bans -------------------------------------------------------------------------------------------------------- */
+/* ---- bans ------------------------------------------------------------------------------------ */
 
 static bool fusible(const struct joint_node *a, const struct joint_node *b)
 {
@@ -254,7 +267,7 @@ static void ban_long_chains(struct banning *banning)
 	}
 }
 
-/* ---- the cut ----------------------------------------------------------------------------------------------------- */
+/* ---- the cut --------------------------------------------------------------------------------- */
 
 static bool materialized(const struct joint *joint, uint32_t n)
 {
@@ -322,7 +335,8 @@ static void reach_sink(struct max_flow *flow, uint32_t sink, bool *reaches)
 	}
 }
 
-static enum status fit_joint_cut(const struct joint *joint, struct control *control, const uint32_t *banned, bool *saved)
+static enum status fit_joint_cut(
+	const struct joint *joint, struct control *control, const uint32_t *banned, bool *saved)
 {
 	struct max_flow flow = { 0 };
 	HELD uint8_t *side = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *side);
@@ -338,9 +352,13 @@ static enum status fit_joint_cut(const struct joint *joint, struct control *cont
 	return status;
 }
 
-enum status joint_cut(const struct joint *joint, const struct joint_bans *bans, const bool *allowed, struct control *control, bool *saved, uint32_t *banned)
+enum status joint_cut(const struct joint *joint, const struct joint_bans *bans, const bool *allowed,
+	struct control *control, bool *saved, uint32_t *banned)
 {
-	struct banning banning = { .joint = joint, .allowed = allowed, .banned = banned, .scratch = mem_alloc(joint->nodes + 1, sizeof *banning.scratch),
+	struct banning banning = { .joint = joint,
+		.allowed = allowed,
+		.banned = banned,
+		.scratch = mem_alloc(joint->nodes + 1, sizeof *banning.scratch),
 		.mark = mem_alloc(joint->nodes + 1, sizeof *banning.mark) };
 	enum status status = banning.scratch && banning.mark ? OK : NO_MEMORY;
 	memset(banned, 0, joint->nodes * sizeof *banned);

@@ -1,8 +1,9 @@
 /* late_updates.c: updates that wait for reruns.
  *
- * An op that runs again reads its weights as they were when it ran first. Its result is wanted anew as late as the last op after the pass that reads it, or what is made of it without being saved
- * itself. An update of these weights before that forbids the rerun: AdamW's decay needs nothing but the weights, and an orderer that saw no rerun may put it right behind their last reader.
- */
+ * An op that runs again reads its weights as they were when it ran first. Its result is wanted anew as late as the last
+ * op after the pass that reads it, or what is made of it without being saved itself. An update of these weights before
+ * that forbids the rerun: AdamW's decay needs nothing but the weights, and an orderer that saw no rerun may put it
+ * right behind their last reader. */
 #include <string.h>
 
 #include "late_updates.h"
@@ -11,7 +12,7 @@ struct late {
 	const struct fit_step *step;
 	const uint32_t *order;
 	uint32_t *position;        /* [ops] */
-	uint32_t *asked;           /* [storages] one more than the last position at which it may have to be written anew; 0: never */
+	uint32_t *asked; /* [storages] one more than the last position at which it may have to be written anew; 0: never */
 	uint32_t *until;           /* [ops] of an update: it comes behind this position */
 };
 
@@ -70,14 +71,17 @@ static bool find_until(struct late *late, const uint32_t *last)
 		late->until[op] = late->position[op];
 		FOR_ROW(i, &step->overwrites, op)
 			if (is_update(late, op) && last[step->overwrites.item[i]] > late->position[op] + 1) {
-				late->until[op] = last[step->overwrites.item[i]] - 1 > late->until[op] ? last[step->overwrites.item[i]] - 1 : late->until[op];
+				late->until[op] = last[step->overwrites.item[i]] - 1 > late->until[op]
+					? last[step->overwrites.item[i]] - 1
+					: late->until[op];
 				some = true;
 			}
 	}
 	for (uint32_t i = step->ops; i-- > 0 && some;) {    /* what they need comes with them */
 		uint32_t op = late->order[i];
 		FOR_ROW(k, &graph->succ, op)
-			if (is_update(late, op) && late->until[graph->succ.item[k]] > late->position[graph->succ.item[k]] && late->until[graph->succ.item[k]] > late->until[op])
+			if (is_update(late, op) && late->until[graph->succ.item[k]] > late->position[graph->succ.item[k]] &&
+				late->until[graph->succ.item[k]] > late->until[op])
 				late->until[op] = late->until[graph->succ.item[k]];
 	}
 	for (uint32_t i = 0; i < step->ops && some; i++)     /* and what needs them stays behind */
@@ -87,7 +91,8 @@ static bool find_until(struct late *late, const uint32_t *last)
 	return some;
 }
 
-/* Ops by where they wait until, in the order that they had: what does not wait stands where it stood. list: [ops + 1], moved: [ops]. */
+/* Ops by where they wait until, in the order that they had: what does not wait stands where it stood. list: [ops + 1],
+ * moved: [ops]. */
 static void late_updates_move(const struct late *late, uint32_t *list, uint32_t *moved)
 {
 	uint32_t ops = late->step->ops;
@@ -111,7 +116,8 @@ bool fit_updates_late(const struct fit_step *step, uint32_t *order)
 	late.position = arena_alloc(&arena, step->ops, sizeof *late.position);
 	late.asked = arena_alloc(&arena, step->storages, sizeof *late.asked);
 	late.until = arena_alloc(&arena, step->ops, sizeof *late.until);
-	uint32_t *last = arena_alloc(&arena, step->storages, sizeof *last), *list = arena_alloc(&arena, step->ops + 1u, sizeof *list);
+	uint32_t *last = arena_alloc(&arena, step->storages, sizeof *last),
+			 *list = arena_alloc(&arena, step->ops + 1u, sizeof *list);
 	uint32_t *moved = arena_alloc(&arena, step->ops, sizeof *moved);
 	bool fine = late.position && late.asked && late.until && last && list && moved;
 	for (uint32_t i = 0; i < step->ops && fine; i++)

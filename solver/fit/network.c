@@ -30,7 +30,8 @@ static void add_read(struct fit_network *network, uint32_t op, uint32_t storage,
 {
 	const struct fit_step *step = network->step;
 	struct max_flow *flow = &network->flow;
-	bool redo = fit_network_changes(step, op, storage) || fit_version(step, storage, op) < csr_length(&step->writers, storage);
+	bool redo = fit_network_changes(step, op, storage) ||
+		fit_version(step, storage, op) < csr_length(&step->writers, storage);
 	if (!redo || !for_bound) {
 		flow_add(flow, network->run[op], network->need[storage] + redo, FLOW_UNLIMITED, 0);
 		return;

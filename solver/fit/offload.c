@@ -33,7 +33,8 @@ static bool fit_offload_computes(const struct fit_step *step, uint32_t op)
 static uint32_t fit_offload_find_turn(const struct fit_step *step, uint32_t from)
 {
 	uint32_t op = from == NONE ? 0 : from;
-	while (op < step->ops && (!fit_offload_computes(step, op) || (from == NONE && step->graph->op[op].phase != PHASE_BACKWARD)))
+	while (op < step->ops &&
+		(!fit_offload_computes(step, op) || (from == NONE && step->graph->op[op].phase != PHASE_BACKWARD)))
 		op++;
 	return op;
 }
@@ -67,7 +68,8 @@ static uint32_t last_to(const struct scheduling *scheduling, uint32_t op, int64_
 	return op;
 }
 
-static bool fit_offload_describe(const struct fit_step *step, const struct fit_reruns *reruns, uint32_t storage, struct moved *moved)
+static bool fit_offload_describe(
+	const struct fit_step *step, const struct fit_reruns *reruns, uint32_t storage, struct moved *moved)
 {
 	const struct graph *graph = step->graph;
 	*moved = (struct moved){ .storage = storage, .first = NONE };
@@ -142,7 +144,8 @@ static uint32_t schedule(struct scheduling *scheduling)
 
 static void fit_offload_leave_out(struct scheduling *scheduling, uint32_t which)
 {
-	memmove(&scheduling->moved[which], &scheduling->moved[which + 1], (scheduling->count - which - 1) * sizeof *scheduling->moved);
+	memmove(&scheduling->moved[which], &scheduling->moved[which + 1],
+		(scheduling->count - which - 1) * sizeof *scheduling->moved);
 	scheduling->count--;
 	sort_needed(scheduling);
 }
@@ -171,8 +174,9 @@ static bool fit_offload_collect(struct scheduling *scheduling, const bool *wante
 	return true;
 }
 
-enum status fit_windows_find(const struct fit_step *step, const struct fit_link *link, const bool *wanted, const struct fit_reruns *reruns, uint32_t turn, int64_t stall, uint32_t most,
-	struct offload_window *window, uint32_t *count)
+enum status fit_windows_find(const struct fit_step *step, const struct fit_link *link, const bool *wanted,
+	const struct fit_reruns *reruns, uint32_t turn, int64_t stall, uint32_t most, struct offload_window *window,
+	uint32_t *count)
 {
 	struct scheduling scheduling = { .step = step, .link = link, .stall = stall };
 	uint32_t fails = NONE;
@@ -188,7 +192,8 @@ enum status fit_windows_find(const struct fit_step *step, const struct fit_link 
 			fit_offload_leave_out(&scheduling, scheduling.count > most ? scheduling.count - 1 : fails);
 	}
 	for (uint32_t i = 0; i < scheduling.count && fine; i++)
-		window[(*count)++] = (struct offload_window){ scheduling.moved[i].storage, scheduling.moved[i].gone, scheduling.moved[i].back };
+		window[(*count)++] = (struct offload_window){ scheduling.moved[i].storage, scheduling.moved[i].gone,
+			scheduling.moved[i].back };
 	arena_free(&scheduling.arena);
 	return fine ? OK : NO_MEMORY;
 }

@@ -4,7 +4,7 @@
 #include "search.h"
 
 #define PEAK_STORAGES 24   /* of those in memory at the peak, looked at one by one */
-#define TOGETHER 1.25      /* a change of equal storages is preferred to one of a single storage that is so much better */
+#define TOGETHER 1.25 /* a change of equal storages is preferred to one of a single storage that is so much better */
 
 static double fit_repair_excess(const struct fit_search *search)
 {
@@ -25,7 +25,8 @@ static bool in_memory(const struct fit_search *search, const uint8_t *state, uin
 }
 
 /* Storages worth a try: those in memory at the peak first, large ones first. */
-static uint32_t fit_repair_list_candidates(struct fit_search *search, const uint8_t *state, uint32_t position, uint32_t most)
+static uint32_t fit_repair_list_candidates(
+	struct fit_search *search, const uint8_t *state, uint32_t position, uint32_t most)
 {
 	const struct fit_step *step = search->step;
 	uint32_t count = 0;
@@ -45,7 +46,7 @@ static uint32_t fit_repair_list_candidates(struct fit_search *search, const uint
 	return count < most ? count : most;
 }
 
-/* ---- changes --------------------------------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 /* Storages that all get a state. */
 struct change { const uint32_t *storage; uint32_t count; uint8_t to; double score; };
@@ -57,7 +58,8 @@ struct repairing {
 	int64_t time;
 };
 
-/* False where it changes nothing, or nothing that can be meant: what is not saved is written for a rerun, and may go after it. */
+/* False where it changes nothing, or nothing that can be meant: what is not saved is written for a rerun, and may go
+ * after it. */
 static bool changes_something(const struct repairing *repairing, const struct change *change)
 {
 	const struct fit_search *search = repairing->search;
@@ -80,14 +82,17 @@ static void fit_repair_weigh(struct repairing *repairing, struct change *change)
 	for (uint32_t i = 0; i < change->count; i++)
 		if (!(change->to == FIT_KEEP && search->base->dominated[change->storage[i]]))
 			repairing->trial[change->storage[i]] = change->to;
-	fit_try(search, repairing->trial);    /* what fits by it may be the fastest, though another change takes more away for its time */
+	fit_try(search,
+		repairing->trial); /* what fits by it may be the fastest, though another change takes more away for its time */
 	if (search->status != OK || !search->replay->valid)
 		return;
-	double less = repairing->excess - fit_repair_excess(search), cost = (double)(search->replay->extra - repairing->time), least = (double)search->step->total * 1e-5;
+	double less = repairing->excess - fit_repair_excess(search),
+		   cost = (double)(search->replay->extra - repairing->time), least = (double)search->step->total * 1e-5;
 	change->score = less > 0 ? less / (cost > least ? cost : least) : 0;
 }
 
-static void weigh_all(struct repairing *repairing, const uint32_t *storage, uint32_t count, double factor, struct change *best)
+static void weigh_all(
+	struct repairing *repairing, const uint32_t *storage, uint32_t count, double factor, struct change *best)
 {
 	for (uint8_t to = FIT_KEEP; to < FIT_STATES && fit_goes_on(repairing->search); to++) {
 		struct change change = { storage, count, to, 0 };
@@ -106,7 +111,10 @@ static struct change best_change(struct repairing *repairing)
 	struct change best = { 0 };
 	uint64_t each = search->replay->length + search->replay->instances;
 	uint64_t most = (search->limit - search->control->ticks) / (each * 16 + 1);
-	uint32_t few = fold->classes ? PEAK_STORAGES : 500, singles = most < PEAK_STORAGES ? PEAK_STORAGES : most < few ? (uint32_t)most : few;
+	uint32_t few = fold->classes ? PEAK_STORAGES : 500,
+			 singles = most < PEAK_STORAGES ? PEAK_STORAGES
+			: most < few ? (uint32_t)most
+			: few;
 	uint32_t count = fit_repair_list_candidates(search, repairing->state, search->replay->peak_position, singles);
 	for (uint32_t c = 0; c < fold->classes; c++)
 		weigh_all(repairing, fold->members.item + fold->members.start[c], csr_length(&fold->members, c), TOGETHER, &best);

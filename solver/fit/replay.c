@@ -20,8 +20,8 @@ enum status fit_replay_new(const struct fit_step *step, struct fit_replay *repla
 	replay->loose = arena_alloc(arena, step->storages, sizeof *replay->loose);
 	replay->prefix.current = arena_alloc(arena, step->storages, sizeof *replay->prefix.current);
 	replay->out = arena_alloc(arena, step->storages, sizeof *replay->out);
-	bool fine = replay->profile && replay->out && replay->current && replay->prefix.current && replay->version && replay->seed && replay->when && replay->needed
-		&& replay->late && replay->loose;
+	bool fine = replay->profile && replay->out && replay->current && replay->prefix.current && replay->version &&
+		replay->seed && replay->when && replay->needed && replay->late && replay->loose;
 	for (uint32_t s = 0; s < step->storages && fine; s++)
 		if (step->graph->storage[s].live_out)
 			replay->out[replay->outs++] = s;
@@ -60,11 +60,12 @@ static uint32_t writers_of(const struct play *play, uint32_t storage)
 	return csr_length(&play->step->writers, storage);
 }
 
-/* ---- running an op ------------------------------------------------------------------------------------------ */
+/* ---- running an op --------------------------------------------------------------------------- */
 
 static uint32_t new_instance(struct fit_replay *replay, int64_t bytes, uint32_t first, uint32_t last)
 {
-	if (replay->failed || !mem_reserve(&replay->instance, &replay->instance_room, replay->instances + 1, sizeof *replay->instance)) {
+	if (replay->failed ||
+		!mem_reserve(&replay->instance, &replay->instance_room, replay->instances + 1, sizeof *replay->instance)) {
 		replay->failed = true;
 		return NONE;
 	}
@@ -79,7 +80,8 @@ static void fit_replay_check_again(struct play *play, uint32_t op)
 	const struct fit_step *step = play->step;
 	FOR_ROW(i, &step->reads, op) {
 		uint32_t storage = step->reads.item[i];
-		replay->valid &= (anew(play, storage) ? replay->version[storage] : writers_of(play, storage)) == step->read_version[i];
+		replay->valid &= (anew(play, storage) ? replay->version[storage] : writers_of(play, storage)) ==
+			step->read_version[i];
 	}
 	FOR_ROW(i, &step->steady, op)
 		replay->valid &= play->base->overwritten[step->steady.item[i]] >= play->position;
@@ -118,7 +120,8 @@ static void use_seed(struct fit_replay *replay, uint32_t op)
 	if (!replay->step->random[op])
 		return;
 	if (replay->seed[op] == NONE)
-		replay->seed[op] = new_instance(replay, align_up(FIT_STATE_BYTES, replay->step->alignment), replay->when[op], replay->length);
+		replay->seed[op] = new_instance(
+			replay, align_up(FIT_STATE_BYTES, replay->step->alignment), replay->when[op], replay->length);
 	if (replay->seed[op] != NONE)
 		replay->instance[replay->seed[op]].last = replay->length;
 }
@@ -168,7 +171,7 @@ static void fit_replay_run(struct play *play, uint32_t op, bool again)
 	replay->length++;
 }
 
-/* ---- what must run again first ---------------------------------------------------------------------------------- */
+/* ---- what must run again first --------------------------------------------------------------- */
 
 static uint32_t fit_replay_push(struct fit_replay *replay, uint32_t depth, uint32_t storage, uint32_t version)
 {
@@ -260,7 +263,8 @@ static void fit_replay_bring_back(struct play *play, uint32_t reader)
 		if (more == depth)
 			fit_replay_run(play, op, true);
 		/* An op that wants itself, or makes no progress, is of a choice that nobody can play. */
-		if (more > deepest || replay->length > LONGEST * step->ops || (more == depth && replay->version[want.storage] == version)) {
+		if (more > deepest || replay->length > LONGEST * step->ops ||
+			(more == depth && replay->version[want.storage] == version)) {
 			replay->valid = false;
 			return;
 		}
@@ -289,7 +293,7 @@ static void forget_loose(struct play *play)
 	replay->looses = kept;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Copies of what is kept for other microbatches. */
 static int64_t fit_replay_copies_of(const struct play *play)
@@ -339,7 +343,8 @@ static enum status fit_replay_measure(struct play *play)
 		if (again || play->all)
 			continue;
 		if (base->gap[active] > 0)
-			note_bytes(replay, base->gap_at[active], live - replay->died[i + 1] + base->gap[active] + (base->gap_at[active] <= flush ? copies : 0));
+			note_bytes(replay, base->gap_at[active],
+				live - replay->died[i + 1] + base->gap[active] + (base->gap_at[active] <= flush ? copies : 0));
 		active++;
 	}
 	return OK;
@@ -361,7 +366,8 @@ static void fit_replay_reset(struct fit_replay *replay)
 		memset(replay->late, 0, step->storages * sizeof *replay->late);
 }
 
-/* Nothing runs again before the first op after the pass, and what is dropped goes after its last reader: until there all states are alike. */
+/* Nothing runs again before the first op after the pass, and what is dropped goes after its last reader: until there
+ * all states are alike. */
 static void keep_prefix(struct fit_replay *replay, const struct fit_base *base, uint32_t actives)
 {
 	struct fit_prefix *prefix = &replay->prefix;
@@ -378,7 +384,8 @@ static void keep_prefix(struct fit_replay *replay, const struct fit_base *base, 
 	prefix->instances = replay->instances;
 }
 
-/* Begins with what an earlier play along the same order left; returns how many active ops that are. What they wrote into run, at, stays and when is still there. */
+/* Begins with what an earlier play along the same order left; returns how many active ops that are. What they wrote
+ * into run, at, stays and when is still there. */
 static uint32_t take_prefix(struct fit_replay *replay, const struct fit_base *base)
 {
 	const struct fit_prefix *prefix = &replay->prefix;
@@ -418,7 +425,8 @@ static enum status play_states(struct fit_replay *replay, const struct fit_base 
 		return NO_MEMORY;
 	for (uint32_t i = 0; i < replay->outs; i++)
 		if (replay->current[replay->out[i]] != NONE && replay->length > 0)
-			replay->instance[replay->current[replay->out[i]]].last = replay->length;   /* what runs behind the sequence's last op has it too */
+			replay->instance[replay->current[replay->out[i]]]
+				.last = replay->length; /* what runs behind the sequence's last op has it too */
 	return fit_replay_measure(&play);
 }
 

@@ -4,11 +4,13 @@
 
 #include "search.h"
 
-enum status fit_search_new(const struct fit_step *step, struct fit_network *network, struct fit_replay *replay, struct control *control,
-	struct fit_search *search)
+enum status fit_search_new(const struct fit_step *step, struct fit_network *network, struct fit_replay *replay,
+	struct control *control, struct fit_search *search)
 {
 	struct arena *arena = &search->arena;
-	*search = (struct fit_search){ .step = step, .network = network, .replay = replay, .control = control, .extra = INT64_MAX };
+	*search = (struct fit_search){
+		.step = step, .network = network, .replay = replay, .control = control, .extra = INT64_MAX
+	};
 	search->best = arena_alloc(arena, step->storages, sizeof *search->best);
 	search->lowest = arena_alloc(arena, step->storages, sizeof *search->lowest);
 	search->shown = arena_alloc(arena, step->storages, sizeof *search->shown);
@@ -16,7 +18,10 @@ enum status fit_search_new(const struct fit_step *step, struct fit_network *netw
 	search->dropped = arena_alloc(arena, step->storages, sizeof *search->dropped);
 	search->list = arena_alloc(arena, step->storages, sizeof *search->list);
 	search->score = arena_alloc(arena, step->storages, sizeof *search->score);
-	return search->best && search->lowest && search->shown && search->state && search->dropped && search->list && search->score ? fit_fold_find(step, &search->fold) : NO_MEMORY;
+	return search->best && search->lowest && search->shown && search->state && search->dropped && search->list &&
+			search->score
+		? fit_fold_find(step, &search->fold)
+		: NO_MEMORY;
 }
 
 void fit_search_free(struct fit_search *search)
@@ -61,7 +66,8 @@ void fit_sort(uint32_t *list, const double *score, uint32_t count, uint32_t *scr
 {
 	for (uint32_t width = 1; width < count; width *= 2) {
 		for (uint32_t from = 0; from < count; from += 2 * width) {
-			uint32_t a = from, middle = from + width < count ? from + width : count, b = middle, end = from + 2 * width < count ? from + 2 * width : count;
+			uint32_t a = from, middle = from + width < count ? from + width : count, b = middle,
+					 end = from + 2 * width < count ? from + 2 * width : count;
 			for (uint32_t at = from; at < end; at++)
 				scratch[at] = b == end || (a < middle && score[list[a]] >= score[list[b]]) ? list[a++] : list[b++];
 		}
@@ -69,7 +75,8 @@ void fit_sort(uint32_t *list, const double *score, uint32_t count, uint32_t *scr
 	}
 }
 
-/* What is shown where nothing fits has the least of it: a hundredth of the memory is worth a tenth of the step's time, not any time at all. */
+/* What is shown where nothing fits has the least of it: a hundredth of the memory is worth a tenth of the step's time,
+ * not any time at all. */
 static double show_score(const struct fit_step *step, int64_t peak, int64_t extra)
 {
 	return (double)peak * (1 + 0.1 * (double)extra / (double)(step->total > 0 ? step->total : 1));
@@ -90,7 +97,8 @@ bool fit_try(struct fit_search *search, const uint8_t *state)
 		search->shown_peak = replay->peak;
 		search->shown_score = score;
 	}
-	bool better = fits && (replay->extra < search->extra || (replay->extra == search->extra && replay->peak < search->peak));
+	bool better = fits &&
+		(replay->extra < search->extra || (replay->extra == search->extra && replay->peak < search->peak));
 	if (better) {
 		memmove(search->best, state, search->step->storages);
 		search->extra = replay->extra;
@@ -116,7 +124,7 @@ void fit_states_of(const struct fit_step *step, const bool *kept, uint8_t *state
 		state[s] = kept[s] || !step->droppable[s] ? FIT_KEEP : FIT_HOLD;
 }
 
-/* ---- mixing two cuts ----------------------------------------------------------------------------------------- */
+/* ---- mixing two cuts ------------------------------------------------------------------------- */
 
 /* Storages made before the position follow heavy. */
 static bool try_switch(struct fit_search *search, const bool *heavy, const bool *light, uint32_t position)
@@ -143,7 +151,8 @@ static uint32_t list_differences(struct fit_search *search, const bool *heavy, c
 	return count;
 }
 
-/* Two cuts on both sides of the cap: what is made before a switch point follows the heavier, the rest the lighter one; the point by bisection. */
+/* Two cuts on both sides of the cap: what is made before a switch point follows the heavier, the rest the lighter one;
+ * the point by bisection. */
 static void fit_search_mix(struct fit_search *search, const bool *heavy, const bool *light)
 {
 	uint32_t count = list_differences(search, heavy, light), low = 0, high = count;
@@ -164,7 +173,7 @@ static void fit_search_mix(struct fit_search *search, const bool *heavy, const b
 			try_switch(search, heavy, light, low + step < count ? search->list[low + step] : UINT32_MAX);
 }
 
-/* ---- cuts of a dual --------------------------------------------------------------------------------------------- */
+/* ---- cuts of a dual -------------------------------------------------------------------------- */
 
 #define CANDIDATES 8
 #define ROUNDS 5
@@ -228,7 +237,8 @@ static void states_of_cut(struct fit_search *search, const bool *kept)
 static void fit_search_kept_of(const struct fit_search *search, bool *kept)
 {
 	for (uint32_t s = 0; s < search->step->storages; s++)
-		kept[s] = search->step->droppable[s] && search->best[s] == FIT_KEEP && (!search->step->copies || search->step->saved[s]);
+		kept[s] = search->step->droppable[s] && search->best[s] == FIT_KEEP &&
+			(!search->step->copies || search->step->saved[s]);
 }
 
 static void mix_columns(struct fit_search *search, const struct fit_dual *dual)
@@ -286,7 +296,8 @@ void fit_reprice(struct fit_search *search, const struct fit_dual *warm)
 {
 	const struct fit_step *step = search->step;
 	const struct fit_base *base = search->base;
-	int64_t *fixed = mem_alloc(step->ops, sizeof *fixed), *relaxed = mem_alloc(step->ops, sizeof *relaxed), before = INT64_MAX;
+	int64_t *fixed = mem_alloc(step->ops, sizeof *fixed), *relaxed = mem_alloc(step->ops, sizeof *relaxed),
+			before = INT64_MAX;
 	HELD bool *kept = mem_alloc(step->storages, sizeof *kept);
 	search->status = fixed && relaxed && kept ? search->status : NO_MEMORY;
 	while (search->status == OK && search->extra < before && search->extra > 0 && fit_goes_on(search)) {

@@ -31,7 +31,8 @@ static bool add_early(struct fit_solver *solver)
 	enum status status = fit_order_early(&solver->step, true, solver->order);
 	if (status != OK)
 		return status == INFEASIBLE;
-	bool fine = fit_base_of(&solver->step, solver->order, &late) == OK, better = fine && most_fixed(&late) < most_fixed(&solver->base[0]);
+	bool fine = fit_base_of(&solver->step, solver->order, &late) == OK,
+		 better = fine && most_fixed(&late) < most_fixed(&solver->base[0]);
 	fit_base_free(better ? &solver->base[0] : &late);
 	if (better)
 		solver->base[0] = late;
@@ -47,8 +48,10 @@ static bool add_own_bases(struct fit_solver *solver)
 	return fit_add_base(solver, solver->order);
 }
 
-/* The ops after the pass at which a profile is fullest, into list; each once: of the backward pass, or of what else there is (updates, collectives). */
-static uint32_t add_fullest(const struct fit_solver *solver, const int64_t *profile, bool backward, uint32_t most, uint32_t *list, uint32_t count)
+/* The ops after the pass at which a profile is fullest, into list; each once: of the backward pass, or of what else
+ * there is (updates, collectives). */
+static uint32_t add_fullest(const struct fit_solver *solver, const int64_t *profile, bool backward, uint32_t most,
+	uint32_t *list, uint32_t count)
 {
 	const struct fit_base *base = &solver->base[0];
 	for (uint32_t k = 0; k < most; k++) {
@@ -103,7 +106,8 @@ enum status fit_solver_begin(const struct fit_input *input, struct fit_solver *s
 	status = solver->order && solver->shown && solver->shown_order ? status : NO_MEMORY;
 	status = status == OK ? fit_network_new(&solver->step, false, &solver->network) : status;
 	status = status == OK ? fit_replay_new(&solver->step, &solver->replay) : status;
-	status = status == OK ? fit_search_new(&solver->step, &solver->network, &solver->replay, NULL, &solver->search) : status;
+	status = status == OK ? fit_search_new(&solver->step, &solver->network, &solver->replay, NULL, &solver->search)
+		: status;
 	if (status == OK && solver->search.fold.most > FIT_LAYERS)
 		solver->step.layers = solver->search.fold.most;
 	return status == OK && !add_own_bases(solver) ? NO_MEMORY : status;

@@ -15,7 +15,8 @@ uint32_t fit_version(const struct fit_step *step, uint32_t storage, uint32_t op)
 static bool is_output(const struct graph *graph, uint32_t tensor)
 {
 	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
-	return storage->live_out && !storage->persistent && storage->allocator != NONE && graph->op[storage->allocator].phase == PHASE_FORWARD;
+	return storage->live_out && !storage->persistent && storage->allocator != NONE &&
+		graph->op[storage->allocator].phase == PHASE_FORWARD;
 }
 
 static bool reads_output(const struct graph *graph, uint32_t op)
@@ -44,8 +45,9 @@ static bool reads_output_alone(const struct graph *graph, const bool *late, uint
 static uint32_t fit_step_mask_of(const struct graph *graph, uint32_t traits, uint32_t op)
 {
 	const uint32_t *result = &graph->writes.item[graph->writes.start[op]];
-	if (!(traits & TRAIT_MASKED) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 2 || graph->inplace_start[op] != graph->inplace_start[op + 1]
-		|| graph->tensor[result[0]].alias != NONE || graph->tensor[result[1]].alias != NONE)
+	if (!(traits & TRAIT_MASKED) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 2 ||
+		graph->inplace_start[op] != graph->inplace_start[op + 1] || graph->tensor[result[0]].alias != NONE ||
+		graph->tensor[result[1]].alias != NONE)
 		return NONE;
 	uint32_t storage = graph->tensor[result[1]].storage;
 	FOR_ROW(i, &graph->users, storage)
@@ -54,7 +56,8 @@ static uint32_t fit_step_mask_of(const struct graph *graph, uint32_t traits, uin
 	return result[1];
 }
 
-/* What depends on the loss: ops of the backward pass, and those before it that read nothing else. Whether the former are any. */
+/* What depends on the loss: ops of the backward pass, and those before it that read nothing else. Whether the former
+ * are any. */
 static bool fit_step_find_late(const struct graph *graph, bool *late)
 {
 	bool any = false;
@@ -78,7 +81,8 @@ enum status fit_early_ops(const struct graph *graph, bool *forward)
 	uint32_t first = 0;
 	while (first < graph->ops && graph->op[first].phase != PHASE_BACKWARD)
 		first++;
-	if (!fit_step_find_late(graph, late) && first < graph->ops) {      /* nothing says what the loss is: the first op after the pass */
+	if (!fit_step_find_late(graph, late) &&
+		first < graph->ops) {      /* nothing says what the loss is: the first op after the pass */
 		late[first] = true;
 		fit_step_find_late(graph, late);
 	}
@@ -88,7 +92,7 @@ enum status fit_early_ops(const struct graph *graph, bool *forward)
 	return OK;
 }
 
-/* ---- pairs that become rows ---------------------------------------------------------------------------- */
+/* ---- pairs that become rows ------------------------------------------------------------------ */
 
 struct rows {
 	uint32_t *row, *item, count;
@@ -118,14 +122,19 @@ static bool fit_step_finish(struct fit_step *step, struct rows *rows, uint32_t c
 	return fine;
 }
 
-/* ---- what ops do with storages --------------------------------------------------------------------------- */
+/* ---- what ops do with storages --------------------------------------------------------------- */
 
 static bool fit_step_allocate(const struct fit_input *input, struct fit_step *step)
 {
 	struct arena *arena = &step->arena;
 	const struct graph *graph = input->graph;
-	*step = (struct fit_step){ .graph = graph, .ops = graph->ops, .storages = graph->storages, .alignment = input->alignment,
-		.layers = FIT_LAYERS, .copies = input->copies, .flush = input->flush };
+	*step = (struct fit_step){ .graph = graph,
+		.ops = graph->ops,
+		.storages = graph->storages,
+		.alignment = input->alignment,
+		.layers = FIT_LAYERS,
+		.copies = input->copies,
+		.flush = input->flush };
 	step->time = arena_alloc(arena, graph->ops, sizeof *step->time);
 	step->workspace = arena_alloc(arena, graph->ops, sizeof *step->workspace);
 	step->forward = arena_alloc(arena, graph->ops, sizeof *step->forward);
@@ -140,8 +149,8 @@ static bool fit_step_allocate(const struct fit_input *input, struct fit_step *st
 	step->saved = arena_alloc(arena, graph->storages, sizeof *step->saved);
 	step->fixed = arena_alloc(arena, graph->storages, sizeof *step->fixed);
 	step->outer = arena_alloc(arena, graph->storages, sizeof *step->outer);
-	return step->time && step->workspace && step->forward && step->view && step->random && step->mask && step->norm && step->brings && step->brought && step->bytes && step->droppable && step->saved
-		&& step->fixed && step->outer;
+	return step->time && step->workspace && step->forward && step->view && step->random && step->mask && step->norm &&
+		step->brings && step->brought && step->bytes && step->droppable && step->saved && step->fixed && step->outer;
 }
 
 /* What a fetch fetches: the storage that was offloaded. */
@@ -181,7 +190,7 @@ static void note_ops(const struct fit_input *input, struct fit_step *step)
 	}
 }
 
-/* ---- what can be dropped ---------------------------------------------------------------------------------- */
+/* ---- what can be dropped --------------------------------------------------------------------- */
 
 /* Only ops of the forward pass write it, and what is in it goes away. */
 static void mark_droppable(const struct fit_input *input, struct fit_step *step)
@@ -189,8 +198,8 @@ static void mark_droppable(const struct fit_input *input, struct fit_step *step)
 	const struct graph *graph = step->graph;
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		const struct storage *storage = &graph->storage[s];
-		step->droppable[s] = storage->allocator != NONE && step->forward[storage->allocator] && !storage->persistent && !storage->live_out
-			&& !(input->fixed && input->fixed[s] == FIT_KEPT);
+		step->droppable[s] = storage->allocator != NONE && step->forward[storage->allocator] && !storage->persistent &&
+			!storage->live_out && !(input->fixed && input->fixed[s] == FIT_KEPT);
 	}
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		bool many = csr_length(&graph->writes, op) > FIT_RESULTS;
@@ -219,20 +228,24 @@ static bool find_last_writers(const struct fit_step *step, uint32_t *last)
 	return any;
 }
 
-/* Running statistics that a norm brings up to date: what it computes does not depend on them. It does on its weights. */
+/* Running statistics that a norm brings up to date: what it computes does not depend on them. It does on its weights.
+ */
 static bool is_statistics(const struct fit_step *step, uint32_t op, uint32_t storage)
 {
 	const struct storage *of = &step->graph->storage[storage];
-	return step->norm[op] && of->persistent && (of->kind == KIND_BUFFER || graph_writes_in_place(step->graph, op, storage));
+	return step->norm[op] && of->persistent &&
+		(of->kind == KIND_BUFFER || graph_writes_in_place(step->graph, op, storage));
 }
 
-/* A forward op gives the same results again: what it reads is as it was, or can be made so; what it changes beside can be made anew too. */
+/* A forward op gives the same results again: what it reads is as it was, or can be made so; what it changes beside can
+ * be made anew too. */
 static bool repeatable(const struct fit_step *step, const uint32_t *last, uint32_t op)
 {
 	const struct graph *graph = step->graph;
 	FOR_ROW(i, &graph->touches, op) {
 		uint32_t storage = graph->touches.item[i];
-		if (step->droppable[storage] || is_statistics(step, op, storage) || last[storage] == NONE || graph->storage[storage].allocator == op)
+		if (step->droppable[storage] || is_statistics(step, op, storage) || last[storage] == NONE ||
+			graph->storage[storage].allocator == op)
 			continue;
 		if (last[storage] > op || graph_writes_in_place(graph, op, storage))
 			return false;
@@ -265,7 +278,7 @@ static bool fit_step_settle(struct fit_step *step)
 	return true;
 }
 
-/* ---- the rows ------------------------------------------------------------------------------------------------ */
+/* ---- the rows -------------------------------------------------------------------------------- */
 
 static bool find_touches(struct fit_step *step)
 {
@@ -347,7 +360,8 @@ static bool find_before(struct fit_step *step)
 	step->read_version = arena_alloc(&step->arena, step->reads.start[step->ops], sizeof *step->read_version);
 	for (uint32_t op = 0; op < step->ops && step->read_version; op++)
 		FOR_ROW(i, &step->reads, op)
-			step->read_version[i] = step->forward[op] ? fit_version(step, step->reads.item[i], op) : csr_length(&step->writers, step->reads.item[i]);
+			step->read_version[i] = step->forward[op] ? fit_version(step, step->reads.item[i], op)
+				: csr_length(&step->writers, step->reads.item[i]);
 	before.failed |= !step->read_version;
 	return fit_step_finish(step, &before, step->ops, &step->before);
 }

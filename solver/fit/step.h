@@ -1,8 +1,8 @@
 /* step.h: a training step as recomputation sees it.
  *
- * A storage is droppable when ops of the forward pass alone write it, nothing wants it at the end, and all its writers can run again with
- * the same result. What is decided is a state for each: kept, or dropped and written anew when an op after the pass reads it.
- */
+ * A storage is droppable when ops of the forward pass alone write it, nothing wants it at the end, and all its writers
+ * can run again with the same result. What is decided is a state for each: kept, or dropped and written anew when an op
+ * after the pass reads it. */
 #pragma once
 
 #include "solver/rules/rules.h"
@@ -11,7 +11,8 @@
 #define FIT_RANDOMS(X) \
 	X(STATE, "state", "run again from the generator's state, which is kept: 16 bytes an op") \
 	X(NEVER, "never", "their results are kept") \
-	X(MASK, "mask", "dropout's masks are kept, and its products are computed again from them; results of other random ops are kept")
+	X(MASK, "mask", "dropout's masks are kept, and its products are computed again from them; results of other random " \
+		"ops are kept")
 #define X(id, name, help) FIT_RANDOM_##id,
 enum fit_random { FIT_RANDOMS(X) FIT_RANDOM_COUNT };
 #undef X
@@ -23,9 +24,9 @@ enum fit_random { FIT_RANDOMS(X) FIT_RANDOM_COUNT };
 enum fit_state {
 	FIT_KEEP,              /* stays from the forward pass to its last reader */
 	FIT_HOLD,              /* written anew the first time that anything needs it after the pass, then stays */
-	FIT_LATE,              /* stays only where its own next reader is at most about a layer away: what passes by does not hold it */
-	FIT_AGAIN,             /* written anew for every reader that is not near the one before */
-	FIT_EACH,              /* written anew for every reader */
+	FIT_LATE, /* stays only where its own next reader is at most about a layer away: what passes by does not hold it */
+	FIT_AGAIN, /* written anew for every reader that is not near the one before */
+	FIT_EACH, /* written anew for every reader */
 	FIT_STATES
 };
 
@@ -42,15 +43,18 @@ enum fit_fixed { FIT_FREE, FIT_KEPT, FIT_DROPPED };
 struct fit_input {
 	const struct graph *graph;
 	const int64_t *time;       /* [ops] picoseconds; what takes none takes 0 */
-	const int64_t *sure;       /* [ops] what a rerun adds to the step at least: 0 for what may hide behind computation; NULL: time */
+	const int64_t
+		*sure; /* [ops] what a rerun adds to the step at least: 0 for what may hide behind computation; NULL: time */
 	const uint32_t *traits;    /* [ops] rules_traits() */
 	int64_t alignment;         /* sizes are rounded up to it */
 	bool workspace;            /* count the scratch memory of ops */
 	enum fit_random random;
 	const uint8_t *fixed;      /* [storages] enum fit_fixed; NULL: all free */
 	const bool *forward;       /* [ops] counted to the forward pass; NULL: by their phase */
-	const int64_t *copies;     /* [storages] bytes that keeping it takes beside its own: copies of a pipeline's other microbatches in flight, there until `flush` has run;
-	                            * of all storages that what follows the pass may read. NULL: none. Plans treat all microbatches alike, and reruns follow the pass */
+	const int64_t
+		*copies; /* [storages] bytes that keeping it takes beside its own: copies of a pipeline's other microbatches in
+				  * flight, there until `flush` has run; of all storages that what follows the pass may read. NULL:
+				  * none. Plans treat all microbatches alike, and reruns follow the pass */
 	uint32_t flush;            /* op, where there are copies */
 	const struct fit_link *link; /* for bounds: over plans that use it, too; NULL: over those that don't */
 };
@@ -64,14 +68,16 @@ struct fit_step {
 	int64_t *workspace;        /* [ops] */
 	const int64_t *copies;     /* [storages] of the input, rounded up by the caller; NULL: none */
 	uint32_t flush;
-	bool *copied_late;         /* [storages] that can't be dropped and that ops after the pass read, where there are copies; NULL */
+	bool *copied_late; /* [storages] that can't be dropped and that ops after the pass read, where there are copies;
+						  NULL */
 	int64_t copied;            /* bytes of their copies: there until the flush whatever is kept */
 	int64_t persistent;        /* bytes that are always there */
 	int64_t total, forward_time; /* picoseconds of all ops, of those of the forward pass */
 	bool *forward, *view;      /* [ops] */
 	bool *random;              /* [ops] a rerun reads the generator's state of the first run */
 	uint32_t *mask;            /* [ops] the storage that a rerun reads instead of making it, or NONE */
-	uint32_t *brings, *brought; /* [ops] of a copy back from the host: the storage that it was made of, and the one that it fills, which ops that run again read from then on; NONE */
+	uint32_t *brings, *brought; /* [ops] of a copy back from the host: the storage that it was made of, and the one that
+								   it fills, which ops that run again read from then on; NONE */
 	bool *norm;                /* [ops] its result does not depend on the running statistics that it brings up to date */
 	bool *droppable;           /* [storages] */
 	bool *saved;               /* [storages] droppable, and an op after the pass reads it */
@@ -80,13 +86,17 @@ struct fit_step {
 	struct csr makes;          /* op -> storages that it allocates */
 	bool *outer;               /* [storages] no op of the pass touches it */
 	struct csr inner, inner_makes; /* as touches and makes, without outer storages */
-	struct csr reads;          /* op -> droppable storages that it reads or changes, without those that it makes; views read nothing */
-	uint32_t *read_version;    /* as reads.item: how many writers of the storage come before the op; for ops after the pass all of them */
+	struct csr
+		reads; /* op -> droppable storages that it reads or changes, without those that it makes; views read nothing */
+	uint32_t *read_version; /* as reads.item: how many writers of the storage come before the op; for ops after the pass
+							   all of them */
 	struct csr changes;        /* op -> droppable storages that it writes in place */
-	struct csr writers;        /* droppable storage -> ops of the pass that write it: the allocator, then those in place, ascending */
+	struct csr
+		writers; /* droppable storage -> ops of the pass that write it: the allocator, then those in place, ascending */
 	struct csr readers;        /* droppable storage -> ops after the pass that read it, ascending, no views */
 	struct csr before;         /* op that writes in place -> droppable ops of the pass that read what it overwrites */
-	struct csr steady;         /* forward op -> storages that it reads and that never run again: they must not be overwritten meanwhile */
+	struct csr steady; /* forward op -> storages that it reads and that never run again: they must not be overwritten
+						  meanwhile */
 	struct csr overwrites;     /* op after the pass -> storages that it writes in place */
 	bool in_place;             /* some op has a `before` */
 	uint32_t layers;           /* about how many equal ones there are */
@@ -104,9 +114,11 @@ enum status fit_step_find(const struct fit_input *input, struct fit_step *step);
 void fit_step_free(struct fit_step *step);
 #define fit_step_drop fit_step_free
 
-/* Ops of the forward pass, and those of the backward pass that do not depend on the loss: gelu's inner derivatives in captured steps. They may
- * run before or after the turn, so a bound counts them to the pass. forward: [ops]. OK or NO_MEMORY. O(graph). */
+/* Ops of the forward pass, and those of the backward pass that do not depend on the loss: gelu's inner derivatives in
+ * captured steps. They may run before or after the turn, so a bound counts them to the pass. forward: [ops]. OK or
+ * NO_MEMORY. O(graph). */
 enum status fit_early_ops(const struct graph *graph, bool *forward);
 
-/* How many writers of the droppable storage come before the op in program order: the version that the op reads. O(writers). */
+/* How many writers of the droppable storage come before the op in program order: the version that the op reads.
+ * O(writers). */
 uint32_t fit_version(const struct fit_step *step, uint32_t storage, uint32_t op);

@@ -6,12 +6,13 @@
 #include "search.h"
 #include "strategies.h"
 
-/* ---- groups of layers ------------------------------------------------------------------------------------------------- */
+/* ---- groups of layers ------------------------------------------------------------------------ */
 
 void fit_keep_groups(const struct fit_step *step, const struct activations *activations, uint32_t every, bool *keep)
 {
 	for (uint32_t s = 0; s < step->storages; s++) {
-		uint32_t maker = step->graph->storage[s].allocator, group = maker == NONE ? NONE : activations_group(activations, maker, every);
+		uint32_t maker = step->graph->storage[s].allocator,
+				 group = maker == NONE ? NONE : activations_group(activations, maker, every);
 		keep[s] = group == NONE;
 		FOR_ROW(i, &step->graph->users, s) {
 			uint32_t user = step->graph->users.item[i];
@@ -35,7 +36,7 @@ uint32_t fit_root_of_layers(const struct activations *activations)
 	return root > 0 ? root : 1;
 }
 
-/* ---- PyTorch's memory budget ---------------------------------------------------------------------------------------------- */
+/* ---- PyTorch's memory budget ----------------------------------------------------------------- */
 
 #define SHARES 10000       /* the solver counts memory in shares of what the default saves */
 #define FIRST_BANNED 1u
@@ -81,7 +82,8 @@ static void sort_items(const struct budget *budget, uint32_t *item, uint32_t cou
 	sort_items(budget, item, half, scratch);
 	sort_items(budget, item + half, count - half, scratch);
 	for (uint32_t i = 0; i < count; i++) {
-		bool second = a == half || (b < count && strategies_larger_first(budget->joint, budget->banned, item[b], item[a]) < 0);
+		bool second = a == half ||
+			(b < count && strategies_larger_first(budget->joint, budget->banned, item[b], item[a]) < 0);
 		scratch[i] = second ? item[b++] : item[a++];
 	}
 	memcpy(item, scratch, count * sizeof *item);
@@ -161,24 +163,29 @@ static void allow_rest(struct budget *budget, uint32_t share)
 /* The cuts that no share changes, up to this one. */
 static enum status make_cuts(struct budget *budget, uint32_t cuts)
 {
-	static const struct joint_bans bans[CUTS] = { { true, true, true, true, true }, { .not_generated = true, .reductions = true }, { .reductions = true } };
+	static const struct joint_bans bans[CUTS] = { { true, true, true, true, true },
+		{ .not_generated = true, .reductions = true }, { .reductions = true } };
 	enum status status = OK;
 	for (; budget->cuts < cuts && status == OK; budget->cuts++) {
 		bool *saved = budget->cut[budget->cuts] = arena_alloc(&budget->arena, budget->joint->nodes, sizeof *saved);
-		status = saved ? joint_cut(budget->joint, &bans[budget->cuts], NULL, budget->control, saved, budget->banned) : NO_MEMORY;
+		status = saved ? joint_cut(budget->joint, &bans[budget->cuts], NULL, budget->control, saved, budget->banned)
+			: NO_MEMORY;
 		budget->span = budget->cuts == 0 && status == OK ? bytes_saved(budget, saved) - budget->least : budget->span;
 	}
 	return status == OK && cuts == CUTS && !budget->item ? find_items(budget) : status;
 }
 
-/* choose_saved_values_set(): ever fewer bans, and where these are not enough, a knapsack among what is still banned. *saved: lent. */
+/* choose_saved_values_set(): ever fewer bans, and where these are not enough, a knapsack among what is still banned.
+ * *saved: lent. */
 static enum status choose_saved(struct budget *budget, double share, const bool **saved)
 {
 	static const struct joint_bans last = { .reductions = true };
 	for (uint32_t i = 0; i < CUTS; i++) {
 		enum status status = make_cuts(budget, i + 1);
 		*saved = status == OK ? budget->cut[i] : NULL;
-		bool enough = status != OK || (i == 0 ? share >= 1 || budget->span <= 0 : (bytes_saved(budget, *saved) - budget->least) / budget->span < share);
+		bool enough = status != OK ||
+			(i == 0 ? share >= 1 || budget->span <= 0
+			: (bytes_saved(budget, *saved) - budget->least) / budget->span < share);
 		if (enough)
 			return status;
 	}
@@ -190,7 +197,8 @@ static enum status choose_saved(struct budget *budget, double share, const bool 
 	return joint_cut(budget->joint, &last, budget->allowed, budget->control, budget->saved, budget->banned);
 }
 
-static enum status keep_budgets(struct budget *budget, const int64_t *percent, uint32_t count, uint32_t storages, bool *keep)
+static enum status keep_budgets(
+	struct budget *budget, const int64_t *percent, uint32_t count, uint32_t storages, bool *keep)
 {
 	const struct joint *joint = budget->joint;
 	enum status status = OK;
@@ -213,8 +221,8 @@ static enum status keep_budgets(struct budget *budget, const int64_t *percent, u
 	return status;
 }
 
-enum status fit_keep_knapsack(const struct fit_step *step, const struct activations *activations, const struct rules *rules, const int64_t *percent, uint32_t count,
-	struct control *control, bool *keep)
+enum status fit_keep_knapsack(const struct fit_step *step, const struct activations *activations,
+	const struct rules *rules, const int64_t *percent, uint32_t count, struct control *control, bool *keep)
 {
 	struct joint joint;
 	enum status status = joint_find(step->graph, step->forward, rules, &joint);
@@ -224,14 +232,16 @@ enum status fit_keep_knapsack(const struct fit_step *step, const struct activati
 		budget.saved = arena_alloc(&budget.arena, joint.nodes, sizeof *budget.saved);
 		budget.allowed = arena_alloc(&budget.arena, joint.nodes, sizeof *budget.allowed);
 		budget.banned = arena_alloc(&budget.arena, joint.nodes, sizeof *budget.banned);
-		status = budget.saved && budget.allowed && budget.banned ? keep_budgets(&budget, percent, count, step->storages, keep) : NO_MEMORY;
+		status = budget.saved && budget.allowed && budget.banned
+			? keep_budgets(&budget, percent, count, step->storages, keep)
+			: NO_MEMORY;
 	}
 	arena_free(&budget.arena);
 	joint_free(&joint);
 	return status;
 }
 
-/* ---- states --------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 enum status fit_states_keeping(const struct fit_step *step, const bool *keep, struct control *control, uint8_t *state)
 {
@@ -251,7 +261,7 @@ enum status fit_states_keeping(const struct fit_step *step, const bool *keep, st
 	return status;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static const int64_t budgets[] = { 0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100 };
 #define BUDGETS ((uint32_t)(sizeof budgets / sizeof *budgets))
@@ -259,17 +269,20 @@ static const int64_t budgets[] = { 0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100 };
 #define MODES 2u           /* selective and full, as recompute_choose() has them */
 
 /* What is saved and dropped, and what nobody saves but what crosses layers, is written anew. */
-static void states_of_mode(const struct fit_step *step, const struct activations *activations, enum recompute mode, bool *drop, uint8_t *state)
+static void states_of_mode(
+	const struct fit_step *step, const struct activations *activations, enum recompute mode, bool *drop, uint8_t *state)
 {
 	recompute_choose(step->graph, activations, &(struct recompute_options){ .mode = mode }, drop);
 	for (uint32_t s = 0; s < step->storages; s++) {
 		bool hold = activations->saved[s] ? drop[s] : !activations->anchor[s];
-		state[s] = (uint8_t)(step->droppable[s] && (hold || step->fixed[s] == FIT_DROPPED) && step->fixed[s] != FIT_KEPT ? FIT_HOLD : FIT_KEEP);
+		state[s] = (uint8_t)(step->droppable[s] && (hold || step->fixed[s] == FIT_DROPPED) && step->fixed[s] != FIT_KEPT
+				? FIT_HOLD
+				: FIT_KEEP);
 	}
 }
 
-static enum status states_of_all(const struct fit_step *step, const struct activations *activations, const struct rules *rules, struct control *control,
-	bool *keep, uint8_t *state, uint32_t *count)
+static enum status states_of_all(const struct fit_step *step, const struct activations *activations,
+	const struct rules *rules, struct control *control, bool *keep, uint8_t *state, uint32_t *count)
 {
 	uint32_t root = fit_root_of_layers(activations);
 	size_t one = step->storages;
@@ -293,8 +306,8 @@ static enum status states_of_all(const struct fit_step *step, const struct activ
 	return status;
 }
 
-enum status fit_published_states(const struct fit_step *step, const struct activations *activations, const struct rules *rules, struct control *control,
-	uint8_t **state, uint32_t *count)
+enum status fit_published_states(const struct fit_step *step, const struct activations *activations,
+	const struct rules *rules, struct control *control, uint8_t **state, uint32_t *count)
 {
 	HELD bool *keep = mem_alloc((size_t)step->storages * BUDGETS, sizeof *keep);
 	*state = mem_alloc((size_t)step->storages * (MODES + 2 * GROUPINGS + BUDGETS), sizeof **state);

@@ -1,7 +1,8 @@
-/* sums.c: sums of items as a knapsack (Nemhauser and Ullmann 1969): item by item, of all sums only those stay that are faster than every one with no more bytes.
+/* sums.c: sums of items as a knapsack (Nemhauser and Ullmann 1969): item by item, of all sums only those stay that are
+ * faster than every one with no more bytes.
  *
- * Items come by ascending cost, so that what is above the budget once stays above it: behind an item that costs nothing or more no other takes anything off.
- */
+ * Items come by ascending cost, so that what is above the budget once stays above it: behind an item that costs nothing
+ * or more no other takes anything off. */
 #include "sums.h"
 
 #define WIDTH 4096         /* sums that stay at an item; those with most bytes go */
@@ -49,7 +50,8 @@ static bool sums_add_item(struct front *front, uint32_t number)
 		const struct node *from = &front->node[front->now[i]];
 		if (from->cost + item->cost > front->budget || !can_add(front, front->now[i], number))
 			continue;
-		front->node[front->nodes] = (struct node){ from->time + item->time, from->bytes + item->bytes, from->cost + item->cost, front->now[i], number };
+		front->node[front->nodes] = (struct node){ from->time + item->time, from->bytes + item->bytes,
+			from->cost + item->cost, front->now[i], number };
 		front->more[front->mores++] = front->nodes++;
 	}
 	return true;
@@ -92,8 +94,8 @@ static uint32_t take_sums(const struct front *front, int64_t room, struct fit_su
 	return count;
 }
 
-enum status fit_sums(const struct fit_item *item, uint32_t items, int64_t room, double budget, fit_compatible *compatible, void *context, uint64_t *ticks,
-	struct fit_sum *sum, uint32_t most, uint32_t *sums)
+enum status fit_sums(const struct fit_item *item, uint32_t items, int64_t room, double budget,
+	fit_compatible *compatible, void *context, uint64_t *ticks, struct fit_sum *sum, uint32_t most, uint32_t *sums)
 {
 	struct front front = { .item = item, .budget = budget, .compatible = compatible, .context = context };
 	front.now = arena_alloc(&front.arena, WIDTH, sizeof *front.now);

@@ -20,7 +20,8 @@ const struct arguments *arguments_copy(struct arena *arena, const struct argumen
 {
 	size_t size = 0;
 	for (uint32_t i = 0; i < arguments->values; i++)
-		size += (arguments->value[i].key ? strlen(arguments->value[i].key) + 1 : 0) + (arguments->value[i].text ? strlen(arguments->value[i].text) + 1 : 0);
+		size += (arguments->value[i].key ? strlen(arguments->value[i].key) + 1 : 0) +
+			(arguments->value[i].text ? strlen(arguments->value[i].text) + 1 : 0);
 	struct arguments *copy = arena_alloc(arena, 1, sizeof *copy);
 	struct argument *value = arena_alloc(arena, arguments->values, sizeof *value);
 	char *text = arena_alloc(arena, size, 1);
@@ -35,7 +36,8 @@ const struct arguments *arguments_copy(struct arena *arena, const struct argumen
 	return copy;
 }
 
-const struct arguments *arguments_rename(struct arena *arena, const struct arguments *arguments, const struct graph *graph, const struct renaming *renaming)
+const struct arguments *arguments_rename(
+	struct arena *arena, const struct arguments *arguments, const struct graph *graph, const struct renaming *renaming)
 {
 	struct arguments *copy = arena_alloc(arena, 1, sizeof *copy);
 	struct argument *value = arena_alloc(arena, arguments->values, sizeof *value);
@@ -47,7 +49,9 @@ const struct arguments *arguments_rename(struct arena *arena, const struct argum
 			end += 1 + value[i].within;
 			result = strcmp(value[i].key, "result") == 0;
 		}
-		uint32_t tensor = value[i].kind == (result ? ARGUMENT_TEXT : ARGUMENT_TENSOR) ? graph_find_tensor(graph, value[i].text) : NONE;
+		uint32_t tensor = value[i].kind == (result ? ARGUMENT_TEXT : ARGUMENT_TENSOR)
+			? graph_find_tensor(graph, value[i].text)
+			: NONE;
 		if (tensor != NONE && !(value[i].text = renaming->name(renaming->context, tensor, result)))
 			value[i].kind = ARGUMENT_NOTHING;
 	}
@@ -78,7 +82,8 @@ bool argument_integer(const struct argument *value, int64_t *number)
 	return *end == '\0' && errno == 0;
 }
 
-uint32_t arguments_tensors(const struct arguments *arguments, const struct graph *graph, uint32_t item, uint32_t *tensor, uint32_t room)
+uint32_t arguments_tensors(
+	const struct arguments *arguments, const struct graph *graph, uint32_t item, uint32_t *tensor, uint32_t room)
 {
 	const struct argument *list = arguments_item(arguments, item);
 	uint32_t count = list && list->kind == ARGUMENT_LIST ? list->within : 0;

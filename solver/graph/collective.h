@@ -1,6 +1,5 @@
-/* collective.h: what an op that moves data between devices does, and where a tensor lies on their grid, in words that a graph
- * carries by itself. Files say the same by members of a record: see tidemark(5) and src/read/device_members.h.
- */
+/* collective.h: what an op that moves data between devices does, and where a tensor lies on their grid, in words that a
+ * graph carries by itself. Files say the same by members of a record: see tidemark(5) and src/read/device_members.h. */
 #pragma once
 
 #include "solver/base/base.h"
@@ -9,10 +8,11 @@
 
 /* Changes of placement on one axis, and a send. Links are asked for the time of these; SLICE is local. */
 #define COLLECTIVES(X) \
-	X(ALL_GATHER, "all_gather") X(REDUCE_SCATTER, "reduce_scatter") X(ALL_REDUCE, "all_reduce") X(ALL_TO_ALL, "all_to_all") \
+	X(ALL_GATHER, "all_gather") X(REDUCE_SCATTER, "reduce_scatter") X(ALL_REDUCE, "all_reduce") X(ALL_TO_ALL, \
+		"all_to_all") \
 	X(SEND, "send") X(SLICE, "slice")
-/* What else an op may be that begins with "comm.": of a whole tensor one device keeps a summand and the others zeros; the other end of a send;
- * a word of somebody else. */
+/* What else an op may be that begins with "comm.": of a whole tensor one device keeps a summand and the others zeros;
+ * the other end of a send; a word of somebody else. */
 #define COLLECTIVES_MORE(X) X(KEEP_ONE, "keep_one") X(RECEIVE, "recv") X(OTHER, "")
 #define X(id, name) COLLECTIVE_##id,
 enum collective_kind { COLLECTIVES(X) COLLECTIVES_MORE(X) COLLECTIVE_KINDS, COLLECTIVE_COUNT = COLLECTIVE_KEEP_ONE };

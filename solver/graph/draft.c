@@ -80,12 +80,14 @@ static bool about_keep(struct arena *arena, struct about *about)
 	for (uint32_t i = 0; fine && i < about->opaques; i++)
 		fine = (opaque[i] = arena_text(arena, about->opaque[i], strlen(about->opaque[i]))) != NULL;
 	about->opaque = opaque;
-	return fine && draft_keep(arena, &about->teaches) && draft_keep(arena, &about->synthesised) && draft_keep(arena, &about->one_sample)
-		&& draft_keep(arena, &intake->format) && draft_keep(arena, &intake->version) && draft_keep(arena, &intake->assumed)
-		&& draft_keep(arena, &intake->advice) && draft_keep(arena, &intake->peak_by) && draft_keep(arena, &intake->graphs);
+	return fine && draft_keep(arena, &about->teaches) && draft_keep(arena, &about->synthesised) &&
+		draft_keep(arena, &about->one_sample) && draft_keep(arena, &intake->format) &&
+		draft_keep(arena, &intake->version) && draft_keep(arena, &intake->assumed) &&
+		draft_keep(arena, &intake->advice) && draft_keep(arena, &intake->peak_by) && draft_keep(arena, &intake->graphs);
 }
 
-enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about)
+enum status draft_describe(
+	struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about)
 {
 	struct about copy = about ? *about : draft->about;
 	if (about && !about_keep(&draft->arena, &copy))
@@ -115,7 +117,8 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 		return NONE;
 	struct tensor copy = *tensor;
 	copy.grows = NULL;
-	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.of) || !keep_text(draft, &copy.gradient_of) || !keep_text(draft, &copy.extra))
+	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.of) || !keep_text(draft, &copy.gradient_of) ||
+		!keep_text(draft, &copy.extra))
 		return NONE;
 	if (copy.shape) {
 		int64_t *shape = arena_alloc(&draft->arena, copy.dims, sizeof *shape);
@@ -138,8 +141,9 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 		return NONE;
 	struct op copy = *op;
 	copy.grows = NULL;
-	if (!keep_text(draft, &copy.name) || !keep_shared(draft, &copy.type) || !keep_shared(draft, &copy.module) || !keep_shared(draft, &copy.src) ||
-	    !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra) || names_add(&draft->op_names, copy.name, draft->ops) == NONE)
+	if (!keep_text(draft, &copy.name) || !keep_shared(draft, &copy.type) || !keep_shared(draft, &copy.module) ||
+		!keep_shared(draft, &copy.src) || !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra) ||
+		names_add(&draft->op_names, copy.name, draft->ops) == NONE)
 		return NONE;
 	if (copy.collective) {
 		struct collective collective = *copy.collective;
@@ -217,8 +221,10 @@ uint32_t draft_find_tensor(const struct draft *draft, const char *name)
 	return names_find(&draft->tensor_names, name);
 }
 
-/* Numbers are given in turn: the last one that is taken is between two powers of 2. What is returned was seen to be free in any case. */
-void draft_unique(const struct draft *draft, char *name, size_t stem, uint32_t (*find)(const struct draft *, const char *))
+/* Numbers are given in turn: the last one that is taken is between two powers of 2. What is returned was seen to be
+ * free in any case. */
+void draft_unique(
+	const struct draft *draft, char *name, size_t stem, uint32_t (*find)(const struct draft *, const char *))
 {
 	if (find(draft, name) == NONE)
 		return;

@@ -28,7 +28,8 @@ struct draft {
 	struct pairs inplace_out, inplace_in;   /* two parallel lists: (op, out) and (op, in) */
 	struct names op_names, tensor_names;
 	struct texts shared;                    /* types, modules, places in the source */
-	const struct axis_places *places[KEPT_PLACES];   /* the last different ones, in a ring: most tensors lie as another one does */
+	const struct axis_places
+		*places[KEPT_PLACES];   /* the last different ones, in a ring: most tensors lie as another one does */
 	uint32_t place;
 	struct arena arena;                     /* texts and shapes */
 };

@@ -6,9 +6,10 @@
 #define SEGMENTS_MAX 8
 #define OPS_LEAST 3            /* of a copy: less is no layer */
 
-/* ---- orbits ---------------------------------------------------------------------------------------------------- */
+/* ---- orbits ---------------------------------------------------------------------------------- */
 
-static enum status fold_orbits_of(const struct fold_run *run, const struct fold_shift *shift, struct fold_orbits *orbits, struct arena *arena)
+static enum status fold_orbits_of(
+	const struct fold_run *run, const struct fold_shift *shift, struct fold_orbits *orbits, struct arena *arena)
 {
 	uint32_t ops = run->graph->ops, items = 0;
 	*orbits = (struct fold_orbits) { 0 };
@@ -35,12 +36,13 @@ static enum status fold_orbits_of(const struct fold_run *run, const struct fold_
 	return orbits->offset && orbits->out ? OK : NO_MEMORY;
 }
 
-/* ---- segments -------------------------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static enum status add_segment(struct fold_run *run, struct fold *fold, const struct fold_orbits *orbits)
 {
 	struct fold_segment *segment = &fold->segment[fold->segments];
-	uint32_t copies = (uint32_t)(orbits->high - orbits->low + 1), ops = run->graph->ops, middle = (uint32_t)(copies / 2), count = 0;
+	uint32_t copies = (uint32_t)(orbits->high - orbits->low + 1), ops = run->graph->ops,
+			 middle = (uint32_t)(copies / 2), count = 0;
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
 		segment->ops += !orbits->out[orbit];
 	segment->copies = copies;
@@ -49,7 +51,8 @@ static enum status add_segment(struct fold_run *run, struct fold *fold, const st
 	/* Ops of a copy in the program order of the copy in the middle. */
 	for (uint32_t op = 0; op < ops; op++) {
 		uint32_t orbit = orbits->orbit[op];
-		if (orbit == NONE || orbits->out[orbit] || orbits->offset[orbit] + (int32_t)orbits->index[op] != orbits->low + (int32_t)middle)
+		if (orbit == NONE || orbits->out[orbit] ||
+			orbits->offset[orbit] + (int32_t)orbits->index[op] != orbits->low + (int32_t)middle)
 			continue;
 		for (uint32_t copy = 0; copy < copies; copy++) {
 			uint32_t at = orbits->item[orbits->start[orbit] + (uint32_t)(orbits->low + (int32_t)copy - orbits->offset[orbit])];

@@ -1,8 +1,8 @@
 /* fold_match.c: maps every op to the equal one in the next copy, starting from a pair and going along arguments.
  *
  * An op's arguments are ordered, so equal ops have equal arguments; readers of a tensor are not, and are told apart by
- * label and place, then by the colours of their surroundings, then by program order. What only order tells apart waits until nothing else is left.
- */
+ * label and place, then by the colours of their surroundings, then by program order. What only order tells apart waits
+ * until nothing else is left. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const uint32_t *fold_match_reads_of(const struct graph *graph, uint32_t o
 	return graph->reads.item + graph->reads.start[op];
 }
 
-/* ---- labels, colours, levels --------------------------------------------------------------------------------------- */
+/* ---- labels, colours, levels ----------------------------------------------------------------- */
 
 static enum status find_readers(struct fold_run *run)
 {
@@ -85,7 +85,7 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 	return OK;
 }
 
-/* ---- the map ------------------------------------------------------------------------------------------------------- */
+/* ---- the map --------------------------------------------------------------------------------- */
 
 struct matcher {
 	const struct fold_run *run;
@@ -101,8 +101,8 @@ static void pair(struct matcher *matcher, uint32_t op, uint32_t image)
 {
 	const struct fold_run *run = matcher->run;
 	struct fold_shift *shift = matcher->shift;
-	if (op == image || shift->image[op] != NONE || shift->origin[image] != NONE || run->label[op] != run->label[image] || run->used[op] ||
-	    run->used[image])
+	if (op == image || shift->image[op] != NONE || shift->origin[image] != NONE ||
+		run->label[op] != run->label[image] || run->used[op] || run->used[image])
 		return;
 	shift->image[op] = image;
 	shift->origin[image] = op;
@@ -119,7 +119,8 @@ static uint64_t fold_match_key_of(const struct matcher *matcher, const struct fo
 struct candidate { uint64_t key; uint32_t op; };
 
 /* Readers of the tensor that have no partner yet. */
-static uint32_t fold_match_list_readers(const struct matcher *matcher, uint32_t tensor, const uint32_t *partner, bool surroundings, struct candidate *list)
+static uint32_t fold_match_list_readers(
+	const struct matcher *matcher, uint32_t tensor, const uint32_t *partner, bool surroundings, struct candidate *list)
 {
 	const struct fold_run *run = matcher->run;
 	uint32_t count = 0;
@@ -144,8 +145,8 @@ static uint32_t fold_match_run_of(const struct candidate *list, uint32_t count, 
 	return to - from;
 }
 
-/* Pairs readers with the same key: single ones, or, where all else is equal, as many as there are on both sides in their order.
- * True when some were left. */
+/* Pairs readers with the same key: single ones, or, where all else is equal, as many as there are on both sides in
+ * their order. True when some were left. */
 static bool pair_readers(struct matcher *matcher, uint32_t tensor, uint32_t image, bool surroundings)
 {
 	struct candidate one[FAN_MAX], two[FAN_MAX];
@@ -184,7 +185,8 @@ static void look_around(struct matcher *matcher, uint32_t op)
 {
 	const struct graph *graph = matcher->run->graph;
 	uint32_t image = matcher->shift->image[op];
-	const uint32_t *results = graph->writes.item + graph->writes.start[op], *others = graph->writes.item + graph->writes.start[image];
+	const uint32_t *results = graph->writes.item + graph->writes.start[op],
+				   *others = graph->writes.item + graph->writes.start[image];
 	for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++) {
 		uint32_t tensor = fold_match_reads_of(graph, op)[i], other = fold_match_reads_of(graph, image)[i];
 		uint32_t writer = graph->tensor[tensor].writer, equal = graph->tensor[other].writer;
@@ -215,10 +217,13 @@ static void fold_match_spread(struct matcher *matcher, uint32_t op, uint32_t ima
 	}
 }
 
-/* ---- where to begin -------------------------------------------------------------------------------------------------- */
+/* ---- where to begin -------------------------------------------------------------------------- */
 
 struct member { uint64_t colour; uint32_t op; };
-struct seed { uint32_t members, first; size_t ops; };   /* classes of so many members: one of them, and how many ops all have */
+struct seed {
+	uint32_t members, first;
+	size_t ops;
+}; /* classes of so many members: one of them, and how many ops all have */
 
 static int fold_match_by_colour(const void *left, const void *right)
 {
@@ -244,7 +249,8 @@ static int by_members(const void *left, const void *right)
 	return (a->first > b->first) - (a->first < b->first);
 }
 
-/* Classes of equal surroundings, those of the same number of members counted together: the most common number is the number of copies. */
+/* Classes of equal surroundings, those of the same number of members counted together: the most common number is the
+ * number of copies. */
 static uint32_t find_seeds(const struct fold_run *run, bool forward, struct member *member, struct seed *seed)
 {
 	const struct graph *graph = run->graph;
@@ -306,7 +312,8 @@ enum status fold_shift_find(const struct fold_run *run, struct fold_shift *shift
 	trial.now.origin = arena_alloc(arena, ops, sizeof *trial.now.origin);
 	trial.best.image = arena_alloc(arena, ops, sizeof *trial.best.image);
 	trial.best.origin = arena_alloc(arena, ops, sizeof *trial.best.origin);
-	NEED(member && seed && trial.matcher.queue && trial.now.image && trial.now.origin && trial.best.image && trial.best.origin);
+	NEED(member && seed && trial.matcher.queue && trial.now.image && trial.now.origin && trial.best.image &&
+		trial.best.origin);
 	trial.matcher.shift = &trial.now;
 	for (uint32_t op = 0; op < ops; op++)
 		trial.left += !run->used[op];

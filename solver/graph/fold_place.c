@@ -1,8 +1,8 @@
 /* fold_place.c: which copy every op belongs to.
  *
- * A shift says which ops are equal, not where a copy begins: that may be anywhere around a ring of ops, and rings (the forward stream,
- * the backward stream) are cut where the fewest tensors cross. All others go where most of their arguments are.
- */
+ * A shift says which ops are equal, not where a copy begins: that may be anywhere around a ring of ops, and rings (the
+ * forward stream, the backward stream) are cut where the fewest tensors cross. All others go where most of their
+ * arguments are. */
 #include <string.h>
 
 #include "fold_steps.h"
@@ -10,12 +10,14 @@
 #define FAR 100                /* cost of a tensor that goes further than to the next copy */
 #define PASSES 4
 
-/* An argument between two orbits, as it is in the middle of the reader's: copy of the reader - copy of the writer is shift
+/* An argument between two orbits, as it is in the middle of the reader's: copy of the reader - copy of the writer is
+ * shift
  * + offset of the reader - offset of the writer. */
 struct link {
 	uint32_t from, to;         /* orbits */
 	int32_t shift;
-	uint32_t tensor;           /* what the middle of the writer writes there: one number for all readers, wherever their middle is */
+	uint32_t
+		tensor; /* what the middle of the writer writes there: one number for all readers, wherever their middle is */
 };
 
 struct placing {
@@ -41,22 +43,23 @@ static uint32_t fold_place_middle_of(const struct fold_orbits *orbits, uint32_t 
 	return orbits->item[orbits->start[orbit] + fold_place_length_of(orbits, orbit) / 2];
 }
 
-/* ---- links ----------------------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static void fold_place_add_link(struct placing *placing, uint32_t from, uint32_t to, uint32_t tensor)
 {
 	const struct fold_orbits *orbits = placing->orbits;
 	const struct graph *graph = placing->run->graph;
 	if (orbits->orbit[from] != NONE && graph->tensor[tensor].writer != NONE)
-		tensor = graph->writes.item[graph->writes.start[fold_place_middle_of(orbits, orbits->orbit[from])] + placing->run->place[tensor]];
+		tensor = graph->writes.item[graph->writes.start[fold_place_middle_of(orbits, orbits->orbit[from])] +
+			placing->run->place[tensor]];
 	if (orbits->orbit[from] == NONE || orbits->orbit[to] == NONE || orbits->orbit[from] == orbits->orbit[to])
 		return;
 	placing->link[placing->links++] = (struct link) { orbits->orbit[from], orbits->orbit[to],
 		(int32_t)orbits->index[to] - (int32_t)orbits->index[from], tensor };
 }
 
-/* Arguments of the op in the middle of every orbit. A tensor that nothing writes joins its readers, as if the first one had written it:
- * one that all copies share joins nothing. */
+/* Arguments of the op in the middle of every orbit. A tensor that nothing writes joins its readers, as if the first one
+ * had written it: one that all copies share joins nothing. */
 static enum status fold_place_find_links(struct placing *placing)
 {
 	const struct graph *graph = placing->run->graph;
@@ -64,7 +67,8 @@ static enum status fold_place_find_links(struct placing *placing)
 	size_t most = 0;
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
 		most += csr_length(&graph->reads, fold_place_middle_of(orbits, orbit));
-	uint32_t *row = arena_alloc(placing->arena, most, sizeof *row), *item = arena_alloc(placing->arena, most, sizeof *item);
+	uint32_t *row = arena_alloc(placing->arena, most, sizeof *row),
+			 *item = arena_alloc(placing->arena, most, sizeof *item);
 	placing->link = arena_alloc(placing->arena, most, sizeof *placing->link);
 	NEED(row && item && placing->link);
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
@@ -74,7 +78,8 @@ static enum status fold_place_find_links(struct placing *placing)
 			uint32_t tensor = graph->reads.item[graph->reads.start[op] + i], writer = graph->tensor[tensor].writer;
 			bool shared = other != NONE && graph->reads.item[graph->reads.start[other] + i] == tensor;
 			if (!shared)
-				fold_place_add_link(placing, writer != NONE ? writer : placing->run->reader[placing->run->reader_start[tensor]].op, op, tensor);
+				fold_place_add_link(placing,
+					writer != NONE ? writer : placing->run->reader[placing->run->reader_start[tensor]].op, op, tensor);
 		}
 	}
 	for (uint32_t i = 0; i < placing->links; i++) {
@@ -87,7 +92,7 @@ static enum status fold_place_find_links(struct placing *placing)
 	return status != OK ? status : csr_of_pairs(placing->arena, orbits->orbits, placing->links, row, item, &placing->to);
 }
 
-/* ---- rings: Tarjan's algorithm without recursion ----------------------------------------------------------------- */
+/* ---- rings: Tarjan's algorithm without recursion --------------------------------------------- */
 
 struct tarjan { uint32_t *number, *low, *stack, *path, *next, numbered, depth, height; };
 
@@ -148,7 +153,7 @@ static enum status find_rings(struct placing *placing)
 	return OK;
 }
 
-/* ---- costs ----------------------------------------------------------------------------------------------------- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static int32_t fold_place_distance(const struct placing *placing, const struct link *link)
 {
@@ -183,7 +188,7 @@ static uint64_t fold_place_cost_of(struct placing *placing, const uint32_t *orbi
 	return cost;
 }
 
-/* ---- cutting rings --------------------------------------------------------------------------------------------- */
+/* ---- cutting rings --------------------------------------------------------------------------- */
 
 static int32_t floor_div(int64_t a, int64_t b)
 {
@@ -204,7 +209,8 @@ static int64_t period_of(const struct placing *placing, const uint32_t *orbit, u
 	uint32_t votes = 0;
 	for (uint32_t i = 0; i < orbits; i++) {
 		uint32_t length = fold_place_length_of(placing->orbits, orbit[i]), at = placing->orbits->start[orbit[i]] + length / 2;
-		int64_t period = (int64_t)placing->run->level[placing->orbits->item[at]] - placing->run->level[placing->orbits->item[at - 1]];
+		int64_t period = (int64_t)placing->run->level[placing->orbits->item[at]] -
+			placing->run->level[placing->orbits->item[at - 1]];
 		/* Boyer and Moore's majority vote */
 		if (!votes)
 			best = period;
@@ -216,15 +222,18 @@ static int64_t period_of(const struct placing *placing, const uint32_t *orbit, u
 	return best;
 }
 
-static void fold_place_cut_at(struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t cut, int64_t period, bool backward)
+static void fold_place_cut_at(
+	struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t cut, int64_t period, bool backward)
 {
 	for (uint32_t i = 0; i < orbits; i++)
 		placing->orbits->offset[orbit[i]] = floor_div(position_of(placing, orbit[i], backward) - cut, period) -
 			(int32_t)(fold_place_length_of(placing->orbits, orbit[i]) / 2);
 }
 
-/* The first cut to try: so that most arguments from and to orbits that are placed already stay in the same copy. Returns how many there are. */
-static int64_t first_cut(const struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t period, bool backward, int64_t *cut)
+/* The first cut to try: so that most arguments from and to orbits that are placed already stay in the same copy.
+ * Returns how many there are. */
+static int64_t first_cut(
+	const struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t period, bool backward, int64_t *cut)
 {
 	const struct csr *rows[] = { &placing->from, &placing->to };
 	int64_t sum = 0, votes = 0;
@@ -236,7 +245,8 @@ static int64_t first_cut(const struct placing *placing, const uint32_t *orbit, u
 				if (!placing->placed[other] || placing->ring[other] == placing->ring[orbit[i]])
 					continue;
 				/* The copy that the orbit's middle should be in, so that the link does not leave it. */
-				int64_t copy = (int64_t)placing->orbits->offset[other] + (side ? -link->shift : link->shift) + fold_place_length_of(placing->orbits, orbit[i]) / 2;
+				int64_t copy = (int64_t)placing->orbits->offset[other] + (side ? -link->shift : link->shift) +
+					fold_place_length_of(placing->orbits, orbit[i]) / 2;
 				sum += position_of(placing, orbit[i], backward) - copy * period;
 				votes++;
 			}
@@ -274,7 +284,8 @@ static bool place_ring(struct placing *placing, const uint32_t *orbit, uint32_t 
 	for (int64_t cut = from - period / 2; cut < from + 2 * period; cut++) {
 		fold_place_cut_at(placing, orbit, orbits, cut, period, backward);
 		/* Among equals the one that leaves the most whole copies. */
-		uint64_t cost = (fold_place_cost_of(placing, orbit, orbits) << 32) + (UINT64_C(1) << 31) - (uint64_t)fold_place_copies_of(placing);
+		uint64_t cost = (fold_place_cost_of(placing, orbit, orbits) << 32) + (UINT64_C(1) << 31) -
+			(uint64_t)fold_place_copies_of(placing);
 		if (cost < least) {
 			least = cost;
 			best = cut;
@@ -284,7 +295,7 @@ static bool place_ring(struct placing *placing, const uint32_t *orbit, uint32_t 
 	return false;
 }
 
-/* ---- all others ------------------------------------------------------------------------------------------------ */
+/* ---- all others ------------------------------------------------------------------------------ */
 
 /* The offset at which the fewest arguments cross, of those that make one of them not cross. */
 static bool place_beside(struct placing *placing, uint32_t orbit)
@@ -302,7 +313,8 @@ static bool place_beside(struct placing *placing, uint32_t orbit)
 			uint32_t other = side ? link->from : link->to;
 			if (!placing->placed[other] || other == orbit)
 				continue;
-			placing->orbits->offset[orbit] = side ? placing->orbits->offset[other] - link->shift : placing->orbits->offset[other] + link->shift;
+			placing->orbits->offset[orbit] = side ? placing->orbits->offset[other] - link->shift
+				: placing->orbits->offset[other] + link->shift;
 			uint64_t cost = fold_place_cost_of(placing, &orbit, 1);
 			if (cost < least) {
 				least = cost;

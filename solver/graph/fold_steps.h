@@ -38,7 +38,8 @@ struct fold_orbits {
 	int32_t low, high;             /* copies from low to high have an op of every orbit that isn't out */
 };
 
-/* Sets offsets: cuts every ring of orbits where the fewest tensors cross, and puts the others beside their neighbours. */
+/* Sets offsets: cuts every ring of orbits where the fewest tensors cross, and puts the others beside their neighbours.
+ */
 enum status fold_place(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena);
 /* Leaves copies and orbits that are equal indeed: see fold_find(). high < low: none. */
 enum status fold_verify(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena);

@@ -1,7 +1,7 @@
 /* fold_verify.c: compares every copy with the one in the middle, argument by argument.
  *
- * What differs near the ends shortens the chain; an op that differs elsewhere is no part of the segment, nor is what reads it.
- */
+ * What differs near the ends shortens the chain; an op that differs elsewhere is no part of the segment, nor is what
+ * reads it. */
 #include <string.h>
 
 #include "fold_steps.h"
@@ -42,8 +42,8 @@ static uint32_t fold_verify_op_of(const struct fold_orbits *orbits, uint32_t orb
 
 static bool is_inside(const struct fold_orbits *orbits, uint32_t op)
 {
-	return op != NONE && orbits->orbit[op] != NONE && !orbits->out[orbits->orbit[op]] && fold_verify_copy_of(orbits, op) >= orbits->low &&
-		fold_verify_copy_of(orbits, op) <= orbits->high;
+	return op != NONE && orbits->orbit[op] != NONE && !orbits->out[orbits->orbit[op]] &&
+		fold_verify_copy_of(orbits, op) >= orbits->low && fold_verify_copy_of(orbits, op) <= orbits->high;
 }
 
 static uint32_t fold_verify_argument(const struct graph *graph, uint32_t op, uint32_t place)
@@ -55,23 +55,30 @@ static uint32_t fold_verify_argument(const struct graph *graph, uint32_t op, uin
 static bool is_shared(const struct verifying *verifying, uint32_t orbit, int32_t copy, uint32_t place, uint32_t tensor)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
-	return (copy < orbits->high && fold_verify_argument(verifying->graph, fold_verify_op_of(orbits, orbit, copy + 1), place) == tensor) ||
-		(copy > orbits->low && fold_verify_argument(verifying->graph, fold_verify_op_of(orbits, orbit, copy - 1), place) == tensor);
+	return (copy < orbits->high &&
+			   fold_verify_argument(verifying->graph, fold_verify_op_of(orbits, orbit, copy + 1), place) == tensor) ||
+		(copy > orbits->low &&
+			fold_verify_argument(verifying->graph, fold_verify_op_of(orbits, orbit, copy - 1), place) == tensor);
 }
 
-static struct source fold_verify_source_of(const struct verifying *verifying, uint32_t orbit, int32_t copy, uint32_t place)
+static struct source fold_verify_source_of(
+	const struct verifying *verifying, uint32_t orbit, int32_t copy, uint32_t place)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
-	uint32_t tensor = fold_verify_argument(verifying->graph, fold_verify_op_of(orbits, orbit, copy), place), writer = verifying->graph->tensor[tensor].writer;
+	uint32_t tensor = fold_verify_argument(verifying->graph, fold_verify_op_of(orbits, orbit, copy), place),
+			 writer = verifying->graph->tensor[tensor].writer;
 	if (is_inside(orbits, writer))
-		return (struct source) { INSIDE, orbits->orbit[writer], verifying->run->place[tensor], copy - fold_verify_copy_of(orbits, writer), 0 };
+		return (struct source){ INSIDE, orbits->orbit[writer], verifying->run->place[tensor],
+			copy - fold_verify_copy_of(orbits, writer), 0 };
 	if (writer != NONE || is_shared(verifying, orbit, copy, place, tensor))
 		return (struct source) { .kind = OUTSIDE, .tensor = tensor };
-	return (struct source) { OWN, verifying->tag[tensor].orbit, verifying->tag[tensor].place, copy - verifying->tag[tensor].copy, 0 };
+	return (struct source){ OWN, verifying->tag[tensor].orbit, verifying->tag[tensor].place,
+		copy - verifying->tag[tensor].copy, 0 };
 }
 
 /* Is the argument of a copy what the one in the middle says? */
-static bool agree(const struct verifying *verifying, const struct source *model, const struct source *source, int32_t copy)
+static bool agree(
+	const struct verifying *verifying, const struct source *model, const struct source *source, int32_t copy)
 {
 	int32_t low = verifying->orbits->low, high = verifying->orbits->high;
 	bool end = copy == low || copy == high;
@@ -81,10 +88,11 @@ static bool agree(const struct verifying *verifying, const struct source *model,
 			(high - low == 1 && source->kind == INSIDE && source->step == 1);
 	if (copy - model->step < low || copy - model->step > high)
 		return source->kind != INSIDE;
-	return source->kind == model->kind && source->orbit == model->orbit && source->place == model->place && source->step == model->step;
+	return source->kind == model->kind && source->orbit == model->orbit && source->place == model->place &&
+		source->step == model->step;
 }
 
-/* ---- changes --------------------------------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static void fold_verify_drop(struct verifying *verifying, uint32_t orbit)
 {
@@ -107,7 +115,7 @@ static void differ(struct verifying *verifying, uint32_t orbit, int32_t copy)
 	}
 }
 
-/* ---- the rounds ------------------------------------------------------------------------------------------------ */
+/* ---- the rounds ------------------------------------------------------------------------------ */
 
 /* First reads of tensors that nothing writes, copy after copy. */
 static void set_tags(struct verifying *verifying)
@@ -132,7 +140,8 @@ static void set_tags(struct verifying *verifying)
 		}
 }
 
-/* Orbits whose arguments in the middle come from different ops outside, or from too far: they and their readers are out. */
+/* Orbits whose arguments in the middle come from different ops outside, or from too far: they and their readers are
+ * out. */
 static void drop_strays(struct verifying *verifying)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
@@ -157,9 +166,11 @@ static void drop_strays(struct verifying *verifying)
 
 static bool same_rest(const struct graph *graph, uint32_t model, uint32_t op)
 {
-	uint32_t first = graph->inplace_start[model], other = graph->inplace_start[op], pairs = graph->inplace_start[model + 1] - first;
-	if (graph->inplace_start[op + 1] - other != pairs || csr_length(&graph->reads, model) != csr_length(&graph->reads, op) ||
-	    csr_length(&graph->writes, model) != csr_length(&graph->writes, op))
+	uint32_t first = graph->inplace_start[model], other = graph->inplace_start[op],
+			 pairs = graph->inplace_start[model + 1] - first;
+	if (graph->inplace_start[op + 1] - other != pairs ||
+		csr_length(&graph->reads, model) != csr_length(&graph->reads, op) ||
+		csr_length(&graph->writes, model) != csr_length(&graph->writes, op))
 		return false;
 	for (uint32_t i = 0; i < pairs; i++) {
 		const struct inplace *a = &graph->inplace[first + i], *b = &graph->inplace[other + i];
@@ -169,7 +180,8 @@ static bool same_rest(const struct graph *graph, uint32_t model, uint32_t op)
 			if ((fold_verify_argument(graph, model, j) == a->in) != (fold_verify_argument(graph, op, j) == b->in))
 				return false;
 		for (uint32_t j = 0; j < csr_length(&graph->writes, model) && a->out != NONE; j++)
-			if ((graph->writes.item[graph->writes.start[model] + j] == a->out) != (graph->writes.item[graph->writes.start[op] + j] == b->out))
+			if ((graph->writes.item[graph->writes.start[model] + j] == a->out) !=
+				(graph->writes.item[graph->writes.start[op] + j] == b->out))
 				return false;
 	}
 	return true;
@@ -185,7 +197,9 @@ static bool same_after(const struct verifying *verifying, uint32_t model, uint32
 	for (uint32_t i = 0; i < csr_length(after, op); i++) {
 		uint32_t one = after->item[after->start[model] + i], two = after->item[after->start[op] + i];
 		bool first = is_inside(orbits, one), second = is_inside(orbits, two);
-		if (first && second && (orbits->orbit[one] != orbits->orbit[two] || verifying->middle - fold_verify_copy_of(orbits, one) != copy - fold_verify_copy_of(orbits, two)))
+		if (first && second &&
+			(orbits->orbit[one] != orbits->orbit[two] ||
+				verifying->middle - fold_verify_copy_of(orbits, one) != copy - fold_verify_copy_of(orbits, two)))
 			return false;
 		if ((first != second || (!first && one != two)) && copy != orbits->low && copy != orbits->high)
 			return false;
@@ -236,7 +250,7 @@ static enum status fold_verify_make_room(struct verifying *verifying, struct are
 	return verifying->tag && verifying->model && verifying->first ? OK : NO_MEMORY;
 }
 
-/* ---- the range to begin with ----------------------------------------------------------------------------------- */
+/* ---- the range to begin with ----------------------------------------------------------------- */
 
 /* The most common value, by Boyer and Moore's vote and a count around it: good enough for a first range. */
 static int32_t common_end(const struct fold_orbits *orbits, bool last)

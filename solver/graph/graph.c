@@ -2,8 +2,7 @@
  *
  * The work is a line of small passes over a struct build; each fills a part of the
  * graph, and the first that fails sets the error. Passes before order_ops() use the
- * draft's op numbers; from then on ops are numbered in program order.
- */
+ * draft's op numbers; from then on ops are numbered in program order. */
 #include <string.h>
 
 #include "draft.h"
@@ -71,12 +70,14 @@ static enum status take_tensors(struct build *build)
 		struct tensor *tensor = &graph->tensor[id];
 		tensor->writer = NONE;
 		if (twice && names_find(&graph->tensor_names, tensor->name) != id)
-			return graph_bad(build, tensor->line, fail(build->error, BAD_INPUT, "there are two tensors named \"%.100s\"", tensor->name));
+			return graph_bad(build, tensor->line,
+				fail(build->error, BAD_INPUT, "there are two tensors named \"%.100s\"", tensor->name));
 	}
 	return OK;
 }
 
-/* What an op's type says of it, found here once. Every op of a type "comm.KIND" has a collective of that kind, and no other op has one. */
+/* What an op's type says of it, found here once. Every op of a type "comm.KIND" has a collective of that kind, and no
+ * other op has one. */
 static bool graph_read_type(struct graph *graph, struct op *op)
 {
 	int added = name_index(added_types, ADDED_COUNT, op->type);
@@ -138,13 +139,15 @@ static enum status take_ops(struct build *build)
 	return OK;
 }
 
-static enum status check_bytes(struct build *build, unsigned line, const char *what, const char *name, int64_t bytes, int64_t *sum)
+static enum status check_bytes(
+	struct build *build, unsigned line, const char *what, const char *name, int64_t bytes, int64_t *sum)
 {
 	if (bytes < 0 || bytes > BYTES_MAX)
 		return graph_bad(build, line, fail(build->error, BAD_INPUT, "%s of \"%.100s\" is %lld bytes: not between 0 and 2^60",
 			what, name, (long long)bytes));
 	if (*sum > BYTES_MAX - bytes)
-		return graph_bad(build, line, fail(build->error, BAD_INPUT, "sizes add up to more than 2^60 bytes at \"%.100s\"", name));
+		return graph_bad(
+			build, line, fail(build->error, BAD_INPUT, "sizes add up to more than 2^60 bytes at \"%.100s\"", name));
 	*sum += bytes;
 	return OK;
 }
@@ -155,9 +158,11 @@ static enum status graph_check_sizes(struct build *build)
 	int64_t tensors = 0, workspaces = 0;
 	enum status status = OK;
 	for (uint32_t id = 0; id < draft->tensors && status == OK; id++)
-		status = check_bytes(build, draft->tensor[id].line, "the size", draft->tensor[id].name, draft->tensor[id].bytes, &tensors);
+		status = check_bytes(
+			build, draft->tensor[id].line, "the size", draft->tensor[id].name, draft->tensor[id].bytes, &tensors);
 	for (uint32_t id = 0; id < draft->ops && status == OK; id++)
-		status = check_bytes(build, draft->op[id].line, "the workspace", draft->op[id].name, draft->op[id].workspace, &workspaces);
+		status = check_bytes(
+			build, draft->op[id].line, "the workspace", draft->op[id].name, draft->op[id].workspace, &workspaces);
 	return status;
 }
 
@@ -194,7 +199,8 @@ static enum status find_roots(struct build *build)
 	return OK;
 }
 
-/* Bytes of a view, by its shape: of its own format, of its root's where that is unknown; all of the root where the shape is unknown. INT64_MAX: too many. */
+/* Bytes of a view, by its shape: of its own format, of its root's where that is unknown; all of the root where the
+ * shape is unknown. INT64_MAX: too many. */
 static int64_t view_bytes(const struct tensor *view, const struct tensor *root)
 {
 	int64_t bits = dtype_bits[view->dtype], elements = 1;
@@ -234,11 +240,12 @@ static enum status find_writers(struct build *build)
 		struct tensor *tensor = &graph->tensor[writes->other[i]];
 		const struct op *op = &build->draft->op[writes->op[i]];
 		if (tensor->writer == writes->op[i])
-			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" writes tensor \"%.100s\" twice", op->name,
-				tensor->name));
+			return graph_bad(build, op->line,
+				fail(build->error, BAD_INPUT, "op \"%.100s\" writes tensor \"%.100s\" twice", op->name, tensor->name));
 		if (tensor->writer != NONE)
-			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "tensor \"%.100s\" has two writers: \"%.100s\" and \"%.100s\"",
-				tensor->name, build->draft->op[tensor->writer].name, op->name));
+			return graph_bad(build, op->line,
+				fail(build->error, BAD_INPUT, "tensor \"%.100s\" has two writers: \"%.100s\" and \"%.100s\"",
+					tensor->name, build->draft->op[tensor->writer].name, op->name));
 		tensor->writer = writes->op[i];
 	}
 	return OK;
@@ -250,8 +257,11 @@ static enum status check_flops(struct build *build)
 	for (uint32_t id = 0; id < build->draft->ops; id++) {
 		const struct op *op = &build->draft->op[id];
 		if (op->flops > INT64_MAX / 2)
-			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" has more than 2^62 FLOPs, too many to count; a smaller batch has "
-				"fewer, and microbatches=N cuts one", op->name));
+			return graph_bad(build, op->line,
+				fail(build->error, BAD_INPUT,
+					"op \"%.100s\" has more than 2^62 FLOPs, too many to count; a smaller batch has "
+					"fewer, and microbatches=N cuts one",
+					op->name));
 	}
 	return OK;
 }
@@ -262,9 +272,12 @@ static enum status check_own(struct build *build)
 	const struct pairs *reads = &build->draft->reads;
 	for (uint32_t i = 0; i < reads->count; i++) {
 		const struct op *op = &build->draft->op[reads->op[i]];
-		const struct tensor *read = &build->graph->tensor[reads->other[i]], *made = read->writer == NONE ? &build->graph->tensor[build->root[reads->other[i]]] : read;
+		const struct tensor *read = &build->graph->tensor[reads->other[i]],
+							*made = read->writer == NONE ? &build->graph->tensor[build->root[reads->other[i]]] : read;
 		if (made->writer == reads->op[i])
-			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" reads \"%.100s\", which it writes itself", op->name, read->name));
+			return graph_bad(build, op->line,
+				fail(build->error, BAD_INPUT, "op \"%.100s\" reads \"%.100s\", which it writes itself", op->name,
+					read->name));
 	}
 	return OK;
 }
@@ -287,11 +300,14 @@ static enum status check_inplace(struct build *build)
 		if (out == NONE)
 			continue;
 		if (!row_has(&build->writes, id, out))
-			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "in-place result \"%.100s\" is not an output of op \"%.100s\"",
-				draft->tensor[out].name, op->name));
+			return graph_bad(build, op->line,
+				fail(build->error, BAD_INPUT, "in-place result \"%.100s\" is not an output of op \"%.100s\"",
+					draft->tensor[out].name, op->name));
 		if (build->root[out] != build->root[in])
-			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "in-place result \"%.100s\" of op \"%.100s\" is not an alias of \"%.100s\"",
-				draft->tensor[out].name, op->name, draft->tensor[in].name));
+			return graph_bad(build, op->line,
+				fail(build->error, BAD_INPUT,
+					"in-place result \"%.100s\" of op \"%.100s\" is not an alias of \"%.100s\"",
+					draft->tensor[out].name, op->name, draft->tensor[in].name));
 	}
 	return OK;
 }
@@ -396,7 +412,8 @@ static enum status order_ops(struct build *build)
 	build->place = arena_alloc(&build->scratch, ops, sizeof *build->place);
 	uint32_t *waiting = arena_alloc(&build->scratch, ops, sizeof *waiting);
 	uint32_t *heap = arena_alloc(&build->scratch, ops, sizeof *heap);
-	if (!build->place || !waiting || !heap || csr_of_pairs(&build->scratch, ops, build->data.count, build->data.op, build->data.pred, &pred) != OK)
+	if (!build->place || !waiting || !heap ||
+		csr_of_pairs(&build->scratch, ops, build->data.count, build->data.op, build->data.pred, &pred) != OK)
 		return fail_memory(build->error);
 	csr_unique(&pred, ops);
 	NEED_IN(build->error, csr_transpose(&build->scratch, &pred, ops, ops, &succ) == OK);
@@ -438,9 +455,11 @@ static enum status argument_rows(struct build *build)
 	struct graph *graph = build->graph;
 	const struct draft *draft = build->draft;
 	struct csr out, in;
-	if (graph_rows_of(build, &draft->reads, false, &graph->reads) != OK || graph_rows_of(build, &draft->writes, false, &graph->writes) != OK ||
-	    graph_rows_of(build, &draft->after, true, &graph->after) != OK || graph_rows_of(build, &draft->inplace_out, false, &out) != OK ||
-	    graph_rows_of(build, &draft->inplace_in, false, &in) != OK)
+	if (graph_rows_of(build, &draft->reads, false, &graph->reads) != OK ||
+		graph_rows_of(build, &draft->writes, false, &graph->writes) != OK ||
+		graph_rows_of(build, &draft->after, true, &graph->after) != OK ||
+		graph_rows_of(build, &draft->inplace_out, false, &out) != OK ||
+		graph_rows_of(build, &draft->inplace_in, false, &in) != OK)
 		return fail_memory(build->error);
 	graph->inplace_start = in.start;
 	graph->inplace = arena_alloc(&graph->arena, draft->inplace_in.count, sizeof *graph->inplace);
@@ -485,7 +504,9 @@ static enum status make_storages(struct build *build)
 			graph->persistent_bytes += storage->bytes;
 		}
 	}
-	return csr_of_pairs(&graph->arena, graph->storages, graph->tensors, one, two, &graph->members) == OK ? OK : fail_memory(build->error);
+	return csr_of_pairs(&graph->arena, graph->storages, graph->tensors, one, two, &graph->members) == OK
+		? OK
+		: fail_memory(build->error);
 }
 
 static enum status touch_rows(struct build *build)
@@ -544,10 +565,14 @@ static enum status dependency_rows(struct build *build)
 		status = pairs_add(&build->edges, build->place[build->data.op[i]], build->place[build->data.pred[i]]);
 	for (uint32_t storage = 0; storage < graph->storages && status == OK; storage++)
 		status = inplace_edges(build, storage);
-	if (status != OK || csr_of_pairs(&graph->arena, graph->ops, build->edges.count, build->edges.op, build->edges.other, &graph->pred) != OK)
+	if (status != OK ||
+		csr_of_pairs(
+			&graph->arena, graph->ops, build->edges.count, build->edges.op, build->edges.other, &graph->pred) != OK)
 		return fail_memory(build->error);
 	csr_unique(&graph->pred, graph->ops);
-	return csr_transpose(&graph->arena, &graph->pred, graph->ops, graph->ops, &graph->succ) == OK ? OK : fail_memory(build->error);
+	return csr_transpose(&graph->arena, &graph->pred, graph->ops, graph->ops, &graph->succ) == OK
+		? OK
+		: fail_memory(build->error);
 }
 
 /* ---- fingerprint and life ---------------------------------------------------------------- */
@@ -573,8 +598,8 @@ static uint64_t graph_fingerprint(const struct graph *graph)
 	for (uint32_t id = 0; id < graph->tensors; id++) {
 		const struct tensor *tensor = &graph->tensor[id];
 		hash = hash_join(hash_name(hash, tensor->name), (uint64_t)tensor->bytes);
-		hash = hash_join(hash_join(hash, tensor->alias), (uint64_t)tensor->replaced << 24 | (uint64_t)tensor->kind << 16 | tensor->dtype << 8
-			| tensor->dims);
+		hash = hash_join(hash_join(hash, tensor->alias),
+			(uint64_t)tensor->replaced << 24 | (uint64_t)tensor->kind << 16 | tensor->dtype << 8 | tensor->dims);
 		for (int d = 0; tensor->shape && d < tensor->dims; d++)
 			hash = hash_join(hash, (uint64_t)tensor->shape[d]);
 	}
@@ -611,8 +636,22 @@ static void graph_part(struct draft *draft, struct graph *graph)
 struct graph *graph_build(struct draft *draft, struct error *error)
 {
 	static enum status (*const passes[])(struct build *) = {
-		graph_check_sizes, check_flops, take_tensors, find_roots, size_views, find_writers, check_own, index_arguments, check_inplace, order_ops, take_ops,
-		argument_rows, make_storages, touch_rows, dependency_rows, graph_describe,
+		graph_check_sizes,
+		check_flops,
+		take_tensors,
+		find_roots,
+		size_views,
+		find_writers,
+		check_own,
+		index_arguments,
+		check_inplace,
+		order_ops,
+		take_ops,
+		argument_rows,
+		make_storages,
+		touch_rows,
+		dependency_rows,
+		graph_describe,
 	};
 	enum status status = OK;
 	struct build build = { .draft = draft, .error = error };

@@ -20,8 +20,7 @@
  *     fold_match   maps every op to the equal one of the next copy
  *     fold_place   where copies begin
  *     fold_verify  compares every copy with the one in the middle
- *     shorten      a graph with fewer of its equal layers
- */
+ *     shorten      a graph with fewer of its equal layers */
 #pragma once
 
 #include <string.h>
@@ -35,7 +34,8 @@
 	X(GRADIENT, "gradient") X(ACTIVATION, "activation") X(TEMPORARY, "temporary") X(OUTPUT, "output")
 #define PHASES(X) X(FORWARD, "forward") X(BACKWARD, "backward") X(UPDATE, "update") X(COMMUNICATION, "communication")
 #define DTYPES(X) /* name in files, bits per element */ \
-	X(F64, "f64", 64) X(F32, "f32", 32) X(F16, "f16", 16) X(BF16, "bf16", 16) X(F8E4M3, "f8e4m3", 8) X(F8E5M2, "f8e5m2", 8) \
+	X(F64, "f64", 64) X(F32, "f32", 32) X(F16, "f16", 16) X(BF16, "bf16", 16) X(F8E4M3, "f8e4m3", 8) X(F8E5M2, "f8e5m2", \
+		8) \
 	X(I64, "i64", 64) X(I32, "i32", 32) X(I16, "i16", 16) X(I8, "i8", 8) X(I4, "i4", 4) \
 	X(U64, "u64", 64) X(U32, "u32", 32) X(U16, "u16", 16) X(U8, "u8", 8) X(U4, "u4", 4) \
 	X(BOOL, "bool", 8) X(C64, "c64", 64) X(C128, "c128", 128) X(OPAQUE, "opaque", 0)
@@ -70,14 +70,16 @@ enum relation {
 	RELATION_COPIES        /* what other microbatches have of it */
 };
 
-/* How the elements of a tensor that is there from the start begin: all as a number that whoever runs the step may replace, or as that one for good. */
+/* How the elements of a tensor that is there from the start begin: all as a number that whoever runs the step may
+ * replace, or as that one for good. */
 enum starts { STARTS_UNSAID, STARTS_FILLED, STARTS_CONSTANT };
 
 struct tensor {
 	const char *name;      /* unique among tensors */
 	const char *of;        /* the tensor that it was made from, by its name; NULL: none. Not in files */
 	const char *gradient_of; /* a captured gradient's parameter, by its name; NULL: nobody says */
-	const char *extra;     /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL. For nobody but readers and writers */
+	const char *extra; /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL. For nobody but readers
+						  and writers */
 	const struct axis_places *places; /* where it lies on the grid of devices; NULL: whole on each, or nobody says */
 	const int64_t *shape;  /* [dims], or NULL where unknown */
 	const int64_t *grows;  /* [dims + 1]: what a sample more adds to each extent, and to bytes where they don't follow from
@@ -92,7 +94,8 @@ struct tensor {
 	uint8_t dims, kind, dtype;
 	uint8_t relation;      /* enum relation, to that tensor */
 	uint8_t starts;        /* enum starts; of a state or constant that was added to the step */
-	bool replaced;         /* there from the start and of a persistent kind, but freed after its last use: its new value lies elsewhere */
+	bool replaced; /* there from the start and of a persistent kind, but freed after its last use: its new value lies
+					  elsewhere */
 	bool has_address, has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
 };
 
@@ -103,12 +106,15 @@ static inline void tensor_forget(struct tensor *tensor)
 	tensor->starts = STARTS_UNSAID;
 }
 
-/* What Tidemark adds to a model's step, besides collectives: copies to the host's memory and back, the end of a rank's backward pass,
- * and the state of a generator saved for an op that runs again. An offload that an OFFLOAD_WAIT reads may begin as soon as what it copies is there; the memory
- * is let go of by the wait, when the copy is out, and what computes behind it in an order begins then. One that none reads lets go of it itself: computation waits for it. A fetch into
- * a FETCH_BUFFER may begin where that memory is allocated. */
-#define ADDITIONS(X) X(NOTHING, "") X(OFFLOAD, "tidemark.offload") X(FETCH, "tidemark.fetch") X(FLUSH, "pipeline.flush") \
-	X(RANDOM_STATE, "tidemark.random_state") X(OFFLOAD_WAIT, "tidemark.offload_wait") X(FETCH_BUFFER, "tidemark.fetch_buffer")
+/* What Tidemark adds to a model's step, besides collectives: copies to the host's memory and back, the end of a rank's
+ * backward pass, and the state of a generator saved for an op that runs again. An offload that an OFFLOAD_WAIT reads
+ * may begin as soon as what it copies is there; the memory is let go of by the wait, when the copy is out, and what
+ * computes behind it in an order begins then. One that none reads lets go of it itself: computation waits for it. A
+ * fetch into a FETCH_BUFFER may begin where that memory is allocated. */
+#define ADDITIONS(X) X(NOTHING, "") X(OFFLOAD, "tidemark.offload") X(FETCH, "tidemark.fetch") X(FLUSH, \
+	"pipeline.flush") \
+	X(RANDOM_STATE, "tidemark.random_state") X(OFFLOAD_WAIT, "tidemark.offload_wait") X(FETCH_BUFFER, \
+		"tidemark.fetch_buffer")
 #define X(id, type) ADDED_##id,
 enum added { ADDITIONS(X) ADDED_COUNT };
 #undef X
@@ -128,12 +134,13 @@ struct op {
 	const char *type;      /* "aten.mm.default" */
 	const char *module;    /* dotted path, "" where unknown */
 	const char *src;       /* where the program says it: "model.py:6 in forward"; NULL where unknown */
-	const char *of;        /* of one that runs an op again, or adds up its results over microbatches: that op, by its name. Between pipeline ranks: the
-	                        * tensor. Else NULL. Files say it of recomputed ops, by the name */
+	const char *of; /* of one that runs an op again, or adds up its results over microbatches: that op, by its name.
+					 * Between pipeline ranks: the tensor. Else NULL. Files say it of recomputed ops, by the name */
 	const char *extra;
 	const struct arguments *arguments;   /* of a captured op; NULL: nobody says */
 	const struct op_growth *grows;       /* NULL: nothing */
-	const struct collective *collective; /* what an op "comm.KIND" does; NULL for all others, and for no others (graph_build) */
+	const struct collective
+		*collective; /* what an op "comm.KIND" does; NULL for all others, and for no others (graph_build) */
 	int64_t flops;         /* < 0: unknown */
 	int64_t workspace;     /* bytes used only while it runs; 0 where unknown */
 	uint32_t in_flight;    /* an offload's: microbatches whose copies wait in the host; 0: nobody says */
@@ -144,7 +151,8 @@ struct op {
 	bool has_phase, has_module, has_workspace;
 };
 
-/* An op that does no work: it stands where a framework lets go of a storage later than after its last use, and reads it. */
+/* An op that does no work: it stands where a framework lets go of a storage later than after its last use, and reads
+ * it. */
 #define RELEASE_TYPE "tidemark.release"
 static inline bool op_releases(const struct op *op)
 {
@@ -174,9 +182,11 @@ struct intake {
 	const char *advice;           /* what supplies the rest; NULL */
 	int64_t peak;                 /* as the framework itself reports it, 0: it doesn't */
 	const char *peak_by;          /* in what words; NULL */
-	int64_t caching[2];           /* bytes that PyTorch's caching allocator, simulated, reserves for all buffers of a trace where the tensors here are several of them each,
-	                               * without and with expandable segments; 0: the tensors here tell it */
-	const char *graphs;           /* of a file with several, a line on each: --graph N takes the N-th, from 1 on; NULL: it has one */
+	int64_t caching[2]; /* bytes that PyTorch's caching allocator, simulated, reserves for all buffers of a trace where
+						 * the tensors here are several of them each, without and with expandable segments; 0: the
+						 * tensors here tell it */
+	const char
+		*graphs; /* of a file with several, a line on each: --graph N takes the N-th, from 1 on; NULL: it has one */
 	uint32_t graph;               /* which of them this is */
 	bool graph_asked;             /* somebody asked for that one */
 };
@@ -222,8 +232,9 @@ struct graph {
 	uint32_t flush;               /* the op that ends a pipeline rank's backward pass, or NONE */
 	int64_t persistent_bytes;     /* of all persistent storages */
 	uint32_t repaired;            /* ops that had to move because the file's order broke a dependency */
-	int64_t line[LINE_BATCHES];   /* the batches at which the step was captured, ascending, then zeros: tensors and ops know
-	                               * what a sample more adds. All zero: nobody knows. Of a graph as it was read alone */
+	int64_t
+		line[LINE_BATCHES]; /* the batches at which the step was captured, ascending, then zeros: tensors and ops know
+							 * what a sample more adds. All zero: nobody knows. Of a graph as it was read alone */
 	struct graph *other;          /* the same step as captured at another batch: one of the two has a line. NULL: none */
 	uint64_t fingerprint;         /* of everything a plan can depend on, names included */
 	struct arena arena;
@@ -238,10 +249,12 @@ struct draft *draft_new(void);
 void draft_free(struct draft *draft);
 DROP(draft, draft_free)
 /* NULL leaves what was there. extra as in struct tensor. Copies what it is given. */
-enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about);
+enum status draft_describe(
+	struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about);
 
 /* Each copies what it is given. draft_tensor and draft_op return the new id, or NONE when out of memory.
- * storage, writer and grows of a tensor are ignored, as is grows of an op; alias must be an id given out before or later (checked by graph_build). */
+ * storage, writer and grows of a tensor are ignored, as is grows of an op; alias must be an id given out before or
+ * later (checked by graph_build). */
 uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor);
 uint32_t draft_op(struct draft *draft, const struct op *op);
 enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor);
@@ -259,19 +272,20 @@ void draft_line(struct draft *draft, const int64_t line[LINE_BATCHES]);
  * second record of a name is found by graph_build. */
 uint32_t draft_find_op(const struct draft *draft, const char *name);
 uint32_t draft_find_tensor(const struct draft *draft, const char *name);
-/* Makes a name that is taken (by `find`: draft_find_op or draft_find_tensor) a new one: its first `stem` bytes with "'2", "'3", ...; there must be 24 bytes of room
- * after them. O(log n) look-ups where n names of this stem are taken. */
-void draft_unique(const struct draft *draft, char *name, size_t stem, uint32_t (*find)(const struct draft *, const char *));
+/* Makes a name that is taken (by `find`: draft_find_op or draft_find_tensor) a new one: its first `stem` bytes with
+ * "'2", "'3", ...; there must be 24 bytes of room after them. O(log n) look-ups where n names of this stem are taken.
+ */
+void draft_unique(
+	const struct draft *draft, char *name, size_t stem, uint32_t (*find)(const struct draft *, const char *));
 /* The records so far, to change numbers in place; texts and what else a pointer leads to, the draft holds. */
 struct tensor *draft_tensor_at(struct draft *draft, uint32_t tensor);
 struct op *draft_op_at(struct draft *draft, uint32_t op);
 
-/* Builds the graph, or sets *error (with the record's line) and returns NULL. The graph takes over what the draft holds: draft_free() is all that may be called with it then.
- * Errors are
- * two writers of one tensor, alias cycles, an in-place pair that doesn't belong to the op,
- * sizes that are negative, above BYTES_MAX or overflow in sum, a dependency cycle (its ops named).
- * A program order that breaks a dependency is repaired to the nearest topological order (graph->repaired).
- * O(ops + tensors + arguments), but O(k log k) for k displaced ops. */
+/* Builds the graph, or sets *error (with the record's line) and returns NULL. The graph takes over what the draft
+ * holds: draft_free() is all that may be called with it then. Errors are two writers of one tensor, alias cycles, an
+ * in-place pair that doesn't belong to the op, sizes that are negative, above BYTES_MAX or overflow in sum, a
+ * dependency cycle (its ops named). A program order that breaks a dependency is repaired to the nearest topological
+ * order (graph->repaired). O(ops + tensors + arguments), but O(k log k) for k displaced ops. */
 struct graph *graph_build(struct draft *draft, struct error *error);
 
 /* A new reference; and giving one back, which frees the graph with the last. NULL is fine for release. */
@@ -294,7 +308,8 @@ bool graph_in_host(const struct graph *graph, uint32_t tensor);
 static inline uint32_t graph_argument(const struct graph *graph, uint32_t op, uint32_t k)
 {
 	uint32_t reads = csr_length(&graph->reads, op);
-	return k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+	return k < reads ? graph->reads.item[graph->reads.start[op] + k]
+		: graph->writes.item[graph->writes.start[op] + k - reads];
 }
 
 static inline bool graph_writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
@@ -332,7 +347,8 @@ static inline bool graph_reruns(const struct graph *graph)
 	return false;
 }
 
-/* Whether a framework ran it op by op while it was captured: memory is let go of later than after its last use somewhere. O(ops). */
+/* Whether a framework ran it op by op while it was captured: memory is let go of later than after its last use
+ * somewhere. O(ops). */
 static inline bool graph_releases(const struct graph *graph)
 {
 	for (uint32_t op = 0; op < graph->ops; op++)
@@ -355,7 +371,8 @@ static inline bool graph_widens_gradient(const struct graph *graph, uint32_t op)
 {
 	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || graph->op[op].phase == PHASE_FORWARD)
 		return false;
-	const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]], *to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
-	return from->has_dtype && to->has_dtype && dtype_bits[to->dtype] > dtype_bits[from->dtype] && graph->storage[to->storage].kind == KIND_GRADIENT
-		&& to->alias == NONE;
+	const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]],
+						*to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	return from->has_dtype && to->has_dtype && dtype_bits[to->dtype] > dtype_bits[from->dtype] &&
+		graph->storage[to->storage].kind == KIND_GRADIENT && to->alias == NONE;
 }

@@ -42,7 +42,8 @@ const int64_t *growth_copy(struct arena *arena, const struct tensor *of, const i
 const struct op_growth *growth_copy_op(struct arena *arena, const struct op_growth *grows)
 {
 	struct op_growth *copy = arena_copy(arena, grows, sizeof *grows);
-	if (copy && copy->numbers > 0 && !(copy->number = arena_copy(arena, grows->number, grows->numbers * sizeof *grows->number)))
+	if (copy && copy->numbers > 0 &&
+		!(copy->number = arena_copy(arena, grows->number, grows->numbers * sizeof *grows->number)))
 		return NULL;
 	size_t measured = grows->workspaces * sizeof *grows->workspace;
 	if (copy && measured > 0 && !(copy->workspace = arena_copy(arena, grows->workspace, measured)))
@@ -94,7 +95,8 @@ const struct arguments *growth_arguments(struct arena *arena, const struct op *o
 		int64_t add;
 		if (value[i].kind != ARGUMENT_NUMBER || place++ != op->grows->number[next].place)
 			continue;
-		if (!__builtin_mul_overflow(op->grows->number[next++].by, more, &add) && !(value[i].text = growth_add_to(arena, value[i].text, add)))
+		if (!__builtin_mul_overflow(op->grows->number[next++].by, more, &add) &&
+			!(value[i].text = growth_add_to(arena, value[i].text, add)))
 			return NULL;
 	}
 	copy->value = value;

@@ -1,8 +1,7 @@
 /* inplace.c: the graph without in-place writes (docs/design.md section 6, in_place=off).
  *
  * Every in-place write to a storage that is not persistent makes a new one of the same size. What later ops
- * derive from the result belongs to the new storage: ownership is followed through the ops, in program order.
- */
+ * derive from the result belongs to the new storage: ownership is followed through the ops, in program order. */
 
 #include "graph.h"
 

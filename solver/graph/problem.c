@@ -16,7 +16,8 @@ static uint32_t *number_items(const struct graph *graph, struct problem *problem
 	return item;
 }
 
-static enum status fill_items(const struct graph *graph, const struct memory_rules *rules, const uint32_t *item, struct problem *problem)
+static enum status fill_items(
+	const struct graph *graph, const struct memory_rules *rules, const uint32_t *item, struct problem *problem)
 {
 	struct arena *arena = &problem->arena;
 	problem->producer = arena_alloc(arena, problem->items, sizeof *problem->producer);
@@ -89,7 +90,8 @@ static enum status copy_csr(struct arena *arena, const struct csr *csr, uint32_t
 }
 
 /* pred with the pins added. */
-static enum status fill_dependencies(const struct graph *graph, const struct memory_rules *rules, struct problem *problem)
+static enum status fill_dependencies(
+	const struct graph *graph, const struct memory_rules *rules, struct problem *problem)
 {
 	struct arena *arena = &problem->arena;
 	if (rules->pins == 0) {
@@ -115,7 +117,8 @@ static enum status fill_dependencies(const struct graph *graph, const struct mem
 }
 
 /* The names of ops on a cycle: from an op that waits, along predecessors that wait. */
-static enum status report_contradiction(const struct graph *graph, const struct problem *problem, const uint32_t *waiting, struct error *error)
+static enum status report_contradiction(
+	const struct graph *graph, const struct problem *problem, const uint32_t *waiting, struct error *error)
 {
 	uint32_t at = 0;
 	while (!waiting[at])
@@ -130,7 +133,8 @@ static enum status report_contradiction(const struct graph *graph, const struct 
 	uint32_t i = problem->pred.start[at];
 	while (!waiting[problem->pred.item[i]])
 		i++;
-	return fail(error, INFEASIBLE, "the order pins contradict the graph: \"%.100s\" and \"%.100s\" would have to run before each other",
+	return fail(error, INFEASIBLE,
+		"the order pins contradict the graph: \"%.100s\" and \"%.100s\" would have to run before each other",
 		graph->op[problem->pred.item[i]].name, graph->op[at].name);
 }
 
@@ -177,7 +181,8 @@ static enum status fill_ops(const struct graph *graph, const struct memory_rules
 	return OK;
 }
 
-enum status problem_of_graph(const struct graph *graph, const struct memory_rules *rules, struct problem *problem, struct error *error)
+enum status problem_of_graph(
+	const struct graph *graph, const struct memory_rules *rules, struct problem *problem, struct error *error)
 {
 	*problem = (struct problem){ .ops = graph->ops };
 	uint32_t *item = number_items(graph, problem);

@@ -8,8 +8,7 @@
  *   live(v at S)  mem(S) + sizes of v's products + workspace[v]; then S becomes S + v
  *   peak          the maximum of live over the order; and of mem of the empty set when there are no ops
  * An item is freed right after its last user has run. An item without users that is not live_out is freed
- * right after its producer.
- */
+ * right after its producer. */
 #pragma once
 
 #include "graph.h"
@@ -27,7 +26,7 @@ struct problem {
 	int64_t *workspace;        /* op -> bytes while it runs */
 	uint8_t *phase;            /* op -> enum phase */
 	bool *view;                /* op -> it only gives memory new names; NULL: nobody says */
-	uint32_t *program;         /* the program order: a topological order of the ops (identity unless pins or parts forbid) */
+	uint32_t *program; /* the program order: a topological order of the ops (identity unless pins or parts forbid) */
 	uint32_t *storage;         /* item -> storage of the graph it came from (NONE in abstract problems) */
 	struct arena arena;
 };
@@ -44,7 +43,8 @@ struct memory_rules {
 
 /* The whole graph as a problem. INFEASIBLE with the names on the cycle when the pins contradict
  * the dependencies or each other. Free with problem_free(). O(graph). */
-enum status problem_of_graph(const struct graph *graph, const struct memory_rules *rules, struct problem *problem, struct error *error);
+enum status problem_of_graph(
+	const struct graph *graph, const struct memory_rules *rules, struct problem *problem, struct error *error);
 void problem_free(struct problem *problem);
 #define problem_drop problem_free
 

@@ -59,7 +59,8 @@ static uint32_t shorten_operand(const struct shortening *run, uint32_t reader, u
 	return other == NONE || place >= csr_length(writes, other) ? NONE : writes->item[writes->start[other] + place];
 }
 
-/* Marks what is kept with 0: ops and what they read, write and have views of, and what no op touches. The others are NONE. */
+/* Marks what is kept with 0: ops and what they read, write and have views of, and what no op touches. The others are
+ * NONE. */
 static void shorten_mark(const struct shortening *run)
 {
 	const struct graph *graph = run->graph;
@@ -134,7 +135,9 @@ static enum status shorten_add_op(const struct shortening *run, uint32_t op)
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++) {
 		const struct inplace *pair = &graph->inplace[i];
 		uint32_t in = shorten_operand(run, op, pair->in);
-		status = in == NONE ? INFEASIBLE : draft_inplace(run->draft, run->op[op], pair->out == NONE ? NONE : run->tensor[pair->out], run->tensor[in]);
+		status = in == NONE ? INFEASIBLE
+			: draft_inplace(run->draft, run->op[op], pair->out == NONE ? NONE : run->tensor[pair->out],
+								  run->tensor[in]);
 	}
 	return status;
 }
@@ -161,19 +164,26 @@ static enum status shorten_shorten(const struct shortening *run, struct error *e
 	status = status == OK ? shorten_add_tensors(run) : status;
 	status = status == OK ? shorten_add_ops(run) : status;
 	if (status != OK)
-		return status == INFEASIBLE ? fail(error, INFEASIBLE, "a layer that is left out is read from outside") : fail_status(error, status);
+		return status == INFEASIBLE ? fail(error, INFEASIBLE, "a layer that is left out is read from outside")
+			: fail_status(error, status);
 	run->result->graph = graph_build(run->draft, error);
 	if (!run->result->graph)
 		return error->status;
-	return run->result->graph->repaired ? fail(error, INFEASIBLE, "the order of the layers that are left is another one") : OK;
+	return run->result->graph->repaired
+		? fail(error, INFEASIBLE, "the order of the layers that are left is another one")
+		: OK;
 }
 
-enum status graph_shorten(const struct graph *graph, const struct fold *fold, const uint32_t *copies, struct shortened *shortened, struct error *error)
+enum status graph_shorten(const struct graph *graph, const struct fold *fold, const uint32_t *copies,
+	struct shortened *shortened, struct error *error)
 {
 	struct shortening run = { .graph = graph, .fold = fold, .copies = copies, .result = shortened, .draft = draft_new(),
 		.op = mem_alloc(graph->ops, sizeof *run.op), .tensor = mem_alloc(graph->tensors, sizeof *run.tensor) };
-	*shortened = (struct shortened) { .op = mem_alloc(graph->ops, sizeof *shortened->op), .tensor = mem_alloc(graph->tensors, sizeof *shortened->tensor) };
-	enum status status = run.draft && run.op && run.tensor && shortened->op && shortened->tensor ? shorten_shorten(&run, error) : fail_memory(error);
+	*shortened = (struct shortened){ .op = mem_alloc(graph->ops, sizeof *shortened->op),
+		.tensor = mem_alloc(graph->tensors, sizeof *shortened->tensor) };
+	enum status status = run.draft && run.op && run.tensor && shortened->op && shortened->tensor
+		? shorten_shorten(&run, error)
+		: fail_memory(error);
 	draft_free(run.draft);
 	mem_free(run.op);
 	mem_free(run.tensor);

@@ -17,7 +17,9 @@ static enum status try_dive(struct attempt *attempt, const struct layout_recipe 
 {
 	int64_t height;
 	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
-	THEN(status, layout_dive(&attempt->part, attempt->order, recipe->critical, attempt->height, attempt->trial, &height, control));
+	THEN(status,
+		layout_dive(
+			&attempt->part, attempt->order, recipe->critical, attempt->height, attempt->trial, &height, control));
 	if (status == OK && height < attempt->height)
 		attempt->dive = recipe;
 	if (status == OK)
@@ -25,7 +27,8 @@ static enum status try_dive(struct attempt *attempt, const struct layout_recipe 
 	return status;
 }
 
-static enum status attempt_try_fit(struct attempt *attempt, const struct layout_recipe *recipe, bool tightest, struct control *control)
+static enum status attempt_try_fit(
+	struct attempt *attempt, const struct layout_recipe *recipe, bool tightest, struct control *control)
 {
 	int64_t height;
 	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
@@ -72,12 +75,14 @@ static bool wheel_helps(const struct attempt *attempt)
 		&& attempt->height - attempt->enough <= attempt->enough / (attempt->part.aligned ? WHEEL_GAP_ALIGNED : WHEEL_GAP);
 }
 
-static enum status try_wheel(struct attempt *attempt, const struct layout_recipe *dive, uint64_t effort, struct control *control)
+static enum status try_wheel(
+	struct attempt *attempt, const struct layout_recipe *dive, uint64_t effort, struct control *control)
 {
 	int64_t height = attempt->height;
 	enum status status = layout_sort(&attempt->part, dive->keys, attempt->order);
-	THEN(status, layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort, attempt->offset,
-			      &attempt->height, control));
+	THEN(status,
+		layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort, attempt->offset,
+			&attempt->height, control));
 	if (attempt->height < height)
 		attempt->strategy = "repeated dives";
 	return status;
@@ -90,7 +95,8 @@ static bool search_helps(const struct attempt *attempt)
 	return attempt->height > attempt->enough && attempt->height > attempt->bound && attempt->part.n <= SEARCH_MOST;
 }
 
-static enum status attempt_try_search(struct attempt *attempt, const struct layout_options *options, uint64_t effort, struct control *control)
+static enum status attempt_try_search(
+	struct attempt *attempt, const struct layout_options *options, uint64_t effort, struct control *control)
 {
 	int64_t height = attempt->height;
 	enum status status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, effort, attempt->offset,
@@ -145,7 +151,8 @@ static bool is_trifle(const struct attempt *attempt)
 /* Wheel, search and windows around the peak in turns, with twice the effort each time: which of them is quick differs
  * from instance to instance. So does the order from which the wheel gets there: every other time it is the best dive's,
  * else one after another. */
-static enum status take_turns(struct attempt *attempt, const struct layout_options *options, uint64_t end, struct control *control)
+static enum status take_turns(
+	struct attempt *attempt, const struct layout_options *options, uint64_t end, struct control *control)
 {
 	enum status status = OK;
 	uint64_t slice = SLICE_EFFORT, trifles = control->ticks + (end - control->ticks) / TRIFLE_SHARE;
@@ -153,7 +160,8 @@ static enum status take_turns(struct attempt *attempt, const struct layout_optio
 		uint64_t last = is_trifle(attempt) ? trifles : end;
 		if (control->ticks >= last)
 			break;
-		uint64_t share = (last - control->ticks) / 4 + 1, effort = slice < share ? slice : share, more = slice + peak_effort(attempt);
+		uint64_t share = (last - control->ticks) / 4 + 1, effort = slice < share ? slice : share,
+				 more = slice + peak_effort(attempt);
 		more = turn == 0 && attempt->part.n > SEARCH_MOST ? first_peak_effort(attempt, options) : more < share ? more : share;
 		status = try_wheel(attempt, turn % 2 ? attempt->dive : &layout_dives[(turn / 2 + 1) % LAYOUT_DIVES], effort, control);
 		if (status == OK && search_helps(attempt))
@@ -170,18 +178,21 @@ static enum status try_cheap(struct attempt *attempt, struct control *control)
 		&attempt->strategy, control);
 }
 
-static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
+static enum status try_everything(
+	struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
 	enum status status = try_cheap(attempt, control);
 	uint64_t left = UINT64_MAX - control->ticks;
 	uint64_t end = control->ticks + (options->effort < left ? options->effort : left);
 	/* Too far for the wheel, and too many for the exact search. */
-	if (status == OK && options->effort > 0 && attempt->part.n > SEARCH_MOST && peak_helps(attempt) && !wheel_helps(attempt))
+	if (status == OK && options->effort > 0 && attempt->part.n > SEARCH_MOST && peak_helps(attempt) &&
+		!wheel_helps(attempt))
 		status = try_peak(attempt, first_peak_effort(attempt, options), control);
 	THEN(status, take_turns(attempt, options, end, control));
 	left = control->ticks < end ? end - control->ticks : 0;
 	left = is_trifle(attempt) ? left / TRIFLE_SHARE : left;
-	return status == OK && left > 0 && search_helps(attempt) ? attempt_try_search(attempt, options, left, control) : status;
+	return status == OK && left > 0 && search_helps(attempt) ? attempt_try_search(attempt, options, left, control)
+		: status;
 }
 
 enum status layout_attempt(struct attempt *attempt, const struct layout_options *options, struct control *control)

@@ -15,8 +15,9 @@ struct attempt {
 	const struct layout_recipe *dive; /* the best dive so far, or NULL */
 };
 
-/* Lays the part out by options->strategy until it is within `enough` or the effort is spent; offset, height and strategy are the best layout's, bound and core what
- * was proved on the way. LIMIT and CANCELLED leave what was found. */
+/* Lays the part out by options->strategy until it is within `enough` or the effort is spent; offset, height and
+ * strategy are the best layout's, bound and core what was proved on the way. LIMIT and CANCELLED leave what was found.
+ */
 enum status layout_attempt(struct attempt *attempt, const struct layout_options *options, struct control *control);
 
 /* One layout, without limits. */

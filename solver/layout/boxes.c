@@ -1,13 +1,13 @@
 /* boxes.c: buffers that fit together without waste are joined into boxes.
  *
  * Buckets and boxes are the means of the approximation algorithms (Buchsbaum et al., SIAM J. Comput. 33, 2004), which
- * round sizes up to fill them. Here nothing is rounded: only exact fits are joined, as they abound where memory is handed from
- * one buffer to the next of the same size, and where a memory has been cut up to be filled. Near the capacity the room
- * that the load leaves free is part of the puzzle: it is guessed from the steps of the load and joined like buffers.
- */
+ * round sizes up to fill them. Here nothing is rounded: only exact fits are joined, as they abound where memory is
+ * handed from one buffer to the next of the same size, and where a memory has been cut up to be filled. Near the
+ * capacity the room that the load leaves free is part of the puzzle: it is guessed from the steps of the load and
+ * joined like buffers. */
 #include "boxes.h"
 
-/* ---- boxes ---------------------------------------------------------------------------------------------------- */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
 static enum status boxes_add(struct layout_boxes *boxes, struct box box)
 {
@@ -20,18 +20,25 @@ static enum status boxes_join(struct layout_boxes *boxes, uint32_t left, uint32_
 {
 	struct box *a = &boxes->box[left], *b = &boxes->box[right];
 	a->joined = b->joined = true;
-	return boxes_add(boxes, (struct box){ .first = a->first, .last = b->last, .size = stacked ? a->size + b->size : a->size,
-					.left = left, .right = right, .stacked = stacked, .real = a->real || b->real });
+	return boxes_add(boxes,
+		(struct box){ .first = a->first,
+			.last = b->last,
+			.size = stacked ? a->size + b->size : a->size,
+			.left = left,
+			.right = right,
+			.stacked = stacked,
+			.real = a->real || b->real });
 }
 
-/* ---- free room ------------------------------------------------------------------------------------------------ */
+/* ---- free room ------------------------------------------------------------------------------- */
 
 /* Room that has opened and not closed yet. */
 struct open { uint32_t first; int64_t size; };
 
 static enum status close_room(struct layout_boxes *boxes, struct open *open, uint32_t last, int64_t size)
 {
-	enum status status = boxes_add(boxes, (struct box){ .first = open->first, .last = last, .size = size, .left = NONE, .right = NONE });
+	enum status status = boxes_add(
+		boxes, (struct box){ .first = open->first, .last = last, .size = size, .left = NONE, .right = NONE });
 	open->size -= size;
 	return status;
 }
@@ -39,7 +46,8 @@ static enum status close_room(struct layout_boxes *boxes, struct open *open, uin
 #define PAIRS_MOST 64      /* open rooms among which pairs are looked for */
 
 /* Closes `size` of what is open: one room of just that size, two that make it up, else the latest. */
-static enum status close_rooms(struct layout_boxes *boxes, struct open *open, uint32_t count, uint32_t last, int64_t size)
+static enum status close_rooms(
+	struct layout_boxes *boxes, struct open *open, uint32_t count, uint32_t last, int64_t size)
 {
 	for (uint32_t i = count; i-- > 0;)
 		if (open[i].size == size)
@@ -79,7 +87,7 @@ static enum status add_rooms(struct layout_boxes *boxes, const struct layout_mod
 	return status;
 }
 
-/* ---- joining -------------------------------------------------------------------------------------------------- */
+/* ---- joining --------------------------------------------------------------------------------- */
 
 /* A box where it starts, sorted by two keys. */
 struct start { uint32_t first; int64_t key; uint64_t tie; uint32_t box; };
@@ -144,7 +152,8 @@ static uint32_t find_start(const struct start *start, uint32_t count, uint32_t f
 /* Joins boxes that end with ones that start there and are as high. Variants leave some for a later stage, when other
  * partners may have come up, and odd ones refuse a few for good: not all that fit together belong together. *waiting:
  * there are such as are left. */
-static enum status hand_over(struct layout_boxes *boxes, uint32_t variant, uint32_t stage, struct start *start, bool *waiting)
+static enum status hand_over(
+	struct layout_boxes *boxes, uint32_t variant, uint32_t stage, struct start *start, bool *waiting)
 {
 	uint32_t count = list_starts(boxes, variant, false, start), before = boxes->count;
 	enum status status = OK;
@@ -152,7 +161,8 @@ static enum status hand_over(struct layout_boxes *boxes, uint32_t variant, uint3
 	for (uint32_t i = 0; i < before && status == OK; i++) {
 		uint32_t last = boxes->box[i].last;
 		int64_t size = boxes->box[i].size;
-		for (uint32_t j = find_start(start, count, last, size); j < count && start[j].first == last && start[j].key == size; j++) {
+		for (uint32_t j = find_start(start, count, last, size);
+			j < count && start[j].first == last && start[j].key == size; j++) {
 			uint32_t next = start[j].box;
 			if (boxes->box[i].joined || boxes->box[next].joined)
 				continue;
@@ -182,7 +192,7 @@ static enum status join_all(struct layout_boxes *boxes, uint32_t variant)
 	return status;
 }
 
-/* ---- the joined model ----------------------------------------------------------------------------------------- */
+/* ---- the joined model ------------------------------------------------------------------------ */
 
 static enum status build_model(struct layout_boxes *boxes, const struct layout_model *model)
 {
@@ -210,7 +220,8 @@ static enum status build_model(struct layout_boxes *boxes, const struct layout_m
 	return status;
 }
 
-enum status layout_boxes_build(const struct layout_model *model, int64_t capacity, uint32_t variant, struct layout_boxes *boxes)
+enum status layout_boxes_build(
+	const struct layout_model *model, int64_t capacity, uint32_t variant, struct layout_boxes *boxes)
 {
 	*boxes = (struct layout_boxes){ .n = model->n };
 	enum status status = OK;

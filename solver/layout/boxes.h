@@ -29,7 +29,8 @@ struct layout_boxes {
  * whole, not the other way round. capacity > 0: what the load leaves free below it counts as boxes, too. variant:
  * another number breaks ties in another way. For models without pins, alignment and gaps. OK or NO_MEMORY. O(n log n)
  * for each of the rounds, the depth of the boxes. Free with layout_boxes_free(), after an error too. */
-enum status layout_boxes_build(const struct layout_model *model, int64_t capacity, uint32_t variant, struct layout_boxes *boxes);
+enum status layout_boxes_build(
+	const struct layout_model *model, int64_t capacity, uint32_t variant, struct layout_boxes *boxes);
 void layout_boxes_free(struct layout_boxes *boxes);
 
 /* From offsets of boxes->model to offsets of the buffers. */

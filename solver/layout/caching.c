@@ -2,8 +2,7 @@
  *
  * No out-of-memory path: what has been reserved stays reserved, for its stream. The figures to compare with are what
  * torch.cuda.max_memory_reserved() says. After c10/cuda/CUDACachingAllocator.cpp: get_free_block, should_split,
- * free_block, try_merge_blocks.
- */
+ * free_block, try_merge_blocks. */
 #include "layout.h"
 #include "solver/base/sort.h"
 
@@ -55,7 +54,7 @@ static uint32_t caching_new_block(struct caching *caching, int64_t address, int6
 	return id;
 }
 
-/* ---- the treap --------------------------------------------------------------------------------- */
+/* ---- the treap ------------------------------------------------------------------------------- */
 
 static bool caching_before(const struct block *a, const struct block *b)
 {
@@ -135,7 +134,7 @@ static uint32_t pool_next(const struct caching *caching, const struct pool *pool
 	return found;
 }
 
-/* ---- allocation ---------------------------------------------------------------------------------- */
+/* ---- allocation ------------------------------------------------------------------------------ */
 
 /* A block of at least size from the device. */
 static uint32_t caching_reserve(struct caching *caching, struct pool *pool, int64_t size)
@@ -235,9 +234,10 @@ static void caching_release(struct caching *caching, uint8_t stream, uint32_t id
 	pool_insert(caching, pool, id);
 }
 
-/* ---- the run --------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
-/* Buffers that have bytes, in the order in which they start, and in that in which they end. start: NULL where it is that of their numbers. */
+/* Buffers that have bytes, in the order in which they start, and in that in which they end. start: NULL where it is
+ * that of their numbers. */
 struct turns { struct keyed *start, *end; uint32_t count; };
 
 static void turns_free(struct turns *turns)
@@ -279,7 +279,8 @@ static bool find_turns(const struct buffers *buffers, struct turns *turns)
 }
 
 /* What ends at a step gives back before what starts there asks. */
-static void caching_run(struct caching *caching, const struct buffers *buffers, const struct turns *turns, int64_t *offset)
+static void caching_run(
+	struct caching *caching, const struct buffers *buffers, const struct turns *turns, int64_t *offset)
 {
 	uint32_t *held = mem_alloc(buffers->n, sizeof *held);
 	caching->no_memory = !held;
@@ -301,7 +302,8 @@ static void caching_run(struct caching *caching, const struct buffers *buffers, 
 	mem_free(held);
 }
 
-static int64_t caching_simulate(const struct buffers *buffers, const struct turns *turns, bool expandable, int64_t *offset)
+static int64_t caching_simulate(
+	const struct buffers *buffers, const struct turns *turns, bool expandable, int64_t *offset)
 {
 	struct caching caching = { .spare = NONE, .expandable = expandable };
 	for (int stream = 0; stream < LAYOUT_STREAMS; stream++) {

@@ -4,9 +4,15 @@
 /* Names say by what buffers are sorted (layout_sort()); load: the most that is alive in their life. A tight
  * dive takes first what is alive where the arena would reach highest. */
 const struct layout_recipe layout_dives[LAYOUT_DIVES] = {
-	{ "EW", "tight dive by start", true }, { "TAW", "dive by load and area", false }, { "AWT", "dive by area", false },
-	{ "OTA", "tight dive by overlaps", true }, { "AWT", "tight dive by area", true }, { "ZTW", "dive by size", false },
-	{ "TWA", "dive by load and life", false }, { "TWA", "tight dive by load and life", true }, { "OTA", "dive by overlaps", false },
+	{ "EW", "tight dive by start", true },
+	{ "TAW", "dive by load and area", false },
+	{ "AWT", "dive by area", false },
+	{ "OTA", "tight dive by overlaps", true },
+	{ "AWT", "tight dive by area", true },
+	{ "ZTW", "dive by size", false },
+	{ "TWA", "dive by load and life", false },
+	{ "TWA", "tight dive by load and life", true },
+	{ "OTA", "dive by overlaps", false },
 };
 #define MANY 100000        /* buffers */
 #define DIVE_TICKS UINT64_C(1000000000) /* no more dives after so many */
@@ -31,7 +37,8 @@ static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, 
 	return status;
 }
 
-static enum status cheap_try_all(struct cheap *cheap, int64_t enough, const struct layout_recipe **dive, const char **name, struct control *control)
+static enum status cheap_try_all(
+	struct cheap *cheap, int64_t enough, const struct layout_recipe **dive, const char **name, struct control *control)
 {
 	const struct layout_model *model = cheap->model;
 	bool plain = !model->pins && !model->gapped, better;

@@ -1,8 +1,8 @@
 /* check.c: is a layout what it says? Independent of the solvers.
  *
- * Pieces come and go in the order of time. Those that are there lie apart, so a new one is free of overlap iff it is apart from the nearest one
- * below and the nearest one above. Pieces are numbered by their bottoms, so that these two are the nearest numbers in a set.
- */
+ * Pieces come and go in the order of time. Those that are there lie apart, so a new one is free of overlap iff it is
+ * apart from the nearest one below and the nearest one above. Pieces are numbered by their bottoms, so that these two
+ * are the nearest numbers in a set. */
 #include "layout.h"
 #include "solver/base/sort.h"
 
@@ -70,7 +70,7 @@ static enum status layout_check_prepare(struct check *check, const int64_t *offs
 	return OK;
 }
 
-/* ---- the set of those that are alive ----------------------------------------------------------------- */
+/* ---- the set of those that are alive --------------------------------------------------------- */
 
 static bool numbers_make(struct numbers *numbers, uint32_t count)
 {
@@ -120,7 +120,7 @@ static uint32_t nearest(const struct numbers *numbers, uint32_t number, bool bel
 	return NONE;
 }
 
-/* ---- overlaps ------------------------------------------------------------------------------------------- */
+/* ---- overlaps -------------------------------------------------------------------------------- */
 
 static const struct rectangle *numbered(const struct check *check, uint32_t number)
 {
@@ -131,13 +131,15 @@ static enum status report_overlap(const struct rectangle *a, const struct rectan
 {
 	if (a->buffer == b->buffer)
 		return fail(error, BAD_INPUT, "pieces of buffer %u overlap each other", b->buffer);
-	return fail(error, BAD_INPUT, "buffers %u and %u overlap at step %lld", a->buffer, b->buffer, (long long)larger_of(a->lower, b->lower));
+	return fail(error, BAD_INPUT, "buffers %u and %u overlap at step %lld", a->buffer, b->buffer,
+		(long long)larger_of(a->lower, b->lower));
 }
 
 static enum status layout_check_come(struct check *check, uint32_t i, struct error *error)
 {
 	const struct rectangle *rectangle = &check->rectangle[i];
-	uint32_t number = check->number[i], below = nearest(&check->here, number, true), above = nearest(&check->here, number, false);
+	uint32_t number = check->number[i], below = nearest(&check->here, number, true),
+			 above = nearest(&check->here, number, false);
 	if (below != NONE && numbered(check, below)->top > rectangle->bottom)
 		return report_overlap(numbered(check, below), rectangle, error);
 	if (above != NONE && numbered(check, above)->bottom < rectangle->top)
@@ -178,7 +180,7 @@ static enum status check_overlaps(struct check *check, struct error *error)
 	return status;
 }
 
-/* ---- what the layout says ----------------------------------------------------------------------------- */
+/* ---- what the layout says -------------------------------------------------------------------- */
 
 static enum status check_offsets(const struct check *check, const struct layout *layout, struct error *error)
 {
@@ -224,8 +226,8 @@ static enum status check_core(const struct check *check, const struct layout *la
 	for (uint32_t i = 0; i < layout->core_count; i++)
 		if (layout->core[i] >= check->buffers->n || (i > 0 && layout->core[i] <= layout->core[i - 1]))
 			return fail(error, BAD_INPUT, "the core of the bound is no ascending list of buffers");
-	enum status status = layout_check_core(check->buffers, layout->core, layout->core_count, check->alignment, layout->proof.bound - 1,
-					       CORE_NODES);
+	enum status status = layout_check_core(
+		check->buffers, layout->core, layout->core_count, check->alignment, layout->proof.bound - 1, CORE_NODES);
 	if (status == OK)
 		return fail(error, BAD_INPUT, "the core of the bound %lld fits below it", (long long)layout->proof.bound);
 	return status == NO_MEMORY ? status : OK;
@@ -238,7 +240,8 @@ static enum status layout_check_bound(const struct check *check, const struct la
 		return fail(error, BAD_INPUT, "what is alive at step %lld sums up to %lld, not to the load %lld",
 			    (long long)layout->moment, (long long)alive(check, layout->moment), (long long)layout->load);
 	if (layout->ground == LAYOUT_PROOF_LOAD && layout->proof.bound != layout->load)
-		return fail(error, BAD_INPUT, "the bound %lld is not the load %lld", (long long)layout->proof.bound, (long long)layout->load);
+		return fail(error, BAD_INPUT, "the bound %lld is not the load %lld", (long long)layout->proof.bound,
+			(long long)layout->load);
 	if (layout->ground == LAYOUT_PROOF_BUFFER) {
 		uint32_t i = layout->core_count == 1 ? layout->core[0] : NONE;
 		if (i >= buffers->n)
@@ -250,13 +253,16 @@ static enum status layout_check_bound(const struct check *check, const struct la
 	if (layout->ground == LAYOUT_PROOF_MOMENT) {
 		int64_t needed = layout_check_moment(buffers, check->alignment, layout->witness);
 		if (needed < layout->proof.bound)
-			return needed < 0 ? NO_MEMORY : fail(error, BAD_INPUT, "what is alive at step %lld needs %lld bytes, not the bound %lld",
-							     (long long)layout->witness, (long long)needed, (long long)layout->proof.bound);
+			return needed < 0
+				? NO_MEMORY
+				: fail(error, BAD_INPUT, "what is alive at step %lld needs %lld bytes, not the bound %lld",
+					  (long long)layout->witness, (long long)needed, (long long)layout->proof.bound);
 	}
 	return layout->ground == LAYOUT_PROOF_SEARCH ? check_core(check, layout, error) : OK;
 }
 
-enum status layout_check(const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error)
+enum status layout_check(
+	const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error)
 {
 	struct check check = { .buffers = buffers, .alignment = alignment };
 	enum status status = layout_check_prepare(&check, layout->offset);

@@ -1,12 +1,11 @@
 /* check_core.c: do a few buffers fit a capacity? A plain search that shares no code with the solvers.
  *
- * Of all layouts within the capacity take one with the smallest sum of offsets, equal buffers by number. In it every buffer
- * rests: it lies at the lowest place, aligned and clear of the pinned ones, above those of lesser (offset, number) that it
- * meets. So buffers are placed one by one in that order, each at its lowest place. A branch ends
+ * Of all layouts within the capacity take one with the smallest sum of offsets, equal buffers by number. In it every
+ * buffer rests: it lies at the lowest place, aligned and clear of the pinned ones, above those of lesser (offset,
+ * number) that it meets. So buffers are placed one by one in that order, each at its lowest place. A branch ends
  *   - where at some step what is to come does not fit above the lowest place it can start from;
  *   - where a buffer's place has been passed and nothing is to come that could lift it;
- *   - where a buffer would leave room for another one below: that one could be lowered.
- */
+ *   - where a buffer would leave room for another one below: that one could be lowered. */
 #include "layout.h"
 
 #define CORE_MOST 64       /* sets are words */
@@ -45,7 +44,8 @@ static int64_t lowest_place(const struct core_check *check, uint64_t b, int64_t 
 }
 
 /* Fills in where each buffer that is to come starts at least; false where one cannot be placed any more. */
-static bool check_core_find_starts(struct core_check *check, struct state *state, uint64_t rest, int64_t offset, uint64_t number)
+static bool check_core_find_starts(
+	struct core_check *check, struct state *state, uint64_t rest, int64_t offset, uint64_t number)
 {
 	FOR_SET(b, rest) {
 		state->start[b] = state->low[b];
@@ -112,10 +112,11 @@ static enum status place_rest(struct core_check *check, uint32_t depth, uint64_t
 	return INFEASIBLE;
 }
 
-/* ---- setting up ----------------------------------------------------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------------------------------ */
 
 /* The pieces of a buffer, or its whole life. */
-static const struct piece *check_core_pieces_of(const struct buffers *buffers, uint32_t i, struct piece *whole, uint32_t *count)
+static const struct piece *check_core_pieces_of(
+	const struct buffers *buffers, uint32_t i, struct piece *whole, uint32_t *count)
 {
 	uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0;
 	*count = buffers->piece_start ? buffers->piece_start[i + 1] - first : 0;
@@ -146,13 +147,15 @@ static uint64_t alive_set(const struct buffers *buffers, const uint32_t *core, u
 	return set;
 }
 
-static bool equal(const struct buffers *buffers, const struct core_check *check, uint32_t i, uint32_t a, uint32_t j, uint32_t b)
+static bool equal(
+	const struct buffers *buffers, const struct core_check *check, uint32_t i, uint32_t a, uint32_t j, uint32_t b)
 {
 	return !buffers->piece_start && buffers->lower[a] == buffers->lower[b] && buffers->upper[a] == buffers->upper[b]
 		&& check->size[i] == check->size[j] && check->alignment[i] == check->alignment[j] && (check->free >> j & 1);
 }
 
-static enum status check_core_set_up(struct core_check *check, const struct buffers *buffers, const uint32_t *core, int64_t alignment)
+static enum status check_core_set_up(
+	struct core_check *check, const struct buffers *buffers, const uint32_t *core, int64_t alignment)
 {
 	uint32_t room = 0, count;
 	struct piece whole;
@@ -185,7 +188,8 @@ static enum status check_core_set_up(struct core_check *check, const struct buff
 }
 
 /* Whether more is alive when one of the buffers starts than the capacity holds. */
-static bool exceeds(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment, int64_t capacity)
+static bool exceeds(
+	const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment, int64_t capacity)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		int64_t sum = 0;
@@ -198,8 +202,8 @@ static bool exceeds(const struct buffers *buffers, const uint32_t *core, uint32_
 	return false;
 }
 
-enum status layout_check_core(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment, int64_t capacity,
-			      uint64_t nodes)
+enum status layout_check_core(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment,
+	int64_t capacity, uint64_t nodes)
 {
 	if (count > CORE_MOST)
 		return exceeds(buffers, core, count, alignment, capacity) ? INFEASIBLE : LIMIT;

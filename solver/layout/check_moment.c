@@ -25,7 +25,8 @@ static int64_t joint_multiple(int64_t a, int64_t b)
 /* Its bytes at the step, or 0: not there. */
 static int64_t check_moment_bytes_at(const struct buffers *buffers, uint32_t i, int64_t step, int64_t alignment)
 {
-	uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0, last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
+	uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0,
+			 last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
 	bool there = first == last && buffers->lower[i] <= step && step < buffers->upper[i];
 	for (uint32_t k = first; k < last; k++)
 		there |= buffers->piece[k].lower <= step && step < buffers->piece[k].upper;
@@ -82,7 +83,8 @@ static int64_t check_moment_stack_up(const struct alive *alive)
 			}
 		if (bottom == INT64_MAX)
 			break;
-		int64_t start = align_up(top, grain), fill = bottom > start ? check_moment_fullest(alive, (bottom - start + grain - 1) / grain) : 0;
+		int64_t start = align_up(top, grain),
+				fill = bottom > start ? check_moment_fullest(alive, (bottom - start + grain - 1) / grain) : 0;
 		if (fill < 0)
 			return -1;
 		rest -= fill;
@@ -93,11 +95,13 @@ static int64_t check_moment_stack_up(const struct alive *alive)
 
 int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, int64_t step)
 {
-	struct alive alive = { .size = mem_alloc(buffers->n, sizeof *alive.size), .bottom = mem_alloc(buffers->n, sizeof *alive.bottom),
-			       .top = mem_alloc(buffers->n, sizeof *alive.top) };
+	struct alive alive = { .size = mem_alloc(buffers->n, sizeof *alive.size),
+		.bottom = mem_alloc(buffers->n, sizeof *alive.bottom),
+		.top = mem_alloc(buffers->n, sizeof *alive.top) };
 	int64_t sum = 0, height = -1;
 	for (uint32_t i = 0; alive.size && alive.bottom && alive.top && i < buffers->n; i++) {
-		int64_t bytes = check_moment_bytes_at(buffers, i, step, alignment), own = buffers->alignment ? buffers->alignment[i] : 1;
+		int64_t bytes = check_moment_bytes_at(buffers, i, step, alignment),
+				own = buffers->alignment ? buffers->alignment[i] : 1;
 		sum += bytes;
 		if (bytes > 0 && buffers->fixed && buffers->fixed[i] >= 0) {
 			alive.bottom[alive.pinned] = buffers->fixed[i];

@@ -1,9 +1,9 @@
 /* core.c: few buffers that alone do not fit.
  *
- * If some of the buffers fit no capacity C, all of them fit none. Few are searched through fast, and say why. So bounds above
- * the load are looked for among the largest buffers that are alive near a full section, and what a search has
- * refuted is reduced by a deletion filter (Chinneck and Dravnieks, ORSA J. Computing 3, 1991) until every buffer is needed.
- */
+ * If some of the buffers fit no capacity C, all of them fit none. Few are searched through fast, and say why. So bounds
+ * above the load are looked for among the largest buffers that are alive near a full section, and what a search has
+ * refuted is reduced by a deletion filter (Chinneck and Dravnieks, ORSA J. Computing 3, 1991) until every buffer is
+ * needed. */
 #include "search.h"
 #include "steps.h"
 
@@ -11,8 +11,8 @@ static const char *const orders[] = { "TWA", "TAW" };
 #define ORDERS (sizeof orders / sizeof *orders)
 
 /* Whether the buffers fit by themselves: OK, INFEASIBLE, or LIMIT where the nodes do not decide it. */
-static enum status core_decide(const struct layout_model *model, const uint32_t *buffer, uint32_t n, int64_t capacity, uint64_t nodes,
-			  struct control *control)
+static enum status core_decide(const struct layout_model *model, const uint32_t *buffer, uint32_t n, int64_t capacity,
+	uint64_t nodes, struct control *control)
 {
 	struct layout_model part;
 	if (n == 0)
@@ -30,7 +30,7 @@ static enum status core_decide(const struct layout_model *model, const uint32_t 
 	return status;
 }
 
-/* ---- finding --------------------------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 struct sized { int64_t size; uint32_t buffer; };
 
@@ -88,29 +88,31 @@ static enum status core_try_window(struct finder *finder, uint32_t first, uint32
 		return LIMIT;
 	uint32_t count = list_window(finder->model, first, last, finder->sized);
 	control_spend(finder->control, finder->model->n);
-	for (uint32_t n = count < WINDOW_MOST ? count : WINDOW_MOST; n >= 8 && status == LIMIT && control_status(finder->control) == OK; n /= 2)
+	for (uint32_t n = count < WINDOW_MOST ? count : WINDOW_MOST;
+		n >= 8 && status == LIMIT && control_status(finder->control) == OK; n /= 2)
 		status = n < finder->model->n ? try_largest(finder, n) : LIMIT;
 	return status;
 }
 
-enum status layout_core_find(const struct layout_model *model, int64_t capacity, uint64_t nodes, struct layout_core *core,
-			     struct control *control)
+enum status layout_core_find(const struct layout_model *model, int64_t capacity, uint64_t nodes,
+	struct layout_core *core, struct control *control)
 {
 	struct finder finder = { .model = model, .capacity = capacity, .nodes = nodes, .core = core, .control = control };
 	finder.sized = mem_alloc(model->n, sizeof *finder.sized);
 	enum status status = finder.sized ? LIMIT : NO_MEMORY;
 	for (uint32_t length = 4; status == LIMIT && length / 2 < model->sections; length *= 2) {
-		for (uint32_t first = 0; status == LIMIT && first < model->sections && control_status(control) == OK; first += length / 2)
+		for (uint32_t first = 0; status == LIMIT && first < model->sections && control_status(control) == OK;
+			first += length / 2)
 			status = core_try_window(&finder, first, model->sections - first < length ? model->sections : first + length);
 	}
 	mem_free(finder.sized);
 	return status;
 }
 
-/* ---- shrinking ------------------------------------------------------------------------------------------------- */
+/* ---- shrinking ------------------------------------------------------------------------------- */
 
-enum status layout_core_shrink(const struct layout_model *model, int64_t capacity, uint64_t nodes, struct layout_core *core,
-			       struct control *control)
+enum status layout_core_shrink(const struct layout_model *model, int64_t capacity, uint64_t nodes,
+	struct layout_core *core, struct control *control)
 {
 	HELD struct sized *sized = mem_alloc(core->count, sizeof *sized);
 	HELD uint32_t *rest = mem_alloc(core->count, sizeof *rest);
@@ -146,7 +148,7 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 	return status;
 }
 
-/* ---- the load --------------------------------------------------------------------------------------------------- */
+/* ---- the load -------------------------------------------------------------------------------- */
 
 enum status layout_core_of_load(const struct layout_model *model, int64_t capacity, struct layout_core *core)
 {

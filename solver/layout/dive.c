@@ -11,8 +11,8 @@
  * and is placed, or is held up by a higher section, and waits there from now on. Nobody else is touched, so the work is
  * O((n + moves) log sections) and the memory O(n + sections).
  *
- * A pinned buffer counts as placed once the lowest place reaches its offset; what would run into it before waits for it.
- */
+ * A pinned buffer counts as placed once the lowest place reaches its offset; what would run into it before waits for
+ * it. */
 #include "steps.h"
 
 /* A node of the tree. Below a uniform node all sections have its top and its children's heights are stale. */
@@ -39,7 +39,7 @@ struct dive {
 	uint64_t steps;
 };
 
-/* ---- heaps ------------------------------------------------------------------------------------ */
+/* ---- heaps ----------------------------------------------------------------------------------- */
 
 static uint32_t meld(struct dive *dive, uint32_t a, uint32_t b)
 {
@@ -82,7 +82,7 @@ static uint32_t dive_pop(struct dive *dive, uint32_t section)
 	return best;
 }
 
-/* ---- the tree ---------------------------------------------------------------------------------- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 static void raise(struct node *node, int64_t top)
 {
@@ -180,7 +180,7 @@ static int64_t dive_highest(struct dive *dive, uint32_t first, uint32_t last, ui
 	return top;
 }
 
-/* ---- the dive -------------------------------------------------------------------------------------- */
+/* ---- the dive -------------------------------------------------------------------------------- */
 
 static enum status dive_set_up(struct dive *dive, const struct layout_model *model)
 {
@@ -302,8 +302,8 @@ static void dive_step(struct dive *dive)
 	dive_put(dive, buffer, offset);
 }
 
-enum status layout_dive(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
-			int64_t *height, struct control *control)
+enum status layout_dive(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit,
+	int64_t *offset, int64_t *height, struct control *control)
 {
 	if (!model->pins && !model->gapped)
 		return layout_skyline(model, order, critical, limit, offset, height, control);

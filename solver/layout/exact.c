@@ -3,17 +3,25 @@
  * Whether a layout fits a capacity is quick to answer far from the smallest arena and hard near it, and which order of
  * candidates finds it differs from instance to instance. So rounds of searches with twice the nodes each go over a few
  * capacities between bound and best layout, and over a few orders; whatever is found or refuted moves the two together.
- * Before the buffers themselves the boxes they may make up are tried: there are far fewer of them.
- */
+ * Before the buffers themselves the boxes they may make up are tried: there are far fewer of them. */
 #include "boxes.h"
 #include "search.h"
 #include "steps.h"
 
 /* The fill rule decides which candidates come first, too: where it misleads one order another one is better without. */
 #define NO_FILL (LAYOUT_RULES_ALL & ~LAYOUT_RULE_FILL)
-static const struct { const char *keys; unsigned rules; } ways[] = {
-	{ "TWA", NO_FILL }, { "TWA", LAYOUT_RULES_ALL }, { "TCA", NO_FILL }, { "TCA", LAYOUT_RULES_ALL }, { "CTA", NO_FILL },
-	{ "CTA", LAYOUT_RULES_ALL }, { "TAW", NO_FILL }, { "TAW", LAYOUT_RULES_ALL }, { "OTA", NO_FILL }, { "OTA", LAYOUT_RULES_ALL },
+static const struct { const char *keys; unsigned rules;
+} ways[] = {
+	{ "TWA", NO_FILL },
+	{ "TWA", LAYOUT_RULES_ALL },
+	{ "TCA", NO_FILL },
+	{ "TCA", LAYOUT_RULES_ALL },
+	{ "CTA", NO_FILL },
+	{ "CTA", LAYOUT_RULES_ALL },
+	{ "TAW", NO_FILL },
+	{ "TAW", LAYOUT_RULES_ALL },
+	{ "OTA", NO_FILL },
+	{ "OTA", LAYOUT_RULES_ALL },
 };
 #define WAYS (sizeof ways / sizeof *ways)
 #define CORE_ROUND 3       /* from this one on cores are looked for */
@@ -36,7 +44,8 @@ struct exact {
 
 static bool finished(const struct exact *exact)
 {
-	return exact->height <= exact->enough || exact->height <= exact->bound || (exact->decide && exact->bound > exact->enough);
+	return exact->height <= exact->enough || exact->height <= exact->bound ||
+		(exact->decide && exact->bound > exact->enough);
 }
 
 /* The trial is a better layout. */
@@ -88,14 +97,16 @@ static enum status search_core(struct exact *exact, int64_t capacity, uint64_t n
 	return status;
 }
 
-/* ---- boxes ---------------------------------------------------------------------------------------------------- */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
-static enum status layout_exact_search_in(struct exact *exact, const struct layout_boxes *boxes, int64_t capacity, size_t count, uint64_t nodes)
+static enum status layout_exact_search_in(
+	struct exact *exact, const struct layout_boxes *boxes, int64_t capacity, size_t count, uint64_t nodes)
 {
 	struct layout_search *search = layout_search_new(&boxes->model, nodes * count);
 	enum status status = search ? LIMIT : NO_MEMORY;
 	for (size_t i = 0; i < count && status == LIMIT && control_status(exact->control) == OK; i++)
-		status = layout_search_run(search, capacity / boxes->scale, ways[i].keys, ways[i].rules, nodes, exact->trial, exact->control);
+		status = layout_search_run(
+			search, capacity / boxes->scale, ways[i].keys, ways[i].rules, nodes, exact->trial, exact->control);
 	layout_search_free(search);
 	THEN(status, layout_boxes_unpack(boxes, exact->trial, exact->trial));
 	if (status == OK)
@@ -104,33 +115,37 @@ static enum status layout_exact_search_in(struct exact *exact, const struct layo
 }
 
 /* Tries the boxes that a layout of the capacity may be made of. *share: what is left of the buffers. */
-static enum status try_boxes(struct exact *exact, int64_t capacity, bool rooms, uint32_t variant, uint64_t nodes, double *share)
+static enum status try_boxes(
+	struct exact *exact, int64_t capacity, bool rooms, uint32_t variant, uint64_t nodes, double *share)
 {
 	struct layout_boxes boxes;
 	enum status status = layout_boxes_build(exact->model, rooms ? capacity : 0, variant, &boxes);
 	control_spend(exact->control, status == OK ? boxes.count * 16 : 0);
 	*share = (double)boxes.model.n / exact->model->n;
-	THEN(status, *share < 1 ? layout_exact_search_in(exact, &boxes, capacity, variant ? BOX_WAYS : WAYS, nodes) : INFEASIBLE);
+	THEN(status,
+		*share < 1 ? layout_exact_search_in(exact, &boxes, capacity, variant ? BOX_WAYS : WAYS, nodes) : INFEASIBLE);
 	layout_boxes_free(&boxes);
 	return status;
 }
 
-/* Looks for a layout of the capacity among those that are made of boxes; more variants of them each round where there are
- * few boxes. That there is no such layout says nothing. */
+/* Looks for a layout of the capacity among those that are made of boxes; more variants of them each round where there
+ * are few boxes. That there is no such layout says nothing. */
 static enum status search_boxes(struct exact *exact, int64_t capacity, uint32_t round, uint64_t nodes)
 {
 	enum status status = INFEASIBLE;
 	double share = 0;
 	if (!exact->plain)
 		return status;
-	for (uint32_t i = 0; i <= 2 * round && share < 0.5 && status != OK && status != NO_MEMORY && control_status(exact->control) == OK; i++)
+	for (uint32_t i = 0;
+		i <= 2 * round && share < 0.5 && status != OK && status != NO_MEMORY && control_status(exact->control) == OK;
+		i++)
 		status = try_boxes(exact, capacity, true, round * round + i, nodes, &share);
 	if (status != OK && status != NO_MEMORY && control_status(exact->control) == OK)
 		status = try_boxes(exact, capacity, false, round, nodes, &share);
 	return status;
 }
 
-/* ---- rounds --------------------------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 /* The capacities of a round, most wanted first; the height of the best layout may drop on the way. */
 static int64_t target(const struct exact *exact, int number)
@@ -147,7 +162,9 @@ static int64_t target(const struct exact *exact, int number)
 static enum status search_target(struct exact *exact, int number, uint32_t round, uint64_t nodes)
 {
 	enum status status = search_boxes(exact, target(exact, number), round, nodes);
-	for (size_t i = 0; i < WAYS && status != OK && status != NO_MEMORY && control_status(exact->control) == OK && !finished(exact); i++)
+	for (size_t i = 0;
+		i < WAYS && status != OK && status != NO_MEMORY && control_status(exact->control) == OK && !finished(exact);
+		i++)
 		status = search_at(exact, target(exact, number), i, nodes);
 	return status;
 }
@@ -174,8 +191,8 @@ static enum status run_round(struct exact *exact, uint32_t round, uint64_t nodes
 	return OK;
 }
 
-enum status layout_exact(const struct layout_model *model, int64_t enough, bool decide, uint64_t effort, int64_t *offset,
-			 int64_t *height, int64_t *bound, struct layout_core *core, struct control *control)
+enum status layout_exact(const struct layout_model *model, int64_t enough, bool decide, uint64_t effort,
+	int64_t *offset, int64_t *height, int64_t *bound, struct layout_core *core, struct control *control)
 {
 	struct control own = control_part(control, effort);
 	struct exact exact = { .model = model, .offset = offset, .height = *height, .bound = *bound, .enough = enough,

@@ -1,8 +1,7 @@
 /* fit.c: first fit and best fit.
  *
- * Buffers are placed one after another in the order given, pinned ones first. Placed pieces are kept by address, so that
- * one pass over them finds the holes: as in TensorFlow Lite's arena planner, but for buffers that come and go.
- */
+ * Buffers are placed one after another in the order given, pinned ones first. Placed pieces are kept by address, so
+ * that one pass over them finds the holes: as in TensorFlow Lite's arena planner, but for buffers that come and go. */
 #include "steps.h"
 
 struct placed { int64_t from, to; uint32_t first, last; };
@@ -41,7 +40,8 @@ static void layout_fit_put(struct fit *fit, uint32_t buffer, int64_t offset)
 struct choice { int64_t offset, slack; };
 
 /* A hole of `room` above `offset` (INT64_MAX: open above). True when the search is over. */
-static bool layout_fit_consider(const struct fit *fit, struct choice *choice, int64_t offset, int64_t room, int64_t size)
+static bool layout_fit_consider(
+	const struct fit *fit, struct choice *choice, int64_t offset, int64_t room, int64_t size)
 {
 	if (room < size)
 		return false;
@@ -75,8 +75,8 @@ static int64_t find_hole(const struct fit *fit, uint32_t buffer)
 	return choice.offset;
 }
 
-enum status layout_fit(const struct layout_model *model, const uint32_t *order, bool tightest, int64_t limit, int64_t *offset,
-		       int64_t *height, struct control *control)
+enum status layout_fit(const struct layout_model *model, const uint32_t *order, bool tightest, int64_t limit,
+	int64_t *offset, int64_t *height, struct control *control)
 {
 	struct fit fit = { .model = model, .tightest = tightest, .placed = mem_alloc(model->span_start[model->n],
 		sizeof *fit.placed) };

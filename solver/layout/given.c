@@ -108,7 +108,8 @@ static void given_place(struct given *given, uint32_t buffer, struct taken *take
 	uint32_t count = 0;
 	int64_t at = 0;
 	for (uint32_t i = 0; i < buffers->n; i++)
-		if (given->offset[i] >= 0 && buffers->size[i] > 0 && buffers->lower[i] < buffers->upper[buffer] && buffers->lower[buffer] < buffers->upper[i])
+		if (given->offset[i] >= 0 && buffers->size[i] > 0 && buffers->lower[i] < buffers->upper[buffer] &&
+			buffers->lower[buffer] < buffers->upper[i])
 			taken[count++] = (struct taken){ given->offset[i], given->offset[i] + given_size_of(given, i) };
 	qsort(taken, count, sizeof *taken, compare_taken);
 	for (uint32_t i = 0; i < count && taken[i].from < at + given_size_of(given, buffer); i++)
@@ -126,7 +127,8 @@ static int compare_begun(const void *a, const void *b)
 	return left->buffer < right->buffer ? -1 : left->buffer > right->buffer;
 }
 
-static enum status given_solve(struct given *given, struct begun *begun, struct taken *taken, struct control *control, uint32_t *moved)
+static enum status given_solve(
+	struct given *given, struct begun *begun, struct taken *taken, struct control *control, uint32_t *moved)
 {
 	const struct buffers *buffers = given->buffers;
 	for (uint32_t i = 0; i < buffers->n; i++) {
@@ -152,7 +154,8 @@ static enum status given_solve(struct given *given, struct begun *begun, struct 
 	return OK;
 }
 
-enum status layout_given(const struct buffers *buffers, int64_t alignment, struct control *control, int64_t *offset, uint32_t *moved)
+enum status layout_given(
+	const struct buffers *buffers, int64_t alignment, struct control *control, int64_t *offset, uint32_t *moved)
 {
 	struct given given = { .buffers = buffers, .alignment = alignment, .offset = offset };
 	struct begun *begun = mem_alloc(buffers->n, sizeof *begun);
@@ -160,7 +163,9 @@ enum status layout_given(const struct buffers *buffers, int64_t alignment, struc
 	given.alive = mem_alloc(buffers->n, sizeof *given.alive);
 	given.ending = mem_alloc(buffers->n, sizeof *given.ending);
 	*moved = 0;
-	enum status status = begun && taken && given.alive && given.ending ? given_solve(&given, begun, taken, control, moved) : NO_MEMORY;
+	enum status status = begun && taken && given.alive && given.ending
+		? given_solve(&given, begun, taken, control, moved)
+		: NO_MEMORY;
 	mem_free(begun);
 	mem_free(taken);
 	mem_free(given.alive);

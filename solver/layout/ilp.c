@@ -1,7 +1,6 @@
 /* ilp.c: the layout of a few buffers as an integer program.
  *
- * Floating-point offsets say who is below whom, no more: buffers are placed anew, exactly, in that order.
- */
+ * Floating-point offsets say who is below whom, no more: buffers are placed anew, exactly, in that order. */
 #include <math.h>
 
 #include "ilp.h"

@@ -1,8 +1,7 @@
 /* layout.c: from buffers to offsets.
  *
- * Buffers that live through everything are stacked at the bottom, the rest falls apart into components in time, and each
- * is solved by itself: a part's arena depends on nothing else, and equal parts are solved once.
- */
+ * Buffers that live through everything are stacked at the bottom, the rest falls apart into components in time, and
+ * each is solved by itself: a part's arena depends on nothing else, and equal parts are solved once. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -34,7 +33,7 @@ struct solve {
 	bool late;               /* effort or time is up: what is left gets the first layout */
 };
 
-/* ---- what lives through everything --------------------------------------------------------------- */
+/* ---- what lives through everything ----------------------------------------------------------- */
 
 static bool resident(const struct layout_model *model, uint32_t b)
 {
@@ -74,10 +73,11 @@ static enum status lift_residents(struct solve *solve)
 	return fine ? OK : NO_MEMORY;
 }
 
-/* ---- one part ------------------------------------------------------------------------------------------ */
+/* ---- one part -------------------------------------------------------------------------------- */
 
 /* A search has shown that the part needs more than was thought. What lies below it belongs to the core, too. */
-static enum status layout_raise_bound(struct solve *solve, const struct attempt *attempt, int64_t scale, enum status status)
+static enum status layout_raise_bound(
+	struct solve *solve, const struct attempt *attempt, int64_t scale, enum status status)
 {
 	const struct layout_model *model = &solve->model;
 	struct layout *layout = solve->layout;
@@ -87,7 +87,8 @@ static enum status layout_raise_bound(struct solve *solve, const struct attempt 
 	layout->core_count = 0;
 	NEED(layout->core);
 	for (uint32_t i = 0; i < count; i++)
-		layout->core[layout->core_count++] = model->origin[attempt->part.origin[attempt->core.count ? attempt->core.buffer[i] : i]];
+		layout->core[layout->core_count++] =
+			model->origin[attempt->part.origin[attempt->core.count ? attempt->core.buffer[i] : i]];
 	for (uint32_t b = 0; b < model->n; b++)
 		if (lifted(model, b))
 			layout->core[layout->core_count++] = model->origin[b];
@@ -125,7 +126,8 @@ struct kept { int64_t height, bound; const char *strategy; uint32_t core_count; 
 static void keep_result(const struct attempt *attempt, struct kept *kept)
 {
 	int64_t *offset = (int64_t *)(kept + 1);
-	*kept = (struct kept){ attempt->height, attempt->bound, attempt->strategy, attempt->core.count, attempt->core.irreducible };
+	*kept = (struct kept){ attempt->height, attempt->bound, attempt->strategy, attempt->core.count,
+		attempt->core.irreducible };
 	memcpy(offset, attempt->offset, attempt->part.n * sizeof *offset);
 	memcpy(offset + attempt->part.n, attempt->core.buffer, attempt->part.n * sizeof *attempt->core.buffer);
 }
@@ -201,7 +203,7 @@ static enum status layout_solve_part(struct solve *solve, uint32_t from, uint32_
 	return status;
 }
 
-/* ---- all parts -------------------------------------------------------------------------------------------- */
+/* ---- all parts ------------------------------------------------------------------------------- */
 
 /* A part ends where nothing goes on. */
 static enum status solve_parts(struct solve *solve)
@@ -296,7 +298,8 @@ static enum status layout_refuse(struct solve *solve)
 		layout->core_count = core.count;
 		layout->irreducible = core.irreducible;
 	}
-	return fail(solve->error, INFEASIBLE, "no layout fits %lld bytes, %lld are needed", (long long)capacity, (long long)layout->proof.bound);
+	return fail(solve->error, INFEASIBLE, "no layout fits %lld bytes, %lld are needed", (long long)capacity,
+		(long long)layout->proof.bound);
 }
 
 char *layout_clash_text(const struct layout_clash *clash, char *text, size_t size)
@@ -309,7 +312,8 @@ char *layout_clash_text(const struct layout_clash *clash, char *text, size_t siz
 }
 
 /* Says why two pinned buffers are in each other's way, if they are. */
-static enum status check_pair(const struct layout_model *model, uint32_t a, uint32_t b, struct layout *layout, struct error *error)
+static enum status check_pair(
+	const struct layout_model *model, uint32_t a, uint32_t b, struct layout *layout, struct error *error)
 {
 	int64_t unit = model->unit, first = model->fixed[a], last = first + model->size[a], other = model->fixed[b],
 		other_last = other + model->size[b];
@@ -353,7 +357,8 @@ static enum status solve_caching(struct solve *solve)
 static enum status solve_given(struct solve *solve)
 {
 	struct layout *layout = solve->layout;
-	enum status status = layout_given(solve->buffers, solve->options->alignment, solve->control, layout->offset, &layout->moved);
+	enum status status = layout_given(
+		solve->buffers, solve->options->alignment, solve->control, layout->offset, &layout->moved);
 	if (status != OK) {
 		mem_free(layout->offset);
 		layout->offset = NULL;
@@ -389,9 +394,15 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 			 struct layout *layout, struct error *error)
 {
 	struct layout_options wanted = *options;
-	struct solve solve = { .buffers = buffers, .options = &wanted, .control = control, .layout = layout, .error = error, .late = options->first };
+	struct solve solve = { .buffers = buffers,
+		.options = &wanted,
+		.control = control,
+		.layout = layout,
+		.error = error,
+		.late = options->first };
 	*layout = (struct layout){ .strategy = "nothing to place", .clash = LAYOUT_NO_CLASH };
-	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE, given = options->strategy == LAYOUT_FILE && !buffers->fixed && !buffers->piece_start;
+	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE,
+		 given = options->strategy == LAYOUT_FILE && !buffers->fixed && !buffers->piece_start;
 	TRY(layout_model_build(buffers, caching ? 1 : options->alignment, &solve.model, error));
 	layout->offset = mem_alloc(buffers->n, sizeof *layout->offset);
 	enum status status = layout->offset ? simple_bound(&solve) : NO_MEMORY;
@@ -404,7 +415,8 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 		layout->offset = NULL;
 	}
 	THEN(status, caching ? solve_caching(&solve) : given ? solve_given(&solve) : place_all(&solve));
-	layout->proof = (struct proof){ QUANTITY_ARENA, layout->offset ? layout->arena : -1, layout->proof.bound, layout_proof_names[layout->ground] };
+	layout->proof = (struct proof){ QUANTITY_ARENA, layout->offset ? layout->arena : -1, layout->proof.bound,
+		layout_proof_names[layout->ground] };
 	if (status == OK && wanted.capacity > 0 && layout->proof.bound > wanted.capacity)
 		status = layout_refuse(&solve);
 	if (status == NO_MEMORY)

@@ -35,8 +35,7 @@
  *     given         the offsets that buffers bring along
  *     check         checks a layout
  *     check_core    checks a core
- *     check_moment  checks the bound of one moment
- */
+ *     check_moment  checks the bound of one moment */
 #pragma once
 
 #include "solver/base/base.h"
@@ -56,7 +55,7 @@ struct buffers {
 	/* optional [n + 1]: pieces piece_start[i] .. piece_start[i + 1] - 1 of buffer i, in order */
 	uint32_t *piece_start;
 	struct piece *piece;       /* of time, none overlapping another; none: it is live from lower to upper */
-	uint8_t *stream;           /* optional, of layout_caching() alone: the stream that allocates it, below LAYOUT_STREAMS */
+	uint8_t *stream; /* optional, of layout_caching() alone: the stream that allocates it, below LAYOUT_STREAMS */
 };
 #define LAYOUT_STREAMS 3
 
@@ -81,10 +80,11 @@ extern const char *const layout_strategy_help[LAYOUT_STRATEGY_COUNT];
 
 /* What proves a bound. */
 enum layout_proof {
-	LAYOUT_PROOF_LOAD,         /* what is alive at step `moment` sums up to the bound */
-	LAYOUT_PROOF_BUFFER,       /* the core's one buffer, pinned or not, reaches up to it alone */
-	LAYOUT_PROOF_SEARCH,       /* the buffers of the core alone do not fit below it: an exhausted search */
-	LAYOUT_PROOF_MOMENT,       /* what is alive at step `witness`, the core, needs it round its pins and with its alignments */
+	LAYOUT_PROOF_LOAD, /* what is alive at step `moment` sums up to the bound */
+	LAYOUT_PROOF_BUFFER, /* the core's one buffer, pinned or not, reaches up to it alone */
+	LAYOUT_PROOF_SEARCH, /* the buffers of the core alone do not fit below it: an exhausted search */
+	LAYOUT_PROOF_MOMENT, /* what is alive at step `witness`, the core, needs it round its pins and with its alignments
+						  */
 	LAYOUT_PROOF_CONTRADICTED, /* nothing is proved: whoever runs the step needs less */
 	LAYOUT_PROOF_COUNT
 };
@@ -108,7 +108,7 @@ struct layout {
 	enum layout_proof ground;  /* what proves the bound */
 	int64_t moment;            /* the first step with the load */
 	int64_t witness;           /* proof by moment: the step */
-	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending; by load: only */
+	uint32_t *core; /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending; by load: only */
 	uint32_t core_count;       /* where the capacity is below it, those that alone exceed the capacity */
 	bool irreducible;          /* without any one of the core the others would do with less, or fit the capacity */
 	struct layout_clash clash; /* INFEASIBLE because two pins contradict each other */
@@ -130,7 +130,8 @@ struct layout_options {
 	int64_t alignment;         /* >= 1: sizes are rounded up to it, offsets are multiples of it */
 	int64_t capacity;          /* > 0: stop at the first arena within it; INFEASIBLE is proved. 0: the smallest arena */
 	uint64_t effort;           /* ticks for the exact search and other improvement; 0: cheap strategies only */
-	bool first;                /* the first layout that one dive finds, of very many buffers one that comes quicker: for those who can't wait */
+	bool first; /* the first layout that one dive finds, of very many buffers one that comes quicker: for those who
+				   can't wait */
 	const struct layout_cache *cache; /* optional */
 };
 /* Ticks of effort step 0 (cheap strategies only) to 10; each is four times the one before. Step 3, the default, is
@@ -155,18 +156,19 @@ void layout_free(struct layout *layout);
  * Returns -1 when out of memory. O(n log n). */
 int64_t layout_load(const struct buffers *buffers, int64_t alignment, int64_t *moment);
 
-/* The independent checker: offsets are >= 0, aligned and as pinned, nothing that is alive at one step overlaps, the arena
- * holds everything, and a bound by load or by one buffer is worked out again from scratch, one by search as far as a
- * small effort goes. Shares no code with the solvers. BAD_INPUT with the culprits in error. O(n log n). */
-enum status layout_check(const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error);
+/* The independent checker: offsets are >= 0, aligned and as pinned, nothing that is alive at one step overlaps, the
+ * arena holds everything, and a bound by load or by one buffer is worked out again from scratch, one by search as far
+ * as a small effort goes. Shares no code with the solvers. BAD_INPUT with the culprits in error. O(n log n). */
+enum status layout_check(
+	const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error);
 
 /* Whether the buffers of a core fit the capacity by themselves, by a plain search that shares no code with the solvers,
  * for what a search has proved: INFEASIBLE, OK. LIMIT: more than 64 buffers, or the nodes are spent. NO_MEMORY. */
 enum status layout_check_core(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment,
 			      int64_t capacity, uint64_t nodes);
 
-/* What is alive at the step needs at least so many bytes, by subset sums of what fits between pins and by alignments; -1 when
- * out of memory. Shares no code with the solvers. */
+/* What is alive at the step needs at least so many bytes, by subset sums of what fits between pins and by alignments;
+ * -1 when out of memory. Shares no code with the solvers. */
 int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, int64_t step);
 
 /* ---- the caching allocator, the baseline that users know ------------------------------------- */
@@ -175,8 +177,8 @@ int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, in
  * a step in the order of the buffers: sizes rounded to 512 bytes, small and large pools, best fit, splitting and
  * merging; nothing is returned to the device. expandable: one growing segment per pool.
  * Streams have pools of their own: what one has reserved no other takes.
- * offset: [n], address of each (segments one after another); may be NULL, and is where streams are told. Returns the bytes reserved, -1 when
- * out of memory. O(n log n). */
+ * offset: [n], address of each (segments one after another); may be NULL, and is where streams are told. Returns the
+ * bytes reserved, -1 when out of memory. O(n log n). */
 int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset);
 /* The bytes reserved without and with expandable segments; false when out of memory. */
 bool layout_caching_both(const struct buffers *buffers, int64_t reserved[2]);

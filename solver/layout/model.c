@@ -74,7 +74,8 @@ static enum status layout_model_allocate(struct layout_model *model, uint32_t n,
 }
 
 /* Copies what has a size; spans hold no sections yet. */
-static enum status layout_model_fill(const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error)
+static enum status layout_model_fill(
+	const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error)
 {
 	uint32_t spans = 0;
 	for (uint32_t i = 0, b = 0; i < buffers->n; i++) {
@@ -131,7 +132,8 @@ static enum status add_loads(struct layout_model *model)
 	return OK;
 }
 
-/* A section ends where a piece ends after one has started. Events: spans, by the steps at which they start (more is 1) or end. */
+/* A section ends where a piece ends after one has started. Events: spans, by the steps at which they start (more is 1)
+ * or end. */
 static void cut_sections(struct layout_model *model, const struct keyed *event, uint32_t events)
 {
 	uint32_t section = 0;
@@ -206,7 +208,8 @@ static void layout_model_divide(struct layout_model *model, int64_t unit)
 	model->unit *= unit;
 }
 
-enum status layout_model_build(const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error)
+enum status layout_model_build(
+	const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error)
 {
 	*model = (struct layout_model){ .unit = 1 };
 	TRY(layout_model_check_buffers(buffers, alignment, error));
@@ -229,7 +232,8 @@ enum status layout_model_build(const struct buffers *buffers, int64_t alignment,
 }
 
 /* Copies what is left of a buffer's pieces within sections [first, last). Returns how many. */
-static uint32_t clip_spans(const struct layout_model *whole, uint32_t b, uint32_t first, uint32_t last, struct span *clipped)
+static uint32_t clip_spans(
+	const struct layout_model *whole, uint32_t b, uint32_t first, uint32_t last, struct span *clipped)
 {
 	uint32_t count = 0;
 	for (uint32_t k = whole->span_start[b]; k < whole->span_start[b + 1]; k++) {
@@ -243,8 +247,8 @@ static uint32_t clip_spans(const struct layout_model *whole, uint32_t b, uint32_
 	return count;
 }
 
-enum status layout_model_clip(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
-			      const int64_t *pin, struct layout_model *part)
+enum status layout_model_clip(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first,
+	uint32_t last, const int64_t *pin, struct layout_model *part)
 {
 	*part = (struct layout_model){ .unit = whole->unit, .sections = last - first };
 	uint32_t spans = 0;
@@ -266,7 +270,9 @@ enum status layout_model_clip(const struct layout_model *whole, const uint32_t *
 		part->fixed[i] = pin ? pin[b] : whole->fixed[b];
 		spans += clip_spans(whole, b, first, last, part->span + spans);
 		part->span_start[i + 1] = spans;
-		part->width[i] = whole_life ? whole->width[b] : part->time[part->span[spans - 1].last - 1] - part->time[part->span[part->span_start[i]].first] + 1;
+		part->width[i] = whole_life
+			? whole->width[b]
+			: part->time[part->span[spans - 1].last - 1] - part->time[part->span[part->span_start[i]].first] + 1;
 	}
 	layout_model_divide(part, find_unit(part));
 	layout_model_describe(part);
@@ -277,8 +283,8 @@ enum status layout_model_clip(const struct layout_model *whole, const uint32_t *
 	return OK;
 }
 
-enum status layout_model_part(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
-			      struct layout_model *part)
+enum status layout_model_part(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first,
+	uint32_t last, struct layout_model *part)
 {
 	return layout_model_clip(whole, buffer, n, first, last, NULL, part);
 }

@@ -2,8 +2,7 @@
  *
  * Time is cut into sections, the maximal sets of pieces that are alive together: two pieces overlap in time iff they
  * share a section. Sizes are divided by their greatest common divisor. Buffers of size 0 are gone. A component is a
- * model of its own: sections count from its own first.
- */
+ * model of its own: sections count from its own first. */
 #pragma once
 
 #include "layout.h"
@@ -34,16 +33,18 @@ struct layout_model {
 
 /* The model of all buffers with size > 0; sizes and offsets are multiples of `alignment` (see layout_options).
  * BAD_INPUT and INFEASIBLE (a pin that breaks its alignment) as in layout_solve. O(pieces log pieces). */
-enum status layout_model_build(const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error);
+enum status layout_model_build(
+	const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error);
 
 /* A part of a model: the buffers listed, which live within sections [first, last) and are all that does. */
-enum status layout_model_part(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
-			      struct layout_model *part);
+enum status layout_model_part(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first,
+	uint32_t last, struct layout_model *part);
 
 /* The same for buffers some of which live on outside: what of them lies within counts. Each has some piece there.
- * pin: [n of the whole] where a buffer is pinned, in units of the whole, or -1; NULL: where it is pinned in the whole. */
-enum status layout_model_clip(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
-			      const int64_t *pin, struct layout_model *part);
+ * pin: [n of the whole] where a buffer is pinned, in units of the whole, or -1; NULL: where it is pinned in the whole.
+ */
+enum status layout_model_clip(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first,
+	uint32_t last, const int64_t *pin, struct layout_model *part);
 
 void layout_model_free(struct layout_model *model);
 #define layout_model_drop layout_model_free

@@ -1,9 +1,8 @@
 /* moment.c: what is alive at one moment may need more than its sum.
  *
- * Offsets are multiples of the alignments' common divisor, so all but the topmost buffer of a stack take up multiples of it.
- * Pinned buffers leave holes: into one goes at most the largest sum of sizes that it holds (subset sums), the rest lies above
- * the highest pin. That several holes may count one buffer makes the bound lower, not wrong.
- */
+ * Offsets are multiples of the alignments' common divisor, so all but the topmost buffer of a stack take up multiples
+ * of it. Pinned buffers leave holes: into one goes at most the largest sum of sizes that it holds (subset sums), the
+ * rest lies above the highest pin. That several holes may count one buffer makes the bound lower, not wrong. */
 #include "steps.h"
 
 #define SUMS_MOST 65536    /* sums, in units of their common divisor */

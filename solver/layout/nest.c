@@ -13,7 +13,7 @@ static uint32_t nest_node_of(const struct nest *nest, uint32_t first, uint32_t l
 	return (nest->leaves + first) >> height;
 }
 
-/* ---- building ------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 static enum status nest_allocate(struct nest *nest)
 {
@@ -31,12 +31,15 @@ static enum status nest_allocate(struct nest *nest)
 	nest->by_last = arena_alloc(arena, n, sizeof *nest->by_last);
 	nest->firsts = arena_alloc(arena, (size_t)n * 2, sizeof *nest->firsts);
 	nest->lasts = arena_alloc(arena, (size_t)n * 2, sizeof *nest->lasts);
-	return nest->turn && nest->best && nest->start && nest->first && nest->last && nest->by_first && nest->by_last && nest->firsts
-		&& nest->lasts ? OK : NO_MEMORY;
+	return nest->turn && nest->best && nest->start && nest->first && nest->last && nest->by_first && nest->by_last &&
+			nest->firsts && nest->lasts
+		? OK
+		: NO_MEMORY;
 }
 
 /* Sorts the ends into their nodes, ascending, by counting: first by end, then, keeping that order, by node. */
-static enum status sort_ends(struct nest *nest, const uint32_t *end, const uint32_t *node, uint32_t *sorted, uint32_t *place)
+static enum status sort_ends(
+	struct nest *nest, const uint32_t *end, const uint32_t *node, uint32_t *sorted, uint32_t *place)
 {
 	const struct layout_model *model = nest->model;
 	HELD uint32_t *count = mem_alloc((size_t)model->sections + 2, sizeof *count);
@@ -119,7 +122,7 @@ void nest_free(struct nest *nest)
 	arena_free(&nest->arena);
 }
 
-/* ---- questions ------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 /* The first of m ascending values that is >= value. */
 static uint32_t nest_position(const uint32_t *values, uint32_t m, uint32_t value)
@@ -148,7 +151,8 @@ static uint32_t nest_descend(const struct nest_pair *pairs, uint32_t m, uint32_t
 }
 
 /* Of places [l, r) of a tournament, those whose other end is at most `end`. */
-static uint32_t nest_best_of(const struct nest_pair *pairs, uint32_t m, uint32_t l, uint32_t r, uint32_t end, uint32_t best)
+static uint32_t nest_best_of(
+	const struct nest_pair *pairs, uint32_t m, uint32_t l, uint32_t r, uint32_t end, uint32_t best)
 {
 	if (m == 0 || pairs[1].turn >= best || pairs[1].end > end)
 		return best;
@@ -162,7 +166,8 @@ static uint32_t nest_best_of(const struct nest_pair *pairs, uint32_t m, uint32_t
 }
 
 /* Of a node's buffers those that start in sections [from, to) and have ended at `last`. */
-static uint32_t best_starting(const struct nest *nest, uint32_t v, uint32_t from, uint32_t to, uint32_t last, uint32_t best)
+static uint32_t best_starting(
+	const struct nest *nest, uint32_t v, uint32_t from, uint32_t to, uint32_t last, uint32_t best)
 {
 	uint32_t start = nest->start[v], m = nest->start[v + 1] - start;
 	if (m == 0 || nest->firsts[(size_t)2 * start + 1].turn >= best)
@@ -172,7 +177,8 @@ static uint32_t best_starting(const struct nest *nest, uint32_t v, uint32_t from
 }
 
 /* Those that are over within sections (from, to] and start at `first` or later. */
-static uint32_t best_ending(const struct nest *nest, uint32_t v, uint32_t from, uint32_t to, uint32_t first, uint32_t best)
+static uint32_t best_ending(
+	const struct nest *nest, uint32_t v, uint32_t from, uint32_t to, uint32_t first, uint32_t best)
 {
 	uint32_t start = nest->start[v], m = nest->start[v + 1] - start;
 	if (m == 0 || nest->lasts[(size_t)2 * start + 1].turn >= best)
@@ -181,7 +187,8 @@ static uint32_t best_ending(const struct nest *nest, uint32_t v, uint32_t from, 
 	return nest_best_of(nest->lasts + (size_t)2 * start, m, l, nest_position(nest->last + start, m, to + 1), ~first, best);
 }
 
-/* From the node's left child down to the leaf of `first`: what starts there or later and ends before the node's middle. */
+/* From the node's left child down to the leaf of `first`: what starts there or later and ends before the node's middle.
+ */
 static uint32_t best_left(const struct nest *nest, uint32_t v, uint32_t first, uint32_t best)
 {
 	uint32_t leaf = nest->leaves + first;
@@ -241,7 +248,7 @@ uint32_t nest_best_over(const struct nest *nest, uint32_t first, uint32_t last, 
 	return best;
 }
 
-/* ---- removal ------------------------------------------------------------------------------------------ */
+/* ---- removal --------------------------------------------------------------------------------- */
 
 void nest_remove(struct nest *nest, uint32_t buffer)
 {

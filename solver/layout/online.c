@@ -1,8 +1,8 @@
 /* online.c: in the order of time, each into the lowest hole, as an allocator that doesn't know what comes does it.
  *
- * First fit over holes in a treap by address, whose nodes know the largest hole below them. Blocks, free or not, are a list by address, so that what is given
- * back joins its neighbours. As much memory as is alive at once, and a hundredth of a dive's time.
- */
+ * First fit over holes in a treap by address, whose nodes know the largest hole below them. Blocks, free or not, are a
+ * list by address, so that what is given back joins its neighbours. As much memory as is alive at once, and a hundredth
+ * of a dive's time. */
 #include "steps.h"
 
 #define ENDLESS (INT64_MAX / 4)  /* the hole above everything */
@@ -29,11 +29,17 @@ static uint32_t online_new_block(struct online *online, int64_t at, int64_t size
 		id = online->count++;
 	else
 		return NONE;
-	online->block[id] = (struct block){ .at = at, .size = size, .below = NONE, .above = NONE, .left = NONE, .right = NONE, .priority = (uint32_t)hash_mix(id + 1) };
+	online->block[id] = (struct block){ .at = at,
+		.size = size,
+		.below = NONE,
+		.above = NONE,
+		.left = NONE,
+		.right = NONE,
+		.priority = (uint32_t)hash_mix(id + 1) };
 	return id;
 }
 
-/* ---- the treap of holes ----------------------------------------------------------------------------- */
+/* ---- the treap of holes ---------------------------------------------------------------------- */
 
 static int64_t online_most_of(const struct online *online, uint32_t id)
 {
@@ -43,7 +49,8 @@ static int64_t online_most_of(const struct online *online, uint32_t id)
 static void online_pull(struct online *online, uint32_t id)
 {
 	struct block *block = &online->block[id];
-	int64_t left = online_most_of(online, block->left), right = online_most_of(online, block->right), most = left > right ? left : right;
+	int64_t left = online_most_of(online, block->left), right = online_most_of(online, block->right),
+			most = left > right ? left : right;
 	block->most = block->size > most ? block->size : most;
 }
 
@@ -112,7 +119,7 @@ static uint32_t online_lowest(const struct online *online, int64_t size)
 	}
 }
 
-/* ---- buffers that come and go ------------------------------------------------------------------------ */
+/* ---- buffers that come and go ---------------------------------------------------------------- */
 
 /* The block that holds so many units now, NONE when out of memory. */
 static uint32_t online_come(struct online *online, int64_t size)
@@ -165,7 +172,7 @@ static void online_leave(struct online *online, uint32_t id)
 	online_insert(online, below);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* Buffers by a section that each has, as rows. */
 static enum status online_sort_by(const struct layout_model *model, const uint32_t *section, struct csr *rows)
@@ -185,7 +192,8 @@ static enum status online_sort_by(const struct layout_model *model, const uint32
 	return OK;
 }
 
-static enum status online_run(const struct layout_model *model, struct online *online, const struct csr *starts, const struct csr *ends, uint32_t *held, int64_t *offset)
+static enum status online_run(const struct layout_model *model, struct online *online, const struct csr *starts,
+	const struct csr *ends, uint32_t *held, int64_t *offset)
 {
 	for (uint32_t s = 0; s < model->sections; s++) {
 		for (uint32_t i = ends->start[s]; i < ends->start[s + 1]; i++)

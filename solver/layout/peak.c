@@ -1,10 +1,10 @@
 /* peak.c: the fullest stretch of time first, then outwards.
  *
- * A layout is as low as the load only if it has no holes where the load is full; everywhere else there is room to spare. So
- * the window of time in which the load is nearly full is laid out by itself: what lives in it counts as far as it does. Then
- * come the times before and after: what crosses the window's ends stays where it is, the rest is placed around it. The more
- * the window holds the harder it is, and the easier are its sides: several windows are tried.
- */
+ * A layout is as low as the load only if it has no holes where the load is full; everywhere else there is room to
+ * spare. So the window of time in which the load is nearly full is laid out by itself: what lives in it counts as far
+ * as it does. Then come the times before and after: what crosses the window's ends stays where it is, the rest is
+ * placed around it. The more the window holds the harder it is, and the easier are its sides: several windows are
+ * tried. */
 #include "steps.h"
 
 /* A window reaches from the first to the last section that is as full as that, in parts of the height wanted. */
@@ -42,7 +42,8 @@ static uint32_t find_windows(const struct peak *peak, double share, bool apart, 
 }
 
 /* The layout of a part, exact where it is small and effort > 0; its height, in units of the whole. */
-static enum status peak_solve_part(struct peak *peak, const struct layout_model *part, uint64_t effort, int64_t *offset, int64_t *height)
+static enum status peak_solve_part(
+	struct peak *peak, const struct layout_model *part, uint64_t effort, int64_t *offset, int64_t *height)
 {
 	const struct layout_recipe *dive;
 	const char *name;
@@ -55,8 +56,8 @@ static enum status peak_solve_part(struct peak *peak, const struct layout_model 
 	return status;
 }
 
-/* Places what lives in sections [first, last) and is not placed yet around what is; what is placed counts from section `since` on, the first
- * that the former may live in. What is higher than the target raises it. */
+/* Places what lives in sections [first, last) and is not placed yet around what is; what is placed counts from section
+ * `since` on, the first that the former may live in. What is higher than the target raises it. */
 static enum status peak_place(struct peak *peak, uint32_t since, uint32_t first, uint32_t last, uint64_t effort)
 {
 	const struct layout_model *model = peak->model;
@@ -81,7 +82,8 @@ static enum status peak_place(struct peak *peak, uint32_t since, uint32_t first,
 }
 
 /* A layout in peak->offset, if it may be lower than `height`: *found. */
-static enum status peak_try_window(struct peak *peak, double share, bool apart, uint64_t effort, int64_t height, bool *found)
+static enum status peak_try_window(
+	struct peak *peak, double share, bool apart, uint64_t effort, int64_t height, bool *found)
 {
 	struct stretch window[WINDOWS + 1];
 	uint32_t count = find_windows(peak, share, apart, window);
@@ -123,8 +125,8 @@ static enum status try_windows(struct peak *peak, uint64_t effort, int64_t *offs
 	return status;
 }
 
-enum status layout_peak(const struct layout_model *model, int64_t enough, uint64_t effort, int64_t *offset, int64_t *height,
-			struct control *control)
+enum status layout_peak(const struct layout_model *model, int64_t enough, uint64_t effort, int64_t *offset,
+	int64_t *height, struct control *control)
 {
 	struct control own = control_part(control, effort);
 	struct peak peak = { .model = model, .enough = enough, .control = &own };

@@ -1,7 +1,6 @@
 /* reach.h: how high each section will reach at least. For this folder only.
  *
- * A section's reach is what it has in use, holes included, and what is still to come: its load and the holes so far.
- */
+ * A section's reach is what it has in use, holes included, and what is still to come: its load and the holes so far. */
 #pragma once
 
 #include "model.h"

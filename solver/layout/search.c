@@ -2,9 +2,9 @@
  *
  * Every layout can be pushed down until each buffer rests on the ground, on a pinned buffer or on another one. So it
  * can be built by placing buffers in order of offset, ties by turn, each at the lowest place that the ones below
- * leave: its `low`. A node of the search chooses which buffer comes next. After Moffitt, "MiniMalloc: a lightweight memory
- * allocator for hardware-accelerated machine learning" (ASPLOS 2023), whose rules are: canonical order, dominance,
- * section floors, monotone floor, hatless, dynamic decomposition. Ours besides:
+ * leave: its `low`. A node of the search chooses which buffer comes next. After Moffitt, "MiniMalloc: a lightweight
+ * memory allocator for hardware-accelerated machine learning" (ASPLOS 2023), whose rules are: canonical order,
+ * dominance, section floors, monotone floor, hatless, dynamic decomposition. Ours besides:
  *
  *   pending   a buffer whose low lies before the last placed one can never be placed there; some neighbour that is
  *             still to come must lift it, the lowest possible top of one is a better low for the floors
@@ -14,13 +14,12 @@
  *   fill      in a section whose spare room is less than any step up from its floor somebody must stand on the
  *             floor: where such a floor is the lowest place, only those who can are tried
  *
- * Pinned buffers are obstacles that lows step over. The stack is explicit; all state is undone from trails.
- */
+ * Pinned buffers are obstacles that lows step over. The stack is explicit; all state is undone from trails. */
 #include "search_state.h"
 
 enum verdict { RUNNING, SOLVED, FAILED };
 
-/* ---- state ------------------------------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 static void layout_search_note(struct layout_search *search, struct trails *trails, uint32_t index, int64_t value)
 {
@@ -110,7 +109,7 @@ static void layout_search_reset(struct layout_search *search)
 	search->nodes = 0;
 }
 
-/* ---- inference ------------------------------------------------------------------------------------------------ */
+/* ---- inference ------------------------------------------------------------------------------- */
 
 /* The lowest that anything unplaced of a section can start; pending buffers by what lifts them. Stops at the first that
  * can start on the floor. */
@@ -263,7 +262,7 @@ static void unplace(struct layout_search *search, struct frame *frame)
 	frame->placed = NONE;
 }
 
-/* ---- parts ----------------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static int compare_keys(const void *left, const void *right)
 {
@@ -302,7 +301,8 @@ static bool list_room(struct layout_search *search, size_t more)
 }
 
 /* Lists the unplaced buffers of sections [first, last), in order, as a new part; the frame is still to be opened. */
-static void new_part(struct layout_search *search, const struct frame *parent, uint32_t first, uint32_t last, struct frame *frame)
+static void new_part(
+	struct layout_search *search, const struct frame *parent, uint32_t first, uint32_t last, struct frame *frame)
 {
 	const struct layout_model *model = search->model;
 	uint32_t n = 0;
@@ -317,8 +317,12 @@ static void new_part(struct layout_search *search, const struct frame *parent, u
 			sort->key[k] = k < keys ? key_value(search, search->keys[k], b) : 0;
 	}
 	qsort(search->sort, n, sizeof *search->sort, compare_keys);
-	*frame = (struct frame){ .first = first, .last = last, .list = search->list_count, .count = n, .part = ++search->parts_opened,
-				 .placed = NONE };
+	*frame = (struct frame){ .first = first,
+		.last = last,
+		.list = search->list_count,
+		.count = n,
+		.part = ++search->parts_opened,
+		.placed = NONE };
 	if (!list_room(search, n))
 		return;
 	for (uint32_t i = 0; i < n; i++)
@@ -348,7 +352,7 @@ static bool find_cuts(struct layout_search *search, struct frame *frame, uint32_
 	return layout_search_add_cut(search, frame, frame->last);
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static struct failure *layout_search_table_slot(struct layout_search *search, const struct set_key *key)
 {
@@ -388,8 +392,10 @@ static bool layout_search_shorten(struct layout_search *search, struct frame *fr
 	return true;
 }
 
-/* How many can stand on the section's floor; none of those left out by the frame. Sets *step to the least step up from there. */
-static uint32_t count_fillers(const struct layout_search *search, const struct frame *frame, uint32_t section, int64_t smallest, int64_t *step)
+/* How many can stand on the section's floor; none of those left out by the frame. Sets *step to the least step up from
+ * there. */
+static uint32_t count_fillers(
+	const struct layout_search *search, const struct frame *frame, uint32_t section, int64_t smallest, int64_t *step)
 {
 	int64_t floor = search->floor[section];
 	uint32_t count = 0;
@@ -408,7 +414,8 @@ static uint32_t count_fillers(const struct layout_search *search, const struct f
 	return count;
 }
 
-/* Finds the section of the first candidate whose floor is the lowest place and that the fewest buffers can and one must fill. */
+/* Finds the section of the first candidate whose floor is the lowest place and that the fewest buffers can and one must
+ * fill. */
 static void find_fill(struct layout_search *search, struct frame *frame)
 {
 	const struct layout_model *model = search->model;
@@ -490,7 +497,8 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 static void remember_failure(struct layout_search *search, const struct frame *frame)
 {
 	if (search->rules & LAYOUT_RULE_TABLE)
-		*layout_search_table_slot(search, &frame->key) = (struct failure){ frame->key, frame->start_offset, frame->part, frame->start_turn };
+		*layout_search_table_slot(
+			search, &frame->key) = (struct failure){ frame->key, frame->start_offset, frame->part, frame->start_turn };
 }
 
 static bool fills(const struct layout_search *search, const struct frame *frame, uint32_t b)
@@ -512,7 +520,8 @@ static bool next_candidate(struct layout_search *search, struct frame *frame, st
 	for (uint32_t i = 0; i < frame->count; i++) {
 		uint32_t b = list[i].buffer;
 		int64_t low = search->low[b];
-		if (low >= best || search->placed[b] || low > limit || low < frame->offset || (low == frame->offset && list[i].turn < frame->turn))
+		if (low >= best || search->placed[b] || low > limit || low < frame->offset ||
+			(low == frame->offset && list[i].turn < frame->turn))
 			continue;
 		if (frame->fill != NONE && !fills(search, frame, b))
 			continue;
@@ -572,7 +581,7 @@ static enum verdict layout_search_advance(struct layout_search *search)
 	return give_up_candidate(search);
 }
 
-/* ---- the search ------------------------------------------------------------------------------------------------ */
+/* ---- the search ------------------------------------------------------------------------------ */
 
 static enum verdict layout_search_start(struct layout_search *search)
 {
@@ -612,8 +621,8 @@ static void copy_solution(const struct layout_search *search, int64_t *offset)
 
 #define WORK_BETWEEN_CHECKS 100000
 
-enum status layout_search_run(struct layout_search *search, int64_t capacity, const char *keys, unsigned rules, uint64_t nodes,
-			      int64_t *offset, struct control *control)
+enum status layout_search_run(struct layout_search *search, int64_t capacity, const char *keys, unsigned rules,
+	uint64_t nodes, int64_t *offset, struct control *control)
 {
 	search->capacity = capacity;
 	search->keys = keys;

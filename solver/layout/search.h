@@ -5,8 +5,15 @@
 
 /* Inferences that may be switched off, to test that they lose nothing. */
 enum layout_rule {
-	LAYOUT_RULE_DOMINANCE = 1, LAYOUT_RULE_PENDING = 2, LAYOUT_RULE_FLOORS = 4, LAYOUT_RULE_HATLESS = 8, LAYOUT_RULE_PARTS = 16,
-	LAYOUT_RULE_TWINS = 32, LAYOUT_RULE_TABLE = 64, LAYOUT_RULE_FILL = 128, LAYOUT_RULES_ALL = 255
+	LAYOUT_RULE_DOMINANCE = 1,
+	LAYOUT_RULE_PENDING = 2,
+	LAYOUT_RULE_FLOORS = 4,
+	LAYOUT_RULE_HATLESS = 8,
+	LAYOUT_RULE_PARTS = 16,
+	LAYOUT_RULE_TWINS = 32,
+	LAYOUT_RULE_TABLE = 64,
+	LAYOUT_RULE_FILL = 128,
+	LAYOUT_RULES_ALL = 255
 };
 
 struct layout_search;
@@ -19,5 +26,5 @@ void layout_search_free(struct layout_search *search);
  * spent (0: no limit) or control says stop (then control_status() is not OK). NO_MEMORY.
  * keys: the order of the candidates, see layout_sort(). rules: the inferences to use; what one run has refuted serves
  * the next, whatever its rules. */
-enum status layout_search_run(struct layout_search *search, int64_t capacity, const char *keys, unsigned rules, uint64_t nodes,
-			      int64_t *offset, struct control *control);
+enum status layout_search_run(struct layout_search *search, int64_t capacity, const char *keys, unsigned rules,
+	uint64_t nodes, int64_t *offset, struct control *control);

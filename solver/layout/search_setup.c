@@ -188,8 +188,9 @@ static enum status search_setup_set_up(struct layout_search *search, uint64_t no
 		search->table_size *= 2;
 	search->unpaid += search->table_size;
 	search->table = arena_alloc(arena, search->table_size, sizeof *search->table);
-	if (!search->low || !search->placed || !search->twin || !search->turn || !search->lifted || !search->pending || !search->solution
-	    || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing || !search->stamp || !search->table)
+	if (!search->low || !search->placed || !search->twin || !search->turn || !search->lifted || !search->pending ||
+		!search->solution || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing ||
+		!search->stamp || !search->table)
 		return NO_MEMORY;
 	enum status status = list_members(search, false, false, &search->members);
 	THEN(status, list_members(search, true, false, &search->pinned));

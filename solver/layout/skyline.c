@@ -1,14 +1,14 @@
 /* skyline.c: lowest segment first, in the manner of LLFB (Sekiyama, Imai, Negishi, Raymond:
  * "Profile-guided memory optimization for deep neural networks", arXiv 1804.10001).
  *
- * The skyline is a list of segments of sections with one height. The lowest segment takes the first buffer in order that
- * lives within it; where there is none, it is filled up to the lower of its walls. What goes into a segment depends on
- * nothing beyond its walls, so any segment between two higher ones will do: the work stays where it is until a valley is full.
+ * The skyline is a list of segments of sections with one height. The lowest segment takes the first buffer in order
+ * that lives within it; where there is none, it is filled up to the lower of its walls. What goes into a segment
+ * depends on nothing beyond its walls, so any segment between two higher ones will do: the work stays where it is until
+ * a valley is full.
  *
- * The critical variant knows how high each section will reach at least: what it holds, the holes so far, and what is still
- * to come. Of what fits it prefers what is alive where the segment reaches highest, so that holes come where there is room
- * for them.
- */
+ * The critical variant knows how high each section will reach at least: what it holds, the holes so far, and what is
+ * still to come. Of what fits it prefers what is alive where the segment reaches highest, so that holes come where
+ * there is room for them. */
 #include "nest.h"
 #include "reach.h"
 #include "steps.h"
@@ -59,8 +59,8 @@ static void close(struct skyline *skyline, uint32_t i)
 		skyline->segment[next].before = i;
 }
 
-/* Puts a buffer on its segment, which falls into up to three. Returns the first of them that is left at the old height, or the
- * buffer's own. */
+/* Puts a buffer on its segment, which falls into up to three. Returns the first of them that is left at the old height,
+ * or the buffer's own. */
 static uint32_t skyline_put(struct skyline *skyline, uint32_t i, uint32_t buffer, int64_t top)
 {
 	const struct layout_model *model = skyline->model;
@@ -120,8 +120,8 @@ static enum status skyline_set_up(struct skyline *skyline, const struct layout_m
 	return status == OK && skyline->critical ? reach_build(&skyline->reach, model) : status;
 }
 
-enum status layout_skyline(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
-			   int64_t *height, struct control *control)
+enum status layout_skyline(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit,
+	int64_t *offset, int64_t *height, struct control *control)
 {
 	struct skyline skyline = { .model = model, .critical = critical };
 	enum status status = skyline_set_up(&skyline, model, order);

@@ -1,9 +1,8 @@
 /* tree.c: ROAM's layout (Shu et al., arXiv 2310.19295, section on memory layout).
  *
- * The order is cut, again and again, where the fewest bytes cross, until few buffers are left between two cuts. What crosses
- * a cut is long-lived: it is stacked at the bottom, longest life first. What lives between two cuts is a leaf,
- * solved by itself, exactly, and stands on top of the long-lived buffers of its segment.
- */
+ * The order is cut, again and again, where the fewest bytes cross, until few buffers are left between two cuts. What
+ * crosses a cut is long-lived: it is stacked at the bottom, longest life first. What lives between two cuts is a leaf,
+ * solved by itself, exactly, and stands on top of the long-lived buffers of its segment. */
 #include "ilp.h"
 #include "steps.h"
 
@@ -51,7 +50,8 @@ static uint32_t best_cut(const struct tree *tree, const struct range *range, int
 }
 
 /* Parts a range's buffers into left, crossing and right, in place; crossing ones end up between the two. */
-static void layout_tree_split(struct tree *tree, const struct range *range, uint32_t cut, struct range *left, struct range *right)
+static void layout_tree_split(
+	struct tree *tree, const struct range *range, uint32_t cut, struct range *left, struct range *right)
 {
 	const struct layout_model *model = tree->model;
 	uint32_t low = range->from, high = range->to;
@@ -111,7 +111,8 @@ static enum status stack_crossing(struct tree *tree)
 			buffer[n++] = b;
 	int64_t *offset = mem_alloc(n, sizeof *offset), height;
 	HELD uint32_t *order = mem_alloc(n, sizeof *order);
-	enum status status = buffer && offset && order ? layout_model_part(model, buffer, n, 0, model->sections, &part) : NO_MEMORY;
+	enum status status = buffer && offset && order ? layout_model_part(model, buffer, n, 0, model->sections, &part)
+		: NO_MEMORY;
 	if (status == OK && n)
 		status = layout_sort(&part, "WZ", order);
 	if (status == OK && n)
@@ -128,8 +129,10 @@ static enum status stack_crossing(struct tree *tree)
 	return status;
 }
 
-/* The smallest layout of a leaf: a dive, then the integer program or the exact search where the dive is above the load. */
-static enum status layout_tree_solve_leaf(struct tree *tree, const struct layout_model *part, int64_t *offset, uint32_t *order)
+/* The smallest layout of a leaf: a dive, then the integer program or the exact search where the dive is above the load.
+ */
+static enum status layout_tree_solve_leaf(
+	struct tree *tree, const struct layout_model *part, int64_t *offset, uint32_t *order)
 {
 	int64_t height = INT64_MAX, bound = part->max_load;
 	enum status status = layout_sort(part, "TAW", order);
@@ -157,7 +160,8 @@ static enum status place_leaf(struct tree *tree, const struct range *range)
 	OWN(layout_model) part = { 0 };
 	int64_t *offset = mem_alloc(n, sizeof *offset), ground = 0;
 	HELD uint32_t *order = mem_alloc(n, sizeof *order);
-	enum status status = offset && order ? layout_model_part(model, buffer, n, range->first, range->last, &part) : NO_MEMORY;
+	enum status status = offset && order ? layout_model_part(model, buffer, n, range->first, range->last, &part)
+		: NO_MEMORY;
 	THEN(status, layout_tree_solve_leaf(tree, &part, offset, order));
 	for (uint32_t i = 0; i < n && status == OK; i++)
 		for (uint32_t s = model->first[buffer[i]]; s < model->last[buffer[i]]; s++)

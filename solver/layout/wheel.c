@@ -1,15 +1,15 @@
 /* wheel.c: squeaky wheel optimisation of the order of a dive (Joslin, Clements: "Squeaky Wheel Optimization",
  * J. Artificial Intelligence Research 10, 1999).
  *
- * Every turn dives, blames the buffers that stick out of the height wanted, moves them forward in the order, by more the
- * further they stick out, and dives again. After some turns without a better layout it goes on from the best order seen;
- * the moves are random, so that another way leads on from there.
- */
+ * Every turn dives, blames the buffers that stick out of the height wanted, moves them forward in the order, by more
+ * the further they stick out, and dives again. After some turns without a better layout it goes on from the best order
+ * seen; the moves are random, so that another way leads on from there. */
 #include "steps.h"
 
 #define IDLE_MOST 10        /* turns without a better layout */
 
-/* How far what sticks out moves forward, at most, as a part of the whole order; one after another, as turns stay idle. */
+/* How far what sticks out moves forward, at most, as a part of the whole order; one after another, as turns stay idle.
+ */
 static const double pushes[] = { 0.05, 0.015, 0.15, 0.005, 0.5 };
 #define PUSHES (sizeof pushes / sizeof *pushes)
 
@@ -64,7 +64,8 @@ static void push_forward(struct wheel *wheel, const int64_t *offset)
 		int64_t excess = offset[placed->buffer] + model->size[placed->buffer] - wheel->enough;
 		placed->place = (double)i / model->n;
 		if (excess > 0)
-			placed->place -= pushes[wheel->restarts % PUSHES] * random_part(&wheel->random) * (1 + (double)excess / (double)wheel->enough);
+			placed->place -= pushes[wheel->restarts % PUSHES] * random_part(&wheel->random) *
+				(1 + (double)excess / (double)wheel->enough);
 	}
 	qsort(wheel->placed, model->n, sizeof *wheel->placed, compare_placed);
 	for (uint32_t i = 0; i < model->n; i++)
@@ -72,7 +73,8 @@ static void push_forward(struct wheel *wheel, const int64_t *offset)
 }
 
 /* One more dive; keeps its layout and order where they are better. */
-static enum status wheel_turn(struct wheel *wheel, int64_t *offset, int64_t *height, bool *better, struct control *control)
+static enum status wheel_turn(
+	struct wheel *wheel, int64_t *offset, int64_t *height, bool *better, struct control *control)
 {
 	const struct layout_model *model = wheel->model;
 	int64_t reached;
@@ -88,8 +90,8 @@ static enum status wheel_turn(struct wheel *wheel, int64_t *offset, int64_t *hei
 	return status;
 }
 
-enum status layout_wheel(const struct layout_model *model, const uint32_t *order, bool critical, int64_t enough, uint64_t effort, uint64_t seed,
-			 int64_t *offset, int64_t *height, struct control *control)
+enum status layout_wheel(const struct layout_model *model, const uint32_t *order, bool critical, int64_t enough,
+	uint64_t effort, uint64_t seed, int64_t *offset, int64_t *height, struct control *control)
 {
 	struct wheel wheel = { .model = model, .critical = critical, .enough = enough, .random = seed };
 	struct control own = control_part(control, effort);

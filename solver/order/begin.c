@@ -82,8 +82,8 @@ enum status order_run_alive(struct order_job *job)
 	return OK;
 }
 
-/* Forward and backward passes in program order, updates and communication wherever they free most. A list over all ops starts what runs again, whose operands are
- * there, long before it is needed. */
+/* Forward and backward passes in program order, updates and communication wherever they free most. A list over all ops
+ * starts what runs again, whose operands are there, long before it is needed. */
 static enum status seed_between(struct order_job *job)
 {
 	const struct problem *problem = job->problem;

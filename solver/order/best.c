@@ -1,8 +1,7 @@
 /* best.c: the best order: a table of steps, run one after the other until the gap is closed or the effort spent.
  *
  * Cheap steps come first. Cuts prove what they can, min-cut repair moves ops across the whole graph, exact windows
- * rearrange what is near the peak, and the exact search over the whole graph proves the rest where it can.
- */
+ * rearrange what is near the peak, and the exact search over the whole graph proves the rest where it can. */
 #include <string.h>
 
 #include "begin.h"

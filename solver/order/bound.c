@@ -3,8 +3,7 @@
  * An item is alive while op v runs in every order when v or an ancestor touches it (so it exists) and v or a
  * descendant touches it (so it is still needed). Ops are taken in blocks of 512 columns along a topological
  * order: bit v of reached[u] says that u is v or before v, bit v of reaching[u] that u is v or after v. Along
- * such an order an item's columns form few runs, so they are summed as differences at the ends of runs.
- */
+ * such an order an item's columns form few runs, so they are summed as differences at the ends of runs. */
 #include <string.h>
 
 #include "bound.h"

@@ -11,7 +11,8 @@ const char *const order_proof_names[ORDER_PROOF_COUNT] = { ORDER_PROOFS(X) };
 enum side { FREE, SOURCE, SINK };
 
 /* Marks everything reachable from op along the rows of arcs, op itself left out. */
-static enum status order_check_mark_reachable(const struct csr *arcs, uint32_t ops, uint32_t op, enum side mark, enum side *side)
+static enum status order_check_mark_reachable(
+	const struct csr *arcs, uint32_t ops, uint32_t op, enum side mark, enum side *side)
 {
 	uint32_t *stack = mem_alloc(ops, sizeof *stack);
 	NEED(stack);

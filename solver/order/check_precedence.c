@@ -1,8 +1,7 @@
 /* check_precedence.c: verifies a bound by precedences, without the code that found them.
  *
  * Each precedence must follow from the earlier ones: forcing its other op to the wrong side of the state at its op
- * costs the bound or more. Flows are sought anew, by shortest augmenting paths (Edmonds, Karp 1972).
- */
+ * costs the bound or more. Flows are sought anew, by shortest augmenting paths (Edmonds, Karp 1972). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -115,7 +114,8 @@ static void check_precedence_build(struct network *network)
 			if (check_precedence_is_free(network, op) && check_precedence_is_free(network, problem->pred.item[i]))
 				check_precedence_join(network, op, problem->pred.item[i], UNLIMITED);
 	for (uint32_t i = 0; i < network->edges; i++)
-		if (check_precedence_is_free(network, network->edge[i].from) && check_precedence_is_free(network, network->edge[i].to))
+		if (check_precedence_is_free(network, network->edge[i].from) &&
+			check_precedence_is_free(network, network->edge[i].to))
 			check_precedence_join(network, network->edge[i].from, network->edge[i].to, UNLIMITED);
 }
 
@@ -179,12 +179,13 @@ static enum status check_edges(struct network *network, const struct order_certi
 	return OK;
 }
 
-enum status order_check_precedence(const struct problem *problem, const struct order_certificate *certificate, int64_t bound,
-	struct error *error)
+enum status order_check_precedence(
+	const struct problem *problem, const struct order_certificate *certificate, int64_t bound, struct error *error)
 {
 	OWN(arena) arena = { 0 };
-	size_t arcs = 2 * ((size_t)problem->pred.start[problem->ops] + problem->users.start[problem->items] + 2 * (size_t)problem->items +
-		certificate->arcs);
+	size_t arcs = 2 *
+		((size_t)problem->pred.start[problem->ops] + problem->users.start[problem->items] + 2 * (size_t)problem->items +
+			certificate->arcs);
 	struct network network = { .problem = problem, .edge = certificate->arc, .nodes = problem->ops + 2 + problem->items };
 	if (certificate->op >= problem->ops)
 		return fail(error, BAD_INPUT, "the certificate names no op");

@@ -2,8 +2,7 @@
  *
  * A state is the sources' side of a cut. An item costs its bytes when its producer is inside and a user is not:
  * producer -> item with its bytes, item -> each user without limit. A later op inside forces the earlier: later ->
- * earlier without limit. To run op v, v's ancestors must be inside, v and its descendants outside.
- */
+ * earlier without limit. To run op v, v's ancestors must be inside, v and its descendants outside. */
 #include <string.h>
 
 #include "cut.h"
@@ -43,7 +42,8 @@ static bool keeps(const struct order_cut *cut, uint32_t from, uint32_t to)
 static uint32_t pairs_of(const struct order_cut *cut, uint32_t item)
 {
 	const struct problem *problem = cut->problem;
-	uint32_t producer = problem->producer[item] == NONE ? START(cut) : problem->producer[item], node = cut->item_node[item];
+	uint32_t producer = problem->producer[item] == NONE ? START(cut) : problem->producer[item],
+			 node = cut->item_node[item];
 	uint32_t users = csr_length(&problem->users, item);
 	if (problem->live_out[item])
 		return producer != START(cut) && keeps(cut, producer, END(cut));
@@ -60,18 +60,22 @@ static void order_cut_add_item(struct order_cut *cut, uint32_t item)
 	const struct problem *problem = cut->problem;
 	struct max_flow *flow = &cut->flow;
 	int64_t bytes = problem->size[item] * cut->scale;
-	uint32_t producer = problem->producer[item] == NONE ? START(cut) : problem->producer[item], node = cut->item_node[item];
+	uint32_t producer = problem->producer[item] == NONE ? START(cut) : problem->producer[item],
+			 node = cut->item_node[item];
 	cut->item_arc[item] = NONE;
 	if (pairs_of(cut, item) == 0)
 		return;
-	uint32_t to = problem->live_out[item] ? END(cut) : node != NONE ? node : problem->users.item[problem->users.start[item]];
+	uint32_t to = problem->live_out[item] ? END(cut)
+		: node != NONE ? node
+		: problem->users.item[problem->users.start[item]];
 	cut->item_arc[item] = flow_add(flow, producer, to, bytes, 0);
 	if (to == node)
 		FOR_ROW(i, &problem->users, item)
 			flow_add(flow, node, problem->users.item[i], FLOW_UNLIMITED, 0);
 }
 
-/* Leaving the side it is on in the order costs an op that is free to do so one unit. position: op -> place, or NULL: no prices. */
+/* Leaving the side it is on in the order costs an op that is free to do so one unit. position: op -> place, or NULL: no
+ * prices. */
 static void add_prices(struct order_cut *cut, uint32_t op, const uint32_t *position)
 {
 	for (uint32_t other = 0; position && other < cut->problem->ops; other++)
@@ -205,7 +209,8 @@ enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *pos
 
 /* ---- the certificate -------------------------------------------------------------------- */
 
-static void add_certificate_arc(struct order_certificate *certificate, uint32_t item, uint32_t from, uint32_t to, int64_t flow)
+static void add_certificate_arc(
+	struct order_certificate *certificate, uint32_t item, uint32_t from, uint32_t to, int64_t flow)
 {
 	if (flow > 0)
 		certificate->arc[certificate->arcs++] = (struct order_arc) { item, from, to, flow };
@@ -223,7 +228,8 @@ static void certify_item(const struct order_cut *cut, uint32_t item, struct orde
 			add_certificate_arc(certificate, item, NONE, problem->users.item[i],
 				flow_on(&cut->flow, arc + 2 * (1 + i - problem->users.start[item])));
 	else if (arc != NONE)
-		add_certificate_arc(certificate, item, NONE, problem->live_out[item] ? NONE : cut->flow.to[arc], flow_on(&cut->flow, arc));
+		add_certificate_arc(
+			certificate, item, NONE, problem->live_out[item] ? NONE : cut->flow.to[arc], flow_on(&cut->flow, arc));
 }
 
 /* Dependencies are the last arcs. */

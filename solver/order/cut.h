@@ -4,7 +4,8 @@
 #include "solver/base/max_flow.h"
 #include "order.h"
 
-/* A problem, and the flow network of the last cut: of what its op leaves open. Most ops must run before it, or behind it, and nothing flows between two of either. */
+/* A problem, and the flow network of the last cut: of what its op leaves open. Most ops must run before it, or behind
+ * it, and nothing flows between two of either. */
 struct order_cut {
 	const struct problem *problem;
 	struct max_flow flow;

@@ -38,7 +38,8 @@ struct order_explainer *order_explainer_new(const struct problem *problem, const
 	explainer->order = order;
 	explainer->first = mem_alloc(problem->items, sizeof *explainer->first);
 	explainer->last = mem_alloc(problem->items, sizeof *explainer->last);
-	bool made = explainer->first && explainer->last && problem_lifetimes(problem, order, explainer->first, explainer->last) == OK &&
+	bool made = explainer->first && explainer->last &&
+		problem_lifetimes(problem, order, explainer->first, explainer->last) == OK &&
 		order_cut_init(&explainer->cut, problem, false) == OK;
 	if (made)
 		return explainer;
@@ -56,7 +57,8 @@ void order_explainer_free(struct order_explainer *explainer)
 	mem_free(explainer);
 }
 
-enum status order_explainer_at(struct order_explainer *explainer, uint32_t position, struct control *control, enum order_reason *reason)
+enum status order_explainer_at(
+	struct order_explainer *explainer, uint32_t position, struct control *control, enum order_reason *reason)
 {
 	const struct problem *problem = explainer->problem;
 	const struct order_cut *cut = &explainer->cut;

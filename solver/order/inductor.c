@@ -1,7 +1,6 @@
 /* inductor.c: the orders that PyTorch's Inductor tries.
  *
- * Its nodes are ops, its buffers items. An op's index, which breaks ties, is its place in the program order.
- */
+ * Its nodes are ops, its buffers items. An op's index, which breaks ties, is its place in the program order. */
 #include <stdlib.h>
 
 #include "inductor.h"
@@ -16,7 +15,8 @@ static uint32_t *places_of(const struct problem *problem, struct arena *arena)
 }
 
 /* What an op brings into memory, and predecessors that haven't run. */
-static enum status order_inductor_begin(const struct problem *problem, struct arena *arena, int64_t **size, uint32_t **waiting)
+static enum status order_inductor_begin(
+	const struct problem *problem, struct arena *arena, int64_t **size, uint32_t **waiting)
 {
 	*size = arena_alloc(arena, problem->ops, sizeof **size);
 	*waiting = arena_alloc(arena, problem->ops, sizeof **waiting);
@@ -33,7 +33,9 @@ static enum status order_inductor_begin(const struct problem *problem, struct ar
 static enum status operands_of(const struct problem *problem, struct arena *arena, struct csr *operands)
 {
 	const struct csr *pred = &problem->pred;
-	uint32_t count = 0, *behind = arena_alloc(arena, problem->ops, sizeof *behind);  /* op -> the last op that has it behind a view, plus 1 */
+	uint32_t count = 0,
+			 *behind = arena_alloc(
+				 arena, problem->ops, sizeof *behind);  /* op -> the last op that has it behind a view, plus 1 */
 	operands->start = arena_alloc(arena, (size_t)problem->ops + 1, sizeof *operands->start);
 	operands->item = arena_alloc(arena, (size_t)pred->start[problem->ops] + 1, sizeof *operands->item);
 	NEED(behind && operands->start && operands->item);
@@ -50,7 +52,7 @@ static enum status operands_of(const struct problem *problem, struct arena *aren
 	return OK;
 }
 
-/* ---- least peak memory first --------------------------------------------------------------------- */
+/* ---- least peak memory first ----------------------------------------------------------------- */
 
 struct lpmf {
 	const struct problem *problem;
@@ -119,9 +121,14 @@ static void lpmf_run(struct lpmf *lpmf, uint32_t op)
 enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
-	struct lpmf lpmf = { .problem = problem, .place = places_of(problem, &arena), .frees = arena_alloc(&arena, problem->ops, sizeof *lpmf.frees),
-		.left = arena_alloc(&arena, problem->items, sizeof *lpmf.left), .ready = arena_alloc(&arena, problem->ops, sizeof *lpmf.ready) };
-	enum status status = lpmf.place && lpmf.frees && lpmf.left && lpmf.ready ? order_inductor_begin(problem, &arena, &lpmf.size, &lpmf.waiting) : NO_MEMORY;
+	struct lpmf lpmf = { .problem = problem,
+		.place = places_of(problem, &arena),
+		.frees = arena_alloc(&arena, problem->ops, sizeof *lpmf.frees),
+		.left = arena_alloc(&arena, problem->items, sizeof *lpmf.left),
+		.ready = arena_alloc(&arena, problem->ops, sizeof *lpmf.ready) };
+	enum status status = lpmf.place && lpmf.frees && lpmf.left && lpmf.ready
+		? order_inductor_begin(problem, &arena, &lpmf.size, &lpmf.waiting)
+		: NO_MEMORY;
 	if (status == OK)
 		lpmf_start(&lpmf);
 	for (uint32_t i = 0; i < problem->ops && status == OK; i++) {
@@ -133,7 +140,7 @@ enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
 	return status;
 }
 
-/* ---- breadth first ----------------------------------------------------------------------------------- */
+/* ---- breadth first --------------------------------------------------------------------------- */
 
 struct bfs {
 	struct csr operands;
@@ -189,11 +196,15 @@ static void bfs_ready(struct bfs *bfs, uint32_t op)
 enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
-	struct bfs bfs = { .place = places_of(problem, &arena), .step = arena_alloc(&arena, problem->ops, sizeof *bfs.step),
-		.when = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *bfs.when), .heap = arena_alloc(&arena, problem->ops, sizeof *bfs.heap) };
+	struct bfs bfs = { .place = places_of(problem, &arena),
+		.step = arena_alloc(&arena, problem->ops, sizeof *bfs.step),
+		.when = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *bfs.when),
+		.heap = arena_alloc(&arena, problem->ops, sizeof *bfs.heap) };
 	int64_t *size;
 	uint32_t *waiting;
-	enum status status = bfs.place && bfs.step && bfs.when && bfs.heap ? order_inductor_begin(problem, &arena, &size, &waiting) : NO_MEMORY;
+	enum status status = bfs.place && bfs.step && bfs.when && bfs.heap
+		? order_inductor_begin(problem, &arena, &size, &waiting)
+		: NO_MEMORY;
 	THEN(status, operands_of(problem, &arena, &bfs.operands));
 	for (uint32_t op = 0; op < problem->ops && status == OK; op++)
 		if (waiting[op] == 0)
@@ -208,7 +219,7 @@ enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 	return status;
 }
 
-/* ---- depth first ---------------------------------------------------------------------------------------- */
+/* ---- depth first ----------------------------------------------------------------------------- */
 
 struct weighed { int64_t bytes; uint32_t place, op; };
 
@@ -234,7 +245,8 @@ static enum status dfs_start(struct dfs *dfs, struct arena *arena)
 	const struct problem *problem = dfs->problem;
 	uint32_t *place = places_of(problem, arena), *waiting;
 	int64_t *size;
-	if (!place || order_inductor_begin(problem, arena, &size, &waiting) != OK || operands_of(problem, arena, &dfs->operands) != OK)
+	if (!place || order_inductor_begin(problem, arena, &size, &waiting) != OK ||
+		operands_of(problem, arena, &dfs->operands) != OK)
 		return NO_MEMORY;
 	for (uint32_t op = 0; op < problem->ops; op++) {
 		FOR_ROW(i, &problem->uses, op) /* what only gives memory a name weighs nothing */
@@ -275,10 +287,16 @@ static void dfs_visit(struct dfs *dfs, uint32_t root, uint32_t *order)
 enum status order_inductor_dfs(const struct problem *problem, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
-	struct dfs dfs = { .problem = problem, .op = arena_alloc(&arena, problem->ops, sizeof *dfs.op), .root = arena_alloc(&arena, problem->ops, sizeof *dfs.root),
-		.operand = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *dfs.operand), .next = arena_alloc(&arena, problem->ops, sizeof *dfs.next),
-		.stack = arena_alloc(&arena, problem->ops, sizeof *dfs.stack), .seen = arena_alloc(&arena, problem->ops, sizeof *dfs.seen) };
-	enum status status = dfs.op && dfs.root && dfs.operand && dfs.next && dfs.stack && dfs.seen ? dfs_start(&dfs, &arena) : NO_MEMORY;
+	struct dfs dfs = { .problem = problem,
+		.op = arena_alloc(&arena, problem->ops, sizeof *dfs.op),
+		.root = arena_alloc(&arena, problem->ops, sizeof *dfs.root),
+		.operand = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *dfs.operand),
+		.next = arena_alloc(&arena, problem->ops, sizeof *dfs.next),
+		.stack = arena_alloc(&arena, problem->ops, sizeof *dfs.stack),
+		.seen = arena_alloc(&arena, problem->ops, sizeof *dfs.seen) };
+	enum status status = dfs.op && dfs.root && dfs.operand && dfs.next && dfs.stack && dfs.seen
+		? dfs_start(&dfs, &arena)
+		: NO_MEMORY;
 	for (uint32_t i = 0; i < problem->ops && status == OK; i++)
 		if (!dfs.seen[dfs.root[i].op])
 			dfs_visit(&dfs, dfs.root[i].op, order);

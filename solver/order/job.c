@@ -25,11 +25,15 @@ static bool gained(const struct order_job *job, int64_t gap)
 	return gap - (job->peak - job->bound) >= gap / WORTH;
 }
 
-/* Something better was found: it pays to go on for so many times what that took, and for a part of the effort at least; less where little is left to gain. */
+/* Something better was found: it pays to go on for so many times what that took, and for a part of the effort at least;
+ * less where little is left to gain. */
 static void wait_longer(struct order_job *job)
 {
 	int64_t gap = job->peak - job->bound, thousandth = job->peak / 1000;
-	uint64_t patience = gap > 10 * thousandth ? 8 : gap > thousandth ? 4 : 2, least = job->effort / 64 * patience + 1, longer = patience * job->control.ticks;
+	uint64_t patience = gap > 10 * thousandth ? 8
+		: gap > thousandth ? 4
+		: 2,
+			 least = job->effort / 64 * patience + 1, longer = patience * job->control.ticks;
 	if (job->effort == 0 || !gained(job, job->gap))
 		return;
 	job->gap = gap;

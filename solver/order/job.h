@@ -34,8 +34,8 @@ struct order_job {
 void order_job_offer(struct order_job *job, const uint32_t *order, const char *winner);
 /* Raises the bound, with what proves it (and the op at which). */
 void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proof, uint32_t op);
-/* From here on the run of a large problem ends where 7/8 of what was spent, and 1/8 of the effort at least, brought the best order and the bound no nearer to each other;
- * half, and 1/32, where at most 0.1 % is left between them. */
+/* From here on the run of a large problem ends where 7/8 of what was spent, and 1/8 of the effort at least, brought the
+ * best order and the bound no nearer to each other; half, and 1/32, where at most 0.1 % is left between them. */
 void order_job_hurry(struct order_job *job);
 /* Nothing is left to gain: proved, or the bound is above the ceiling that was asked for. */
 bool order_job_done(const struct order_job *job);

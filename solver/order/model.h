@@ -3,8 +3,7 @@
  * An item is alive in a state S exactly when some op that touches it is in S and some is not, where an
  * item that is there from the start counts as touched by an op before all others, and a live-out item as
  * touched by one after all others. Complementing S and reversing all arcs keeps that, so a reversed model
- * is a model, and every algorithm here also works from the end (T5).
- */
+ * is a model, and every algorithm here also works from the end (T5). */
 #pragma once
 
 #include "solver/graph/problem.h"

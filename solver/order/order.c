@@ -81,7 +81,8 @@ static enum status certify(struct order_job *job)
 }
 
 /* Moves the job's findings into the result and frees the rest. */
-static enum status job_finish(struct order_job *job, enum status status, struct control *control, struct order_result *result)
+static enum status job_finish(
+	struct order_job *job, enum status status, struct control *control, struct order_result *result)
 {
 	if (status != NO_MEMORY && certify(job) != OK)
 		status = NO_MEMORY;
@@ -93,11 +94,13 @@ static enum status job_finish(struct order_job *job, enum status status, struct 
 		job->certificate = (struct order_certificate) { .op = NONE };
 		order_result_free(result);
 	}
-	if (job->bound < job->problem->base && status != NO_MEMORY)   /* cut short before any bound: what is always there needs no proof */
+	if (job->bound < job->problem->base &&
+		status != NO_MEMORY)   /* cut short before any bound: what is always there needs no proof */
 		job->bound = job->problem->base;
 	result->order = job->order;
 	result->peak = job->peak;
-	result->proof = (struct proof){ QUANTITY_LIVE_PEAK, job->order ? job->peak : -1, job->bound, order_proof_names[job->certificate.proof] };
+	result->proof = (struct proof){ QUANTITY_LIVE_PEAK, job->order ? job->peak : -1, job->bound,
+		order_proof_names[job->certificate.proof] };
 	result->winner = job->winner;
 	result->certificate = job->certificate;
 	result->solved = job->solved;
@@ -138,7 +141,10 @@ static enum status run_one_seed(struct order_job *job)
 static enum status order_run(struct order_job *job, struct order_roam *roam)
 {
 	switch (job->options->strategy) {
-	case ORDER_AUTO: case ORDER_BEST: case ORDER_FAST: return order_run_best(job);    /* fast begins there; times are known elsewhere */
+	case ORDER_AUTO:
+	case ORDER_BEST:
+	case ORDER_FAST:
+		return order_run_best(job);    /* fast begins there; times are known elsewhere */
 	case ORDER_ROAM: TRY(order_run_alive(job)); return order_run_roam(job, NULL, roam);
 	default: return run_one_seed(job);
 	}

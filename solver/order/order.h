@@ -25,8 +25,7 @@
  *     memory      a store of answers for one run
  *     explain     why an item is alive while an op runs
  *     check       checks a certificate without the solver
- *     check_precedence  the same of a certificate by precedences
- */
+ *     check_precedence  the same of a certificate by precedences */
 #pragma once
 
 #include "solver/base/proof.h"
@@ -43,7 +42,8 @@
 	X(REVERSE_LPMF, "reverse-lpmf", "lpmf, built from the last op to the first") \
 	X(ROAM, "roam", "segments, weight-update assignment and exact leaves, as in the ROAM paper") \
 	X(BEST, "best", "min-cut repair, exact windows and exact search") \
-	X(FAST, "fast", "the shortest simulated step found among orders within the memory cap, with more effort than auto; begins with best") \
+	X(FAST, "fast", "the shortest simulated step found among orders within the memory cap, with more effort than auto; " \
+		"begins with best") \
 	X(INDUCTOR_LPMF, "inductor-lpmf", "PyTorch Inductor's lpmf, op by op") \
 	X(INDUCTOR_BFS, "inductor-bfs", "Inductor's bfs: the ready op whose operands are oldest") \
 	X(INDUCTOR_DFS, "inductor-dfs", "Inductor's dfs: depth first, what touches least bytes first")
@@ -184,10 +184,11 @@ enum order_reason {
 	ORDER_IN_CUT,          /* part of the cheapest state in which this op can run */
 	ORDER_CHOICE           /* another order would have freed it, or not yet made it */
 };
-/* Reasons at one position after the other of an order: what can be kept between them is. problem and order must live as long. NULL when out
- * of memory; O(problem). order_explainer_at() fills reason [items]: a max-flow that starts
- * from the last one's. */
+/* Reasons at one position after the other of an order: what can be kept between them is. problem and order must live as
+ * long. NULL when out of memory; O(problem). order_explainer_at() fills reason [items]: a max-flow that starts from the
+ * last one's. */
 struct order_explainer;
 struct order_explainer *order_explainer_new(const struct problem *problem, const uint32_t *order);
 void order_explainer_free(struct order_explainer *explainer);
-enum status order_explainer_at(struct order_explainer *explainer, uint32_t position, struct control *control, enum order_reason *reason);
+enum status order_explainer_at(
+	struct order_explainer *explainer, uint32_t position, struct control *control, enum order_reason *reason);

@@ -3,8 +3,7 @@
  * Let v be an op at which an order peaks and S the cheapest state in which v can run. If S needs as much memory as the
  * order's peak, that is proved optimal. Otherwise [ops of S as they stand], v, [the others as they stand] is a valid
  * order in which v runs in S. Moving few ops keeps the rest of the order as good as it was: cuts are also limited to
- * ops near v, and prefer to leave ops on their side.
- */
+ * ops near v, and prefer to leave ops on their side. */
 #include <string.h>
 
 #include "repair.h"
@@ -90,7 +89,8 @@ static void try_last_cut(struct repair *repair, uint32_t op, bool first)
 	repair->trial = swap;
 }
 
-/* Cuts at op, unlimited first, for its bound. *hopeless: no order does better at op than the best or the current one. */
+/* Cuts at op, unlimited first, for its bound. *hopeless: no order does better at op than the best or the current one.
+ */
 static enum status try_cuts(struct repair *repair, uint32_t op, bool *hopeless)
 {
 	struct order_job *job = repair->job;

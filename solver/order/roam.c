@@ -7,8 +7,7 @@
  * segment is halved at its lowest state until its parts are within the node limit; these leaves are solved exactly by
  * the prefix integer program, unless they lie below the proven bound on the peak anyway (T6).
  *
- * The paper's text does not define its constants and tie-breaks: those are ours.
- */
+ * The paper's text does not define its constants and tie-breaks: those are ours. */
 #include <string.h>
 
 #include "begin.h"
@@ -338,12 +337,14 @@ struct leaf_answer {
 };
 
 /* The integer program on a leaf whose order peaks at `peak`, or its answer from the store. */
-static enum status solve_window(struct leaves *leaves, const struct order_window *window, int64_t peak, bool *exact, bool *found)
+static enum status solve_window(
+	struct leaves *leaves, const struct order_window *window, int64_t peak, bool *exact, bool *found)
 {
 	struct order_job *job = leaves->roam->job;
 	struct milp_limits limits = { .nodes = LEAF_NODES };
 	size_t ops = window->model.ops, bytes = sizeof(struct leaf_answer) + ops * sizeof *leaves->local;
-	uint64_t ticks = job->control.ticks, key[2] = { hash_join(window->key[0], LEAF_NODES), hash_join(window->key[1], LEAF_NODES) };
+	uint64_t ticks = job->control.ticks,
+			 key[2] = { hash_join(window->key[0], LEAF_NODES), hash_join(window->key[1], LEAF_NODES) };
 	struct leaf_answer *answer = mem_alloc(1, bytes);
 	enum status status = OK;
 	NEED(answer);
@@ -440,7 +441,7 @@ static enum status solve_segments(struct roam *roam)
 	return status;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status roam_prepare(struct roam *roam)
 {

@@ -6,8 +6,7 @@
  *   safe run (T4)   so may an op and what it alone makes ready, when the way fits and ends no higher than it began:
  *                   the end is then the lowest of all states between, and reaching it loses nothing
  * A blocked state remembers the least threshold that would let it go on, so that the least of all of them is a lower
- * bound once everything is searched, and raising the threshold continues where the search stopped.
- */
+ * bound once everything is searched, and raising the threshold continues where the search stopped. */
 #include <string.h>
 
 #include "search.h"
@@ -452,8 +451,9 @@ static void search_end(struct search *search)
 	arena_free(&search->arena);
 }
 
-enum status order_search_least(const struct order_model *model, int64_t ceiling, const struct order_search_limits *limits,
-	struct control *control, uint32_t *order, int64_t *bound, uint32_t *states)
+enum status order_search_least(const struct order_model *model, int64_t ceiling,
+	const struct order_search_limits *limits, struct control *control, uint32_t *order, int64_t *bound,
+	uint32_t *states)
 {
 	struct search search;
 	uint32_t root;
@@ -484,8 +484,9 @@ enum status order_search_least(const struct order_model *model, int64_t ceiling,
 	return status;
 }
 
-enum status order_search_within(const struct order_model *model, int64_t threshold, const struct order_search_limits *limits,
-	struct control *control, uint32_t *order, int64_t *bound, uint32_t *states)
+enum status order_search_within(const struct order_model *model, int64_t threshold,
+	const struct order_search_limits *limits, struct control *control, uint32_t *order, int64_t *bound,
+	uint32_t *states)
 {
 	*bound = threshold;
 	return order_search_least(model, threshold, limits, control, order, bound, states);

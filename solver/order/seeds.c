@@ -1,8 +1,7 @@
 /* seeds.c: fast orders that the deeper steps start from.
  *
  * No seed dominates the others on real graphs, so the solver runs them all. The greedy ones keep the ready ops
- * in a tournament and touch only the ops whose key a run changes.
- */
+ * in a tournament and touch only the ops whose key a run changes. */
 #include <stdlib.h>
 
 #include "solver/base/heap.h"
@@ -23,7 +22,8 @@ struct greedy {
 
 static bool greedy_may(const struct greedy *greedy, uint32_t op)
 {
-	return greedy->walk.waiting[op] == 0 && (!greedy->sequence || greedy->place[op] == NONE || greedy->place[op] == greedy->turn);
+	return greedy->walk.waiting[op] == 0 &&
+		(!greedy->sequence || greedy->place[op] == NONE || greedy->place[op] == greedy->turn);
 }
 
 static void greedy_put(struct greedy *greedy, uint32_t op)
@@ -79,7 +79,8 @@ static enum status start_tournament(struct greedy *greedy, struct arena *arena)
 	return order_tournament_init(&greedy->ready, model->ops, need, arena);
 }
 
-static enum status greedy_all(struct greedy *greedy, const struct order_model *model, bool prefer_late, struct arena *arena, uint32_t *order)
+static enum status greedy_all(
+	struct greedy *greedy, const struct order_model *model, bool prefer_late, struct arena *arena, uint32_t *order)
 {
 	TRY(order_walk_start(&greedy->walk, model, arena));
 	TRY(start_tournament(greedy, arena));
@@ -95,14 +96,16 @@ static enum status greedy_all(struct greedy *greedy, const struct order_model *m
 	return OK;
 }
 
-enum status order_greedy(const struct order_model *model, enum order_greedy_rule rule, bool prefer_late, uint32_t *order)
+enum status order_greedy(
+	const struct order_model *model, enum order_greedy_rule rule, bool prefer_late, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
 	struct greedy greedy = { .rule = rule };
 	return greedy_all(&greedy, model, prefer_late, &arena, order);
 }
 
-enum status order_greedy_beside(const struct order_model *model, const uint32_t *sequence, uint32_t length, uint32_t *order)
+enum status order_greedy_beside(
+	const struct order_model *model, const uint32_t *sequence, uint32_t length, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
 	struct greedy greedy = { .rule = ORDER_GREEDY_LIST, .sequence = sequence, .length = length };
@@ -116,7 +119,8 @@ enum status order_greedy_beside(const struct order_model *model, const uint32_t 
 
 /* ---- by priority ------------------------------------------------------------------- */
 
-enum status order_by_priority(const struct order_model *model, const uint8_t *group, const uint32_t *priority, uint32_t *order)
+enum status order_by_priority(
+	const struct order_model *model, const uint8_t *group, const uint32_t *priority, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
 	struct order_heap heap;
@@ -160,7 +164,8 @@ static int compare_operands(const void *a, const void *b)
 }
 
 /* Sums over all paths from above, capped like XLA's: users at the number of ops, bytes at all bytes so far. */
-static void weigh_operands(const struct order_model *model, const uint32_t *topological, bool *seen, struct operand *operand)
+static void weigh_operands(
+	const struct order_model *model, const uint32_t *topological, bool *seen, struct operand *operand)
 {
 	int64_t all = 0;
 	for (uint32_t i = 0; i < model->ops; i++) {
@@ -182,7 +187,8 @@ static void weigh_operands(const struct order_model *model, const uint32_t *topo
 }
 
 /* operands: op -> its predecessors, best first. One sort of all ops serves every row. */
-static enum status sort_operands(const struct order_model *model, struct operand *operand, struct arena *arena, struct csr *operands)
+static enum status sort_operands(
+	const struct order_model *model, struct operand *operand, struct arena *arena, struct csr *operands)
 {
 	operands->start = model->pred.start;
 	operands->item = arena_alloc(arena, model->pred.start[model->ops], sizeof *operands->item);
@@ -197,7 +203,8 @@ static enum status sort_operands(const struct order_model *model, struct operand
 	return OK;
 }
 
-static void visit_post_order(const struct order_model *model, const struct csr *operands, uint32_t *stack, uint32_t *next, uint32_t *order)
+static void visit_post_order(
+	const struct order_model *model, const struct csr *operands, uint32_t *stack, uint32_t *next, uint32_t *order)
 {
 	uint32_t done = 0;
 	for (uint32_t sink = 0; sink < model->ops; sink++) {

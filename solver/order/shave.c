@@ -8,8 +8,7 @@
  *
  * This is shaving as in scheduling (Carlier, Pinson, "Adjustment of heads and tails for the job-shop problem", EJOR
  * 78, 1994) with the cut of cut.h as the test. The precedences, in the order of their discovery, are a certificate:
- * each follows from the earlier ones by one maximum flow (check_precedence.c).
- */
+ * each follows from the earlier ones by one maximum flow (check_precedence.c). */
 #include <stdlib.h>
 #include <string.h>
 

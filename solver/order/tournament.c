@@ -16,7 +16,8 @@ static int tournament_compare(const void *a, const void *b)
 	return left->op < right->op ? -1 : left->op > right->op;
 }
 
-enum status order_tournament_init(struct order_tournament *tournament, uint32_t ops, const int64_t *need, struct arena *arena)
+enum status order_tournament_init(
+	struct order_tournament *tournament, uint32_t ops, const int64_t *need, struct arena *arena)
 {
 	uint32_t leaves = 1;
 	while (leaves < ops)

@@ -15,7 +15,8 @@ struct order_tournament {
 };
 
 /* need: [ops], what the leaves are sorted by; nothing takes part yet. O(ops log ops). */
-enum status order_tournament_init(struct order_tournament *tournament, uint32_t ops, const int64_t *need, struct arena *arena);
+enum status order_tournament_init(
+	struct order_tournament *tournament, uint32_t ops, const int64_t *need, struct arena *arena);
 /* Lets op take part with these keys, or changes them. O(log ops). */
 void order_tournament_put(struct order_tournament *tournament, uint32_t op, int64_t need, int64_t key, int64_t second);
 void order_tournament_remove(struct order_tournament *tournament, uint32_t op);

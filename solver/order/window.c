@@ -2,8 +2,7 @@
  *
  * A window keeps the states before its first and behind its last op, so any order of its ops can replace the one it
  * has. Whether one stays below the peak is a decision for the exact search. Answers are kept by a fingerprint of the
- * window's structure, sizes and threshold: equal layers ask once.
- */
+ * window's structure, sizes and threshold: equal layers ask once. */
 #include <string.h>
 
 #include "search.h"
@@ -25,7 +24,8 @@ static bool window_inside(const struct cutting *cutting, uint32_t op)
 }
 
 /* The dependencies between the window's ops, along one direction. */
-static enum status cut_dependencies(const struct cutting *cutting, const struct csr *arcs, struct arena *arena, struct csr *result)
+static enum status cut_dependencies(
+	const struct cutting *cutting, const struct csr *arcs, struct arena *arena, struct csr *result)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < cutting->ops; i++)
@@ -189,8 +189,8 @@ struct answer {
 	enum status status;
 };
 
-static enum status search_both_ways(struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states,
-	uint32_t *order)
+static enum status search_both_ways(
+	struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states, uint32_t *order)
 {
 	struct order_search_limits limits = { .states = states, .moves = (uint64_t)states * 64 };
 	struct order_model reversed = order_model_reversed(&window->model);
@@ -207,8 +207,8 @@ static enum status search_both_ways(struct order_job *job, const struct order_wi
 
 /* Looks for an order of the window that stays within threshold, in the store first. OK: found, in order (the window's
  * numbers). INFEASIBLE: none exists. LIMIT: unknown after so many states in each direction. */
-static enum status order_window_solve(struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states,
-	uint32_t *order)
+static enum status order_window_solve(
+	struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states, uint32_t *order)
 {
 	uint32_t ops = window->model.ops;
 	size_t bytes = sizeof(struct answer) + ops * sizeof *order;
@@ -256,8 +256,10 @@ static enum status improve_at(struct improvement *improvement, uint32_t at, uint
 	struct order_window window;
 	uint32_t first = at > ops / 2 ? at - ops / 2 : 0;
 	ops = ops < model->ops - first ? ops : model->ops - first;
-	enum status status = order_window_cut(&window, model, improvement->order, improvement->position, improvement->live, first, ops);
-	THEN(status, order_window_solve(improvement->job, &window, improvement->peak - 1, improvement->states, improvement->local));
+	enum status status = order_window_cut(
+		&window, model, improvement->order, improvement->position, improvement->live, first, ops);
+	THEN(status,
+		order_window_solve(improvement->job, &window, improvement->peak - 1, improvement->states, improvement->local));
 	if (status == OK) {
 		order_window_apply(&window, improvement->order, improvement->local);
 		window_refresh(improvement);

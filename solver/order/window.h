@@ -21,6 +21,6 @@ void order_window_free(struct order_window *window);
 /* Replaces the window's stretch of the order by an order of the window; local is used up. */
 void order_window_apply(const struct order_window *window, uint32_t *order, uint32_t *local);
 
-/* Improves an order in place by windows around its peak, small ones first, while that helps and the job is not done, and
- * offers what it finds to the job. */
+/* Improves an order in place by windows around its peak, small ones first, while that helps and the job is not done,
+ * and offers what it finds to the job. */
 enum status order_improve_windows(struct order_job *job, uint32_t *order, uint32_t states);

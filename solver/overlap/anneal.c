@@ -1,4 +1,5 @@
-/* anneal.c: see anneal.h. Changes bring an op to where computation waits, or a collective elsewhere, with what they need or what needs them; a few move any op to any place. */
+/* anneal.c: see anneal.h. Changes bring an op to where computation waits, or a collective elsewhere, with what they
+ * need or what needs them; a few move any op to any place. */
 #include <math.h>
 #include <string.h>
 
@@ -39,8 +40,8 @@ static bool has_taken(const struct annealing *annealing, const struct csr *arcs,
 	return found;
 }
 
-/* Takes the op at `from` to `to`, before what stands there if that is ahead, else behind it, and with it what of the ops between has to come along. False, and nothing changes, where what
- * stands there would have to. */
+/* Takes the op at `from` to `to`, before what stands there if that is ahead, else behind it, and with it what of the
+ * ops between has to come along. False, and nothing changes, where what stands there would have to. */
 static bool take_along(struct annealing *annealing, uint32_t from, uint32_t to)
 {
 	struct lineup *line = annealing->line;
@@ -79,17 +80,21 @@ static uint32_t some_way(struct annealing *annealing)
 static bool fill_wait(struct annealing *annealing)
 {
 	const struct lineup *line = annealing->line;
-	uint32_t place = line->place[annealing->wait[random_below(&annealing->random, annealing->waits)]], by = some_way(annealing);
+	uint32_t place = line->place[annealing->wait[random_below(&annealing->random, annealing->waits)]],
+			 by = some_way(annealing);
 	if (random_next(&annealing->random) & 1)
-		return place + by < line->count && annealing->play->computes[line->order[place + by]] && take_along(annealing, place + by, place);
-	return place >= by + 1 && annealing->play->computes[line->order[place - by - 1]] && take_along(annealing, place - by - 1, place - 1);
+		return place + by < line->count && annealing->play->computes[line->order[place + by]] &&
+			take_along(annealing, place + by, place);
+	return place >= by + 1 && annealing->play->computes[line->order[place - by - 1]] &&
+		take_along(annealing, place - by - 1, place - 1);
 }
 
 /* A collective goes ahead with what it needs, or back with what needs it. */
 static bool move_collective(struct annealing *annealing)
 {
 	const struct lineup *line = annealing->line;
-	uint32_t from = line->place[annealing->sent[random_below(&annealing->random, annealing->sends)]], by = some_way(annealing);
+	uint32_t from = line->place[annealing->sent[random_below(&annealing->random, annealing->sends)]],
+			 by = some_way(annealing);
 	if (random_next(&annealing->random) & 1)
 		return from + by < line->count && take_along(annealing, from, from + by);
 	return from >= by && take_along(annealing, from, from - by);
@@ -119,10 +124,13 @@ static bool move_any(struct annealing *annealing)
 static void overlap_anneal_change(struct annealing *annealing, double temperature)
 {
 	uint32_t kind = random_below(&annealing->random, 8);
-	if (!(kind < FILLS && annealing->waits > 0 ? fill_wait(annealing) : kind < FILLS + SENDS && annealing->sends > 0 ? move_collective(annealing) : move_any(annealing)))
+	if (!(kind < FILLS && annealing->waits > 0 ? fill_wait(annealing)
+		: kind < FILLS + SENDS && annealing->sends > 0 ? move_collective(annealing)
+		: move_any(annealing)))
 		return;
 	double allowed = -temperature * log(1 - random_part(&annealing->random));
-	int64_t most = annealing->now + (int64_t)allowed, time = lineup_peak(annealing->line) > annealing->limit ? INT64_MAX : play_step(annealing->play, most);
+	int64_t most = annealing->now + (int64_t)allowed,
+			time = lineup_peak(annealing->line) > annealing->limit ? INT64_MAX : play_step(annealing->play, most);
 	if (time > most) {
 		lineup_undo(annealing->line);
 		return;

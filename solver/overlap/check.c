@@ -6,7 +6,8 @@ struct checking {
 	const struct step_bound *claimed;
 	struct error *error;
 	int64_t *earliest;         /* [ops] */
-	int64_t *after;            /* [ops] from the begin of an op to that of the station's, its own time included; < 0: it isn't before */
+	int64_t *
+		after; /* [ops] from the begin of an op to that of the station's, its own time included; < 0: it isn't before */
 };
 
 /* By the model's sequence backwards: the longest way from each op's begin to the station's begin. */
@@ -71,7 +72,8 @@ static enum status overlap_check_run(struct checking *checking)
 	if (next != claimed->stations)
 		return fail(checking->error, BAD_INPUT, "the time bound's station %u is at no op that follows the one before", next);
 	if (claimed->bound != end)
-		return fail(checking->error, BAD_INPUT, "the time bound is claimed to be %lld ps; its stations give %lld", (long long)claimed->bound, (long long)end);
+		return fail(checking->error, BAD_INPUT, "the time bound is claimed to be %lld ps; its stations give %lld",
+			(long long)claimed->bound, (long long)end);
 	return OK;
 }
 

@@ -1,4 +1,5 @@
-/* climb.c: see climb.h. The limits lie between the least peak and what passes for time alone take: close to each other where memory is scarce and dear. */
+/* climb.c: see climb.h. The limits lie between the least peak and what passes for time alone take: close to each other
+ * where memory is scarce and dear. */
 #include <string.h>
 
 #include "climb.h"
@@ -32,7 +33,8 @@ static int64_t stride_of(uint32_t ops)
 }
 
 /* Of an effort: less where little is left to gain. */
-static uint64_t climb_share_of(uint64_t effort, const struct overlap_request *request, const struct overlap_result *last)
+static uint64_t climb_share_of(
+	uint64_t effort, const struct overlap_request *request, const struct overlap_result *last)
 {
 	double left = last && request->bound > 0 ? 100 * ((double)last->time / (double)request->bound - 1) : 1;
 	return left < 1 ? (uint64_t)((double)effort * left) + 1 : effort;
@@ -44,8 +46,10 @@ static int64_t climb_limit_of(int64_t least, int64_t most, int64_t rung)
 	return least + (most - least) / (CLIMB_RUNGS * CLIMB_RUNGS) * (rung * rung);
 }
 
-/* Under one limit: passes from the starts, then changes of the fastest order so far. known: another one that keeps the limit, or NULL. */
-static enum status climb_search(const struct overlap_request *request, struct control *control, bool passes, const struct overlap_result *known, struct overlap_climb *climb)
+/* Under one limit: passes from the starts, then changes of the fastest order so far. known: another one that keeps the
+ * limit, or NULL. */
+static enum status climb_search(const struct overlap_request *request, struct control *control, bool passes,
+	const struct overlap_result *known, struct overlap_climb *climb)
 {
 	struct overlap_request next = *request;
 	struct overlap_result result = { 0 };
@@ -67,7 +71,8 @@ static enum status climb_search(const struct overlap_request *request, struct co
 	return status;
 }
 
-static enum status overlap_climb_from(const struct overlap_request *request, struct control *control, int64_t least, const struct overlap_result *free, struct overlap_climb *climb)
+static enum status overlap_climb_from(const struct overlap_request *request, struct control *control, int64_t least,
+	const struct overlap_result *free, struct overlap_climb *climb)
 {
 	enum status status = OK;
 	bool over = false;
@@ -87,7 +92,8 @@ static enum status overlap_climb_from(const struct overlap_request *request, str
 	return status;
 }
 
-enum status overlap_climb_orders(const struct overlap_request *request, struct control *control, struct overlap_climb *climb)
+enum status overlap_climb_orders(
+	const struct overlap_request *request, struct control *control, struct overlap_climb *climb)
 {
 	struct overlap_request any = *request;
 	struct overlap_result free;

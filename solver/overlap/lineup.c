@@ -1,15 +1,17 @@
-/* lineup.c: see lineup.h. When an op moves, those that it passes move by one place, and their live bytes change by what it touches alone. */
+/* lineup.c: see lineup.h. When an op moves, those that it passes move by one place, and their live bytes change by what
+ * it touches alone. */
 #include <string.h>
 
 #include "lineup.h"
 
-/* ---- which ops ------------------------------------------------------------------------------------------------------ */
+/* ---- which ops ------------------------------------------------------------------------------- */
 
 static bool is_light(const struct overlap_request *request, uint32_t op)
 {
 	const struct problem *problem = request->problem;
 	const struct step_costs *costs = request->costs;
-	bool light = costs->time[op] == 0 && csr_length(&problem->products, op) == 0 && problem->workspace[op] == 0 && csr_length(&problem->pred, op) <= 1;
+	bool light = costs->time[op] == 0 && csr_length(&problem->products, op) == 0 && problem->workspace[op] == 0 &&
+		csr_length(&problem->pred, op) <= 1;
 	for (uint32_t a = 0; a < costs->axes; a++)
 		light &= costs->inside[(size_t)op * costs->axes + a] == 0;
 	return light;
@@ -36,7 +38,8 @@ static enum status number_ops(const struct overlap_request *request, struct line
 static enum status find_arcs(struct lineup *line, struct arena *scratch)
 {
 	const struct problem *problem = line->problem;
-	uint32_t pairs = 0, most = problem->pred.start[problem->ops], *row = arena_alloc(scratch, most, sizeof *row), *item = arena_alloc(scratch, most, sizeof *item);
+	uint32_t pairs = 0, most = problem->pred.start[problem->ops], *row = arena_alloc(scratch, most, sizeof *row),
+			 *item = arena_alloc(scratch, most, sizeof *item);
 	NEED(row && item);
 	for (uint32_t i = 0; i < line->count; i++)
 		FOR_ROW(k, &problem->pred, line->op[i]) {
@@ -54,7 +57,8 @@ static enum status find_arcs(struct lineup *line, struct arena *scratch)
 static enum status lineup_find_uses(struct lineup *line, struct arena *scratch)
 {
 	const struct problem *problem = line->problem;
-	uint32_t pairs = 0, most = problem->users.start[problem->items], *row = arena_alloc(scratch, most, sizeof *row), *item = arena_alloc(scratch, most, sizeof *item);
+	uint32_t pairs = 0, most = problem->users.start[problem->items], *row = arena_alloc(scratch, most, sizeof *row),
+			 *item = arena_alloc(scratch, most, sizeof *item);
 	NEED(row && item);
 	for (uint32_t s = 0; s < problem->items; s++) {
 		uint32_t maker = problem->producer[s] == NONE ? NONE : line->at[problem->producer[s]];
@@ -108,7 +112,7 @@ void lineup_free(struct lineup *line)
 	arena_free(&line->arena);
 }
 
-/* ---- orders ---------------------------------------------------------------------------------------------------------- */
+/* ---- orders ---------------------------------------------------------------------------------- */
 
 /* The last place of an op but `but` that needs the item; -1: there is none. */
 static int64_t last_use(const struct lineup *line, uint32_t item, uint32_t but)
@@ -183,7 +187,8 @@ void lineup_undo(struct lineup *line)
 	}
 }
 
-/* relief[k - low]: bytes of what op touches that nobody but it needs at the place k any more, of places low .. high. Returns the same at high + 1. */
+/* relief[k - low]: bytes of what op touches that nobody but it needs at the place k any more, of places low .. high.
+ * Returns the same at high + 1. */
 static int64_t lineup_find_relief(struct lineup *line, uint32_t op, uint32_t low, uint32_t high)
 {
 	const struct problem *problem = line->problem;

@@ -94,17 +94,23 @@ static enum status try_rule(struct seeking *seeking, const struct overlap_rule *
 #define FORWARD "an order for time: ops taken forward where computation waits"
 #define URGENT "an order for time: the longest way to the end first"
 
-/* Ways from a start: what is good by itself may lead nowhere, so each is gone to its end. The first one comes near to the rest in two passes. */
+/* Ways from a start: what is good by itself may lead nowhere, so each is gone to its end. The first one comes near to
+ * the rest in two passes. */
 static const struct overlap_rule ways[][7] = {
-	{ { .urgent = true, .patient = true, .window = 512, .gather = 256, .name = URGENT }, { .urgent = true, .window = 2048, .gather = 48, .name = URGENT } },
-	{ { .window = 128, .name = FORWARD }, { .window = 2048, .name = FORWARD }, { .window = 2048, .patient = true, .name = FORWARD },
-	  { .urgent = true, .window = 128, .gather = 48, .name = URGENT }, { .urgent = true, .window = 2048, .gather = 48, .name = URGENT },
-	  { .urgent = true, .patient = true, .window = 512, .gather = 48, .name = URGENT } },
-	{ { .window = 512, .gather = 256, .name = "an order for time: parameters gathered earlier" }, { .window = 2048, .name = FORWARD },
-	  { .urgent = true, .window = 2048, .gather = 48, .name = URGENT }, { .urgent = true, .window = 2048, .gather = 2048, .name = URGENT },
-	  { .urgent = true, .patient = true, .window = 512, .gather = 256, .name = URGENT } },
-	{ { .urgent = true, .window = 2048, .gather = 2048, .name = URGENT }, { .urgent = true, .patient = true, .window = 2048, .gather = 48, .name = URGENT },
-	  { .window = 2048, .patient = true, .name = FORWARD }, { .window = 512, .gather = 256, .name = FORWARD } },
+	{ { .urgent = true, .patient = true, .window = 512, .gather = 256, .name = URGENT },
+		{ .urgent = true, .window = 2048, .gather = 48, .name = URGENT } },
+	{ { .window = 128, .name = FORWARD }, { .window = 2048, .name = FORWARD },
+		{ .window = 2048, .patient = true, .name = FORWARD },
+		{ .urgent = true, .window = 128, .gather = 48, .name = URGENT },
+		{ .urgent = true, .window = 2048, .gather = 48, .name = URGENT },
+		{ .urgent = true, .patient = true, .window = 512, .gather = 48, .name = URGENT } },
+	{ { .window = 512, .gather = 256, .name = "an order for time: parameters gathered earlier" },
+		{ .window = 2048, .name = FORWARD }, { .urgent = true, .window = 2048, .gather = 48, .name = URGENT },
+		{ .urgent = true, .window = 2048, .gather = 2048, .name = URGENT },
+		{ .urgent = true, .patient = true, .window = 512, .gather = 256, .name = URGENT } },
+	{ { .urgent = true, .window = 2048, .gather = 2048, .name = URGENT },
+		{ .urgent = true, .patient = true, .window = 2048, .gather = 48, .name = URGENT },
+		{ .window = 2048, .patient = true, .name = FORWARD }, { .window = 512, .gather = 256, .name = FORWARD } },
 };
 #define WAYS (sizeof ways / sizeof *ways)
 
@@ -129,9 +135,15 @@ static enum status overlap_settle(struct seeking *seeking, const struct overlap_
 static enum status overlap_shake(struct seeking *seeking)
 {
 	enum status status = OK;
-	for (uint32_t round = 0, fruitless = 0; round < NOISY_ROUNDS && fruitless < FRUITLESS && status == OK && !is_spent(seeking); round++) {
-		struct overlap_rule rule = { .urgent = true, .patient = round % 2, .window = 64u << round % 6, .gather = round % 3 * 64, .noise = 4u << round % 4,
-			.seed = round + 1, .name = URGENT ", at random" };
+	for (uint32_t round = 0, fruitless = 0;
+		round < NOISY_ROUNDS && fruitless < FRUITLESS && status == OK && !is_spent(seeking); round++) {
+		struct overlap_rule rule = { .urgent = true,
+			.patient = round % 2,
+			.window = 64u << round % 6,
+			.gather = round % 3 * 64,
+			.noise = 4u << round % 4,
+			.seed = round + 1,
+			.name = URGENT ", at random" };
 		bool better = false;
 		status = try_rule(seeking, &rule, &better);
 		fruitless = better ? 0 : fruitless + 1;
@@ -145,7 +157,9 @@ static enum status overlap_prepare(struct seeking *seeking)
 	seeking->order = arena_alloc(&seeking->arena, ops, sizeof *seeking->order);
 	seeking->release = arena_alloc(&seeking->arena, ops, sizeof *seeking->release);
 	seeking->result->order = mem_alloc(ops, sizeof *seeking->result->order);
-	return seeking->order && seeking->release && seeking->result->order ? overlap_terms_find(seeking->request, &seeking->terms) : NO_MEMORY;
+	return seeking->order && seeking->release && seeking->result->order
+		? overlap_terms_find(seeking->request, &seeking->terms)
+		: NO_MEMORY;
 }
 
 /* An order with what its simulation shows. */
@@ -253,12 +267,14 @@ static enum status overlap_change(struct seeking *seeking)
 	TRY(lineup_new(request, &line));
 	TRY(play_new(request, &line, &play));
 	memcpy(seeking->order, best->order, request->graph->ops * sizeof *best->order);
-	struct anneal_effort effort = { overlap_changes(request->moves, request->graph->ops), best->time / HOT, request->bound, seeking->control };
+	struct anneal_effort effort = { overlap_changes(request->moves, request->graph->ops), best->time / HOT,
+		request->bound, seeking->control };
 	TRY(overlap_anneal(&line, &play, &effort, seeking->order));
 	return overlap_consider(seeking, seeking->order, MOVES, NULL);
 }
 
-enum status overlap_schedule(const struct overlap_request *request, struct control *control, struct overlap_result *result)
+enum status overlap_schedule(
+	const struct overlap_request *request, struct control *control, struct overlap_result *result)
 {
 	struct seeking seeking = { .request = request, .control = control, .result = result };
 	*result = (struct overlap_result) { .time = -1, .peak = -1 };
@@ -268,7 +284,8 @@ enum status overlap_schedule(const struct overlap_request *request, struct contr
 		status = overlap_shake(&seeking);
 	if (status == OK && request->known)
 		status = overlap_consider(&seeking, request->known, MOVES, NULL);
-	if (status == OK && result->winner && overlap_changes(request->moves, request->graph->ops) > 0 && result->time > request->bound && control_status(control) == OK && play_can(request->graph))
+	if (status == OK && result->winner && overlap_changes(request->moves, request->graph->ops) > 0 &&
+		result->time > request->bound && control_status(control) == OK && play_can(request->graph))
 		status = overlap_change(&seeking);
 	overlap_terms_free(&seeking.terms);
 	arena_free(&seeking.arena);

@@ -1,8 +1,9 @@
 /* overlap.h: an order for time: what to compute while collectives run.
  *
- * A device computes one op after the other, in the plan's order, while its links work beside it (solver/cost/step_time.h). An order of the
- * least peak lets computation wait: a weight gradient runs before the collective that could have run beside it, a gradient is reduced just
- * where its update needs it. Here orders are sought whose step is short and whose peak keeps a limit. "Latency hiding scheduling" elsewhere.
+ * A device computes one op after the other, in the plan's order, while its links work beside it
+ * (solver/cost/step_time.h). An order of the least peak lets computation wait: a weight gradient runs before the
+ * collective that could have run beside it, a gradient is reduced just where its update needs it. Here orders are
+ * sought whose step is short and whose peak keeps a limit. "Latency hiding scheduling" elsewhere.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     overlap      an order of the least time found: starts, passes, the exact simulation as the judge
@@ -12,8 +13,7 @@
  *     anneal       changes at random
  *     climb        orders under one limit after the other
  *     step_bound   picoseconds that no order goes below, with their certificate
- *     check        the certificate, worked out anew
- */
+ *     check        the certificate, worked out anew */
 #pragma once
 
 #include "solver/cost/step_time.h"
@@ -30,7 +30,8 @@ struct overlap_request {
 	uint64_t moves;                     /* effort of changes at random after them; 0: none */
 	int64_t bound;                      /* picoseconds: an order that takes no longer is the best there is */
 	const uint32_t *known;              /* [ops] an order that keeps the limit and needs no passes; or NULL */
-	bool lean;                          /* passes go on behind an order that takes no longer than the bound, as another one may have less memory */
+	bool lean; /* passes go on behind an order that takes no longer than the bound, as another one may have less memory
+				*/
 };
 
 #define OVERLAP_EFFORT UINT64_C(150000000)
@@ -51,8 +52,10 @@ struct overlap_result {
 	const char *winner;                 /* static text: what found it */
 };
 
-/* The order of the least simulated step that was found; of equals, that of the lowest peak. Never slower than the fastest start that keeps the limit. OK;
- * INFEASIBLE where none does; CANCELLED with the best so far (or none); NO_MEMORY. Free the result in any case. Each pass is
- * O(ops * (window + ops that could run)), each change O(ops log ops + dependencies). */
-enum status overlap_schedule(const struct overlap_request *request, struct control *control, struct overlap_result *result);
+/* The order of the least simulated step that was found; of equals, that of the lowest peak. Never slower than the
+ * fastest start that keeps the limit. OK; INFEASIBLE where none does; CANCELLED with the best so far (or none);
+ * NO_MEMORY. Free the result in any case. Each pass is O(ops * (window + ops that could run)), each change O(ops log
+ * ops + dependencies). */
+enum status overlap_schedule(
+	const struct overlap_request *request, struct control *control, struct overlap_result *result);
 void overlap_result_free(struct overlap_result *result);

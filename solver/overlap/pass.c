@@ -1,7 +1,7 @@
 /* pass.c: list scheduling along an order that keeps the memory limit.
  *
- * The rest of the order is what makes a choice safe: an op at place p runs now, at place c, if all ops between, which run one place later then, keep
- * the limit with its results alive. What it was the last to need is free from then on.
+ * The rest of the order is what makes a choice safe: an op at place p runs now, at place c, if all ops between, which
+ * run one place later then, keep the limit with its results alive. What it was the last to need is free from then on.
  */
 #include <string.h>
 
@@ -10,8 +10,9 @@
 
 #define TRIES 12           /* ops that a place is offered before the next of the order gets it */
 
-/* Ops with nothing missing: what takes computation no time, what can run now, what would wait, and what is too far away in the order to be offered yet: parameters that
- * would be gathered too early apart. What is near stays near, since ops that are taken forward come from behind. */
+/* Ops with nothing missing: what takes computation no time, what can run now, what would wait, and what is too far away
+ * in the order to be offered yet: parameters that would be gathered too early apart. What is near stays near, since ops
+ * that are taken forward come from behind. */
 enum pool { POOL_FREE, POOL_READY, POOL_WAITS, POOL_FAR, POOL_FAR_GATHERS, POOLS };
 
 enum status overlap_terms_find(const struct overlap_request *request, struct overlap_terms *terms)
@@ -136,7 +137,8 @@ static void pass_find_relief(struct passing *passing, uint32_t op)
 static bool take_forward(struct passing *passing, uint32_t op)
 {
 	uint32_t at = passing->at, to = passing->place[op];
-	int64_t limit = passing->terms->request->limit, stays = stays_of(passing, op), first = passing->alive + products_of(passing, op);
+	int64_t limit = passing->terms->request->limit, stays = stays_of(passing, op),
+			first = passing->alive + products_of(passing, op);
 	if (to == at)
 		return true;
 	if (first > limit)
@@ -156,12 +158,13 @@ static bool take_forward(struct passing *passing, uint32_t op)
 	return true;
 }
 
-/* ---- time -------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static void run_collective(struct passing *passing, uint32_t op)
 {
 	int64_t *link = &passing->link[passing->costs->stream[op]], from = passing->ready[op];
-	/* As the simulation has it: not before the op in front of it in the order begins; parameters are gathered a layer ahead. */
+	/* As the simulation has it: not before the op in front of it in the order begins; parameters are gathered a layer
+	 * ahead. */
 	uint32_t after = passing->terms->early[op] ? passing->release[op] : passing->last;
 	if (after != NONE && passing->place[after] >= passing->at)
 		after = passing->last;
@@ -202,7 +205,8 @@ static int64_t urgency(const struct passing *passing, uint32_t op)
 	return tail;
 }
 
-/* Puts an op where it is offered from: first what takes computation no time, then what begins first, then by the rule. */
+/* Puts an op where it is offered from: first what takes computation no time, then what begins first, then by the rule.
+ */
 static void pass_offer(struct passing *passing, uint32_t op)
 {
 	struct order_heap *pool = passing->pool;
@@ -240,7 +244,8 @@ static void sort_pools(struct passing *passing)
 			pass_offer(passing, op);
 		}
 	}
-	for (uint32_t op = order_heap_top(waits); op != NONE && passing->ready[op] <= passing->now; op = order_heap_top(waits)) {
+	for (uint32_t op = order_heap_top(waits); op != NONE && passing->ready[op] <= passing->now;
+		op = order_heap_top(waits)) {
 		order_heap_remove(waits, op);
 		pass_offer(passing, op);
 	}
@@ -270,7 +275,7 @@ static void pass_finish(struct passing *passing)
 	}
 }
 
-/* ---- choice --------------------------------------------------------------------------------------------------- */
+/* ---- choice ---------------------------------------------------------------------------------- */
 
 /* Whether something more urgent could begin well before the op would end. */
 static bool is_in_the_way(const struct passing *passing, uint32_t op)
@@ -280,7 +285,8 @@ static bool is_in_the_way(const struct passing *passing, uint32_t op)
 	bool found = false;
 	for (uint32_t i = 0; passing->rule->patient && pass_computes(passing, op) && i < waits->count && !found; i++) {
 		uint32_t other = waits->op[i];
-		found = passing->ready[other] > begin && passing->ready[other] - begin < time / 4 && passing->terms->tail[other] > passing->terms->tail[op] + time;
+		found = passing->ready[other] > begin && passing->ready[other] - begin < time / 4 &&
+			passing->terms->tail[other] > passing->terms->tail[op] + time;
 	}
 	return found;
 }
@@ -335,7 +341,9 @@ static enum status pass_prepare(struct passing *passing, const uint32_t *from)
 	passing->alive = problem->base;
 	for (uint32_t item = 0; item < problem->items; item++) {
 		passing->left[item] = csr_length(&problem->users, item);
-		passing->alive += problem->producer[item] == NONE && (passing->left[item] > 0 || problem->live_out[item]) ? problem->size[item] : 0;
+		passing->alive += problem->producer[item] == NONE && (passing->left[item] > 0 || problem->live_out[item])
+			? problem->size[item]
+			: 0;
 	}
 	for (uint32_t p = 0; p < ops; p++) {
 		uint32_t op = passing->order[p] = from[p];
@@ -348,7 +356,8 @@ static enum status pass_prepare(struct passing *passing, const uint32_t *from)
 	return OK;
 }
 
-enum status overlap_pass(const struct overlap_terms *terms, const struct overlap_rule *rule, const uint32_t *from, const uint32_t *release, uint32_t *order)
+enum status overlap_pass(const struct overlap_terms *terms, const struct overlap_rule *rule, const uint32_t *from,
+	const uint32_t *release, uint32_t *order)
 {
 	const struct overlap_request *request = terms->request;
 	struct passing passing = { .terms = terms, .rule = rule, .problem = request->problem, .costs = request->costs,

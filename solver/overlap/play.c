@@ -7,12 +7,12 @@ bool play_can(const struct graph *graph)
 {
 	bool can = true;
 	for (uint32_t op = 0; op < graph->ops && can; op++)
-		can = graph->op[op].added != ADDED_OFFLOAD && graph->op[op].added != ADDED_OFFLOAD_WAIT && graph->op[op].added != ADDED_FETCH
-			&& graph->op[op].added != ADDED_FETCH_BUFFER;
+		can = graph->op[op].added != ADDED_OFFLOAD && graph->op[op].added != ADDED_OFFLOAD_WAIT &&
+			graph->op[op].added != ADDED_FETCH && graph->op[op].added != ADDED_FETCH_BUFFER;
 	return can;
 }
 
-/* ---- what doesn't depend on the order --------------------------------------------------------------------------------- */
+/* ---- what doesn't depend on the order -------------------------------------------------------- */
 
 static uint32_t count_nodes(const struct play *play)
 {
@@ -27,8 +27,8 @@ static uint32_t count_nodes(const struct play *play)
 static enum status play_make_room(struct play *play)
 {
 	uint32_t ops = play->line->count;
-	uint32_t **const ids[] = { &play->tail, &play->of, &play->layer, &play->needs, &play->missing, &play->ended, &play->release, &play->first_released,
-		&play->next_released, &play->use, &play->gather };
+	uint32_t **const ids[] = { &play->tail, &play->of, &play->layer, &play->needs, &play->missing, &play->ended,
+		&play->release, &play->first_released, &play->next_released, &play->use, &play->gather };
 	bool **const flags[] = { &play->computes, &play->sends, &play->early }, fine = true;
 	play->nodes = count_nodes(play);
 	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -126,7 +126,7 @@ void play_free(struct play *play)
 	arena_free(&play->arena);
 }
 
-/* ---- what does ---------------------------------------------------------------------------------------------------------- */
+/* ---- what does ------------------------------------------------------------------------------- */
 
 /* Places and first uses of collectives, and the op that computes before each. */
 static void play_find_uses(struct play *play)
@@ -197,7 +197,7 @@ static uint32_t play_take(struct play *play, uint32_t stream)
 	return top;
 }
 
-/* ---- the step ------------------------------------------------------------------------------------------------------------ */
+/* ---- the step -------------------------------------------------------------------------------- */
 
 static void play_may_begin(struct play *play, uint32_t node, uint32_t *ends)
 {

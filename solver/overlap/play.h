@@ -1,7 +1,7 @@
-/* play.h: how long a step takes in the order of a line: what step_time.h finds, without its starts and sums, and many times in a row.
+/* play.h: how long a step takes in the order of a line: what step_time.h finds, without its starts and sums, and many
+ * times in a row.
  *
- * Not for steps with copies to the host: these hold computation back by their places.
- */
+ * Not for steps with copies to the host: these hold computation back by their places. */
 #pragma once
 
 #include "lineup.h"
@@ -22,12 +22,13 @@ struct play {
 	int64_t computed;          /* picoseconds of all that computes */
 
 	uint32_t *missing, *ended; /* [nodes] scratch */
-	uint32_t *release, *first_released, *next_released; /* [ops] of a collective: what begins before it, and the lists of these */
+	uint32_t *release, *first_released,
+		*next_released; /* [ops] of a collective: what begins before it, and the lists of these */
 	uint32_t *use;             /* [ops] the first place that computes with it */
 	uint32_t *gather, gathers; /* [ops] early collectives by their use */
 	uint32_t *heap[STREAMS_MAX], waiting[STREAMS_MAX]; /* collectives that could begin; by key: */
 	uint64_t *key;             /* [nodes] */
-	int64_t *gap;              /* [ops] picoseconds that computation waits before it, as of the last play that came to its end */
+	int64_t *gap; /* [ops] picoseconds that computation waits before it, as of the last play that came to its end */
 	struct arena arena;
 };
 
@@ -37,5 +38,6 @@ bool play_can(const struct graph *graph);
 enum status play_new(const struct overlap_request *request, const struct lineup *line, struct play *play);
 void play_free(struct play *play);
 #define play_drop play_free
-/* Picoseconds; more than most, which may be less than the step takes, as soon as that is sure. O(nodes log nodes + dependencies). */
+/* Picoseconds; more than most, which may be less than the step takes, as soon as that is sure. O(nodes log nodes +
+ * dependencies). */
 int64_t play_step(struct play *play, int64_t most);

@@ -16,7 +16,7 @@ struct bounding {
 	struct arena arena;
 };
 
-/* ---- one stream ------------------------------------------------------------------------------------------------- */
+/* ---- one stream ------------------------------------------------------------------------------ */
 
 /* Heapsort by head: no allocation, no comparison with a context. */
 static void sort_by_head(const int64_t *head, uint32_t *op, uint32_t count)
@@ -41,7 +41,8 @@ static void sort_by_head(const int64_t *head, uint32_t *op, uint32_t count)
 	}
 }
 
-/* The greatest min head + sum + min tail over sets of the ops listed; *station's head and tail. 0 where there are none. */
+/* The greatest min head + sum + min tail over sets of the ops listed; *station's head and tail. 0 where there are none.
+ */
 static int64_t jackson(struct bounding *bounding, uint32_t count, struct step_station *station)
 {
 	const int64_t *head = bounding->head, *tail = bounding->tail;
@@ -59,7 +60,8 @@ static int64_t jackson(struct bounding *bounding, uint32_t count, struct step_st
 			next++;
 		}
 		uint32_t top = order_heap_top(&bounding->heap);
-		int64_t until = next < count && head[op[next]] < now + bounding->rest[top] ? head[op[next]] : now + bounding->rest[top];
+		int64_t until = next < count && head[op[next]] < now + bounding->rest[top] ? head[op[next]]
+			: now + bounding->rest[top];
 		bounding->rest[top] -= until - now;
 		now = until;
 		if (bounding->rest[top] > 0)
@@ -72,7 +74,8 @@ static int64_t jackson(struct bounding *bounding, uint32_t count, struct step_st
 	}
 	if (worst == NONE)
 		return 0;
-	/* Of tails this long alone, the stream was busy without a break up to the worst op's end: since its beginning no such op was ready and undone. */
+	/* Of tails this long alone, the stream was busy without a break up to the worst op's end: since its beginning no
+	 * such op was ready and undone. */
 	int64_t least = tail[worst], sum = 0, first = INT64_MAX, value = 0;
 	for (uint32_t i = count; i-- > 0;) {
 		if (tail[op[i]] < least)
@@ -88,7 +91,7 @@ static int64_t jackson(struct bounding *bounding, uint32_t count, struct step_st
 	return value;
 }
 
-/* ---- stations --------------------------------------------------------------------------------------------------- */
+/* ---- stations -------------------------------------------------------------------------------- */
 
 /* What must be done before op (NONE: the end), and how long what follows each of them takes at least until then. */
 static void look_back(struct bounding *bounding, uint32_t op)
@@ -201,8 +204,10 @@ enum status step_bound_find(const struct step_model *model, struct step_bound *b
 	bounding.before = arena_alloc(arena, model->ops, sizeof *bounding.before);
 	bounding.stops = arena_alloc(arena, model->ops, sizeof *bounding.stops);
 	bounding.by_head = arena_alloc(arena, model->ops, sizeof *bounding.by_head);
-	enum status status = bound->station && bounding.head && bounding.tail && bounding.rest && bounding.before && bounding.stops && bounding.by_head
-		? order_heap_init(&bounding.heap, model->ops, arena) : NO_MEMORY;
+	enum status status = bound->station && bounding.head && bounding.tail && bounding.rest && bounding.before &&
+			bounding.stops && bounding.by_head
+		? order_heap_init(&bounding.heap, model->ops, arena)
+		: NO_MEMORY;
 	if (status == OK) {
 		choose_stations(&bounding);
 		bound->bound = find_heads(&bounding);

@@ -13,7 +13,8 @@ static const struct unit *batch_unit(const struct units *units, uint32_t op)
 	return NULL;
 }
 
-void across_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks, struct block_cost *cost)
+void across_find(
+	const struct units *units, const struct sharding *sharding, const struct blocks *blocks, struct block_cost *cost)
 {
 	const struct graph *graph = units->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -30,7 +31,8 @@ void across_find(const struct units *units, const struct sharding *sharding, con
 	}
 }
 
-int64_t across_time(const struct config_model *model, const struct config *config, const struct block_cost *cost, bool backward)
+int64_t across_time(
+	const struct config_model *model, const struct config *config, const struct block_cost *cost, bool backward)
 {
 	const struct block_across *across = &cost->across[backward];
 	if (across->count == 0 || config->dp < 2)

@@ -5,28 +5,32 @@
 #include "weights.h"
 #include "solver/cost/reshard.h"
 
-/* Views that say nothing but their shapes: two of a kind of one tensor are the same. Slices aren't: they have offsets. */
+/* Views that say nothing but their shapes: two of a kind of one tensor are the same. Slices aren't: they have offsets.
+ */
 static bool plain_view(const struct graph *graph, const struct rule *rule, uint32_t op)
 {
-	return (rule->traits & TRAIT_SHAPED) && rule->cost == COST_NONE && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
+	return (rule->traits & TRAIT_SHAPED) && rule->cost == COST_NONE && csr_length(&graph->reads, op) == 1 &&
+		csr_length(&graph->writes, op) == 1;
 }
 
-/* The first tensor that is the same view of the same memory: what was gathered for one reader is there for the others. O(1). */
+/* The first tensor that is the same view of the same memory: what was gathered for one reader is there for the others.
+ * O(1). */
 static uint32_t op_canonical(const struct graph *graph, const uint32_t *twin, uint32_t tensor)
 {
 	uint32_t writer = graph->tensor[tensor].writer;
 	return writer == NONE || twin[writer] == NONE ? tensor : graph->writes.item[graph->writes.start[twin[writer]]];
 }
 
-/* A linear layer that is one of several on the same tensor views it anew. first, next: of a tensor its views, first come first. */
+/* A linear layer that is one of several on the same tensor views it anew. first, next: of a tensor its views, first
+ * come first. */
 static uint32_t twin_of(const struct graph *graph, const uint32_t *twin, uint32_t op, uint32_t *first, uint32_t *next)
 {
 	uint32_t operand = op_canonical(graph, twin, graph->reads.item[graph->reads.start[op]]), *at = &first[operand];
 	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
 	for (; *at != NONE; at = &next[*at]) {
 		const struct tensor *other = &graph->tensor[graph->writes.item[graph->writes.start[*at]]];
-		if (strcmp(graph->op[*at].type, graph->op[op].type) == 0 && other->dims == result->dims && result->shape && other->shape
-			&& memcmp(other->shape, result->shape, result->dims * sizeof *result->shape) == 0)
+		if (strcmp(graph->op[*at].type, graph->op[op].type) == 0 && other->dims == result->dims && result->shape &&
+			other->shape && memcmp(other->shape, result->shape, result->dims * sizeof *result->shape) == 0)
 			return *at;
 	}
 	*at = op;
@@ -36,7 +40,8 @@ static uint32_t twin_of(const struct graph *graph, const uint32_t *twin, uint32_
 static bool block_costs_find_twins(const struct graph *graph, const struct rules *rules, uint32_t *twin)
 {
 	OWN(arena) arena = { 0 };
-	uint32_t *first = arena_alloc(&arena, graph->tensors, sizeof *first), *next = arena_alloc(&arena, graph->ops, sizeof *next);
+	uint32_t *first = arena_alloc(&arena, graph->tensors, sizeof *first),
+			 *next = arena_alloc(&arena, graph->ops, sizeof *next);
 	for (uint32_t t = 0; first && t < graph->tensors; t++)
 		first[t] = NONE;
 	for (uint32_t op = 0; first && next && op < graph->ops; op++) {
@@ -50,12 +55,14 @@ static bool block_costs_find_twins(const struct graph *graph, const struct rules
 
 /* ---- updates that wait for each other ---- */
 
-/* Storages that ops of the update touch together are one set, but for what no op writes: a learning rate joins nothing. joint: a set has two parameters. */
+/* Storages that ops of the update touch together are one set, but for what no op writes: a learning rate joins nothing.
+ * joint: a set has two parameters. */
 static bool block_costs_find_joint(const struct graph *graph, bool *joint)
 {
 	OWN(arena) arena = { 0 };
 	uint32_t *set = arena_alloc(&arena, graph->storages, sizeof *set);
-	bool *written = arena_alloc(&arena, graph->storages, 1), *has = arena_alloc(&arena, graph->storages, 1), fine = set && written && has;
+	bool *written = arena_alloc(&arena, graph->storages, 1), *has = arena_alloc(&arena, graph->storages, 1),
+		 fine = set && written && has;
 	*joint = false;
 	for (uint32_t s = 0; fine && s < graph->storages; s++)
 		set[s] = s;
@@ -86,14 +93,19 @@ static bool block_costs_find_joint(const struct graph *graph, bool *joint)
 	return fine;
 }
 
-enum status block_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct block_work *work)
+enum status block_work_find(
+	const struct graph *graph, const struct rules *rules, struct arena *arena, struct block_work *work)
 {
 	work->twin = arena_alloc(arena, graph->ops, sizeof *work->twin);
 	enum status status = op_work_find(graph, rules, arena, &work->op);
-	return status == OK && work->twin && block_costs_find_twins(graph, rules, work->twin) && block_costs_find_joint(graph, &work->joint) ? OK : NO_MEMORY;
+	return status == OK && work->twin && block_costs_find_twins(graph, rules, work->twin) &&
+			block_costs_find_joint(graph, &work->joint)
+		? OK
+		: NO_MEMORY;
 }
 
-/* Whose readers share what was gathered: the forward pass's, the backward pass's, and of that the part that makes gradients of inputs. */
+/* Whose readers share what was gathered: the forward pass's, the backward pass's, and of that the part that makes
+ * gradients of inputs. */
 enum { GATHERED_FORWARD, GATHERED_BACKWARD, GATHERED_INPUT, GATHERINGS };
 
 struct costing {
@@ -108,7 +120,8 @@ struct costing {
 	bool *seen;                   /* [GATHERINGS * tensors] */
 	uint32_t *last;               /* [storages] the last op of the forward or backward pass that touches it */
 	bool *saved, *gradient;       /* [storages] */
-	bool *part;                   /* [storages] of a gradient that several blocks make: it waits for the others, or is added to a sum at once */
+	bool *part; /* [storages] of a gradient that several blocks make: it waits for the others, or is added to a sum at
+				   once */
 	int64_t *waits;               /* [storages] of a parameter: bytes of gradients that wait for all of them */
 	bool *weight;                 /* [ops] only makes gradients of weights */
 };
@@ -124,7 +137,7 @@ static int64_t block_costs_storage_bytes(const struct costing *costing, uint32_t
 	return block_costs_bytes_at(costing, root, costing->sharding->produced[root]);
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static int64_t op_time(const struct costing *costing, uint32_t op)
 {
@@ -134,7 +147,8 @@ static int64_t op_time(const struct costing *costing, uint32_t op)
 	int64_t peak = costing->machine->matrix_rate[work->format];
 	if (work->matrix && !costing->units->graph->op[op].recomputed && peak > 0)
 		cost->ideal += (int64_t)((double)work->flops * 1e12 / (double)peak);
-	cost->flops = sum_or_most(cost->flops, split_share(costing->units, &sharding->mesh, op, sharding->split[op], work->flops));
+	cost->flops = sum_or_most(
+		cost->flops, split_share(costing->units, &sharding->mesh, op, sharding->split[op], work->flops));
 	return op_share_time(costing->units, &sharding->mesh, work, costing->machine, op, sharding->split[op]);
 }
 
@@ -157,11 +171,13 @@ static void gather_for(struct costing *costing, uint32_t tensor, struct placemen
 	costing->gathered[at] = needed;
 }
 
-/* What a forward op was given by an all-to-all is kept instead of what it was made from, being no larger: backward ops have it. */
+/* What a forward op was given by an all-to-all is kept instead of what it was made from, being no larger: backward ops
+ * have it. */
 static bool kept_moved(const struct costing *costing, uint32_t tensor, struct placement needed)
 {
-	return gathered_by(costing, tensor, needed, GATHERED_FORWARD)
-		&& block_costs_bytes_at(costing, tensor, needed) <= block_costs_bytes_at(costing, tensor, costing->sharding->produced[tensor]);
+	return gathered_by(costing, tensor, needed, GATHERED_FORWARD) &&
+		block_costs_bytes_at(costing, tensor, needed) <=
+		block_costs_bytes_at(costing, tensor, costing->sharding->produced[tensor]);
 }
 
 /* What the first part of a split backward pass gathers. */
@@ -171,23 +187,26 @@ static void find_input_gathers(struct costing *costing)
 	for (uint32_t op = 0; op < graph->ops; op++)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i];
-			if (graph->op[op].phase == PHASE_BACKWARD && !costing->weight[op] && !placement_equal(costing->sharding->needed[i], costing->sharding->produced[tensor]))
+			if (graph->op[op].phase == PHASE_BACKWARD && !costing->weight[op] &&
+				!placement_equal(costing->sharding->needed[i], costing->sharding->produced[tensor]))
 				gather_for(costing, tensor, costing->sharding->needed[i], GATHERED_INPUT);
 		}
 }
 
-/* A gradient of an input in parts, made by a product that devices share: it is summed up. Attention's own, over the context axis, is none of these. */
+/* A gradient of an input in parts, made by a product that devices share: it is summed up. Attention's own, over the
+ * context axis, is none of these. */
 static bool sums_input(const struct costing *costing, uint32_t tensor)
 {
 	uint32_t maker = costing->units->graph->tensor[tensor].writer;
 	bool partial = false;
 	for (uint32_t a = 0; a < costing->sharding->mesh.axes; a++)
 		partial |= costing->sharding->produced[tensor].on[a] == PLACE_PARTIAL;
-	return partial && maker != NONE && costing->units->graph->op[maker].phase == PHASE_BACKWARD && !costing->weight[maker] && !costing->work->op[maker].attention;
+	return partial && maker != NONE && costing->units->graph->op[maker].phase == PHASE_BACKWARD &&
+		!costing->weight[maker] && !costing->work->op[maker].attention;
 }
 
-/* Picoseconds of the collectives that bring an op's operands to where it needs them; of these, sums of gradients of inputs, and what the first part of a split
- * backward pass gathers. */
+/* Picoseconds of the collectives that bring an op's operands to where it needs them; of these, sums of gradients of
+ * inputs, and what the first part of a split backward pass gathers. */
 struct links { int64_t all, summed, input; };
 
 /* Readers of one pass share what was gathered. */
@@ -204,7 +223,8 @@ static enum status block_costs_link_time(struct costing *costing, uint32_t op, s
 			continue;
 		if (backward && kept_moved(costing, tensor, needed))
 			continue;
-		enum status status = reshard_find(costing->units, &sharding->mesh, tensor, sharding->produced[tensor], needed, &reshard);
+		enum status status = reshard_find(
+			costing->units, &sharding->mesh, tensor, sharding->produced[tensor], needed, &reshard);
 		if (status == NO_MEMORY)
 			return status;
 		if (status != OK)
@@ -238,7 +258,7 @@ static enum status add_times(struct costing *costing)
 	return OK;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int64_t block_costs_elements_of(const struct graph *graph, uint32_t tensor)
 {
@@ -290,14 +310,17 @@ static void add_saved(struct costing *costing)
 				continue;
 			bool counted = false;
 			for (uint32_t j = graph->users.start[s]; j < i; j++)
-				counted |= graph->op[graph->users.item[j]].phase == PHASE_BACKWARD && costing->blocks->of[graph->users.item[j]] == block;
+				counted |= graph->op[graph->users.item[j]].phase == PHASE_BACKWARD &&
+					costing->blocks->of[graph->users.item[j]] == block;
 			before = block;
-			uint32_t crossing = costing->blocks->crossing[block > 0 && costing->blocks->crossing[block] == NONE ? block - 1 : block];
+			uint32_t crossing =
+				costing->blocks->crossing[block > 0 && costing->blocks->crossing[block] == NONE ? block - 1 : block];
 			struct block_cost *cost = &costing->cost[block];
 			int64_t bytes = counted ? 0 : block_costs_storage_bytes(costing, s);
 			cost->saved += bytes;
 			cost->saved_weight += weight_reads(costing, s, block) ? bytes : 0;
-			if (crossing != NONE && block_costs_elements_of(graph, graph->storage[s].root) <= block_costs_elements_of(graph, crossing) / 64)
+			if (crossing != NONE &&
+				block_costs_elements_of(graph, graph->storage[s].root) <= block_costs_elements_of(graph, crossing) / 64)
 				cost->saved_small += bytes;
 		}
 	}
@@ -317,8 +340,8 @@ static enum status block_costs_find_weights(struct costing *costing, struct aren
 	return weight_ops_find(graph, linear, backward, costing->blocks->of, costing->weight);
 }
 
-/* Bytes of a storage that stay for gradients of weights: as it was made, where one reads or gathers it so, and as the first part of the backward pass gathered it
- * (Transformer Engine keeps both operands of a delayed gradient whole). */
+/* Bytes of a storage that stay for gradients of weights: as it was made, where one reads or gathers it so, and as the
+ * first part of the backward pass gathered it (Transformer Engine keeps both operands of a delayed gradient whole). */
 static int64_t between_bytes(const struct costing *costing, uint32_t s)
 {
 	const struct graph *graph = costing->units->graph;
@@ -330,14 +353,17 @@ static int64_t between_bytes(const struct costing *costing, uint32_t s)
 			struct placement needed = costing->sharding->needed[i];
 			if (graph->tensor[tensor].storage != s)
 				continue;
-			bool shares = !placement_equal(needed, costing->sharding->produced[tensor]) && gathered_by(costing, tensor, needed, GATHERED_INPUT);
-			*(shares ? &gathered : &made) = shares ? block_costs_bytes_at(costing, tensor, needed) : block_costs_storage_bytes(costing, s);
+			bool shares = !placement_equal(needed, costing->sharding->produced[tensor]) &&
+				gathered_by(costing, tensor, needed, GATHERED_INPUT);
+			*(shares ? &gathered : &made) = shares ? block_costs_bytes_at(costing, tensor, needed)
+				: block_costs_storage_bytes(costing, s);
 		}
 	}
 	return made + gathered;
 }
 
-/* What the first part of a backward pass makes and gradients of weights read counts in the first block, going back, whose weights read it. */
+/* What the first part of a backward pass makes and gradients of weights read counts in the first block, going back,
+ * whose weights read it. */
 static void add_between(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
@@ -354,7 +380,8 @@ static void add_between(struct costing *costing)
 	}
 }
 
-/* Of an op what is only there while it runs: gradients that it writes, which are reduced or used up next, and parameters that it reads. */
+/* Of an op what is only there while it runs: gradients that it writes, which are reduced or used up next, and
+ * parameters that it reads. */
 static void passing(const struct costing *costing, uint32_t op, int64_t *written, int64_t *read)
 {
 	const struct graph *graph = costing->units->graph;
@@ -393,7 +420,8 @@ static void block_costs_add_reads(struct costing *costing, uint32_t *block_of)
 			continue;
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = op_canonical(graph, costing->work->twin, graph->reads.item[i]), s = graph->tensor[tensor].storage;
-			if (graph->storage[s].kind != KIND_PARAMETER || graph->storage[s].allocator != NONE || block_of[2 * (size_t)tensor + backward] == block)
+			if (graph->storage[s].kind != KIND_PARAMETER || graph->storage[s].allocator != NONE ||
+				block_of[2 * (size_t)tensor + backward] == block)
 				continue;
 			uint32_t class = block_costs_class_of(costing, graph->storage[s].root);
 			block_of[2 * (size_t)tensor + backward] = block;
@@ -404,7 +432,9 @@ static void block_costs_add_reads(struct costing *costing, uint32_t *block_of)
 }
 
 /* Bytes at a moment. */
-struct moment { int64_t live, parts, weights; };   /* of live: parts of gradients, and what is made for gradients of weights */
+struct moment {
+	int64_t live, parts, weights;
+}; /* of live: parts of gradients, and what is made for gradients of weights */
 
 static void raise_working(struct block_working *working, int64_t live, int64_t parts, int64_t written, int64_t read)
 {
@@ -439,7 +469,8 @@ static bool block_costs_find_parts(struct costing *costing)
 	for (uint32_t op = graph->ops; op-- > 0 && leads;) {
 		bool sums = false;
 		FOR_ROW(i, &graph->writes, op)
-			sums |= costing->gradient[graph->tensor[graph->writes.item[i]].storage] || leads[graph->tensor[graph->writes.item[i]].storage];
+			sums |= costing->gradient[graph->tensor[graph->writes.item[i]].storage] ||
+				leads[graph->tensor[graph->writes.item[i]].storage];
 		if (!sums || !costing->weight[op] || !costing->work->op[op].linear)
 			continue;
 		FOR_ROW(i, &graph->reads, op) {
@@ -452,11 +483,13 @@ static bool block_costs_find_parts(struct costing *costing)
 	return fine;
 }
 
-/* Walks through the forward and backward ops in program order with what is alive but no gradient of parameters, beside all that is saved up to the block. */
+/* Walks through the forward and backward ops in program order with what is alive but no gradient of parameters, beside
+ * all that is saved up to the block. */
 static void add_working(struct costing *costing, int64_t *saved_until)
 {
 	const struct graph *graph = costing->units->graph;
-	static const int64_t never = INT64_MIN / 4;   /* of a block in which nothing works: below all that is, and may be added to */
+	static const int64_t never = INT64_MIN /
+		4; /* of a block in which nothing works: below all that is, and may be added to */
 	const struct block_working none = { { { never, never }, { never, never } } };
 	struct moment now = { 0 };
 	for (uint32_t b = 0; b < costing->blocks->blocks; b++) {
@@ -473,7 +506,8 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 			change_live(costing, op, after, &now);
 			if (costing->work->op[op].view)    /* of a parameter, it may stand far from its block */
 				continue;
-			int64_t beside = now.live - saved_until[costing->blocks->of[op]], waiting = part < now.parts ? part : now.parts;   /* its own part is there */
+			int64_t beside = now.live - saved_until[costing->blocks->of[op]],
+					waiting = part < now.parts ? part : now.parts; /* its own part is there */
 			raise_working(&cost->both, beside, waiting, after ? 0 : written, after ? 0 : read);
 			if (costing->weight[op])
 				cost->weights = larger_of(cost->weights, now.weights + now.parts - waiting + (after ? 0 : written));
@@ -489,13 +523,15 @@ static uint32_t other_reader(const struct costing *costing, uint32_t storage)
 	const struct graph *graph = costing->units->graph;
 	for (uint32_t i = graph->users.start[storage]; i < graph->users.start[storage + 1]; i++) {
 		uint32_t op = graph->users.item[i];
-		if (graph->op[op].phase == PHASE_FORWARD && !blocks_views_state(graph, op) && costing->blocks->of[op] != costing->blocks->home[storage])
+		if (graph->op[op].phase == PHASE_FORWARD && !blocks_views_state(graph, op) &&
+			costing->blocks->of[op] != costing->blocks->home[storage])
 			return costing->blocks->of[op];
 	}
 	return NONE;
 }
 
-/* Bytes of one weight gradient: of one expert's where products are grouped. Tables and the output projection have none that stays. */
+/* Bytes of one weight gradient: of one expert's where products are grouped. Tables and the output projection have none
+ * that stays. */
 static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
 {
 	const struct units *units = costing->units;
@@ -518,10 +554,12 @@ static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
 	return multiplied && tensor->dims > 1 ? block_costs_storage_bytes(costing, parameter) / stacked : 0;
 }
 
-static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, int64_t *(*field)(struct block_states *, uint32_t))
+static void add_state(
+	struct costing *costing, uint32_t s, uint32_t parameter, int64_t *(*field)(struct block_states *, uint32_t))
 {
 	const struct graph *graph = costing->units->graph;
-	uint32_t home = costing->blocks->home[parameter], root = graph->storage[parameter].root, other = other_reader(costing, parameter);
+	uint32_t home = costing->blocks->home[parameter], root = graph->storage[parameter].root,
+			 other = other_reader(costing, parameter);
 	uint32_t class = block_costs_class_of(costing, root);
 	/* states lie as their parameter does, whatever the ops that make them */
 	int64_t whole = graph->storage[parameter].bytes, bytes = graph->storage[s].bytes;
@@ -555,7 +593,8 @@ static int64_t waiting_bytes(const struct costing *costing, uint32_t s)
 	return same && storage->bytes < bytes ? storage->bytes : bytes;
 }
 
-/* The op that a gradient comes from, behind what casts and reduces it, where nothing else is made of that; else NONE. */
+/* The op that a gradient comes from, behind what casts and reduces it, where nothing else is made of that; else NONE.
+ */
 static uint32_t gradient_product(const struct costing *costing, uint32_t s)
 {
 	const struct graph *graph = costing->units->graph;
@@ -575,7 +614,8 @@ static int64_t weight_products(const struct costing *costing, uint32_t storage)
 	return readers > 0 ? readers : 1;
 }
 
-/* Bytes of what a gradient is made of, on a device: the product that makes it can wait, too. INT64_MAX where it can't. */
+/* Bytes of what a gradient is made of, on a device: the product that makes it can wait, too. INT64_MAX where it can't.
+ */
 static int64_t product_bytes(const struct costing *costing, uint32_t s)
 {
 	const struct graph *graph = costing->units->graph;
@@ -596,12 +636,14 @@ static void add_waiting(struct costing *costing, uint32_t s, uint32_t parameter)
 {
 	const struct graph *graph = costing->units->graph;
 	uint32_t home = costing->blocks->home[parameter];
-	int64_t whole = graph->storage[parameter].bytes, bytes = waiting_bytes(costing, s), products = product_bytes(costing, s);
+	int64_t whole = graph->storage[parameter].bytes, bytes = waiting_bytes(costing, s),
+			products = product_bytes(costing, s);
 	if (home == NONE || whole == 0)
 		return;
 	double share = (double)block_costs_storage_bytes(costing, parameter) / (double)whole;
 	int64_t waits = (int64_t)((double)bytes * share);
-	struct block_waiting *waiting = &costing->cost[home].waiting[block_costs_class_of(costing, graph->storage[parameter].root)];
+	struct block_waiting *waiting = &costing->cost[home]
+										 .waiting[block_costs_class_of(costing, graph->storage[parameter].root)];
 	waiting->bytes += waits;
 	if (products < waits) {
 		waiting->late += waits;
@@ -629,10 +671,12 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 	FOR_ROW(i, &graph->touches, op)
 		beside += graph->storage[graph->touches.item[i]].persistent ? 0 : graph->storage[graph->touches.item[i]].bytes;
 	beside -= beside < costing->waits[parameter] ? beside : costing->waits[parameter];
-	costing->cost[home].update_transient = larger_of(costing->cost[home].update_transient, (int64_t)((double)beside * share));
+	costing->cost[home].update_transient = larger_of(
+		costing->cost[home].update_transient, (int64_t)((double)beside * share));
 	int64_t *time = costing->cost[home].update[block_costs_class_of(costing, graph->storage[parameter].root)];
 	for (int i = 0; i < UPDATE_SHARES; i++, share /= 2)
-		time[i] += op_work_time(costing->machine, work, (int64_t)((double)work->flops * share), (int64_t)((double)bytes * share));
+		time[i] += op_work_time(
+			costing->machine, work, (int64_t)((double)work->flops * share), (int64_t)((double)bytes * share));
 }
 
 static int64_t *parameter_field(struct block_states *states, uint32_t class) { return &states->parameter[class]; }
@@ -662,8 +706,9 @@ static void block_costs_add_states(struct costing *costing, uint32_t *owner)
 	}
 }
 
-enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks, const struct block_work *work,
-	const struct machine *machine, uint32_t context, uint32_t experts, struct block_cost *cost)
+enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks,
+	const struct block_work *work, const struct machine *machine, uint32_t context, uint32_t experts,
+	struct block_cost *cost)
 {
 	const struct graph *graph = units->graph;
 	OWN(arena) arena = { 0 };
@@ -676,13 +721,18 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	costing.gradient = arena_alloc(&arena, graph->storages, 1);
 	costing.part = arena_alloc(&arena, graph->storages, 1);
 	costing.waits = arena_alloc(&arena, graph->storages, sizeof *costing.waits);
-	uint32_t *owner = arena_alloc(&arena, graph->storages, sizeof *owner), *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
+	uint32_t *owner = arena_alloc(&arena, graph->storages, sizeof *owner),
+			 *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
 	int64_t *saved_until = arena_alloc(&arena, blocks->blocks, sizeof *saved_until);
 	enum status status = NO_MEMORY;
-	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && costing.part && costing.waits && owner && block_of && saved_until) {
+	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && costing.part &&
+		costing.waits && owner && block_of && saved_until) {
 		for (uint32_t b = 0; b < blocks->blocks; b++)
-			cost[b] = (struct block_cost) { .shared_with = NONE, .joined = blocks->joined[b], .send = blocks->crossing[b] == NONE ? 0
-				: block_costs_bytes_at(&costing, blocks->crossing[b], sharding->produced[blocks->crossing[b]]) };
+			cost[b] = (struct block_cost){ .shared_with = NONE,
+				.joined = blocks->joined[b],
+				.send = blocks->crossing[b] == NONE
+					? 0
+					: block_costs_bytes_at(&costing, blocks->crossing[b], sharding->produced[blocks->crossing[b]]) };
 		block_costs_classify(&costing);
 		status = block_costs_find_weights(&costing, &arena);
 		status = status == OK && !block_costs_find_parts(&costing) ? NO_MEMORY : status;

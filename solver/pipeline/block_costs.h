@@ -4,8 +4,8 @@
 #include "blocks.h"
 #include "solver/cost/op_time.h"
 
-/* Parameters differ in the axes over which they are whole, and so in who shares their states: bit 0: the context axis, bit 1: the
- * expert axis. */
+/* Parameters differ in the axes over which they are whole, and so in who shares their states: bit 0: the context axis,
+ * bit 1: the expert axis. */
 enum { WHOLE_ON_CONTEXT = 1, WHOLE_ON_EXPERTS = 2, STATE_CLASSES = 4 };
 
 /* Times of the update are kept for groups of 1, 2, 4, ... devices that share it. */
@@ -16,15 +16,17 @@ struct block_reads { int64_t bytes[STATE_CLASSES]; uint32_t count[STATE_CLASSES]
 
 struct block_states { int64_t parameter[STATE_CLASSES], gradient[STATE_CLASSES], optimizer[STATE_CLASSES]; };
 
-/* The most bytes alive in program order beside what is saved up to here, states and gradients; may be below 0. most[s][g]: s: with the gradients that an op
- * writes, which are added to sums at once; g: with the parameters that it reads and the gradients that it writes, whole over all that share states. */
+/* The most bytes alive in program order beside what is saved up to here, states and gradients; may be below 0.
+ * most[s][g]: s: with the gradients that an op writes, which are added to sums at once; g: with the parameters that it
+ * reads and the gradients that it writes, whole over all that share states. */
 struct block_working { int64_t most[2][2]; };
 
-/* Gradients of states while they wait for an update: before a cast that makes them larger. Of small batches what a gradient is made of may be less than it is: then the
- * product that makes it waits as well. */
+/* Gradients of states while they wait for an update: before a cast that makes them larger. Of small batches what a
+ * gradient is made of may be less than it is: then the product that makes it waits as well. */
 struct block_waiting {
 	int64_t bytes;
-	int64_t late, late_gradient, products;   /* of those whose products would take less: of bytes, of the states' gradients; and what the products read */
+	int64_t late, late_gradient, products;   /* of those whose products would take less: of bytes, of the states'
+												gradients; and what the products read */
 	uint32_t count;                          /* of those */
 };
 
@@ -37,21 +39,27 @@ struct block_cost {
 	int64_t weight;                  /* of backward, what only makes gradients of weights */
 	int64_t weight_link;             /* of that, collectives */
 	int64_t summed;                  /* of backward_link, sums of gradients of inputs */
-	int64_t beside;                  /* of such sums what is not in backward, because gradients of weights hide it: for those who know; 0 here */
-	struct block_across across[2];   /* of the forward pass, of the backward pass; for those who know of a data axis beside the sharding's; 0 here */
+	int64_t beside; /* of such sums what is not in backward, because gradients of weights hide it: for those who know; 0
+					   here */
+	struct block_across across[2]; /* of the forward pass, of the backward pass; for those who know of a data axis
+									  beside the sharding's; 0 here */
 	int64_t flops;                   /* of forward and backward ops, what is computed again included */
-	int64_t ideal;                   /* picoseconds of the whole step's products, on all devices that share it, at their formats' peaks; without what is computed again */
+	int64_t ideal; /* picoseconds of the whole step's products, on all devices that share it, at their formats' peaks;
+					  without what is computed again */
 	int64_t saved;                   /* bytes kept from the forward to the backward pass */
 	int64_t saved_weight;            /* of these, what gradients of weights are made of */
-	int64_t saved_small;             /* of saved, statistics: less than 1/64 of the elements that cross to the next block */
-	int64_t between;                 /* bytes of gradients that gradients of weights are made of later, where the backward pass is split; what both parts gather stays whole */
+	int64_t saved_small; /* of saved, statistics: less than 1/64 of the elements that cross to the next block */
+	int64_t between; /* bytes of gradients that gradients of weights are made of later, where the backward pass is
+						split; what both parts gather stays whole */
 	struct block_working both;       /* of the whole backward pass, and the forward pass */
 	struct block_working input;      /* without what only makes gradients of weights */
 	int64_t weights;                 /* the most bytes that making gradients of weights takes beside what it reads */
-	int64_t update_transient;        /* the most bytes that an op of the update takes beside states, its gradient included; joint: beside gradients that wait */
+	int64_t update_transient; /* the most bytes that an op of the update takes beside states, its gradient included;
+								 joint: beside gradients that wait */
 	struct block_waiting waiting[STATE_CLASSES];
 	int64_t send;                    /* bytes that go to the next block */
-	int64_t matrices;                /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */
+	int64_t
+		matrices; /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */
 	int64_t update[STATE_CLASSES][UPDATE_SHARES]; /* picoseconds of the update of parameters that are read here first */
 	struct block_reads forward_reads, backward_reads;
 	uint32_t parameters[STATE_CLASSES]; /* how many are read here first */
@@ -66,12 +74,15 @@ struct block_cost {
 struct block_work {
 	struct op_work *op;          /* [ops] */
 	uint32_t *twin;              /* [ops] of a view: the first op that gives the same view of the same tensor; NONE else */
-	bool joint;                  /* the update of one parameter waits for gradients of others: loss scaling, clipping by a norm */
+	bool joint; /* the update of one parameter waits for gradients of others: loss scaling, clipping by a norm */
 };
 /* Into the arena. OK or NO_MEMORY. */
-enum status block_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct block_work *work);
+enum status block_work_find(
+	const struct graph *graph, const struct rules *rules, struct arena *arena, struct block_work *work);
 
-/* Costs of all blocks into cost[blocks->blocks]. Gradients are reduced over the mesh's batch axes once a step, which is not counted
- * here. context, experts: those axes of the mesh or NONE. OK or NO_MEMORY. O(size) and a search for each tensor that changes placement. */
-enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks, const struct block_work *work,
-	const struct machine *machine, uint32_t context, uint32_t experts, struct block_cost *cost);
+/* Costs of all blocks into cost[blocks->blocks]. Gradients are reduced over the mesh's batch axes once a step, which is
+ * not counted here. context, experts: those axes of the mesh or NONE. OK or NO_MEMORY. O(size) and a search for each
+ * tensor that changes placement. */
+enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks,
+	const struct block_work *work, const struct machine *machine, uint32_t context, uint32_t experts,
+	struct block_cost *cost);

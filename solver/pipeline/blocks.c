@@ -31,7 +31,10 @@ static void blocks_find_uses(struct cutting *cutting)
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		uint8_t kind = graph->storage[s].kind;
 		bool there = graph->storage[s].allocator == NONE;
-		cutting->made_of[s] = !there ? 0 : kind == KIND_PARAMETER ? OF_PARAMETER : kind == KIND_BUFFER || kind == KIND_CONSTANT ? 0 : OF_INPUT;
+		cutting->made_of[s] = !there ? 0
+			: kind == KIND_PARAMETER ? OF_PARAMETER
+			: kind == KIND_BUFFER || kind == KIND_CONSTANT ? 0
+			: OF_INPUT;
 		cutting->first[s] = cutting->last[s] = NONE;
 	}
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -77,7 +80,8 @@ static void count_crossings(struct cutting *cutting)
 		cutting->crossings[op] += cutting->crossings[op - 1];
 }
 
-/* The first op of the backward pass. Forward ops behind it, those of a loss in chunks, can't be cut from it. Copies to the host stand between forward ops. */
+/* The first op of the backward pass. Forward ops behind it, those of a loss in chunks, can't be cut from it. Copies to
+ * the host stand between forward ops. */
 static uint32_t first_backward(const struct graph *graph)
 {
 	uint32_t op = 0;
@@ -118,7 +122,8 @@ static uint32_t original_of(const struct graph *graph, uint32_t op)
 	return graph->op[op].recomputed && graph->op[op].of ? graph_find_op(graph, graph->op[op].of) : NONE;
 }
 
-/* What runs again in one go is not cut: a rank would run the pass of the piece before it again, with the weights of both. */
+/* What runs again in one go is not cut: a rank would run the pass of the piece before it again, with the weights of
+ * both. */
 static void join_reruns(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
@@ -128,15 +133,17 @@ static void join_reruns(struct cutting *cutting)
 		if (original == NONE)
 			continue;
 		FOR_ROW(i, &graph->reads, op) {
-			uint32_t writer = graph->storage[blocks_storage_of(graph, graph->reads.item[i])].allocator, first = writer == NONE ? NONE : original_of(graph, writer);
-			bool told = first != NONE && csr_length(&graph->writes, first) > 0 && counts(cutting, blocks_storage_of(graph, graph->writes.item[graph->writes.start[first]]));
+			uint32_t writer = graph->storage[blocks_storage_of(graph, graph->reads.item[i])].allocator,
+					 first = writer == NONE ? NONE : original_of(graph, writer);
+			bool told = first != NONE && csr_length(&graph->writes, first) > 0 &&
+				counts(cutting, blocks_storage_of(graph, graph->writes.item[graph->writes.start[first]]));
 			for (uint32_t b = told ? blocks->of[first] : blocks->of[original]; b < blocks->of[original]; b++)
 				blocks->joined[b] = true;
 		}
 	}
 }
 
-/* ---- which block the other phases belong to -------------------------------------------------------------------- */
+/* ---- which block the other phases belong to -------------------------------------------------- */
 
 static void find_crossing(struct cutting *cutting)
 {
@@ -188,7 +195,8 @@ static bool tells(const struct cutting *cutting, uint32_t s)
 	return graph->op[storage->allocator].phase != PHASE_FORWARD || (cutting->made_of[s] & OF_PARAMETER);
 }
 
-/* The latest block whose activations or parameters the op reads; else the earliest of its gradients; NONE where neither tells. */
+/* The latest block whose activations or parameters the op reads; else the earliest of its gradients; NONE where neither
+ * tells. */
 static uint32_t blocks_block_of(struct cutting *cutting, uint32_t op)
 {
 	const struct graph *graph = cutting->graph;
@@ -199,7 +207,8 @@ static uint32_t blocks_block_of(struct cutting *cutting, uint32_t op)
 	if (original != NONE)
 		return blocks->of[original];
 	FOR_ROW(i, &graph->reads, op) {
-		uint32_t s = blocks_storage_of(graph, graph->reads.item[i]), home = blocks->home[s], writer = graph->storage[s].allocator;
+		uint32_t s = blocks_storage_of(graph, graph->reads.item[i]), home = blocks->home[s],
+				 writer = graph->storage[s].allocator;
 		if (home == NONE || !tells(cutting, s))
 			continue;
 		if (home + 1 < blocks->blocks && blocks->crossing[home] == graph->storage[s].root)
@@ -238,7 +247,8 @@ static void blocks_place_others(struct cutting *cutting)
 static uint32_t blocks_updated_parameter(const struct graph *graph, uint32_t op)
 {
 	FOR_ROW(i, &graph->touches, op)
-		if (graph->storage[graph->touches.item[i]].kind == KIND_PARAMETER && graph->storage[graph->touches.item[i]].allocator == NONE)
+		if (graph->storage[graph->touches.item[i]].kind == KIND_PARAMETER &&
+			graph->storage[graph->touches.item[i]].allocator == NONE)
 			return graph->touches.item[i];
 	return NONE;
 }
@@ -267,7 +277,8 @@ void blocks_owners(const struct graph *graph, uint32_t *owner)
 		}
 }
 
-/* Of the blocks that read a parameter in the forward pass the last that isn't behind an op of the backward pass, as far as that has been placed: whose gradient it makes. */
+/* Of the blocks that read a parameter in the forward pass the last that isn't behind an op of the backward pass, as far
+ * as that has been placed: whose gradient it makes. */
 static uint32_t reading_block(const struct cutting *cutting, uint32_t parameter, uint32_t op)
 {
 	const struct graph *graph = cutting->graph;
@@ -275,13 +286,15 @@ static uint32_t reading_block(const struct cutting *cutting, uint32_t parameter,
 	uint32_t latest = blocks->home[parameter];
 	FOR_ROW(i, &graph->users, parameter) {
 		uint32_t user = graph->users.item[i], block = blocks->of[user];
-		if (graph->op[user].phase == PHASE_FORWARD && !blocks_views_state(graph, user) && block > latest && block <= blocks->of[op])
+		if (graph->op[user].phase == PHASE_FORWARD && !blocks_views_state(graph, user) && block > latest &&
+			block <= blocks->of[op])
 			latest = block;
 	}
 	return latest;
 }
 
-/* Gradients of a parameter that are made of gradients alone (a table's, of those of its rows) belong to the parameter, and so does its update. */
+/* Gradients of a parameter that are made of gradients alone (a table's, of those of its rows) belong to the parameter,
+ * and so does its update. */
 static void place_gradients(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
@@ -299,9 +312,11 @@ static void place_gradients(struct cutting *cutting)
 		if (of == NONE || blocks->home[of] == NONE)
 			continue;
 		blocks->of[op] = update ? blocks->home[of] : reading_block(cutting, of, op);
-		for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && !update; i++) {    /* what it casts or adds up, and nobody else reads */
+		for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && !update;
+			i++) {    /* what it casts or adds up, and nobody else reads */
 			uint32_t s = blocks_storage_of(graph, graph->reads.item[i]), writer = graph->storage[s].allocator;
-			bool alone = writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && !cutting->told[writer] && csr_length(&graph->users, s) == 2;
+			bool alone = writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && !cutting->told[writer] &&
+				csr_length(&graph->users, s) == 2;
 			if (alone && cutting->owner[s] == NONE)
 				cutting->owner[s] = of;
 		}
@@ -363,7 +378,8 @@ static enum status pipeline_blocks_find(const struct graph *graph, const bool *g
 	cutting.owner = arena_alloc(&scratch, graph->storages, sizeof *cutting.owner);
 	blocks->of = arena_alloc(&blocks->arena, graph->ops, sizeof *blocks->of);
 	blocks->home = arena_alloc(&blocks->arena, graph->storages, sizeof *blocks->home);
-	bool fine = cutting.made_of && cutting.first && cutting.last && cutting.crossings && cutting.anchor && cutting.shared && cutting.told && cutting.owner && blocks->of && blocks->home;
+	bool fine = cutting.made_of && cutting.first && cutting.last && cutting.crossings && cutting.anchor &&
+		cutting.shared && cutting.told && cutting.owner && blocks->of && blocks->home;
 	if (fine) {
 		blocks_find_uses(&cutting);
 		count_crossings(&cutting);
@@ -403,7 +419,7 @@ enum status blocks_find_at(const struct graph *graph, const bool *gap, struct bl
 	return pipeline_blocks_find(graph, gap, blocks);
 }
 
-/* ---- cheap gaps ------------------------------------------------------------------------------------------------ */
+/* ---- cheap gaps ------------------------------------------------------------------------------ */
 
 /* Bytes that go through the gap behind every forward op: what an op before it makes and one behind it reads. */
 static void crossing_bytes(const struct graph *graph, int64_t *bytes)

@@ -8,7 +8,7 @@ struct check {
 	struct graph *const *rank;
 	uint32_t ranks, microbatches;
 	const struct held *in_flight;
-	uint32_t **of;             /* [ranks][tensors] the device's tensor that a rank's holds, or is a sum or a part of; NONE */
+	uint32_t **of; /* [ranks][tensors] the device's tensor that a rank's holds, or is a sum or a part of; NONE */
 	bool **part;               /* [ranks][tensors] a part of a sum over ranks */
 	bool *reduced;             /* [the device's tensors] such a sum is reduced over the ranks */
 	uint32_t **copies;         /* [ranks][storages] the rank's tensor of other microbatches' copies, or NONE */
@@ -34,10 +34,11 @@ static bool between_ranks(const struct op *op, enum collective_kind kind)
 static bool accumulates(const struct graph *graph, uint32_t op)
 {
 	const struct op *at = &graph->op[op];
-	return at->of && !at->recomputed && !at->collective && csr_length(&graph->reads, op) == 2 && csr_length(&graph->writes, op) == 1;
+	return at->of && !at->recomputed && !at->collective && csr_length(&graph->reads, op) == 2 &&
+		csr_length(&graph->writes, op) == 1;
 }
 
-/* ---- what tensors hold ----------------------------------------------------------------------------------------------- */
+/* ---- what tensors hold ----------------------------------------------------------------------- */
 
 /* The copies of other microbatches belong to the storage that holds this one's. */
 static void identify(struct check *check, uint32_t r)
@@ -109,7 +110,8 @@ static bool pipeline_check_is_sum(const struct check *check, uint32_t r, uint32_
 	uint32_t send = maker == NONE ? NONE : sender(check, r, maker, &from);
 	if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
 		return graph->tensor[root].relation == RELATION_SUM;
-	return from != r && pipeline_check_is_sum(check, from, check->rank[from]->reads.item[check->rank[from]->reads.start[send]]);
+	return from != r &&
+		pipeline_check_is_sum(check, from, check->rank[from]->reads.item[check->rank[from]->reads.start[send]]);
 }
 
 static bool pipeline_check_views(const struct graph *graph, uint32_t op, uint32_t s)
@@ -120,18 +122,20 @@ static bool pipeline_check_views(const struct graph *graph, uint32_t op, uint32_
 	return all;
 }
 
-/* ---- ops of the step ---------------------------------------------------------------------------------------------------- */
+/* ---- ops of the step ------------------------------------------------------------------------- */
 
 static enum status pipeline_check_op(struct check *check, uint32_t r, uint32_t id, uint32_t of)
 {
 	const struct graph *graph = check->rank[r], *device = check->device;
 	bool part = false;
 	check->runs[of]++;
-	if (strcmp(graph->op[id].type, device->op[of].type) != 0 || csr_length(&graph->reads, id) != csr_length(&device->reads, of)
-		|| csr_length(&graph->writes, id) != csr_length(&device->writes, of))
+	if (strcmp(graph->op[id].type, device->op[of].type) != 0 ||
+		csr_length(&graph->reads, id) != csr_length(&device->reads, of) ||
+		csr_length(&graph->writes, id) != csr_length(&device->writes, of))
 		return pipeline_check_wrong(check, r, "is another op than the step's:", graph->op[id].name);
 	for (uint32_t k = 0; k < csr_length(&graph->reads, id); k++) {
-		uint32_t here = graph->reads.item[graph->reads.start[id] + k], wanted = device->reads.item[device->reads.start[of] + k];
+		uint32_t here = graph->reads.item[graph->reads.start[id] + k],
+				 wanted = device->reads.item[device->reads.start[of] + k];
 		bool summand = false;
 		if (!stands_for(check, check->of[r][here], wanted, &summand))
 			return pipeline_check_wrong(check, r, "another operand than the step's is read by", graph->op[id].name);
@@ -191,9 +195,10 @@ static void find_reduced(struct check *check)
 				check->reduced[check->of[r][check->rank[r]->reads.item[check->rank[r]->reads.start[id]]]] = true;
 }
 
-/* ---- sums over ranks ----------------------------------------------------------------------------------------------------- */
+/* ---- sums over ranks ------------------------------------------------------------------------- */
 
-/* Adds a mark to every tensor of the device's graph that a rank's tensor is made of by additions and what is done to one operand alone. */
+/* Adds a mark to every tensor of the device's graph that a rank's tensor is made of by additions and what is done to
+ * one operand alone. */
 static void mark_summands(const struct check *check, uint32_t r, uint32_t tensor, uint32_t *marks)
 {
 	const struct graph *graph = check->rank[r];
@@ -228,16 +233,20 @@ static bool all_marked(const struct check *check, uint32_t tensor, const uint32_
 /* What a reduction adds up over the ranks is the whole sum: every summand comes from one rank. */
 static enum status check_reduction(struct check *check, const struct op *sum)
 {
-	uint32_t root = sum->of ? graph_find_tensor(check->device, sum->of) : NONE, *marks = arena_alloc(&check->arena, check->device->tensors, sizeof *marks);
+	uint32_t root = sum->of ? graph_find_tensor(check->device, sum->of) : NONE,
+			 *marks = arena_alloc(&check->arena, check->device->tensors, sizeof *marks);
 	NEED_IN(check->error, marks);
-	if (root != NONE && check->device->tensor[root].writer != NONE && check->device->op[check->device->tensor[root].writer].phase == PHASE_UPDATE)
+	if (root != NONE && check->device->tensor[root].writer != NONE &&
+		check->device->op[check->device->tensor[root].writer].phase == PHASE_UPDATE)
 		return OK;    /* a number that every rank has its own of */
 	for (uint32_t r = 0; r < check->ranks; r++) {
 		uint32_t op = graph_find_op(check->rank[r], sum->name);
 		if (op != NONE)
 			mark_summands(check, r, check->rank[r]->reads.item[check->rank[r]->reads.start[op]], marks);
 	}
-	return root != NONE && all_marked(check, root, marks) ? OK : fail(check->error, INFEASIBLE, "\"%.100s\" doesn't add up the whole sum", sum->name);
+	return root != NONE && all_marked(check, root, marks)
+		? OK
+		: fail(check->error, INFEASIBLE, "\"%.100s\" doesn't add up the whole sum", sum->name);
 }
 
 static enum status check_reductions(struct check *check)
@@ -258,12 +267,13 @@ static enum status check_complete(const struct check *check)
 	for (uint32_t t = 0; t < device->tensors; t++)
 		any |= check->reduced[t];
 	for (uint32_t op = 0; op < device->ops; op++)
-		if (check->runs[op] == 0 && csr_length(&device->writes, op) + csr_length(&device->reads, op) > 0 && !(any && check->adds[op]))
+		if (check->runs[op] == 0 && csr_length(&device->writes, op) + csr_length(&device->reads, op) > 0 &&
+			!(any && check->adds[op]))
 			return fail(check->error, INFEASIBLE, "no pipeline rank runs \"%.100s\"", device->op[op].name);
 	return OK;
 }
 
-/* ---- between ranks -------------------------------------------------------------------------------------------------------- */
+/* ---- between ranks --------------------------------------------------------------------------- */
 
 static enum status check_received(const struct check *check, uint32_t r)
 {
@@ -276,16 +286,21 @@ static enum status check_received(const struct check *check, uint32_t r)
 		if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
 			return pipeline_check_wrong(check, r, "nobody sends what is received by", graph->op[id].name);
 		uint32_t there = check->rank[from]->reads.item[check->rank[from]->reads.start[send]];
-		uint32_t here = csr_length(&graph->writes, id) == 1 ? graph->writes.item[graph->writes.start[id]] : graph->inplace[graph->inplace_start[id]].in;
+		uint32_t here = csr_length(&graph->writes, id) == 1 ? graph->writes.item[graph->writes.start[id]]
+			: graph->inplace[graph->inplace_start[id]].in;
 		received++;
-		if (!same_storage(check->device, check->of[r][here], check->of[from][there]) || check->rank[from]->tensor[there].bytes != graph->tensor[here].bytes)
+		if (!same_storage(check->device, check->of[r][here], check->of[from][there]) ||
+			check->rank[from]->tensor[there].bytes != graph->tensor[here].bytes)
 			return pipeline_check_wrong(check, r, "something else is sent than what is received by", graph->op[id].name);
 	}
 	uint32_t sent = 0;
 	for (uint32_t other = 0; other < check->ranks; other++)
 		for (uint32_t id = 0; id < check->rank[other]->ops; id++)
-			sent += between_ranks(&check->rank[other]->op[id], COLLECTIVE_SEND) && check->rank[other]->op[id].collective->rank == r;
-	return sent == received ? OK : pipeline_check_wrong(check, r, "not everything that is sent there is received by", check->rank[r]->name ? check->rank[r]->name : "");
+			sent += between_ranks(&check->rank[other]->op[id], COLLECTIVE_SEND) &&
+				check->rank[other]->op[id].collective->rank == r;
+	return sent == received ? OK
+		: pipeline_check_wrong(check, r, "not everything that is sent there is received by",
+								  check->rank[r]->name ? check->rank[r]->name : "");
 }
 
 /* Runs all ranks as far as they get: to the end, or they wait for each other. */
@@ -309,7 +324,7 @@ static enum status check_progress(struct check *check)
 	return left == 0 ? OK : fail(check->error, INFEASIBLE, "%u pipeline ranks wait for each other", left);
 }
 
-/* ---- what waits ------------------------------------------------------------------------------------------------------------- */
+/* ---- what waits ------------------------------------------------------------------------------ */
 
 /* Marks what comes before an op. */
 static bool *pipeline_check_before(struct check *check, const struct graph *graph, uint32_t op)
@@ -324,7 +339,8 @@ static bool *pipeline_check_before(struct check *check, const struct graph *grap
 	return marked;
 }
 
-/* Forward ops whose results, through others, are sent on: they run in the forward pass, not when a backward op has them made for itself. */
+/* Forward ops whose results, through others, are sent on: they run in the forward pass, not when a backward op has them
+ * made for itself. */
 static bool *sent_on(struct check *check, const struct graph *graph)
 {
 	bool *on = arena_alloc(&check->arena, graph->ops, sizeof *on);
@@ -340,7 +356,9 @@ static bool *sent_on(struct check *check, const struct graph *graph)
 static bool pipeline_check_waits(const struct graph *graph, const bool *on, uint32_t s)
 {
 	uint32_t maker = graph->storage[s].allocator;
-	bool forward = maker == NONE ? graph->storage[s].kind == KIND_INPUT : graph->op[maker].phase == PHASE_FORWARD && on[maker], backward = false, early = false;
+	bool forward = maker == NONE ? graph->storage[s].kind == KIND_INPUT
+		: graph->op[maker].phase == PHASE_FORWARD && on[maker],
+		 backward = false, early = false;
 	FOR_ROW(i, &graph->users, s) {
 		uint32_t op = graph->users.item[i];
 		bool reads = !pipeline_check_views(graph, op, s);    /* a view reads nothing */
@@ -360,16 +378,20 @@ static enum status pipeline_check_waiting(struct check *check, uint32_t r)
 	if (!on || (flush != NONE && !marked))
 		return fail_memory(check->error);
 	for (uint32_t op = 0; op < graph->ops && marked; op++)
-		if ((graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD) && !marked[op] && csr_length(&graph->reads, op) > 0
-			&& !pipeline_check_views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
+		if ((graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD) && !marked[op] &&
+			csr_length(&graph->reads, op) > 0 &&
+			!pipeline_check_views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
 			return pipeline_check_wrong(check, r, "the copies in flight don't wait for", graph->op[op].name);
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		const char *root = graph->tensor[graph->storage[s].root].name;
 		uint32_t copies = check->copies[r][s];
-		int64_t held = copies == NONE ? 1 : graph->tensor[copies].bytes / (graph->storage[s].bytes > 0 ? graph->storage[s].bytes : 1) + 1;
+		int64_t held = copies == NONE
+			? 1
+			: graph->tensor[copies].bytes / (graph->storage[s].bytes > 0 ? graph->storage[s].bytes : 1) + 1;
 		if (copies != NONE && (held > check->in_flight[r].most || graph->tensor[copies].bytes % graph->storage[s].bytes != 0))
 			return pipeline_check_wrong(check, r, "more copies in flight than the schedule has, of", root);
-		if (pipeline_check_waits(graph, on, s) && copies == NONE && check->in_flight[r].least > 1 && flush != NONE && graph->storage[s].kind != KIND_OUTPUT)
+		if (pipeline_check_waits(graph, on, s) && copies == NONE && check->in_flight[r].least > 1 && flush != NONE &&
+			graph->storage[s].kind != KIND_OUTPUT)
 			return pipeline_check_wrong(check, r, "no copies in flight are counted of", root);
 	}
 	return OK;
@@ -382,12 +404,13 @@ static enum status check_offloaded(struct check *check, uint32_t r)
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t held = graph->op[op].in_flight > 0 ? graph->op[op].in_flight : 1;
 		if (graph->op[op].added == ADDED_OFFLOAD && (held < check->in_flight[r].least || held > check->in_flight[r].most))
-			return pipeline_check_wrong(check, r, "the host holds another number of microbatches than the schedule has of", graph->op[op].name);
+			return pipeline_check_wrong(
+				check, r, "the host holds another number of microbatches than the schedule has of", graph->op[op].name);
 	}
 	return OK;
 }
 
-/* ---- all ranks --------------------------------------------------------------------------------------------------------------- */
+/* ---- all ranks ------------------------------------------------------------------------------- */
 
 static bool pipeline_check_start(struct check *check, const struct rules *rules)
 {
@@ -400,8 +423,8 @@ static bool pipeline_check_start(struct check *check, const struct rules *rules)
 	check->adds = arena_alloc(&check->arena, check->device->ops, sizeof *check->adds);
 	bool fine = check->of && check->part && check->reduced && check->runs && check->adds && check->copies && check->sender;
 	for (uint32_t op = 0; fine && op < check->device->ops; op++)
-		check->adds[op] = (rules_traits(rules, check->device->op[op].type) & TRAIT_ADDITION) && csr_length(&check->device->reads, op) == 2
-			&& csr_length(&check->device->writes, op) == 1;
+		check->adds[op] = (rules_traits(rules, check->device->op[op].type) & TRAIT_ADDITION) &&
+			csr_length(&check->device->reads, op) == 2 && csr_length(&check->device->writes, op) == 1;
 	for (uint32_t r = 0; r < check->ranks && fine; r++) {
 		check->of[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->of);
 		check->part[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->part);
@@ -416,10 +439,15 @@ static bool pipeline_check_start(struct check *check, const struct rules *rules)
 	return fine;
 }
 
-enum status pipeline_check_ranks(const struct graph *device, const struct rules *rules, struct graph *const *rank, uint32_t ranks,
-	uint32_t microbatches, const struct held *in_flight, struct error *error)
+enum status pipeline_check_ranks(const struct graph *device, const struct rules *rules, struct graph *const *rank,
+	uint32_t ranks, uint32_t microbatches, const struct held *in_flight, struct error *error)
 {
-	struct check check = { .device = device, .rank = rank, .ranks = ranks, .microbatches = microbatches, .in_flight = in_flight, .error = error };
+	struct check check = { .device = device,
+		.rank = rank,
+		.ranks = ranks,
+		.microbatches = microbatches,
+		.in_flight = in_flight,
+		.error = error };
 	enum status status = pipeline_check_start(&check, rules) ? OK : fail_memory(error);
 	if (status == OK)
 		find_reduced(&check);
@@ -438,7 +466,7 @@ enum status pipeline_check_ranks(const struct graph *device, const struct rules 
 	return status;
 }
 
-/* ---- schedules ---------------------------------------------------------------------------------------------------------------- */
+/* ---- schedules ------------------------------------------------------------------------------- */
 
 struct playing {
 	const struct pipeline *pipeline;
@@ -468,7 +496,8 @@ static size_t pipeline_check_nth(const struct playing *playing, uint32_t rank, u
 static uint32_t ahead(const struct playing *playing, uint32_t rank, uint32_t n)
 {
 	const struct pipeline *of = playing->pipeline;
-	uint32_t warm = of->schedule == SCHEDULE_GPIPE ? playing->passes : of->chunks > 1 ? 2 * (of->ranks - 1 - rank) + (of->chunks - 1) * of->ranks
+	uint32_t warm = of->schedule == SCHEDULE_GPIPE ? playing->passes
+		: of->chunks > 1 ? 2 * (of->ranks - 1 - rank) + (of->chunks - 1) * of->ranks
 		: of->ranks - 1 - rank;
 	return warm + n + 1 < playing->passes ? warm + n + 1 : playing->passes;
 }
@@ -481,10 +510,14 @@ static void list_rank(struct playing *playing, uint32_t rank)
 	for (uint32_t n = 0, forward = 0; n < playing->passes; n++) {
 		for (; forward < ahead(playing, rank, n); forward++) {
 			size_t at = pipeline_check_nth(playing, rank, forward, false);
-			*slot++ = (struct pipeline_slot) { .piece = (uint32_t)(at / m), .microbatch = (uint32_t)(at % m), .pass = PASS_FORWARD };
+			*slot++ = (struct pipeline_slot){
+				.piece = (uint32_t)(at / m), .microbatch = (uint32_t)(at % m), .pass = PASS_FORWARD
+			};
 		}
 		size_t at = pipeline_check_nth(playing, rank, n, true);
-		*slot++ = (struct pipeline_slot) { .piece = (uint32_t)(at / m), .microbatch = (uint32_t)(at % m), .pass = PASS_BACKWARD };
+		*slot++ = (struct pipeline_slot){
+			.piece = (uint32_t)(at / m), .microbatch = (uint32_t)(at % m), .pass = PASS_BACKWARD
+		};
 	}
 }
 
@@ -495,24 +528,30 @@ static uint32_t home(const struct playing *playing, uint32_t piece)
 	return playing->folded && (piece / ranks) % 2 == 1 ? ranks - 1 - place : place;
 }
 
-/* Every pass of a rank's pieces once, after what it needs of the same rank. stage[pieces * microbatches]: what has been done of it. */
+/* Every pass of a rank's pieces once, after what it needs of the same rank. stage[pieces * microbatches]: what has been
+ * done of it. */
 static bool pipeline_check_in_order(const struct playing *playing, uint32_t rank, uint8_t *stage)
 {
 	enum { NOTHING, GONE_FORWARD, INPUT_DONE, ALL_DONE };
 	const struct pipeline *of = playing->pipeline;
 	const struct pipeline_slot *slot = playing->list + (size_t)rank * playing->slots;
 	for (uint32_t i = 0; i < playing->slots; i++) {
-		static const struct { uint8_t before, after; } step[PASS_COUNT] = { [PASS_FORWARD] = { NOTHING, GONE_FORWARD },
-			[PASS_BACKWARD] = { GONE_FORWARD, ALL_DONE }, [PASS_INPUT] = { GONE_FORWARD, INPUT_DONE }, [PASS_WEIGHT] = { INPUT_DONE, ALL_DONE } };
-		if (slot[i].piece >= of->ranks * of->chunks || slot[i].microbatch >= of->microbatches || slot[i].pass >= PASS_COUNT || home(playing, slot[i].piece) != rank)
+		static const struct { uint8_t before, after;
+		} step[PASS_COUNT] = { [PASS_FORWARD] = { NOTHING, GONE_FORWARD },
+			[PASS_BACKWARD] = { GONE_FORWARD, ALL_DONE },
+			[PASS_INPUT] = { GONE_FORWARD, INPUT_DONE },
+			[PASS_WEIGHT] = { INPUT_DONE, ALL_DONE } };
+		if (slot[i].piece >= of->ranks * of->chunks || slot[i].microbatch >= of->microbatches ||
+			slot[i].pass >= PASS_COUNT || home(playing, slot[i].piece) != rank)
 			return false;
 		uint8_t *at = &stage[(size_t)slot[i].piece * of->microbatches + slot[i].microbatch];
 		if (*at != step[slot[i].pass].before || (playing->split && slot[i].pass == PASS_BACKWARD))
 			return false;
 		*at = step[slot[i].pass].after;
 		bool last = i + 1 == playing->slots;
-		if (slot[i].joined && (last || slot[i].pass != PASS_INPUT || slot[i + 1].pass != PASS_WEIGHT || slot[i + 1].piece != slot[i].piece
-				|| slot[i + 1].microbatch != slot[i].microbatch))
+		if (slot[i].joined &&
+			(last || slot[i].pass != PASS_INPUT || slot[i + 1].pass != PASS_WEIGHT ||
+				slot[i + 1].piece != slot[i].piece || slot[i + 1].microbatch != slot[i].microbatch))
 			return false;
 		if (slot[i].overlapped && last)
 			return false;
@@ -554,18 +593,23 @@ static int64_t arrival(const struct playing *playing, const struct pipeline_slot
 	const struct pipeline *of = playing->pipeline;
 	size_t at = (size_t)slot->piece * of->microbatches + slot->microbatch;
 	if (slot->pass == PASS_FORWARD)
-		return slot->piece == 0 ? 0 : playing->end[0][at - of->microbatches] + pipeline_check_sending(playing, slot->piece - 1, false);
+		return slot->piece == 0
+			? 0
+			: playing->end[0][at - of->microbatches] + pipeline_check_sending(playing, slot->piece - 1, false);
 	if (slot->pass == PASS_WEIGHT || slot->piece + 1 == of->ranks * of->chunks)
 		return 0;
 	return playing->end[1][at + of->microbatches] + pipeline_check_sending(playing, slot->piece + 1, true);
 }
 
-/* A pass and another one at a time: neither takes less than it does alone, nor both than what both compute, nor than what both send. */
+/* A pass and another one at a time: neither takes less than it does alone, nor both than what both compute, nor than
+ * what both send. */
 static int64_t beside_each_other(const struct pipeline *of, const struct pipeline_slot *slot, uint32_t count)
 {
 	int64_t alone = 0, other = 0, computed = 0, sent = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		const int64_t *links = slot[i].pass == PASS_WEIGHT ? NULL : slot[i].pass == PASS_FORWARD ? of->forward_link : of->backward_link;
+		const int64_t *links = slot[i].pass == PASS_WEIGHT ? NULL
+			: slot[i].pass == PASS_FORWARD ? of->forward_link
+			: of->backward_link;
 		int64_t takes = length(of, &slot[i]), link = !links ? 0 : links[slot[i].piece] < takes ? links[slot[i].piece] : takes;
 		bool first = i == 0 || (i == 1 && slot[0].joined);
 		alone += first ? takes : 0;
@@ -613,8 +657,10 @@ static int64_t sweep(struct playing *playing)
 	return last;
 }
 
-/* What a rank holds of its chunks before and behind each pass. now, at[chunks]: of every kind, at a moment and when it is most. */
-static void count_held(const struct playing *playing, uint32_t rank, struct in_flight *now, struct in_flight *at, struct held *in_flight)
+/* What a rank holds of its chunks before and behind each pass. now, at[chunks]: of every kind, at a moment and when it
+ * is most. */
+static void count_held(
+	const struct playing *playing, uint32_t rank, struct in_flight *now, struct in_flight *at, struct held *in_flight)
 {
 	const struct pipeline *of = playing->pipeline;
 	const struct pipeline_slot *slot = playing->list + (size_t)rank * playing->slots;

@@ -8,18 +8,22 @@
 #include "host_share.h"
 #include "schedules.h"
 
-const struct overheads overheads_all = { .overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true };
+const struct overheads overheads_all = {
+	.overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true
+};
 
 const char *const offload_names[OFFLOADS] = { "no", "activations", "optimizer", "all" };
 
 struct in_flight config_in_flight(const struct config *config, uint32_t rank, uint32_t chunk)
 {
-	return schedule_in_flight((enum schedule)config->schedule, config->pp, config->chunks, config->microbatches, rank, chunk);
+	return schedule_in_flight(
+		(enum schedule)config->schedule, config->pp, config->chunks, config->microbatches, rank, chunk);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-static void configuration_add_states(const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
+static void configuration_add_states(
+	const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
 {
 	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
 		if ((states->parameter[class] | states->gradient[class] | states->optimizer[class]) == 0)
@@ -39,10 +43,12 @@ static int64_t configuration_reads_of(const struct block_reads *reads)
 	return sum;
 }
 
-/* The backward pass of a piece, block by block from the end: the most that is alive beside all that is saved, where *level was alive before. A block's short-lived
- * tensors come when what those behind it saved is freed. A split pass makes gradients of weights at its end: what they read stays until then, and those
- * that take the most are made last. */
-static int64_t backward_most(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end, int64_t *level)
+/* The backward pass of a piece, block by block from the end: the most that is alive beside all that is saved, where
+ * *level was alive before. A block's short-lived tensors come when what those behind it saved is freed. A split pass
+ * makes gradients of weights at its end: what they read stays until then, and those that take the most are made last.
+ */
+static int64_t backward_most(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, uint32_t begin, uint32_t end, int64_t *level)
 {
 	int64_t most = 0, waiting = 0, weights = 0;
 	uint32_t away = host_away_until(model, config, begin, end);
@@ -61,8 +67,10 @@ static int64_t backward_most(const struct config_model *model, const struct conf
 	return larger_of(most, *level + weights);
 }
 
-/* Short-lived tensors of a rank's pieces beside the activations of all: a microbatch's pass goes back through the last piece first. */
-static int64_t transient_of(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first, uint32_t rank)
+/* Short-lived tensors of a rank's pieces beside the activations of all: a microbatch's pass goes back through the last
+ * piece first. */
+static int64_t transient_of(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, const uint32_t *first, uint32_t rank)
 {
 	int64_t most = 0, level = 0;
 	for (uint32_t chunk = config->chunks; chunk-- > 0;) {
@@ -72,8 +80,8 @@ static int64_t transient_of(const struct config_model *model, const struct confi
 	return most;
 }
 
-static void add_block(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t block,
-	struct in_flight in_flight, bool with_shared, struct rank_memory *memory)
+static void add_block(const struct config_model *model, const struct config *config, const struct overheads *overheads,
+	uint32_t block, struct in_flight in_flight, bool with_shared, struct rank_memory *memory)
 {
 	const struct block_cost *cost = &model->cost[block];
 	configuration_add_states(config, &cost->states, 1, memory);
@@ -88,11 +96,13 @@ static void add_block(const struct config_model *model, const struct config *con
 	if (config->keeps && overheads->gathered && config_gathers(config))
 		memory->gathered += configuration_reads_of(&cost->forward_reads);
 	else if (overheads->gathered && config_gathers(config) && !config_by_passes(config))
-		memory->gathered = larger_of(memory->gathered, larger_of(configuration_reads_of(&cost->forward_reads), configuration_reads_of(&cost->backward_reads)));
+		memory->gathered = larger_of(memory->gathered,
+			larger_of(configuration_reads_of(&cost->forward_reads), configuration_reads_of(&cost->backward_reads)));
 }
 
 /* The weights of every kind of block of a rank, once. */
-static int64_t cached_gradients(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank)
+static int64_t cached_gradients(
+	const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank)
 {
 	int64_t sum = 0, seen[8];
 	uint32_t kinds = 0;
@@ -113,7 +123,8 @@ static int64_t cached_gradients(const struct config_model *model, const struct c
 static int64_t configuration_groups_of(const struct config *config)
 {
 	uint32_t copies = config->replicate > 1 ? config->replicate : 1;
-	return (config->dp / copies > 1) + (copies > 1) + (config->tp > 1) + (config->pp > 1) + (config->cp > 1) + (config->ep > 1);
+	return (config->dp / copies > 1) + (copies > 1) + (config->tp > 1) + (config->pp > 1) + (config->cp > 1) +
+		(config->ep > 1);
 }
 
 static void add_overheads(const struct config *config, const struct overheads *overheads, struct rank_memory *memory)
@@ -124,12 +135,14 @@ static void add_overheads(const struct config *config, const struct overheads *o
 	memory->buckets = !reduced ? 0 : 2 * overheads->bucket < memory->gradients ? 2 * overheads->bucket : memory->gradients;
 	memory->workspace = overheads->workspace;
 	memory->fragmentation = (memory->activations + memory->transient) / 1000 * overheads->fragmentation;
-	memory->overhead = memory->context + memory->communication + memory->buckets + memory->workspace + memory->cached + memory->fragmentation;
+	memory->overhead = memory->context + memory->communication + memory->buckets + memory->workspace + memory->cached +
+		memory->fragmentation;
 }
 
 /* at_most[pieces]: as played, or NULL: by the schedule's definition. */
-static void rank_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
-	uint32_t rank, const struct in_flight *at_most, struct rank_memory *memory)
+static void rank_memory(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, const uint32_t *first, uint32_t rank, const struct in_flight *at_most,
+	struct rank_memory *memory)
 {
 	*memory = (struct rank_memory) { 0 };
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
@@ -149,21 +162,23 @@ static void rank_memory(const struct config_model *model, const struct config *c
 	add_overheads(config, overheads, memory);
 	if (!config_sums_gradients(config) && overheads->transient)
 		fullest_moment(model, config, overheads, first, rank, memory);
-	memory->total = memory->parameters + memory->gradients + memory->optimizer + memory->activations + memory->transient + memory->gathered
-		+ memory->overhead;
+	memory->total = memory->parameters + memory->gradients + memory->optimizer + memory->activations +
+		memory->transient + memory->gathered + memory->overhead;
 }
 
-void config_rank_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
-	uint32_t rank, struct rank_memory *memory)
+void config_rank_memory(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, const uint32_t *first, uint32_t rank, struct rank_memory *memory)
 {
 	rank_memory(model, config, overheads, first, rank, NULL, memory);
 }
 
-/* ---- cuts ------------------------------------------------------------------------------------------------------------ */
+/* ---- cuts ------------------------------------------------------------------------------------ */
 
-/* Beside a backward pass in one part its gradients of weights hide how gradients of inputs are summed up; in two parts these have to be there before the others
- * begin (Transformer Engine's bulk overlap, ub_bulk_wgrad, is refused with delay_wgrad_compute). */
-static int64_t backward_time(const struct config_model *model, const struct config *config, const struct block_cost *cost)
+/* Beside a backward pass in one part its gradients of weights hide how gradients of inputs are summed up; in two parts
+ * these have to be there before the others begin (Transformer Engine's bulk overlap, ub_bulk_wgrad, is refused with
+ * delay_wgrad_compute). */
+static int64_t backward_time(
+	const struct config_model *model, const struct config *config, const struct block_cost *cost)
 {
 	return cost->backward + (config_splits(config) ? cost->beside : 0) + across_time(model, config, cost, true);
 }
@@ -174,21 +189,22 @@ struct cutting {
 	uint32_t pieces, blocks;    /* stretches of blocks that are cut as one count as one block here */
 	int64_t fixed;              /* bytes of every rank */
 	int64_t *time, *state, *saved;  /* [blocks + 1] sums */
-	int64_t *best;              /* [(pieces + 1) * (blocks + 1)] the slowest piece of the first k pieces over the first i blocks */
+	int64_t *best; /* [(pieces + 1) * (blocks + 1)] the slowest piece of the first k pieces over the first i blocks */
 	uint32_t *from;             /* of best the last piece's first block; in configuration_fill() see there */
 };
 
 static bool configuration_fits(const struct cutting *cutting, uint32_t piece, uint32_t begin, uint32_t end)
 {
-	uint32_t chunk = piece / cutting->config->pp, rank = piece_rank(piece, cutting->config->pp, schedule_folded((enum schedule)cutting->config->schedule));
+	uint32_t chunk = piece / cutting->config->pp,
+			 rank = piece_rank(piece, cutting->config->pp, schedule_folded((enum schedule)cutting->config->schedule));
 	int64_t limit = cutting->model->limit;
 	int64_t bytes = cutting->state[end] - cutting->state[begin]
 		+ (cutting->saved[end] - cutting->saved[begin]) * config_in_flight(cutting->config, rank, chunk).weight;
 	return limit < 0 || cutting->config->chunks > 1 || bytes <= limit - cutting->fixed;
 }
 
-/* best[k + 1][end] over all begins that fit, the first of which is least: best[k][begin] grows with begin and the piece's time falls: they cross
- * once. */
+/* best[k + 1][end] over all begins that fit, the first of which is least: best[k][begin] grows with begin and the
+ * piece's time falls: they cross once. */
 static void extend(struct cutting *cutting, uint32_t k, uint32_t least, uint32_t end)
 {
 	uint32_t width = cutting->blocks + 1, low = least, high = end - 1;
@@ -210,8 +226,8 @@ static void extend(struct cutting *cutting, uint32_t k, uint32_t least, uint32_t
 	}
 }
 
-/* Blocks from the front, as many to a piece as the slowest allows: the fewest pieces for the first i blocks are from[i]. False where a
- * block alone takes longer. O(blocks). */
+/* Blocks from the front, as many to a piece as the slowest allows: the fewest pieces for the first i blocks are
+ * from[i]. False where a block alone takes longer. O(blocks). */
 static bool configuration_fill(struct cutting *cutting, int64_t slowest)
 {
 	uint32_t pieces = 0, begin = 0;
@@ -258,7 +274,8 @@ static bool configuration_cut(struct cutting *cutting, uint32_t *first)
 	cutting->best[0] = 0;
 	for (uint32_t k = 0; k < n; k++)
 		for (uint32_t end = k + 1, least = k; end + (n - k - 1) <= cutting->blocks; end++) {
-			while (least < end && !configuration_fits(cutting, k, least, end))   /* the first begin that fits grows with the end */
+			while (least < end &&
+				!configuration_fits(cutting, k, least, end)) /* the first begin that fits grows with the end */
 				least++;
 			if (least < end)
 				extend(cutting, k, least, end);
@@ -279,8 +296,9 @@ static bool all_fit(const struct cutting *cutting, const uint32_t *first)
 	return fine;
 }
 
-/* False where no cut keeps the limit: each piece takes all blocks that fit it. What fits still does with fewer blocks, and what fits a piece fits
- * the next, which holds no more of them at once: a piece that nothing is left for, or whose next block is too large, shares the one before. */
+/* False where no cut keeps the limit: each piece takes all blocks that fit it. What fits still does with fewer blocks,
+ * and what fits a piece fits the next, which holds no more of them at once: a piece that nothing is left for, or whose
+ * next block is too large, shares the one before. */
 static bool can_fit(const struct cutting *cutting)
 {
 	uint32_t begin = 0;
@@ -293,7 +311,8 @@ static bool can_fit(const struct cutting *cutting)
 	return begin == cutting->blocks;
 }
 
-/* As many layers for each piece; where that doesn't go, but does with what is before and behind them as a layer each, so. */
+/* As many layers for each piece; where that doesn't go, but does with what is before and behind them as a layer each,
+ * so. */
 static enum status cut_layers(const struct config_model *model, uint32_t pieces, uint32_t *first)
 {
 	uint32_t ends = model->layers % pieces != 0, each = (model->layers + 2 * ends) / pieces;
@@ -304,7 +323,8 @@ static enum status cut_layers(const struct config_model *model, uint32_t pieces,
 	return OK;
 }
 
-enum status config_cut(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first)
+enum status config_cut(
+	const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first)
 {
 	struct arena arena = { 0 };
 	struct cutting cutting = { .model = model, .config = config, .pieces = config->pp * config->chunks };
@@ -331,8 +351,10 @@ enum status config_cut(const struct config_model *model, const struct config *co
 	for (uint32_t b = 0; b < model->blocks; b++) {
 		struct rank_memory memory = { 0 };
 		add_block(model, config, overheads, b, (struct in_flight) { 1, 1, 1 }, model->cost[b].shared_with != NONE, &memory);
-		cutting.time[number + 1] += forward_time(model, config, &model->cost[b]) + backward_time(model, config, &model->cost[b]);
-		cutting.state[number + 1] += memory.parameters + memory.gradients + (config->offload & OFFLOAD_OPTIMIZER ? 0 : memory.optimizer);
+		cutting.time[number + 1] += forward_time(model, config, &model->cost[b]) +
+			backward_time(model, config, &model->cost[b]);
+		cutting.state[number + 1] += memory.parameters + memory.gradients +
+			(config->offload & OFFLOAD_OPTIMIZER ? 0 : memory.optimizer);
 		cutting.saved[number + 1] += memory.activations;
 		if (!model->cost[b].joined && ++number < cutting.blocks) {
 			begin[number] = b + 1;
@@ -341,8 +363,9 @@ enum status config_cut(const struct config_model *model, const struct config *co
 			cutting.saved[number + 1] = cutting.saved[number];
 		}
 		int64_t level = 0;
-		cutting.fixed = larger_of(cutting.fixed, overheads->context + overheads->workspace + overheads->communication * configuration_groups_of(config)
-			+ memory.gathered + backward_most(model, config, overheads, b, b + 1, &level));
+		cutting.fixed = larger_of(cutting.fixed,
+			overheads->context + overheads->workspace + overheads->communication * configuration_groups_of(config) +
+				memory.gathered + backward_most(model, config, overheads, b, b + 1, &level));
 	}
 	cut_evenly(&cutting, first);
 	if (!all_fit(&cutting, first) && can_fit(&cutting)) {
@@ -360,7 +383,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 	return OK;
 }
 
-/* ---- time -------------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 /* The update of so many devices together: between powers of two in proportion to a device's share. */
 static int64_t shared_update(const int64_t time[UPDATE_SHARES], uint32_t group)
@@ -369,7 +392,8 @@ static int64_t shared_update(const int64_t time[UPDATE_SHARES], uint32_t group)
 	while (i + 2 < UPDATE_SHARES && (UINT32_C(2) << i) <= group)
 		i++;
 	double low = 1.0 / (double)(UINT32_C(1) << i), share = 1.0 / group;
-	return share >= low ? time[i] : time[i + 1] + (int64_t)((double)(time[i] - time[i + 1]) * (share - low / 2) / (low / 2));
+	return share >= low ? time[i]
+		: time[i + 1] + (int64_t)((double)(time[i] - time[i + 1]) * (share - low / 2) / (low / 2));
 }
 
 static int64_t update_time(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end)
@@ -384,15 +408,18 @@ static int64_t update_time(const struct config_model *model, const struct config
 int64_t config_send_time(const struct config_model *model, const struct config *config, int64_t bytes)
 {
 	uint32_t stage = config->dp * config->tp * config->cp * config->ep;
-	struct mesh_axis axis = { .size = 2, .near_size = 2 * stage <= model->devices_per_node ? 2 : 1, .near = model->machine->near, .far = model->machine->far };
+	struct mesh_axis axis = { .size = 2,
+		.near_size = 2 * stage <= model->devices_per_node ? 2 : 1,
+		.near = model->machine->near,
+		.far = model->machine->far };
 	return config->pp > 1 ? collective_time(&axis, COLLECTIVE_SEND, bytes) : 0;
 }
 
 /* Times of pieces. */
 struct pieces { int64_t *forward, *backward, *weight, *send, *forward_link, *backward_link; };
 
-static enum status pieces_find(const struct config_model *model, const struct config *config, const uint32_t *first, struct arena *arena,
-	struct pieces *pieces)
+static enum status pieces_find(const struct config_model *model, const struct config *config, const uint32_t *first,
+	struct arena *arena, struct pieces *pieces)
 {
 	uint32_t n = config->pp * config->chunks;
 	pieces->forward = arena_alloc(arena, 6 * (size_t)n, sizeof *pieces->forward);
@@ -424,16 +451,18 @@ static int64_t busiest(const struct config *config, const struct pieces *pieces)
 		for (uint32_t c = 0; c < config->chunks; c++) {
 			uint32_t there = config_piece(config, r, c), back = config_piece(config, r, config->chunks - 1 - c);
 			bool overlaps = config->schedule == SCHEDULE_DUALPIPEV;    /* a forward pass and the other piece's backward one */
-			work += overlaps ? pipeline_together(pieces->forward[there], pieces->forward_link[there], pieces->backward[back], pieces->backward_link[back])
-				: pieces->forward[there] + pieces->backward[there];
+			work += overlaps ? pipeline_together(pieces->forward[there], pieces->forward_link[there],
+								   pieces->backward[back], pieces->backward_link[back])
+								: pieces->forward[there] + pieces->backward[there];
 		}
 		most = larger_of(most, work);
 	}
 	return most;
 }
 
-/* One microbatch through all pieces once a round, the slowest rank for the others; interleaved rounds are chunks times shorter. Gradients of weights
- * fill what ranks wait, as far as the schedule's bubble goes with equal pieces (arXiv 2401.10241, 2405.15362). */
+/* One microbatch through all pieces once a round, the slowest rank for the others; interleaved rounds are chunks times
+ * shorter. Gradients of weights fill what ranks wait, as far as the schedule's bubble goes with equal pieces (arXiv
+ * 2401.10241, 2405.15362). */
 static int64_t closed_form(const struct config *config, const struct pieces *pieces)
 {
 	uint32_t n = config->pp * config->chunks;
@@ -459,13 +488,22 @@ static int64_t closed_form(const struct config *config, const struct pieces *pie
 		: (config->microbatches - 1) * most + all;
 }
 
-/* The schedule's time, played or by its closed form. at_most[pieces]: of schedules that split the backward pass, played, what is in flight; their
- * gradients of weights fill gaps, so that it depends on times. *counted: it is filled in. */
-static enum status schedule_time(const struct config *config, const struct pieces *pieces, bool exact, int64_t *time, struct in_flight *at_most, bool *counted)
+/* The schedule's time, played or by its closed form. at_most[pieces]: of schedules that split the backward pass,
+ * played, what is in flight; their gradients of weights fill gaps, so that it depends on times. *counted: it is filled
+ * in. */
+static enum status schedule_time(const struct config *config, const struct pieces *pieces, bool exact, int64_t *time,
+	struct in_flight *at_most, bool *counted)
 {
-	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule, .ranks = config->pp, .chunks = config->chunks,
-		.microbatches = config->microbatches, .forward = pieces->forward, .backward = pieces->backward, .weight = pieces->weight, .send = pieces->send,
-		.forward_link = pieces->forward_link, .backward_link = pieces->backward_link };
+	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule,
+		.ranks = config->pp,
+		.chunks = config->chunks,
+		.microbatches = config->microbatches,
+		.forward = pieces->forward,
+		.backward = pieces->backward,
+		.weight = pieces->weight,
+		.send = pieces->send,
+		.forward_link = pieces->forward_link,
+		.backward_link = pieces->backward_link };
 	struct pipeline_plan plan;
 	struct error ignored;
 	*time = closed_form(config, pieces);
@@ -477,16 +515,17 @@ static enum status schedule_time(const struct config *config, const struct piece
 		*time = plan.time;
 		*counted = schedule_split(pipeline.schedule);
 		for (uint32_t k = 0; k < pipeline.ranks * pipeline.chunks && *counted; k++)
-			at_most[k] = (struct in_flight) { plan.at_most[k].input > 0 ? plan.at_most[k].input : 1, plan.at_most[k].weight > 0 ? plan.at_most[k].weight : 1,
-				plan.at_most[k].between };
+			at_most[k] = (struct in_flight){ plan.at_most[k].input > 0 ? plan.at_most[k].input : 1,
+				plan.at_most[k].weight > 0 ? plan.at_most[k].weight : 1, plan.at_most[k].between };
 		pipeline_free(&plan);
 	}
 	return status == NO_MEMORY ? NO_MEMORY : OK;
 }
 
 /* The ranks' memory: of the first, the last, and the one that needs the most. */
-static void evaluate_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
-	const struct in_flight *at_most, struct config_result *result)
+static void evaluate_memory(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, const uint32_t *first, const struct in_flight *at_most,
+	struct config_result *result)
 {
 	for (uint32_t rank = 0; rank < config->pp; rank++) {
 		struct rank_memory memory;
@@ -507,17 +546,21 @@ static double utilisation(const struct config_model *model, const struct config 
 	double ideal = 0;
 	for (uint32_t b = 0; b < model->blocks; b++)
 		ideal += (double)model->cost[b].ideal;
-	return time > 0 ? ideal * config->microbatches / ((double)config->tp * config->cp * config->ep * config->pp * (double)time) : 0;
+	return time > 0
+		? ideal * config->microbatches / ((double)config->tp * config->cp * config->ep * config->pp * (double)time)
+		: 0;
 }
 
 /* Collectives inside a block's passes. */
-static int64_t configuration_link_time(const struct config_model *model, const struct config *config, const struct block_cost *cost)
+static int64_t configuration_link_time(
+	const struct config_model *model, const struct config *config, const struct block_cost *cost)
 {
-	return cost->forward_link + across_time(model, config, cost, false) + cost->backward_link + backward_time(model, config, cost) - cost->backward;
+	return cost->forward_link + across_time(model, config, cost, false) + cost->backward_link +
+		backward_time(model, config, cost) - cost->backward;
 }
 
-enum status config_evaluate(const struct config_model *model, const struct config *config, const struct overheads *overheads,
-	const uint32_t *first, bool exact, struct config_result *result)
+enum status config_evaluate(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, const uint32_t *first, bool exact, struct config_result *result)
 {
 	struct arena arena = { 0 };
 	struct pieces pieces;
@@ -553,9 +596,10 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	return OK;
 }
 
-/* ---- slot by slot ------------------------------------------------------------------------------------------------------- */
+/* ---- slot by slot ---------------------------------------------------------------------------- */
 
-static int64_t configuration_kept_of(const struct config_model *model, const struct overheads *overheads, uint32_t begin, uint32_t end)
+static int64_t configuration_kept_of(
+	const struct config_model *model, const struct overheads *overheads, uint32_t begin, uint32_t end)
 {
 	int64_t sum = 0;
 	for (uint32_t b = begin; b < end; b++)
@@ -563,7 +607,8 @@ static int64_t configuration_kept_of(const struct config_model *model, const str
 	return sum;
 }
 
-static int64_t kept_of_rank(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first, uint32_t rank)
+static int64_t kept_of_rank(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, const uint32_t *first, uint32_t rank)
 {
 	int64_t sum = 0;
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
@@ -573,8 +618,8 @@ static int64_t kept_of_rank(const struct config_model *model, const struct confi
 	return sum;
 }
 
-enum status config_timetable(const struct config_model *model, const struct config *config, const struct overheads *overheads,
-	const uint32_t *first, struct timetable *timetable, struct error *error)
+enum status config_timetable(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, const uint32_t *first, struct timetable *timetable, struct error *error)
 {
 	struct arena arena = { 0 };
 	struct pieces pieces;
@@ -591,13 +636,16 @@ enum status config_timetable(const struct config_model *model, const struct conf
 		arena_free(&arena);
 		return fail_status(error, status);
 	}
-	int64_t *working = fixed + ranks, *total = working + ranks, *kept = total + ranks, *between = kept + n, *weight = between + n;
+	int64_t *working = fixed + ranks, *total = working + ranks, *kept = total + ranks, *between = kept + n,
+			*weight = between + n;
 	for (uint32_t rank = 0; rank < ranks; rank++) {
 		struct rank_memory memory;
 		rank_memory(model, config, overheads, first, rank, counted ? at_most : NULL, &memory);
 		total[rank] = memory.total;
-		int64_t saved = config_sums_gradients(config) ? memory.activations : kept_of_rank(model, config, overheads, first, rank);
-		fixed[rank] = memory.parameters + memory.optimizer + memory.gathered + memory.overhead + (config_sums_gradients(config) ? memory.gradients : 0);
+		int64_t saved = config_sums_gradients(config) ? memory.activations
+			: kept_of_rank(model, config, overheads, first, rank);
+		fixed[rank] = memory.parameters + memory.optimizer + memory.gathered + memory.overhead +
+			(config_sums_gradients(config) ? memory.gradients : 0);
 		working[rank] = counted ? 0 : memory.total - fixed[rank] - saved;
 	}
 	for (uint32_t k = 0; k < n; k++) {
@@ -608,10 +656,19 @@ enum status config_timetable(const struct config_model *model, const struct conf
 		}
 		weight[k] = weight[k] < kept[k] ? weight[k] : kept[k];
 	}
-	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule, .ranks = ranks, .chunks = config->chunks,
-		.microbatches = config->microbatches, .forward = pieces.forward, .backward = pieces.backward, .weight = pieces.weight, .send = pieces.send,
-		.forward_link = pieces.forward_link, .backward_link = pieces.backward_link };
-	struct timetable_bytes bytes = { .fixed = fixed, .working = working, .kept = kept, .weight = weight, .between = between };
+	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule,
+		.ranks = ranks,
+		.chunks = config->chunks,
+		.microbatches = config->microbatches,
+		.forward = pieces.forward,
+		.backward = pieces.backward,
+		.weight = pieces.weight,
+		.send = pieces.send,
+		.forward_link = pieces.forward_link,
+		.backward_link = pieces.backward_link };
+	struct timetable_bytes bytes = {
+		.fixed = fixed, .working = working, .kept = kept, .weight = weight, .between = between
+	};
 	status = timetable_build(&pipeline, &bytes, result.exposed + result.update, timetable, error);
 	/* a slot of a split pass holds what it frees and what it makes: what else it works with is what is missing */
 	for (uint32_t rank = 0; rank < ranks && counted && status == OK; rank++)

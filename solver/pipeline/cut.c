@@ -39,7 +39,7 @@ static bool in_place(const struct graph *graph, uint32_t op)
 	return graph->inplace_start[op] != graph->inplace_start[op + 1];
 }
 
-/* ---- pieces and passes --------------------------------------------------------------------------------------------- */
+/* ---- pieces and passes ----------------------------------------------------------------------- */
 
 static enum side pipeline_cut_side_of(uint8_t phase)
 {
@@ -51,14 +51,18 @@ static bool scatters_each(const struct finding *finding, uint32_t op)
 {
 	const struct graph *graph = finding->graph;
 	const struct collective *said = graph->op[op].collective;
-	uint32_t writer = csr_length(&graph->reads, op) > 0 ? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer : NONE;
+	uint32_t writer = csr_length(&graph->reads, op) > 0
+		? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer
+		: NONE;
 	bool each = false;
 	for (uint32_t a = 0; said && finding->sharding && a < finding->sharding->mesh.axes; a++)
-		each |= (finding->sharding->each_axes >> a & 1) && strncmp(finding->sharding->mesh.axis[a].name, said->axis, sizeof said->axis) == 0;
+		each |= (finding->sharding->each_axes >> a & 1) &&
+			strncmp(finding->sharding->mesh.axis[a].name, said->axis, sizeof said->axis) == 0;
 	return each && said->kind == COLLECTIVE_REDUCE_SCATTER && writer != NONE && graph->op[writer].phase != PHASE_UPDATE;
 }
 
-/* Collectives, from the last to the first: the pass and the piece of who reads them first; without readers, of what they write into. */
+/* Collectives, from the last to the first: the pass and the piece of who reads them first; without readers, of what
+ * they write into. */
 static void place_collective(struct finding *finding, uint32_t op)
 {
 	const struct graph *graph = finding->graph;
@@ -71,7 +75,8 @@ static void place_collective(struct finding *finding, uint32_t op)
 			uint32_t reader = finding->cut->readers.item[j];
 			if (finding->follows[reader] && cut->piece[reader] == NONE)
 				continue;
-			if (first == NONE || cut->side[reader] < cut->side[first] || (cut->side[reader] == cut->side[first] && cut->piece[reader] < cut->piece[first]))
+			if (first == NONE || cut->side[reader] < cut->side[first] ||
+				(cut->side[reader] == cut->side[first] && cut->piece[reader] < cut->piece[first]))
 				first = reader;
 		}
 	}
@@ -122,7 +127,8 @@ static void pipeline_cut_place_ops(struct finding *finding)
 	place_states(finding);
 }
 
-/* An op is no earlier than what it reads: in a later pass, or in the same pass not before that piece has had its turn. */
+/* An op is no earlier than what it reads: in a later pass, or in the same pass not before that piece has had its turn.
+ */
 static void pipeline_cut_follow(struct finding *finding, uint32_t op, uint32_t writer)
 {
 	struct pipeline_cut *cut = finding->cut;
@@ -136,7 +142,8 @@ static void pipeline_cut_follow(struct finding *finding, uint32_t op, uint32_t w
 		cut->piece[op] = cut->piece[writer];
 	if (cut->side[writer] != cut->side[op])
 		return;
-	bool late = cut->side[op] == SIDE_FORWARD ? cut->piece[writer] > cut->piece[op] : cut->side[op] == SIDE_BACKWARD && cut->piece[writer] < cut->piece[op];
+	bool late = cut->side[op] == SIDE_FORWARD ? cut->piece[writer] > cut->piece[op]
+		: cut->side[op] == SIDE_BACKWARD && cut->piece[writer] < cut->piece[op];
 	cut->piece[op] = late ? cut->piece[writer] : cut->piece[op];
 }
 
@@ -161,7 +168,8 @@ static void order_pieces(struct finding *finding)
 		cut_default(finding->cut, op);
 }
 
-/* The last op before one that writes to a storage and that not every rank runs; else the op that allocates it, or NONE. */
+/* The last op before one that writes to a storage and that not every rank runs; else the op that allocates it, or NONE.
+ */
 static uint32_t last_writer(const struct finding *finding, uint32_t storage, uint32_t before)
 {
 	const struct graph *graph = finding->graph;
@@ -179,32 +187,42 @@ static void place_releases(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t read = op_releases(&graph->op[op]) && csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
+		uint32_t read = op_releases(&graph->op[op]) && csr_length(&graph->reads, op) > 0
+			? graph->reads.item[graph->reads.start[op]]
+			: NONE;
 		uint32_t writer = read == NONE ? NONE : last_writer(finding, pipeline_cut_storage_of(graph, read), op);
 		if (writer != NONE)
 			finding->cut->piece[op] = finding->cut->piece[writer];
 	}
 }
 
-/* ---- what every rank can make for itself ----------------------------------------------------------------------------- */
+/* ---- what every rank can make for itself ----------------------------------------------------- */
 
 /* A view of all of its operand. */
 static bool pipeline_cut_is_view(const struct graph *graph, uint32_t op)
 {
 	if (in_place(graph, op) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 		return false;
-	const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]], *to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]],
+						*to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
 	return to->alias != NONE && to->bytes == from->bytes;
 }
 
 static uint8_t made_of(const struct finding *finding, uint32_t tensor)
 {
-	static const uint8_t leaf[KIND_COUNT] = { [KIND_INPUT] = OF_INPUT, [KIND_PARAMETER] = OF_PARAMETER, [KIND_OPTIMIZER] = OF_OTHERS,
-		[KIND_GRADIENT] = OF_OTHERS, [KIND_ACTIVATION] = OF_INPUT, [KIND_TEMPORARY] = OF_INPUT, [KIND_OUTPUT] = OF_INPUT };
+	static const uint8_t leaf[KIND_COUNT] = { [KIND_INPUT] = OF_INPUT,
+		[KIND_PARAMETER] = OF_PARAMETER,
+		[KIND_OPTIMIZER] = OF_OTHERS,
+		[KIND_GRADIENT] = OF_OTHERS,
+		[KIND_ACTIVATION] = OF_INPUT,
+		[KIND_TEMPORARY] = OF_INPUT,
+		[KIND_OUTPUT] = OF_INPUT };
 	const struct graph *graph = finding->graph;
 	const struct storage *storage = &graph->storage[pipeline_cut_storage_of(graph, tensor)];
 	uint32_t writer = graph->tensor[tensor].writer;
-	return writer != NONE ? finding->made_of[writer] : storage->allocator != NONE ? finding->made_of[storage->allocator] : leaf[storage->kind];
+	return writer != NONE ? finding->made_of[writer]
+		: storage->allocator != NONE ? finding->made_of[storage->allocator]
+		: leaf[storage->kind];
 }
 
 static void find_anywhere(struct finding *finding)
@@ -217,15 +235,17 @@ static void find_anywhere(struct finding *finding)
 		FOR_ROW(i, &graph->reads, op)
 			of |= made_of(finding, graph->reads.item[i]);
 		FOR_ROW(i, &graph->writes, op)
-			output |= graph->storage[pipeline_cut_storage_of(graph, graph->writes.item[i])].live_out && graph->tensor[graph->writes.item[i]].alias == NONE;
-		if (in_place(graph, op) || (finding->traits[op] & TRAIT_RANDOM) || graph->op[op].added == ADDED_RANDOM_STATE || (cut->side[op] == SIDE_UPDATE && of != 0))
+			output |= graph->storage[pipeline_cut_storage_of(graph, graph->writes.item[i])].live_out &&
+				graph->tensor[graph->writes.item[i]].alias == NONE;
+		if (in_place(graph, op) || (finding->traits[op] & TRAIT_RANDOM) || graph->op[op].added == ADDED_RANDOM_STATE ||
+			(cut->side[op] == SIDE_UPDATE && of != 0))
 			of |= OF_OTHERS;
 		finding->made_of[op] = of;
 		cut->anywhere[op] = !output && (of == 0 || of == OF_INPUT || of == OF_PARAMETER || pipeline_cut_is_view(graph, op));
 	}
 }
 
-/* ---- updates --------------------------------------------------------------------------------------------------------- */
+/* ---- updates --------------------------------------------------------------------------------- */
 
 static uint32_t parameter_of(const struct finding *finding, uint32_t op)
 {
@@ -255,7 +275,9 @@ static void gather_updates(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t parameter = cut->side[op] == SIDE_UPDATE && !pipeline_cut_is_collective(graph, op) ? parameter_of(finding, op) : NONE;
+		uint32_t parameter = cut->side[op] == SIDE_UPDATE && !pipeline_cut_is_collective(graph, op)
+			? parameter_of(finding, op)
+			: NONE;
 		if (parameter == NONE)
 			continue;
 		if (finding->home[parameter] == NONE)
@@ -263,7 +285,9 @@ static void gather_updates(struct finding *finding)
 		cut->piece[op] = finding->home[parameter];
 	}
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t read = finding->follows[op] && csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
+		uint32_t read = finding->follows[op] && csr_length(&graph->reads, op) > 0
+			? graph->reads.item[graph->reads.start[op]]
+			: NONE;
 		if (read != NONE && graph->tensor[read].writer != NONE && cut->side[op] == SIDE_UPDATE)
 			cut->piece[op] = cut->piece[graph->tensor[read].writer];
 	}
@@ -289,12 +313,13 @@ static void pipeline_cut_find_joint(struct finding *finding)
 	}
 }
 
-/* ---- parameters that several ranks hold ---------------------------------------------------------------------------------- */
+/* ---- parameters that several ranks hold ------------------------------------------------------ */
 
 static bool is_addition(const struct finding *finding, uint32_t op)
 {
 	const struct graph *graph = finding->graph;
-	if (!(finding->traits[op] & TRAIT_ADDITION) || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1)
+	if (!(finding->traits[op] & TRAIT_ADDITION) || csr_length(&graph->reads, op) != 2 ||
+		csr_length(&graph->writes, op) != 1)
 		return false;
 	const uint32_t *read = graph->reads.item + graph->reads.start[op];
 	const struct tensor *left = &graph->tensor[read[0]], *right = &graph->tensor[read[1]];
@@ -363,13 +388,15 @@ static void try_tied(struct finding *finding, uint32_t tensor, uint32_t paramete
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
 	uint32_t chain[16], links = 0, writer;
-	while ((writer = graph->tensor[tensor].writer) != NONE && cut->side[writer] == SIDE_BACKWARD && !is_addition(finding, writer)) {
+	while ((writer = graph->tensor[tensor].writer) != NONE && cut->side[writer] == SIDE_BACKWARD &&
+		!is_addition(finding, writer)) {
 		if (!pipeline_cut_is_linear(finding, writer) || links == sizeof chain / sizeof *chain)
 			return;
 		chain[links++] = writer;
 		tensor = graph->reads.item[graph->reads.start[writer]];
 	}
-	bool sum = writer != NONE && cut->side[writer] == SIDE_BACKWARD && is_addition(finding, writer) && cut->of_tied[writer] == NONE;
+	bool sum = writer != NONE && cut->side[writer] == SIDE_BACKWARD && is_addition(finding, writer) &&
+		cut->of_tied[writer] == NONE;
 	if (!sum || (links > 0 && !read_once(finding, writer)))
 		return;
 	uint32_t number = cut->tieds, before = number ? cut->tied[number - 1].first + cut->tied[number - 1].count : 0;
@@ -377,7 +404,8 @@ static void try_tied(struct finding *finding, uint32_t tensor, uint32_t paramete
 	mark_sum(finding, tensor, number);
 	bool several = false;
 	for (uint32_t i = 1; i < cut->tied[number].count; i++)
-		several |= cut_rank(cut, graph->tensor[cut->leaf[before + i]].writer) != cut_rank(cut, graph->tensor[cut->leaf[before]].writer);
+		several |= cut_rank(cut, graph->tensor[cut->leaf[before + i]].writer) !=
+			cut_rank(cut, graph->tensor[cut->leaf[before]].writer);
 	if (!several) {
 		unmark_sum(finding, number);
 		return;
@@ -393,8 +421,10 @@ static void pipeline_cut_find_tied(struct finding *finding)
 	struct pipeline_cut *cut = finding->cut;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer, parameter = finding->owner[pipeline_cut_storage_of(graph, tensor)];
-			if (cut->side[op] == SIDE_UPDATE && writer != NONE && cut->side[writer] == SIDE_BACKWARD && parameter != NONE && cut->of_tied[writer] == NONE)
+			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer,
+					 parameter = finding->owner[pipeline_cut_storage_of(graph, tensor)];
+			if (cut->side[op] == SIDE_UPDATE && writer != NONE && cut->side[writer] == SIDE_BACKWARD &&
+				parameter != NONE && cut->of_tied[writer] == NONE)
 				try_tied(finding, tensor, parameter);
 		}
 	for (uint32_t op = 0; op < graph->ops && cut->tieds > 0; op++) {
@@ -405,14 +435,16 @@ static void pipeline_cut_find_tied(struct finding *finding)
 	}
 }
 
-/* ---- the two parts of a backward pass -------------------------------------------------------------------------------- */
+/* ---- the two parts of a backward pass -------------------------------------------------------- */
 
 /* The block of an op, of a collective that of what it moves, else of who reads it. */
 static uint32_t pipeline_cut_block_of(const struct finding *finding, uint32_t op, const uint32_t *block)
 {
 	const struct graph *graph = finding->graph;
 	uint32_t of = pipeline_cut_is_collective(graph, op) ? NONE : op_of_whole(finding, op);
-	uint32_t writer = csr_length(&graph->reads, op) > 0 ? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer : NONE;
+	uint32_t writer = csr_length(&graph->reads, op) > 0
+		? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer
+		: NONE;
 	if (of != NONE)
 		return finding->blocks->of[of];
 	return writer != NONE && writer < op ? block[writer] : 0;
@@ -422,7 +454,8 @@ static bool pipeline_cut_find_weights(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
-	bool *backward = arena_alloc(&finding->scratch, 2 * (size_t)graph->ops, sizeof *backward), *linear = backward + graph->ops;
+	bool *backward = arena_alloc(&finding->scratch, 2 * (size_t)graph->ops, sizeof *backward),
+		 *linear = backward + graph->ops;
 	uint32_t *block = arena_alloc(&finding->scratch, graph->ops, sizeof *block);
 	if (!backward || !block)
 		return false;
@@ -433,12 +466,13 @@ static bool pipeline_cut_find_weights(struct finding *finding)
 	}
 	if (weight_ops_find(graph, linear, backward, block, cut->weight) != OK)
 		return false;
-	for (uint32_t op = 0; op < graph->ops; op++)    /* what is done to a parameter's sum that several ranks make a part of comes last in any case */
+	for (uint32_t op = 0; op < graph->ops;
+		op++)    /* what is done to a parameter's sum that several ranks make a part of comes last in any case */
 		cut->weight[op] = cut->weight[op] || (backward[op] && cut->of_tied[op] != NONE);
 	return true;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static bool pipeline_cut_start(struct finding *finding)
 {
@@ -461,9 +495,9 @@ static bool pipeline_cut_start(struct finding *finding)
 	finding->follows = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->follows);
 	finding->home = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->home);
 	finding->owner = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->owner);
-	if (!cut->piece || !cut->side || !cut->anywhere || !cut->weight || !cut->sums || !cut->joint || !cut->of_tied || !cut->tied || !cut->leaf || !finding->traits || !finding->made_of
-		|| !finding->follows || !finding->owner || !finding->home
-		|| csr_transpose(&cut->arena, &graph->reads, graph->ops, graph->tensors, &cut->readers) != OK)
+	if (!cut->piece || !cut->side || !cut->anywhere || !cut->weight || !cut->sums || !cut->joint || !cut->of_tied ||
+		!cut->tied || !cut->leaf || !finding->traits || !finding->made_of || !finding->follows || !finding->owner ||
+		!finding->home || csr_transpose(&cut->arena, &graph->reads, graph->ops, graph->tensors, &cut->readers) != OK)
 		return false;
 	csr_unique(&cut->readers, graph->tensors);
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -475,11 +509,20 @@ static bool pipeline_cut_start(struct finding *finding)
 	return true;
 }
 
-enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules, const struct sharding *sharding,
-	const struct blocks *blocks, const uint32_t *piece_of, struct pieces_wanted wanted, struct pipeline_cut *cut)
+enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules,
+	const struct sharding *sharding, const struct blocks *blocks, const uint32_t *piece_of, struct pieces_wanted wanted,
+	struct pipeline_cut *cut)
 {
-	*cut = (struct pipeline_cut) { .graph = device, .ranks = wanted.ranks, .pieces = wanted.pieces, .folded = wanted.folded };
-	struct finding finding = { .cut = cut, .graph = device, .whole = whole, .rules = rules, .blocks = blocks, .piece_of = piece_of, .sharding = sharding };
+	*cut = (struct pipeline_cut){
+		.graph = device, .ranks = wanted.ranks, .pieces = wanted.pieces, .folded = wanted.folded
+	};
+	struct finding finding = { .cut = cut,
+		.graph = device,
+		.whole = whole,
+		.rules = rules,
+		.blocks = blocks,
+		.piece_of = piece_of,
+		.sharding = sharding };
 	bool fine = pipeline_cut_start(&finding);
 	if (fine) {
 		pipeline_cut_place_ops(&finding);

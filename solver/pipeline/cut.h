@@ -1,9 +1,8 @@
 /* cut.h: which pipeline rank runs which op of a device's graph, and in which pass of a microbatch.
  *
- * The forward pass goes through the pieces in order, the backward pass back: no forward op needs a later piece's result, no backward op an
- * earlier piece's gradient. Some tensors are made of parameters alone or of inputs alone (masks, positions, transposed weights). A rank
- * that needs one of these, or a view, makes it for itself.
- */
+ * The forward pass goes through the pieces in order, the backward pass back: no forward op needs a later piece's
+ * result, no backward op an earlier piece's gradient. Some tensors are made of parameters alone or of inputs alone
+ * (masks, positions, transposed weights). A rank that needs one of these, or a view, makes it for itself. */
 #pragma once
 
 #include "blocks.h"
@@ -12,8 +11,9 @@
 
 enum side { SIDE_FORWARD, SIDE_BACKWARD, SIDE_UPDATE };
 
-/* A parameter whose gradient is a sum of what several ranks find (an embedding that the output layer shares): each of them holds it, adds up
- * its own part and reduces the sums once a step (Megatron-LM, arXiv 1909.08053, and its embedding group). */
+/* A parameter whose gradient is a sum of what several ranks find (an embedding that the output layer shares): each of
+ * them holds it, adds up its own part and reduces the sums once a step (Megatron-LM, arXiv 1909.08053, and its
+ * embedding group). */
 struct tied {
 	uint32_t parameter;            /* storage */
 	uint32_t first, count;         /* of cut->leaf: the tensors that are summed */
@@ -27,8 +27,9 @@ struct pipeline_cut {
 	uint8_t *side;                 /* [ops] enum side */
 	bool *weight;                  /* [ops] of a split backward pass, in its second part; of one that isn't split, none */
 	bool *anywhere;                /* [ops] a rank that needs the result runs the op itself */
-	bool *joint;                   /* [storages] one number to which ops of several ranks add, in the update: reduced over the ranks */
-	uint32_t *of_tied;             /* [ops] additions of a tied parameter's gradients, what is done with their sum, its updates: of cut->tied; NONE */
+	bool *joint; /* [storages] one number to which ops of several ranks add, in the update: reduced over the ranks */
+	uint32_t *of_tied; /* [ops] additions of a tied parameter's gradients, what is done with their sum, its updates: of
+						  cut->tied; NONE */
 	bool *sums;                    /* [ops] of these, the additions */
 	struct tied *tied;
 	uint32_t tieds;
@@ -40,11 +41,13 @@ struct pipeline_cut {
 /* folded: pieces lie in a V. split: gradients of weights are a part of the backward pass of their own. */
 struct pieces_wanted { uint32_t ranks, pieces; bool folded, split; };
 
-/* piece_of[b]: the piece of block b of the whole step's graph; names of ops tell which block an op of the device's graph belongs to,
- * collectives go with what they read or, where that is less to send, with who reads them. Gradients are reduced once a step, in the update, but where
- * the sharding (NULL: none) has them scattered by each microbatch: that is in its backward pass. OK or NO_MEMORY. O(size). */
-enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules, const struct sharding *sharding,
-	const struct blocks *blocks, const uint32_t *piece_of, struct pieces_wanted wanted, struct pipeline_cut *cut);
+/* piece_of[b]: the piece of block b of the whole step's graph; names of ops tell which block an op of the device's
+ * graph belongs to, collectives go with what they read or, where that is less to send, with who reads them. Gradients
+ * are reduced once a step, in the update, but where the sharding (NULL: none) has them scattered by each microbatch:
+ * that is in its backward pass. OK or NO_MEMORY. O(size). */
+enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules,
+	const struct sharding *sharding, const struct blocks *blocks, const uint32_t *piece_of, struct pieces_wanted wanted,
+	struct pipeline_cut *cut);
 void pipeline_cut_free(struct pipeline_cut *cut);
 #define pipeline_cut_drop pipeline_cut_free
 

@@ -36,17 +36,22 @@ struct mesh_axis config_axis(const struct config_model *model, uint32_t size, ui
 	for (uint32_t i = 2; i <= size && (uint64_t)i * inside <= model->devices_per_node; i++)
 		if (size % i == 0)
 			near = i;
-	return (struct mesh_axis) { .size = size, .near_size = near, .near = model->machine->near, .far = model->machine->far };
+	return (
+		struct mesh_axis){ .size = size, .near_size = near, .near = model->machine->near, .far = model->machine->far };
 }
 
-/* The devices that share a class of parameters, less those of other groups of copies. From the inside out the axes are tensor, context, experts, data: experts that are whole over the
- * context axis have the expert axis between it and the data axis. */
+/* The devices that share a class of parameters, less those of other groups of copies. From the inside out the axes are
+ * tensor, context, experts, data: experts that are whole over the context axis have the expert axis between it and the
+ * data axis. */
 static struct mesh_axis class_axis(const struct config_model *model, const struct config *config, uint32_t class)
 {
-	uint32_t shards = config_shards(config, class), between = config->tp * (class & WHOLE_ON_CONTEXT ? 1 : config->cp) * (class & WHOLE_ON_EXPERTS ? 1 : config->ep);
+	uint32_t shards = config_shards(config, class),
+			 between = config->tp * (class & WHOLE_ON_CONTEXT ? 1 : config->cp) *
+		(class & WHOLE_ON_EXPERTS ? 1 : config->ep);
 	if (!(class & WHOLE_ON_CONTEXT) || (class & WHOLE_ON_EXPERTS) || config->ep < 2 || config->cp < 2)
 		return config_axis(model, shards, between);
-	struct mesh_axis context = config_axis(model, config->cp, config->tp), data = config_axis(model, shards / config->cp, config->tp * config->cp * config->ep);
+	struct mesh_axis context = config_axis(model, config->cp, config->tp),
+					 data = config_axis(model, shards / config->cp, config->tp * config->cp * config->ep);
 	data.size = shards;
 	data.near_size = context.near_size == config->cp ? config->cp * data.near_size : context.near_size;
 	return data;
@@ -59,25 +64,32 @@ static int64_t exposed_beyond(int64_t collectives, int64_t compute, uint32_t sha
 }
 
 /* Each tensor is a collective of its own. */
-static int64_t collectives_time(const struct mesh_axis *axis, enum collective_kind collective, int64_t bytes, uint32_t count)
+static int64_t collectives_time(
+	const struct mesh_axis *axis, enum collective_kind collective, int64_t bytes, uint32_t count)
 {
 	return count > 0 ? count * collective_time(axis, collective, bytes / count) : 0;
 }
 
 /* Of a class of parameters the collectives of one step, and of one microbatch's passes. */
-struct state_traffic { int64_t once, updated, forward, gather, each, late; };   /* forward, gather: before the passes; each: behind the backward pass; late: of gradients made late */
+struct state_traffic {
+	int64_t once, updated, forward, gather, each, late;
+};   /* forward, gather: before the passes; each: behind the backward pass; late: of gradients made late */
 
 /* Reducing gradients into shards, and between groups of them each device's share. */
-static int64_t scatter_time(const struct mesh_axis *axis, const struct mesh_axis *copies, int64_t gradients, uint32_t count)
+static int64_t scatter_time(
+	const struct mesh_axis *axis, const struct mesh_axis *copies, int64_t gradients, uint32_t count)
 {
 	int64_t scatter = collectives_time(axis, COLLECTIVE_REDUCE_SCATTER, gradients, count);
-	return copies->size > 1 ? scatter + collectives_time(copies, COLLECTIVE_ALL_REDUCE, gradients / axis->size, count) : scatter;
+	return copies->size > 1 ? scatter + collectives_time(copies, COLLECTIVE_ALL_REDUCE, gradients / axis->size, count)
+		: scatter;
 }
 
-static void add_traffic(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end, uint32_t class, struct state_traffic *traffic)
+static void add_traffic(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end,
+	uint32_t class, struct state_traffic *traffic)
 {
 	uint32_t groups = config_group(config, class) / config_shards(config, class);
-	struct mesh_axis axis = class_axis(model, config, class), copies = config_axis(model, groups, config->tp * config->cp * config->ep * config->dp / groups);
+	struct mesh_axis axis = class_axis(model, config, class),
+					 copies = config_axis(model, groups, config->tp * config->cp * config->ep * config->dp / groups);
 	int64_t parameters = 0, gradients = 0, late = 0, forward = 0, backward = 0;
 	uint32_t count = 0, lates = 0, forwards = 0, backwards = 0;
 	for (uint32_t b = begin; b < end; b++) {
@@ -96,18 +108,28 @@ static void add_traffic(const struct config_model *model, const struct config *c
 	gradients = larger_of(0, gradients - late);
 	count = count > lates ? count - lates : 0;
 	int64_t scatter = scatter_time(&axis, &copies, gradients, count);
-	traffic->once += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, gradients, count) : config->zero == 1 ? scatter : 0;
-	traffic->late += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, late, lates) : scatter_time(&axis, &copies, late, lates);
-	traffic->updated += config->zero == 1 || config->zero == 2 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, parameters, count) : 0;
+	traffic->once += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, gradients, count)
+		: config->zero == 1 ? scatter
+		: 0;
+	traffic->late += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, late, lates)
+		: scatter_time(&axis, &copies, late, lates);
+	traffic->updated += config->zero == 1 || config->zero == 2
+		? collectives_time(&axis, COLLECTIVE_ALL_GATHER, parameters, count)
+		: 0;
 	traffic->forward += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, forward, forwards) : 0;
 	/* nobody has room for whole gradients: every microbatch's are reduced at once */
 	traffic->each += config->zero >= 2 ? scatter : 0;
-	traffic->gather += config->zero >= 3 && !config->keeps ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, backward, backwards) : 0;
+	traffic->gather += config->zero >= 3 && !config->keeps
+		? collectives_time(&axis, COLLECTIVE_ALL_GATHER, backward, backwards)
+		: 0;
 }
 
-/* Where nothing is repeated, block by block: one stream for these collectives beside the passes. What a block reads is gathered from when the block before begins;
- * gradients of a block are reduced when it ends, after what is waited for. */
-struct streams { int64_t time, begun, free; };   /* of the passes; when the block before began; when the stream is free */
+/* Where nothing is repeated, block by block: one stream for these collectives beside the passes. What a block reads is
+ * gathered from when the block before begins; gradients of a block are reduced when it ends, after what is waited for.
+ */
+struct streams {
+	int64_t time, begun, free;
+};   /* of the passes; when the block before began; when the stream is free */
 
 static void run_block(struct streams *streams, int64_t gather, int64_t takes)
 {
@@ -127,14 +149,17 @@ static struct state_traffic block_traffic(const struct config_model *model, cons
 	return traffic;
 }
 
-/* Where all updates wait for the last gradient they run one behind the other, and what one has made is gathered beside the next. Else a reduction that the next update waits
- * for goes first, and gathers last. */
-static int64_t exposed_once(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update, const struct rank_memory *memory, uint32_t blocks)
+/* Where all updates wait for the last gradient they run one behind the other, and what one has made is gathered beside
+ * the next. Else a reduction that the next update waits for goes first, and gathers last. */
+static int64_t exposed_once(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, int64_t update, const struct rank_memory *memory, uint32_t blocks)
 {
 	struct streams streams = { 0 };
-	int64_t passes = 0, forward = 0, updated = 0, lately = 0, at_update = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
+	int64_t passes = 0, forward = 0, updated = 0, lately = 0, at_update = 0, reduce = 0,
+			ready = 0;   /* what was reduced last but waits: how long it takes, since when */
 	for (uint32_t b = 0; b < blocks; b++) {
-		int64_t there = forward_time(model, config, &model->cost[b]), back = model->cost[b].backward + across_time(model, config, &model->cost[b], true);
+		int64_t there = forward_time(model, config, &model->cost[b]),
+				back = model->cost[b].backward + across_time(model, config, &model->cost[b], true);
 		run_block(&streams, block_traffic(model, config, b).forward, there);
 		passes += there + back;
 		forward += model->cost[b].forward - model->cost[b].forward_link;
@@ -155,8 +180,9 @@ static int64_t exposed_once(const struct config_model *model, const struct confi
 		+ larger_of(0, exposed_beyond(updated, forward, overheads->updated) - (model->joint ? update : 0));
 }
 
-int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update,
-	const struct rank_memory *memory, const uint32_t *first, uint32_t rank)
+int64_t config_exposed_time(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, int64_t update, const struct rank_memory *memory, const uint32_t *first,
+	uint32_t rank)
 {
 	struct state_traffic traffic = { 0 };
 	int64_t backward = 0, forward = 0;
@@ -172,6 +198,9 @@ int64_t config_exposed_time(const struct config_model *model, const struct confi
 			if (config_group(config, class) > 1)
 				add_traffic(model, config, begin, end, class, &traffic);
 	}
-	return exposed_beyond(traffic.once, backward, overheads->overlap) + exposed_beyond(traffic.updated, forward, overheads->updated)
-		+ config->microbatches * (exposed_beyond(traffic.forward, forward, overheads->overlap) + exposed_beyond(traffic.gather + traffic.each, backward, overheads->overlap));
+	return exposed_beyond(traffic.once, backward, overheads->overlap) +
+		exposed_beyond(traffic.updated, forward, overheads->updated) +
+		config->microbatches *
+		(exposed_beyond(traffic.forward, forward, overheads->overlap) +
+			exposed_beyond(traffic.gather + traffic.each, backward, overheads->overlap));
 }

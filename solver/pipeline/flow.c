@@ -26,7 +26,8 @@ static bool flow_needs(const struct pipeline_cut *cut, const struct csr *readers
 	return false;
 }
 
-/* The pass in which a rank runs an op: its own, or for what it makes for itself, that of the first op there that reads it. */
+/* The pass in which a rank runs an op: its own, or for what it makes for itself, that of the first op there that reads
+ * it. */
 static uint8_t first_use(const struct pipeline_cut *cut, uint32_t op, const bool *runs, const uint8_t *side)
 {
 	uint8_t first = SIDE_UPDATE;
@@ -39,7 +40,8 @@ static uint8_t first_use(const struct pipeline_cut *cut, uint32_t op, const bool
 			used = true;
 			first = side[reader] < first ? side[reader] : first;
 		}
-	bool view = csr_length(&cut->graph->writes, op) == 1 && cut->graph->tensor[cut->graph->writes.item[cut->graph->writes.start[op]]].alias != NONE;
+	bool view = csr_length(&cut->graph->writes, op) == 1 &&
+		cut->graph->tensor[cut->graph->writes.item[cut->graph->writes.start[op]]].alias != NONE;
 	if (!view && first == SIDE_UPDATE)    /* a gradient of constants is one for every microbatch */
 		first = SIDE_BACKWARD;
 	return used && first > cut->side[op] ? first : cut->side[op];
@@ -62,7 +64,8 @@ void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs
 	}
 	for (uint32_t op = graph->ops; op-- > 0;)
 		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = runs[op] ? stands[graph->reads.item[i]] : NONE, writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
+			uint32_t tensor = runs[op] ? stands[graph->reads.item[i]] : NONE,
+					 writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
 			if (writer != NONE && cut->anywhere[writer] && cut->of_tied[writer] == NONE)
 				runs[writer] = true;
 		}
@@ -109,14 +112,16 @@ static enum status flow_check_version(const struct flowing *flowing, uint32_t op
 		own |= graph->inplace[i].in == tensor;
 	if (flowing->runs[latest] && (!received || own))    /* else it is another copy that was overwritten here */
 		return OK;
-	return fail(flowing->error, BAD_INPUT, "\"%.100s\" reads \"%.100s\", which \"%.100s\" overwrites on another pipeline rank", graph->op[op].name,
+	return fail(flowing->error, BAD_INPUT,
+		"\"%.100s\" reads \"%.100s\", which \"%.100s\" overwrites on another pipeline rank", graph->op[op].name,
 		graph->tensor[tensor].name, graph->op[latest].name);
 }
 
 static void flow_note_writes(struct flowing *flowing, uint32_t op)
 {
 	const struct graph *graph = flowing->cut->graph;
-	if (flowing->cut->sums[op] && !flowing->runs[op])    /* a part of the sum stands for it here, and nobody writes to that */
+	if (flowing->cut->sums[op] &&
+		!flowing->runs[op])    /* a part of the sum stands for it here, and nobody writes to that */
 		return;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++) {
 		flowing->latest[graph->tensor[graph->inplace[i].in].storage] = op;
@@ -145,14 +150,17 @@ static enum status flow_receive(struct flowing *flowing, uint32_t rank, uint32_t
 			continue;
 		}
 		flowing->seen[tensor] = flowing->flow->transfers;
-		struct transfer transfer = { .tensor = tensor, .from = cut_rank(cut, writer), .to = rank, .reader = op, .side = flowing->side[op] };
+		struct transfer transfer = {
+			.tensor = tensor, .from = cut_rank(cut, writer), .to = rank, .reader = op, .side = flowing->side[op]
+		};
 		status = status == OK ? add_transfer(flowing, &transfer) : status;
 	}
 	return status;
 }
 
-/* What is kept from step to step, read here and written by another rank: it comes after the update. Anything else that one rank writes in
- * place without a name for the result and another one touches later can't be told from what it was. */
+/* What is kept from step to step, read here and written by another rank: it comes after the update. Anything else that
+ * one rank writes in place without a name for the result and another one touches later can't be told from what it was.
+ */
 static enum status receive_state(struct flowing *flowing, uint32_t rank, uint32_t storage)
 {
 	const struct pipeline_cut *cut = flowing->cut;
@@ -172,10 +180,15 @@ static enum status receive_state(struct flowing *flowing, uint32_t rank, uint32_
 	if (writer == NONE || cut->joint[storage] || (!state && !unnamed))
 		return OK;
 	if (here || !state || cut->side[writer] != SIDE_UPDATE)
-		return fail(flowing->error, BAD_INPUT, "\"%.100s\" is written in place by \"%.100s\" on one pipeline rank and used on another",
+		return fail(flowing->error, BAD_INPUT,
+			"\"%.100s\" is written in place by \"%.100s\" on one pipeline rank and used on another",
 			graph->tensor[graph->storage[storage].root].name, graph->op[writer].name);
-	struct transfer transfer = { .tensor = graph->storage[storage].root, .from = cut_rank(cut, writer), .to = rank, .reader = NONE,
-		.side = SIDE_UPDATE, .state = true };
+	struct transfer transfer = { .tensor = graph->storage[storage].root,
+		.from = cut_rank(cut, writer),
+		.to = rank,
+		.reader = NONE,
+		.side = SIDE_UPDATE,
+		.state = true };
 	return add_transfer(flowing, &transfer);
 }
 
@@ -232,7 +245,10 @@ enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_f
 	flowing.seen = arena_alloc(&arena, graph->tensors, sizeof *flowing.seen);
 	flowing.touched = arena_alloc(&arena, graph->storages, sizeof *flowing.touched);
 	flowing.latest = arena_alloc(&arena, graph->storages, sizeof *flowing.latest);
-	enum status status = flowing.latest && flowing.side && flowing.runs && flowing.stands && flowing.seen && flowing.touched ? OK : NO_MEMORY;
+	enum status status = flowing.latest && flowing.side && flowing.runs && flowing.stands && flowing.seen &&
+			flowing.touched
+		? OK
+		: NO_MEMORY;
 	for (uint32_t rank = 0; rank < cut->ranks && status == OK; rank++)
 		status = flow_look_at(&flowing, rank);
 	THEN(status, sort(&flowing));

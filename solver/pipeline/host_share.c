@@ -21,7 +21,8 @@ uint32_t host_away_until(const struct config_model *model, const struct config *
 	uint32_t until = begin;
 	if (!host_share_sends(model, config, OFFLOAD_ACTIVATIONS))
 		return begin;
-	int64_t forward = pass_time(model, begin, end, false), behind = pass_time(model, begin, end, true);   /* behind: of the backward passes before a block's */
+	int64_t forward = pass_time(model, begin, end, false),
+			behind = pass_time(model, begin, end, true);   /* behind: of the backward passes before a block's */
 	for (uint32_t b = begin; b < end; b++) {
 		int64_t copy = machine_host_time(model->machine, model->cost[b].saved);
 		now += model->cost[b].forward;
@@ -37,12 +38,13 @@ uint32_t host_away_until(const struct config_model *model, const struct config *
 	return until;
 }
 
-static void send_activations(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank, const struct in_flight *at_most,
-	struct rank_memory *memory)
+static void send_activations(const struct config_model *model, const struct config *config, const uint32_t *first,
+	uint32_t rank, const struct in_flight *at_most, struct rank_memory *memory)
 {
 	int64_t largest = 0;
 	for (uint32_t chunk = 0; chunk < config->chunks && host_share_sends(model, config, OFFLOAD_ACTIVATIONS); chunk++) {
-		uint32_t piece = config_piece(config, rank, chunk), until = host_away_until(model, config, first[piece], first[piece + 1]);
+		uint32_t piece = config_piece(config, rank, chunk),
+				 until = host_away_until(model, config, first[piece], first[piece + 1]);
 		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
 		for (uint32_t b = first[piece]; b < until; b++) {
 			const struct block_cost *cost = &model->cost[b];
@@ -66,8 +68,8 @@ static int64_t states_of(const struct config *config, const struct block_cost *c
 	return sum;
 }
 
-void host_send_away(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank, const struct in_flight *at_most,
-	struct rank_memory *memory)
+void host_send_away(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank,
+	const struct in_flight *at_most, struct rank_memory *memory)
 {
 	int64_t largest = 0;
 	send_activations(model, config, first, rank, at_most, memory);
@@ -80,12 +82,15 @@ void host_send_away(const struct config_model *model, const struct config *confi
 	memory->optimizer = 2 * largest < memory->optimizer ? 2 * largest : memory->optimizer;
 }
 
-int64_t host_streamed_update(const struct config_model *model, const struct config *config, int64_t update, uint32_t begin, uint32_t end)
+int64_t host_streamed_update(
+	const struct config_model *model, const struct config *config, int64_t update, uint32_t begin, uint32_t end)
 {
 	int64_t states = 0, largest = 0;
 	for (uint32_t b = begin; b < end && host_share_sends(model, config, OFFLOAD_OPTIMIZER); b++) {
 		states += states_of(config, &model->cost[b]);
 		largest = larger_of(largest, states_of(config, &model->cost[b]));
 	}
-	return states == 0 ? update : larger_of(update, machine_host_time(model->machine, states)) + machine_host_time(model->machine, largest);
+	return states == 0
+		? update
+		: larger_of(update, machine_host_time(model->machine, states)) + machine_host_time(model->machine, largest);
 }

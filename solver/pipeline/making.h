@@ -25,18 +25,22 @@ struct making {
 	uint32_t *summed;
 	uint32_t *last;            /* [storages] the last op of this rank that touches it before the update */
 	uint32_t *alone;           /* [storages] of joint ones, the last op of this rank that writes it */
-	uint32_t *sequence;        /* [ops] in what order they are run: gradients of weights behind the others of their piece */
+	uint32_t *sequence; /* [ops] in what order they are run: gradients of weights behind the others of their piece */
 	bool *later;               /* [ops] gradients of weights that wait for the others */
-	struct sink { uint32_t op, piece; } *sink;  /* [ops + transfers] the draft's ops with which the gradients of a piece's input end */
+	struct sink {
+		uint32_t op, piece;
+	} *sink; /* [ops + transfers] the draft's ops with which the gradients of a piece's input end */
 	uint32_t sinks;
 	uint8_t *until;            /* [storages] enum until */
-	uint32_t *held;            /* [storages] microbatches whose copies wait for the backward pass, 0: it isn't read there */
+	uint32_t *held; /* [storages] microbatches whose copies wait for the backward pass, 0: it isn't read there */
 	uint32_t *holder;          /* [storages] the piece that they wait for */
 	bool *sent;                /* [transfers] */
 	int64_t in_host;           /* bytes of all microbatches that are offloaded */
-	uint32_t pass_send, before_send, pass;  /* the last send of the pass at hand and of the one before; the pass's number */
+	uint32_t pass_send, before_send,
+		pass; /* the last send of the pass at hand and of the one before; the pass's number */
 	uint32_t flush;            /* the draft's op, or NONE */
-	uint32_t *ends, ended;     /* [ops + storages + transfers] the draft's ops of both passes that none of them waits for, and perhaps others */
+	uint32_t *ends, ended; /* [ops + storages + transfers] the draft's ops of both passes that none of them waits for,
+							  and perhaps others */
 	bool updating;
 	enum status status;
 	struct error *error;

@@ -23,7 +23,8 @@ uint32_t config_piece_layers(const struct config_model *model, const struct conf
 	return most;
 }
 
-void config_mix(const struct config_model *model, const struct config *config, const uint32_t *first, const struct block_cost *kept, struct block_cost *mixed)
+void config_mix(const struct config_model *model, const struct config *config, const uint32_t *first,
+	const struct block_cost *kept, struct block_cost *mixed)
 {
 	for (uint32_t k = 0; k < config->pp * config->chunks; k++)
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {

@@ -62,8 +62,9 @@ static int64_t pipeline_link_of(const struct pipeline *pipeline, const struct pi
 	return link && slot->pass != PASS_WEIGHT ? smaller_of(link[slot->piece], pipeline_duration(pipeline, slot)) : 0;
 }
 
-/* Two passes at a time: each takes its time, one computes after the other, and one uses the links after the other (two jobs of two machines: no less). DeepSeek-V3 orders
- * them so that all of the rest overlaps (arXiv 2412.19437, section 3.2.1). */
+/* Two passes at a time: each takes its time, one computes after the other, and one uses the links after the other (two
+ * jobs of two machines: no less). DeepSeek-V3 orders them so that all of the rest overlaps (arXiv 2412.19437,
+ * section 3.2.1). */
 int64_t pipeline_together(int64_t one, int64_t one_link, int64_t other, int64_t other_link)
 {
 	int64_t link = one_link + other_link, most = larger_of(larger_of(one, other), larger_of(link, one + other - link));
@@ -136,7 +137,8 @@ static bool time_action(struct timing *timing, uint32_t rank)
 	for (uint32_t i = 0; i < count; i++) {
 		int64_t send = pipeline_sending(timing, &slot[i]);
 		if (slot[i].pass != PASS_WEIGHT)
-			timing->done[slot[i].pass != PASS_FORWARD][(size_t)slot[i].piece * pipeline->microbatches + slot[i].microbatch] = at + send;
+			timing->done[slot[i].pass != PASS_FORWARD]
+						[(size_t)slot[i].piece * pipeline->microbatches + slot[i].microbatch] = at + send;
 		sends += send;
 	}
 	timing->free_at[rank] = at + (pipeline->blocking ? sends : 0);
@@ -172,7 +174,8 @@ static void pipeline_leave(const struct pipeline_slot *slot, struct holding *hel
 }
 
 /* What a rank holds altogether: until gradients of weights are done, then until those of inputs, then between. */
-static uint64_t held_by(const struct holding *held, uint32_t rank, uint32_t ranks, uint32_t chunks, bool folded, uint32_t *pieces)
+static uint64_t held_by(
+	const struct holding *held, uint32_t rank, uint32_t ranks, uint32_t chunks, bool folded, uint32_t *pieces)
 {
 	uint64_t input = 0, between = 0;
 	*pieces = 0;
@@ -229,7 +232,8 @@ static bool pipeline_begin(struct timing *timing, struct pipeline_plan *plan)
 	timing->free_at = arena_alloc(&plan->arena, pipeline->ranks, sizeof *timing->free_at);
 	for (int i = 0; i < 2; i++)
 		timing->done[i] = arena_alloc(&plan->arena, cells, sizeof *timing->done[i]);
-	if (!plan->slot || !plan->in_flight || !plan->piece_in_flight || !plan->at_most || !timing->next || !timing->free_at || !timing->done[0] || !timing->done[1])
+	if (!plan->slot || !plan->in_flight || !plan->piece_in_flight || !plan->at_most || !timing->next ||
+		!timing->free_at || !timing->done[0] || !timing->done[1])
 		return false;
 	for (size_t i = 0; i < 2 * cells; i++)
 		timing->done[i / cells][i % cells] = -1;
@@ -252,26 +256,36 @@ static bool time_all(struct timing *timing)
 	return done == timing->pipeline->ranks;
 }
 
-enum status schedule_possible(enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, struct error *error)
+enum status schedule_possible(
+	enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, struct error *error)
 {
 	bool folded = schedule_folded(schedule);
 	if (schedule >= SCHEDULE_COUNT)
 		return OK;
 	if (chunks > 1 && ((schedule != SCHEDULE_INTERLEAVED && !folded) || ranks < 2))
-		return fail(error, BAD_INPUT, "a rank can have several pieces of the model only with schedule=interleaved, or in a V, and at least 2 ranks");
+		return fail(error, BAD_INPUT,
+			"a rank can have several pieces of the model only with schedule=interleaved, or in a V, and at least 2 "
+			"ranks");
 	if (folded && chunks != 2)
-		return fail(error, BAD_INPUT, "schedule=%s has two pieces of the model on each of at least 2 pipeline ranks", schedule_names[schedule]);
+		return fail(error, BAD_INPUT, "schedule=%s has two pieces of the model on each of at least 2 pipeline ranks",
+			schedule_names[schedule]);
 	if (!folded && chunks > 1 && microbatches % ranks != 0)
-		return fail(error, BAD_INPUT, "the interleaved schedule needs microbatches that are a multiple of the %u pipeline ranks, not %u", ranks, microbatches);
+		return fail(error, BAD_INPUT,
+			"the interleaved schedule needs microbatches that are a multiple of the %u pipeline ranks, not %u", ranks,
+			microbatches);
 	if (schedule == SCHEDULE_DUALPIPEV && microbatches < 2 * ranks)
-		return fail(error, BAD_INPUT, "schedule=dualpipev needs at least twice as many microbatches as the %u pipeline ranks, not %u", ranks, microbatches);
+		return fail(error, BAD_INPUT,
+			"schedule=dualpipev needs at least twice as many microbatches as the %u pipeline ranks, not %u", ranks,
+			microbatches);
 	return OK;
 }
 
 bool schedule_tries_chunks(uint32_t layers, uint32_t ranks, uint32_t chunks)
 {
 	uint32_t pieces = ranks * chunks;
-	bool even = layers > 0 && (layers % pieces == 0 || (layers + 2) % pieces == 0);    /* what is before and behind them as a layer each: config_cut() */
+	bool even = layers > 0 &&
+		(layers % pieces == 0 ||
+			(layers + 2) % pieces == 0); /* what is before and behind them as a layer each: config_cut() */
 	return chunks > 1 && (chunks <= 6 || (even && chunks <= SCHEDULE_CHUNKS_MAX));
 }
 
@@ -290,7 +304,8 @@ static struct pipeline_stuck find_stuck(const struct timing *timing)
 	while (rank + 1 < timing->pipeline->ranks && timing->next[rank] == timing->plan->slots)
 		rank++;
 	const struct pipeline_slot *slot = &slots_of(timing->plan, rank)[timing->next[rank]];
-	for (uint32_t i = 0; i + 1 < slots_together(slot) && pipeline_ready(timing, slot) >= 0; i++)    /* of a pair, the one that waits */
+	for (uint32_t i = 0; i + 1 < slots_together(slot) && pipeline_ready(timing, slot) >= 0;
+		i++) /* of a pair, the one that waits */
 		slot++;
 	return (struct pipeline_stuck) { rank, slot->piece, slot->microbatch, (enum pass)slot->pass };
 }
@@ -301,11 +316,14 @@ enum status pipeline_run(const struct pipeline *pipeline, struct pipeline_plan *
 	return pipeline_play(pipeline, plan, &ignored, error);
 }
 
-enum status pipeline_play(const struct pipeline *pipeline, struct pipeline_plan *plan, struct pipeline_stuck *stuck, struct error *error)
+enum status pipeline_play(
+	const struct pipeline *pipeline, struct pipeline_plan *plan, struct pipeline_stuck *stuck, struct error *error)
 {
 	*plan = (struct pipeline_plan) { 0 };
 	struct timing timing = { .pipeline = pipeline, .plan = plan, .pieces = pipeline->ranks * pipeline->chunks };
-	enum status status = pipeline->order ? OK : schedule_possible(pipeline->schedule, pipeline->ranks, pipeline->chunks, pipeline->microbatches, error);
+	enum status status = pipeline->order
+		? OK
+		: schedule_possible(pipeline->schedule, pipeline->ranks, pipeline->chunks, pipeline->microbatches, error);
 	if (status == OK && !pipeline_begin(&timing, plan))
 		status = NO_MEMORY;
 	THEN(status, list(pipeline, plan));

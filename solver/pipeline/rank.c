@@ -5,10 +5,12 @@
 static uint32_t pass_of(const struct making *making, uint32_t op)
 {
 	const struct pipeline_cut *cut = making->cut;
-	return making->side[op] == SIDE_FORWARD ? cut->piece[op] : making->side[op] == SIDE_BACKWARD ? 2 * cut->pieces - cut->piece[op] : 2 * cut->pieces + 1;
+	return making->side[op] == SIDE_FORWARD ? cut->piece[op]
+		: making->side[op] == SIDE_BACKWARD ? 2 * cut->pieces - cut->piece[op]
+		: 2 * cut->pieces + 1;
 }
 
-/* ---- tensors -------------------------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 /* A tensor that is there from the start. */
 static uint32_t rank_leaf(struct making *making, uint32_t tensor)
@@ -26,7 +28,8 @@ static uint32_t rank_named(struct making *making, uint32_t tensor)
 {
 	const struct graph *graph = making->graph;
 	uint32_t s = storage_of(making, tensor), writer = graph->tensor[tensor].writer;
-	if (making->updating && making->added[s] != NONE && making->summed[s] != NONE && (writer == NONE || making->side[writer] != SIDE_UPDATE)) {
+	if (making->updating && making->added[s] != NONE && making->summed[s] != NONE &&
+		(writer == NONE || making->side[writer] != SIDE_UPDATE)) {
 		if (tensor == making->added[s])
 			return making->summed[s];
 		struct tensor alias = graph->tensor[tensor];   /* another name of the same memory */
@@ -72,14 +75,22 @@ static uint32_t result(struct making *making, uint32_t op, uint32_t tensor)
 	return making->status == OK ? making->local[tensor] = made(making, draft_tensor(making->draft, &copy)) : NONE;
 }
 
-/* ---- between ranks ------------------------------------------------------------------------------------------------------- */
+/* ---- between ranks --------------------------------------------------------------------------- */
 
 /* Of a tensor, called by its name and an ending; rank: the other end, or of a sum this one. */
-static uint32_t communication(struct making *making, const char *tensor, const char *ending, enum collective_kind kind, const char *module, int64_t bytes, uint32_t rank)
+static uint32_t communication(struct making *making, const char *tensor, const char *ending, enum collective_kind kind,
+	const char *module, int64_t bytes, uint32_t rank)
 {
 	struct collective said = { .axis = "pp", .size = making->cut->ranks, .group = NONE, .rank = rank, .moved = bytes };
-	struct op op = { .name = joined(making, tensor, ending), .of = tensor, .type = collective_types[kind], .module = module, .collective = &said, .flops = 0, .phase = PHASE_COMMUNICATION,
-		.has_phase = true, .has_module = true };
+	struct op op = { .name = joined(making, tensor, ending),
+		.of = tensor,
+		.type = collective_types[kind],
+		.module = module,
+		.collective = &said,
+		.flops = 0,
+		.phase = PHASE_COMMUNICATION,
+		.has_phase = true,
+		.has_module = true };
 	return making->status == OK ? made(making, draft_op(making->draft, &op)) : NONE;
 }
 
@@ -111,13 +122,16 @@ static void rank_send(struct making *making, uint32_t number)
 	uint32_t from = rank_named(making, transfer->tensor);
 	snprintf(suffix, sizeof suffix, ".send.%u", transfer->to);
 	uint32_t writer = tensor->writer, allocator = making->graph->storage[tensor->storage].allocator;
-	const char *module = writer != NONE ? making->graph->op[writer].module : allocator != NONE ? making->graph->op[allocator].module : "";
+	const char *module = writer != NONE ? making->graph->op[writer].module
+		: allocator != NONE ? making->graph->op[allocator].module
+		: "";
 	uint32_t op = communication(making, tensor->name, suffix, COLLECTIVE_SEND, module, tensor->bytes, transfer->to);
 	if (op == NONE || from == NONE)
 		return;
 	stop(making, draft_read(making->draft, op, from));
 	making->ends[making->ended++] = op;
-	if (transfer->side == SIDE_BACKWARD && writer != NONE && making->side[writer] == SIDE_BACKWARD && !making->cut->weight[writer])
+	if (transfer->side == SIDE_BACKWARD && writer != NONE && making->side[writer] == SIDE_BACKWARD &&
+		!making->cut->weight[writer])
 		making->sink[making->sinks++] = (struct sink) { op, making->cut->piece[writer] };
 	if (transfer->side == SIDE_UPDATE && making->flush != NONE)
 		stop(making, draft_after(making->draft, op, making->flush));
@@ -138,20 +152,22 @@ static void rank_receive(struct making *making, uint32_t tensor, uint32_t reader
 	const struct transfer *transfer = transfer_here(making, tensor);
 	struct tensor copy = making->graph->tensor[tensor];
 	if (!transfer) {
-		stop(making, fail(making->error, BAD_INPUT, "nothing brings \"%.100s\" to pipeline rank %u", copy.name, making->rank));
+		stop(making,
+			fail(making->error, BAD_INPUT, "nothing brings \"%.100s\" to pipeline rank %u", copy.name, making->rank));
 		return;
 	}
 	copy.alias = NONE;
 	copy.kind = copy.kind == KIND_OUTPUT || kind_persistent(copy.kind) ? KIND_ACTIVATION : copy.kind;
 	uint32_t to = making->local[tensor] = made(making, draft_tensor(making->draft, &copy));
-	uint32_t op = communication(making, copy.name, ".recv", COLLECTIVE_RECEIVE, making->graph->op[reader].module, 0, transfer->from);
+	uint32_t op = communication(
+		making, copy.name, ".recv", COLLECTIVE_RECEIVE, making->graph->op[reader].module, 0, transfer->from);
 	if (op == NONE || to == NONE)
 		return;
 	stop(making, draft_write(making->draft, op, to));
 	after_sends(making, op, pass_of(making, reader));
 }
 
-/* ---- ops --------------------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 /* Reduces over the ranks: sums of tied gradients, and numbers that are everybody's. */
 static void rank_reduce(struct making *making, uint32_t tensor, const char *name, const char *module, int64_t bytes)
@@ -176,12 +192,14 @@ static void reduce_tied(struct making *making)
 	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
-			bool sum = making->runs[op] && making->side[op] == SIDE_UPDATE && writer != NONE && making->side[writer] == SIDE_BACKWARD && cut->of_tied[writer] != NONE
-				&& cut->of_tied[op] == cut->of_tied[writer];
+			bool sum = making->runs[op] && making->side[op] == SIDE_UPDATE && writer != NONE &&
+				making->side[writer] == SIDE_BACKWARD && cut->of_tied[writer] != NONE &&
+				cut->of_tied[op] == cut->of_tied[writer];
 			if (!sum || making->stands[tensor] == NONE || done[tensor])
 				continue;
 			done[tensor] = true;
-			rank_reduce(making, rank_named(making, making->stands[tensor]), graph->tensor[tensor].name, graph->op[op].module, graph->tensor[tensor].bytes);
+			rank_reduce(making, rank_named(making, making->stands[tensor]), graph->tensor[tensor].name,
+				graph->op[op].module, graph->tensor[tensor].bytes);
 		}
 }
 
@@ -191,13 +209,18 @@ static struct op op_here(struct making *making, uint32_t id)
 	const struct graph *graph = making->graph;
 	struct op op = graph->op[id];
 	uint32_t to = csr_length(&graph->writes, id) == 1 ? graph->writes.item[graph->writes.start[id]] : NONE;
-	uint32_t held = to != NONE && graph_in_host(graph, to) && csr_length(&graph->reads, id) == 1 ? making->held[storage_of(making, to)] : 0;
+	uint32_t held = to != NONE && graph_in_host(graph, to) && csr_length(&graph->reads, id) == 1
+		? making->held[storage_of(making, to)]
+		: 0;
 	int64_t bytes;
 	if (held < 2)
 		return op;
-	bool large = __builtin_mul_overflow(held, graph->storage[storage_of(making, graph->reads.item[graph->reads.start[id]])].bytes, &bytes);
+	bool large = __builtin_mul_overflow(
+		held, graph->storage[storage_of(making, graph->reads.item[graph->reads.start[id]])].bytes, &bytes);
 	if (large || bytes > BYTES_MAX - making->in_host)
-		stop(making, fail(making->error, BAD_INPUT, "%u microbatches offload more than 2^60 bytes at \"%.100s\"", held, op.name));
+		stop(making,
+			fail(
+				making->error, BAD_INPUT, "%u microbatches offload more than 2^60 bytes at \"%.100s\"", held, op.name));
 	else
 		making->in_host += bytes;
 	op.in_flight = held;
@@ -211,7 +234,8 @@ static bool leads_on(const struct making *making, uint32_t id)
 	const struct pipeline_cut *cut = making->cut;
 	FOR_ROW(i, &graph->succ, id) {
 		uint32_t next = graph->succ.item[i];
-		bool same = making->runs[next] && making->side[next] == SIDE_BACKWARD && !cut->weight[next] && cut->piece[next] == cut->piece[id];
+		bool same = making->runs[next] && making->side[next] == SIDE_BACKWARD && !cut->weight[next] &&
+			cut->piece[next] == cut->piece[id];
 		if (same && (!cut->anywhere[next] || leads_on(making, next)))
 			return true;
 	}
@@ -222,10 +246,12 @@ static bool leads_on(const struct making *making, uint32_t id)
 static bool ends_input(const struct making *making, uint32_t id)
 {
 	const struct pipeline_cut *cut = making->cut;
-	return !making->updating && making->side[id] == SIDE_BACKWARD && !cut->weight[id] && !cut->anywhere[id] && !leads_on(making, id);
+	return !making->updating && making->side[id] == SIDE_BACKWARD && !cut->weight[id] && !cut->anywhere[id] &&
+		!leads_on(making, id);
 }
 
-/* Gradients of a piece's weights come behind the first part of its backward pass: those that read no others of them say so. */
+/* Gradients of a piece's weights come behind the first part of its backward pass: those that read no others of them say
+ * so. */
 static void rank_hold_back(struct making *making, uint32_t id, uint32_t op)
 {
 	const struct graph *graph = making->graph;
@@ -245,7 +271,8 @@ static void rank_copy_op(struct making *making, uint32_t id)
 	bool waits = making->updating && making->flush != NONE;
 	FOR_ROW(i, &graph->reads, id) {
 		uint32_t tensor = making->stands[graph->reads.item[i]], writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
-		if (tensor != NONE && writer != NONE && !making->runs[writer] && making->local[tensor] == NONE && !making->cut->joint[storage_of(making, tensor)])
+		if (tensor != NONE && writer != NONE && !making->runs[writer] && making->local[tensor] == NONE &&
+			!making->cut->joint[storage_of(making, tensor)])
 			rank_receive(making, tensor, id);
 		waits = waits && (writer == NONE || making->side[writer] != SIDE_UPDATE);
 	}
@@ -256,8 +283,9 @@ static void rank_copy_op(struct making *making, uint32_t id)
 	FOR_ROW(i, &graph->reads, id) {
 		uint32_t tensor = making->stands[graph->reads.item[i]], local = tensor == NONE ? NONE : rank_named(making, tensor);
 		if (local == NONE)
-			stop(making, fail(making->error, BAD_INPUT, "\"%.100s\" can't read \"%.100s\" on pipeline rank %u", graph->op[id].name,
-				graph->tensor[graph->reads.item[i]].name, making->rank));
+			stop(making,
+				fail(making->error, BAD_INPUT, "\"%.100s\" can't read \"%.100s\" on pipeline rank %u",
+					graph->op[id].name, graph->tensor[graph->reads.item[i]].name, making->rank));
 		if (making->status != OK)
 			return;
 		stop(making, draft_read(making->draft, op, local));
@@ -269,7 +297,9 @@ static void rank_copy_op(struct making *making, uint32_t id)
 		const struct inplace *pair = &graph->inplace[i];
 		uint32_t into = rank_written_over(making, pair->in);
 		if (into == NONE)
-			stop(making, fail(making->error, BAD_INPUT, "\"%.100s\" writes into what another pipeline rank holds", graph->op[id].name));
+			stop(making,
+				fail(making->error, BAD_INPUT, "\"%.100s\" writes into what another pipeline rank holds",
+					graph->op[id].name));
 		else
 			stop(making, draft_inplace(making->draft, op, pair->out == NONE ? NONE : making->local[pair->out], into));
 	}
@@ -297,7 +327,8 @@ static void follow_op(struct making *making, uint32_t id)
 		if (!making->updating && making->added[s] != NONE && making->last[s] == id && making->summed[s] == NONE)
 			waiting_accumulate(making, s);
 		if (making->alone[s] == id && making->status == OK)
-			rank_reduce(making, making->local[graph->storage[s].root], graph->tensor[graph->storage[s].root].name, graph->op[id].module, graph->storage[s].bytes);
+			rank_reduce(making, making->local[graph->storage[s].root], graph->tensor[graph->storage[s].root].name,
+				graph->op[id].module, graph->storage[s].bytes);
 	}
 }
 
@@ -307,7 +338,8 @@ static void send_late(struct making *making, uint32_t op)
 	const struct pipeline_flow *flow = making->flow;
 	for (uint32_t i = 0; i < flow->transfers; i++) {
 		const struct transfer *transfer = &flow->transfer[i];
-		if (transfer->from == making->rank && !transfer->state && transfer->side < SIDE_UPDATE && transfer->reader == op && making->local[transfer->tensor] != NONE)
+		if (transfer->from == making->rank && !transfer->state && transfer->side < SIDE_UPDATE &&
+			transfer->reader == op && making->local[transfer->tensor] != NONE)
 			rank_send(making, i);
 	}
 }
@@ -375,13 +407,14 @@ static void update(struct making *making)
 	exchange_state(making);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static bool rank_start(struct making *making)
 {
 	const struct graph *graph = making->graph;
 	struct arena *arena = &making->arena;
-	uint32_t **const by_storage[] = { &making->added, &making->sum, &making->summed, &making->last, &making->alone, &making->holder };
+	uint32_t **const by_storage[] = { &making->added, &making->sum, &making->summed, &making->last, &making->alone,
+		&making->holder };
 	making->draft = draft_new();
 	making->runs = arena_alloc(arena, graph->ops, sizeof *making->runs);
 	making->side = arena_alloc(arena, graph->ops, sizeof *making->side);
@@ -393,8 +426,10 @@ static bool rank_start(struct making *making)
 	making->later = arena_alloc(arena, graph->ops, sizeof *making->later);
 	making->sink = arena_alloc(arena, graph->ops + (size_t)making->flow->transfers, sizeof *making->sink);
 	making->until = arena_alloc(arena, graph->storages, sizeof *making->until);
-	making->ends = arena_alloc(arena, graph->ops + (size_t)graph->storages + making->flow->transfers, sizeof *making->ends);
-	bool fine = making->sequence && making->later && making->sink && making->until && making->ends && making->draft && making->runs && making->side && making->stands && making->local && making->held && making->sent;
+	making->ends = arena_alloc(
+		arena, graph->ops + (size_t)graph->storages + making->flow->transfers, sizeof *making->ends);
+	bool fine = making->sequence && making->later && making->sink && making->until && making->ends && making->draft &&
+		making->runs && making->side && making->stands && making->local && making->held && making->sent;
 	for (size_t i = 0; i < sizeof by_storage / sizeof *by_storage && fine; i++) {
 		*by_storage[i] = arena_alloc(arena, graph->storages, sizeof **by_storage[i]);
 		fine = *by_storage[i] != NULL;
@@ -423,8 +458,8 @@ static bool put_in_sequence(struct making *making)
 		bool reads_later = false;
 		FOR_ROW(i, &graph->pred, op)
 			reads_later |= making->later[graph->pred.item[i]];
-		making->later[op] = making->runs[op] && making->side[op] == SIDE_BACKWARD && cut->weight[op] && cut_rank(cut, op) == making->rank
-			&& (!cut->anywhere[op] || reads_later);
+		making->later[op] = making->runs[op] && making->side[op] == SIDE_BACKWARD && cut->weight[op] &&
+			cut_rank(cut, op) == making->rank && (!cut->anywhere[op] || reads_later);
 	}
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t k = cut->piece[op];
@@ -452,11 +487,20 @@ static void add_kept(struct kept_bytes *kept, enum until until, int64_t bytes)
 	*(until == BETWEEN ? &kept->between : until == UNTIL_WEIGHT ? &kept->weight : &kept->input) += bytes;
 }
 
-struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct pipeline_flow *flow, const struct in_flight *in_flight,
-	uint32_t microbatches, uint32_t rank, struct kept_bytes *kept, struct error *error)
+struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct pipeline_flow *flow,
+	const struct in_flight *in_flight, uint32_t microbatches, uint32_t rank, struct kept_bytes *kept,
+	struct error *error)
 {
-	struct making making = { .cut = cut, .flow = flow, .graph = cut->graph, .in_flight = in_flight, .microbatches = microbatches, .rank = rank,
-		.flush = NONE, .pass_send = NONE, .before_send = NONE, .error = error };
+	struct making making = { .cut = cut,
+		.flow = flow,
+		.graph = cut->graph,
+		.in_flight = in_flight,
+		.microbatches = microbatches,
+		.rank = rank,
+		.flush = NONE,
+		.pass_send = NONE,
+		.before_send = NONE,
+		.error = error };
 	struct graph *graph = NULL;
 	if (!rank_start(&making)) {
 		stop(&making, NO_MEMORY);

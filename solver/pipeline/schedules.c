@@ -11,10 +11,10 @@ struct list {
 	uint32_t forward[2], backward[2], weight[2];   /* passes of a chunk so far, of schedules with two */
 };
 
-/* ---- GPipe, 1F1B, interleaved ---------------------------------------------------------------------------------------- */
+/* ---- GPipe, 1F1B, interleaved ---------------------------------------------------------------- */
 
-/* Slot number k of a rank's forward (or backward) passes: groups of as many microbatches as ranks go through the chunks in turn
- * (Megatron, arXiv 2104.04473, figure 4). */
+/* Slot number k of a rank's forward (or backward) passes: groups of as many microbatches as ranks go through the chunks
+ * in turn (Megatron, arXiv 2104.04473, figure 4). */
 static struct pipeline_slot schedules_turn(const struct pipeline *pipeline, uint32_t rank, uint32_t k, bool backward)
 {
 	uint32_t group = pipeline->ranks * pipeline->chunks, chunk = pipeline->chunks > 1 ? k % group / pipeline->ranks : 0;
@@ -23,7 +23,9 @@ static struct pipeline_slot schedules_turn(const struct pipeline *pipeline, uint
 		chunk = pipeline->chunks - 1 - chunk;
 	if (backward && pipeline->schedule == SCHEDULE_GPIPE)
 		microbatch = pipeline->microbatches - 1 - microbatch;
-	return (struct pipeline_slot) { .piece = chunk * pipeline->ranks + rank, .microbatch = microbatch, .pass = backward ? PASS_BACKWARD : PASS_FORWARD };
+	return (struct pipeline_slot){ .piece = chunk * pipeline->ranks + rank,
+		.microbatch = microbatch,
+		.pass = backward ? PASS_BACKWARD : PASS_FORWARD };
 }
 
 /* Forward passes before the first backward one. */
@@ -50,7 +52,7 @@ static void list_turns(const struct pipeline *pipeline, struct pipeline_slot *sl
 	}
 }
 
-/* ---- one pass after the other ----------------------------------------------------------------------------------------- */
+/* ---- one pass after the other ---------------------------------------------------------------- */
 
 static uint32_t piece_of(const struct list *list, uint32_t chunk)
 {
@@ -59,7 +61,9 @@ static uint32_t piece_of(const struct list *list, uint32_t chunk)
 
 static void schedules_add(struct list *list, uint32_t chunk, enum pass pass, uint32_t microbatch)
 {
-	list->slot[list->at++] = (struct pipeline_slot) { .piece = piece_of(list, chunk), .microbatch = microbatch, .pass = (uint8_t)pass };
+	list->slot[list->at++] = (struct pipeline_slot){
+		.piece = piece_of(list, chunk), .microbatch = microbatch, .pass = (uint8_t)pass
+	};
 }
 
 /* The next forward pass of a chunk, if there is one. */
@@ -76,12 +80,14 @@ static void input(struct list *list, uint32_t chunk)
 		schedules_add(list, chunk, PASS_INPUT, list->backward[chunk]++);
 }
 
-/* ---- orders without gradients of weights -------------------------------------------------------------------------------- */
+/* ---- orders without gradients of weights ----------------------------------------------------- */
 
-/* ZB1P, ZB2P: after the warm-up one forward, one backward pass; the more forward passes go ahead, the smaller the bubble. */
+/* ZB1P, ZB2P: after the warm-up one forward, one backward pass; the more forward passes go ahead, the smaller the
+ * bubble. */
 static void list_one_chunk(struct list *list)
 {
-	uint32_t behind = list->pipeline->ranks - list->rank, ahead = list->pipeline->schedule == SCHEDULE_ZB2P ? 2 * behind - 1 : behind;
+	uint32_t behind = list->pipeline->ranks - list->rank,
+			 ahead = list->pipeline->schedule == SCHEDULE_ZB2P ? 2 * behind - 1 : behind;
 	for (uint32_t i = 0; i < ahead; i++)
 		forward(list, 0);
 	while (list->backward[0] < list->pipeline->microbatches) {
@@ -90,7 +96,8 @@ static void list_one_chunk(struct list *list)
 	}
 }
 
-/* ZBV: forward passes go down the V and up again as early as they can; then chunk 0 and chunk 1 take turns (arXiv 2405.15362, figure 5). */
+/* ZBV: forward passes go down the V and up again as early as they can; then chunk 0 and chunk 1 take turns (arXiv
+ * 2405.15362, figure 5). */
 static void list_zbv(struct list *list)
 {
 	uint32_t m = list->pipeline->microbatches, ranks = list->pipeline->ranks, rank = list->rank;
@@ -116,16 +123,21 @@ static void list_zbv(struct list *list)
 	}
 }
 
-/* V-Half, V-Min: a block of passes that is repeated every six units of time, a forward pass, gradients of the input and of the weights of two chunks
- * each. What a rank does lags behind its neighbour's by so many units: the sum of the four lags is how long activations wait, and so the memory
- * (arXiv 2405.15362, section 3). The gaps at the turns keep any two passes of a rank apart, modulo six. */
-struct building_block { uint8_t lag[4], gap[3]; };   /* forward down, forward up, backward down, backward up; gaps at the turns */
+/* V-Half, V-Min: a block of passes that is repeated every six units of time, a forward pass, gradients of the input and
+ * of the weights of two chunks each. What a rank does lags behind its neighbour's by so many units: the sum of the four
+ * lags is how long activations wait, and so the memory (arXiv 2405.15362, section 3). The gaps at the turns keep any
+ * two passes of a rank apart, modulo six. */
+struct building_block {
+	uint8_t lag[4], gap[3];
+};   /* forward down, forward up, backward down, backward up; gaps at the turns */
 
 static struct building_block building_block(enum schedule schedule, uint32_t ranks)
 {
 	if (schedule == SCHEDULE_V_MIN)
-		return ranks % 3 == 0 ? (struct building_block) { { 1, 1, 1, 1 }, { 3, 1, 3 } } : (struct building_block) { { 1, 1, 1, 1 }, { 1, 1, 1 } };
-	return ranks % 2 == 0 ? (struct building_block) { { 1, 2, 1, 2 }, { 4, 1, 5 } } : (struct building_block) { { 1, 2, 1, 2 }, { 1, 1, 2 } };
+		return ranks % 3 == 0 ? (struct building_block){ { 1, 1, 1, 1 }, { 3, 1, 3 } }
+			: (struct building_block){ { 1, 1, 1, 1 }, { 1, 1, 1 } };
+	return ranks % 2 == 0 ? (struct building_block){ { 1, 2, 1, 2 }, { 4, 1, 5 } }
+		: (struct building_block){ { 1, 2, 1, 2 }, { 1, 1, 2 } };
 }
 
 /* When a rank runs the first microbatch, in units: chunk 0 and 1 forward, chunk 1 and 0 backward. */
@@ -142,7 +154,9 @@ static void block_times(enum schedule schedule, uint32_t ranks, uint32_t rank, u
 
 static void list_block(struct list *list)
 {
-	static const struct { uint8_t chunk, pass; } steps[4] = { { 0, PASS_FORWARD }, { 1, PASS_FORWARD }, { 1, PASS_INPUT }, { 0, PASS_INPUT } };
+	static const struct {
+		uint8_t chunk, pass;
+	} steps[4] = { { 0, PASS_FORWARD }, { 1, PASS_FORWARD }, { 1, PASS_INPUT }, { 0, PASS_INPUT } };
 	uint32_t m = list->pipeline->microbatches, done[4] = { 0 };
 	uint64_t time[4];
 	block_times(list->pipeline->schedule, list->pipeline->ranks, list->rank, time);
@@ -167,7 +181,7 @@ static uint32_t schedules_most_held(enum schedule schedule, uint32_t ranks)
 	}
 }
 
-/* ---- gradients of weights fill the gaps ----------------------------------------------------------------------------------- */
+/* ---- gradients of weights fill the gaps ------------------------------------------------------ */
 
 /* A schedule as it is played: what is left of each rank's order, and the gradients of weights that wait. */
 struct filling {
@@ -192,14 +206,16 @@ static int64_t schedules_ready(const struct filling *filling, const struct pipel
 	return filling->done[0][at] < 0 ? -1 : slot->piece + 1 == filling->pieces ? 0 : filling->done[1][at + m];
 }
 
-/* What a rank does next, and when: gradients of weights where the next pass has to wait, or memory is full. INT64_MAX: it can't do anything yet. */
+/* What a rank does next, and when: gradients of weights where the next pass has to wait, or memory is full. INT64_MAX:
+ * it can't do anything yet. */
 static int64_t schedules_choose(const struct filling *filling, uint32_t rank, bool *weights)
 {
 	const struct pipeline_slot *next = &filling->order[(size_t)rank * filling->passes + filling->next[rank]];
 	bool any = filling->next[rank] < filling->passes;
 	int64_t begin = any ? schedules_ready(filling, next) : -1, free_at = filling->free_at[rank];
 	bool waiting = filling->weights[rank] > 0;
-	*weights = waiting && (begin < 0 || begin > free_at || (next->pass == PASS_FORWARD && filling->held[rank] >= filling->most));
+	*weights = waiting &&
+		(begin < 0 || begin > free_at || (next->pass == PASS_FORWARD && filling->held[rank] >= filling->most));
 	if (*weights)
 		return free_at;
 	return begin < 0 ? INT64_MAX : begin > free_at ? begin : free_at;
@@ -228,7 +244,8 @@ static void schedules_run(struct filling *filling, uint32_t rank)
 	bool weights = filling->fills[rank];
 	const struct pipeline *pipeline = filling->pipeline;
 	bool folded = pipeline->chunks > 1;
-	struct pipeline_slot slot = weights ? oldest(filling, rank) : filling->order[(size_t)rank * filling->passes + filling->next[rank]++];
+	struct pipeline_slot slot = weights ? oldest(filling, rank)
+		: filling->order[(size_t)rank * filling->passes + filling->next[rank]++];
 	size_t at = (size_t)slot.piece * pipeline->microbatches + slot.microbatch;
 	int64_t end = begin + pipeline_duration(pipeline, &slot), send = 0;
 	if (slot.pass == PASS_FORWARD && slot.piece + 1 < filling->pieces)
@@ -266,8 +283,12 @@ static void schedules_fill(struct filling *filling)
 
 static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, struct pipeline_slot *slot)
 {
-	struct filling filling = { .pipeline = pipeline, .pieces = pipeline->ranks * pipeline->chunks, .passes = slots / 3 * 2, .slots = slots,
-		.most = schedules_most_held(pipeline->schedule, pipeline->ranks), .slot = slot };
+	struct filling filling = { .pipeline = pipeline,
+		.pieces = pipeline->ranks * pipeline->chunks,
+		.passes = slots / 3 * 2,
+		.slots = slots,
+		.most = schedules_most_held(pipeline->schedule, pipeline->ranks),
+		.slot = slot };
 	size_t cells = (size_t)filling.pieces * pipeline->microbatches;
 	struct arena arena = { 0 };
 	filling.order = arena_alloc(&arena, (size_t)pipeline->ranks * filling.passes + 1, sizeof *filling.order);
@@ -300,7 +321,7 @@ static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, 
 	return OK;
 }
 
-/* ---- DualPipeV ------------------------------------------------------------------------------------------------------------- */
+/* ---- DualPipeV ------------------------------------------------------------------------------- */
 
 static void weights(struct list *list, uint32_t chunk)
 {
@@ -383,7 +404,7 @@ static void list_dualpipev(struct list *list)
 		any_weights(list);
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 enum status schedule_list(const struct pipeline *pipeline, uint32_t slots, struct pipeline_slot *slot)
 {
@@ -399,17 +420,19 @@ enum status schedule_list(const struct pipeline *pipeline, uint32_t slots, struc
 	return OK;
 }
 
-/* ---- in flight, without playing ------------------------------------------------------------------------------------------------ */
+/* ---- in flight, without playing -------------------------------------------------------------- */
 
 /* Of GPipe, 1F1B, interleaved. */
-static uint32_t turns_in_flight(enum schedule schedule, uint32_t p, uint32_t v, uint32_t m, uint32_t rank, uint32_t chunk)
+static uint32_t turns_in_flight(
+	enum schedule schedule, uint32_t p, uint32_t v, uint32_t m, uint32_t rank, uint32_t chunk)
 {
 	uint32_t most;
 	if (schedule == SCHEDULE_GPIPE)
 		return m;
 	if (v < 2)
 		return p - rank < m ? p - rank : m;
-	/* groups of p microbatches go through the chunks in turn; a rank is 2 (p - rank - 1) + 1 pieces ahead in its last chunk */
+	/* groups of p microbatches go through the chunks in turn; a rank is 2 (p - rank - 1) + 1 pieces ahead in its last
+	 * chunk */
 	uint32_t ahead = 2 * (p - rank - 1) + 1;
 	if (chunk + 1 < v)
 		most = p + (chunk == 0 && ahead > p ? ahead - p : 0);
@@ -430,7 +453,8 @@ static uint32_t folded_in_flight(enum schedule schedule, uint32_t p, uint32_t ra
 	return (uint32_t)((chunk == 0 ? time[3] - time[0] : time[2] - time[1]) / 6) + 1;
 }
 
-struct in_flight schedule_in_flight(enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, uint32_t rank, uint32_t chunk)
+struct in_flight schedule_in_flight(
+	enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, uint32_t rank, uint32_t chunk)
 {
 	uint32_t m = microbatches, input, weight;
 	if (ranks == 1)
@@ -443,11 +467,14 @@ struct in_flight schedule_in_flight(enum schedule schedule, uint32_t ranks, uint
 		weight = schedules_most_held(schedule, ranks);
 		input = schedule == SCHEDULE_ZB2P ? 2 * (ranks - rank) - 1 : ranks - rank;
 	} else {
-		uint32_t most = schedule == SCHEDULE_DUALPIPEV ? 2 * ranks + 1 : schedules_most_held(schedule, ranks), second = folded_in_flight(schedule, ranks, rank, 1);
+		uint32_t most = schedule == SCHEDULE_DUALPIPEV ? 2 * ranks + 1 : schedules_most_held(schedule, ranks),
+				 second = folded_in_flight(schedule, ranks, rank, 1);
 		second = second < m ? second : m;
 		uint32_t first = most - second < m ? most - second : m;
 		weight = chunk == 0 ? first : most - first;
-		input = chunk > 0 || schedule == SCHEDULE_ZBV || schedule == SCHEDULE_DUALPIPEV ? weight : folded_in_flight(schedule, ranks, rank, 0);
+		input = chunk > 0 || schedule == SCHEDULE_ZBV || schedule == SCHEDULE_DUALPIPEV
+			? weight
+			: folded_in_flight(schedule, ranks, rank, 0);
 		input = input < weight ? input : weight;
 	}
 	input = input < m ? input : m;

@@ -8,7 +8,8 @@ static bool timetable_allocate(struct timetable *timetable)
 	size_t cells = (size_t)timetable->ranks * timetable->slots;
 	timetable->slot = arena_alloc(&timetable->arena, cells, sizeof *timetable->slot);
 	timetable->bytes = arena_alloc(&timetable->arena, 2 * cells, sizeof *timetable->bytes);
-	timetable->send = arena_alloc(&timetable->arena, (size_t)timetable->ranks * timetable->chunks, sizeof *timetable->send);
+	timetable->send = arena_alloc(
+		&timetable->arena, (size_t)timetable->ranks * timetable->chunks, sizeof *timetable->send);
 	timetable->fixed = arena_alloc(&timetable->arena, 2 * (size_t)timetable->ranks, sizeof *timetable->fixed);
 	timetable->peak = arena_alloc(&timetable->arena, timetable->ranks, sizeof *timetable->peak);
 	if (!timetable->slot || !timetable->bytes || !timetable->send || !timetable->fixed || !timetable->peak)
@@ -31,7 +32,9 @@ static int64_t between(const struct timetable_bytes *bytes, uint32_t piece)
 /* Bytes that a slot adds when it begins. */
 static int64_t taken(const struct timetable_bytes *bytes, const struct pipeline_slot *slot)
 {
-	return slot->pass == PASS_FORWARD ? bytes->kept[slot->piece] : slot->pass == PASS_INPUT ? between(bytes, slot->piece) : 0;
+	return slot->pass == PASS_FORWARD ? bytes->kept[slot->piece]
+		: slot->pass == PASS_INPUT ? between(bytes, slot->piece)
+		: 0;
 }
 
 /* Bytes that nobody needs when it is over. */
@@ -64,8 +67,8 @@ static void timetable_weigh(struct timetable *timetable, uint32_t rank, const st
 		timetable->worst = rank;
 }
 
-enum status timetable_build(const struct pipeline *pipeline, const struct timetable_bytes *bytes, int64_t after, struct timetable *timetable,
-	struct error *error)
+enum status timetable_build(const struct pipeline *pipeline, const struct timetable_bytes *bytes, int64_t after,
+	struct timetable *timetable, struct error *error)
 {
 	struct pipeline_plan plan;
 	*timetable = (struct timetable) { .schedule = pipeline->schedule, .ranks = pipeline->ranks, .chunks = pipeline->chunks,
@@ -129,7 +132,8 @@ uint32_t timetable_at(const struct timetable *timetable, uint32_t rank, int64_t 
 	return low;
 }
 
-void timetable_shares(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to, int64_t share[PASS_COUNT])
+void timetable_shares(
+	const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to, int64_t share[PASS_COUNT])
 {
 	memset(share, 0, PASS_COUNT * sizeof *share);
 	for (uint32_t i = timetable_at(timetable, rank, from); i < timetable->slots; i++) {
@@ -143,14 +147,16 @@ void timetable_shares(const struct timetable *timetable, uint32_t rank, int64_t 
 
 int64_t timetable_most(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to)
 {
-	const int64_t *bytes = timetable->bytes + (size_t)rank * timetable->slots, *after = timetable->after + (size_t)rank * timetable->slots;
+	const int64_t *bytes = timetable->bytes + (size_t)rank * timetable->slots,
+				  *after = timetable->after + (size_t)rank * timetable->slots;
 	uint32_t i = timetable_at(timetable, rank, from);
 	int64_t most = from < timetable_slot(timetable, rank, i)->begin ? timetable->fixed[rank] : 0;
 	for (; i < timetable->slots && timetable_slot(timetable, rank, i)->begin < to; i++) {
 		int64_t end = timetable_slot(timetable, rank, i)->end;
 		if (end > from && bytes[i] > most)
 			most = bytes[i];
-		if (end < to && after[i] > most && (i + 1 == timetable->slots || timetable_slot(timetable, rank, i + 1)->begin > from))
+		if (end < to && after[i] > most &&
+			(i + 1 == timetable->slots || timetable_slot(timetable, rank, i + 1)->begin > from))
 			most = after[i];
 	}
 	return most;
@@ -165,7 +171,7 @@ uint32_t timetable_bubble(const struct timetable *timetable)
 	return all > 0 ? (uint32_t)(1000 * (1 - busy / all) + 0.5) : 0;
 }
 
-/* ---- why a slot begins when it does ------------------------------------------------------------------------------------ */
+/* ---- why a slot begins when it does ---------------------------------------------------------- */
 
 /* Where a microbatch goes forward through a piece, or where its gradients are made that go back from there. */
 static uint32_t timetable_slot_of(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward)
@@ -185,20 +191,27 @@ static int64_t timetable_sending(const struct timetable *timetable, uint32_t pie
 {
 	uint32_t pieces = timetable->ranks * timetable->chunks, from = backward ? piece - 1 : piece;
 	bool ends = backward ? piece == 0 : piece + 1 == pieces;
-	return ends || piece_rank(from, timetable->ranks, timetable->folded) == piece_rank(from + 1, timetable->ranks, timetable->folded) ? 0 : timetable->send[from];
+	return ends ||
+			piece_rank(from, timetable->ranks, timetable->folded) ==
+				piece_rank(from + 1, timetable->ranks, timetable->folded)
+		? 0
+		: timetable->send[from];
 }
 
 /* Takes a piece's slot as the reason where it is there no earlier than the reason so far. */
-static void timetable_consider(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward, bool here, struct slot_reason *reason)
+static void timetable_consider(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward,
+	bool here, struct slot_reason *reason)
 {
-	uint32_t rank = piece_rank(piece, timetable->ranks, timetable->folded), i = timetable_slot_of(timetable, piece, microbatch, backward);
+	uint32_t rank = piece_rank(piece, timetable->ranks, timetable->folded),
+			 i = timetable_slot_of(timetable, piece, microbatch, backward);
 	int64_t ready = timetable_slot(timetable, rank, i)->end + (here ? 0 : timetable_sending(timetable, piece, backward));
 	if (reason->wait == WAIT_START || ready >= reason->ready)
 		*reason = (struct slot_reason) { WAIT_INPUT, rank, i, ready };
 }
 
 /* What a slot reads of other pieces, and of its own forward pass. */
-static void consider_operands(const struct timetable *timetable, const struct pipeline_slot *slot, struct slot_reason *reason)
+static void consider_operands(
+	const struct timetable *timetable, const struct pipeline_slot *slot, struct slot_reason *reason)
 {
 	bool backward = slot->pass == PASS_BACKWARD || slot->pass == PASS_INPUT;
 	if (slot->pass == PASS_FORWARD && slot->piece > 0)
@@ -216,7 +229,9 @@ struct slot_reason timetable_reason(const struct timetable *timetable, uint32_t 
 	if (i > 0) {
 		const struct pipeline_slot *before = timetable_slot(timetable, rank, i - 1);
 		bool sends = before->pass != PASS_WEIGHT;
-		int64_t sent = timetable->blocking && sends ? timetable_sending(timetable, before->piece, before->pass != PASS_FORWARD) : 0;
+		int64_t sent = timetable->blocking && sends
+			? timetable_sending(timetable, before->piece, before->pass != PASS_FORWARD)
+			: 0;
 		reason = (struct slot_reason) { WAIT_BUSY, rank, i - 1, before->end + sent };
 	}
 	consider_operands(timetable, slot, &reason);

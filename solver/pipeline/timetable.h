@@ -1,10 +1,11 @@
-/* timetable.h: a played pipeline schedule with bytes: what every rank does when, what it waits for and what it holds meanwhile.
+/* timetable.h: a played pipeline schedule with bytes: what every rank does when, what it waits for and what it holds
+ * meanwhile.
  *
- * A rank holds its fixed bytes through the whole step, the working bytes while it computes, and a piece's kept bytes for every
- * microbatch from the beginning of its forward slot to the end of its backward slot (Narayanan et al., arXiv 2104.04473,
- * section 2.2: the activations in flight). Where the backward pass is split, that is the slot of the input's gradients; what gradients of
- * weights need as well stays until these are done, and so do the gradients that they are made of, from the input's slot on.
- */
+ * A rank holds its fixed bytes through the whole step, the working bytes while it computes, and a piece's kept bytes
+ * for every microbatch from the beginning of its forward slot to the end of its backward slot (Narayanan et al., arXiv
+ * 2104.04473, section 2.2: the activations in flight). Where the backward pass is split, that is the slot of the
+ * input's gradients; what gradients of weights need as well stays until these are done, and so do the gradients that
+ * they are made of, from the input's slot on. */
 #pragma once
 
 #include "pipeline.h"
@@ -38,8 +39,8 @@ struct timetable {
 };
 
 /* Plays the schedule. after: picoseconds that follow the pipeline. BAD_INPUT as pipeline_run(), NO_MEMORY. O(slots). */
-enum status timetable_build(const struct pipeline *pipeline, const struct timetable_bytes *bytes, int64_t after, struct timetable *timetable,
-	struct error *error);
+enum status timetable_build(const struct pipeline *pipeline, const struct timetable_bytes *bytes, int64_t after,
+	struct timetable *timetable, struct error *error);
 void timetable_free(struct timetable *timetable);
 #define timetable_drop timetable_free
 
@@ -56,14 +57,19 @@ int64_t timetable_peak(const struct timetable *timetable, uint32_t rank);
 /* The last slot of a rank that begins at or before a time; 0 where none does. O(log slots). */
 uint32_t timetable_at(const struct timetable *timetable, uint32_t rank, int64_t time);
 /* Picoseconds of a rank's passes within [from, to). O(slots within). */
-void timetable_shares(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to, int64_t share[PASS_COUNT]);
+void timetable_shares(
+	const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to, int64_t share[PASS_COUNT]);
 /* The most bytes that a rank holds within [from, to). O(slots within). */
 int64_t timetable_most(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to);
 /* Thousandths of the pipeline's time in which ranks wait, all ranks together. */
 uint32_t timetable_bubble(const struct timetable *timetable);
 
 /* Why a slot begins no earlier. */
-enum slot_wait { WAIT_START, WAIT_BUSY, WAIT_INPUT };   /* the step begins; its rank does something else; its input comes then */
+enum slot_wait {
+	WAIT_START,
+	WAIT_BUSY,
+	WAIT_INPUT
+}; /* the step begins; its rank does something else; its input comes then */
 struct slot_reason {
 	enum slot_wait wait;
 	uint32_t rank, slot;         /* the slot that is waited for, unless WAIT_START */

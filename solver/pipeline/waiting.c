@@ -1,7 +1,7 @@
 /* waiting.c: what a rank holds between passes: activations of other microbatches, gradients that wait, sums. */
 #include "waiting.h"
 
-/* ---- what the rank needs ----------------------------------------------------------------------------------------------- */
+/* ---- what the rank needs --------------------------------------------------------------------- */
 
 static bool is_float(const struct tensor *tensor)
 {
@@ -49,8 +49,10 @@ static void waiting_note_gradient(struct making *making, uint32_t tensor)
 {
 	const struct graph *graph = making->graph;
 	uint32_t s = storage_of(making, tensor), writer = graph->tensor[tensor].writer, maker = graph->storage[s].allocator;
-	bool before = maker != NONE && making->side[maker] != SIDE_UPDATE && (writer == NONE || making->side[writer] != SIDE_UPDATE);
-	if (making->microbatches > 1 && before && making->added[s] == NONE && is_float(&graph->tensor[tensor]) && !making->cut->joint[s])
+	bool before = maker != NONE && making->side[maker] != SIDE_UPDATE &&
+		(writer == NONE || making->side[writer] != SIDE_UPDATE);
+	if (making->microbatches > 1 && before && making->added[s] == NONE && is_float(&graph->tensor[tensor]) &&
+		!making->cut->joint[s])
 		making->added[s] = tensor;
 }
 
@@ -101,7 +103,7 @@ void waiting_note_sends(struct making *making)
 	}
 }
 
-/* ---- what lasts longer than a microbatch ----------------------------------------------------------------------------------- */
+/* ---- what lasts longer than a microbatch ----------------------------------------------------- */
 
 /* Adds a microbatch's gradient to the sum. */
 void waiting_accumulate(struct making *making, uint32_t s)
@@ -127,8 +129,14 @@ void waiting_accumulate(struct making *making, uint32_t s)
 	summed.alias = making->sum[s] = made(making, draft_tensor(making->draft, &sum));
 	making->summed[s] = made(making, draft_tensor(making->draft, &summed));
 	uint32_t writer = graph->tensor[tensor].writer != NONE ? graph->tensor[tensor].writer : graph->storage[s].allocator;
-	struct op op = { .name = joined(making, graph->tensor[tensor].name, ".accumulate"), .of = graph->op[writer].name, .type = "aten.add_.Tensor", .module = graph->op[writer].module,
-		.flops = summed.shape ? summed.bytes * 8 / dtype_bits[summed.dtype] : -1, .phase = PHASE_BACKWARD, .has_phase = true, .has_module = true };
+	struct op op = { .name = joined(making, graph->tensor[tensor].name, ".accumulate"),
+		.of = graph->op[writer].name,
+		.type = "aten.add_.Tensor",
+		.module = graph->op[writer].module,
+		.flops = summed.shape ? summed.bytes * 8 / dtype_bits[summed.dtype] : -1,
+		.phase = PHASE_BACKWARD,
+		.has_phase = true,
+		.has_module = true };
 	uint32_t id = making->status == OK ? made(making, draft_op(making->draft, &op)) : NONE;
 	if (id == NONE)
 		return;
@@ -153,7 +161,9 @@ static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t oth
 	copies.alias = NONE;
 	copies.kind = KIND_ACTIVATION;
 	if (__builtin_mul_overflow(others, bytes, &copies.bytes) || copies.bytes > BYTES_MAX) {
-		stop(making, fail(making->error, BAD_INPUT, "%lld copies of \"%.100s\" are more than 2^60 bytes", (long long)others, graph->tensor[tensor].name));
+		stop(making,
+			fail(making->error, BAD_INPUT, "%lld copies of \"%.100s\" are more than 2^60 bytes", (long long)others,
+				graph->tensor[tensor].name));
 		return NONE;
 	}
 	if (copies.shape && copies.dims < DIMS_MAX) {
@@ -167,8 +177,8 @@ static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t oth
 	return making->status == OK ? made(making, draft_tensor(making->draft, &copies)) : NONE;
 }
 
-/* The i-th tensor whose memory is filled in the forward pass and waits for the backward pass: a storage's root, where an op of this rank or
- * the input fills it; else every name under which it was sent here. NONE: there are no more. */
+/* The i-th tensor whose memory is filled in the forward pass and waits for the backward pass: a storage's root, where
+ * an op of this rank or the input fills it; else every name under which it was sent here. NONE: there are no more. */
 uint32_t waiting_tensor(const struct making *making, uint32_t s, uint32_t *i)
 {
 	const struct graph *graph = making->graph;
@@ -198,13 +208,19 @@ void waiting_end(struct making *making)
 		ops += making->runs[op] && making->side[op] != SIDE_UPDATE;
 	if (making->microbatches < 2 || ops == 0)
 		return;
-	struct op flush = { .name = added_types[ADDED_FLUSH], .type = added_types[ADDED_FLUSH], .module = "", .flops = 0, .phase = PHASE_COMMUNICATION, .has_phase = true,
+	struct op flush = { .name = added_types[ADDED_FLUSH],
+		.type = added_types[ADDED_FLUSH],
+		.module = "",
+		.flops = 0,
+		.phase = PHASE_COMMUNICATION,
+		.has_phase = true,
 		.has_module = true };
 	making->flush = made(making, draft_op(making->draft, &flush));
 	for (uint32_t i = 0; i < making->ended && making->status == OK; i++)
 		stop(making, draft_after(making->draft, making->flush, making->ends[i]));
 	for (uint32_t s = 0; s < graph->storages && making->status == OK; s++)
-		for (uint32_t i = 0, tensor; making->held[s] > 1 && making->status == OK && (tensor = waiting_tensor(making, s, &i)) != NONE;) {
+		for (uint32_t i = 0, tensor;
+			making->held[s] > 1 && making->status == OK && (tensor = waiting_tensor(making, s, &i)) != NONE;) {
 			uint32_t copies = other_copies(making, tensor, (int64_t)making->held[s] - 1);
 			if (copies != NONE)
 				stop(making, draft_read(making->draft, making->flush, copies));

@@ -2,7 +2,8 @@
 #include "weights.h"
 
 /* Adds up, reduces or renames gradients for the update: it makes nothing that another gradient is made of. */
-static bool only_sums(const struct graph *graph, const bool *linear, const bool *backward, const bool *sums, uint32_t op)
+static bool only_sums(
+	const struct graph *graph, const bool *linear, const bool *backward, const bool *sums, uint32_t op)
 {
 	bool only = linear[op];
 	FOR_ROW(i, &graph->succ, op) {
@@ -12,7 +13,8 @@ static bool only_sums(const struct graph *graph, const bool *linear, const bool 
 	return only;
 }
 
-enum status weight_ops_find(const struct graph *graph, const bool *linear, const bool *backward, const uint32_t *block, bool *weight)
+enum status weight_ops_find(
+	const struct graph *graph, const bool *linear, const bool *backward, const uint32_t *block, bool *weight)
 {
 	bool *sums = mem_alloc(graph->ops + (size_t)1, sizeof *sums);
 	NEED(sums);

@@ -2,10 +2,9 @@
  *
  * Lagrangian duality and reparametrisation: for any multipliers >= 0 and any messages, the sum of the least reduced
  * cost of every node and of every edge, less multiplier times limit, is below the cost of every choice within the
- * limit. Strategies without an allowed partner over some edge take part in no choice and are left out first. Nodes at the
- * ends of an edge that leaves every strategy one partner choose together: they are merged by union-find, which keeps
- * for every node the map of its strategies to those of its parent.
- */
+ * limit. Strategies without an allowed partner over some edge take part in no choice and are left out first. Nodes at
+ * the ends of an edge that leaves every strategy one partner choose together: they are merged by union-find, which
+ * keeps for every node the map of its strategies to those of its parent. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@ __extension__ typedef __int128 wide;
 
 #define SHIFT_MAX 40
 
-/* ---- a choice -------------------------------------------------------------------------------------------- */
+/* ---- a choice -------------------------------------------------------------------------------- */
 
 struct change { int64_t time, bytes; };
 
@@ -66,7 +65,8 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 	}
 	for (uint32_t edge = 0; edge < problem->edges; edge++) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
-		int64_t part = problem->pair[problem->table[edge] + (size_t)choice[from] * shard_strategies(problem, to) + choice[to]];
+		int64_t part =
+			problem->pair[problem->table[edge] + (size_t)choice[from] * shard_strategies(problem, to) + choice[to]];
 		if (part >= SHARD_FORBIDDEN)
 			return fail(error, BAD_INPUT, "strategies %u of node %u and %u of node %u are forbidden together", choice[from],
 				from, choice[to], to);
@@ -74,11 +74,12 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 	}
 	NEED_IN(error, find_peak(problem, choice, peak) == OK);
 	if (problem->limit >= 0 && *peak > problem->limit)
-		return fail(error, BAD_INPUT, "%lld bytes at the peak, above the limit of %lld", (long long)*peak, (long long)problem->limit);
+		return fail(error, BAD_INPUT, "%lld bytes at the peak, above the limit of %lld", (long long)*peak,
+			(long long)problem->limit);
 	return OK;
 }
 
-/* ---- a bound ------------------------------------------------------------------------------------------------ */
+/* ---- a bound --------------------------------------------------------------------------------- */
 
 struct link { uint32_t low, high, edge; };   /* an edge under its ends, the lower one first */
 
@@ -90,7 +91,7 @@ struct audit {
 	bool *alive;               /* strategy -> it may take part in a choice */
 	wide *reduced;             /* strategy -> its cost after multipliers and messages */
 	int64_t *sum;              /* pairs of one group's nodes; SHARD_FORBIDDEN where they are forbidden */
-	uint32_t *parent;          /* union-find over nodes; at the end every node's parent is the lowest that it is merged with */
+	uint32_t *parent; /* union-find over nodes; at the end every node's parent is the lowest that it is merged with */
 	uint32_t *map;             /* strategy -> the parent's strategy that it goes with; valid where alive */
 	uint32_t *scratch;         /* [most strategies of a node] */
 	bool merged;               /* links are between merged nodes */
@@ -159,15 +160,17 @@ static void add_loops(struct audit *audit)
 	}
 }
 
-/* Sums the costs of the edges that have the ends of link i, rows for the lower one; returns the next group's. Strategies are those
- * of the ends' lowest members, all others' mapped to them. */
+/* Sums the costs of the edges that have the ends of link i, rows for the lower one; returns the next group's.
+ * Strategies are those of the ends' lowest members, all others' mapped to them. */
 static uint32_t sum_group(struct audit *audit, uint32_t i)
 {
 	const struct shard_problem *problem = audit->problem;
 	const struct link *link = &audit->link[i];
 	uint32_t rows = shard_strategies(problem, link->low), columns = shard_strategies(problem, link->high);
 	for (size_t k = 0; k < (size_t)rows * columns; k++)
-		audit->sum[k] = audit->alive[problem->first[link->low] + k / columns] && audit->alive[problem->first[link->high] + k % columns] ? 0
+		audit->sum[k] = audit->alive[problem->first[link->low] + k / columns] &&
+				audit->alive[problem->first[link->high] + k % columns]
+			? 0
 			: SHARD_FORBIDDEN;
 	for (; i < audit->links && audit->link[i].low == link->low && audit->link[i].high == link->high; i++) {
 		uint32_t edge = audit->link[i].edge, from = problem->from[edge], to = problem->to[edge];
@@ -176,7 +179,8 @@ static uint32_t sum_group(struct audit *audit, uint32_t i)
 			for (uint32_t q = 0; q < shard_strategies(problem, to); q++) {
 				if (!audit->alive[problem->first[from] + p] || !audit->alive[problem->first[to] + q])
 					continue;
-				uint32_t a = audit->merged ? audit->map[problem->first[from] + p] : p, b = audit->merged ? audit->map[problem->first[to] + q] : q;
+				uint32_t a = audit->merged ? audit->map[problem->first[from] + p] : p,
+						 b = audit->merged ? audit->map[problem->first[to] + q] : q;
 				int64_t *sum = &audit->sum[along ? (size_t)a * columns + b : (size_t)b * columns + a];
 				int64_t cost = problem->pair[problem->table[edge] + (size_t)p * shard_strategies(problem, to) + q];
 				*sum = cost >= SHARD_FORBIDDEN || *sum == SHARD_FORBIDDEN ? SHARD_FORBIDDEN : *sum + cost;
@@ -216,7 +220,7 @@ static bool problems_check_prune(struct audit *audit, const struct link *link)
 	return changed;
 }
 
-/* ---- merged nodes -------------------------------------------------------------------------------------------- */
+/* ---- merged nodes ---------------------------------------------------------------------------- */
 
 /* The root of a node; every node on the way gets the root for parent, and its map to it. */
 static uint32_t problems_check_find(struct audit *audit, uint32_t node)
@@ -256,7 +260,8 @@ static void problems_check_unite(struct audit *audit, const struct link *link)
 	if (a == b)
 		return;
 	bool low_stays = a < b;
-	uint32_t near = low_stays ? link->high : link->low, far = low_stays ? link->low : link->high, under = low_stays ? b : a;
+	uint32_t near = low_stays ? link->high : link->low, far = low_stays ? link->low : link->high,
+			 under = low_stays ? b : a;
 	for (uint32_t r = 0; r < shard_strategies(problem, under); r++) {
 		uint32_t mine = of_root(audit, near, r), other = NONE;
 		if (mine == NONE || partners(audit, link, !low_stays, mine, &other) == 0)
@@ -304,7 +309,8 @@ static void prune_all(struct audit *audit)
 	}
 }
 
-/* Kills strategies of merged nodes that an edge between them forbids, or whose partner is dead; true when there were any. */
+/* Kills strategies of merged nodes that an edge between them forbids, or whose partner is dead; true when there were
+ * any. */
 static bool prune_merged(struct audit *audit)
 {
 	const struct shard_problem *problem = audit->problem;
@@ -398,7 +404,8 @@ static enum status add_multipliers(struct audit *audit, wide *bound)
 }
 
 /* The least reduced cost of a group of edges; its messages go to its nodes. */
-static enum status problems_check_add_group(struct audit *audit, const struct link *link, wide *bound, struct error *error)
+static enum status problems_check_add_group(
+	struct audit *audit, const struct link *link, wide *bound, struct error *error)
 {
 	const struct shard_problem *problem = audit->problem;
 	const struct shard_certificate *certificate = audit->certificate;
@@ -483,8 +490,8 @@ static enum status certificate_valid(const struct shard_problem *problem, const 
 	return OK;
 }
 
-enum status shard_bound(const struct shard_problem *problem, const struct shard_certificate *certificate, int64_t *bound,
-	struct error *error)
+enum status shard_bound(const struct shard_problem *problem, const struct shard_certificate *certificate,
+	int64_t *bound, struct error *error)
 {
 	struct audit audit = { .problem = problem, .certificate = certificate };
 	wide sum = 0;

@@ -1,8 +1,7 @@
 /* dual.c: sequential tree-reweighted message passing (TRW-S) over priced costs.
  *
  * Nodes are passed in the problem's order, which follows the graph; so the monotonic chains are long. Every allowed
- * strategy has a partner over each edge, hence messages stay finite where pairs are forbidden.
- */
+ * strategy has a partner over each edge, hence messages stay finite where pairs are forbidden. */
 #include <string.h>
 
 #include "dual.h"
@@ -53,9 +52,10 @@ static inline double lesser(double a, double b)
 	return a < b ? a : b;
 }
 
-/* out[q] = min over p of give[p] + table[p][q], less the least of all, which is returned. Four rows at a time: what the compiler makes of it
- * runs as fast as memory brings the table. */
-static double problems_dual_send(const double *restrict give, const double *restrict table, uint32_t rows, uint32_t columns, double *restrict out)
+/* out[q] = min over p of give[p] + table[p][q], less the least of all, which is returned. Four rows at a time: what the
+ * compiler makes of it runs as fast as memory brings the table. */
+static double problems_dual_send(
+	const double *restrict give, const double *restrict table, uint32_t rows, uint32_t columns, double *restrict out)
 {
 	uint32_t p = 1;
 	for (uint32_t q = 0; q < columns; q++)
@@ -94,7 +94,8 @@ static double problems_dual_gather(const struct shard_dual *dual, uint32_t node)
 	return 1.0 / (after > before ? after : before);
 }
 
-/* Sends the node's share of every chain on; part as in shard_dual_pass(). Returns the sum of what messages were lowered by. */
+/* Sends the node's share of every chain on; part as in shard_dual_pass(). Returns the sum of what messages were lowered
+ * by. */
 static double pass_node(struct shard_dual *dual, uint32_t node, double share, bool backward, double *part)
 {
 	const struct shard_model *model = dual->model;
@@ -107,7 +108,8 @@ static double pass_node(struct shard_dual *dual, uint32_t node, double share, bo
 		size_t into = shard_into(model, edge, node), out = shard_into(model, edge, other);
 		for (uint32_t p = 0; p < width; p++)
 			dual->give[p] = share * dual->total[p] - dual->message[into + p];
-		double low = problems_dual_send(dual->give, shard_rows(model, edge, other), width, shard_width(model, other), dual->message + out);
+		double low = problems_dual_send(
+			dual->give, shard_rows(model, edge, other), width, shard_width(model, other), dual->message + out);
 		sum += low;
 		if (!part)
 			continue;

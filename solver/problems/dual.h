@@ -21,9 +21,11 @@ void shard_dual_free(struct shard_dual *dual);
 void shard_dual_price(const struct shard_model *model, const double *multiplier, double *before, double *priced);
 
 /* A forward and a backward pass of sequential tree-reweighted message passing (Kolmogorov, "Convergent tree-reweighted
- * message passing for energy minimization", 2006, section 4.3); the bound never falls while multipliers stay. Where part is
- * not NULL, [messages], the backward pass leaves there the division of costs that proves its bound. O(pairs of strategies). */
+ * message passing for energy minimization", 2006, section 4.3); the bound never falls while multipliers stay. Where
+ * part is not NULL, [messages], the backward pass leaves there the division of costs that proves its bound. O(pairs of
+ * strategies). */
 void shard_dual_pass(struct shard_dual *dual, double *part);
 
 /* The bound as a certificate, rounded to integers. */
-enum status shard_round(struct shard_dual *dual, const struct shard_problem *problem, struct shard_certificate *certificate);
+enum status shard_round(
+	struct shard_dual *dual, const struct shard_problem *problem, struct shard_certificate *certificate);

@@ -19,7 +19,8 @@ uint32_t shard_group_end(const struct shard_group *group, uint32_t groups, uint3
 	return end;
 }
 
-bool shard_group_allows(const struct shard_problem *problem, const struct shard_group *group, uint32_t groups, uint32_t i, uint32_t p, uint32_t q)
+bool shard_group_allows(const struct shard_problem *problem, const struct shard_group *group, uint32_t groups,
+	uint32_t i, uint32_t p, uint32_t q)
 {
 	for (uint32_t j = i, end = shard_group_end(group, groups, i); j < end; j++) {
 		uint32_t edge = group[j].edge, width = shard_strategies(problem, problem->to[edge]);
@@ -46,7 +47,8 @@ static uint32_t partner(const struct merging *merging, uint32_t i, bool of_low, 
 	const struct shard_problem *problem = merging->problem;
 	uint32_t other = of_low ? merging->group[i].high : merging->group[i].low, found = NONE;
 	for (uint32_t q = 0; q < shard_strategies(problem, other); q++) {
-		if (!merging->alive[problem->first[other] + q] || !(of_low ? merge_allowed(merging, i, p, q) : merge_allowed(merging, i, q, p)))
+		if (!merging->alive[problem->first[other] + q] ||
+			!(of_low ? merge_allowed(merging, i, p, q) : merge_allowed(merging, i, q, p)))
 			continue;
 		if (found != NONE)
 			return NONE;
@@ -100,7 +102,9 @@ static void number_like(struct merging *merging, uint32_t node, uint32_t i)
 	uint32_t other = low ? merging->group[i].high : merging->group[i].low;
 	for (uint32_t p = 0; p < shard_strategies(problem, node); p++) {
 		uint32_t at = problem->first[node] + p;
-		merging->merge->member[at] = merging->alive[at] ? merging->merge->member[problem->first[other] + partner(merging, i, low, p)] : NONE;
+		merging->merge->member[at] = merging->alive[at]
+			? merging->merge->member[problem->first[other] + partner(merging, i, low, p)]
+			: NONE;
 	}
 }
 
@@ -159,8 +163,8 @@ static bool kill_inside(struct merging *merging)
 	return killed;
 }
 
-enum status shard_merge_find(const struct shard_problem *problem, const struct shard_group *group, uint32_t groups, bool *alive,
-	struct arena *arena, struct shard_merge *merge, bool *again)
+enum status shard_merge_find(const struct shard_problem *problem, const struct shard_group *group, uint32_t groups,
+	bool *alive, struct arena *arena, struct shard_merge *merge, bool *again)
 {
 	struct merging merging = { .problem = problem, .group = group, .groups = groups, .alive = alive, .merge = merge };
 	*merge = (struct shard_merge) { 0 };
@@ -169,7 +173,8 @@ enum status shard_merge_find(const struct shard_problem *problem, const struct s
 	merge->member = arena_alloc(arena, problem->first[problem->nodes], sizeof *merge->member);
 	merge->up = arena_alloc(arena, problem->nodes, sizeof *merge->up);
 	merge->order = arena_alloc(arena, problem->nodes, sizeof *merge->order);
-	enum status status = merge->cluster && merge->member && merge->up && merge->order ? find_followers(&merging) : NO_MEMORY;
+	enum status status = merge->cluster && merge->member && merge->up && merge->order ? find_followers(&merging)
+		: NO_MEMORY;
 	if (status == OK) {
 		grow_clusters(&merging);
 		*again = kill_inside(&merging);

@@ -44,7 +44,7 @@ static enum status problems_model_find_groups(struct shard_model *model)
 	return OK;
 }
 
-/* ---- arc consistency -------------------------------------------------------------------------------------- */
+/* ---- arc consistency ------------------------------------------------------------------------- */
 
 /* Kills strategies without a partner over the run of parallel edges that begins at i. */
 static bool prune_group(struct builder *builder, uint32_t i)
@@ -57,8 +57,10 @@ static bool prune_group(struct builder *builder, uint32_t i)
 		for (uint32_t p = 0; p < shard_strategies(problem, node); p++) {
 			uint32_t q = 0, others = shard_strategies(problem, other);
 			bool *alive = &builder->alive[problem->first[node] + p];
-			while (*alive && q < others && (!builder->alive[problem->first[other] + q]
-				|| !shard_group_allows(problem, builder->model->group, builder->model->groups, i, side == 0 ? p : q, side == 0 ? q : p)))
+			while (*alive && q < others &&
+				(!builder->alive[problem->first[other] + q] ||
+					!shard_group_allows(problem, builder->model->group, builder->model->groups, i, side == 0 ? p : q,
+						side == 0 ? q : p)))
 				q++;
 			if (*alive && q == others) {
 				*alive = false;
@@ -80,7 +82,8 @@ static void problems_model_prune(struct builder *builder)
 	}
 	for (bool changed = true; changed;) {
 		changed = false;
-		for (uint32_t i = 0; i < builder->model->groups; i = shard_group_end(builder->model->group, builder->model->groups, i))
+		for (uint32_t i = 0; i < builder->model->groups;
+			i = shard_group_end(builder->model->group, builder->model->groups, i))
 			changed |= prune_group(builder, i);
 	}
 }
@@ -95,12 +98,13 @@ static enum status problems_model_settle(struct builder *builder)
 		builder->alive[i] = problem->cost[i] < SHARD_FORBIDDEN;
 	for (bool again = true; again && status == OK;) {
 		problems_model_prune(builder);
-		status = shard_merge_find(problem, model->group, model->groups, builder->alive, &builder->arena, &builder->merge, &again);
+		status = shard_merge_find(
+			problem, model->group, model->groups, builder->alive, &builder->arena, &builder->merge, &again);
 	}
 	return status;
 }
 
-/* ---- strategies --------------------------------------------------------------------------------------------- */
+/* ---- strategies ------------------------------------------------------------------------------ */
 
 static enum status place_members(struct builder *builder, struct error *error)
 {
@@ -169,7 +173,7 @@ static enum status problems_model_keep_strategies(struct builder *builder, struc
 	return status;
 }
 
-/* ---- slots -------------------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static uint32_t first_not_below(const int64_t *moment, uint32_t count, int64_t time)
 {
@@ -210,7 +214,8 @@ static uint32_t list_events(const struct shard_model *model, uint32_t node, stru
 	uint32_t count = 0;
 	FOR_MEMBERS(member, model, node) {
 		uint32_t of = member->node, begin = first_not_below(model->moment, model->slots, problem->begin[of]);
-		uint32_t end = first_not_below(model->moment, model->slots, problem->end[of]), index = (uint32_t)(member - model->member);
+		uint32_t end = first_not_below(model->moment, model->slots, problem->end[of]),
+				 index = (uint32_t)(member - model->member);
 		bool uses = false;
 		for (uint32_t i = problem->first[of]; i < problem->first[of + 1]; i++)
 			uses |= problem->usage[i] != 0;
@@ -224,8 +229,8 @@ static uint32_t list_events(const struct shard_model *model, uint32_t node, stru
 }
 
 /* Cuts the node's life at every event; pieces are appended at *pieces, their bytes at *bases. */
-static void cut_pieces(struct shard_model *model, uint32_t node, const struct event *event, uint32_t events, double *live, uint32_t *pieces,
-	uint32_t *bases)
+static void cut_pieces(struct shard_model *model, uint32_t node, const struct event *event, uint32_t events,
+	double *live, uint32_t *pieces, uint32_t *bases)
 {
 	const struct shard_problem *problem = model->problem;
 	uint32_t width = shard_width(model, node);
@@ -293,7 +298,7 @@ static enum status build_slots(struct builder *builder)
 	return build_pieces(builder);
 }
 
-/* ---- edges -------------------------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 void shard_bundle_ends(const struct shard_model *model, uint32_t i, uint32_t *low, uint32_t *high)
 {

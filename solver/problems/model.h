@@ -1,9 +1,8 @@
 /* model.h: a sharding problem reduced for the dual and the primal algorithms, in floating point.
  *
- * Left are strategies that arc consistency keeps, one node for all problem nodes that follow each other (its members), one edge for
- * all edges between two nodes, no edge whose costs are a sum of two nodes' costs, and memory rows at the moments whose live sets no
- * other live set contains ("slots").
- */
+ * Left are strategies that arc consistency keeps, one node for all problem nodes that follow each other (its members),
+ * one edge for all edges between two nodes, no edge whose costs are a sum of two nodes' costs, and memory rows at the
+ * moments whose live sets no other live set contains ("slots"). */
 #pragma once
 
 #include "problems.h"
@@ -44,11 +43,13 @@ struct shard_model {
 	struct csr incident;       /* node -> edges */
 	size_t *into_tail, *into_head; /* [edges] places of the messages to the two ends */
 	size_t messages;
-	struct shard_group *group; /* [groups] the problem's edges, those between the same two problem nodes next to each other */
+	struct shard_group
+		*group; /* [groups] the problem's edges, those between the same two problem nodes next to each other */
 	uint32_t groups;
-	uint32_t *bundle;          /* [bundles] groups that join different nodes here, those between the same two next to each other */
+	uint32_t
+		*bundle; /* [bundles] groups that join different nodes here, those between the same two next to each other */
 	uint32_t bundles;
-	uint32_t *reduced;         /* [bundles] edge here at the first of its kind, NONE elsewhere and where costs were a sum */
+	uint32_t *reduced; /* [bundles] edge here at the first of its kind, NONE elsewhere and where costs were a sum */
 	uint32_t widest;           /* the most strategies of a node */
 	double limit;
 	double penalty;            /* of a forbidden pair */
@@ -62,7 +63,8 @@ void shard_model_free(struct shard_model *model);
 
 /* Where bundle i ends: the next one that joins other nodes. */
 uint32_t shard_bundle_end(const struct shard_model *model, uint32_t i);
-/* The summed costs of bundles [begin, end), which join the same two nodes, lower's kept strategies x higher's, into sum. */
+/* The summed costs of bundles [begin, end), which join the same two nodes, lower's kept strategies x higher's, into
+ * sum. */
 void shard_model_sum(const struct shard_model *model, uint32_t begin, uint32_t end, double *sum);
 /* The two nodes here that a bundle joins, the lower first. */
 void shard_bundle_ends(const struct shard_model *model, uint32_t i, uint32_t *low, uint32_t *high);
@@ -72,9 +74,11 @@ static inline uint32_t shard_original(const struct shard_model *model, uint32_t 
 	return model->original[model->member[model->member_of[problem_node]].base + p];
 }
 #define FOR_PIECES(m, model, of) \
-	for (const struct shard_piece *m = (model)->piece + (model)->piece_start[of]; m < (model)->piece + (model)->piece_start[(of) + 1]; m++)
+	for (const struct shard_piece *m = (model)->piece + (model)->piece_start[of]; \
+		m < (model)->piece + (model)->piece_start[(of) + 1]; m++)
 #define FOR_MEMBERS(m, model, of) \
-	for (const struct shard_member *m = (model)->member + (model)->member_start[of]; m < (model)->member + (model)->member_start[(of) + 1]; m++)
+	for (const struct shard_member *m = (model)->member + (model)->member_start[of]; \
+		m < (model)->member + (model)->member_start[(of) + 1]; m++)
 
 static inline uint32_t shard_width(const struct shard_model *model, uint32_t node)
 {

@@ -1,8 +1,7 @@
 /* primal.c: decoding and moves along induced forests.
  *
  * A forest that is induced (no edge of the graph joins two of its nodes but its own) can be solved exactly by dynamic
- * programming while all other nodes stay. In these sparse graphs it holds more than half of the nodes.
- */
+ * programming while all other nodes stay. In these sparse graphs it holds more than half of the nodes. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +11,8 @@
 #define TREES_MOST 64          /* neighbouring trees that a node may join */
 #define HUB 16                 /* edges of a node that is one */
 
-enum status shard_primal_begin(struct shard_primal *primal, const struct shard_model *model, const struct control *control)
+enum status shard_primal_begin(
+	struct shard_primal *primal, const struct shard_model *model, const struct control *control)
 {
 	struct arena *arena = &primal->arena;
 	uint32_t nodes = model->nodes, strategies = model->first[nodes];
@@ -33,9 +33,9 @@ enum status shard_primal_begin(struct shard_primal *primal, const struct shard_m
 	primal->slack = shard_slack_new(arena, model->slots);
 	primal->candidate = arena_alloc(arena, model->widest, sizeof *primal->candidate);
 	primal->room = arena_alloc(arena, model->most_pieces, sizeof *primal->room);
-	if (!primal->choice || !primal->best || !primal->load || !primal->shuffled || !primal->value || !primal->root || !primal->parent
-	    || !primal->order || !primal->inside || !primal->answer || !primal->pressure || !primal->before || !primal->priced
-	    || !primal->slack || !primal->candidate || !primal->room)
+	if (!primal->choice || !primal->best || !primal->load || !primal->shuffled || !primal->value || !primal->root ||
+		!primal->parent || !primal->order || !primal->inside || !primal->answer || !primal->pressure ||
+		!primal->before || !primal->priced || !primal->slack || !primal->candidate || !primal->room)
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < nodes; node++)
 		primal->shuffled[node] = node;
@@ -47,7 +47,7 @@ void shard_primal_free(struct shard_primal *primal)
 	arena_free(&primal->arena);
 }
 
-/* ---- what a choice is worth ----------------------------------------------------------------------------------- */
+/* ---- what a choice is worth ------------------------------------------------------------------ */
 
 double shard_primal_cost(const struct shard_primal *primal)
 {
@@ -57,7 +57,8 @@ double shard_primal_cost(const struct shard_primal *primal)
 		sum += model->unary[model->first[node] + primal->choice[node]];
 	for (uint32_t edge = 0; edge < model->edges; edge++) {
 		uint32_t tail = model->tail[edge], head = model->head[edge];
-		sum += model->pair[model->table[edge] + (size_t)primal->choice[tail] * shard_width(model, head) + primal->choice[head]];
+		sum += model->pair[model->table[edge] + (size_t)primal->choice[tail] * shard_width(model, head) +
+			primal->choice[head]];
 	}
 	return sum;
 }
@@ -123,7 +124,7 @@ void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *d
 	}
 }
 
-/* ---- forests --------------------------------------------------------------------------------------------------- */
+/* ---- forests --------------------------------------------------------------------------------- */
 
 /* Joins the node to the trees next to it, unless two of its neighbours are in the same one. */
 static bool primal_join(struct shard_primal *primal, uint32_t node)
@@ -224,8 +225,10 @@ void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_
 			rise(primal, primal->order[i], primal->parent[primal->order[i]]);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t node = primal->order[i], edge = primal->parent[node];
-		primal->choice[node] = edge == NONE ? primal_cheapest(primal->value + model->first[node], shard_width(model, node))
-			: primal->answer[shard_into(model, edge, shard_other(model, edge, node)) + primal->choice[shard_other(model, edge, node)]];
+		primal->choice[node] = edge == NONE
+			? primal_cheapest(primal->value + model->first[node], shard_width(model, node))
+			: primal->answer[shard_into(model, edge, shard_other(model, edge, node)) +
+				  primal->choice[shard_other(model, edge, node)]];
 	}
 }
 

@@ -6,7 +6,8 @@
 struct shard_slack;
 struct candidate { double value, weight; uint32_t strategy; };   /* a strategy while a node is polished */
 
-/* A choice that is being improved, and what improving needs. Strategies are counted as the model does, from 0 per node. */
+/* A choice that is being improved, and what improving needs. Strategies are counted as the model does, from 0 per node.
+ */
 struct shard_primal {
 	const struct shard_model *model;
 	const struct control *control; /* asked whether to go on between two forests */
@@ -27,7 +28,8 @@ struct shard_primal {
 	struct arena arena;
 };
 
-enum status shard_primal_begin(struct shard_primal *primal, const struct shard_model *model, const struct control *control);
+enum status shard_primal_begin(
+	struct shard_primal *primal, const struct shard_model *model, const struct control *control);
 void shard_primal_free(struct shard_primal *primal);
 
 /* The cost of the choice, penalties of forbidden pairs included. O(edges). */
@@ -37,7 +39,8 @@ double shard_primal_load(struct shard_primal *primal);
 /* Costs of a node's strategies with its neighbours' choices fixed, into value (a row of the node's width). */
 void shard_primal_surround(const struct shard_primal *primal, const double *cost, uint32_t node, double *value);
 
-/* A choice, node by node, from the dual's priced costs and messages (Kolmogorov 2006, section 5). O(strategies + messages). */
+/* A choice, node by node, from the dual's priced costs and messages (Kolmogorov 2006, section 5). O(strategies +
+ * messages). */
 void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *dual);
 /* The best choice of the nodes of a random maximal induced forest, all others fixed; never dearer in cost[strategy].
  * O(pairs of strategies). */
@@ -54,6 +57,6 @@ void shard_primal_polish(struct shard_primal *primal);
 /* Moves the slack as a node goes from one strategy to another. */
 void shard_primal_move(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to);
 
-/* Solves small random trees of the choice anew, about as long as ticks last; priced: strategy -> cost with memory at its price. The choice
- * must be within the limit, stays so, and is never dearer at the end. */
+/* Solves small random trees of the choice anew, about as long as ticks last; priced: strategy -> cost with memory at
+ * its price. The choice must be within the limit, stays so, and is never dearer at the end. */
 void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64_t ticks);

@@ -8,7 +8,8 @@ static bool problems_problem_add_magnitude(int64_t *sum, int64_t value)
 	return *sum <= SHARD_COST_MAX;
 }
 
-static enum status problems_problem_node_valid(const struct shard_problem *problem, uint32_t node, int64_t *costs, int64_t *bytes, struct error *error)
+static enum status problems_problem_node_valid(
+	const struct shard_problem *problem, uint32_t node, int64_t *costs, int64_t *bytes, struct error *error)
 {
 	int64_t dearest = 0, largest = 0;
 	if (shard_strategies(problem, node) == 0)
@@ -30,7 +31,8 @@ static enum status problems_problem_node_valid(const struct shard_problem *probl
 	return OK;
 }
 
-static enum status problems_problem_edge_valid(const struct shard_problem *problem, uint32_t edge, int64_t *costs, struct error *error)
+static enum status problems_problem_edge_valid(
+	const struct shard_problem *problem, uint32_t edge, int64_t *costs, struct error *error)
 {
 	size_t rows = shard_strategies(problem, problem->from[edge]), columns = shard_strategies(problem, problem->to[edge]);
 	int64_t dearest = 0;
@@ -44,7 +46,9 @@ static enum status problems_problem_edge_valid(const struct shard_problem *probl
 		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
 			dearest = cost < 0 ? -cost : cost;
 	}
-	return problems_problem_add_magnitude(costs, dearest) ? OK : fail(error, BAD_INPUT, "costs up to edge %u sum to too much", edge);
+	return problems_problem_add_magnitude(costs, dearest)
+		? OK
+		: fail(error, BAD_INPUT, "costs up to edge %u sum to too much", edge);
 }
 
 enum status shard_problem_valid(const struct shard_problem *problem, struct error *error)

@@ -2,8 +2,7 @@
  *
  * A subgradient step (Polyak's, towards the best cost) moves the multipliers by how far the choice that the messages
  * suggest is from the limit; each slot's share is divided by how far it usually is, as AdaGrad does (Duchi, Hazan,
- * Singer 2011). Between two steps the best choice is shaken under perturbed prices.
- */
+ * Singer 2011). Between two steps the best choice is shaken under perturbed prices. */
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +26,7 @@ struct shard_run {
 	struct shard_plan *plan;
 	struct error *error;
 	uint32_t *choice;          /* the best choice within the limit, as the model counts; valid while cost < INFINITY */
-	uint32_t *plain;           /* the best one that no walk has touched: where a walk has got stuck, shaking starts from here */
+	uint32_t *plain; /* the best one that no walk has touched: where a walk has got stuck, shaking starts from here */
 	double cost, bound;        /* the best ones */
 	double plain_cost;
 	double *best_multiplier, *best_message; /* of the best bound */
@@ -51,15 +50,17 @@ static bool problems_found(const struct shard_run *run)
 	return isfinite(run->cost);
 }
 
-/* ---- choices ------------------------------------------------------------------------------------------------ */
+/* ---- choices --------------------------------------------------------------------------------- */
 
-/* Polishes the choice at hand, which is within the limit, and keeps it if it is the best. plain: it doesn't come from a walk. */
+/* Polishes the choice at hand, which is within the limit, and keeps it if it is the best. plain: it doesn't come from a
+ * walk. */
 static void problems_offer(struct shard_run *run, bool plain)
 {
 	struct shard_primal *primal = &run->primal;
 	shard_primal_polish(primal);
 	double cost = shard_primal_cost(primal);
-	if (cost >= (plain ? run->plain_cost : run->cost) || cost >= run->model.penalty / 2 || shard_primal_load(primal) > run->model.limit)
+	if (cost >= (plain ? run->plain_cost : run->cost) || cost >= run->model.penalty / 2 ||
+		shard_primal_load(primal) > run->model.limit)
 		return;
 	if (plain) {
 		run->plain_cost = cost;
@@ -85,8 +86,8 @@ static void problems_decode(struct shard_run *run)
 		problems_offer(run, true);
 }
 
-/* From the best choice, forests under prices that are off by a random factor per stretch of slots: up to 2, 4, 8 or 16, to get away from
- * where small ones lead back. */
+/* From the best choice, forests under prices that are off by a random factor per stretch of slots: up to 2, 4, 8 or 16,
+ * to get away from where small ones lead back. */
 static void problems_shake(struct shard_run *run)
 {
 	struct shard_primal *primal = &run->primal;
@@ -114,7 +115,7 @@ static void problems_walk(struct shard_run *run, uint64_t ticks)
 	problems_offer(run, false);
 }
 
-/* ---- multipliers -------------------------------------------------------------------------------------------- */
+/* ---- multipliers ----------------------------------------------------------------------------- */
 
 /* Shortens the step again and again while the bound does not rise; begins anew where that has led nowhere. */
 static void relax(struct shard_run *run)
@@ -152,7 +153,8 @@ static void problems_step(struct shard_run *run)
 static bool closed(const struct shard_run *run)
 {
 	/* Less what rounding to a certificate may take. */
-	return problems_found(run) && ceil(run->bound - 1e-3 - 1e-10 * fabs(run->bound)) + run->options->gap * fabs(run->cost) >= run->cost;
+	return problems_found(run) &&
+		ceil(run->bound - 1e-3 - 1e-10 * fabs(run->bound)) + run->options->gap * fabs(run->cost) >= run->cost;
 }
 
 static void keep_bound(struct shard_run *run)
@@ -209,11 +211,12 @@ static enum status problems_improve(struct shard_run *run)
 		if (status == OK)
 			problems_step(run);
 		control_report(run->control, "shard", -1, problems_found(run) ? (int64_t)run->cost : -1, (int64_t)run->bound);
-	} while (status == OK && !closed(run) && !run->searched && !control_spend(run->control, ticks + ticks / (2 * WALK_EVERY)));
+	} while (status == OK && !closed(run) && !run->searched &&
+		!control_spend(run->control, ticks + ticks / (2 * WALK_EVERY)));
 	return status;
 }
 
-/* ---- results ---------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static enum status problems_take_choice(struct shard_run *run)
 {
@@ -253,11 +256,19 @@ static enum status run_begin(struct shard_run *run)
 	return status != OK || full ? status : NO_MEMORY;
 }
 
-enum status shard_solve(const struct shard_problem *problem, const struct shard_options *options, struct control *control,
-	struct shard_plan *plan, struct error *error)
+enum status shard_solve(const struct shard_problem *problem, const struct shard_options *options,
+	struct control *control, struct shard_plan *plan, struct error *error)
 {
-	struct shard_run run = { .problem = problem, .options = options, .control = control, .plan = plan, .error = error, .cost = (double)INFINITY, .plain_cost = (double)INFINITY,
-				 .bound = -(double)INFINITY, .last = -(double)INFINITY, .relaxation = 0.3 };
+	struct shard_run run = { .problem = problem,
+		.options = options,
+		.control = control,
+		.plan = plan,
+		.error = error,
+		.cost = (double)INFINITY,
+		.plain_cost = (double)INFINITY,
+		.bound = -(double)INFINITY,
+		.last = -(double)INFINITY,
+		.relaxation = 0.3 };
 	*plan = (struct shard_plan) { 0 };
 	enum status status = shard_problem_valid(problem, error);
 	uint64_t limit = control->limit;

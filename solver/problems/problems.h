@@ -17,8 +17,7 @@
  *     region    solves small trees again, exactly
  *     search    exhaustive search of small problems
  *     round     the dual rounded to an integer certificate
- *     check     sums a choice, checks a bound in integers
- */
+ *     check     sums a choice, checks a bound in integers */
 #pragma once
 
 #include "solver/base/base.h"
@@ -50,16 +49,17 @@ enum status shard_problem_valid(const struct shard_problem *problem, struct erro
 void shard_problem_free(struct shard_problem *problem);
 #define shard_problem_drop shard_problem_free
 
-/* Lagrange multipliers of the memory rows, and messages that move costs between edges and nodes, in units of 2^-shift cost.
- * They are about the merged problem: strategies without a partner over some edge are left out; nodes at the ends of an edge that
- * leaves every strategy exactly one partner are one node, known by its lowest member and that member's strategies; edges between
- * the same two nodes count as one, under the first of them, which alone has messages. */
+/* Lagrange multipliers of the memory rows, and messages that move costs between edges and nodes, in units of 2^-shift
+ * cost. They are about the merged problem: strategies without a partner over some edge are left out; nodes at the ends
+ * of an edge that leaves every strategy exactly one partner are one node, known by its lowest member and that member's
+ * strategies; edges between the same two nodes count as one, under the first of them, which alone has messages. */
 struct shard_certificate {
 	unsigned shift;
 	uint32_t moments;
 	int64_t *moment;           /* [moments] ascending */
 	int64_t *multiplier;       /* [moments] per byte over the limit, >= 0 */
-	size_t *start;             /* [edges + 1] edge -> its messages: to the strategies of from's node's lowest member, then of to's */
+	size_t
+		*start; /* [edges + 1] edge -> its messages: to the strategies of from's node's lowest member, then of to's */
 	int64_t *message;          /* [start[edges]] */
 };
 void shard_certificate_free(struct shard_certificate *certificate);
@@ -83,17 +83,17 @@ struct shard_options {
 #define SHARD_EFFORT_DEFAULT UINT64_C(6000000000)
 
 /* Solves as well as effort allows. OK: done or proved. LIMIT: effort is spent. CANCELLED. In these cases the plan holds
- * the best so far (choice may be NULL). INFEASIBLE: proved to have no solution. BAD_INPUT, NO_MEMORY. Free the plan in any case.
- * Deterministic. Memory O(size of the problem). */
-enum status shard_solve(const struct shard_problem *problem, const struct shard_options *options, struct control *control,
-	struct shard_plan *plan, struct error *error);
+ * the best so far (choice may be NULL). INFEASIBLE: proved to have no solution. BAD_INPUT, NO_MEMORY. Free the plan in
+ * any case. Deterministic. Memory O(size of the problem). */
+enum status shard_solve(const struct shard_problem *problem, const struct shard_options *options,
+	struct control *control, struct shard_plan *plan, struct error *error);
 
-/* ---- checking: shares no code with the solver ---------------------------------------------------------- */
+/* ---- checking: shares no code with the solver ------------------------------------------------ */
 
 /* Sums a choice's costs and finds its peak. BAD_INPUT: a forbidden strategy or pair, or more than the limit. */
 enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *choice, int64_t *cost, int64_t *peak,
 	struct error *error);
 /* The bound that a certificate proves, in integers, rounded up to a whole cost. INFEASIBLE: forbidden pairs alone leave
  * no solution. BAD_INPUT: not a certificate of this problem. O(size of the problem) a round of arc consistency. */
-enum status shard_bound(const struct shard_problem *problem, const struct shard_certificate *certificate, int64_t *bound,
-	struct error *error);
+enum status shard_bound(const struct shard_problem *problem, const struct shard_certificate *certificate,
+	int64_t *bound, struct error *error);

@@ -1,8 +1,8 @@
 /* region.c: a large-neighbourhood search: small trees are solved anew, exactly, while all other nodes stay (Shaw 1998).
  *
- * Memory has its price in the tree, and what the solution takes must fit what the others leave: where it doesn't, the price rises. The
- * walk may pass through choices that are a little dearer than the best (record-to-record travel, Dueck 1993).
- */
+ * Memory has its price in the tree, and what the solution takes must fit what the others leave: where it doesn't, the
+ * price rises. The walk may pass through choices that are a little dearer than the best (record-to-record travel, Dueck
+ * 1993). */
 #include <math.h>
 #include <string.h>
 
@@ -38,7 +38,8 @@ static void region_grow(struct walk *walk)
 {
 	struct shard_primal *primal = walk->primal;
 	const struct shard_model *model = primal->model;
-	uint32_t most = 4u << random_next(&primal->random) % 7, start = (uint32_t)(random_next(&primal->random) % model->nodes);
+	uint32_t most = 4u << random_next(&primal->random) % 7,
+			 start = (uint32_t)(random_next(&primal->random) % model->nodes);
 	primal->order[0] = start;
 	primal->parent[start] = NONE;
 	primal->inside[start] = true;
@@ -47,7 +48,8 @@ static void region_grow(struct walk *walk)
 		uint32_t node = primal->order[done], degree = csr_length(&model->incident, node);
 		uint32_t turn = degree ? (uint32_t)(random_next(&primal->random) % degree) : 0;
 		for (uint32_t i = 0; i < degree && walk->count < most; i++) {
-			uint32_t edge = model->incident.item[model->incident.start[node] + (i + turn) % degree], other = shard_other(model, edge, node);
+			uint32_t edge = model->incident.item[model->incident.start[node] + (i + turn) % degree],
+					 other = shard_other(model, edge, node);
 			walk->ticks++;
 			if (primal->inside[other] || shard_width(model, other) < 2 || csr_length(&model->incident, other) > DEGREE_MOST
 				|| edges_inside(primal, other) != 1)
@@ -121,12 +123,14 @@ static void region_solve(struct walk *walk, double multiple)
 		uint32_t node = primal->order[i];
 		for (uint32_t p = model->first[node]; p < model->first[node + 1]; p++)
 			primal->priced[p] = model->unary[p] + multiple * (walk->priced[p] - model->unary[p]);
-		walk->ticks += (uint64_t)shard_width(model, node) * (csr_length(&model->incident, node) + shard_width(model, node) + 4);
+		walk->ticks += (uint64_t)shard_width(model, node) *
+			(csr_length(&model->incident, node) + shard_width(model, node) + 4);
 	}
 	shard_primal_solve(primal, primal->priced, walk->count);
 }
 
-/* Solves the tree at rising prices until the solution fits; what it costs more than before, INFINITY where that is more than allowed. */
+/* Solves the tree at rising prices until the solution fits; what it costs more than before, INFINITY where that is more
+ * than allowed. */
 static double region_resolve(struct walk *walk, double allowed)
 {
 	static const double multiples[] = { 0, 0.5, 1, 1 };
@@ -167,7 +171,8 @@ void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64
 	const struct shard_model *model = primal->model;
 	uint32_t old[REGION_MOST];
 	struct walk walk = { .primal = primal, .priced = priced, .old = old };
-	double best = shard_primal_cost(primal), now = best, dearer = fabs(best) * exp2(-6.0 - (double)(random_next(&primal->random) % 10));
+	double best = shard_primal_cost(primal), now = best,
+		   dearer = fabs(best) * exp2(-6.0 - (double)(random_next(&primal->random) % 10));
 	memcpy(primal->best, primal->choice, model->nodes * sizeof *primal->best);
 	memset(primal->inside, 0, model->nodes * sizeof *primal->inside);
 	shard_primal_load(primal);

@@ -39,7 +39,8 @@ void shard_primal_move(struct shard_primal *primal, uint32_t node, uint32_t from
 	const struct shard_model *model = primal->model;
 	FOR_PIECES(piece, model, node)
 		if (model->use[piece->base + from] != model->use[piece->base + to])
-			shard_slack_add(primal->slack, piece->begin, piece->end, model->use[piece->base + from] - model->use[piece->base + to]);
+			shard_slack_add(
+				primal->slack, piece->begin, piece->end, model->use[piece->base + from] - model->use[piece->base + to]);
 }
 
 static int by_worth(const void *left, const void *right)
@@ -66,7 +67,8 @@ static uint32_t problems_repair_list_candidates(struct shard_primal *primal, uin
 	return count;
 }
 
-/* The node's best strategy that fits; true when that lowers the cost. Strategies that don't fit mostly fail at the same piece. */
+/* The node's best strategy that fits; true when that lowers the cost. Strategies that don't fit mostly fail at the same
+ * piece. */
 static bool problems_repair_improve(struct shard_primal *primal, uint32_t node)
 {
 	const struct shard_model *model = primal->model;

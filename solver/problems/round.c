@@ -1,7 +1,6 @@
 /* round.c: a floating-point dual solution rounded to an integer certificate.
  *
- * Any integers >= 0 and any messages prove a bound: rounding only moves it a little. What it is, shard_bound() says.
- */
+ * Any integers >= 0 and any messages prove a bound: rounding only moves it a little. What it is, shard_bound() says. */
 #include <math.h>
 
 #include "dual.h"
@@ -71,7 +70,8 @@ static void round_put(struct rounding *rounding, uint32_t edge, uint32_t node, c
 	if (model->node_of[problem->from[edge]] != node)
 		start += shard_strategies(problem, round_lowest(model, model->node_of[problem->from[edge]]));
 	for (uint32_t p = 0; p < shard_width(model, node); p++)
-		rounding->certificate->message[start + shard_original(model, round_lowest(model, node), p)] = round_rounded(message[p], rounding->certificate->shift);
+		rounding->certificate->message[start + shard_original(model, round_lowest(model, node), p)] = round_rounded(
+			message[p], rounding->certificate->shift);
 }
 
 /* Costs that are a sum of one per row and one per column move to the nodes whole. */
@@ -115,7 +115,8 @@ static unsigned unit_shift(double bound)
 	return exponent > 56 - SHIFT_MOST ? exponent > 56 ? 0 : (unsigned)(56 - exponent) : SHIFT_MOST;
 }
 
-enum status shard_round(struct shard_dual *dual, const struct shard_problem *problem, struct shard_certificate *certificate)
+enum status shard_round(
+	struct shard_dual *dual, const struct shard_problem *problem, struct shard_certificate *certificate)
 {
 	const struct shard_model *model = dual->model;
 	struct rounding rounding = { .dual = dual, .certificate = certificate };

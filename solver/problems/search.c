@@ -1,8 +1,7 @@
 /* search.c: depth-first branch and bound over reduced costs.
  *
  * The dual divides the bound into least reduced costs of nodes and edges. What a partial choice has above them is below
- * what every completion costs more than the bound, so most branches of small problems end early.
- */
+ * what every completion costs more than the bound, so most branches of small problems end early. */
 #include <math.h>
 #include <string.h>
 
@@ -136,8 +135,9 @@ static double trial_cost(const struct search *search)
 	for (uint32_t node = 0; node < model->nodes; node++)
 		sum += model->unary[model->first[node] + search->trial[node]];
 	for (uint32_t edge = 0; edge < model->edges; edge++)
-		sum += model->pair[model->table[edge] + (size_t)search->trial[model->tail[edge]] * shard_width(model, model->head[edge])
-				   + search->trial[model->head[edge]]];
+		sum += model->pair[model->table[edge] +
+			(size_t)search->trial[model->tail[edge]] * shard_width(model, model->head[edge]) +
+			search->trial[model->head[edge]]];
 	return sum;
 }
 
@@ -196,7 +196,8 @@ static enum status problems_search_run(struct search *search, uint64_t limit, st
 	}
 }
 
-enum status shard_search(struct shard_dual *dual, uint64_t branches, struct control *control, uint32_t *choice, double *cost)
+enum status shard_search(
+	struct shard_dual *dual, uint64_t branches, struct control *control, uint32_t *choice, double *cost)
 {
 	struct search search = { 0 };
 	enum status status = problems_search_begin(&search, dual, choice, *cost);

@@ -1,4 +1,5 @@
-/* alike.c: tensors and ops that are alike, as classes: compared field by field with the first of their class, found by hashing. */
+/* alike.c: tensors and ops that are alike, as classes: compared field by field with the first of their class, found by
+ * hashing. */
 #include <string.h>
 
 #include "units.h"
@@ -63,7 +64,7 @@ static void classes_free(struct classes *classes)
 	mem_free(classes->bucket);
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static uint64_t hash_tensor(const struct units *units, uint32_t t)
 {
@@ -95,13 +96,14 @@ static bool tensors_alike(const struct units *units, uint32_t model, uint32_t me
 	return true;
 }
 
-/* ---- ops ---------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 static uint64_t hash_op(const struct units *units, uint32_t o)
 {
 	const struct graph *graph = units->graph;
 	const struct op *op = &graph->op[o];
-	uint64_t hash = alike_mix(alike_mix(alike_mix(op->phase, (uint64_t)op->flops), (uint64_t)op->workspace), unit_count(units, o));
+	uint64_t hash = alike_mix(
+		alike_mix(alike_mix(op->phase, (uint64_t)op->flops), (uint64_t)op->workspace), unit_count(units, o));
 	for (const char *text = op->type; *text; text++)
 		hash = hash * 31 + (unsigned char)*text;
 	FOR_ROW(i, &graph->reads, o)
@@ -127,8 +129,8 @@ static bool units_alike(const struct units *units, uint32_t a, uint32_t b)
 	if (unit_count(units, b) != count || units->linear[a] != units->linear[b])
 		return false;
 	for (uint32_t u = 0; u < count; u++)
-		if (ua[u].size != ub[u].size || ua[u].points != ub[u].points || ua[u].role != ub[u].role || ua[u].reduced != ub[u].reduced
-			|| ua[u].inside != ub[u].inside)
+		if (ua[u].size != ub[u].size || ua[u].points != ub[u].points || ua[u].role != ub[u].role ||
+			ua[u].reduced != ub[u].reduced || ua[u].inside != ub[u].inside)
 			return false;
 	return places == 0 || memcmp(units->place + units->place_start[a], units->place + units->place_start[b], places) == 0;
 }
@@ -144,7 +146,7 @@ static bool ops_alike(const struct units *units, uint32_t model, uint32_t member
 		&& units_alike(units, model, member) && strcmp(a->type, b->type) == 0;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 enum status units_find_alike(struct units *units)
 {

@@ -2,8 +2,7 @@
  *
  * The op's tensors are assigned to the string's slots (optional ones may stay empty), then extents are solved for
  * by going over all dims until nothing changes: a product with one unknown factor gives it. The first assignment
- * and alternative without a contradiction holds.
- */
+ * and alternative without a contradiction holds. */
 #include <string.h>
 
 #include "binding.h"
@@ -94,7 +93,10 @@ static int bind_dims_of(const struct matcher *matcher, uint32_t tensor)
 	const struct form_slot *slot = &matcher->form->slot[matcher->slot[tensor]];
 	int dims = 0;
 	for (int i = 0; i < slot->count; i++)
-		dims += slot->dim[i].kind == DIM_BATCH ? matcher->batch : slot->dim[i].kind == DIM_ANY ? 0 : slot->dim[i].space ? matcher->space : 1;
+		dims += slot->dim[i].kind == DIM_BATCH ? matcher->batch
+			: slot->dim[i].kind == DIM_ANY ? 0
+			: slot->dim[i].space ? matcher->space
+			: 1;
 	return dims;
 }
 
@@ -214,7 +216,8 @@ static bool bind_fits(struct matcher *matcher)
 
 /* Fills slots [first, end) with count tensors from `tensor` on; bits of mask say which optional slots are used,
  * the earliest slot's bit the highest. False when the count doesn't come out. */
-static bool assign(struct matcher *matcher, int first, int end, uint32_t tensor, uint32_t count, uint32_t mask, int optional)
+static bool assign(
+	struct matcher *matcher, int first, int end, uint32_t tensor, uint32_t count, uint32_t mask, int optional)
 {
 	uint32_t plain = 0;
 	int seen = 0, repeats = 0;
@@ -254,8 +257,9 @@ static bool bind_match(struct matcher *matcher)
 		if (!assign(matcher, 0, form->operands, 0, matcher->operands, operands, in))
 			continue;
 		for (uint32_t results = 1u << out; results-- > 0;)
-			if (assign(matcher, form->operands, form->slots, matcher->operands, matcher->tensors - matcher->operands, results, out)
-				&& bind_fits(matcher))
+			if (assign(matcher, form->operands, form->slots, matcher->operands, matcher->tensors - matcher->operands,
+					results, out) &&
+				bind_fits(matcher))
 				return true;
 	}
 	return false;
@@ -292,7 +296,8 @@ static bool emit_product(struct matcher *matcher, struct binding *binding, uint3
 
 /* A dim of "...": shared where extents are equal and not 1. An extent of 1 among several operands may be the
  * result's factor or a broadcast: that is left open (LINK_BROADCAST). */
-static bool emit_batch(struct matcher *matcher, struct binding *binding, uint32_t tensor, uint32_t at, int position, uint32_t sharers)
+static bool emit_batch(
+	struct matcher *matcher, struct binding *binding, uint32_t tensor, uint32_t at, int position, uint32_t sharers)
 {
 	uint32_t *shared = &matcher->batch_factor[position];
 	int64_t extent = matcher->batch_extent[position];
@@ -388,8 +393,8 @@ static bool has_windows(const struct form *form)
 	return false;
 }
 
-/* Of a convolution and a transposed one, the alternative that a captured op's arguments rule out; NULL: they don't say. As many channels on both sides fit
- * both. The argument is the first word behind strides, padding and dilation. */
+/* Of a convolution and a transposed one, the alternative that a captured op's arguments rule out; NULL: they don't say.
+ * As many channels on both sides fit both. The argument is the first word behind strides, padding and dilation. */
 static const struct form *ruled_out(const struct parsed_rule *parsed, const struct arguments *arguments)
 {
 	const struct form *other = parsed->form->next;
@@ -403,7 +408,8 @@ static const struct form *ruled_out(const struct parsed_rule *parsed, const stru
 	return NULL;
 }
 
-static enum status bind_einsum(const struct parsed_rule *parsed, struct matcher *matcher, struct binding *binding, struct error *error)
+static enum status bind_einsum(
+	const struct parsed_rule *parsed, struct matcher *matcher, struct binding *binding, struct error *error)
 {
 	const struct form *wrong = ruled_out(parsed, binding->arguments);
 	for (const struct form *form = parsed->form; form; form = form->next) {
@@ -411,7 +417,8 @@ static enum status bind_einsum(const struct parsed_rule *parsed, struct matcher 
 		if (form == wrong || !bind_match(matcher))
 			continue;
 		if (!results_known(matcher))
-			return fail(error, BAD_INPUT, "%s: an attribute gives the shape of a result: operands don't tell it", parsed->rule.type);
+			return fail(error, BAD_INPUT, "%s: an attribute gives the shape of a result: operands don't tell it",
+				parsed->rule.type);
 		return emit(matcher, binding) ? OK : NO_MEMORY;
 	}
 	return fail(error, BAD_INPUT, "%s: the rule \"%s\" doesn't fit the shapes", parsed->rule.type, parsed->rule.factors);
@@ -435,5 +442,7 @@ enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor,
 		NEED(binding_tensor(binding, t, tensor[t].dims, tensor[t].shape));
 	}
 	enum status status = bind_structure(binding, parsed->structure);
-	return status == BAD_INPUT ? fail(error, status, "%s: the rule \"%s\" doesn't fit the shapes", rule->type, rule->factors) : status;
+	return status == BAD_INPUT
+		? fail(error, status, "%s: the rule \"%s\" doesn't fit the shapes", rule->type, rule->factors)
+		: status;
 }

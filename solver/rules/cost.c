@@ -6,7 +6,8 @@ static int64_t points(const struct binding *binding)
 {
 	int64_t product = 1;
 	for (uint32_t i = 0; i < binding->factors; i++)
-		if (!(binding->factor[i].marks & (FACTOR_WINDOW | FACTOR_UNIT)) && __builtin_mul_overflow(product, binding->factor[i].size, &product))
+		if (!(binding->factor[i].marks & (FACTOR_WINDOW | FACTOR_UNIT)) &&
+			__builtin_mul_overflow(product, binding->factor[i].size, &product))
 			return INT64_MAX;
 	return product;
 }
@@ -24,16 +25,21 @@ static int64_t largest_tensor(const struct binding *binding)
 }
 
 /* Products along queries' width and along values': scores, and what is made of them. */
-static int64_t attention_flops(const struct binding *binding, uint32_t query, int64_t query_products, int64_t value_products)
+static int64_t attention_flops(
+	const struct binding *binding, uint32_t query, int64_t query_products, int64_t value_products)
 {
-	const struct binding_dim *of_query = &binding->dim[binding->dim_start[query + 1] - 1], *of_value = &binding->dim[binding->dim_start[query + 3] - 1];
-	bool same = of_query->count == 1 && of_value->count == 1 && binding->part[of_query->first] == binding->part[of_value->first];
+	const struct binding_dim *of_query = &binding->dim[binding->dim_start[query + 1] - 1],
+							 *of_value = &binding->dim[binding->dim_start[query + 3] - 1];
+	bool same = of_query->count == 1 && of_value->count == 1 &&
+		binding->part[of_query->first] == binding->part[of_value->first];
 	int64_t flops, area = of_query->size * (same ? 1 : of_value->size), scores = area > 0 ? points(binding) / area : 0;
-	bool fits = !__builtin_mul_overflow(scores, 2 * (query_products * of_query->size + value_products * of_value->size), &flops);
+	bool fits = !__builtin_mul_overflow(
+		scores, 2 * (query_products * of_query->size + value_products * of_value->size), &flops);
 	return fits ? flops : INT64_MAX;
 }
 
-/* Products of every time and sample with every weight; twice in the backward pass, which makes gradients of weights, too. */
+/* Products of every time and sample with every weight; twice in the backward pass, which makes gradients of weights,
+ * too. */
 static int64_t recurrence_flops(const struct binding *binding)
 {
 	int64_t weights = 0, flops = 0;
@@ -75,7 +81,8 @@ int64_t rule_flops(const struct rule *rule, const struct binding *binding)
 	return __builtin_mul_overflow(2 * products, points(binding), &flops) ? INT64_MAX : flops;
 }
 
-enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uint32_t op, struct binding *binding, struct error *error)
+enum status rule_bind_op(
+	const struct rule *rule, const struct graph *graph, uint32_t op, struct binding *binding, struct error *error)
 {
 	struct rule_tensor tensor[64], *all = tensor;
 	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), count = 0;

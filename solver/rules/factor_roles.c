@@ -2,8 +2,8 @@
  *
  * A table that inputs index has the vocabulary for rows, one that counted positions index has positions. What
  * attention's batched products run over besides the batch are heads, and what stands beside heads inside a product
- * is the head size. A dim that one parameter's product writes and another one's sums over is the width of a residual stream, or ffn.
- */
+ * is the head size. A dim that one parameter's product writes and another one's sums over is the width of a residual
+ * stream, or ffn. */
 
 #include "factor_roles.h"
 
@@ -42,7 +42,9 @@ static void name_term(const struct naming *naming, const struct factor_term *ter
 static const struct rule *forward_rule(const struct naming *naming, uint32_t op)
 {
 	const struct graph *graph = naming->graph;
-	return graph->op[op].phase == PHASE_FORWARD && csr_length(&graph->writes, op) > 0 ? rules_find(naming->rules, graph->op[op].type) : NULL;
+	return graph->op[op].phase == PHASE_FORWARD && csr_length(&graph->writes, op) > 0
+		? rules_find(naming->rules, graph->op[op].type)
+		: NULL;
 }
 
 /* A parameter, or one in another format: autocast and 8-bit products cast weights first. */
@@ -103,7 +105,8 @@ static void name_convolution(const struct naming *naming, const uint32_t *read, 
 static void name_by_op(const struct naming *naming, const struct rule *rule, uint32_t op, int64_t *most)
 {
 	const struct graph *graph = naming->graph;
-	const uint32_t *read = graph->reads.item + graph->reads.start[op], *written = graph->writes.item + graph->writes.start[op];
+	const uint32_t *read = graph->reads.item + graph->reads.start[op],
+				   *written = graph->writes.item + graph->writes.start[op];
 	uint32_t operands = csr_length(&graph->reads, op);
 	if (operands == 2 && (rule->traits & TRAIT_EMBEDDING))
 		name_table(naming, read, most);
@@ -148,7 +151,7 @@ static void name_head_size(const struct naming *naming)
 		}
 }
 
-/* ---- which factors lie between products -------------------------------------------------------------------------- */
+/* ---- which factors lie between products ------------------------------------------------------ */
 
 enum { SUMMED = 1, WRITTEN = 2, INNER = SUMMED | WRITTEN };   /* what products of parameters do along a factor */
 
@@ -191,7 +194,8 @@ static enum status list_products(const struct naming *naming, struct products *p
 {
 	const struct graph *graph = naming->graph;
 	uint32_t factors = naming->factors->factors, reads = graph->reads.start[graph->ops], pairs = 0;
-	uint32_t *row = arena_alloc(&products->arena, 2 * (size_t)reads, sizeof *row), *item = arena_alloc(&products->arena, 2 * (size_t)reads, sizeof *item);
+	uint32_t *row = arena_alloc(&products->arena, 2 * (size_t)reads, sizeof *row),
+			 *item = arena_alloc(&products->arena, 2 * (size_t)reads, sizeof *item);
 	products->matrix = arena_alloc(&products->arena, reads, sizeof *products->matrix);
 	products->along = arena_alloc(&products->arena, factors, sizeof *products->along);
 	NEED(row && item && products->matrix && products->along);
@@ -236,9 +240,10 @@ static bool used_twice(const struct naming *naming, uint32_t storage)
 	return uses == 2;
 }
 
-/* A sum of what products made of something and of this itself is a residual stream: what lies between products along it is the model's width, which
- * every layer reads. depth: of storages, as depth_of() has it. */
-static void name_residual(const struct naming *naming, const struct products *products, const uint32_t *depth, uint32_t op)
+/* A sum of what products made of something and of this itself is a residual stream: what lies between products along it
+ * is the model's width, which every layer reads. depth: of storages, as depth_of() has it. */
+static void name_residual(
+	const struct naming *naming, const struct products *products, const uint32_t *depth, uint32_t op)
 {
 	const struct graph *graph = naming->graph;
 	uint32_t most = depth_of(naming, depth, op);
@@ -276,8 +281,9 @@ static enum status name_residuals(const struct naming *naming, struct products *
 	return OK;
 }
 
-/* What a product writes and a later one sums over is the width of a feed-forward layer, but for the sum of such a layer: of two products in a row, the first is
- * split by columns, the second by rows (Megatron, arXiv 1909.08053, section 3). */
+/* What a product writes and a later one sums over is the width of a feed-forward layer, but for the sum of such a
+ * layer: of two products in a row, the first is split by columns, the second by rows (Megatron, arXiv 1909.08053,
+ * section 3). */
 static void name_inner(const struct naming *naming, const struct products *products)
 {
 	const struct factor *factor = naming->factors->factor;
@@ -320,6 +326,7 @@ const char *factors_name_of(const struct factors *factors, const struct factor_t
 	const uint32_t *part = factors->part + term->first;
 	if (term->count == 1)
 		return factor_role_names[factors->factor[part[0]].role];
-	bool hidden = term->count == 2 && factors->factor[part[0]].role == ROLE_HEADS && factors->factor[part[1]].role == ROLE_HEAD_SIZE;
+	bool hidden = term->count == 2 && factors->factor[part[0]].role == ROLE_HEADS &&
+		factors->factor[part[1]].role == ROLE_HEAD_SIZE;
 	return hidden ? factor_role_names[ROLE_HIDDEN] : "";
 }

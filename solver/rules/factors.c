@@ -5,8 +5,7 @@
  * that carry them are followed through views and broadcasts. What a view does with an extent of 1 shapes don't
  * say: a labelled one takes a dim of its own where there is one, else it goes into the next dim, but never into
  * the last (the features) if another is before it. A broadcast's extent of 1 is left open until some operand
- * turns out to have the batch.
- */
+ * turns out to have the batch. */
 #include <string.h>
 
 #include "binding.h"
@@ -53,7 +52,8 @@ static bool add_issue(struct search *search, enum factor_issue_kind kind, uint32
 	return true;
 }
 
-static bool rules_factors_add_link(struct search *search, enum link_kind kind, uint32_t op, uint32_t operand, uint32_t from, uint32_t to)
+static bool rules_factors_add_link(
+	struct search *search, enum link_kind kind, uint32_t op, uint32_t operand, uint32_t from, uint32_t to)
 {
 	if (!mem_reserve(&search->link, &search->room_links, search->links + 1, sizeof *search->link))
 		return false;
@@ -61,15 +61,16 @@ static bool rules_factors_add_link(struct search *search, enum link_kind kind, u
 	return true;
 }
 
-/* ---- the inputs ----------------------------------------------------------------------------------------- */
+/* ---- the inputs ------------------------------------------------------------------------------ */
 
 static bool is_index(const struct tensor *tensor)
 {
 	return tensor->dtype == DTYPE_I64 || tensor->dtype == DTYPE_I32;
 }
 
-/* The dim of an input that counts samples, of which the graph says that there are `batch`, NONE: none. Where captures tell
- * what a sample adds, it is the one that grows; else one of as many, or dim 0 where rows are samples times tokens. */
+/* The dim of an input that counts samples, of which the graph says that there are `batch`, NONE: none. Where captures
+ * tell what a sample adds, it is the one that grows; else one of as many, or dim 0 where rows are samples times tokens.
+ */
 static uint32_t sample_dim(const struct graph *graph, const struct tensor *tensor, int64_t batch)
 {
 	for (uint32_t d = 0; d < tensor->dims; d++)
@@ -79,7 +80,8 @@ static uint32_t sample_dim(const struct graph *graph, const struct tensor *tenso
 	return !graph->line[0] && tensor->dims > 0 && tensor->shape[0] % batch == 0 ? 0 : NONE;
 }
 
-/* The samples that a graph says it has, if an input has such a dim; 0: nobody says. A device's graph says the whole batch. */
+/* The samples that a graph says it has, if an input has such a dim; 0: nobody says. A device's graph says the whole
+ * batch. */
 static int64_t stated_batch(const struct graph *graph)
 {
 	const struct about *about = &graph->about;
@@ -97,9 +99,9 @@ static uint32_t rules_factors_samples_of(struct terms *terms, uint32_t batch, in
 	return rows <= 1 ? batch : part[1] == NONE ? NONE : term_product(terms, part, 2);
 }
 
-/* Of a graph that doesn't say its batch, it is dim 0 of the inputs, where they agree with the first that has more dims than
- * one (lengths of sequences say nothing). The other dim of integer inputs of two dims, and what equals it in other inputs of
- * two, is the sequence. */
+/* Of a graph that doesn't say its batch, it is dim 0 of the inputs, where they agree with the first that has more dims
+ * than one (lengths of sequences say nothing). The other dim of integer inputs of two dims, and what equals it in other
+ * inputs of two, is the sequence. */
 static bool label_inputs(struct search *search)
 {
 	const struct graph *graph = search->graph;
@@ -153,7 +155,7 @@ static bool label_sources(struct search *search)
 	return true;
 }
 
-/* ---- one op ------------------------------------------------------------------------------------------------ */
+/* ---- one op ---------------------------------------------------------------------------------- */
 
 static uint32_t local_node(struct search *search, uint32_t factor)
 {
@@ -190,14 +192,17 @@ static bool carries_batch_into_gradient(struct search *search, uint32_t dim, uin
 {
 	const struct graph *graph = search->graph;
 	const struct term_node *node = &search->terms.node[term_find(&search->terms, dim)];
-	return position < csr_length(&graph->reads, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1
-		&& label_scales(node->label) && csr_length(&graph->writes, op) == 1 && search->flow.gradient[graph_argument(graph, op, csr_length(&graph->reads, op))]
-		&& graph->inplace_start[op] == graph->inplace_start[op + 1] && ((rules_traits(search->rules, graph->op[op].type) & TRAIT_ADDITION) 
-		|| (search->flow.data[graph_argument(graph, op, position)] && gradient_flow_is_derivative(&search->flow, op)));
+	return position < csr_length(&graph->reads, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1 &&
+		label_scales(node->label) && csr_length(&graph->writes, op) == 1 &&
+		search->flow.gradient[graph_argument(graph, op, csr_length(&graph->reads, op))] &&
+		graph->inplace_start[op] == graph->inplace_start[op + 1] &&
+		((rules_traits(search->rules, graph->op[op].type) & TRAIT_ADDITION) ||
+			(search->flow.data[graph_argument(graph, op, position)] && gradient_flow_is_derivative(&search->flow, op)));
 }
 
 /* Joins one dim of a tensor with what the rule says of it. */
-static bool rules_factors_meet(struct search *search, const struct binding_dim *at, uint32_t *dim, uint32_t op, uint32_t position)
+static bool rules_factors_meet(
+	struct search *search, const struct binding_dim *at, uint32_t *dim, uint32_t op, uint32_t position)
 {
 	struct terms *terms = &search->terms;
 	const uint32_t *part = search->binding.part + at->first;
@@ -258,7 +263,7 @@ static bool keep_links(struct search *search, uint32_t op)
 	return true;
 }
 
-/* ---- views: by atoms, not by extents ---------------------------------------------------------------------------- */
+/* ---- views: by atoms, not by extents --------------------------------------------------------- */
 
 /* Distributes the operand's atoms over the result's dims. */
 struct view {
@@ -333,8 +338,8 @@ static bool rules_factors_fill(struct view *view, int dim)
 	return true;
 }
 
-/* Atoms and dims that share no refinement (8 x 7 as 7 x 8), up to where both have as many elements: these dims get atoms of their own, as long as no
- * batch is among the old ones. Returns the last such dim, or -1. */
+/* Atoms and dims that share no refinement (8 x 7 as 7 x 8), up to where both have as many elements: these dims get
+ * atoms of their own, as long as no batch is among the old ones. Returns the last such dim, or -1. */
 static int fill_apart(struct view *view, int dim)
 {
 	struct terms *terms = &view->search->terms;
@@ -346,7 +351,8 @@ static int fill_apart(struct view *view, int dim)
 				return -1;
 			out *= view->shape[last];
 		} else {
-			uint32_t atom[TERM_ATOMS], count = view->next < view->atoms ? term_atoms(terms, &view->atom[view->next++], 1, atom) : 0;
+			uint32_t atom[TERM_ATOMS],
+				count = view->next < view->atoms ? term_atoms(terms, &view->atom[view->next++], 1, atom) : 0;
 			for (uint32_t i = 0; i < count; i++) {
 				if (label_scales(terms->node[atom[i]].label))
 					return -1;
@@ -430,7 +436,7 @@ static bool view_op(struct search *search, uint32_t op)
 	return true;
 }
 
-/* ---- the walk ------------------------------------------------------------------------------------------------------ */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 /* Dims of an op's tensors that no rule has reached. */
 static bool finish_tensor(struct search *search, uint32_t tensor)
@@ -444,13 +450,15 @@ static bool finish_tensor(struct search *search, uint32_t tensor)
 	return true;
 }
 
-/* A mask or a first state, [1, n, ..]: programs write the batch there. What is the same for all samples is written with dims of its own,
- * and gets its 1 by a view. The gradient of a sum over everything is one number, repeated for what was summed. */
+/* A mask or a first state, [1, n, ..]: programs write the batch there. What is the same for all samples is written with
+ * dims of its own, and gets its 1 by a view. The gradient of a sum over everything is one number, repeated for what was
+ * summed. */
 static bool is_made_for_batch(const struct graph *graph, const struct rule *rule, uint32_t op)
 {
 	if (csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 && graph->op[op].phase == PHASE_BACKWARD
 		&& ((const struct parsed_rule *)rule)->structure == EXPAND) {
-		const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]], *to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+		const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]],
+							*to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
 		return from->shape && from->dims == 0 && to->shape && to->dims > 0 && to->shape[0] == 1;
 	}
 	if (!(rule->traits & TRAIT_SOURCE) || csr_length(&graph->writes, op) != 1 || graph->op[op].phase != PHASE_FORWARD)
@@ -459,7 +467,8 @@ static bool is_made_for_batch(const struct graph *graph, const struct rule *rule
 	return result->shape && result->dims > 1 && result->shape[0] == 1 && result->shape[1] > 1;
 }
 
-/* Numbers that come out of a generator, what is_made_for_batch(), and what ops make of them alone or with parameters. */
+/* Numbers that come out of a generator, what is_made_for_batch(), and what ops make of them alone or with parameters.
+ */
 static void mark_made(struct search *search, const struct rule *rule, uint32_t op)
 {
 	const struct graph *graph = search->graph;
@@ -498,7 +507,8 @@ static bool rules_factors_apply(struct search *search, uint32_t op)
 	for (uint32_t t = 0; t < binding->tensors; t++) {
 		uint32_t tensor = graph_argument(search->graph, op, t);
 		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++)
-			if (!rules_factors_meet(search, &binding->dim[d], &search->dim[search->dim_start[tensor] + d - binding->dim_start[t]], op, t))
+			if (!rules_factors_meet(search, &binding->dim[d],
+					&search->dim[search->dim_start[tensor] + d - binding->dim_start[t]], op, t))
 				return false;
 		/* results join after the operands have told the batch */
 		if (t + 1 == binding->operands && !keep_links(search, op))
@@ -567,7 +577,7 @@ static bool settle_all(struct search *search)
 	return true;
 }
 
-/* ---- the result ------------------------------------------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 struct writer {
 	struct search *search;
@@ -628,15 +638,17 @@ static bool write_all(struct writer *writer)
 		*link = (struct factor_link) { .kind = search->link[i].kind, .op = search->link[i].op };
 		if (link->kind == LINK_BROADCAST)
 			continue;
-		if (!write_term(writer, search->link[i].from, false, &link->from) || !write_term(writer, search->link[i].to, false, &link->to))
+		if (!write_term(writer, search->link[i].from, false, &link->from) ||
+			!write_term(writer, search->link[i].to, false, &link->to))
 			return false;
 		factors->links++;
 	}
 	factors->issues = search->issues;
-	return copy_out(&factors->arena, &factors->factor, writer->factor, factors->factors, sizeof *writer->factor)
-		&& copy_out(&factors->arena, &factors->part, writer->part, writer->parts, sizeof *writer->part)
-		&& copy_out(&factors->arena, &factors->issue, search->issue, search->issues, sizeof *search->issue)
-		&& copy_out(&factors->arena, &factors->dim_start, search->dim_start, search->graph->tensors + 1, sizeof *search->dim_start);
+	return copy_out(&factors->arena, &factors->factor, writer->factor, factors->factors, sizeof *writer->factor) &&
+		copy_out(&factors->arena, &factors->part, writer->part, writer->parts, sizeof *writer->part) &&
+		copy_out(&factors->arena, &factors->issue, search->issue, search->issues, sizeof *search->issue) &&
+		copy_out(&factors->arena, &factors->dim_start, search->dim_start, search->graph->tensors + 1,
+			sizeof *search->dim_start);
 }
 
 static bool write_result(struct search *search, struct factors *factors)

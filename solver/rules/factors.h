@@ -3,15 +3,15 @@
  * Every rule says which dims of its op are the same index. Joined over the whole graph this gives classes of dims
  * that can only change together: factors. A dim is a product of factors, outermost first (batch * sequence after a
  * view, heads * head size inside hidden), or constant 1. What carries the batch and the sequence is found from the
- * inputs; heads, hidden and the others from the ops that use them, never from names.
- */
+ * inputs; heads, hidden and the others from the ops that use them, never from names. */
 #pragma once
 
 #include "rules.h"
 
 #define FACTOR_ROLES(X) \
 	X(NONE, "") X(BATCH, "batch") X(SEQUENCE, "sequence") X(HIDDEN, "hidden") X(HEADS, "heads") X(HEAD_SIZE, "head size") \
-	X(FFN, "ffn") X(VOCABULARY, "vocabulary") X(POSITIONS, "positions") X(EXPERTS, "experts") X(CHANNELS, "channels") X(SPACE, "space")
+	X(FFN, "ffn") X(VOCABULARY, "vocabulary") X(POSITIONS, "positions") X(EXPERTS, "experts") X(CHANNELS, \
+		"channels") X(SPACE, "space")
 #define X(id, name) ROLE_##id,
 enum factor_role { FACTOR_ROLES(X) ROLE_COUNT };
 #undef X

@@ -46,24 +46,28 @@ bool gradient_flow_is_derivative(const struct gradient_flow *flow, uint32_t op)
 {
 	const struct graph *graph = flow->graph;
 	const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
-	if (!rule || rule->cost != COST_ELEMENT || gradient_flow_is_reduction(rule) || graph->op[op].phase != PHASE_BACKWARD || csr_length(&graph->writes, op) != 1)
+	if (!rule || rule->cost != COST_ELEMENT || gradient_flow_is_reduction(rule) ||
+		graph->op[op].phase != PHASE_BACKWARD || csr_length(&graph->writes, op) != 1)
 		return false;
 	uint32_t gradient = data_operand(flow, op);
 	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
-	return gradient != NONE && graph->tensor[gradient].dims == result->dims && graph->tensor[gradient].shape && result->shape &&
+	return gradient != NONE && graph->tensor[gradient].dims == result->dims && graph->tensor[gradient].shape &&
+		result->shape &&
 		memcmp(graph->tensor[gradient].shape, result->shape, result->dims * sizeof *result->shape) == 0;
 }
 
-/* Ops that pass a parameter's gradient on: views, sums, copies, derivatives of what was made of parameters (products, too), and scattering into a table by
- * indices that are the same for every sample. */
+/* Ops that pass a parameter's gradient on: views, sums, copies, derivatives of what was made of parameters (products,
+ * too), and scattering into a table by indices that are the same for every sample. */
 static bool passes_gradient(const struct gradient_flow *flow, uint32_t op)
 {
 	const struct graph *graph = flow->graph;
 	const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
 	if (!rule || graph->op[op].phase != PHASE_BACKWARD)
 		return false;
-	bool scatters = (rule->traits & TRAIT_SCATTER) && csr_length(&graph->reads, op) > 1 && !flow->data[graph->reads.item[graph->reads.start[op] + 1]];
-	return scatters || gradient_flow_is_derivative(flow, op) || ((rule_contracts(rule) || rule->cost == COST_RECURRENCE) && data_operand(flow, op) != NONE) ||
+	bool scatters = (rule->traits & TRAIT_SCATTER) && csr_length(&graph->reads, op) > 1 &&
+		!flow->data[graph->reads.item[graph->reads.start[op] + 1]];
+	return scatters || gradient_flow_is_derivative(flow, op) ||
+		((rule_contracts(rule) || rule->cost == COST_RECURRENCE) && data_operand(flow, op) != NONE) ||
 		rule->cost == COST_NONE || (rule->traits & (TRAIT_SOURCE | TRAIT_ADDITION | TRAIT_COPY));
 }
 

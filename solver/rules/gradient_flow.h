@@ -1,4 +1,5 @@
-/* gradient_flow.h: what depends on data, and what flows into weight updates only. For factors.c, which follows the batch. */
+/* gradient_flow.h: what depends on data, and what flows into weight updates only. For factors.c, which follows the
+ * batch. */
 #pragma once
 
 #include "rules.h"
@@ -15,5 +16,6 @@ bool graph_is_input(const struct graph *graph, uint32_t tensor);
 /* NO_MEMORY: free it nonetheless. O(ops + tensors). */
 enum status gradient_flow_find(const struct graph *graph, const struct rules *rules, struct gradient_flow *flow);
 void gradient_flow_free(struct gradient_flow *flow);
-/* The derivative of an elementwise op on what was made of parameters alone: one gradient, and nothing else that depends on data. */
+/* The derivative of an elementwise op on what was made of parameters alone: one gradient, and nothing else that depends
+ * on data. */
 bool gradient_flow_is_derivative(const struct gradient_flow *flow, uint32_t op);

@@ -12,22 +12,39 @@ struct rules {
 	bool by_overload;          /* some rule is of one overload alone, as "aten.add.Tensor" */
 };
 
-static const char *const structure_names[STRUCTURES] = {
-	[EINSUM] = "", [RESHAPE] = "@reshape", [PERMUTE] = "@permute", [EXPAND] = "@expand", [SLICE] = "@slice", [PAD] = "@pad",
-	[SELECT] = "@select", [PLACE] = "@place", [SPLIT] = "@split", [CAT] = "@cat", [UNBIND] = "@unbind", [STACK] = "@stack",
-	[REDUCE_SUM] = "@reduce+", [REDUCE_WHOLE] = "@reduce^", [REDUCE_WHOLE_2] = "@reduce^2",
-	[MOVE_1] = "@move", [MOVE_2] = "@move2", [GATHER] = "@gather", [SOURCE] = "@source", [OPAQUE] = "@opaque"
-};
+static const char *const structure_names[STRUCTURES] = { [EINSUM] = "",
+	[RESHAPE] = "@reshape",
+	[PERMUTE] = "@permute",
+	[EXPAND] = "@expand",
+	[SLICE] = "@slice",
+	[PAD] = "@pad",
+	[SELECT] = "@select",
+	[PLACE] = "@place",
+	[SPLIT] = "@split",
+	[CAT] = "@cat",
+	[UNBIND] = "@unbind",
+	[STACK] = "@stack",
+	[REDUCE_SUM] = "@reduce+",
+	[REDUCE_WHOLE] = "@reduce^",
+	[REDUCE_WHOLE_2] = "@reduce^2",
+	[MOVE_1] = "@move",
+	[MOVE_2] = "@move2",
+	[GATHER] = "@gather",
+	[SOURCE] = "@source",
+	[OPAQUE] = "@opaque" };
 
 #define X(id, name) name,
 const char *const trait_names[TRAIT_COUNT] = { TRAITS(X) };
 #undef X
 
 /* What a structure says of every rule that has it. */
-static const uint32_t structure_traits[STRUCTURES] = {
-	[EINSUM] = TRAIT_SHAPED, [RESHAPE] = TRAIT_SHAPED, [PERMUTE] = TRAIT_SHAPED, [SLICE] = TRAIT_SLICE, [GATHER] = TRAIT_ROWS, [SOURCE] = TRAIT_SOURCE,
-	[OPAQUE] = TRAIT_OPAQUE
-};
+static const uint32_t structure_traits[STRUCTURES] = { [EINSUM] = TRAIT_SHAPED,
+	[RESHAPE] = TRAIT_SHAPED,
+	[PERMUTE] = TRAIT_SHAPED,
+	[SLICE] = TRAIT_SLICE,
+	[GATHER] = TRAIT_ROWS,
+	[SOURCE] = TRAIT_SOURCE,
+	[OPAQUE] = TRAIT_OPAQUE };
 
 /* ---- parsing ---------------------------------------------------------------------------- */
 
@@ -214,7 +231,8 @@ static enum status parse_einsum(struct arena *arena, const char *factors, struct
 	}
 }
 
-static enum status rules_parse(struct arena *arena, const char *factors, struct parsed_rule *parsed, struct error *error)
+static enum status rules_parse(
+	struct arena *arena, const char *factors, struct parsed_rule *parsed, struct error *error)
 {
 	if (factors[0] != '@')
 		return parse_einsum(arena, factors, &parsed->form, error);

@@ -50,8 +50,7 @@
  *     factor_roles  which factor is batch, heads, vocabulary, ...
  *     strides       which views need a copy
  *     units         what each op can be split along
- *     alike         tensors and ops that are alike
- */
+ *     alike         tensors and ops that are alike */
 #pragma once
 
 #include "solver/graph/graph.h"
@@ -61,16 +60,17 @@ enum rule_cost {
 	COST_NONE,          /* a view: touches no data, its result is an alias */
 	COST_ELEMENT,       /* one per element of its largest tensor */
 	COST_CONTRACTION,   /* a multiplication and an addition per point of the product of all factors,
-	                     * for each result of more than one dim */
-	COST_GROUPED,       /* the same of products that are kernels of their own, one for each of the first dim: experts */
-	COST_RECURRENCE,    /* a layer of a recurrent network over operand 0 [times, samples, features]: a multiplication and an addition per
-	                     * time, sample and weight. Of its results, one of one dim in bytes is what it keeps for its backward pass */
-	COST_ATTENTION,     /* two such products: scores, as wide as queries, and their use, as wide as values */
+						 * for each result of more than one dim */
+	COST_GROUPED, /* the same of products that are kernels of their own, one for each of the first dim: experts */
+	COST_RECURRENCE, /* a layer of a recurrent network over operand 0 [times, samples, features]: a multiplication and
+					  * an addition per time, sample and weight. Of its results, one of one dim in bytes is what it
+					  * keeps for its backward pass */
+	COST_ATTENTION, /* two such products: scores, as wide as queries, and their use, as wide as values */
 	COST_ATTENTION_BACKWARD /* five: three and two */
 };
 
-/* What else is known of an operator: the last column of the table, and what follows from a structural rule. What only one room asks for stands here too,
- * so that no operator is known by its name anywhere else. */
+/* What else is known of an operator: the last column of the table, and what follows from a structural rule. What only
+ * one room asks for stands here too, so that no operator is known by its name anywhere else. */
 #define TRAITS(X) \
 	/* values */ \
 	X(RANDOM, "random")             /* draws numbers: run again, it makes others */ \
@@ -102,7 +102,8 @@ enum rule_cost {
 	/* how it does without a whole dim, by small all-reduces */ \
 	X(SUMS_OF_ROWS, "sums_of_rows") X(MAXIMA_OF_ROWS, "maxima_of_rows") X(SUMS_OF_CHANNELS, "sums_of_channels") \
 	/* from the factor string */ \
-	X(SHAPED, "shaped")             /* its operands' and results' shapes say all of it; no rule with @ but @reshape and @permute */ \
+	/* its operands' and results' shapes say all of it; no rule with @ but @reshape and @permute */ \
+	X(SHAPED, "shaped") \
 	X(SLICE, "slice") X(SOURCE, "source") X(OPAQUE, "opaque")
 #define X(id, name) TRAIT_BIT_##id,
 enum trait_bit { TRAITS(X) TRAIT_COUNT };
@@ -111,7 +112,8 @@ enum trait_bit { TRAITS(X) TRAIT_COUNT };
 enum trait { TRAITS(X) };
 #undef X
 extern const char *const trait_names[TRAIT_COUNT];
-/* Of built-in operators alone: random, of one operand, and its first result is the operand times the second one, a mask, times a constant. */
+/* Of built-in operators alone: random, of one operand, and its first result is the operand times the second one, a
+ * mask, times a constant. */
 #define TRAIT_MASKED (UINT32_C(1) << 31)
 _Static_assert(TRAIT_COUNT < 32, "its bit is taken");
 
@@ -145,7 +147,8 @@ struct rules;
 struct rules *rules_new(void);
 void rules_free(struct rules *rules);
 DROP(rules, rules_free)
-/* Adds a rule, or replaces the one of that type, whose traits it has besides its own; copies its strings. BAD_INPUT with the place in the factor string. */
+/* Adds a rule, or replaces the one of that type, whose traits it has besides its own; copies its strings. BAD_INPUT
+ * with the place in the factor string. */
 enum status rules_add(struct rules *rules, const struct rule *rule, struct error *error);
 
 /* The rule of an op type, or NULL. "aten.add_.Tensor" is looked up whole, without overload ("aten.add_"),
@@ -153,20 +156,23 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 const struct rule *rules_find(const struct rules *rules, const char *type);
 /* The traits of an op type, 0 where no rule has it. O(length). */
 uint32_t rules_traits(const struct rules *rules, const char *type);
-/* Whether it is named as kernels of backward passes are, with a rule or without: "aten.threshold_backward", "aten._softmax_backward_data.default". */
+/* Whether it is named as kernels of backward passes are, with a rule or without: "aten.threshold_backward",
+ * "aten._softmax_backward_data.default". */
 bool rules_named_backward(const char *name);
-/* Whether PyTorch's kernel fills memory of its operand's size, and its result, one number, keeps it: "aten.mse_loss.default". O(length). */
+/* Whether PyTorch's kernel fills memory of its operand's size, and its result, one number, keeps it:
+ * "aten.mse_loss.default". O(length). */
 bool rules_keeps_room(const struct rules *rules, const char *type);
 
 /* ---- binding: a rule applied to the shapes of one op ---------------------------------- */
 
 enum factor_mark {
-	FACTOR_REDUCED = 1,   /* summed over */
-	FACTOR_WHOLE = 2,     /* needed in its full extent */
-	FACTOR_WINDOW = 4,    /* a window over another factor: sharding it needs a halo */
+	FACTOR_REDUCED = 1, /* summed over */
+	FACTOR_WHOLE = 2, /* needed in its full extent */
+	FACTOR_WINDOW = 4, /* a window over another factor: sharding it needs a halo */
 	FACTOR_FORBIDDEN = 8, /* never sharded */
-	FACTOR_UNIT = 16,     /* an extent of one for good: a broadcast or kept dim */
-	FACTOR_OPEN = 32      /* a dim that is new, over which the operand is repeated: of extent 1 it is no less the batch than any other */
+	FACTOR_UNIT = 16, /* an extent of one for good: a broadcast or kept dim */
+	FACTOR_OPEN = 32 /* a dim that is new, over which the operand is repeated: of extent 1 it is no less the batch than
+						any other */
 };
 
 /* How two factors of one op that are not equal hang together. */
@@ -210,4 +216,5 @@ void binding_free(struct binding *binding);
 int64_t rule_flops(const struct rule *rule, const struct binding *binding);
 
 /* Binds the rule of a graph's op. BAD_INPUT also where a shape is unknown. */
-enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uint32_t op, struct binding *binding, struct error *error);
+enum status rule_bind_op(
+	const struct rule *rule, const struct graph *graph, uint32_t op, struct binding *binding, struct error *error);

@@ -4,8 +4,7 @@
  * transposed tensor of batch 1 can often be viewed where one of batch 2 can't, and `reshape` copies. Layouts of
  * results: views have what follows from their operand; elementwise results keep the order of their operand's
  * strides; images whose channels lie innermost keep them there through convolutions, pools and norms; all others
- * are contiguous.
- */
+ * are contiguous. */
 #include <string.h>
 
 #include "binding.h"
@@ -33,7 +32,8 @@ static void contiguous(const int64_t *shape, int dims, int64_t *stride)
 
 /* Strides of a view of `shape` with extents `wanted`, or false: a copy is needed. As ATen's computeStride: runs of
  * dims that lie in memory as one are found from the innermost outwards, and the wanted dims are fitted into them. */
-static bool view_strides(const int64_t *shape, const int64_t *stride, int dims, const int64_t *wanted, int wanted_dims, int64_t *result)
+static bool view_strides(
+	const int64_t *shape, const int64_t *stride, int dims, const int64_t *wanted, int wanted_dims, int64_t *result)
 {
 	int64_t elements = 1;
 	for (int d = 0; d < dims; d++)
@@ -97,7 +97,8 @@ static void by_factor(const struct layouts *layouts, const int64_t *operand, uin
 }
 
 /* Dims keep their place, counted from the innermost; a repeated one has stride 0. */
-static void strides_by_place(const int64_t *shape, const int64_t *operand, int dims, const int64_t *result_shape, int64_t *result, int result_dims)
+static void strides_by_place(const int64_t *shape, const int64_t *operand, int dims, const int64_t *result_shape,
+	int64_t *result, int result_dims)
 {
 	int lead = result_dims - dims;
 	for (int d = 0; d < result_dims; d++)
@@ -105,7 +106,8 @@ static void strides_by_place(const int64_t *shape, const int64_t *operand, int d
 }
 
 /* The layout of one result of a view op. False: a copy is needed. */
-static bool view(const struct layouts *layouts, enum structure structure, uint32_t operand, uint32_t result, uint32_t position, int variant)
+static bool view(const struct layouts *layouts, enum structure structure, uint32_t operand, uint32_t result,
+	uint32_t position, int variant)
 {
 	uint32_t from = layouts->dim_start[operand], to = layouts->dim_start[result];
 	int dims = (int)(layouts->dim_start[operand + 1] - from), result_dims = (int)(layouts->dim_start[result + 1] - to);
@@ -128,16 +130,19 @@ static bool view(const struct layouts *layouts, enum structure structure, uint32
 }
 
 /* The operand whose layout an elementwise result takes: the first of the result's shape, NONE: none. */
-static uint32_t model_operand(const struct layouts *layouts, const struct parsed_rule *parsed, uint32_t op, uint32_t result)
+static uint32_t model_operand(
+	const struct layouts *layouts, const struct parsed_rule *parsed, uint32_t op, uint32_t result)
 {
 	const struct graph *graph = layouts->graph;
-	bool elementwise = parsed && parsed->form && parsed->form->slot[0].repeated && parsed->form->slot[0].dim[0].kind == DIM_BATCH;
+	bool elementwise = parsed && parsed->form && parsed->form->slot[0].repeated &&
+		parsed->form->slot[0].dim[0].kind == DIM_BATCH;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t t = graph->reads.item[i], start = layouts->dim_start[t];
 		uint32_t dims = layouts->dim_start[t + 1] - start;
 		bool in_place = graph->tensor[t].storage == graph->tensor[result].storage;
-		if ((elementwise || in_place) && dims == layouts->dim_start[result + 1] - layouts->dim_start[result]
-			&& memcmp(layouts->shape[GIVEN] + start, layouts->shape[GIVEN] + layouts->dim_start[result], dims * sizeof(int64_t)) == 0)
+		if ((elementwise || in_place) && dims == layouts->dim_start[result + 1] - layouts->dim_start[result] &&
+			memcmp(layouts->shape[GIVEN] + start, layouts->shape[GIVEN] + layouts->dim_start[result],
+				dims * sizeof(int64_t)) == 0)
 			return t;
 	}
 	return NONE;
@@ -171,14 +176,16 @@ static bool lies_channels_last(const int64_t *shape, const int64_t *stride, int 
 	return true;
 }
 
-/* Whether an op's result is an image with its channels innermost, as its first operand. The factors of an op on images begin with samples, channels and space. */
+/* Whether an op's result is an image with its channels innermost, as its first operand. The factors of an op on images
+ * begin with samples, channels and space. */
 static bool is_image(const struct layouts *layouts, const struct parsed_rule *parsed, uint32_t op, uint32_t result)
 {
 	const struct graph *graph = layouts->graph;
 	const struct form_slot *slot = parsed && parsed->form ? &parsed->form->slot[0] : NULL;
 	if (!slot || slot->count != 3 || !slot->dim[2].space || slot->dim[1].space || csr_length(&graph->reads, op) == 0)
 		return false;
-	uint32_t operand = graph->reads.item[graph->reads.start[op]], start = layouts->dim_start[operand], dims = layouts->dim_start[operand + 1] - start;
+	uint32_t operand = graph->reads.item[graph->reads.start[op]], start = layouts->dim_start[operand],
+			 dims = layouts->dim_start[operand + 1] - start;
 	bool image = (dims == 4 || dims == 5) && dims == layouts->dim_start[result + 1] - layouts->dim_start[result];
 	return image && lies_channels_last(layouts->shape[GIVEN] + start, layouts->stride[GIVEN] + start, (int)dims);
 }

@@ -2,8 +2,7 @@
  *
  * A dim's extent is a product of classes. Two products are made equal from the outermost factor on: equal sizes
  * join, a larger class is split by a smaller one, and an extent of 1 that has no partner becomes constant, unless
- * it carries the batch: that is a contradiction.
- */
+ * it carries the batch: that is a contradiction. */
 #include "terms.h"
 
 uint32_t term_new(struct terms *terms, int64_t size, enum term_label label)
@@ -60,7 +59,7 @@ uint32_t term_find(struct terms *terms, uint32_t node)
 	return node;
 }
 
-/* ---- a product being read, as a stack: the outermost atom on top -------------------------------------- */
+/* ---- a product being read, as a stack: the outermost atom on top ----------------------------- */
 
 struct reading {
 	uint32_t depth;
@@ -172,7 +171,8 @@ static bool align(struct terms *terms, struct reading *a, struct reading *b, uin
 }
 
 /* A class of which nothing is known takes over a whole product, extents of 1 that carry the batch included. */
-static bool terms_take_over(struct terms *terms, const uint32_t *a, uint32_t count_a, const uint32_t *b, uint32_t count_b)
+static bool terms_take_over(
+	struct terms *terms, const uint32_t *a, uint32_t count_a, const uint32_t *b, uint32_t count_b)
 {
 	uint32_t single[TERM_ATOMS], atom[TERM_ATOMS];
 	if (term_atoms(terms, a, count_a, single) != 1 || terms->node[single[0]].label != LABEL_FREE)

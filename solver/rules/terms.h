@@ -12,7 +12,7 @@ struct term_node {
 	uint32_t first, count;     /* count > 0: the class is the product of child[first ..) */
 	uint8_t label;
 	bool unit;                 /* extent 1 for good */
-	bool open;                 /* extent 1 of a dim over which a tensor is repeated: views keep it, as they keep the batch */
+	bool open; /* extent 1 of a dim over which a tensor is repeated: views keep it, as they keep the batch */
 };
 
 struct terms {

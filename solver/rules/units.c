@@ -5,10 +5,10 @@
 
 #define PARTS_MAX 24           /* of one tensor: more are not told apart */
 
-/* ---- parts: factors of tensors' dims ----------------------------------------------------------------------- */
+/* ---- parts: factors of tensors' dims --------------------------------------------------------- */
 
-/* A factor that is cut into equal results (queries, keys and values in one projection) is a product: pieces, then what the
- * pieces consist of. refined[factor] is that product, outermost first, or empty. */
+/* A factor that is cut into equal results (queries, keys and values in one projection) is a product: pieces, then what
+ * the pieces consist of. refined[factor] is that product, outermost first, or empty. */
 struct refining {
 	const struct graph *graph;
 	struct units *units;
@@ -34,8 +34,10 @@ static int64_t term_size(const struct factors *factors, const struct factor_term
 	return size;
 }
 
-/* The parts of a factor above 1: itself, or what it was refined to. Appends to out, at most PARTS_MAX; returns the new count. */
-static uint32_t parts_of_factor(const struct refining *refining, uint32_t factor, uint8_t dim, struct part *out, uint32_t count)
+/* The parts of a factor above 1: itself, or what it was refined to. Appends to out, at most PARTS_MAX; returns the new
+ * count. */
+static uint32_t parts_of_factor(
+	const struct refining *refining, uint32_t factor, uint8_t dim, struct part *out, uint32_t count)
 {
 	const struct factors *factors = &refining->units->factors;
 	const struct factor_term *term = &refining->refined[factor];
@@ -82,15 +84,17 @@ static bool refine_join(struct refining *refining, uint32_t begin, uint32_t end)
 
 static bool same_term(const struct factors *factors, const struct factor_term *a, const struct factor_term *b)
 {
-	return a->count == b->count && memcmp(factors->part + a->first, factors->part + b->first, a->count * sizeof *factors->part) == 0;
+	return a->count == b->count &&
+		memcmp(factors->part + a->first, factors->part + b->first, a->count * sizeof *factors->part) == 0;
 }
 
-/* Slots are a product like their tokens, the last part smaller or larger: devices that hold some of the tokens fill slots of their own, so the
- * slots are split as the tokens are (GShard, arXiv 2006.16668, section 3.2). */
+/* Slots are a product like their tokens, the last part smaller or larger: devices that hold some of the tokens fill
+ * slots of their own, so the slots are split as the tokens are (GShard, arXiv 2006.16668, section 3.2). */
 static bool refine_slots(struct refining *refining, uint32_t slotted, uint32_t flat)
 {
 	const struct factors *factors = &refining->units->factors;
-	const struct factor_term *slots = &factors->dim[factors->dim_start[slotted] + 1], *tokens = &factors->dim[factors->dim_start[flat]];
+	const struct factor_term *slots = &factors->dim[factors->dim_start[slotted] + 1],
+							 *tokens = &factors->dim[factors->dim_start[flat]];
 	struct part part[PARTS_MAX];
 	uint32_t parts = 0;
 	if (slots->count != 1 || tokens->count < 2 || refining->refined[factors->part[slots->first]].count > 0)
@@ -116,7 +120,8 @@ static bool refine_routes(struct refining *refining, const struct rules *rules)
 {
 	const struct graph *graph = refining->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) < 1)
+		if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) != 2 ||
+			csr_length(&graph->writes, op) < 1)
 			continue;
 		uint32_t flat = graph->reads.item[graph->reads.start[op]], slotted = graph->writes.item[graph->writes.start[op]];
 		if (graph->tensor[flat].dims == 2 && graph->tensor[slotted].dims == 3 && !refine_slots(refining, slotted, flat))
@@ -140,7 +145,8 @@ static bool refine_all(struct refining *refining)
 }
 
 /* The parts of one dim, appended to out; one part where the factors don't tell its extent. */
-static uint32_t parts_of_dim(const struct refining *refining, uint32_t tensor, uint32_t dim, struct part *out, uint32_t count)
+static uint32_t parts_of_dim(
+	const struct refining *refining, uint32_t tensor, uint32_t dim, struct part *out, uint32_t count)
 {
 	const struct factors *factors = &refining->units->factors;
 	const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + dim];
@@ -184,7 +190,7 @@ static bool fill_parts(struct refining *refining)
 	return true;
 }
 
-/* ---- units: indices of ops ---------------------------------------------------------------------------------- */
+/* ---- units: indices of ops ------------------------------------------------------------------- */
 
 /* A local factor of an op and the parts that carry it in one argument. */
 struct carried { uint32_t argument, first, count; };
@@ -213,7 +219,8 @@ struct finding {
 	size_t room_units, places, room_places;
 };
 
-/* Walks along a dim's local factors and the tensor's parts side by side: a factor is carried where it is a product of parts. */
+/* Walks along a dim's local factors and the tensor's parts side by side: a factor is carried where it is a product of
+ * parts. */
 static void align_dim(struct finding *finding, uint32_t k, uint32_t dim, uint32_t *part)
 {
 	const struct units *units = finding->units;
@@ -242,8 +249,10 @@ static void align_dim(struct finding *finding, uint32_t k, uint32_t dim, uint32_
 static bool carried_alike(const struct finding *finding, const struct carried *a, const struct carried *b)
 {
 	const struct units *units = finding->units;
-	const struct part *pa = units->part + units->part_start[graph_argument(units->graph, finding->op, a->argument)] + a->first;
-	const struct part *pb = units->part + units->part_start[graph_argument(units->graph, finding->op, b->argument)] + b->first;
+	const struct part *pa = units->part + units->part_start[graph_argument(units->graph, finding->op, a->argument)] +
+		a->first;
+	const struct part *pb = units->part + units->part_start[graph_argument(units->graph, finding->op, b->argument)] +
+		b->first;
 	for (uint32_t i = 0; i < a->count; i++)
 		if (pa[i].size != pb[i].size)
 			return false;
@@ -276,11 +285,13 @@ static int64_t reduced_points(const struct finding *finding)
 	return points;
 }
 
-/* The part, among those that carry a factor in one argument, of that size and with as much inside it: the same digit of the index. NONE: there is none. */
+/* The part, among those that carry a factor in one argument, of that size and with as much inside it: the same digit of
+ * the index. NONE: there is none. */
 static uint32_t digit_of(const struct finding *finding, const struct carried *carried, int64_t size, int64_t within)
 {
 	const struct units *units = finding->units;
-	const struct part *part = units->part + units->part_start[graph_argument(units->graph, finding->op, carried->argument)] + carried->first;
+	const struct part *part = units->part +
+		units->part_start[graph_argument(units->graph, finding->op, carried->argument)] + carried->first;
 	int64_t inner = 1;
 	for (uint32_t i = carried->count; i-- > 0 && inner <= within; inner *= part[i].size)
 		if (inner == within && part[i].size == size)
@@ -288,8 +299,9 @@ static uint32_t digit_of(const struct finding *finding, const struct carried *ca
 	return NONE;
 }
 
-/* Where every argument lies when an op is split along a part, of so much inside it, of a local factor; false where one has no such part: it is cut into others there
- * (rows as batch x 2 x 7 here and as batch x 7 x 2 there have the batch in common). */
+/* Where every argument lies when an op is split along a part, of so much inside it, of a local factor; false where one
+ * has no such part: it is cut into others there (rows as batch x 2 x 7 here and as batch x 7 x 2 there have the batch
+ * in common). */
 static bool place_digit(struct finding *finding, uint32_t factor, int64_t size, int64_t within, int8_t *place)
 {
 	const struct carried *carried = finding->carried + (size_t)factor * finding->arguments;
@@ -302,7 +314,8 @@ static bool place_digit(struct finding *finding, uint32_t factor, int64_t size, 
 	return true;
 }
 
-/* What a source reads only for its format may lie as it is cut already: where it has the part's own factor, along that. */
+/* What a source reads only for its format may lie as it is cut already: where it has the part's own factor, along that.
+ */
 static void place_unread(struct finding *finding, const struct part *part, int8_t *place)
 {
 	const struct units *units = finding->units;
@@ -334,16 +347,19 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 	uint8_t marks = binding->factor[factor].marks;
 	bool everywhere, inside = (marks & FACTOR_WHOLE) && finding->inside, whole = inside && finding->inside->whole;
 	const struct carried *model = carrier(finding, factor, &everywhere);
-	if (finding->bad[factor] || binding->factor[factor].size < 2 || (marks & ~FACTOR_REDUCED & ~(inside ? FACTOR_WHOLE : 0)) != 0)
+	if (finding->bad[factor] || binding->factor[factor].size < 2 ||
+		(marks & ~FACTOR_REDUCED & ~(inside ? FACTOR_WHOLE : 0)) != 0)
 		return true;
 	if (!model || (!everywhere && !(marks & FACTOR_REDUCED) && !whole))
 		return true;
-	const struct part *part = units->part + units->part_start[graph_argument(units->graph, finding->op, model->argument)] + model->first;
+	const struct part *part = units->part +
+		units->part_start[graph_argument(units->graph, finding->op, model->argument)] + model->first;
 	int64_t within = binding->factor[factor].size;
 	for (uint32_t j = 0; j < model->count; j++) {
 		within /= part[j].size;
-		if (!add_unit(finding, (struct unit) { part[j].size, inside ? reduced_points(finding) : 0, part[j].role, !everywhere && !whole,
-			inside ? finding->inside->rounds : 0 }))
+		if (!add_unit(finding,
+				(struct unit){ part[j].size, inside ? reduced_points(finding) : 0, part[j].role, !everywhere && !whole,
+					inside ? finding->inside->rounds : 0 }))
 			return false;
 		int8_t *place = finding->place + finding->places - finding->arguments;
 		if (!place_digit(finding, factor, part[j].size, within, place)) {
@@ -352,7 +368,8 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 			continue;
 		}
 		for (uint32_t k = 0; k < finding->arguments; k++)
-			if (place[k] == PLACE_WHOLE && !whole && (k >= binding->operands || (!everywhere && k < 64 && (binding->addends >> k & 1))))
+			if (place[k] == PLACE_WHOLE && !whole &&
+				(k >= binding->operands || (!everywhere && k < 64 && (binding->addends >> k & 1))))
 				place[k] = PLACE_PARTIAL;
 		if (finding->source)
 			place_unread(finding, &part[j], place);
@@ -399,7 +416,8 @@ static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *
 	if (!of_whole || !model || of_whole->count != model->count + 1)
 		return true;
 	struct carried inside = { of_whole->argument, of_whole->first + 1, model->count };
-	const struct part *part = units->part + units->part_start[graph_argument(units->graph, finding->op, inside.argument)] + inside.first;
+	const struct part *part = units->part +
+		units->part_start[graph_argument(units->graph, finding->op, inside.argument)] + inside.first;
 	if (part[-1].size != pieces || !carried_alike(finding, &inside, model))
 		return true;
 	for (uint32_t j = 0; j < inside.count; j++) {
@@ -451,8 +469,8 @@ static uint32_t parts_in_dim(const struct units *units, uint32_t tensor, uint8_t
 	return count;
 }
 
-/* The tokens of a routing op, with the slots that they fill: dim 0 of its matrices, dim 1 of its stacks of matrices. Neither is
- * split without the other. */
+/* The tokens of a routing op, with the slots that they fill: dim 0 of its matrices, dim 1 of its stacks of matrices.
+ * Neither is split without the other. */
 static bool add_slots(struct finding *finding)
 {
 	const struct units *units = finding->units;
@@ -460,7 +478,8 @@ static bool add_slots(struct finding *finding)
 	uint32_t first, count = NONE, at;
 	for (uint32_t k = 0; k < finding->arguments; k++) {
 		uint32_t tensor = graph_argument(graph, finding->op, k);
-		const struct binding_dim *dim = &finding->binding.dim[finding->binding.dim_start[k] + (graph->tensor[tensor].dims == 3)];
+		const struct binding_dim *dim = &finding->binding
+											 .dim[finding->binding.dim_start[k] + (graph->tensor[tensor].dims == 3)];
 		for (uint32_t i = 0; graph->tensor[tensor].dims > 1 && i < dim->count; i++)
 			finding->bad[finding->binding.part[dim->first + i]] = true;
 		uint32_t parts = parts_in_dim(units, tensor, graph->tensor[tensor].dims == 3, &first);
@@ -531,9 +550,9 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 	return !finding->source || add_unread(finding);
 }
 
-/* Ops of which a sum of results for summands is the result for the sum: partial sums pass. Of several operands, those that the
- * rule says; else only an op with one operand is linear (a number may stand beside it). What repeats its operand isn't: the sum of
- * the operand is the smaller one. */
+/* Ops of which a sum of results for summands is the result for the sum: partial sums pass. Of several operands, those
+ * that the rule says; else only an op with one operand is linear (a number may stand beside it). What repeats its
+ * operand isn't: the sum of the operand is the smaller one. */
 static enum linear linear_in(const struct graph *graph, const struct rule *rule, uint32_t op)
 {
 	uint32_t operands = csr_length(&graph->reads, op);
@@ -545,7 +564,12 @@ static enum linear linear_in(const struct graph *graph, const struct rule *rule,
 		return LINEAR_REST;
 	if (rule->cost == COST_NONE)
 		return operands == 1 ? LINEAR_ALL : LINEAR_NOT;
-	return rule->traits & (operands > 1 ? TRAIT_JOINTLY_LINEAR : operands == 1 ? TRAIT_LINEAR : 0) ? LINEAR_ALL : LINEAR_NOT;
+	return rule->traits &
+			(operands > 1 ? TRAIT_JOINTLY_LINEAR
+			: operands == 1 ? TRAIT_LINEAR
+			: 0)
+		? LINEAR_ALL
+		: LINEAR_NOT;
 }
 
 static bool units_floating(const struct graph *graph, uint32_t op, enum linear linear)
@@ -558,9 +582,10 @@ static bool units_floating(const struct graph *graph, uint32_t op, enum linear l
 	return true;
 }
 
-/* Ops over a whole dim that can be computed on shards of it with a few small all-reduces: maxima and sums of rows (Megatron's
- * vocabulary-parallel loss, arXiv 1909.08053 section 3; softmax over a sharded sequence), sums and squares of channels (batch norm over
- * a sharded batch, as PyTorch's SyncBatchNorm: what it computes is what one device would). */
+/* Ops over a whole dim that can be computed on shards of it with a few small all-reduces: maxima and sums of rows
+ * (Megatron's vocabulary-parallel loss, arXiv 1909.08053 section 3; softmax over a sharded sequence), sums and squares
+ * of channels (batch norm over a sharded batch, as PyTorch's SyncBatchNorm: what it computes is what one device would).
+ */
 static const struct inside *inside_of(const struct rule *rule)
 {
 	static const struct inside maxima = { 2, 1, false }, sums = { 1, 1, false }, channels = { 1, 2, true };
@@ -623,7 +648,8 @@ enum status units_find(const struct graph *graph, const struct rules *rules, str
 	enum status status = factors_find(graph, rules, &units->factors);
 	if (status == OK) {
 		refining.refined = mem_alloc(units->factors.factors, sizeof *refining.refined);
-		if (!refining.refined || !refine_routes(&refining, rules) || !refine_all(&refining) || !fill_parts(&refining) || !fill_units(&finding, rules))
+		if (!refining.refined || !refine_routes(&refining, rules) || !refine_all(&refining) || !fill_parts(&refining) ||
+			!fill_units(&finding, rules))
 			status = NO_MEMORY;
 	}
 	THEN(status, list_tensors(units));

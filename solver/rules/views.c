@@ -1,8 +1,8 @@
-/* views.c: factors of the structural rules (@reshape, @slice, ...), inferred from shapes, and of permutations, reductions and @move from arguments where they are told.
+/* views.c: factors of the structural rules (@reshape, @slice, ...), inferred from shapes, and of permutations,
+ * reductions and @move from arguments where they are told.
  *
  * Extents of 1 need care: at batch 1 they may carry the batch. Wherever one appears or vanishes it is kept as a
- * factor of a neighbouring dim, so that a graph captured at batch 1 can be scaled to any other.
- */
+ * factor of a neighbouring dim, so that a graph captured at batch 1 can be scaled to any other. */
 #include <string.h>
 
 #include "binding.h"
@@ -93,7 +93,8 @@ static int64_t views_here(const struct reshape *reshape, int s)
 static bool share_here(struct reshape *reshape, int64_t size)
 {
 	uint32_t factor = binding_new_factor(reshape->binding, size, 0);
-	return views_list_add(&reshape->list[0][reshape->at[0]], factor) && views_list_add(&reshape->list[1][reshape->at[1]], factor);
+	return views_list_add(&reshape->list[0][reshape->at[0]], factor) &&
+		views_list_add(&reshape->list[1][reshape->at[1]], factor);
 }
 
 /* The dim of side s that takes in an extent of 1 which stands alone on the other side: the next one, but not the
@@ -133,13 +134,15 @@ static bool take_unrelated(struct reshape *reshape, int64_t left, int64_t right)
 {
 	int64_t product[2] = { left, right };
 	for (int s = 0; s < 2; s++)
-		if (!views_list_add(&reshape->list[s][reshape->at[s]], binding_new_factor(reshape->binding, product[s], FACTOR_FORBIDDEN)))
+		if (!views_list_add(
+				&reshape->list[s][reshape->at[s]], binding_new_factor(reshape->binding, product[s], FACTOR_FORBIDDEN)))
 			return false;
 	while (product[0] != product[1]) {
 		int s = product[0] < product[1] ? 0 : 1;
 		reshape->at[s]++;
 		product[s] *= views_here(reshape, s);
-		if (!views_list_add(&reshape->list[s][reshape->at[s]], binding_new_factor(reshape->binding, views_here(reshape, s), FACTOR_FORBIDDEN)))
+		if (!views_list_add(&reshape->list[s][reshape->at[s]],
+				binding_new_factor(reshape->binding, views_here(reshape, s), FACTOR_FORBIDDEN)))
 			return false;
 	}
 	return true;
@@ -172,7 +175,8 @@ static bool take_group(struct reshape *reshape)
 
 static enum status bind_reshape(struct binding *binding)
 {
-	struct reshape reshape = { .binding = binding, .side = { views_side_of(binding, 0), views_side_of(binding, binding->operands) },
+	struct reshape reshape = { .binding = binding,
+		.side = { views_side_of(binding, 0), views_side_of(binding, binding->operands) },
 		.last = { NONE, NONE } };
 	int64_t count = views_elements(binding, reshape.side[0]);
 	if (count != views_elements(binding, reshape.side[1]))
@@ -192,7 +196,7 @@ static enum status bind_reshape(struct binding *binding)
 	return views_done(fine);
 }
 
-/* ---- permute ----------------------------------------------------------------------------------- */
+/* ---- permute --------------------------------------------------------------------------------- */
 
 static uint32_t count_differences(const struct binding *binding, struct side in, struct side out, uint32_t place[2])
 {
@@ -258,8 +262,8 @@ static uint32_t value_dim(const struct argument *value, uint32_t dims)
 	return number >= 0 && number < dims ? (uint32_t)number : NONE;
 }
 
-/* The permutation that a captured op's arguments say (man 5 tidemark): the dims in their new order as a list, or two dims that change
- * places. False where they don't, or don't fit the shapes. */
+/* The permutation that a captured op's arguments say (man 5 tidemark): the dims in their new order as a list, or two
+ * dims that change places. False where they don't, or don't fit the shapes. */
 static bool read_permutation(const struct binding *binding, struct side in, struct side out, uint32_t *from)
 {
 	const struct argument *first = arguments_item(binding->arguments, 0), *second = arguments_item(binding->arguments, 1);
@@ -287,7 +291,8 @@ static enum status bind_permute(struct binding *binding)
 {
 	struct side in = views_side_of(binding, 0), out = views_side_of(binding, binding->operands);
 	uint32_t from[DIMS_MAX];
-	if (in.dims != out.dims || in.dims > DIMS_MAX || (!read_permutation(binding, in, out, from) && !find_permutation(binding, in, out, from)))
+	if (in.dims != out.dims || in.dims > DIMS_MAX ||
+		(!read_permutation(binding, in, out, from) && !find_permutation(binding, in, out, from)))
 		return BAD_INPUT;
 	for (uint32_t i = 0; i < out.dims; i++)
 		NEED(views_share(binding, in.start + from[i], out.start + i));
@@ -340,7 +345,7 @@ static enum status bind_move(struct binding *binding, uint32_t item)
 	return OK;
 }
 
-/* ---- broadcast, cut, join ------------------------------------------------------------------------- */
+/* ---- broadcast, cut, join -------------------------------------------------------------------- */
 
 static enum status bind_expand(struct binding *binding)
 {
@@ -354,7 +359,8 @@ static enum status bind_expand(struct binding *binding)
 		if (i < lead) {
 			fine = own(binding, to, binding->dim[to].size == 1 ? FACTOR_OPEN : 0) != NONE;
 		} else if (binding->dim[from].size != binding->dim[to].size) {
-			fine = own(binding, from, binding->dim[from].size == 1 ? FACTOR_UNIT : FACTOR_WHOLE) != NONE && own(binding, to, 0) != NONE;
+			fine = own(binding, from, binding->dim[from].size == 1 ? FACTOR_UNIT : FACTOR_WHOLE) != NONE &&
+				own(binding, to, 0) != NONE;
 		} else if (binding->dim[from].size > 1) {
 			fine = views_share(binding, from, to);
 		} else {
@@ -367,7 +373,8 @@ static enum status bind_expand(struct binding *binding)
 	return views_done(fine);
 }
 
-/* part's dims equal whole's or are cut from them; with either, each may be cut from the other (padding by negative widths cuts). */
+/* part's dims equal whole's or are cut from them; with either, each may be cut from the other (padding by negative
+ * widths cuts). */
 static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t part, bool either)
 {
 	struct side from = views_side_of(binding, whole), to = views_side_of(binding, part);
@@ -380,7 +387,8 @@ static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t pa
 		} else if (size_at(binding, from, i) < size_at(binding, to, i) && !either) {
 			return BAD_INPUT;
 		} else {
-			uint32_t a = own(binding, from.start + i, FACTOR_WHOLE), b = a == NONE ? NONE : own(binding, to.start + i, FACTOR_WHOLE);
+			uint32_t a = own(binding, from.start + i, FACTOR_WHOLE),
+					 b = a == NONE ? NONE : own(binding, to.start + i, FACTOR_WHOLE);
 			bool grows = size_at(binding, from, i) < size_at(binding, to, i);
 			fine = b != NONE && binding_link(binding, LINK_CUT, grows ? b : a, grows ? a : b);
 		}
@@ -390,7 +398,8 @@ static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t pa
 	return views_done(fine);
 }
 
-/* The dim of `large` that `small` lacks: one of that extent if there is one (wanted >= 0), else the innermost; NONE: none fits. */
+/* The dim of `large` that `small` lacks: one of that extent if there is one (wanted >= 0), else the innermost; NONE:
+ * none fits. */
 static uint32_t find_dropped(struct binding *binding, struct side large, struct side small, int64_t wanted)
 {
 	uint32_t dropped = NONE;
@@ -418,7 +427,8 @@ static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t f
 		return BAD_INPUT;
 	for (uint32_t t = first + 1; t < end; t++)
 		for (uint32_t i = 0; i + 1 < whole.dims || binding_dims(binding, t) + 1 != whole.dims; i++)
-			if (binding_dims(binding, t) + 1 != whole.dims || size_at(binding, views_side_of(binding, t), i) != size_at(binding, whole, i + (i >= dropped)))
+			if (binding_dims(binding, t) + 1 != whole.dims ||
+				size_at(binding, views_side_of(binding, t), i) != size_at(binding, whole, i + (i >= dropped)))
 				return BAD_INPUT;
 	bool fine = own(binding, whole.start + dropped, all ? FACTOR_FORBIDDEN : FACTOR_WHOLE) != NONE;
 	for (uint32_t i = 0; i + 1 < whole.dims && fine; i++) {
@@ -439,7 +449,8 @@ static bool joins_anything(const struct binding *binding, struct side part)
 /* The dim along which the parts [first, end) add up to the whole while all other extents agree; NONE: there is none.
  * *times: how often the whole repeats them (graphs list an operand once, even if it is joined with itself; of
  * results there is always one for each part). */
-static uint32_t views_find_joint(const struct binding *binding, struct side whole, uint32_t told, uint32_t first, uint32_t end, int64_t *times)
+static uint32_t views_find_joint(
+	const struct binding *binding, struct side whole, uint32_t told, uint32_t first, uint32_t end, int64_t *times)
 {
 	for (uint32_t n = told == NONE ? 1 : 0; n <= whole.dims; n++) {
 		uint32_t d = n == 0 ? told : n - 1; /* equal extents, or a part that is all of it, don't tell the dim */
@@ -455,7 +466,9 @@ static uint32_t views_find_joint(const struct binding *binding, struct side whol
 			sum += fits ? size_at(binding, part, d) : 0;
 		}
 		*times = fits && sum > 0 ? size_at(binding, whole, d) / sum : 0;
-		if (fits && (sum == size_at(binding, whole, d) || (*times > 1 && first < binding->operands && *times * sum == size_at(binding, whole, d))))
+		if (fits &&
+			(sum == size_at(binding, whole, d) ||
+				(*times > 1 && first < binding->operands && *times * sum == size_at(binding, whole, d))))
 			return d;
 	}
 	return NONE;
@@ -489,7 +502,7 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 	return OK;
 }
 
-/* ---- reductions and tables ---------------------------------------------------------------------------- */
+/* ---- reductions and tables ------------------------------------------------------------------- */
 
 /* A reduction that keeps every extent was over dims of extent 1: trailing ones (pooling), else the first. */
 static uint32_t hidden_reduction(const struct binding *binding, struct side in)
@@ -568,7 +581,8 @@ static enum status bind_reduce(struct binding *binding, uint8_t mark, uint32_t i
 	if (in.dims < out.dims || in.dims > DIMS_MAX)
 		return BAD_INPUT;
 	bool kept = in.dims == out.dims && in.dims > 0;
-	if (!told_reduction(binding, in, out, item, reduced) && !(kept ? guess_kept(binding, in, out, reduced) : guess_dropped(binding, in, out, reduced)))
+	if (!told_reduction(binding, in, out, item, reduced) &&
+		!(kept ? guess_kept(binding, in, out, reduced) : guess_dropped(binding, in, out, reduced)))
 		return BAD_INPUT;
 	bool fine = write_reduction(binding, in, out, reduced, mark);
 	for (uint32_t t = binding->operands + 1; t < binding->tensors && fine; t++) {
@@ -582,7 +596,8 @@ static enum status bind_reduce(struct binding *binding, uint8_t mark, uint32_t i
 	return views_done(fine);
 }
 
-static bool gather_fits(const struct binding *binding, struct side data, struct side index, struct side out, uint32_t axis)
+static bool gather_fits(
+	const struct binding *binding, struct side data, struct side index, struct side out, uint32_t axis)
 {
 	for (uint32_t i = 0; i < out.dims; i++) {
 		int64_t size = i < axis ? size_at(binding, data, i) : i < axis + index.dims ? size_at(binding, index, i - axis)
@@ -597,7 +612,8 @@ static enum status bind_gather(struct binding *binding)
 {
 	if (binding->operands < 2)
 		return BAD_INPUT;
-	struct side data = views_side_of(binding, 0), index = views_side_of(binding, 1), out = views_side_of(binding, binding->operands);
+	struct side data = views_side_of(binding, 0), index = views_side_of(binding, 1),
+				out = views_side_of(binding, binding->operands);
 	if (data.dims + index.dims != out.dims + 1)
 		return BAD_INPUT;
 	uint32_t axis = 0;
@@ -607,13 +623,15 @@ static enum status bind_gather(struct binding *binding)
 		return BAD_INPUT;
 	bool fine = own(binding, data.start + axis, FACTOR_WHOLE) != NONE;
 	for (uint32_t i = 0; i < out.dims && fine; i++) {
-		uint32_t from = i < axis ? data.start + i : i < axis + index.dims ? index.start + i - axis : data.start + i - index.dims + 1;
+		uint32_t from = i < axis ? data.start + i
+			: i < axis + index.dims ? index.start + i - axis
+			: data.start + i - index.dims + 1;
 		fine = views_share(binding, from, out.start + i);
 	}
 	return views_done(fine);
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 enum status bind_structure(struct binding *binding, enum structure structure)
 {

@@ -26,7 +26,8 @@ struct sharding_sum {
 	uint8_t *phase;            /* [ops] */
 	bool *late;                /* [ops] of the backward pass, or a forward view that it reads */
 	struct staying *staying;   /* what stays of every storage, if anything does */
-	/* Kept tensors that are written in place: what that leaves, where it goes back to, and the read (in graph->reads) that it lies as, or NONE. */
+	/* Kept tensors that are written in place: what that leaves, where it goes back to, and the read (in graph->reads)
+	 * that it lies as, or NONE. */
 	struct returning { uint32_t last, home, read; bool once; } *returning;
 	uint32_t stayings, returnings;
 	/* of a sharding */
@@ -41,7 +42,8 @@ struct sharding_sum {
 	struct arena arena;
 };
 
-int64_t placement_redundant(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+int64_t placement_redundant(
+	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
 {
 	int64_t bytes = placement_bytes(units, mesh, tensor, placement);
 	uint32_t copies = placement_copies(mesh, placement);
@@ -50,14 +52,17 @@ int64_t placement_redundant(const struct units *units, const struct mesh *mesh, 
 
 #define CASTS_MOST 3   /* ops between a gradient and its update: a transposed view, a cast, a scale */
 
-/* Whether nothing but updates waits for what an op of the backward pass makes of a gradient: a cast, or a view. A sum of several gradients waits for the last of them, which may be
- * made at the very end of the pass. */
+/* Whether nothing but updates waits for what an op of the backward pass makes of a gradient: a cast, or a view. A sum
+ * of several gradients waits for the last of them, which may be made at the very end of the pass. */
 static bool leads_to_update(const struct graph *graph, uint32_t op, const struct csr *readers, int most)
 {
-	bool leads = graph->op[op].phase == PHASE_BACKWARD && most > 0 && csr_length(&graph->reads, op) == 1 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	bool leads = graph->op[op].phase == PHASE_BACKWARD && most > 0 && csr_length(&graph->reads, op) == 1 &&
+		graph->inplace_start[op] == graph->inplace_start[op + 1];
 	FOR_ROW(i, &graph->writes, op)
 		FOR_ROW(j, readers, graph->writes.item[i])
-			leads = leads && (graph->op[readers->item[j]].phase == PHASE_UPDATE || leads_to_update(graph, readers->item[j], readers, most - 1));
+			leads = leads &&
+				(graph->op[readers->item[j]].phase == PHASE_UPDATE ||
+					leads_to_update(graph, readers->item[j], readers, most - 1));
 	return leads;
 }
 
@@ -76,7 +81,7 @@ bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr
 	return any || (all && readers->start[tensor] < readers->start[tensor + 1]);
 }
 
-/* ---- of the graph alone --------------------------------------------------------------------------------------------- */
+/* ---- of the graph alone ---------------------------------------------------------------------- */
 
 static void shard_cost_find_late(struct sharding_sum *sum)
 {
@@ -94,8 +99,8 @@ static void shard_cost_find_late(struct sharding_sum *sum)
 	}
 }
 
-/* The last in-place write to a kept tensor: what it leaves goes back to where the tensor is kept, or where it leaves an operand under its
- * own name, to where that lies. False: there is none, or it writes where that lies. */
+/* The last in-place write to a kept tensor: what it leaves goes back to where the tensor is kept, or where it leaves an
+ * operand under its own name, to where that lies. False: there is none, or it writes where that lies. */
 static bool last_left(const struct graph *graph, uint32_t root, struct returning *back)
 {
 	uint32_t storage = graph->tensor[root].storage;
@@ -151,8 +156,11 @@ static void find_staying(struct sharding_sum *sum)
 			add_staying(sum, of->root, NONE, KEPT);
 		else if (!of->persistent && of->phase == PHASE_FORWARD && first_user(sum, s, PHASE_BACKWARD) != NONE)
 			add_staying(sum, of->root, NONE, SAVED);
-		uint32_t update = !of->persistent && of->allocator != NONE && of->phase == PHASE_BACKWARD ? first_user(sum, s, PHASE_UPDATE) : NONE;
-		for (uint32_t j = update == NONE ? 0 : graph->reads.start[update]; update != NONE && j < graph->reads.start[update + 1]; j++)
+		uint32_t update = !of->persistent && of->allocator != NONE && of->phase == PHASE_BACKWARD
+			? first_user(sum, s, PHASE_UPDATE)
+			: NONE;
+		for (uint32_t j = update == NONE ? 0 : graph->reads.start[update];
+			update != NONE && j < graph->reads.start[update + 1]; j++)
 			if (graph->tensor[graph->reads.item[j]].storage == s) {
 				add_staying(sum, graph->reads.item[j], j, GRADIENT);
 				break;
@@ -160,7 +168,7 @@ static void find_staying(struct sharding_sum *sum)
 	}
 }
 
-/* ---- sums ----------------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static int64_t stay(struct sharding_sum *sum, uint32_t tensor, struct placement placement)
 {
@@ -188,7 +196,8 @@ static uint32_t shard_cost_early_moves(const struct reshard *way, uint8_t each_a
 	return early;
 }
 
-int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t each_axes, int64_t on[MESH_AXES])
+int64_t sharding_share(
+	const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t each_axes, int64_t on[MESH_AXES])
 {
 	int64_t once[MESH_AXES] = { 0 }, sum = 0;
 	bool shares = microbatches > 1 && for_update;
@@ -213,7 +222,8 @@ static int64_t shard_cost_share(const struct sharding_sum *sum, const struct res
 struct purpose { bool hidden, hidden_late; enum hiding hiding; uint8_t phase; bool for_update; };
 
 /* Adds time over an axis. */
-static void add_time(const struct sharding_sum *sum, struct transfers *transfers, uint32_t axis, int64_t time, const struct purpose *purpose, bool hidden)
+static void add_time(const struct sharding_sum *sum, struct transfers *transfers, uint32_t axis, int64_t time,
+	const struct purpose *purpose, bool hidden)
 {
 	if (hidden) {
 		transfers->hidden[purpose->hiding][axis] += time;
@@ -257,7 +267,8 @@ static int64_t shard_cost_axes_of(const int64_t on[MESH_AXES])
 static int64_t shard_cost_beyond(const struct sharding_cost *cost, int k, int axis)
 {
 	const struct transfers *apart = &cost->apart;
-	return axis == SERIAL ? shard_cost_axes_of(apart->waited[k]) + apart->least[k] : apart->waited[k][axis] + apart->hidden[k][axis] - cost->hiding[k];
+	return axis == SERIAL ? shard_cost_axes_of(apart->waited[k]) + apart->least[k]
+		: apart->waited[k][axis] + apart->hidden[k][axis] - cost->hiding[k];
 }
 
 int sharding_longest(const struct sharding_cost *cost, int k, bool summed)
@@ -278,7 +289,8 @@ static void sum_hidden(struct sharding_cost *cost, int64_t once)
 	for (int k = 0; k < HIDINGS; k++) {
 		bool serial = sharding_longest(cost, k, true) == SERIAL;
 		cost->communication += shard_cost_beyond(cost, k, sharding_longest(cost, k, false));
-		cost->summed += shard_cost_axes_of(together->waited[k]) + (serial ? together->least[k] : shard_cost_axes_of(together->hidden[k]) - cost->hiding[k]);
+		cost->summed += shard_cost_axes_of(together->waited[k]) +
+			(serial ? together->least[k] : shard_cost_axes_of(together->hidden[k]) - cost->hiding[k]);
 	}
 	cost->total = cost->compute + cost->communication;
 }
@@ -296,13 +308,15 @@ static bool gathered_per_phase(const struct sharding_sum *sum, uint32_t tensor, 
 {
 	bool persistent = sum->graph->storage[sum->graph->tensor[tensor].storage].persistent;
 	for (uint32_t i = 0; i < way->moves; i++)
-		if (way->move[i].collective == COLLECTIVE_ALL_GATHER && (!persistent || sum->sharding->regather_axes >> way->move[i].axis & 1))
+		if (way->move[i].collective == COLLECTIVE_ALL_GATHER &&
+			(!persistent || sum->sharding->regather_axes >> way->move[i].axis & 1))
 			return true;
 	return false;
 }
 
 /* The places that a tensor's readers need besides the one where it is. */
-static enum status shard_cost_find_needs(struct sharding_sum *sum, uint32_t tensor, struct need need[NEEDS_MAX], uint32_t *needs)
+static enum status shard_cost_find_needs(
+	struct sharding_sum *sum, uint32_t tensor, struct need need[NEEDS_MAX], uint32_t *needs)
 {
 	const struct graph *graph = sum->graph;
 	const struct sharding *sharding = sum->sharding;
@@ -314,7 +328,8 @@ static enum status shard_cost_find_needs(struct sharding_sum *sum, uint32_t tens
 			if (graph->reads.item[j] != tensor || placement_equal(sharding->needed[j], sharding->produced[tensor]))
 				continue;
 			uint32_t n = 0;
-			while (n < *needs && !(placement_equal(need[n].at, sharding->needed[j]) && (need[n].only == ANY || need[n].only == phase)))
+			while (n < *needs &&
+				!(placement_equal(need[n].at, sharding->needed[j]) && (need[n].only == ANY || need[n].only == phase)))
 				n++;
 			if (n == NEEDS_MAX)
 				return INFEASIBLE;
@@ -340,9 +355,11 @@ static bool for_update(const struct need *need)
 static struct purpose purpose_of(const struct sharding_sum *sum, uint32_t tensor, const struct need *need)
 {
 	const struct csr *readers = &sum->units->readers;
-	bool hidden = sharding_hides(sum->graph, tensor, readers, false), late = hidden || (sum->clock.late_casts && sharding_hides(sum->graph, tensor, readers, true));
+	bool hidden = sharding_hides(sum->graph, tensor, readers, false),
+		 late = hidden || (sum->clock.late_casts && sharding_hides(sum->graph, tensor, readers, true));
 	uint8_t phase = need->early ? PHASE_FORWARD : need->phases >> PHASE_BACKWARD & 1 ? PHASE_BACKWARD : PHASE_UPDATE;
-	return (struct purpose) { hidden, late, sharding_hiding(need->early, for_update(need), sum->microbatches), phase, for_update(need) };
+	return (struct purpose){ hidden, late, sharding_hiding(need->early, for_update(need), sum->microbatches), phase,
+		for_update(need) };
 }
 
 static bool shard_cost_serves(const struct need *from, const struct need *to)
@@ -351,8 +368,8 @@ static bool shard_cost_serves(const struct need *from, const struct need *to)
 }
 
 /* The time of all needs where one of them (NONE: none) may be the source of others. */
-static enum status time_with(struct sharding_sum *sum, uint32_t tensor, const struct need *need, uint32_t needs, uint32_t hub, int64_t *time,
-	const struct reshard **way)
+static enum status time_with(struct sharding_sum *sum, uint32_t tensor, const struct need *need, uint32_t needs,
+	uint32_t hub, int64_t *time, const struct reshard **way)
 {
 	*time = 0;
 	for (uint32_t n = 0; n < needs; n++) {
@@ -362,7 +379,9 @@ static enum status time_with(struct sharding_sum *sum, uint32_t tensor, const st
 			enum status status = reshard_memo_find(&sum->memo, tensor, need[hub].at, need[n].at, &other);
 			if (status == NO_MEMORY)
 				return status;
-			if (status == OK && shard_cost_share(sum, other, for_update(&need[n])) < shard_cost_share(sum, way[n], for_update(&need[n])))
+			if (status == OK &&
+				shard_cost_share(sum, other, for_update(&need[n])) <
+					shard_cost_share(sum, way[n], for_update(&need[n])))
 				way[n] = other;
 		}
 		*time += shard_cost_share(sum, way[n], for_update(&need[n]));
@@ -424,7 +443,8 @@ static enum status sum_moved(struct sharding_sum *sum)
 	return status;
 }
 
-/* Where it stays: of several microbatches the sum of a gradient as it is written, but over axes where every microbatch scatters its own. */
+/* Where it stays: of several microbatches the sum of a gradient as it is written, but over axes where every microbatch
+ * scatters its own. */
 static struct placement place_of_staying(const struct sharding_sum *sum, const struct staying *of)
 {
 	const struct sharding *sharding = sum->sharding;
@@ -456,7 +476,8 @@ static void sum_time(struct sharding_sum *sum)
 	for (uint32_t op = 0; op < sum->graph->ops; op++) {
 		struct known_time *known = &sum->time[sum->units->op_class[op]];
 		if (!known->known || !split_equal(known->split, split[op]))
-			*known = (struct known_time) { split[op], true, sum->clock.takes(sum->clock.context, sum->units, &sum->mesh, op, split[op]) };
+			*known = (struct known_time){ split[op], true,
+				sum->clock.takes(sum->clock.context, sum->units, &sum->mesh, op, split[op]) };
 		int64_t late = sharding_late(known->time, sum->microbatches);
 		sum->cost->compute += sum->phase[op] == PHASE_UPDATE ? known->time / sum->microbatches : known->time;
 		if (sum->phase[op] == PHASE_FORWARD) {
@@ -482,14 +503,16 @@ static enum status shard_cost_begin(struct sharding_sum *sum)
 	sum->need = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->need);
 	sum->way = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->way);
 	sum->best = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->best);
-	NEED(sum->phase && sum->late && sum->staying && sum->returning && sum->moved && sum->bytes && sum->time && sum->need && sum->way && sum->best);
+	NEED(sum->phase && sum->late && sum->staying && sum->returning && sum->moved && sum->bytes && sum->time &&
+		sum->need && sum->way && sum->best);
 	shard_cost_find_late(sum);
 	find_returning(sum);
 	find_staying(sum);
 	return reshard_memo_begin(&sum->memo, units, &sum->mesh);
 }
 
-struct sharding_sum *sharding_sum_new(const struct units *units, struct op_clock clock, uint32_t exposed, uint32_t microbatches)
+struct sharding_sum *sharding_sum_new(
+	const struct units *units, struct op_clock clock, uint32_t exposed, uint32_t microbatches)
 {
 	struct sharding_sum *sum = mem_alloc(1, sizeof *sum);
 	if (!sum)
@@ -537,8 +560,8 @@ enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *s
 	return OK;
 }
 
-enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock, uint32_t exposed,
-	uint32_t microbatches, struct sharding_cost *cost)
+enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock,
+	uint32_t exposed, uint32_t microbatches, struct sharding_cost *cost)
 {
 	struct sharding_sum *sum = sharding_sum_new(units, clock, exposed, microbatches);
 	enum status status = sum ? sharding_sum_cost(sum, sharding, cost) : NO_MEMORY;

@@ -1,8 +1,8 @@
 /* device_check.c: verifies the graph of one device, by its own words: nothing here knows how it was built.
  *
- * Ops and their operands are those of the whole step, each in the placement that the sharding says; every collective does what its
- * members say, on one axis, with the right sizes; and whatever is read is the latest version of its storage.
- */
+ * Ops and their operands are those of the whole step, each in the placement that the sharding says; every collective
+ * does what its members say, on one axis, with the right sizes; and whatever is read is the latest version of its
+ * storage. */
 #include <string.h>
 
 #include "device_graph.h"
@@ -18,7 +18,8 @@ struct check {
 	struct placement *at;      /* [device's tensors] */
 	uint32_t *version;         /* [device's storages] of the whole step's storage that it holds */
 	uint32_t *only;            /* [device's storages] the slice that alone is up to date, or NONE */
-	uint32_t *summed;          /* [device's storages] the collective that overwrote a partial sum, or 0: older names are of no use then */
+	uint32_t *summed; /* [device's storages] the collective that overwrote a partial sum, or 0: older names are of no
+						 use then */
 	uint32_t *latest;          /* [the whole step's storages] writes so far */
 	struct binding binding;
 	struct arena arena;
@@ -29,10 +30,11 @@ static enum status device_check_wrong(const struct check *check, const char *wha
 	return fail(check->error, INFEASIBLE, "the graph of a device: %s \"%.100s\"", what, name);
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 /* The placement of a tensor that a collective names. False where it names none of the tensor. */
-static bool read_places(const struct check *check, const struct axis_places *said, uint32_t tensor, struct placement *placement)
+static bool read_places(
+	const struct check *check, const struct axis_places *said, uint32_t tensor, struct placement *placement)
 {
 	int parts = (int)(check->units->part_start[tensor + 1] - check->units->part_start[tensor]);
 	bool all = said->axes > 0 && said->axes == check->sharding->mesh.axes;
@@ -41,7 +43,8 @@ static bool read_places(const struct check *check, const struct axis_places *sai
 		bool found = false;
 		for (int on = PLACE_PARTIAL; on < parts; on++) {
 			char one[40], other[40];
-			if (strcmp(placement_text(check->units, tensor, (int8_t)on, one, sizeof one), axis_place_text(said->on[a], other, sizeof other)) != 0)
+			if (strcmp(placement_text(check->units, tensor, (int8_t)on, one, sizeof one),
+					axis_place_text(said->on[a], other, sizeof other)) != 0)
 				continue;
 			placement->on[a] = (int8_t)on;
 			found = true;
@@ -60,7 +63,7 @@ static uint32_t named_axis(const struct check *check, const struct collective *s
 	return NONE;
 }
 
-/* ---- versions -------------------------------------------------------------------------------------------------------- */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 static bool is_slice_view(const struct graph *device, uint32_t tensor)
 {
@@ -91,7 +94,7 @@ static bool up_to_date(const struct check *check, uint32_t tensor)
 	return tensor != NONE;
 }
 
-/* ---- ops of the step ---------------------------------------------------------------------------------------------------- */
+/* ---- ops of the step ------------------------------------------------------------------------- */
 
 /* True where a dim of some argument is cut in blocks: local extents then say less than the rule wants to know. */
 static bool strided(const struct check *check, uint32_t id)
@@ -99,7 +102,8 @@ static bool strided(const struct check *check, uint32_t id)
 	const struct graph *device = check->device;
 	for (uint32_t k = 0; k < op_arguments(device, id); k++) {
 		uint32_t reads = csr_length(&device->reads, id);
-		uint32_t t = k < reads ? device->reads.item[device->reads.start[id] + k] : device->writes.item[device->writes.start[id] + k - reads];
+		uint32_t t = k < reads ? device->reads.item[device->reads.start[id] + k]
+			: device->writes.item[device->writes.start[id] + k - reads];
 		const struct part *part = check->units->part + check->units->part_start[check->of[t]];
 		for (uint32_t a = 0; a < check->sharding->mesh.axes; a++) {
 			int8_t on = check->at[t].on[a];
@@ -161,10 +165,12 @@ static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 			check->version[device->tensor[t].storage] = check->latest[whole->tensor[check->of[t]].storage];
 	}
 	for (uint32_t k = 0; k < pairs; k++) {
-		struct inplace pair = whole->inplace[whole->inplace_start[of] + k], local = device->inplace[device->inplace_start[id] + k];
+		struct inplace pair = whole->inplace[whole->inplace_start[of] + k],
+					   local = device->inplace[device->inplace_start[id] + k];
 		uint32_t storage = whole->tensor[pair.in].storage;
 		bool again = false;
-		if (!same_memory(whole, check->of[local.in], pair.in) || (pair.out == NONE ? local.out != NONE : local.out == NONE || check->of[local.out] != pair.out))
+		if (!same_memory(whole, check->of[local.in], pair.in) ||
+			(pair.out == NONE ? local.out != NONE : local.out == NONE || check->of[local.out] != pair.out))
 			return device_check_wrong(check, "another tensor than the step's is overwritten by", device->op[id].name);
 		for (uint32_t j = 0; j < k; j++)
 			again |= whole->tensor[whole->inplace[whole->inplace_start[of] + j].in].storage == storage;
@@ -179,16 +185,17 @@ static enum status device_check_op(struct check *check, uint32_t id)
 {
 	const struct op *op = &check->device->op[id];
 	uint32_t of = check->next++;
-	if (of >= check->whole->ops || strcmp(check->whole->op[of].name, op->name) != 0 || strcmp(check->whole->op[of].type, op->type) != 0
-		|| csr_length(&check->whole->reads, of) != csr_length(&check->device->reads, id)
-		|| csr_length(&check->whole->writes, of) != csr_length(&check->device->writes, id))
+	if (of >= check->whole->ops || strcmp(check->whole->op[of].name, op->name) != 0 ||
+		strcmp(check->whole->op[of].type, op->type) != 0 ||
+		csr_length(&check->whole->reads, of) != csr_length(&check->device->reads, id) ||
+		csr_length(&check->whole->writes, of) != csr_length(&check->device->writes, id))
 		return device_check_wrong(check, "not the step's next op:", op->name);
 	TRY(device_check_reads(check, id, of));
 	TRY(check_writes(check, id, of));
 	return check_rule(check, id, of);
 }
 
-/* ---- collectives ------------------------------------------------------------------------------------------------------------ */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 /* What a change on one axis is. */
 static enum collective_kind device_check_kind_of(int8_t from, int8_t to)
@@ -207,7 +214,8 @@ static int64_t uncut(const struct check *check, uint32_t tensor, uint32_t axis)
 	int64_t bytes = check->device->tensor[tensor].bytes, n = check->sharding->mesh.axis[axis].size;
 	if (on < 0)
 		return bytes;
-	int64_t size = check->units->part[check->units->part_start[check->of[tensor]] + (uint32_t)on].size, largest = (size + n - 1) / n;
+	int64_t size = check->units->part[check->units->part_start[check->of[tensor]] + (uint32_t)on].size,
+			largest = (size + n - 1) / n;
 	return size % n == 0 ? bytes * n : bytes / largest * size;
 }
 
@@ -244,7 +252,8 @@ static enum status check_collective(struct check *check, uint32_t id)
 		return device_check_wrong(check, "doesn't say where it goes:", op->name);
 	if (!up_to_date(check, from))
 		return device_check_wrong(check, "an old version is read by", op->name);
-	if (into != NONE && (check->of[into] != check->of[to] || (into != from && !placement_equal(check->at[into], check->at[to]))))
+	if (into != NONE &&
+		(check->of[into] != check->of[to] || (into != from && !placement_equal(check->at[into], check->at[to]))))
 		return device_check_wrong(check, "overwrites another tensor:", op->name);
 	if (into == NONE && device->tensor[to].alias != NONE && device->tensor[to].alias != from)
 		return device_check_wrong(check, "is a view of another tensor than its operand:", op->name);
@@ -258,7 +267,7 @@ static enum status check_collective(struct check *check, uint32_t id)
 	return check_move(check, id, from, to);
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* Every tensor has the extents and bytes of its placement. */
 static enum status device_check_sizes(const struct check *check)
@@ -314,10 +323,12 @@ static bool device_check_start(struct check *check)
 	return true;
 }
 
-enum status device_graph_check(const struct units *units, const struct sharding *sharding, const struct rules *rules, const struct graph *device,
-	struct error *error)
+enum status device_graph_check(const struct units *units, const struct sharding *sharding, const struct rules *rules,
+	const struct graph *device, struct error *error)
 {
-	struct check check = { .units = units, .sharding = sharding, .rules = rules, .whole = units->graph, .device = device, .error = error };
+	struct check check = {
+		.units = units, .sharding = sharding, .rules = rules, .whole = units->graph, .device = device, .error = error
+	};
 	enum status status = device_check_start(&check) ? OK : fail_memory(error);
 	for (uint32_t id = 0; id < device->ops && status == OK; id++)
 		status = device->op[id].collective ? check_collective(&check, id) : device_check_op(&check, id);

@@ -1,4 +1,5 @@
-/* device_copies.c: copies of tensors in other placements, and the collectives that make them, keep them up to date and sum them up. */
+/* device_copies.c: copies of tensors in other placements, and the collectives that make them, keep them up to date and
+ * sum them up. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ void walk_stop(struct walk *walk, enum status status)
 		walk->status = status == NO_MEMORY ? fail_memory(walk->error) : status;
 }
 
-/* ---- tensors and collectives --------------------------------------------------------------------------------------- */
+/* ---- tensors and collectives ----------------------------------------------------------------- */
 
 static bool all_whole(struct placement placement)
 {
@@ -65,8 +66,8 @@ uint32_t walk_tensor(struct walk *walk, uint32_t of, const char *name, struct pl
 /* "wte.weight.all_gather.dp", with a number where that is taken. */
 static void name_move(const struct walk *walk, uint32_t tensor, const struct reshard_move *move, char *name)
 {
-	int used = snprintf(name, NAME_LENGTH, "%.240s.%s.%.7s", walk->graph->tensor[tensor].name, collective_names[move->collective],
-		walk->mesh->axis[move->axis].name);
+	int used = snprintf(name, NAME_LENGTH, "%.240s.%s.%.7s", walk->graph->tensor[tensor].name,
+		collective_names[move->collective], walk->mesh->axis[move->axis].name);
 	for (uint32_t n = 2; draft_find_op(walk->draft, name) != NONE || draft_find_tensor(walk->draft, name) != NONE
 		|| graph_find_op(walk->graph, name) != NONE; n++)
 		snprintf(name + used, (size_t)(NAME_LENGTH - used), ".%u", n);
@@ -81,35 +82,48 @@ static uint32_t group_of(const struct mesh *mesh, uint32_t device, uint32_t axis
 	return device - mesh_coordinate(mesh, device, axis) * stride;
 }
 
-/* Where the result of a collective goes: fresh memory, or in place: a name for what `into` is (a view: of the operand). */
+/* Where the result of a collective goes: fresh memory, or in place: a name for what `into` is (a view: of the operand).
+ */
 enum target { FRESH, VIEW, INTO };
 
 /* One collective on a tensor of the input: from is the draft's tensor. Returns the draft's result. */
-static uint32_t device_copies_collect(struct walk *walk, uint32_t tensor, uint32_t from, struct placement at, const struct reshard_move *move,
-	enum target target, uint32_t into)
+static uint32_t device_copies_collect(struct walk *walk, uint32_t tensor, uint32_t from, struct placement at,
+	const struct reshard_move *move, enum target target, uint32_t into)
 {
 	char name[NAME_LENGTH];
 	const struct mesh_axis *axis = &walk->mesh->axis[move->axis];
 	if (walk->status != OK)
 		return NONE;
 	name_move(walk, tensor, move, name);
-	struct collective said = { .size = axis->size, .group = group_of(walk->mesh, walk->number, move->axis), .rank = NONE,
-		.moved = collective_bytes(axis, move->collective, move->bytes), .from = placement_said(walk->units, walk->mesh, tensor, at),
+	struct collective said = { .size = axis->size,
+		.group = group_of(walk->mesh, walk->number, move->axis),
+		.rank = NONE,
+		.moved = collective_bytes(axis, move->collective, move->bytes),
+		.from = placement_said(walk->units, walk->mesh, tensor, at),
 		.to = placement_said(walk->units, walk->mesh, tensor, move->to) };
 	memcpy(said.axis, axis->name, sizeof said.axis);
 	bool keeps_one = move->to.on[move->axis] == PLACE_PARTIAL;
-	struct op op = { .name = name, .type = collective_types[keeps_one ? COLLECTIVE_KEEP_ONE : move->collective], .module = walk->module,
-		.collective = &said, .phase = PHASE_COMMUNICATION, .has_phase = true,
+	struct op op = { .name = name,
+		.type = collective_types[keeps_one ? COLLECTIVE_KEEP_ONE : move->collective],
+		.module = walk->module,
+		.collective = &said,
+		.phase = PHASE_COMMUNICATION,
+		.has_phase = true,
 		.has_module = *walk->module != '\0' };
 	uint32_t id = draft_op(walk->draft, &op);
-	uint32_t result = id == NONE ? NONE : walk_tensor(walk, tensor, name, move->to, target == FRESH ? NONE : target == VIEW ? from : into);
+	uint32_t result = id == NONE ? NONE
+		: walk_tensor(walk, tensor, name, move->to,
+									   target == FRESH ? NONE
+									: target == VIEW ? from
+									: into);
 	if (result == NONE || draft_read(walk->draft, id, from) != OK || draft_write(walk->draft, id, result) != OK
 		|| (target == INTO && draft_inplace(walk->draft, id, result, into) != OK))
 		walk_stop(walk, NO_MEMORY);
 	return result;
 }
 
-static enum status find_chain(struct walk *walk, uint32_t tensor, struct placement from, struct placement to, struct reshard *chain)
+static enum status find_chain(
+	struct walk *walk, uint32_t tensor, struct placement from, struct placement to, struct reshard *chain)
 {
 	const struct reshard *found;
 	enum status status = reshard_memo_find(&walk->memo, tensor, from, to, &found);
@@ -119,13 +133,14 @@ static enum status find_chain(struct walk *walk, uint32_t tensor, struct placeme
 		char a[MESH_AXES * 48], b[MESH_AXES * 48];
 		place_list(walk, tensor, from, a, sizeof a);
 		place_list(walk, tensor, to, b, sizeof b);
-		status = fail(walk->error, BAD_INPUT, "tensor \"%.100s\" can't be brought from %s to %s", walk->graph->tensor[tensor].name, a, b);
+		status = fail(walk->error, BAD_INPUT, "tensor \"%.100s\" can't be brought from %s to %s",
+			walk->graph->tensor[tensor].name, a, b);
 	}
 	walk_stop(walk, status);
 	return walk->status;
 }
 
-/* ---- versions ---------------------------------------------------------------------------------------------------------- */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 bool walk_home(const struct walk *walk, uint32_t holder)
 {
@@ -141,7 +156,8 @@ static bool is_current(const struct walk *walk, uint32_t holder)
 }
 
 /* Writes `from`, the content of a tensor, over `into` by a chain of collectives. Returns the new name of into. */
-static uint32_t overwrite(struct walk *walk, uint32_t tensor, uint32_t from, struct placement at, uint32_t into, struct placement to)
+static uint32_t overwrite(
+	struct walk *walk, uint32_t tensor, uint32_t from, struct placement at, uint32_t into, struct placement to)
 {
 	struct reshard chain;
 	if (find_chain(walk, tensor, at, to, &chain) != OK)
@@ -158,7 +174,8 @@ static void write_back(struct walk *walk, uint32_t holder)
 {
 	const struct holder copy = walk->holder[holder];
 	uint32_t target = walk->where[copy.source];
-	walk->name[copy.source] = overwrite(walk, copy.source, copy.name, copy.at, walk->name[copy.source], walk->place[copy.source]);
+	walk->name[copy.source] = overwrite(
+		walk, copy.source, copy.name, copy.at, walk->name[copy.source], walk->place[copy.source]);
 	walk->holder[target].version = copy.version;
 	walk->newest[copy.storage] = target;
 }
@@ -181,7 +198,7 @@ void walk_bring_up(struct walk *walk, uint32_t holder)
 	walk->holder[holder].version = walk->version[at.storage];
 }
 
-/* ---- copies ---------------------------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* Where a tensor is at hand, and the chain from there. */
 struct source { uint32_t copy, name; struct placement at; struct reshard chain; };
@@ -206,14 +223,16 @@ static bool for_all_phases(const struct walk *walk, uint32_t tensor, const struc
 {
 	bool persistent = walk->graph->storage[walk->graph->tensor[tensor].storage].persistent;
 	for (uint32_t i = 0; i < chain->moves; i++)
-		if (chain->move[i].collective == COLLECTIVE_ALL_GATHER && (!persistent || walk->sharding->regather_axes >> chain->move[i].axis & 1))
+		if (chain->move[i].collective == COLLECTIVE_ALL_GATHER &&
+			(!persistent || walk->sharding->regather_axes >> chain->move[i].axis & 1))
 			return false;
 	return true;
 }
 
-/* The chain to a place from where a tensor rests goes by way of a place that a later reader needs, for which the same copy serves, where
- * that makes both together cheaper. */
-static void pass_by_others(struct walk *walk, uint32_t tensor, struct placement to, uint8_t phase, struct reshard *chain)
+/* The chain to a place from where a tensor rests goes by way of a place that a later reader needs, for which the same
+ * copy serves, where that makes both together cheaper. */
+static void pass_by_others(
+	struct walk *walk, uint32_t tensor, struct placement to, uint8_t phase, struct reshard *chain)
 {
 	const struct graph *graph = walk->graph;
 	uint32_t last = next_write(graph, graph->tensor[tensor].storage, walk->now);
@@ -223,10 +242,11 @@ static void pass_by_others(struct walk *walk, uint32_t tensor, struct placement 
 		struct placement by = walk->sharding->needed[walk->read[i]];
 		struct reshard there, on, back;
 		bool later = walk->reader[i] > walk->now && (last == NONE || walk->reader[i] <= last);
-		if (!later || placement_equal(by, to) || placement_equal(by, walk->place[tensor])
-			|| find_chain(walk, tensor, walk->place[tensor], by, &there) != OK
-			|| (graph->op[walk->reader[i]].phase != phase && !for_all_phases(walk, tensor, &there)) || find_chain(walk, tensor, by, to, &on) != OK
-			|| find_chain(walk, tensor, to, by, &back) != OK || there.moves + on.moves > RESHARD_MOVES)
+		if (!later || placement_equal(by, to) || placement_equal(by, walk->place[tensor]) ||
+			find_chain(walk, tensor, walk->place[tensor], by, &there) != OK ||
+			(graph->op[walk->reader[i]].phase != phase && !for_all_phases(walk, tensor, &there)) ||
+			find_chain(walk, tensor, by, to, &on) != OK || find_chain(walk, tensor, to, by, &back) != OK ||
+			there.moves + on.moves > RESHARD_MOVES)
 			continue;
 		int64_t saves = direct.time + (there.time < back.time ? there.time : back.time) - there.time - on.time;
 		if (saves <= saved)
@@ -240,8 +260,10 @@ static void pass_by_others(struct walk *walk, uint32_t tensor, struct placement 
 	}
 }
 
-/* The cheapest way to a placement from where the tensor rests or from a copy; of equals the first. copy: NONE where it rests. */
-static enum status find_source(struct walk *walk, uint32_t tensor, struct placement to, uint8_t phase, struct source *best)
+/* The cheapest way to a placement from where the tensor rests or from a copy; of equals the first. copy: NONE where it
+ * rests. */
+static enum status find_source(
+	struct walk *walk, uint32_t tensor, struct placement to, uint8_t phase, struct source *best)
 {
 	bool any = false;
 	for (uint32_t copy = walk->copies[tensor]; copy != NONE && walk->status == OK; copy = walk->holder[copy].next) {
@@ -269,7 +291,8 @@ static bool slices_view(const struct walk *walk, uint32_t tensor, struct placeme
 {
 	const struct units *units = walk->units;
 	int8_t on = move->to.on[move->axis];
-	if (move->collective != COLLECTIVE_SLICE || on < 0 || !walk->graph->storage[walk->graph->tensor[tensor].storage].persistent)
+	if (move->collective != COLLECTIVE_SLICE || on < 0 ||
+		!walk->graph->storage[walk->graph->tensor[tensor].storage].persistent)
 		return false;
 	for (int8_t i = 0; i < on; i++) {
 		int64_t left = units->part[units->part_start[tensor] + (uint32_t)i].size;
@@ -283,12 +306,14 @@ static bool slices_view(const struct walk *walk, uint32_t tensor, struct placeme
 }
 
 /* Gathered tensors are gathered anew in another phase: passing ones always, parameters on the axes that say so. */
-static uint8_t phase_of_copy(const struct walk *walk, uint32_t tensor, const struct source *source, const struct reshard_move *move, uint8_t phase)
+static uint8_t phase_of_copy(const struct walk *walk, uint32_t tensor, const struct source *source,
+	const struct reshard_move *move, uint8_t phase)
 {
 	const struct storage *storage = &walk->graph->storage[walk->graph->tensor[tensor].storage];
 	if (source->copy != NONE && walk->holder[source->copy].phase != ANY_PHASE)
 		return walk->holder[source->copy].phase;
-	if (move->collective != COLLECTIVE_ALL_GATHER || (storage->persistent && !(walk->sharding->regather_axes >> move->axis & 1)))
+	if (move->collective != COLLECTIVE_ALL_GATHER ||
+		(storage->persistent && !(walk->sharding->regather_axes >> move->axis & 1)))
 		return ANY_PHASE;
 	return phase;
 }
@@ -304,7 +329,8 @@ uint32_t walk_add_holder(struct walk *walk, struct holder holder)
 }
 
 /* Takes the next move of a source's chain; the source is then the copy that it made. */
-static void take_move(struct walk *walk, uint32_t tensor, struct source *source, const struct reshard_move *move, uint8_t phase)
+static void take_move(
+	struct walk *walk, uint32_t tensor, struct source *source, const struct reshard_move *move, uint8_t phase)
 {
 	bool view = slices_view(walk, tensor, source->at, move);
 	struct holder copy = {
@@ -342,15 +368,15 @@ uint32_t walk_reach(struct walk *walk, uint32_t tensor, struct placement to, uin
 	return source.name;
 }
 
-/* ---- reductions, as soon as there is a partial sum ------------------------------------------------------------------------------ */
+/* ---- reductions, as soon as there is a partial sum ------------------------------------------- */
 
 static bool device_copies_is_reduction(const struct reshard_move *move)
 {
 	return move->collective == COLLECTIVE_ALL_REDUCE || move->collective == COLLECTIVE_REDUCE_SCATTER;
 }
 
-/* An all-reduce may overwrite the partial sum where all that comes later reads this tensor, and reads the sum, or reads what
- * is made of it then. */
+/* An all-reduce may overwrite the partial sum where all that comes later reads this tensor, and reads the sum, or reads
+ * what is made of it then. */
 static bool sums_in_place(const struct walk *walk, uint32_t tensor, uint32_t axis, uint32_t op)
 {
 	const struct graph *graph = walk->graph;
@@ -402,7 +428,8 @@ static void reduce_for(struct walk *walk, uint32_t tensor, uint32_t op, struct p
 	for (uint32_t i = 0; i < early && walk->status == OK; i++) {
 		const struct reshard_move *move = &chain.move[i];
 		if (move->collective == COLLECTIVE_ALL_REDUCE && source.copy == NONE && sums_in_place(walk, tensor, move->axis, op)) {
-			walk->name[tensor] = source.name = device_copies_collect(walk, tensor, source.name, source.at, move, INTO, source.name);
+			walk->name[tensor] = source.name = device_copies_collect(
+				walk, tensor, source.name, source.at, move, INTO, source.name);
 			walk->place[tensor] = source.at = move->to;
 		} else {
 			take_move(walk, tensor, &source, move, phase);

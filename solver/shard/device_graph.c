@@ -1,10 +1,10 @@
 /* device_graph.c: the graph of one device of a sharded step.
  *
- * The program is walked once. Every storage has a home, its local memory; where an op needs a tensor in another placement, a chain
- * of collectives makes a copy. Views and in-place writes may live in a copy: names alone don't tell versions, so every copy
- * knows the version that it holds. A write makes the copy that it goes to the newest one and all others stale; what is
- * stale is brought up to date, in place, just before it is read, and what persists is brought home after its last use.
- */
+ * The program is walked once. Every storage has a home, its local memory; where an op needs a tensor in another
+ * placement, a chain of collectives makes a copy. Views and in-place writes may live in a copy: names alone don't tell
+ * versions, so every copy knows the version that it holds. A write makes the copy that it goes to the newest one and
+ * all others stale; what is stale is brought up to date, in place, just before it is read, and what persists is brought
+ * home after its last use. */
 #include <string.h>
 
 #include "device_walk.h"
@@ -26,7 +26,7 @@ static void device_graph_describe(struct walk *walk)
 	walk_stop(walk, draft_describe(walk->draft, graph->name, graph->source, graph->extra, &about));
 }
 
-/* ---- ops of the input ----------------------------------------------------------------------------------------------------------- */
+/* ---- ops of the input ------------------------------------------------------------------------ */
 
 /* What an op reads: the draft's tensors and their holders, in the order of graph->reads. */
 struct operands { uint32_t *name, *holder; };
@@ -36,7 +36,8 @@ static bool find_operands(struct walk *walk, uint32_t op, struct operands *opera
 	const struct graph *graph = walk->graph;
 	uint32_t first = graph->reads.start[op];
 	FOR_ROW(i, &graph->reads, op)
-		operands->name[i - first] = walk_reach(walk, graph->reads.item[i], walk->sharding->needed[i], graph->op[op].phase, &operands->holder[i - first]);
+		operands->name[i - first] = walk_reach(
+			walk, graph->reads.item[i], walk->sharding->needed[i], graph->op[op].phase, &operands->holder[i - first]);
 	return walk->status == OK;
 }
 
@@ -44,7 +45,8 @@ static bool find_operands(struct walk *walk, uint32_t op, struct operands *opera
 static uint32_t device_graph_operand_of(const struct graph *graph, uint32_t op, uint32_t tensor, bool any)
 {
 	FOR_ROW(i, &graph->reads, op)
-		if (graph->reads.item[i] == tensor || (any && graph->tensor[graph->reads.item[i]].storage == graph->tensor[tensor].storage))
+		if (graph->reads.item[i] == tensor ||
+			(any && graph->tensor[graph->reads.item[i]].storage == graph->tensor[tensor].storage))
 			return i - graph->reads.start[op];
 	return NONE;
 }
@@ -55,7 +57,8 @@ static uint32_t operand_written(const struct graph *graph, uint32_t op, uint32_t
 	uint32_t k = device_graph_operand_of(graph, op, in, false);
 	for (uint32_t i = graph->reads.start[op]; k == NONE && i < graph->reads.start[op + 1]; i++) {
 		const struct tensor *other = &graph->tensor[graph->reads.item[i]], *tensor = &graph->tensor[in];
-		bool alike = other->storage == tensor->storage && other->bytes == tensor->bytes && other->dims == tensor->dims && other->shape && tensor->shape;
+		bool alike = other->storage == tensor->storage && other->bytes == tensor->bytes &&
+			other->dims == tensor->dims && other->shape && tensor->shape;
 		for (uint32_t d = 0; d < tensor->dims && alike; d++)
 			alike = other->shape[d] == tensor->shape[d];
 		k = alike ? i - graph->reads.start[op] : NONE;
@@ -64,7 +67,8 @@ static uint32_t operand_written(const struct graph *graph, uint32_t op, uint32_t
 }
 
 /* The memory that an op writes in place: the draft's tensor and its holder. */
-static uint32_t written_operand(struct walk *walk, uint32_t op, const struct operands *operands, uint32_t in, uint32_t *holder)
+static uint32_t written_operand(
+	struct walk *walk, uint32_t op, const struct operands *operands, uint32_t in, uint32_t *holder)
 {
 	uint32_t k = operand_written(walk->graph, op, in);
 	if (k != NONE) {
@@ -89,7 +93,8 @@ static void place_alias(struct walk *walk, uint32_t op, const struct operands *o
 		name = operands->name[k];
 		holder = operands->holder[k];
 	} else {
-		name = walk_reach(walk, graph->tensor[tensor].alias, walk->place[graph->tensor[tensor].alias], graph->op[op].phase, &holder);
+		name = walk_reach(
+			walk, graph->tensor[tensor].alias, walk->place[graph->tensor[tensor].alias], graph->op[op].phase, &holder);
 	}
 	if (walk->status != OK)
 		return;
@@ -107,16 +112,19 @@ static void device_graph_note_writes(struct walk *walk, uint32_t op, const struc
 		uint32_t holder, k = operand_written(graph, op, pair->in), storage = graph->tensor[pair->in].storage;
 		uint32_t name = written_operand(walk, op, operands, pair->in, &holder);
 		struct placement at = k == NONE ? walk->place[pair->in] : walk->sharding->needed[graph->reads.start[op] + k];
-		if (pair->out != NONE && !placements_coincide(walk->units, walk->mesh, pair->in, at, pair->out, walk->sharding->produced[pair->out]))
-			walk_stop(walk, fail(walk->error, BAD_INPUT, "op \"%.100s\" writes \"%.100s\" in another placement than it reads", graph->op[op].name,
-				graph->tensor[pair->in].name));
+		if (pair->out != NONE &&
+			!placements_coincide(walk->units, walk->mesh, pair->in, at, pair->out, walk->sharding->produced[pair->out]))
+			walk_stop(walk,
+				fail(walk->error, BAD_INPUT, "op \"%.100s\" writes \"%.100s\" in another placement than it reads",
+					graph->op[op].name, graph->tensor[pair->in].name));
 		if (walk->status == OK && draft_inplace(walk->draft, walk->made[op], pair->out, name) != OK)
 			walk_stop(walk, NO_MEMORY);
 		bool again = false;    /* another write of this op to the same storage */
 		for (uint32_t j = graph->inplace_start[op]; j < i; j++)
 			again |= graph->tensor[graph->inplace[j].in].storage == storage;
 		if (walk->status == OK && again && walk->newest[storage] != holder)
-			walk_stop(walk, fail(walk->error, BAD_INPUT, "op \"%.100s\" writes one storage in two placements", graph->op[op].name));
+			walk_stop(walk,
+				fail(walk->error, BAD_INPUT, "op \"%.100s\" writes one storage in two placements", graph->op[op].name));
 		if (walk->status != OK)
 			return;
 		walk->version[storage] += !again;
@@ -158,7 +166,7 @@ static void finish_storages(struct walk *walk, uint32_t op)
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool index_readers(struct walk *walk)
 {
@@ -193,12 +201,14 @@ static bool device_graph_start(struct walk *walk)
 	walk->version = arena_alloc(&walk->arena, graph->storages, sizeof *walk->version);
 	walk->newest = arena_alloc(&walk->arena, graph->storages, sizeof *walk->newest);
 	walk->made = arena_alloc(&walk->arena, graph->ops, sizeof *walk->made);
-	if (!walk->draft || !walk->name || !walk->where || !walk->place || !walk->copies || !walk->version || !walk->newest || !walk->made
-		|| !index_readers(walk) || reshard_memo_begin(&walk->memo, walk->units, walk->mesh) != OK)
+	if (!walk->draft || !walk->name || !walk->where || !walk->place || !walk->copies || !walk->version ||
+		!walk->newest || !walk->made || !index_readers(walk) ||
+		reshard_memo_begin(&walk->memo, walk->units, walk->mesh) != OK)
 		return false;
 	device_graph_describe(walk);
 	for (uint32_t s = 0; s < graph->storages; s++) {
-		walk_add_holder(walk, (struct holder) { .source = NONE, .storage = s, .base = NONE, .next = NONE, .phase = ANY_PHASE });
+		walk_add_holder(
+			walk, (struct holder){ .source = NONE, .storage = s, .base = NONE, .next = NONE, .phase = ANY_PHASE });
 		walk->newest[s] = s;
 	}
 	for (uint32_t t = 0; t < graph->tensors; t++) {
@@ -216,7 +226,8 @@ static void walk_ops(struct walk *walk)
 	uint32_t most = 0;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		most = csr_length(&graph->reads, op) > most ? csr_length(&graph->reads, op) : most;
-	struct operands operands = { arena_alloc(&walk->arena, most, sizeof *operands.name), arena_alloc(&walk->arena, most, sizeof *operands.holder) };
+	struct operands operands = { arena_alloc(&walk->arena, most, sizeof *operands.name),
+		arena_alloc(&walk->arena, most, sizeof *operands.holder) };
 	if (!operands.name || !operands.holder)
 		walk_stop(walk, NO_MEMORY);
 	for (uint32_t op = 0; op < graph->ops && walk->status == OK; op++) {
@@ -231,9 +242,15 @@ static void walk_ops(struct walk *walk)
 				walk_stop(walk, draft_after(walk->draft, walk->made[op], walk->made[graph->after.item[i]]));
 }
 
-struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t device, struct error *error)
+struct graph *device_graph_build(
+	const struct units *units, const struct sharding *sharding, uint32_t device, struct error *error)
 {
-	struct walk walk = { .units = units, .graph = units->graph, .sharding = sharding, .mesh = &sharding->mesh, .number = device, .error = error };
+	struct walk walk = { .units = units,
+		.graph = units->graph,
+		.sharding = sharding,
+		.mesh = &sharding->mesh,
+		.number = device,
+		.error = error };
 	struct graph *result = NULL;
 	if (!device_graph_start(&walk))
 		walk_stop(&walk, NO_MEMORY);

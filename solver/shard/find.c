@@ -23,7 +23,8 @@ static enum status by_roles(struct sharding_job *job, struct sharding *sharding)
 }
 
 /* What the roles say instead, where that fits and is faster: limits count some copies twice, the sum doesn't. */
-static enum status prefer_roles(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+static enum status prefer_roles(
+	struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
 {
 	struct sharding other;
 	struct sharding_cost of_other = { 0 };
@@ -49,7 +50,8 @@ static void keep_other(struct sharding_job *job, struct sharding *sharding, cons
 	struct sharding_report *report = job->report;
 	bool wanted = sharding->split && report->others < SHARDING_OTHERS;
 	for (uint32_t i = 0; i < report->others && wanted; i++)
-		wanted = report->other_cost[i].usage != cost->usage || report->other_cost[i].total != cost->total || report->other_cost[i].summed != cost->summed;
+		wanted = report->other_cost[i].usage != cost->usage || report->other_cost[i].total != cost->total ||
+			report->other_cost[i].summed != cost->summed;
 	if (!wanted) {
 		sharding_free(sharding);
 		return;
@@ -60,7 +62,8 @@ static void keep_other(struct sharding_job *job, struct sharding *sharding, cons
 
 #define LEAST_GAIN 200   /* less than so small a part isn't worth a plan: estimates aren't as exact */
 
-/* What a search for the estimate itself finds within the limit: another one than that of the least sum, where it is faster. */
+/* What a search for the estimate itself finds within the limit: another one than that of the least sum, where it is
+ * faster. */
 static enum status keep_apart(struct sharding_job *job, int64_t limit, const struct sharding_cost *cost)
 {
 	struct sharding apart;
@@ -73,10 +76,11 @@ static enum status keep_apart(struct sharding_job *job, int64_t limit, const str
 	return status;
 }
 
-/* ---- least memory first ------------------------------------------------------------------------------------------------ */
+/* ---- least memory first ---------------------------------------------------------------------- */
 
-/* Liang and Shi's two programs (Shi et al., FITEE 26, 2025): (P1) the least redundant memory of all operators; (P2) the least time
- * with memory within eps of it. What stays of a tensor beyond one copy is redundant, so least bytes that stay is least redundancy. */
+/* Liang and Shi's two programs (Shi et al., FITEE 26, 2025): (P1) the least redundant memory of all operators; (P2) the
+ * least time with memory within eps of it. What stays of a tensor beyond one copy is redundant, so least bytes that
+ * stay is least redundancy. */
 static enum status least_memory(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
 {
 	enum status status = sharding_search(job, -1, true, sharding, cost);
@@ -89,13 +93,15 @@ static enum status least_memory(struct sharding_job *job, struct sharding *shard
 	return status;
 }
 
-/* What comes and goes beside what stays is not counted: what keeps the slack once it is planned may be the fastest with more of what stays,
- * or only with less. And the fastest that the cap allows, which is what STRATEGY_AUTO finds. limit: what has been searched. */
+/* What comes and goes beside what stays is not counted: what keeps the slack once it is planned may be the fastest with
+ * more of what stays, or only with less. And the fastest that the cap allows, which is what STRATEGY_AUTO finds. limit:
+ * what has been searched. */
 static enum status with_other_slack(struct sharding_job *job, int64_t least, int64_t limit)
 {
 	uint32_t slack = job->options->slack;
 	int64_t memory = job->options->memory, cap = memory >= least ? memory : -1;
-	int64_t other[] = { slack > 0 ? least : more_by(least, SHARDING_MORE_SLACK), slack > 0 ? more_by(least, slack / 2) : least, sharding_slack(least, slack), cap };
+	int64_t other[] = { slack > 0 ? least : more_by(least, SHARDING_MORE_SLACK),
+		slack > 0 ? more_by(least, slack / 2) : least, sharding_slack(least, slack), cap };
 	enum status status = OK;
 	for (size_t i = 0; i < sizeof other / sizeof *other && status == OK; i++) {
 		struct sharding sharding;
@@ -155,7 +161,7 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 	return status;
 }
 
-/* ---- least time ---------------------------------------------------------------------------------------------------------- */
+/* ---- least time ------------------------------------------------------------------------------ */
 
 /* With slack: the least memory of all shardings that are at most so much slower, by halving the limit's range. */
 static enum status spend_slack(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
@@ -185,8 +191,10 @@ static enum status spend_slack(struct sharding_job *job, struct sharding *shardi
 	return OK;
 }
 
-/* Without the cap first: if the fastest of all fits, it is the one. A cap counts what may be copied twice at its most. free: what that search said. */
-static enum status search_within(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost, struct sharding_report *free)
+/* Without the cap first: if the fastest of all fits, it is the one. A cap counts what may be copied twice at its most.
+ * free: what that search said. */
+static enum status search_within(
+	struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost, struct sharding_report *free)
 {
 	int64_t memory = job->options->memory;
 	enum status status = sharding_search_time(job, -1, sharding, cost);
@@ -197,11 +205,13 @@ static enum status search_within(struct sharding_job *job, struct sharding *shar
 	return sharding_search_time(job, memory, sharding, cost);
 }
 
-/* Where the cap's count lets no sharding as good as this one through, or the search within it has no bound: what no sharding at all is below. */
+/* Where the cap's count lets no sharding as good as this one through, or the search within it has no bound: what no
+ * sharding at all is below. */
 static void bound_freely(struct sharding_job *job, const struct sharding_report *free, const struct sharding_cost *cost)
 {
 	struct sharding_report *report = job->report;
-	if (free->proof.bound < 0 || !free->of_estimate || (report->proof.bound >= 0 && report->proof.bound <= sharding_estimate(cost)))
+	if (free->proof.bound < 0 || !free->of_estimate ||
+		(report->proof.bound >= 0 && report->proof.bound <= sharding_estimate(cost)))
 		return;
 	report->proof = (struct proof){ free->proof.quantity, sharding_estimate(cost), free->proof.bound, free->proof.by };
 	report->price = free->price;
@@ -277,8 +287,9 @@ static enum status least_time(struct sharding_job *job, struct sharding *shardin
 	return status;
 }
 
-static enum status (*const strategies[STRATEGY_COUNT])(struct sharding_job *job, struct sharding *sharding) = {
-	by_roles, by_roles, by_roles, [STRATEGY_TAP] = sharding_tap, [STRATEGY_MINRED] = minred, [STRATEGY_AUTO] = least_time };
+static enum status (*const strategies[STRATEGY_COUNT])(
+	struct sharding_job *job, struct sharding *sharding) = { by_roles, by_roles, by_roles,
+	[STRATEGY_TAP] = sharding_tap, [STRATEGY_MINRED] = minred, [STRATEGY_AUTO] = least_time };
 
 /* What is shown of the estimate: nothing by a mixture that may be above it. */
 static void say_of_estimate(struct sharding_job *job)
@@ -295,8 +306,8 @@ static void say_of_estimate(struct sharding_job *job)
 	}
 }
 
-enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
-	struct sharding *sharding, struct sharding_report *report, struct error *error)
+enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	struct control *control, struct sharding *sharding, struct sharding_report *report, struct error *error)
 {
 	struct sharding_job job;
 	enum status status = sharding_job_begin(&job, units, mesh, options, control, report, error);
@@ -311,8 +322,8 @@ enum status sharding_find(const struct units *units, const struct mesh *mesh, co
 		status = summed == OK ? status : summed;
 	}
 	if (status == OK && options->memory >= 0 && report->cost.usage > options->memory)
-		status = fail(error, INFEASIBLE, "the sharding keeps %lld bytes on a device, the cap is %lld", (long long)report->cost.usage,
-			(long long)options->memory);
+		status = fail(error, INFEASIBLE, "the sharding keeps %lld bytes on a device, the cap is %lld",
+			(long long)report->cost.usage, (long long)options->memory);
 	say_of_estimate(&job);
 	sharding_job_end(&job);
 	return status;
@@ -331,8 +342,8 @@ void sharding_report_free(struct sharding_report *report)
 	*report = (struct sharding_report) { 0 };
 }
 
-enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
-	struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error)
+enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	struct control *control, struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error)
 {
 	struct sharding_report report;
 	struct sharding_job job;
@@ -349,7 +360,8 @@ enum status sharding_curve(const struct units *units, const struct mesh *mesh, c
 			status = found;
 		if (!there)
 			cost = least;
-		point[i] = (struct sharding_point) { curve_eps[i], there ? found : OK, cost.usage, cost.redundant, sharding_estimate(&cost) };
+		point[i] = (struct sharding_point){ curve_eps[i], there ? found : OK, cost.usage, cost.redundant,
+			sharding_estimate(&cost) };
 	}
 	sharding_free(&first);
 	sharding_job_end(&job);

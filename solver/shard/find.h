@@ -16,8 +16,7 @@
  *     device_graph      the graph that one device runs
  *     device_walk       its walk over the program
  *     device_copies     copies of tensors, and the collectives between them
- *     device_check      checks that graph
- */
+ *     device_check      checks that graph */
 #pragma once
 
 #include "cost.h"
@@ -38,10 +37,12 @@ enum shard_strategy { SHARD_STRATEGIES(X) STRATEGY_COUNT };
 
 struct sharding_options {
 	enum shard_strategy strategy;
-	const struct axis_roles *roles;  /* [mesh axes] data, megatron, zero: what an axis splits; the searches start there too */
+	const struct axis_roles
+		*roles;  /* [mesh axes] data, megatron, zero: what an axis splits; the searches start there too */
 	const struct axis_roles *usual;  /* [mesh axes] what searches never leave out to save time; may be NULL */
 	int64_t memory;                  /* bytes that a device may keep; < 0: no cap */
-	/* percent. auto: how much slower than the fastest a plan may be to take less memory. minred: how much more than the least memory. */
+	/* percent. auto: how much slower than the fastest a plan may be to take less memory. minred: how much more than the
+	 * least memory. */
 	uint32_t slack;
 	uint32_t exposed, microbatches;  /* see struct network_options */
 	struct mixture mixture;          /* of a price's bound, and of the first search */
@@ -50,10 +51,13 @@ struct sharding_options {
 	const struct placement_pin *pin;
 	uint32_t pins;
 	uint64_t effort;                 /* ticks; 0: SHARDING_EFFORT_DEFAULT */
-	bool by_axes;                    /* several axes of a large graph one after the other alone, from what experts write: fast, and there is no bound */
-	bool others;                     /* minred: report the shardings of least memory, of other slack and without any limit but the cap, too */
-	bool apart;                      /* auto: search for the least estimate, too, after the least sum, and report what that finds beside the other */
-	bool alone;                      /* auto: the estimate with this mixture alone, all axes at once: for what that shows */
+	bool by_axes; /* several axes of a large graph one after the other alone, from what experts write: fast, and there
+					 is no bound */
+	bool others; /* minred: report the shardings of least memory, of other slack and without any limit but the cap, too
+				  */
+	bool apart; /* auto: search for the least estimate, too, after the least sum, and report what that finds beside the
+				   other */
+	bool alone; /* auto: the estimate with this mixture alone, all axes at once: for what that shows */
 };
 #define SHARDING_EFFORT_DEFAULT UINT64_C(400000000)
 
@@ -64,10 +68,13 @@ struct sharding_candidate {
 	bool chosen;
 };
 
-/* minred: the limit of memory above the least: the slack; without one, a thousandth, where a faster sharding is worth more than the bytes. */
+/* minred: the limit of memory above the least: the slack; without one, a thousandth, where a faster sharding is worth
+ * more than the bytes. */
 static inline int64_t sharding_slack(int64_t least, uint32_t percent)
 {
-	return percent == 0 ? least + least / 1000 : least > INT64_MAX / 200 ? INT64_MAX : least + least / 100 * percent + least % 100 * percent / 100;
+	return percent == 0 ? least + least / 1000
+		: least > INT64_MAX / 200 ? INT64_MAX
+		: least + least / 100 * percent + least % 100 * percent / 100;
 }
 
 #define SHARDING_OTHERS 6
@@ -75,8 +82,8 @@ static inline int64_t sharding_slack(int64_t least, uint32_t percent)
 
 struct sharding_report {
 	struct sharding_cost cost;       /* of the sharding, summed anew */
-	/* Of what was minimised: an estimated step, kept bytes for minred's first program, TAP's communication. No sharding of the searched
-	 * space has less than the bound. Strategies that search nothing have neither: value < 0. */
+	/* Of what was minimised: an estimated step, kept bytes for minred's first program, TAP's communication. No sharding
+	 * of the searched space has less than the bound. Strategies that search nothing have neither: value < 0. */
 	struct proof proof;
 	struct price price;              /* shows its bound alone: see sharding_priced() */
 	struct mixture mixture;          /* that the bound is of */
@@ -93,22 +100,23 @@ struct sharding_report {
 	struct arena arena;
 };
 
-/* Finds a sharding. OK: the best of the space, or as good as effort allowed (report->proved, bound). INFEASIBLE: nothing fits memory
- * (sharding is then the one of the least memory), or pins contradict: *error says which. LIMIT, CANCELLED: the best so far, which always
- * is there unless NO_MEMORY. Free both in any case. Deterministic. */
-enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
-	struct sharding *sharding, struct sharding_report *report, struct error *error);
+/* Finds a sharding. OK: the best of the space, or as good as effort allowed (report->proved, bound). INFEASIBLE:
+ * nothing fits memory (sharding is then the one of the least memory), or pins contradict: *error says which. LIMIT,
+ * CANCELLED: the best so far, which always is there unless NO_MEMORY. Free both in any case. Deterministic. */
+enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	struct control *control, struct sharding *sharding, struct sharding_report *report, struct error *error);
 /* Whether a proof's `by` is one that a search may have. */
 bool sharding_proves_by(const char *by);
 void sharding_report_free(struct sharding_report *report);
 #define sharding_report_drop sharding_report_free
 
-/* What a price shows of all shardings within a limit: every op with all its strategies and every layer by itself, by shard_chain_bound(). LIMIT: too large. */
-enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, int64_t limit, int64_t alpha,
-	int64_t beta, int64_t *bound, struct error *error);
+/* What a price shows of all shardings within a limit: every op with all its strategies and every layer by itself, by
+ * shard_chain_bound(). LIMIT: too large. */
+enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	int64_t limit, int64_t alpha, int64_t beta, int64_t *bound, struct error *error);
 
 /* The least time at each amount of memory: eps (0, 1, 5, 10, 25, 50) percent above the least. */
 struct sharding_point { uint32_t eps; enum status status; int64_t usage, redundant, time; };
 #define SHARDING_CURVE_POINTS 6
-enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
-	struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error);
+enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	struct control *control, struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error);

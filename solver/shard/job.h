@@ -15,12 +15,14 @@ struct sharding_job {
 	struct sharding usual;           /* of the options' roles; empty where nothing is left out */
 	uint64_t effort;                 /* of one solve */
 	struct mixture mixture;          /* of the next solve */
-	bool apart;                      /* the estimate itself is minimised, with axes side by side; else the sum over all axes */
-	/* What any search of sharding_search_time() found that has the least estimate; kept where the options want it, and the mesh has several axes. Empty: nothing yet. */
+	bool apart; /* the estimate itself is minimised, with axes side by side; else the sum over all axes */
+	/* What any search of sharding_search_time() found that has the least estimate; kept where the options want it, and
+	 * the mesh has several axes. Empty: nothing yet. */
 	struct sharding aside;
 	struct sharding_cost cost_of_aside;
 	bool by_axes;                    /* as in the options, or as the strategy wants it */
-	/* By axes: the search starts here alone. Else the search over several axes starts here, too, if no other start gets below the limit. May be NULL. */
+	/* By axes: the search starts here alone. Else the search over several axes starts here, too, if no other start gets
+	 * below the limit. May be NULL. */
 	const struct sharding *start;
 };
 
@@ -34,8 +36,9 @@ static inline bool has_several_axes(const struct mesh *mesh)
 }
 
 /* Begins a job, without a start; end it in any case. OK or NO_MEMORY. */
-enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
-	struct control *control, struct sharding_report *report, struct error *error);
+enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh,
+	const struct sharding_options *options, struct control *control, struct sharding_report *report,
+	struct error *error);
 void sharding_job_end(struct sharding_job *job);
 
 /* What one solve is asked for. */
@@ -48,22 +51,28 @@ struct sharding_aim {
 	uint32_t pins;
 };
 
-/* The best sharding of an aim, and its cost summed anew. INFEASIBLE: nothing fits (sharding is empty; cost->usage says how much the least takes, where
- * that is known). LIMIT, CANCELLED: as good as it got, or empty. Records what was searched in the report. */
-enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *aim, struct sharding *sharding, struct sharding_cost *cost);
+/* The best sharding of an aim, and its cost summed anew. INFEASIBLE: nothing fits (sharding is empty; cost->usage says
+ * how much the least takes, where that is known). LIMIT, CANCELLED: as good as it got, or empty. Records what was
+ * searched in the report. */
+enum status sharding_solve(
+	struct sharding_job *job, const struct sharding_aim *aim, struct sharding *sharding, struct sharding_cost *cost);
 
-/* As sharding_solve() for all axes at once; where that isn't proved, then one axis after the other, from what was found or what experts write by
- * hand, until nothing gets better. The report's bound is that of all axes at once. */
-enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, struct sharding *sharding, struct sharding_cost *cost);
+/* As sharding_solve() for all axes at once; where that isn't proved, then one axis after the other, from what was found
+ * or what experts write by hand, until nothing gets better. The report's bound is that of all axes at once. */
+enum status sharding_search(
+	struct sharding_job *job, int64_t limit, bool memory, struct sharding *sharding, struct sharding_cost *cost);
 
-/* As sharding_search() for the least time: what is minimised counts the largest of several sums for transfers that computation may hide, a search minimises a mixture
- * of them. So it is searched again with another mixture until the mixture is what it is of what it finds; then that is the least. The
- * report has the best bound and its mixture. */
-enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost);
+/* As sharding_search() for the least time: what is minimised counts the largest of several sums for transfers that
+ * computation may hide, a search minimises a mixture of them. So it is searched again with another mixture until the
+ * mixture is what it is of what it finds; then that is the least. The report has the best bound and its mixture. */
+enum status sharding_search_time(
+	struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost);
 
-/* The same for the estimate itself, after sharding_search_time() has looked for the least sum over all axes: where collectives over several axes run side by side, these are two.
- * What it finds may be that one's sharding; the report's bound is one of the estimate then, where it has any. Empty: the options don't want it. OK, NO_MEMORY or CANCELLED. */
-enum status sharding_search_apart(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost);
+/* The same for the estimate itself, after sharding_search_time() has looked for the least sum over all axes: where
+ * collectives over several axes run side by side, these are two. What it finds may be that one's sharding; the report's
+ * bound is one of the estimate then, where it has any. Empty: the options don't want it. OK, NO_MEMORY or CANCELLED. */
+enum status sharding_search_apart(
+	struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost);
 
 /* TAP's search; see tap.c. */
 enum status sharding_tap(struct sharding_job *job, struct sharding *sharding);

@@ -51,8 +51,9 @@ static enum status shard_network_begin(struct building *building, struct network
 	network->chain.copies = arena_alloc(arena, network->chain.segments, sizeof *network->chain.copies);
 	building->reaches = arena_alloc(&building->arena, graph->ops, sizeof *building->reaches);
 	struct placement_pin *pin = arena_alloc(&building->arena, options->pins, sizeof *pin);
-	if (!network->op_node || !network->op_copy || !network->kept_node || !network->kept_copy || !network->chain.copies || !building->reaches
-		|| !pin || (!options->memo && reshard_memo_begin(&building->own_memo, building->units, building->mesh) != OK))
+	if (!network->op_node || !network->op_copy || !network->kept_node || !network->kept_copy ||
+		!network->chain.copies || !building->reaches || !pin ||
+		(!options->memo && reshard_memo_begin(&building->own_memo, building->units, building->mesh) != OK))
 		return NO_MEMORY;
 	memset(network->kept_node, 0xff, graph->tensors * sizeof *network->kept_node);
 	for (uint32_t i = 0; i < network->chain.segments; i++)
@@ -66,11 +67,13 @@ static enum status shard_network_begin(struct building *building, struct network
 	return OK;
 }
 
-enum status network_build(const struct units *units, const struct mesh *mesh, const struct network_options *options, struct network *network,
-	struct error *error)
+enum status network_build(const struct units *units, const struct mesh *mesh, const struct network_options *options,
+	struct network *network, struct error *error)
 {
 	struct network_options own = *options;
-	struct building building = { .units = units, .graph = units->graph, .mesh = mesh, .options = &own, .network = network, .error = error };
+	struct building building = {
+		.units = units, .graph = units->graph, .mesh = mesh, .options = &own, .network = network, .error = error
+	};
 	building.memo = own.memo ? own.memo : &building.own_memo;
 	*network = (struct network) { .units = units, .mesh = *mesh };
 	network->chain.limit = -1;
@@ -110,7 +113,8 @@ void network_weigh_memory(struct network *network)
 		chain->pair[i] = chain->pair[i] >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : 0;
 }
 
-enum status network_decode(const struct network *network, const struct chain_plan *plan, const struct sharding *base, struct sharding *sharding)
+enum status network_decode(const struct network *network, const struct chain_plan *plan, const struct sharding *base,
+	struct sharding *sharding)
 {
 	const struct graph *graph = network->units->graph;
 	const struct shard_chain *chain = &network->chain;

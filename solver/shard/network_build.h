@@ -14,7 +14,7 @@ struct reading {
 	uint32_t count;                  /* so often */
 	uint32_t from_low, from_high, to_low, to_high;   /* copies of writers and readers */
 	uint32_t tensor, op;             /* one of them */
-	uint32_t left;                   /* the operand in which the op leaves the tensor, written anew under its own name; NONE */
+	uint32_t left; /* the operand in which the op leaves the tensor, written anew under its own name; NONE */
 	uint32_t next;
 };
 #define DELTA_NONE INT32_MIN

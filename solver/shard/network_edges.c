@@ -1,9 +1,10 @@
-/* network_edges.c: what lies between the nodes: tensors on their way from where they are written to where they are read. */
+/* network_edges.c: what lies between the nodes: tensors on their way from where they are written to where they are
+ * read. */
 #include <string.h>
 
 #include "network_build.h"
 
-/* ---- edges ---------------------------------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 static uint32_t network_edges_choices_of(const struct building *building, uint32_t node)
 {
@@ -36,8 +37,10 @@ static bool end_where(uint32_t segment, uint32_t copies, uint32_t low, uint32_t 
 	return segment == NONE || all || (low == high && (low == 0 || low == copies - 1));
 }
 
-/* Which copies a reading is of. False where that can't be said. Both ends, of the first and the last copy alone: *pair. */
-static bool reading_where(const struct building *building, uint32_t writer, const struct reading *reading, struct chain_edge *edge, bool *pair)
+/* Which copies a reading is of. False where that can't be said. Both ends, of the first and the last copy alone: *pair.
+ */
+static bool reading_where(const struct building *building, uint32_t writer, const struct reading *reading,
+	struct chain_edge *edge, bool *pair)
 {
 	const struct shard_chain *chain = &building->network->chain;
 	uint32_t from = network_edges_copies_of(building, writer), to = network_edges_copies_of(building, reading->node);
@@ -65,13 +68,15 @@ static bool reading_where(const struct building *building, uint32_t writer, cons
 }
 
 /* Adds the edges of a reading from a node beside (or equal to) the writer; fill writes their first table. */
-static enum status network_edges_connect(struct building *building, uint32_t writer, uint32_t node, const struct reading *reading,
+static enum status network_edges_connect(struct building *building, uint32_t writer, uint32_t node,
+	const struct reading *reading,
 	void (*fill)(struct building *, const struct reading *, const struct chain_edge *, bool))
 {
 	struct chain_edge edge = { .from = node, .to = reading->node };
 	bool pair, turned = reading->delta == -1;
 	if (!reading_where(building, writer, reading, &edge, &pair))
-		return fail(building->error, LIMIT, "%s is read by some copies of a layer only", building->graph->tensor[reading->tensor].name);
+		return fail(building->error, LIMIT, "%s is read by some copies of a layer only",
+			building->graph->tensor[reading->tensor].name);
 	if (turned) {
 		edge.from = reading->node;
 		edge.to = node;
@@ -88,10 +93,12 @@ static enum status network_edges_connect(struct building *building, uint32_t wri
 	return OK;
 }
 
-/* The cheapest resharding: picoseconds, SHARD_FORBIDDEN where there is none, and of them those over each axis; axes that it gathers over. */
+/* The cheapest resharding: picoseconds, SHARD_FORBIDDEN where there is none, and of them those over each axis; axes
+ * that it gathers over. */
 struct distance { int64_t time, on[MESH_AXES]; uint8_t gathers; };
 
-static struct distance distance_find(struct building *building, uint32_t tensor, struct placement from, struct placement to, bool for_update)
+static struct distance distance_find(
+	struct building *building, uint32_t tensor, struct placement from, struct placement to, bool for_update)
 {
 	const struct network_options *options = building->options;
 	const struct reshard *reshard;
@@ -104,12 +111,14 @@ static struct distance distance_find(struct building *building, uint32_t tensor,
 		return (struct distance) { .time = SHARD_FORBIDDEN };
 	for (uint32_t i = 0; i < reshard->moves; i++)
 		distance.gathers |= (uint8_t)((reshard->move[i].collective == COLLECTIVE_ALL_GATHER) << reshard->move[i].axis);
-	distance.time = sharding_share(reshard, options->microbatches, for_update, options->base ? options->base->each_axes : 0, distance.on);
+	distance.time = sharding_share(
+		reshard, options->microbatches, for_update, options->base ? options->base->each_axes : 0, distance.on);
 	return distance;
 }
 
 /* What the mixture counts of a resharding for a phase, or for the update alone. */
-static int64_t weigh_for(const struct building *building, bool hides, const struct distance *distance, enum phase phase, bool for_update)
+static int64_t weigh_for(
+	const struct building *building, bool hides, const struct distance *distance, enum phase phase, bool for_update)
 {
 	const struct network_options *options = building->options;
 	enum hiding hiding = sharding_hiding(phase == PHASE_FORWARD, for_update, options->microbatches);
@@ -122,9 +131,12 @@ static int64_t weigh_for(const struct building *building, bool hides, const stru
 	return sum;
 }
 
-static int64_t network_edges_weigh(const struct building *building, uint32_t tensor, const struct distance *distance, enum phase phase, bool for_update)
+static int64_t network_edges_weigh(const struct building *building, uint32_t tensor, const struct distance *distance,
+	enum phase phase, bool for_update)
 {
-	return weigh_for(building, sharding_hides(building->graph, tensor, &building->units->readers, building->options->clock.late_casts), distance, phase, for_update);
+	return weigh_for(building,
+		sharding_hides(building->graph, tensor, &building->units->readers, building->options->clock.late_casts),
+		distance, phase, for_update);
 }
 
 struct place {
@@ -173,7 +185,8 @@ static bool uncounted(struct building *building, const struct wants *wants, uint
 {
 	if (!wants->early[i])
 		return false;
-	return !per_phase(building, wants->reading->tensor, distance_find(building, wants->reading->tensor, from, wants->need[i], false).gathers);
+	return !per_phase(building, wants->reading->tensor,
+		distance_find(building, wants->reading->tensor, from, wants->need[i], false).gathers);
 }
 
 /* A place that the forward pass may need, too. */
@@ -220,9 +233,14 @@ static bool wants_begin(const struct building *building, const struct reading *r
 	uint32_t columns = network_edges_choices_of(building, reading->node), reads = csr_length(&graph->reads, reading->op);
 	size_t most = (size_t)columns * reads;
 	uint8_t phase = graph->op[reading->op].phase;
-	*wants = (struct wants) { .reading = reading, .need = mem_alloc(most, sizeof *wants->need), .start = mem_alloc(columns + (size_t)1, sizeof *wants->start),
-		.item = mem_alloc(most, sizeof *wants->item), .left = mem_alloc(columns, sizeof *wants->left), .cost = mem_alloc(most, sizeof *wants->cost),
-		.early = mem_alloc(most, sizeof *wants->early), .hides = sharding_hides(graph, reading->tensor, &building->units->readers, building->options->clock.late_casts),
+	*wants = (struct wants){ .reading = reading,
+		.need = mem_alloc(most, sizeof *wants->need),
+		.start = mem_alloc(columns + (size_t)1, sizeof *wants->start),
+		.item = mem_alloc(most, sizeof *wants->item),
+		.left = mem_alloc(columns, sizeof *wants->left),
+		.cost = mem_alloc(most, sizeof *wants->cost),
+		.early = mem_alloc(most, sizeof *wants->early),
+		.hides = sharding_hides(graph, reading->tensor, &building->units->readers, building->options->clock.late_casts),
 		.phase = (enum phase)phase };
 	if (!wants->need || !wants->start || !wants->item || !wants->left || !wants->cost || !wants->early)
 		return false;
@@ -251,15 +269,18 @@ static const struct source *source_at(struct building *building, struct wants *w
 	for (uint32_t i = wants->sources; i-- > 0;)
 		if (placement_equal(wants->source[i].at, at))
 			return &wants->source[i];
-	struct source source = { at, NONE, arena_alloc(&wants->arena, wants->needs, sizeof *source.cost), arena_alloc(&wants->arena, wants->needs, sizeof *source.barred) };
-	if (!source.cost || !source.barred || !mem_reserve(&wants->source, &wants->source_room, wants->sources + (size_t)1, sizeof *wants->source))
+	struct source source = { at, NONE, arena_alloc(&wants->arena, wants->needs, sizeof *source.cost),
+		arena_alloc(&wants->arena, wants->needs, sizeof *source.barred) };
+	if (!source.cost || !source.barred ||
+		!mem_reserve(&wants->source, &wants->source_room, wants->sources + (size_t)1, sizeof *wants->source))
 		return NULL;
 	for (uint32_t i = 0; i < wants->needs; i++) {
 		if (placement_equal(wants->need[i], at)) {
 			source.need = i;
 			continue;
 		}
-		struct distance distance = distance_find(building, wants->reading->tensor, at, wants->need[i], wants->phase == PHASE_UPDATE);
+		struct distance distance = distance_find(
+			building, wants->reading->tensor, at, wants->need[i], wants->phase == PHASE_UPDATE);
 		source.cost[i] = weigh_for(building, wants->hides, &distance, wants->phase, wants->phase == PHASE_UPDATE);
 		source.barred[i] = wants->held || uncounted(building, wants, i, at);
 	}
@@ -267,8 +288,10 @@ static const struct source *source_at(struct building *building, struct wants *w
 	return &wants->source[wants->sources++];
 }
 
-/* What each place that is needed takes from where the tensor is written, or from a second copy: one resharding. False: out of memory. */
-static bool network_edges_find_costs(struct building *building, struct wants *wants, struct placement placement, const struct placement *second)
+/* What each place that is needed takes from where the tensor is written, or from a second copy: one resharding. False:
+ * out of memory. */
+static bool network_edges_find_costs(
+	struct building *building, struct wants *wants, struct placement placement, const struct placement *second)
 {
 	const struct source *from = source_at(building, wants, placement);
 	if (!from)
@@ -285,7 +308,8 @@ static bool network_edges_find_costs(struct building *building, struct wants *wa
 }
 
 /* What it costs a reader to get a tensor with one of its choices, and to bring it back where it leaves it. */
-static int64_t need_cost(struct building *building, const struct wants *wants, uint32_t choice, struct placement placement)
+static int64_t need_cost(
+	struct building *building, const struct wants *wants, uint32_t choice, struct placement placement)
 {
 	int64_t cost = 0;
 	for (uint32_t i = wants->start[choice]; i < wants->start[choice + 1]; i++) {
@@ -295,26 +319,31 @@ static int64_t need_cost(struct building *building, const struct wants *wants, u
 	}
 	if (wants->reading->left == NONE)
 		return cost;
-	int64_t back = distance_find(building, wants->reading->tensor, wants->left[choice], placement, wants->phase == PHASE_UPDATE).time;
+	int64_t back = distance_find(
+		building, wants->reading->tensor, wants->left[choice], placement, wants->phase == PHASE_UPDATE)
+					   .time;
 	return back >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + back;
 }
 
 /* The row of a table that belongs to the writer's choice i of so many. */
-static void network_edges_fill_row(struct building *building, const struct wants *wants, int64_t *table, bool turned, uint32_t i, uint32_t rows, uint32_t columns,
-	struct placement placement)
+static void network_edges_fill_row(struct building *building, const struct wants *wants, int64_t *table, bool turned,
+	uint32_t i, uint32_t rows, uint32_t columns, struct placement placement)
 {
 	for (uint32_t j = 0; j < columns; j++)
 		table[turned ? (size_t)j * rows + i : (size_t)i * columns + j] = need_cost(building, wants, j, placement);
 }
 
-static void fill_direct(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
+static void fill_direct(
+	struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
 {
 	const struct network *network = building->network;
-	uint32_t writer = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, writer), columns = network_edges_choices_of(building, reading->node);
+	uint32_t writer = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, writer),
+			 columns = network_edges_choices_of(building, reading->node);
 	struct wants wants;
 	bool there = wants_begin(building, reading, &wants);
 	for (uint32_t i = 0; i < rows && there; i++) {
-		struct placement placement = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
+		struct placement placement = choice_place(
+			building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
 		there = network_edges_find_costs(building, &wants, placement, NULL);
 		network_edges_fill_row(building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, placement);
 	}
@@ -322,39 +351,47 @@ static void fill_direct(struct building *building, const struct reading *reading
 	wants_end(&wants);
 }
 
-static void fill_doubled(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
+static void fill_doubled(
+	struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
 {
 	const struct network *network = building->network;
-	uint32_t node = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, node), columns = network_edges_choices_of(building, reading->node);
+	uint32_t node = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, node),
+			 columns = network_edges_choices_of(building, reading->node);
 	uint8_t phase = building->graph->op[reading->op].phase;
 	struct wants wants;
 	bool there = wants_begin(building, reading, &wants);
 	for (uint32_t i = 0; i < rows && there; i++) {
 		const struct network_choice *choice = &network->choice[network->chain.first[node] + i];
-		there = network_edges_find_costs(building, &wants, choice->placement, choice->phases >> phase & 1 ? &choice->second : NULL);
-		network_edges_fill_row(building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, choice->placement);
+		there = network_edges_find_costs(
+			building, &wants, choice->placement, choice->phases >> phase & 1 ? &choice->second : NULL);
+		network_edges_fill_row(
+			building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, choice->placement);
 	}
 	building->failed |= !there;
 	wants_end(&wants);
 }
 
-static void fill_return(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
+static void fill_return(
+	struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
 {
 	const struct network *network = building->network;
-	uint32_t writer = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, writer), columns = network_edges_choices_of(building, reading->node);
+	uint32_t writer = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, writer),
+			 columns = network_edges_choices_of(building, reading->node);
 	uint32_t last = building->graph->tensor[reading->tensor].writer;
 	bool update = last != NONE && building->graph->op[last].phase == PHASE_UPDATE;
 	for (uint32_t i = 0; i < rows; i++) {
 		struct placement from = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
 		for (uint32_t j = 0; j < columns; j++) {
-			int64_t time = distance_find(building, reading->tensor, from, network->choice[network->chain.first[reading->node] + j].placement, update).time;
+			int64_t time = distance_find(building, reading->tensor, from,
+				network->choice[network->chain.first[reading->node] + j].placement, update)
+							   .time;
 			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
 				time >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : time;
 		}
 	}
 }
 
-/* ---- second copies ------------------------------------------------------------------------------------------------ */
+/* ---- second copies --------------------------------------------------------------------------- */
 
 /* The place of a placement, a new one where it has none; NULL when out of memory. */
 static struct place *note_place(struct places *places, struct placement placement)
@@ -399,7 +436,8 @@ static enum status note_needs(const struct building *building, uint32_t writer, 
 		const struct reading *reading = &building->reading[at];
 		uint8_t phase = graph->op[reading->op].phase;
 		bool view = phase == PHASE_FORWARD && building->reaches[reading->op];
-		bool many = view || (network_edges_copies_of(building, writer) == 1 && reading->count > 1) || reads_in_two(building, reading);
+		bool many = view || (network_edges_copies_of(building, writer) == 1 && reading->count > 1) ||
+			reads_in_two(building, reading);
 		for (uint32_t c = network->chain.first[reading->node]; c < network->chain.first[reading->node + 1]; c++) {
 			uint32_t k = 0;
 			FOR_ROW(i, &graph->reads, reading->op) {
@@ -450,25 +488,33 @@ static enum phase first_phase(const struct place *place, uint8_t set)
 }
 
 /* What a second copy for a set of phases costs: once, or (apart) in each of them. distance: of one resharding. */
-static int64_t doubled_cost(const struct building *building, uint32_t tensor, const struct place *place, const struct distance *distance, uint8_t set, bool apart, bool update)
+static int64_t doubled_cost(const struct building *building, uint32_t tensor, const struct place *place,
+	const struct distance *distance, uint8_t set, bool apart, bool update)
 {
 	int64_t cost = 0;
 	if (!apart)
 		return network_edges_weigh(building, tensor, distance, first_phase(place, set), update);
 	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
-		cost += set >> phase & 1 ? network_edges_weigh(building, tensor, distance, (enum phase)phase, update || phase == PHASE_UPDATE) : 0;
+		cost += set >> phase & 1
+			? network_edges_weigh(building, tensor, distance, (enum phase)phase, update || phase == PHASE_UPDATE)
+			: 0;
 	return cost;
 }
 
-/* A copy that readers of all phases may share, and that is made anew for none: without the forward pass' it may weigh less. */
-static bool may_come_later(const struct building *building, uint32_t tensor, const struct place *place, const struct distance *distance)
+/* A copy that readers of all phases may share, and that is made anew for none: without the forward pass' it may weigh
+ * less. */
+static bool may_come_later(
+	const struct building *building, uint32_t tensor, const struct place *place, const struct distance *distance)
 {
 	bool several = place->readers[PHASE_FORWARD] > 0 && place->readers[PHASE_BACKWARD] > 1;
-	return several && network_edges_weigh(building, tensor, distance, PHASE_BACKWARD, false) < network_edges_weigh(building, tensor, distance, PHASE_FORWARD, false);
+	return several &&
+		network_edges_weigh(building, tensor, distance, PHASE_BACKWARD, false) <
+		network_edges_weigh(building, tensor, distance, PHASE_FORWARD, false);
 }
 
 /* The choices with one second copy: for every set of phases in which several may read it. */
-static enum status doubled_at(struct building *building, uint32_t tensor, struct network_choice choice, const struct place *place)
+static enum status doubled_at(
+	struct building *building, uint32_t tensor, struct network_choice choice, const struct place *place)
 {
 	uint8_t sets[2 + PHASE_COUNT], several = 0;
 	uint32_t count = 0, readers = 0;
@@ -479,7 +525,8 @@ static enum status doubled_at(struct building *building, uint32_t tensor, struct
 	int64_t time = distance.time;
 	bool apart = per_phase(building, tensor, distance.gathers);
 	choice.second = place->at;
-	if (building->options->narrow && !distance.gathers && !has_partial(choice.placement) && time > 0 && !moves_one_split(building, choice.placement, place->at))
+	if (building->options->narrow && !distance.gathers && !has_partial(choice.placement) && time > 0 &&
+		!moves_one_split(building, choice.placement, place->at))
 		return OK;
 	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++) {
 		readers += place->readers[phase];
@@ -496,17 +543,20 @@ static enum status doubled_at(struct building *building, uint32_t tensor, struct
 		sets[count++] = (uint8_t)~(1 << PHASE_FORWARD);
 	enum status status = OK;
 	for (uint32_t i = 0; i < count && status == OK && time < SHARD_FORBIDDEN; i++) {
-		bool early = sets[i] >> PHASE_FORWARD & 1, held = early && (apart ? place->view : place->readers[PHASE_FORWARD] > 0 && place->late);
+		bool early = sets[i] >> PHASE_FORWARD & 1,
+			 held = early && (apart ? place->view : place->readers[PHASE_FORWARD] > 0 && place->late);
 		int64_t bytes = held ? placement_bytes(building->units, building->mesh, tensor, choice.second) : 0;
 		choice.phases = sets[i];
 		if (time > 0 || held)
-			status = building_choice(building, choice, doubled_cost(building, tensor, place, &distance, sets[i], apart, update) + sharding_tie(bytes), bytes);
+			status = building_choice(building, choice,
+				doubled_cost(building, tensor, place, &distance, sets[i], apart, update) + sharding_tie(bytes), bytes);
 	}
 	return status;
 }
 
 /* The choices of a node of second copies. */
-static enum status doubled_choices(struct building *building, uint32_t writer, uint32_t tensor, const struct places *needs)
+static enum status doubled_choices(
+	struct building *building, uint32_t writer, uint32_t tensor, const struct places *needs)
 {
 	const struct network *network = building->network;
 	struct places written = { 0 };
@@ -537,14 +587,17 @@ static void fill_agree(struct building *building, uint32_t tensor, const struct 
 	}
 }
 
-static enum status double_tensor(struct building *building, uint32_t writer, uint32_t class, uint32_t list, const struct places *needs)
+static enum status double_tensor(
+	struct building *building, uint32_t writer, uint32_t class, uint32_t list, const struct places *needs)
 {
 	struct network *network = building->network;
 	uint32_t tensor = building->class_example[class], segment = network->chain.segment[writer];
 	uint32_t node = building_node(building, NETWORK_COPY, tensor, segment);
 	enum status status = node == NONE ? NO_MEMORY : doubled_choices(building, writer, tensor, needs);
 	uint8_t where = segment == NONE ? CHAIN_ONLY : CHAIN_EVERY;
-	THEN(status, network_edges_add_edge(building, (struct chain_edge) { .from = writer, .to = node, .from_where = where, .to_where = where }));
+	THEN(status,
+		network_edges_add_edge(
+			building, (struct chain_edge){ .from = writer, .to = node, .from_where = where, .to_where = where }));
 	if (status == OK)
 		fill_agree(building, tensor, &network->chain.edge[network->chain.edges - 1]);
 	for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
@@ -577,7 +630,8 @@ static enum status connect_class(struct building *building, uint32_t writer, uin
 	else
 		for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
 			status = network_edges_connect(building, writer, writer, &building->reading[at], fill_direct);
-	for (uint32_t at = building->class_reading[building->classes + class]; at != NONE && status == OK; at = building->reading[at].next)
+	for (uint32_t at = building->class_reading[building->classes + class]; at != NONE && status == OK;
+		at = building->reading[at].next)
 		status = network_edges_connect(building, writer, writer, &building->reading[at], fill_return);
 	return status;
 }
@@ -590,7 +644,8 @@ enum status building_edges(struct building *building)
 	enum status status = building_readings(building);
 	for (uint32_t writer = 0; writer < writers && status == OK; writer++)
 		for (uint32_t class = building->node_class[writer]; class < building->node_class[writer + 1] && status == OK; class++)
-			status = control && control_status(control) == CANCELLED ? CANCELLED : connect_class(building, writer, class, &needs);
+			status = control && control_status(control) == CANCELLED ? CANCELLED
+				: connect_class(building, writer, class, &needs);
 	building->needs = NULL;
 	mem_free(needs.place);
 	return status == OK && building->failed ? NO_MEMORY : status;

@@ -52,7 +52,7 @@ struct placement choice_place(const struct building *building, uint32_t tensor, 
 	return split_place(building->units, op, choice->split, k);
 }
 
-/* ---- usage -------------------------------------------------------------------------------------------------------- */
+/* ---- usage ----------------------------------------------------------------------------------- */
 
 static const struct storage *network_nodes_storage_of(const struct graph *graph, uint32_t tensor)
 {
@@ -79,7 +79,8 @@ static bool saved(const struct graph *graph, uint32_t tensor)
 static bool first_of_update(const struct graph *graph, uint32_t tensor, uint32_t op)
 {
 	const struct storage *storage = network_nodes_storage_of(graph, tensor);
-	if (graph->op[op].phase != PHASE_UPDATE || storage->persistent || storage->allocator == NONE || storage->phase != PHASE_BACKWARD)
+	if (graph->op[op].phase != PHASE_UPDATE || storage->persistent || storage->allocator == NONE ||
+		storage->phase != PHASE_BACKWARD)
 		return false;
 	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage)
 		if (graph->op[graph->users.item[i]].phase == PHASE_UPDATE)
@@ -91,8 +92,8 @@ static bool first_of_update(const struct graph *graph, uint32_t tensor, uint32_t
 static bool network_nodes_summed(const struct graph *graph, uint32_t tensor)
 {
 	const struct storage *storage = network_nodes_storage_of(graph, tensor);
-	return !storage->persistent && storage->root == tensor && storage->allocator != NONE && storage->phase == PHASE_BACKWARD
-		&& used_in(graph, graph->tensor[tensor].storage, PHASE_UPDATE);
+	return !storage->persistent && storage->root == tensor && storage->allocator != NONE &&
+		storage->phase == PHASE_BACKWARD && used_in(graph, graph->tensor[tensor].storage, PHASE_UPDATE);
 }
 
 static int64_t network_nodes_usage_of(const struct building *building, uint32_t op, struct split split, int64_t *ties)
@@ -106,7 +107,8 @@ static int64_t network_nodes_usage_of(const struct building *building, uint32_t 
 		bool twice = false;
 		for (uint32_t j = 0; j < k && j < reads && k < reads; j++)
 			twice = twice || graph->tensor[graph_argument(graph, op, j)].storage == graph->tensor[tensor].storage;
-		if (k < reads ? !sums && !twice && first_of_update(graph, tensor, op) : saved(graph, tensor) || (sums && network_nodes_summed(graph, tensor))) {
+		if (k < reads ? !sums && !twice && first_of_update(graph, tensor, op)
+			: saved(graph, tensor) || (sums && network_nodes_summed(graph, tensor))) {
 			int64_t more = placement_bytes(building->units, building->mesh, tensor, split_place(building->units, op, split, k));
 			bytes += more;
 			*ties += sharding_tie(more);
@@ -115,7 +117,7 @@ static int64_t network_nodes_usage_of(const struct building *building, uint32_t 
 	return bytes;
 }
 
-/* ---- choices ---------------------------------------------------------------------------------------------------- */
+/* ---- choices --------------------------------------------------------------------------------- */
 
 static bool pinned_away(const struct building *building, uint32_t tensor, struct placement placement)
 {
@@ -199,7 +201,8 @@ static bool split_hardly_pays(const struct building *building, uint32_t op, stru
 }
 
 /* Values that an axis can take: fixed, or low to high. */
-static void axis_range(const struct building *building, uint32_t axis, int8_t fixed, int8_t low, int32_t high, int8_t range[2])
+static void axis_range(
+	const struct building *building, uint32_t axis, int8_t fixed, int8_t low, int32_t high, int8_t range[2])
 {
 	bool free = building->options->free >> axis & 1 && building->mesh->axis[axis].size > 1;
 	range[0] = free ? low : fixed;
@@ -228,8 +231,8 @@ static enum status op_choices(struct building *building, uint32_t op, bool *pinn
 	memset(&choice, UNIT_NONE, sizeof choice);
 	choice.phases = 0;
 	for (uint32_t a = 0; a < building->mesh->axes; a++) {
-		axis_range(building, a, options->base ? options->base->split[op].on[a] : UNIT_NONE, units->linear[op] ? UNIT_PARTIAL : UNIT_NONE,
-			(int32_t)unit_count(units, op) - 1, range[a]);
+		axis_range(building, a, options->base ? options->base->split[op].on[a] : UNIT_NONE,
+			units->linear[op] ? UNIT_PARTIAL : UNIT_NONE, (int32_t)unit_count(units, op) - 1, range[a]);
 		choice.split.on[a] = range[a][0];
 	}
 	enum status status = OK;
@@ -261,14 +264,17 @@ static enum status kept_choices(struct building *building, uint32_t tensor, bool
 	memset(&choice, PLACE_WHOLE, sizeof choice);
 	choice.phases = 0;
 	for (uint32_t a = 0; a < building->mesh->axes; a++) {
-		axis_range(building, a, options->base ? options->base->produced[tensor].on[a] : PLACE_WHOLE, PLACE_WHOLE, parts - 1, range[a]);
+		axis_range(building, a, options->base ? options->base->produced[tensor].on[a] : PLACE_WHOLE, PLACE_WHOLE,
+			parts - 1, range[a]);
 		choice.placement.on[a] = range[a][0];
 	}
 	enum status status = OK;
 	do {
 		if (!placement_divides(units, building->mesh, tensor, choice.placement))
 			continue;
-		int64_t bytes = graph->tensor[tensor].alias == NONE ? placement_bytes(units, building->mesh, tensor, choice.placement) : 0;
+		int64_t bytes = graph->tensor[tensor].alias == NONE
+			? placement_bytes(units, building->mesh, tensor, choice.placement)
+			: 0;
 		if (pinned_away(building, tensor, choice.placement))
 			*pinned = true;
 		else
@@ -283,10 +289,12 @@ static enum status some_choice(struct building *building, uint32_t tensor, bool 
 	if (chain->first[chain->nodes] > chain->first[chain->nodes - 1])
 		return OK;
 	const char *name = tensor == NONE ? "" : building->graph->tensor[tensor].name;
-	return fail(building->error, INFEASIBLE, pinned ? "%s can't have the pinned placement: no op writes it so, and it isn't kept so" : "%s can't be placed", name);
+	return fail(building->error, INFEASIBLE,
+		pinned ? "%s can't have the pinned placement: no op writes it so, and it isn't kept so" : "%s can't be placed",
+		name);
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* Ops of other copies have the nodes of the first one's. */
 static void copy_nodes(struct network *network, const struct fold_segment *segment)
@@ -310,7 +318,8 @@ static enum status op_nodes(struct building *building)
 			continue;
 		uint32_t node = building_node(building, NETWORK_OP, op, folded ? fold->segment_of[op] : NONE);
 		TRY(node == NONE ? NO_MEMORY : op_choices(building, op, &pinned));
-		TRY(some_choice(building, csr_length(&graph->writes, op) ? graph->writes.item[graph->writes.start[op]] : NONE, pinned));
+		TRY(some_choice(
+			building, csr_length(&graph->writes, op) ? graph->writes.item[graph->writes.start[op]] : NONE, pinned));
 		network->op_node[op] = node;
 	}
 	for (uint32_t s = 0; fold && s < fold->segments; s++)
@@ -343,9 +352,10 @@ static uint32_t counterpart(const struct building *building, uint32_t tensor, ui
 	while (graph_argument(graph, reader, k) != tensor)
 		k++;
 	uint32_t other = graph_argument(graph, segment->op[copy * segment->ops + fold->index_of[reader]], k);
-	if (graph->tensor[other].writer != NONE || !read_by_copy(building, other, &where, &which) || where != fold->segment_of[reader]
-		|| which != copy || csr_length(&building->units->readers, other) != csr_length(&building->units->readers, tensor)
-		|| building->network->kept_node[other] != NONE)
+	if (graph->tensor[other].writer != NONE || !read_by_copy(building, other, &where, &which) ||
+		where != fold->segment_of[reader] || which != copy ||
+		csr_length(&building->units->readers, other) != csr_length(&building->units->readers, tensor) ||
+		building->network->kept_node[other] != NONE)
 		return NONE;
 	return other;
 }

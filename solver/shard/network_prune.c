@@ -1,10 +1,10 @@
 /* network_prune.c: strategies that another one of the same node is never worse than, whatever the neighbours do.
  *
- * Dead-end elimination (Desmet et al., Nature 356, 1992) with Goldstein's criterion: s goes where for some t cost(t) - cost(s) plus, for each edge,
- * the most that t pays more than s is not above zero, and t takes no more memory. Most pairs are told apart by a witness on each edge: what t
- * pays more where s pays least is no more than the most. Others are told apart as soon as the most on some edges and the witnesses on the rest are
- * above zero. A node is looked at again only where something beside it went since.
- */
+ * Dead-end elimination (Desmet et al., Nature 356, 1992) with Goldstein's criterion: s goes where for some t cost(t) -
+ * cost(s) plus, for each edge, the most that t pays more than s is not above zero, and t takes no more memory. Most
+ * pairs are told apart by a witness on each edge: what t pays more where s pays least is no more than the most. Others
+ * are told apart as soon as the most on some edges and the witnesses on the rest are above zero. A node is looked at
+ * again only where something beside it went since. */
 #include <string.h>
 
 #include "network_build.h"
@@ -17,9 +17,10 @@ struct side {
 	int64_t *across;               /* [others][own strategies] the same: strategies are compared column by column */
 	uint32_t own;
 	int64_t *partners;             /* [others] how many own strategies may go with it */
-	uint32_t others;               /* strategies of the neighbour that are left, and those that went since the node is looked at */
+	uint32_t others; /* strategies of the neighbour that are left, and those that went since the node is looked at */
 	int64_t times;                 /* edges of a copy of the node */
-	bool sometimes, loop, step;    /* may be missing in some copies; leads to the node itself, to that of the copy before */
+	bool sometimes, loop,
+		step; /* may be missing in some copies; leads to the node itself, to that of the copy before */
 	uint32_t witness;              /* the neighbour's strategy with which the one at hand pays least */
 	uint32_t last;                 /* ... that last told two apart */
 	int64_t low;                   /* what the witness shows that t pays more */
@@ -32,7 +33,8 @@ struct pruning {
 	struct side *side;             /* [edges of the node] */
 	uint32_t sides;
 	bool witnessed;                /* there is a witness on every edge */
-	uint32_t *rival, rivals, by;   /* strategies that may dominate the one at hand: all, or those that may go with the witness of side `by` (1 more), */
+	uint32_t *rival, rivals, by; /* strategies that may dominate the one at hand: all, or those that may go with the
+									witness of side `by` (1 more), */
 	uint32_t with;                 /* which is this one */
 	uint32_t *looked, *lost, time; /* [nodes] when it was last looked at, and lost a strategy */
 	int64_t *room;                 /* for the tables of the sides */
@@ -60,8 +62,14 @@ static void open_side(const struct pruning *pruning, uint32_t node, uint32_t nea
 	const struct shard_chain *chain = &pruning->network->chain;
 	const struct chain_edge *edge = &chain->edge[near / 2];
 	bool is_from = near % 2 == 0;
-	uint32_t other = is_from ? edge->to : edge->from, own = chain->first[node + 1] - chain->first[node], columns = chain->first[edge->to + 1] - chain->first[edge->to];
-	*side = (struct side) { .pay = room, .own = own, .times = network_prune_times(chain, edge, is_from), .sometimes = sometimes(edge, is_from), .loop = edge->from == edge->to, .step = edge->step };
+	uint32_t other = is_from ? edge->to : edge->from, own = chain->first[node + 1] - chain->first[node],
+			 columns = chain->first[edge->to + 1] - chain->first[edge->to];
+	*side = (struct side){ .pay = room,
+		.own = own,
+		.times = network_prune_times(chain, edge, is_from),
+		.sometimes = sometimes(edge, is_from),
+		.loop = edge->from == edge->to,
+		.step = edge->step };
 	for (uint32_t j = 0; j < chain->first[other + 1] - chain->first[other]; j++)
 		side->others += side->loop || !pruning->gone[chain->first[other] + j];
 	side->across = room + (size_t)own * side->others;
@@ -114,7 +122,8 @@ static enum status open_sides(struct pruning *pruning, uint32_t node)
 	return OK;
 }
 
-/* The most that t pays more than s on an edge; SHARD_FORBIDDEN where s may and t may not; some number above `enough` where it is more than that. */
+/* The most that t pays more than s on an edge; SHARD_FORBIDDEN where s may and t may not; some number above `enough`
+ * where it is more than that. */
 static int64_t most_more(struct side *side, uint32_t s, uint32_t t, int64_t enough)
 {
 	const int64_t *of_s = side->pay + (size_t)s * side->others, *of_t = side->pay + (size_t)t * side->others;
@@ -152,7 +161,8 @@ static void find_witnesses(struct pruning *pruning, uint32_t s)
 	}
 }
 
-/* What the witnesses show that t costs more than s, at least: above zero, t doesn't dominate. INT64_MIN: they tell nothing. */
+/* What the witnesses show that t costs more than s, at least: above zero, t doesn't dominate. INT64_MIN: they tell
+ * nothing. */
 static int64_t least_more(const struct pruning *pruning, int64_t more, uint32_t s, uint32_t t)
 {
 	if (!pruning->witnessed)
@@ -181,7 +191,8 @@ static int64_t most_left(int64_t sum, int64_t low, int64_t times)
 	return left >= 0 ? left / times : -((-left + times - 1) / times);
 }
 
-/* least: what least_more() says. Edge by edge the most takes the place of what the witness shows, until the sum is above zero. */
+/* least: what least_more() says. Edge by edge the most takes the place of what the witness shows, until the sum is
+ * above zero. */
 static bool dominates(const struct pruning *pruning, int64_t more, int64_t least, uint32_t t, uint32_t s)
 {
 	bool known = least != INT64_MIN;
@@ -290,7 +301,8 @@ static enum status prune_node(struct pruning *pruning, uint32_t node, struct con
 static enum status find_near(struct pruning *pruning, struct arena *arena)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
-	uint32_t *row = mem_alloc(2 * (size_t)chain->edges, sizeof *row), *item = mem_alloc(2 * (size_t)chain->edges, sizeof *item), pairs = 0;
+	uint32_t *row = mem_alloc(2 * (size_t)chain->edges, sizeof *row),
+			 *item = mem_alloc(2 * (size_t)chain->edges, sizeof *item), pairs = 0;
 	for (uint32_t e = 0; row && item && e < chain->edges; e++)
 		for (uint32_t end = 0; end < 2; end++) {
 			row[pairs] = end ? chain->edge[e].to : chain->edge[e].from;

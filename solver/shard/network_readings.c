@@ -1,12 +1,12 @@
-/* network_readings.c: who reads what: tensors of equal ops are one class, and readings of a class by copies of an op one reading.
+/* network_readings.c: who reads what: tensors of equal ops are one class, and readings of a class by copies of an op
+ * one reading.
  *
- * Copies that have a copy on both sides read alike (see fold_find()), so one of them is looked at for all.
- */
+ * Copies that have a copy on both sides read alike (see fold_find()), so one of them is looked at for all. */
 #include <string.h>
 
 #include "network_build.h"
 
-/* ---- classes -------------------------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 static uint32_t tensor_node(const struct building *building, uint32_t tensor, uint32_t *copy)
 {
@@ -33,7 +33,8 @@ static void find_examples(struct building *building)
 	memset(building->class_example, 0xff, sizeof *building->class_example * building->classes);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		for (uint32_t i = graph->writes.start[op]; i < graph->writes.start[op + 1]; i++) {
-			uint32_t *example = &building->class_example[building->node_class[network->op_node[op]] + i - graph->writes.start[op]];
+			uint32_t *example =
+				&building->class_example[building->node_class[network->op_node[op]] + i - graph->writes.start[op]];
 			*example = graph->writes.item[i] < *example ? graph->writes.item[i] : *example;
 		}
 	for (uint32_t t = graph->tensors; t-- > 0;)
@@ -53,7 +54,8 @@ static bool number_classes(struct building *building)
 			+ (network->node[node].kind == NETWORK_OP ? csr_length(&building->graph->writes, network->node[node].id) : 1);
 	building->classes = building->node_class[nodes];
 	/* Second half: updated tensors on their way back to where they are kept, under the class of the tensor. */
-	building->class_reading = arena_alloc(&building->arena, 2 * (size_t)building->classes, sizeof *building->class_reading);
+	building->class_reading = arena_alloc(
+		&building->arena, 2 * (size_t)building->classes, sizeof *building->class_reading);
 	building->class_example = arena_alloc(&building->arena, building->classes, sizeof *building->class_example);
 	if (!building->class_reading || !building->class_example)
 		return false;
@@ -62,10 +64,12 @@ static bool number_classes(struct building *building)
 	return true;
 }
 
-/* ---- readings ------------------------------------------------------------------------------------------------------- */
+/* ---- readings -------------------------------------------------------------------------------- */
 
-/* The tensor that an op's in-place write leaves in a storage that stays: to be kept as its root is. NONE: none, or not the last. */
-static uint32_t network_readings_left_behind(const struct graph *graph, uint32_t op, const struct inplace *pair, uint32_t *root)
+/* The tensor that an op's in-place write leaves in a storage that stays: to be kept as its root is. NONE: none, or not
+ * the last. */
+static uint32_t network_readings_left_behind(
+	const struct graph *graph, uint32_t op, const struct inplace *pair, uint32_t *root)
 {
 	const struct storage *storage = &graph->storage[graph->tensor[pair->in].storage];
 	*root = storage->root;
@@ -85,7 +89,8 @@ static uint32_t operand_left(const struct graph *graph, uint32_t tensor, uint32_
 {
 	uint32_t root;
 	for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
-		if (graph->inplace[j].in == tensor && graph->inplace[j].out == NONE && network_readings_left_behind(graph, op, &graph->inplace[j], &root) == tensor)
+		if (graph->inplace[j].in == tensor && graph->inplace[j].out == NONE &&
+			network_readings_left_behind(graph, op, &graph->inplace[j], &root) == tensor)
 			FOR_ROW(i, &graph->reads, op)
 				if (graph->reads.item[i] == tensor)
 					return i - graph->reads.start[op];
@@ -93,8 +98,8 @@ static uint32_t operand_left(const struct graph *graph, uint32_t tensor, uint32_
 }
 
 /* Adds a reading by a copy of a node, and those by so many copies before and after it that read alike. */
-static enum status add_reading(struct building *building, uint32_t *list, uint32_t tensor, uint32_t op, uint32_t node, uint32_t to, uint32_t before,
-	uint32_t after)
+static enum status add_reading(struct building *building, uint32_t *list, uint32_t tensor, uint32_t op, uint32_t node,
+	uint32_t to, uint32_t before, uint32_t after)
 {
 	const struct shard_chain *chain = &building->network->chain;
 	uint32_t from, writer = tensor_node(building, tensor, &from), at = *list;
@@ -120,7 +125,7 @@ static enum status add_reading(struct building *building, uint32_t *list, uint32
 	return OK;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* The op of a layer's copy. */
 static uint32_t network_readings_op_of(const struct fold_segment *segment, uint32_t index, uint32_t copy)
@@ -131,7 +136,8 @@ static uint32_t network_readings_op_of(const struct fold_segment *segment, uint3
 /* The op that stands for those of all copies with a copy on both sides: the first in the program. */
 static uint32_t standing(const struct fold_segment *segment, uint32_t index)
 {
-	uint32_t first = network_readings_op_of(segment, index, 1), last = network_readings_op_of(segment, index, segment->copies - 2);
+	uint32_t first = network_readings_op_of(segment, index, 1),
+			 last = network_readings_op_of(segment, index, segment->copies - 2);
 	return first < last ? first : last;
 }
 
@@ -146,20 +152,25 @@ static bool *mark_reading(struct building *building)
 	for (uint32_t s = 0; marked && fold && s < fold->segments; s++)
 		for (uint32_t i = 0; i < fold->segment[s].ops; i++) {
 			const struct fold_segment *segment = &fold->segment[s];
-			marked[network_readings_op_of(segment, i, 0)] = marked[network_readings_op_of(segment, i, segment->copies - 1)] = true;
+			marked[network_readings_op_of(segment, i, 0)] =
+				marked[network_readings_op_of(segment, i, segment->copies - 1)] = true;
 			if (segment->copies > 2)
 				marked[standing(segment, i)] = true;
 		}
 	return marked;
 }
 
-/* True where copies in the middle read tensors of their own there that nothing writes and that have no node together. */
-static bool read_apart(const struct building *building, const struct fold_segment *segment, uint32_t index, uint32_t place)
+/* True where copies in the middle read tensors of their own there that nothing writes and that have no node together.
+ */
+static bool read_apart(
+	const struct building *building, const struct fold_segment *segment, uint32_t index, uint32_t place)
 {
 	const struct graph *graph = building->graph;
 	uint32_t tensor = graph->reads.item[graph->reads.start[network_readings_op_of(segment, index, 1)] + place];
-	return graph->tensor[tensor].writer == NONE && building->network->chain.segment[building->network->kept_node[tensor]] == NONE
-		&& graph->reads.item[graph->reads.start[network_readings_op_of(segment, index, segment->copies - 2)] + place] != tensor;
+	return graph->tensor[tensor].writer == NONE &&
+		building->network->chain.segment[building->network->kept_node[tensor]] == NONE &&
+		graph->reads.item[graph->reads.start[network_readings_op_of(segment, index, segment->copies - 2)] + place] !=
+		tensor;
 }
 
 /* The readings of an op, and of those that it stands for. */
@@ -168,7 +179,8 @@ static enum status collect_reads(struct building *building, uint32_t op)
 	const struct graph *graph = building->graph;
 	const struct network *network = building->network;
 	const struct fold *fold = building->options->fold;
-	const struct fold_segment *segment = fold && fold->segment_of[op] != NONE ? &fold->segment[fold->segment_of[op]] : NULL;
+	const struct fold_segment *segment = fold && fold->segment_of[op] != NONE ? &fold->segment[fold->segment_of[op]]
+		: NULL;
 	uint32_t copy = network->op_copy[op], before = 0, after = 0;
 	bool stands = segment && copy > 0 && copy < segment->copies - 1;
 	enum status status = OK;
@@ -184,7 +196,8 @@ static enum status collect_reads(struct building *building, uint32_t op)
 		if (stands && read_apart(building, segment, fold->index_of[op], i - graph->reads.start[op]))
 			return fail(building->error, LIMIT, "%s is read by some copies of a layer only", graph->tensor[t].name);
 		if (!again)
-			status = add_reading(building, &building->class_reading[tensor_class(building, t)], t, op, network->op_node[op], copy, before, after);
+			status = add_reading(building, &building->class_reading[tensor_class(building, t)], t, op,
+				network->op_node[op], copy, before, after);
 	}
 	return status;
 }

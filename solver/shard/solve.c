@@ -8,7 +8,7 @@
 #define MOST_PAIRS_OF_THREE 2e5  /* of three axes and more: each pair's resharding is a search of its own */
 #define FULL_OPS 150             /* graphs up to here are searched in full, see struct network_options */
 #define ROUNDS_MAX 4
-#define AXIS_SHARE 10            /* one axis of several takes a tenth of the effort: its proof would count for nothing */
+#define AXIS_SHARE 10 /* one axis of several takes a tenth of the effort: its proof would count for nothing */
 #define MIXTURES_MAX 4           /* that are searched beside the first */
 
 /* Splits of large graphs that hardly ever pay are left out. */
@@ -24,12 +24,19 @@ static enum status split_usually(struct sharding_job *job)
 	return needed ? split_by_roles(job->units, job->mesh, job->options->usual, &job->usual) : OK;
 }
 
-enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
-	struct control *control, struct sharding_report *report, struct error *error)
+enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh,
+	const struct sharding_options *options, struct control *control, struct sharding_report *report,
+	struct error *error)
 {
 	*report = (struct sharding_report) { .proof = { QUANTITY_NONE, -1, -1, "" }, .least_usage = -1, .space = "" };
-	*job = (struct sharding_job) { .units = units, .mesh = mesh, .options = options, .control = control, .report = report, .error = error,
-		.sum = sharding_sum_new(units, options->clock, options->exposed, options->microbatches), .effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
+	*job = (struct sharding_job){ .units = units,
+		.mesh = mesh,
+		.options = options,
+		.control = control,
+		.report = report,
+		.error = error,
+		.sum = sharding_sum_new(units, options->clock, options->exposed, options->microbatches),
+		.effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
 	job->mixture = options->mixture;
 	job->by_axes = options->by_axes;
 	job->memo = mem_alloc(1, sizeof *job->memo);
@@ -46,15 +53,23 @@ void sharding_job_end(struct sharding_job *job)
 	mem_free(job->memo);
 }
 
-/* ---- one network ---------------------------------------------------------------------------------------------------- */
+/* ---- one network ----------------------------------------------------------------------------- */
 
 /* All of it, before any strategy is left out. */
 static enum status build_whole(struct sharding_job *job, const struct sharding_aim *aim, struct network *network)
 {
 	const struct sharding_options *options = job->options;
-	struct network_options wanted = { .free = aim->free, .base = aim->base, .fold = options->fold, .clock = options->clock,
-		.exposed = options->exposed, .microbatches = options->microbatches, .pins = options->pins + aim->pins, .narrow = solve_is_narrow(job), .usual = job->usual.split ? &job->usual : NULL,
-		.strict = aim->memory || aim->limit >= 0, .control = job->control };
+	struct network_options wanted = { .free = aim->free,
+		.base = aim->base,
+		.fold = options->fold,
+		.clock = options->clock,
+		.exposed = options->exposed,
+		.microbatches = options->microbatches,
+		.pins = options->pins + aim->pins,
+		.narrow = solve_is_narrow(job),
+		.usual = job->usual.split ? &job->usual : NULL,
+		.strict = aim->memory || aim->limit >= 0,
+		.control = job->control };
 	struct placement_pin *pin = mem_alloc(wanted.pins, sizeof *pin);
 	NEED(pin);
 	if (options->pins > 0)
@@ -100,7 +115,8 @@ static uint32_t edge_times(const struct shard_chain *chain, const struct chain_e
 
 static size_t edge_pairs(const struct shard_chain *chain, const struct chain_edge *edge)
 {
-	return (size_t)(chain->first[edge->from + 1] - chain->first[edge->from]) * (chain->first[edge->to + 1] - chain->first[edge->to]);
+	return (size_t)(chain->first[edge->from + 1] - chain->first[edge->from]) *
+		(chain->first[edge->to + 1] - chain->first[edge->to]);
 }
 
 static int64_t solve_least_of(const int64_t *cost, size_t count)
@@ -119,7 +135,8 @@ static int64_t least_costs(const struct shard_chain *chain)
 		sum += solve_least_of(chain->cost + chain->first[node], chain->first[node + 1] - chain->first[node])
 			* (chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
 	for (uint32_t e = 0; e < chain->edges; e++)
-		sum += solve_least_of(chain->pair + chain->edge[e].table, edge_pairs(chain, &chain->edge[e])) * edge_times(chain, &chain->edge[e]);
+		sum += solve_least_of(chain->pair + chain->edge[e].table, edge_pairs(chain, &chain->edge[e])) *
+			edge_times(chain, &chain->edge[e]);
 	return sum;
 }
 
@@ -131,7 +148,8 @@ static enum status solve_chain(struct sharding_job *job, const struct network *n
 		return status;
 	chain_plan_free(plan);
 	*plan = (struct chain_plan) { 0 };
-	return shard_chain_rough(&network->chain, has_several_axes(job->mesh) ? job->effort / 2 : job->effort, job->control, plan, job->error);
+	return shard_chain_rough(
+		&network->chain, has_several_axes(job->mesh) ? job->effort / 2 : job->effort, job->control, plan, job->error);
 }
 
 static bool mixture_is_of_estimate(const struct mesh *mesh, const struct mixture *mixture)
@@ -150,10 +168,12 @@ static bool mixture_is_of_estimate(const struct mesh *mesh, const struct mixture
 static void note_mixture(struct sharding_job *job)
 {
 	job->report->mixture = job->mixture;
-	job->report->of_estimate = (job->apart || !job->options->clock.late_casts) && mixture_is_of_estimate(job->mesh, &job->mixture);
+	job->report->of_estimate = (job->apart || !job->options->clock.late_casts) &&
+		mixture_is_of_estimate(job->mesh, &job->mixture);
 }
 
-enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *aim, struct sharding *sharding, struct sharding_cost *cost)
+enum status sharding_solve(
+	struct sharding_job *job, const struct sharding_aim *aim, struct sharding *sharding, struct sharding_cost *cost)
 {
 	struct network network;
 	*sharding = (struct sharding) { 0 };
@@ -190,11 +210,13 @@ static uint8_t all_axes(const struct mesh *mesh)
 	return axes;
 }
 
-enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, int64_t limit, int64_t alpha,
-	int64_t beta, int64_t *bound, struct error *error)
+enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	int64_t limit, int64_t alpha, int64_t beta, int64_t *bound, struct error *error)
 {
 	struct sharding_report report;
-	struct sharding_job job = { .units = units, .mesh = mesh, .options = options, .report = &report, .error = error, .apart = true };
+	struct sharding_job job = {
+		.units = units, .mesh = mesh, .options = options, .report = &report, .error = error, .apart = true
+	};
 	struct sharding_aim aim = { all_axes(mesh), NULL, limit, false, NULL, 0 };
 	struct network network;
 	job.mixture = options->mixture;
@@ -209,7 +231,7 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 	return status;
 }
 
-/* ---- all axes ------------------------------------------------------------------------------------------------------- */
+/* ---- all axes -------------------------------------------------------------------------------- */
 
 static uint32_t solve_axes_of(const struct mesh *mesh)
 {
@@ -234,7 +256,8 @@ static double pairs_at_once(const struct sharding_job *job)
 	return pairs;
 }
 
-static bool solve_better(const struct sharding_job *job, const struct sharding_cost *a, const struct sharding_cost *b, int64_t limit, bool memory)
+static bool solve_better(const struct sharding_job *job, const struct sharding_cost *a, const struct sharding_cost *b,
+	int64_t limit, bool memory)
 {
 	int64_t a_time = sharding_time(a, !job->apart), b_time = sharding_time(b, !job->apart);
 	bool a_fits = limit < 0 || a->usage <= limit, b_fits = limit < 0 || b->usage <= limit;
@@ -295,7 +318,8 @@ static enum status solve_descend(struct sharding_job *job, int64_t limit, bool m
 }
 
 /* The same from what experts write by hand. */
-static enum status descend_from(struct sharding_job *job, const struct axis_roles *roles, int64_t limit, bool memory, struct sharding *sharding, struct sharding_cost *cost)
+static enum status descend_from(struct sharding_job *job, const struct axis_roles *roles, int64_t limit, bool memory,
+	struct sharding *sharding, struct sharding_cost *cost)
 {
 	enum status status = split_by_roles(job->units, job->mesh, roles, sharding);
 	THEN(status, sharding_sum_cost(job->sum, sharding, cost));
@@ -348,7 +372,8 @@ static enum status copy_start(const struct sharding_job *job, struct sharding *s
 	return sharding_sum_cost(job->sum, sharding, cost);
 }
 
-/* The next split of an op along one of its units on every axis, from UNIT_PARTIAL or UNIT_NONE on; false after the last. */
+/* The next split of an op along one of its units on every axis, from UNIT_PARTIAL or UNIT_NONE on; false after the
+ * last. */
 static bool next_split(const struct sharding_job *job, uint32_t op, struct split *split)
 {
 	int8_t least = job->units->linear[op] ? UNIT_PARTIAL : UNIT_NONE;
@@ -378,18 +403,23 @@ static int64_t least_ops(const struct sharding_job *job)
 			for (uint32_t a = 0; a < job->mesh->axes; a++)
 				split.on[a] = job->mesh->axis[a].size > 1 && units->linear[op] ? UNIT_PARTIAL : UNIT_NONE;
 			do {
-				int64_t time = split_divides(units, job->mesh, op, split) ? clock->takes(clock->context, units, job->mesh, op, split) : least;
+				int64_t time = split_divides(units, job->mesh, op, split)
+					? clock->takes(clock->context, units, job->mesh, op, split)
+					: least;
 				least = time < least ? time : least;
 			} while (next_split(job, op, &split));
 			of_class[class] = least;
 			known = class + 1;
 		}
-		sum += units->graph->op[op].phase == PHASE_UPDATE && job->options->microbatches > 1 ? of_class[class] / job->options->microbatches : of_class[class];
+		sum += units->graph->op[op].phase == PHASE_UPDATE && job->options->microbatches > 1
+			? of_class[class] / job->options->microbatches
+			: of_class[class];
 	}
 	return sum;
 }
 
-/* All axes together, for the bound and a start, where that is wanted and not too large; then axis by axis what is exact, and sees no need for copies to be written out. */
+/* All axes together, for the bound and a start, where that is wanted and not too large; then axis by axis what is
+ * exact, and sees no need for copies to be written out. */
 static enum status search_several(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
@@ -397,21 +427,25 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	job->report->proof.bound = -1;
 	job->report->proof.by = "";
 	job->report->price = (struct price){ .limit = limit };
-	bool at_once = !job->by_axes && pairs_at_once(job) <= (solve_axes_of(job->mesh) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
+	bool at_once = !job->by_axes &&
+		pairs_at_once(job) <= (solve_axes_of(job->mesh) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
 	enum status status = at_once ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
 	if (!at_once && !job->by_axes && !memory) {
 		job->report->proof = (struct proof){ QUANTITY_ESTIMATE, -1, least_ops(job), chain_bound_names[CHAIN_LEAST] };
 		note_mixture(job);
 	}
 	struct sharding_report together = *job->report;
-	if ((status == OK && proof_closed(&together.proof)) || status == NO_MEMORY || status == CANCELLED || status == INFEASIBLE)
+	if ((status == OK && proof_closed(&together.proof)) || status == NO_MEMORY || status == CANCELLED ||
+		status == INFEASIBLE)
 		return status;
 	if (!at_once)
 		*sharding = (struct sharding) { 0 };
 	bool near = !at_once && job->by_axes && job->start;
 	if (near)
 		status = copy_start(job, sharding, cost);
-	status = near && status != OK ? status : sharding->split ? solve_descend(job, limit, memory, sharding, cost) : descend_twice(job, limit, memory, sharding, cost);
+	status = near && status != OK ? status
+		: sharding->split ? solve_descend(job, limit, memory, sharding, cost)
+		: descend_twice(job, limit, memory, sharding, cost);
 	if (went_on(status) && job->start && limit >= 0 && (!sharding->split || cost->usage > limit)) {
 		status = copy_start(job, sharding, cost);
 		status = status == OK ? solve_descend(job, limit, memory, sharding, cost) : status;
@@ -430,7 +464,8 @@ static bool wants_apart(const struct sharding_job *job)
 }
 
 /* Keeps a copy of what was found for the least sum, where its estimate is the least so far. OK or NO_MEMORY. */
-static enum status set_aside(struct sharding_job *job, int64_t limit, const struct sharding *sharding, const struct sharding_cost *cost)
+static enum status set_aside(
+	struct sharding_job *job, int64_t limit, const struct sharding *sharding, const struct sharding_cost *cost)
 {
 	if (!wants_apart(job) || job->apart || !sharding->split || (limit >= 0 && cost->usage > limit))
 		return OK;
@@ -452,7 +487,7 @@ enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory
 	return search_several(job, axes, limit, memory, sharding, cost);
 }
 
-/* ---- mixtures ------------------------------------------------------------------------------------------------------- */
+/* ---- mixtures -------------------------------------------------------------------------------- */
 
 /* How far the next step of every class goes, in halves of a percent. */
 struct mixing { int step[HIDINGS]; };
@@ -470,14 +505,15 @@ static void solve_shift(int *share, int shares, int to, int percent)
 	}
 }
 
-/* The next mixture: what is found tells of every class which of its sums is the longest, and that one gets a larger share: first all, then half as much more each
- * time. False: each is the one that was minimised. */
+/* The next mixture: what is found tells of every class which of its sums is the longest, and that one gets a larger
+ * share: first all, then half as much more each time. False: each is the one that was minimised. */
 static bool solve_mix(struct sharding_job *job, const struct sharding_cost *cost, struct mixing *mixing)
 {
 	struct mixture *mixture = &job->mixture;
 	bool any = false;
 	for (int k = 0; k < HIDINGS; k++) {
-		int share[1 + MESH_AXES] = { 100 - mixture->over[k] }, axes = job->apart ? (int)job->mesh->axes : 1;   /* in a sum over all axes they have one */
+		int share[1 + MESH_AXES] = { 100 - mixture->over[k] },
+					  axes = job->apart ? (int)job->mesh->axes : 1; /* in a sum over all axes they have one */
 		int longest = sharding_longest(cost, k, !job->apart), to = longest == SERIAL ? 0 : 1 + longest;
 		for (int a = 0; a < axes; a++)
 			share[1 + a] = mixture->axis[k][a];
@@ -500,9 +536,11 @@ static bool shows_more(const struct sharding_report *a, const struct sharding_re
 	return a->of_estimate != b->of_estimate ? a->of_estimate && a->proof.bound >= 0 : a->proof.bound > b->proof.bound;
 }
 
-/* Takes the better of two results over; the report with the higher bound stays, where both are of the same shardings. */
-static void solve_keep_better(struct sharding_job *job, int64_t limit, struct sharding *other, const struct sharding_cost *of_other,
-	const struct sharding_report *before, struct sharding *sharding, struct sharding_cost *cost)
+/* Takes the better of two results over; the report with the higher bound stays, where both are of the same shardings.
+ */
+static void solve_keep_better(struct sharding_job *job, int64_t limit, struct sharding *other,
+	const struct sharding_cost *of_other, const struct sharding_report *before, struct sharding *sharding,
+	struct sharding_cost *cost)
 {
 	if (other->split && (!sharding->split || solve_better(job, of_other, cost, limit, false))) {
 		sharding_free(sharding);
@@ -516,16 +554,19 @@ static void solve_keep_better(struct sharding_job *job, int64_t limit, struct sh
 	job->report->proof.value = sharding_time(cost, !job->apart) + cost->ties;
 }
 
-/* More searches with other mixtures, near what is at hand, as long as they may find less. last: what the last mixture has led to. */
-static enum status search_mixtures(struct sharding_job *job, int64_t limit, enum status status, struct mixing *mixing, struct sharding_cost last, struct sharding *sharding,
-	struct sharding_cost *cost)
+/* More searches with other mixtures, near what is at hand, as long as they may find less. last: what the last mixture
+ * has led to. */
+static enum status search_mixtures(struct sharding_job *job, int64_t limit, enum status status, struct mixing *mixing,
+	struct sharding_cost last, struct sharding *sharding, struct sharding_cost *cost)
 {
 	bool by_axes = job->by_axes;
 	const struct sharding *start = job->start;
 	job->by_axes = true;   /* one with all axes at once has the bound */
 	job->start = sharding;
 	/* Where nothing keeps the limit, a mixture of times changes nothing. */
-	for (int round = 0; round < MIXTURES_MAX && sharding->split && (limit < 0 || cost->usage <= limit) && went_on(status) && solve_mix(job, &last, mixing); round++) {
+	for (int round = 0; round < MIXTURES_MAX && sharding->split && (limit < 0 || cost->usage <= limit) &&
+		went_on(status) && solve_mix(job, &last, mixing);
+		round++) {
 		struct sharding other;
 		struct sharding_report before = *job->report;
 		int64_t best = sharding_time(cost, !job->apart) + cost->ties;
@@ -545,7 +586,8 @@ static enum status search_mixtures(struct sharding_job *job, int64_t limit, enum
 
 #define STEP(percent) { .step = { 2 * (percent), 2 * (percent), 2 * (percent) } }
 
-enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+enum status sharding_search_time(
+	struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
 {
 	struct mixing mixing = STEP(100);
 	job->mixture = job->options->mixture;
@@ -555,20 +597,22 @@ enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct
 	return search_mixtures(job, limit, status, &mixing, *cost, sharding, cost);
 }
 
-/* ---- axes side by side ---------------------------------------------------------------------------------------------------- */
+/* ---- axes side by side ----------------------------------------------------------------------- */
 
 #define WORTHLESS_PERCENT 2   /* so little, at most, is not worth a search */
 
 /* Whether another search can hardly find less: by the bound, or as there is little communication. */
 static bool solve_hardly_pays(const struct sharding_job *job, const struct sharding_cost *cost)
 {
-	int64_t bound = job->report->of_estimate ? job->report->proof.bound : -1, least = bound > cost->compute ? bound : cost->compute;
+	int64_t bound = job->report->of_estimate ? job->report->proof.bound : -1,
+			least = bound > cost->compute ? bound : cost->compute;
 	return sharding_estimate(cost) - least <= cost->total / 100 * WORTHLESS_PERCENT;
 }
 
-/* One more search, from a start or from what experts write (NULL); what it finds takes the sharding's place where it is better. */
-static enum status search_beside(struct sharding_job *job, int64_t limit, const struct sharding *start, struct sharding *sharding, struct sharding_cost *cost,
-	struct sharding_cost *of_other)
+/* One more search, from a start or from what experts write (NULL); what it finds takes the sharding's place where it is
+ * better. */
+static enum status search_beside(struct sharding_job *job, int64_t limit, const struct sharding *start,
+	struct sharding *sharding, struct sharding_cost *cost, struct sharding_cost *of_other)
 {
 	struct sharding other;
 	struct sharding_report before = *job->report;
@@ -581,7 +625,8 @@ static enum status search_beside(struct sharding_job *job, int64_t limit, const 
 }
 
 /* Mixtures of the estimate, one axis after the other where there are several. */
-static enum status search_estimate(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+static enum status search_estimate(
+	struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
 {
 	bool several = has_several_axes(job->mesh), by_axes = job->by_axes;
 	struct mixing mixing = several ? (struct mixing) STEP(50) : (struct mixing) STEP(100);
@@ -599,7 +644,8 @@ static enum status search_estimate(struct sharding_job *job, int64_t limit, stru
 	return status;
 }
 
-enum status sharding_search_apart(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+enum status sharding_search_apart(
+	struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
 {
 	*sharding = job->aside;
 	*cost = job->cost_of_aside;

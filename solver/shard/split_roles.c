@@ -23,16 +23,18 @@ static uint32_t split_roles_argument(const struct graph *graph, uint32_t op, uin
 }
 
 /* True where every argument still divides when the axis splits the op along the unit as well. */
-static bool divides(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis, uint32_t unit)
+static bool divides(
+	const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis, uint32_t unit)
 {
 	struct split split = sharding->split[op];
 	split.on[axis] = (int8_t)unit;
 	return split_divides(units, &sharding->mesh, op, split);
 }
 
-/* Bytes of operands that lie otherwise on the axis than the unit needs them, doubled where they are needed whole; cutting a whole one
- * is free. Tensors that nothing writes lie as they are wanted. */
-static int64_t misplaced(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis, int8_t unit)
+/* Bytes of operands that lie otherwise on the axis than the unit needs them, doubled where they are needed whole;
+ * cutting a whole one is free. Tensors that nothing writes lie as they are wanted. */
+static int64_t misplaced(
+	const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis, int8_t unit)
 {
 	const struct graph *graph = units->graph;
 	int64_t bytes = 0;
@@ -52,11 +54,12 @@ static bool may_pass(const struct units *units, uint32_t op)
 {
 	const struct graph *graph = units->graph;
 	uint32_t operands = csr_length(&graph->reads, op);
-	return units->linear[op] && (graph->op[op].phase != PHASE_FORWARD || operands < 2 || units->linear[op] == LINEAR_FIRST);
+	return units->linear[op] &&
+		(graph->op[op].phase != PHASE_FORWARD || operands < 2 || units->linear[op] == LINEAR_FIRST);
 }
 
-/* Partial sums pass through views, and through sums of them in the backward pass, to be reduced once. In the forward pass they would
- * stay in the residual stream to the end. What another op must have reduced is read reduced by all. */
+/* Partial sums pass through views, and through sums of them in the backward pass, to be reduced once. In the forward
+ * pass they would stay in the residual stream to the end. What another op must have reduced is read reduced by all. */
 static bool passes_partial(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
@@ -77,8 +80,8 @@ static bool passes_partial(const struct units *units, const struct sharding *sha
 	return any;
 }
 
-/* Experts' own work has a dim for them beside slots and width; the router's scores of tokens stay with their tokens. Sums over
- * experts mix tokens: dearer than bringing every token back. */
+/* Experts' own work has a dim for them beside slots and width; the router's scores of tokens stay with their tokens.
+ * Sums over experts mix tokens: dearer than bringing every token back. */
 static bool of_experts(const struct units *units, uint32_t op, int8_t unit)
 {
 	const struct graph *graph = units->graph;
@@ -90,9 +93,10 @@ static bool of_experts(const struct units *units, uint32_t op, int8_t unit)
 	return false;
 }
 
-/* The unit of the most wanted role that divides; among several the one whose operands are already there, then one that is
- * not summed over. */
-static int8_t by_role(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
+/* The unit of the most wanted role that divides; among several the one whose operands are already there, then one that
+ * is not summed over. */
+static int8_t by_role(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles,
+	uint32_t op, uint32_t axis)
 {
 	for (uint32_t r = 0; r < roles->roles; r++) {
 		int8_t best = UNIT_NONE;
@@ -116,7 +120,8 @@ static int8_t by_role(const struct units *units, const struct sharding *sharding
 	return UNIT_NONE;
 }
 
-/* Where an op can't be split as wanted (a slice of the sequence) and would gather what is cut: the unit that moves least of it, and of partial results. */
+/* Where an op can't be split as wanted (a slice of the sequence) and would gather what is cut: the unit that moves
+ * least of it, and of partial results. */
 static int8_t keep_cut(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
@@ -137,11 +142,12 @@ static int8_t keep_cut(const struct units *units, const struct sharding *shardin
 	return best;
 }
 
-/* ---- ZeRO ------------------------------------------------------------------------------------------------------- */
+/* ---- ZeRO ------------------------------------------------------------------------------------ */
 
-/* The part of a tensor that states are cut along: what is left of it is the largest, equal pieces before unequal ones. PLACE_WHOLE: none.
- * A part that a later axis cuts is none: cutting it first would take pieces from other devices. */
-static int8_t state_part(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, uint32_t axis)
+/* The part of a tensor that states are cut along: what is left of it is the largest, equal pieces before unequal ones.
+ * PLACE_WHOLE: none. A part that a later axis cuts is none: cutting it first would take pieces from other devices. */
+static int8_t state_part(
+	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, uint32_t axis)
 {
 	const struct part *part = units->part + units->part_start[tensor];
 	uint32_t parts = units->part_start[tensor + 1] - units->part_start[tensor];
@@ -159,7 +165,8 @@ static int8_t state_part(const struct units *units, const struct mesh *mesh, uin
 				later |= a > axis;
 			}
 		bool divides = left % mesh->axis[axis].size == 0;
-		if (!later && (divides > equal || (divides == equal && left > most)) && placement_divides(units, mesh, tensor, tried)) {
+		if (!later && (divides > equal || (divides == equal && left > most)) &&
+			placement_divides(units, mesh, tensor, tried)) {
 			best = (int8_t)i;
 			most = left;
 			equal = divides;
@@ -174,7 +181,8 @@ static int8_t state_unit(const struct units *units, const struct sharding *shard
 	const struct graph *graph = units->graph;
 	if (csr_length(&graph->reads, op) == 0)
 		return UNIT_NONE;
-	int8_t part = state_part(units, &sharding->mesh, split_roles_operand(graph, op, 0), sharding->needed[graph->reads.start[op]], axis);
+	int8_t part = state_part(
+		units, &sharding->mesh, split_roles_operand(graph, op, 0), sharding->needed[graph->reads.start[op]], axis);
 	for (uint32_t u = 0; part >= 0 && u < unit_count(units, op) && u < INT8_MAX; u++)
 		if (units_place(units, op, (int8_t)u, 0) == part && !units->unit[units->unit_start[op] + u].reduced)
 			return (int8_t)u;
@@ -189,7 +197,7 @@ static bool views_parameter(const struct graph *graph, uint32_t op)
 	return graph->storage[graph->tensor[tensor].storage].kind == KIND_PARAMETER && graph->tensor[result].alias != NONE;
 }
 
-/* ---- what nothing writes ------------------------------------------------------------------------------------------ */
+/* ---- what nothing writes --------------------------------------------------------------------- */
 
 #define UNSEEN INT8_MAX
 
@@ -204,7 +212,8 @@ static int8_t split_roles_keep(uint8_t kind, bool update, uint8_t zero, int8_t k
 }
 
 /* Where a tensor that nothing writes is kept: what its readers in turn make of it. */
-static struct placement kept_place(const struct sharding *sharding, const struct units *units, uint32_t tensor, const uint8_t zero[MESH_AXES])
+static struct placement kept_place(
+	const struct sharding *sharding, const struct units *units, uint32_t tensor, const uint8_t zero[MESH_AXES])
 {
 	const struct graph *graph = units->graph;
 	struct placement kept;
@@ -213,7 +222,8 @@ static struct placement kept_place(const struct sharding *sharding, const struct
 		uint32_t op = units->readers.item[r];
 		FOR_ROW(i, &graph->reads, op)
 			for (int a = 0; a < MESH_AXES && graph->reads.item[i] == tensor; a++)
-				kept.on[a] = split_roles_keep(graph->tensor[tensor].kind, graph->op[op].phase == PHASE_UPDATE, zero[a], kept.on[a], sharding->needed[i].on[a]);
+				kept.on[a] = split_roles_keep(graph->tensor[tensor].kind, graph->op[op].phase == PHASE_UPDATE, zero[a],
+					kept.on[a], sharding->needed[i].on[a]);
 	}
 	for (int a = 0; a < MESH_AXES; a++)
 		if (kept.on[a] == UNSEEN || kept.on[a] == PLACE_PARTIAL)  /* partial sums are made of a whole tensor at no cost */
@@ -230,7 +240,8 @@ static void sharding_keep(struct sharding *sharding, const struct units *units, 
 		sharding->produced[units->kept[i]] = kept_place(sharding, units, units->kept[i], zero);
 }
 
-/* Marks ops that compute from constants alone (masks, positions): every device keeps them whole, and cutting them is free. */
+/* Marks ops that compute from constants alone (masks, positions): every device keeps them whole, and cutting them is
+ * free. */
 static void mark_constant(const struct units *units, bool *constant, bool *value)
 {
 	const struct graph *graph = units->graph;
@@ -247,7 +258,8 @@ static void mark_constant(const struct units *units, bool *constant, bool *value
 	}
 }
 
-/* The unit that takes operand 0 as it lies; of a partial sum, as the op that computed with it last has it: there is a copy then. */
+/* The unit that takes operand 0 as it lies; of a partial sum, as the op that computed with it last has it: there is a
+ * copy then. */
 static int8_t as_it_lies(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
@@ -269,23 +281,30 @@ static int8_t as_it_lies(const struct units *units, const struct sharding *shard
 /* A gradient's cast to a wider format, of partial sums. */
 static bool widens_partial(const struct graph *graph, const struct sharding *sharding, uint32_t op, uint32_t axis)
 {
-	return graph_widens_gradient(graph, op) && sharding->produced[split_roles_operand(graph, op, 0)].on[axis] == PLACE_PARTIAL;
+	return graph_widens_gradient(graph, op) &&
+		sharding->produced[split_roles_operand(graph, op, 0)].on[axis] == PLACE_PARTIAL;
 }
 
 /* An op that cuts states over the axis, or what they are made of, as ZeRO does. */
-static bool cuts_states(const struct graph *graph, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
+static bool cuts_states(const struct graph *graph, const struct sharding *sharding, const struct axis_roles *roles,
+	uint32_t op, uint32_t axis)
 {
 	bool update = graph->op[op].phase == PHASE_UPDATE, narrow = roles->narrow && widens_partial(graph, sharding, op, axis);
-	return (roles->zero >= 1 && (update || narrow)) || (roles->zero == 3 && !roles->stays && views_parameter(graph, op));   /* what stays is gathered once, for all views of it */
+	return (roles->zero >= 1 && (update || narrow)) ||
+		(roles->zero == 3 && !roles->stays &&
+			views_parameter(graph, op)); /* what stays is gathered once, for all views of it */
 }
 
-static int8_t split_roles_choose(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
+static int8_t split_roles_choose(const struct units *units, const struct sharding *sharding,
+	const struct axis_roles *roles, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
-	if (csr_length(&graph->reads, op) == 1 && (graph_in_host(graph, split_roles_operand(graph, op, 0)) || op_releases(&graph->op[op])))
+	if (csr_length(&graph->reads, op) == 1 &&
+		(graph_in_host(graph, split_roles_operand(graph, op, 0)) || op_releases(&graph->op[op])))
 		return as_it_lies(units, sharding, op, axis);
 	if (cuts_states(graph, sharding, roles, op, axis)) {
-		int8_t lies = views_parameter(graph, op) ? as_it_lies(units, sharding, op, axis) : UNIT_NONE;   /* as the view that it is of */
+		int8_t lies = views_parameter(graph, op) ? as_it_lies(units, sharding, op, axis)
+			: UNIT_NONE; /* as the view that it is of */
 		return lies >= 0 ? lies : state_unit(units, sharding, op, axis);
 	}
 	if (roles->narrow && widens_partial(graph, sharding, op, axis))
@@ -297,9 +316,10 @@ static int8_t split_roles_choose(const struct units *units, const struct shardin
 /* What was last chosen for an op of a class: layers decide alike, and mostly find their operands alike. */
 struct chosen { bool known; int8_t on; struct split split; uint64_t operands; };
 
-/* All that split_roles_choose() reads of operands besides their class, a byte each; false where they are too many. What nothing writes lies whole as yet.
- * Whether partial sums pass depends on who else reads them. */
-static bool pack_operands(const struct units *units, const struct sharding *sharding, uint8_t zero, uint32_t op, uint32_t axis, uint64_t *packed)
+/* All that split_roles_choose() reads of operands besides their class, a byte each; false where they are too many. What
+ * nothing writes lies whole as yet. Whether partial sums pass depends on who else reads them. */
+static bool pack_operands(const struct units *units, const struct sharding *sharding, uint8_t zero, uint32_t op,
+	uint32_t axis, uint64_t *packed)
 {
 	const struct graph *graph = units->graph;
 	*packed = (uint64_t)(zero == 3 && views_parameter(graph, op)) << 1 | passes_partial(units, sharding, op, axis);
@@ -308,8 +328,8 @@ static bool pack_operands(const struct units *units, const struct sharding *shar
 	return csr_length(&graph->reads, op) < sizeof *packed && !op_releases(&graph->op[op]);
 }
 
-static int8_t choose_alike(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis,
-	struct chosen *chosen)
+static int8_t choose_alike(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles,
+	uint32_t op, uint32_t axis, struct chosen *chosen)
 {
 	struct chosen *last = &chosen[units->op_class[op]];
 	uint64_t operands;
@@ -320,14 +340,16 @@ static int8_t choose_alike(const struct units *units, const struct sharding *sha
 	return last->on;
 }
 
-/* Experts are cut before states are: of what all devices of their axis have, which no expert is, states are cut over it later. */
+/* Experts are cut before states are: of what all devices of their axis have, which no expert is, states are cut over it
+ * later. */
 static bool cuts_twice(const struct axis_roles *roles)
 {
 	return roles->zero > 0 && roles->roles > 0 && roles->role[0] == ROLE_EXPERTS;
 }
 
 /* How many ops read a tensor whole in a pass, *others: and how many don't, or in another pass. */
-static uint32_t read_whole(const struct units *units, const struct sharding *sharding, uint32_t tensor, uint8_t phase, uint32_t axis, uint32_t *others)
+static uint32_t read_whole(const struct units *units, const struct sharding *sharding, uint32_t tensor, uint8_t phase,
+	uint32_t axis, uint32_t *others)
 {
 	const struct graph *graph = units->graph;
 	uint32_t count = 0;
@@ -352,17 +374,17 @@ static void gather_before_views(struct sharding *sharding, const struct units *u
 		bool cut = split.on[axis] >= 0 && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
 		uint32_t result = cut ? graph->writes.item[graph->writes.start[op]] : NONE, others;
 		uint8_t phase = graph->op[op].phase;
-		if (!cut || graph->tensor[result].alias == NONE || graph->inplace_start[op] < graph->inplace_start[op + 1] || sharding->produced[result].on[axis] < 0
-			|| read_whole(units, sharding, result, phase, axis, &others) == 0 || others > 0
-			|| read_whole(units, sharding, split_roles_operand(graph, op, 0), phase, axis, &others) == 0)
+		if (!cut || graph->tensor[result].alias == NONE || graph->inplace_start[op] < graph->inplace_start[op + 1] ||
+			sharding->produced[result].on[axis] < 0 || read_whole(units, sharding, result, phase, axis, &others) == 0 ||
+			others > 0 || read_whole(units, sharding, split_roles_operand(graph, op, 0), phase, axis, &others) == 0)
 			continue;
 		split.on[axis] = UNIT_NONE;
 		sharding_set(sharding, units, op, split);
 	}
 }
 
-static void split_axis(struct sharding *sharding, const struct units *units, const struct axis_roles *roles, uint32_t axis, bool again, const bool *constant,
-	struct chosen *chosen)
+static void split_axis(struct sharding *sharding, const struct units *units, const struct axis_roles *roles,
+	uint32_t axis, bool again, const bool *constant, struct chosen *chosen)
 {
 	memset(chosen, 0, units->op_classes * sizeof *chosen);
 	for (uint32_t op = 0; op < units->graph->ops; op++) {
@@ -376,7 +398,8 @@ static void split_axis(struct sharding *sharding, const struct units *units, con
 	gather_before_views(sharding, units, axis);
 }
 
-enum status split_by_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, struct sharding *sharding)
+enum status split_by_roles(
+	const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, struct sharding *sharding)
 {
 	uint8_t zero[MESH_AXES] = { 0 };
 	enum status status = sharding_new(units, mesh, sharding);

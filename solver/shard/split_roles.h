@@ -1,4 +1,5 @@
-/* split_roles.h: shardings that experts write by hand: every mesh axis splits the ops along the first of a list of roles. */
+/* split_roles.h: shardings that experts write by hand: every mesh axis splits the ops along the first of a list of
+ * roles. */
 #pragma once
 
 #include "solver/cost/placement.h"
@@ -7,9 +8,11 @@
 struct axis_roles {
 	uint8_t role[ROLE_COUNT];     /* enum factor_role */
 	uint32_t roles;
-	/* States of parameters over this axis, as ZeRO (arXiv 1910.02054): 1 optimizer state, 2 gradients too, 3 parameters too; 0 none. */
+	/* States of parameters over this axis, as ZeRO (arXiv 1910.02054): 1 optimizer state, 2 gradients too, 3 parameters
+	 * too; 0 none. */
 	uint8_t zero;
-	bool stays;                   /* ZeRO stage 3: what is gathered for the forward pass stays for the backward pass (FSDP2's reshard_after_forward=False) */
+	bool stays; /* ZeRO stage 3: what is gathered for the forward pass stays for the backward pass (FSDP2's
+				   reshard_after_forward=False) */
 	bool narrow;                  /* gradients are summed before they are cast to a wider format */
 	bool follows;                 /* an op without such a role that would gather what is cut is cut elsewhere */
 };
@@ -21,7 +24,9 @@ extern const struct axis_roles roles_tensor;     /* Megatron (arXiv 1909.08053):
 extern const struct axis_roles roles_tensor_sp;  /* with the sequence where those are absent (arXiv 2205.05198) */
 extern const struct axis_roles roles_experts;    /* experts, else the batch */
 
-/* Splits every op on every axis along the first role that it has a unit of which divides; ops that only pass partial sums on do so.
- * roles[i] is for axis i. Tensors that nothing writes are kept as their readers need them: parameters as the forward pass does (ZeRO-3:
- * as the update does), optimizer state as the update does. OK or NO_MEMORY. O(ops * axes * units). */
-enum status split_by_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, struct sharding *sharding);
+/* Splits every op on every axis along the first role that it has a unit of which divides; ops that only pass partial
+ * sums on do so. roles[i] is for axis i. Tensors that nothing writes are kept as their readers need them: parameters as
+ * the forward pass does (ZeRO-3: as the update does), optimizer state as the update does. OK or NO_MEMORY. O(ops * axes
+ * * units). */
+enum status split_by_roles(
+	const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, struct sharding *sharding);

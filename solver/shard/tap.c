@@ -1,11 +1,12 @@
 /* tap.c: tensor parallel plans by patterns of weights, as TAP derives them (Shi et al., arXiv 2302.00247).
  *
- * Equal subgraphs are folded; for each unique one every pattern of its weights is tried: rows, columns or replicated, 3^V of them. A
- * pattern is routed through the graph in topological order: each op takes a split that accepts what its operands' producers give; a pattern
- * fails where there is none. Cost is communication alone, forward and backward. The best patterns of the subgraphs together are the plan.
+ * Equal subgraphs are folded; for each unique one every pattern of its weights is tried: rows, columns or replicated,
+ * 3^V of them. A pattern is routed through the graph in topological order: each op takes a split that accepts what its
+ * operands' producers give; a pattern fails where there is none. Cost is communication alone, forward and backward. The
+ * best patterns of the subgraphs together are the plan.
  *
- * Beyond the paper: of more weights than that a few at a time are tried, the largest first; where no pattern can be routed, results may be gathered.
- */
+ * Beyond the paper: of more weights than that a few at a time are tried, the largest first; where no pattern can be
+ * routed, results may be gathered. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,20 +44,24 @@ static const struct network_choice *tap_choice_of(const struct tap *tap, uint32_
 	return &tap->network.choice[tap->network.chain.first[node] + choice];
 }
 
-/* ---- weights ------------------------------------------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 static bool is_weight(const struct tap *tap, uint32_t node)
 {
 	const struct network_node *of = &tap->network.node[node];
-	return of->kind == NETWORK_KEPT && tap->graph->tensor[of->id].kind == KIND_PARAMETER && tap->graph->tensor[of->id].dims >= 2;
+	return of->kind == NETWORK_KEPT && tap->graph->tensor[of->id].kind == KIND_PARAMETER &&
+		tap->graph->tensor[of->id].dims >= 2;
 }
 
 static int wanted_role(uint8_t role)
 {
-	return role == ROLE_HEADS || role == ROLE_FFN || role == ROLE_VOCABULARY || role == ROLE_EXPERTS ? 2 : role == ROLE_HIDDEN;
+	return role == ROLE_HEADS || role == ROLE_FFN || role == ROLE_VOCABULARY || role == ROLE_EXPERTS
+		? 2
+		: role == ROLE_HIDDEN;
 }
 
-/* The choice of a kept weight that cuts a dim (rows 0, columns 1), by the part that carries most; UNSET where none divides. */
+/* The choice of a kept weight that cuts a dim (rows 0, columns 1), by the part that carries most; UNSET where none
+ * divides. */
 static uint32_t choice_of_pattern(const struct tap *tap, uint32_t node, int pattern)
 {
 	const struct units *units = tap->job->units;
@@ -86,14 +91,16 @@ static uint32_t tap_find_weights(const struct tap *tap, uint32_t segment, uint32
 		if (tap->network.chain.segment[node] != segment || !is_weight(tap, node))
 			continue;
 		uint32_t at = count++;
-		for (; at > 0 && graph->tensor[tap->network.node[weight[at - 1]].id].bytes < graph->tensor[tap->network.node[node].id].bytes; at--)
+		for (; at > 0 &&
+			graph->tensor[tap->network.node[weight[at - 1]].id].bytes < graph->tensor[tap->network.node[node].id].bytes;
+			at--)
 			weight[at] = weight[at - 1];
 		weight[at] = node;
 	}
 	return count;
 }
 
-/* ---- routing ------------------------------------------------------------------------------------------------------ */
+/* ---- routing --------------------------------------------------------------------------------- */
 
 /* Where a tensor is by the choices so far; false: not decided. */
 static bool given(const struct tap *tap, uint32_t tensor, int8_t *on)
@@ -104,7 +111,8 @@ static bool given(const struct tap *tap, uint32_t tensor, int8_t *on)
 		return false;
 	const struct network_choice *choice = tap_choice_of(tap, node, tap->chosen[node]);
 	uint32_t k = op == NONE ? 0 : csr_length(&tap->graph->reads, op);
-	for (uint32_t i = op == NONE ? 0 : tap->graph->writes.start[op]; op != NONE && tap->graph->writes.item[i] != tensor; i++)
+	for (uint32_t i = op == NONE ? 0 : tap->graph->writes.start[op]; op != NONE && tap->graph->writes.item[i] != tensor;
+		i++)
 		k++;
 	*on = op == NONE ? choice->placement.on[tap->axis] : units_place(tap->job->units, op, choice->split.on[tap->axis], k);
 	return true;
@@ -115,8 +123,8 @@ static const struct storage *tap_storage_of(const struct tap *tap, uint32_t tens
 	return &tap->graph->storage[tap->graph->tensor[tensor].storage];
 }
 
-/* How much an operand that is there so must be changed: 0, 1, or -1: no pattern does that. Weights stay as they are, whole tensors may be cut,
- * sums be reduced, a split batch be gathered; all else, where nothing else can be routed. */
+/* How much an operand that is there so must be changed: 0, 1, or -1: no pattern does that. Weights stay as they are,
+ * whole tensors may be cut, sums be reduced, a split batch be gathered; all else, where nothing else can be routed. */
 static int tap_misfit(const struct tap *tap, uint32_t tensor, int8_t is, int8_t needs)
 {
 	const struct units *units = tap->job->units;
@@ -124,7 +132,10 @@ static int tap_misfit(const struct tap *tap, uint32_t tensor, int8_t is, int8_t 
 		return 0;
 	if (tap_storage_of(tap, tensor)->kind == KIND_PARAMETER)
 		return needs == PLACE_PARTIAL ? 1 : -1;
-	return is < 0 || tap->gathers || (needs == PLACE_WHOLE && units->part[units->part_start[tensor] + (uint32_t)is].role == ROLE_BATCH) ? 1 : -1;
+	return is < 0 || tap->gathers ||
+			(needs == PLACE_WHOLE && units->part[units->part_start[tensor] + (uint32_t)is].role == ROLE_BATCH)
+		? 1
+		: -1;
 }
 
 /* Operands that a split takes otherwise than they are given; -1: one of them can't be. */
@@ -147,7 +158,8 @@ static bool uses_weight(const struct tap *tap, uint32_t op)
 {
 	bool uses = false;
 	FOR_ROW(i, &tap->graph->reads, op)
-		uses |= tap_storage_of(tap, tap->graph->reads.item[i])->kind == KIND_PARAMETER && tap->graph->tensor[tap->graph->reads.item[i]].dims >= 2;
+		uses |= tap_storage_of(tap, tap->graph->reads.item[i])->kind == KIND_PARAMETER &&
+			tap->graph->tensor[tap->graph->reads.item[i]].dims >= 2;
 	FOR_ROW(i, &tap->graph->writes, op)
 		uses = uses && tap_storage_of(tap, tap->graph->writes.item[i])->kind != KIND_PARAMETER;
 	return uses;
@@ -190,7 +202,8 @@ static bool uses_tried(const struct tap *tap, uint32_t op)
 	return tried && uses_weight(tap, op);
 }
 
-/* The op's best choice. Forward: ops with weights share their work, the others follow what they are given; backward: least communication. */
+/* The op's best choice. Forward: ops with weights share their work, the others follow what they are given; backward:
+ * least communication. */
 static uint32_t route_op(const struct tap *tap, uint32_t node)
 {
 	uint32_t op = tap->network.node[node].id, best = UNSET;
@@ -260,7 +273,9 @@ static int64_t gradients(struct tap *tap)
 			int64_t paid = pays(tap, node, c);
 			least = paid < least ? paid : least;
 		}
-		sum += least < SHARD_FORBIDDEN ? least * (chain->segment[node] == NONE ? 1 : (int64_t)chain->copies[chain->segment[node]]) : 0;
+		sum += least < SHARD_FORBIDDEN
+			? least * (chain->segment[node] == NONE ? 1 : (int64_t)chain->copies[chain->segment[node]])
+			: 0;
 	}
 	return sum;
 }
@@ -291,13 +306,14 @@ static int64_t route(struct tap *tap)
 		const struct chain_edge *edge = &chain->edge[e];
 		if (tap->chosen[edge->from] == UNSET || tap->chosen[edge->to] == UNSET)
 			continue;
-		int64_t pair = chain->pair[edge->table + (size_t)tap->chosen[edge->from] * tap_choices_of(tap, edge->to) + tap->chosen[edge->to]];
+		int64_t pair = chain->pair[edge->table + (size_t)tap->chosen[edge->from] * tap_choices_of(tap, edge->to) +
+			tap->chosen[edge->to]];
 		sum = pair >= SHARD_FORBIDDEN || sum >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : sum + pair * tap_times_of(tap, edge);
 	}
 	return sum;
 }
 
-/* ---- patterns of a subgraph ---------------------------------------------------------------------------------------- */
+/* ---- patterns of a subgraph ------------------------------------------------------------------ */
 
 static const char *last_words(const char *name)
 {
@@ -307,7 +323,8 @@ static const char *last_words(const char *name)
 	return *at == '.' ? at + 1 : at;
 }
 
-static enum status note_candidate(struct tap *tap, const uint32_t *weight, uint32_t weights, uint32_t code, uint32_t copies, int64_t cost)
+static enum status note_candidate(
+	struct tap *tap, const uint32_t *weight, uint32_t weights, uint32_t code, uint32_t copies, int64_t cost)
 {
 	struct sharding_report *report = tap->job->report;
 	char text[400];
@@ -341,7 +358,8 @@ static bool set_patterns(struct tap *tap, const uint32_t *weight, uint32_t weigh
 }
 
 /* Tries every pattern of some weights, all others as they are; leaves the best. *routed: there is one. */
-static enum status try_patterns(struct tap *tap, const uint32_t *weight, uint32_t weights, uint32_t copies, bool *routed)
+static enum status try_patterns(
+	struct tap *tap, const uint32_t *weight, uint32_t weights, uint32_t copies, bool *routed)
 {
 	uint32_t codes = 1, best = 0, chosen = UNSET;
 	int64_t least = SHARD_FORBIDDEN;
@@ -375,7 +393,8 @@ static enum status try_patterns(struct tap *tap, const uint32_t *weight, uint32_
 /* The best patterns of one unique subgraph. */
 static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *weight)
 {
-	uint32_t weights = tap_find_weights(tap, segment, weight), copies = segment == NONE ? 1 : tap->network.chain.copies[segment];
+	uint32_t weights = tap_find_weights(tap, segment, weight),
+			 copies = segment == NONE ? 1 : tap->network.chain.copies[segment];
 	uint32_t step = weights > WEIGHTS_MAX ? WEIGHTS_AT_ONCE : WEIGHTS_MAX;
 	enum status status = OK;
 	for (uint32_t first = 0; first < weights && status == OK; first += step) {
@@ -393,10 +412,11 @@ static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *wei
 	return status;
 }
 
-/* ---- the plan ------------------------------------------------------------------------------------------------------ */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 /* Fixes what was routed: weights, and the results of the forward pass. */
-static enum status tap_finish(struct tap *tap, const struct sharding *base, struct sharding *sharding, struct sharding_cost *cost)
+static enum status tap_finish(
+	struct tap *tap, const struct sharding *base, struct sharding *sharding, struct sharding_cost *cost)
 {
 	const struct graph *graph = tap->graph;
 	uint32_t pins = 0;
@@ -406,7 +426,8 @@ static enum status tap_finish(struct tap *tap, const struct sharding *base, stru
 		const struct network_node *of = &tap->network.node[node];
 		int8_t on;
 		if (of->kind == NETWORK_KEPT && tap->pattern[node] != UNSET)
-			pin[pins++] = (struct placement_pin) { of->id, (uint8_t)tap->axis, tap_choice_of(tap, node, tap->pattern[node])->placement.on[tap->axis] };
+			pin[pins++] = (struct placement_pin){ of->id, (uint8_t)tap->axis,
+				tap_choice_of(tap, node, tap->pattern[node])->placement.on[tap->axis] };
 		if (of->kind != NETWORK_OP || graph->op[of->id].phase != PHASE_FORWARD)
 			continue;
 		FOR_ROW(i, &graph->writes, of->id)
@@ -420,8 +441,15 @@ static enum status tap_finish(struct tap *tap, const struct sharding *base, stru
 static enum status tap_begin(struct tap *tap, const struct sharding *base)
 {
 	const struct sharding_job *job = tap->job;
-	struct network_options options = { .free = (uint8_t)(1 << tap->axis), .base = base, .fold = job->options->fold, .clock = job->options->clock,
-		.exposed = job->options->exposed, .microbatches = job->options->microbatches, .narrow = true, .plain = true, .control = job->control };
+	struct network_options options = { .free = (uint8_t)(1 << tap->axis),
+		.base = base,
+		.fold = job->options->fold,
+		.clock = job->options->clock,
+		.exposed = job->options->exposed,
+		.microbatches = job->options->microbatches,
+		.narrow = true,
+		.plain = true,
+		.control = job->control };
 	enum status status = network_build(job->units, job->mesh, &options, &tap->network, job->error);
 	if (status == LIMIT && options.fold) {
 		options.fold = NULL;
@@ -429,7 +457,8 @@ static enum status tap_begin(struct tap *tap, const struct sharding *base)
 	}
 	TRY(status);
 	const struct shard_chain *chain = &tap->network.chain;
-	uint32_t *row = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *row), *item = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *item);
+	uint32_t *row = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *row),
+			 *item = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *item);
 	tap->chosen = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->chosen);
 	tap->pattern = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->pattern);
 	tap->trying = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->trying);

@@ -9,7 +9,7 @@
 const char *const recompute_names[RECOMPUTE_COUNT] = { RECOMPUTES(X) };
 #undef X
 
-/* ---- layers ------------------------------------------------------------------------------------------ */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 size_t module_layer_length(const char *module)
 {
@@ -54,7 +54,7 @@ static enum status find_layers(const struct graph *graph, struct activations *ac
 	return status;
 }
 
-/* ---- storages ------------------------------------------------------------------------------------------ */
+/* ---- storages -------------------------------------------------------------------------------- */
 
 static void find_saved(const struct graph *graph, struct activations *activations)
 {
@@ -75,7 +75,7 @@ static void find_saved(const struct graph *graph, struct activations *activation
 	}
 }
 
-/* ---- attention ------------------------------------------------------------------------------------------- */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 static int64_t elements_written(const struct graph *graph, uint32_t op)
 {
@@ -87,8 +87,9 @@ static int64_t elements_written(const struct graph *graph, uint32_t op)
 	return most;
 }
 
-/* What an op writes may still be the softmax's shares: cast, dropped out, without the column of a sink. A router's softmax over experts goes into what chooses some of them
- * and what is as large as tokens: that is no attention, and what lies behind it are the experts themselves. */
+/* What an op writes may still be the softmax's shares: cast, dropped out, without the column of a sink. A router's
+ * softmax over experts goes into what chooses some of them and what is as large as tokens: that is no attention, and
+ * what lies behind it are the experts themselves. */
 static bool may_be_shares(const struct graph *graph, uint32_t op, uint32_t softmax)
 {
 	int64_t elements = elements_written(graph, op), shares = elements_written(graph, softmax);
@@ -96,8 +97,8 @@ static bool may_be_shares(const struct graph *graph, uint32_t op, uint32_t softm
 }
 
 /* Marks what the op writes, and goes on to the ops around it, until products stop it on both sides. */
-static void mark_scores(const struct graph *graph, struct activations *activations, const uint32_t *traits, uint32_t softmax,
-	uint32_t *stack, bool *seen)
+static void mark_scores(const struct graph *graph, struct activations *activations, const uint32_t *traits,
+	uint32_t softmax, uint32_t *stack, bool *seen)
 {
 	uint32_t depth = 0;
 	stack[depth++] = softmax;
@@ -110,7 +111,8 @@ static void mark_scores(const struct graph *graph, struct activations *activatio
 				activations->attention[storage] = true;
 			FOR_ROW(j, &graph->users, storage) {
 				uint32_t user = graph->users.item[j];
-				if (user > op && is_forward(graph, user) && !seen[user] && !(traits[user] & TRAIT_PRODUCT) && op >= softmax && may_be_shares(graph, user, softmax)) {
+				if (user > op && is_forward(graph, user) && !seen[user] && !(traits[user] & TRAIT_PRODUCT) &&
+					op >= softmax && may_be_shares(graph, user, softmax)) {
 					seen[user] = true;
 					stack[depth++] = user;
 				}
@@ -137,8 +139,9 @@ static bool feeds_product(const struct graph *graph, const uint32_t *traits, uin
 			uint32_t user = graph->users.item[i];
 			if (user > at && is_forward(graph, user) && (traits[user] & TRAIT_PRODUCT))
 				return true;
-			if (user > at && is_forward(graph, user) && next == NONE && may_be_shares(graph, user, softmax) && graph->writes.start[user] < graph->writes.start[user + 1] &&
-			    graph->tensor[graph->writes.item[graph->writes.start[user]]].storage != storage)
+			if (user > at && is_forward(graph, user) && next == NONE && may_be_shares(graph, user, softmax) &&
+				graph->writes.start[user] < graph->writes.start[user + 1] &&
+				graph->tensor[graph->writes.item[graph->writes.start[user]]].storage != storage)
 				next = user;
 		}
 		if (next == NONE)
@@ -156,12 +159,13 @@ static enum status find_attention(const struct graph *graph, const struct rules 
 	for (uint32_t op = 0; traits && op < graph->ops; op++)
 		traits[op] = rules_traits(rules, graph->op[op].type);
 	for (uint32_t op = 0; op < graph->ops && stack && seen && traits; op++)
-		if (is_forward(graph, op) && csr_length(&graph->writes, op) > 0 && (traits[op] & TRAIT_SOFTMAX) && feeds_product(graph, traits, op))
+		if (is_forward(graph, op) && csr_length(&graph->writes, op) > 0 && (traits[op] & TRAIT_SOFTMAX) &&
+			feeds_product(graph, traits, op))
 			mark_scores(graph, activations, traits, op, stack, seen);
 	return stack && seen && traits ? OK : NO_MEMORY;
 }
 
-/* ---- products --------------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 static bool reads_weight(const struct graph *graph, uint32_t op)
 {
@@ -172,7 +176,8 @@ static bool reads_weight(const struct graph *graph, uint32_t op)
 }
 
 /* As torchtitan counts them: one count for each layer, in the order of the forward pass. */
-static enum status find_kept_products(const struct graph *graph, const struct rules *rules, struct activations *activations)
+static enum status find_kept_products(
+	const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
 	HELD uint32_t *count = mem_alloc(activations->layers, sizeof *count);
 	for (uint32_t op = 0; op < graph->ops && count; op++) {
@@ -185,9 +190,10 @@ static enum status find_kept_products(const struct graph *graph, const struct ru
 	return count ? OK : NO_MEMORY;
 }
 
-/* ---- cost --------------------------------------------------------------------------------------------------- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
-static void activations_find_flops(const struct graph *graph, const struct rules *rules, struct activations *activations)
+static void activations_find_flops(
+	const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
 	OWN(binding) binding = { 0 };
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -213,8 +219,8 @@ enum status activations_find(const struct graph *step, const struct rules *rules
 	activations->anchor = arena_alloc(arena, step->storages, sizeof *activations->anchor);
 	activations->attention = arena_alloc(arena, step->storages, sizeof *activations->attention);
 	activations->held = arena_alloc(arena, step->storages, sizeof *activations->held);
-	bool fine = activations->layer_name && activations->layer && activations->flops && activations->kept_product && activations->saved &&
-		activations->anchor && activations->attention && activations->held;
+	bool fine = activations->layer_name && activations->layer && activations->flops && activations->kept_product &&
+		activations->saved && activations->anchor && activations->attention && activations->held;
 	if (fine && find_layers(step, activations) == OK && find_attention(step, rules, activations) == OK
 		&& find_kept_products(step, rules, activations) == OK) {
 		find_saved(step, activations);

@@ -26,7 +26,9 @@ static uint32_t argument_form_add(struct making *making, enum argument_kind kind
 		making->room = room;
 	}
 	bool nameless = !text && (kind == ARGUMENT_TENSOR || kind == ARGUMENT_TEXT);
-	making->value[making->values] = (struct argument){ .kind = nameless ? ARGUMENT_NOTHING : (uint8_t)kind, .key = making->key, .text = text };
+	making->value[making->values] = (struct argument){
+		.kind = nameless ? ARGUMENT_NOTHING : (uint8_t)kind, .key = making->key, .text = text
+	};
 	making->key = NULL;
 	return making->values++;
 }
@@ -114,7 +116,8 @@ const struct arguments *arguments_make(struct arena *arena, const char *form, co
 	return arguments;
 }
 
-const struct arguments *arguments_with_result(struct arena *arena, const struct arguments *arguments, const char *const *name, uint32_t names, bool list)
+const struct arguments *arguments_with_result(
+	struct arena *arena, const struct arguments *arguments, const char *const *name, uint32_t names, bool list)
 {
 	uint32_t before = arguments->values, count = before;
 	struct arguments *longer = arena_alloc(arena, 1, sizeof *longer);

@@ -114,8 +114,14 @@ uint32_t build_op(struct build *build, const char *type, const uint32_t *input, 
 	char name[NAME_MAX_LENGTH];
 	step_build_op_name(build, type, build->op + 1, name);
 	const char *module = build->module ? build->module : "";
-	struct op op = { .name = name, .type = type, .module = module, .src = build->src, .phase = build->phase, .has_phase = true,
-		.has_module = *module != '\0', .flops = -1 };
+	struct op op = { .name = name,
+		.type = type,
+		.module = module,
+		.src = build->src,
+		.phase = build->phase,
+		.has_phase = true,
+		.has_module = *module != '\0',
+		.flops = -1 };
 	build->op = draft_op(build->draft, &op);
 	build->outputs = 0;
 	if (build->op == NONE)
@@ -152,7 +158,8 @@ void build_write(struct build *build, uint32_t tensor)
 		build_fail(build, NO_MEMORY);
 }
 
-static uint32_t add_output(struct build *build, enum kind kind, enum dtype dtype, const struct shape *shape, uint32_t alias)
+static uint32_t add_output(
+	struct build *build, enum kind kind, enum dtype dtype, const struct shape *shape, uint32_t alias)
 {
 	char name[NAME_MAX_LENGTH + 16];
 	const char *op = draft_op_at(build->draft, build->op)->name;
@@ -290,7 +297,9 @@ struct graph *build_like(struct build *build, const struct graph *graph, struct 
 {
 	struct graph *result = NULL;
 	if (build->status == OK)
-		build->status = build->draft ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : NO_MEMORY;
+		build->status = build->draft
+			? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about)
+			: NO_MEMORY;
 	if (build->status == OK)
 		result = graph_build(build->draft, error);
 	else

@@ -1,8 +1,7 @@
 /* build.h: writing ops into a draft with few words: model builders and graph-to-graph stages.
  *
  * The first failure sticks in `status` and makes every later call a no-op that returns NONE, so a
- * builder is straight-line code and its caller looks at the status once, at the end.
- */
+ * builder is straight-line code and its caller looks at the status once, at the end. */
 #pragma once
 
 #include "solver/rules/rules.h"
@@ -28,7 +27,8 @@ struct build {
 	enum phase phase;      /* of the ops to come; with it the kind of what they write */
 	const char *module;    /* of the ops to come */
 	const char *src;       /* likewise, or NULL */
-	const struct graph *source;  /* where set, no name of its ops is given to others: they are copied later (its tensors, first) */
+	const struct graph
+		*source;  /* where set, no name of its ops is given to others: they are copied later (its tensors, first) */
 	uint32_t op;           /* the last op begun: outputs are added to it */
 	uint32_t outputs;      /* of that op so far */
 	const struct rules *rules;   /* where set, the ops begun with build_op() get their FLOPs: end with build_finish() */
@@ -54,11 +54,13 @@ uint32_t build_inplace(struct build *build, uint32_t of);
 /* The last op writes a tensor in place without a new name (running statistics). */
 void build_touch(struct build *build, uint32_t tensor);
 
-/* Counts the last op's FLOPs, of which it does just so many of so many: attention in one kernel skips what a causal mask hides. */
+/* Counts the last op's FLOPs, of which it does just so many of so many: attention in one kernel skips what a causal
+ * mask hides. */
 void build_share(struct build *build, int64_t done, int64_t whole);
 /* The last op makes a tensor that is in the draft already. */
 void build_write(struct build *build, uint32_t tensor);
-/* Counts the FLOPs of the op that was begun last, from the shapes of its arguments. What begins an op does so by itself; for ops that go into the draft otherwise. */
+/* Counts the FLOPs of the op that was begun last, from the shapes of its arguments. What begins an op does so by
+ * itself; for ops that go into the draft otherwise. */
 void build_count_flops(struct build *build);
 /* Counts the last op's FLOPs and frees what counting took. */
 void build_finish(struct build *build);
@@ -84,5 +86,6 @@ void build_copy_control(struct build *build, const struct graph *graph, const ui
 
 /* Copies all tensors of a graph; tensor: [graph->tensors], what they are in the draft. */
 void build_copy_tensors(struct build *build, const struct graph *graph, uint32_t *tensor);
-/* The end of a copy of a graph: the draft becomes a graph that says of itself what that one does. Frees the draft. NULL with the error: build->status, or what graph_build() says. */
+/* The end of a copy of a graph: the draft becomes a graph that says of itself what that one does. Frees the draft. NULL
+ * with the error: build->status, or what graph_build() says. */
 struct graph *build_like(struct build *build, const struct graph *graph, struct error *error);

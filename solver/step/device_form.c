@@ -1,4 +1,5 @@
-/* device_form.c: sums of products' gradients first, views of tied parameters in each pass, and releases of what was read last. */
+/* device_form.c: sums of products' gradients first, views of tied parameters in each pass, and releases of what was
+ * read last. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 struct forming {
 	const struct graph *graph;
 	const struct rules *rules;
-	/* Of an addition that changes: what it reads, where it goes, the next of its chain; of a place: the first addition that goes there. */
+	/* Of an addition that changes: what it reads, where it goes, the next of its chain; of a place: the first addition
+	 * that goes there. */
 	struct sum { uint32_t read[2], place, next, first; bool moves; } *sum;   /* [ops] */
 	uint32_t *before;            /* [ops] the addition whose result this addition alone reads, or NONE */
 	bool *added;                 /* [ops] another addition alone reads this one's result */
@@ -60,7 +62,7 @@ static void count_uses(struct forming *forming)
 	}
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static bool device_form_same_shape(const struct tensor *a, const struct tensor *b)
 {
@@ -111,7 +113,8 @@ static bool of_product(const struct forming *forming, uint32_t tensor)
 		rule = rule_of(forming, op);
 	}
 	bool product = false;
-	for (uint32_t i = op == NONE ? 0 : graph->reads.start[op]; rule && rule_contracts(rule) && i < graph->reads.start[op + 1]; i++)
+	for (uint32_t i = op == NONE ? 0 : graph->reads.start[op];
+		rule && rule_contracts(rule) && i < graph->reads.start[op + 1]; i++)
 		product |= device_form_is_parameter(forming, graph->reads.item[i]);
 	return product;
 }
@@ -124,7 +127,8 @@ static void link_sums(struct forming *forming)
 		forming->before[op] = forming->sum[op].next = forming->sum[op].first = NONE;
 		for (uint32_t k = 0; k < 2 && adds_gradients(forming, op) && forming->before[op] == NONE; k++) {
 			uint32_t tensor = read_of(graph, op, k), writer = graph->tensor[tensor].writer, target = target_of(graph, op);
-			if (writer == NONE || forming->reads[tensor] != 1 || (target != NONE && target != tensor) || !adds_gradients(forming, writer))
+			if (writer == NONE || forming->reads[tensor] != 1 || (target != NONE && target != tensor) ||
+				!adds_gradients(forming, writer))
 				continue;
 			forming->before[op] = writer;
 			forming->added[writer] = true;
@@ -181,7 +185,8 @@ static bool may_hold(const struct forming *forming, const struct chain *chain)
 {
 	const struct graph *graph = forming->graph;
 	const struct storage *storage = device_form_storage_of(graph, chain->summand[0]);
-	bool all = forming->computes[storage - graph->storage] == 1 && !storage->live_out && storage->bytes == graph->tensor[chain->summand[0]].bytes;
+	bool all = forming->computes[storage - graph->storage] == 1 && !storage->live_out &&
+		storage->bytes == graph->tensor[chain->summand[0]].bytes;
 	for (uint32_t op = chain->last; op != NONE; op = forming->before[op])
 		all &= target_of(graph, op) != NONE;
 	return all;
@@ -236,9 +241,10 @@ static enum status group_sums(struct forming *forming)
 	return OK;
 }
 
-/* ---- tied parameters ------------------------------------------------------------------------------------------------ */
+/* ---- tied parameters ------------------------------------------------------------------------- */
 
-/* Marks views of parameters that the forward pass computes with under several names, where the backward pass reads them. */
+/* Marks views of parameters that the forward pass computes with under several names, where the backward pass reads
+ * them. */
 static enum status device_form_find_tied(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
@@ -269,7 +275,7 @@ static enum status device_form_find_tied(struct forming *forming)
 	return OK;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void make_again(struct forming *forming, uint32_t tensor)
 {
@@ -285,7 +291,8 @@ static void make_again(struct forming *forming, uint32_t tensor)
 	op.phase = PHASE_BACKWARD;
 	op.has_phase = true;
 	uint32_t id = draft_op(draft, &op), made = draft_tensor(draft, &view);
-	if (id == NONE || made == NONE || draft_read(draft, id, read_of(graph, view.writer, 0)) != OK || draft_write(draft, id, made) != OK)
+	if (id == NONE || made == NONE || draft_read(draft, id, read_of(graph, view.writer, 0)) != OK ||
+		draft_write(draft, id, made) != OK)
 		forming->build.status = NO_MEMORY;
 	forming->twin[tensor] = made;
 }
@@ -306,7 +313,8 @@ static uint32_t reads_instead(struct forming *forming, uint32_t op, uint32_t k)
 	return forming->twin[tensor];
 }
 
-/* The draft's tensors are numbered as the graph's: what an op reads instead is put in their place while it is copied. */
+/* The draft's tensors are numbered as the graph's: what an op reads instead is put in their place while it is copied.
+ */
 static uint32_t device_form_write_op(struct forming *forming, uint32_t op)
 {
 	const struct graph *graph = forming->graph;
@@ -344,7 +352,8 @@ static struct graph *write_form(struct forming *forming, struct error *error)
 	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++) {
 		if (!forming->sum[op].moves)
 			made[op] = device_form_write_op(forming, op);
-		for (uint32_t adds = forming->sum[op].first; adds != NONE && forming->sum[adds].place == op; adds = forming->sum[adds].next)
+		for (uint32_t adds = forming->sum[op].first; adds != NONE && forming->sum[adds].place == op;
+			adds = forming->sum[adds].next)
 			made[adds] = device_form_write_op(forming, adds);
 	}
 	if (build->status == OK)
@@ -367,8 +376,8 @@ static enum status device_form_begin(struct forming *forming)
 	forming->tensor = arena_alloc(arena, graph->tensors, sizeof *forming->tensor);
 	forming->twin = arena_alloc(arena, graph->tensors, sizeof *forming->twin);
 	forming->alias = arena_alloc(arena, graph->tensors, sizeof *forming->alias);
-	NEED(forming->sum && forming->before && forming->added && forming->held && forming->computes && forming->last && forming->reads && forming->again
-		&& forming->tensor && forming->twin && forming->alias);
+	NEED(forming->sum && forming->before && forming->added && forming->held && forming->computes && forming->last &&
+		forming->reads && forming->again && forming->tensor && forming->twin && forming->alias);
 	memset(forming->last, 0xff, graph->storages * sizeof *forming->last);
 	memset(forming->twin, 0xff, graph->tensors * sizeof *forming->twin);
 	for (uint32_t t = 0; t < graph->tensors; t++)

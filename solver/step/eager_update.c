@@ -1,13 +1,14 @@
 /* eager_update.c: weight updates op by op as PyTorch's optimizers run them.
  *
- * One table of sequences, read off captures of torch.optim (2.13 and 2.15 run the same ones). A row's operands are letters:
+ * One table of sequences, read off captures of torch.optim (2.13 and 2.15 run the same ones). A row's operands are
+ * letters:
  *
- *     w  the parameter   g  its gradient   s  its counter of steps   0 1  its state   c  a constant of one number   a b  temporaries
+ *     w  the parameter   g  its gradient   s  its counter of steps   0 1  its state   c  a constant of one number   a b
+ * temporaries
  *
- * Arguments (argument_form.h) have the numbers of PyTorch's defaults at the eleventh step: who runs the ops with an optimizer takes its own.
- * Python's functions keep a temporary in a variable until they set it anew, for the next parameter or the next list: `drops` names the
- * variable whose old value goes behind the row.
- */
+ * Arguments (argument_form.h) have the numbers of PyTorch's defaults at the eleventh step: who runs the ops with an
+ * optimizer takes its own. Python's functions keep a temporary in a variable until they set it anew, for the next
+ * parameter or the next list: `drops` names the variable whose old value goes behind the row. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ struct sequence {
 	struct row way[UPDATE_WAYS][ROWS_MAX];
 };
 
-/* Rows: writes its first operand; likewise, and the variable of that letter has its value now; makes a temporary, and lets a variable's old value go (0: none). */
+/* Rows: writes its first operand; likewise, and the variable of that letter has its value now; makes a temporary, and
+ * lets a variable's old value go (0: none). */
 #define WRITES(type, reads, form) { type, reads, 0, 0, NULL, form }
 #define SETS(letter, type, reads, form) { type, reads, 0, letter, NULL, form }
 #define MAKES(letter, type, reads, drops, form) { type, reads, letter, drops, NULL, form }
@@ -40,45 +42,63 @@ struct sequence {
 	WRITES("aten.addcmul_.default", "1g", "@1,@g,@g|'value':0.001"), MAKES('a', "aten.sqrt.default", "1", 0, "@1|"), \
 	MAKES('b', "aten.div.Tensor", "a", 0, "@a,0.104616|"), SETS('b', "aten.add_.Tensor", "b", "@b,1e-08|"), \
 	WRITES("aten.addcdiv_.default", "w0b", "@w,@0,@b|'value':-0.001457")
-#define ADAM_FOREACH WRITES("aten._foreach_lerp_.Scalar", "0g", "@0,@g,0.1|"), WRITES("aten._foreach_mul_.Scalar", "1", "@1,0.999|"), \
-	WRITES("aten._foreach_addcmul_.Scalar", "1g", "@1,@g,@g,0.001|"), MAKES('a', "aten._foreach_sqrt.default", "1", 'a', "@1|"), \
+#define ADAM_FOREACH WRITES("aten._foreach_lerp_.Scalar", "0g", "@0,@g,0.1|"), WRITES("aten._foreach_mul_.Scalar", \
+	"1", "@1,0.999|"), \
+	WRITES("aten._foreach_addcmul_.Scalar", "1g", "@1,@g,@g,0.001|"), MAKES('a', "aten._foreach_sqrt.default", "1", 'a', \
+		"@1|"), \
 	WRITES("aten._foreach_div_.ScalarList", "a", "@a,#0.104616|"), WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-08|"), \
 	WRITES("aten._foreach_addcdiv_.ScalarList", "w0a", "@w,@0,@a,#-0.001457|")
-#define ADAM_FUSED(decay) "@w,@g,@0,@1,[],@s|'lr':0.001,'beta1':0.9,'beta2':0.999,'weight_decay':" decay ",'eps':1e-08,'amsgrad':false,'maximize':false"
-#define SGD_FUSED(state, momentum) "@w,@g," state "|'weight_decay':0.0,'momentum':" momentum ",'lr':0.01,'dampening':0.0,'nesterov':false,'maximize':false,'is_first_step':false"
+#define ADAM_FUSED(decay) \
+	"@w,@g,@0,@1,[],@s|'lr':0.001,'beta1':0.9,'beta2':0.999,'weight_decay':" decay \
+	",'eps':1e-08,'amsgrad':false,'maximize':false"
+#define SGD_FUSED(state, momentum) \
+	"@w,@g," state "|'weight_decay':0.0,'momentum':" momentum \
+	",'lr':0.01,'dampening':0.0,'nesterov':false,'maximize':false,'is_first_step':false"
 #define STEP_EACH WRITES("aten.add_.Tensor", "s", "@s,1|")
 #define STEP_FOREACH WRITES("aten._foreach_add_.Tensor", "sc", "@s,@C|'alpha':1.0")
 #define STEP_FUSED WRITES("aten._foreach_add_.Scalar", "s", "@s,1|")
 
 static const struct sequence sequences[] = {
-	{ OPTIMIZER_SGD, { NULL }, false, false, {
-		{ WRITES("aten.add_.Tensor", "wg", "@w,@g|'alpha':-0.01") },
-		{ WRITES("aten._foreach_add_.List", "wg", "@w,@g|'alpha':-0.01") },
-		{ FUSED("aten._fused_sgd_.default", "wg", "wg", SGD_FUSED("[]", "0.0")) } } },
-	{ OPTIMIZER_MOMENTUM, { "momentum_buffer" }, false, false, {
-		{ WRITES("aten.mul_.Tensor", "0", "@0,0.9|"), WRITES("aten.add_.Tensor", "0g", "@0,@g|"), WRITES("aten.add_.Tensor", "w0", "@w,@0|'alpha':-0.01") },
-		{ WRITES("aten._foreach_mul_.Scalar", "0", "@0,0.9|"), WRITES("aten._foreach_add_.List", "0g", "@0,@g|"), WRITES("aten._foreach_add_.List", "w0", "@w,@0|'alpha':-0.01") },
-		{ FUSED("aten._fused_sgd_.default", "wg0", "wg0", SGD_FUSED("@0", "0.9")) } } },
-	{ OPTIMIZER_ADAM, { "exp_avg", "exp_avg_sq" }, true, false, {
-		{ STEP_EACH, ADAM_EACH }, { STEP_FOREACH, ADAM_FOREACH },
-		{ STEP_FUSED, FUSED("aten._fused_adam_.default", "wg01s", "wg01", ADAM_FUSED("0.0")) } } },
-	{ OPTIMIZER_ADAMW, { "exp_avg", "exp_avg_sq" }, true, false, {
-		{ STEP_EACH, WRITES("aten.mul_.Tensor", "w", "@w,0.99999|"), ADAM_EACH }, { STEP_FOREACH, WRITES("aten._foreach_mul_.Scalar", "w", "@w,0.99999|"), ADAM_FOREACH },
-		{ STEP_FUSED, FUSED("aten._fused_adamw_.default", "wg01s", "wg01", ADAM_FUSED("0.01")) } } },
-	{ OPTIMIZER_RMSPROP, { "square_avg" }, true, false, {
-		{ STEP_EACH, WRITES("aten.mul_.Tensor", "0", "@0,0.99|"), WRITES("aten.addcmul_.default", "0g", "@0,@g,@g|'value':0.01"), MAKES('a', "aten.sqrt.default", "0", 'a', "@0|"),
-			WRITES("aten.add_.Tensor", "a", "@a,1e-08|"), WRITES("aten.addcdiv_.default", "wga", "@w,@g,@a|'value':-0.01") },
-		{ STEP_FOREACH, WRITES("aten._foreach_mul_.Scalar", "0", "@0,0.99|"), WRITES("aten._foreach_addcmul_.Scalar", "0g", "@0,@g,@g,0.01|"),
-			MAKES('a', "aten._foreach_sqrt.default", "0", 'a', "@0|"), WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-08|"),
-			WRITES("aten._foreach_addcdiv_.Scalar", "wga", "@w,@g,@a,-0.01|") },
-		{ WRITES(NULL, NULL, NULL) } } },
-	{ OPTIMIZER_ADAGRAD, { "sum" }, true, true, {
-		{ STEP_EACH, WRITES("aten.addcmul_.default", "0g", "@0,@g,@g|"), MAKES('a', "aten.sqrt.default", "0", 0, "@0|"), SETS('a', "aten.add_.Tensor", "a", "@a,1e-10|"),
-			WRITES("aten.addcdiv_.default", "wga", "@w,@g,@a|'value':-0.01") },
-		{ STEP_FOREACH, WRITES("aten._foreach_addcmul_.Scalar", "0g", "@0,@g,@g|"), MAKES('a', "aten._foreach_sqrt.default", "0", 'a', "@0|"),
-			WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-10|"), MAKES('b', "aten._foreach_mul.ScalarList", "g", 'b', "@g,#-0.01|"),
-			WRITES("aten._foreach_addcdiv_.Scalar", "wba", "@w,@b,@a|") },
-		{ STEP_FUSED, FUSED("aten._fused_adagrad_.default", "wg0s", "wg0s", "@w,@g,@0,@s|'lr':0.01,'lr_decay':0.0,'weight_decay':0.0,'eps':1e-10,'maximize':false") } } },
+	{ OPTIMIZER_SGD, { NULL }, false, false,
+		{ { WRITES("aten.add_.Tensor", "wg", "@w,@g|'alpha':-0.01") },
+			{ WRITES("aten._foreach_add_.List", "wg", "@w,@g|'alpha':-0.01") },
+			{ FUSED("aten._fused_sgd_.default", "wg", "wg", SGD_FUSED("[]", "0.0")) } } },
+	{ OPTIMIZER_MOMENTUM, { "momentum_buffer" }, false, false,
+		{ { WRITES("aten.mul_.Tensor", "0", "@0,0.9|"), WRITES("aten.add_.Tensor", "0g", "@0,@g|"),
+			  WRITES("aten.add_.Tensor", "w0", "@w,@0|'alpha':-0.01") },
+			{ WRITES("aten._foreach_mul_.Scalar", "0", "@0,0.9|"), WRITES("aten._foreach_add_.List", "0g", "@0,@g|"),
+				WRITES("aten._foreach_add_.List", "w0", "@w,@0|'alpha':-0.01") },
+			{ FUSED("aten._fused_sgd_.default", "wg0", "wg0", SGD_FUSED("@0", "0.9")) } } },
+	{ OPTIMIZER_ADAM, { "exp_avg", "exp_avg_sq" }, true, false,
+		{ { STEP_EACH, ADAM_EACH }, { STEP_FOREACH, ADAM_FOREACH },
+			{ STEP_FUSED, FUSED("aten._fused_adam_.default", "wg01s", "wg01", ADAM_FUSED("0.0")) } } },
+	{ OPTIMIZER_ADAMW, { "exp_avg", "exp_avg_sq" }, true, false,
+		{ { STEP_EACH, WRITES("aten.mul_.Tensor", "w", "@w,0.99999|"), ADAM_EACH },
+			{ STEP_FOREACH, WRITES("aten._foreach_mul_.Scalar", "w", "@w,0.99999|"), ADAM_FOREACH },
+			{ STEP_FUSED, FUSED("aten._fused_adamw_.default", "wg01s", "wg01", ADAM_FUSED("0.01")) } } },
+	{ OPTIMIZER_RMSPROP, { "square_avg" }, true, false,
+		{ { STEP_EACH, WRITES("aten.mul_.Tensor", "0", "@0,0.99|"),
+			  WRITES("aten.addcmul_.default", "0g", "@0,@g,@g|'value':0.01"),
+			  MAKES('a', "aten.sqrt.default", "0", 'a', "@0|"), WRITES("aten.add_.Tensor", "a", "@a,1e-08|"),
+			  WRITES("aten.addcdiv_.default", "wga", "@w,@g,@a|'value':-0.01") },
+			{ STEP_FOREACH, WRITES("aten._foreach_mul_.Scalar", "0", "@0,0.99|"),
+				WRITES("aten._foreach_addcmul_.Scalar", "0g", "@0,@g,@g,0.01|"),
+				MAKES('a', "aten._foreach_sqrt.default", "0", 'a', "@0|"),
+				WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-08|"),
+				WRITES("aten._foreach_addcdiv_.Scalar", "wga", "@w,@g,@a,-0.01|") },
+			{ WRITES(NULL, NULL, NULL) } } },
+	{ OPTIMIZER_ADAGRAD, { "sum" }, true, true,
+		{ { STEP_EACH, WRITES("aten.addcmul_.default", "0g", "@0,@g,@g|"),
+			  MAKES('a', "aten.sqrt.default", "0", 0, "@0|"), SETS('a', "aten.add_.Tensor", "a", "@a,1e-10|"),
+			  WRITES("aten.addcdiv_.default", "wga", "@w,@g,@a|'value':-0.01") },
+			{ STEP_FOREACH, WRITES("aten._foreach_addcmul_.Scalar", "0g", "@0,@g,@g|"),
+				MAKES('a', "aten._foreach_sqrt.default", "0", 'a', "@0|"),
+				WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-10|"),
+				MAKES('b', "aten._foreach_mul.ScalarList", "g", 'b', "@g,#-0.01|"),
+				WRITES("aten._foreach_addcdiv_.Scalar", "wba", "@w,@b,@a|") },
+			{ STEP_FUSED,
+				FUSED("aten._fused_adagrad_.default", "wg0s", "wg0s",
+					"@w,@g,@0,@s|'lr':0.01,'lr_decay':0.0,'weight_decay':0.0,'eps':1e-10,'maximize':false") } } },
 };
 
 static const struct sequence *sequence_of(enum optimizer optimizer)
@@ -104,7 +124,7 @@ bool eager_update_counts(enum optimizer optimizer)
 	return sequence_of(optimizer)->counts;
 }
 
-/* ---- one call: parameters updated by the same ops ------------------------------------------------------------------ */
+/* ---- one call: parameters updated by the same ops -------------------------------------------- */
 
 enum { LETTERS = 128 };
 
@@ -114,7 +134,8 @@ struct call {
 	const struct eager_parameter *parameter;
 	uint32_t count, room;
 	uint32_t *value[LETTERS];     /* [count] of each letter that has one; NULL of the others */
-	uint32_t *held[LETTERS], holds[LETTERS];   /* what the variables of the call before still hold, and how many; room of each: room */
+	uint32_t *held[LETTERS],
+		holds[LETTERS];   /* what the variables of the call before still hold, and how many; room of each: room */
 	struct arena *arena;
 };
 
@@ -129,7 +150,8 @@ static uint32_t *values(struct call *call, char letter)
 }
 
 /* start: what it begins with where the step is run without an optimizer; < 0: nothing of its own. */
-static uint32_t eager_update_state(struct build *build, uint32_t parameter, const char *word, enum dtype dtype, struct shape shape, double start)
+static uint32_t eager_update_state(
+	struct build *build, uint32_t parameter, const char *word, enum dtype dtype, struct shape shape, double start)
 {
 	char name[512];
 	if (build->status != OK)
@@ -163,12 +185,15 @@ static void make_states(struct call *call, const struct sequence *sequence)
 		uint32_t parameter = call->parameter[i].parameter;
 		struct shape shape = build_shape(build, parameter);
 		enum dtype dtype = eager_update_has_master(call, parameter) ? DTYPE_F32 : build_dtype(build, parameter);
-		weight[i] = eager_update_has_master(call, parameter) ? eager_update_state(build, parameter, "master", dtype, shape, -1) : parameter;
+		weight[i] = eager_update_has_master(call, parameter)
+			? eager_update_state(build, parameter, "master", dtype, shape, -1)
+			: parameter;
 		counter[i] = sequence->counts ? eager_update_state(build, parameter, "step", DTYPE_F32, SCALAR, 10) : NONE;
 		for (int s = 0; sequence->state[s]; s++) {
 			uint32_t *kept = values(call, (char)('0' + s));
 			if (build->status == OK)
-				kept[i] = eager_update_state(build, parameter, sequence->state[s], call->options->narrow_moments && dtype_bits[dtype] > 16 ? DTYPE_BF16 : dtype, shape,
+				kept[i] = eager_update_state(build, parameter, sequence->state[s],
+					call->options->narrow_moments && dtype_bits[dtype] > 16 ? DTYPE_BF16 : dtype, shape,
 					initial_state(sequence->state[s]));
 		}
 	}
@@ -237,7 +262,8 @@ static void run_row(struct call *call, const struct row *row, bool list)
 	eager_update_read_operands(call, row);
 	const char **result = arena_alloc(call->arena, call->count, sizeof *result);
 	/* Operands have the names from before the op, results those behind it. */
-	const struct arguments *arguments = result && build->status == OK ? arguments_make(call->arena, row->form, &names) : NULL;
+	const struct arguments *arguments = result && build->status == OK ? arguments_make(call->arena, row->form, &names)
+		: NULL;
 	eager_update_write_results(call, row, list);
 	for (uint32_t i = 0; i < made && arguments && build->status == OK; i++)
 		result[i] = eager_update_name_of(call, row->makes ? row->makes : row->reads[0], i);
@@ -269,7 +295,8 @@ static void run_call(struct call *call, const struct sequence *sequence)
 	if (!sequence->way[way][0].type)
 		way = UPDATE_FOREACH;
 	begin_call(call, sequence, way);
-	for (const struct row *row = sequence->way[way]; row < sequence->way[way] + ROWS_MAX && row->type && build->status == OK; row++) {
+	for (const struct row *row = sequence->way[way];
+		row < sequence->way[way] + ROWS_MAX && row->type && build->status == OK; row++) {
 		run_row(call, row, way != UPDATE_EACH);
 		if (row->drops)
 			eager_update_drop(call, row->drops);
@@ -279,7 +306,8 @@ static void run_call(struct call *call, const struct sequence *sequence)
 			build_map_inplace(build, "aten.copy_.default", IN(call->parameter[i].parameter, values(call, 'w')[i]));
 }
 
-void eager_update_all(struct build *build, const struct update_options *options, const struct eager_parameter *parameter, uint32_t count)
+void eager_update_all(
+	struct build *build, const struct update_options *options, const struct eager_parameter *parameter, uint32_t count)
 {
 	OWN(arena) arena = { 0 };
 	struct call call = { .build = build, .options = options, .room = count, .arena = &arena };
@@ -287,7 +315,8 @@ void eager_update_all(struct build *build, const struct update_options *options,
 	const struct sequence *sequence = sequence_of(options->optimizer);
 	for (uint32_t i = 0; i < count && build->status == OK; i += call.count) {
 		call.parameter = parameter + i;
-		for (call.count = 1; i + call.count < count && parameter[i].way != UPDATE_EACH && parameter[i + call.count].call == parameter[i].call;)
+		for (call.count = 1; i + call.count < count && parameter[i].way != UPDATE_EACH &&
+			parameter[i + call.count].call == parameter[i].call;)
 			call.count++;
 		/* Lists of one function call differ in their dtype: one seen before means another call, whose variables are new. */
 		enum dtype dtype = build_dtype(build, parameter[i].parameter);

@@ -17,7 +17,8 @@ struct casting {
 /* A matrix; of grouped products, one for each expert. */
 static bool is_wide(const struct tensor *tensor, bool grouped)
 {
-	return tensor->dims == (grouped ? 3 : 2) && (tensor->dtype == DTYPE_BF16 || tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_F32);
+	return tensor->dims == (grouped ? 3 : 2) &&
+		(tensor->dtype == DTYPE_BF16 || tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_F32);
 }
 
 static bool is_grouped(const struct rules *rules, const char *type)
@@ -57,7 +58,8 @@ static uint32_t cast_of(struct casting *casting, uint32_t op, uint32_t tensor)
 	build->module = graph->op[op].module;
 	build->src = graph->op[op].src;
 	build_op(build, "aten._to_copy.default", IN(casting->tensor[tensor]));
-	*copy = build_output(build, float8_is_gradient(graph, tensor) ? DTYPE_F8E5M2 : DTYPE_F8E4M3, build_shape(build, casting->tensor[tensor]));
+	*copy = build_output(build, float8_is_gradient(graph, tensor) ? DTYPE_F8E5M2 : DTYPE_F8E4M3,
+		build_shape(build, casting->tensor[tensor]));
 	return *copy;
 }
 
@@ -111,7 +113,9 @@ struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint3
 		result = graph_retain(graph);
 	} else {
 		casting.build.draft = draft_new();
-		casting.build.status = linear && casting.build.draft && casting.tensor && casting.op && casting.cast[0] ? OK : NO_MEMORY;
+		casting.build.status = linear && casting.build.draft && casting.tensor && casting.op && casting.cast[0]
+			? OK
+			: NO_MEMORY;
 		if (casting.build.status == OK)
 			float8_rewrite(&casting, linear);
 		result = build_like(&casting.build, graph, error);

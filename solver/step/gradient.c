@@ -3,8 +3,7 @@
  * Most ops have one backward kernel, which reads what the operator rules say is saved. The others are
  * differentiated here, as autograd does, into several ops; what these read is saved: mm(g, b') for the
  * gradient of a is written only when a needs one, hence b is kept only then. Views differentiate to views
- * and cost nothing.
- */
+ * and cost nothing. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +11,11 @@
 
 #include "gradient.h"
 
-/* ---- shorthands ---------------------------------------------------------------------------------- */
+/* ---- shorthands ------------------------------------------------------------------------------ */
 
 /* An op in fresh memory with the shape and dtype of a forward tensor. */
-static uint32_t like(const struct gradient *g, const char *type, uint32_t tensor, const uint32_t *input, uint32_t inputs)
+static uint32_t like(
+	const struct gradient *g, const char *type, uint32_t tensor, const uint32_t *input, uint32_t inputs)
 {
 	struct build *build = g->build;
 	build_op(build, type, input, inputs);
@@ -65,13 +65,15 @@ static uint32_t zeros(const struct gradient *g, uint32_t tensor)
 	return like(g, "aten.new_zeros.default", tensor, NULL, 0);
 }
 
-/* ---- linear algebra ------------------------------------------------------------------------------- */
+/* ---- linear algebra -------------------------------------------------------------------------- */
 
 /* c = a b, also batched: da = dc b', db = a' dc. */
 static void step_gradient_product(const struct gradient *g, uint32_t a, uint32_t b)
 {
 	bool grouped = rules_find(g->rules, g->type)->cost == COST_GROUPED;
-	const char *type = grouped ? g->type : build_shape(g->build, g->in[a]).dims == 2 ? "aten.mm.default" : "aten.bmm.default";
+	const char *type = grouped ? g->type
+		: build_shape(g->build, g->in[a]).dims == 2 ? "aten.mm.default"
+		: "aten.bmm.default";
 	if (gradient_needs(g, a))
 		g->to[a] = like(g, type, g->in[a], IN(g->from[0], transposed(g, g->in[b])));
 	if (gradient_needs(g, b))
@@ -90,7 +92,7 @@ static void addmm(const struct gradient *g)
 		g->to[0] = sum_to(g, g->from[0], g->in[0]);
 }
 
-/* ---- normalisation -------------------------------------------------------------------------------- */
+/* ---- normalisation --------------------------------------------------------------------------- */
 
 /* One backward op with the gradients of the input, and of weight and bias where they are wanted. */
 static void norm_outputs(const struct gradient *g)
@@ -126,11 +128,12 @@ static void group_norm(const struct gradient *g)
 
 static void rms_norm(const struct gradient *g)
 {
-	build_op(g->build, "aten._fused_rms_norm_backward.default", IN(g->from[0], g->in[0], output_or_none(g, 1), input_or_none(g, 1)));
+	build_op(g->build, "aten._fused_rms_norm_backward.default",
+		IN(g->from[0], g->in[0], output_or_none(g, 1), input_or_none(g, 1)));
 	norm_outputs(g);
 }
 
-/* ---- element by element --------------------------------------------------------------------------- */
+/* ---- element by element ---------------------------------------------------------------------- */
 
 static void gradient_pass(const struct gradient *g)
 {
@@ -222,9 +225,10 @@ static void where(const struct gradient *g)
 			g->to[i] = sum_to(g, build_map(g->build, "aten.where.self", IN(g->from[0], g->in[0])), g->in[i]);
 }
 
-DERIVATIVE(masked_fill, g->to[0] = sum_to(g, build_map(g->build, "aten.masked_fill.Scalar", IN(g->from[0], input_or_none(g, 1))), g->in[0]))
+DERIVATIVE(masked_fill,
+	g->to[0] = sum_to(g, build_map(g->build, "aten.masked_fill.Scalar", IN(g->from[0], input_or_none(g, 1))), g->in[0]))
 
-/* ---- lookups, selections, scatters ------------------------------------------------------------------ */
+/* ---- lookups, selections, scatters ----------------------------------------------------------- */
 
 /* Zeros of the input's shape into which the gradient is added at the indices. */
 static void scatter_add(const struct gradient *g, const char *type, uint32_t indices)
@@ -253,7 +257,7 @@ static void pick(const struct gradient *g)
 		scatter_add(g, "aten.scatter_.src", output_or_none(g, 1));
 }
 
-/* ---- reductions --------------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 /* The gradient with the reduced dims back, as a view without memory of its own. */
 static uint32_t expanded(const struct gradient *g)
@@ -274,7 +278,8 @@ static uint32_t expanded(const struct gradient *g)
 }
 
 DERIVATIVE(total, g->to[0] = expanded(g))
-DERIVATIVE(mean, g->to[0] = like(g, "aten.div.Scalar", g->in[0], IN(expanded(g), g->policy == GRADIENT_EAGER ? g->in[0] : NONE)))
+DERIVATIVE(mean,
+	g->to[0] = like(g, "aten.div.Scalar", g->in[0], IN(expanded(g), g->policy == GRADIENT_EAGER ? g->in[0] : NONE)))
 
 /* amax, logsumexp, norm, prod: from input and result. */
 static void reduction(const struct gradient *g)
@@ -291,14 +296,16 @@ static void variance(const struct gradient *g)
 
 DERIVATIVE(same_again, g->to[0] = like(g, g->type, g->in[0], IN(g->from[0])))
 
-/* ---- views, splits, joins ---------------------------------------------------------------------------------- */
+/* ---- views, splits, joins -------------------------------------------------------------------- */
 
-DERIVATIVE(reshape, g->to[0] = build_reshape(g->build, "aten._reshape_alias.default", g->from[0], build_shape(g->build, g->in[0])))
+DERIVATIVE(reshape,
+	g->to[0] = build_reshape(g->build, "aten._reshape_alias.default", g->from[0], build_shape(g->build, g->in[0])))
 DERIVATIVE(permute, g->to[0] = build_reshape(g->build, g->type, g->from[0], build_shape(g->build, g->in[0])))
 DERIVATIVE(slice, g->to[0] = like(g, "aten.slice_backward.default", g->in[0], IN(g->from[0])))
 
 /* The gradient of padding drops it again. */
-DERIVATIVE(gradient_narrow, g->to[0] = build_reshape(g->build, "aten.slice.Tensor", g->from[0], build_shape(g->build, g->in[0])))
+DERIVATIVE(gradient_narrow,
+	g->to[0] = build_reshape(g->build, "aten.slice.Tensor", g->from[0], build_shape(g->build, g->in[0])))
 DERIVATIVE(take_one, g->to[0] = like(g, "aten.select_backward.default", g->in[0], IN(g->from[0])))
 
 /* split, chunk, unbind: parts without a gradient are zeros. */
@@ -325,7 +332,7 @@ static void gradient_join(const struct gradient *g)
 			g->to[i] = build_reshape(g->build, type, g->from[0], build_shape(g->build, g->in[i]));
 }
 
-/* ---- ops with one backward kernel, and opaque ones ------------------------------------------------------- */
+/* ---- ops with one backward kernel, and opaque ones ------------------------------------------- */
 
 /* One word of a rule's `saved`: "i1|2", "o0", "i0*", "x:f32(b c)". */
 struct saved {
@@ -402,7 +409,8 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 	if (rule && rule->backward)
 		snprintf(type, sizeof type, "%s.default", rule->backward);
 	else
-		snprintf(type, sizeof type, "%.*s%.*s_backward%s", (int)(word - g->type), g->type, length > 100 ? 100 : length, word, word > g->type ? ".default" : "");
+		snprintf(type, sizeof type, "%.*s%.*s_backward%s", (int)(word - g->type), g->type, length > 100 ? 100 : length,
+			word, word > g->type ? ".default" : "");
 	build_op(g->build, type, g->from, g->outs);
 	if (rule)
 		read_saved(g, rule->saved);
@@ -415,7 +423,7 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 		build_share(g->build, g->done, g->whole);
 }
 
-/* ---- the table of derivatives that take more than one kernel ------------------------------------------------ */
+/* ---- the table of derivatives that take more than one kernel --------------------------------- */
 
 struct derivative {
 	const char *name;
@@ -425,25 +433,75 @@ struct derivative {
 
 /* Sorted by name. */
 static const struct derivative derivatives[] = {
-	{ "_fused_rms_norm", rms_norm, false }, { "_reshape_alias", reshape, false }, { "_to_copy", cast, false },
-	{ "_unsafe_view", reshape, false }, { "abs", absolute, false }, { "add", gradient_pass, false }, { "addmm", addmm, false },
-	{ "alias", gradient_pass, false }, { "amax", reduction, false }, { "baddbmm", addmm, false }, { "bmm", gradient_matmul, false },
-	{ "cat", gradient_join, false }, { "chunk", gradient_split, true }, { "clone", gradient_pass, false }, { "constant_pad_nd", gradient_narrow, false },
-	{ "contiguous", gradient_pass, false }, { "cos", cosine, false }, { "cumsum", same_again, false }, { "div", gradient_divide, false },
-	{ "exp", exponential, false }, { "expand", gradient_pass, false }, { "flatten", reshape, false }, { "flip", same_again, false },
-	{ "gather", gradient_gather, false }, { "grouped_mm", gradient_matmul, false }, { "index", index_rows, false }, { "index_add", index_add, false },
-	{ "index_select", index_select, false }, { "log", gradient_logarithm, false }, { "logsumexp", reduction, false },
-	{ "masked_fill", masked_fill, false }, { "matmul", gradient_matmul, false }, { "max", pick, false },
-	{ "maximum", extremum, false }, { "mean", mean, false }, { "min", pick, false }, { "minimum", extremum, false },
-	{ "mm", gradient_matmul, false }, { "mul", gradient_multiply, false }, { "native_group_norm", group_norm, false },
-	{ "native_layer_norm", gradient_layer_norm, false }, { "neg", negate, false }, { "permute", permute, false },
-	{ "pow", gradient_power, false }, { "reciprocal", reciprocal, false }, { "reshape", reshape, false },
-	{ "roll", same_again, false }, { "rsqrt", reciprocal, false }, { "rsub", negate, false }, { "select", take_one, false },
-	{ "sin", sine, false }, { "slice", slice, false }, { "sort", pick, false }, { "split", gradient_split, true },
-	{ "split_with_sizes", gradient_split, true }, { "sqrt", square_root, false }, { "squeeze", reshape, false },
-	{ "stack", gradient_join, false }, { "sub", subtract, false }, { "sum", total, false }, { "t", permute, false },
-	{ "topk", pick, false }, { "transpose", permute, false }, { "tril", same_again, false }, { "triu", same_again, false },
-	{ "unbind", gradient_split, true }, { "unsqueeze", reshape, false }, { "var", variance, false }, { "view", reshape, false },
+	{ "_fused_rms_norm", rms_norm, false },
+	{ "_reshape_alias", reshape, false },
+	{ "_to_copy", cast, false },
+	{ "_unsafe_view", reshape, false },
+	{ "abs", absolute, false },
+	{ "add", gradient_pass, false },
+	{ "addmm", addmm, false },
+	{ "alias", gradient_pass, false },
+	{ "amax", reduction, false },
+	{ "baddbmm", addmm, false },
+	{ "bmm", gradient_matmul, false },
+	{ "cat", gradient_join, false },
+	{ "chunk", gradient_split, true },
+	{ "clone", gradient_pass, false },
+	{ "constant_pad_nd", gradient_narrow, false },
+	{ "contiguous", gradient_pass, false },
+	{ "cos", cosine, false },
+	{ "cumsum", same_again, false },
+	{ "div", gradient_divide, false },
+	{ "exp", exponential, false },
+	{ "expand", gradient_pass, false },
+	{ "flatten", reshape, false },
+	{ "flip", same_again, false },
+	{ "gather", gradient_gather, false },
+	{ "grouped_mm", gradient_matmul, false },
+	{ "index", index_rows, false },
+	{ "index_add", index_add, false },
+	{ "index_select", index_select, false },
+	{ "log", gradient_logarithm, false },
+	{ "logsumexp", reduction, false },
+	{ "masked_fill", masked_fill, false },
+	{ "matmul", gradient_matmul, false },
+	{ "max", pick, false },
+	{ "maximum", extremum, false },
+	{ "mean", mean, false },
+	{ "min", pick, false },
+	{ "minimum", extremum, false },
+	{ "mm", gradient_matmul, false },
+	{ "mul", gradient_multiply, false },
+	{ "native_group_norm", group_norm, false },
+	{ "native_layer_norm", gradient_layer_norm, false },
+	{ "neg", negate, false },
+	{ "permute", permute, false },
+	{ "pow", gradient_power, false },
+	{ "reciprocal", reciprocal, false },
+	{ "reshape", reshape, false },
+	{ "roll", same_again, false },
+	{ "rsqrt", reciprocal, false },
+	{ "rsub", negate, false },
+	{ "select", take_one, false },
+	{ "sin", sine, false },
+	{ "slice", slice, false },
+	{ "sort", pick, false },
+	{ "split", gradient_split, true },
+	{ "split_with_sizes", gradient_split, true },
+	{ "sqrt", square_root, false },
+	{ "squeeze", reshape, false },
+	{ "stack", gradient_join, false },
+	{ "sub", subtract, false },
+	{ "sum", total, false },
+	{ "t", permute, false },
+	{ "topk", pick, false },
+	{ "transpose", permute, false },
+	{ "tril", same_again, false },
+	{ "triu", same_again, false },
+	{ "unbind", gradient_split, true },
+	{ "unsqueeze", reshape, false },
+	{ "var", variance, false },
+	{ "view", reshape, false },
 	{ "where", where, false },
 };
 
@@ -476,7 +534,8 @@ static const struct derivative *find_derivative(const char *type)
 	if (length >= sizeof text)
 		return NULL;
 	snprintf(text, sizeof text, "%.*s", (int)length, word);
-	if (strncmp(type, "onnx.", 5) == 0 ? !aten_name(word, length, text, sizeof text) : strncmp(type, "aten.", 5) != 0 && strncmp(type, "tidemark.", 9) != 0)
+	if (strncmp(type, "onnx.", 5) == 0 ? !aten_name(word, length, text, sizeof text)
+		: strncmp(type, "aten.", 5) != 0 && strncmp(type, "tidemark.", 9) != 0)
 		return NULL;
 	length = strlen(text);
 	if (length > 1 && text[length - 1] == '_')

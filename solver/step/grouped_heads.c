@@ -1,4 +1,5 @@
-/* grouped_heads.c: finds copies of heads before attention and sums over groups behind it, and writes the graph without them. */
+/* grouped_heads.c: finds copies of heads before attention and sums over groups behind it, and writes the graph without
+ * them. */
 #include <string.h>
 
 #include "build.h"
@@ -11,7 +12,8 @@ struct grouping {
 	const struct rules *rules;
 	struct csr readers;        /* tensor -> ops, once each */
 	uint32_t *heads;           /* [tensors] of copies of heads, the tensor that they are copies of; NONE */
-	uint32_t *instead;         /* [tensors] of a sum over groups and its views, the kernel's result that takes its place; NONE */
+	uint32_t
+		*instead; /* [tensors] of a sum over groups and its views, the kernel's result that takes its place; NONE */
 	uint32_t *like;            /* [tensors] of that result, the sum whose shape it has; NONE */
 	bool *grouped, *dropped;   /* [ops] a kernel that reads what heads are copies of; an op that is left out */
 	bool *source;              /* [tensors] that heads are copies of: kernels read them now */
@@ -35,7 +37,8 @@ static int64_t grouped_heads_elements(const struct tensor *tensor)
 /* The only operand, of an op with one result and nothing written in place; NONE. */
 static uint32_t only_operand(const struct graph *graph, uint32_t op)
 {
-	bool plain = csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	bool plain = csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 &&
+		graph->inplace_start[op] == graph->inplace_start[op + 1];
 	return plain ? graph->reads.item[graph->reads.start[op]] : NONE;
 }
 
@@ -59,18 +62,22 @@ static uint32_t grouped_heads_source_of(const struct grouping *grouping, uint32_
 	bool expanded = false;
 	for (int step = 0; step < CHAIN && wide->dims == 4 && wide->shape; step++) {
 		uint32_t op = tensor_at(grouping, at)->writer, from = op == NONE ? NONE : only_operand(grouping->graph, op);
-		if (from == NONE || !only_moves(grouping, op) || tensor_at(grouping, from)->dtype != wide->dtype || !tensor_at(grouping, from)->shape)
+		if (from == NONE || !only_moves(grouping, op) || tensor_at(grouping, from)->dtype != wide->dtype ||
+			!tensor_at(grouping, from)->shape)
 			return NONE;
 		const struct tensor *before = tensor_at(grouping, from), *after = tensor_at(grouping, at);
 		bool grows = grouped_heads_elements(before) != grouped_heads_elements(after);
 		int64_t heads = before->dims == 5 ? before->shape[1] : 0, groups = heads > 0 ? wide->shape[1] / heads : 0;
 		const int64_t one[] = { wide->shape[0], heads, 1, wide->shape[2], wide->shape[3] };
 		const int64_t each[] = { wide->shape[0], heads, groups, wide->shape[2], wide->shape[3] };
-		if (grows && (expanded || groups < 2 || groups * heads != wide->shape[1] || !has_shape(before, one, 5) || !has_shape(after, each, 5)))
+		if (grows &&
+			(expanded || groups < 2 || groups * heads != wide->shape[1] || !has_shape(before, one, 5) ||
+				!has_shape(after, each, 5)))
 			return NONE;
 		expanded |= grows;
 		at = from;
-		if (expanded && before->dims == 4 && before->shape[0] == wide->shape[0] && before->shape[2] == wide->shape[2] && before->shape[3] == wide->shape[3])
+		if (expanded && before->dims == 4 && before->shape[0] == wide->shape[0] && before->shape[2] == wide->shape[2] &&
+			before->shape[3] == wide->shape[3])
 			return at;
 	}
 	return NONE;
@@ -82,8 +89,10 @@ static uint32_t only_reader(const struct grouping *grouping, uint32_t tensor)
 	return csr_length(&grouping->readers, tensor) == 1 ? grouping->readers.item[grouping->readers.start[tensor]] : NONE;
 }
 
-/* The sum over groups that a gradient [b, k g, t, d] goes into, of source's shape: views, one sum, views. chain: the ops. NONE where it goes elsewhere. */
-static uint32_t sum_of(const struct grouping *grouping, uint32_t gradient, const struct tensor *source, uint32_t *chain, uint32_t *links)
+/* The sum over groups that a gradient [b, k g, t, d] goes into, of source's shape: views, one sum, views. chain: the
+ * ops. NONE where it goes elsewhere. */
+static uint32_t sum_of(
+	const struct grouping *grouping, uint32_t gradient, const struct tensor *source, uint32_t *chain, uint32_t *links)
 {
 	const struct tensor *wide = tensor_at(grouping, gradient);
 	const int64_t groups = source->shape[1] > 0 ? wide->shape[1] / source->shape[1] : 0;
@@ -97,8 +106,10 @@ static uint32_t sum_of(const struct grouping *grouping, uint32_t gradient, const
 			return NONE;
 		uint32_t to = grouping->graph->writes.item[grouping->graph->writes.start[op]];
 		const struct rule *rule = rules_find(grouping->rules, grouping->graph->op[op].type);
-		bool sums = rule && (rule->traits & TRAIT_LINEAR) && rule->cost != COST_NONE && grouped_heads_elements(tensor_at(grouping, to)) * groups == grouped_heads_elements(tensor_at(grouping, at));
-		if ((!sums && !(rule && rule->cost == COST_NONE)) || (sums && (summed || !has_shape(tensor_at(grouping, at), each, 5))))
+		bool sums = rule && (rule->traits & TRAIT_LINEAR) && rule->cost != COST_NONE &&
+			grouped_heads_elements(tensor_at(grouping, to)) * groups == grouped_heads_elements(tensor_at(grouping, at));
+		if ((!sums && !(rule && rule->cost == COST_NONE)) ||
+			(sums && (summed || !has_shape(tensor_at(grouping, at), each, 5))))
 			return NONE;
 		chain[(*links)++] = op;
 		summed |= sums;
@@ -110,7 +121,8 @@ static uint32_t sum_of(const struct grouping *grouping, uint32_t gradient, const
 }
 
 /* The kernel reads keys and values as operands k and k + 1. */
-static bool find_sources(const struct grouping *grouping, uint32_t op, uint32_t k, uint32_t copies[2], uint32_t source[2])
+static bool find_sources(
+	const struct grouping *grouping, uint32_t op, uint32_t k, uint32_t copies[2], uint32_t source[2])
 {
 	const struct graph *graph = grouping->graph;
 	for (uint32_t i = 0; i < 2; i++) {
@@ -128,8 +140,9 @@ static void group_kernel(struct grouping *grouping, uint32_t op)
 	const struct rule *rule = rules_find(grouping->rules, graph->op[op].type);
 	bool backward = rule && rule->cost == COST_ATTENTION_BACKWARD;
 	uint32_t copies[2], source[2], sum[2], chain[2][CHAIN], links[2];
-	if (!rule || (rule->cost != COST_ATTENTION && !backward) || csr_length(&graph->reads, op) < (backward ? 4u : 3u) || (backward && csr_length(&graph->writes, op) != 3)
-		|| !find_sources(grouping, op, backward ? 2 : 1, copies, source))
+	if (!rule || (rule->cost != COST_ATTENTION && !backward) || csr_length(&graph->reads, op) < (backward ? 4u : 3u) ||
+		(backward && csr_length(&graph->writes, op) != 3) ||
+		!find_sources(grouping, op, backward ? 2 : 1, copies, source))
 		return;
 	for (uint32_t i = 0; i < 2 && backward; i++) {
 		uint32_t gradient = graph->writes.item[graph->writes.start[op] + 1 + i];
@@ -184,7 +197,8 @@ static bool grouped_heads_find_groups(struct grouping *grouping)
 	grouping->grouped = arena_alloc(arena, graph->ops, sizeof *grouping->grouped);
 	grouping->dropped = arena_alloc(arena, graph->ops, sizeof *grouping->dropped);
 	grouping->source = arena_alloc(arena, graph->tensors, sizeof *grouping->source);
-	bool fine = grouping->grouped && grouping->dropped && grouping->source && csr_transpose(arena, &graph->reads, graph->ops, graph->tensors, &grouping->readers) == OK;
+	bool fine = grouping->grouped && grouping->dropped && grouping->source &&
+		csr_transpose(arena, &graph->reads, graph->ops, graph->tensors, &grouping->readers) == OK;
 	for (int i = 0; i < 3 && fine; i++) {
 		*of_tensors[i] = arena_alloc(arena, graph->tensors, sizeof(uint32_t));
 		fine = *of_tensors[i] != NULL;
@@ -235,7 +249,8 @@ static void grouped_heads_copy_tensors(const struct grouping *grouping, struct b
 }
 
 /* As build_copy_op(), but a grouped kernel reads the groups' own heads. */
-static void grouped_heads_copy_ops(const struct grouping *grouping, struct build *build, uint32_t *tensor, uint32_t *made)
+static void grouped_heads_copy_ops(
+	const struct grouping *grouping, struct build *build, uint32_t *tensor, uint32_t *made)
 {
 	const struct graph *graph = grouping->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -259,7 +274,8 @@ static struct graph *grouped_heads_rewrite(struct grouping *grouping, struct err
 {
 	const struct graph *graph = grouping->graph;
 	struct build build = { .draft = draft_new(), .op = NONE };
-	uint32_t *tensor = arena_alloc(&grouping->arena, graph->tensors, sizeof *tensor), *made = arena_alloc(&grouping->arena, graph->ops, sizeof *made);
+	uint32_t *tensor = arena_alloc(&grouping->arena, graph->tensors, sizeof *tensor),
+			 *made = arena_alloc(&grouping->arena, graph->ops, sizeof *made);
 	build.status = build.draft && tensor && made ? OK : NO_MEMORY;
 	if (build.status == OK)
 		grouped_heads_copy_tensors(grouping, &build, tensor);

@@ -20,7 +20,8 @@ struct graph *late_reruns(struct graph *graph, struct error *error)
 	struct arena arena = { 0 };
 	if (!graph_reruns(graph))
 		return graph_retain(graph);
-	uint32_t *tensor = arena_alloc(&arena, graph->tensors, sizeof *tensor), *op = arena_alloc(&arena, graph->ops, sizeof *op);
+	uint32_t *tensor = arena_alloc(&arena, graph->tensors, sizeof *tensor),
+			 *op = arena_alloc(&arena, graph->ops, sizeof *op);
 	build.draft = draft_new();
 	build.status = tensor && op && build.draft ? OK : NO_MEMORY;
 	if (build.status == OK)

@@ -16,7 +16,8 @@ struct chunking {
 	int64_t rows, size, at;    /* of the cut factor: all, of a chunk but the last, of the chunk that is written */
 	uint32_t *whole;           /* [tensors] the draft's tensor, NONE where each chunk has its own */
 	uint32_t *chunk;           /* [tensors] the draft's tensor of the chunk that is written */
-	uint32_t *part;            /* [tensors * chunks] of those that are cut: their parts; of those that are joined or summed: what chunks made */
+	uint32_t *part; /* [tensors * chunks] of those that are cut: their parts; of those that are joined or summed: what
+					   chunks made */
 	uint32_t *op;              /* [ops] the draft's op */
 	uint32_t *count;           /* [chunks] labels of a chunk that count */
 	uint32_t total, weight;    /* all of them; as the loss's dtype */
@@ -94,7 +95,7 @@ static uint32_t reshaped(struct chunking *chunking, uint32_t tensor, struct shap
 	return shape_equal(&now, &shape) ? tensor : build_reshape(&chunking->build, "aten.view.default", tensor, shape);
 }
 
-/* ---- what is cut -------------------------------------------------------------------------------------------------- */
+/* ---- what is cut ----------------------------------------------------------------------------- */
 
 static int64_t chunk_rows(const struct chunking *chunking, uint32_t chunk)
 {
@@ -166,15 +167,17 @@ static uint32_t loss_chunks_part_of(struct chunking *chunking, uint32_t op, uint
 	return reshaped(chunking, part, shape);
 }
 
-/* ---- the loss -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the loss -------------------------------------------------------------------------------- */
 
-/* How many labels of each chunk count, and how many do in all: gradients of the first chunk need that before the loss of the last. */
+/* How many labels of each chunk count, and how many do in all: gradients of the first chunk need that before the loss
+ * of the last. */
 static void count_labels(struct chunking *chunking)
 {
 	struct build *build = &chunking->build;
 	const struct graph *graph = chunking->graph;
 	uint32_t loss = chunking->region.loss, labels = chunking->region.labels;
-	uint32_t results = csr_length(&graph->writes, loss), weight = results > 1 ? graph->writes.item[graph->writes.start[loss] + 1] : NONE;
+	uint32_t results = csr_length(&graph->writes, loss),
+			 weight = results > 1 ? graph->writes.item[graph->writes.start[loss] + 1] : NONE;
 	chunking->total = NONE;
 	for (uint32_t c = 0; c < chunking->chunks && fine(chunking); c++) {
 		uint32_t own = chunking->part[labels * (size_t)chunking->chunks + c];
@@ -183,7 +186,8 @@ static void count_labels(struct chunking *chunking)
 		uint32_t counts = build_output(build, DTYPE_BOOL, build_shape(build, own));
 		build_op(build, "aten.sum.default", IN(counts));
 		chunking->count[c] = build_output(build, DTYPE_I64, SCALAR);
-		chunking->total = c == 0 ? chunking->count[c] : build_map(build, "aten.add.Tensor", IN(chunking->total, chunking->count[c]));
+		chunking->total = c == 0 ? chunking->count[c]
+			: build_map(build, "aten.add.Tensor", IN(chunking->total, chunking->count[c]));
 	}
 	build_op(build, "aten._to_copy.default", IN(chunking->total));
 	chunking->weight = build_output(build, weight == NONE ? DTYPE_F32 : graph->tensor[weight].dtype, SCALAR);
@@ -208,7 +212,7 @@ static void add_loss(struct chunking *chunking, uint32_t chunk, uint32_t loss)
 	chunking->loss = chunk == 0 ? loss : build_map(build, "aten.add.Tensor", IN(chunking->loss, loss));
 }
 
-/* ---- a chunk -------------------------------------------------------------------------------------------------------------- */
+/* ---- a chunk --------------------------------------------------------------------------------- */
 
 static uint32_t loss_chunks_root_of(const struct chunking *chunking, uint32_t tensor)
 {
@@ -217,10 +221,12 @@ static uint32_t loss_chunks_root_of(const struct chunking *chunking, uint32_t te
 }
 
 /* The name with the chunk's number, made unique. */
-static void name_in_chunk(const struct chunking *chunking, const char *name, uint32_t chunk, bool op, char *text, size_t size)
+static void name_in_chunk(
+	const struct chunking *chunking, const char *name, uint32_t chunk, bool op, char *text, size_t size)
 {
 	snprintf(text, size, "%.400s.chunk%u", name, chunk);
-	for (int i = 2; op ? graph_find_op(chunking->graph, text) != NONE : graph_find_tensor(chunking->graph, text) != NONE; i++)
+	for (int i = 2;
+		op ? graph_find_op(chunking->graph, text) != NONE : graph_find_tensor(chunking->graph, text) != NONE; i++)
 		snprintf(text, size, "%.400s.chunk%u.%d", name, chunk, i);
 }
 
@@ -251,7 +257,9 @@ static uint32_t loss_chunks_add_tensor(struct chunking *chunking, uint32_t op, u
 /* An amount of all rows as one of a chunk's. */
 static int64_t loss_chunks_scaled(const struct chunking *chunking, int64_t amount)
 {
-	return amount <= 0 ? amount : amount / chunking->rows * chunking->at + amount % chunking->rows * chunking->at / chunking->rows;
+	return amount <= 0
+		? amount
+		: amount / chunking->rows * chunking->at + amount % chunking->rows * chunking->at / chunking->rows;
 }
 
 static void loss_chunks_copy_op(struct chunking *chunking, uint32_t op, uint32_t chunk)
@@ -277,7 +285,8 @@ static void loss_chunks_copy_op(struct chunking *chunking, uint32_t op, uint32_t
 		THEN(status, draft_write(build->draft, id, chunking->chunk[graph->writes.item[i]]));
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++) {
 		struct inplace pair = graph->inplace[i];
-		status = draft_inplace(build->draft, id, pair.out == NONE ? NONE : chunking->chunk[pair.out], chunking->chunk[pair.in]);
+		status = draft_inplace(
+			build->draft, id, pair.out == NONE ? NONE : chunking->chunk[pair.out], chunking->chunk[pair.in]);
 	}
 	if (fine(chunking))
 		build->status = status;
@@ -296,11 +305,13 @@ static bool loss_chunks_add_product(struct chunking *chunking, uint32_t op, uint
 	struct build *build = &chunking->build;
 	const struct rule *rule = rules_find(chunking->rules, graph->op[op].type);
 	uint32_t result = graph->writes.item[graph->writes.start[op]];
-	if (chunk == 0 || !rule || strcmp(rule->factors, "m k+, k+ n -> m n") != 0 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1
-		|| !loss_region_leaves(chunking->graph, &chunking->region, result) || loss_chunks_has_rows(chunking, result))
+	if (chunk == 0 || !rule || strcmp(rule->factors, "m k+, k+ n -> m n") != 0 || csr_length(&graph->reads, op) != 2 ||
+		csr_length(&graph->writes, op) != 1 || !loss_region_leaves(chunking->graph, &chunking->region, result) ||
+		loss_chunks_has_rows(chunking, result))
 		return false;
 	uint32_t *sum = &chunking->part[result * (size_t)chunking->chunks];
-	uint32_t a = chunking->chunk[graph->reads.item[graph->reads.start[op]]], b = chunking->chunk[graph->reads.item[graph->reads.start[op] + 1]];
+	uint32_t a = chunking->chunk[graph->reads.item[graph->reads.start[op]]],
+			 b = chunking->chunk[graph->reads.item[graph->reads.start[op] + 1]];
 	loss_chunks_describe(chunking, op);
 	build_op(build, "aten.addmm_.default", IN(*sum, a, b));
 	*sum = build_inplace(build, *sum);
@@ -329,7 +340,8 @@ static void keep_results(struct chunking *chunking, uint32_t op, uint32_t chunk)
 	}
 }
 
-/* The gradient that the loss's backward op begins with, as a chunk needs it: means are divided by all labels, not by the chunk's. */
+/* The gradient that the loss's backward op begins with, as a chunk needs it: means are divided by all labels, not by
+ * the chunk's. */
 static void begin_backward(struct chunking *chunking, uint32_t chunk)
 {
 	const struct graph *graph = chunking->graph;
@@ -361,10 +373,13 @@ static void write_chunk(struct chunking *chunking, uint32_t chunk)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i];
 			if (chunking->chunk[tensor] == NONE && region->role[tensor] != LOSS_INSIDE)
-				chunking->chunk[tensor] = region->role[tensor] == LOSS_CUT ? loss_chunks_part_of(chunking, op, tensor, chunk) : chunking->whole[tensor];
+				chunking->chunk[tensor] = region->role[tensor] == LOSS_CUT
+					? loss_chunks_part_of(chunking, op, tensor, chunk)
+					: chunking->whole[tensor];
 		}
 		if (region->moved[op]) {
-			chunking->chunk[graph->writes.item[graph->writes.start[op]]] = chunking->chunk[graph->reads.item[graph->reads.start[op]]];
+			chunking->chunk[graph->writes.item[graph->writes.start[op]]] =
+				chunking->chunk[graph->reads.item[graph->reads.start[op]]];
 			continue;
 		}
 		if (op == region->backward)
@@ -377,7 +392,7 @@ static void write_chunk(struct chunking *chunking, uint32_t chunk)
 	}
 }
 
-/* ---- what comes behind the chunks --------------------------------------------------------------------------------------------- */
+/* ---- what comes behind the chunks ------------------------------------------------------------ */
 
 /* The last op's result, under the name and with the kind that the given graph has. */
 static uint32_t loss_chunks_named(struct chunking *chunking, uint32_t tensor, uint32_t view_of)
@@ -407,7 +422,8 @@ static uint32_t loss_chunks_joined(struct chunking *chunking, uint32_t op, uint3
 	uint32_t all = build_output(build, build_dtype(build, part[0]), shape);
 	set_flops(chunking, shape_elements(&shape));
 	if (factor != chunking->region.cut)
-		all = moved(chunking, chunking->region.lengthen, all, shape_apart(chunking, tensor, chunking->factors->factor[factor].size, &dim));
+		all = moved(chunking, chunking->region.lengthen, all,
+			shape_apart(chunking, tensor, chunking->factors->factor[factor].size, &dim));
 	build_op(build, "aten.view.default", IN(all));
 	return fine(chunking) ? loss_chunks_named(chunking, tensor, all) : NONE;
 }
@@ -435,12 +451,14 @@ static void loss_chunks_write_results(struct chunking *chunking)
 				build_op(&chunking->build, "aten._to_copy.default", IN(chunking->loss));
 				chunking->whole[tensor] = fine(chunking) ? loss_chunks_named(chunking, tensor, NONE) : NONE;
 			} else if (loss_region_leaves(chunking->graph, &chunking->region, tensor)) {
-				chunking->whole[tensor] = loss_chunks_has_rows(chunking, tensor) ? loss_chunks_joined(chunking, op, tensor) : loss_chunks_summed(chunking, op, tensor);
+				chunking->whole[tensor] = loss_chunks_has_rows(chunking, tensor)
+					? loss_chunks_joined(chunking, op, tensor)
+					: loss_chunks_summed(chunking, op, tensor);
 			}
 		}
 }
 
-/* ---- the graph ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 /* A tensor that the region doesn't make; a view of what it made lies where that is now. */
 static void loss_chunks_copy_tensor(struct chunking *chunking, uint32_t tensor, uint32_t alias)
@@ -476,7 +494,9 @@ static void copy_outside(struct chunking *chunking, uint32_t op)
 		ones.extra = NULL;
 		ones.arguments = NULL;
 		chunking->op[op] = draft_op(chunking->build.draft, &ones);
-		if (chunking->op[op] == NONE || draft_write(chunking->build.draft, chunking->op[op], chunking->whole[graph->writes.item[graph->writes.start[op]]]) != OK)
+		if (chunking->op[op] == NONE ||
+			draft_write(chunking->build.draft, chunking->op[op],
+				chunking->whole[graph->writes.item[graph->writes.start[op]]]) != OK)
 			chunking->build.status = NO_MEMORY;
 		return;
 	}
@@ -494,7 +514,8 @@ static enum status write(struct chunking *chunking)
 		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE)
 			loss_chunks_copy_tensor(chunking, t, NONE);
 	for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++)
-		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias != NONE && chunking->whole[graph->tensor[t].alias] != NONE)
+		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias != NONE &&
+			chunking->whole[graph->tensor[t].alias] != NONE)
 			loss_chunks_copy_tensor(chunking, t, chunking->whole[graph->tensor[t].alias]);
 	for (uint32_t op = 0; op <= region->last && fine(chunking); op++)
 		if (!region->inside[op] && !region->behind[op])
@@ -512,7 +533,8 @@ static enum status write(struct chunking *chunking)
 			copy_outside(chunking, op);
 	build_copy_control(build, graph, chunking->op);
 	build_finish(build);
-	return fine(chunking) ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : build->status;
+	return fine(chunking) ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about)
+		: build->status;
 }
 
 static bool loss_chunks_allocate(struct chunking *chunking)
@@ -525,7 +547,8 @@ static bool loss_chunks_allocate(struct chunking *chunking)
 	chunking->op = arena_alloc(arena, graph->ops, sizeof *chunking->op);
 	chunking->count = arena_alloc(arena, chunking->chunks, sizeof *chunking->count);
 	chunking->build.draft = draft_new();
-	return chunking->whole && chunking->chunk && chunking->part && chunking->op && chunking->count && chunking->build.draft;
+	return chunking->whole && chunking->chunk && chunking->part && chunking->op && chunking->count &&
+		chunking->build.draft;
 }
 
 static struct graph *chunked(struct chunking *chunking, struct loss_chunks_report *report, struct error *error)
@@ -546,8 +569,8 @@ static struct graph *chunked(struct chunking *chunking, struct loss_chunks_repor
 }
 
 /* One loss. */
-static struct graph *step_loss_chunks_apply(struct graph *graph, const struct rules *rules, const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report,
-	struct error *error)
+static struct graph *step_loss_chunks_apply(struct graph *graph, const struct rules *rules,
+	const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report, struct error *error)
 {
 	struct chunking chunking = { .graph = graph, .rules = rules, .factors = factors, .chunks = chunks,
 		.build = { .source = graph, .op = NONE, .rules = rules } };
@@ -569,7 +592,8 @@ static struct graph *step_loss_chunks_apply(struct graph *graph, const struct ru
 }
 
 /* Another loss of a step in which some are in chunks; takes the step. */
-static struct graph *apply_again(struct graph *graph, const struct rules *rules, uint32_t chunks, struct loss_chunks_report *report, struct error *error)
+static struct graph *apply_again(struct graph *graph, const struct rules *rules, uint32_t chunks,
+	struct loss_chunks_report *report, struct error *error)
 {
 	OWN(factors) factors;
 	struct loss_chunks_report other;
@@ -583,8 +607,8 @@ static struct graph *apply_again(struct graph *graph, const struct rules *rules,
 	return result;
 }
 
-struct graph *loss_chunks_apply(struct graph *graph, const struct rules *rules, const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report,
-	struct error *error)
+struct graph *loss_chunks_apply(struct graph *graph, const struct rules *rules, const struct factors *factors,
+	uint32_t chunks, struct loss_chunks_report *report, struct error *error)
 {
 	struct graph *result = step_loss_chunks_apply(graph, rules, factors, chunks, report, error);
 	uint32_t losses = loss_region_losses(graph, rules);

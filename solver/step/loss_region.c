@@ -12,7 +12,8 @@ struct finding {
 	uint32_t logits;
 };
 
-__attribute__((format(printf, 2, 3))) static enum status loss_region_refuse(struct finding *finding, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static enum status loss_region_refuse(
+	struct finding *finding, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -29,7 +30,8 @@ static bool has_part(const struct factors *factors, const struct factor_term *te
 	return false;
 }
 
-int loss_region_dim(const struct loss_region *region, const struct factors *factors, const struct graph *graph, uint32_t tensor, uint32_t *factor, uint32_t *place)
+int loss_region_dim(const struct loss_region *region, const struct factors *factors, const struct graph *graph,
+	uint32_t tensor, uint32_t *factor, uint32_t *place)
 {
 	for (int d = 0; d < graph->tensor[tensor].dims; d++) {
 		const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + (uint32_t)d];
@@ -74,7 +76,7 @@ static bool loss_region_is_large(const struct finding *finding, uint32_t tensor)
 	return has_classes(finding, tensor) && loss_region_has_rows(finding, tensor);
 }
 
-/* ---- the loss -------------------------------------------------------------------------------------------------- */
+/* ---- the loss -------------------------------------------------------------------------------- */
 
 static int64_t loss_bytes(const struct graph *graph, const struct rules *rules, uint32_t op)
 {
@@ -135,7 +137,8 @@ static enum status find_cut(struct finding *finding)
 			if (factors->factor[factors->part[term->first + p]].size > 1)
 				region->cut = factors->part[term->first + p];
 	}
-	return region->cut == NONE ? loss_region_refuse(finding, "op %s has one row", finding->graph->op[region->loss].name) : OK;
+	return region->cut == NONE ? loss_region_refuse(finding, "op %s has one row", finding->graph->op[region->loss].name)
+		: OK;
 }
 
 /* The factor that the cut is a slice of, where ops on the logits leave rows out. */
@@ -157,7 +160,7 @@ static void find_longer(struct finding *finding)
 	}
 }
 
-/* ---- its ops ---------------------------------------------------------------------------------------------------------- */
+/* ---- its ops --------------------------------------------------------------------------------- */
 
 static bool touches_marked(const struct graph *graph, uint32_t op, const bool *marked)
 {
@@ -178,8 +181,8 @@ static void mark_large(const struct finding *finding, uint32_t op, bool *marked)
 		marked[graph->writes.item[i]] |= loss_region_is_large(finding, graph->writes.item[i]);
 }
 
-/* Ops that are joined to the loss by tensors as large as its logits: another loss over as many classes has ops of its own. Walks there and back until nothing is
- * added; one each do for a loss and its gradient. */
+/* Ops that are joined to the loss by tensors as large as its logits: another loss over as many classes has ops of its
+ * own. Walks there and back until nothing is added; one each do for a loss and its gradient. */
 static void find_inside(const struct finding *finding, bool *marked)
 {
 	const struct graph *graph = finding->graph;
@@ -204,9 +207,11 @@ static bool is_feeding_view(const struct finding *finding, uint32_t op)
 	const struct rule *rule = rules_find(finding->rules, graph->op[op].type);
 	if (!rule || rule->cost != COST_NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 		return false;
-	uint32_t operand = graph->reads.item[graph->reads.start[op]], result = graph->writes.item[graph->writes.start[op]], readers = 0, from, to;
+	uint32_t operand = graph->reads.item[graph->reads.start[op]], result = graph->writes.item[graph->writes.start[op]],
+			 readers = 0, from, to;
 	const struct tensor *tensor = &graph->tensor[result];
-	if (tensor->alias == NONE || tensor->kind == KIND_OUTPUT || loss_region_rows_of(finding, operand, &from) < 0 || loss_region_rows_of(finding, result, &to) < 0 || from != to)
+	if (tensor->alias == NONE || tensor->kind == KIND_OUTPUT || loss_region_rows_of(finding, operand, &from) < 0 ||
+		loss_region_rows_of(finding, result, &to) < 0 || from != to)
 		return false;
 	FOR_ROW(i, &graph->users, tensor->storage) {
 		uint32_t user = graph->users.item[i];
@@ -227,11 +232,13 @@ static enum status find_move(struct finding *finding, uint32_t op)
 	uint32_t from, to;
 	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || region->longer == NONE)
 		return OK;
-	if (loss_region_rows_of(finding, graph->reads.item[graph->reads.start[op]], &from) < 0 || loss_region_rows_of(finding, graph->writes.item[graph->writes.start[op]], &to) < 0 || from == to)
+	if (loss_region_rows_of(finding, graph->reads.item[graph->reads.start[op]], &from) < 0 ||
+		loss_region_rows_of(finding, graph->writes.item[graph->writes.start[op]], &to) < 0 || from == to)
 		return OK;
 	uint32_t *move = to == region->cut ? &region->shorten : &region->lengthen;
 	if (*move != NONE)
-		return loss_region_refuse(finding, "ops %s and %s leave out rows of the logits", graph->op[*move].name, graph->op[op].name);
+		return loss_region_refuse(
+			finding, "ops %s and %s leave out rows of the logits", graph->op[*move].name, graph->op[op].name);
 	region->moved[op] = true;
 	*move = op;
 	return OK;
@@ -279,15 +286,15 @@ static void loss_region_find_backward(struct finding *finding)
 			region->backward = op;
 }
 
-/* ---- what it reads and leaves ----------------------------------------------------------------------------------------------- */
+/* ---- what it reads and leaves ---------------------------------------------------------------- */
 
 /* A first gradient that reads the loss for its shape alone. */
 static bool is_seed(const struct finding *finding, uint32_t op)
 {
 	const struct graph *graph = finding->graph;
 	const struct rule *rule = rules_find(finding->rules, graph->op[op].type);
-	return rule && rule == rules_find(finding->rules, "aten.ones_like") && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1
-		&& graph->tensor[graph->writes.item[graph->writes.start[op]]].dims == 0;
+	return rule && rule == rules_find(finding->rules, "aten.ones_like") && csr_length(&graph->reads, op) == 1 &&
+		csr_length(&graph->writes, op) == 1 && graph->tensor[graph->writes.item[graph->writes.start[op]]].dims == 0;
 }
 
 /* Sums of what chunks make of it give what the whole makes. Means say which dims they had. */
@@ -317,14 +324,18 @@ static enum status check_result(struct finding *finding, uint32_t op, uint32_t t
 	if (!loss_region_leaves(finding->graph, finding->region, tensor) || tensor == first)
 		return OK;
 	if (kind_persistent(graph->tensor[tensor].kind))
-		return loss_region_refuse(finding, "op %s writes %s, which stays from step to step", graph->op[op].name, graph->tensor[tensor].name);
+		return loss_region_refuse(
+			finding, "op %s writes %s, which stays from step to step", graph->op[op].name, graph->tensor[tensor].name);
 	uint32_t factor;
 	if (loss_region_rows_of(finding, tensor, &factor) >= 0 && factor == region->longer && region->lengthen == NONE)
 		return loss_region_refuse(finding, "op %s makes rows that have no loss", graph->op[op].name);
 	if (loss_region_has_rows(finding, tensor))
-		return loss_region_is_large(finding, tensor) ? loss_region_refuse(finding, "op %s needs all logits at once: %s", graph->op[op].name, graph->tensor[tensor].name) : OK;
+		return loss_region_is_large(finding, tensor) ? loss_region_refuse(finding, "op %s needs all logits at once: %s",
+														   graph->op[op].name, graph->tensor[tensor].name)
+														: OK;
 	if (op == region->loss || !loss_region_adds_up(finding, op))
-		return loss_region_refuse(finding, "what op %s makes of all rows does not add up from chunks of them", graph->op[op].name);
+		return loss_region_refuse(
+			finding, "what op %s makes of all rows does not add up from chunks of them", graph->op[op].name);
 	return OK;
 }
 
@@ -352,7 +363,8 @@ static enum status find_roles(struct finding *finding)
 			THEN(status, check_result(finding, op, graph->writes.item[i]));
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
 			if (region->role[graph->inplace[i].in] != LOSS_INSIDE)
-				status = loss_region_refuse(finding, "op %s writes into %s", graph->op[op].name, graph->tensor[graph->inplace[i].in].name);
+				status = loss_region_refuse(
+					finding, "op %s writes into %s", graph->op[op].name, graph->tensor[graph->inplace[i].in].name);
 	}
 	return status;
 }
@@ -383,7 +395,9 @@ static enum status find_labels(struct finding *finding)
 	while (region->role[labels] == LOSS_INSIDE && csr_length(&graph->reads, graph->tensor[labels].writer) == 1)
 		labels = graph->reads.item[graph->reads.start[graph->tensor[labels].writer]];
 	region->labels = labels;
-	return region->role[labels] == LOSS_CUT ? OK : loss_region_refuse(finding, "the labels of op %s are not there before it", graph->op[region->loss].name);
+	return region->role[labels] == LOSS_CUT
+		? OK
+		: loss_region_refuse(finding, "the labels of op %s are not there before it", graph->op[region->loss].name);
 }
 
 static bool loss_region_allocate(const struct graph *graph, struct loss_region *region)
@@ -397,7 +411,8 @@ static bool loss_region_allocate(const struct graph *graph, struct loss_region *
 	return region->inside && region->moved && region->seed && region->behind && region->role;
 }
 
-enum status loss_region_find(const struct graph *graph, const struct rules *rules, const struct factors *factors, struct loss_region *region)
+enum status loss_region_find(
+	const struct graph *graph, const struct rules *rules, const struct factors *factors, struct loss_region *region)
 {
 	struct finding finding = { .graph = graph, .rules = rules, .factors = factors, .region = region };
 	*region = (struct loss_region) { .loss = NONE };

@@ -12,7 +12,8 @@ enum loss_role {
 
 struct loss_region {
 	uint32_t loss, backward;     /* the op of the loss; its gradient's, or NONE */
-	uint32_t cut, longer;        /* the factor that is cut into chunks; the one that it is a slice of (GPT-2's logits but the last), or NONE */
+	uint32_t cut, longer; /* the factor that is cut into chunks; the one that it is a slice of (GPT-2's logits but the
+							 last), or NONE */
 	uint32_t shorten, lengthen;  /* ops of the region from longer to cut and back: they move out of it; NONE */
 	uint32_t labels;             /* the tensor of labels that is cut */
 	uint32_t first, last;        /* ops of the region in program order: the first, the last */
@@ -30,12 +31,16 @@ struct loss_region {
 
 /* How many losses have logits as large as the largest. O(ops). */
 uint32_t loss_region_losses(const struct graph *graph, const struct rules *rules);
-/* Finds the region of the first loss with the largest logits. INFEASIBLE, with region->why, where there is none that can be cut; NO_MEMORY. Free
- * with loss_region_free(). O(graph). */
-enum status loss_region_find(const struct graph *graph, const struct rules *rules, const struct factors *factors, struct loss_region *region);
+/* Finds the region of the first loss with the largest logits. INFEASIBLE, with region->why, where there is none that
+ * can be cut; NO_MEMORY. Free with loss_region_free(). O(graph). */
+enum status loss_region_find(
+	const struct graph *graph, const struct rules *rules, const struct factors *factors, struct loss_region *region);
 void loss_region_free(struct loss_region *region);
 
-/* The dim of a tensor that a chunk has a part of, with the factor that it is of: region->cut or longer. -1: none. *place: of the factor in the dim's product. */
-int loss_region_dim(const struct loss_region *region, const struct factors *factors, const struct graph *graph, uint32_t tensor, uint32_t *factor, uint32_t *place);
-/* Whether a tensor of the region is an output or is read by an op that is neither in the region nor its seed. O(readers). */
+/* The dim of a tensor that a chunk has a part of, with the factor that it is of: region->cut or longer. -1: none.
+ * *place: of the factor in the dim's product. */
+int loss_region_dim(const struct loss_region *region, const struct factors *factors, const struct graph *graph,
+	uint32_t tensor, uint32_t *factor, uint32_t *place);
+/* Whether a tensor of the region is an output or is read by an op that is neither in the region nor its seed.
+ * O(readers). */
 bool loss_region_leaves(const struct graph *graph, const struct loss_region *region, uint32_t tensor);

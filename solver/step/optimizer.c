@@ -22,12 +22,13 @@ enum optimizer optimizer_of(const struct graph *step, const struct rules *rules)
 {
 	struct update_groups groups;
 	struct error error = { 0 };
-	enum optimizer optimizer = update_groups_find(step, rules, &groups, &error) == OK ? known_optimizer(&groups) : OPTIMIZER_COUNT;
+	enum optimizer optimizer = update_groups_find(step, rules, &groups, &error) == OK ? known_optimizer(&groups)
+		: OPTIMIZER_COUNT;
 	update_groups_free(&groups);
 	return optimizer;
 }
 
-/* ---- the step without its update ---------------------------------------------------------------------- */
+/* ---- the step without its update ------------------------------------------------------------- */
 
 struct replacement {
 	const struct update_groups *groups;
@@ -48,7 +49,8 @@ static bool op_goes(const struct replacement *replacement, uint32_t op)
 		return false;
 	if (!op_releases(&step->op[op]))
 		return groups->updates[op] || !replacement->keeps_strays;
-	uint32_t storage = step->tensor[step->reads.item[step->reads.start[op]]].storage, allocator = step->storage[storage].allocator;
+	uint32_t storage = step->tensor[step->reads.item[step->reads.start[op]]].storage,
+			 allocator = step->storage[storage].allocator;
 	if (allocator != NONE && step->op[allocator].phase == PHASE_UPDATE)
 		return groups->updates[allocator] || !replacement->keeps_strays;
 	return replacement->options->accumulate && replacement->gradient[storage];
@@ -90,11 +92,13 @@ static bool prepare_replacement(struct replacement *replacement)
 	return true;
 }
 
-/* The tensor of the step that stands for another one: itself, or of a name that a dropped op gave to memory that stays, the name before. NONE: it goes. */
+/* The tensor of the step that stands for another one: itself, or of a name that a dropped op gave to memory that stays,
+ * the name before. NONE: it goes. */
 static uint32_t kept_tensor(const struct replacement *replacement, uint32_t tensor)
 {
 	const struct graph *step = replacement->groups->step;
-	for (uint32_t writer = step->tensor[tensor].writer; writer != NONE && replacement->dropped[writer]; writer = step->tensor[tensor].writer) {
+	for (uint32_t writer = step->tensor[tensor].writer; writer != NONE && replacement->dropped[writer];
+		writer = step->tensor[tensor].writer) {
 		uint32_t before = NONE;
 		for (uint32_t i = step->inplace_start[writer]; i < step->inplace_start[writer + 1]; i++)
 			if (step->inplace[i].out == tensor)
@@ -107,12 +111,14 @@ static uint32_t kept_tensor(const struct replacement *replacement, uint32_t tens
 }
 
 /* What stays must not read what goes. */
-static enum status optimizer_check_reads(const struct replacement *replacement, uint32_t op, const uint32_t *tensor, struct error *error)
+static enum status optimizer_check_reads(
+	const struct replacement *replacement, uint32_t op, const uint32_t *tensor, struct error *error)
 {
 	const struct graph *step = replacement->groups->step;
 	FOR_ROW(i, &step->reads, op)
 		if (tensor[step->reads.item[i]] == NONE)
-			return fail(error, BAD_INPUT, "the update can't be replaced: \"%.100s\" reads \"%.100s\", which belongs to it", step->op[op].name,
+			return fail(error, BAD_INPUT,
+				"the update can't be replaced: \"%.100s\" reads \"%.100s\", which belongs to it", step->op[op].name,
 				step->tensor[step->reads.item[i]].name);
 	return OK;
 }
@@ -122,7 +128,8 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 {
 	const struct graph *step = replacement->groups->step;
 	struct build build = { .draft = draft_new(), .op = NONE };
-	uint32_t *tensor = arena_alloc(&replacement->arena, step->tensors, sizeof *tensor), *op = arena_alloc(&replacement->arena, step->ops, sizeof *op);
+	uint32_t *tensor = arena_alloc(&replacement->arena, step->tensors, sizeof *tensor),
+			 *op = arena_alloc(&replacement->arena, step->ops, sizeof *op);
 	enum status status = build.draft && tensor && op ? OK : NO_MEMORY;
 	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
 		bool stays = kept_tensor(replacement, t) == t;
@@ -132,7 +139,8 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
 		if (tensor[t] != NONE && step->tensor[t].alias != NONE)
 			draft_tensor_at(build.draft, tensor[t])->alias = tensor[step->storage[step->tensor[t].storage].root];
-		if (replacement->groups->marked && replacement->gradient[step->tensor[t].storage] && replacement->options->optimizer != OPTIMIZER_NONE)
+		if (replacement->groups->marked && replacement->gradient[step->tensor[t].storage] &&
+			replacement->options->optimizer != OPTIMIZER_NONE)
 			draft_tensor_at(build.draft, tensor[t])->kind = KIND_GRADIENT;   /* the update takes what the step left */
 	}
 	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
@@ -157,12 +165,13 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 	return NULL;
 }
 
-/* ---- the new update --------------------------------------------------------------------------------------- */
+/* ---- the new update -------------------------------------------------------------------------- */
 
 struct updates {
 	const struct replacement *replacement;
 	uint32_t count, written;       /* parameters; those whose update is written */
-	uint32_t *parameter, *gradient, *arrived;   /* [count] tensors of the draft; the gradient as the backward pass made it */
+	uint32_t *parameter, *gradient,
+		*arrived; /* [count] tensors of the draft; the gradient as the backward pass made it */
 	struct eager_parameter *eager;
 	uint32_t *identity, *op;       /* [tensors], [ops] of the graph */
 	uint32_t *group_at, *next;     /* [tensors] the first group whose gradient it is, or NONE; [count] the next */
@@ -188,7 +197,8 @@ static void release_gradients(struct build *build, const struct updates *updates
 {
 	for (uint32_t i = from; i < from + count; i++)
 		if (is_kept(updates->replacement, i))
-			build_op(build, RELEASE_TYPE, IN(updates->replacement->options->accumulate ? updates->gradient[i] : updates->arrived[i]));
+			build_op(build, RELEASE_TYPE,
+				IN(updates->replacement->options->accumulate ? updates->gradient[i] : updates->arrived[i]));
 }
 
 /* The updates of so many more parameters, where the step had them. */
@@ -201,7 +211,8 @@ static void write_updates(struct build *build, struct updates *updates, uint32_t
 	if (options->loss_scaling && from == 0)
 		update_unscale(build, updates->parameter, updates->gradient, updates->count);
 	for (uint32_t i = from; i < from + count; i++)
-		updates->eager[i] = (struct eager_parameter){ updates->parameter[i], updates->gradient[i], groups->group[i].call, groups->group[i].way };
+		updates->eager[i] = (struct eager_parameter){ updates->parameter[i], updates->gradient[i],
+			groups->group[i].call, groups->group[i].way };
 	eager_update_all(build, options, updates->eager + from, count);
 	release_gradients(build, updates, from, count);
 	updates->written += count;
@@ -210,10 +221,12 @@ static void write_updates(struct build *build, struct updates *updates, uint32_t
 static void take_gradients(struct build *build, struct updates *updates, uint32_t tensor)
 {
 	for (uint32_t group = updates->group_at[tensor]; group != NONE; group = updates->next[group])
-		updates->gradient[group] = update_gradient(build, updates->replacement->options, updates->parameter[group], updates->gradient[group]);
+		updates->gradient[group] = update_gradient(
+			build, updates->replacement->options, updates->parameter[group], updates->gradient[group]);
 }
 
-/* The ops of a graph with the gradient of each group taken to where the update reads it, and the updates where they were. */
+/* The ops of a graph with the gradient of each group taken to where the update reads it, and the updates where they
+ * were. */
 static void optimizer_write_step(struct build *build, const struct graph *graph, struct updates *updates)
 {
 	const struct replacement *replacement = updates->replacement;
@@ -248,7 +261,8 @@ static bool prepare_updates(struct updates *updates, const struct graph *graph, 
 {
 	const struct update_groups *groups = updates->replacement->groups;
 	uint32_t count = updates->count = groups->groups;
-	uint32_t **of_group[] = { &updates->parameter, &updates->gradient, &updates->arrived, &updates->next, &updates->before };
+	uint32_t **of_group[] = { &updates->parameter, &updates->gradient, &updates->arrived, &updates->next,
+		&updates->before };
 	for (size_t i = 0; i < sizeof of_group / sizeof *of_group; i++)
 		if (!(*of_group[i] = arena_alloc(arena, count, sizeof **of_group[i])))
 			return false;
@@ -271,10 +285,12 @@ static void place_updates(struct build *build, const struct graph *graph, struct
 	}
 	for (uint32_t i = 0; i < updates->count; i++) {
 		const struct update_group *group = &groups->group[i];
-		uint32_t anchor = updates->replacement->anchor[i], at = anchor == NONE ? NONE : graph_find_op(graph, groups->step->op[anchor].name);
+		uint32_t anchor = updates->replacement->anchor[i],
+				 at = anchor == NONE ? NONE : graph_find_op(graph, groups->step->op[anchor].name);
 		updates->before[i] = at == NONE ? graph->ops : at;
 		updates->parameter[i] = graph_find_tensor(graph, groups->step->tensor[group->parameter].name);
-		updates->gradient[i] = updates->arrived[i] = graph_find_tensor(graph, groups->step->tensor[kept_tensor(updates->replacement, group->gradient)].name);
+		updates->gradient[i] = updates->arrived[i] = graph_find_tensor(
+			graph, groups->step->tensor[kept_tensor(updates->replacement, group->gradient)].name);
 		updates->next[i] = updates->group_at[updates->gradient[i]];
 		updates->group_at[updates->gradient[i]] = i;
 	}
@@ -290,7 +306,9 @@ static struct graph *with_update(const struct graph *graph, struct replacement *
 		place_updates(&build, graph, &updates);
 		optimizer_write_step(&build, graph, &updates);
 		build_finish(&build);
-		status = build.status != OK ? build.status : draft_describe(build.draft, graph->name, graph->source, graph->extra, &graph->about);
+		status = build.status != OK
+			? build.status
+			: draft_describe(build.draft, graph->name, graph->source, graph->extra, &graph->about);
 	}
 	if (status == OK)
 		result = graph_build(build.draft, error);
@@ -300,18 +318,20 @@ static struct graph *with_update(const struct graph *graph, struct replacement *
 	return result;
 }
 
-/* ---- whether it can be done -------------------------------------------------------------------------------- */
+/* ---- whether it can be done ------------------------------------------------------------------ */
 
 /* Update ops that work on gradients and belong to no parameter: clipping, say. Loss scaling's check is written anew. */
 static enum status check_strays(const struct update_groups *groups, struct error *error)
 {
 	const struct graph *graph = groups->step;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (!update_op(graph, op) || groups->updates[op] || (rules_traits(groups->rules, graph->op[op].type) & TRAIT_UNSCALES))
+		if (!update_op(graph, op) || groups->updates[op] ||
+			(rules_traits(groups->rules, graph->op[op].type) & TRAIT_UNSCALES))
 			continue;
 		FOR_ROW(i, &graph->reads, op)
 			if (graph->storage[graph->tensor[graph->reads.item[i]].storage].kind == KIND_GRADIENT)
-				return fail(error, BAD_INPUT, "the update can't be replaced: \"%.100s\" works on gradients but updates no parameter",
+				return fail(error, BAD_INPUT,
+					"the update can't be replaced: \"%.100s\" works on gradients but updates no parameter",
 					graph->op[op].name);
 	}
 	return OK;
@@ -330,8 +350,10 @@ static enum status check_groups(const struct update_groups *groups, enum optimiz
 	return OK;
 }
 
-/* What the step does besides its optimizer: parameters below 32 bits are written from copies that it keeps, and gradients are unscaled. */
-static void keep_practice(const struct graph *step, const struct rules *rules, bool keeps_strays, struct update_options *update)
+/* What the step does besides its optimizer: parameters below 32 bits are written from copies that it keeps, and
+ * gradients are unscaled. */
+static void keep_practice(
+	const struct graph *step, const struct rules *rules, bool keeps_strays, struct update_options *update)
 {
 	for (uint32_t op = 0; op < step->ops; op++) {
 		update->loss_scaling |= !keeps_strays && (rules_traits(rules, step->op[op].type) & TRAIT_UNSCALES) != 0;
@@ -341,15 +363,17 @@ static void keep_practice(const struct graph *step, const struct rules *rules, b
 				continue;
 			FOR_ROW(j, &step->reads, op) {
 				const struct tensor *read = &step->tensor[step->reads.item[j]];
-				update->master |= step->storage[read->storage].kind == KIND_OPTIMIZER && read->dtype == DTYPE_F32 && csr_length(&step->reads, op) == 2
-					&& read->dims == written->dims && read->bytes * dtype_bits[written->dtype] == written->bytes * 32;
+				update->master |= step->storage[read->storage].kind == KIND_OPTIMIZER && read->dtype == DTYPE_F32 &&
+					csr_length(&step->reads, op) == 2 && read->dims == written->dims &&
+					read->bytes * dtype_bits[written->dtype] == written->bytes * 32;
 			}
 		}
 	}
 }
 
 /* The step with its precision changed and the new update. */
-static struct graph *step_optimizer_replace(struct replacement *replacement, enum precision precision, struct error *error)
+static struct graph *step_optimizer_replace(
+	struct replacement *replacement, enum precision precision, struct error *error)
 {
 	const struct rules *rules = replacement->groups->rules;
 	struct graph *graph = without_update(replacement, error);
@@ -365,14 +389,16 @@ static struct graph *step_optimizer_replace(struct replacement *replacement, enu
 	return result;
 }
 
-struct graph *optimizer_replace(const struct graph *step, const struct rules *rules, const struct optimizer_change *change,
-	struct error *error)
+struct graph *optimizer_replace(
+	const struct graph *step, const struct rules *rules, const struct optimizer_change *change, struct error *error)
 {
 	struct update_groups groups;
 	struct update_options update = change->update;
 	struct graph *graph = NULL;
 	enum status status = update_groups_find(step, rules, &groups, error);
-	struct replacement replacement = { .groups = &groups, .options = &update, .keeps_strays = groups.eager && change->precision == PRECISION_GIVEN };
+	struct replacement replacement = {
+		.groups = &groups, .options = &update, .keeps_strays = groups.eager && change->precision == PRECISION_GIVEN
+	};
 	if (status == OK) {
 		if (change->same_optimizer)
 			update.optimizer = known_optimizer(&groups);

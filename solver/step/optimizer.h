@@ -16,8 +16,9 @@ enum optimizer optimizer_of(const struct graph *step, const struct rules *rules)
 
 /* The step with its update phase replaced: the ops of phase update and the state that only they touch are
  * dropped, forward and backward ops stay as they are but for the precision, and update_all() writes new updates in the
- * order of the old ones. Where the precision stays, copies of parameters in f32 and loss scaling that the step has stay, too. NULL with *status and *error, BAD_INPUT with the reason where that can't be done honestly:
- * an update that mixes several parameters (clipping, fused optimizers), gradients that can't be told, an optimizer
- * that isn't known where it is to be kept. O(graph). */
-struct graph *optimizer_replace(const struct graph *step, const struct rules *rules, const struct optimizer_change *change,
-	struct error *error);
+ * order of the old ones. Where the precision stays, copies of parameters in f32 and loss scaling that the step has
+ * stay, too. NULL with *status and *error, BAD_INPUT with the reason where that can't be done honestly: an update that
+ * mixes several parameters (clipping, fused optimizers), gradients that can't be told, an optimizer that isn't known
+ * where it is to be kept. O(graph). */
+struct graph *optimizer_replace(
+	const struct graph *step, const struct rules *rules, const struct optimizer_change *change, struct error *error);

@@ -2,8 +2,7 @@
  *
  * Every floating-point tensor changes its dtype; what a few ops compute in f32 (the island) is cast on the way in
  * and out. An island's result that others read has two tensors: the f32 one for the island, and under its old name
- * the cast one, so that views of it need no care.
- */
+ * the cast one, so that views of it need no care. */
 
 #include "build.h"
 #include "precision.h"
@@ -27,7 +26,8 @@ struct conversion {
 /* Ops that mixed precision computes in f32. */
 static bool in_island(const struct conversion *conversion, uint32_t op)
 {
-	return conversion->precision == PRECISION_MIXED && (rules_traits(conversion->rules, conversion->graph->op[op].type) & TRAIT_WIDE);
+	return conversion->precision == PRECISION_MIXED &&
+		(rules_traits(conversion->rules, conversion->graph->op[op].type) & TRAIT_WIDE);
 }
 
 /* A statistic: any result of a norm but the first. */
@@ -158,10 +158,14 @@ static enum status precision_convert(struct conversion *conversion, struct error
 	return OK;
 }
 
-struct graph *precision_apply(const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error)
+struct graph *precision_apply(
+	const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error)
 {
 	static const enum dtype formats[PRECISION_COUNT] = {
-		[PRECISION_FP32] = DTYPE_F32, [PRECISION_BF16] = DTYPE_BF16, [PRECISION_FP16] = DTYPE_F16, [PRECISION_MIXED] = DTYPE_F16,
+		[PRECISION_FP32] = DTYPE_F32,
+		[PRECISION_BF16] = DTYPE_BF16,
+		[PRECISION_FP16] = DTYPE_F16,
+		[PRECISION_MIXED] = DTYPE_F16,
 	};
 	struct conversion conversion = { .graph = graph, .rules = rules, .precision = precision, .dtype = formats[precision],
 		.build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };

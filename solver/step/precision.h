@@ -16,4 +16,5 @@ extern const char *const precision_names[PRECISION_COUNT];
  * computes in f32 (losses). Statistics of norms stay f32, and so do buffers that ops write (running statistics).
  * For forward graphs and for steps without update ops: state of an optimizer is not converted.
  * NULL with *status and *error: BAD_INPUT where a tensor's dtype is unknown. O(graph). */
-struct graph *precision_apply(const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error);
+struct graph *precision_apply(
+	const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error);

@@ -3,14 +3,13 @@
  * A storage that is neither kept nor persistent is written anew by copies of its forward ops right before its first
  * reader after the forward pass. What the copies read is either kept or written anew as well: forward storages that no
  * later op reads are always written anew, unless they cross layers, where the recursion ends. What ops write into a
- * storage in place, under whatever name of it, is written again too, and in the same order around its readers.
- */
+ * storage in place, under whatever name of it, is written again too, and in the same order around its readers. */
 #include <stdio.h>
 #include <string.h>
 
 #include "replay.h"
 
-/* ---- running again ------------------------------------------------------------------------------------- */
+/* ---- running again --------------------------------------------------------------------------- */
 
 /* Just another name: its op changes nothing. */
 static bool step_recompute_is_view(const struct graph *graph, uint32_t tensor)
@@ -61,7 +60,8 @@ static uint32_t again_tensor(struct replay *replay, uint32_t tensor)
 	return id;
 }
 
-/* A persistent tensor that an op writes into without giving it a new name: running statistics. A copy leaves it alone. */
+/* A persistent tensor that an op writes into without giving it a new name: running statistics. A copy leaves it alone.
+ */
 static bool step_recompute_only_updated(const struct graph *graph, uint32_t op, uint32_t tensor)
 {
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
@@ -81,7 +81,9 @@ static const char *step_recompute_new_name(const void *context, uint32_t tensor,
 {
 	const struct naming *naming = context;
 	const struct replay *replay = naming->replay;
-	uint32_t id = result && naming->copy ? replay->made[tensor] : result ? replay->original[tensor] : replay->tensor[tensor];
+	uint32_t id = result && naming->copy ? replay->made[tensor]
+		: result ? replay->original[tensor]
+		: replay->tensor[tensor];
 	if (id == NONE || (naming->copy && !result && step_recompute_only_updated(replay->graph, naming->op, tensor)))
 		return NULL;
 	return draft_tensor_at(replay->build.draft, id)->name;
@@ -158,7 +160,7 @@ static void step_recompute_run_again(struct replay *replay, uint32_t op)
 	step_recompute_rename_arguments(replay, copy, op, true);
 }
 
-/* ---- offloading -------------------------------------------------------------------------------------------- */
+/* ---- offloading ------------------------------------------------------------------------------ */
 
 static bool writes_storage(const struct graph *graph, uint32_t op, uint32_t storage)
 {
@@ -173,14 +175,16 @@ static void note_offloads(struct replay *replay, const uint32_t *offload, uint32
 	for (uint32_t i = 0; i < offloads; i++) {
 		uint32_t storage = storage_of(graph, offload[i]), last = NONE;
 		FOR_ROW(j, &graph->users, storage)
-			if (is_forward(graph, graph->users.item[j]) && (!replay->window[storage] || writes_storage(graph, graph->users.item[j], storage)))
+			if (is_forward(graph, graph->users.item[j]) &&
+				(!replay->window[storage] || writes_storage(graph, graph->users.item[j], storage)))
 				last = graph->users.item[j];
 		if (replay->activations->saved[storage] || replay->window[storage])
 			replay->leaves[storage] = last;
 	}
 }
 
-static uint32_t step_recompute_move(struct replay *replay, uint32_t storage, const char *type, uint32_t from, int64_t bytes)
+static uint32_t step_recompute_move(
+	struct replay *replay, uint32_t storage, const char *type, uint32_t from, int64_t bytes)
 {
 	struct build *build = &replay->build;
 	uint32_t root = replay->graph->storage[storage].root;
@@ -197,7 +201,8 @@ static uint32_t step_recompute_move(struct replay *replay, uint32_t storage, con
 /* After the last forward reader: the copy in the host, which takes no bytes of the device. */
 static void offload_storage(struct replay *replay, uint32_t storage)
 {
-	replay->host[storage] = step_recompute_move(replay, storage, added_types[ADDED_OFFLOAD], replay->original[replay->graph->storage[storage].root], 0);
+	replay->host[storage] = step_recompute_move(
+		replay, storage, added_types[ADDED_OFFLOAD], replay->original[replay->graph->storage[storage].root], 0);
 }
 
 /* What is put between two ops of the step stays there: behind the last op before it that computes, before the next. */
@@ -207,7 +212,8 @@ static void pin(struct replay *replay, uint32_t op)
 	uint32_t before = op;
 	while (before > 0 && (replay->op[before - 1] == NONE || names_only(graph, before - 1)))
 		before--;
-	if (replay->build.status == OK && before > 0 && draft_after(replay->build.draft, replay->build.op, replay->op[before - 1]) != OK)
+	if (replay->build.status == OK && before > 0 &&
+		draft_after(replay->build.draft, replay->build.op, replay->op[before - 1]) != OK)
 		replay->build.status = NO_MEMORY;
 	replay->pinned[replay->pins++] = replay->build.op;
 }
@@ -220,7 +226,8 @@ static void let_go(struct replay *replay, uint32_t storage, uint32_t op)
 		return;
 	build->phase = PHASE_COMMUNICATION;
 	build->module = replay->graph->op[replay->leaves[storage]].module;
-	build_op(build, added_types[ADDED_OFFLOAD_WAIT], IN(replay->original[replay->graph->storage[storage].root], replay->host[storage]));
+	build_op(build, added_types[ADDED_OFFLOAD_WAIT],
+		IN(replay->original[replay->graph->storage[storage].root], replay->host[storage]));
 	pin(replay, op);
 }
 
@@ -239,15 +246,16 @@ static uint32_t make_buffer(struct replay *replay, uint32_t storage, uint32_t op
 	return buffer;
 }
 
-/* Before the first reader after the pass: its way back. Views of it are made anew for their readers; what an op wrote in place is
- * another name of what was fetched. */
+/* Before the first reader after the pass: its way back. Views of it are made anew for their readers; what an op wrote
+ * in place is another name of what was fetched. */
 static void fetch_storage(struct replay *replay, uint32_t storage, uint32_t buffer)
 {
 	struct build *build = &replay->build;
 	const struct graph *graph = replay->graph;
 	uint32_t root = graph->storage[storage].root;
 	if (buffer == NONE) {
-		replay->tensor[root] = step_recompute_move(replay, storage, added_types[ADDED_FETCH], replay->host[storage], graph->tensor[root].bytes);
+		replay->tensor[root] = step_recompute_move(
+			replay, storage, added_types[ADDED_FETCH], replay->host[storage], graph->tensor[root].bytes);
 	} else {
 		build_op(build, added_types[ADDED_FETCH], IN(replay->host[storage], buffer));
 		replay->tensor[root] = build_inplace(build, buffer);
@@ -258,7 +266,8 @@ static void fetch_storage(struct replay *replay, uint32_t storage, uint32_t buff
 	replay->back[storage] = true;
 	FOR_ROW(i, &graph->members, storage) {
 		uint32_t member = graph->members.item[i];
-		if (member == root || step_recompute_is_view(graph, member) || !is_forward(graph, graph->tensor[member].writer) || build->status != OK)
+		if (member == root || step_recompute_is_view(graph, member) ||
+			!is_forward(graph, graph->tensor[member].writer) || build->status != OK)
 			continue;
 		uint32_t name = again_tensor(replay, member);
 		if (name != NONE && draft_write(build->draft, build->op, name) != OK)
@@ -267,7 +276,7 @@ static void fetch_storage(struct replay *replay, uint32_t storage, uint32_t buff
 	}
 }
 
-/* ---- what is read after the pass ------------------------------------------------------------------------------ */
+/* ---- what is read after the pass ------------------------------------------------------------- */
 
 /* Readers of what an in-place op is about to overwrite, whose own results are written anew, must run before it. */
 static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *depth, uint32_t capacity)
@@ -312,7 +321,8 @@ static void open_and_close(struct replay *replay, uint32_t op)
 static void keep_pins(struct replay *replay, uint32_t op)
 {
 	for (; replay->pins > 0 && replay->op[op] != NONE; replay->pins--)
-		if (replay->build.status == OK && draft_after(replay->build.draft, replay->op[op], replay->pinned[replay->pins - 1]) != OK)
+		if (replay->build.status == OK &&
+			draft_after(replay->build.draft, replay->op[op], replay->pinned[replay->pins - 1]) != OK)
 			replay->build.status = NO_MEMORY;
 }
 
@@ -364,7 +374,7 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 	}
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* A release of what isn't kept until then any more. */
 static bool releases_early(const struct replay *replay, uint32_t op)
@@ -390,7 +400,8 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 		write_anew(replay, graph->reads.item[i], capacity);
 	FOR_ROW(i, &graph->writes, op) {
 		uint32_t tensor = graph->writes.item[i], root = graph->storage[storage_of(graph, tensor)].root;
-		if (graph->tensor[tensor].alias != NONE && replay->build.status == OK && replay->tensor[root] != replay->original[root])
+		if (graph->tensor[tensor].alias != NONE && replay->build.status == OK &&
+			replay->tensor[root] != replay->original[root])
 			draft_tensor_at(replay->build.draft, replay->original[tensor])->alias = replay->tensor[root];
 	}
 	replay->op[op] = build_copy_op(&replay->build, graph, op, replay->tensor);
@@ -404,7 +415,8 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 static bool step_recompute_note_windows(struct replay *replay, const struct offload_window *window, uint32_t windows)
 {
 	struct arena *arena = &replay->arena;
-	uint32_t ops = replay->graph->ops, *row = arena_alloc(arena, windows, sizeof *row), *item = arena_alloc(arena, windows, sizeof *item);
+	uint32_t ops = replay->graph->ops, *row = arena_alloc(arena, windows, sizeof *row),
+			 *item = arena_alloc(arena, windows, sizeof *item);
 	replay->window = arena_alloc(arena, replay->graph->storages, sizeof *replay->window);
 	replay->pinned = windows > 0 ? arena_alloc(arena, 2 * (size_t)windows, sizeof *replay->pinned) : NULL;
 	bool fine = row && item && replay->window && (windows == 0 || replay->pinned);
@@ -419,8 +431,8 @@ static bool step_recompute_note_windows(struct replay *replay, const struct offl
 	return fine && (windows == 0 || csr_of_pairs(arena, ops, windows, row, item, &replay->come) == OK);
 }
 
-static enum status step_recompute_prepare(struct replay *replay, const uint32_t *offload, uint32_t offloads, const bool *drop,
-	uint32_t capacity)
+static enum status step_recompute_prepare(
+	struct replay *replay, const uint32_t *offload, uint32_t offloads, const bool *drop, uint32_t capacity)
 {
 	const struct graph *graph = replay->graph;
 	struct arena *arena = &replay->arena;
@@ -434,8 +446,9 @@ static enum status step_recompute_prepare(struct replay *replay, const uint32_t 
 	replay->op = arena_alloc(arena, graph->ops, sizeof *replay->op);
 	replay->done = arena_alloc(arena, graph->ops, sizeof *replay->done);
 	replay->stack = arena_alloc(arena, capacity, sizeof *replay->stack);
-	if (!replay->build.draft || !replay->leaves || !replay->host || !replay->back || !replay->tensor || !replay->original || !replay->made || !replay->op || !replay->done ||
-	    !replay->stack || !replay_sets(replay, drop))
+	if (!replay->build.draft || !replay->leaves || !replay->host || !replay->back || !replay->tensor ||
+		!replay->original || !replay->made || !replay->op || !replay->done || !replay->stack ||
+		!replay_sets(replay, drop))
 		return NO_MEMORY;
 	note_offloads(replay, offload, offloads);
 	for (uint32_t t = 0; t < graph->tensors; t++)
@@ -444,13 +457,16 @@ static enum status step_recompute_prepare(struct replay *replay, const uint32_t 
 	return OK;
 }
 
-static enum status step_recompute_run(struct replay *replay, const bool *drop, const uint32_t *offload, uint32_t offloads, const struct offload_window *window, uint32_t windows)
+static enum status step_recompute_run(struct replay *replay, const bool *drop, const uint32_t *offload,
+	uint32_t offloads, const struct offload_window *window, uint32_t windows)
 {
 	const struct graph *graph = replay->graph;
 	uint32_t capacity = 2 * (graph->reads.start[graph->ops] + graph->inplace_start[graph->ops]) + graph->ops + 1;
 	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
 		capacity += csr_length(&graph->users, storage_of(graph, graph->inplace[i].in));
-	enum status status = step_recompute_note_windows(replay, window, windows) ? step_recompute_prepare(replay, offload, offloads, drop, capacity) : NO_MEMORY;
+	enum status status = step_recompute_note_windows(replay, window, windows)
+		? step_recompute_prepare(replay, offload, offloads, drop, capacity)
+		: NO_MEMORY;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		open_and_close(replay, op);
 		if (is_forward(graph, op))
@@ -469,8 +485,9 @@ static enum status step_recompute_run(struct replay *replay, const bool *drop, c
 		: draft_describe(replay->build.draft, graph->name, graph->source, graph->extra, &graph->about);
 }
 
-static struct graph *step_recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop, const uint32_t *offload, uint32_t offloads,
-	const struct offload_window *window, uint32_t windows, struct error *error)
+static struct graph *step_recompute_apply(const struct graph *step, const struct activations *activations,
+	const bool *drop, const uint32_t *offload, uint32_t offloads, const struct offload_window *window, uint32_t windows,
+	struct error *error)
 {
 	struct replay replay = { .graph = step, .activations = activations };
 	enum status status = step_recompute_run(&replay, drop, offload, offloads, window, windows);
@@ -488,11 +505,13 @@ struct graph *recompute_apply(const struct graph *step, const struct activations
 	return step_recompute_apply(step, activations, drop, offload, offloads, NULL, 0, error);
 }
 
-struct graph *offload_apply(const struct graph *step, const struct activations *activations, const struct offload_window *window, uint32_t windows, struct error *error)
+struct graph *offload_apply(const struct graph *step, const struct activations *activations,
+	const struct offload_window *window, uint32_t windows, struct error *error)
 {
 	HELD uint32_t *root = mem_alloc(windows, sizeof *root);
 	for (uint32_t i = 0; i < windows && root; i++)
 		root[i] = step->storage[window[i].storage].root;
-	struct graph *result = root ? step_recompute_apply(step, activations, NULL, root, windows, window, windows, error) : (fail_memory(error), NULL);
+	struct graph *result = root ? step_recompute_apply(step, activations, NULL, root, windows, window, windows, error)
+		: (fail_memory(error), NULL);
 	return result;
 }

@@ -9,13 +9,16 @@
 	X(NONE, "none", "all that is saved is kept") \
 	X(SELECTIVE, "selective", "scores of attentions run again (Korthikanti et al. 2022)") \
 	X(FULL, "full", "each layer runs again from what crosses into it") \
-	X(PRODUCTS, "products", "each layer runs again but for attention in one kernel and every other product with a weight (torchtitan's selective checkpointing)") \
+	X(PRODUCTS, "products", "each layer runs again but for attention in one kernel and every other product with a " \
+		"weight (torchtitan's selective checkpointing)") \
 	X(AUTO, "auto", "the least time that was found for the memory cap") \
 	X(SQRT, "sqrt", "groups of layers run again, the square root of their number (Chen et al. 2016)") \
 	X(LAYERS, "layers:2", "groups of so many layers run again from what crosses into them") \
-	X(OPS, "ops", "ops of given types or modules run again: recompute=ops:aten.gelu+aten.native_layer_norm, or of Megatron's recompute_modules, below: ops:mla_up_proj+moe_act+layernorm") \
+	X(OPS, "ops", "ops of given types or modules run again: recompute=ops:aten.gelu+aten.native_layer_norm, or of " \
+		"Megatron's recompute_modules, below: ops:mla_up_proj+moe_act+layernorm") \
 	X(KNAPSACK, "knapsack:50%", "PyTorch's activation_memory_budget: a share of the saved bytes, by its partitioner") \
-	X(EVERY, "every:2", "each so manieth layer runs again from what crosses into it (torchtitan's selective checkpointing by layers)")
+	X(EVERY, "every:2", "each so manieth layer runs again from what crosses into it (torchtitan's selective " \
+		"checkpointing by layers)")
 #define X(id, name, help) RECOMPUTE_##id,
 enum recompute { RECOMPUTES(X) RECOMPUTE_COUNT };
 #undef X
@@ -28,9 +31,10 @@ struct activations {
 	uint32_t *layer;           /* [ops] the layer of a forward op, NONE outside of layers and for other ops */
 	bool *saved;               /* [storages] written by the forward pass and read after it */
 	bool *anchor;              /* [storages] of the forward pass: crosses layers, or belongs to none */
-	bool *held;                /* [storages] kept though no later op reads it, by recompute_choose(): what runs again begins there */
+	bool *held; /* [storages] kept though no later op reads it, by recompute_choose(): what runs again begins there */
 	bool *attention;           /* [storages] scores of an attention: between two products around a softmax */
-	bool *kept_product;        /* [ops] attention in one kernel, and of each layer's products with a weight the first, third, ... */
+	bool *kept_product; /* [ops] attention in one kernel, and of each layer's products with a weight the first, third,
+						   ... */
 	int64_t *flops;            /* [ops] of forward ops; 0 where nothing is known */
 	struct arena arena;
 };
@@ -68,7 +72,8 @@ struct recompute_options {
 };
 
 /* Chooses what to drop, into drop [storages]: SELECTIVE all attention scores, FULL everything in the layers but what
- * crosses between them, PRODUCTS the same less what kept products give, which is held; with the layers of the options and without their residents. */
+ * crosses between them, PRODUCTS the same less what kept products give, which is held; with the layers of the options
+ * and without their residents. */
 void recompute_choose(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options, bool *drop);
 
@@ -83,17 +88,20 @@ enum status recompute_cost(const struct graph *step, const struct activations *a
  * dropped storage is written anew by copies of its forward ops (in place where they are), and of what these need in
  * turn down to storages that are kept. Later readers share it. Copies are called NAME.again, have phase
  * backward and are recomputed. Offloaded storages are copied out after their last forward reader
- * (tidemark.offload, its result has their shape but takes no device memory) and back before the first reader after it (tidemark.fetch),
- * also of copies; views of what came back are made by copies of their ops.
- * drop may be NULL. What can't be run again is kept. NULL with *status and *error. O(graph). */
+ * (tidemark.offload, its result has their shape but takes no device memory) and back before the first reader after it
+ * (tidemark.fetch), also of copies; views of what came back are made by copies of their ops. drop may be NULL. What
+ * can't be run again is kept. NULL with *status and *error. O(graph). */
 struct graph *recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop,
 	const uint32_t *offload, uint32_t offloads, struct error *error);
 
-/* A storage that waits in the host, with time for the copies: before op `gone` the memory is let go of (tidemark.offload_wait), before op `back` there is memory
- * again and the way back begins (tidemark.fetch_buffer, tidemark.fetch). Ops that compute, in program order: gone behind the storage's last reader of the forward
- * pass, back not behind its first one after it. */
+/* A storage that waits in the host, with time for the copies: before op `gone` the memory is let go of
+ * (tidemark.offload_wait), before op `back` there is memory again and the way back begins (tidemark.fetch_buffer,
+ * tidemark.fetch). Ops that compute, in program order: gone behind the storage's last reader of the forward pass, back
+ * not behind its first one after it. */
 struct offload_window { uint32_t storage, gone, back; };
 
-/* The step with storages in the host. The copy out may begin when the storage's last writer of the pass has run. Control edges hold what lets go, and the memory to come back to,
- * where the window says. NULL with *error. O(graph). */
-struct graph *offload_apply(const struct graph *step, const struct activations *activations, const struct offload_window *window, uint32_t windows, struct error *error);
+/* The step with storages in the host. The copy out may begin when the storage's last writer of the pass has run.
+ * Control edges hold what lets go, and the memory to come back to, where the window says. NULL with *error. O(graph).
+ */
+struct graph *offload_apply(const struct graph *step, const struct activations *activations,
+	const struct offload_window *window, uint32_t windows, struct error *error);

@@ -20,7 +20,8 @@ struct replay {
 	uint32_t *leaves;       /* [storages] the op after which it goes to the host (graph), or NONE */
 	uint32_t *host;         /* [storages] the draft's tensor while it waits there, else NONE */
 	bool *back;             /* [storages] has been fetched: views of it are made anew where they are needed */
-	const struct offload_window **window; /* [storages] when it is in the host, or NULL: from its last forward reader to the next one */
+	const struct offload_window *
+		*window; /* [storages] when it is in the host, or NULL: from its last forward reader to the next one */
 	struct csr gone, come;  /* op -> storages whose windows begin or end there */
 	uint32_t *pinned, pins; /* [2 * windows] the draft's ops that the next op comes after */
 };
@@ -40,6 +41,6 @@ static inline uint32_t allocator_of(const struct graph *graph, uint32_t storage)
 	return graph->tensor[graph->storage[storage].root].writer;
 }
 
-/* Fills anew and overwrite: what is written anew where drop is set (NULL: nowhere) and what can run again, which may be less. False: out of memory. O(graph) a round,
- * and each round but the last shrinks the set. */
+/* Fills anew and overwrite: what is written anew where drop is set (NULL: nowhere) and what can run again, which may be
+ * less. False: out of memory. O(graph) a round, and each round but the last shrinks the set. */
 bool replay_sets(struct replay *replay, const bool *drop);

@@ -1,7 +1,7 @@
 /* replayable.c: what to write anew in the backward pass, what of it can be, and what that costs. */
 #include "replay.h"
 
-/* ---- choosing --------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 void recompute_choose(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options, bool *drop)
@@ -22,7 +22,7 @@ void recompute_choose(const struct graph *step, const struct activations *activa
 		drop[storage_of(step, options->offload[i])] = false;
 }
 
-/* ---- what can be run again --------------------------------------------------------------------------- */
+/* ---- what can be run again ------------------------------------------------------------------- */
 
 static void find_overwrites(struct replay *replay)
 {
@@ -75,7 +75,8 @@ static bool storage_replayable(const struct replay *replay, uint32_t storage)
 		uint32_t user = graph->users.item[i];
 		if (user > replay->overwrite[storage] || !is_forward(graph, user))
 			continue;
-		if (graph_writes_in_place(graph, user, storage) ? !op_replayable(replay, user) : !reads_in_time(replay, user, storage))
+		if (graph_writes_in_place(graph, user, storage) ? !op_replayable(replay, user)
+			: !reads_in_time(replay, user, storage))
 			return false;
 	}
 	return true;
@@ -87,8 +88,8 @@ static void replayable_settle(struct replay *replay, const bool *drop)
 	const struct graph *graph = replay->graph;
 	const struct activations *activations = replay->activations;
 	for (uint32_t s = 0; s < graph->storages; s++)
-		replay->anew[s] = is_forward(graph, allocator_of(graph, s)) && !graph->storage[s].live_out && !activations->anchor[s] && !activations->held[s] &&
-			(activations->saved[s] ? drop && drop[s] : true);
+		replay->anew[s] = is_forward(graph, allocator_of(graph, s)) && !graph->storage[s].live_out &&
+			!activations->anchor[s] && !activations->held[s] && (activations->saved[s] ? drop && drop[s] : true);
 	for (uint32_t s = 0; drop && s < graph->storages; s++)
 		replay->anew[s] |= drop[s] && activations->saved[s];
 	for (bool changed = true; changed;) {
@@ -113,8 +114,8 @@ bool replay_sets(struct replay *replay, const bool *drop)
 	return true;
 }
 
-static void replayable_charge(const struct replay *replay, struct recompute_cost *cost, struct recompute_cost *by_layer, uint32_t op,
-	int64_t flops, int64_t bytes)
+static void replayable_charge(const struct replay *replay, struct recompute_cost *cost, struct recompute_cost *by_layer,
+	uint32_t op, int64_t flops, int64_t bytes)
 {
 	uint32_t layer = replay->activations->layer[op];
 	cost->flops = sum_or_most(cost->flops, flops);
@@ -127,8 +128,8 @@ static void replayable_charge(const struct replay *replay, struct recompute_cost
 
 /* From the last op to the first: an op runs again when something it writes is read after the pass or by an op
  * that runs again. */
-static void charge_flops(const struct replay *replay, bool *demanded, bool *demanded_storage, struct recompute_cost *cost,
-	struct recompute_cost *by_layer)
+static void charge_flops(const struct replay *replay, bool *demanded, bool *demanded_storage,
+	struct recompute_cost *cost, struct recompute_cost *by_layer)
 {
 	const struct graph *graph = replay->graph;
 	for (uint32_t op = graph->ops; op-- > 0;) {

@@ -2,8 +2,7 @@
  *
  * New extents come from factors (scale_values.c) and are checked op by op: every rule must fit the new shapes.
  * Then the graph is written anew, with what PyTorch would add at these sizes: copies before views that strides
- * no longer allow, and sums of gradients over a batch that was 1.
- */
+ * no longer allow, and sums of gradients over a batch that was 1. */
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +49,8 @@ static bool scale_allocate(struct scaling *scaling)
 	scaling->held = arena_alloc(&scaling->arena, ops, sizeof *scaling->held);
 	scaling->next_held = arena_alloc(&scaling->arena, ops, sizeof *scaling->next_held);
 	scaling->unfused = arena_alloc(&scaling->arena, ops, sizeof *scaling->unfused);
-	if (!scaling->unfused || !scaling->held || !scaling->next_held || !scaling->clone || !scaling->copied || !scaling->flops || !scaling->sums || !scaling->number || !scaling->sum || !scaling->alias || !scaling->moved)
+	if (!scaling->unfused || !scaling->held || !scaling->next_held || !scaling->clone || !scaling->copied ||
+		!scaling->flops || !scaling->sums || !scaling->number || !scaling->sum || !scaling->alias || !scaling->moved)
 		return false;
 	memset(scaling->sum, -1, tensors * sizeof *scaling->sum);
 	memset(scaling->moved, -1, tensors * sizeof *scaling->moved);
@@ -58,7 +58,7 @@ static bool scale_allocate(struct scaling *scaling)
 	return true;
 }
 
-/* ---- sizes ---------------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 static int64_t count_elements(const int64_t *shape, uint32_t dims)
 {
@@ -119,7 +119,8 @@ static int64_t kept_storage(const struct scaling *scaling, uint32_t tensor)
 		FOR_ROW(i, &graph->reads, from->writer) {
 			uint32_t operand = graph->reads.item[i];
 			if (graph->tensor[operand].bytes == from->bytes && scaling->values.changed[operand])
-				return scale_bytes_of(&graph->tensor[operand], count_elements(new_shape(scaling, operand), graph->tensor[operand].dims));
+				return scale_bytes_of(
+					&graph->tensor[operand], count_elements(new_shape(scaling, operand), graph->tensor[operand].dims));
 		}
 	return from->bytes;
 }
@@ -132,7 +133,7 @@ static int64_t scale_new_bytes(const struct scaling *scaling, uint32_t tensor)
 	return scale_bytes_of(from, count_elements(new_shape(scaling, tensor), from->dims));
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static bool touches_changed(const struct scaling *scaling, uint32_t op)
 {
@@ -168,7 +169,8 @@ static enum status scale_bind_new(struct scaling *scaling, const struct rule *ru
 		at++;
 	}
 	FOR_ROW(i, &graph->writes, op)
-		tensor[at++] = (struct rule_tensor) { new_shape(scaling, graph->writes.item[i]), graph->tensor[graph->writes.item[i]].dims };
+		tensor[at++] = (struct rule_tensor){ new_shape(scaling, graph->writes.item[i]),
+			graph->tensor[graph->writes.item[i]].dims };
 	struct error reason = { 0 };
 	enum status status = rule_bind(rule, tensor, operands, results, false, &scaling->binding, &reason);
 	mem_free(tensor);
@@ -192,7 +194,8 @@ static enum status scale_check_op(struct scaling *scaling, uint32_t op)
 		return OK;
 	}
 	if (!rule || (rule->traits & TRAIT_OPAQUE))
-		return fail(scaling->error, BAD_INPUT, "op %s: there is no rule for %s; --rules FILE gives it one", from->name, from->type);
+		return fail(scaling->error, BAD_INPUT, "op %s: there is no rule for %s; --rules FILE gives it one", from->name,
+			from->type);
 	struct error reason = { 0 };
 	enum status status = rule_bind_op(rule, scaling->graph, op, &scaling->binding, &reason);
 	if (status == BAD_INPUT)
@@ -272,7 +275,8 @@ static bool repeated(const struct scaling *scaling, uint32_t operand, uint32_t r
 	return found;
 }
 
-/* At extent 1 a program that makes a mask for each sample and one that makes a mask for all of them leave the same graph, since a tracer sees no repetition to 1. */
+/* At extent 1 a program that makes a mask for each sample and one that makes a mask for all of them leave the same
+ * graph, since a tracer sees no repetition to 1. */
 static bool scale_count_once(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
@@ -283,7 +287,8 @@ static bool scale_count_once(struct scaling *scaling)
 		FOR_ROW(i, &graph->writes, op)
 			FOR_ROW(j, &graph->reads, op) {
 				uint32_t t = graph->reads.item[j], s = graph->tensor[t].storage, result = graph->writes.item[i];
-				if (s == graph->tensor[result].storage || seen[s] || graph->storage[s].allocator == NONE || !repeated(scaling, t, result))
+				if (s == graph->tensor[result].storage || seen[s] || graph->storage[s].allocator == NONE ||
+					!repeated(scaling, t, result))
 					continue;
 				seen[s] = true;
 				if (scaling->report->once++ == 0)
@@ -336,7 +341,7 @@ static void count_left_behind(struct scaling *scaling)
 		scaling->report->left_behind += scaling->copied[op] && scale_left_behind(scaling, op);
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Where what is copied is let go of: each storage once. */
 static void scale_find_held(struct scaling *scaling)
@@ -368,7 +373,8 @@ static void plan_tensors(struct scaling *scaling)
 			uint32_t root = clone;
 			FOR_ROW(j, &graph->reads, op)
 				if (root == NONE && graph->tensor[graph->reads.item[j]].storage == graph->tensor[result].storage)
-					root = reads_sum(scaling, op, graph->reads.item[j]) ? scaling->sum[graph->reads.item[j]] : scaling->moved[graph->reads.item[j]];
+					root = reads_sum(scaling, op, graph->reads.item[j]) ? scaling->sum[graph->reads.item[j]]
+						: scaling->moved[graph->reads.item[j]];
 			if (root != NONE && graph->tensor[result].alias != NONE)
 				scaling->alias[result] = scaling->moved[result] = root;
 			if (scaling->sum[result] != NONE) {
@@ -382,8 +388,8 @@ static void plan_tensors(struct scaling *scaling)
 }
 
 /* "name.suffix", made unique. */
-static void scale_new_name(const char *name, const char *suffix, char *text, size_t size, uint32_t (*find)(const struct graph *, const char *),
-	const struct graph *graph)
+static void scale_new_name(const char *name, const char *suffix, char *text, size_t size,
+	uint32_t (*find)(const struct graph *, const char *), const struct graph *graph)
 {
 	snprintf(text, size, "%.400s.%s", name, suffix);
 	for (int i = 2; find(graph, text) != NONE; i++)
@@ -391,13 +397,19 @@ static void scale_new_name(const char *name, const char *suffix, char *text, siz
 }
 
 /* An op of one operand and one result, or none, that isn't in the given graph. */
-static enum status scale_add_op(struct scaling *scaling, const struct op *model, const char *type, const char *suffix, int64_t flops,
-	uint32_t operand, uint32_t result)
+static enum status scale_add_op(struct scaling *scaling, const struct op *model, const char *type, const char *suffix,
+	int64_t flops, uint32_t operand, uint32_t result)
 {
 	char name[450];
 	scale_new_name(model->name, suffix, name, sizeof name, graph_find_op, scaling->graph);
-	struct op op = { .name = name, .type = type, .module = model->module, .src = model->src, .flops = flops, .phase = model->phase,
-		.has_phase = model->has_phase, .has_module = model->has_module };
+	struct op op = { .name = name,
+		.type = type,
+		.module = model->module,
+		.src = model->src,
+		.flops = flops,
+		.phase = model->phase,
+		.has_phase = model->has_phase,
+		.has_module = model->has_module };
 	uint32_t id = draft_op(scaling->draft, &op);
 	if (id == NONE || draft_read(scaling->draft, id, operand) != OK)
 		return NO_MEMORY;
@@ -405,7 +417,8 @@ static enum status scale_add_op(struct scaling *scaling, const struct op *model,
 }
 
 /* A tensor like `model`, named after `of`. */
-static bool scale_add_tensor(struct scaling *scaling, uint32_t model, const char *of, const char *suffix, const int64_t *shape, uint8_t kind)
+static bool scale_add_tensor(
+	struct scaling *scaling, uint32_t model, const char *of, const char *suffix, const int64_t *shape, uint8_t kind)
 {
 	const struct tensor *from = &scaling->graph->tensor[model];
 	struct tensor tensor = *from;
@@ -464,7 +477,8 @@ static bool scale_write_tensors(struct scaling *scaling)
 	return true;
 }
 
-/* What a release reads now: PyTorch keeps for the backward pass what it copied, where all that was read of a storage since is views of the copy. */
+/* What a release reads now: PyTorch keeps for the backward pass what it copied, where all that was read of a storage
+ * since is views of the copy. */
 static uint32_t released(const struct scaling *scaling, uint32_t op, uint32_t tensor)
 {
 	const struct graph *graph = scaling->graph;
@@ -481,7 +495,8 @@ static uint32_t released(const struct scaling *scaling, uint32_t op, uint32_t te
 }
 
 /* What an op reads in place of a tensor. clone: that before the op. */
-static uint32_t scale_operand_of(const struct scaling *scaling, uint32_t op, uint32_t tensor, uint32_t first, uint32_t clone)
+static uint32_t scale_operand_of(
+	const struct scaling *scaling, uint32_t op, uint32_t tensor, uint32_t first, uint32_t clone)
 {
 	if (scaling->copied[op] && tensor == first)
 		return clone;
@@ -490,13 +505,16 @@ static uint32_t scale_operand_of(const struct scaling *scaling, uint32_t op, uin
 	return op_releases(&scaling->graph->op[op]) ? released(scaling, op, tensor) : tensor;
 }
 
-/* A linear layer whose operand isn't contiguous, as ATen runs it: a product, and an addition of the bias, whose operands are left in `reads`. */
-static enum status write_product(struct scaling *scaling, uint32_t op, struct op *addition, uint32_t product, uint32_t reads[2])
+/* A linear layer whose operand isn't contiguous, as ATen runs it: a product, and an addition of the bias, whose
+ * operands are left in `reads`. */
+static enum status write_product(
+	struct scaling *scaling, uint32_t op, struct op *addition, uint32_t product, uint32_t reads[2])
 {
 	const struct graph *graph = scaling->graph;
 	const uint32_t *given = graph->reads.item + graph->reads.start[op];
 	uint32_t result = graph->writes.item[graph->writes.start[op]];
-	enum status status = scale_add_op(scaling, addition, "aten.mm.default", "product", addition->flops, scale_operand_of(scaling, op, given[1], NONE, NONE), product);
+	enum status status = scale_add_op(scaling, addition, "aten.mm.default", "product", addition->flops,
+		scale_operand_of(scaling, op, given[1], NONE, NONE), product);
 	THEN(status, draft_read(scaling->draft, scaling->number[op] - 1, scale_operand_of(scaling, op, given[2], NONE, NONE)));
 	reads[0] = product;
 	reads[1] = scale_operand_of(scaling, op, given[0], NONE, NONE);
@@ -547,7 +565,8 @@ static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t
 		status = scale_add_op(scaling, &graph->op[op], "aten.sum.dim_IntList", "sum", elements, result, (*clone)++);
 	}
 	for (uint32_t held = scaling->held[op]; held != NONE && status == OK; held = scaling->next_held[held])
-		status = scale_add_op(scaling, &graph->op[held], RELEASE_TYPE, "release", 0, graph->reads.item[graph->reads.start[held]], NONE);
+		status = scale_add_op(
+			scaling, &graph->op[held], RELEASE_TYPE, "release", 0, graph->reads.item[graph->reads.start[held]], NONE);
 	return status;
 }
 
@@ -559,7 +578,8 @@ static enum status scale_write_graph(struct scaling *scaling)
 		about.batch = scaling->request->batch;
 	if (about.sequence > 0 && scaling->request->sequence > 0)
 		about.sequence = scaling->request->sequence;
-	if (draft_describe(scaling->draft, graph->name, graph->source, graph->extra, &about) != OK || !scale_write_tensors(scaling))
+	if (draft_describe(scaling->draft, graph->name, graph->source, graph->extra, &about) != OK ||
+		!scale_write_tensors(scaling))
 		return NO_MEMORY;
 	enum status status = OK;
 	uint32_t next = graph->tensors;
@@ -585,13 +605,17 @@ static enum status scale_scale(struct scaling *scaling, struct graph **scaled)
 	enum status status = check_shapes_known(graph, scaling->error);
 	if (scaling->request->batch > 0 && scaling->request->sequence == 0 && scale_flat(graph, scaling->factors))
 		scaling->flat = scale_given_batch(graph, scaling->factors);
-	THEN(status, scaling->flat > 0 ? scale_flat_values(graph, scaling->factors, scaling->request->batch, &scaling->values, scaling->error)
-		: scale_values_find(graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error));
+	THEN(status,
+		scaling->flat > 0
+			? scale_flat_values(graph, scaling->factors, scaling->request->batch, &scaling->values, scaling->error)
+			: scale_values_find(
+				  graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error));
 	THEN(status, !scale_allocate(scaling) ? NO_MEMORY : scaling->flat > 0 ? OK : scale_find_sums(scaling));
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		status = scale_check_op(scaling, op);
 	if (status == OK && scaling->flat == 0)
-		status = strides_find_copies(graph, scaling->rules, scaling->factors->dim_start, scaling->values.shape, scaling->copied);
+		status = strides_find_copies(
+			graph, scaling->rules, scaling->factors->dim_start, scaling->values.shape, scaling->copied);
 	TRY(status);
 	view_sums(scaling);
 	count_copies(scaling);
@@ -615,7 +639,9 @@ static enum status scale_scale(struct scaling *scaling, struct graph **scaled)
 enum status graph_scale(const struct graph *graph, const struct rules *rules, const struct factors *factors,
 	const struct scale_request *request, struct scale_report *report, struct graph **scaled, struct error *error)
 {
-	struct scaling scaling = { .graph = graph, .rules = rules, .factors = factors, .request = request, .report = report, .error = error };
+	struct scaling scaling = {
+		.graph = graph, .rules = rules, .factors = factors, .request = request, .report = report, .error = error
+	};
 	*report = (struct scale_report) { .first_copy = NONE, .first_once = NONE };
 	*scaled = NULL;
 	enum status status = scale_scale(&scaling, scaled);

@@ -9,14 +9,16 @@ struct scale_request { int64_t batch, sequence; };
 /* What the new graph rests on besides the rules; one sentence each for the user is the caller's. */
 struct scale_report {
 	uint32_t copies;         /* views that need a copy at the new size: clones were put before them */
-	uint32_t unfused;        /* copies before a linear layer (addmm): it is a product and an addition now, as ATen runs it */
-	uint32_t left_behind;    /* tensors of which only the copy is read on: how long the program keeps a name for them is unknown */
+	uint32_t unfused; /* copies before a linear layer (addmm): it is a product and an addition now, as ATen runs it */
+	uint32_t left_behind; /* tensors of which only the copy is read on: how long the program keeps a name for them is
+							 unknown */
 	uint32_t sums;           /* gradients that are summed over the batch only now: sums were put before their use */
 	uint32_t workspaces;     /* ops whose workspace was scaled like their tensors: an estimate */
 	uint32_t capacities;     /* numbers of slots per expert that were taken to grow with the tokens */
 	uint32_t reserves;       /* recurrent layers whose reserve is an estimate */
 	uint32_t ambiguous;      /* changed ops of equal extents, where the likelier reading was taken */
-	uint32_t once;           /* storages made in the step with extent 1 where they meet what grew from 1 to more: taken to be made once for all samples */
+	uint32_t once; /* storages made in the step with extent 1 where they meet what grew from 1 to more: taken to be made
+					  once for all samples */
 	uint32_t first_once;     /* the tensor of the given graph that is read there first, NONE: none */
 	bool captured;           /* made of what a sample adds, as captures tell: scale_captured.h */
 	bool extended;           /* and of one sample, though captures are of more alone */
@@ -26,10 +28,10 @@ struct scale_report {
 
 /* The graph with its batch and sequence changed by rule: shapes, bytes, FLOPs and workspaces of everything that
  * carries them; names and order stay. Where memory layout makes PyTorch copy at the new size what was a view at
- * the old one, the copy is inserted, as `reshape` does. Where shapes are flat, the batch multiplies whole tensors (scale_flat.h).
- * BAD_INPUT, with the reason, where it can't be done honestly: no input has that dim, an op without a rule
- * touches it, two dims that must agree don't, a parameter would have to change.
- * graph and factors must belong together. Release *scaled with graph_release(). O(ops + dims). */
+ * the old one, the copy is inserted, as `reshape` does. Where shapes are flat, the batch multiplies whole tensors
+ * (scale_flat.h). BAD_INPUT, with the reason, where it can't be done honestly: no input has that dim, an op without a
+ * rule touches it, two dims that must agree don't, a parameter would have to change. graph and factors must belong
+ * together. Release *scaled with graph_release(). O(ops + dims). */
 enum status graph_scale(const struct graph *graph, const struct rules *rules, const struct factors *factors,
 	const struct scale_request *request, struct scale_report *report, struct graph **scaled, struct error *error);
 

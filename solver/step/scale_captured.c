@@ -1,9 +1,8 @@
 /* scale_captured.c: another batch of a step that was captured at several.
  *
  * Captures with the same ops differ in numbers that grow with the batch, and how much a sample adds is known. Where two
- * extents of a tensor grow (similarities of all pairs of samples), each of them does so by a constant; its bytes follow.
- * One sample may be a capture of its own, as PyTorch runs other ops there.
- */
+ * extents of a tensor grow (similarities of all pairs of samples), each of them does so by a constant; its bytes
+ * follow. One sample may be a capture of its own, as PyTorch runs other ops there. */
 #include <string.h>
 
 #include "scale_captured.h"
@@ -36,7 +35,8 @@ static int64_t scale_captured_elements_of(const int64_t *shape, uint32_t dims)
 static int64_t scale_captured_grow(const struct growing *growing, int64_t size, int64_t by)
 {
 	int64_t more;
-	bool absurd = __builtin_mul_overflow(by, growing->more, &more) || __builtin_add_overflow(size, more, &size) || size < 0 || size > BYTES_MAX;
+	bool absurd = __builtin_mul_overflow(by, growing->more, &more) || __builtin_add_overflow(size, more, &size) ||
+		size < 0 || size > BYTES_MAX;
 	return absurd ? -1 : size;
 }
 
@@ -56,7 +56,8 @@ static enum status scale_captured_find_shapes(struct growing *growing)
 		at += tensor->dims;
 		bool fine = true;
 		for (int d = 0; d < tensor->dims && tensor->shape; d++)
-			fine &= (shape[d] = tensor->grows ? scale_captured_grow(growing, tensor->shape[d], tensor->grows[d]) : tensor->shape[d]) >= 0;
+			fine &= (shape[d] = tensor->grows ? scale_captured_grow(growing, tensor->shape[d], tensor->grows[d])
+			: tensor->shape[d]) >= 0;
 		if (!fine || (tensor->shape && scale_captured_elements_of(shape, tensor->dims) < 0))
 			return fail(growing->error, BAD_INPUT, "tensor %s would be too large", tensor->name);
 	}
@@ -73,7 +74,8 @@ static int64_t scale_captured_new_bytes(const struct growing *growing, uint32_t 
 		return (scale_captured_elements_of(growing->shape + growing->start[t], tensor->dims) * bits + 7) / 8;
 	if (!tensor->grows || tensor->grows[tensor->dims])
 		return tensor->grows ? scale_captured_grow(growing, tensor->bytes, tensor->grows[tensor->dims]) : tensor->bytes;
-	return scale_ratio(tensor->bytes, scale_captured_elements_of(growing->shape + growing->start[t], tensor->dims), before);
+	return scale_ratio(
+		tensor->bytes, scale_captured_elements_of(growing->shape + growing->start[t], tensor->dims), before);
 }
 
 /* What a recurrent layer keeps lies in pages, and so doesn't grow by a constant. */
@@ -87,7 +89,8 @@ static void find_reserves(struct growing *growing, uint32_t op)
 	if (from->tensor[x].dims != 3 || from->tensor[y].dims != 3)
 		return;
 	const int64_t *wide = growing->shape + growing->start[x];
-	const int64_t before[4] = { from->tensor[x].shape[0], from->tensor[x].shape[1], from->tensor[x].shape[2], from->tensor[y].shape[2] };
+	const int64_t before[4] = { from->tensor[x].shape[0], from->tensor[x].shape[1], from->tensor[x].shape[2],
+		from->tensor[y].shape[2] };
 	const int64_t after[4] = { wide[0], wide[1], wide[2], growing->shape[growing->start[y] + 2] };
 	FOR_ROW(i, &from->writes, op) {
 		uint32_t kept = from->writes.item[i];
@@ -115,9 +118,10 @@ static enum status scale_captured_write_tensors(struct growing *growing)
 	return OK;
 }
 
-/* ---- ops ------------------------------------------------------------------------------------------------------ */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
-static enum status scale_captured_bind_new(struct growing *growing, const struct rule *rule, uint32_t op, struct error *why)
+static enum status scale_captured_bind_new(
+	struct growing *growing, const struct rule *rule, uint32_t op, struct error *why)
 {
 	const struct csr *sides[] = { &growing->from->reads, &growing->from->writes };
 	uint32_t operands = csr_length(sides[0], op), results = csr_length(sides[1], op), count = 0;
@@ -125,7 +129,8 @@ static enum status scale_captured_bind_new(struct growing *growing, const struct
 	NEED(tensor);
 	for (int s = 0; s < 2; s++)
 		FOR_ROW(i, sides[s], op)
-			tensor[count++] = (struct rule_tensor){ growing->shape + growing->start[sides[s]->item[i]], growing->from->tensor[sides[s]->item[i]].dims };
+			tensor[count++] = (struct rule_tensor){ growing->shape + growing->start[sides[s]->item[i]],
+				growing->from->tensor[sides[s]->item[i]].dims };
 	return rule_bind(rule, tensor, operands, results, false, &growing->new, why);
 }
 
@@ -140,7 +145,9 @@ static enum status scale_captured_find_flops(struct growing *growing, uint32_t o
 		return OK;
 	*flops = scale_captured_grow(growing, from->flops, from->grows->flops);
 	*flops = *flops < 0 ? BYTES_MAX : *flops;
-	enum status status = rule && !(rule->traits & TRAIT_OPAQUE) ? rule_bind_op(rule, growing->from, op, &growing->old, &why) : BAD_INPUT;
+	enum status status = rule && !(rule->traits & TRAIT_OPAQUE)
+		? rule_bind_op(rule, growing->from, op, &growing->old, &why)
+		: BAD_INPUT;
 	THEN(status, scale_captured_bind_new(growing, rule, op, &why));
 	if (status == OK && rule_flops(rule, &growing->old) == from->flops)
 		*flops = rule_flops(rule, &growing->new);
@@ -170,7 +177,8 @@ static enum status scale_captured_write_op(struct growing *growing, uint32_t id)
 	TRY(scale_captured_find_flops(growing, id, &op.flops));
 	op.workspace = new_workspace(growing, id);
 	op.has_workspace |= op.workspace > 0;
-	if (op.arguments && op.grows && op.grows->numbers > 0 && !(op.arguments = growth_arguments(&growing->arena, &op, growing->more)))
+	if (op.arguments && op.grows && op.grows->numbers > 0 &&
+		!(op.arguments = growth_arguments(&growing->arena, &op, growing->more)))
 		return NO_MEMORY;
 	NEED(draft_op(growing->draft, &op) != NONE);
 	enum status status = OK;
@@ -192,17 +200,22 @@ static enum status scale_captured_write_graph(struct growing *growing, const str
 	struct about about = given->about;
 	about.batch = from->about.batch + growing->more;
 	growing->draft = draft_new();
-	enum status status = growing->draft ? draft_describe(growing->draft, given->name, given->source, given->extra, &about) : NO_MEMORY;
+	enum status status = growing->draft
+		? draft_describe(growing->draft, given->name, given->source, given->extra, &about)
+		: NO_MEMORY;
 	THEN(status, scale_captured_write_tensors(growing));
 	for (uint32_t op = 0; op < from->ops; op++)
 		THEN(status, scale_captured_write_op(growing, op));
 	return status == NO_MEMORY ? fail_memory(growing->error) : status;
 }
 
-enum status graph_scale_captured(const struct graph *graph, const struct rules *rules, int64_t batch, struct scale_report *report, struct graph **scaled, struct error *error)
+enum status graph_scale_captured(const struct graph *graph, const struct rules *rules, int64_t batch,
+	struct scale_report *report, struct graph **scaled, struct error *error)
 {
 	const struct graph *from = growth_nearest(graph, batch);
-	struct growing growing = { .from = from, .rules = rules, .more = batch - from->about.batch, .report = report, .error = error };
+	struct growing growing = {
+		.from = from, .rules = rules, .more = batch - from->about.batch, .report = report, .error = error
+	};
 	bool beyond = batch == 1 && growing.more != 0 && from->line[0] > 1;
 	*report = (struct scale_report){ .first_copy = NONE, .first_once = NONE, .captured = true, .extended = beyond };
 	*scaled = NULL;

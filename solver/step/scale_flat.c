@@ -1,9 +1,9 @@
 /* scale_flat.c: another batch of a graph whose shapes are flat.
  *
- * Graphs written by hand often say how many elements a tensor has and no more: [786432] for an image. No operator rule reads a batch there, so the
- * batch multiplies whole tensors: what comes from an input grows with it; weights don't, and neither does what the weight update reads and writes
- * (gradients of weights, steps), for it is a sum over the batch.
- */
+ * Graphs written by hand often say how many elements a tensor has and no more: [786432] for an image. No operator rule
+ * reads a batch there, so the batch multiplies whole tensors: what comes from an input grows with it; weights don't,
+ * and neither does what the weight update reads and writes (gradients of weights, steps), for it is a sum over the
+ * batch. */
 #include "scale_flat.h"
 #include "solver/graph/growth.h"
 
@@ -57,12 +57,14 @@ static void mark_samples(const struct graph *graph, const bool *summed, bool *ch
 			samples |= changed[graph->reads.item[i]];
 		FOR_ROW(i, &graph->writes, op) {
 			const struct tensor *result = &graph->tensor[graph->writes.item[i]];
-			changed[graph->writes.item[i]] = samples && result->dims > 0 && !summed[result->storage] && !kind_persistent(graph->storage[result->storage].kind);
+			changed[graph->writes.item[i]] = samples && result->dims > 0 && !summed[result->storage] &&
+				!kind_persistent(graph->storage[result->storage].kind);
 		}
 	}
 }
 
-enum status scale_flat_values(const struct graph *graph, const struct factors *factors, int64_t batch, struct scale_values *values, struct error *error)
+enum status scale_flat_values(const struct graph *graph, const struct factors *factors, int64_t batch,
+	struct scale_values *values, struct error *error)
 {
 	int64_t given = scale_given_batch(graph, factors);
 	*values = (struct scale_values) { 0 };
@@ -82,7 +84,8 @@ enum status scale_flat_values(const struct graph *graph, const struct factors *f
 		if (!values->changed[t])
 			continue;
 		if (tensor->shape[0] % given != 0)
-			return fail(error, BAD_INPUT, "tensor %s has %lld elements, which are no batch of %lld", tensor->name, (long long)tensor->shape[0], (long long)given);
+			return fail(error, BAD_INPUT, "tensor %s has %lld elements, which are no batch of %lld", tensor->name,
+				(long long)tensor->shape[0], (long long)given);
 		if (batch < 0 || __builtin_mul_overflow(tensor->shape[0] / given, batch, extent) || *extent > BYTES_MAX / 16)
 			return fail(error, BAD_INPUT, "tensor %s would be too large", tensor->name);
 	}

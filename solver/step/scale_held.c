@@ -1,8 +1,8 @@
 /* scale_held.c: what a framework holds while a module runs, where a graph at another batch copies it.
  *
- * A view at batch 1 that is a copy at batch 8 leaves its operand with one reader less: what the backward pass keeps is the copy. PyTorch lets go of the operand
- * when the module to which it was passed returns, which is after the layer that reads the copy.
- */
+ * A view at batch 1 that is a copy at batch 8 leaves its operand with one reader less: what the backward pass keeps is
+ * the copy. PyTorch lets go of the operand when the module to which it was passed returns, which is after the layer
+ * that reads the copy. */
 #include <string.h>
 
 #include "scale_held.h"

@@ -1,8 +1,8 @@
 /* scale_reserve.c: the reserve of a recurrent layer, as oneDNN lays it out (set_workspace_sizes() of its rnn_utils).
  *
- * Gates and hidden states of each step; states of layer, iteration and cell, before and after, of both sides of the layer.
- * Rows are padded, parts begin at pages; so the whole isn't proportional to anything, and has to be computed anew at another size.
- */
+ * Gates and hidden states of each step; states of layer, iteration and cell, before and after, of both sides of the
+ * layer. Rows are padded, parts begin at pages; so the whole isn't proportional to anything, and has to be computed
+ * anew at another size. */
 #include "scale_reserve.h"
 
 #include <stdbool.h>
@@ -36,7 +36,8 @@ int64_t lstm_reserve(const int64_t size[4])
 	if (__builtin_mul_overflow(steps + 1, 2 * samples, &rows))
 		return INT64_MAX;
 	int64_t wide = scale_reserve_row_length(features > hidden ? features : hidden);
-	bool fine = scale_reserve_add_part(&sum, steps * samples, scale_reserve_row_length(4 * hidden), 1) && scale_reserve_add_part(&sum, steps * samples, scale_reserve_row_length(hidden), 1)
-		&& scale_reserve_add_part(&sum, rows, wide, 3) && scale_reserve_add_part(&sum, rows, hidden, 2);
+	bool fine = scale_reserve_add_part(&sum, steps * samples, scale_reserve_row_length(4 * hidden), 1) &&
+		scale_reserve_add_part(&sum, steps * samples, scale_reserve_row_length(hidden), 1) &&
+		scale_reserve_add_part(&sum, rows, wide, 3) && scale_reserve_add_part(&sum, rows, hidden, 2);
 	return fine ? sum : INT64_MAX;
 }

@@ -1,8 +1,7 @@
 /* scale_values.c: how far a new batch or sequence reaches.
  *
  * The factors that carry them get their new values; what hangs on these through slices, joins and splits follows:
- * a slice that leaves some positions out leaves out as many, parts that are joined add up, equal parts stay equal.
- */
+ * a slice that leaves some positions out leaves out as many, parts that are joined add up, equal parts stay equal. */
 #include <string.h>
 
 #include "scale_reserve.h"
@@ -21,7 +20,8 @@ static int64_t scale_values_product(const struct factors *factors, const struct 
 	int64_t result = 1;
 	for (uint32_t i = 0; i < term->count; i++) {
 		uint32_t factor = factors->part[term->first + i];
-		if (__builtin_mul_overflow(result, value ? value[factor] : factors->factor[factor].size, &result) || result > BYTES_MAX)
+		if (__builtin_mul_overflow(result, value ? value[factor] : factors->factor[factor].size, &result) ||
+			result > BYTES_MAX)
 			return BYTES_MAX;
 	}
 	return result;
@@ -29,7 +29,8 @@ static int64_t scale_values_product(const struct factors *factors, const struct 
 
 static bool term_changed(const struct reach *reach, const struct factor_term *term)
 {
-	return scale_values_product(reach->factors, term, reach->values->value) != scale_values_product(reach->factors, term, NULL);
+	return scale_values_product(reach->factors, term, reach->values->value) !=
+		scale_values_product(reach->factors, term, NULL);
 }
 
 /* The one factor of a term if it is free to follow others, else NONE. */
@@ -62,7 +63,8 @@ static bool follow_cut(struct reach *reach, const struct factor_link *link)
 {
 	const struct factors *factors = reach->factors;
 	int64_t *value = reach->values->value;
-	int64_t whole = scale_values_product(factors, &link->from, NULL), part = scale_values_product(factors, &link->to, NULL);
+	int64_t whole = scale_values_product(factors, &link->from, NULL),
+			part = scale_values_product(factors, &link->to, NULL);
 	if (part <= whole - part)
 		return false;
 	uint32_t to = follower(reach, &link->to), from = follower(reach, &link->from);
@@ -136,7 +138,8 @@ static bool is_counted(const struct reach *reach, uint32_t factor)
 			continue;
 		FOR_ROW(i, &reach->graph->writes, op) {
 			uint32_t t = reach->graph->writes.item[i], start = factors->dim_start[t];
-			if (reach->graph->tensor[t].dims == 1 && factors->dim[start].count == 1 && factors->part[factors->dim[start].first] == factor)
+			if (reach->graph->tensor[t].dims == 1 && factors->dim[start].count == 1 &&
+				factors->part[factors->dim[start].first] == factor)
 				return true;
 		}
 	}
@@ -172,21 +175,25 @@ static bool follow_tokens(struct reach *reach, uint32_t op)
 	return true;
 }
 
-/* Slots that an op of their own fills with tokens [tokens, width]: [experts, slots, width]. As above; rounded numbers alone are counted as taken to grow. */
+/* Slots that an op of their own fills with tokens [tokens, width]: [experts, slots, width]. As above; rounded numbers
+ * alone are counted as taken to grow. */
 static bool follow_dispatch(struct reach *reach, const struct rules *rules, uint32_t op)
 {
 	const struct factors *factors = reach->factors;
 	const struct graph *graph = reach->graph;
-	if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) == 0 || csr_length(&graph->writes, op) == 0)
+	if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) == 0 ||
+		csr_length(&graph->writes, op) == 0)
 		return false;
 	uint32_t flat = graph->reads.item[graph->reads.start[op]], stack = graph->writes.item[graph->writes.start[op]];
 	if (graph->tensor[flat].dims != 2 || graph->tensor[stack].dims != 3)
 		return false;
-	const struct factor_term *tokens = &factors->dim[factors->dim_start[flat]], *slots = &factors->dim[factors->dim_start[stack] + 1];
+	const struct factor_term *tokens = &factors->dim[factors->dim_start[flat]],
+							 *slots = &factors->dim[factors->dim_start[stack] + 1];
 	uint32_t follows = follower(reach, slots);
-	int64_t before = scale_values_product(factors, tokens, NULL), after = scale_values_product(factors, tokens, reach->values->value), scaled;
-	if (before == after || before <= 0 || follows == NONE || reach->held[follows] || __builtin_mul_overflow(factors->factor[follows].size, after, &scaled)
-		|| scaled > INT64_MAX - before)
+	int64_t before = scale_values_product(factors, tokens, NULL),
+			after = scale_values_product(factors, tokens, reach->values->value), scaled;
+	if (before == after || before <= 0 || follows == NONE || reach->held[follows] ||
+		__builtin_mul_overflow(factors->factor[follows].size, after, &scaled) || scaled > INT64_MAX - before)
 		return false;
 	reach->values->value[follows] = (scaled + before - 1) / before;
 	reach->values->capacities += scaled % before != 0;
@@ -199,7 +206,8 @@ static void follow_reserve(struct reach *reach, const struct rules *rules, uint3
 	const struct factors *factors = reach->factors;
 	const struct graph *graph = reach->graph;
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
-	if (!rule || rule->cost != COST_RECURRENCE || csr_length(&graph->reads, op) == 0 || csr_length(&graph->writes, op) == 0)
+	if (!rule || rule->cost != COST_RECURRENCE || csr_length(&graph->reads, op) == 0 ||
+		csr_length(&graph->writes, op) == 0)
 		return;
 	uint32_t x = graph->reads.item[graph->reads.start[op]], y = graph->writes.item[graph->writes.start[op]];
 	int64_t before[4], after[4], from = 1, to = 1;  /* times, samples, features, hidden; those of the operand multiplied */
@@ -216,7 +224,8 @@ static void follow_reserve(struct reach *reach, const struct rules *rules, uint3
 	FOR_ROW(i, &graph->writes, op) {
 		const struct tensor *kept = &graph->tensor[graph->writes.item[i]];
 		const struct factor_term *term = &factors->dim[factors->dim_start[graph->writes.item[i]]];
-		if (kept->dtype != DTYPE_U8 || kept->dims != 1 || kept->bytes <= 0 || term->count != 1 || memcmp(before, after, sizeof before) == 0)
+		if (kept->dtype != DTYPE_U8 || kept->dims != 1 || kept->bytes <= 0 || term->count != 1 ||
+			memcmp(before, after, sizeof before) == 0)
 			continue;
 		bool known = lstm_reserve(before) == kept->bytes;
 		reach->values->value[factors->part[term->first]] = known ? lstm_reserve(after)
@@ -299,13 +308,14 @@ static enum status check_positions(struct reach *reach, const struct rules *rule
 			continue;
 		const uint32_t *read = graph->reads.item + graph->reads.start[op];
 		uint32_t writer = graph->tensor[read[1]].writer, start = reach->factors->dim_start[read[1]];
-		if (writer == NONE || csr_length(&graph->reads, writer) != 0 || !reach->values->changed[read[1]] || graph->tensor[read[0]].dims == 0
-			|| graph->tensor[read[1]].dims != 1) /* [batch, seq] is filled with one number: token types */
+		if (writer == NONE || csr_length(&graph->reads, writer) != 0 || !reach->values->changed[read[1]] ||
+			graph->tensor[read[0]].dims == 0 ||
+			graph->tensor[read[1]].dims != 1) /* [batch, seq] is filled with one number: token types */
 			continue;
 		int64_t rows = graph->tensor[read[0]].shape[0], wanted = reach->values->shape[start];
 		if (wanted > rows)
-			return fail(reach->error, BAD_INPUT, "the position table %s has %lld rows, %lld are needed", graph->tensor[read[0]].name,
-				(long long)rows, (long long)wanted);
+			return fail(reach->error, BAD_INPUT, "the position table %s has %lld rows, %lld are needed",
+				graph->tensor[read[0]].name, (long long)rows, (long long)wanted);
 	}
 	return OK;
 }

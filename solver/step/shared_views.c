@@ -24,7 +24,9 @@ static uint32_t shared_views_result_of(const struct graph *graph, uint32_t op)
 static uint32_t canonical(const struct sharing *sharing, uint32_t tensor)
 {
 	uint32_t writer = sharing->graph->tensor[tensor].writer;
-	return writer == NONE || sharing->same[writer] == NONE ? tensor : shared_views_result_of(sharing->graph, sharing->same[writer]);
+	return writer == NONE || sharing->same[writer] == NONE
+		? tensor
+		: shared_views_result_of(sharing->graph, sharing->same[writer]);
 }
 
 /* A view whose operand and shape say all of it. */
@@ -32,14 +34,15 @@ static bool shared_views_is_plain_view(const struct sharing *sharing, uint32_t o
 {
 	const struct graph *graph = sharing->graph;
 	const struct rule *rule = rules_find(sharing->rules, graph->op[op].type);
-	if (!rule || !(rule->traits & TRAIT_SHAPED) || rule->cost != COST_NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1
-		|| sharing->tied[op])
+	if (!rule || !(rule->traits & TRAIT_SHAPED) || rule->cost != COST_NONE || csr_length(&graph->reads, op) != 1 ||
+		csr_length(&graph->writes, op) != 1 || sharing->tied[op])
 		return false;
 	const struct tensor *result = &graph->tensor[shared_views_result_of(graph, op)];
 	return result->alias != NONE && result->shape && result->kind != KIND_OUTPUT && !sharing->fixed[result->storage];
 }
 
-/* False where equal extents let a permutation be one of several: of [4, 4, 8] two make [4, 8, 4]. A rule that names its factors is one, whatever the extents. */
+/* False where equal extents let a permutation be one of several: of [4, 4, 8] two make [4, 8, 4]. A rule that names its
+ * factors is one, whatever the extents. */
 static bool is_certain(const struct sharing *sharing, uint32_t op)
 {
 	const struct rule *rule = rules_find(sharing->rules, sharing->graph->op[op].type);
@@ -53,7 +56,8 @@ static bool is_certain(const struct sharing *sharing, uint32_t op)
 
 static bool same_view(const struct graph *graph, uint32_t a, uint32_t b)
 {
-	const struct tensor *x = &graph->tensor[shared_views_result_of(graph, a)], *y = &graph->tensor[shared_views_result_of(graph, b)];
+	const struct tensor *x = &graph->tensor[shared_views_result_of(graph, a)],
+						*y = &graph->tensor[shared_views_result_of(graph, b)];
 	return graph->op[a].phase == graph->op[b].phase && x->dims == y->dims && x->dtype == y->dtype && x->bytes == y->bytes
 		&& memcmp(x->shape, y->shape, x->dims * sizeof *x->shape) == 0 && strcmp(graph->op[a].type, graph->op[b].type) == 0;
 }
@@ -125,7 +129,8 @@ static void shared_views_copy_tensors(const struct sharing *sharing, struct buil
 	}
 }
 
-static void shared_views_copy_ops(const struct sharing *sharing, struct build *build, const uint32_t *tensor, uint32_t *made)
+static void shared_views_copy_ops(
+	const struct sharing *sharing, struct build *build, const uint32_t *tensor, uint32_t *made)
 {
 	const struct graph *graph = sharing->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -140,7 +145,8 @@ static struct graph *shared_views_rewrite(struct sharing *sharing, struct error 
 {
 	const struct graph *graph = sharing->graph;
 	struct build build = { .draft = draft_new(), .op = NONE };
-	uint32_t *tensor = arena_alloc(&sharing->arena, graph->tensors, sizeof *tensor), *made = arena_alloc(&sharing->arena, graph->ops, sizeof *made);
+	uint32_t *tensor = arena_alloc(&sharing->arena, graph->tensors, sizeof *tensor),
+			 *made = arena_alloc(&sharing->arena, graph->ops, sizeof *made);
 	build.status = build.draft && tensor && made ? OK : NO_MEMORY;
 	if (build.status == OK)
 		shared_views_copy_tensors(sharing, &build, tensor);

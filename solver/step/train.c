@@ -35,7 +35,8 @@ static bool train_floating(enum dtype dtype)
 
 static bool trainable(const struct tensor *tensor)
 {
-	return tensor->kind == KIND_PARAMETER && tensor->alias == NONE && tensor->writer == NONE && train_floating(tensor->dtype);
+	return tensor->kind == KIND_PARAMETER && tensor->alias == NONE && tensor->writer == NONE &&
+		train_floating(tensor->dtype);
 }
 
 static uint32_t *none_array(struct train *train, uint32_t count)
@@ -78,7 +79,7 @@ static void train_find_needs(struct train *train)
 	}
 }
 
-/* ---- forward ------------------------------------------------------------------------------------ */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 static void train_copy_tensors(struct train *train)
 {
@@ -126,7 +127,7 @@ static void forward_ops(struct train *train)
 	build_copy_control(&train->build, graph, train->op);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
 static void accumulate(struct train *train, uint32_t tensor, uint32_t gradient)
 {
@@ -171,7 +172,8 @@ static void expand_op(struct train *train, uint32_t op)
 {
 	const struct graph *graph = train->forward;
 	uint32_t ins = csr_length(&graph->reads, op), outs = csr_length(&graph->writes, op);
-	const uint32_t *read = graph->reads.item + graph->reads.start[op], *written = graph->writes.item + graph->writes.start[op];
+	const uint32_t *read = graph->reads.item + graph->reads.start[op],
+				   *written = graph->writes.item + graph->writes.start[op];
 	HELD uint32_t *ids = mem_alloc((size_t)(ins + outs) * 2, sizeof *ids);
 	bool *needs = mem_alloc(ins, sizeof *needs), arrived = false;
 	if (!ids || !needs)
@@ -220,7 +222,7 @@ static void backward_ops(struct train *train)
 	}
 }
 
-/* ---- update ----------------------------------------------------------------------------------------- */
+/* ---- update ---------------------------------------------------------------------------------- */
 
 /* Returns how many parameters have a gradient. */
 static uint32_t update_ops(struct train *train)
@@ -241,14 +243,15 @@ static uint32_t update_ops(struct train *train)
 	return count;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static enum status train_describe(struct train *train)
 {
 	const struct graph *graph = train->forward;
 	struct about about = graph->about;
 	if (!about.synthesised)
-		about.synthesised = train->options->policy == GRADIENT_EAGER ? "backward and update by rules, eager" : "backward and update by rules, ideal";
+		about.synthesised = train->options->policy == GRADIENT_EAGER ? "backward and update by rules, eager"
+			: "backward and update by rules, ideal";
 	if (about.opaques == 0) {
 		about.opaque = train->opaque;
 		about.opaques = train->opaques;
@@ -283,7 +286,8 @@ static enum status train_run(struct train *train, struct error *error)
 	uint32_t updated = update_ops(train);
 	build_finish(&train->build);
 	if (train->build.status == OK && (!seeds || !updated))
-		return fail(error, BAD_INPUT, "no gradient reaches a parameter: the graph has no floating-point parameter before a result");
+		return fail(error, BAD_INPUT,
+			"no gradient reaches a parameter: the graph has no floating-point parameter before a result");
 	if (train->build.status == OK)
 		train->build.status = train_describe(train);
 	if (train->build.status == BAD_INPUT)
@@ -301,12 +305,13 @@ struct graph *train_step(const struct graph *forward, const struct train_options
 	return step;
 }
 
-/* ---- the forward part of a step ---------------------------------------------------------------------------- */
+/* ---- the forward part of a step -------------------------------------------------------------- */
 
 /* A copy that only backward ops read was made for them: train_step() makes its own. */
 static bool kept_for_backward(const struct graph *graph, const struct rules *rules, uint32_t op)
 {
-	if ((rules_traits(rules, graph->op[op].type) & (TRAIT_COPY | TRAIT_CAST)) != TRAIT_COPY || csr_length(&graph->writes, op) != 1)
+	if ((rules_traits(rules, graph->op[op].type) & (TRAIT_COPY | TRAIT_CAST)) != TRAIT_COPY ||
+		csr_length(&graph->writes, op) != 1)
 		return false;
 	uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
 	FOR_ROW(i, &graph->users, storage) {
@@ -324,7 +329,8 @@ static void train_want(const struct graph *step, uint32_t tensor, bool wish, boo
 	wanted[step->storage[step->tensor[tensor].storage].root] |= wish;
 }
 
-static void copy_forward(struct build *build, const struct graph *step, const struct rules *rules, uint32_t *tensor, uint32_t *op, bool *wanted)
+static void copy_forward(struct build *build, const struct graph *step, const struct rules *rules, uint32_t *tensor,
+	uint32_t *op, bool *wanted)
 {
 	for (uint32_t i = 0; i < step->ops; i++) {
 		bool keep = step->op[i].phase == PHASE_FORWARD && !kept_for_backward(step, rules, i);
@@ -353,7 +359,8 @@ struct graph *train_forward_part(const struct graph *step, const struct rules *r
 {
 	OWN(arena) arena = { 0 };
 	struct build build = { .draft = draft_new(), .op = NONE };
-	uint32_t *tensor = arena_alloc(&arena, step->tensors, sizeof *tensor), *op = arena_alloc(&arena, step->ops, sizeof *op);
+	uint32_t *tensor = arena_alloc(&arena, step->tensors, sizeof *tensor),
+			 *op = arena_alloc(&arena, step->ops, sizeof *op);
 	bool *wanted = arena_alloc(&arena, step->tensors, sizeof *wanted);
 	build.status = build.draft && tensor && op && wanted ? OK : NO_MEMORY;
 	if (build.status == OK)

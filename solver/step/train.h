@@ -27,8 +27,7 @@
  *     loss_chunks     ... in chunks of the tokens
  *     grouped_heads   attention over groups of queries without copies of heads
  *     device_form     a step as devices share it: sums of products' gradients first
- *     shared_views    one view instead of several that are the same
- */
+ *     shared_views    one view instead of several that are the same */
 #pragma once
 
 #include "gradient.h"

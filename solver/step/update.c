@@ -148,7 +148,8 @@ static void update_one(struct build *build, const struct update_options *options
 		build_map_inplace(build, "aten.copy_.default", IN(parameter, copy));
 }
 
-uint32_t update_gradient(struct build *build, const struct update_options *options, uint32_t parameter, uint32_t gradient)
+uint32_t update_gradient(
+	struct build *build, const struct update_options *options, uint32_t parameter, uint32_t gradient)
 {
 	enum dtype dtype = update_has_master(build, options, parameter) ? DTYPE_F32 : build_dtype(build, gradient);
 	if (build->status != OK)

@@ -3,7 +3,8 @@
 
 #include "build.h"
 
-#define OPTIMIZERS(X) X(NONE, "none") X(SGD, "sgd") X(MOMENTUM, "momentum") X(ADAM, "adam") X(ADAMW, "adamw") X(ADAFACTOR, "adafactor") \
+#define OPTIMIZERS(X) X(NONE, "none") X(SGD, "sgd") X(MOMENTUM, "momentum") X(ADAM, "adam") X(ADAMW, \
+	"adamw") X(ADAFACTOR, "adafactor") \
 	X(RMSPROP, "rmsprop") X(ADAGRAD, "adagrad")
 #define X(id, name) OPTIMIZER_##id,
 enum optimizer { OPTIMIZERS(X) OPTIMIZER_COUNT };
@@ -27,15 +28,17 @@ struct update_options {
 
 /* What the update reads for a parameter whose gradient is complete: the gradient itself, its copy in f32, or the
  * buffer that it was added to. Written with the build's phase and module. */
-uint32_t update_gradient(struct build *build, const struct update_options *options, uint32_t parameter, uint32_t gradient);
+uint32_t update_gradient(
+	struct build *build, const struct update_options *options, uint32_t parameter, uint32_t gradient);
 
 /* Checks every gradient for overflow and unscales it in place: gradient[i] is changed. Returns the flag. */
 uint32_t update_unscale(struct build *build, const uint32_t *parameter, uint32_t *gradient, uint32_t count);
 
 /* Writes the updates of all parameters from what update_gradient() returned: the state tensors that an optimizer
- * keeps from step to step (kind optimizer, in the dtype of what is updated unless narrow_moments) and the ops that write the parameters in
- * place. gradient[i] is changed. OPTIMIZER_NONE makes the gradients outputs of the step instead.
- * No temporary is held longer than it is needed, and steps aren't counted: eager_update.h has what PyTorch does. adafactor after Shazeer and Stern (2018), section 4: factored
- * second moment of matrices, no first moment. O(count). */
+ * keeps from step to step (kind optimizer, in the dtype of what is updated unless narrow_moments) and the ops that
+ * write the parameters in place. gradient[i] is changed. OPTIMIZER_NONE makes the gradients outputs of the step
+ * instead. No temporary is held longer than it is needed, and steps aren't counted: eager_update.h has what PyTorch
+ * does. adafactor after Shazeer and Stern (2018), section 4: factored second moment of matrices, no first moment.
+ * O(count). */
 void update_all(struct build *build, const struct update_options *options, const uint32_t *parameter,
 	uint32_t *gradient, uint32_t count);

@@ -1,7 +1,7 @@
 /* update_groups.c: which ops of a training step update which parameter, from which gradient.
  *
- * An op's rows are the tensors that it combines with each other: one row of all, or, of an op on lists, one for each place of the lists.
- */
+ * An op's rows are the tensors that it combines with each other: one row of all, or, of an op on lists, one for each
+ * place of the lists. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static uint32_t leader(const struct update_groups *groups, uint32_t storage)
 	return storage;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void take_row_of_all(const struct graph *graph, uint32_t op, struct rows *rows)
 {
@@ -44,7 +44,10 @@ static void take_row_of_all(const struct graph *graph, uint32_t op, struct rows 
 /* The room that the rows of an op take at most. */
 static uint32_t rows_room(const struct graph *graph, uint32_t op)
 {
-	return 2 * (csr_length(&graph->reads, op) + csr_length(&graph->writes, op) + graph->inplace_start[op + 1] - graph->inplace_start[op]) + 2;
+	return 2 *
+		(csr_length(&graph->reads, op) + csr_length(&graph->writes, op) + graph->inplace_start[op + 1] -
+			graph->inplace_start[op]) +
+		2;
 }
 
 /* column: as large as rows->tensor. */
@@ -70,7 +73,7 @@ static void update_groups_take_rows(const struct graph *graph, uint32_t op, stru
 			rows->tensor[i * columns + j] = column[j * count + i];
 }
 
-/* ---- what hangs together ------------------------------------------------------------------------------------------- */
+/* ---- what hangs together --------------------------------------------------------------------- */
 
 /* "layer.weight.exp_avg" is of the parameter "layer.weight". */
 static bool is_state_of_parameter(const struct graph *graph, uint32_t storage, uint32_t *parameter)
@@ -94,7 +97,8 @@ static bool is_outside(const struct graph *graph, bool eager, uint32_t storage)
 	if (record->kind == KIND_PARAMETER)
 		return false;
 	if (record->kind == KIND_OPTIMIZER || (allocator != NONE && update_op(graph, allocator)))
-		return record->bytes <= 8 && !(eager && record->kind != KIND_OPTIMIZER) && !(record->kind == KIND_OPTIMIZER && is_state_of_parameter(graph, storage, &parameter));
+		return record->bytes <= 8 && !(eager && record->kind != KIND_OPTIMIZER) &&
+			!(record->kind == KIND_OPTIMIZER && is_state_of_parameter(graph, storage, &parameter));
 	return true;
 }
 
@@ -113,7 +117,8 @@ static bool update_groups_is_gradient(const struct update_groups *groups, uint32
 {
 	const struct graph *graph = groups->step;
 	uint32_t storage = graph->tensor[tensor].storage, allocator = graph->tensor[graph->storage[storage].root].writer;
-	return groups->outside[storage] && graph->tensor[tensor].bytes > 8 && (allocator == NONE || !update_op(graph, allocator)) &&
+	return groups->outside[storage] && graph->tensor[tensor].bytes > 8 &&
+		(allocator == NONE || !update_op(graph, allocator)) &&
 		(!graph->storage[storage].persistent || backward_adds(graph, storage));
 }
 
@@ -135,7 +140,7 @@ static void update_groups_join_row(struct update_groups *groups, const uint32_t 
 	}
 }
 
-/* ---- what an op says of its group ------------------------------------------------------------------------------------ */
+/* ---- what an op says of its group ------------------------------------------------------------ */
 
 /* The group that a row belongs to; NULL: none. */
 static struct update_group *group_of_row(const struct update_groups *groups, const uint32_t *tensor, uint32_t width)
@@ -151,7 +156,8 @@ static struct update_group *group_of_row(const struct update_groups *groups, con
 }
 
 /* Begins the group of a row that writes a parameter. */
-static enum status note_parameter(struct update_groups *groups, uint32_t op, const struct rows *rows, const uint32_t *tensor, struct error *error)
+static enum status note_parameter(
+	struct update_groups *groups, uint32_t op, const struct rows *rows, const uint32_t *tensor, struct error *error)
 {
 	const struct graph *graph = groups->step;
 	for (uint32_t i = 0; i < rows->width; i++) {
@@ -194,7 +200,8 @@ static uint32_t before_update(const struct update_groups *groups, uint32_t tenso
 	return tensor;
 }
 
-static enum status update_groups_note_gradient(struct update_groups *groups, uint32_t op, const uint32_t *row, uint32_t width, struct error *error)
+static enum status update_groups_note_gradient(
+	struct update_groups *groups, uint32_t op, const uint32_t *row, uint32_t width, struct error *error)
 {
 	const struct graph *graph = groups->step;
 	struct update_group *group = group_of_row(groups, row, width);
@@ -206,13 +213,17 @@ static enum status update_groups_note_gradient(struct update_groups *groups, uin
 	for (uint32_t i = 0; i < width; i++) {
 		uint32_t storage = graph->tensor[row[i]].storage, writer = graph->tensor[row[i]].writer;
 		/* One of a single element is not told from a scalar by its size: take what there is of the backward pass. */
-		bool small = group->gradient == NONE && graph->tensor[row[i]].bytes <= 8 && groups->outside[storage] && writer != NONE &&
-			graph->op[writer].phase == PHASE_BACKWARD && graph->tensor[row[i]].bytes == graph->tensor[group->parameter].bytes;
+		bool small = group->gradient == NONE && graph->tensor[row[i]].bytes <= 8 && groups->outside[storage] &&
+			writer != NONE && graph->op[writer].phase == PHASE_BACKWARD &&
+			graph->tensor[row[i]].bytes == graph->tensor[group->parameter].bytes;
 		if (writer == op || !(small || update_groups_is_gradient(groups, row[i])))
 			continue;
 		uint32_t tensor = before_update(groups, row[i]);
-		if (group->gradient != NONE && group->gradient != tensor && graph->tensor[tensor].storage != graph->tensor[group->gradient].storage)
-			return fail(error, BAD_INPUT, "the update can't be replaced: it reads \"%.100s\" and \"%.100s\", only one of which can be the gradient",
+		if (group->gradient != NONE && group->gradient != tensor &&
+			graph->tensor[tensor].storage != graph->tensor[group->gradient].storage)
+			return fail(error, BAD_INPUT,
+				"the update can't be replaced: it reads \"%.100s\" and \"%.100s\", only one of which can be the "
+				"gradient",
 				graph->tensor[group->gradient].name, graph->tensor[tensor].name);
 		if (group->gradient == NONE)
 			group->gradient = tensor;
@@ -220,11 +231,12 @@ static enum status update_groups_note_gradient(struct update_groups *groups, uin
 	return OK;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 enum pass { PASS_JOIN, PASS_PARAMETERS, PASS_MEMBERS, PASS_GRADIENTS };
 
-static enum status pass_over(struct update_groups *groups, enum pass pass, struct rows *rows, uint32_t *column, struct error *error)
+static enum status pass_over(
+	struct update_groups *groups, enum pass pass, struct rows *rows, uint32_t *column, struct error *error)
 {
 	enum status status = OK;
 	for (uint32_t op = 0; op < groups->step->ops && status == OK; op++) {
@@ -296,15 +308,17 @@ static uint32_t call_end(const struct update_groups *groups, uint32_t begin)
 	return end;
 }
 
-/* Adafactor has lists of parameters of one dim and of others, as no other optimizer has: two that follow each other are one call, in the order of its
- * parameters. Lists of two groups of parameters aren't told from these, but by weight decay in one of them alone. */
+/* Adafactor has lists of parameters of one dim and of others, as no other optimizer has: two that follow each other are
+ * one call, in the order of its parameters. Lists of two groups of parameters aren't told from these, but by weight
+ * decay in one of them alone. */
 static void join_calls(struct update_groups *groups)
 {
 	const struct graph *graph = groups->step;
 	for (uint32_t i = 0, end; i < groups->groups; i = end) {
 		end = call_end(groups, i);
 		const struct update_group *one = &groups->group[i], *other = &groups->group[end];
-		if (end == groups->groups || !is_of_adafactor(graph, one) || !is_of_adafactor(graph, other) || one->weight_writes != other->weight_writes)
+		if (end == groups->groups || !is_of_adafactor(graph, one) || !is_of_adafactor(graph, other) ||
+			one->weight_writes != other->weight_writes)
 			continue;
 		const struct tensor *a = &graph->tensor[one->parameter], *b = &graph->tensor[other->parameter];
 		if (a->dtype != b->dtype || (a->dims > 1) == (b->dims > 1))
@@ -345,7 +359,9 @@ static uint32_t said_gradient_of(const struct graph *step, uint32_t tensor)
 {
 	const char *name = step->tensor[tensor].gradient_of;
 	uint32_t found = name ? graph_find_tensor(step, name) : NONE;
-	return found != NONE && step->storage[step->tensor[found].storage].kind == KIND_PARAMETER ? step->storage[step->tensor[found].storage].root : NONE;
+	return found != NONE && step->storage[step->tensor[found].storage].kind == KIND_PARAMETER
+		? step->storage[step->tensor[found].storage].root
+		: NONE;
 }
 
 /* Gradients that the step leaves, in the order of their parameters. */
@@ -360,12 +376,17 @@ static void take_marked(struct update_groups *groups)
 	}
 	for (uint32_t s = 0; s < step->storages; s++)
 		if (gradient[s] != NONE)
-			groups->group[groups->groups++] = (struct update_group){ .parameter = step->storage[s].root, .gradient = gradient[s], .first = NONE, .way = UPDATE_EACH, .call = NONE };
+			groups->group[groups->groups++] = (struct update_group){ .parameter = step->storage[s].root,
+				.gradient = gradient[s],
+				.first = NONE,
+				.way = UPDATE_EACH,
+				.call = NONE };
 	groups->marked = groups->groups > 0;
 	groups->eager |= groups->marked;
 }
 
-enum status update_groups_find(const struct graph *step, const struct rules *rules, struct update_groups *groups, struct error *error)
+enum status update_groups_find(
+	const struct graph *step, const struct rules *rules, struct update_groups *groups, struct error *error)
 {
 	struct rows rows;
 	uint32_t *column;
@@ -388,7 +409,7 @@ void update_groups_free(struct update_groups *groups)
 	arena_free(&groups->arena);
 }
 
-/* ---- whose update it is -------------------------------------------------------------------------------------------------- */
+/* ---- whose update it is ---------------------------------------------------------------------- */
 
 /* Whether the parameter has just the state that the optimizer keeps, by its names. */
 static bool has_states_of(const struct graph *step, const struct update_group *group, enum optimizer optimizer)

@@ -21,7 +21,8 @@ struct update_groups {
 	const struct rules *rules;
 	struct arena arena;
 	bool eager;                    /* the step says where PyTorch lets go of memory: it is one that PyTorch ran */
-	bool marked;                   /* there is no update: the groups are of gradients that the step leaves, as its tensors say (gradient_of) */
+	bool marked; /* there is no update: the groups are of gradients that the step leaves, as its tensors say
+					(gradient_of) */
 	bool *outside;                 /* [storages] doesn't tie the ops that touch it together */
 	uint32_t *leader;              /* [storages] union-find over the storages of the update */
 	uint32_t *group_of;            /* [storages] of a leader: its group, or NONE */
@@ -31,9 +32,11 @@ struct update_groups {
 };
 
 /* A step without an update, whose tensors say that they are gradients, has a group without ops for each of these.
- * Finds the groups: update ops hang together by the storages that they share, gradients left out; of ops on lists (foreach, fused), those at the same place
- * of the lists hang together. BAD_INPUT where an update mixes several parameters or its gradient can't be told. Free with update_groups_free() in any case. O(graph). */
-enum status update_groups_find(const struct graph *step, const struct rules *rules, struct update_groups *groups, struct error *error);
+ * Finds the groups: update ops hang together by the storages that they share, gradients left out; of ops on lists
+ * (foreach, fused), those at the same place of the lists hang together. BAD_INPUT where an update mixes several
+ * parameters or its gradient can't be told. Free with update_groups_free() in any case. O(graph). */
+enum status update_groups_find(
+	const struct graph *step, const struct rules *rules, struct update_groups *groups, struct error *error);
 void update_groups_free(struct update_groups *groups);
 
 /* An op of the phase update that works: releases stand wherever something else happens. */

@@ -5,8 +5,8 @@
 
 struct background;
 
-/* Runs the call; context must live until background_end(). cancel is set when the result isn't wanted any more. NULL where there is no
- * memory or no thread. The thread takes no signals. */
+/* Runs the call; context must live until background_end(). cancel is set when the result isn't wanted any more. NULL
+ * where there is no memory or no thread. The thread takes no signals. */
 struct background *background_start(void (*run)(void *context, const atomic_bool *cancel), void *context);
 bool background_done(const struct background *background);
 void background_cancel(struct background *background);

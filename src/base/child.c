@@ -52,8 +52,8 @@ static bool open_pipes(struct child *child)
 	return true;
 }
 
-/* In the new process, with all signals blocked: just calls that are safe beside threads. A group of its own, which ends with us: the kernel ends the program
- * even where nobody here can. */
+/* In the new process, with all signals blocked: just calls that are safe beside threads. A group of its own, which ends
+ * with us: the kernel ends the program even where nobody here can. */
 static _Noreturn void become(const struct child *child, const char *const *arguments, pid_t parent, int told)
 {
 	setpgid(0, 0);
@@ -178,7 +178,9 @@ static enum status talk(struct child *child, const struct child_limits *limits, 
 	size_t most = limits->output ? limits->output : (size_t)1 << 30;
 	while (child->here[OUT] >= 0 || child->here[ERR] >= 0) {
 		struct pollfd polled[PIPES] = {
-			{ .fd = child->here[IN], .events = POLLOUT }, { .fd = child->here[OUT], .events = POLLIN }, { .fd = child->here[ERR], .events = POLLIN },
+			{ .fd = child->here[IN], .events = POLLOUT },
+			{ .fd = child->here[OUT], .events = POLLIN },
+			{ .fd = child->here[ERR], .events = POLLIN },
 		};
 		if (limits->cancel && atomic_load(limits->cancel))
 			return fail(error, CANCELLED, "cancelled");

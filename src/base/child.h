@@ -18,8 +18,9 @@ struct child_result {
 };
 
 /* Runs arguments[0], looked for in PATH unless it holds a slash, with input as its standard input.
- * OK when it ran to its end, whatever its exit status. LIMIT after the time, too much output or 64 MiB of warnings, CANCELLED after
- * the flag (its whole process group is killed then), LIMIT, too, when it can't be started; NO_MEMORY.
- * A signal that ends us ends its process group; where we are killed, Linux ends the program itself. Safe beside threads. */
+ * OK when it ran to its end, whatever its exit status. LIMIT after the time, too much output or 64 MiB of warnings,
+ * CANCELLED after the flag (its whole process group is killed then), LIMIT, too, when it can't be started; NO_MEMORY.
+ * A signal that ends us ends its process group; where we are killed, Linux ends the program itself. Safe beside
+ * threads. */
 enum status child_run(const char *const *arguments, const char *input, size_t size, const struct child_limits *limits,
 	struct child_result *result, struct error *error);

@@ -1,6 +1,6 @@
 /* dot_text.h: texts of any content in DOT. In a DOT string a backslash before a quote can't be written, and an
- * empty value is no value; so, as in Graphviz labels, texts hold HTML entities: &amp; &#92; and, for an empty text, &empty;.
- */
+ * empty value is no value; so, as in Graphviz labels, texts hold HTML entities: &amp; &#92; and, for an empty text,
+ * &empty;. */
 #pragma once
 
 #include <stdio.h>

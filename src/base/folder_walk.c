@@ -64,7 +64,8 @@ static int folder_walk_by_name(const void *a, const void *b)
 	return strcmp(((const struct folder_file *)a)->name, ((const struct folder_file *)b)->name);
 }
 
-enum status folder_walk(const char *path, bool (*wanted)(const char *base), struct folder_files *list, struct error *error)
+enum status folder_walk(
+	const char *path, bool (*wanted)(const char *base), struct folder_files *list, struct error *error)
 {
 	struct walk walk = { path, wanted, list, error };
 	*list = (struct folder_files){ .file = NULL };

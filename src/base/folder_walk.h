@@ -11,7 +11,9 @@ struct folder_files {
 	size_t files, room, entries;
 };
 
-/* Lists the regular files whose last name wanted() likes, to a depth of eight folders; no link is followed, and names that begin with a dot are left out.
- * BAD_INPUT: more than 200,000 entries. Free with folder_files_free(), after an error too. O(entries log entries). */
-enum status folder_walk(const char *path, bool (*wanted)(const char *base), struct folder_files *list, struct error *error);
+/* Lists the regular files whose last name wanted() likes, to a depth of eight folders; no link is followed, and names
+ * that begin with a dot are left out. BAD_INPUT: more than 200,000 entries. Free with folder_files_free(), after an
+ * error too. O(entries log entries). */
+enum status folder_walk(
+	const char *path, bool (*wanted)(const char *base), struct folder_files *list, struct error *error);
 void folder_files_free(struct folder_files *list);

@@ -29,7 +29,8 @@ static int gzip_stream_finish(void *context)
 FILE *gzip_stream(int descriptor)
 {
 	gzFile file = gzdopen(descriptor, "wb");
-	FILE *stream = file ? fopencookie(file, "w", (cookie_io_functions_t){ .write = pack, .close = gzip_stream_finish }) : NULL;
+	FILE *stream = file ? fopencookie(file, "w", (cookie_io_functions_t){ .write = pack, .close = gzip_stream_finish })
+		: NULL;
 	if (stream)
 		return stream;
 	mem_note_refused();

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Hidden characters are written as escapes: they come back as they were and steer nothing meanwhile. Bytes that are no UTF-8 can't. */
+/* Hidden characters are written as escapes: they come back as they were and steer nothing meanwhile. Bytes that are no
+ * UTF-8 can't. */
 static void json_quote(FILE *stream, const char *text)
 {
 	static const char short_form[] = "\"\\\n\t\r\b\f", letter[] = "\"\\ntrbf";

@@ -1,13 +1,12 @@
-/* json.h: writes JSON to a stream, member by member. The writer knows where it stands: it puts every comma, colon and closing bracket,
- * so that what calls it can't forget one. Reading is jansson's.
+/* json.h: writes JSON to a stream, member by member. The writer knows where it stands: it puts every comma, colon and
+ * closing bracket, so that what calls it can't forget one. Reading is jansson's.
  *
  *     struct json json = { .stream = stdout, .spaced = true };
  *     json_open_object(&json, NULL);
  *     json_write_text(&json, "name", graph->name);
  *     json_open_array(&json, "sizes");
  *     json_write_integer(&json, NULL, 3);
- *     json_end(&json);                           -> {"name": "...", "sizes": [3]}
- */
+ *     json_end(&json);                           -> {"name": "...", "sizes": [3]} */
 #pragma once
 
 #include <stdio.h>
@@ -39,7 +38,8 @@ void json_write_real(struct json *json, const char *key, double value, int digit
 char *json_real_text(double value, char *text, size_t size);
 /* Counts of 10^-digits as a decimal number, exactly: picoseconds with 12 digits are seconds. */
 void json_write_decimal(struct json *json, const char *key, int64_t count, int digits);
-/* A text of the caller's that is JSON already: a value, or, with key NULL in an object, members without their brackets. */
+/* A text of the caller's that is JSON already: a value, or, with key NULL in an object, members without their brackets.
+ */
 void json_write_raw(struct json *json, const char *key, const char *raw);
 /* The next item, or the next closing bracket, stands on a new line behind so many spaces. */
 void json_new_line(struct json *json, int indent);

@@ -5,8 +5,9 @@
 
 static _Thread_local bool failed;
 
-/* When jansson gets no memory for a larger hash table it goes on with the freed smaller one, and without a larger buffer for a string it reads on behind
- * the end of the old one. Such a block (a power of two of at least LEAST bytes) is a piece of this instead, and the flag says that nobody wants the result. */
+/* When jansson gets no memory for a larger hash table it goes on with the freed smaller one, and without a larger
+ * buffer for a string it reads on behind the end of the old one. Such a block (a power of two of at least LEAST bytes)
+ * is a piece of this instead, and the flag says that nobody wants the result. */
 enum { RESERVE = 4 << 20, LEAST = 32 };
 static _Alignas(16) unsigned char reserve[RESERVE];
 static atomic_size_t taken;   /* never given back: one failure is rare enough */

@@ -1,5 +1,5 @@
-/* json_memory.h: memory that ends inside jansson. It answers with a syntax error, or, where a text is copied, with a wrong result and no error at
- * all; so a flag says that an allocation failed, and whoever parsed asks for it. */
+/* json_memory.h: memory that ends inside jansson. It answers with a syntax error, or, where a text is copied, with a
+ * wrong result and no error at all; so a flag says that an allocation failed, and whoever parsed asks for it. */
 #pragma once
 
 #include <jansson.h>
@@ -15,5 +15,6 @@ bool json_memory_failed(void);
 /* What is wrong with a text that jansson doesn't read, in words of ours: its own name its macros and functions. */
 const char *json_wrong(const json_error_t *problem);
 
-/* The text as one JSON value, or NULL with its line in error: BAD_INPUT "not WHAT: ..." or OUT_OF_MEMORY. No object has a key twice. */
+/* The text as one JSON value, or NULL with its line in error: BAD_INPUT "not WHAT: ..." or OUT_OF_MEMORY. No object has
+ * a key twice. */
 json_t *json_read_text(const char *text, size_t size, const char *what, struct error *error);

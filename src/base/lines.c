@@ -16,7 +16,8 @@ enum status lines_open(struct lines *lines, const char *path, struct error *erro
 	*lines = (struct lines){ .file = fopen(path, "re") };
 	source_wait(false);
 	if (!lines->file)
-		return fail(error, errno == ENOMEM ? NO_MEMORY : BAD_INPUT, "can't be read: %s", errno == ENOMEM ? "out of memory" : strerror(errno));
+		return fail(error, errno == ENOMEM ? NO_MEMORY : BAD_INPUT, "can't be read: %s",
+			errno == ENOMEM ? "out of memory" : strerror(errno));
 	if (fstat(fileno(lines->file), &state) == 0 && S_ISDIR(state.st_mode)) {
 		lines_close(lines);
 		return fail(error, BAD_INPUT, "is a directory");

@@ -16,7 +16,7 @@ struct lines {
 
 /* BAD_INPUT where there is no such file, it is a directory, or it can't be read; NO_MEMORY. */
 enum status lines_open(struct lines *lines, const char *path, struct error *error);
-/* 1: a line; 0: the end; -1: the line is too long (all of it is left out), holds a byte 0, or can't be read: error says so with its number, and the
- * next call goes on behind it. A file of more than 16 MiB ends there, with -1 once. */
+/* 1: a line; 0: the end; -1: the line is too long (all of it is left out), holds a byte 0, or can't be read: error says
+ * so with its number, and the next call goes on behind it. A file of more than 16 MiB ends there, with -1 once. */
 int lines_next(struct lines *lines, struct error *error);
 void lines_close(struct lines *lines);

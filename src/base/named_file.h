@@ -1,5 +1,5 @@
-/* named_file.h: a file that another file's content names, such as a session's line or a plan's pin: who wrote the content must
- * not choose which of the user's files are opened. */
+/* named_file.h: a file that another file's content names, such as a session's line or a plan's pin: who wrote the
+ * content must not choose which of the user's files are opened. */
 #pragma once
 
 #include <stdbool.h>

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Levenshtein distance, two neighbours swapped count as one slip; both texts cut at 63 bytes; stops early above limit. O(length^2). */
+/* Levenshtein distance, two neighbours swapped count as one slip; both texts cut at 63 bytes; stops early above limit.
+ * O(length^2). */
 static unsigned nearest_distance(const char *a, const char *b, unsigned limit)
 {
 	unsigned row[64], above[64] = { 0 };   /* above: two rows up */
@@ -35,7 +36,9 @@ void nearest_consider(struct nearest *nearest, const char *name)
 {
 	unsigned limit = nearest->count == NEAREST_MOST ? nearest->distance[NEAREST_MOST - 1] : 60;
 	/* A name that starts as the wanted one does is a likely slip: "mm_12" for "mm_12#345". */
-	unsigned d = strncmp(nearest->wanted, name, strlen(nearest->wanted)) == 0 ? 0 : nearest_distance(nearest->wanted, name, limit);
+	unsigned d = strncmp(nearest->wanted, name, strlen(nearest->wanted)) == 0
+		? 0
+		: nearest_distance(nearest->wanted, name, limit);
 	if (nearest->count == NEAREST_MOST && d >= limit)
 		return;
 	for (int known = 0; known < nearest->count; known++)

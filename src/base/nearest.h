@@ -13,7 +13,8 @@ struct nearest {
 	int count;
 };
 
-/* Levenshtein distance of the first 63 bytes, two letters swapped being one slip; a name that begins with the wanted one has 0. O(length^2). */
+/* Levenshtein distance of the first 63 bytes, two letters swapped being one slip; a name that begins with the wanted
+ * one has 0. O(length^2). */
 void nearest_consider(struct nearest *nearest, const char *name);
 /* "; the nearest is --view": where one name is likely meant, with the sign before it, else "". Returns text. */
 char *nearest_text(const struct nearest *nearest, const char *sign, char *text, size_t size);

@@ -23,7 +23,7 @@ static struct { atomic_bool taken, set; char path[PATH_BYTES]; } unfinished[SLOT
 /* Process groups of programs that we started and that must not outlive us; 0: none. */
 static atomic_int started[SLOTS];
 
-/* ---- signals ------------------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 void output_take_away(void)
 {
@@ -94,7 +94,7 @@ static void output_forget(int slot)
 	atomic_store(&unfinished[slot].taken, false);
 }
 
-/* ---- the process ------------------------------------------------------------------------------------------ */
+/* ---- the process ----------------------------------------------------------------------------- */
 
 void output_prepare(void)
 {
@@ -106,7 +106,7 @@ void output_prepare(void)
 		signal(SIGXFSZ, SIG_IGN);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static enum status output_failed(const char *name, struct error *error)
 {
@@ -134,7 +134,8 @@ static bool output_follow_links(char path[PATH_BYTES])
 	return true;
 }
 
-/* The stream that writes to a descriptor. Returns the descriptor that is left to be closed beside it where there is none, or -1. */
+/* The stream that writes to a descriptor. Returns the descriptor that is left to be closed beside it where there is
+ * none, or -1. */
 static int open_stream(struct output *output, int descriptor)
 {
 	if (!gzip_named(output->name)) {
@@ -214,7 +215,8 @@ static void output_release(struct output *output)
 bool output_same_file(const char *a, const char *b)
 {
 	struct stat of_a, of_b;
-	return a && b && stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+	return a && b && stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && S_ISREG(of_a.st_mode) &&
+		of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
 enum status output_open(struct output *output, const char *path, bool replace, struct error *error)
@@ -238,7 +240,7 @@ enum status output_open(struct output *output, const char *path, bool replace, s
 	return status;
 }
 
-/* ---- closing ------------------------------------------------------------------------------------------------- */
+/* ---- closing --------------------------------------------------------------------------------- */
 
 /* The new name is kept by the folder: it goes to the disk, too. What can't (some file systems) is no failure. */
 static void sync_folder(const char *path)
@@ -260,7 +262,8 @@ static bool on_disk(int descriptor)
 	return fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS;
 }
 
-/* Everything to the system; the reason in errno where that fails. A stream that failed earlier has most likely left its reason there. */
+/* Everything to the system; the reason in errno where that fails. A stream that failed earlier has most likely left its
+ * reason there. */
 static bool flushed(struct output *output, bool whole)
 {
 	if (ferror(output->stream))

@@ -15,7 +15,8 @@ bool picture_whole(const char *format, const char *text, size_t length)
 	for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
 		size_t begin = strlen(pictures[i].begin), end = strlen(pictures[i].end);
 		if (strcmp(format, pictures[i].format) == 0)
-			return length >= begin + end && memcmp(text, pictures[i].begin, begin) == 0 && memcmp(text + length - end, pictures[i].end, end) == 0;
+			return length >= begin + end && memcmp(text, pictures[i].begin, begin) == 0 &&
+				memcmp(text + length - end, pictures[i].end, end) == 0;
 	}
 	return true;
 }

@@ -1,4 +1,5 @@
-/* picture_file.h: whether a picture is one, and not cut short: libraries without memory write half of one and say nothing. */
+/* picture_file.h: whether a picture is one, and not cut short: libraries without memory write half of one and say
+ * nothing. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* program_folder.c: from the path that the kernel was given to run: argv[0] is the caller's to choose, and /proc may not be
- * mounted. */
+/* program_folder.c: from the path that the kernel was given to run: argv[0] is the caller's to choose, and /proc may
+ * not be mounted. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>

@@ -1,5 +1,6 @@
-/* safe_text.h: names come from files that anyone may have written. A text is *clean* when it is valid UTF-8 without characters that steer what
- * shows it: controls (C0, delete, C1), line and paragraph separators, and the marks that turn the direction of writing around. */
+/* safe_text.h: names come from files that anyone may have written. A text is *clean* when it is valid UTF-8 without
+ * characters that steer what shows it: controls (C0, delete, C1), line and paragraph separators, and the marks that
+ * turn the direction of writing around. */
 #pragma once
 
 #include <stdio.h>
@@ -8,7 +9,8 @@
 
 enum { UNREADABLE = 0xfffd };   /* what stands for a byte that is no UTF-8, and for what is hidden */
 
-/* The character at *text, which moves behind it; UNREADABLE for a byte that is no UTF-8 (it alone is passed); 0 at the end. */
+/* The character at *text, which moves behind it; UNREADABLE for a byte that is no UTF-8 (it alone is passed); 0 at the
+ * end. */
 uint32_t text_next(const char **text);
 /* A character that a clean text doesn't have. */
 bool text_hidden(uint32_t character);

@@ -10,7 +10,8 @@
 #include "unpack.h"
 
 #define PEEK_BYTES (64u << 10)
-/* Real files unpack to 5 to 60 times their size. What unpacks to more than this, beyond the first bytes, was made to fill memory: zlib's own limit is 1,032. */
+/* Real files unpack to 5 to 60 times their size. What unpacks to more than this, beyond the first bytes, was made to
+ * fill memory: zlib's own limit is 1,032. */
 #define UNPACKS_MOST 250
 #define UNPACKS_FREE ((uint64_t)64 << 20)
 
@@ -51,7 +52,8 @@ static ssize_t source_read_file(struct input *input, void *buffer, size_t size, 
 	input->unpacked += got > 0 ? (uint64_t)got : 0;
 	if (got < 0 || !unpacks_too_much(input))
 		return got;
-	fail(error, BAD_INPUT, "the compressed file unpacks to more than %d times its size, as no real one does", UNPACKS_MOST);
+	fail(error, BAD_INPUT, "the compressed file unpacks to more than %d times its size, as no real one does",
+		UNPACKS_MOST);
 	return -1;
 }
 

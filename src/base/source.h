@@ -16,7 +16,8 @@ struct source {
 struct text_left { const char *at; size_t left; };
 struct source source_of_text(struct text_left *text);
 
-/* Begins and ends a wait for a file's bytes, which may last for ever (a pipe). A signal ends the program there at once: there is nothing yet that could be told. */
+/* Begins and ends a wait for a file's bytes, which may last for ever (a pipe). A signal ends the program there at once:
+ * there is nothing yet that could be told. */
 void source_wait(bool begins);
 bool source_waits(void);
 
@@ -28,7 +29,8 @@ struct input *input_open(const char *path, struct error *error);
 void input_close(struct input *input);
 /* Bytes at the beginning (at most 64 KiB, fewer in a short file); *size says how many. */
 const char *input_peek(const struct input *input, size_t *size);
-/* Whether an object or an array begins there. Of a file of another kind, or of a device that never ends, these bytes say enough: no gigabytes need be read. */
+/* Whether an object or an array begins there. Of a file of another kind, or of a device that never ends, these bytes
+ * say enough: no gigabytes need be read. */
 bool input_begins_json(const struct input *input);
 /* The whole content from its beginning; at most limit bytes, else BAD_INPUT. Free with mem_free(). */
 char *input_all(struct input *input, size_t limit, size_t *size, struct error *error);

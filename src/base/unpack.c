@@ -1,4 +1,5 @@
-/* unpack.c: zlib's inflate over read(2). zlib's own gzread() would do, but it can't tell how much it took from a pipe. */
+/* unpack.c: zlib's inflate over read(2). zlib's own gzread() would do, but it can't tell how much it took from a pipe.
+ */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,7 +39,8 @@ static bool unpack_fill(struct unpack *unpack, unsigned wanted, struct error *er
 	if (stream->avail_in < wanted)
 		stream->next_in = unpack->packed;
 	while (stream->avail_in < wanted) {
-		ssize_t got = read_some(unpack->descriptor, unpack->packed + stream->avail_in, PACKED_BYTES - stream->avail_in, error);
+		ssize_t got = read_some(
+			unpack->descriptor, unpack->packed + stream->avail_in, PACKED_BYTES - stream->avail_in, error);
 		if (got <= 0)
 			return got == 0;
 		unpack->taken += (uint64_t)got;

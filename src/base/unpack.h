@@ -1,4 +1,5 @@
-/* unpack.h: the bytes of a descriptor, plain as they are, gzip decompressed; it knows how many came in, from pipes, too. */
+/* unpack.h: the bytes of a descriptor, plain as they are, gzip decompressed; it knows how many came in, from pipes,
+ * too. */
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +11,8 @@ struct unpack;
 /* Takes the descriptor and closes it, where this fails, too. */
 struct unpack *unpack_open(int descriptor, struct error *error);
 void unpack_close(struct unpack *unpack);
-/* Like read(2), but -1 sets *error. Members of gzip that follow each other are one file; what follows them and is none is left out, as gzip does. */
+/* Like read(2), but -1 sets *error. Members of gzip that follow each other are one file; what follows them and is none
+ * is left out, as gzip does. */
 ssize_t unpack_read(struct unpack *unpack, void *buffer, size_t size, struct error *error);
 /* Bytes taken of the descriptor, 0 where they are not compressed. */
 uint64_t unpack_packed(const struct unpack *unpack);

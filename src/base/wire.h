@@ -29,5 +29,6 @@ static inline size_t wire_size(struct wire wire)
 bool wire_next(struct wire *wire, struct wire_field *field);
 /* The next integer of a repeated field, packed or not: *at is the body of a packed one, or a field's value once. */
 bool wire_integer(struct wire *packed, uint64_t *value);
-/* All integers of a field, packed or not, appended to a growing list. False when out of memory, or more than most of them. */
+/* All integers of a field, packed or not, appended to a growing list. False when out of memory, or more than most of
+ * them. */
 bool wire_integers(const struct wire_field *field, int64_t **list, size_t *count, size_t *room, size_t most);

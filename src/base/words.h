@@ -11,10 +11,12 @@ struct words {
 };
 
 void words_add(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A line of help: head, then text from a column on, broken at blanks into as many lines as 80 columns take. A head that is longer has its line alone. */
+/* A line of help: head, then text from a column on, broken at blanks into as many lines as 80 columns take. A head that
+ * is longer has its line alone. */
 void words_print(FILE *stream, const char *head, int column, const char *text);
-/* A word for a shell's command line, in quotes where it has more than letters, digits and ./:=+@%,_- in it; with escapes, as $'...', where it
- * isn't clean (safe_text.h). At most 3 + 4 characters a byte. */
+/* A word for a shell's command line, in quotes where it has more than letters, digits and ./:=+@%,_- in it; with
+ * escapes, as $'...', where it isn't clean (safe_text.h). At most 3 + 4 characters a byte. */
 void words_add_quoted(struct words *words, const char *word);
-/* Of a place in a program's source, "/home/me/model.py:6 in forward", the part behind the folders: a pointer into it. */
+/* Of a place in a program's source, "/home/me/model.py:6 in forward", the part behind the folders: a pointer into it.
+ */
 const char *words_of_place(const char *place);

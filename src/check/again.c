@@ -1,8 +1,9 @@
 /* again.c: a plan file's scenario is planned anew, and all that follows is compared, member by member.
  *
- * This is the one part of the check that is not independent: it calls the planner. What numbers add up to is for the other parts; here stand the
- * claims of the search, which nothing else in the file shows: how much effort was spent, which step won, what candidates came to, the margin
- * that choices kept free, what pipeline ranks that are not in the file come to. The planner is deterministic, so they are true if they follow again. */
+ * This is the one part of the check that is not independent: it calls the planner. What numbers add up to is for the
+ * other parts; here stand the claims of the search, which nothing else in the file shows: how much effort was spent,
+ * which step won, what candidates came to, the margin that choices kept free, what pipeline ranks that are not in the
+ * file come to. The planner is deterministic, so they are true if they follow again. */
 #include "again.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static const struct free_member FREE[] = {
 	{ NULL, NULL },
 };
 
-/* ---- planning ------------------------------------------------------------------------------------------------------------ */
+/* ---- planning -------------------------------------------------------------------------------- */
 
 /* The plan as its file would be, NULL when out of memory. */
 static json_t *file_of(struct check *check, const struct plan *plan, enum status *status)
@@ -82,13 +83,17 @@ bool check_plans_again(const struct check *check)
 enum status check_again(struct check *check)
 {
 	if (!check_plans_again(check)) {
-		check_skipped(check, "whether the scenario's strategies and efforts lead to just this plan; knobs that its numbers don't depend on, names of winners, notes, what was looked at on the way, "
+		check_skipped(check,
+			"whether the scenario's strategies and efforts lead to just this plan; knobs that its numbers don't depend "
+			"on, names of winners, notes, what was looked at on the way, "
 			"pipeline ranks that are not in the file, and fit_margin_bytes");
 		return check_factors(check);
 	}
 	struct planner planner = { .store = store_new(), .rules_file = check->rules_file };
 	struct error error = { .status = NO_MEMORY };
-	struct plan *plan = planner.store ? planner_run(&planner, (struct graph *)(uintptr_t)check->input, &check->asked, PLAN_COMPLETE, &error) : NULL;
+	struct plan *plan = planner.store
+		? planner_run(&planner, (struct graph *)(uintptr_t)check->input, &check->asked, PLAN_COMPLETE, &error)
+		: NULL;
 	enum status status = plan ? OK : error.status;
 	json_t *again = plan ? file_of(check, plan, &status) : NULL;
 	if (!plan && status != NO_MEMORY)

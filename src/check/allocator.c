@@ -1,5 +1,6 @@
-/* allocator.c: PyTorch's caching allocator once more, as plainly as can be: every segment is a list of blocks in order of addresses, and every
- * search looks at all of them. After c10/cuda/CUDACachingAllocator.cpp; solver/layout/caching.c, which this checks, keeps treaps instead. */
+/* allocator.c: PyTorch's caching allocator once more, as plainly as can be: every segment is a list of blocks in order
+ * of addresses, and every search looks at all of them. After c10/cuda/CUDACachingAllocator.cpp;
+ * solver/layout/caching.c, which this checks, keeps treaps instead. */
 #include <stdlib.h>
 
 #include "savings.h"
@@ -83,11 +84,14 @@ static uint32_t allocator_last_of(const struct heap *heap, struct source source)
 static uint32_t best_fit(const struct heap *heap, struct source source, int64_t size)
 {
 	uint32_t best = allocator_smallest(heap, source, size, NONE);
-	uint32_t other = heap->expandable && best != NONE && best == allocator_last_of(heap, source) ? allocator_smallest(heap, source, size, best) : NONE;
+	uint32_t other = heap->expandable && best != NONE && best == allocator_last_of(heap, source)
+		? allocator_smallest(heap, source, size, best)
+		: NONE;
 	return other != NONE ? other : best;
 }
 
-/* More memory of the device: a segment of its own, or the growing one's end. The free piece there; NONE: out of memory. */
+/* More memory of the device: a segment of its own, or the growing one's end. The free piece there; NONE: out of memory.
+ */
 static uint32_t allocator_reserve(struct heap *heap, struct source source, int64_t size)
 {
 	int64_t bytes = source.small ? MIB(2) : size < MIB(10) ? MIB(20) : align_up(size, MIB(2));
@@ -97,14 +101,16 @@ static uint32_t allocator_reserve(struct heap *heap, struct source source, int64
 		return allocator_insert(heap, heap->count, fresh) ? heap->count - 1 : NONE;
 	}
 	uint32_t last = allocator_last_of(heap, source);
-	int64_t granule = source.small ? MIB(2) : MIB(20), there = last != NONE && heap->block[last].owner == NONE ? heap->block[last].size : 0;
+	int64_t granule = source.small ? MIB(2) : MIB(20),
+			there = last != NONE && heap->block[last].owner == NONE ? heap->block[last].size : 0;
 	bytes = align_up(size - there, granule);
 	heap->reserved += bytes;
 	if (there > 0) {
 		heap->block[last].size += bytes;
 		return last;
 	}
-	struct block fresh = { 2 * source.stream + !source.small, last == NONE ? 0 : heap->block[last].address + heap->block[last].size, bytes, NONE, source.stream,
+	struct block fresh = { 2 * source.stream + !source.small,
+		last == NONE ? 0 : heap->block[last].address + heap->block[last].size, bytes, NONE, source.stream,
 		source.small };
 	uint32_t at = last != NONE ? last + 1 : heap->count;
 	return allocator_insert(heap, at, fresh) ? at : NONE;
@@ -141,7 +147,8 @@ static void allocator_release(struct heap *heap, uint32_t owner)
 		if ((side == 1 && at == 0) || left + 1 >= heap->count)
 			continue;
 		struct block *a = &heap->block[left], *b = &heap->block[left + 1];
-		if (a->owner != NONE || b->owner != NONE || a->segment != b->segment || a->small != b->small || a->stream != b->stream)
+		if (a->owner != NONE || b->owner != NONE || a->segment != b->segment || a->small != b->small ||
+			a->stream != b->stream)
 			continue;
 		a->size += b->size;
 		allocator_drop(heap, left + 1);
@@ -163,7 +170,8 @@ int64_t check_allocator_of(const struct buffers *buffers, bool expandable)
 		qsort(moment, moments, sizeof *moment, allocator_by_time);
 	for (uint32_t i = 0; i < moments && fine; i++)
 		if (moment[i].begins)
-			fine = allocator_allocate(&heap, moment[i].buffer, buffers->stream ? buffers->stream[moment[i].buffer] : 0, buffers->size[moment[i].buffer]);
+			fine = allocator_allocate(&heap, moment[i].buffer, buffers->stream ? buffers->stream[moment[i].buffer] : 0,
+				buffers->size[moment[i].buffer]);
 		else
 			allocator_release(&heap, moment[i].buffer);
 	mem_free(moment);

@@ -11,7 +11,7 @@
 #include "src/read/schedule_csv.h"
 #include "verdict.h"
 
-/* ---- the graph -------------------------------------------------------------------------------------------------------- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 static enum status check_fingerprint(struct check *check, const char *key, uint64_t expected)
 {
@@ -20,7 +20,10 @@ static enum status check_fingerprint(struct check *check, const char *key, uint6
 	snprintf(text, sizeof text, "%016" PRIx64, expected);
 	if (!stated)
 		return fail(check->error, BAD_INPUT, "not a plan file: graph.%s is no text", key);
-	return strcmp(stated, text) == 0 ? OK : check_wrong(check, "the plan is of another graph: graph.%s is %.40s, but that graph's is %s", key, stated, text);
+	return strcmp(stated, text) == 0
+		? OK
+		: check_wrong(
+			  check, "the plan is of another graph: graph.%s is %.40s, but that graph's is %s", key, stated, text);
 }
 
 bool check_given_as_planned(struct check *check)
@@ -76,13 +79,15 @@ enum status check_planned_graph(struct check *check)
 {
 	enum status status = check_fingerprint(check, "planned_fingerprint", check->graph->fingerprint);
 	if (status == OK && check->as_planned)
-		check_skipped(check, "how the scenario made this graph, which input, notes, recompute and shard say: the graph as planned was given, not the one that was read");
+		check_skipped(check,
+			"how the scenario made this graph, which input, notes, recompute and shard say: the graph as planned was "
+			"given, not the one that was read");
 	else if (status == OK)
 		check_passed(check, "the graph that the scenario makes of the input: name, counts and fingerprints");
 	return status;
 }
 
-/* ---- the scenario -------------------------------------------------------------------------------------------------------- */
+/* ---- the scenario ---------------------------------------------------------------------------- */
 
 /* A knob's value as it is written: a number, or a word of the knob's. */
 static enum status read_knob(struct check *check, enum knob_id id, const json_t *value)
@@ -101,7 +106,8 @@ static enum status read_knob(struct check *check, enum knob_id id, const json_t 
 		check->scenario.value[id] = number;
 		return OK;
 	}
-	return fail(check->error, BAD_INPUT, "not a plan file: the scenario's %s has a value that this knob can't have", knob->name);
+	return fail(check->error, BAD_INPUT, "not a plan file: the scenario's %s has a value that this knob can't have",
+		knob->name);
 }
 
 /* A plan of somebody else must not choose what is opened, nor what is shown of it. */
@@ -112,11 +118,12 @@ static enum status check_schedule_file(const struct check *check, const char *na
 	struct error why = { 0 };
 	named_file_folder(check->path, folder);
 	if (!named_file_within(name, ".", false) && !named_file_within(name, folder, false))
-		return fail(check->error, BAD_INPUT, "the plan's schedule is in %.200s: check opens no file outside of this folder and the plan's",
-			name);
+		return fail(check->error, BAD_INPUT,
+			"the plan's schedule is in %.200s: check opens no file outside of this folder and the plan's", name);
 	enum status status = schedule_csv_open(name, &csv, &why);
 	schedule_csv_free(&csv);
-	return status == BAD_INPUT ? fail(check->error, BAD_INPUT, "the plan's schedule is in %.200s, which is no schedule CSV", name)
+	return status == BAD_INPUT
+		? fail(check->error, BAD_INPUT, "the plan's schedule is in %.200s, which is no schedule CSV", name)
 		: error_set(check->error, status);
 }
 
@@ -132,7 +139,8 @@ static enum status asked_read_pins(struct check *check, const json_t *pins)
 			: fail(check->error, BAD_INPUT, "the plan's pins must be strings"));
 		if (strcmp(pin_text(&check->scenario.pin[i], text, sizeof text), json_string_value(pin)) != 0)
 			return fail(check->error, BAD_INPUT, "not a plan file: pin %zu is not written as pins are", i + 1);
-		if (check->scenario.pin[i].kind == PIN_SCHEDULE && check->scenario.value[K_schedule] == SCHEDULE_FILE && !check->as_planned)
+		if (check->scenario.pin[i].kind == PIN_SCHEDULE && check->scenario.value[K_schedule] == SCHEDULE_FILE &&
+			!check->as_planned)
 			TRY(check_schedule_file(check, check->scenario.pin[i].a));
 	}
 	return OK;
@@ -146,7 +154,8 @@ enum status check_scenario(struct check *check)
 		return fail(check->error, BAD_INPUT, "not a plan file: it has no scenario");
 	for (int id = 0; id < KNOB_COUNT && status == OK; id++) {
 		const json_t *value = json_object_get(scenario, knobs[id].name);
-		status = value ? read_knob(check, (enum knob_id)id, value) : fail(check->error, BAD_INPUT, "not a plan file: the scenario lacks %s", knobs[id].name);
+		status = value ? read_knob(check, (enum knob_id)id, value)
+			: fail(check->error, BAD_INPUT, "not a plan file: the scenario lacks %s", knobs[id].name);
 	}
 	if (status == OK && json_object_size(scenario) != KNOB_COUNT + 1)
 		status = fail(check->error, BAD_INPUT, "not a plan file: the scenario has a knob that is not known");
@@ -155,11 +164,12 @@ enum status check_scenario(struct check *check)
 	return status == OK && !check->as_planned ? check_pins(check->input, &check->scenario, check->error) : status;
 }
 
-/* ---- the memory cap ------------------------------------------------------------------------------------------------------- */
+/* ---- the memory cap -------------------------------------------------------------------------- */
 
 enum status check_fit(struct check *check)
 {
-	const char *order = json_string_value(check_member(check, "order", "strategy")), *layout = json_string_value(check_member(check, "layout", "strategy"));
+	const char *order = json_string_value(check_member(check, "order", "strategy")),
+			   *layout = json_string_value(check_member(check, "layout", "strategy"));
 	char word[64];
 	if (!order || strcmp(order, knob_text(K_order, check->asked.value[K_order], word, sizeof word)) != 0)
 		return check_wrong(check, "order.strategy is not the scenario's");

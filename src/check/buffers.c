@@ -17,7 +17,8 @@ struct look {
 	struct error *error;
 };
 
-static enum status check_buffers_wrong(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static enum status check_buffers_wrong(struct error *error, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 static enum status check_buffers_wrong(struct error *error, const char *format, ...)
 {
 	va_list arguments;
@@ -52,7 +53,7 @@ static int64_t check_buffers_step_of(const struct look *look, uint32_t i)
 	return look->places->alignment / greatest_divisor(look->places->alignment, own) * own;
 }
 
-/* ---- each buffer by itself ------------------------------------------------------------------------------------------ */
+/* ---- each buffer by itself ------------------------------------------------------------------- */
 
 static enum status check_place(const struct look *look, uint32_t i)
 {
@@ -61,13 +62,15 @@ static enum status check_place(const struct look *look, uint32_t i)
 	if (offset < 0 || offset > BYTES_MAX || buffers->size[i] > BYTES_MAX)
 		return check_buffers_wrong(look->error, "%.*s lies at %" PRId64 ", which is no place", ID(look, i), offset);
 	if (buffers->fixed && buffers->fixed[i] >= 0 && offset != buffers->fixed[i])
-		return check_buffers_wrong(look->error, "%.*s lies at %" PRId64 ", and is pinned to %" PRId64, ID(look, i), offset, buffers->fixed[i]);
+		return check_buffers_wrong(
+			look->error, "%.*s lies at %" PRId64 ", and is pinned to %" PRId64, ID(look, i), offset, buffers->fixed[i]);
 	if (offset % step != 0 && !look->places->simulated && !(buffers->fixed && buffers->fixed[i] >= 0))
-		return check_buffers_wrong(look->error, "%.*s lies at %" PRId64 ", which is no multiple of %" PRId64, ID(look, i), offset, step);
+		return check_buffers_wrong(
+			look->error, "%.*s lies at %" PRId64 ", which is no multiple of %" PRId64, ID(look, i), offset, step);
 	return OK;
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------------------------------ */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static void check_buffers_add_part(struct look *look, uint32_t i, int64_t lower, int64_t upper)
 {
@@ -81,7 +84,8 @@ static void add_parts(struct look *look)
 {
 	const struct buffers *buffers = &look->csv->buffers;
 	for (uint32_t i = 0; i < buffers->n; i++) {
-		uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0, last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
+		uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0,
+				 last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
 		for (uint32_t k = first; k < last; k++)
 			check_buffers_add_part(look, i, buffers->piece[k].lower, buffers->piece[k].upper);
 		if (first == last)
@@ -108,8 +112,9 @@ static enum status check_pairs(const struct look *look, size_t *live)
 				continue;
 			live[kept++] = live[k];
 			if (old->bottom < new->top && new->bottom < old->top)
-				return check_buffers_wrong(look->error, "%.*s and %.*s lie over each other at %" PRId64 ", from step %" PRId64 " on", ID(look, old->buffer), ID(look, new->buffer),
-					old->bottom > new->bottom ? old->bottom : new->bottom, new->lower);
+				return check_buffers_wrong(look->error,
+					"%.*s and %.*s lie over each other at %" PRId64 ", from step %" PRId64 " on", ID(look, old->buffer),
+					ID(look, new->buffer), old->bottom > new->bottom ? old->bottom : new->bottom, new->lower);
 		}
 		count = kept;
 		live[count++] = b;
@@ -117,7 +122,7 @@ static enum status check_pairs(const struct look *look, size_t *live)
 	return OK;
 }
 
-/* ---- sums --------------------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 struct change { int64_t step, bytes; };
 
@@ -151,12 +156,15 @@ static enum status check_buffers_sum_up(const struct look *look, struct buffers_
 	return OK;
 }
 
-enum status buffers_check(const struct buffers_csv *csv, const struct buffers_places *places, struct buffers_sums *sums, struct error *error)
+enum status buffers_check(
+	const struct buffers_csv *csv, const struct buffers_places *places, struct buffers_sums *sums, struct error *error)
 {
 	const struct buffers *buffers = &csv->buffers;
 	size_t room = (size_t)buffers->n + (buffers->piece_start ? buffers->piece_start[buffers->n] : 0);
 	OWN(arena) arena = { 0 };
-	struct look look = { .csv = csv, .places = places, .part = arena_alloc(&arena, room, sizeof *look.part), .error = error };
+	struct look look = {
+		.csv = csv, .places = places, .part = arena_alloc(&arena, room, sizeof *look.part), .error = error
+	};
 	size_t *live = arena_alloc(&arena, room, sizeof *live);
 	enum status status = look.part && live ? OK : fail_memory(error);
 	*sums = (struct buffers_sums){ 0 };

@@ -24,16 +24,21 @@
 
 /* ---- the graph ----------------------------------------------------------------------------- */
 
-static enum status check_shard(struct check *check, struct stage_context *stage, const struct plan_wish *wish, const struct sharded *sharded)
+static enum status check_shard(
+	struct check *check, struct stage_context *stage, const struct plan_wish *wish, const struct sharded *sharded)
 {
 	const json_t *shard = json_object_get(check->plan, "shard");
 	const char *how = NULL;
 	TRY(shard_check(shard, sharded, check->pipelined ? sharded->device : check->graph, check->error));
 	TRY(shard_check_sums(shard, sharded, check->pipelined ? sharded->device : check->graph, &check->asked, check->error));
-	check_passed(check, "every op's split and every tensor's placement is possible; redundancy and communication by kind, summed anew; annotations and flags");
+	check_passed(check,
+		"every op's split and every tensor's placement is possible; redundancy and communication by kind, summed anew; "
+		"annotations and flags");
 	TRY(device_graph_check(&sharded->shared->units, &sharded->sharding, check->rules, sharded->device, check->error));
-	check_passed(check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
-	enum status status = shard_check_bound(shard, stage, sharded, &check->scenario, wish, check_plans_again(check), &how, check->error);
+	check_passed(
+		check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
+	enum status status = shard_check_bound(
+		shard, stage, sharded, &check->scenario, wish, check_plans_again(check), &how, check->error);
 	if (status == OK && how)
 		check_passed(check, how);
 	return status;
@@ -56,7 +61,8 @@ static enum status read_rank(struct check *check)
 /* The schedule that schedule=auto has chosen: any named one will do, as what it comes to is computed anew. */
 static enum status check_read_schedule(struct check *check)
 {
-	const json_t *pipeline = json_object_get(json_object_get(check->plan, "shard"), "pipeline"), *chunks = json_object_get(pipeline, "chunks");
+	const json_t *pipeline = json_object_get(json_object_get(check->plan, "shard"), "pipeline"),
+				 *chunks = json_object_get(pipeline, "chunks");
 	const char *name = json_string_value(json_object_get(pipeline, "schedule"));
 	int64_t *value = check->scenario.value;
 	if (!has_free_schedule(&check->scenario))
@@ -64,8 +70,10 @@ static enum status check_read_schedule(struct check *check)
 	for (int schedule = 0; name && schedule < SCHEDULE_COUNT; schedule++)
 		if (strcmp(name, schedule_names[schedule]) == 0)
 			value[K_schedule] = schedule;
-	if (value[K_schedule] == SCHEDULE_AUTO || !json_is_integer(chunks) || json_integer_value(chunks) < 1 || json_integer_value(chunks) > knobs[K_chunks].maximum)
-		return fail(check->error, BAD_INPUT, "not a plan file: shard.pipeline must name its schedule and the number of chunks");
+	if (value[K_schedule] == SCHEDULE_AUTO || !json_is_integer(chunks) || json_integer_value(chunks) < 1 ||
+		json_integer_value(chunks) > knobs[K_chunks].maximum)
+		return fail(
+			check->error, BAD_INPUT, "not a plan file: shard.pipeline must name its schedule and the number of chunks");
 	if (value[K_schedule] != SCHEDULE_INTERLEAVED)
 		return OK;
 	if (value[K_chunks] != KNOB_GIVEN && value[K_chunks] != json_integer_value(chunks))
@@ -98,11 +106,14 @@ static enum status read_margin(const struct check *check, int64_t *margin)
 	*margin = json_is_null(member) ? MARGIN_NO_CAP : json_integer_value(member);
 	if (!json_is_null(member) && !json_is_integer(member))
 		return fail(check->error, BAD_INPUT, "not a plan file: memory.fit_margin_bytes is no integer");
-	return *margin >= -BYTES_MAX && *margin <= BYTES_MAX ? OK : fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
+	return *margin >= -BYTES_MAX && *margin <= BYTES_MAX
+		? OK
+		: fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
 }
 
 /* How the step is split, against what the plan file says of it. */
-static enum status check_split(struct check *check, struct stage_context *stage, const struct plan_wish *wish, const struct transformed *transformed)
+static enum status check_split(struct check *check, struct stage_context *stage, const struct plan_wish *wish,
+	const struct transformed *transformed)
 {
 	const json_t *shard = json_object_get(check->plan, "shard");
 	if (!transformed->sharded)
@@ -146,7 +157,8 @@ static enum status transform_graph(struct check *check)
 	if (transformed) {
 		check->graph = graph_retain(transformed->graph);
 		/* What a search says on the way isn't said again for a decision that is made. */
-		if (!transformed->sharded && !(check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes))))
+		if (!transformed->sharded &&
+			!(check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes))))
 			status = fail_memory(check->error);
 	}
 	THEN(status, check_split(check, &stage, &wish, transformed));
@@ -205,7 +217,8 @@ static enum status src_check_order(struct check *check)
 					graph->op[graph->pred.item[d]].name);
 	for (uint32_t p = 0; p < check->scenario.pins; p++) {
 		const struct pin *pin = &check->scenario.pin[p];
-		uint32_t a = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->a) : NONE, b = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->b) : NONE;
+		uint32_t a = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->a) : NONE,
+				 b = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->b) : NONE;
 		if (a != NONE && b != NONE && check->position[a] > check->position[b])
 			return check_wrong(check, "the pin \"%.100s before %.100s\" is not kept", pin->a, pin->b);
 	}
@@ -238,7 +251,7 @@ static enum status check_time(struct check *check)
 	return status;
 }
 
-/* ---- memory: lifetimes first, then a sum of differences ----------------------------------------- */
+/* ---- memory: lifetimes first, then a sum of differences -------------------------------------- */
 
 static void find_lifetime(struct check *check, uint32_t s)
 {
@@ -289,7 +302,8 @@ static enum status src_check_memory(struct check *check)
 	enum status status = check_expect(check, "memory", "persistent_bytes", persistent);
 	THEN(status, check_expect(check, "memory", "peak_bytes", check->peak));
 	THEN(status, check_expect(check, "order", "peak_bytes", check->peak));
-	const char *op = json_string_value(check_member(check, "memory", "peak_op")), *peak = graph->ops ? graph->op[check->order[check->peak_position]].name : NULL;
+	const char *op = json_string_value(check_member(check, "memory", "peak_op")),
+			   *peak = graph->ops ? graph->op[check->order[check->peak_position]].name : NULL;
 	if (status == OK && (peak ? !op || strcmp(op, peak) != 0 : !json_is_null(check_member(check, "memory", "peak_op"))))
 		status = check_wrong(check, "memory.peak_op is not \"%.100s\"", peak ? peak : "null");
 	if (status == OK)
@@ -297,14 +311,15 @@ static enum status src_check_memory(struct check *check)
 	return status;
 }
 
-/* ---- the order's bound --------------------------------------------------------------------------------- */
+/* ---- the order's bound ----------------------------------------------------------------------- */
 
 static uint32_t op_named(const struct check *check, const json_t *name)
 {
 	return json_is_string(name) ? graph_find_op(check->graph, json_string_value(name)) : NONE;
 }
 
-static enum status read_flow(struct check *check, const struct problem *problem, struct order_certificate *certificate, const json_t *flow)
+static enum status read_flow(
+	struct check *check, const struct problem *problem, struct order_certificate *certificate, const json_t *flow)
 {
 	const struct graph *graph = check->graph;
 	uint32_t *item = arena_alloc(&check->arena, graph->storages, sizeof *item);
@@ -367,7 +382,9 @@ static enum status search_order_again(struct check *check, const struct problem 
 	struct order_result result = { 0 };
 	struct wanted_bound wanted = { .bound = bound };
 	struct control control = { .cancel = &wanted.enough };
-	struct order_options options = { .strategy = ORDER_BEST, .ticks = ORDER_EFFORT_DEFAULT * 16, .improved = look_at_bound, .context = &wanted };
+	struct order_options options = {
+		.strategy = ORDER_BEST, .ticks = ORDER_EFFORT_DEFAULT * 16, .improved = look_at_bound, .context = &wanted
+	};
 	if (check_plans_again(check)) {
 		check_passed(check, "the order's bound is by search: it is searched for when all is planned again");
 		return OK;
@@ -388,7 +405,8 @@ static enum status verify_certificate(struct check *check, const struct problem 
 	const json_t *json = check_member(check, "order", "certificate");
 	const char *by = json_string_value(json_object_get(json, "by"));
 	int proof = by ? name_index(order_proof_names, ORDER_PROOF_COUNT, by) : -1;
-	struct order_certificate certificate = { .proof = (enum order_proof)proof, .op = op_named(check, json_object_get(json, "op")) };
+	struct order_certificate certificate = { .proof = (enum order_proof)proof,
+		.op = op_named(check, json_object_get(json, "op")) };
 	if (proof < 0)
 		return fail(check->error, BAD_INPUT, "not a plan file: order.certificate.by is unknown");
 	if (proof == ORDER_PROOF_SEARCH)
@@ -402,8 +420,10 @@ static enum status verify_certificate(struct check *check, const struct problem 
 	if (status == OK && order_check_certificate(problem, &certificate, bound, &why) != OK)
 		return check_wrong(check, "the order's bound does not hold: %s", why.text);
 	if (status == OK)
-		check_passed(check, proof == ORDER_PROOF_CONTRADICTED ? "nothing is claimed of other orders: the file's own peak is below what its graph needs"
-			: "the order's bound, from its certificate");
+		check_passed(check,
+			proof == ORDER_PROOF_CONTRADICTED
+				? "nothing is claimed of other orders: the file's own peak is below what its graph needs"
+				: "the order's bound, from its certificate");
 	return status;
 }
 
@@ -411,8 +431,11 @@ static enum status check_order_bound(struct check *check)
 {
 	int64_t bound;
 	TRY(check_integer(check, "order", "bound_bytes", &bound));
-	if (bound > 0 && stage_contradicts(&(struct stage_context){ .input = check->input }, check->graph, &check->scenario, bound))
-		return check_wrong(check, "the order's bound is above the peak that the graph's file brings of its own, %" PRId64 " bytes", check->input->about.intake.peak);
+	if (bound > 0 &&
+		stage_contradicts(&(struct stage_context){ .input = check->input }, check->graph, &check->scenario, bound))
+		return check_wrong(check,
+			"the order's bound is above the peak that the graph's file brings of its own, %" PRId64 " bytes",
+			check->input->about.intake.peak);
 	if (bound < 0 || bound > check->peak || !json_is_boolean(check_member(check, "order", "proved"))
 	    || json_is_true(check_member(check, "order", "proved")) != (bound == check->peak))
 		return check_wrong(check, "order.proved or order.bound_bytes contradicts the peak");
@@ -423,7 +446,7 @@ static enum status check_order_bound(struct check *check)
 	return status;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status src_check_version(struct check *check)
 {
@@ -433,16 +456,37 @@ static enum status src_check_version(struct check *check)
 	return OK;
 }
 
-enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct check_outcome *outcome, struct error *error)
+enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options,
+	struct check_outcome *outcome, struct error *error)
 {
 	static enum status (*const steps[])(struct check *) = {
-		src_check_version, check_scenario, prepare_graph, src_check_order, check_time, check_speed, src_check_memory, check_recompute_proof, check_streams, check_layout, check_host, check_savings, check_order_bound, check_fit,
-		check_members, check_run, check_again,
+		src_check_version,
+		check_scenario,
+		prepare_graph,
+		src_check_order,
+		check_time,
+		check_speed,
+		src_check_memory,
+		check_recompute_proof,
+		check_streams,
+		check_layout,
+		check_host,
+		check_savings,
+		check_order_bound,
+		check_fit,
+		check_members,
+		check_run,
+		check_again,
 	};
 	json_t *plan = plan_file_read(path, error);
 	if (!plan)
 		return error->status;
-	struct check check = { .input = graph, .plan = plan, .rules_file = options->rules_file, .path = path, .numbers = options->numbers, .report = options->report,
+	struct check check = { .input = graph,
+		.plan = plan,
+		.rules_file = options->rules_file,
+		.path = path,
+		.numbers = options->numbers,
+		.report = options->report,
 		.error = error };
 	scenario_init(&check.scenario);
 	check.as_planned = options->planned && check_given_as_planned(&check);

@@ -24,8 +24,7 @@
  *     run       how it was made
  *     again     the scenario is planned anew, and compared
  *     compare   two files, member by member
- *     buffers   results of `tidemark layout`: places of any buffers, pair by pair
- */
+ *     buffers   results of `tidemark layout`: places of any buffers, pair by pair */
 #pragma once
 
 #include <stdio.h>
@@ -34,7 +33,8 @@
 
 struct check_options {
 	const char *rules_file;     /* a user's operator rules, or NULL */
-	bool planned;               /* the graph may be the planned one (`export --as native --stage device`): the scenario's stages are then not looked at */
+	bool planned; /* the graph may be the planned one (`export --as native --stage device`): the scenario's stages are
+					 then not looked at */
 	bool numbers;               /* nothing is planned again: claims of how the plan was searched for are not looked at */
 	FILE *report;               /* a line for each part that holds, or that was not looked at; may be NULL */
 };
@@ -47,12 +47,15 @@ struct check_outcome {
 
 /* Reads a plan file and verifies all of it against the graph that was planned.
  *
- * Independent of the solvers, by other and slower code: graph and scenario, the order's dependencies and pins, lifetimes and peaks, overlaps and pins of
- * the layout, the simulated allocator, the host's buffers, what collectives add up to, bounds by their certificates in integers. The graph that is
- * planned is made by the same stages as the planner's (src/plan/transform.h), with the file's own sharding in the place of the search; what each stage made is
- * then held against what it was given, op by op, by code that shares nothing with the stage (made.h, device_check, pipeline check). What that can't show is told as taken on
- * trust. Not independent: bounds without a certificate are searched again, and at the
- * end the scenario is planned again, which binds what only the search explains (again.h).
+ * Independent of the solvers, by other and slower code: graph and scenario, the order's dependencies and pins,
+ * lifetimes and peaks, overlaps and pins of the layout, the simulated allocator, the host's buffers, what collectives
+ * add up to, bounds by their certificates in integers. The graph that is planned is made by the same stages as the
+ * planner's (src/plan/transform.h), with the file's own sharding in the place of the search; what each stage made is
+ * then held against what it was given, op by op, by code that shares nothing with the stage (made.h, device_check,
+ * pipeline check). What that can't show is told as taken on trust. Not independent: bounds without a certificate are
+ * searched again, and at the end the scenario is planned again, which binds what only the search explains (again.h).
  *
- * OK: nothing in it is wrong, see *outcome; INFEASIBLE: something is: error says what; BAD_INPUT: not a plan file of this graph. */
-enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct check_outcome *outcome, struct error *error);
+ * OK: nothing in it is wrong, see *outcome; INFEASIBLE: something is: error says what; BAD_INPUT: not a plan file of
+ * this graph. */
+enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options,
+	struct check_outcome *outcome, struct error *error);

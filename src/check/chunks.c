@@ -1,7 +1,7 @@
 /* chunks.c: what each tensor of the step in chunks is of the step in one.
  *
- * Every tensor of the new step is the whole of an old one, its chunk c, or a sum of what chunks 0 to c made of it. Ops of chunks are
- * known by their names (NAME.chunk3); what stands between them cuts, joins, adds or only passes on. */
+ * Every tensor of the new step is the whole of an old one, its chunk c, or a sum of what chunks 0 to c made of it. Ops
+ * of chunks are known by their names (NAME.chunk3); what stands between them cuts, joins, adds or only passes on. */
 #include <stdio.h>
 
 #include "chunks.h"
@@ -50,7 +50,8 @@ static const char *chunks_tensor_name(const struct chunks *chunks, uint32_t tens
 	return chunks->after->tensor[tensor].name;
 }
 
-/* Old tensors that hold the same rows in other shapes or with rows left out: views, and what is only one operand passed on. */
+/* Old tensors that hold the same rows in other shapes or with rows left out: views, and what is only one operand passed
+ * on. */
 static uint32_t base_of(const struct chunks *chunks, uint32_t tensor)
 {
 	const struct graph *graph = chunks->before;
@@ -63,35 +64,41 @@ static uint32_t base_of(const struct chunks *chunks, uint32_t tensor)
 		snprintf(name, sizeof name, "%.400s.chunk0", graph->op[writer].name);
 		if (graph_find_op(chunks->after, name) != NONE)
 			return tensor;
-		tensor = graph->reads.item[graph->reads.start[writer]];   /* an op that runs nowhere any more: its operand stands for it */
+		tensor = graph->reads.item[graph->reads.start[writer]]; /* an op that runs nowhere any more: its operand stands
+																   for it */
 	}
 	return tensor;
 }
 
-/* ---- ops of chunks ------------------------------------------------------------------------------------------------ */
+/* ---- ops of chunks --------------------------------------------------------------------------- */
 
 static enum status check_operand(struct chunks *chunks, uint32_t op, uint32_t old, uint32_t tensor, uint32_t chunk)
 {
 	struct portion part = chunks->part[tensor];
 	bool same = part.of == old || (part.of != NONE && base_of(chunks, part.of) == base_of(chunks, old));
-	bool number = part.kind == PART_HELP && chunks_elements_of(&chunks->before->tensor[old]) == 1 && chunks_elements_of(&chunks->after->tensor[tensor]) == 1;
+	bool number = part.kind == PART_HELP && chunks_elements_of(&chunks->before->tensor[old]) == 1 &&
+		chunks_elements_of(&chunks->after->tensor[tensor]) == 1;
 	if (number || (same && (part.kind == PART_WHOLE || (part.kind == PART_CHUNK && part.chunk == chunk))))
 		return OK;
-	return check_wrong(chunks->check, "op \"%.100s\" reads \"%.100s\", which is not its chunk of \"%.100s\"", chunks->after->op[op].name, chunks_tensor_name(chunks, tensor),
-		chunks->before->tensor[old].name);
+	return check_wrong(chunks->check, "op \"%.100s\" reads \"%.100s\", which is not its chunk of \"%.100s\"",
+		chunks->after->op[op].name, chunks_tensor_name(chunks, tensor), chunks->before->tensor[old].name);
 }
 
 static enum status check_chunk_op(struct chunks *chunks, uint32_t op, uint32_t of, uint32_t chunk)
 {
 	const struct graph *before = chunks->before, *after = chunks->after;
 	uint32_t reads = csr_length(&before->reads, of), writes = csr_length(&before->writes, of);
-	if (strcmp(after->op[op].type, before->op[of].type) != 0 || csr_length(&after->reads, op) != reads || csr_length(&after->writes, op) != writes)
-		return check_wrong(chunks->check, "op \"%.100s\" is not a chunk of \"%.100s\"", after->op[op].name, before->op[of].name);
+	if (strcmp(after->op[op].type, before->op[of].type) != 0 || csr_length(&after->reads, op) != reads ||
+		csr_length(&after->writes, op) != writes)
+		return check_wrong(
+			chunks->check, "op \"%.100s\" is not a chunk of \"%.100s\"", after->op[op].name, before->op[of].name);
 	enum status status = OK;
 	for (uint32_t i = 0; i < reads && status == OK; i++)
-		status = check_operand(chunks, op, before->reads.item[before->reads.start[of] + i], after->reads.item[after->reads.start[op] + i], chunk);
+		status = check_operand(chunks, op, before->reads.item[before->reads.start[of] + i],
+			after->reads.item[after->reads.start[op] + i], chunk);
 	for (uint32_t i = 0; i < writes; i++) {
-		uint32_t old = before->writes.item[before->writes.start[of] + i], tensor = after->writes.item[after->writes.start[op] + i];
+		uint32_t old = before->writes.item[before->writes.start[of] + i],
+				 tensor = after->writes.item[after->writes.start[op] + i];
 		chunks->part[tensor] = (struct portion){ PART_CHUNK, old, chunk };
 		chunks->made[old] += chunks_elements_of(&after->tensor[tensor]);
 	}
@@ -99,11 +106,12 @@ static enum status check_chunk_op(struct chunks *chunks, uint32_t op, uint32_t o
 	const struct rule *rule = rules_find(chunks->rules, after->op[op].type);
 	struct error why = { 0 };
 	if (status == OK && rule && rule_bind_op(rule, after, op, &chunks->binding, &why) == BAD_INPUT)
-		return check_wrong(chunks->check, "op \"%.100s\" has operands of different rows: %.200s", after->op[op].name, why.text);
+		return check_wrong(
+			chunks->check, "op \"%.100s\" has operands of different rows: %.200s", after->op[op].name, why.text);
 	return status;
 }
 
-/* ---- what stands between them ------------------------------------------------------------------------------------------ */
+/* ---- what stands between them ---------------------------------------------------------------- */
 
 /* One more term of a sum: of a chunk's own result, or of a product of its operands. */
 static void add_term(struct chunks *chunks, uint32_t op, uint32_t result)
@@ -113,7 +121,8 @@ static void add_term(struct chunks *chunks, uint32_t op, uint32_t result)
 	const uint32_t *read = &after->reads.item[after->reads.start[op]];
 	struct portion sum = chunks->part[read[0]], term = chunks->part[read[reads - 1]];
 	bool first = sum.kind == PART_CHUNK && sum.chunk == 0;
-	if ((!first && sum.kind != PART_SUM) || term.kind != PART_CHUNK || term.chunk != (first ? 1 : sum.chunk + 1) || (reads == 2 && term.of != sum.of))
+	if ((!first && sum.kind != PART_SUM) || term.kind != PART_CHUNK || term.chunk != (first ? 1 : sum.chunk + 1) ||
+		(reads == 2 && term.of != sum.of))
 		return;
 	if (reads == 3) {   /* the product that made the first term: of the same operands */
 		uint32_t writer = chunks->before->tensor[sum.of].writer;
@@ -153,7 +162,8 @@ static void chunks_pass_on(struct chunks *chunks, uint32_t op)
 	uint32_t reads = csr_length(&after->reads, op), position = 0;
 	const struct rule *rule = rules_find(chunks->rules, after->op[op].type);
 	const char *factors = rule ? rule->factors : "";
-	struct portion first = reads ? chunks->part[after->reads.item[after->reads.start[op]]] : (struct portion){ PART_HELP, NONE, 0 };
+	struct portion first = reads ? chunks->part[after->reads.item[after->reads.start[op]]]
+		: (struct portion){ PART_HELP, NONE, 0 };
 	FOR_ROW(i, &after->writes, op) {
 		uint32_t result = after->writes.item[i], named = graph_find_tensor(chunks->before, after->tensor[result].name);
 		bool in_place = after->inplace_start[op] < after->inplace_start[op + 1];
@@ -167,7 +177,10 @@ static void chunks_pass_on(struct chunks *chunks, uint32_t op)
 			chunks->part[result] = first;
 		else if (first.kind != PART_NONE)   /* scalars: labels that count, shares, terms of the loss */
 			chunks->part[result] = (struct portion){ PART_HELP, first.of, first.chunk };
-		if (named != NONE && (chunks->part[result].kind == PART_SUM ? chunks->part[result].chunk + 1 == chunks->chunks : chunks->part[result].kind == PART_WHOLE || chunks->part[result].kind == PART_HELP))
+		if (named != NONE &&
+			(chunks->part[result].kind == PART_SUM
+					? chunks->part[result].chunk + 1 == chunks->chunks
+					: chunks->part[result].kind == PART_WHOLE || chunks->part[result].kind == PART_HELP))
 			if (chunks->part[result].kind == PART_HELP || base_of(chunks, chunks->part[result].of) == base_of(chunks, named))
 				chunks->part[result] = (struct portion){ PART_WHOLE, named, 0 };
 		position++;
@@ -179,7 +192,8 @@ static enum status check_whole_op(struct chunks *chunks, uint32_t op, uint32_t o
 {
 	const struct graph *before = chunks->before, *after = chunks->after;
 	uint32_t reads = csr_length(&after->reads, op);
-	bool seed = reads == 0 && csr_length(&before->reads, of) == 1;   /* a gradient of ones in the shape of a loss that isn't there yet */
+	bool seed = reads == 0 &&
+		csr_length(&before->reads, of) == 1; /* a gradient of ones in the shape of a loss that isn't there yet */
 	if (!seed && (strcmp(after->op[op].type, before->op[of].type) != 0 || csr_length(&before->reads, of) != reads))
 		return check_wrong(chunks->check, "op \"%.100s\" is another one", before->op[of].name);
 	for (uint32_t i = 0; i < reads; i++) {
@@ -188,11 +202,12 @@ static enum status check_whole_op(struct chunks *chunks, uint32_t op, uint32_t o
 			return check_wrong(chunks->check, "op \"%.100s\" reads other values", before->op[of].name);
 	}
 	FOR_ROW(i, &after->writes, op)
-		chunks->part[after->writes.item[i]] = (struct portion){ PART_WHOLE, graph_find_tensor(before, chunks_tensor_name(chunks, after->writes.item[i])), 0 };
+		chunks->part[after->writes.item[i]] = (struct portion){ PART_WHOLE,
+			graph_find_tensor(before, chunks_tensor_name(chunks, after->writes.item[i])), 0 };
 	return OK;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Whether an op that leaves rows out, or its reverse, says that so many elements of a tensor are left. */
 static bool is_shortened(const struct chunks *chunks, int64_t elements, int64_t made)
@@ -202,7 +217,8 @@ static bool is_shortened(const struct chunks *chunks, int64_t elements, int64_t 
 		uint32_t result = csr_length(&graph->writes, op) == 1 ? graph->writes.item[graph->writes.start[op]] : NONE;
 		if (result == NONE || base_of(chunks, result) == result)
 			continue;
-		int64_t in = chunks_elements_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]), out = chunks_elements_of(&graph->tensor[result]);
+		int64_t in = chunks_elements_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]),
+				out = chunks_elements_of(&graph->tensor[result]);
 		if (made < elements && (made * in == elements * out || made * out == elements * in))
 			return true;
 	}
@@ -232,8 +248,11 @@ static enum status check_all_run(struct chunks *chunks)
 			snprintf(name, sizeof name, "%.400s.chunk%u", old->name, c);
 			found += graph_find_op(chunks->after, name) != NONE;
 		}
-		uint32_t result = csr_length(&chunks->before->writes, op) ? chunks->before->writes.item[chunks->before->writes.start[op]] : NONE;
-		bool summed = found == 1 && result != NONE && chunks->next[result] == chunks->chunks;   /* the other terms are products that add themselves */
+		uint32_t result = csr_length(&chunks->before->writes, op)
+			? chunks->before->writes.item[chunks->before->writes.start[op]]
+			: NONE;
+		bool summed = found == 1 && result != NONE &&
+			chunks->next[result] == chunks->chunks; /* the other terms are products that add themselves */
 		bool passes = found == 0 && result != NONE && base_of(chunks, result) != result;
 		if (graph_find_op(chunks->after, old->name) == NONE && found != chunks->chunks && !summed && !passes)
 			return check_wrong(chunks->check, "op \"%.100s\" runs in %u of %u chunks", old->name, found, chunks->chunks);
@@ -241,7 +260,8 @@ static enum status check_all_run(struct chunks *chunks)
 	return OK;
 }
 
-enum status chunks_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after)
+enum status chunks_check(
+	struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after)
 {
 	struct chunks chunks = { .check = check, .before = before, .after = after, .rules = rules };
 	chunks.part = mem_alloc(after->tensors, sizeof *chunks.part);

@@ -32,7 +32,8 @@ static size_t check_compare_grown(size_t length, int more)
 
 static size_t into_member(struct walk *walk, size_t length, const char *name)
 {
-	return check_compare_grown(length, snprintf(walk->path + length, PATH_MOST - length, "%s%.60s", length ? "." : "", name));
+	return check_compare_grown(
+		length, snprintf(walk->path + length, PATH_MOST - length, "%s%.60s", length ? "." : "", name));
 }
 
 static size_t into_element(struct walk *walk, size_t length, size_t i)
@@ -42,8 +43,10 @@ static size_t into_element(struct walk *walk, size_t length, size_t i)
 
 static enum status compare_differs(struct walk *walk, const json_t *file, const json_t *again)
 {
-	char *ours = json_dumps(file, JSON_ENCODE_ANY | JSON_COMPACT), *theirs = json_dumps(again, JSON_ENCODE_ANY | JSON_COMPACT);
-	enum status status = fail(walk->error, INFEASIBLE, "%.200s is %.80s, but what was asked leads to %.80s", walk->path, ours ? ours : "nothing", theirs ? theirs : "nothing");
+	char *ours = json_dumps(file, JSON_ENCODE_ANY | JSON_COMPACT),
+		 *theirs = json_dumps(again, JSON_ENCODE_ANY | JSON_COMPACT);
+	enum status status = fail(walk->error, INFEASIBLE, "%.200s is %.80s, but what was asked leads to %.80s", walk->path,
+		ours ? ours : "nothing", theirs ? theirs : "nothing");
 	free(ours);
 	free(theirs);
 	return status;
@@ -56,7 +59,8 @@ static enum status compare_objects(struct walk *walk, size_t length, const json_
 	enum status status = OK;
 	json_object_foreach((json_t *)(uintptr_t)again, name, value) {
 		size_t inner = into_member(walk, length, name);
-		if ((length > 0 || !compare_is_free(walk, name)) && (status = compare_compare(walk, inner, json_object_get(file, name), value)) != OK)
+		if ((length > 0 || !compare_is_free(walk, name)) &&
+			(status = compare_compare(walk, inner, json_object_get(file, name), value)) != OK)
 			return status;
 	}
 	json_object_foreach((json_t *)(uintptr_t)file, name, value) {
@@ -70,7 +74,8 @@ static enum status compare_objects(struct walk *walk, size_t length, const json_
 /* -0.0 is 0.0 in arithmetic, but nothing that is written here. */
 static bool is_same(const json_t *file, const json_t *again)
 {
-	return json_equal(file, again) && (!json_is_real(file) || !signbit(json_real_value(file)) == !signbit(json_real_value(again)));
+	return json_equal(file, again) &&
+		(!json_is_real(file) || !signbit(json_real_value(file)) == !signbit(json_real_value(again)));
 }
 
 static enum status compare_compare(struct walk *walk, size_t length, const json_t *file, const json_t *again)
@@ -90,7 +95,8 @@ static enum status compare_compare(struct walk *walk, size_t length, const json_
 	return status;
 }
 
-enum status compare_files(const json_t *file, const json_t *again, const struct free_member *free_members, struct error *error)
+enum status compare_files(
+	const json_t *file, const json_t *again, const struct free_member *free_members, struct error *error)
 {
 	struct walk walk = { .free = free_members, .error = error };
 	return compare_compare(&walk, 0, file, again);

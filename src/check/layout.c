@@ -5,15 +5,15 @@
 #include "layout.h"
 #include "solver/layout/layout.h"
 
-/* ---- layout --------------------------------------------------------------------------------------- */
+/* ---- layout ---------------------------------------------------------------------------------- */
 
 static enum status read_buffer(struct check *check, const json_t *buffer)
 {
 	const struct graph *graph = check->graph;
 	const char *name;
 	json_int_t offset, bytes, first, last;
-	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:s,s:I,s:I,s:I,s:I}", "tensor", &name, "offset", &offset, "bytes", &bytes,
-	    "first", &first, "last", &last) != 0)
+	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:s,s:I,s:I,s:I,s:I}", "tensor", &name, "offset", &offset, "bytes",
+			&bytes, "first", &first, "last", &last) != 0)
 		return fail(check->error, BAD_INPUT, "not a plan file: a buffer lacks tensor, offset, bytes, first or last");
 	uint32_t tensor = graph_find_tensor(graph, name);
 	if (tensor == NONE)
@@ -27,7 +27,9 @@ static enum status read_buffer(struct check *check, const json_t *buffer)
 	if (check->first[s] == NONE)
 		return check_wrong(check, "there is a buffer for \"%.100s\", which occupies no memory", name);
 	if (bytes != check->bytes[s] || first != check->first[s] || last != check->last[s])
-		return check_wrong(check, "buffer \"%.100s\" has %" PRId64 " bytes from %" PRId64 " to %" PRId64 ", but needs %" PRId64 " from %u to %u",
+		return check_wrong(check,
+			"buffer \"%.100s\" has %" PRId64 " bytes from %" PRId64 " to %" PRId64 ", but needs %" PRId64
+			" from %u to %u",
 			name, (int64_t)bytes, (int64_t)first, (int64_t)last, check->bytes[s], check->first[s], check->last[s]);
 	if (offset < 0 || offset > BYTES_MAX)
 		return check_wrong(check, "buffer \"%.100s\" has an offset that no arena has", name);
@@ -94,7 +96,8 @@ static enum status check_pinned_offsets(struct check *check)
 			continue;
 		uint32_t s = check->graph->tensor[tensor].storage;
 		if (check->offset[s] != pin->number)
-			return check_wrong(check, "tensor \"%.100s\" is pinned at %" PRId64 " but lies at %" PRId64, pin->a, pin->number, check->offset[s]);
+			return check_wrong(check, "tensor \"%.100s\" is pinned at %" PRId64 " but lies at %" PRId64, pin->a,
+				pin->number, check->offset[s]);
 	}
 	return OK;
 }
@@ -110,8 +113,9 @@ static enum status check_neighbours(struct check *check)
 			continue;
 		uint32_t after = check->graph->tensor[a].storage, before = check->graph->tensor[b].storage;
 		if (check->offset[after] != check->offset[before] + check->bytes[before])
-			return check_wrong(check, "tensor \"%.100s\" is pinned behind \"%.100s\", but starts at %" PRId64 ", not at %" PRId64, pin->a, pin->b,
-				check->offset[after], check->offset[before] + check->bytes[before]);
+			return check_wrong(check,
+				"tensor \"%.100s\" is pinned behind \"%.100s\", but starts at %" PRId64 ", not at %" PRId64, pin->a,
+				pin->b, check->offset[after], check->offset[before] + check->bytes[before]);
 	}
 	return OK;
 }
@@ -133,7 +137,8 @@ static enum status check_load(struct check *check, int64_t bound)
 		return fail(check->error, BAD_INPUT, "not a plan file: layout.certificate has no moment");
 	int64_t load = load_at(check, json_integer_value(moment));
 	if (load < bound)
-		return check_wrong(check, "the layout's bound is %" PRId64 ", but at its moment only %" PRId64 " bytes are alive", bound, load);
+		return check_wrong(check,
+			"the layout's bound is %" PRId64 ", but at its moment only %" PRId64 " bytes are alive", bound, load);
 	check_passed(check, "the layout's bound, by load at its moment");
 	return OK;
 }
@@ -171,7 +176,8 @@ static enum status name_overlap(struct check *check)
 			if (check->first[b] != NONE && check->first[a] <= check->last[b] && check->first[b] <= check->last[a] &&
 			    check->offset[a] < check->offset[b] + check->bytes[b] && check->offset[b] < check->offset[a] + check->bytes[a])
 				return check_wrong(check, "%s \"%.100s\" and \"%.100s\" are live together and overlap",
-					a < check->graph->storages ? "buffers" : "the workspace of", check_layout_name_of(check, a), check_layout_name_of(check, b));
+					a < check->graph->storages ? "buffers" : "the workspace of", check_layout_name_of(check, a),
+					check_layout_name_of(check, b));
 	return check_wrong(check, "the layout is wrong");
 }
 
@@ -184,8 +190,10 @@ static enum status check_overlap(struct check *check, int64_t arena)
 	layout.load = layout.proof.bound = load_at(check, 0);
 	layout.proof.value = arena;
 	struct error why = { 0 };
-	int64_t alignment = check->scenario.value[K_layout] == LAYOUT_CACHING || check->scenario.value[K_layout] == LAYOUT_EXPANDABLE
-		? 1 : check->scenario.value[K_alignment];
+	int64_t alignment = check->scenario.value[K_layout] == LAYOUT_CACHING ||
+			check->scenario.value[K_layout] == LAYOUT_EXPANDABLE
+		? 1
+		: check->scenario.value[K_alignment];
 	enum status status = layout_check(&buffers, alignment, &layout, &why);
 	if (status == NO_MEMORY)
 		return fail_memory(check->error);
@@ -200,7 +208,9 @@ static enum status refute_core(struct check *check, const struct buffers *buffer
 	uint32_t *core = arena_alloc(&check->arena, buffers->n, sizeof *core);
 	for (uint32_t i = 0; core && i < buffers->n; i++)
 		core[i] = i;
-	return core ? layout_check_core(buffers, core, buffers->n, check->scenario.value[K_alignment], bound - 1, CORE_NODES) : NO_MEMORY;
+	return core
+		? layout_check_core(buffers, core, buffers->n, check->scenario.value[K_alignment], bound - 1, CORE_NODES)
+		: NO_MEMORY;
 }
 
 /* Nothing smaller than the bound holds the core: by the plain search, or where that takes too long by the solver's. */
@@ -232,7 +242,9 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 		return fail_memory(check->error);
 	struct control control = { 0 };
 	OWN(layout) again = { 0 };
-	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = check->scenario.value[K_alignment], .capacity = bound - 1,
+	struct layout_options options = { .strategy = LAYOUT_BEST,
+		.alignment = check->scenario.value[K_alignment],
+		.capacity = bound - 1,
 		.effort = LAYOUT_EFFORT_DEFAULT * 16 };
 	struct error why;
 	if (layout_solve(&buffers, &options, &control, &again, &why) != INFEASIBLE)
@@ -251,8 +263,11 @@ static enum status check_layout_moment(struct check *check, int64_t bound)
 	TRY(pin_buffers(check, &buffers, item));
 	int64_t needed = layout_check_moment(&buffers, check->scenario.value[K_alignment], moment);
 	if (needed < bound)
-		return needed < 0 ? fail_memory(check->error)
-			: check_wrong(check, "what is alive at step %" PRId64 " needs %" PRId64 " bytes, not the layout's bound %" PRId64, moment, needed, bound);
+		return needed < 0
+			? fail_memory(check->error)
+			: check_wrong(check,
+				  "what is alive at step %" PRId64 " needs %" PRId64 " bytes, not the layout's bound %" PRId64, moment,
+				  needed, bound);
 	check_passed(check, "the layout's bound, by what is alive at one moment");
 	return OK;
 }
@@ -317,7 +332,7 @@ enum status check_layout(struct check *check)
 	return status;
 }
 
-/* ---- host memory ------------------------------------------------------------------------------------ */
+/* ---- host memory ----------------------------------------------------------------------------- */
 
 struct waiting { int64_t offset, bytes; uint32_t first, last, tensor, others; };
 
@@ -326,7 +341,8 @@ static struct waiting check_layout_sent_by(const struct check *check, uint32_t o
 {
 	const struct graph *graph = check->graph;
 	uint32_t tensor = graph->reads.item[graph->reads.start[op]], copy = graph->writes.item[graph->writes.start[op]];
-	struct waiting waiting = { 0, check->bytes[graph->tensor[tensor].storage], check->position[op], check->position[op], tensor, 0 };
+	struct waiting waiting = { 0, check->bytes[graph->tensor[tensor].storage], check->position[op], check->position[op],
+		tensor, 0 };
 	for (uint32_t reader = 0; reader < graph->ops; reader++)
 		FOR_ROW(i, &graph->reads, reader)
 			if (graph->reads.item[i] == copy && check->position[reader] > waiting.last)
@@ -341,8 +357,8 @@ static enum status check_layout_check_waiting(struct check *check, const struct 
 		int64_t top = waiting[a].offset + waiting[a].bytes;
 		arena = top > arena ? top : arena;
 		for (uint32_t b = 0; b < a; b++)
-			if (waiting[a].first <= waiting[b].last && waiting[b].first <= waiting[a].last && waiting[a].offset < waiting[b].offset
-			    + waiting[b].bytes && waiting[b].offset < top)
+			if (waiting[a].first <= waiting[b].last && waiting[b].first <= waiting[a].last &&
+				waiting[a].offset < waiting[b].offset + waiting[b].bytes && waiting[b].offset < top)
 				return check_wrong(check, "host buffers %u and %u wait together and overlap", b, a);
 	}
 	/* a load is highest where something begins to wait */
@@ -364,24 +380,30 @@ static enum status check_layout_check_waiting(struct check *check, const struct 
 static struct waiting check_layout_others_of(const struct check *check, uint32_t op, int64_t bytes)
 {
 	uint32_t flush = check->graph->flush, held = check->graph->op[op].in_flight;
-	struct waiting waiting = { 0, 0, 0, flush == NONE ? 0 : check->position[flush], check->graph->reads.item[check->graph->reads.start[op]], held > 0 ? held - 1 : 0 };
+	struct waiting waiting = { 0, 0, 0, flush == NONE ? 0 : check->position[flush],
+		check->graph->reads.item[check->graph->reads.start[op]], held > 0 ? held - 1 : 0 };
 	if (flush == NONE || held < 2 || __builtin_mul_overflow(held - 1, bytes, &waiting.bytes) || waiting.bytes > BYTES_MAX)
 		waiting.bytes = 0;
 	return waiting;
 }
 
 /* Compares a file's buffer with what is needed, and takes its offset. */
-static enum status check_layout_take_buffer(struct check *check, const json_t *buffer, uint32_t op, struct waiting *needed)
+static enum status check_layout_take_buffer(
+	struct check *check, const json_t *buffer, uint32_t op, struct waiting *needed)
 {
 	const char *name = check->graph->op[op].name;
 	json_int_t offset, bytes, first, last;
-	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:I,s:I,s:I,s:I}", "offset", &offset, "bytes", &bytes, "first", &first, "last", &last) != 0 || offset < 0
-	    || offset > BYTES_MAX * 4)
+	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:I,s:I,s:I,s:I}", "offset", &offset, "bytes", &bytes, "first",
+			&first, "last", &last) != 0 ||
+		offset < 0 || offset > BYTES_MAX * 4)
 		return check_wrong(check, "host memory lacks a buffer for op \"%.100s\"", name);
 	const char *tensor = json_string_value(json_object_get(buffer, "tensor"));
 	const json_t *others = json_object_get(buffer, "other_microbatches");
-	if (!tensor || strcmp(tensor, check->graph->tensor[needed->tensor].name) != 0 || (needed->others ? !json_is_integer(others) || json_integer_value(others) != needed->others : others != NULL))
-		return check_wrong(check, "a host buffer of op \"%.100s\" is not called \"%.100s\", or is of other microbatches", name, check->graph->tensor[needed->tensor].name);
+	if (!tensor || strcmp(tensor, check->graph->tensor[needed->tensor].name) != 0 ||
+		(needed->others ? !json_is_integer(others) || json_integer_value(others) != needed->others : others != NULL))
+		return check_wrong(check,
+			"a host buffer of op \"%.100s\" is not called \"%.100s\", or is of other microbatches", name,
+			check->graph->tensor[needed->tensor].name);
 	if (bytes != needed->bytes || first != needed->first || last != needed->last)
 		return check_wrong(check, "the host buffer of op \"%.100s\" has other bytes or another life than it needs", name);
 	needed->offset = offset;

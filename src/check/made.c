@@ -10,7 +10,8 @@
 static enum status check_scale(struct check *check, const struct graph *before, const struct graph *after)
 {
 	const int64_t *value = check->scenario.value;
-	int64_t batch = value[K_batch] == KNOB_GIVEN ? before->about.batch : value[K_batch], sequence = value[K_seq] == KNOB_GIVEN ? 0 : value[K_seq];
+	int64_t batch = value[K_batch] == KNOB_GIVEN ? before->about.batch : value[K_batch],
+			sequence = value[K_seq] == KNOB_GIVEN ? 0 : value[K_seq];
 	bool given = value[K_batch] == KNOB_GIVEN && value[K_microbatches] <= 1;
 	int64_t wanted = given || batch <= 0 ? 0 : batch / value[K_microbatches];
 	const struct graph *base = growth_base(before);
@@ -25,12 +26,14 @@ static enum status check_scale(struct check *check, const struct graph *before, 
 
 static enum status check_train(struct check *check, const struct graph *before, const struct graph *after)
 {
-	return values_check(check, check->rules, before, after, VALUES_CASTS | VALUES_COPIES | VALUES_UPDATES | VALUES_GRADIENTS);
+	return values_check(
+		check, check->rules, before, after, VALUES_CASTS | VALUES_COPIES | VALUES_UPDATES | VALUES_GRADIENTS);
 }
 
 static enum status check_optimizer(struct check *check, const struct graph *before, const struct graph *after)
 {
-	return values_check(check, check->rules, before, after, VALUES_CASTS | VALUES_UPDATES | (check->scenario.value[K_accumulation] > 1 ? VALUES_SUMS : 0));
+	return values_check(check, check->rules, before, after,
+		VALUES_CASTS | VALUES_UPDATES | (check->scenario.value[K_accumulation] > 1 ? VALUES_SUMS : 0));
 }
 
 static enum status check_chunks(struct check *check, const struct graph *before, const struct graph *after)
@@ -69,23 +72,35 @@ static const struct {
 	enum status (*check)(struct check *check, const struct graph *before, const struct graph *after);
 	const char *held, *trusted;
 } made[] = {
-	{ "train", check_train, "the training step: the forward pass computes what the graph given computes, through casts and copies alone",
+	{ "train", check_train,
+		"the training step: the forward pass computes what the graph given computes, through casts and copies alone",
 		"the backward pass and the weight update that rules made of the forward pass: that they compute gradients" },
-	{ "scale", check_scale, "another batch or sequence: every op reads the values that it read; weights stay, and shapes, bytes and FLOPs fit the operators' rules, "
+	{ "scale", check_scale,
+		"another batch or sequence: every op reads the values that it read; weights stay, and shapes, bytes and FLOPs "
+		"fit the operators' rules, "
 		"or are those of a capture, or have grown by what each sample adds",
-		"workspaces that are known at one batch, at another, and, of captures at one batch, which extents of equal size are "
+		"workspaces that are known at one batch, at another, and, of captures at one batch, which extents of equal "
+		"size are "
 		"samples" },
-	{ "optimizer", check_optimizer, "another precision, optimizer or accumulation: forward and backward ops read the values that they read, through casts alone",
+	{ "optimizer", check_optimizer,
+		"another precision, optimizer or accumulation: forward and backward ops read the values that they read, "
+		"through casts alone",
 		"the update that rules made, and in which format each tensor is computed" },
-	{ "loss chunks", check_chunks, "the loss in chunks: every op of it runs on every chunk, parts are all rows in their order, sums have a term from each",
+	{ "loss chunks", check_chunks,
+		"the loss in chunks: every op of it runs on every chunk, parts are all rows in their order, sums have a term "
+		"from each",
 		"how the chunks' losses are weighed" },
 	{ "recompute", NULL, NULL, NULL },   /* recompute.c */
 	{ "recompute to fit", NULL, NULL, NULL },
 	{ "recompute a device's to fit", NULL, NULL, NULL },
 	{ "float8", check_float8, "8-bit products: every op reads the values that it read, through casts alone", NULL },
 	{ "group heads", NULL, NULL, "attention that reads keys and values by groups, without copies of their heads" },
-	{ "late casts", check_twins, "gradients summed before they are cast: every op reads the values that it read", NULL },
-	{ "device form", check_form, "sums of gradients in another order: each has the same summands, and every other op reads the values that it read", NULL },
+	{ "late casts", check_twins, "gradients summed before they are cast: every op reads the values that it read",
+		NULL },
+	{ "device form", check_form,
+		"sums of gradients in another order: each has the same summands, and every other op reads the values that it "
+		"read",
+		NULL },
 	{ "share views", check_twins, "views that are left out: each has a twin that is the same", NULL },
 	{ "shard", NULL, NULL, NULL },       /* device_graph_check() */
 	{ "pipeline", NULL, NULL, NULL },    /* pipeline_check_ranks() */

@@ -75,7 +75,8 @@ static enum status walk_object(struct walk *walk, const json_t *object)
 	json_object_foreach((json_t *)(uintptr_t)object, name, value) {
 		bool any = false;
 		if (!may_have(walk, name, &any))
-			return fail(walk->error, INFEASIBLE, "%.200s%s%.60s is no member that such a file has here", walk->path, length ? "." : "", name);
+			return fail(walk->error, INFEASIBLE, "%.200s%s%.60s is no member that such a file has here", walk->path,
+				length ? "." : "", name);
 		snprintf(walk->path + length, PATH_MOST - length, "%s%.60s", length ? "." : "", any ? "*" : name);
 		if (!any || knows(walk))
 			TRY(walk_through(walk, value));
@@ -103,7 +104,8 @@ static enum status walk_through(struct walk *walk, const json_t *value)
 	return status;
 }
 
-enum status members_check(const json_t *file, const struct member_row *rows, size_t count, unsigned has, struct error *error)
+enum status members_check(
+	const json_t *file, const struct member_row *rows, size_t count, unsigned has, struct error *error)
 {
 	struct walk walk = { rows, count, has, error, "" };
 	return walk_through(&walk, file);

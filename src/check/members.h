@@ -5,10 +5,12 @@
 
 #include "solver/base/base.h"
 
-/* An object by its path: `[]` is an element of a list, `*` a member of any name. Where all bits of `with` are set it has these members, separated by blanks, and may have
- * those with a question mark; NULL: any. */
+/* An object by its path: `[]` is an element of a list, `*` a member of any name. Where all bits of `with` are set it
+ * has these members, separated by blanks, and may have those with a question mark; NULL: any. */
 struct member_row { const char *path, *names; unsigned with; };
 
-/* Walks through every object of a file. has: what the file is of; ~0u where that is not known: then members with conditions may be there or not. OK, or INFEASIBLE: it has a member that no row allows, a claim
- * that nothing else would look at, or one is missing, or a number is -0. O(size of the file * rows). */
-enum status members_check(const json_t *file, const struct member_row *rows, size_t count, unsigned has, struct error *error);
+/* Walks through every object of a file. has: what the file is of; ~0u where that is not known: then members with
+ * conditions may be there or not. OK, or INFEASIBLE: it has a member that no row allows, a claim that nothing else
+ * would look at, or one is missing, or a number is -0. O(size of the file * rows). */
+enum status members_check(
+	const json_t *file, const struct member_row *rows, size_t count, unsigned has, struct error *error);

@@ -22,13 +22,16 @@ struct checking {
 	struct arena arena;
 };
 
-static enum status check_pipeline_number(const struct checking *checking, const json_t *object, const char *key, int64_t expected)
+static enum status check_pipeline_number(
+	const struct checking *checking, const json_t *object, const char *key, int64_t expected)
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
 		return fail(checking->error, BAD_INPUT, "not a plan file: a pipeline's %s is no integer", key);
-	return json_integer_value(value) == expected ? OK : fail(checking->error, INFEASIBLE, "a pipeline's %s is %" PRId64 ", but it must be %" PRId64, key,
-		(int64_t)json_integer_value(value), expected);
+	return json_integer_value(value) == expected
+		? OK
+		: fail(checking->error, INFEASIBLE, "a pipeline's %s is %" PRId64 ", but it must be %" PRId64, key,
+			  (int64_t)json_integer_value(value), expected);
 }
 
 /* Seconds with twelve digits to picoseconds; -1: none. */
@@ -46,17 +49,25 @@ static bool check_pipeline_alike(int64_t a, int64_t b)
 	return apart <= 2 + (a > b ? a : b) / 1000000000;
 }
 
-static enum status same_text(const struct checking *checking, const json_t *object, const char *key, const char *expected)
+static enum status same_text(
+	const struct checking *checking, const json_t *object, const char *key, const char *expected)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 	expected = expected ? expected : "";
-	return text && strcmp(text, expected) == 0 ? OK : fail(checking->error, INFEASIBLE, "a pipeline's %s is \"%.80s\", but it must be \"%.80s\"", key, text ? text : "", expected);
+	return text && strcmp(text, expected) == 0
+		? OK
+		: fail(checking->error, INFEASIBLE, "a pipeline's %s is \"%.80s\", but it must be \"%.80s\"", key,
+			  text ? text : "", expected);
 }
 
-static enum status check_pipeline_same_time(const struct checking *checking, const json_t *object, const char *key, int64_t expected)
+static enum status check_pipeline_same_time(
+	const struct checking *checking, const json_t *object, const char *key, int64_t expected)
 {
 	int64_t time = picoseconds(object, key);
-	return time >= 0 && check_pipeline_alike(time, expected) ? OK : fail(checking->error, INFEASIBLE, "a pipeline's %s is %.12f, but it must be %.12f", key, (double)time * 1e-12, (double)expected * 1e-12);
+	return time >= 0 && check_pipeline_alike(time, expected)
+		? OK
+		: fail(checking->error, INFEASIBLE, "a pipeline's %s is %.12f, but it must be %.12f", key, (double)time * 1e-12,
+			  (double)expected * 1e-12);
 }
 
 /* What is there through the whole step, and what the flush finds there. */
@@ -64,7 +75,8 @@ static int64_t graph_floor(const struct graph *graph)
 {
 	uint32_t flush = graph->flush;
 	int64_t bytes = graph->persistent_bytes;
-	for (uint32_t i = flush == NONE ? 0 : graph->reads.start[flush]; flush != NONE && i < graph->reads.start[flush + 1]; i++)
+	for (uint32_t i = flush == NONE ? 0 : graph->reads.start[flush]; flush != NONE && i < graph->reads.start[flush + 1];
+		i++)
 		bytes += graph->tensor[graph->reads.item[i]].bytes;
 	return bytes;
 }
@@ -78,7 +90,8 @@ static enum status check_parts(struct checking *checking, const json_t *piece, u
 	TRY(check_pipeline_number(checking, piece, "in_flight_inputs", of->in_flight.input));
 	TRY(check_pipeline_number(checking, piece, "in_flight_gradients", of->in_flight.between));
 	if (!check_pipeline_alike(checking->weight[k], of->weight))
-		return fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u].weight_seconds is another time than its ops take", k);
+		return fail(checking->error, INFEASIBLE,
+			"shard.pipeline.pieces[%u].weight_seconds is another time than its ops take", k);
 	return OK;
 }
 
@@ -97,7 +110,8 @@ static enum status check_pipeline_check_words(const struct checking *checking)
 		if (!row || fclose(row) != 0)
 			status = fail_memory(checking->error);
 		else if (!told || strcmp(told, text) != 0)
-			status = fail(checking->error, INFEASIBLE, "shard.pipeline.order[%u] is written in another way than such an order is", rank);
+			status = fail(checking->error, INFEASIBLE,
+				"shard.pipeline.order[%u] is written in another way than such an order is", rank);
 		free(text);
 	}
 	return status;
@@ -119,12 +133,17 @@ static enum status check_pipeline_read_order(struct checking *checking)
 	enum status status = written ? schedule_csv_read(text, size, &checking->order, &why) : NO_MEMORY;
 	free(text);
 	if (status == BAD_INPUT)
-		return fail(checking->error, INFEASIBLE, "shard.pipeline.order, rank %u: %.300s", why.line > 0 ? why.line - 1 : 0, why.text);
+		return fail(checking->error, INFEASIBLE, "shard.pipeline.order, rank %u: %.300s",
+			why.line > 0 ? why.line - 1 : 0, why.text);
 	const struct pipeline_order *order = &checking->order.order;
-	if (status == OK && (order->ranks != pipelined->ranks || order->chunks != pipelined->chunks || order->microbatches != pipelined->microbatches
-			|| order->split != pipelined->split || (order->chunks > 1 && order->folded != pipelined->folded)))
-		return fail(checking->error, INFEASIBLE, "shard.pipeline.order has %u ranks x %u pieces and %u microbatches: these, or where pieces lie, are not the scenario's", order->ranks, order->chunks,
-			order->microbatches);
+	if (status == OK &&
+		(order->ranks != pipelined->ranks || order->chunks != pipelined->chunks ||
+			order->microbatches != pipelined->microbatches || order->split != pipelined->split ||
+			(order->chunks > 1 && order->folded != pipelined->folded)))
+		return fail(checking->error, INFEASIBLE,
+			"shard.pipeline.order has %u ranks x %u pieces and %u microbatches: these, or where pieces lie, are not "
+			"the scenario's",
+			order->ranks, order->chunks, order->microbatches);
 	return status == OK ? check_pipeline_check_words(checking) : fail_memory(checking->error);
 }
 
@@ -140,11 +159,13 @@ static enum status check_head(const struct checking *checking)
 	TRY(check_pipeline_same_time(checking, pipeline, "bubble_seconds", pipelined->bubble));
 	TRY(check_pipeline_same_time(checking, pipeline, "bound_seconds", pipelined->bound));
 	if (pipelined->bound > pipelined->time)
-		return fail(checking->error, INFEASIBLE, "shard.pipeline.bound_seconds is above the step, %.12f s", (double)pipelined->time * 1e-12);
+		return fail(checking->error, INFEASIBLE, "shard.pipeline.bound_seconds is above the step, %.12f s",
+			(double)pipelined->time * 1e-12);
 	TRY(check_pipeline_same_time(checking, pipeline, "exposed_seconds", pipelined->exposed));
 	TRY(check_pipeline_same_time(checking, pipeline, "update_seconds", pipelined->update));
 	if (pipelined->split)
-		return check_pipeline_same_time(checking, pipeline, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
+		return check_pipeline_same_time(
+			checking, pipeline, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
 	return OK;
 }
 
@@ -157,7 +178,8 @@ static enum status check_counts(const struct checking *checking)
 		bool same = said->between == counted->between && said->input == (counted->input > 0 ? counted->input : 1)
 			&& said->weight == (counted->weight > 0 ? counted->weight : 1);
 		if (!same)
-			return fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u] has other microbatches in flight than its order", k);
+			return fail(checking->error, INFEASIBLE,
+				"shard.pipeline.pieces[%u] has other microbatches in flight than its order", k);
 	}
 	return OK;
 }
@@ -168,7 +190,8 @@ static enum status read_pieces(struct checking *checking)
 	const struct pipelined *pipelined = checking->pipelined;
 	uint32_t count = pipelined->ranks * pipelined->chunks;
 	if (json_array_size(pieces) != count)
-		return fail(checking->error, INFEASIBLE, "shard.pipeline has %zu pieces, the scenario %u", json_array_size(pieces), count);
+		return fail(checking->error, INFEASIBLE, "shard.pipeline has %zu pieces, the scenario %u",
+			json_array_size(pieces), count);
 	enum status status = OK;
 	for (uint32_t k = 0; k < count && status == OK; k++) {
 		const json_t *piece = json_array_get(pieces, k);
@@ -188,8 +211,12 @@ static enum status read_pieces(struct checking *checking)
 		THEN(status, check_pipeline_number(checking, piece, "sent_bytes", of->sent));
 		if (status == OK && pipelined->split)
 			status = check_parts(checking, piece, k);
-		if (status == OK && !(check_pipeline_alike(checking->forward[k], of->forward) && check_pipeline_alike(checking->backward[k], of->backward) && check_pipeline_alike(checking->send[k], of->send) && check_pipeline_alike(checking->forward_link[k], of->forward_link)
-				&& check_pipeline_alike(checking->backward_link[k], of->backward_link)))
+		if (status == OK &&
+			!(check_pipeline_alike(checking->forward[k], of->forward) &&
+				check_pipeline_alike(checking->backward[k], of->backward) &&
+				check_pipeline_alike(checking->send[k], of->send) &&
+				check_pipeline_alike(checking->forward_link[k], of->forward_link) &&
+				check_pipeline_alike(checking->backward_link[k], of->backward_link)))
 			status = fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u] takes another time than its ops", k);
 	}
 	return status;
@@ -199,10 +226,19 @@ static enum status read_pieces(struct checking *checking)
 static enum status check_step(struct checking *checking)
 {
 	const struct pipelined *pipelined = checking->pipelined;
-	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
-		.microbatches = pipelined->microbatches, .forward = checking->forward, .backward = checking->backward, .weight = checking->weight, .send = checking->send,
-		.order = checking->order.order.slot ? &checking->order.order : NULL, .forward_link = checking->forward_link, .backward_link = checking->backward_link };
-	int64_t exposed = 0, update = 0, time = pipeline_check_time(&pipeline, checking->held, checking->counts), step = picoseconds(checking->shard, "step_seconds");
+	struct pipeline pipeline = { .schedule = pipelined->schedule,
+		.ranks = pipelined->ranks,
+		.chunks = pipelined->chunks,
+		.microbatches = pipelined->microbatches,
+		.forward = checking->forward,
+		.backward = checking->backward,
+		.weight = checking->weight,
+		.send = checking->send,
+		.order = checking->order.order.slot ? &checking->order.order : NULL,
+		.forward_link = checking->forward_link,
+		.backward_link = checking->backward_link };
+	int64_t exposed = 0, update = 0, time = pipeline_check_time(&pipeline, checking->held, checking->counts),
+			step = picoseconds(checking->shard, "step_seconds");
 	const json_t *stage;
 	size_t i;
 	json_array_foreach(json_object_get(checking->shard, "stages"), i, stage) {
@@ -212,10 +248,11 @@ static enum status check_step(struct checking *checking)
 		update = next > update ? next : update;
 	}
 	if (time < 0)
-		return pipeline.order ? fail(checking->error, INFEASIBLE, "shard.pipeline.order can't be played") : fail_memory(checking->error);
+		return pipeline.order ? fail(checking->error, INFEASIBLE, "shard.pipeline.order can't be played")
+			: fail_memory(checking->error);
 	if (!check_pipeline_alike(step, time + exposed + update))
-		return fail(checking->error, INFEASIBLE, "shard.step_seconds is %.12f, but the schedule takes %.12f", (double)step * 1e-12,
-			(double)(time + exposed + update) * 1e-12);
+		return fail(checking->error, INFEASIBLE, "shard.step_seconds is %.12f, but the schedule takes %.12f",
+			(double)step * 1e-12, (double)(time + exposed + update) * 1e-12);
 	return OK;
 }
 
@@ -234,7 +271,8 @@ static enum status check_stages(struct checking *checking)
 	const json_t *stages = json_object_get(checking->shard, "stages"), *stage;
 	size_t r;
 	if (json_array_size(stages) != pipelined->ranks)
-		return fail(checking->error, INFEASIBLE, "shard.stages has %zu entries, but there are %u ranks", json_array_size(stages), pipelined->ranks);
+		return fail(checking->error, INFEASIBLE, "shard.stages has %zu entries, but there are %u ranks",
+			json_array_size(stages), pipelined->ranks);
 	json_array_foreach(stages, r, stage) {
 		const struct pipeline_rank *rank = &pipelined->rank[r];
 		int64_t peak = bytes_in(stage, "peak_bytes"), sum = bytes_in(stage, "workspace");
@@ -246,17 +284,22 @@ static enum status check_stages(struct checking *checking)
 		for (int kind = 0; kind < KIND_COUNT; kind++)
 			sum += bytes_in(stage, kind_names[kind]);
 		if (status == OK && sum != peak)
-			status = fail(checking->error, INFEASIBLE, "the kinds of shard.stages[%zu] are %" PRId64 " bytes, its peak %" PRId64, r, sum, peak);
+			status = fail(checking->error, INFEASIBLE,
+				"the kinds of shard.stages[%zu] are %" PRId64 " bytes, its peak %" PRId64, r, sum, peak);
 		if (status == OK && peak < graph_floor(rank->graph))
-			status = fail(checking->error, INFEASIBLE, "shard.stages[%zu] has a peak of %" PRId64 " bytes: less than what it holds", r, peak);
+			status = fail(checking->error, INFEASIBLE,
+				"shard.stages[%zu] has a peak of %" PRId64 " bytes: less than what it holds", r, peak);
 		TRY(status);
 	}
 	return OK;
 }
 
-enum status pipeline_check_claims(const json_t *shard, const struct pipelined *pipelined, const struct rules *rules, struct error *error)
+enum status pipeline_check_claims(
+	const json_t *shard, const struct pipelined *pipelined, const struct rules *rules, struct error *error)
 {
-	struct checking checking = { .shard = shard, .pipeline = json_object_get(shard, "pipeline"), .pipelined = pipelined, .error = error };
+	struct checking checking = {
+		.shard = shard, .pipeline = json_object_get(shard, "pipeline"), .pipelined = pipelined, .error = error
+	};
 	uint32_t pieces = pipelined->ranks * pipelined->chunks;
 	struct graph **rank = arena_alloc(&checking.arena, pipelined->ranks, sizeof *rank);
 	checking.held = arena_alloc(&checking.arena, pipelined->ranks, sizeof *checking.held);
@@ -280,7 +323,9 @@ enum status pipeline_check_claims(const json_t *shard, const struct pipelined *p
 		status = check_counts(&checking);
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++)
 		rank[r] = pipelined->rank[r].graph;
-	THEN(status, pipeline_check_ranks(pipelined->device, rules, rank, pipelined->ranks, pipelined->microbatches, checking.held, error));
+	THEN(status,
+		pipeline_check_ranks(
+			pipelined->device, rules, rank, pipelined->ranks, pipelined->microbatches, checking.held, error));
 	THEN(status, check_stages(&checking));
 	schedule_csv_free(&checking.order);
 	arena_free(&checking.arena);

@@ -5,7 +5,19 @@
 #include "src/stages/pipeline/pipelined.h"
 
 /* What a plan must have for a member to be there. */
-enum { SPLIT = 1, RANKS = 2, RERUNS = 4, CAPPED = 8, AWAY = 16, HOST = 32, GAPS = 64, ORDERED = 128, ON_RANKS = 256, WHOLE = 512, NOTED = 1024 };
+enum {
+	SPLIT = 1,
+	RANKS = 2,
+	RERUNS = 4,
+	CAPPED = 8,
+	AWAY = 16,
+	HOST = 32,
+	GAPS = 64,
+	ORDERED = 128,
+	ON_RANKS = 256,
+	WHOLE = 512,
+	NOTED = 1024
+};
 
 static const struct member_row ROWS[] = {
 	{ "", "tidemark graph input? scenario limited? memory order layout speed shard run? factors?", 0 },
@@ -13,21 +25,29 @@ static const struct member_row ROWS[] = {
 	{ "", "recompute", RERUNS },
 	{ "", "host", HOST },
 	{ "graph", "name ops tensors storages fingerprint planned_fingerprint", 0 },
-	{ "memory", "persistent_bytes peak_bytes peak_op program_peak_bytes peak_without_workspace_bytes fit_margin_bytes buffers_bytes reserve_bytes needed_bytes "
-		"caching_allocator_needed_bytes expandable_segments_needed_bytes cap_bytes? fits? verdict", 0 },
+	{ "memory",
+		"persistent_bytes peak_bytes peak_op program_peak_bytes peak_without_workspace_bytes fit_margin_bytes "
+		"buffers_bytes reserve_bytes needed_bytes "
+		"caching_allocator_needed_bytes expandable_segments_needed_bytes cap_bytes? fits? verdict",
+		0 },
 	{ "order", "winner", WHOLE },
 	{ "layout", "winner", WHOLE },
 	{ "order", "strategy peak_bytes bound_bytes proved certificate ops", 0 },
 	{ "order.certificate", "by op? flow? precedences?", 0 },
-	{ "layout", "strategy arena_bytes bound_bytes proved certificate caching_allocator_bytes fully_shard_bytes? "
-		"buffers workspaces?", 0 },
+	{ "layout",
+		"strategy arena_bytes bound_bytes proved certificate caching_allocator_bytes fully_shard_bytes? "
+		"buffers workspaces?",
+		0 },
 	{ "layout.certificate", "by moment? core? irreducible?", 0 },
 	{ "layout.certificate.core[]", "op", 0 },
 	{ "layout.buffers[]", "tensor offset bytes first last", 0 },
 	{ "layout.workspaces[]", "op offset bytes", 0 },
 	{ "host", "arena_bytes load_bytes buffers", 0 },
 	{ "host.buffers[]", "tensor offset bytes first last other_microbatches?", 0 },
-	{ "speed", "step_seconds program_step_seconds samples tokens per_second per_second_and_device flops model_flops software rests_on mfu", 0 },
+	{ "speed",
+		"step_seconds program_step_seconds samples tokens per_second per_second_and_device flops model_flops software "
+		"rests_on mfu",
+		0 },
 	{ "recompute", "strategy step_seconds extra_seconds", 0 },
 	{ "recompute", "stall_seconds offloaded offloaded_bytes", AWAY },
 	{ "recompute", "planned_as? cap_bytes bound_seconds proved certificate", CAPPED },
@@ -36,9 +56,13 @@ static const struct member_row ROWS[] = {
 	{ "recompute.ranks[]", "bound_seconds certificate", ON_RANKS },
 	{ "recompute.ranks[].certificate", "by op price flow rounded? held?", ON_RANKS },
 	{ "shard", "strategy mesh placements redundant_bytes comm_bytes stages", 0 },
-	{ "shard", "step_seconds estimated_seconds compute_seconds staying_bytes kept_bytes saved_bytes gradient_bytes quantity? among? value_seconds? "
-		"bound_seconds gap proved certificate collectives streams? gathered_ahead_bytes? step_bound? late_axes each_axes regather_axes splits "
-		"annotations suggestions", SPLIT },
+	{ "shard",
+		"step_seconds estimated_seconds compute_seconds staying_bytes kept_bytes saved_bytes gradient_bytes quantity? "
+		"among? value_seconds? "
+		"bound_seconds gap proved certificate collectives streams? gathered_ahead_bytes? step_bound? late_axes "
+		"each_axes regather_axes splits "
+		"annotations suggestions",
+		SPLIT },
 	{ "shard", "compared? foretold? search? candidates? curve?", SPLIT | WHOLE },
 	{ "shard", "pipeline", RANKS },
 	{ "shard.certificate", "by multiplier? limit_bytes? bound_seconds? over_percent?", 0 },
@@ -51,18 +75,29 @@ static const struct member_row ROWS[] = {
 	{ "shard.curve[]", "above_least_percent staying_bytes redundant_bytes step_seconds", 0 },
 	{ "shard.annotations.*", "dtensor partition_spec hlo", 0 },
 	{ "shard.suggestions", "megatron deepspeed fsdp", 0 },
-	{ "shard.stages[]", "rank peak_bytes input parameter buffer constant optimizer gradient activation temporary output workspace", 0 },
+	{ "shard.stages[]",
+		"rank peak_bytes input parameter buffer constant optimizer gradient activation temporary output workspace", 0 },
 	{ "shard.stages[]", "arena_bytes in_flight_bytes alike exposed_seconds update_seconds", RANKS },
-	{ "shard.pipeline", "ranks chunks microbatches schedule rank bubble_seconds bound_seconds exposed_seconds update_seconds pieces", 0 },
+	{ "shard.pipeline",
+		"ranks chunks microbatches schedule rank bubble_seconds bound_seconds exposed_seconds update_seconds pieces",
+		0 },
 	{ "shard.pipeline", "schedules_tried?", WHOLE },
 	{ "shard.pipeline", "idle_seconds", GAPS },
 	{ "shard.pipeline", "order", ORDERED },
-	{ "shard.pipeline.pieces[]", "rank first last ops forward_seconds backward_seconds send_seconds sent_bytes kept_bytes in_flight", 0 },
+	{ "shard.pipeline.pieces[]",
+		"rank first last ops forward_seconds backward_seconds send_seconds sent_bytes kept_bytes in_flight", 0 },
 	{ "shard.pipeline.pieces[]", "forward_link_seconds? backward_link_seconds?", 0 },
-	{ "shard.pipeline.pieces[]", "weight_seconds kept_for_weights_bytes waiting_gradient_bytes in_flight_inputs in_flight_gradients", GAPS },
+	{ "shard.pipeline.pieces[]",
+		"weight_seconds kept_for_weights_bytes waiting_gradient_bytes in_flight_inputs in_flight_gradients", GAPS },
 	/* names of ops, tensors, axes and knobs, and what is compared as a whole: other parts look at these */
-	{ "input", NULL, 0 }, { "scenario", NULL, 0 }, { "run", NULL, 0 }, { "factors", NULL, 0 }, { "shard.mesh", NULL, 0 }, { "shard.placements", NULL, 0 },
-	{ "shard.splits", NULL, 0 }, { "shard.annotations", NULL, 0 },
+	{ "input", NULL, 0 },
+	{ "scenario", NULL, 0 },
+	{ "run", NULL, 0 },
+	{ "factors", NULL, 0 },
+	{ "shard.mesh", NULL, 0 },
+	{ "shard.placements", NULL, 0 },
+	{ "shard.splits", NULL, 0 },
+	{ "shard.annotations", NULL, 0 },
 };
 
 /* What the plan has. Of a graph given as planned nothing is known of what made it. */
@@ -89,7 +124,8 @@ static unsigned plan_members_found(const struct check *check)
 
 enum status check_members(struct check *check)
 {
-	enum status status = members_check(check->plan, ROWS, sizeof ROWS / sizeof *ROWS, plan_members_found(check), check->error);
+	enum status status = members_check(
+		check->plan, ROWS, sizeof ROWS / sizeof *ROWS, plan_members_found(check), check->error);
 	if (status == OK)
 		check_passed(check, "the file has no members but those of such a plan");
 	return status;

@@ -8,7 +8,7 @@
 #include "values.h"
 #include "solver/fit/check.h"
 
-/* ---- numbers --------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static enum status expect_time(struct check *check, const char *key, int64_t picoseconds)
 {
@@ -23,35 +23,49 @@ static uint32_t check_recompute_op_of(const struct graph *step, const json_t *na
 	return json_is_string(name) ? graph_find_op(step, json_string_value(name)) : NONE;
 }
 
-static enum status read_arc(struct check *check, const struct graph *step, const json_t *json, size_t number, struct fit_arc *arc)
+static enum status read_arc(
+	struct check *check, const struct graph *step, const json_t *json, size_t number, struct fit_arc *arc)
 {
 	const json_t *kind = json_array_get(json, 0), *tensor = json_array_get(json, 1), *flow = json_array_get(json, 4);
 	int index = json_is_string(kind) ? name_index(fit_arc_names, FIT_ARC_COUNT, json_string_value(kind)) : -1;
 	uint32_t id = json_is_string(tensor) ? graph_find_tensor(step, json_string_value(tensor)) : NONE;
 	if (json_array_size(json) != 5 || index < 0 || !json_is_integer(flow) || (json_is_string(tensor) && id == NONE))
 		return fail(check->error, BAD_INPUT, "not a plan file: arc %zu of recomputation's certificate is malformed", number);
-	*arc = (struct fit_arc){ (uint32_t)index, id == NONE ? NONE : step->tensor[id].storage, check_recompute_op_of(step, json_array_get(json, 2)),
-		check_recompute_op_of(step, json_array_get(json, 3)), json_integer_value(flow) };
+	*arc = (struct fit_arc){ (uint32_t)index, id == NONE ? NONE : step->tensor[id].storage,
+		check_recompute_op_of(step, json_array_get(json, 2)), check_recompute_op_of(step, json_array_get(json, 3)),
+		json_integer_value(flow) };
 	return OK;
 }
 
-enum status check_read_certificate(struct check *check, const struct graph *step, const json_t *json, struct fit_certificate *certificate)
+enum status check_read_certificate(
+	struct check *check, const struct graph *step, const json_t *json, struct fit_certificate *certificate)
 {
 	const json_t *held = json_object_get(json, "held"), *price = json_array_get(json_object_get(json, "price"), 0), *arc;
 	const json_t *unit = json_array_get(json_object_get(json, "price"), 1), *flow = json_object_get(json, "flow");
-	const json_t *granule = json_array_get(json_object_get(json, "rounded"), 0), *room = json_array_get(json_object_get(json, "rounded"), 1);
+	const json_t *granule = json_array_get(json_object_get(json, "rounded"), 0),
+				 *room = json_array_get(json_object_get(json, "rounded"), 1);
 	const char *by = json_string_value(json_object_get(json, "by"));
 	size_t i;
 	uint32_t op = check_recompute_op_of(step, json_object_get(json, "op"));
-	bool impossible = by && (strcmp(by, "room") == 0 || strcmp(by, "state") == 0), known = by && (op == NONE ? strcmp(by, "none") == 0 || strcmp(by, "search") == 0 : impossible || strcmp(by, "cut") == 0);
+	bool impossible = by && (strcmp(by, "room") == 0 || strcmp(by, "state") == 0),
+		 known = by &&
+		(op == NONE ? strcmp(by, "none") == 0 || strcmp(by, "search") == 0 : impossible || strcmp(by, "cut") == 0);
 	if (!known || !json_is_integer(price) || json_integer_value(unit) != FIT_PRICE_UNIT)
 		return fail(check->error, BAD_INPUT, "not a plan file: recomputation has no certificate");
-	if (json_object_get(json, "rounded") && (!json_is_integer(granule) || !json_is_integer(room) || json_integer_value(granule) <= 0))
-		return fail(check->error, BAD_INPUT, "not a plan file: recomputation's certificate does not say what sizes are rounded to");
+	if (json_object_get(json, "rounded") &&
+		(!json_is_integer(granule) || !json_is_integer(room) || json_integer_value(granule) <= 0))
+		return fail(check->error, BAD_INPUT,
+			"not a plan file: recomputation's certificate does not say what sizes are rounded to");
 	if (held && (!json_is_integer(held) || json_integer_value(held) < 2))
-		return fail(check->error, BAD_INPUT, "not a plan file: recomputation's certificate does not say how many microbatches are held");
-	*certificate = (struct fit_certificate){ .op = op, .impossible = impossible, .held = json_integer_value(held), .granule = json_integer_value(granule), .room = json_integer_value(room),
-		.price = json_integer_value(price), .arc = arena_alloc(&check->arena, json_array_size(flow) + 1, sizeof *certificate->arc) };
+		return fail(check->error, BAD_INPUT,
+			"not a plan file: recomputation's certificate does not say how many microbatches are held");
+	*certificate = (struct fit_certificate){ .op = op,
+		.impossible = impossible,
+		.held = json_integer_value(held),
+		.granule = json_integer_value(granule),
+		.room = json_integer_value(room),
+		.price = json_integer_value(price),
+		.arc = arena_alloc(&check->arena, json_array_size(flow) + 1, sizeof *certificate->arc) };
 	NEED_IN(check->error, certificate->arc);
 	json_array_foreach(flow, i, arc) {
 		TRY(read_arc(check, step, arc, i, &certificate->arc[certificate->arcs++]));
@@ -85,7 +99,9 @@ static enum status check_recompute_check_bound(struct check *check, const struct
 	struct error why = { 0 };
 	int64_t cap;
 	enum status status = check_integer(check, "recompute", "cap_bytes", &cap);
-	TRY(status == OK ? check_read_certificate(check, fitted->step, check_member(check, "recompute", "certificate"), &certificate) : status);
+	TRY(status == OK
+			? check_read_certificate(check, fitted->step, check_member(check, "recompute", "certificate"), &certificate)
+			: status);
 	if (cap != fitted->cap)
 		return check_wrong(check, "recompute.cap_bytes must be %" PRId64, fitted->cap);
 	const json_t *claim = check_member(check, "recompute", "bound_seconds");
@@ -130,12 +146,18 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 		status = expect_time(check, "extra_seconds", check->reruns);
 	status = status == OK ? values_check(check, check->rules, fitted->step, recomputed, 0) : status;
 	if (status == OK)
-		check_passed(check, "what is computed again: every op reads the values that it reads without, every copy those of the op that it repeats");
+		check_passed(check,
+			"what is computed again: every op reads the values that it reads without, every copy those of the op that "
+			"it repeats");
 	check->recomputes_on_ranks = fitted->ranks > 0;
-	return status != OK ? status : fitted->capped ? check_recompute_check_bound(check, fitted) : fitted->ranks > 0 ? check_rank_bounds(check, fitted) : OK;
+	return status != OK ? status
+		: fitted->capped ? check_recompute_check_bound(check, fitted)
+		: fitted->ranks > 0 ? check_rank_bounds(check, fitted)
+		: OK;
 }
 
-/* Whether every rank's peak, or the plan's, keeps what recomputation had to fit into: of such plans alone its bound is. */
+/* Whether every rank's peak, or the plan's, keeps what recomputation had to fit into: of such plans alone its bound is.
+ */
 static bool check_recompute_keeps_cap(const struct check *check)
 {
 	int64_t cap = json_integer_value(check_member(check, "recompute", "cap_bytes"));
@@ -152,10 +174,12 @@ static bool check_recompute_keeps_cap(const struct check *check)
 
 enum status check_recompute_proof(struct check *check)
 {
-	const json_t *claim = check_member(check, "recompute", "bound_seconds"), *proved = check_member(check, "recompute", "proved");
+	const json_t *claim = check_member(check, "recompute", "bound_seconds"),
+				 *proved = check_member(check, "recompute", "proved");
 	if (!check->recomputes_to_cap && !check->recomputes_on_ranks)
 		return OK;
-	int64_t bound = llround(json_number_value(claim) * 1e12), extra = llround(json_number_value(check_member(check, "recompute", "extra_seconds")) * 1e12);
+	int64_t bound = llround(json_number_value(claim) * 1e12),
+			extra = llround(json_number_value(check_member(check, "recompute", "extra_seconds")) * 1e12);
 	bool keeps = check_recompute_keeps_cap(check);
 	if (keeps && (json_is_null(claim) || bound > extra))
 		return check_wrong(check, "recompute.bound_seconds is above recompute.extra_seconds, but the plan keeps cap_bytes");

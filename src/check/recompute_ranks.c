@@ -1,8 +1,9 @@
 /* recompute_ranks.c: verifies the bound on what runs again on the ranks of a pipeline.
  *
- * A rank's bound is proved in its graph of one microbatch, in which what is kept takes its copies in flight as well. That graph is checked as planned ranks' graphs are. Copies that are
- * counted are no more than the schedule has in flight, and no more than the planned graph has of what is kept there. A rerun's time is that of the device's op, on one rank alone.
- */
+ * A rank's bound is proved in its graph of one microbatch, in which what is kept takes its copies in flight as well.
+ * That graph is checked as planned ranks' graphs are. Copies that are counted are no more than the schedule has in
+ * flight, and no more than the planned graph has of what is kept there. A rerun's time is that of the device's op, on
+ * one rank alone. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -49,7 +50,8 @@ static enum status note_copies(struct check *check, const struct graph *planned,
 	*bytes = arena_alloc(&check->arena, planned->storages, sizeof **bytes);
 	NEED_IN(check->error, *bytes);
 	for (uint32_t t = 0; t < planned->tensors; t++) {
-		uint32_t of = planned->tensor[t].relation == RELATION_COPIES ? graph_find_tensor(planned, planned->tensor[t].of) : NONE;
+		uint32_t of = planned->tensor[t].relation == RELATION_COPIES ? graph_find_tensor(planned, planned->tensor[t].of)
+			: NONE;
 		if (of != NONE)
 			(*bytes)[planned->tensor[of].storage] = planned->tensor[t].bytes;
 	}
@@ -65,10 +67,14 @@ static enum status check_copies(struct check *check, const struct fitted_rank *r
 		const char *name = step->tensor[step->storage[s].root].name;
 		uint32_t there = graph_find_tensor(planned, name);
 		int64_t said = rank->input.copies[s], unit = rank->input.alignment;
-		if (said > 0 && (step->storage[s].live_out || said > recompute_ranks_aligned(step->storage[s].bytes * (held - 1), unit)))
-			return check_wrong(check, "recompute.ranks[%u]: the bound counts more copies of %.200s than are in flight", number, name);
-		if (said > 0 && there != NONE && read_late(planned, planned->tensor[there].storage) && said > recompute_ranks_aligned(real[planned->tensor[there].storage], unit))
-			return check_wrong(check, "recompute.ranks[%u]: the bound counts copies of %.200s that the plan has not", number, name);
+		if (said > 0 &&
+			(step->storage[s].live_out || said > recompute_ranks_aligned(step->storage[s].bytes * (held - 1), unit)))
+			return check_wrong(
+				check, "recompute.ranks[%u]: the bound counts more copies of %.200s than are in flight", number, name);
+		if (said > 0 && there != NONE && read_late(planned, planned->tensor[there].storage) &&
+			said > recompute_ranks_aligned(real[planned->tensor[there].storage], unit))
+			return check_wrong(
+				check, "recompute.ranks[%u]: the bound counts copies of %.200s that the plan has not", number, name);
 	}
 	return OK;
 }
@@ -100,10 +106,12 @@ static enum status check_steps(struct check *check, const struct fitted *fitted)
 		step[r] = fitted->rank[r].step;
 		one[r] = (struct held){ 1, 1 };
 	}
-	return pipeline_check_ranks(fitted->step, check->rules, step, fitted->ranks, check->pipelined->microbatches, one, check->error);
+	return pipeline_check_ranks(
+		fitted->step, check->rules, step, fitted->ranks, check->pipelined->microbatches, one, check->error);
 }
 
-static enum status check_rank(struct check *check, const struct fitted *fitted, uint32_t r, const json_t *said, int64_t *bound)
+static enum status check_rank(
+	struct check *check, const struct fitted *fitted, uint32_t r, const json_t *said, int64_t *bound)
 {
 	const struct fitted_rank *rank = &fitted->rank[r];
 	const json_t *claim = json_object_get(said, "bound_seconds");
@@ -114,12 +122,15 @@ static enum status check_rank(struct check *check, const struct fitted *fitted, 
 	if ((!json_is_number(claim) && !json_is_null(claim)) || json_is_null(claim) != certificate.impossible || *bound < 0)
 		return check_wrong(check, "recompute.ranks[%u].bound_seconds contradicts its certificate", r);
 	TRY(check_copies(check, rank, r));
-	return fit_check(&rank->input, fitted->cap, *bound, &certificate, &why) == OK ? OK : check_wrong(check, "recompute.ranks[%u]: %s", r, why.text);
+	return fit_check(&rank->input, fitted->cap, *bound, &certificate, &why) == OK
+		? OK
+		: check_wrong(check, "recompute.ranks[%u]: %s", r, why.text);
 }
 
 enum status check_rank_bounds(struct check *check, const struct fitted *fitted)
 {
-	const json_t *ranks = check_member(check, "recompute", "ranks"), *claim = check_member(check, "recompute", "bound_seconds");
+	const json_t *ranks = check_member(check, "recompute", "ranks"),
+				 *claim = check_member(check, "recompute", "bound_seconds");
 	int64_t sum = 0, bound = 0;
 	bool impossible = false;
 	if (!check->pipelined || json_array_size(ranks) != fitted->ranks || fitted->ranks != check->pipelined->ranks)
@@ -132,9 +143,12 @@ enum status check_rank_bounds(struct check *check, const struct fitted *fitted)
 		impossible |= json_is_null(json_object_get(json_array_get(ranks, r), "bound_seconds"));
 		sum += bound;
 	}
-	if (status == OK && (json_is_null(claim) != impossible || (!impossible && llround(json_number_value(claim) * 1e12) != sum)))
+	if (status == OK &&
+		(json_is_null(claim) != impossible || (!impossible && llround(json_number_value(claim) * 1e12) != sum)))
 		return check_wrong(check, "recompute.bound_seconds is not the sum over the ranks");
 	if (status == OK)
-		check_passed(check, "the bound on the time of recomputation on every rank, from its certificate, in the rank's own graph with its copies in flight");
+		check_passed(check,
+			"the bound on the time of recomputation on every rank, from its certificate, in the rank's own graph with "
+			"its copies in flight");
 	return status;
 }

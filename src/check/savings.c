@@ -6,13 +6,15 @@
 #include "src/plan/fsdp.h"
 #include "src/scenario/shard_mesh.h"
 
-/* ---- peaks ------------------------------------------------------------------------------------------------------------ */
+/* ---- peaks ----------------------------------------------------------------------------------- */
 
-/* The highest live bytes when op position[i] runs at step i; by hand of the lifetimes' definition, once more. -1: out of memory. */
+/* The highest live bytes when op position[i] runs at step i; by hand of the lifetimes' definition, once more. -1: out
+ * of memory. */
 static int64_t savings_peak_of(struct check *check, const uint32_t *position, bool workspace)
 {
 	const struct graph *graph = check->graph;
-	int64_t alignment = check->scenario.value[K_alignment], *change = mem_alloc((size_t)graph->ops + 2, sizeof *change), peak = 0, bytes = 0;
+	int64_t alignment = check->scenario.value[K_alignment], *change = mem_alloc((size_t)graph->ops + 2, sizeof *change),
+			peak = 0, bytes = 0;
 	HELD int64_t *scratch = mem_alloc((size_t)graph->ops + 1, sizeof *scratch);
 	for (uint32_t op = 0; change && scratch && op < graph->ops; op++)
 		scratch[position[op]] = workspace ? align_up(graph->op[op].workspace, alignment) : 0;
@@ -40,7 +42,8 @@ bool check_program_keeps_pins(const struct check *check)
 {
 	for (uint32_t p = 0; p < check->scenario.pins; p++) {
 		const struct pin *pin = &check->scenario.pin[p];
-		uint32_t a = pin->kind == PIN_ORDER ? graph_find_op(check->graph, pin->a) : NONE, b = pin->kind == PIN_ORDER ? graph_find_op(check->graph, pin->b) : NONE;
+		uint32_t a = pin->kind == PIN_ORDER ? graph_find_op(check->graph, pin->a) : NONE,
+				 b = pin->kind == PIN_ORDER ? graph_find_op(check->graph, pin->b) : NONE;
 		if (a != NONE && b != NONE && a > b)
 			return false;
 	}
@@ -52,7 +55,8 @@ static enum status check_peaks(struct check *check)
 	uint32_t *program = arena_alloc(&check->arena, check->graph->ops, sizeof *program);
 	for (uint32_t op = 0; program && op < check->graph->ops; op++)
 		program[op] = op;
-	int64_t before = program ? savings_peak_of(check, program, check->scenario.value[K_workspace]) : -1, bare = savings_peak_of(check, check->position, false);
+	int64_t before = program ? savings_peak_of(check, program, check->scenario.value[K_workspace]) : -1,
+			bare = savings_peak_of(check, check->position, false);
 	if (before < 0 || bare < 0)
 		return fail_memory(check->error);
 	enum status status = check_expect(check, "memory", "peak_without_workspace_bytes", bare);
@@ -63,7 +67,7 @@ static enum status check_peaks(struct check *check)
 	return status;
 }
 
-/* ---- the caching allocator ------------------------------------------------------------------------------------------------ */
+/* ---- the caching allocator ------------------------------------------------------------------- */
 
 static enum status check_reserved(struct check *check)
 {
@@ -74,7 +78,8 @@ static enum status check_reserved(struct check *check)
 		if ((check->reserved[expandable] = said > 0 && !simulates ? said : check_allocator(check, expandable)) < 0)
 			return fail_memory(check->error);
 	}
-	enum status status = check_expect(check, "layout", "caching_allocator_bytes", check->reserved[check->scenario.value[K_expandable] != 0]);
+	enum status status = check_expect(
+		check, "layout", "caching_allocator_bytes", check->reserved[check->scenario.value[K_expandable] != 0]);
 	if (status != OK || !simulates)
 		return status;
 	return check_expect(check, "layout", "arena_bytes", check->reserved[layout == LAYOUT_EXPANDABLE]);
@@ -93,20 +98,24 @@ static enum status check_fully_shard(struct check *check)
 	if (!check->pipelined && fsdp_buffers(&step, &check->arena, &buffers) != OK)
 		return fail_memory(check->error);
 	if (buffers.n == 0)
-		return check_member(check, "layout", "fully_shard_bytes") ? check_wrong(check, "layout.fully_shard_bytes is said of a step whose parameters aren't gathered") : OK;
+		return check_member(check, "layout", "fully_shard_bytes")
+			? check_wrong(check, "layout.fully_shard_bytes is said of a step whose parameters aren't gathered")
+			: OK;
 	int64_t reserved = check_allocator_of(&buffers, check->scenario.value[K_expandable] != 0);
 	return reserved < 0 ? fail_memory(check->error) : check_expect(check, "layout", "fully_shard_bytes", reserved);
 }
 
-/* ---- kinds, notes ---------------------------------------------------------------------------------------------------------- */
+/* ---- kinds, notes ---------------------------------------------------------------------------- */
 
 static enum status expect_in(struct check *check, const json_t *object, const char *key, int64_t expected)
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
 		return fail(check->error, BAD_INPUT, "not a plan file: shard.stages: the planned rank's %s is no integer", key);
-	return json_integer_value(value) == expected ? OK : check_wrong(check, "shard.stages: the planned rank's %s is %" PRId64 ", but it must be %" PRId64, key,
-		(int64_t)json_integer_value(value), expected);
+	return json_integer_value(value) == expected
+		? OK
+		: check_wrong(check, "shard.stages: the planned rank's %s is %" PRId64 ", but it must be %" PRId64, key,
+			  (int64_t)json_integer_value(value), expected);
 }
 
 /* The stage that is planned: the peak by kinds. A step on one rank has no other. */
@@ -148,7 +157,9 @@ static enum status check_notes(struct check *check)
 		if (!note || strncmp(note, at, length < 1900 ? length : 1900) != 0 || (length < 1900 && note[length]))
 			return check_wrong(check, "notes[%zu] is not what the stages say", i);
 	}
-	return json_is_array(notes) && json_array_size(notes) == i ? OK : check_wrong(check, "there are not the %zu notes of the stages", i);
+	return json_is_array(notes) && json_array_size(notes) == i
+		? OK
+		: check_wrong(check, "there are not the %zu notes of the stages", i);
 }
 
 enum status check_savings(struct check *check)
@@ -159,6 +170,7 @@ enum status check_savings(struct check *check)
 	THEN(status, check_kinds(check));
 	THEN(status, check_notes(check));
 	if (status == OK)
-		check_passed(check, "what the plan is compared with: the program's own order, the caching allocator; the peak by kinds");
+		check_passed(
+			check, "what the plan is compared with: the program's own order, the caching allocator; the peak by kinds");
 	return status;
 }

@@ -18,7 +18,8 @@ static enum status check_shard_expect(const json_t *shard, const char *key, int6
 	if (!json_is_integer(number))
 		return fail(error, BAD_INPUT, "not a plan file: shard.%s is no integer", key);
 	if (json_integer_value(number) != expected)
-		return fail(error, INFEASIBLE, "shard.%s is %" PRId64 ", but it must be %" PRId64, key, (int64_t)json_integer_value(number), expected);
+		return fail(error, INFEASIBLE, "shard.%s is %" PRId64 ", but it must be %" PRId64, key,
+			(int64_t)json_integer_value(number), expected);
 	return OK;
 }
 
@@ -31,7 +32,8 @@ static int64_t moved_bytes(const struct graph *graph)
 	return sum;
 }
 
-/* What ops send themselves when they are split along some units (a softmax over a sharded vocabulary), every time that they run. */
+/* What ops send themselves when they are split along some units (a softmax over a sharded vocabulary), every time that
+ * they run. */
 static int64_t moved_inside(const struct sharded *sharded, const struct graph *graph)
 {
 	const struct units *units = &sharded->shared->units;
@@ -44,7 +46,8 @@ static int64_t moved_inside(const struct sharded *sharded, const struct graph *g
 			if (unit < 0 || units->unit[units->unit_start[op] + (uint32_t)unit].inside == 0)
 				continue;
 			int64_t points = unit_inside_bytes(units, mesh, op, sharded->sharding.split[op], a);
-			sum += units->unit[units->unit_start[op] + (uint32_t)unit].inside * collective_bytes(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, points);
+			sum += units->unit[units->unit_start[op] + (uint32_t)unit].inside *
+				collective_bytes(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, points);
 		}
 	}
 	return sum;
@@ -65,7 +68,8 @@ static enum status check_collectives(const json_t *shard, struct error *error)
 static enum status check_seconds(const json_t *object, const char *key, int64_t picoseconds, struct error *error)
 {
 	double seconds = json_number_value(json_object_get(object, key)), expected = (double)picoseconds * 1e-12;
-	if (!json_is_number(json_object_get(object, key)) || seconds < expected * (1 - 1e-9) || seconds > expected * (1 + 1e-9))
+	if (!json_is_number(json_object_get(object, key)) || seconds < expected * (1 - 1e-9) ||
+		seconds > expected * (1 + 1e-9))
 		return fail(error, INFEASIBLE, "shard.%s is %.12f, but it must be %.12f", key, seconds, expected);
 	return OK;
 }
@@ -77,7 +81,8 @@ static int64_t picoseconds_of(const json_t *seconds)
 	return fabs(value) < 9e18 ? llround(value) : -1;
 }
 
-enum status shard_check_time(const json_t *shard, const struct sharded *sharded, const struct plan_time *time, struct error *error)
+enum status shard_check_time(
+	const json_t *shard, const struct sharded *sharded, const struct plan_time *time, struct error *error)
 {
 	enum status status = step_time_check(&time->model, &time->time, error);
 	const json_t *streams = json_object_get(shard, "streams");
@@ -108,8 +113,10 @@ static bool read_between(const json_t *object, const char *key, int64_t least, i
 static bool read_station(const json_t *item, const struct step_model *model, struct step_station *station)
 {
 	int64_t op, stream;
-	bool fine = read_between(item, "op", -1, (int64_t)model->ops - 1, &op) && read_between(item, "stream", 0, model->streams - 1, &stream)
-		&& read_between(item, "head_picoseconds", 0, BYTES_MAX, &station->head) && read_between(item, "tail_picoseconds", 0, BYTES_MAX, &station->tail);
+	bool fine = read_between(item, "op", -1, (int64_t)model->ops - 1, &op) &&
+		read_between(item, "stream", 0, model->streams - 1, &stream) &&
+		read_between(item, "head_picoseconds", 0, BYTES_MAX, &station->head) &&
+		read_between(item, "tail_picoseconds", 0, BYTES_MAX, &station->tail);
 	station->op = fine && op >= 0 ? (uint32_t)op : NONE;
 	station->stream = fine ? (uint32_t)stream : 0;
 	return fine;
@@ -121,7 +128,9 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 	size_t count = json_array_size(stations);
 	struct step_bound bound = { .stations = (uint32_t)count, .station = mem_alloc(count, sizeof *bound.station) };
 	enum status status = bound.station ? OK : fail_memory(error);
-	if (status == OK && (!read_between(claimed, "picoseconds", 0, BYTES_MAX, &bound.bound) || !json_is_array(stations) || count > time->model.ops + (size_t)1))
+	if (status == OK &&
+		(!read_between(claimed, "picoseconds", 0, BYTES_MAX, &bound.bound) || !json_is_array(stations) ||
+			count > time->model.ops + (size_t)1))
 		status = fail(error, BAD_INPUT, "not a plan file: shard.step_bound needs picoseconds and stations");
 	for (size_t i = 0; i < count && status == OK; i++)
 		if (!read_station(json_array_get(stations, i), &time->model, &bound.station[i]))
@@ -135,7 +144,8 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 	return status;
 }
 
-enum status shard_check(const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
+enum status shard_check(
+	const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
 {
 	TRY(check_shard_expect(shard, "redundant_bytes", sharded->cost.redundant, error));
 	TRY(check_shard_expect(shard, "staying_bytes", sharded->cost.usage, error));
@@ -145,7 +155,8 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, cons
 	return check_collectives(shard, error);
 }
 
-/* What the bound is a mixture of: of every class the percentages of the axes. What they leave of 100 is the share of the sum in which nothing runs side by side. */
+/* What the bound is a mixture of: of every class the percentages of the axes. What they leave of 100 is the share of
+ * the sum in which nothing runs side by side. */
 static enum status read_mixture(const json_t *certificate, uint32_t axes, struct mixture *mixture, struct error *error)
 {
 	const json_t *shares = json_object_get(certificate, "over_percent");
@@ -155,20 +166,26 @@ static enum status read_mixture(const json_t *certificate, uint32_t axes, struct
 	for (size_t i = 0; i < json_array_size(shares); i++) {
 		const json_t *percent = json_array_get(shares, i);
 		uint32_t k = (uint32_t)(i / axes);
-		if (!json_is_integer(percent) || json_integer_value(percent) < 0 || json_integer_value(percent) > 100 - mixture->over[k])
-			return fail(error, BAD_INPUT, "not a plan file: the sharding's over_percent must be percentages, of every class 100 at most");
+		if (!json_is_integer(percent) || json_integer_value(percent) < 0 ||
+			json_integer_value(percent) > 100 - mixture->over[k])
+			return fail(error, BAD_INPUT,
+				"not a plan file: the sharding's over_percent must be percentages, of every class 100 at most");
 		mixture->axis[k][i % axes] = (uint8_t)json_integer_value(percent);
 		mixture->over[k] += mixture->axis[k][i % axes];
 	}
 	return OK;
 }
 
-/* What a certificate's multiplier shows, in integers, against costs of the graph. *shown: the bound that it shows of all plans; -1: none. */
-static enum status check_price(const json_t *certificate, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario,
-	const struct plan_wish *wish, const struct mixture *mixture, int64_t *shown, struct error *error)
+/* What a certificate's multiplier shows, in integers, against costs of the graph. *shown: the bound that it shows of
+ * all plans; -1: none. */
+static enum status check_price(const json_t *certificate, struct stage_context *stage, const struct sharded *sharded,
+	const struct scenario *scenario, const struct plan_wish *wish, const struct mixture *mixture, int64_t *shown,
+	struct error *error)
 {
-	const json_t *multiplier = json_object_get(certificate, "multiplier"), *limit = json_object_get(certificate, "limit_bytes");
-	const json_t *beta = json_array_get(multiplier, 0), *alpha = json_array_get(multiplier, 1), *claim = json_object_get(certificate, "bound_seconds");
+	const json_t *multiplier = json_object_get(certificate, "multiplier"),
+				 *limit = json_object_get(certificate, "limit_bytes");
+	const json_t *beta = json_array_get(multiplier, 0), *alpha = json_array_get(multiplier, 1),
+				 *claim = json_object_get(certificate, "bound_seconds");
 	int64_t bound;
 	bool whole;
 	*shown = -1;
@@ -176,12 +193,15 @@ static enum status check_price(const json_t *certificate, struct stage_context *
 		return OK;
 	if (!json_is_integer(beta) || !json_is_integer(alpha) || !json_is_integer(limit) || !json_is_number(claim))
 		return fail(error, BAD_INPUT, "not a plan file: the sharding's certificate is malformed");
-	struct price price = { .alpha = json_integer_value(alpha), .beta = json_integer_value(beta), .limit = json_integer_value(limit) };
+	struct price price = {
+		.alpha = json_integer_value(alpha), .beta = json_integer_value(beta), .limit = json_integer_value(limit)
+	};
 	enum status status = shard_price_again(stage, sharded, scenario, wish, &price, mixture, &bound, &whole, error);
 	if (status == LIMIT)
 		return OK;
 	if (status == OK && bound != picoseconds_of(claim))
-		return fail(error, INFEASIBLE, "the sharding's multiplier shows a bound of %.12f s, not %.12f", (double)bound * 1e-12, json_number_value(claim));
+		return fail(error, INFEASIBLE, "the sharding's multiplier shows a bound of %.12f s, not %.12f",
+			(double)bound * 1e-12, json_number_value(claim));
 	*shown = status == OK && whole ? bound : -1;
 	return status == BAD_INPUT ? INFEASIBLE : status;
 }
@@ -189,8 +209,11 @@ static enum status check_price(const json_t *certificate, struct stage_context *
 /* Words that nothing else in the file explains come from these. */
 static enum status check_bound_words(const json_t *shard, const struct scenario *scenario, struct error *error)
 {
-	const json_t *certificate = json_object_get(shard, "certificate"), *limit = json_object_get(certificate, "limit_bytes");
-	const char *by = json_string_value(json_object_get(certificate, "by")), *among = json_string_value(json_object_get(shard, "among")), *quantity = json_string_value(json_object_get(shard, "quantity"));
+	const json_t *certificate = json_object_get(shard, "certificate"),
+				 *limit = json_object_get(certificate, "limit_bytes");
+	const char *by = json_string_value(json_object_get(certificate, "by")),
+			   *among = json_string_value(json_object_get(shard, "among")),
+			   *quantity = json_string_value(json_object_get(shard, "quantity"));
 	enum quantity of = scenario->value[K_microbatches] > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE;
 	if (!by || !sharding_proves_by(by))
 		return fail(error, INFEASIBLE, "shard.certificate.by is no way to a bound");
@@ -201,15 +224,17 @@ static enum status check_bound_words(const json_t *shard, const struct scenario 
 	return known ? OK : fail(error, INFEASIBLE, "shard.among is not what the bound is of");
 }
 
-enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	bool planned_again, const char **how, struct error *error)
+enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded,
+	const struct scenario *scenario, const struct plan_wish *wish, bool planned_again, const char **how,
+	struct error *error)
 {
 	const json_t *claim = json_object_get(shard, "bound_seconds"), *certificate = json_object_get(shard, "certificate");
 	int64_t bound, shown, cost = sharding_estimate(&sharded->cost);
 	*how = NULL;
 	if (!json_is_number(claim)) {
 		const char *by = json_string_value(json_object_get(certificate, "by"));
-		bool none = json_is_null(claim) && json_is_null(json_object_get(shard, "gap")) && by && strcmp(by, sharded->proof.by) == 0 && json_is_false(json_object_get(shard, "proved"));
+		bool none = json_is_null(claim) && json_is_null(json_object_get(shard, "gap")) && by &&
+			strcmp(by, sharded->proof.by) == 0 && json_is_false(json_object_get(shard, "proved"));
 		return none ? OK : fail(error, INFEASIBLE, "shard says that something is proved, but there is no bound");
 	}
 	enum status status = check_bound_words(shard, scenario, error);
@@ -218,7 +243,8 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 		return fail(error, INFEASIBLE, "shard.proved or shard.bound_seconds contradicts the estimate");
 	if (status == OK && (picoseconds_of(claim) < 0 || picoseconds_of(claim) > cost))
 		return fail(error, INFEASIBLE, "shard.bound_seconds is no bound of shard.value_seconds");
-	double gap = json_number_value(json_object_get(shard, "gap")), expected = cost > 0 ? (double)(cost - picoseconds_of(claim)) / (double)cost : 0;
+	double gap = json_number_value(json_object_get(shard, "gap")),
+		   expected = cost > 0 ? (double)(cost - picoseconds_of(claim)) / (double)cost : 0;
 	if (status == OK && fabs(gap - expected) > 1e-8)
 		return fail(error, INFEASIBLE, "shard.gap is %.9f, but it must be %.9f", gap, expected);
 	struct mixture mixture;
@@ -228,14 +254,17 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
 	if (shown >= picoseconds_of(claim))
 		return OK;
-	*how = json_object_get(certificate, "multiplier") ? "the sharding's bound: its multiplier's part in integers, the rest searched again"
+	*how = json_object_get(certificate, "multiplier")
+		? "the sharding's bound: its multiplier's part in integers, the rest searched again"
 		: "the sharding's bound, searched again";
 	if (planned_again) {   /* that searches, too, and its bound is compared with the file's */
-		*how = "the sharding's bound against its value and its multiplier; it is searched again where the scenario is planned again";
+		*how = "the sharding's bound against its value and its multiplier; it is searched again where the scenario is "
+			   "planned again";
 		return OK;
 	}
 	status = shard_bound_again(stage, sharded, scenario, wish, &mixture, &bound, error);
 	if (status == OK && bound < picoseconds_of(claim))
-		return fail(error, INFEASIBLE, "the sharding's bound of %.12f s could not be confirmed by searching again", json_number_value(claim));
+		return fail(error, INFEASIBLE, "the sharding's bound of %.12f s could not be confirmed by searching again",
+			json_number_value(claim));
 	return status;
 }

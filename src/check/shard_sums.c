@@ -1,4 +1,5 @@
-/* shard_sums.c: what a plan file's sharding adds up to: collectives by kind, words of frameworks, launchers' flags; and a step that is not split. */
+/* shard_sums.c: what a plan file's sharding adds up to: collectives by kind, words of frameworks, launchers' flags; and
+ * a step that is not split. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -7,9 +8,11 @@
 #include "src/write/launcher_flags.h"
 #include "src/write/sharding_words.h"
 
-/* ---- collectives ------------------------------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
-struct sums { int64_t count[MESH_AXES][COLLECTIVE_COUNT], bytes[MESH_AXES][COLLECTIVE_COUNT], time[MESH_AXES][COLLECTIVE_COUNT]; };   /* time: picoseconds */
+struct sums {
+	int64_t count[MESH_AXES][COLLECTIVE_COUNT], bytes[MESH_AXES][COLLECTIVE_COUNT], time[MESH_AXES][COLLECTIVE_COUNT];
+}; /* time: picoseconds */
 
 static int64_t bytes_in_row(const struct graph *graph, const struct csr *tensors, uint32_t op)
 {
@@ -31,7 +34,8 @@ static void shard_sums_sum_up(const struct sharded *sharded, const struct graph 
 		if (axis != NONE) {
 			sums->count[axis][kind]++;
 			sums->bytes[axis][kind] += collective->moved > 0 ? collective->moved : 0;
-			int64_t whole = collective_of(&mesh->axis[axis], collective->kind, bytes_in_row(graph, &graph->reads, run), bytes_in_row(graph, &graph->writes, run));
+			int64_t whole = collective_of(&mesh->axis[axis], collective->kind, bytes_in_row(graph, &graph->reads, run),
+				bytes_in_row(graph, &graph->writes, run));
 			sums->time[axis][kind] += collective_time(&mesh->axis[axis], collective->kind, whole);
 		}
 		uint32_t op = collective ? NONE : sharded_op(sharded, graph, run, NULL);
@@ -58,7 +62,8 @@ static bool shard_sums_is_number(const json_t *object, const char *key, int64_t 
 static bool is_time(const json_t *object, const char *key, int64_t picoseconds)
 {
 	const json_t *value = json_object_get(object, key);
-	return json_is_number(value) && fabs(json_number_value(value) - (double)picoseconds * 1e-12) <= 1e-12 + (double)picoseconds * 1e-21;
+	return json_is_number(value) &&
+		fabs(json_number_value(value) - (double)picoseconds * 1e-12) <= 1e-12 + (double)picoseconds * 1e-21;
 }
 
 static bool is_text(const json_t *object, const char *key, const char *expected)
@@ -68,7 +73,8 @@ static bool is_text(const json_t *object, const char *key, const char *expected)
 }
 
 /* One row for each axis and kind that there is, in order. */
-static enum status check_rows(const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
+static enum status check_rows(
+	const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
 {
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	const json_t *rows = json_object_get(shard, "collectives");
@@ -81,15 +87,19 @@ static enum status check_rows(const json_t *shard, const struct sharded *sharded
 			if (sums.count[a][kind] == 0)
 				continue;
 			next++;
-			if (!is_text(row, "axis", mesh->axis[a].name) || !is_text(row, "collective", collective_names[kind])
-			    || !shard_sums_is_number(row, "count", sums.count[a][kind]) || !shard_sums_is_number(row, "bytes", sums.bytes[a][kind]) || !is_time(row, "seconds", sums.time[a][kind]))
-				return fail(error, INFEASIBLE, "shard.collectives[%zu] must be %" PRId64 " x %s over %s, %" PRId64 " bytes, %.12f s", next - 1, sums.count[a][kind],
-					collective_names[kind], mesh->axis[a].name, sums.bytes[a][kind], (double)sums.time[a][kind] * 1e-12);
+			if (!is_text(row, "axis", mesh->axis[a].name) || !is_text(row, "collective", collective_names[kind]) ||
+				!shard_sums_is_number(row, "count", sums.count[a][kind]) ||
+				!shard_sums_is_number(row, "bytes", sums.bytes[a][kind]) ||
+				!is_time(row, "seconds", sums.time[a][kind]))
+				return fail(error, INFEASIBLE,
+					"shard.collectives[%zu] must be %" PRId64 " x %s over %s, %" PRId64 " bytes, %.12f s", next - 1,
+					sums.count[a][kind], collective_names[kind], mesh->axis[a].name, sums.bytes[a][kind],
+					(double)sums.time[a][kind] * 1e-12);
 		}
 	return json_array_size(rows) == next ? OK : fail(error, INFEASIBLE, "shard.collectives must have %zu rows", next);
 }
 
-/* ---- words ----------------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static enum status check_annotations(const json_t *shard, const struct sharded *sharded, struct error *error)
 {
@@ -110,10 +120,13 @@ static enum status check_annotations(const json_t *shard, const struct sharded *
 		    || !is_text(row, "hlo", sharding_hlo(units, mesh, t, placement, text, sizeof text)))
 			return fail(error, INFEASIBLE, "shard.annotations: what is said of \"%.100s\" is not its placement", name);
 	}
-	return json_object_size(annotations) == count ? OK : fail(error, INFEASIBLE, "shard.annotations names what is not there from the start");
+	return json_object_size(annotations) == count
+		? OK
+		: fail(error, INFEASIBLE, "shard.annotations names what is not there from the start");
 }
 
-static enum status check_flags(const json_t *shard, const struct sharded *sharded, const struct scenario *scenario, struct error *error)
+static enum status check_flags(
+	const json_t *shard, const struct sharded *sharded, const struct scenario *scenario, struct error *error)
 {
 	struct launcher_flags flags[LAUNCHER_COUNT];
 	launcher_flags_find(&sharded->shared->units, &sharded->sharding, scenario, flags);
@@ -123,23 +136,28 @@ static enum status check_flags(const json_t *shard, const struct sharded *sharde
 	return OK;
 }
 
-enum status shard_check_sums(const json_t *shard, const struct sharded *sharded, const struct graph *graph, const struct scenario *scenario, struct error *error)
+enum status shard_check_sums(const json_t *shard, const struct sharded *sharded, const struct graph *graph,
+	const struct scenario *scenario, struct error *error)
 {
 	enum status status = check_rows(shard, sharded, graph, error);
 	THEN(status, check_annotations(shard, sharded, error));
 	THEN(status, check_flags(shard, sharded, scenario, error));
-	if (status == OK && !(shard_sums_is_number(shard, "kept_bytes", sharded->cost.kept) && shard_sums_is_number(shard, "saved_bytes", sharded->cost.saved)
-	    && shard_sums_is_number(shard, "gradient_bytes", sharded->cost.gradients)))
-		status = fail(error, INFEASIBLE, "shard.kept_bytes, saved_bytes and gradient_bytes must be %" PRId64 ", %" PRId64 " and %" PRId64, sharded->cost.kept,
-			sharded->cost.saved, sharded->cost.gradients);
+	if (status == OK &&
+		!(shard_sums_is_number(shard, "kept_bytes", sharded->cost.kept) &&
+			shard_sums_is_number(shard, "saved_bytes", sharded->cost.saved) &&
+			shard_sums_is_number(shard, "gradient_bytes", sharded->cost.gradients)))
+		status = fail(error, INFEASIBLE,
+			"shard.kept_bytes, saved_bytes and gradient_bytes must be %" PRId64 ", %" PRId64 " and %" PRId64,
+			sharded->cost.kept, sharded->cost.saved, sharded->cost.gradients);
 	return status;
 }
 
 enum status shard_check_unsplit(const json_t *shard, struct error *error)
 {
 	const json_t *mesh = json_object_get(shard, "mesh"), *placements = json_object_get(shard, "placements");
-	if (!json_is_object(mesh) || json_object_size(mesh) || !json_is_object(placements) || json_object_size(placements) || !shard_sums_is_number(shard, "redundant_bytes", 0)
-	    || !shard_sums_is_number(shard, "comm_bytes", 0) || json_object_get(shard, "collectives"))
+	if (!json_is_object(mesh) || json_object_size(mesh) || !json_is_object(placements) ||
+		json_object_size(placements) || !shard_sums_is_number(shard, "redundant_bytes", 0) ||
+		!shard_sums_is_number(shard, "comm_bytes", 0) || json_object_get(shard, "collectives"))
 		return fail(error, INFEASIBLE, "shard speaks of several devices, but the scenario's step is not split");
 	return OK;
 }

@@ -16,7 +16,8 @@ struct comparison {
 static bool sizes_same_shape(const struct tensor *a, const struct tensor *b)
 {
 	bool known = a->shape && b->shape;
-	return known ? a->dims == b->dims && memcmp(a->shape, b->shape, a->dims * sizeof *a->shape) == 0 : a->shape == b->shape;
+	return known ? a->dims == b->dims && memcmp(a->shape, b->shape, a->dims * sizeof *a->shape) == 0
+		: a->shape == b->shape;
 }
 
 /* Bytes that a shape comes to; -1: not known. */
@@ -26,7 +27,9 @@ static int64_t sizes_bytes_of(const struct tensor *tensor)
 	for (uint32_t d = 0; d < tensor->dims && tensor->shape; d++)
 		if (__builtin_mul_overflow(elements, tensor->shape[d], &elements))
 			return -1;
-	return !tensor->shape || __builtin_mul_overflow(elements, (int64_t)dtype_bits[tensor->dtype], &bits) ? -1 : (bits + 7) / 8;
+	return !tensor->shape || __builtin_mul_overflow(elements, (int64_t)dtype_bits[tensor->dtype], &bits)
+		? -1
+		: (bits + 7) / 8;
 }
 
 /* An extent may be one that was asked for, or stay, or follow from these: an input's other dims stay. */
@@ -49,7 +52,8 @@ static enum status compare_tensor(struct comparison *comparison, uint32_t t)
 	if (other == NONE)
 		return check_wrong(comparison->check, "tensor \"%.100s\" is gone", old->name);
 	const struct tensor *new = &comparison->after->tensor[other];
-	bool same = sizes_same_shape(old, new), fixed = old->alias == NONE && (old->kind == KIND_PARAMETER || old->kind == KIND_OPTIMIZER);
+	bool same = sizes_same_shape(old, new),
+		 fixed = old->alias == NONE && (old->kind == KIND_PARAMETER || old->kind == KIND_OPTIMIZER);
 	if (old->dtype != new->dtype || old->kind != new->kind || old->dims != new->dims)
 		return check_wrong(comparison->check, "tensor \"%.100s\" has another type", old->name);
 	if (fixed && (!same || old->bytes != new->bytes))
@@ -58,7 +62,8 @@ static enum status compare_tensor(struct comparison *comparison, uint32_t t)
 		return check_wrong(comparison->check, "tensor \"%.100s\" has other bytes than its shape", old->name);
 	for (uint32_t d = 0; d < old->dims && !same && old->kind == KIND_INPUT && !comparison->captured; d++)
 		if (!is_asked(comparison, old->shape[d], new->shape[d]))
-			return check_wrong(comparison->check, "input \"%.100s\" has neither the samples nor the length that was asked for", old->name);
+			return check_wrong(comparison->check,
+				"input \"%.100s\" has neither the samples nor the length that was asked for", old->name);
 	return OK;
 }
 
@@ -70,26 +75,38 @@ static enum status sizes_compare_op(struct comparison *comparison, uint32_t op)
 	struct error why = { 0 };
 	bool changed = false;
 	FOR_ROW(i, &before->writes, op)
-		changed |= !sizes_same_shape(&before->tensor[before->writes.item[i]], &after->tensor[graph_find_tensor(after, before->tensor[before->writes.item[i]].name)]);
+		changed |= !sizes_same_shape(&before->tensor[before->writes.item[i]],
+			&after->tensor[graph_find_tensor(after, before->tensor[before->writes.item[i]].name)]);
 	const struct rule *rule = changed && other != NONE ? rules_find(comparison->rules, after->op[other].type) : NULL;
 	if (!rule || comparison->flat)
-		return !changed || comparison->flat || comparison->captured ? OK : check_wrong(comparison->check, "op \"%.100s\" has other sizes, but no rule", before->op[op].name);
+		return !changed || comparison->flat || comparison->captured
+			? OK
+			: check_wrong(comparison->check, "op \"%.100s\" has other sizes, but no rule", before->op[op].name);
 	enum status status = rule_bind_op(rule, after, other, &comparison->new, &why);
 	if (status == BAD_INPUT && comparison->captured)   /* as PyTorch has it */
 		return OK;
 	if (status == BAD_INPUT)
-		return check_wrong(comparison->check, "op \"%.100s\" can't have its new sizes: %.200s", before->op[op].name, why.text);
+		return check_wrong(
+			comparison->check, "op \"%.100s\" can't have its new sizes: %.200s", before->op[op].name, why.text);
 	int64_t flops = before->op[op].flops;
-	if (status != OK || flops < 0 || rule_bind_op(rule, before, op, &comparison->old, &why) != OK || rule_flops(rule, &comparison->old) != flops)
+	if (status != OK || flops < 0 || rule_bind_op(rule, before, op, &comparison->old, &why) != OK ||
+		rule_flops(rule, &comparison->old) != flops)
 		return status;
 	if (rule_flops(rule, &comparison->new) != after->op[other].flops)
 		return check_wrong(comparison->check, "op \"%.100s\" has other FLOPs than its shapes", before->op[op].name);
 	return OK;
 }
 
-enum status sizes_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, int64_t batch, int64_t sequence)
+enum status sizes_check(struct check *check, const struct rules *rules, const struct graph *before,
+	const struct graph *after, int64_t batch, int64_t sequence)
 {
-	struct comparison comparison = { .check = check, .rules = rules, .before = before, .after = after, .batch = batch, .sequence = sequence, .flat = true };
+	struct comparison comparison = { .check = check,
+		.rules = rules,
+		.before = before,
+		.after = after,
+		.batch = batch,
+		.sequence = sequence,
+		.flat = true };
 	enum status status = OK;
 	for (uint32_t t = 0; t < before->tensors; t++)
 		comparison.flat &= before->tensor[t].dims <= 1;
@@ -97,28 +114,36 @@ enum status sizes_check(struct check *check, const struct rules *rules, const st
 		status = compare_tensor(&comparison, t);
 	for (uint32_t op = 0; op < before->ops && status == OK; op++)
 		status = sizes_compare_op(&comparison, op);
-	if (status == OK && ((batch > 0 && before->about.batch > 0 && after->about.batch != batch) || (sequence > 0 && before->about.sequence > 0 && after->about.sequence != sequence)))
+	if (status == OK &&
+		((batch > 0 && before->about.batch > 0 && after->about.batch != batch) ||
+			(sequence > 0 && before->about.sequence > 0 && after->about.sequence != sequence)))
 		status = check_wrong(check, "the step is of another batch or length than was asked for");
 	binding_free(&comparison.old);
 	binding_free(&comparison.new);
 	return status == NO_MEMORY ? fail_memory(check->error) : status;
 }
 
-/* Extents have grown by what each sample more adds; of a recurrent layer's reserve, which lies in pages, nothing is known. */
+/* Extents have grown by what each sample more adds; of a recurrent layer's reserve, which lies in pages, nothing is
+ * known. */
 static enum status compare_grown(struct comparison *comparison, uint32_t t, int64_t more)
 {
-	const struct tensor *old = &comparison->before->tensor[t], *new = &comparison->after->tensor[graph_find_tensor(comparison->after, old->name)];
-	const struct rule *rule = old->writer == NONE ? NULL : rules_find(comparison->rules, comparison->before->op[old->writer].type);
+	const struct tensor *old = &comparison->before->tensor[t],
+						*new = &comparison->after->tensor[graph_find_tensor(comparison->after, old->name)];
+	const struct rule *rule = old->writer == NONE
+		? NULL
+		: rules_find(comparison->rules, comparison->before->op[old->writer].type);
 	bool pages = rule && rule->cost == COST_RECURRENCE && old->dtype == DTYPE_U8 && old->dims == 1;
 	for (uint32_t d = 0; d < old->dims && old->shape && !pages; d++)
 		if (new->shape[d] != old->shape[d] + more * (old->grows ? old->grows[d] : 0))
 			return check_wrong(comparison->check, "tensor \"%.100s\" hasn't grown by what each sample adds", old->name);
 	if (!old->grows && new->bytes != old->bytes && !pages)
-		return check_wrong(comparison->check, "the bytes of tensor \"%.100s\" have changed, but no sample adds to them", old->name);
+		return check_wrong(
+			comparison->check, "the bytes of tensor \"%.100s\" have changed, but no sample adds to them", old->name);
 	return OK;
 }
 
-/* Workspace of an op that was measured at several batches: what was measured there, or on the line of the two nearest. */
+/* Workspace of an op that was measured at several batches: what was measured there, or on the line of the two nearest.
+ */
 static enum status compare_workspace(struct comparison *comparison, uint32_t op)
 {
 	const struct op *old = &comparison->before->op[op];
@@ -137,10 +162,15 @@ static enum status compare_workspace(struct comparison *comparison, uint32_t op)
 		: check_wrong(comparison->check, "op \"%.100s\" has another workspace than was measured", old->name);
 }
 
-enum status sizes_check_captured(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, int64_t batch)
+enum status sizes_check_captured(struct check *check, const struct rules *rules, const struct graph *before,
+	const struct graph *after, int64_t batch)
 {
-	struct comparison comparison = { .check = check, .rules = rules, .before = before, .after = after, .batch = batch, .captured = true };
-	enum status status = before->ops == after->ops && before->tensors == after->tensors ? OK : check_wrong(check, "the step at another batch has other ops");
+	struct comparison comparison = {
+		.check = check, .rules = rules, .before = before, .after = after, .batch = batch, .captured = true
+	};
+	enum status status = before->ops == after->ops && before->tensors == after->tensors
+		? OK
+		: check_wrong(check, "the step at another batch has other ops");
 	for (uint32_t t = 0; t < before->tensors && status == OK; t++) {
 		status = compare_tensor(&comparison, t);
 		THEN(status, compare_grown(&comparison, t, batch - before->about.batch));

@@ -15,7 +15,9 @@
 static enum status expect_real(struct check *check, const char *key, double expected, int digits)
 {
 	const json_t *member = check_member(check, "speed", key);
-	bool fine = expected < 0 ? json_is_null(member) : json_is_number(member) && fabs(json_number_value(member) - expected) <= 1e-12 * expected + 0.51 * pow(10, -digits);
+	bool fine = expected < 0 ? json_is_null(member)
+		: json_is_number(member) &&
+			fabs(json_number_value(member) - expected) <= 1e-12 * expected + 0.51 * pow(10, -digits);
 	return fine ? OK : check_wrong(check, "speed.%s must be %.9g", key, expected);
 }
 
@@ -26,7 +28,7 @@ static enum status expect_amount(struct check *check, const char *key, int64_t e
 	return json_is_null(check_member(check, "speed", key)) ? OK : check_wrong(check, "speed.%s must be null", key);
 }
 
-/* ---- passes whose gradients are added up ------------------------------------------------------------------------------ */
+/* ---- passes whose gradients are added up ----------------------------------------------------- */
 
 static bool is_pass(const struct graph *graph, uint32_t op)
 {
@@ -81,7 +83,8 @@ static enum status check_speed_check_passes(struct check *check, const struct pl
 	OWN(arena) arena = { 0 };
 	bool *once = arena_alloc(&arena, graph->ops, sizeof *once);
 	int64_t *full = arena_alloc(&arena, graph->ops, sizeof *full), *part = arena_alloc(&arena, graph->ops, sizeof *part);
-	enum status status = once && full && part ? step_time_check(&time->pass_model, &time->pass, check->error) : fail_memory(check->error);
+	enum status status = once && full && part ? step_time_check(&time->pass_model, &time->pass, check->error)
+		: fail_memory(check->error);
 	if (status == OK) {
 		find_once(graph, once);
 		times_by_op(&time->model, full);
@@ -89,16 +92,19 @@ static enum status check_speed_check_passes(struct check *check, const struct pl
 	}
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		if (part[op] != (once[op] ? 0 : full[op]))
-			status = check_wrong(check, "one pass: %.100s must take %lld ps", graph->op[op].name, (long long)(once[op] ? 0 : full[op]));
-	if (status == OK && (__builtin_mul_overflow(passes - 1, time->pass.total, &sum) || __builtin_add_overflow(sum, time->time.total, &sum)))
+			status = check_wrong(
+				check, "one pass: %.100s must take %lld ps", graph->op[op].name, (long long)(once[op] ? 0 : full[op]));
+	if (status == OK &&
+		(__builtin_mul_overflow(passes - 1, time->pass.total, &sum) ||
+			__builtin_add_overflow(sum, time->time.total, &sum)))
 		sum = INT64_MAX;
 	if (status == OK && sum != time->whole.total)
 		status = check_wrong(check, "the step must take %lld ps", (long long)sum);
 	return status;
 }
 
-/* Floating-point operations of what one device runs in a step; -1 where an op doesn't know its own. Forward and backward passes run once for each
- * microbatch and each part of the batch that accumulates. */
+/* Floating-point operations of what one device runs in a step; -1 where an op doesn't know its own. Forward and
+ * backward passes run once for each microbatch and each part of the batch that accumulates. */
 static int64_t work_of(const struct check *check, int64_t microbatches)
 {
 	int64_t once = 0, often = 0, sum = 0;
@@ -107,10 +113,12 @@ static int64_t work_of(const struct check *check, int64_t microbatches)
 		const struct op *op = &check->graph->op[i];
 		if (op->flops < 0)
 			return -1;
-		int64_t *to = is_pass(check->graph, i) || (!check->pipelined && check_speed_adds_up(check->graph, i)) ? &often : &once;
+		int64_t *to = is_pass(check->graph, i) || (!check->pipelined && check_speed_adds_up(check->graph, i)) ? &often
+			: &once;
 		over |= __builtin_add_overflow(*to, op->flops, to);
 	}
-	over |= __builtin_mul_overflow(often, microbatches, &often) || __builtin_mul_overflow(often, check->scenario.value[K_accumulation], &often) ||
+	over |= __builtin_mul_overflow(often, microbatches, &often) ||
+		__builtin_mul_overflow(often, check->scenario.value[K_accumulation], &often) ||
 		__builtin_add_overflow(once, often, &sum);
 	return over ? -1 : sum;
 }
@@ -130,10 +138,13 @@ static enum status expect_source(struct check *check)
 	const char *software = json_string_value(check_member(check, "speed", "software"));
 	if (!software || strcmp(software, device_software(&check->asked)) != 0)
 		return check_wrong(check, "speed.software must be \"%s\"", device_software(&check->asked));
-	return said && strcmp(said, device_reached_text(&check->asked, text, sizeof text)) == 0 ? OK : check_wrong(check, "speed.rests_on must be \"%s\"", text);
+	return said && strcmp(said, device_reached_text(&check->asked, text, sizeof text)) == 0
+		? OK
+		: check_wrong(check, "speed.rests_on must be \"%s\"", text);
 }
 
-/* Of a step that isn't split: simulated in the file's order. Else as the file has it, which was verified; but for passes. */
+/* Of a step that isn't split: simulated in the file's order. Else as the file has it, which was verified; but for
+ * passes. */
 static enum status step_time(struct check *check, int64_t *total)
 {
 	bool passes = check->scenario.value[K_accumulation] > 1 && !check->pipelined;
@@ -152,7 +163,8 @@ static enum status step_time(struct check *check, int64_t *total)
 	return status;
 }
 
-/* The step in the program's order, simulated; of a pipeline, whose time doesn't depend on the order, the planned one. */
+/* The step in the program's order, simulated; of a pipeline, whose time doesn't depend on the order, the planned one.
+ */
 static enum status check_program_time(struct check *check, int64_t planned)
 {
 	uint32_t *program = arena_alloc(&check->arena, check->graph->ops, sizeof *program);
@@ -170,12 +182,15 @@ static enum status check_program_time(struct check *check, int64_t planned)
 		planned = time && time->whole.total < INT64_MAX ? time->whole.total : -1;
 	}
 	plan_time_free(time);
-	return status == OK ? expect_real(check, "program_step_seconds", planned < 0 ? -1 : (double)planned * 1e-12, 12) : status;
+	return status == OK ? expect_real(check, "program_step_seconds", planned < 0 ? -1 : (double)planned * 1e-12, 12)
+		: status;
 }
 
 enum status check_speed(struct check *check)
 {
-	uint32_t devices = check->sharded ? mesh_devices(&check->sharded->sharding.mesh) * (check->pipelined ? check->pipelined->ranks : 1) : 1;
+	uint32_t devices = check->sharded
+		? mesh_devices(&check->sharded->sharding.mesh) * (check->pipelined ? check->pipelined->ranks : 1)
+		: 1;
 	int64_t microbatches = check->pipelined ? (int64_t)check->pipelined->microbatches : 1, time = -1;
 	int64_t passes = check->pipelined ? microbatches : check->scenario.value[K_accumulation];
 	if (!check->sharded && scenario_shards(&check->scenario)) {
@@ -183,13 +198,20 @@ enum status check_speed(struct check *check)
 		return OK;
 	}
 	TRY(step_time(check, &time));
-	const struct plan_speed speed = plan_speed_of(check->sharded ? check->sharded->shared->graph : check->graph, check->rules, &check->scenario, passes, devices,
-		time);
+	const struct plan_speed speed = plan_speed_of(check->sharded ? check->sharded->shared->graph : check->graph,
+		check->rules, &check->scenario, passes, devices, time);
 	int64_t amount = speed.tokens > 0 ? speed.tokens : speed.samples;
 	double rate = amount > 0 && speed.time > 0 ? (double)amount / ((double)time * 1e-12) : -1;
-	const struct { const char *key; double value; int digits; } reals[] = { { "step_seconds", speed.time < 0 ? -1 : (double)speed.time * 1e-12, 12 }, { "per_second", rate, 6 },
+	const struct {
+		const char *key;
+		double value;
+		int digits;
+	} reals[] = { { "step_seconds", speed.time < 0 ? -1 : (double)speed.time * 1e-12, 12 }, { "per_second", rate, 6 },
 		{ "per_second_and_device", rate < 0 ? -1 : rate / devices, 6 }, { "mfu", speed.mfu, 9 } };
-	const struct { const char *key; int64_t value; } amounts[] = { { "samples", speed.samples }, { "tokens", speed.tokens }, { "model_flops", speed.model_flops } };
+	const struct {
+		const char *key;
+		int64_t value;
+	} amounts[] = { { "samples", speed.samples }, { "tokens", speed.tokens }, { "model_flops", speed.model_flops } };
 	for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
 		TRY(expect_real(check, reals[i].key, reals[i].value, reals[i].digits));
 	for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)

@@ -9,7 +9,8 @@
 struct check {
 	const struct graph *input;
 	struct graph *graph;          /* as planned */
-	struct pipelined *pipelined;  /* NULL where the step is not cut into microbatches or ranks, or the graph given is a rank's */
+	struct pipelined
+		*pipelined;  /* NULL where the step is not cut into microbatches or ranks, or the graph given is a rank's */
 	struct sharded *sharded;      /* NULL where the step is not split, or the graph given is a device's */
 	const char *rules_file;
 	const char *path;             /* of the plan file */
@@ -31,7 +32,8 @@ struct check {
 	uint32_t peak_position;
 	int64_t reserved[2];          /* bytes of the caching allocator, without and with expandable segments */
 	int64_t ahead;                /* bytes of parameters gathered a layer ahead; -1: not known */
-	bool recomputes, recomputes_to_cap, recomputes_on_ranks; /* the scenario makes ops run again; as few as a cap takes, in one graph; or on each of a pipeline's ranks */
+	bool recomputes, recomputes_to_cap, recomputes_on_ranks; /* the scenario makes ops run again; as few as a cap takes,
+																in one graph; or on each of a pipeline's ranks */
 	uint32_t waiting;             /* buffers of the host */
 	bool copies;                  /* offload=on has chosen copies to the host: */
 	int64_t reruns, pinned_stall; /* picoseconds of what runs again; of waits for other copies, in the program's order */

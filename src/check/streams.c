@@ -73,7 +73,8 @@ static void streams_add_storage(struct summing *summing, const uint32_t *positio
 	struct life life = storage_life(graph, position, s);
 	if (life.first == NONE || graph->ops == 0)
 		return;
-	int64_t from = life.first == 0 ? 0 : summing->begin[life.first], until = life.last == graph->ops - 1 ? summing->time->total : summing->end[life.last];
+	int64_t from = life.first == 0 ? 0 : summing->begin[life.first],
+			until = life.last == graph->ops - 1 ? summing->time->total : summing->end[life.last];
 	FOR_ROW(i, &graph->users, s) {
 		uint32_t op = graph->users.item[i];
 		if (graph->op[op].added != ADDED_OFFLOAD && graph->op[op].added != ADDED_FETCH)
@@ -91,8 +92,8 @@ static int streams_by_time(const void *left, const void *right)
 	return a->when != b->when ? (a->when > b->when) - (a->when < b->when) : (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-int64_t peak_by_time(const struct graph *graph, const uint32_t *order, const uint32_t *position, const int64_t *bytes, bool workspace, int64_t alignment,
-	const struct step_model *model, const struct step_time *time)
+int64_t peak_by_time(const struct graph *graph, const uint32_t *order, const uint32_t *position, const int64_t *bytes,
+	bool workspace, int64_t alignment, const struct step_model *model, const struct step_time *time)
 {
 	struct summing summing = { .graph = graph, .order = order, .model = model, .time = time };
 	int64_t now = 0, peak = 0;
@@ -126,13 +127,16 @@ enum status check_streams(struct check *check)
 	if (!copies || check->pipelined || (!check->sharded && scenario_shards(&check->scenario)))
 		return OK;
 	struct plan_time *time = plan_time_of(graph, check->order, check->sharded, &check->scenario, check->rules);
-	int64_t peak = time ? peak_by_time(graph, check->order, check->position, check->bytes, check->scenario.value[K_workspace] != 0, check->scenario.value[K_alignment], &time->model,
-		&time->time) : -1;
+	int64_t peak = time
+		? peak_by_time(graph, check->order, check->position, check->bytes, check->scenario.value[K_workspace] != 0,
+			  check->scenario.value[K_alignment], &time->model, &time->time)
+			: -1;
 	plan_time_free(time);
 	if (peak < 0)
 		return fail_memory(check->error);
 	if (peak > check->peak)
-		return check_wrong(check, "while copies to and from the host run, %lld bytes are alive, above the peak of %lld", (long long)peak, (long long)check->peak);
+		return check_wrong(check, "while copies to and from the host run, %lld bytes are alive, above the peak of %lld",
+			(long long)peak, (long long)check->peak);
 	check_passed(check, "memory by time: what copies to and from the host read and write is alive until they end");
 	return OK;
 }

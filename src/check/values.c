@@ -37,7 +37,7 @@ static const char *op_repeated(const struct graph *graph, uint32_t op)
 	return graph->op[op].recomputed && graph->op[op].of ? graph->op[op].of : graph->op[op].name;
 }
 
-/* ---- views ------------------------------------------------------------------------------------------------------ */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 static bool extents_differ(const struct tensor *tensor)
 {
@@ -52,7 +52,9 @@ static bool extents_differ(const struct tensor *tensor)
 static bool check_values_is_plain_view(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	const struct rule *rule = csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 ? rules_find(run->rules, graph->op[op].type) : NULL;
+	const struct rule *rule = csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1
+		? rules_find(run->rules, graph->op[op].type)
+		: NULL;
 	const struct tensor *result = rule ? &graph->tensor[graph->writes.item[graph->writes.start[op]]] : NULL;
 	if (!rule || rule->cost != COST_NONE || result->alias == NONE || !result->shape)
 		return false;
@@ -82,7 +84,7 @@ static uint32_t viewed(const struct graph *graph, uint32_t op, uint32_t tensor)
 	return graph->tensor[tensor].alias;
 }
 
-/* ---- ops -------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 /* A new op whose result counts as its operand; and copies to the host and back. */
 static bool is_transparent(const struct run *run, uint32_t op)
@@ -90,11 +92,13 @@ static bool is_transparent(const struct run *run, uint32_t op)
 	const struct graph *graph = run->graph;
 	if (graph->op[op].added == ADDED_OFFLOAD || graph->op[op].added == ADDED_FETCH)
 		return csr_length(&graph->reads, op) > 0;
-	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || graph_find_op(run->other, graph->op[op].name) != NONE || graph->op[op].recomputed)
+	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 ||
+		graph_find_op(run->other, graph->op[op].name) != NONE || graph->op[op].recomputed)
 		return false;
 	const struct rule *rule = rules_find(run->rules, graph->op[op].type);
 	uint32_t traits = rule ? rule->traits : 0;
-	return ((run->allowed & VALUES_CASTS) && (traits & TRAIT_CAST)) || ((run->allowed & VALUES_COPIES) && ((traits & TRAIT_COPY) || (rule && strcmp(rule->factors, "@reduce+") == 0)));
+	return ((run->allowed & VALUES_CASTS) && (traits & TRAIT_CAST)) ||
+		((run->allowed & VALUES_COPIES) && ((traits & TRAIT_COPY) || (rule && strcmp(rule->factors, "@reduce+") == 0)));
 }
 
 /* A copy of an op with a mask that reads, behind what the op read, that mask: it computes the op's first result. */
@@ -103,26 +107,36 @@ static bool is_from_mask(const struct run *run, uint32_t op, uint32_t position)
 	const struct graph *graph = run->graph;
 	const struct op *record = &graph->op[op];
 	uint32_t of = record->recomputed && record->of ? graph_find_op(graph, record->of) : NONE;
-	if (of == NONE || strcmp(record->type, FIT_MASKED_TYPE) != 0 || position != 1 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1
-		|| !(rules_traits(run->rules, graph->op[of].type) & TRAIT_MASKED) || csr_length(&graph->writes, of) != 2)
+	if (of == NONE || strcmp(record->type, FIT_MASKED_TYPE) != 0 || position != 1 ||
+		csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1 ||
+		!(rules_traits(run->rules, graph->op[of].type) & TRAIT_MASKED) || csr_length(&graph->writes, of) != 2)
 		return false;
 	uint32_t mask = graph->reads.item[graph->reads.start[op] + 1];
 	uint64_t made = hash_join(hash_join(run->read[of], text_symbol(record->of)), 1);
-	return run->separate ? run->path[mask] == made : run->content[graph->tensor[mask].storage] == made && run->path[mask] == 0;
+	return run->separate ? run->path[mask] == made
+		: run->content[graph->tensor[mask].storage] == made && run->path[mask] == 0;
 }
 
-/* At another batch a product with a bias may run as a product, which is new, and the addition of the bias, which has its name: that product, else NONE. */
+/* At another batch a product with a bias may run as a product, which is new, and the addition of the bias, which has
+ * its name: that product, else NONE. */
 static uint32_t product_of(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	uint32_t one = (run->allowed & VALUES_COPIES) && op > 0 && op < graph->ops ? graph_find_op(run->other, graph->op[op].name) : NONE;
-	if (one == NONE || !(rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) || csr_length(&graph->reads, op) != 2
-		|| !(rules_traits(run->rules, run->other->op[one].type) & TRAIT_BIASED) || csr_length(&run->other->reads, one) != 3)
+	uint32_t one = (run->allowed & VALUES_COPIES) && op > 0 && op < graph->ops
+		? graph_find_op(run->other, graph->op[op].name)
+		: NONE;
+	if (one == NONE || !(rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) ||
+		csr_length(&graph->reads, op) != 2 || !(rules_traits(run->rules, run->other->op[one].type) & TRAIT_BIASED) ||
+		csr_length(&run->other->reads, one) != 3)
 		return NONE;
 	uint32_t product = op - 1, sum = graph->reads.item[graph->reads.start[op]];
 	uint32_t traits = rules_traits(run->rules, graph->op[product].type);
-	bool is_new = graph_find_op(run->other, graph->op[product].name) == NONE && (traits & TRAIT_PRODUCT) && !(traits & TRAIT_BIASED);
-	return is_new && graph->tensor[sum].writer == product && graph->tensor[sum].alias == NONE && csr_length(&graph->reads, product) == 2 ? product : NONE;
+	bool is_new = graph_find_op(run->other, graph->op[product].name) == NONE && (traits & TRAIT_PRODUCT) &&
+		!(traits & TRAIT_BIASED);
+	return is_new && graph->tensor[sum].writer == product && graph->tensor[sum].alias == NONE &&
+			csr_length(&graph->reads, product) == 2
+		? product
+		: NONE;
 }
 
 static uint64_t operand_symbol(const struct run *run, uint32_t tensor)
@@ -140,14 +154,16 @@ static uint64_t biased_symbols(const struct run *run, uint32_t op, uint32_t prod
 	return read;
 }
 
-/* What an op reads. Running statistics don't change what a norm computes, nor does a saved state what a random op draws from it. */
+/* What an op reads. Running statistics don't change what a norm computes, nor does a saved state what a random op draws
+ * from it. */
 static uint64_t read_symbols(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	uint64_t read = 1;
 	bool whole = op_releases(&graph->op[op]) && !run->separate;   /* lets go of a storage, whichever view of it is named */
 	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer, storage = graph->tensor[tensor].storage;
+		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer,
+				 storage = graph->tensor[tensor].storage;
 		bool state = writer != NONE && graph->op[writer].added == ADDED_RANDOM_STATE;
 		if (graph->storage[storage].kind != KIND_BUFFER && !state && !is_from_mask(run, op, i - graph->reads.start[op]))
 			read = hash_join(read, hash_join(run->separate ? 0 : run->content[storage], whole ? 0 : run->path[tensor]));
@@ -159,8 +175,9 @@ static uint64_t read_symbols(const struct run *run, uint32_t op)
 static bool is_grouped_sum(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	return (run->allowed & VALUES_REGROUPED) && op != NONE && graph->op[op].phase == PHASE_BACKWARD && csr_length(&graph->reads, op) == 2
-		&& csr_length(&graph->writes, op) == 1 && (rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION);
+	return (run->allowed & VALUES_REGROUPED) && op != NONE && graph->op[op].phase == PHASE_BACKWARD &&
+		csr_length(&graph->reads, op) == 2 && csr_length(&graph->writes, op) == 1 &&
+		(rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION);
 }
 
 static uint64_t sum_symbol(const struct run *run, uint32_t op)
@@ -169,7 +186,8 @@ static uint64_t sum_symbol(const struct run *run, uint32_t op)
 	uint64_t sum = 0;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = graph->reads.item[i];
-		sum += is_grouped_sum(run, graph->tensor[tensor].writer) ? run->content[graph->tensor[tensor].storage] : operand_symbol(run, tensor);
+		sum += is_grouped_sum(run, graph->tensor[tensor].writer) ? run->content[graph->tensor[tensor].storage]
+			: operand_symbol(run, tensor);
 	}
 	return sum;
 }
@@ -185,7 +203,8 @@ static void check_values_run_op(struct run *run, uint32_t op)
 	bool sum = is_grouped_sum(run, op);
 	uint64_t summed = sum ? sum_symbol(run, op) : 0;
 	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i], storage = graph->tensor[tensor].storage, over = check_values_written_over(graph, op, tensor);
+		uint32_t tensor = graph->writes.item[i], storage = graph->tensor[tensor].storage,
+				 over = check_values_written_over(graph, op, tensor);
 		bool view = over == NONE && graph->tensor[tensor].alias != NONE;
 		if (same) {
 			run->content[storage] = run->content[graph->tensor[from].storage];
@@ -230,7 +249,7 @@ static void run_drop(struct run *run)
 	mem_free(run->read);
 }
 
-/* ---- comparing ----------------------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* Whether ops of this phase may be others. */
 static bool is_replaced(const struct op *op, unsigned allowed)
@@ -253,14 +272,16 @@ static bool is_released_away(const struct run *before, const struct run *after, 
 	FOR_ROW(i, &before->graph->reads, op) {
 		uint32_t tensor = graph_find_tensor(graph, before->graph->tensor[before->graph->reads.item[i]].name);
 		bool leaves = false;
-		for (uint32_t k = tensor == NONE ? 0 : graph->users.start[graph->tensor[tensor].storage]; tensor != NONE && k < graph->users.start[graph->tensor[tensor].storage + 1]; k++)
+		for (uint32_t k = tensor == NONE ? 0 : graph->users.start[graph->tensor[tensor].storage];
+			tensor != NONE && k < graph->users.start[graph->tensor[tensor].storage + 1]; k++)
 			leaves |= graph->op[graph->users.item[k]].added == ADDED_OFFLOAD;
 		away &= leaves;
 	}
 	return away;
 }
 
-static enum status check_values_compare_op(struct check *check, const struct run *before, const struct run *after, uint32_t op)
+static enum status check_values_compare_op(
+	struct check *check, const struct run *before, const struct run *after, uint32_t op)
 {
 	const struct op *from = &before->graph->op[op];
 	uint32_t other = graph_find_op(after->graph, from->name);
@@ -268,12 +289,15 @@ static enum status check_values_compare_op(struct check *check, const struct run
 	bool saved = (after->allowed & VALUES_GRADIENTS) && (rules_traits(after->rules, from->type) & TRAIT_COPY);
 	if ((after->allowed & VALUES_REGROUPED) && other == NONE && op_releases(from))
 		return OK;
-	if (is_replaced(from, after->allowed) || (other == NONE && (twin || saved || is_released_away(before, after, op))))   /* whoever read it would read something else now */
+	if (is_replaced(from, after->allowed) ||
+		(other == NONE &&
+			(twin || saved || is_released_away(before, after, op)))) /* whoever read it would read something else now */
 		return OK;
 	if (other == NONE)
 		return check_wrong(check, "op \"%.100s\" is gone", from->name);
 	const struct op *made = &after->graph->op[other];
-	if (strcmp(from->type, made->type) != 0 && !(is_reshape(after, from) && is_reshape(after, made)) && product_of(after, other) == NONE)
+	if (strcmp(from->type, made->type) != 0 && !(is_reshape(after, from) && is_reshape(after, made)) &&
+		product_of(after, other) == NONE)
 		return check_wrong(check, "op \"%.100s\" has become %.100s", from->name, made->type);
 	if (before->read[op] != after->read[other] && !is_grouped_sum(before, op))
 		return check_wrong(check, "op \"%.100s\" reads other values", from->name);
@@ -284,7 +308,8 @@ static enum status check_values_compare_op(struct check *check, const struct run
 static bool check_values_is_sum(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	return csr_length(&graph->reads, op) == 2 && (rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) && graph->inplace_start[op] < graph->inplace_start[op + 1];
+	return csr_length(&graph->reads, op) == 2 && (rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) &&
+		graph->inplace_start[op] < graph->inplace_start[op + 1];
 }
 
 /* A release of what is copied now: memory stays longer than it has to, and nothing else changes. */
@@ -313,21 +338,29 @@ static enum status compare_made(struct check *check, const struct run *before, c
 {
 	const struct op *made = &after->graph->op[op];
 	uint32_t of = made->recomputed && made->of ? graph_find_op(before->graph, made->of) : NONE;
-	if (graph_find_op(before->graph, made->name) != NONE || ((after->allowed & VALUES_REGROUPED) && check_values_is_plain_view(after, op)))
+	if (graph_find_op(before->graph, made->name) != NONE ||
+		((after->allowed & VALUES_REGROUPED) && check_values_is_plain_view(after, op)))
 		return OK;
 	if (of != NONE && after->read[op] != before->read[of])
 		return check_wrong(check, "op \"%.100s\" reads other values than \"%.100s\", which it repeats", made->name, made->of);
 	if (of != NONE && strcmp(made->type, before->graph->op[of].type) != 0 && !is_from_mask(after, op, 1))
 		return check_wrong(check, "op \"%.100s\" is not of the type of \"%.100s\", which it repeats", made->name, made->of);
-	if (of == NONE && made->added == ADDED_NOTHING && !is_transparent(after, op) && !is_part(after, op) && !is_replaced(made, after->allowed) && !((after->allowed & VALUES_SUMS) && check_values_is_sum(after, op)))
+	if (of == NONE && made->added == ADDED_NOTHING && !is_transparent(after, op) && !is_part(after, op) &&
+		!is_replaced(made, after->allowed) && !((after->allowed & VALUES_SUMS) && check_values_is_sum(after, op)))
 		return check_wrong(check, "op \"%.100s\" is new, and nothing asks for it", made->name);
 	return OK;
 }
 
-enum status values_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, unsigned allowed)
+enum status values_check(struct check *check, const struct rules *rules, const struct graph *before,
+	const struct graph *after, unsigned allowed)
 {
 	bool separate = allowed & VALUES_SEPARATE;
-	OWN(run) first = { .graph = before, .other = after, .rules = rules, .allowed = allowed & (VALUES_TWINS | VALUES_REGROUPED), .separate = separate };
+	OWN(run)
+	first = { .graph = before,
+		.other = after,
+		.rules = rules,
+		.allowed = allowed & (VALUES_TWINS | VALUES_REGROUPED),
+		.separate = separate };
 	OWN(run) second = { .graph = after, .other = before, .rules = rules, .allowed = allowed, .separate = separate };
 	enum status status = run_graph(&first) && run_graph(&second) ? OK : fail_memory(check->error);
 	for (uint32_t op = 0; op < before->ops && status == OK; op++)

@@ -12,11 +12,14 @@ enum values_allowed {
 	VALUES_UPDATES = 8,     /* other ops of the update phase */
 	VALUES_GRADIENTS = 16,  /* ... and of the backward pass; copies that only it read may be gone */
 	VALUES_SUMS = 32,       /* new additions in place: gradients of several microbatches */
-	VALUES_REGROUPED = 128, /* sums of gradients in another order, twins of views that are new, and releases that are gone */
+	VALUES_REGROUPED =
+		128, /* sums of gradients in another order, twins of views that are new, and releases that are gone */
 	VALUES_SEPARATE = 64    /* what was written in place is memory of its own, and older names hold what they held */
 };
 
-/* A storage holds a symbol. What an op makes are symbols of the op, by its name, and of what it reads, in which version and through which views. Every op of `before`
- * must be in `after`, of the same type, and read the same symbols; every copy those of the op that it repeats; a new op must be one that is allowed.
- * Nothing here is shared with the stages. INFEASIBLE with the op, NO_MEMORY. O(graph). */
-enum status values_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, unsigned allowed);
+/* A storage holds a symbol. What an op makes are symbols of the op, by its name, and of what it reads, in which version
+ * and through which views. Every op of `before` must be in `after`, of the same type, and read the same symbols; every
+ * copy those of the op that it repeats; a new op must be one that is allowed. Nothing here is shared with the stages.
+ * INFEASIBLE with the op, NO_MEMORY. O(graph). */
+enum status values_check(struct check *check, const struct rules *rules, const struct graph *before,
+	const struct graph *after, unsigned allowed);

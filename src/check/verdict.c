@@ -49,11 +49,16 @@ static enum status check_fits(struct check *check, struct verdict *verdict)
 	check->over = verdict->cap < 0 ? -1 : verdict->needed - verdict->cap;
 	if (verdict->cap < 0)
 		return stated || cap ? check_wrong(check, "memory.fits is said of a scenario without a memory cap") : OK;
-	verdict->fits = check->over <= 0 ? FITS_YES : bound + verdict->buffers + verdict->reserve > verdict->cap ? FITS_NO : FITS_UNKNOWN;
+	verdict->fits = check->over <= 0 ? FITS_YES
+		: bound + verdict->buffers + verdict->reserve > verdict->cap ? FITS_NO
+		: FITS_UNKNOWN;
 	const char *word = verdict->fits == FITS_YES ? "yes" : verdict->fits == FITS_NO ? "no" : "unknown";
 	enum status status = check_verdict_expect(check, "cap_bytes", verdict->cap);
 	if (status == OK && (!json_is_string(stated) || strcmp(json_string_value(stated), word) != 0))
-		status = check_wrong(check, "memory.fits must be \"%s\": so says the sum of the plan, what is gathered ahead, buffers and reserve, beside the bound", word);
+		status = check_wrong(check,
+			"memory.fits must be \"%s\": so says the sum of the plan, what is gathered ahead, buffers and reserve, "
+			"beside the bound",
+			word);
 	return status;
 }
 
@@ -83,6 +88,8 @@ enum status check_verdict(struct check *check)
 	THEN(status, check_fits(check, &verdict));
 	THEN(status, check_verdict_check_words(check, &verdict));
 	if (status == OK)
-		check_passed(check, verdict.cap < 0 ? "what the plan needs, with all that stands beside it" : "whether the plan fits its device, with all that stands beside it");
+		check_passed(check,
+			verdict.cap < 0 ? "what the plan needs, with all that stands beside it"
+			: "whether the plan fits its device, with all that stands beside it");
 	return status;
 }

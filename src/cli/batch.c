@@ -47,7 +47,8 @@ int batch_set(struct scenario *scenario, const char *assignment)
 	if (scenario_set(scenario, assignment, &error) == OK)
 		return EXIT_FINE;
 	int code = complain(NULL, &error, error.status);
-	return error.status == BAD_INPUT && error.line == 0 ? EXIT_USAGE : code;     /* a line of a file is not the command line's fault */
+	return error.status == BAD_INPUT && error.line == 0 ? EXIT_USAGE
+		: code; /* a line of a file is not the command line's fault */
 }
 
 int batch_pin(struct scenario *scenario, const char *text)
@@ -121,7 +122,8 @@ static void batch_show_progress(void *context, const struct progress *progress)
 		bytes_text(progress->best, best, sizeof best);
 	if (progress->bound >= 0)
 		bytes_text(progress->bound, bound, sizeof bound);
-	fprintf(stderr, "\r\033[K%s %3.0f %%  best %s  bound %s", progress->stage, progress->fraction < 0 ? 0 : 100 * progress->fraction, best, bound);
+	fprintf(stderr, "\r\033[K%s %3.0f %%  best %s  bound %s", progress->stage,
+		progress->fraction < 0 ? 0 : 100 * progress->fraction, best, bound);
 }
 
 void batch_progress(struct control *control)
@@ -161,7 +163,8 @@ int plan_exit(const struct plan *plan)
 		complain_line("cut short: a better plan may exist");
 	if (verdict.fits == FITS_NO || verdict.fits == FITS_UNKNOWN) {
 		complain_line("%s", verdict_text(&verdict, text, sizeof text));
-		if (plan->transformed->pipelined && !plan->limited && *plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))
+		if (plan->transformed->pipelined && !plan->limited &&
+			*plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))
 			complain_line("the smallest change that fits: %s", change);
 		return batch_signal() ? batch_signal() : EXIT_CONSTRAINT;
 	}

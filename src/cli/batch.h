@@ -8,7 +8,8 @@
 #include "src/read/open.h"
 
 /* The scenario part of a command line: --set and --pin. Prints what is wrong; an exit status or EXIT_FINE. */
-int batch_set(struct scenario *scenario, const char *assignment);   /* also @FILE: a file of them, one a line, # begins a comment */
+int batch_set(
+	struct scenario *scenario, const char *assignment); /* also @FILE: a file of them, one a line, # begins a comment */
 /* Calls set for every line of such a file, up to the first that fails; an exit status. */
 int batch_set_lines(const char *path, int (*set)(void *context, const char *assignment), void *context);
 int batch_pin(struct scenario *scenario, const char *text);
@@ -21,7 +22,8 @@ int batch_seconds(const char *command, const char *text, double *seconds);
 
 /* From now on SIGTERM, SIGINT and the end of the time limit (seconds > 0) set the flag that solvers poll. */
 void batch_limit(double seconds);
-/* From here on SIGTERM and SIGINT end the program at once again, and take what is not written whole away: pictures can take minutes. */
+/* From here on SIGTERM and SIGINT end the program at once again, and take what is not written whole away: pictures can
+ * take minutes. */
 void batch_limit_signals_end(void);
 const atomic_bool *batch_cancel(void);
 /* 143 or 130 after a signal, else 0. */
@@ -34,5 +36,6 @@ void batch_progress_done(void);
 struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, const char *rules_file,
 	enum planner_depth depth, int *exit_code);
 
-/* EXIT_CONSTRAINT when the plan is over its memory cap, or the signal's status, else EXIT_FINE. Standard error says why, and that a plan was cut short. */
+/* EXIT_CONSTRAINT when the plan is over its memory cap, or the signal's status, else EXIT_FINE. Standard error says
+ * why, and that a plan was cut short. */
 int plan_exit(const struct plan *plan);

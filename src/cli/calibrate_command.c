@@ -25,7 +25,8 @@ static int take_base(struct calibrating *calibrating, const char *value)
 	if (knob_parse(K_device, value, &device, &error) != OK)
 		return usage_error("calibrate", "--base: %s", error.text);
 	calibrating->base = (enum device)device;
-	return device != DEVICE_NONE ? EXIT_FINE : usage_error("calibrate", "--base none: expected a preset, such as h100-80gb");
+	return device != DEVICE_NONE ? EXIT_FINE
+		: usage_error("calibrate", "--base none: expected a preset, such as h100-80gb");
 }
 
 static int calibrate_command_take_option(void *context, int row, const char *value)
@@ -37,7 +38,9 @@ static int calibrate_command_take_option(void *context, int row, const char *val
 	case OPTION_base: return take_base(calibrating, value);
 	case OPTION_name:
 		calibrating->name = value;
-		return figure_parse(FIGURE_NAME, value, &ignored, &error) == OK ? EXIT_FINE : usage_error("calibrate", "--name: %s", error.text);
+		return figure_parse(FIGURE_NAME, value, &ignored, &error) == OK
+			? EXIT_FINE
+			: usage_error("calibrate", "--name: %s", error.text);
 	default: return option_number(&calibrating->line, row, value, 1, NODE_MOST, &calibrating->devices_per_node);
 	}
 }
@@ -46,7 +49,10 @@ static int calibrate_command_take_option(void *context, int row, const char *val
 static void calibrate_command_name_of(const struct calibrating *calibrating, char *name, size_t size)
 {
 	const char *path = calibrating->line.output, *slash = path ? strrchr(path, '/') : NULL;
-	snprintf(name, size, "%s", calibrating->name ? calibrating->name : path && strcmp(path, "-") != 0 ? slash ? slash + 1 : path : "measured");
+	snprintf(name, size, "%s",
+		calibrating->name ? calibrating->name
+		: path && strcmp(path, "-") != 0 ? slash ? slash + 1 : path
+		: "measured");
 	if (!calibrating->name)
 		name[strcspn(name, ".")] = '\0';
 	for (char *at = name; *at; at++)
@@ -62,8 +68,11 @@ static enum status save(const struct calibrating *calibrating, const struct devi
 	char name[40], title[300];
 	struct words words = { title, sizeof title, 0 };
 	calibrate_command_name_of(calibrating, name, sizeof name);
-	words_add(&words, "measured in %d trace%s of %s", calibrating->line.operands, calibrating->line.operands == 1 ? "" : "s",
-		*calibrating->samples.device ? calibrating->samples.device : fit->base == DEVICE_CPU ? "a processor" : "a device without a name");
+	words_add(&words, "measured in %d trace%s of %s", calibrating->line.operands,
+		calibrating->line.operands == 1 ? "" : "s",
+		*calibrating->samples.device ? calibrating->samples.device
+		: fit->base == DEVICE_CPU ? "a processor"
+		: "a device without a name");
 	for (char *at = title; *at; at++)
 		*at = *at < ' ' ? ' ' : *at;
 	TRY(output_open(&output, calibrating->line.output, true, error));
@@ -93,9 +102,12 @@ static int calibrate_command_run(struct calibrating *calibrating)
 	if (status == OK && calibrating->base == DEVICE_NONE)
 		calibrating->base = samples->gpu ? device_called(samples->device, samples->memory) : DEVICE_CPU;
 	if (status == OK && calibrating->base == DEVICE_NONE)
-		status = fail(&error, BAD_INPUT, "no preset is of the device \"%.90s\": name one that has its peaks with --base", samples->device);
+		status = fail(&error, BAD_INPUT,
+			"no preset is of the device \"%.90s\": name one that has its peaks with --base", samples->device);
 	if (status == OK && samples->unowned > 0)
-		complain_line("note: %u of %u kernels, %.3g s, are of no operator in their trace (CUDA graphs, another thread's) and don't count", samples->unowned, samples->kernels, samples->unowned_seconds);
+		complain_line("note: %u of %u kernels, %.3g s, are of no operator in their trace (CUDA graphs, another "
+					  "thread's) and don't count",
+			samples->unowned, samples->kernels, samples->unowned_seconds);
 	THEN(status, device_fit_find(&fit, calibrating->base, samples->memory, samples) == OK ? OK : fail_memory(&error));
 	if (status == OK) {
 		path = NULL;
@@ -109,7 +121,9 @@ static int calibrate_command_run(struct calibrating *calibrating)
 int calibrate_command(int argc, char **argv)
 {
 	struct calibrating calibrating = { .devices_per_node = 8 };
-	calibrating.line = (struct command_line){ .command = SUBCOMMAND_calibrate, .take = calibrate_command_take_option, .context = &calibrating, .several = true };
+	calibrating.line = (struct command_line){
+		.command = SUBCOMMAND_calibrate, .take = calibrate_command_take_option, .context = &calibrating, .several = true
+	};
 	int code = command_line_parse(&calibrating.line, argc, argv);
 	if (code == EXIT_FINE && !calibrating.line.helped)
 		code = calibrate_command_run(&calibrating);

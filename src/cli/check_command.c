@@ -1,4 +1,5 @@
-/* check_command.c: `tidemark check`: a plan of a graph, a layout of buffers, changes that fit. What the first file is decides. */
+/* check_command.c: `tidemark check`: a plan of a graph, a layout of buffers, changes that fit. What the first file is
+ * decides. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static int check_command_take_option(void *context, int row, const char *value)
 		value);
 }
 
-/* The kind of a file; INPUT_UNKNOWN of what can be read only once, or not at all: who reads it says why. False: memory ends. */
+/* The kind of a file; INPUT_UNKNOWN of what can be read only once, or not at all: who reads it says why. False: memory
+ * ends. */
 static bool check_command_kind_of(const char *path, enum input_kind *kind)
 {
 	struct stat state;
@@ -49,14 +51,18 @@ static bool check_command_kind_of(const char *path, enum input_kind *kind)
 }
 
 /* The exit status, after saying why it isn't 0. */
-static int check_command_end_of(const char *path, enum status status, const struct check_outcome *outcome, const struct error *error)
+static int check_command_end_of(
+	const char *path, enum status status, const struct check_outcome *outcome, const struct error *error)
 {
 	if (status != OK)
 		return complain(path, error, status);
 	if (outcome->partly)
-		complain_line("%s: nothing in it is wrong as far as it can be looked at; it says that it was cut short, so not all can", path);
+		complain_line(
+			"%s: nothing in it is wrong as far as it can be looked at; it says that it was cut short, so not all can",
+			path);
 	else if (outcome->over > 0)
-		complain_line("%s: all of it is true, but the plan needs %" PRId64 " bytes more than the memory limit", path, outcome->over);
+		complain_line("%s: all of it is true, but the plan needs %" PRId64 " bytes more than the memory limit", path,
+			outcome->over);
 	return outcome->partly ? EXIT_PARTLY : outcome->over > 0 ? EXIT_ABOVE : EXIT_FINE;
 }
 
@@ -64,7 +70,8 @@ static int check_command_check_buffers(const struct check_request *request)
 {
 	struct error error = { 0 };
 	struct check_outcome outcome = { .over = 0 };
-	enum status status = layout_check_file(request->line.operand[0], request->line.operand[1], &request->wanted, request->options.numbers, stdout, &outcome, &error);
+	enum status status = layout_check_file(request->line.operand[0], request->line.operand[1], &request->wanted,
+		request->options.numbers, stdout, &outcome, &error);
 	return check_command_end_of(request->line.operand[1], status, &outcome, &error);
 }
 
@@ -81,7 +88,8 @@ static int check_graph(struct check_request *request, enum input_kind second)
 	if (!graph)
 		return code;
 	json_t *file = second == INPUT_JSON ? plan_file_read(request->line.operand[1], &error) : NULL;
-	enum status status = file && fit_is_file(file) ? fit_check_file(graph, file, request->line.rules_file, request->options.numbers, stdout, &error)
+	enum status status = file && fit_is_file(file)
+		? fit_check_file(graph, file, request->line.rules_file, request->options.numbers, stdout, &error)
 		: plan_check(graph, request->line.operand[1], &request->options, &outcome, &error);
 	json_decref(file);
 	graph_release(graph);
@@ -90,7 +98,10 @@ static int check_graph(struct check_request *request, enum input_kind second)
 
 int check_command(int argc, char **argv)
 {
-	struct check_request request = { .line = { .command = SUBCOMMAND_check, .take = check_command_take_option, .context = &request }, .wanted = { .device = -1 } };
+	struct check_request request = {
+		.line = { .command = SUBCOMMAND_check, .take = check_command_take_option, .context = &request },
+		.wanted = { .device = -1 }
+	};
 	int code = command_line_parse(&request.line, argc, argv);
 	if (code != EXIT_FINE || request.line.helped)
 		return code;

@@ -1,4 +1,5 @@
-/* compare_command.c: `tidemark compare FIRST SECOND`: a step as it ran beside another one as planned, of any formats. */
+/* compare_command.c: `tidemark compare FIRST SECOND`: a step as it ran beside another one as planned, of any formats.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +21,8 @@ struct request {
 static int take_kind(struct request *request, const char *value)
 {
 	static const char *const words[] = { "text", "json", "csv", "svg", "pdf", "png", "tikz" };
-	int word = 0, code = option_word(&request->line, OPTION_compare_as, value, words, (int)(sizeof words / sizeof *words), &word);
+	int word = 0,
+		code = option_word(&request->line, OPTION_compare_as, value, words, (int)(sizeof words / sizeof *words), &word);
 	if (code == EXIT_FINE)
 		request->kind = export_find(words[word]);
 	return code;
@@ -32,7 +34,9 @@ static int take_first(struct request *request, int row, const char *value)
 	char name[80];
 	struct error error = { 0 };
 	option_name(&option_rows[row], name, sizeof name);
-	return read_options_take(&request->first, name + strlen("first-"), value, &error) == OK ? EXIT_FINE : usage_error("compare", "of the first file: %s", error.text);
+	return read_options_take(&request->first, name + strlen("first-"), value, &error) == OK
+		? EXIT_FINE
+		: usage_error("compare", "of the first file: %s", error.text);
 }
 
 static int compare_command_take_option(void *context, int row, const char *value)
@@ -51,13 +55,19 @@ static int compare_command_take_option(void *context, int row, const char *value
 static void help(void)
 {
 	putchar('\n');
-	words_print(stdout, "", 0, "FIRST is taken as it ran: a memory snapshot, a compiler's plan, or any graph in its own order, at its own addresses where it has some. SECOND is "
-		"planned, with --set and the other knobs; --graph, --dim and --fusions are of it, --first-graph, --first-dim and --first-fusions of FIRST. The report has both peaks, the highest points of the forward pass, the backward pass and the update, "
-		"and what only one of them holds at its peak: buffers alive at both peaks are paired by size, and by the place in the source where both name it. "
+	words_print(stdout, "", 0,
+		"FIRST is taken as it ran: a memory snapshot, a compiler's plan, or any graph in its own order, at its own "
+		"addresses where it has some. SECOND is "
+		"planned, with --set and the other knobs; --graph, --dim and --fusions are of it, --first-graph, --first-dim "
+		"and --first-fusions of FIRST. The report has both peaks, the highest points of the forward pass, the backward "
+		"pass and the update, "
+		"and what only one of them holds at its peak: buffers alive at both peaks are paired by size, and by the place "
+		"in the source where both name it. "
 		"--as csv, svg, pdf, png or tikz writes both timelines, matched by phases.");
 }
 
-static enum status write_it(const struct request *request, const struct beside_report *report, FILE *stream, struct error *error)
+static enum status write_it(
+	const struct request *request, const struct beside_report *report, FILE *stream, struct error *error)
 {
 	if (request->kind == EXPORT_json)
 		beside_json(report, stream);
@@ -112,7 +122,9 @@ static int compare_command_serve(const struct request *request)
 	batch_limit(request->line.seconds);
 	if (graph)
 		batch_doubt(&request->scenario, graph);
-	OWN(plan) *second = graph ? batch_plan(graph, request->line.operand[1], &request->scenario, request->line.rules_file, PLAN_COMPLETE, &code) : NULL;
+	OWN(plan) *second = graph ? batch_plan(graph, request->line.operand[1], &request->scenario,
+									request->line.rules_file, PLAN_COMPLETE, &code)
+									: NULL;
 	if (second) {
 		batch_limit_signals_end();
 		code = compare_command_compare(request, first, second);
@@ -122,7 +134,10 @@ static int compare_command_serve(const struct request *request)
 
 int compare_command(int argc, char **argv)
 {
-	struct request request = { .line = { .command = SUBCOMMAND_compare, .take = compare_command_take_option, .help = help }, .kind = EXPORT_text };
+	struct request request = {
+		.line = { .command = SUBCOMMAND_compare, .take = compare_command_take_option, .help = help },
+		.kind = EXPORT_text
+	};
 	scenario_init(&request.scenario);
 	request.line.scenario = &request.scenario;
 	request.line.context = &request;

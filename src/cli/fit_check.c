@@ -1,6 +1,7 @@
 /* fit_check.c: `tidemark check GRAPH FIT.json`: the changes that `tidemark fit` has planned.
  *
- * A row has no order and no layout, so its bytes can only be planned again. Its plan is verified by `tidemark plan` with the row's knobs, and `tidemark check` of that. */
+ * A row has no order and no layout, so its bytes can only be planned again. Its plan is verified by `tidemark plan`
+ * with the row's knobs, and `tidemark check` of that. */
 #include "fit_check.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 
 static const struct free_member FREE[] = { { NULL, NULL } };   /* none: all follows again */
 
-/* ---- what was asked ----------------------------------------------------------------------------------------------------- */
+/* ---- what was asked -------------------------------------------------------------------------- */
 
 void fit_write_asked(struct json *json, const struct scenario *scenario, const struct fit_asked *asked)
 {
@@ -45,7 +46,8 @@ static enum status fit_check_bad(struct error *error, const char *what)
 	return fail(error, BAD_INPUT, "not a file of tidemark fit: %s", what);
 }
 
-static enum status take_words(const json_t *words, enum status (*take)(struct scenario *, const char *, struct error *), struct scenario *scenario, struct error *error)
+static enum status take_words(const json_t *words, enum status (*take)(struct scenario *, const char *, struct error *),
+	struct scenario *scenario, struct error *error)
 {
 	size_t i;
 	const json_t *word;
@@ -57,39 +59,48 @@ static enum status take_words(const json_t *words, enum status (*take)(struct sc
 	return OK;
 }
 
-static enum status fit_check_take_asked(const json_t *object, struct scenario *scenario, struct fit_asked *asked, struct error *error)
+static enum status fit_check_take_asked(
+	const json_t *object, struct scenario *scenario, struct fit_asked *asked, struct error *error)
 {
-	const json_t *devices = json_object_get(object, "devices"), *most = json_object_get(object, "max"), *smallest = json_object_get(object, "smallest_device");
+	const json_t *devices = json_object_get(object, "devices"), *most = json_object_get(object, "max"),
+				 *smallest = json_object_get(object, "smallest_device");
 	TRY(take_words(json_object_get(object, "set"), scenario_set, scenario, error));
 	TRY(take_words(json_object_get(object, "pins"), scenario_pin, scenario, error));
 	const char *knob = json_string_value(most);
-	*asked = (struct fit_asked){ json_integer_value(devices), json_is_true(smallest), knob ? knob_find(knob) : KNOB_COUNT };
-	bool fine = json_is_integer(devices) && asked->devices >= 1 && asked->devices <= knobs[K_devices].maximum && (!smallest || asked->smallest) && !(asked->smallest && most)
-		&& (!most || asked->most == K_batch || asked->most == K_seq) && (asked->smallest || scenario_budget(scenario) >= 0);
+	*asked = (struct fit_asked){ json_integer_value(devices), json_is_true(smallest),
+		knob ? knob_find(knob) : KNOB_COUNT };
+	bool fine = json_is_integer(devices) && asked->devices >= 1 && asked->devices <= knobs[K_devices].maximum &&
+		(!smallest || asked->smallest) && !(asked->smallest && most) &&
+		(!most || asked->most == K_batch || asked->most == K_seq) &&
+		(asked->smallest || scenario_budget(scenario) >= 0);
 	return fine ? OK : fit_check_bad(error, "\"asked\" is missing or wrong");
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------------------------ */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* A way fits if its bytes are within the cap, and is over by what they are above it. */
 static enum status check_way(const json_t *way, int64_t cap, struct error *error)
 {
-	const json_t *arena = json_object_get(way, "arena_bytes"), *over = json_object_get(way, "over_bytes"), *fits = json_object_get(way, "fits");
+	const json_t *arena = json_object_get(way, "arena_bytes"), *over = json_object_get(way, "over_bytes"),
+				 *fits = json_object_get(way, "fits");
 	if (!json_is_integer(arena) || !json_is_integer(over) || !json_is_boolean(fits))
 		return fit_check_bad(error, "a change has no bytes");
 	int64_t bytes = json_integer_value(arena), is = bytes > cap ? bytes - cap : 0;
 	if (json_is_true(fits) != (bytes <= cap) || json_integer_value(over) != is)
-		return fail(error, INFEASIBLE, "a change needs %" PRId64 " bytes of %" PRId64 ", but fits or over_bytes says otherwise", bytes, cap);
+		return fail(error, INFEASIBLE,
+			"a change needs %" PRId64 " bytes of %" PRId64 ", but fits or over_bytes says otherwise", bytes, cap);
 	return OK;
 }
 
 /* A preset fits what is within its own memory. */
 static enum status check_device(const json_t *device, struct error *error)
 {
-	const json_t *arena = json_object_get(device, "arena_bytes"), *memory = json_object_get(device, "memory_bytes"), *fits = json_object_get(device, "fits");
+	const json_t *arena = json_object_get(device, "arena_bytes"), *memory = json_object_get(device, "memory_bytes"),
+				 *fits = json_object_get(device, "fits");
 	if (json_is_false(json_object_get(device, "planned")))
 		return OK;
-	if (!json_is_integer(arena) || !json_is_integer(memory) || !json_is_boolean(fits) || json_is_true(fits) != (json_integer_value(arena) <= json_integer_value(memory)))
+	if (!json_is_integer(arena) || !json_is_integer(memory) || !json_is_boolean(fits) ||
+		json_is_true(fits) != (json_integer_value(arena) <= json_integer_value(memory)))
 		return fail(error, INFEASIBLE, "a device's memory, the step's bytes on it and \"fits\" contradict each other");
 	return OK;
 }
@@ -105,7 +116,8 @@ static enum status check_most(const json_t *file, int64_t cap, struct error *err
 
 static enum status fit_check_sums(const json_t *file, const struct fit_asked *asked, struct error *error)
 {
-	const json_t *rows = json_object_get(file, asked->smallest ? "devices" : "ways"), *row, *memory = json_object_get(file, "memory_bytes"), *arena = json_object_get(file, "arena_bytes");
+	const json_t *rows = json_object_get(file, asked->smallest ? "devices" : "ways"), *row,
+				 *memory = json_object_get(file, "memory_bytes"), *arena = json_object_get(file, "arena_bytes");
 	int64_t cap = json_integer_value(memory);
 	enum status status = OK;
 	size_t i;
@@ -115,16 +127,18 @@ static enum status fit_check_sums(const json_t *file, const struct fit_asked *as
 		return check_most(file, cap, error);
 	if (!json_is_array(rows))
 		return fit_check_bad(error, "it has no rows");
-	if (!asked->smallest && (!json_is_integer(arena) || json_is_true(json_object_get(file, "fits")) != (json_integer_value(arena) <= cap)))
+	if (!asked->smallest &&
+		(!json_is_integer(arena) || json_is_true(json_object_get(file, "fits")) != (json_integer_value(arena) <= cap)))
 		return fail(error, INFEASIBLE, "the step's bytes, the cap and \"fits\" contradict each other");
 	json_array_foreach(rows, i, row)
 		THEN(status, asked->smallest ? check_device(row, error) : check_way(row, cap, error));
 	return status;
 }
 
-/* ---- once more -------------------------------------------------------------------------------------------------------------- */
+/* ---- once more ------------------------------------------------------------------------------- */
 
-static enum status fit_check_write_again(struct graph *graph, const struct scenario *scenario, const struct fit_asked *asked, const char *rules_file, FILE *stream, struct error *error)
+static enum status fit_check_write_again(struct graph *graph, const struct scenario *scenario,
+	const struct fit_asked *asked, const char *rules_file, FILE *stream, struct error *error)
 {
 	OWN(planner) planner = { .store = store_new(), .rules_file = rules_file };
 	struct fit_list list = { 0 };
@@ -141,7 +155,8 @@ static enum status fit_check_write_again(struct graph *graph, const struct scena
 	return status;
 }
 
-static enum status plan_again(struct graph *graph, const json_t *file, const struct scenario *scenario, const struct fit_asked *asked, const char *rules_file, struct error *error)
+static enum status plan_again(struct graph *graph, const json_t *file, const struct scenario *scenario,
+	const struct fit_asked *asked, const char *rules_file, struct error *error)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -159,14 +174,17 @@ static enum status plan_again(struct graph *graph, const json_t *file, const str
 	return status;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 bool fit_is_file(const json_t *file)
 {
-	return !json_object_get(file, "tidemark") && (json_object_get(file, "ways") || json_object_get(file, "most") || json_object_get(file, "smallest") || json_object_get(file, "asked"));
+	return !json_object_get(file, "tidemark") &&
+		(json_object_get(file, "ways") || json_object_get(file, "most") || json_object_get(file, "smallest") ||
+			json_object_get(file, "asked"));
 }
 
-enum status fit_check_file(struct graph *graph, const json_t *file, const char *rules_file, bool numbers, FILE *report, struct error *error)
+enum status fit_check_file(
+	struct graph *graph, const json_t *file, const char *rules_file, bool numbers, FILE *report, struct error *error)
 {
 	OWN(scenario) scenario;
 	struct fit_asked asked;
@@ -176,8 +194,12 @@ enum status fit_check_file(struct graph *graph, const json_t *file, const char *
 	if (status == OK)
 		fputs("ok  what fits, and by how much the rest is over\n", report);
 	if (status == OK && numbers)
-		fputs("--  not looked at: bytes and times of the changes; each is planned and checked by itself with its knobs\n", report);
+		fputs(
+			"--  not looked at: bytes and times of the changes; each is planned and checked by itself with its knobs\n",
+			report);
 	else if (status == OK && (status = plan_again(graph, file, &scenario, &asked, rules_file, error)) == OK)
-		fputs("ok  planned again: what was asked leads to just this file (not independent: this asks the planner; check a change by a plan of it)\n", report);
+		fputs("ok  planned again: what was asked leads to just this file (not independent: this asks the planner; "
+			  "check a change by a plan of it)\n",
+			report);
 	return status;
 }

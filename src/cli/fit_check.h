@@ -16,10 +16,13 @@ struct fit_asked {
 /* Member "asked": the knobs that are not as they are by default, as --set takes them, pins, and the rest. */
 void fit_write_asked(struct json *json, const struct scenario *scenario, const struct fit_asked *asked);
 /* The object of --json. */
-void fit_write_json(FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_list *list);
+void fit_write_json(
+	FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_list *list);
 
 /* Whether a file has the members of one. */
 bool fit_is_file(const json_t *file);
-/* Verifies such a file of a graph: every sum and verdict is derived from the bytes and times beside it; then all changes are planned again, and every member is compared.
- * That asks the planner itself, and the report says so. numbers: nothing is planned. OK; INFEASIBLE; BAD_INPUT; NO_MEMORY. */
-enum status fit_check_file(struct graph *graph, const json_t *file, const char *rules_file, bool numbers, FILE *report, struct error *error);
+/* Verifies such a file of a graph: every sum and verdict is derived from the bytes and times beside it; then all
+ * changes are planned again, and every member is compared. That asks the planner itself, and the report says so.
+ * numbers: nothing is planned. OK; INFEASIBLE; BAD_INPUT; NO_MEMORY. */
+enum status fit_check_file(
+	struct graph *graph, const json_t *file, const char *rules_file, bool numbers, FILE *report, struct error *error);

@@ -16,7 +16,7 @@ struct request {
 	struct fit_asked asked;
 };
 
-/* ---- options ------------------------------------------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static int set_memory(struct request *request, const char *text)
 {
@@ -29,7 +29,9 @@ static int set_memory(struct request *request, const char *text)
 static int set_devices(struct request *request, const char *text)
 {
 	struct error error = { 0 };
-	return knob_parse(K_devices, text, &request->asked.devices, &error) == OK ? EXIT_FINE : usage_error("fit", "--devices %s: %s", text, error.text);
+	return knob_parse(K_devices, text, &request->asked.devices, &error) == OK
+		? EXIT_FINE
+		: usage_error("fit", "--devices %s: %s", text, error.text);
 }
 
 static int set_most(struct request *request, int row, const char *value)
@@ -53,7 +55,9 @@ static int fit_command_take_option(void *context, int row, const char *value)
 
 static int fit_command_parse(struct request *request, int argc, char **argv)
 {
-	request->line = (struct command_line){ .command = SUBCOMMAND_fit, .scenario = &request->scenario, .take = fit_command_take_option, .context = request };
+	request->line = (struct command_line){
+		.command = SUBCOMMAND_fit, .scenario = &request->scenario, .take = fit_command_take_option, .context = request
+	};
 	int code = command_line_parse(&request->line, argc, argv);
 	if (code != EXIT_FINE || request->line.helped)
 		return code;
@@ -64,7 +68,7 @@ static int fit_command_parse(struct request *request, int argc, char **argv)
 	return EXIT_FINE;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* "--set devices=8 --set zero=1" of "devices=8 zero=1". Returns text. */
 static char *options_text(const char *set, char *text, size_t size)
@@ -106,10 +110,12 @@ static void print_rest(FILE *file, const struct fit_list *list)
 {
 	char options[2 * FIT_SET_SIZE] = "", safe[512];
 	if (list->useless)
-		fprintf(file, "  not listed: %u change%s that save%s nothing\n", list->useless, list->useless == 1 ? "" : "s", list->useless == 1 ? "s" : "");
+		fprintf(file, "  not listed: %u change%s that save%s nothing\n", list->useless, list->useless == 1 ? "" : "s",
+			list->useless == 1 ? "s" : "");
 	for (uint32_t i = 0; i < list->ways; i++)
 		if (!list->way[i].planned)
-			fprintf(file, "  %s: %s: %s\n", list->way[i].above ? "proved not to fit" : "not possible", options_text(list->way[i].set, options, sizeof options),
+			fprintf(file, "  %s: %s: %s\n", list->way[i].above ? "proved not to fit" : "not possible",
+				options_text(list->way[i].set, options, sizeof options),
 				text_clean(list->way[i].reason, safe, sizeof safe));
 }
 
@@ -127,7 +133,9 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 		bytes_text(list->arena - list->budget, over, sizeof over), cap, (double)list->step / 1e9,
 		*list->guesses ? "; " : "", list->guesses);
 	if (list->forbids)
-		fprintf(file, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is above the cap%s%s\n",
+		fprintf(file,
+			"no recomputation and no order helps: what %s alone reads and writes, with what must be there, is above "
+			"the cap%s%s\n",
 			text_clean(list->forbids, safe, sizeof safe), list->advice ? "\n" : "", list->advice ? list->advice : "");
 	if (list->fitting == 0)
 		fprintf(file, "no change fits; the nearest first\n");
@@ -139,7 +147,7 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 	print_rest(file, list);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void write_set(struct json *json, const char *set)
 {
@@ -186,7 +194,8 @@ static void write_ways(struct json *json, const struct fit_list *list, const cha
 	json_close(json);
 }
 
-void fit_write_json(FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_list *list)
+void fit_write_json(
+	FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_list *list)
 {
 	struct json json = { .stream = file };
 	json_open_object(&json, NULL);
@@ -205,7 +214,7 @@ void fit_write_json(FILE *file, const struct scenario *scenario, const struct fi
 	json_end(&json);
 }
 
-/* ---- the command --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int fit_command_write_list(const struct request *request, const struct fit_list *list)
 {
@@ -258,16 +267,21 @@ static int fit_command_serve(const struct request *request)
 	batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 	if (!graph)
 		return code;
-	struct planner planner = { .store = store_new(), .rules_file = request->line.rules_file, .control = { .cancel = batch_cancel() } };
+	struct planner planner = {
+		.store = store_new(), .rules_file = request->line.rules_file, .control = { .cancel = batch_cancel() }
+	};
 	batch_progress(&planner.control);
 	if (request->asked.smallest || request->asked.most != KNOB_COUNT) {
 		struct most_request most = { request->asked, request->line.json, *request->line.operand, request->line.output };
-		code = planner.store ? fit_most_serve(&most, &planner, graph, &request->scenario) : complain(NULL, &error, fail_memory(&error));
+		code = planner.store ? fit_most_serve(&most, &planner, graph, &request->scenario)
+			: complain(NULL, &error, fail_memory(&error));
 		planner_done(&planner);
 		graph_release(graph);
 		return code;
 	}
-	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario, (uint32_t)request->asked.devices, terminal ? &watch : NULL, &list, &error) : fail_memory(&error);
+	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario,
+											 (uint32_t)request->asked.devices, terminal ? &watch : NULL, &list, &error)
+											: fail_memory(&error);
 	batch_progress_done();
 	if (status == OK)
 		code = fit_command_write_list(request, &list);

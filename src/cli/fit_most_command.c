@@ -8,25 +8,28 @@
 #include "src/base/safe_text.h"
 #include "src/configs/fit_most.h"
 
-/* ---- the most ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the most -------------------------------------------------------------------------------- */
 
 static void print_most(FILE *file, enum knob_id knob, const struct fit_most *most)
 {
 	char memory[32], cap[32], safe[512];
 	bytes_text(most->budget, cap, sizeof cap);
 	if (most->most > 0)
-		fprintf(file, "the largest that fits: --set %s=%" PRId64 ": %s of %s, %.4g ms a step%s%s\n", knobs[knob].name, most->most,
-			bytes_text(most->arena, memory, sizeof memory), cap, (double)most->step / 1e9, *most->guesses ? "; " : "", most->guesses);
+		fprintf(file, "the largest that fits: --set %s=%" PRId64 ": %s of %s, %.4g ms a step%s%s\n", knobs[knob].name,
+			most->most, bytes_text(most->arena, memory, sizeof memory), cap, (double)most->step / 1e9,
+			*most->guesses ? "; " : "", most->guesses);
 	else
 		fprintf(file, "nothing fits %s\n", cap);
 	if (most->next > 0 && most->next_arena >= 0)
 		fprintf(file, "planned, too: --set %s=%" PRId64 " needs %s, which is over%s%s\n", knobs[knob].name, most->next,
 			bytes_text(most->next_arena, memory, sizeof memory), *most->next_guesses ? "; " : "", most->next_guesses);
 	else if (most->next > 0)
-		fprintf(file, "--set %s=%" PRId64 " can't be planned: %s\n", knobs[knob].name, most->next, text_clean(most->reason, safe, sizeof safe));
+		fprintf(file, "--set %s=%" PRId64 " can't be planned: %s\n", knobs[knob].name, most->next,
+			text_clean(most->reason, safe, sizeof safe));
 }
 
-static void write_most(FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_most *most)
+static void write_most(
+	FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_most *most)
 {
 	struct json json = { .stream = file };
 	json_open_object(&json, NULL);
@@ -53,7 +56,7 @@ static void write_most(FILE *file, const struct scenario *scenario, const struct
 	json_end(&json);
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static const struct fit_device *fit_most_command_smallest(const struct fit_device *device, uint32_t devices)
 {
@@ -68,7 +71,8 @@ static void print_devices(FILE *file, const struct fit_device *device, uint32_t 
 	const struct fit_device *first = fit_most_command_smallest(device, devices);
 	char name[64], memory[32], arena[32], over[48], bytes[32];
 	if (first)
-		fprintf(file, "the smallest device on which the step fits: --set device=%s\n\n", knob_text(K_device, first->device, name, sizeof name));
+		fprintf(file, "the smallest device on which the step fits: --set device=%s\n\n",
+			knob_text(K_device, first->device, name, sizeof name));
 	else
 		fprintf(file, "the step fits on no device preset\n\n");
 	fprintf(file, "  %-16s %10s  %10s %11s\n", "device", "memory", "needed", "step ms");
@@ -80,13 +84,15 @@ static void print_devices(FILE *file, const struct fit_device *device, uint32_t 
 			fprintf(file, "  %-16s %10s  can't be planned\n", name, memory);
 			continue;
 		}
-		snprintf(over, sizeof over, row->fits ? "fits" : "over by %s", bytes_text(row->arena - row->memory, bytes, sizeof bytes));
+		snprintf(over, sizeof over, row->fits ? "fits" : "over by %s",
+			bytes_text(row->arena - row->memory, bytes, sizeof bytes));
 		fprintf(file, "  %-16s %10s  %10s %11.4g  %s%s%s\n", name, memory, bytes_text(row->arena, arena, sizeof arena),
 			(double)row->step / 1e9, over, *row->guesses ? "; " : "", row->guesses);
 	}
 }
 
-static void write_devices(FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_device *device, uint32_t devices)
+static void write_devices(FILE *file, const struct scenario *scenario, const struct fit_asked *asked,
+	const struct fit_device *device, uint32_t devices)
 {
 	const struct fit_device *first = fit_most_command_smallest(device, devices);
 	struct json json = { .stream = file };
@@ -114,7 +120,7 @@ static void write_devices(FILE *file, const struct scenario *scenario, const str
 	json_end(&json);
 }
 
-/* ---- both ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 struct answer {
 	struct fit_most most;
@@ -122,15 +128,18 @@ struct answer {
 	uint32_t devices;
 };
 
-static enum status find_answer(const struct fit_asked *asked, struct planner *planner, struct graph *graph, const struct scenario *scenario, struct answer *answer, struct error *error)
+static enum status find_answer(const struct fit_asked *asked, struct planner *planner, struct graph *graph,
+	const struct scenario *scenario, struct answer *answer, struct error *error)
 {
 	const int64_t *value = scenario->value;
-	int64_t parts = value[K_microbatches] * (value[K_strategy] != 0 ? value[K_devices] : 1), by = asked->most == K_batch ? parts : 1;
+	int64_t parts = value[K_microbatches] * (value[K_strategy] != 0 ? value[K_devices] : 1),
+			by = asked->most == K_batch ? parts : 1;
 	return asked->most == KNOB_COUNT ? fit_devices_find(planner, graph, scenario, answer->device, &answer->devices, error)
 		: fit_most_find(planner, graph, scenario, asked->most, by, &answer->most, error);
 }
 
-static void fit_most_command_write_json(FILE *stream, const struct fit_asked *asked, const struct scenario *scenario, const struct answer *answer)
+static void fit_most_command_write_json(
+	FILE *stream, const struct fit_asked *asked, const struct scenario *scenario, const struct answer *answer)
 {
 	if (asked->most == KNOB_COUNT)
 		write_devices(stream, scenario, asked, answer->device, answer->devices);
@@ -138,7 +147,8 @@ static void fit_most_command_write_json(FILE *stream, const struct fit_asked *as
 		write_most(stream, scenario, asked, &answer->most);
 }
 
-enum status fit_most_write_json(const struct fit_asked *asked, struct planner *planner, struct graph *graph, const struct scenario *scenario, FILE *stream, struct error *error)
+enum status fit_most_write_json(const struct fit_asked *asked, struct planner *planner, struct graph *graph,
+	const struct scenario *scenario, FILE *stream, struct error *error)
 {
 	struct answer answer = { 0 };
 	enum status status = find_answer(asked, planner, graph, scenario, &answer, error);
@@ -147,7 +157,8 @@ enum status fit_most_write_json(const struct fit_asked *asked, struct planner *p
 	return status;
 }
 
-static enum status write_answer(const struct most_request *request, const struct scenario *scenario, const struct answer *answer, struct error *error)
+static enum status write_answer(const struct most_request *request, const struct scenario *scenario,
+	const struct answer *answer, struct error *error)
 {
 	struct output output;
 	TRY(output_open(&output, request->output, true, error));
@@ -160,7 +171,8 @@ static enum status write_answer(const struct most_request *request, const struct
 	return output_close(&output, OK, error);
 }
 
-int fit_most_serve(const struct most_request *request, struct planner *planner, struct graph *graph, const struct scenario *scenario)
+int fit_most_serve(
+	const struct most_request *request, struct planner *planner, struct graph *graph, const struct scenario *scenario)
 {
 	struct answer answer = { 0 };
 	struct error error = { 0 };

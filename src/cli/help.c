@@ -67,7 +67,8 @@ void help_print_knobs(void)
 	puts("\nKnobs, for --set K=V:");
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		cli_help_print_knob((enum knob_id)knob);
-	words_print(stdout, "", 0, "In parentheses: what holds where a knob isn't set. `tidemark help KNOB` says what each of its words means.");
+	words_print(stdout, "", 0,
+		"In parentheses: what holds where a knob isn't set. `tidemark help KNOB` says what each of its words means.");
 }
 
 void help_print_knob(enum knob_id id)
@@ -77,7 +78,9 @@ void help_print_knob(enum knob_id id)
 	cli_help_print_knob(id);
 	for (int i = 0; knobs[id].type == KNOB_CHOICE && knob_word(knobs[id].words, i, word, sizeof word); i++) {
 		snprintf(head, sizeof head, "  %s", word);
-		words_print(stdout, head, WORD_COLUMN, id == K_device ? device_text((enum device)i, false, text, sizeof text) : knob_word_help(id, i, text, sizeof text));
+		words_print(stdout, head, WORD_COLUMN,
+			id == K_device ? device_text((enum device)i, false, text, sizeof text)
+			: knob_word_help(id, i, text, sizeof text));
 	}
 }
 

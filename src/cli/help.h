@@ -1,4 +1,5 @@
-/* help.h: what --help says beside a command's options: knobs, words of session files, an example; and `tidemark help KNOB`. */
+/* help.h: what --help says beside a command's options: knobs, words of session files, an example; and `tidemark help
+ * KNOB`. */
 #pragma once
 
 #include "src/scenario/knobs.h"

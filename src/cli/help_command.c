@@ -34,11 +34,15 @@ void help_print(void)
 		words_print(stdout, "", TEXT_COLUMN, subcommands[i].help);
 	}
 	fputs("  tidemark help COMMAND|KNOB|DEVICE|WORD\n", stdout);
-	words_print(stdout, "", TEXT_COLUMN, "how a command is used, with its options; what a knob's values mean; a device's figures with their sources; what a word of the screen means");
+	words_print(stdout, "", TEXT_COLUMN,
+		"how a command is used, with its options; what a knob's values mean; a device's figures with their sources; "
+		"what a word of the screen means");
 	fputs("\nOptions of the explorer:\n", stdout);
 	command_line_help(SUBCOMMAND_explore);
 	putchar('\n');
-	words_print(stdout, "", 0, "GRAPH is a graph in the native format, DOT, ONNX, XLA HLO as text or proto, a log of torch.compile or its folder, or a PyTorch memory snapshot; gz or not, "
+	words_print(stdout, "", 0,
+		"GRAPH is a graph in the native format, DOT, ONNX, XLA HLO as text or proto, a log of torch.compile or its "
+		"folder, or a PyTorch memory snapshot; gz or not, "
 		"or - for standard input; a sample where there is none. See tidemark(1) and tidemark(5).");
 }
 
@@ -71,11 +75,12 @@ static void print_usage(void)
 	help_command_print_names("  knobs:", knob_name, KNOB_COUNT);
 	help_command_print_names("  devices, with the source of every figure:", device_name, DEVICE_COUNT - 1);
 	help_command_print_names("  words of the screen:", glossary_name, GLOSSARY_COUNT);
-	words_print(stdout, "", 0, "Values of knobs, options, kinds and views of exports, and the explorer's commands are words, too.");
+	words_print(stdout, "", 0,
+		"Values of knobs, options, kinds and views of exports, and the explorer's commands are words, too.");
 	puts("\nFor example:\n  tidemark help recompute\n  tidemark help a100-80gb\n  tidemark help bubble");
 }
 
-/* ---- one word -------------------------------------------------------------------------------------------- */
+/* ---- one word -------------------------------------------------------------------------------- */
 
 /* Whether a word is one of those with ", " between. */
 static bool help_command_among(const char *words, const char *word)
@@ -105,7 +110,8 @@ static bool print_key(const char *word)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++)
 		if (strcmp(commands[i].word, word) == 0) {
-			printf("in the explorer :%s%s%s%s%s\n", word, *commands[i].arguments ? " " : "", commands[i].arguments, *commands[i].keys ? ", keys " : "", commands[i].keys);
+			printf("in the explorer :%s%s%s%s%s\n", word, *commands[i].arguments ? " " : "", commands[i].arguments,
+				*commands[i].keys ? ", keys " : "", commands[i].keys);
 			words_print(stdout, "", TEXT_COLUMN, commands[i].help);
 			return true;
 		}
@@ -118,11 +124,14 @@ static bool print_values(const char *word)
 	char value[64], text[300];
 	bool found = false;
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
-		for (int i = 0; knobs[knob].type == KNOB_CHOICE && knob != K_device && knob_word(knobs[knob].words, i, value, sizeof value); i++) {
+		for (int i = 0;
+			knobs[knob].type == KNOB_CHOICE && knob != K_device && knob_word(knobs[knob].words, i, value, sizeof value);
+			i++) {
 			if (strcmp(value, word) != 0)
 				continue;
 			printf("--set %s=%s\n", knobs[knob].name, word);
-			words_print(stdout, "", TEXT_COLUMN, *knob_word_help((enum knob_id)knob, i, text, sizeof text) ? text : knobs[knob].help);
+			words_print(stdout, "", TEXT_COLUMN,
+				*knob_word_help((enum knob_id)knob, i, text, sizeof text) ? text : knobs[knob].help);
 			found = true;
 		}
 	return found;
@@ -158,7 +167,8 @@ static bool print_options(const char *word)
 			continue;
 		for (int command = 0; command < SUBCOMMAND_COUNT; command++)
 			if (row->commands >> command & 1)
-				printf("tidemark %s --%s%s%s\n", subcommands[command].name, name, row->value ? optional ? "=" : " " : "", row->value ? row->value + optional : "");
+				printf("tidemark %s --%s%s%s\n", subcommands[command].name, name,
+					row->value ? optional ? "=" : " " : "", row->value ? row->value + optional : "");
 		words_print(stdout, "", TEXT_COLUMN, row->help);
 		found = true;
 	}
@@ -176,14 +186,15 @@ static bool help_command_print_knob(const char *word)
 /* Everything that the word means. False: nothing. */
 static bool print_word(const char *word)
 {
-	static bool (*const print[])(const char *word) = { help_command_print_knob, help_print_device, print_glossary, print_values, print_exports, print_key, print_options };
+	static bool (*const print[])(const char *word) = { help_command_print_knob, help_print_device, print_glossary,
+		print_values, print_exports, print_key, print_options };
 	bool found = false;
 	for (size_t i = 0; i < sizeof print / sizeof *print; i++)
 		found |= print[i](word);
 	return found;
 }
 
-/* ---- what there isn't ---------------------------------------------------------------------------------------- */
+/* ---- what there isn't ------------------------------------------------------------------------ */
 
 static void consider_all(struct nearest *nearest)
 {
@@ -223,7 +234,9 @@ static char *option_text(const char *word, char *text, size_t size)
 {
 	char name[64];
 	for (int i = 0; i < option_row_count; i++)
-		for (int command = 0; option_rows[i].help && command < SUBCOMMAND_COUNT && strcmp(option_name(&option_rows[i], name, sizeof name), word) == 0; command++)
+		for (int command = 0; option_rows[i].help && command < SUBCOMMAND_COUNT &&
+			strcmp(option_name(&option_rows[i], name, sizeof name), word) == 0;
+			command++)
 			if (option_rows[i].commands >> command & 1) {
 				snprintf(text, size, "; --%s is an option of tidemark %s", name, subcommands[command].name);
 				return text;
@@ -265,7 +278,8 @@ int help_command(int argc, char **argv)
 			if (strcmp(text, subcommands[i].name) == 0)
 				return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
 		if (!print_word(text))
-			return usage_error("help", "there is no command, knob, device or word %s%s", text, nearest_word(text, true, near, sizeof near));
+			return usage_error("help", "there is no command, knob, device or word %s%s", text,
+				nearest_word(text, true, near, sizeof near));
 	}
 	return EXIT_FINE;
 }

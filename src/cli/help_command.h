@@ -5,9 +5,11 @@
 
 /* What the program does, its commands, and the explorer's options. */
 void help_print(void);
-/* argv from "help" on: a command's --help; what a knob, a device, a value, an option, a kind or view of figures, a key's command or a word of the screen means. An exit status. */
+/* argv from "help" on: a command's --help; what a knob, a device, a value, an option, a kind or view of figures, a
+ * key's command or a word of the screen means. An exit status. */
 int help_command(int argc, char **argv);
 /* Says that there is no such command, and which is nearest. The exit status. */
 int help_no_command(const char *word);
-/* A single word that is no file, no option and looks like a command; help: --help is asked of it, so that no file is meant. */
+/* A single word that is no file, no option and looks like a command; help: --help is asked of it, so that no file is
+ * meant. */
 bool help_misspelt(const char *word, bool help);

@@ -1,7 +1,7 @@
 /* layout_check.c: results of `tidemark layout` against the buffers that they are of.
  *
- * Places and sums are looked at by code that shares nothing with the solvers. What only a search can say (a bound above what is alive, who won) is laid out
- * again and compared. */
+ * Places and sums are looked at by code that shares nothing with the solvers. What only a search can say (a bound above
+ * what is alive, who won) is laid out again and compared. */
 #include "layout_check.h"
 
 #include <inttypes.h>
@@ -59,7 +59,7 @@ static void passed(const struct result_check *check, const char *what)
 	fprintf(check->report, "ok  %s\n", what);
 }
 
-/* ---- what was asked ------------------------------------------------------------------------------------------------------- */
+/* ---- what was asked -------------------------------------------------------------------------- */
 
 static bool layout_check_take_bytes(const json_t *object, const char *key, int64_t *bytes)
 {
@@ -77,13 +77,15 @@ static enum status layout_check_take_asked(struct result_check *check)
 		*seconds = json_object_get(asked, "seconds");
 	const char *strategy = json_string_value(json_object_get(asked, "strategy"));
 	int index = strategy ? name_index(layout_strategy_names, LAYOUT_STRATEGY_COUNT, strategy) : -1;
-	bool fine = index >= 0 && json_object_get(asked, "alignment_bytes") && layout_check_take_bytes(asked, "alignment_bytes", &request->options.alignment)
-		&& layout_check_take_bytes(asked, "capacity_bytes", &request->options.capacity);
+	bool fine = index >= 0 && json_object_get(asked, "alignment_bytes") &&
+		layout_check_take_bytes(asked, "alignment_bytes", &request->options.alignment) &&
+		layout_check_take_bytes(asked, "capacity_bytes", &request->options.capacity);
 	request->options.strategy = (enum layout_strategy)index;
 	request->options.effort = COMMAND_EFFORT;
 	request->device = device ? json_integer_value(device) : -1;
 	request->seconds = seconds ? json_number_value(seconds) : 0;
-	fine = fine && (!device || (json_is_integer(device) && request->device >= 0 && request->device < UINT32_MAX)) && (!seconds || request->seconds > 0);
+	fine = fine && (!device || (json_is_integer(device) && request->device >= 0 && request->device < UINT32_MAX)) &&
+		(!seconds || request->seconds > 0);
 	return fine ? OK : layout_check_bad(check, "\"asked\" is missing or wrong");
 }
 
@@ -107,7 +109,7 @@ static enum status take_wanted(struct result_check *check)
 	return OK;
 }
 
-/* ---- places of a JSON object ------------------------------------------------------------------------------------------------ */
+/* ---- places of a JSON object ----------------------------------------------------------------- */
 
 static enum status layout_check_take_places(struct result_check *check)
 {
@@ -124,15 +126,16 @@ static enum status layout_check_take_places(struct result_check *check)
 	return OK;
 }
 
-/* ---- places of a CSV ----------------------------------------------------------------------------------------------------------- */
+/* ---- places of a CSV ------------------------------------------------------------------------- */
 
 /* Whether a row of the result is of the same buffer as the input's. */
 static bool same_buffer(const struct buffers_csv *a, const struct buffers_csv *b, uint32_t i)
 {
 	const struct buffers *x = &a->buffers, *y = &b->buffers;
 	uint32_t pieces = x->piece_start ? x->piece_start[i + 1] - x->piece_start[i] : 0;
-	bool same = same_slice(a->id[i], b->id[i]) && x->lower[i] == y->lower[i] && x->upper[i] == y->upper[i] && x->size[i] == y->size[i]
-		&& (x->alignment ? x->alignment[i] : 1) == (y->alignment ? y->alignment[i] : 1) && pieces == (y->piece_start ? y->piece_start[i + 1] - y->piece_start[i] : 0);
+	bool same = same_slice(a->id[i], b->id[i]) && x->lower[i] == y->lower[i] && x->upper[i] == y->upper[i] &&
+		x->size[i] == y->size[i] && (x->alignment ? x->alignment[i] : 1) == (y->alignment ? y->alignment[i] : 1) &&
+		pieces == (y->piece_start ? y->piece_start[i + 1] - y->piece_start[i] : 0);
 	return same && (pieces == 0 || memcmp(x->piece + x->piece_start[i], y->piece + y->piece_start[i],
 		pieces * sizeof *x->piece) == 0);
 }
@@ -140,7 +143,8 @@ static bool same_buffer(const struct buffers_csv *a, const struct buffers_csv *b
 static enum status layout_check_take_row(struct result_check *check, const struct buffers_csv *result, uint32_t i)
 {
 	if (!same_buffer(&check->csv, result, i))
-		return fail(check->error, INFEASIBLE, "line %u is not of the same buffer as line %u of the input", result->line[i], check->csv.line[i]);
+		return fail(check->error, INFEASIBLE, "line %u is not of the same buffer as line %u of the input",
+			result->line[i], check->csv.line[i]);
 	if (!result->buffers.fixed || result->buffers.fixed[i] < 0)
 		return fail(check->error, INFEASIBLE, "line %u has no offset", result->line[i]);
 	check->offset[i] = result->buffers.fixed[i];
@@ -159,7 +163,7 @@ static enum status take_csv(struct result_check *check, struct input *input)
 	return status;
 }
 
-/* ---- claims ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 static enum status layout_check_expect(struct result_check *check, const json_t *object, const char *key, int64_t is)
 {
@@ -176,7 +180,8 @@ static enum status cli_layout_check_bound(struct result_check *check, int64_t re
 	const json_t *bound = json_object_get(check->file, "bound_bytes"), *proved = json_object_get(check->file, "proved");
 	if (!json_is_integer(bound) || !json_is_boolean(proved))
 		return layout_check_bad(check, "a bound is missing");
-	if (json_integer_value(bound) < 0 || json_integer_value(bound) > reached || json_is_true(proved) != (json_integer_value(bound) == reached))
+	if (json_integer_value(bound) < 0 || json_integer_value(bound) > reached ||
+		json_is_true(proved) != (json_integer_value(bound) == reached))
 		return fail(check->error, INFEASIBLE,
 			"bound_bytes %" PRId64 " or \"proved\" contradicts what was reached, %" PRId64,
 			(int64_t)json_integer_value(bound), reached);
@@ -184,7 +189,8 @@ static enum status cli_layout_check_bound(struct result_check *check, int64_t re
 	return OK;
 }
 
-/* The simulated allocator reserves more than the highest byte; how much, and what it counts as alive, it has to say again. */
+/* The simulated allocator reserves more than the highest byte; how much, and what it counts as alive, it has to say
+ * again. */
 static bool layout_check_simulated(const struct result_check *check)
 {
 	return check->request.options.strategy == LAYOUT_CACHING || check->request.options.strategy == LAYOUT_EXPANDABLE;
@@ -203,7 +209,7 @@ static enum status layout_check_memory(struct result_check *check, bool *above)
 	return status != OK ? status : cli_layout_check_bound(check, reached, above);
 }
 
-/* ---- once more --------------------------------------------------------------------------------------------------------------------- */
+/* ---- once more ------------------------------------------------------------------------------- */
 
 static enum status compare_again(struct result_check *check, json_t *again)
 {
@@ -243,9 +249,11 @@ static enum status check_rest(struct result_check *check)
 		check->error));
 	if (!limited || !json_is_number(json_object_get(check->file, "seconds")))
 		return layout_check_bad(check, "\"limited\" or \"seconds\" is missing");
-	int64_t arena = json_integer_value(json_object_get(check->file, "arena_bytes")), bound = json_integer_value(json_object_get(check->file, "bound_bytes"));
+	int64_t arena = json_integer_value(json_object_get(check->file, "arena_bytes")),
+			bound = json_integer_value(json_object_get(check->file, "bound_bytes"));
 	const json_t *infeasible = json_object_get(check->file, "infeasible");
-	if (!json_is_boolean(infeasible) || json_is_true(infeasible) != (request->options.capacity > 0 && bound > request->options.capacity))
+	if (!json_is_boolean(infeasible) ||
+		json_is_true(infeasible) != (request->options.capacity > 0 && bound > request->options.capacity))
 		return fail(check->error, INFEASIBLE, "\"infeasible\" contradicts the bound and the capacity");
 	json_memory_failed();
 	enum status status = OK;
@@ -270,11 +278,12 @@ static enum status check_claims(struct result_check *check, bool numbers)
 		passed(check, "bounds: so much is alive together");
 	if (!numbers && check->request.seconds == 0)
 		return lay_out_again(check);
-	fprintf(check->report, "--  not looked at: %swhich strategy led to it, in what time, and its certificate\n", above ? "bounds above what is alive together, " : "");
+	fprintf(check->report, "--  not looked at: %swhich strategy led to it, in what time, and its certificate\n",
+		above ? "bounds above what is alive together, " : "");
 	return OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum status check_places(struct result_check *check)
 {
@@ -303,7 +312,8 @@ static enum status check_all(struct result_check *check, const char *buffers_pat
 	return status == OK && check->file ? check_claims(check, numbers) : status;
 }
 
-enum status layout_check_file(const char *buffers_path, const char *result_path, const struct layout_request *wanted, bool numbers, FILE *report, struct check_outcome *outcome, struct error *error)
+enum status layout_check_file(const char *buffers_path, const char *result_path, const struct layout_request *wanted,
+	bool numbers, FILE *report, struct check_outcome *outcome, struct error *error)
 {
 	struct result_check check = { .wanted = wanted, .request = { .device = -1 }, .report = report, .error = error };
 	struct input *result = input_open(result_path, error);

@@ -24,14 +24,18 @@ struct request {
 static void layout_command_print_more(void)
 {
 	putchar('\n');
-	words_print(stdout, "", 0, "Gives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back with an offset column. "
+	words_print(stdout, "", 0,
+		"Gives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back "
+		"with an offset column. "
 		"The arena is as small as can be, or, with a capacity, the first that is within it.");
-	words_print(stdout, "", 0, "Of a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) it plans the buffers of the trace, and says what they were given and what "
+	words_print(stdout, "", 0,
+		"Of a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) it plans the buffers of the trace, and says "
+		"what they were given and what "
 		"they need. With --json, and of snapshots, the CSV is written only with -o. Sizes take units: 24GiB, 24GB.");
 	help_print_words("S, for --strategy", layout_strategy_names, layout_strategy_help, LAYOUT_STRATEGY_COUNT);
 }
 
-/* ---- arguments -------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static int parse_strategy(const char *text)
 {
@@ -64,7 +68,10 @@ static int layout_command_take_option(void *context, int row, const char *value)
 
 static int parse_arguments(struct request *request, int argc, char **argv)
 {
-	request->line = (struct command_line){ .command = SUBCOMMAND_layout, .take = layout_command_take_option, .context = request, .help = layout_command_print_more };
+	request->line = (struct command_line){ .command = SUBCOMMAND_layout,
+		.take = layout_command_take_option,
+		.context = request,
+		.help = layout_command_print_more };
 	int code = command_line_parse(&request->line, argc, argv);
 	if (code != EXIT_FINE || request->line.helped)
 		return code;
@@ -74,19 +81,21 @@ static int parse_arguments(struct request *request, int argc, char **argv)
 	return EXIT_FINE;
 }
 
-/* ---- running -------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* To standard output; takes the object. */
 static bool dump(json_t *object)
 {
 	/* What was left out for want of memory makes a wrong object, not none. */
 	errno = 0;
-	bool done = !json_memory_failed() && object && json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
+	bool done = !json_memory_failed() && object && json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) == 0 &&
+		putchar('\n') == '\n';
 	json_decref(object);
 	return done;
 }
 
-static bool layout_command_write_csv(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
+static bool layout_command_write_csv(
+	const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
 {
 	struct output output;
 	struct error error = { 0 };
@@ -133,7 +142,8 @@ static void say_core(const struct request *request, const struct buffers_csv *cs
 	uint32_t count = 0;
 	layout_each_of_core(csv, layout, count_name, &count);
 	if (layout->ground == LAYOUT_PROOF_LOAD)
-		fprintf(stderr, "tidemark: layout: these %" PRIu32 " are alive together at %" PRId64 " and alone do not fit", count, layout->moment);
+		fprintf(stderr, "tidemark: layout: these %" PRIu32 " are alive together at %" PRId64 " and alone do not fit",
+			count, layout->moment);
 	else
 		fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64, count, layout->proof.bound);
 	fprintf(stderr, "%s%s:", layout->irreducible ? ", none of them can be left out" : "",
@@ -176,13 +186,13 @@ static enum status fail_wrong(const struct request *request, enum status status,
 	return LIMIT;
 }
 
-static int layout_command_report(const struct request *request, const struct buffers_csv *csv, const struct layout *layout,
-	enum status status,
-		  const struct error *error, double time)
+static int layout_command_report(const struct request *request, const struct buffers_csv *csv,
+	const struct layout *layout, enum status status, const struct error *error, double time)
 {
 	int64_t capacity = request->asked.options.capacity;
 	bool limited = status == CANCELLED || status == LIMIT;
-	bool card = request->asked.snapshot && !request->line.json && !(request->line.output && strcmp(request->line.output, "-") == 0);
+	bool card = request->asked.snapshot && !request->line.json &&
+		!(request->line.output && strcmp(request->line.output, "-") == 0);
 	if (card && (layout->offset || status == CANCELLED)) {
 		snapshot_print(&request->asked.report, request->asked.options.alignment, layout->offset ? layout : NULL,
 			stdout);
@@ -223,12 +233,14 @@ static bool layout_command_simulated(const struct request *request)
 static enum status confirm(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
 {
 	struct error error = { 0 };
-	enum status status = layout_command_simulated(request) ? OK : layout_check(&csv->buffers, request->asked.options.alignment, layout,
-		&error);
+	enum status status = layout_command_simulated(request)
+		? OK
+		: layout_check(&csv->buffers, request->asked.options.alignment, layout, &error);
 	return status == OK ? OK : fail_wrong(request, status, &error);
 }
 
-/* The time ended before there was a layout: the first that is found, whatever strategy was asked for, so that there is one. CANCELLED where it is found. */
+/* The time ended before there was a layout: the first that is found, whatever strategy was asked for, so that there is
+ * one. CANCELLED where it is found. */
 static enum status solve_first(const struct request *request, const struct buffers_csv *csv, struct layout *layout,
 	struct error *error)
 {
@@ -242,8 +254,10 @@ static enum status solve_first(const struct request *request, const struct buffe
 	return CANCELLED;
 }
 
-/* A snapshot's buffers get their rows and ids where those are asked for, which is behind the solver: of millions they take hundreds of megabytes. */
-static enum status name_buffers(const struct request *request, struct buffers_csv *csv, enum status status, struct error *error)
+/* A snapshot's buffers get their rows and ids where those are asked for, which is behind the solver: of millions they
+ * take hundreds of megabytes. */
+static enum status name_buffers(
+	const struct request *request, struct buffers_csv *csv, enum status status, struct error *error)
 {
 	bool asked = request->line.json || request->line.output || status == INFEASIBLE;
 	return request->asked.snapshot && asked && !csv->id ? snapshot_rows(csv, error) : OK;
@@ -266,7 +280,8 @@ static int layout_command_solve(const struct request *request, struct buffers_cs
 		wrong = true;
 		status = NO_MEMORY;
 	}
-	return wrong ? fail_input(request->path, status, &error) : layout_command_report(request, csv, &layout, status, &error, time);
+	return wrong ? fail_input(request->path, status, &error)
+		: layout_command_report(request, csv, &layout, status, &error, time);
 }
 
 int layout_command(int argc, char **argv)

@@ -8,7 +8,7 @@
 
 #define INPUT_MOST ((size_t)1 << 30)
 
-/* ---- what is asked ------------------------------------------------------------------------------------------ */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 bool layout_parse_bytes(const char *text, int64_t *bytes)
 {
@@ -16,10 +16,11 @@ bool layout_parse_bytes(const char *text, int64_t *bytes)
 	return knob_parse(K_memory, text, bytes, &error) == OK && *bytes > 0;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Snapshots are read as a stream: a recording may have gigabytes. */
-static enum status read_snapshot(struct layout_request *request, struct input *input, struct buffers_csv *csv, struct error *error)
+static enum status read_snapshot(
+	struct layout_request *request, struct input *input, struct buffers_csv *csv, struct error *error)
 {
 	struct snapshot snapshot;
 	enum status status = snapshot_read(input_source(input), &snapshot, error);
@@ -34,7 +35,8 @@ static enum status read_snapshot(struct layout_request *request, struct input *i
 	return status;
 }
 
-static enum status read_csv(struct layout_request *request, struct input *input, struct buffers_csv *csv, struct error *error)
+static enum status read_csv(
+	struct layout_request *request, struct input *input, struct buffers_csv *csv, struct error *error)
 {
 	size_t size;
 	char *text = input_all(input, INPUT_MOST, &size, error);
@@ -45,12 +47,14 @@ static enum status read_csv(struct layout_request *request, struct input *input,
 	return status;
 }
 
-enum status layout_read_input(struct layout_request *request, struct input *input, struct buffers_csv *csv, struct error *error)
+enum status layout_read_input(
+	struct layout_request *request, struct input *input, struct buffers_csv *csv, struct error *error)
 {
 	size_t size;
 	const char *start = input_peek(input, &size);
 	enum input_kind kind = input_detect(start, size);
-	bool pickle = kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE, csv_perhaps = kind == INPUT_MINIMALLOC || kind == INPUT_UNKNOWN || kind == INPUT_EMPTY;
+	bool pickle = kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE,
+		 csv_perhaps = kind == INPUT_MINIMALLOC || kind == INPUT_UNKNOWN || kind == INPUT_EMPTY;
 	if (!pickle && !csv_perhaps)
 		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot, but: %s; %s", input_kind_name(kind),
 			input_kind_advice(kind) ? input_kind_advice(kind) : "it holds ops, too: tidemark plan FILE");
@@ -69,7 +73,7 @@ enum status layout_read(struct layout_request *request, const char *path, struct
 	return status;
 }
 
-/* ---- results ---------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 void layout_each_of_core(const struct buffers_csv *csv, const struct layout *layout,
 	void (*visit)(void *context, struct slice id), void *context)
@@ -107,7 +111,8 @@ static json_t *offset_list(const struct buffers_csv *csv, const int64_t *offset)
 /* What was asked for, so that the file can be checked by itself. */
 static json_t *asked_json(const struct layout_request *request)
 {
-	json_t *asked = json_pack("{s:s, s:I}", "strategy", layout_strategy_names[request->options.strategy], "alignment_bytes", (json_int_t)request->options.alignment);
+	json_t *asked = json_pack("{s:s, s:I}", "strategy", layout_strategy_names[request->options.strategy],
+		"alignment_bytes", (json_int_t)request->options.alignment);
 	if (asked && request->options.capacity)
 		json_object_set_new(asked, "capacity_bytes", json_integer(request->options.capacity));
 	if (asked && request->device >= 0)
@@ -130,12 +135,10 @@ json_t *layout_json(const struct layout_request *request, const struct buffers_c
 		json_object_set_new(certificate, "confirmed", json_boolean(layout_core_confirmed(request, csv, layout)));
 	}
 	bool infeasible = request->options.capacity > 0 && layout->proof.bound > request->options.capacity;
-	json_t *object = json_pack("{s:o, s:s, s:b, s:I, s:I, s:I, s:b, s:b, s:f, s:o, s:o}", "asked", asked_json(request), "strategy", layout->strategy, "infeasible", infeasible,
-				   "arena_bytes", (json_int_t)layout->arena, "bound_bytes", (json_int_t)layout->proof.bound,
-					"load_bytes",
-				   (json_int_t)layout->load, "proved", proof_closed(&layout->proof), "limited", limited, "seconds",
-					time,
-				   "certificate", certificate, "offsets", offset_list(csv, layout->offset));
+	json_t *object = json_pack("{s:o, s:s, s:b, s:I, s:I, s:I, s:b, s:b, s:f, s:o, s:o}", "asked", asked_json(request),
+		"strategy", layout->strategy, "infeasible", infeasible, "arena_bytes", (json_int_t)layout->arena, "bound_bytes",
+		(json_int_t)layout->proof.bound, "load_bytes", (json_int_t)layout->load, "proved", proof_closed(&layout->proof),
+		"limited", limited, "seconds", time, "certificate", certificate, "offsets", offset_list(csv, layout->offset));
 	if (object && request->snapshot)
 		json_object_set_new(object, "snapshot", snapshot_json(&request->report, layout->arena));
 	return object;

@@ -1,4 +1,5 @@
-/* layout_result.h: buffers read and laid out, and the object that says the result: what `tidemark layout` and the check of its files share. */
+/* layout_result.h: buffers read and laid out, and the object that says the result: what `tidemark layout` and the check
+ * of its files share. */
 #pragma once
 
 #include <jansson.h>
@@ -25,7 +26,8 @@ bool layout_parse_bytes(const char *text, int64_t *bytes);
 
 /* Reads a CSV or a snapshot; sets the alignment where none is asked for. BAD_INPUT with the line, NO_MEMORY. */
 enum status layout_read(struct layout_request *request, const char *path, struct buffers_csv *csv, struct error *error);
-enum status layout_read_input(struct layout_request *request, struct input *input, struct buffers_csv *csv, struct error *error);
+enum status layout_read_input(
+	struct layout_request *request, struct input *input, struct buffers_csv *csv, struct error *error);
 
 /* Calls visit for each of the file's buffers in the core. */
 void layout_each_of_core(const struct buffers_csv *csv, const struct layout *layout,

@@ -24,7 +24,8 @@ struct request {
 
 enum { CURVE_MAX = 1000 };
 
-/* A row each: the peak, its bytes below that of keeping all, and what the least recomputation adds to the step on an A100. */
+/* A row each: the peak, its bytes below that of keeping all, and what the least recomputation adds to the step on an
+ * A100. */
 static enum status print_points(struct fit_solver *solver, int64_t all, int64_t least, int count, struct error *error)
 {
 	struct control control = { 0 };
@@ -36,8 +37,8 @@ static enum status print_points(struct fit_solver *solver, int64_t all, int64_t 
 	enum status status = plan && cap ? fit_curve(solver, cap, (uint32_t)count, &options, &control, plan) : NO_MEMORY;
 	for (int i = 0; i < count && status == OK; i++)
 		if (plan[i].extra < INT64_MAX)
-			printf("%lld,%lld,%.6f,%.6f,%d\n", (long long)plan[i].peak, (long long)(all - plan[i].peak), (double)plan[i].extra / 1e12, (double)plan[i].bound / 1e12,
-				plan[i].proved);
+			printf("%lld,%lld,%.6f,%.6f,%d\n", (long long)plan[i].peak, (long long)(all - plan[i].peak),
+				(double)plan[i].extra / 1e12, (double)plan[i].bound / 1e12, plan[i].proved);
 	for (int i = 0; i < count && plan; i++)
 		fit_plan_free(&plan[i]);
 	return status == OK ? OK : fail_memory(error);
@@ -70,7 +71,7 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	return status;
 }
 
-/* ---- options ----------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 /* Where a size is kept in the configuration, and its range. */
 static int64_t *size_field(struct model_config *config, int index, const char **name, int64_t *least, int64_t *most)
@@ -97,7 +98,8 @@ static int set_size(struct request *request, int row, const char *text)
 
 static int model_command_take_option(void *context, int row, const char *value)
 {
-	static const char *const policies[] = { "eager", "ideal" }, *const attentions[] = { "math", "flash" }, *const kernels[] = { "eager", "fused" }, *const losses[] = { "kernels", "eager" };
+	static const char *const policies[] = { "eager", "ideal" }, *const attentions[] = { "math", "flash" },
+							 *const kernels[] = { "eager", "fused" }, *const losses[] = { "kernels", "eager" };
 	struct request *request = context;
 	struct model_training *training = &request->training;
 	int64_t points = 0;
@@ -149,7 +151,9 @@ static void model_command_print_names(void)
 	for (const struct model_preset *preset = model_presets; preset->name; preset++)
 		printf("  %-16s %s\n", preset->name, preset->help);
 	putchar('\n');
-	words_print(stdout, "", 0, "Or a config.json, or the folder of one, of a Hugging Face model: llama, mistral, qwen, gemma, mixtral, deepseek and others.");
+	words_print(stdout, "", 0,
+		"Or a config.json, or the folder of one, of a Hugging Face model: llama, mistral, qwen, gemma, mixtral, "
+		"deepseek and others.");
 }
 
 /* A preset, or the config.json of a Hugging Face model. */
@@ -186,7 +190,10 @@ static const char *first_operand(int argc, char **argv)
 int model_command(int argc, char **argv)
 {
 	struct request request = { .training = model_training_default,
-		.line = { .command = SUBCOMMAND_model, .take = model_command_take_option, .context = &request, .help = model_command_print_names } };
+		.line = { .command = SUBCOMMAND_model,
+			.take = model_command_take_option,
+			.context = &request,
+			.help = model_command_print_names } };
 	const char *name = first_operand(argc, argv);
 	struct error error = { 0 };
 	int code = name ? find_model(&request, name) : EXIT_FINE;

@@ -48,7 +48,10 @@ static void options_collect(enum subcommand_id command, struct taken *taken)
 		if (!(row->commands >> command & 1))
 			continue;
 		option_name(row, taken->name[taken->count], NAME_SIZE);
-		taken->option[taken->count] = (struct option){ taken->name[taken->count], !row->value ? no_argument : *row->value == '=' ? optional_argument : required_argument,
+		taken->option[taken->count] = (struct option){ taken->name[taken->count],
+			!row->value ? no_argument
+			: *row->value == '=' ? optional_argument
+			: required_argument,
 			NULL, FIRST_VALUE + i };
 		taken->count++;
 		if (row->letter)
@@ -60,7 +63,7 @@ static void options_collect(enum subcommand_id command, struct taken *taken)
 	taken->option[taken->count] = (struct option){ 0 };
 }
 
-/* ---- what is wrong ------------------------------------------------------------------------------------- */
+/* ---- what is wrong --------------------------------------------------------------------------- */
 
 static const char *options_command_name(enum subcommand_id command)
 {
@@ -98,7 +101,8 @@ static int say_wrong(const char *command, int letter, const char *word, const st
 {
 	bool is_long = strncmp(word, "--", 2) == 0;
 	if (letter == ':')
-		return usage_error(command, "%s%.*s: its value is missing", is_long ? "" : "-", is_long ? 60 : 1, is_long ? word : (char[]){ (char)optopt, '\0' });
+		return usage_error(command, "%s%.*s: its value is missing", is_long ? "" : "-", is_long ? 60 : 1,
+			is_long ? word : (char[]){ (char)optopt, '\0' });
 	if (!is_long)
 		return usage_error(command, "-%c: there is no such option", optopt);
 	if (optopt != 0)
@@ -108,7 +112,7 @@ static int say_wrong(const char *command, int letter, const char *word, const st
 	return say_unknown(command, word + 2, taken);
 }
 
-/* ---- help ------------------------------------------------------------------------------------------------ */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 void command_line_help(enum subcommand_id command)
 {
@@ -119,8 +123,11 @@ void command_line_help(enum subcommand_id command)
 			continue;
 		snprintf(letter, sizeof letter, row->letter ? "-%c, " : "    ", row->letter);
 		bool optional = row->value && *row->value == '=';
-		snprintf(text, sizeof text, "--%s%s%s%s", option_name(row, name, sizeof name), optional ? "[" : row->value ? " " : "", row->value ? row->value : "",
-			optional ? "]" : "");
+		snprintf(text, sizeof text, "--%s%s%s%s", option_name(row, name, sizeof name),
+			optional ? "["
+			: row->value ? " "
+			: "",
+			row->value ? row->value : "", optional ? "]" : "");
 		snprintf(head, sizeof head, "  %s%s", letter, text);
 		words_print(stdout, head, OPTION_COLUMN, row->help);
 	}
@@ -128,7 +135,8 @@ void command_line_help(enum subcommand_id command)
 
 static void print_help(const struct command_line *line)
 {
-	const struct subcommand *subcommand = &subcommands[line->command == SUBCOMMAND_screen ? SUBCOMMAND_export : line->command];
+	const struct subcommand
+		*subcommand = &subcommands[line->command == SUBCOMMAND_screen ? SUBCOMMAND_export : line->command];
 	printf("usage: tidemark %s %s [OPTION]...\n", subcommand->name, subcommand->operands);
 	words_print(stdout, "", 0, subcommand->help);
 	putchar('\n');
@@ -143,7 +151,7 @@ static void print_help(const struct command_line *line)
 	help_print_example((enum subcommand_id)(subcommand - subcommands));
 }
 
-/* ---- parsing ------------------------------------------------------------------------------------------------ */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 /* How a graph is read: every command that reads one has these. */
 static int take_reading(struct command_line *line, int row, const char *value)
@@ -182,7 +190,8 @@ static int options_take(struct command_line *line, int row, const char *value)
 /* As many operands as the words that name them. */
 static int check_operands(struct command_line *line, int count, char **operand)
 {
-	const char *names = subcommands[line->command == SUBCOMMAND_screen ? SUBCOMMAND_export : line->command].operands, *command = options_command_name(line->command);
+	const char *names = subcommands[line->command == SUBCOMMAND_screen ? SUBCOMMAND_export : line->command].operands,
+			   *command = options_command_name(line->command);
 	int wanted = 0;
 	for (const char *at = names; *at; at += strspn(at, " ")) {
 		size_t length = strcspn(at, " ");
@@ -226,10 +235,12 @@ static void note_files(struct command_line *line, int row, const char *value)
 		line->read[line->reads++] = (struct file_option){ row, read };
 }
 
-static int say_same(const struct command_line *line, const struct file_option *written, const char *other, const char *what)
+static int say_same(
+	const struct command_line *line, const struct file_option *written, const char *other, const char *what)
 {
 	char name[NAME_SIZE];
-	return usage_error(options_command_name(line->command), "--%s %.60s would overwrite %.60s, which %s: give it another name",
+	return usage_error(options_command_name(line->command),
+		"--%s %.60s would overwrite %.60s, which %s: give it another name",
 		option_name(&option_rows[written->row], name, sizeof name), written->file, other, what);
 }
 
@@ -261,7 +272,8 @@ int command_line_parse(struct command_line *line, int argc, char **argv)
 	options_collect(line->command, &taken);
 	optind = 1;
 	opterr = 0;
-	while (code == EXIT_FINE && !line->helped && (value = getopt_long(argc, argv, taken.letters, taken.option, NULL)) != -1) {
+	while (code == EXIT_FINE && !line->helped &&
+		(value = getopt_long(argc, argv, taken.letters, taken.option, NULL)) != -1) {
 		if (value == ':' || value == '?')
 			return say_wrong(options_command_name(line->command), value, argv[optind - 1], &taken);
 		int row = value - FIRST_VALUE;
@@ -281,26 +293,33 @@ int command_line_parse(struct command_line *line, int argc, char **argv)
 	return EXIT_FINE;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
-int option_number(const struct command_line *line, int row, const char *value, int64_t least, int64_t most, int64_t *number)
+int option_number(
+	const struct command_line *line, int row, const char *value, int64_t least, int64_t most, int64_t *number)
 {
 	char *end, name[NAME_SIZE];
 	long long got = strtoll(value, &end, 10);
 	if (end == value || *end || got < least || got > most)
-		return usage_error(options_command_name(line->command), "--%s %s: expected a number from %lld to %lld", option_name(&option_rows[row], name, sizeof name),
-			value, (long long)least, (long long)most);
+		return usage_error(options_command_name(line->command), "--%s %s: expected a number from %lld to %lld",
+			option_name(&option_rows[row], name, sizeof name), value, (long long)least, (long long)most);
 	*number = got;
 	return EXIT_FINE;
 }
 
-int option_word(const struct command_line *line, int row, const char *value, const char *const *words, int count, int *index)
+int option_word(
+	const struct command_line *line, int row, const char *value, const char *const *words, int count, int *index)
 {
 	char text[200] = "", name[NAME_SIZE];
 	size_t used = 0;
 	if ((*index = name_index(words, count, value)) >= 0)
 		return EXIT_FINE;
 	for (int i = 0; i < count && used < sizeof text; i++)
-		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
-	return usage_error(options_command_name(line->command), "--%s %s: expected %s", option_name(&option_rows[row], name, sizeof name), value, text);
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+			i == 0 ? ""
+			: i + 1 == count ? " or "
+			: ", ",
+			words[i]);
+	return usage_error(options_command_name(line->command), "--%s %s: expected %s",
+		option_name(&option_rows[row], name, sizeof name), value, text);
 }

@@ -11,7 +11,8 @@
 #define BY_READERS (BY_PLANNERS | BY(check) | BY(search) | BY(explore))
 #define BY_ALL (~0u)
 
-/* X(id, name, its letter or 0, its value's name or NULL, who takes it, help). A name may have several rows, of different commands. */
+/* X(id, name, its letter or 0, its value's name or NULL, who takes it, help). A name may have several rows, of
+ * different commands. */
 #define OPTIONS(X) \
 	X(set, "set", 's', "K=V", BY_PLANNERS | BY(search) | BY(explore), "set a knob; @FILE: those in a file, one a line") \
 	X(pin, "pin", 'p', "PIN", BY_PLANNERS | BY(explore), "add a constraint: \"pin op A before B\"") \
@@ -21,7 +22,8 @@
 	X(most_devices, "devices", 'n', "N", BY(fit), "the most devices that changes may use") \
 	X(memory, "memory", 'm', "BYTES", BY(search) | BY(fit), "as --set memory=BYTES") \
 	X(batch, "batch", 'b', "SAMPLES", BY(search), "as --set batch=SAMPLES") \
-	X(fusions, "fusions", 0, "HOW", BY_READERS, "of XLA HLO: open, each instruction in a fusion is an op with a result; closed (the default), the fusion is one op") \
+	X(fusions, "fusions", 0, "HOW", BY_READERS, "of XLA HLO: open, each instruction in a fusion is an op with a " \
+		"result; closed (the default), the fusion is one op") \
 	X(graph, "graph", 0, "N", BY_READERS, "of a log: which of its graphs, from 1 on; else the largest step") \
 	X(dim, "dim", 0, "NAME=SIZE", BY_READERS, "the size of a symbolic dim") \
 	X(first_graph, "first-graph", 0, "N", BY(compare), "as --graph, of the first file") \
@@ -34,15 +36,18 @@
 	X(csv, "csv", 0, NULL, BY(plan), "as --as csv") \
 	X(sweep_csv, "csv", 0, NULL, BY(sweep), "write CSV, with a line of names") \
 	X(table, "table", 0, NULL, BY(sweep), "write a table for people") \
-	X(replay_table, "table", 0, NULL, BY(replay), "plan behind each line that turns knobs, and write peak and arena before it") \
+	X(replay_table, "table", 0, NULL, BY(replay), "plan behind each line that turns knobs, and write peak and arena " \
+		"before it") \
 	X(allow_write, "allow-write", 0, NULL, BY(replay), "let the session write files outside of its own folder") \
 	X(text, "text", 0, NULL, BY(plan), "as --as text") \
 	X(view, "view", 'v', "V", BY(plan) | BY(export), "which drawing or figure, see the list of views") \
 	X(width, "width", 'w', "POINTS", BY(plan) | BY(export) | BY(compare), "width of a figure") \
 	X(no_title, "no-title", 0, NULL, BY(plan) | BY(export), "a figure without its title") \
 	X(no_legend, "no-legend", 0, NULL, BY(plan) | BY(export), "a figure without the legend and notes below it") \
-	X(caption, "caption", 0, "F", BY(plan) | BY(export), "of a figure: write to a text file what it shows, under which knobs, and the command that draws it again") \
-	X(stage, "stage", 0, "S", BY(plan) | BY(export), "input: the graph as read; device: as planned, what one device runs (the default)") \
+	X(caption, "caption", 0, "F", BY(plan) | BY(export), "of a figure: write to a text file what it shows, under which " \
+		"knobs, and the command that draws it again") \
+	X(stage, "stage", 0, "S", BY(plan) | BY(export), "input: the graph as read; device: as planned, what one device " \
+		"runs (the default)") \
 	X(factors, "factors", 'f', NULL, BY(plan) | BY(export), "JSON: what every dim of every op stands for") \
 	X(screen, "screen", 0, NULL, BY(screen), "the explorer's screen after some keys") \
 	X(screen_as, "as", 'a', "KIND", BY(screen), "text, ansi or svg") \
@@ -52,44 +57,61 @@
 	X(resume_session, "resume", 0, "=SESSION", BY(explore), "take up the last session, or the one that is named") \
 	X(theme, "theme", 't', "NAME", BY(explore) | BY(screen), "colours: ansi, dark, light or mono") \
 	X(ascii, "ascii", 0, NULL, BY(explore) | BY(screen), "draw with ASCII, whatever the locale says") \
-	X(no_mouse, "no-mouse", 0, NULL, BY(explore), "leave the mouse to the terminal, to select text; the key m does so for a while") \
+	X(no_mouse, "no-mouse", 0, NULL, BY(explore), "leave the mouse to the terminal, to select text; the key m does so " \
+		"for a while") \
 	X(jobs, "jobs", 'j', "N", BY(sweep), "processes at once") \
 	X(part, "part", 0, "I/N", BY(sweep), "plan every N-th scenario, from number I on") \
 	X(shard, "shard", 0, "I/N", BY(sweep), "the older name of --part") \
 	X(resume, "resume", 0, NULL, BY(sweep), "plan only scenarios that --output lacks; refuse lines of another sweep") \
-	X(merge, "merge", 0, NULL, BY(sweep), "GRAPH and what follows are pieces of one sweep: put them together; with its --vary, says what is missing at the end, too") \
-	X(capacity, "capacity", 'c', "N", BY(layout), "stop at the first layout within N bytes; exit status 1 where there is none") \
+	X(merge, "merge", 0, NULL, BY(sweep), "GRAPH and what follows are pieces of one sweep: put them together; with its " \
+		"--vary, says what is missing at the end, too") \
+	X(capacity, "capacity", 'c', "N", BY(layout), "stop at the first layout within N bytes; exit status 1 where there " \
+		"is none") \
 	X(check_capacity, "capacity", 'c', "N", BY(check), "of buffers: the layout must be within N bytes") \
 	X(strategy, "strategy", 's', "S", BY(layout), "how offsets are chosen (best; \"help\" lists them)") \
-	X(alignment, "alignment", 'a', "N", BY(layout) | BY(check), "round sizes and offsets up to multiples of N (1; of snapshots 512)") \
+	X(alignment, "alignment", 'a', "N", BY(layout) | BY(check), "round sizes and offsets up to multiples of N (1; of " \
+		"snapshots 512)") \
 	X(device_number, "device", 'd', "N", BY(layout), "the device of a snapshot (the one with the most events)") \
 	X(planned, "planned", 0, NULL, BY(check), "GRAPH may be the graph as planned") \
 	X(numbers, "numbers", 0, NULL, BY(check), "don't plan, lay out or solve again") \
 	X(max, "max", 0, "WHAT", BY(fit), "batch or sequence: the largest that fits, instead of changes") \
-	X(smallest_device, "smallest-device", 0, NULL, BY(fit), "the preset with the least memory on which the step fits, instead of changes") \
-	X(best, "plan", 0, "N", BY(search), "how many of the best to plan, 0 for none (3); where nothing fits by the estimates, those that need the least are planned") \
+	X(smallest_device, "smallest-device", 0, NULL, BY(fit), "the preset with the least memory on which the step fits, " \
+		"instead of changes") \
+	X(best, "plan", 0, "N", BY(search), "how many of the best to plan, 0 for none (3); where nothing fits by the " \
+		"estimates, those that need the least are planned") \
 	X(top, "top", 't', "N", BY(search), "how many to print (10)") \
-	X(even, "even", 0, NULL, BY(search), "cut pipelines into equal numbers of layers, as launchers do, instead of balancing them") \
-	X(offload, "offload", 0, "WHAT", BY(search), "no (the default), activations, optimizer or all: what may wait in the host's memory where a configuration doesn't fit without") \
+	X(even, "even", 0, NULL, BY(search), "cut pipelines into equal numbers of layers, as launchers do, instead of " \
+		"balancing them") \
+	X(offload, "offload", 0, "WHAT", BY(search), "no (the default), activations, optimizer or all: what may wait in " \
+		"the host's memory where a configuration doesn't fit without") \
 	X(overhead, "overhead", 0, "X", BY(search), "what is counted beside saved activations and states, see the list of X") \
 	X(calibrate, "calibrate", 0, "F", BY(search), "fit the machine to the measured steps of a CSV first") \
 	X(constants, "constants", 0, "F", BY(search), "write what --calibrate finds, for --set @F of any command") \
-	X(base, "base", 'b', "PRESET", BY(calibrate), "the preset that has the peaks, and what the traces don't tell (the one of the GPU that they name; cpu without one)") \
+	X(base, "base", 'b', "PRESET", BY(calibrate), "the preset that has the peaks, and what the traces don't tell (the " \
+		"one of the GPU that they name; cpu without one)") \
 	X(name, "name", 0, "NAME", BY(calibrate), "what the device is called (the file's name)") \
-	X(node, "devices-per-node", 0, "N", BY(calibrate), "devices of a node, which tell links within nodes from links between them (8)") \
-	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16 or mixed (the default: fp16 with f32 master weights and loss scaling)") \
-	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw, adafactor, rmsprop or adagrad") \
+	X(node, "devices-per-node", 0, "N", BY(calibrate), "devices of a node, which tell links within nodes from links " \
+		"between them (8)") \
+	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16 or mixed (the default: fp16 with f32 master weights " \
+		"and loss scaling)") \
+	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw, adafactor, rmsprop " \
+		"or adagrad") \
 	X(recompute, "recompute", 0, "R", BY(model), "none, selective (attention scores) or full (every layer)") \
 	X(policy, "policy", 0, "P", BY(model), "what backward keeps: eager (as PyTorch, the default) or ideal") \
-	X(loss, "loss", 0, "L", BY(model), "kernels (the default): as --kernels has it; or eager: op by op, on logits in fp32, labels shifted beforehand, as where layers alone are compiled (llama, deepseek)") \
-	X(kernels, "kernels", 0, "K", BY(model), "eager, or fused (the default): grouped queries without copies, SwiGLU and loss in one kernel each (llama, deepseek)") \
+	X(loss, "loss", 0, "L", BY(model), "kernels (the default): as --kernels has it; or eager: op by op, on logits in " \
+		"fp32, labels shifted beforehand, as where layers alone are compiled (llama, deepseek)") \
+	X(kernels, "kernels", 0, "K", BY(model), "eager, or fused (the default): grouped queries without copies, SwiGLU " \
+		"and loss in one kernel each (llama, deepseek)") \
 	X(attention, "attention", 0, "A", BY(model), "math (keeps the scores) or flash (one kernel that doesn't)") \
 	X(no_dropout, "no-dropout", 0, NULL, BY(model), "leave dropout layers out") \
 	X(accumulate, "accumulate", 0, NULL, BY(model), "add gradients to buffers that live from step to step") \
 	X(forward, "forward", 0, NULL, BY(model), "the forward pass alone") \
-	X(curve, "curve", 0, "N", BY(model), "print N points of peak memory against the least time of what runs again, as CSV") \
-	X(time, "time", 't', "S", BY(plan) | BY(export) | BY(compare) | BY(layout), "stop after S seconds with the best so far; a plan that was cut short says so") \
-	X(output, "output", 'o', "F", BY_ALL & ~(BY(explore) | BY(check) | BY(replay)), "write to a file, which appears whole or not at all, compressed if its name ends in .gz; -: standard output") \
+	X(curve, "curve", 0, "N", BY(model), "print N points of peak memory against the least time of what runs again, as " \
+		"CSV") \
+	X(time, "time", 't', "S", BY(plan) | BY(export) | BY(compare) | BY(layout), \
+		"stop after S seconds with the best so far; a plan that was cut short says so") \
+	X(output, "output", 'o', "F", BY_ALL & ~(BY(explore) | BY(check) | BY(replay)), \
+		"write to a file, which appears whole or not at all, compressed if its name ends in .gz; -: standard output") \
 	X(version, "version", 'V', NULL, BY(explore), "version of the program and its libraries") \
 	X(tables, "tables", 0, "NAME", BY(explore), NULL) \
 	X(help, "help", 'h', NULL, BY_ALL, "this text")
@@ -130,11 +152,13 @@ struct command_line {
 	char **operand;             /* as many as the command's row names */
 	bool several;               /* more than one of them may stand there; operands: how many do */
 	int operands;
-	struct file_option read[FILES_READ], written[FILES_WRITTEN];   /* beside operands: none of these may be overwritten, or written twice */
+	struct file_option read[FILES_READ],
+		written[FILES_WRITTEN];   /* beside operands: none of these may be overwritten, or written twice */
 	int reads;
 };
 
-/* Reads argv from the command's name on. EXIT_FINE, or the status after saying what is wrong, and which option is nearest to one that isn't there. */
+/* Reads argv from the command's name on. EXIT_FINE, or the status after saying what is wrong, and which option is
+ * nearest to one that isn't there. */
 int command_line_parse(struct command_line *line, int argc, char **argv);
 /* What a command does, and its options. */
 void command_line_help(enum subcommand_id command);
@@ -142,5 +166,7 @@ void command_line_help(enum subcommand_id command);
 char *option_name(const struct option_row *row, char *text, size_t size);
 
 /* Values. Each is EXIT_FINE, or EXIT_USAGE after saying what the option expects. */
-int option_number(const struct command_line *line, int row, const char *value, int64_t least, int64_t most, int64_t *number);
-int option_word(const struct command_line *line, int row, const char *value, const char *const *words, int count, int *index);
+int option_number(
+	const struct command_line *line, int row, const char *value, int64_t least, int64_t most, int64_t *number);
+int option_word(
+	const struct command_line *line, int row, const char *value, const char *const *words, int count, int *index);

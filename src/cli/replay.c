@@ -39,10 +39,12 @@ static void write_row(void *context, struct session *session, const char *line)
 	if (*session_problem(session) || !plan)
 		fprintf(context, "%10s  %10s  %s: no plan: %s\n", "", "", line, session_problem(session));
 	else
-		fprintf(context, "%10s  %10s  %s\n", bytes_text(plan_peak(plan), peak, sizeof peak), bytes_text(plan_arena(plan), arena, sizeof arena), line);
+		fprintf(context, "%10s  %10s  %s\n", bytes_text(plan_peak(plan), peak, sizeof peak),
+			bytes_text(plan_arena(plan), arena, sizeof arena), line);
 }
 
-/* Whether no command is in the file: an empty one, or blanks alone. A session that says nothing plans nothing, which would look like success. */
+/* Whether no command is in the file: an empty one, or blanks alone. A session that says nothing plans nothing, which
+ * would look like success. */
 static bool says_nothing(const struct input *input)
 {
 	size_t size, blank = 0;
@@ -52,12 +54,15 @@ static bool says_nothing(const struct input *input)
 	return blank == size;
 }
 
-static enum status cli_replay_run(const struct replay *replay, struct session *session, struct input *input, struct error *error)
+static enum status cli_replay_run(
+	const struct replay *replay, struct session *session, struct input *input, struct error *error)
 {
 	struct source source = input_source(input);
 	struct output output;
 	if (says_nothing(input))
-		return fail(error, BAD_INPUT, "nothing is in it: expected a session, such as \"open FILE\" and lines of commands (tidemark replay --help)");
+		return fail(error, BAD_INPUT,
+			"nothing is in it: expected a session, such as \"open FILE\" and lines of commands (tidemark replay "
+			"--help)");
 	if (!replay->table)
 		return session_replay(session, &source, true, NULL, NULL, error);
 	TRY(output_open(&output, NULL, true, error));
@@ -77,7 +82,10 @@ static int cli_replay_take_option(void *context, int row, const char *value)
 
 int replay_command(int argc, char **argv)
 {
-	struct replay replay = { .line = { .command = SUBCOMMAND_replay, .help = help_print_session_words, .take = cli_replay_take_option, .context = &replay } };
+	struct replay replay = { .line = { .command = SUBCOMMAND_replay,
+								 .help = help_print_session_words,
+								 .take = cli_replay_take_option,
+								 .context = &replay } };
 	struct error error = { 0 };
 	int code = command_line_parse(&replay.line, argc, argv);
 	if (code != EXIT_FINE || replay.line.helped)

@@ -18,7 +18,8 @@
 
 #define TOP 10
 #define SHARES_MOST 16      /* ways to share the tokens out that are named */
-#define FRONT_STEP 93       /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
+#define FRONT_STEP \
+	93       /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
 
 struct search {
 	struct scenario scenario;
@@ -35,7 +36,7 @@ struct search {
 	struct config_request request;
 };
 
-/* ---- what is asked for ----------------------------------------------------------------------------------------------------- */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 static uint32_t wanted(const struct search *search, enum knob_id knob)
 {
@@ -86,7 +87,7 @@ static struct config_request search_command_freed(const struct config_request *r
 	return free_one;
 }
 
-/* ---- printing ----------------------------------------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static double gib(int64_t bytes)
 {
@@ -101,10 +102,12 @@ static bool only_planned_fits(const struct search *search, const struct config_p
 }
 
 /* "9.1234 s    18.40 GiB     19.80 GiB", "can't be planned": as wide as the heading. */
-static const char *planned_text(const struct search *search, const struct config_planned *planned, char *text, size_t size)
+static const char *planned_text(
+	const struct search *search, const struct config_planned *planned, char *text, size_t size)
 {
 	if (planned->known)
-		snprintf(text, size, "%9.4f s  %8.2f GiB%s  %8.2f GiB%s", (double)planned->time / 1e12, gib(planned->needs), planned->fits ? " " : "!", gib(planned->reserves),
+		snprintf(text, size, "%9.4f s  %8.2f GiB%s  %8.2f GiB%s", (double)planned->time / 1e12, gib(planned->needs),
+			planned->fits ? " " : "!", gib(planned->reserves),
 			only_planned_fits(search, planned) || !planned->fits ? "!" : " ");
 	else
 		snprintf(text, size, "%-41s", planned->tried ? "can't be planned" : "");
@@ -112,7 +115,8 @@ static const char *planned_text(const struct search *search, const struct config
 }
 
 /* The command line that gives the row's planned figures. */
-static const char *plan_line(const struct search *search, const struct config *config, int64_t batch, char *text, size_t size)
+static const char *plan_line(
+	const struct search *search, const struct config *config, int64_t batch, char *text, size_t size)
 {
 	OWN(scenario) scenario;
 	char set[20000] = "";
@@ -141,19 +145,24 @@ static void print_variants(FILE *file, const struct config_list *list, const str
 	uint32_t share[SHARES_MOST], shares = config_token_shares(list, (uint32_t)(entry - list->entry), SHARES_MOST, share);
 	for (uint32_t i = 0; i < shares; i++) {
 		const struct config_entry *other = &list->entry[share[i]];
-		fprintf(file, "%sdp %u cp %u %+.1f %%", i ? ", " : "      ", other->config.dp, other->config.cp, 100.0 * ((double)other->result.time / (double)entry->result.time - 1));
+		fprintf(file, "%sdp %u cp %u %+.1f %%", i ? ", " : "      ", other->config.dp, other->config.cp,
+			100.0 * ((double)other->result.time / (double)entry->result.time - 1));
 	}
-	fprintf(file, "%s%u %swith tp %u pp %u", shares ? "; " : "      ", entry->variants, shares ? "in all " : "more ", config->tp, config->pp);
+	fprintf(file, "%s%u %swith tp %u pp %u", shares ? "; " : "      ", entry->variants, shares ? "in all " : "more ",
+		config->tp, config->pp);
 	fprintf(file, config->ep > 1 ? " ep %u fit\n" : " fit\n", config->ep);
 }
 
-static void print_entry(const struct search *search, FILE *file, uint32_t number, const struct config_list *list, const struct config_entry *entry, int64_t batch)
+static void print_entry(const struct search *search, FILE *file, uint32_t number, const struct config_list *list,
+	const struct config_entry *entry, int64_t batch)
 {
 	char text[200], planned[64], line[24000];
 	const struct config_result *result = &entry->result;
-	fprintf(file, "%4u  %9.4f s  %8.2f GiB  %s  %8.2f  %8.2f  %5.1f%%  %s %s\n      %s\n", number, (double)result->time / 1e12, gib(result->worst.total),
-		planned_text(search, &entry->planned, planned, sizeof planned), gib(result->first.total), gib(result->last.total),
-		100.0 * (double)result->bubble / (double)(result->time ? result->time : 1), entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text),
+	fprintf(file, "%4u  %9.4f s  %8.2f GiB  %s  %8.2f  %8.2f  %5.1f%%  %s %s\n      %s\n", number,
+		(double)result->time / 1e12, gib(result->worst.total),
+		planned_text(search, &entry->planned, planned, sizeof planned), gib(result->first.total),
+		gib(result->last.total), 100.0 * (double)result->bubble / (double)(result->time ? result->time : 1),
+		entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text),
 		plan_line(search, &entry->config, batch, line, sizeof line));
 	if (entry->variants > 0)
 		print_variants(file, list, entry);
@@ -166,14 +175,17 @@ static void print_entry(const struct search *search, FILE *file, uint32_t number
 }
 
 /* X(field, name): what an overhead is made of. */
-#define OVERHEAD_PARTS(X) X(context, "context") X(communication, "communication") X(buckets, "buckets") X(workspace, "workspace") \
+#define OVERHEAD_PARTS(X) X(context, "context") X(communication, "communication") X(buckets, "buckets") X(workspace, \
+	"workspace") \
 	X(cached, "weight gradients kept") X(fragmentation, "fragmentation")
 
 static void print_memory(FILE *file, const char *which, const struct rank_memory *memory)
 {
-	fprintf(file, "  %-12s parameters %.2f  gradients %.2f  optimizer %.2f  activations %.2f  transient %.2f  gathered %.2f  overhead %.2f  = %.2f GiB",
-		which, gib(memory->parameters), gib(memory->gradients), gib(memory->optimizer), gib(memory->activations), gib(memory->transient),
-		gib(memory->gathered), gib(memory->overhead), gib(memory->total));
+	fprintf(file,
+		"  %-12s parameters %.2f  gradients %.2f  optimizer %.2f  activations %.2f  transient %.2f  gathered %.2f  "
+		"overhead %.2f  = %.2f GiB",
+		which, gib(memory->parameters), gib(memory->gradients), gib(memory->optimizer), gib(memory->activations),
+		gib(memory->transient), gib(memory->gathered), gib(memory->overhead), gib(memory->total));
 	bool any = false;
 #define X(field, name) \
 	if (memory->field > 0) { \
@@ -192,20 +204,27 @@ static int64_t tokens_of(const struct search *search)
 	return search->source.preset && config->vocab > 0 && config->seq > 0 ? search->request.batch * config->seq : 0;
 }
 
-/* Behind the last shown row of a tie, which began with row tie: how far apart they are. Returns where the tie of the next row begins. */
-static uint32_t print_tie(const struct search *search, FILE *file, const struct config_list *list, uint32_t tie, uint32_t row, uint32_t shown)
+/* Behind the last shown row of a tie, which began with row tie: how far apart they are. Returns where the tie of the
+ * next row begins. */
+static uint32_t print_tie(
+	const struct search *search, FILE *file, const struct config_list *list, uint32_t tie, uint32_t row, uint32_t shown)
 {
 	uint32_t apart = device_errors_apart(&search->scenario), end = config_tie_end(list, tie, apart);
 	if (end <= tie || row + 1 != (end < shown ? end : shown))
 		return end <= tie ? row + 1 : tie;
 	if (tie == 0)
-		fprintf(file, "up to here at most %.1f %% slower than the first: no further apart than the errors of two estimates (RMS, of the steps that times rest on)\n", apart / 10.0);
+		fprintf(file,
+			"up to here at most %.1f %% slower than the first: no further apart than the errors of two estimates (RMS, "
+			"of the steps that times rest on)\n",
+			apart / 10.0);
 	else if (row > tie)
-		fprintf(file, "rows %u to %u: at most %.1f %% slower than row %u, no further apart than these errors\n", tie + 1, row + 1, apart / 10.0, tie + 1);
+		fprintf(file, "rows %u to %u: at most %.1f %% slower than row %u, no further apart than these errors\n",
+			tie + 1, row + 1, apart / 10.0, tie + 1);
 	return row + 1;
 }
 
-/* What the column of PyTorch says, and what of the estimates' activations the first row that fits by its plan alone takes beside it there. */
+/* What the column of PyTorch says, and what of the estimates' activations the first row that fits by its plan alone
+ * takes beside it there. */
 static void print_reserved(const struct search *search, FILE *file, const struct config_list *list, uint32_t shown)
 {
 	const struct config_entry *over = NULL;
@@ -216,10 +235,17 @@ static void print_reserved(const struct search *search, FILE *file, const struct
 			over = &list->entry[i];
 	}
 	if (any)
-		fprintf(file, "in PyTorch: what its caching allocator, simulated, reserves for the plan, with ZeRO stage 3 and one microbatch as fully_shard runs it; !: more than the memory\n");
+		fprintf(file,
+			"in PyTorch: what its caching allocator, simulated, reserves for the plan, with ZeRO stage 3 and one "
+			"microbatch as fully_shard runs it; !: more than the memory\n");
 	if (over)
-		fprintf(file, "row %u fits at the planned addresses alone; to rank with what PyTorch's allocator takes beside them: --overhead fragmentation=%.0f%%\n",
-			(uint32_t)(over - list->entry) + 1, 0.5 + 100.0 * (double)(over->planned.reserves - over->planned.needs) / (double)over->result.worst.activations);
+		fprintf(file,
+			"row %u fits at the planned addresses alone; to rank with what PyTorch's allocator takes beside them: "
+			"--overhead fragmentation=%.0f%%\n",
+			(uint32_t)(over - list->entry) + 1,
+			0.5 +
+				100.0 * (double)(over->planned.reserves - over->planned.needs) /
+					(double)over->result.worst.activations);
 }
 
 static void search_command_print_text(const struct search *search, FILE *file, const struct config_list *list)
@@ -227,17 +253,22 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 	const struct config_request *request = &search->request;
 	uint32_t shown = list->fitting < search->top ? list->fitting : search->top;
 	char assumed[2000];
-	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s", scenario_device_name(&search->scenario));
+	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s",
+		scenario_device_name(&search->scenario));
 	if (request->machine.memory >= 0)
 		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
-	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit, with %u ways to cut the model (tp, pp, ep); the fastest of each first\n", request->batch, list->fitting,
-		list->entries, list->leading);
+	fprintf(file,
+		"), %" PRId64 " samples a step: %u of %u configurations fit, with %u ways to cut the model (tp, pp, ep); the "
+					  "fastest of each first\n",
+		request->batch, list->fitting, list->entries, list->leading);
 	if (search->scenario.value[K_device] != DEVICE_NONE)
 		fprintf(file, "times rest on: %s\n", device_rests_text(&search->scenario, assumed, sizeof assumed));
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
 	if (shown > 0)
-		fprintf(file, "            estimated                    planned               in PyTorch     estimated ranks:\n"
-			"row        time     worst rank         time     worst rank         reserved       first      last  bubble  front configuration (mbs: samples of a microbatch), and the line that plans it\n");
+		fprintf(file,
+			"            estimated                    planned               in PyTorch     estimated ranks:\n"
+			"row        time     worst rank         time     worst rank         reserved       first      last  bubble "
+			" front configuration (mbs: samples of a microbatch), and the line that plans it\n");
 	for (uint32_t i = 0, tie = 0; i < shown; i++) {
 		print_entry(search, file, i + 1, list, &list->entry[i], request->batch);
 		tie = print_tie(search, file, list, tie, i, shown);
@@ -263,10 +294,15 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 		print_memory(file, "last rank", &best->last);
 		print_memory(file, "worst rank", &best->worst);
 		if (tokens_of(search) > 0)
-			fprintf(file, "  speed        %.6g tokens a second, %.6g a device; products take %.1f %% of the peak (MFU)\n", (double)tokens_of(search) * 1e12 / (double)best->time,
+			fprintf(file,
+				"  speed        %.6g tokens a second, %.6g a device; products take %.1f %% of the peak (MFU)\n",
+				(double)tokens_of(search) * 1e12 / (double)best->time,
 				(double)tokens_of(search) * 1e12 / (double)best->time / request->devices, 100 * best->mfu);
-		fprintf(file, "  time         collectives inside layers %.4f s, gradients not hidden %.4f s, update %.4f s, idle in the pipeline %.4f s\n",
-			(double)best->link / 1e12, (double)best->exposed / 1e12, (double)best->update / 1e12, (double)best->bubble / 1e12);
+		fprintf(file,
+			"  time         collectives inside layers %.4f s, gradients not hidden %.4f s, update %.4f s, idle in the "
+			"pipeline %.4f s\n",
+			(double)best->link / 1e12, (double)best->exposed / 1e12, (double)best->update / 1e12,
+			(double)best->bubble / 1e12);
 	}
 }
 
@@ -281,7 +317,8 @@ static int64_t least_planned(const struct config_list *list)
 }
 
 /* Nothing fits: why, and the smallest change that does. */
-static enum status print_way_out(const struct search *search, FILE *file, const struct config_list *list, struct control *control, struct error *error)
+static enum status print_way_out(const struct search *search, FILE *file, const struct config_list *list,
+	struct control *control, struct error *error)
 {
 	const struct config_entry *least = &list->entry[0];
 	char text[300];
@@ -307,18 +344,21 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 		status = config_search(&request, control, &others, error);
 	uint32_t nearest = status == OK ? config_nearest(&others, &least->config) : NONE;
 	if (nearest != NONE) {
-		fprintf(file, "the smallest change that fits, estimated: %s\n", config_changes(&least->config, &others.entry[nearest].config, text, sizeof text));
+		fprintf(file, "the smallest change that fits, estimated: %s\n",
+			config_changes(&least->config, &others.entry[nearest].config, text, sizeof text));
 		print_entry(search, file, nearest + 1, &others, &others.entry[nearest], request.batch);
 	}
 	if (status == OK)
 		config_list_free(&others);
 	for (int i = 0; i < 8 && status == OK && nearest == NONE; i++) {
 		request.devices *= 2;
-		request.batch = request.batch % request.devices == 0 || request.batch > request.devices ? request.batch : request.devices;
+		request.batch = request.batch % request.devices == 0 || request.batch > request.devices ? request.batch
+			: request.devices;
 		status = config_search(&request, control, &others, error);
 		nearest = status == OK && others.fitting > 0 ? 0 : NONE;
 		if (nearest != NONE) {
-			fprintf(file, "nothing fits %u devices; %u devices, %" PRId64 " samples a step, estimated:\n", search->request.devices, request.devices, request.batch);
+			fprintf(file, "nothing fits %u devices; %u devices, %" PRId64 " samples a step, estimated:\n",
+				search->request.devices, request.devices, request.batch);
 			print_entry(search, file, 1, &others, &others.entry[0], request.batch);
 		}
 		if (status == OK)
@@ -335,15 +375,18 @@ static json_t *memory_json(const struct rank_memory *memory)
 #define X(field, name) json_object_set_new(parts, #field, json_integer(memory->field));
 	OVERHEAD_PARTS(X)
 #undef X
-	return json_pack("{sI sI sI sI sI sI sI so sI}", "parameters", (json_int_t)memory->parameters, "gradients", (json_int_t)memory->gradients,
-		"optimizer", (json_int_t)memory->optimizer, "activations", (json_int_t)memory->activations, "transient", (json_int_t)memory->transient,
-		"gathered", (json_int_t)memory->gathered, "overhead", (json_int_t)memory->overhead, "overheads", parts, "total", (json_int_t)memory->total);
+	return json_pack("{sI sI sI sI sI sI sI so sI}", "parameters", (json_int_t)memory->parameters, "gradients",
+		(json_int_t)memory->gradients, "optimizer", (json_int_t)memory->optimizer, "activations",
+		(json_int_t)memory->activations, "transient", (json_int_t)memory->transient, "gathered",
+		(json_int_t)memory->gathered, "overhead", (json_int_t)memory->overhead, "overheads", parts, "total",
+		(json_int_t)memory->total);
 }
 
 static json_t *planned_json(const struct config_planned *planned)
 {
 	if (planned->known)
-		return json_pack("{sI sI sf sb}", "needed", (json_int_t)planned->needs, "reserved", (json_int_t)planned->reserves, "step_seconds", (double)planned->time / 1e12, "fits", planned->fits);
+		return json_pack("{sI sI sf sb}", "needed", (json_int_t)planned->needs, "reserved",
+			(json_int_t)planned->reserves, "step_seconds", (double)planned->time / 1e12, "fits", planned->fits);
 	return planned->tried ? json_pack("{ss}", "reason", planned->reason) : json_null();
 }
 
@@ -365,16 +408,25 @@ static json_t *entry_json(const struct search *search, const struct config_list 
 	char line[24000];
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
-	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) / search->request.devices;
-	return json_pack("{si si si si si sb si ss si ss si ss si si sf sf sf sf sf sb sb sb sb so si so so so si sI so so so so}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
-		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
-		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "recompute_layers", (int)config->recompute_layers, "offload", offload_names[config->offload], "microbatch_size",
-		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
-		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
-		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "played", entry->played, "front", entry->front, "leads", entry->leads,
-		"tie", tie_json(search, list, number), "variants", (int)entry->variants, "first_rank", memory_json(&result->first),
-		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank, "host", (json_int_t)result->host,
-		"planned", planned_json(&entry->planned), "tokens_per_second_and_device", tokens > 0 ? json_real(tokens) : json_null(), "mfu", result->mfu > 0 ? json_real(result->mfu) : json_null(), "plan", config_has_plan(config) ? json_string(plan_line(search, config, search->request.batch, line, sizeof line)) : json_null());
+	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) /
+		search->request.devices;
+	return json_pack(
+		"{si si si si si sb si ss si ss si ss si si sf sf sf sf sf sb sb sb sb so si so so so si sI so so so so}", "dp",
+		(int)config->dp, "tp", (int)config->tp, "pp", (int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep,
+		"sp", config->sp, "zero", config->zero, "schedule", schedule_names[config->schedule], "chunks",
+		(int)config->chunks, "recompute", recompute_names[config->recompute], "recompute_layers",
+		(int)config->recompute_layers, "offload", offload_names[config->offload], "microbatch_size",
+		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12,
+		"bubble_seconds", (double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds",
+		(double)result->exposed / 1e12, "update_seconds", (double)result->update / 1e12, "fits", entry->fits, "played",
+		entry->played, "front", entry->front, "leads", entry->leads, "tie", tie_json(search, list, number), "variants",
+		(int)entry->variants, "first_rank", memory_json(&result->first), "last_rank", memory_json(&result->last),
+		"worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank, "host", (json_int_t)result->host,
+		"planned", planned_json(&entry->planned), "tokens_per_second_and_device",
+		tokens > 0 ? json_real(tokens) : json_null(), "mfu", result->mfu > 0 ? json_real(result->mfu) : json_null(),
+		"plan",
+		config_has_plan(config) ? json_string(plan_line(search, config, search->request.batch, line, sizeof line))
+		: json_null());
 }
 
 static enum status print_json(const struct search *search, FILE *file, const struct config_list *list)
@@ -388,12 +440,14 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	for (uint32_t i; search->top < list->fitting && (i = config_next_by_time(list, search->top, at)) != NONE;)
 		if (list->entry[i].front)
 			json_array_append_new(entries, entry_json(search, list, i));
-	json_t *root = json_pack("{ss ss ss ss si si sI sI si si si si sf so}", "model", search->name, "software", device_software(&search->scenario), "rests_on",
-		device_reached_text(&search->scenario, reached, sizeof reached), "assumptions",
-		model_source_assumptions(&search->source, assumed, sizeof assumed), "devices", (int)request->devices, "devices_per_node",
-		(int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory", (json_int_t)request->machine.memory, "evaluated",
-		(int)list->entries, "fitting", (int)list->fitting, "fitting_cuts", (int)list->leading, "as_fast", (int)config_tie_end(list, 0, device_errors_apart(&search->scenario)),
-		"apart", device_errors_apart(&search->scenario) / 1000.0, "configurations", entries);
+	json_t *root = json_pack("{ss ss ss ss si si sI sI si si si si sf so}", "model", search->name, "software",
+		device_software(&search->scenario), "rests_on", device_reached_text(&search->scenario, reached, sizeof reached),
+		"assumptions", model_source_assumptions(&search->source, assumed, sizeof assumed), "devices",
+		(int)request->devices, "devices_per_node", (int)request->devices_per_node, "batch", (json_int_t)request->batch,
+		"memory", (json_int_t)request->machine.memory, "evaluated", (int)list->entries, "fitting", (int)list->fitting,
+		"fitting_cuts", (int)list->leading, "as_fast",
+		(int)config_tie_end(list, 0, device_errors_apart(&search->scenario)), "apart",
+		device_errors_apart(&search->scenario) / 1000.0, "configurations", entries);
 	/* What was left out for want of memory makes a wrong object, not none. */
 	bool fine = root && !json_memory_failed() && json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
 	fputc('\n', file);
@@ -401,16 +455,18 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	return fine || ferror(file) ? OK : NO_MEMORY;
 }
 
-/* ---- options -------------------------------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
-static const char *const overhead_words[] = {
-	"context=BYTES", "communication=BYTES", "bucket=BYTES", "workspace=BYTES", "fragmentation=PERCENT", "transient=on|off", "small=on|off", "vectors=on|off",
-	"gathered=on|off", "cached=on|off", "overlap=PERCENT", "inside=PERCENT", "updated=PERCENT"
-};
+static const char *const overhead_words[] = { "context=BYTES", "communication=BYTES", "bucket=BYTES", "workspace=BYTES",
+	"fragmentation=PERCENT", "transient=on|off", "small=on|off", "vectors=on|off", "gathered=on|off", "cached=on|off",
+	"overlap=PERCENT", "inside=PERCENT", "updated=PERCENT" };
 static const char *const overhead_helps[] = {
-	"the context of each device (0)", "buffers for every degree above 1 (0)", "a bucket of gradients, of which there are two (0)", "what kernels keep (0)",
-	"of activations (0)", "short-lived tensors (on)", "statistics of norms (on)", "parameters of one dim (on)", "ZeRO-3's gathered parameters, two blocks (on)",
-	"a weight gradient for every shape stays allocated, as in Transformer Engine (off)", "of a backward pass hides gradients (80%)",
+	"the context of each device (0)", "buffers for every degree above 1 (0)",
+	"a bucket of gradients, of which there are two (0)", "what kernels keep (0)", "of activations (0)",
+	"short-lived tensors (on)", "statistics of norms (on)", "parameters of one dim (on)",
+	"ZeRO-3's gathered parameters, two blocks (on)",
+	"a weight gradient for every shape stays allocated, as in Transformer Engine (off)",
+	"of a backward pass hides gradients (80%)",
 	"of the collectives inside layers run behind products: Megatron's tp_comm_overlap, async TP (0)",
 	"of a forward pass hides the gathers of parameters that the update before made: Megatron's overlap_param_gather (0)"
 };
@@ -418,19 +474,32 @@ static const char *const overhead_helps[] = {
 static void search_command_print_more(void)
 {
 	putchar('\n');
-	words_print(stdout, "", 0, "Evaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert parallel degrees, "
-		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation of all layers or of as few of each piece as fit. Prints the fastest of each way to cut the model (tp, pp, ep) that fit and those that take less memory, or why none fits "
+	words_print(stdout, "", 0,
+		"Evaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, "
+		"context and expert parallel degrees, "
+		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation of all layers or of as few of each "
+		"piece as fit. Prints the fastest of each way to cut the model (tp, pp, ep) that fit and those that take less "
+		"memory, or why none fits "
 		"and the smallest change that does. Knobs that are set stay as they are. Beside what "
 		"a row's plan needs stands what PyTorch's caching allocator would reserve for it.");
-	words_print(stdout, "", 0, "With --offload, what may wait in the host's memory does where a configuration doesn't fit without: saved activations, block by block, as far as the link to the host carries them out "
-		"and back while a piece's own passes compute, so that the step takes no longer; optimizer states, which the update passes through the device, as fast as the link is. "
+	words_print(stdout, "", 0,
+		"With --offload, what may wait in the host's memory does where a configuration doesn't fit without: saved "
+		"activations, block by block, as far as the link to the host carries them out "
+		"and back while a piece's own passes compute, so that the step takes no longer; optimizer states, which the "
+		"update passes through the device, as fast as the link is. "
 		"host_memory bounds them.");
-	words_print(stdout, "", 0, "A built-in model may have other sizes, and flash, dropout, fused and eager_loss of 0 or 1: llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0. "
+	words_print(stdout, "", 0,
+		"A built-in model may have other sizes, and flash, dropout, fused and eager_loss of 0 or 1: "
+		"llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0. "
 		"`tidemark model --help` lists the models.");
-	help_print_words("X, for --overhead", overhead_words, overhead_helps, (int)(sizeof overhead_words / sizeof *overhead_words));
+	help_print_words(
+		"X, for --overhead", overhead_words, overhead_helps, (int)(sizeof overhead_words / sizeof *overhead_words));
 	putchar('\n');
-	words_print(stdout, "", 0, "--calibrate reads the columns devices, seconds and, where they are not 1 or none, model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, "
-		"chunks, schedule, recompute, float8 (0 or 1), hidden (percent of the collectives inside layers that run behind products).");
+	words_print(stdout, "", 0,
+		"--calibrate reads the columns devices, seconds and, where they are not 1 or none, model, batch, microbatch, "
+		"dp, tp, pp, cp, ep, sp, zero, "
+		"chunks, schedule, recompute, float8 (0 or 1), hidden (percent of the collectives inside layers that run "
+		"behind products).");
 }
 
 /* Unlike a plan's, a search's pipelines can be set. */
@@ -475,7 +544,8 @@ static int set_knob(struct search *search, const char *name, const char *value)
 static int set_overhead(struct search *search, const char *text)
 {
 	struct overheads *overheads = &search->overheads;
-	bool *const switches[] = { &overheads->transient, &overheads->small, &overheads->gathered, &overheads->vectors, &overheads->cached };
+	bool *const switches[] = { &overheads->transient, &overheads->small, &overheads->gathered, &overheads->vectors,
+		&overheads->cached };
 	static const char *const names[] = { "transient", "small", "gathered", "vectors", "cached" };
 	char name[32];
 	const char *value = strchr(text, '=');
@@ -488,13 +558,18 @@ static int set_overhead(struct search *search, const char *text)
 		return EXIT_FINE;
 	}
 	/* bytes and percentages are read as those of knobs are */
-	static const char *const sizes[] = { "context", "communication", "bucket", "workspace" }, *const shares[] = { "overlap", "inside", "updated", "fragmentation" };
+	static const char *const sizes[] = { "context", "communication", "bucket", "workspace" },
+							 *const shares[] = { "overlap", "inside", "updated", "fragmentation" };
 	int64_t *const bytes[] = { &overheads->context, &overheads->communication, &overheads->bucket, &overheads->workspace };
 	uint32_t *const share[] = { &overheads->overlap, &overheads->inside, &overheads->updated, &overheads->fragmentation };
-	int size = name_index(sizes, sizeof sizes / sizeof *sizes, name), of = name_index(shares, sizeof shares / sizeof *shares, name);
+	int size = name_index(sizes, sizeof sizes / sizeof *sizes, name),
+		of = name_index(shares, sizeof shares / sizeof *shares, name);
 	if ((size < 0 && of < 0) || knob_parse(size >= 0 ? K_reserve : K_slack, value + 1, &number, &error) != OK)
-		return usage_error("search", "--overhead %s: expected context, communication, bucket or workspace=BYTES, overlap, inside, updated or fragmentation=PERCENT, "
-			"or transient, small, gathered, vectors, cached=on or off", text);
+		return usage_error("search",
+			"--overhead %s: expected context, communication, bucket or workspace=BYTES, overlap, inside, updated or "
+			"fragmentation=PERCENT, "
+			"or transient, small, gathered, vectors, cached=on or off",
+			text);
 	if (size >= 0)
 		*bytes[size] = number;
 	else
@@ -518,7 +593,11 @@ static int search_command_take_option(void *context, int row, const char *value)
 	int code = EXIT_FINE;
 	switch (row) {
 	case OPTION_set: return set_knob(search, NULL, value);
-	case OPTION_devices: case OPTION_device: case OPTION_memory: case OPTION_batch: return set_knob(search, option_rows[row].name, value);
+	case OPTION_devices:
+	case OPTION_device:
+	case OPTION_memory:
+	case OPTION_batch:
+		return set_knob(search, option_rows[row].name, value);
 	case OPTION_offload: return set_offload(search, value);
 	case OPTION_overhead: return set_overhead(search, value);
 	case OPTION_top:
@@ -537,10 +616,14 @@ static int search_command_take_option(void *context, int row, const char *value)
 
 static int search_command_parse(struct search *search, int argc, char **argv)
 {
-	search->line = (struct command_line){ .command = SUBCOMMAND_search, .take = search_command_take_option, .context = search, .help = search_command_print_more };
+	search->line = (struct command_line){ .command = SUBCOMMAND_search,
+		.take = search_command_take_option,
+		.context = search,
+		.help = search_command_print_more };
 	int code = command_line_parse(&search->line, argc, argv);
 	if (code == EXIT_FINE && search->constants && !search->measurements)
-		return usage_error("search", "--constants %s: what --calibrate finds is written there; --set @FILE reads it", search->constants);
+		return usage_error("search", "--constants %s: what --calibrate finds is written there; --set @FILE reads it",
+			search->constants);
 	search->name = code == EXIT_FINE && !search->line.helped ? *search->line.operand : NULL;
 	return code;
 }
@@ -565,14 +648,22 @@ static void note_idle(const struct search *search)
 	static const enum knob_id planned[] = { K_prefetch, K_offload, K_accumulation };
 	for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
 		if (search->scenario.value[planned[i]] != knobs[planned[i]].normal)
-			fprintf(stderr, "note: %s changes planned rows alone, not estimated ones, by which rows are ranked%s\n", knobs[planned[i]].name,
-				planned[i] == K_offload ? "; --offload has estimates" : "");
+			fprintf(stderr, "note: %s changes planned rows alone, not estimated ones, by which rows are ranked%s\n",
+				knobs[planned[i]].name, planned[i] == K_offload ? "; --offload has estimates" : "");
 	if (search->request.recompute < 0 && search->scenario.value[K_recompute] >= RECOMPUTE_AUTO)
-		fprintf(stderr, "note: a search tries recompute=none, selective, full and products, and ops where it is set, of all layers or of as few as fit; others are known only where they are planned\n");
+		fprintf(stderr,
+			"note: a search tries recompute=none, selective, full and products, and ops where it is set, of all layers "
+			"or of as few as fit; others are known only where they are planned\n");
 	if (search->overheads.updated > 0 && search->planned > 0)
-		fprintf(stderr, "note: updated=%u%% shortens estimated steps alone; planned ones end when the last updated parameter is gathered\n", search->overheads.updated / 10);
+		fprintf(stderr,
+			"note: updated=%u%% shortens estimated steps alone; planned ones end when the last updated parameter is "
+			"gathered\n",
+			search->overheads.updated / 10);
 	if (search->overheads.inside > 0 && search->planned > 0)
-		fprintf(stderr, "note: inside=%u%% shortens estimated steps alone; planned ones wait for the whole of each collective inside a layer\n", search->overheads.inside / 10);
+		fprintf(stderr,
+			"note: inside=%u%% shortens estimated steps alone; planned ones wait for the whole of each collective "
+			"inside a layer\n",
+			search->overheads.inside / 10);
 }
 
 /* Fits the machine to measurements, and says how well that goes. */
@@ -598,14 +689,17 @@ static enum status plan_best(struct search *search, struct config_list *list, st
 	struct scenario scenario = { 0 };
 	int64_t batch = search->request.batch;
 	struct graph *graph = planner.store ? model_source_whole(&search->source, batch, error) : NULL;
-	enum status status = !planner.store ? fail_memory(error) : !graph ? error->status : model_source_scenario(&search->source, batch, &scenario);
+	enum status status = !planner.store ? fail_memory(error)
+		: !graph ? error->status
+		: model_source_scenario(&search->source, batch, &scenario);
 	THEN(status, config_plan_best(&planner, graph, &scenario, search->planned, NULL, list, error));
 	graph_release(graph);
 	scenario_done(&scenario);
 	planner_done(&planner);
 	if (status == BAD_INPUT && list->entries > 0) {     /* too large to be built whole */
 		list->entry[0].planned = (struct config_planned) { .tried = true };
-		snprintf(list->entry[0].planned.reason, sizeof list->entry[0].planned.reason, "%.*s", (int)sizeof list->entry[0].planned.reason - 1, error->text);
+		snprintf(list->entry[0].planned.reason, sizeof list->entry[0].planned.reason, "%.*s",
+			(int)sizeof list->entry[0].planned.reason - 1, error->text);
 	}
 	return status == CANCELLED || status == BAD_INPUT ? OK : status;
 }
@@ -647,7 +741,8 @@ int search_command(int argc, char **argv)
 	struct search search = { .top = TOP, .planned = CONFIGS_PLANNED, .overheads = overheads_all };
 	scenario_init(&search.scenario);
 	int code = search_command_parse(&search, argc, argv);
-	if (code == EXIT_FINE && !search.line.helped && (code = model_source_open(&search.source, search.name, &search.line.reading, &search.scenario)) == EXIT_FINE) {
+	if (code == EXIT_FINE && !search.line.helped &&
+		(code = model_source_open(&search.source, search.name, &search.line.reading, &search.scenario)) == EXIT_FINE) {
 		batch_limit(0);   /* until here, while files are read, signals end the program at once */
 		fill_request(&search);
 		note_idle(&search);

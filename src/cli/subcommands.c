@@ -66,7 +66,8 @@ static int subcommands_take_option(void *context, int row, const char *value)
 	}
 }
 
-/* Whether the planned graph, or the verdict on it, needs a complete plan: a choice among plans, a memory cap, the rank with the largest arena. */
+/* Whether the planned graph, or the verdict on it, needs a complete plan: a choice among plans, a memory cap, the rank
+ * with the largest arena. */
 static bool graph_follows_plan(const struct scenario *scenario)
 {
 	return scenario_searches(scenario) || scenario_pipelines(scenario) || scenario_budget(scenario) >= 0;
@@ -82,21 +83,27 @@ static enum status write_files(const struct request *request, enum export_kind_i
 {
 	struct output output;
 	TRY(output_open(&output, request->line.output, true, error));
-	enum status status = sweep_figure_view(request->options.view) ? sweep_figure_write(*request->line.operand, &request->options, kind, output.stream, error)
-		: plan_curves_write(request->line.operand, (uint32_t)request->line.operands, &request->options, kind, output.stream, error);
+	enum status status = sweep_figure_view(request->options.view)
+		? sweep_figure_write(*request->line.operand, &request->options, kind, output.stream, error)
+		: plan_curves_write(
+			  request->line.operand, (uint32_t)request->line.operands, &request->options, kind, output.stream, error);
 	return output_close(&output, status, error);
 }
 
 /* plan NULL: of files. The caption appears if the figure does. */
-static enum status write_figure(const struct request *request, const struct plan *plan, enum export_kind_id kind, struct error *error)
+static enum status write_figure(
+	const struct request *request, const struct plan *plan, enum export_kind_id kind, struct error *error)
 {
 	struct output caption = { 0 };
 	enum status status = OK;
 	TRY(request->caption ? output_open(&caption, request->caption, true, error) : OK);
 	if (request->caption)
 		status = plan ? caption_write(plan, &request->options, request->argv, request->argc, caption.stream, error)
-			: caption_write_files(request->line.operand, request->line.operands, &request->options, request->argv, request->argc, caption.stream, error);
-	THEN(status, plan ? export_to(kind, plan, &request->options, request->line.output, true, error) : write_files(request, kind, error));
+			: caption_write_files(request->line.operand, request->line.operands, &request->options,
+							request->argv, request->argc, caption.stream, error);
+	THEN(status,
+		plan ? export_to(kind, plan, &request->options, request->line.output, true, error)
+		: write_files(request, kind, error));
 	return request->caption ? output_close(&caption, status, error) : status;
 }
 
@@ -104,7 +111,9 @@ static int serve_files(const struct request *request, enum export_kind_id kind)
 {
 	struct error error = { 0 };
 	enum status status = write_figure(request, NULL, kind, &error);
-	return status == OK ? EXIT_FINE : complain(sweep_figure_view(request->options.view) ? *request->line.operand : NULL, &error, status);
+	return status == OK
+		? EXIT_FINE
+		: complain(sweep_figure_view(request->options.view) ? *request->line.operand : NULL, &error, status);
 }
 
 /* Plans and writes; the exit status. */
@@ -138,8 +147,8 @@ static int kind_error(const struct request *request)
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", export_kinds[i].name);
 		nearest_consider(&nearest, export_kinds[i].name);
 	}
-	return usage_error(command_of(request), "%s: expected one of %s%s", request->kind ? request->kind : "--as is missing", names,
-		nearest_text(&nearest, "", hint, sizeof hint));
+	return usage_error(command_of(request), "%s: expected one of %s%s",
+		request->kind ? request->kind : "--as is missing", names, nearest_text(&nearest, "", hint, sizeof hint));
 }
 
 /* Options that another one must go with. */
@@ -150,21 +159,28 @@ static int check_options(const struct request *request, enum export_kind_id kind
 	if (request->line.operands > 1 && sweep_figure_view(request->options.view))
 		return usage_error(command_of(request), "one file of a sweep: `tidemark sweep --merge` puts pieces together");
 	if (request->line.operands > 1 && !plan_curves_kind(&request->options, kind))
-		return usage_error(command_of(request), "of several plan files there is --view timeline, as svg, pdf, png, tikz or csv");
+		return usage_error(
+			command_of(request), "of several plan files there is --view timeline, as svg, pdf, png, tikz or csv");
 	if (request->line.operands > 1)
 		view = export_view_find(EXPORT_svg, "timeline", &error);
 	if (!view)
 		return usage_error(command_of(request), "--view: %s", error.text);
 	if (request->options.factors && kind != EXPORT_json)
-		return usage_error(command_of(request), "--factors belongs to %s", strcmp(command_of(request), "plan") == 0 ? "--json" : "--as json");
+		return usage_error(command_of(request), "--factors belongs to %s",
+			strcmp(command_of(request), "plan") == 0 ? "--json" : "--as json");
 	bool binary = kind == EXPORT_pdf || kind == EXPORT_png;
 	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
-		return usage_error(command_of(request), "%s is binary and standard output is a terminal: give -o FILE", request->kind);
+		return usage_error(
+			command_of(request), "%s is binary and standard output is a terminal: give -o FILE", request->kind);
 	char figures[200];
 	export_figure_names(figures, sizeof figures);
 	if (request->options.width > 0 && !view->figure)
-		return usage_error(command_of(request), "--width belongs to figures: %s; a drawing of the graph is as wide as it needs", figures);
-	const char *paper = request->options.no_title ? "--no-title" : request->options.no_legend ? "--no-legend" : request->caption ? "--caption" : NULL;
+		return usage_error(command_of(request),
+			"--width belongs to figures: %s; a drawing of the graph is as wide as it needs", figures);
+	const char *paper = request->options.no_title ? "--no-title"
+		: request->options.no_legend ? "--no-legend"
+		: request->caption ? "--caption"
+		: NULL;
 	if (paper && !view->figure)
 		return usage_error(command_of(request), "%s belongs to figures: %s", paper, figures);
 	if (request->caption && strcmp(request->caption, request->line.output ? request->line.output : "-") == 0)
@@ -181,7 +197,9 @@ static void print_kinds(void)
 static void print_kinds_and_screens(void)
 {
 	putchar('\n');
-	words_print(stdout, "", 0, "Several plan files in place of GRAPH: --view timeline draws the memory of all. What `tidemark sweep` wrote: --view pareto and --view sweep. "
+	words_print(stdout, "", 0,
+		"Several plan files in place of GRAPH: --view timeline draws the memory of all. What `tidemark sweep` wrote: "
+		"--view pareto and --view sweep. "
 		"--screen draws the explorer's screen after some keys.");
 	puts("\nWith --screen:");
 	command_line_help(SUBCOMMAND_screen);
@@ -223,12 +241,15 @@ int plan_report(const struct command_line *line, const char *path)
 
 int plan_command(int argc, char **argv)
 {
-	struct request request = { .line = { .command = SUBCOMMAND_plan, .help = print_kinds }, .kind = "text", .options.with_run = true };
+	struct request request = {
+		.line = { .command = SUBCOMMAND_plan, .help = print_kinds }, .kind = "text", .options.with_run = true
+	};
 	return subcommands_run(&request, argc, argv);
 }
 
 int export_command(int argc, char **argv)
 {
-	struct request request = { .line = { .command = SUBCOMMAND_export, .several = true, .help = print_kinds_and_screens } };
+	struct request request = { .line = {
+								   .command = SUBCOMMAND_export, .several = true, .help = print_kinds_and_screens } };
 	return subcommands_run(&request, argc, argv);
 }

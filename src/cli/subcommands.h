@@ -22,20 +22,23 @@
  *     fit_most_command  its --max and --smallest-device
  *     fit_check       what was asked of it, and its files verified
  *     replay          tidemark replay
- *     tables          tables for the manual page
- */
+ *     tables          tables for the manual page */
 #pragma once
 
 /* X(name, its operands, help). Their options: options.h. */
 #define SUBCOMMANDS(X) \
 	X(plan, "GRAPH", "plan once and print the plan") \
 	X(sweep, "GRAPH", "plan every combination of values of knobs, and print a line for each: JSON, CSV, or a table") \
-	X(export, "GRAPH", "write the graph, its plan or a picture: of the graph, of a plan, of several plan files, of what sweep wrote, or of the explorer's screen") \
-	X(compare, "FIRST SECOND", "lay a step as it ran, such as a memory snapshot, over another one as planned: peaks, timelines, and who holds the difference") \
-	X(layout, "BUFFERS.csv|SNAPSHOT.pickle", "find addresses for the buffers of a MiniMalloc CSV or a PyTorch memory snapshot") \
+	X(export, "GRAPH", "write the graph, its plan or a picture: of the graph, of a plan, of several plan files, of " \
+		"what sweep wrote, or of the explorer's screen") \
+	X(compare, "FIRST SECOND", "lay a step as it ran, such as a memory snapshot, over another one as planned: peaks, " \
+		"timelines, and who holds the difference") \
+	X(layout, "BUFFERS.csv|SNAPSHOT.pickle", "find addresses for the buffers of a MiniMalloc CSV or a PyTorch memory " \
+		"snapshot") \
 	X(check, "GRAPH|BUFFERS.csv PLAN", "verify everything that a plan file says, or a file of tidemark layout or fit") \
 	X(search, "MODEL|GRAPH", "rank all ways to train a model on a cluster") \
-	X(calibrate, "TRACE.json", "make a preset of your own device from traces of PyTorch's profiler; several traces count together") \
+	X(calibrate, "TRACE.json", "make a preset of your own device from traces of PyTorch's profiler; several traces " \
+		"count together") \
 	X(model, "NAME|CONFIG.json", "write the training step of a built-in model, or of a Hugging Face config.json") \
 	X(fit, "GRAPH", "plan the changes that make a step fit into so much memory, and rank them by time") \
 	X(replay, "SESSION.tide", "run the lines of a session file without a terminal")

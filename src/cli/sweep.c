@@ -2,8 +2,7 @@
  *
  * Scenario number k is the k-th combination, the last --vary turning fastest. Jobs are processes that take runs of
  * neighbouring numbers, so that each one's store serves what its neighbours share. Every line is written by one
- * write(2), so lines of several jobs never mix; a line that was torn by a kill is cut off when resuming.
- */
+ * write(2), so lines of several jobs never mix; a line that was torn by a kill is cut off when resuming. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -105,7 +104,8 @@ static bool sweep_number(const char *text, char until, uint64_t *value, const ch
 static int sweep_part(struct sweep *sweep, const char *text)
 {
 	const char *end;
-	if (!sweep_number(text, '/', &sweep->part, &end) || !sweep_number(end + 1, '\0', &sweep->parts, &end) || sweep->part >= sweep->parts)
+	if (!sweep_number(text, '/', &sweep->part, &end) || !sweep_number(end + 1, '\0', &sweep->parts, &end) ||
+		sweep->part >= sweep->parts)
 		return usage_error("sweep", "--part %s: expected I/N with I from 0 to N-1", text);
 	return EXIT_FINE;
 }
@@ -131,7 +131,9 @@ static int sweep_take_option(void *context, int row, const char *value)
 
 static int sweep_parse(struct sweep *sweep, int argc, char **argv)
 {
-	sweep->line = (struct command_line){ .command = SUBCOMMAND_sweep, .scenario = &sweep->base, .take = sweep_take_option, .context = sweep };
+	sweep->line = (struct command_line){
+		.command = SUBCOMMAND_sweep, .scenario = &sweep->base, .take = sweep_take_option, .context = sweep
+	};
 	int code = command_line_parse(&sweep->line, argc, argv);
 	if (code != EXIT_FINE || sweep->line.helped)
 		return code;
@@ -199,7 +201,8 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 		if (line) {
 			if (plan)
 				notes_guesses(plan->transformed->notes, error.text);
-			struct sweep_row row = { sweep->columns, sweep->count, sweep->form, sweep->fingerprint, k, &scenario, plan, error.text };
+			struct sweep_row row = { sweep->columns, sweep->count, sweep->form, sweep->fingerprint, k, &scenario, plan,
+				error.text };
 			sweep_row_write(&row, line);
 			kept = fclose(line) == 0;
 		}
@@ -217,9 +220,11 @@ static void sweep_show_progress(const struct sweep *sweep, struct shared *shared
 	enum { WIDTH = 40 };
 	if (!isatty(STDERR_FILENO))
 		return;
-	uint64_t finished = atomic_load(&shared->finished), total = (sweep->total + sweep->parts - 1 - sweep->part) / sweep->parts;
+	uint64_t finished = atomic_load(&shared->finished),
+			 total = (sweep->total + sweep->parts - 1 - sweep->part) / sweep->parts;
 	int full = total ? (int)(finished * WIDTH / total) : WIDTH;
-	fprintf(stderr, "\r[%.*s%*s] %" PRIu64 " of %" PRIu64, full, "########################################", WIDTH - full, "", finished, total);
+	fprintf(stderr, "\r[%.*s%*s] %" PRIu64 " of %" PRIu64, full, "########################################",
+		WIDTH - full, "", finished, total);
 	if (finished == total)
 		fputc('\n', stderr);
 }
@@ -227,7 +232,8 @@ static void sweep_show_progress(const struct sweep *sweep, struct shared *shared
 /* One job: takes runs of neighbouring scenarios until there are none. */
 static int sweep_work(const struct sweep *sweep, struct shared *shared)
 {
-	OWN(planner) planner = { .store = store_new(), .rules_file = sweep->line.rules_file, .control = { .cancel = batch_cancel() } };
+	OWN(planner)
+	planner = { .store = store_new(), .rules_file = sweep->line.rules_file, .control = { .cancel = batch_cancel() } };
 	int code = planner.store ? EXIT_FINE : complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	while (code == EXIT_FINE) {
 		uint64_t first = atomic_fetch_add(&shared->next, RUN);
@@ -271,9 +277,10 @@ static int run_jobs(const struct sweep *sweep)
 	return code;
 }
 
-/* ---- output and resuming ------------------------------------------------------------------------- */
+/* ---- output and resuming --------------------------------------------------------------------- */
 
-/* What all rows of the sweep have in common: the graph, the operators' rules, what --set and --pin fix, and what varies. */
+/* What all rows of the sweep have in common: the graph, the operators' rules, what --set and --pin fix, and what
+ * varies. */
 static void find_fingerprint(struct sweep *sweep)
 {
 	struct key key = key_of("sweep");
@@ -296,7 +303,8 @@ static enum status take_finished(struct sweep *sweep, struct sweep_row *row, con
 	uint64_t of;
 	TRY(sweep_row_read(line, &row->number, &of, error));
 	if (of != sweep->fingerprint || row->number >= sweep->total)
-		return fail(error, BAD_INPUT, "is a line of another sweep: of another graph, or with other --set, --pin, --rules or --vary");
+		return fail(error, BAD_INPUT,
+			"is a line of another sweep: of another graph, or with other --set, --pin, --rules or --vary");
 	NEED_IN(error, scenario_number(sweep, row->number, &scenario) == OK);
 	row->scenario = &scenario;
 	enum status status = sweep_row_check(row, line, error);
@@ -314,7 +322,9 @@ static int read_finished(struct sweep *sweep)
 	FILE *file = fopen(sweep->line.output, "r+e");
 	if (!file)
 		return complain(sweep->line.output, &(struct error){ .text = "can't read" }, BAD_INPUT);
-	struct sweep_row row = { .varied = sweep->columns, .count = sweep->count, .form = sweep->form, .sweep = sweep->fingerprint };
+	struct sweep_row row = {
+		.varied = sweep->columns, .count = sweep->count, .form = sweep->form, .sweep = sweep->fingerprint
+	};
 	struct error error = { 0 };
 	char *line = NULL;
 	size_t capacity = 0;
@@ -341,12 +351,13 @@ static int read_finished(struct sweep *sweep)
 	return code;
 }
 
-/* Two sweeps that write one file would plan the same scenarios twice, and one would cut off the other's lines: the first one locks it, until the last
- * of its jobs is gone. Where there are no locks it goes without. */
+/* Two sweeps that write one file would plan the same scenarios twice, and one would cut off the other's lines: the
+ * first one locks it, until the last of its jobs is gone. Where there are no locks it goes without. */
 static bool is_locked(int descriptor)
 {
 	struct stat there;
-	return fstat(descriptor, &there) == 0 && S_ISREG(there.st_mode) && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	return fstat(descriptor, &there) == 0 && S_ISREG(there.st_mode) && flock(descriptor, LOCK_EX | LOCK_NB) != 0 &&
+		errno == EWOULDBLOCK;
 }
 
 static int open_output(struct sweep *sweep)
@@ -355,12 +366,17 @@ static int open_output(struct sweep *sweep)
 	if (!sweep->line.output || strcmp(sweep->line.output, "-") == 0)
 		return EXIT_FINE;
 	if (gzip_named(sweep->line.output))
-		return usage_error("sweep", "--output %.60s: lines are added as they come, which a compressed file can't take; compress it afterwards", sweep->line.output);
+		return usage_error("sweep",
+			"--output %.60s: lines are added as they come, which a compressed file can't take; compress it afterwards",
+			sweep->line.output);
 	sweep->descriptor = open(sweep->line.output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (sweep->descriptor < 0)
 		return complain(sweep->line.output, &(struct error){ .text = "can't be written" }, LIMIT);
 	if (is_locked(sweep->descriptor))
-		return complain(sweep->line.output, &(struct error){ .text = "another sweep writes it; give each a file of its own, --merge puts them together" }, LIMIT);
+		return complain(sweep->line.output,
+			&(struct error){
+				.text = "another sweep writes it; give each a file of its own, --merge puts them together" },
+			LIMIT);
 	if (sweep->resume)
 		return read_finished(sweep);
 	if (ftruncate(sweep->descriptor, 0) != 0 && errno != EINVAL)   /* a device or a pipe */

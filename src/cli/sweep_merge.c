@@ -34,7 +34,7 @@ struct merge {
 	bool json;
 };
 
-/* ---- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Commas outside of quotes. */
 static int commas(const char *text)
@@ -68,7 +68,8 @@ static enum status take_names(struct merge *merge, const char *text, struct erro
 	return OK;
 }
 
-static enum status sweep_merge_take_line(struct merge *merge, const char *text, int file, unsigned number, struct error *error)
+static enum status sweep_merge_take_line(
+	struct merge *merge, const char *text, int file, unsigned number, struct error *error)
 {
 	uint64_t k, sweep;
 	bool json = *text == '{';
@@ -94,7 +95,7 @@ static enum status sweep_merge_take_line(struct merge *merge, const char *text, 
 	return OK;
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static enum status read_content(struct merge *merge, int file, size_t *size, struct error *error)
 {
@@ -125,14 +126,15 @@ static enum status read_piece(struct merge *merge, int file, struct error *error
 			break;
 		}
 		*stop = '\0';
-		status = strlen(at) == (size_t)(stop - at) ? sweep_merge_take_line(merge, at, file, number, error) : fail(error, BAD_INPUT, "a byte 0 is no text");
+		status = strlen(at) == (size_t)(stop - at) ? sweep_merge_take_line(merge, at, file, number, error)
+			: fail(error, BAD_INPUT, "a byte 0 is no text");
 		if (status != OK)
 			error->line = number;
 	}
 	return status;
 }
 
-/* ---- together --------------------------------------------------------------------------------- */
+/* ---- together -------------------------------------------------------------------------------- */
 
 static int sweep_merge_by_number(const void *a, const void *b)
 {
@@ -155,7 +157,8 @@ static int sweep_merge_unite(struct merge *merge)
 		if (!before || before->number != line->number) {
 			merge->line[kept++] = *line;
 		} else if (strcmp(before->text, line->text) != 0) {
-			complain_line("%s:%u: scenario %u differs from that of %s:%u", merge->path[line->file], line->line, line->number, merge->path[before->file], before->line);
+			complain_line("%s:%u: scenario %u differs from that of %s:%u", merge->path[line->file], line->line,
+				line->number, merge->path[before->file], before->line);
 			return EXIT_INPUT;
 		}
 	}
@@ -181,9 +184,11 @@ static int say_missing(const struct merge *merge)
 	if (said < missing)
 		words_add(&words, " and %" PRIu64 " more", missing - said);
 	if (missing)
-		complain_line("%" PRIu64 " of %s%" PRIu64 " scenarios are missing: %s", missing, merge->total ? "" : "at least ", total, text);
+		complain_line("%" PRIu64 " of %s%" PRIu64 " scenarios are missing: %s", missing,
+			merge->total ? "" : "at least ", total, text);
 	else if (!merge->total)
-		complain_line("scenarios 0 to %" PRIu64 " are there; whether more are missing shows with the sweep's --vary", total ? total - 1 : 0);
+		complain_line("scenarios 0 to %" PRIu64 " are there; whether more are missing shows with the sweep's --vary",
+			total ? total - 1 : 0);
 	return missing || total == 0 ? EXIT_CONSTRAINT : EXIT_FINE;
 }
 

@@ -28,7 +28,8 @@ enum { CELLS = 15, CELLS_ALWAYS = 10 };   /* those that every plan has come firs
 static void sweep_row_fill(const struct plan *plan, struct cell cell[CELLS])
 {
 	const struct sharded *sharded = plan ? plan->transformed->sharded : NULL;
-	int64_t flops = plan ? plan_flops(plan) : -1, time = plan ? plan->speed.time : -1, program = plan ? plan->program_time : -1;
+	int64_t flops = plan ? plan_flops(plan) : -1, time = plan ? plan->speed.time : -1,
+			program = plan ? plan->program_time : -1;
 #define OF(value) plan ? (value) : 0, plan != NULL
 	const struct cell all[CELLS] = {
 		{ "persistent_bytes", BYTES, false, "persistent", OF(plan->ordered->problem.base) },
@@ -146,7 +147,8 @@ static char *cell_text(const struct cell *cell, char *text, size_t size)
 	else if (cell->kind == WORK)
 		flops_text((double)cell->number, text, size);
 	else if (cell->kind == TIME)
-		snprintf(text, size, cell->number < 1000000000000 ? "%.4g ms" : "%.4g s", (double)cell->number * (cell->number < 1000000000000 ? 1e-9 : 1e-12));
+		snprintf(text, size, cell->number < 1000000000000 ? "%.4g ms" : "%.4g s",
+			(double)cell->number * (cell->number < 1000000000000 ? 1e-9 : 1e-12));
 	else
 		snprintf(text, size, "%s", cell->number ? "yes" : "no");
 	return text;
@@ -157,7 +159,8 @@ static void sweep_row_write_table(const struct sweep_row *row, const struct cell
 	char text[64];
 	fprintf(stream, "%8" PRIu64, row->number);
 	for (int i = 0; i < row->count; i++)
-		fprintf(stream, "  %*s", knob_width(row->varied[i]), knob_text(row->varied[i], row->scenario->value[row->varied[i]], text, sizeof text));
+		fprintf(stream, "  %*s", knob_width(row->varied[i]),
+			knob_text(row->varied[i], row->scenario->value[row->varied[i]], text, sizeof text));
 	fprintf(stream, "  %-*s", STATUS_WIDTH, status_of(row->plan));
 	for (int i = 0; i < CELLS && row->plan; i++)
 		if (cell[i].shown)
@@ -287,5 +290,8 @@ enum status sweep_row_check(const struct sweep_row *row, const char *line, struc
 	bool written = fclose(json.stream) == 0, same = written && strncmp(line, head, size) == 0;
 	same = same && (row->scenario ? is_rest(row, line + size) : !line[size]);
 	free(head);
-	return !written ? fail_memory(error) : same ? OK : fail(error, BAD_INPUT, row->scenario ? "is not a whole line of this sweep" : "has other columns than this sweep");
+	return !written ? fail_memory(error)
+		: same ? OK
+		: fail(error, BAD_INPUT,
+						  row->scenario ? "is not a whole line of this sweep" : "has other columns than this sweep");
 }

@@ -24,6 +24,6 @@ void sweep_row_names(const struct sweep_row *row, FILE *stream);
 void sweep_row_write(const struct sweep_row *row, FILE *stream);
 /* Scenario and fingerprint of a line, JSON or CSV. BAD_INPUT: it has none. */
 enum status sweep_row_read(const char *line, uint64_t *number, uint64_t *sweep, struct error *error);
-/* Whether the line, newline included, is a whole one of this sweep, for row->number; row->scenario NULL: CSV's line of names. plan and reason aren't read. OK,
- * BAD_INPUT or NO_MEMORY. */
+/* Whether the line, newline included, is a whole one of this sweep, for row->number; row->scenario NULL: CSV's line of
+ * names. plan and reason aren't read. OK, BAD_INPUT or NO_MEMORY. */
 enum status sweep_row_check(const struct sweep_row *row, const char *line, struct error *error);

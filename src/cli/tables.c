@@ -205,8 +205,13 @@ static void write_options(FILE *stream)
 bool tables_write(const char *table, FILE *stream)
 {
 	static const struct { const char *name; void (*write)(FILE *stream); } tables[] = {
-		{ "knobs", write_knobs }, { "commands", write_commands }, { "pins", write_pins }, { "exports", write_exports }, { "views", write_views },
-		{ "subcommands", write_subcommands }, { "options", write_options },
+		{ "knobs", write_knobs },
+		{ "commands", write_commands },
+		{ "pins", write_pins },
+		{ "exports", write_exports },
+		{ "views", write_views },
+		{ "subcommands", write_subcommands },
+		{ "options", write_options },
 	};
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
 		if (strcmp(tables[i].name, table) == 0) {

@@ -9,16 +9,35 @@
 
 #define COLUMNS_MAX 32
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-enum column { COLUMN_NONE, COLUMN_MODEL, COLUMN_DEVICES, COLUMN_SECONDS, COLUMN_BATCH, COLUMN_MICROBATCH, COLUMN_DP, COLUMN_TP, COLUMN_PP, COLUMN_CP,
-	COLUMN_EP, COLUMN_SP, COLUMN_ZERO, COLUMN_CHUNKS, COLUMN_SCHEDULE, COLUMN_RECOMPUTE,
-	COLUMN_FLOAT8, COLUMN_HIDDEN, COLUMN_DEVICE, COLUMN_NODE };
+enum column {
+	COLUMN_NONE,
+	COLUMN_MODEL,
+	COLUMN_DEVICES,
+	COLUMN_SECONDS,
+	COLUMN_BATCH,
+	COLUMN_MICROBATCH,
+	COLUMN_DP,
+	COLUMN_TP,
+	COLUMN_PP,
+	COLUMN_CP,
+	COLUMN_EP,
+	COLUMN_SP,
+	COLUMN_ZERO,
+	COLUMN_CHUNKS,
+	COLUMN_SCHEDULE,
+	COLUMN_RECOMPUTE,
+	COLUMN_FLOAT8,
+	COLUMN_HIDDEN,
+	COLUMN_DEVICE,
+	COLUMN_NODE
+};
 
 static enum column calibrate_column_of(const char *name)
 {
-	static const char *const names[] = { "", "model", "devices", "seconds", "batch", "microbatch", "dp", "tp", "pp", "cp", "ep", "sp", "zero", "chunks",
-		"schedule", "recompute", "float8", "hidden", "device", "devices_per_node" };
+	static const char *const names[] = { "", "model", "devices", "seconds", "batch", "microbatch", "dp", "tp", "pp",
+		"cp", "ep", "sp", "zero", "chunks", "schedule", "recompute", "float8", "hidden", "device", "devices_per_node" };
 	int index = name_index(names, sizeof names / sizeof *names, name);
 	return index < 0 ? COLUMN_NONE : (enum column)index;
 }
@@ -52,9 +71,17 @@ static bool parse_count(const char *text, uint32_t *value)
 static bool calibrate_take_field(struct measurement *row, enum column column, const char *text, uint32_t *batch)
 {
 	struct config *config = &row->config;
-	uint32_t value = 0, *const counts[] = { [COLUMN_DEVICES] = &row->devices, [COLUMN_BATCH] = batch, [COLUMN_MICROBATCH] = &config->microbatch,
-		[COLUMN_DP] = &config->dp, [COLUMN_TP] = &config->tp, [COLUMN_PP] = &config->pp, [COLUMN_CP] = &config->cp, [COLUMN_EP] = &config->ep,
-		[COLUMN_CHUNKS] = &config->chunks, [COLUMN_NODE] = &row->node };
+	uint32_t value = 0,
+			 *const counts[] = { [COLUMN_DEVICES] = &row->devices,
+				 [COLUMN_BATCH] = batch,
+				 [COLUMN_MICROBATCH] = &config->microbatch,
+				 [COLUMN_DP] = &config->dp,
+				 [COLUMN_TP] = &config->tp,
+				 [COLUMN_PP] = &config->pp,
+				 [COLUMN_CP] = &config->cp,
+				 [COLUMN_EP] = &config->ep,
+				 [COLUMN_CHUNKS] = &config->chunks,
+				 [COLUMN_NODE] = &row->node };
 	char *end;
 	int64_t device;
 	int word;
@@ -117,7 +144,8 @@ static enum status calibrate_add_row(struct calibration *calibration, size_t *ro
 	return OK;
 }
 
-static enum status calibrate_read_rows(struct lines *lines, const char *model, struct calibration *calibration, struct error *error)
+static enum status calibrate_read_rows(
+	struct lines *lines, const char *model, struct calibration *calibration, struct error *error)
 {
 	char *line = lines->text, *field[COLUMNS_MAX];
 	enum column column[COLUMNS_MAX];
@@ -126,7 +154,9 @@ static enum status calibrate_read_rows(struct lines *lines, const char *model, s
 	enum status status = OK;
 	int got = 0;
 	while (status == OK && (got = lines_next(lines, error)) > 0) {
-		struct measurement row = { .config = { .tp = 1, .pp = 1, .cp = 1, .ep = 1, .microbatch = 1, .chunks = 1, .schedule = SCHEDULE_1F1B } };
+		struct measurement row = {
+			.config = { .tp = 1, .pp = 1, .cp = 1, .ep = 1, .microbatch = 1, .chunks = 1, .schedule = SCHEDULE_1F1B }
+		};
 		uint32_t batch = 0, fields;
 		error->line = lines->number;
 		if (line[strspn(line, " \r\n")] == '\0' || line[0] == '#')
@@ -142,7 +172,9 @@ static enum status calibrate_read_rows(struct lines *lines, const char *model, s
 			if (*field[i] && !calibrate_take_field(&row, column[i], field[i], &batch))
 				status = fail(error, BAD_INPUT, "\"%.60s\" is not possible there", field[i]);
 		if (status == OK && !calibrate_complete(&row, batch))
-			status = fail(error, BAD_INPUT, "seconds are missing, or the degrees don't multiply to devices, or the batch is no whole number of microbatches");
+			status = fail(error, BAD_INPUT,
+				"seconds are missing, or the degrees don't multiply to devices, or the batch is no whole number of "
+				"microbatches");
 		THEN(status, calibrate_add_row(calibration, &room, &row));
 		if (status != OK)
 			error->line = lines->number;
@@ -154,7 +186,8 @@ static enum status calibrate_read_rows(struct lines *lines, const char *model, s
 	return status;
 }
 
-enum status calibration_read(const char *path, const char *model, const struct scenario *scenario, struct calibration *calibration, struct error *error)
+enum status calibration_read(const char *path, const char *model, const struct scenario *scenario,
+	struct calibration *calibration, struct error *error)
 {
 	*calibration = (struct calibration) { 0 };
 	struct lines lines;
@@ -172,7 +205,8 @@ enum status calibration_read(const char *path, const char *model, const struct s
 			scenario_drop_figures(&row->scenario);
 			row->scenario.value[K_device] = row->device;
 		}
-		struct config_request request = { .devices = row->devices, .devices_per_node = (uint32_t)row->scenario.value[K_devices_per_node] };
+		struct config_request request = { .devices = row->devices,
+			.devices_per_node = (uint32_t)row->scenario.value[K_devices_per_node] };
 		if (model_source_open(&row->source, row->model, NULL, &row->scenario) != 0)
 			return fail(error, BAD_INPUT, "%.60s can't be opened", row->model);
 		model_source_request(&row->source, &request);
@@ -194,7 +228,7 @@ void calibration_free(struct calibration *calibration)
 	*calibration = (struct calibration) { 0 };
 }
 
-/* ---- fitting ------------------------------------------------------------------------------------------------------------------ */
+/* ---- fitting --------------------------------------------------------------------------------- */
 
 struct fitting {
 	struct calibration *calibration;
@@ -203,8 +237,9 @@ struct fitting {
 	enum status status;
 };
 
-/* What no step can tell: 8-bit products that reach more of their peak than 16-bit ones do of theirs by a fifth, attention that is faster on pieces of a sequence than on all of it, links at
- * less than half of what collectives alone were measured at. Without these limits a fit makes up for other things by them. */
+/* What no step can tell: 8-bit products that reach more of their peak than 16-bit ones do of theirs by a fifth,
+ * attention that is faster on pieces of a sequence than on all of it, links at less than half of what collectives alone
+ * were measured at. Without these limits a fit makes up for other things by them. */
 #define NARROW_MOST 1200
 #define PIECES_MOST 1000
 #define LINK_LEAST .5
@@ -219,7 +254,8 @@ static void calibrate_apply(const struct machine *from, const double *factor, st
 	*machine = *from;
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
 		machine->matrix.point[i].share = calibrate_scaled(from->matrix.point[i].share, factor[CALIBRATED_MATRIX], 1000);
-	machine->attention = calibrate_scaled(from->attention > 0 ? from->attention : 1000, factor[CALIBRATED_ATTENTION], 10000);
+	machine->attention = calibrate_scaled(
+		from->attention > 0 ? from->attention : 1000, factor[CALIBRATED_ATTENTION], 10000);
 	machine->pieces = calibrate_scaled(from->pieces > 0 ? from->pieces : 1000, factor[CALIBRATED_PIECES], PIECES_MOST);
 	machine->narrow = calibrate_scaled(from->narrow, factor[CALIBRATED_NARROW], NARROW_MOST);
 	machine->fused = calibrate_scaled(from->fused, factor[CALIBRATED_TRAFFIC], 60000);
@@ -247,12 +283,15 @@ static double calibrate_predict(void *context, uint32_t row, const double *facto
 	return (double)(result.time > 0 ? result.time : 1) / 1e12;
 }
 
-enum status calibration_fit(struct calibration *calibration, struct machine *machine, const struct overheads *overheads, struct error *error)
+enum status calibration_fit(
+	struct calibration *calibration, struct machine *machine, const struct overheads *overheads, struct error *error)
 {
 	struct machine from = *machine;
 	struct fitting fitting = { calibration, &from, overheads, OK };
 	struct fit *fit = &calibration->fit;
-	*fit = (struct fit) { .rows = calibration->rows, .factors = CALIBRATED_COUNT, .predict = calibrate_predict, .context = &fitting };
+	*fit = (struct fit){
+		.rows = calibration->rows, .factors = CALIBRATED_COUNT, .predict = calibrate_predict, .context = &fitting
+	};
 	fit->row = calibration->fitted = mem_alloc(calibration->rows, sizeof *fit->row);
 	NEED_IN(error, fit->row);
 	for (uint32_t i = 0; i < fit->rows; i++)
@@ -304,8 +343,9 @@ void calibration_print(const struct calibration *calibration, FILE *file)
 	for (uint32_t i = 0; i < fit->rows; i++) {
 		const struct fit_row *row = &fit->row[i];
 		outliers += row->outlier;
-		fprintf(file, "%8.4f s %8.4f s %+8.2f%% %8.4f s %+8.2f%%  %s %s%s\n", row->measured, row->fitted, percent_off(row->fitted, row), row->left_out,
-			percent_off(row->left_out, row), calibration->row[i].model, config_text(&calibration->row[i].config, text, sizeof text),
+		fprintf(file, "%8.4f s %8.4f s %+8.2f%% %8.4f s %+8.2f%%  %s %s%s\n", row->measured, row->fitted,
+			percent_off(row->fitted, row), row->left_out, percent_off(row->left_out, row), calibration->row[i].model,
+			config_text(&calibration->row[i].config, text, sizeof text),
 			row->outlier ? "  (far off: counts little)" : "");
 	}
 	fprintf(file, "worst error %.2f %%, %.2f %% of rows left out of the fit", worst(fit, false), worst(fit, true));
@@ -318,18 +358,23 @@ void calibration_save(const struct calibration *calibration, const struct scenar
 {
 	const struct fit *fit = &calibration->fit;
 	char text[64];
-	fprintf(file, "# fitted to %u measured steps, worst error %.2f %%, %.2f %% of rows left out\n", fit->rows, worst(fit, false), worst(fit, true));
+	fprintf(file, "# fitted to %u measured steps, worst error %.2f %%, %.2f %% of rows left out\n", fit->rows,
+		worst(fit, false), worst(fit, true));
 	fprintf(file, "device=%s\n", knob_text(K_device, scenario->value[K_device], text, sizeof text));
 	if (scenario->value[K_software] != SOFTWARE_GIVEN)
 		fprintf(file, "software=%s\n", knob_text(K_software, scenario->value[K_software], text, sizeof text));
 	const struct { enum knob_id knob; enum calibrated constant; double value; } lines[] = {
-		{ K_matrix_efficiency, CALIBRATED_MATRIX, (double)scenario->value[K_matrix_efficiency] * fit->factor[CALIBRATED_MATRIX] },
-		{ K_attention_efficiency, CALIBRATED_ATTENTION, (double)scenario->value[K_attention_efficiency] * fit->factor[CALIBRATED_ATTENTION] },
-		{ K_other_traffic, CALIBRATED_TRAFFIC, (double)scenario->value[K_other_traffic] * fit->factor[CALIBRATED_TRAFFIC] },
+		{ K_matrix_efficiency, CALIBRATED_MATRIX,
+			(double)scenario->value[K_matrix_efficiency] * fit->factor[CALIBRATED_MATRIX] },
+		{ K_attention_efficiency, CALIBRATED_ATTENTION,
+			(double)scenario->value[K_attention_efficiency] * fit->factor[CALIBRATED_ATTENTION] },
+		{ K_other_traffic, CALIBRATED_TRAFFIC,
+			(double)scenario->value[K_other_traffic] * fit->factor[CALIBRATED_TRAFFIC] },
 		{ K_intra_bandwidth, CALIBRATED_NEAR, (double)calibration->machine.near.rate },
 		{ K_inter_bandwidth, CALIBRATED_FAR, (double)calibration->machine.far.rate },
 	};
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
 		if (fit->told[lines[i].constant])
-			fprintf(file, "%s=%s\n", knobs[lines[i].knob].name, knob_text(lines[i].knob, (int64_t)round(lines[i].value), text, sizeof text));
+			fprintf(file, "%s=%s\n", knobs[lines[i].knob].name,
+				knob_text(lines[i].knob, (int64_t)round(lines[i].value), text, sizeof text));
 }

@@ -6,8 +6,13 @@
 #include "least_squares.h"
 #include "model_source.h"
 
-/* Factors on the machine's constants: shares of the matrix peak, traffic of other ops, links within and between nodes. */
-#define CALIBRATED(X) X(MATRIX, "matrix efficiency") X(ATTENTION, "attention") X(PIECES, "of a shared sequence") X(NARROW, "8-bit operands") X(TRAFFIC, "traffic of other ops") X(EAGER, "of eager kernels") X(NEAR, "links within nodes") X(FAR, "links between nodes")
+/* Factors on the machine's constants: shares of the matrix peak, traffic of other ops, links within and between nodes.
+ */
+#define CALIBRATED(X) \
+	X(MATRIX, "matrix efficiency") \
+	X(ATTENTION, "attention") X(PIECES, "of a shared sequence") X(NARROW, "8-bit operands") \
+		X(TRAFFIC, "traffic of other ops") X(EAGER, "of eager kernels") X(NEAR, "links within nodes") \
+			X(FAR, "links between nodes")
 #define X(id, name) CALIBRATED_##id,
 enum calibrated { CALIBRATED(X) CALIBRATED_COUNT };
 #undef X
@@ -34,12 +39,15 @@ struct calibration {
 	struct machine machine;     /* fitted */
 };
 
-/* Reads a CSV with a header. Columns: devices, seconds, and model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute, float8, hidden, device, devices_per_node;
- * others are ignored. Rows of several presets are fitted together: the factors are on each one's own constants. Defaults: the model given, 1, none; dp what is left of devices, batch one microbatch for each. BAD_INPUT with
- * the line. Free it in any case. */
-enum status calibration_read(const char *path, const char *model, const struct scenario *scenario, struct calibration *calibration, struct error *error);
+/* Reads a CSV with a header. Columns: devices, seconds, and model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero,
+ * chunks, schedule, recompute, float8, hidden, device, devices_per_node; others are ignored. Rows of several presets
+ * are fitted together: the factors are on each one's own constants. Defaults: the model given, 1, none; dp what is left
+ * of devices, batch one microbatch for each. BAD_INPUT with the line. Free it in any case. */
+enum status calibration_read(const char *path, const char *model, const struct scenario *scenario,
+	struct calibration *calibration, struct error *error);
 /* Fits the constants, see fit_rows(); *machine becomes the fitted one. */
-enum status calibration_fit(struct calibration *calibration, struct machine *machine, const struct overheads *overheads, struct error *error);
+enum status calibration_fit(
+	struct calibration *calibration, struct machine *machine, const struct overheads *overheads, struct error *error);
 /* Constants with how well they are told, and every row with its error, fitted and left out. */
 void calibration_print(const struct calibration *calibration, FILE *file);
 /* What the rows tell as knobs, one a line, for --set @FILE. scenario: what the machine came from. */

@@ -23,7 +23,8 @@ struct step {
 	struct block_work work;
 	struct arena arena;
 	uint32_t inserted, period;   /* copies of blocks [inserted - period, inserted) go in at inserted */
-	uint32_t layer, layers, layer_blocks;  /* of the whole model: the first repeated block, how many layers, blocks of one */
+	uint32_t layer, layers,
+		layer_blocks;  /* of the whole model: the first repeated block, how many layers, blocks of one */
 	uint32_t all_blocks;         /* of the whole model */
 	struct block_cost *cost;     /* [all_blocks] under the sharding at hand */
 };
@@ -35,7 +36,8 @@ struct searching {
 	struct config_list *list;
 	size_t room;
 	struct step step;
-	struct step kept;            /* the same without recomputation, where some of the layers may do without; all_blocks 0: there is none */
+	struct step
+		kept; /* the same without recomputation, where some of the layers may do without; all_blocks 0: there is none */
 	struct block_cost *mixed;    /* [blocks] of some layers as of step, of the others as of kept */
 	uint32_t blocks, *first;     /* first[pieces + 1] of a cut */
 	bool dense;                  /* the model has no experts */
@@ -52,7 +54,7 @@ static bool has_role(const struct units *units, enum factor_role role, int64_t d
 	return false;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void step_free(struct step *step)
 {
@@ -87,7 +89,8 @@ static enum status step_build(struct searching *searching, int64_t batch, enum r
 		step->layer_blocks = period;
 		step->layers = (length + period - 1) / period + request->repeat;
 		/* first layers that begin like the others but have another feed-forward part */
-		while (period > 1 && step->layer >= period && step->blocks.signature[step->layer - period] == step->blocks.signature[step->layer]) {
+		while (period > 1 && step->layer >= period &&
+			step->blocks.signature[step->layer - period] == step->blocks.signature[step->layer]) {
 			step->layer -= period;
 			step->layers++;
 		}
@@ -101,12 +104,13 @@ static enum status step_build(struct searching *searching, int64_t batch, enum r
 /* The step without recomputation, where it has the same blocks: layers may do without. */
 static enum status open_kept(struct searching *searching, const struct config *config)
 {
-	if (config->recompute == RECOMPUTE_NONE || searching->request->recompute >= 0 || searching->request->machine.memory < 0)
+	if (config->recompute == RECOMPUTE_NONE || searching->request->recompute >= 0 ||
+		searching->request->machine.memory < 0)
 		return OK;
 	enum status status = step_build(searching, (int64_t)config->microbatch * config->ep, RECOMPUTE_NONE, &searching->kept);
 	const struct step *step = &searching->step, *kept = &searching->kept;
-	bool alike = status == OK && step->all_blocks == kept->all_blocks && step->layers == kept->layers && step->layers > 0 && step->layer == kept->layer
-		&& step->layer_blocks == kept->layer_blocks;
+	bool alike = status == OK && step->all_blocks == kept->all_blocks && step->layers == kept->layers &&
+		step->layers > 0 && step->layer == kept->layer && step->layer_blocks == kept->layer_blocks;
 	searching->mixed = alike ? mem_alloc(step->all_blocks, sizeof *searching->mixed) : NULL;
 	if (alike && !searching->mixed)
 		return NO_MEMORY;
@@ -128,14 +132,16 @@ static void close_steps(struct searching *searching)
 /* partial: some of the layers may keep their activations. */
 static enum status step_open(struct searching *searching, const struct config *config, bool partial)
 {
-	enum status status = step_build(searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute, &searching->step);
+	enum status status = step_build(
+		searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute, &searching->step);
 	searching->blocks = searching->step.all_blocks;
 	searching->dense = status == OK && !has_role(&searching->step.units, ROLE_EXPERTS, 1);
 	return status == OK && partial ? open_kept(searching, config) : status;
 }
 
 /* Writes the repeated layer's costs out. */
-static void config_search_expand(const struct searching *searching, const struct step *step, const struct block_cost *cost)
+static void config_search_expand(
+	const struct searching *searching, const struct step *step, const struct block_cost *cost)
 {
 	uint32_t added = searching->request->repeat * step->period, at = step->inserted;
 	for (uint32_t b = 0; b < step->all_blocks; b++) {
@@ -146,7 +152,7 @@ static void config_search_expand(const struct searching *searching, const struct
 	}
 }
 
-/* ---- entries --------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static enum status add_entry(struct searching *searching, const struct config_entry *entry)
 {
@@ -175,7 +181,8 @@ static struct config_model config_search_model_of(const struct searching *search
 
 static bool entry_fits(const struct config_request *request, const struct config_result *result)
 {
-	return (request->machine.memory < 0 || result->worst.total <= request->machine.memory) && (request->host_memory == 0 || result->host <= request->host_memory);
+	return (request->machine.memory < 0 || result->worst.total <= request->machine.memory) &&
+		(request->host_memory == 0 || result->host <= request->host_memory);
 }
 
 /* Evaluates an entry, of whose pieces the first layers run again alone if it says so, in a cut as if all did. */
@@ -187,19 +194,22 @@ static enum status evaluate_entry(const struct searching *searching, bool exact,
 		config_mix(&model, &entry->config, searching->first, searching->kept.cost, searching->mixed);
 		model.cost = searching->mixed;
 	}
-	enum status status = config_evaluate(&model, &entry->config, &request->overheads, searching->first, exact, &entry->result);
+	enum status status = config_evaluate(
+		&model, &entry->config, &request->overheads, searching->first, exact, &entry->result);
 	entry->fits = status == OK && entry_fits(request, &entry->result);
 	return status;
 }
 
-/* Where it fits if all layers run again: as few of each piece as fit, the same number of each, as launchers have it (Megatron's recompute_method block). */
+/* Where it fits if all layers run again: as few of each piece as fit, the same number of each, as launchers have it
+ * (Megatron's recompute_method block). */
 static enum status evaluate_partly(struct searching *searching, const struct config *config)
 {
 	struct config_model model = config_search_model_of(searching);
 	struct config_entry entry = { .config = *config }, best = { 0 };
 	uint32_t low = 0, high = config_piece_layers(&model, config, searching->first);
 	model.cost = searching->kept.cost;
-	enum status status = config_evaluate(&model, config, &searching->request->overheads, searching->first, false, &entry.result);
+	enum status status = config_evaluate(
+		&model, config, &searching->request->overheads, searching->first, false, &entry.result);
 	if (status != OK || entry_fits(searching->request, &entry.result))     /* none need to: an entry of its own */
 		return status;
 	while (high - low > 1 && status == OK) {     /* low: doesn't fit */
@@ -264,10 +274,13 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 	for (int schedule = 0; schedule < SCHEDULE_COUNT && status == OK; schedule++)
 		for (uint32_t chunks = 1; chunks <= (request->chunks ? request->chunks + 1 : SCHEDULE_CHUNKS_MAX); chunks++)
 			for (int zero = 0; zero <= 3 && status == OK; zero++) {
-				bool needless = (config.pp == 1 && schedule != SCHEDULE_1F1B) || (zero > 0 && request->zero < 0 && config.dp * config.cp * config.ep == 1);
-				bool impossible = !tries_chunks(searching, (enum schedule)schedule, config.pp, chunks) || searching->blocks / config.pp < chunks
-					|| schedule_possible((enum schedule)schedule, config.pp, chunks, config.microbatches, NULL) != OK;
-				if (needless || impossible || (request->zero >= 0 && zero != request->zero) || (request->schedule >= 0 && config.pp > 1 && schedule != request->schedule))
+				bool needless = (config.pp == 1 && schedule != SCHEDULE_1F1B) ||
+					(zero > 0 && request->zero < 0 && config.dp * config.cp * config.ep == 1);
+				bool impossible = !tries_chunks(searching, (enum schedule)schedule, config.pp, chunks) ||
+					searching->blocks / config.pp < chunks ||
+					schedule_possible((enum schedule)schedule, config.pp, chunks, config.microbatches, NULL) != OK;
+				if (needless || impossible || (request->zero >= 0 && zero != request->zero) ||
+					(request->schedule >= 0 && config.pp > 1 && schedule != request->schedule))
 					continue;
 				config.schedule = (uint8_t)schedule;
 				config.chunks = chunks;
@@ -299,12 +312,13 @@ static enum status vary_pipeline(struct searching *searching, struct config conf
 	return status;
 }
 
-/* ---- shardings -------------------------------------------------------------------------------------------------------- */
+/* ---- shardings ------------------------------------------------------------------------------- */
 
 /* A sharding with its context and experts axes, or NONE. */
 struct split_step { struct sharding sharding; uint32_t context, experts; };
 
-static enum status split_open(const struct searching *searching, const struct step *step, const struct config *config, struct split_step *split)
+static enum status split_open(
+	const struct searching *searching, const struct step *step, const struct config *config, struct split_step *split)
 {
 	const struct config_request *request = searching->request;
 	struct mesh mesh = { .padding = request->padding };
@@ -336,7 +350,8 @@ static int64_t config_search_share_of(int64_t time, uint32_t thousandths)
 static void hide(const struct overheads *overheads, struct block_cost *cost, uint32_t blocks)
 {
 	for (uint32_t b = 0; b < blocks; b++) {
-		int64_t forward = config_search_share_of(cost[b].forward_link, overheads->inside), backward = config_search_share_of(cost[b].backward_link, overheads->inside);
+		int64_t forward = config_search_share_of(cost[b].forward_link, overheads->inside),
+				backward = config_search_share_of(cost[b].backward_link, overheads->inside);
 		int64_t weight = config_search_share_of(cost[b].weight_link, overheads->inside);
 		cost[b].forward -= forward;
 		cost[b].forward_link -= forward;
@@ -353,8 +368,9 @@ static enum status split_cost(struct searching *searching, const struct step *st
 {
 	HELD struct block_cost *cost = mem_alloc(step->blocks.blocks, sizeof *cost);
 	struct machine machine = machine_of(searching->request);
-	enum status status = !cost ? NO_MEMORY : block_costs_find(&step->units, &split->sharding, &step->blocks, &step->work, &machine,
-		split->context, split->experts, cost);
+	enum status status = !cost ? NO_MEMORY
+		: block_costs_find(&step->units, &split->sharding, &step->blocks, &step->work, &machine,
+									 split->context, split->experts, cost);
 	if (status == OK) {
 		searching->list->splits++;
 		across_find(&step->units, &split->sharding, &step->blocks, cost);
@@ -384,31 +400,36 @@ static enum status vary_inner(struct searching *searching, struct config config)
 	const struct config_request *request = searching->request;
 	const struct units *units = &searching->step.units;
 	enum status status = OK;
-	uint64_t tp_most = request->tp ? request->tp : request->devices_per_node, cp_most = request->cp ? request->cp : 2 * (uint64_t)request->devices_per_node;
+	uint64_t tp_most = request->tp ? request->tp : request->devices_per_node,
+			 cp_most = request->cp ? request->cp : 2 * (uint64_t)request->devices_per_node;
 	for (uint32_t tp = request->tp ? request->tp : 1; tp <= tp_most && status == OK; tp++)
 		for (uint32_t cp = request->cp ? request->cp : 1; cp <= cp_most && status == OK; cp++)
 			for (int sp = 0; sp < 2 && status == OK; sp++) {
 				uint64_t inner = (uint64_t)tp * cp * config.ep;
-				if (inner > request->devices || request->devices % inner != 0 || (sp && tp == 1) || (request->sp >= 0 && tp > 1 && sp != request->sp))
+				if (inner > request->devices || request->devices % inner != 0 || (sp && tp == 1) ||
+					(request->sp >= 0 && tp > 1 && sp != request->sp))
 					continue;
 				bool heads = tp == 1 || has_role(units, ROLE_HEADS, tp) || has_role(units, ROLE_FFN, tp);
 				bool rows = (cp == 1 && !sp) || has_role(units, ROLE_SEQUENCE, (int64_t)cp * (sp ? tp : 1));
 				if (!heads && tp == request->tp)
-					snprintf(searching->unsplit, sizeof searching->unsplit, "tp %u divides neither heads nor the feed-forward width", tp);
+					snprintf(searching->unsplit, sizeof searching->unsplit,
+						"tp %u divides neither heads nor the feed-forward width", tp);
 				else if (!rows && (cp == request->cp || (sp && tp == request->tp)))
-					snprintf(searching->unsplit, sizeof searching->unsplit, "the model has no sequence that %s %u divides", cp > 1 ? "cp" : "sp with tp", cp > 1 ? cp : tp);
+					snprintf(searching->unsplit, sizeof searching->unsplit,
+						"the model has no sequence that %s %u divides", cp > 1 ? "cp" : "sp with tp", cp > 1 ? cp : tp);
 				if (!heads || !rows)
 					continue;
 				config.tp = tp;
 				config.cp = cp;
 				config.sp = (uint8_t)sp;
-				status = control_spend(searching->control, 1) ? control_status(searching->control) : config_search_split(searching, &config);
+				status = control_spend(searching->control, 1) ? control_status(searching->control)
+					: config_search_split(searching, &config);
 				THEN(status, vary_pipeline(searching, config));
 			}
 	return status;
 }
 
-/* ---- steps of all sizes -------------------------------------------------------------------------------------------------- */
+/* ---- steps of all sizes ---------------------------------------------------------------------- */
 
 static enum status vary_step(struct searching *searching, struct config config)
 {
@@ -437,14 +458,18 @@ static enum status vary_step(struct searching *searching, struct config config)
 static enum status vary_all(struct searching *searching)
 {
 	const struct config_request *request = searching->request;
-	uint32_t most = request->microbatches ? (uint32_t)(request->batch < UINT32_MAX / 2 ? request->batch : UINT32_MAX / 2) : MICROBATCH_MAX;
+	uint32_t most = request->microbatches
+		? (uint32_t)(request->batch < UINT32_MAX / 2 ? request->batch : UINT32_MAX / 2)
+		: MICROBATCH_MAX;
 	uint64_t ep_most = request->ep ? request->ep : 8 * (uint64_t)request->devices_per_node;
 	enum status status = OK;
 	for (int recompute = RECOMPUTE_NONE; recompute <= RECOMPUTE_OPS && status == OK; recompute++)
 		for (uint32_t microbatch = 1; microbatch <= most && microbatch <= request->batch && status == OK; microbatch *= 2)
 			for (uint32_t ep = request->ep ? request->ep : 1; ep <= ep_most && status == OK; ep++) {
-				if ((recompute >= RECOMPUTE_AUTO && recompute != request->recompute) || request->devices % ep != 0 || (ep > 1 && searching->dense) || (request->recompute >= 0 && recompute != request->recompute)
-					|| (request->microbatch && microbatch != request->microbatch) || request->batch % ((int64_t)microbatch * ep) != 0)
+				if ((recompute >= RECOMPUTE_AUTO && recompute != request->recompute) || request->devices % ep != 0 ||
+					(ep > 1 && searching->dense) || (request->recompute >= 0 && recompute != request->recompute) ||
+					(request->microbatch && microbatch != request->microbatch) ||
+					request->batch % ((int64_t)microbatch * ep) != 0)
 					continue;
 				struct config config = { .microbatch = microbatch, .ep = ep, .recompute = (uint8_t)recompute };
 				status = vary_step(searching, config);
@@ -454,7 +479,7 @@ static enum status vary_all(struct searching *searching)
 	return status;
 }
 
-/* ---- the fastest, played ------------------------------------------------------------------------------------------------------ */
+/* ---- the fastest, played --------------------------------------------------------------------- */
 
 /* Evaluates an entry anew, its schedule played slot by slot. The step is open. */
 static enum status config_search_play(struct searching *searching, struct config_entry *entry)
@@ -465,7 +490,8 @@ static enum status config_search_play(struct searching *searching, struct config
 	struct config_model model = config_search_model_of(searching);
 	THEN(status, config_cut(&model, config, &searching->request->overheads, searching->first));
 	THEN(status, evaluate_entry(searching, true, entry));
-	while (status == OK && !entry->fits && config->recompute_layers > 0 && config->recompute_layers + 1 < config_piece_layers(&model, config, searching->first)) {
+	while (status == OK && !entry->fits && config->recompute_layers > 0 &&
+		config->recompute_layers + 1 < config_piece_layers(&model, config, searching->first)) {
 		entry->config.recompute_layers++;    /* more was in flight than the schedule's definition says */
 		status = evaluate_entry(searching, true, entry);
 	}
@@ -492,7 +518,8 @@ static enum status config_search_refine(struct searching *searching, bool *wante
 		status = step_open(searching, &config, true);
 		for (uint32_t j = i; j < list->fitting && status == OK; j++)
 			if (wanted[j] && same_step(&config, &entry[j].config)) {
-				status = control_spend(searching->control, 1) ? control_status(searching->control) : config_search_play(searching, &entry[j]);
+				status = control_spend(searching->control, 1) ? control_status(searching->control)
+					: config_search_play(searching, &entry[j]);
 				entry[j].played = true;
 				wanted[j] = false;
 			}
@@ -501,7 +528,8 @@ static enum status config_search_refine(struct searching *searching, bool *wante
 	return status;
 }
 
-/* Of the first leading entries that nobody has played, and of the variants that come next in their cuts, so many of each; how many in all. O(fitting). */
+/* Of the first leading entries that nobody has played, and of the variants that come next in their cuts, so many of
+ * each; how many in all. O(fitting). */
 static uint32_t want_leading(const struct config_list *list, uint32_t each, bool *wanted)
 {
 	uint32_t count = 0, leading = list->leading < EXACT_LEADING ? list->leading : EXACT_LEADING;
@@ -519,7 +547,8 @@ static uint32_t want_leading(const struct config_list *list, uint32_t each, bool
 	return count;
 }
 
-/* The fastest are played, then what leads because nobody has played it yet: closed forms are below what many schedules take. */
+/* The fastest are played, then what leads because nobody has played it yet: closed forms are below what many schedules
+ * take. */
 static enum status rank_played(struct searching *searching)
 {
 	struct config_list *list = searching->list;
@@ -539,7 +568,7 @@ static enum status rank_played(struct searching *searching)
 	return status;
 }
 
-/* ---- one configuration --------------------------------------------------------------------------------------------------- */
+/* ---- one configuration ----------------------------------------------------------------------- */
 
 struct config_case {
 	struct searching searching;
@@ -550,7 +579,8 @@ struct config_case {
 	bool is_split;
 };
 
-struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error)
+struct config_case *config_case_open(
+	const struct config_request *request, const struct config *config, struct error *error)
 {
 	struct config_case *opened = mem_alloc(1, sizeof *opened);
 	if (!opened) {
@@ -559,7 +589,9 @@ struct config_case *config_case_open(const struct config_request *request, const
 	}
 	opened->request = *request;
 	opened->config = *config;
-	opened->searching = (struct searching) { .request = &opened->request, .rules = rules_new(), .list = &opened->counts, .error = error };
+	opened->searching = (struct searching){
+		.request = &opened->request, .rules = rules_new(), .list = &opened->counts, .error = error
+	};
 	enum status status = opened->searching.rules ? step_open(&opened->searching, config, false) : NO_MEMORY;
 	if (status == OK) {
 		opened->searching.first = mem_alloc((size_t)config->pp * config->chunks + 1, sizeof *opened->searching.first);
@@ -584,16 +616,19 @@ void config_case_free(struct config_case *opened)
 	mem_free(opened);
 }
 
-enum status config_case_evaluate(struct config_case *opened, const struct machine *machine, const struct overheads *overheads, bool exact,
-	struct config_result *result)
+enum status config_case_evaluate(struct config_case *opened, const struct machine *machine,
+	const struct overheads *overheads, bool exact, struct config_result *result)
 {
 	opened->request.machine = *machine;
 	opened->request.machine.memory = -1;
 	opened->request.overheads.inside = overheads->inside;
-	enum status status = opened->is_split ? OK : split_open(&opened->searching, &opened->searching.step, &opened->config, &opened->split);
+	enum status status = opened->is_split
+		? OK
+		: split_open(&opened->searching, &opened->searching.step, &opened->config, &opened->split);
 	struct mesh *mesh = &opened->split.sharding.mesh;
 	opened->is_split = status == OK;
-	for (uint32_t a = 0; opened->is_split && a < mesh->axes; a++) {   /* how the step is split doesn't depend on the links */
+	for (uint32_t a = 0; opened->is_split && a < mesh->axes;
+		a++) { /* how the step is split doesn't depend on the links */
 		mesh->axis[a].near = machine->near;
 		mesh->axis[a].far = machine->far;
 	}
@@ -604,7 +639,8 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 	return status;
 }
 
-enum status config_case_timetable(struct config_case *opened, struct config_result *result, struct timetable *timetable, struct error *error)
+enum status config_case_timetable(
+	struct config_case *opened, struct config_result *result, struct timetable *timetable, struct error *error)
 {
 	const struct overheads *overheads = &opened->request.overheads;
 	uint32_t *first = opened->searching.first;
@@ -612,8 +648,9 @@ enum status config_case_timetable(struct config_case *opened, struct config_resu
 	struct config_model model = config_search_model_of(&opened->searching);
 	THEN(status, config_cut(&model, &opened->config, overheads, first));
 	if (status == INFEASIBLE)
-		return fail(error, INFEASIBLE, "the step has %u blocks between which it can be cut, fewer than the pipeline's %u pieces", opened->searching.step.blocks.stretches,
-			opened->config.pp * opened->config.chunks);
+		return fail(error, INFEASIBLE,
+			"the step has %u blocks between which it can be cut, fewer than the pipeline's %u pieces",
+			opened->searching.step.blocks.stretches, opened->config.pp * opened->config.chunks);
 	THEN(status, config_evaluate(&model, &opened->config, overheads, first, true, result));
 	if (status != OK)
 		return fail_status(error, status);
@@ -624,8 +661,11 @@ enum status config_case_timetable(struct config_case *opened, struct config_resu
 static enum status no_configuration(const struct searching *searching)
 {
 	const struct config_request *request = searching->request;
-	const struct { const char *name; uint32_t wanted; } degree[] = { { "dp", request->dp }, { "tp", request->tp }, { "pp", request->pp },
-		{ "cp", request->cp }, { "ep", request->ep } };
+	const struct {
+		const char *name;
+		uint32_t wanted;
+	} degree[] = { { "dp", request->dp }, { "tp", request->tp }, { "pp", request->pp }, { "cp", request->cp },
+		{ "ep", request->ep } };
 	uint64_t product = 1;
 	char text[120] = "";
 	struct words words = { text, sizeof text, 0 };
@@ -635,20 +675,26 @@ static enum status no_configuration(const struct searching *searching)
 			words_add(&words, "%s%s %u", words.at ? " x " : "", degree[i].name, degree[i].wanted);
 		}
 	if (product == 0 || request->devices % product != 0)
-		return fail(searching->error, BAD_INPUT, "no configuration: %s doesn't divide the %u devices", text, request->devices);
+		return fail(
+			searching->error, BAD_INPUT, "no configuration: %s doesn't divide the %u devices", text, request->devices);
 	if (request->ep > 1 && searching->dense)
 		return fail(searching->error, BAD_INPUT, "no configuration: the model has no experts for ep %u", request->ep);
 	if (searching->unsplit[0])
 		return fail(searching->error, BAD_INPUT, "no configuration: %s", searching->unsplit);
 	if (request->pp > searching->blocks && searching->blocks > 0)
-		return fail(searching->error, BAD_INPUT, "no configuration: pp %u, but the model has %u blocks", request->pp, searching->blocks);
-	return fail(searching->error, BAD_INPUT, "no configuration: the degrees must multiply to %u devices, and %lld samples must be whole microbatches",
+		return fail(searching->error, BAD_INPUT, "no configuration: pp %u, but the model has %u blocks", request->pp,
+			searching->blocks);
+	return fail(searching->error, BAD_INPUT,
+		"no configuration: the degrees must multiply to %u devices, and %lld samples must be whole microbatches",
 		request->devices, (long long)request->batch);
 }
 
-enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error)
+enum status config_search(
+	const struct config_request *request, struct control *control, struct config_list *list, struct error *error)
 {
-	struct searching searching = { .request = request, .control = control, .rules = rules_new(), .list = list, .error = error };
+	struct searching searching = {
+		.request = request, .control = control, .rules = rules_new(), .list = list, .error = error
+	};
 	*list = (struct config_list) { 0 };
 	NEED_IN(error, searching.rules);
 	enum status status = vary_all(&searching);

@@ -13,16 +13,15 @@
  *     calibrate      a machine fitted to measured steps
  *     op_samples     times of ops by what they do, from a trace
  *     device_fit     a device's figures from these
- *     least_squares  factors fitted to measurements, for that
- */
+ *     least_squares  factors fitted to measurements, for that */
 #pragma once
 
 #include "src/models/models.h"
 #include "src/scenario/scenario.h"
 #include "solver/pipeline/configuration.h"
 
-/* Gives the training step of a batch under a recomputation; a new reference. NULL with *status and *error: BAD_INPUT where the graph
- * can't have that batch. */
+/* Gives the training step of a batch under a recomputation; a new reference. NULL with *status and *error: BAD_INPUT
+ * where the graph can't have that batch. */
 typedef struct graph *config_step(void *context, int64_t batch, enum recompute recompute, struct error *error);
 
 struct config_request {
@@ -37,10 +36,11 @@ struct config_request {
 	bool padding;                /* as the knob */
 	bool keeps;                  /* ZeRO stage 3 without reshard_after_forward */
 	uint32_t replicate;          /* groups with copies of states; 0 is 1 */
-	uint32_t offload;            /* OFFLOAD_*: what may wait in the host's memory where a configuration doesn't fit without */
+	uint32_t offload; /* OFFLOAD_*: what may wait in the host's memory where a configuration doesn't fit without */
 	int64_t host_memory;         /* bytes of that for a device; 0: any */
 	bool even;                   /* pipelines are cut into equal numbers of layers */
-	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. chunks: of interleaved schedules. */
+	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. chunks: of interleaved
+	 * schedules. */
 	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;
 	int zero, sp, recompute, schedule;   /* recompute: up to PRODUCTS, or OPS, where step has their names */
 };
@@ -65,16 +65,19 @@ struct config_entry {
 };
 
 struct config_list {
-	/* Those that fit first: the fastest of each way to cut the model, then their variants, each by time, then memory. Then those that don't fit, by memory. */
+	/* Those that fit first: the fastest of each way to cut the model, then their variants, each by time, then memory.
+	 * Then those that don't fit, by memory. */
 	struct config_entry *entry;
 	uint32_t entries, fitting, leading;  /* leading: ways to cut the model of which any fits */
 	uint32_t graphs, splits;     /* steps built, shardings evaluated */
 };
 
-/* Evaluates every combination: degrees that multiply to devices (tp within a node, cp and ep where the model has them), microbatches of
- * 1, 2, 4, ... samples, ZeRO stages, schedules, recomputation, sequence parallelism. Deterministic. Free with config_list_free().
- * OK, NO_MEMORY, CANCELLED, or BAD_INPUT where nothing can be evaluated: the error says why. */
-enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error);
+/* Evaluates every combination: degrees that multiply to devices (tp within a node, cp and ep where the model has them),
+ * microbatches of 1, 2, 4, ... samples, ZeRO stages, schedules, recomputation, sequence parallelism. Deterministic.
+ * Free with config_list_free(). OK, NO_MEMORY, CANCELLED, or BAD_INPUT where nothing can be evaluated: the error says
+ * why. */
+enum status config_search(
+	const struct config_request *request, struct control *control, struct config_list *list, struct error *error);
 /* OK or NO_MEMORY. */
 enum status config_list_copy(struct config_list *to, const struct config_list *from);
 void config_list_free(struct config_list *list);
@@ -82,17 +85,20 @@ void config_list_free(struct config_list *list);
 /* One configuration, kept ready to be evaluated on other machines. */
 struct config_case;
 /* A new case of the request's model. NULL with *status and *error. */
-struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error);
+struct config_case *config_case_open(
+	const struct config_request *request, const struct config *config, struct error *error);
 void config_case_free(struct config_case *opened);
 /* OK, NO_MEMORY, or INFEASIBLE: more pieces than blocks. */
-enum status config_case_evaluate(struct config_case *opened, const struct machine *machine, const struct overheads *overheads, bool exact,
-	struct config_result *result);
+enum status config_case_evaluate(struct config_case *opened, const struct machine *machine,
+	const struct overheads *overheads, bool exact, struct config_result *result);
 
-/* On the request's own machine and overheads, the schedule played slot by slot. Further: BAD_INPUT, the schedule can't be played so. Free
- * timetable with timetable_free(). */
-enum status config_case_timetable(struct config_case *opened, struct config_result *result, struct timetable *timetable, struct error *error);
+/* On the request's own machine and overheads, the schedule played slot by slot. Further: BAD_INPUT, the schedule can't
+ * be played so. Free timetable with timetable_free(). */
+enum status config_case_timetable(
+	struct config_case *opened, struct config_result *result, struct timetable *timetable, struct error *error);
 
-/* Of the entries that fit the one that differs least from a wanted one: fewest changed choices, then the least time. NONE: none fits. */
+/* Of the entries that fit the one that differs least from a wanted one: fewest changed choices, then the least time.
+ * NONE: none fits. */
 uint32_t config_nearest(const struct config_list *list, const struct config *wanted);
 /* What most of a rank's memory is, in words, and its bytes. */
 const char *config_biggest(const struct rank_memory *memory, int64_t *bytes);

@@ -6,9 +6,12 @@
 
 /* X(field, name, words, least value worth saying) */
 static const char *const numbers[1];
-#define CHOICES(X) X(dp, "dp", numbers, 2) X(tp, "tp", numbers, 2) X(pp, "pp", numbers, 2) X(cp, "cp", numbers, 2) X(ep, "ep", numbers, 2) \
-	X(sp, "sp", numbers, 1) X(zero, "zero", numbers, 1) X(recompute, "recompute", recompute_names, 1) X(recompute_layers, "recompute_layers", numbers, 1) \
-	X(schedule, "schedule", schedule_names, 2) X(chunks, "chunks", numbers, 2) X(offload, "offload", offload_names, 1) X(microbatch, "mbs", numbers, 1)
+#define CHOICES(X) X(dp, "dp", numbers, 2) X(tp, "tp", numbers, 2) X(pp, "pp", numbers, 2) X(cp, "cp", numbers, \
+	2) X(ep, "ep", numbers, 2) \
+	X(sp, "sp", numbers, 1) X(zero, "zero", numbers, 1) X(recompute, "recompute", recompute_names, \
+		1) X(recompute_layers, "recompute_layers", numbers, 1) \
+	X(schedule, "schedule", schedule_names, 2) X(chunks, "chunks", numbers, 2) X(offload, "offload", offload_names, \
+		1) X(microbatch, "mbs", numbers, 1)
 
 static uint32_t config_words_changed(const struct config *a, const struct config *b)
 {
@@ -21,9 +24,13 @@ static uint32_t config_words_changed(const struct config *a, const struct config
 
 const char *config_biggest(const struct rank_memory *memory, int64_t *bytes)
 {
-	const struct { const char *name; int64_t bytes; } part[] = { { "parameters", memory->parameters }, { "gradients", memory->gradients },
-		{ "optimizer state", memory->optimizer }, { "activations", memory->activations }, { "short-lived tensors", memory->transient },
-		{ "gathered parameters", memory->gathered }, { "overheads", memory->overhead } };
+	const struct {
+		const char *name;
+		int64_t bytes;
+	} part[] = { { "parameters", memory->parameters }, { "gradients", memory->gradients },
+		{ "optimizer state", memory->optimizer }, { "activations", memory->activations },
+		{ "short-lived tensors", memory->transient }, { "gathered parameters", memory->gathered },
+		{ "overheads", memory->overhead } };
 	size_t most = 0;
 	for (size_t i = 1; i < sizeof part / sizeof *part; i++)
 		if (part[i].bytes > part[most].bytes)
@@ -50,7 +57,8 @@ uint32_t config_nearest(const struct config_list *list, const struct config *wan
 	return best;
 }
 
-static size_t add_text(char *text, size_t size, size_t at, const char *before, const char *name, const char *const *words, uint32_t value)
+static size_t add_text(
+	char *text, size_t size, size_t at, const char *before, const char *name, const char *const *words, uint32_t value)
 {
 	int length = words != numbers ? snprintf(text + at, size - at, "%s%s %s", before, name, words[value])
 		: snprintf(text + at, size - at, "%s%s %u", before, name, value);

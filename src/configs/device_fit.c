@@ -18,7 +18,7 @@
 #define EAGER_MOST 10000
 #define SHARE_LEAST 20          /* thousandths: a peak that is reached worse is not this device's */
 
-/* ---- the base --------------------------------------------------------------------------------------------------------- */
+/* ---- the base -------------------------------------------------------------------------------- */
 
 /* The part of a preset's name before its first "-": "h100". */
 static size_t model_length(const char *preset)
@@ -52,7 +52,7 @@ enum device device_called(const char *name, int64_t memory)
 	return found;
 }
 
-/* ---- medians ---------------------------------------------------------------------------------------------------------- */
+/* ---- medians --------------------------------------------------------------------------------- */
 
 struct weighed { double value, weight; };
 
@@ -75,7 +75,7 @@ static double median(struct weighed *item, uint32_t count)
 	return 0;
 }
 
-/* ---- ops that tell a figure ------------------------------------------------------------------------------------------- */
+/* ---- ops that tell a figure ------------------------------------------------------------------ */
 
 struct fitting {
 	struct device_fit *fit;
@@ -98,24 +98,29 @@ static double op_seconds(const struct machine *machine, const struct op_sample *
 
 static double link_seconds(const struct machine *machine, const struct collective_sample *sample)
 {
-	struct mesh_axis axis = { .size = sample->size, .near_size = sample->near, .near = machine->near, .far = machine->far };
+	struct mesh_axis axis = {
+		.size = sample->size, .near_size = sample->near, .near = machine->near, .far = machine->far
+	};
 	return (double)collective_time(&axis, sample->kind, sample->bytes) / 1e12;
 }
 
 static double measured(const struct fitting *fitting, uint32_t row)
 {
-	return fitting->links ? fitting->samples->collective[fitting->row[row]].seconds : fitting->samples->op[fitting->row[row]].seconds;
+	return fitting->links ? fitting->samples->collective[fitting->row[row]].seconds
+		: fitting->samples->op[fitting->row[row]].seconds;
 }
 
 static double predicted(const struct fitting *fitting, const struct machine *machine, uint32_t row)
 {
-	double seconds = fitting->links ? link_seconds(machine, &fitting->samples->collective[fitting->row[row]]) : op_seconds(machine, &fitting->samples->op[fitting->row[row]]);
+	double seconds = fitting->links ? link_seconds(machine, &fitting->samples->collective[fitting->row[row]])
+		: op_seconds(machine, &fitting->samples->op[fitting->row[row]]);
 	return fmax(seconds, 1e-12);
 }
 
 static uint32_t device_fit_count_of(const struct fitting *fitting, uint32_t row)
 {
-	return fitting->links ? fitting->samples->collective[fitting->row[row]].count : fitting->samples->op[fitting->row[row]].count;
+	return fitting->links ? fitting->samples->collective[fitting->row[row]].count
+		: fitting->samples->op[fitting->row[row]].count;
 }
 
 /* Classes by bits. Ops whose time a launch doesn't set and, for products, memory traffic doesn't. */
@@ -127,16 +132,18 @@ static void pick_ops(struct fitting *fitting, unsigned classes, int format)
 	for (uint32_t i = 0; i < fitting->samples->ops; i++) {
 		const struct op_sample *sample = &fitting->samples->op[i];
 		bool matrix = sample->class <= SAMPLE_ATTENTION;
-		double traffic = (double)sample->bytes / ((double)machine->memory_rate * efficiency_at(&machine->traffic, sample->bytes) / 1000);
-		if (!(classes >> sample->class & 1) || (format >= 0 && sample->format != format) || sample->seconds < ABOVE_LAUNCH * (double)machine->launch / 1e12)
+		double traffic = (double)sample->bytes /
+			((double)machine->memory_rate * efficiency_at(&machine->traffic, sample->bytes) / 1000);
+		if (!(classes >> sample->class & 1) || (format >= 0 && sample->format != format) ||
+			sample->seconds < ABOVE_LAUNCH * (double)machine->launch / 1e12)
 			continue;
 		if (!matrix || (sample->flops > 0 && traffic < 0.7 * sample->seconds))
 			fitting->row[fitting->rows++] = i;
 	}
 }
 
-/* Of predicted by measured: above 1 where the device is faster than counted with. What else than the figure at hand might set a time is taken away: the launch, which
- * is below all that was picked, and of products the memory. */
+/* Of predicted by measured: above 1 where the device is faster than counted with. What else than the figure at hand
+ * might set a time is taken away: the launch, which is below all that was picked, and of products the memory. */
 static double faster(struct fitting *fitting, const struct machine *counted)
 {
 	struct machine plain = *counted, *machine = &plain;
@@ -144,7 +151,8 @@ static double faster(struct fitting *fitting, const struct machine *counted)
 	if (!fitting->links && fitting->rows > 0 && fitting->samples->op[fitting->row[0]].class <= SAMPLE_ATTENTION)
 		plain.memory_rate = INT64_MAX;
 	for (uint32_t i = 0; i < fitting->rows; i++)
-		fitting->item[i] = (struct weighed){ predicted(fitting, machine, i) / measured(fitting, i), measured(fitting, i) * device_fit_count_of(fitting, i) };
+		fitting->item[i] = (struct weighed){ predicted(fitting, machine, i) / measured(fitting, i),
+			measured(fitting, i) * device_fit_count_of(fitting, i) };
 	return median(fitting->item, fitting->rows);
 }
 
@@ -166,7 +174,9 @@ static void device_fit_tell(struct fitting *fitting, enum figure_id figure)
 	*told = (struct figure_fit){ .told = true, .shapes = fitting->rows, .left_out = -1 };
 	for (uint32_t i = 0; i < fitting->rows; i++) {
 		told->count += device_fit_count_of(fitting, i);
-		fitting->item[i] = (struct weighed){ fabs(predicted(fitting, &fitting->fit->preset.machine, i) / measured(fitting, i) - 1), 1 };
+		fitting->item[i] = (struct weighed){
+			fabs(predicted(fitting, &fitting->fit->preset.machine, i) / measured(fitting, i) - 1), 1
+		};
 	}
 	told->off = median(fitting->item, fitting->rows);
 }
@@ -176,7 +186,7 @@ static uint16_t device_fit_share(double thousandths)
 	return (uint16_t)fmax(1, fmin(60000, round(thousandths)));
 }
 
-/* ---- fits of several factors ------------------------------------------------------------------------------------------ */
+/* ---- fits of several factors ----------------------------------------------------------------- */
 
 static void device_fit_apply(const struct fitting *fitting, const double *factor, struct machine *machine)
 {
@@ -187,7 +197,8 @@ static void device_fit_apply(const struct fitting *fitting, const double *factor
 		link->latency = (int64_t)fmax(1, (double)link->latency * factor[1]);
 		return;
 	}
-	struct efficiency *curve = (struct efficiency *)(void *)((char *)machine + ((char *)fitting->curve - (char *)&fitting->fit->preset.machine));
+	struct efficiency *curve = (struct efficiency *)(void *)((char *)machine +
+		((char *)fitting->curve - (char *)&fitting->fit->preset.machine));
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
 		curve->point[i].share = device_fit_share(curve->point[i].share * factor[i]);
 }
@@ -231,7 +242,9 @@ static enum status device_fit_move(struct fitting *fitting, uint32_t factors, st
 {
 	keep_longest(fitting);
 	HELD struct fit_row *row = mem_alloc((size_t)fitting->rows + 1, sizeof *row);
-	struct fit fit = { .row = row, .rows = fitting->rows, .factors = factors, .predict = device_fit_predict, .context = fitting };
+	struct fit fit = {
+		.row = row, .rows = fitting->rows, .factors = factors, .predict = device_fit_predict, .context = fitting
+	};
 	fitting->from = fitting->fit->preset.machine;
 	for (uint32_t i = 0; row && i < fitting->rows; i++)
 		row[i].measured = measured(fitting, i);
@@ -246,7 +259,7 @@ static enum status device_fit_move(struct fitting *fitting, uint32_t factors, st
 	return status;
 }
 
-/* ---- figure by figure ------------------------------------------------------------------------------------------------- */
+/* ---- figure by figure ------------------------------------------------------------------------ */
 
 static void find_launch(struct fitting *fitting)
 {
@@ -268,7 +281,8 @@ static void find_launch(struct fitting *fitting)
 }
 
 /* A curve as a whole, or its peak where the shares can't be. */
-static void scale_curve(struct fitting *fitting, double times, struct efficiency *curve, int64_t *peak, enum figure_id figure, enum figure_id of_peak)
+static void scale_curve(struct fitting *fitting, double times, struct efficiency *curve, int64_t *peak,
+	enum figure_id figure, enum figure_id of_peak)
 {
 	double most = 0;
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
@@ -284,7 +298,8 @@ static void scale_curve(struct fitting *fitting, double times, struct efficiency
 }
 
 /* ... and then point by point, by ops that are of one kind. */
-static enum status find_curve(struct fitting *fitting, struct efficiency *curve, int64_t *peak, enum figure_id figure, enum figure_id of_peak)
+static enum status find_curve(
+	struct fitting *fitting, struct efficiency *curve, int64_t *peak, enum figure_id figure, enum figure_id of_peak)
 {
 	double most = 0;
 	bool told[FIT_FACTORS];
@@ -360,7 +375,8 @@ static enum status find_products(struct fitting *fitting)
 	}
 	pick_ops(fitting, 1u << SAMPLE_ATTENTION, -1);
 	if (status == OK && fitting->rows > 0) {
-		machine->attention = device_fit_share((machine->attention > 0 ? machine->attention : 1000) * faster(fitting, machine));
+		machine->attention = device_fit_share(
+			(machine->attention > 0 ? machine->attention : 1000) * faster(fitting, machine));
 		device_fit_tell(fitting, FIGURE_ATTENTION);
 	}
 	return status;
@@ -429,18 +445,21 @@ enum status device_fit_find(struct device_fit *fit, enum device base, int64_t me
 	return status;
 }
 
-/* ---- what was found --------------------------------------------------------------------------------------------------- */
+/* ---- what was found -------------------------------------------------------------------------- */
 
 static void print_figure(const struct device_fit *fit, enum figure_id figure, const char *prefix, FILE *file)
 {
 	struct device_preset base = device_preset(fit->base);
 	const struct figure_fit *found = &fit->figure[figure];
 	char was[120], is[120];
-	fprintf(file, "%s  %-17s %s, was %s", prefix, figure_name(figure), figure_text(figure, &fit->preset, is, sizeof is), figure_text(figure, &base, was, sizeof was));
+	fprintf(file, "%s  %-17s %s, was %s", prefix, figure_name(figure), figure_text(figure, &fit->preset, is, sizeof is),
+		figure_text(figure, &base, was, sizeof was));
 	if (found->count == 0)
 		fprintf(file, ": the device says so\n");
 	else
-		fprintf(file, "\n%s  %-17s from %u %s%s of %u shape%s", prefix, "", found->count, figure >= FIGURE_NEAR ? "collective" : "op", found->count == 1 ? "" : "s", found->shapes, found->shapes == 1 ? "" : "s");
+		fprintf(file, "\n%s  %-17s from %u %s%s of %u shape%s", prefix, "", found->count,
+			figure >= FIGURE_NEAR ? "collective" : "op", found->count == 1 ? "" : "s", found->shapes,
+			found->shapes == 1 ? "" : "s");
 	if (found->count > 0)
 		fprintf(file, ", off by %.1f %% (median)", 100 * found->off);
 	if (found->count > 0 && found->left_out >= 0)
@@ -454,9 +473,11 @@ void device_fit_print(const struct device_fit *fit, const struct samples *sample
 	uint32_t stay = 0;
 	for (int class = 0; class < SAMPLE_CLASS_COUNT; class++)
 		if (samples->ops_of[class] > 0)
-			fprintf(file, "%s%u %s, %.4g s\n", prefix, samples->ops_of[class], sample_class_names[class], samples->seconds_of[class]);
+			fprintf(file, "%s%u %s, %.4g s\n", prefix, samples->ops_of[class], sample_class_names[class],
+				samples->seconds_of[class]);
 	if (samples->others > 0)
-		fprintf(file, "%s%u ops of %.4g s don't count: no rule knows them, or their operands aren't in the trace\n", prefix, samples->others, samples->other_seconds);
+		fprintf(file, "%s%u ops of %.4g s don't count: no rule knows them, or their operands aren't in the trace\n",
+			prefix, samples->others, samples->other_seconds);
 	fprintf(file, "%smeasured:\n", prefix);
 	for (int figure = 0; figure < FIGURE_COUNT; figure++)
 		if (fit->figure[figure].told)
@@ -468,7 +489,8 @@ void device_fit_print(const struct device_fit *fit, const struct samples *sample
 	fputc('\n', file);
 }
 
-void device_fit_save(const struct device_fit *fit, const struct samples *samples, const char *title, const char *name, FILE *file)
+void device_fit_save(
+	const struct device_fit *fit, const struct samples *samples, const char *title, const char *name, FILE *file)
 {
 	char text[200];
 	fprintf(file, "# %s\n", title);
@@ -476,5 +498,6 @@ void device_fit_save(const struct device_fit *fit, const struct samples *samples
 	fprintf(file, "base=%s\nname=%s\n", device_preset(fit->base).name, name);
 	for (int figure = FIGURE_NAME + 1; figure < FIGURE_COUNT; figure++)
 		if (fit->figure[figure].told)
-			fprintf(file, "%s=%s\n", figure_name((enum figure_id)figure), figure_text((enum figure_id)figure, &fit->preset, text, sizeof text));
+			fprintf(file, "%s=%s\n", figure_name((enum figure_id)figure),
+				figure_text((enum figure_id)figure, &fit->preset, text, sizeof text));
 }

@@ -78,7 +78,7 @@ struct finding {
 	struct error *error;
 };
 
-/* ---- planning one change ------------------------------------------------------------------------------------------------ */
+/* ---- planning one change --------------------------------------------------------------------- */
 
 /* Picoseconds of a plan's step, simulated; -1 with status NO_MEMORY. */
 static int64_t fit_list_step_of(const struct finding *finding, const struct plan *plan)
@@ -86,7 +86,8 @@ static int64_t fit_list_step_of(const struct finding *finding, const struct plan
 	int64_t time = plan_step_time(plan);
 	if (time >= 0)
 		return time;
-	struct plan_time *simulated = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, finding->planner->rules);
+	struct plan_time *simulated = plan_time_of(
+		plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, finding->planner->rules);
 	if (!simulated)
 		return fail_memory(finding->error), -1;
 	time = simulated->whole.total;
@@ -119,7 +120,8 @@ static const char *advice_for(const struct rules *rules, const struct graph *gra
 	const struct rule *rule = rules_find(rules, record->type);
 	uint32_t traits = rules_traits(rules, record->type);
 	if (record->phase == PHASE_UPDATE)
-		return "It is the weight update's: an update in slices or in one kernel, an optimizer with less state, or ZeRO helps.";
+		return "It is the weight update's: an update in slices or in one kernel, an optimizer with less state, or ZeRO "
+			   "helps.";
 	if (is_of_loss(rules, graph, op))
 		return "It is the loss's: a loss taken in chunks of the tokens helps, and a smaller batch or sequence.";
 	if (traits & (TRAIT_SOFTMAX | TRAIT_MAXIMA_OF_ROWS | TRAIT_SUMS_OF_ROWS))
@@ -132,7 +134,8 @@ static const char *advice_for(const struct rules *rules, const struct graph *gra
 }
 
 /* The op whose operands forbid every recomputation, where there is that proof; else NULL. *status: OK or NO_MEMORY. */
-static char *forbidding(const struct transformed *transformed, const struct rules *rules, const char **advice, enum status *status)
+static char *forbidding(
+	const struct transformed *transformed, const struct rules *rules, const char **advice, enum status *status)
 {
 	const struct fitted *fitted = transformed->fitted;
 	*status = OK;
@@ -163,7 +166,8 @@ static enum status set_words(struct scenario *scenario, const char *set, struct 
 }
 
 /* Whether a bound proves that no plan of the change keeps the cap: then that is its reason. */
-static enum status prove_way(struct finding *finding, const struct scenario *scenario, struct fit_way *way, struct error *why)
+static enum status prove_way(
+	struct finding *finding, const struct scenario *scenario, struct fit_way *way, struct error *why)
 {
 	struct least least;
 	char bytes[32], over[32];
@@ -172,14 +176,16 @@ static enum status prove_way(struct finding *finding, const struct scenario *sce
 		way->above = true;
 		way->arena = least.bytes;
 		way->forbids = forbidding(least.transformed, finding->planner->rules, &way->advice, &status);
-		snprintf(way->reason, sizeof way->reason, "no order%s needs less than %s, %s over the cap", least.transformed->fitted ? " with any recomputation" : "",
-			bytes_text(least.bytes, bytes, sizeof bytes), bytes_text(least.bytes - finding->list->budget, over, sizeof over));
+		snprintf(way->reason, sizeof way->reason, "no order%s needs less than %s, %s over the cap",
+			least.transformed->fitted ? " with any recomputation" : "", bytes_text(least.bytes, bytes, sizeof bytes),
+			bytes_text(least.bytes - finding->list->budget, over, sizeof over));
 	}
 	transformed_release(least.transformed);
 	return status;
 }
 
-/* Plans a change, but for one that is proved to be above the cap where `all` is false. BAD_INPUT and INFEASIBLE are its reason, no failure of the list. */
+/* Plans a change, but for one that is proved to be above the cap where `all` is false. BAD_INPUT and INFEASIBLE are its
+ * reason, no failure of the list. */
 static enum status plan_way(struct finding *finding, struct fit_way *way, bool all)
 {
 	struct scenario scenario;
@@ -213,7 +219,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 	return status;
 }
 
-/* ---- planning many ----------------------------------------------------------------------------------------------------------- */
+/* ---- planning many --------------------------------------------------------------------------- */
 
 #define THREADS 2
 
@@ -221,7 +227,8 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 struct round {
 	struct fit_way *way;
 	uint32_t ways;
-	bool pairs, all;           /* pairs: what can't be planned isn't listed; all: what is proved to be above the cap is planned, too */
+	bool pairs,
+		all; /* pairs: what can't be planned isn't listed; all: what is proved to be above the cap is planned, too */
 	bool done[WAYS_MOST];
 	pthread_mutex_t lock;      /* of done, and of the watch */
 	atomic_uint next;
@@ -315,7 +322,8 @@ static void fit_list_work(void *context, const atomic_bool *cancel)
 	}
 }
 
-/* Plans changes, on two threads where a second planner can be had, and adds them to the list. pairs and all as in struct round. */
+/* Plans changes, on two threads where a second planner can be had, and adds them to the list. pairs and all as in
+ * struct round. */
 static enum status plan_ways(struct finding *finding, struct fit_way *way, uint32_t ways, bool pairs, bool all)
 {
 	struct planner *planner = finding->planner;
@@ -347,13 +355,17 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 	return status;
 }
 
-/* ---- the changes ---------------------------------------------------------------------------------------------------------- */
+/* ---- the changes ----------------------------------------------------------------------------- */
 
 /* The change that a row of the table stands for here; false: there is none. */
 static bool make_way(const struct finding *finding, const struct change *change, struct fit_way *way)
 {
-	int64_t whole = change->form == FORM_BATCH || change->form == FORM_PARTS ? finding->batch : change->form == FORM_SEQUENCE ? finding->sequence : 0;
-	int64_t number = change->form == FORM_DEVICES ? finding->devices : change->form == FORM_PARTS ? change->divisor : whole / change->divisor;
+	int64_t whole = change->form == FORM_BATCH || change->form == FORM_PARTS ? finding->batch
+		: change->form == FORM_SEQUENCE ? finding->sequence
+		: 0;
+	int64_t number = change->form == FORM_DEVICES ? finding->devices
+		: change->form == FORM_PARTS ? change->divisor
+		: whole / change->divisor;
 	*way = (struct fit_way){ .group = change->group, .meaning = change->meaning, .done = 1, .whole = 1 };
 	if ((change->form == FORM_DEVICES && finding->devices < 2) || (whole && whole % change->divisor != 0))
 		return false;
@@ -412,7 +424,8 @@ static enum status find_singles(struct finding *finding)
 	enum status status = fit_list_plan_changes(finding, false);
 	bool fails = false;
 	for (uint32_t i = 0; i < finding->list->ways && status == OK; i++)
-		fails |= !finding->list->way[i].planned && !finding->list->way[i].above && strcmp(finding->list->way[i].group, "recompute") == 0;
+		fails |= !finding->list->way[i].planned && !finding->list->way[i].above &&
+			strcmp(finding->list->way[i].group, "recompute") == 0;
 	return fails ? fit_list_plan_changes(finding, true) : status;
 }
 
@@ -421,7 +434,8 @@ static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct f
 {
 	*pair = (struct fit_way){ .group = a->group, .meaning = a->meaning > b->meaning ? a->meaning : b->meaning,
 		.done = a->done * b->done, .whole = a->whole * b->whole };
-	return strcmp(a->group, b->group) != 0 && snprintf(pair->set, sizeof pair->set, "%s %s", a->set, b->set) < (int)sizeof pair->set;
+	return strcmp(a->group, b->group) != 0 &&
+		snprintf(pair->set, sizeof pair->set, "%s %s", a->set, b->set) < (int)sizeof pair->set;
 }
 
 /* The changes that come nearest to the cap, planned or proved to be above it, the nearest first; returns how many. */
@@ -440,12 +454,14 @@ static uint32_t list_nearest(const struct fit_list *list, bool proved_alone, uin
 	return count < most ? count : most;
 }
 
-/* Pairs of the changes that come nearest; recomputation, which fits itself to what the other one leaves, is always among them. */
+/* Pairs of the changes that come nearest; recomputation, which fits itself to what the other one leaves, is always
+ * among them. */
 static enum status fit_list_find_pairs(struct finding *finding)
 {
 	struct fit_way pair[NEAREST * (NEAREST - 1) / 2];
 	const struct fit_way *way = finding->list->way;
-	uint32_t nearest[WAYS_MOST], all = list_nearest(finding->list, false, WAYS_MOST, nearest), count = all < NEAREST ? all : NEAREST, pairs = 0;
+	uint32_t nearest[WAYS_MOST], all = list_nearest(finding->list, false, WAYS_MOST, nearest),
+								 count = all < NEAREST ? all : NEAREST, pairs = 0;
 	for (uint32_t i = count; i < all; i++)
 		if (strcmp(way[nearest[i]].set, "recompute=auto") == 0)
 			nearest[count - 1] = nearest[i];
@@ -455,7 +471,8 @@ static enum status fit_list_find_pairs(struct finding *finding)
 	return plan_ways(finding, pair, pairs, true, false);
 }
 
-/* Nothing fits: what is proved to be above the cap and comes nearest is planned all the same, to be seen with its time. */
+/* Nothing fits: what is proved to be above the cap and comes nearest is planned all the same, to be seen with its time.
+ */
 static enum status plan_nearest(struct finding *finding)
 {
 	struct fit_list *list = finding->list;
@@ -477,7 +494,7 @@ static enum status plan_nearest(struct finding *finding)
 	return plan_ways(&unwatched, way, ways, false, true);
 }
 
-/* ---- the list ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 /* The step as it is. */
 static enum status find_base(struct finding *finding)
@@ -500,10 +517,16 @@ static enum status find_base(struct finding *finding)
 	return error_set(finding->error, status);
 }
 
-enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, uint32_t devices,
-	const struct fit_watch *watch, struct fit_list *list, struct error *error)
+enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
+	uint32_t devices, const struct fit_watch *watch, struct fit_list *list, struct error *error)
 {
-	struct finding finding = { .planner = planner, .graph = graph, .scenario = scenario, .devices = devices, .watch = watch, .list = list, .error = error };
+	struct finding finding = { .planner = planner,
+		.graph = graph,
+		.scenario = scenario,
+		.devices = devices,
+		.watch = watch,
+		.list = list,
+		.error = error };
 	*list = (struct fit_list){ .budget = scenario_budget(scenario) };
 	enum status status = find_base(&finding);
 	if (status != OK || list->fits)

@@ -24,7 +24,7 @@ struct fit_way {
 	enum fit_meaning meaning;
 	int64_t done, whole;          /* one step does done / whole of the work of the step asked for */
 	bool planned, fits;           /* planned false: reason says why not */
-	bool above;                   /* not planned, as a bound proves that no plan of it keeps the cap: arena is that bound */
+	bool above; /* not planned, as a bound proves that no plan of it keeps the cap: arena is that bound */
 	int64_t arena;                /* bytes that its plan needs, on the device that needs most */
 	int64_t step;                 /* picoseconds of a step, simulated */
 	int64_t extra;                /* picoseconds more than now, for the same work */
@@ -36,25 +36,29 @@ struct fit_way {
 struct fit_list {
 	int64_t budget, arena, step;  /* the cap; the plan of the scenario as it is: bytes and picoseconds */
 	bool fits;                    /* as it is; no change was planned then */
-	struct fit_way *way;          /* [ways]: those that fit by extra time, then the others by what is missing, then what is proved to be above, then what can't be planned */
+	struct fit_way *way; /* [ways]: those that fit by extra time, then the others by what is missing, then what is
+							proved to be above, then what can't be planned */
 	uint32_t ways, fitting, useless; /* useless: changes planned that save nothing, not in the list */
-	char *forbids;                /* the op whose operands alone are above the cap, whatever is computed again; NULL: none is known */
+	char *forbids; /* the op whose operands alone are above the cap, whatever is computed again; NULL: none is known */
 	const char *advice;           /* what would help such an op; NULL where none is known */
 	char guesses[GUESSES_BYTES];  /* in the plan of the scenario as it is */
 };
 
-/* Told with every change that has been planned: the list so far, sorted, lent for the call, which may come from any thread, but one at a time. */
+/* Told with every change that has been planned: the list so far, sorted, lent for the call, which may come from any
+ * thread, but one at a time. */
 struct fit_watch {
 	void (*found)(void *context, const struct fit_list *list);
 	void *context;
 };
 
-/* Plans the scenario, and where that is above its cap, every change of the table: singly, and where no single one fits, pairs of those that come nearest.
- * devices > 1: also what spreads the step over so many. The scenario must have a cap (scenario_budget()). OK, CANCELLED, NO_MEMORY, or what planning the
- * scenario itself says. Equal input gives equal lists. Some 15 plans on two threads, at most 15 more for pairs; a change that bounds prove to be above the cap is planned
- * only where nothing fits and it is one of the nearest. watch may be NULL. Free with fit_list_free() in any case. */
-enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, uint32_t devices,
-	const struct fit_watch *watch, struct fit_list *list, struct error *error);
+/* Plans the scenario, and where that is above its cap, every change of the table: singly, and where no single one fits,
+ * pairs of those that come nearest. devices > 1: also what spreads the step over so many. The scenario must have a cap
+ * (scenario_budget()). OK, CANCELLED, NO_MEMORY, or what planning the scenario itself says. Equal input gives equal
+ * lists. Some 15 plans on two threads, at most 15 more for pairs; a change that bounds prove to be above the cap is
+ * planned only where nothing fits and it is one of the nearest. watch may be NULL. Free with fit_list_free() in any
+ * case. */
+enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
+	uint32_t devices, const struct fit_watch *watch, struct fit_list *list, struct error *error);
 /* OK or NO_MEMORY. */
 enum status fit_list_copy(struct fit_list *to, const struct fit_list *from);
 void fit_list_free(struct fit_list *list);

@@ -5,12 +5,14 @@
 #include "fit_most.h"
 #include "src/plan/verdict.h"
 
-/* ---- one plan ------------------------------------------------------------------------------------------------------------ */
+/* ---- one plan -------------------------------------------------------------------------------- */
 
 struct planned { int64_t arena, step; char guesses[GUESSES_BYTES]; };
 
-/* What the plan needs, with what stands beside its arena, and its simulated step. OK; BAD_INPUT or INFEASIBLE: there is none, *error says why; CANCELLED, NO_MEMORY. */
-static enum status plan_it(struct planner *planner, struct graph *graph, const struct scenario *scenario, struct planned *planned, struct error *error)
+/* What the plan needs, with what stands beside its arena, and its simulated step. OK; BAD_INPUT or INFEASIBLE: there is
+ * none, *error says why; CANCELLED, NO_MEMORY. */
+static enum status plan_it(struct planner *planner, struct graph *graph, const struct scenario *scenario,
+	struct planned *planned, struct error *error)
 {
 	struct plan *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, error);
 	if (!plan)
@@ -19,7 +21,8 @@ static enum status plan_it(struct planner *planner, struct graph *graph, const s
 	*planned = (struct planned){ .arena = plan_needs(plan), .step = plan_step_time(plan) };
 	notes_guesses(plan->transformed->notes, planned->guesses);
 	if (status == OK && planned->step < 0) {
-		struct plan_time *time = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, planner->rules);
+		struct plan_time *time = plan_time_of(
+			plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, planner->rules);
 		planned->step = time ? time->whole.total : 0;
 		status = time ? OK : fail_memory(error);
 		plan_time_free(time);
@@ -28,13 +31,14 @@ static enum status plan_it(struct planner *planner, struct graph *graph, const s
 	return status;
 }
 
-/* ---- the most -------------------------------------------------------------------------------------------------------------- */
+/* ---- the most -------------------------------------------------------------------------------- */
 
 #define STALE 2       /* probes that don't halve what is left, before the middle is tried */
 
 #define STEEP 4       /* so many times what a line through nothing tells is no line */
 
-/* Memory that a value needs whatever runs again: of what fits, recomputation takes as much as there is; of the smallest value, and of what doesn't fit, the need tells. */
+/* Memory that a value needs whatever runs again: of what fits, recomputation takes as much as there is; of the smallest
+ * value, and of what doesn't fit, the need tells. */
 struct need { int64_t value, bytes; };
 
 struct bracket {
@@ -44,7 +48,8 @@ struct bracket {
 	enum knob_id knob;
 	int64_t by;
 	struct fit_most *most;
-	struct need least, above[2];  /* of the smallest value; of the last two that don't fit, the last first; value 0: not known */
+	struct need least,
+		above[2]; /* of the smallest value; of the last two that don't fit, the last first; value 0: not known */
 };
 
 /* *fits, and what the plan comes to, or why there is none. What isn't OK ends the search. */
@@ -75,16 +80,19 @@ static enum status try_value(struct bracket *bracket, int64_t value, bool *fits)
 	return status == BAD_INPUT || status == INFEASIBLE ? OK : status;
 }
 
-/* Where a line through two needs meets the cap, a multiple of `by` between what fits and what doesn't; the middle where there is no such line. */
+/* Where a line through two needs meets the cap, a multiple of `by` between what fits and what doesn't; the middle where
+ * there is no such line. */
 static int64_t fit_most_next_value(const struct bracket *bracket, bool middle)
 {
 	const struct fit_most *most = bracket->most;
 	int64_t by = bracket->by, low = most->most + by, high = most->next - by;
-	const struct need *one = &bracket->above[0], *other = bracket->above[1].value > 0 ? &bracket->above[1] : &bracket->least;
+	const struct need *one = &bracket->above[0],
+					  *other = bracket->above[1].value > 0 ? &bracket->above[1] : &bracket->least;
 	int64_t value = most->most + (most->next - most->most) / by / 2 * by;
 	if (middle || one->value == 0 || other->value == 0 || (one->bytes - other->bytes) / (one->value - other->value) <= 0)
 		return value;
-	double slope = (double)(one->bytes - other->bytes) / (double)(one->value - other->value), met = (double)one->value - (double)(one->bytes - most->budget) / slope;
+	double slope = (double)(one->bytes - other->bytes) / (double)(one->value - other->value),
+		   met = (double)one->value - (double)(one->bytes - most->budget) / slope;
 	value = met <= (double)low ? low : met >= (double)high ? high : (int64_t)met / by * by;
 	return value < low ? low : value;
 }
@@ -103,7 +111,8 @@ static enum status fit_most_narrow(struct bracket *bracket, bool middles)
 	return status;
 }
 
-/* One more takes so much more memory that this is no line: the plan that doesn't fit isn't the least there is, and a larger value may fit. */
+/* One more takes so much more memory that this is no line: the plan that doesn't fit isn't the least there is, and a
+ * larger value may fit. */
 static bool jumps(const struct bracket *bracket)
 {
 	const struct fit_most *most = bracket->most;
@@ -112,8 +121,8 @@ static bool jumps(const struct bracket *bracket)
 		&& jump > STEEP * (double)bracket->by * (double)most->next_arena / (double)most->next;
 }
 
-enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *given, enum knob_id knob, int64_t by, struct fit_most *most,
-	struct error *error)
+enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *given, enum knob_id knob,
+	int64_t by, struct fit_most *most, struct error *error)
 {
 	struct bracket bracket = { .planner = planner, .graph = graph, .knob = knob, .by = by, .most = most };
 	bool fits = true;
@@ -138,18 +147,19 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 	return most->most == 0 ? INFEASIBLE : OK;
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static int compare_devices(const void *left, const void *right)
 {
 	const struct fit_device *a = left, *b = right;
 	if (a->memory != b->memory)
 		return (a->memory > b->memory) - (a->memory < b->memory);
-	return a->step != b->step ? (a->step < b->step) - (a->step > b->step) : (a->device > b->device) - (a->device < b->device);
+	return a->step != b->step ? (a->step < b->step) - (a->step > b->step)
+		: (a->device > b->device) - (a->device < b->device);
 }
 
-enum status fit_devices_find(struct planner *planner, struct graph *graph, const struct scenario *given, struct fit_device *device, uint32_t *devices,
-	struct error *error)
+enum status fit_devices_find(struct planner *planner, struct graph *graph, const struct scenario *given,
+	struct fit_device *device, uint32_t *devices, struct error *error)
 {
 	struct scenario scenario;
 	uint32_t planned = 0;

@@ -99,7 +99,9 @@ static void normal_matrix(const struct fitting *fitting, uint32_t left_out, doub
 		for (uint32_t g = 0; g < fit->factors; g++) {
 			a[f][g] = f == g ? PULL : 0;
 			for (uint32_t i = 0; i < fit->rows; i++)
-				a[f][g] += i == left_out ? 0 : fitting->weight[i] * fitting->slope[i * fit->factors + f] * fitting->slope[i * fit->factors + g];
+				a[f][g] += i == left_out
+					? 0
+					: fitting->weight[i] * fitting->slope[i * fit->factors + f] * fitting->slope[i * fit->factors + g];
 		}
 }
 
@@ -143,7 +145,8 @@ static void least_squares_descend(struct fitting *fitting)
 	find_slopes(fitting);
 }
 
-/* Standard deviations of the factors; the one that is told least is given up, if the rows hardly depend on it or it is vague. */
+/* Standard deviations of the factors; the one that is told least is given up, if the rows hardly depend on it or it is
+ * vague. */
 static bool least_squares_judge(struct fitting *fitting)
 {
 	struct fit *fit = fitting->fit;

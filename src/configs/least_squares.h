@@ -1,8 +1,8 @@
 /* least_squares.h: a few positive factors fitted to measurements of positive quantities.
  *
- * Least squares of logarithms by Gauss-Newton steps with halving (Nocedal and Wright, Numerical Optimization, section 10.3), each factor weakly drawn
- * to 1. Rows that lie far off count less (Huber's weights, Huber 1964), so that one wrong measurement doesn't decide.
- */
+ * Least squares of logarithms by Gauss-Newton steps with halving (Nocedal and Wright, Numerical Optimization,
+ * section 10.3), each factor weakly drawn to 1. Rows that lie far off count less (Huber's weights, Huber 1964), so that
+ * one wrong measurement doesn't decide. */
 #pragma once
 
 #include "solver/base/base.h"
@@ -27,5 +27,6 @@ struct fit {
 	bool told[FIT_FACTORS];         /* false: changing it hardly changes a row, or others make up for it */
 };
 
-/* rows >= 1, factors <= FIT_FACTORS. OK or NO_MEMORY. Some 10 (factors + 1) rows + 3 rows^2 predictions. Deterministic. */
+/* rows >= 1, factors <= FIT_FACTORS. OK or NO_MEMORY. Some 10 (factors + 1) rows + 3 rows^2 predictions. Deterministic.
+ */
 enum status fit_rows(struct fit *fit);

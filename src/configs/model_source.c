@@ -54,9 +54,12 @@ static enum status open_stage(struct model_source *source, struct error *error)
 }
 
 /* The graph of a scenario. Takes the old one, NULL stays NULL. */
-static struct graph *transformed_by(struct model_source *source, struct graph *graph, const struct scenario *scenario, struct error *error)
+static struct graph *transformed_by(
+	struct model_source *source, struct graph *graph, const struct scenario *scenario, struct error *error)
 {
-	struct transformed *transformed = graph ? stage_transform(&source->stage, graph, scenario, &(struct plan_wish) { 0 }, false, error) : NULL;
+	struct transformed *transformed = graph
+		? stage_transform(&source->stage, graph, scenario, &(struct plan_wish){ 0 }, false, error)
+		: NULL;
 	struct graph *result = transformed ? graph_retain(transformed->graph) : NULL;
 	transformed_release(transformed);
 	graph_release(graph);
@@ -116,13 +119,15 @@ static void open_built_in(struct model_source *source)
 	enum model_family family = config->family;
 	if (config->positions && config->positions < config->seq)
 		config->positions = config->seq;
-	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT || family == FAMILY_MOE
-		|| family == FAMILY_DEEPSEEK;
+	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT ||
+		family == FAMILY_MOE || family == FAMILY_DEEPSEEK;
 	for (int i = 0; i < MODEL_DENSE_WORDS; i++)
 		alike = alike && !config->dense[i];
 	alike = alike && config->sparse_step <= 1;
-	/* of first layers that differ all, and two more of the others, so that these are the longest run though the last one, which the head reads, isn't of it */
-	int64_t built = config->dense_layers + (config->dense_layers + 2 < LAYERS_BUILT ? LAYERS_BUILT : config->dense_layers + 2);
+	/* of first layers that differ all, and two more of the others, so that these are the longest run though the last
+	 * one, which the head reads, isn't of it */
+	int64_t built = config->dense_layers +
+		(config->dense_layers + 2 < LAYERS_BUILT ? LAYERS_BUILT : config->dense_layers + 2);
 	if (alike && config->layers > built + 1) {
 		source->repeat = (uint32_t)(config->layers - built);
 		config->layers = built;
@@ -133,7 +138,10 @@ static void open_built_in(struct model_source *source)
 /* Attention in one kernel, dropout, fused kernels, the loss op by op: 0 or 1. */
 static bool take_switch(struct model_config *config, const char *text, size_t length, long long value)
 {
-	const struct { const char *name; bool *at; } switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused },
+	const struct {
+		const char *name;
+		bool *at;
+	} switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused },
 		{ "eager_loss", &config->eager_loss } };
 	for (size_t i = 0; i < sizeof switches / sizeof *switches && (value == 0 || value == 1); i++)
 		if (strlen(switches[i].name) == length && strncmp(text, switches[i].name, length) == 0) {
@@ -153,7 +161,8 @@ static bool model_source_take_sizes(struct model_source *source, const char *tex
 		long long value = text[1 + name] == '=' ? strtoll(text + name + 2, &end, 10) : 0;
 		bool known = false;
 #define X(field, least, most, help) \
-		if (end == text + length && name == strlen(#field) && strncmp(text + 1, #field, name) == 0 && value >= least && value <= most) { \
+		if (end == text + length && name == strlen(#field) && strncmp(text + 1, #field, \
+			name) == 0 && value >= least && value <= most) { \
 			config->field = value; \
 			known = true; \
 		}
@@ -176,7 +185,8 @@ static const struct model_preset *preset_of(const char *name)
 	return model_find(word);
 }
 
-/* Sets the preset where the name is a Hugging Face model's folder or config.json; leaves all as it is where it is something else. */
+/* Sets the preset where the name is a Hugging Face model's folder or config.json; leaves all as it is where it is
+ * something else. */
 static int open_hugging_face(struct model_source *source, const char *name)
 {
 	char path[4096];
@@ -201,7 +211,8 @@ char *model_hint(const char *name, char *text, size_t size)
 	return nearest_text(&nearest, "", text, size);
 }
 
-int model_source_open(struct model_source *source, const char *name, const struct read_options *reading, const struct scenario *scenario)
+int model_source_open(
+	struct model_source *source, const char *name, const struct read_options *reading, const struct scenario *scenario)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
@@ -233,12 +244,15 @@ int model_source_open(struct model_source *source, const char *name, const struc
 	return source->graph ? EXIT_FINE : code;
 }
 
-void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario, const struct stage_context *stage)
+void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario,
+	const struct stage_context *stage)
 {
-	*source = (struct model_source) { .name = graph->name, .scenario = scenario, .graph = graph, .stage = *stage, .step = from_file };
+	*source = (struct model_source){
+		.name = graph->name, .scenario = scenario, .graph = graph, .stage = *stage, .step = from_file
+	};
 }
 
-/* ---- all of it, to be planned ---------------------------------------------------------------------------------------- */
+/* ---- all of it, to be planned ---------------------------------------------------------------- */
 
 struct graph *model_source_whole(struct model_source *source, int64_t batch, struct error *error)
 {
@@ -318,17 +332,24 @@ char *model_source_assumptions(const struct model_source *source, char *text, si
 	char precision[32], optimizer[32], sequence[32];
 	const char *master = training.precision == PRECISION_MIXED ? " (fp16, fp32 master weights)" : "";
 	if (source->preset && config->heads > 0 && config->seq > 0)
-		snprintf(text, size, "precision %s%s, sequence %lld, optimizer %s, attention %s, dropout %s; recompute selective: attention scores%s, full: every layer",
+		snprintf(text, size,
+			"precision %s%s, sequence %lld, optimizer %s, attention %s, dropout %s; recompute selective: attention "
+			"scores%s, full: every layer",
 			precision_names[training.precision], master, (long long)config->seq, optimizer_names[training.optimizer],
-			config->flash ? "in one fused kernel" : "with scores in memory", config->dropout ? "on" : "off", config->flash ? " (there are none)" : "");
+			config->flash ? "in one fused kernel" : "with scores in memory", config->dropout ? "on" : "off",
+			config->flash ? " (there are none)" : "");
 	else if (source->preset)
-		snprintf(text, size, "precision %s%s, optimizer %s; recompute full: every layer", precision_names[training.precision], master,
-			optimizer_names[training.optimizer]);
+		snprintf(text, size, "precision %s%s, optimizer %s; recompute full: every layer",
+			precision_names[training.precision], master, optimizer_names[training.optimizer]);
 	else
-		snprintf(text, size, "precision %s, sequence %s, optimizer %s, attention and dropout as in the file; recompute selective: attention scores, full: every layer",
-			value[K_precision] ? knob_text(K_precision, value[K_precision], precision, sizeof precision) : "as in the file",
+		snprintf(text, size,
+			"precision %s, sequence %s, optimizer %s, attention and dropout as in the file; recompute selective: "
+			"attention scores, full: every layer",
+			value[K_precision] ? knob_text(K_precision, value[K_precision], precision, sizeof precision)
+			: "as in the file",
 			value[K_seq] != KNOB_GIVEN ? knob_text(K_seq, value[K_seq], sequence, sizeof sequence) : "as in the file",
-			value[K_optimizer] ? knob_text(K_optimizer, value[K_optimizer], optimizer, sizeof optimizer) : "as in the file");
+			value[K_optimizer] ? knob_text(K_optimizer, value[K_optimizer], optimizer, sizeof optimizer)
+			: "as in the file");
 	if (source->preset && config->assumed) {
 		struct words words = { text, size, strlen(text) };
 		words_add(&words, "; %s", config->assumed);

@@ -32,8 +32,12 @@ static int64_t operand_bytes(const struct trace_op *op)
 
 static int op_samples_format_of(uint8_t dtype)
 {
-	static const int8_t formats[DTYPE_COUNT] = { [DTYPE_F64] = 1 + FORMAT_F64, [DTYPE_F32] = 1 + FORMAT_F32, [DTYPE_F16] = 1 + FORMAT_F16, [DTYPE_BF16] = 1 + FORMAT_BF16,
-		[DTYPE_F8E4M3] = 1 + FORMAT_F8, [DTYPE_F8E5M2] = 1 + FORMAT_F8 };
+	static const int8_t formats[DTYPE_COUNT] = { [DTYPE_F64] = 1 + FORMAT_F64,
+		[DTYPE_F32] = 1 + FORMAT_F32,
+		[DTYPE_F16] = 1 + FORMAT_F16,
+		[DTYPE_BF16] = 1 + FORMAT_BF16,
+		[DTYPE_F8E4M3] = 1 + FORMAT_F8,
+		[DTYPE_F8E5M2] = 1 + FORMAT_F8 };
 	return formats[dtype] - 1;
 }
 
@@ -52,7 +56,8 @@ static uint8_t format_of_op(const struct trace_op *op)
 	return (uint8_t)found;
 }
 
-/* The op under its rule, with one result whose shape follows. False: the rule doesn't fit, or the shape is an attribute. */
+/* The op under its rule, with one result whose shape follows. False: the rule doesn't fit, or the shape is an
+ * attribute. */
 static bool op_samples_bind(const struct trace_op *op, const struct rule *rule, struct binding *binding)
 {
 	struct rule_tensor tensor[OPERANDS_MOST + 1];
@@ -75,7 +80,8 @@ static int64_t op_samples_result_bytes(const struct trace_op *op, const struct b
 }
 
 /* What an op does. False: it isn't known, or it touches no data; ops in it may. */
-static bool op_samples_classify(const struct trace_op *op, const struct rules *rules, struct binding *binding, struct op_sample *sample)
+static bool op_samples_classify(
+	const struct trace_op *op, const struct rules *rules, struct binding *binding, struct op_sample *sample)
 {
 	const struct rule *rule = rules_find(rules, op->type);
 	int64_t bytes = operand_bytes(op);
@@ -90,12 +96,15 @@ static bool op_samples_classify(const struct trace_op *op, const struct rules *r
 		sample->class = SAMPLE_COPY;
 		return true;
 	}
-	if ((rule->traits & TRAIT_CAST) || !op_samples_bind(op, rule, binding))      /* a cast's result: what moves it, within, has both formats */
+	if ((rule->traits & TRAIT_CAST) ||
+		!op_samples_bind(op, rule, binding))      /* a cast's result: what moves it, within, has both formats */
 		return false;
 	sample->flops = rule_flops(rule, binding);
 	sample->bytes += op_samples_result_bytes(op, binding);
-	sample->class = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD ? SAMPLE_ATTENTION : rule_contracts(rule) || rule->cost == COST_RECURRENCE ? SAMPLE_PRODUCT
-		: rule->traits & TRAIT_COPY ? SAMPLE_COPY : SAMPLE_EAGER;
+	sample->class = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD ? SAMPLE_ATTENTION
+		: rule_contracts(rule) || rule->cost == COST_RECURRENCE ? SAMPLE_PRODUCT
+		: rule->traits & TRAIT_COPY ? SAMPLE_COPY
+		: SAMPLE_EAGER;
 	return true;
 }
 
@@ -137,7 +146,8 @@ static enum status op_samples_add_ops(struct samples *samples, const struct trac
 	return status;
 }
 
-/* Members of the group in the node of its first; 0: it doesn't divide the group. Where not all ranks are there, those that are must leave that node, else they don't tell. */
+/* Members of the group in the node of its first; 0: it doesn't divide the group. Where not all ranks are there, those
+ * that are must leave that node, else they don't tell. */
 static uint32_t near_members(const struct trace_collective *collective, uint32_t devices_per_node)
 {
 	uint32_t near = 0;
@@ -149,13 +159,18 @@ static uint32_t near_members(const struct trace_collective *collective, uint32_t
 }
 
 /* A record for each op; samples_join() makes one of those that are alike. O(ops). */
-static enum status op_samples_add_trace(struct samples *samples, const struct trace *trace, const struct rules *rules, uint32_t devices_per_node)
+static enum status op_samples_add_trace(
+	struct samples *samples, const struct trace *trace, const struct rules *rules, uint32_t devices_per_node)
 {
 	enum status status = op_samples_add_ops(samples, trace, rules);
 	for (uint32_t i = 0; i < trace->collectives && status == OK; i++) {
 		const struct trace_collective *from = &trace->collective[i];
 		struct mesh_axis axis = { .size = from->size };
-		struct collective_sample sample = { .kind = from->kind, .size = from->size, .near = near_members(from, devices_per_node), .seconds = from->seconds, .count = 1,
+		struct collective_sample sample = { .kind = from->kind,
+			.size = from->size,
+			.near = near_members(from, devices_per_node),
+			.seconds = from->seconds,
+			.count = 1,
 			.bytes = collective_of(&axis, from->kind, from->from, from->to) };
 		if (sample.near == 0)
 			continue;
@@ -170,8 +185,8 @@ static enum status add_device(struct samples *samples, const struct trace *trace
 {
 	const char *name = trace->kernels > 0 ? trace->device : "";
 	if (samples->traces > 0 && (strcmp(samples->device, name) != 0 || samples->gpu != (trace->kernels > 0)))
-		return fail(error, BAD_INPUT, "this trace is of another device, \"%.90s\", than those before it, \"%.90s\"", trace->kernels > 0 ? name : "processor",
-			samples->gpu ? samples->device : "processor");
+		return fail(error, BAD_INPUT, "this trace is of another device, \"%.90s\", than those before it, \"%.90s\"",
+			trace->kernels > 0 ? name : "processor", samples->gpu ? samples->device : "processor");
 	snprintf(samples->device, sizeof samples->device, "%s", name);
 	samples->gpu = trace->kernels > 0;
 	samples->memory = samples->gpu ? trace->device_memory : 0;
@@ -182,7 +197,8 @@ static enum status add_device(struct samples *samples, const struct trace *trace
 	return OK;
 }
 
-enum status samples_read(struct samples *samples, const char *text, size_t size, const struct rules *rules, uint32_t devices_per_node, struct error *error)
+enum status samples_read(struct samples *samples, const char *text, size_t size, const struct rules *rules,
+	uint32_t devices_per_node, struct error *error)
 {
 	struct trace trace;
 	enum status status = trace_read(text, size, &trace, error);
@@ -197,7 +213,8 @@ enum status samples_read(struct samples *samples, const char *text, size_t size,
 	return status;
 }
 
-enum status samples_open(struct samples *samples, const char *path, const struct rules *rules, uint32_t devices_per_node, struct error *error)
+enum status samples_open(struct samples *samples, const char *path, const struct rules *rules,
+	uint32_t devices_per_node, struct error *error)
 {
 	size_t size = 0;
 	struct input *input = input_open(path, error);
@@ -223,11 +240,13 @@ void samples_free(struct samples *samples)
 
 struct op_work sample_work(const struct op_sample *sample)
 {
-	return (struct op_work){ .format = sample->format, .matrix = sample->class <= SAMPLE_ATTENTION, .attention = sample->class == SAMPLE_ATTENTION,
+	return (struct op_work){ .format = sample->format,
+		.matrix = sample->class <= SAMPLE_ATTENTION,
+		.attention = sample->class == SAMPLE_ATTENTION,
 		.cast = sample->class == SAMPLE_COPY || sample->class == SAMPLE_FUSED };
 }
 
-/* ---- alike ------------------------------------------------------------------------------------------------------------ */
+/* ---- alike ----------------------------------------------------------------------------------- */
 
 #define COMPARE(a, b) if ((a) != (b)) return (a) < (b) ? -1 : 1
 
@@ -277,7 +296,9 @@ void samples_join(struct samples *samples)
 		samples->op[ops++].count = end - i;
 	}
 	for (uint32_t i = 0, end; i < samples->collectives; i = end) {
-		for (end = i; end < samples->collectives && same_collective(&samples->collective[i], &samples->collective[end]) == 0; end++)
+		for (end = i;
+			end < samples->collectives && same_collective(&samples->collective[i], &samples->collective[end]) == 0;
+			end++)
 			;
 		samples->collective[collectives] = samples->collective[i + (end - i) / 4];
 		samples->collective[collectives++].count = end - i;

@@ -1,4 +1,5 @@
-/* op_samples.h: from what a profiler saw to times of ops by what they do: FLOPs and bytes by the rules of their types. */
+/* op_samples.h: from what a profiler saw to times of ops by what they do: FLOPs and bytes by the rules of their types.
+ */
 #pragma once
 
 #include "solver/cost/op_time.h"
@@ -48,10 +49,13 @@ struct samples {
 	int64_t memory;                          /* bytes; 0: not said */
 };
 
-/* Adds those of a trace: its text, or a file, gz or not. devices_per_node: members of a group whose numbers are in one node. BAD_INPUT with the line, also where the
- * trace is of another device than those before it, or NO_MEMORY; free them in any case. O(n log n) of its events. */
-enum status samples_read(struct samples *samples, const char *text, size_t size, const struct rules *rules, uint32_t devices_per_node, struct error *error);
-enum status samples_open(struct samples *samples, const char *path, const struct rules *rules, uint32_t devices_per_node, struct error *error);
+/* Adds those of a trace: its text, or a file, gz or not. devices_per_node: members of a group whose numbers are in one
+ * node. BAD_INPUT with the line, also where the trace is of another device than those before it, or NO_MEMORY; free
+ * them in any case. O(n log n) of its events. */
+enum status samples_read(struct samples *samples, const char *text, size_t size, const struct rules *rules,
+	uint32_t devices_per_node, struct error *error);
+enum status samples_open(struct samples *samples, const char *path, const struct rules *rules,
+	uint32_t devices_per_node, struct error *error);
 /* At the end: one of all that are alike. */
 void samples_join(struct samples *samples);
 void samples_free(struct samples *samples);

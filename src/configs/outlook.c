@@ -31,7 +31,7 @@ uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *s
 	return key.half[0];
 }
 
-/* ---- the configuration that is asked for --------------------------------------------------------------------------------- */
+/* ---- the configuration that is asked for ----------------------------------------------------- */
 
 static int64_t batch_of(const struct units *units)
 {
@@ -42,13 +42,18 @@ static int64_t batch_of(const struct units *units)
 /* What a plan has decided stands where the knobs leave it open. */
 static void outlook_take_mesh(const struct scenario *scenario, const struct mesh *mesh, struct config *config)
 {
-	const struct { const char *name; enum knob_id knob; uint32_t *degree; } axis[] = { { "dp", K_dp, &config->dp }, { "tp", K_tp, &config->tp },
-		{ "cp", K_cp, &config->cp }, { "ep", K_ep, &config->ep } };
+	const struct {
+		const char *name;
+		enum knob_id knob;
+		uint32_t *degree;
+	} axis[] = { { "dp", K_dp, &config->dp }, { "tp", K_tp, &config->tp }, { "cp", K_cp, &config->cp },
+		{ "ep", K_ep, &config->ep } };
 	if ((int64_t)mesh_devices(mesh) * config->pp != scenario->value[K_devices])
 		return;
 	for (size_t i = 0; i < sizeof axis / sizeof *axis; i++) {
 		uint32_t at = mesh_axis_named(mesh, axis[i].name);
-		*axis[i].degree = (at == NONE ? 1 : mesh->axis[at].size) * (axis[i].knob == K_dp ? (uint32_t)scenario_copies(scenario) : 1);
+		*axis[i].degree = (at == NONE ? 1 : mesh->axis[at].size) *
+			(axis[i].knob == K_dp ? (uint32_t)scenario_copies(scenario) : 1);
 	}
 }
 
@@ -58,25 +63,35 @@ static bool estimated(int64_t recompute)
 	return recompute < RECOMPUTE_AUTO || recompute == RECOMPUTE_OPS;
 }
 
-static enum status find_config(const struct scenario *scenario, const struct units *units, const struct mesh *mesh, struct config *config,
-	struct error *error)
+static enum status find_config(const struct scenario *scenario, const struct units *units, const struct mesh *mesh,
+	struct config *config, struct error *error)
 {
 	const int64_t *value = scenario->value;
 	struct degrees degrees;
 	TRY(degrees_of_scenario(scenario, units, &degrees, error));
-	*config = (struct config) { .dp = (uint32_t)degrees.dp, .tp = (uint32_t)degrees.tp, .pp = (uint32_t)degrees.pp, .cp = (uint32_t)degrees.cp,
-		.ep = (uint32_t)degrees.ep, .microbatches = (uint32_t)value[K_microbatches], .schedule = (uint8_t)value[K_schedule], .chunks = 1,
-		.recompute = (uint8_t)value[K_recompute], .zero = scenario_zero(scenario),
-		.replicate = (uint32_t)scenario_copies(scenario), .keeps = !value[K_reshard_after_forward] };
+	*config = (struct config){ .dp = (uint32_t)degrees.dp,
+		.tp = (uint32_t)degrees.tp,
+		.pp = (uint32_t)degrees.pp,
+		.cp = (uint32_t)degrees.cp,
+		.ep = (uint32_t)degrees.ep,
+		.microbatches = (uint32_t)value[K_microbatches],
+		.schedule = (uint8_t)value[K_schedule],
+		.chunks = 1,
+		.recompute = (uint8_t)value[K_recompute],
+		.zero = scenario_zero(scenario),
+		.replicate = (uint32_t)scenario_copies(scenario),
+		.keeps = !value[K_reshard_after_forward] };
 	if (mesh)
 		outlook_take_mesh(scenario, mesh, config);
 	int64_t batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : batch_of(units);
 	int64_t together = (int64_t)config->dp * config->ep * config->microbatches;
 	if (batch % together != 0)
-		return fail(error, BAD_INPUT, "batch %" PRId64 " is no whole number of samples for dp %u x ep %u x %u microbatches", batch, config->dp,
+		return fail(error, BAD_INPUT,
+			"batch %" PRId64 " is no whole number of samples for dp %u x ep %u x %u microbatches", batch, config->dp,
 			config->ep, config->microbatches);
 	if (!estimated(value[K_recompute]))
-		return fail(error, BAD_INPUT, "only recompute=none, selective, full, products and ops are known before they are planned");
+		return fail(error, BAD_INPUT,
+			"only recompute=none, selective, full, products and ops are known before they are planned");
 	config->microbatch = (uint32_t)(batch / together);
 	config->sp = config->tp > 1 && value[K_sp] != 0;
 	if (config->pp == 1 || config->schedule >= SCHEDULE_COUNT)    /* what a file says, or a plan finds, has no model */
@@ -86,11 +101,13 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 	return OK;
 }
 
-/* ---- evaluating -------------------------------------------------------------------------------------------------------------- */
+/* ---- evaluating ------------------------------------------------------------------------------ */
 
-static struct shared_units *outlook_units_of(struct model_source *source, const struct scenario *scenario, struct error *error)
+static struct shared_units *outlook_units_of(
+	struct model_source *source, const struct scenario *scenario, struct error *error)
 {
-	enum recompute recompute = estimated(scenario->value[K_recompute]) ? (enum recompute)scenario->value[K_recompute] : RECOMPUTE_NONE;
+	enum recompute recompute = estimated(scenario->value[K_recompute]) ? (enum recompute)scenario->value[K_recompute]
+		: RECOMPUTE_NONE;
 	OWN(graph) *graph = source->step(source, scenario->value[K_batch], recompute, error);
 	struct shared_units *units = graph ? shared_units_find(&source->stage, graph) : NULL;
 	if (graph && !units)
@@ -98,7 +115,8 @@ static struct shared_units *outlook_units_of(struct model_source *source, const 
 	return units;
 }
 
-static struct outlook *outlook_evaluate(struct model_source *source, const struct scenario *scenario, const struct config *config, struct error *error)
+static struct outlook *outlook_evaluate(
+	struct model_source *source, const struct scenario *scenario, const struct config *config, struct error *error)
 {
 	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
 		.devices_per_node = (uint32_t)scenario->value[K_devices_per_node], .overheads = overheads_all };
@@ -108,7 +126,9 @@ static struct outlook *outlook_evaluate(struct model_source *source, const struc
 	struct config_case *opened = outlook ? config_case_open(&request, config, error) : NULL;
 	if (!outlook)
 		fail_memory(error);
-	enum status status = opened ? error_set(error, config_case_timetable(opened, &outlook->result, &outlook->timetable, error)) : error->status;
+	enum status status = opened
+		? error_set(error, config_case_timetable(opened, &outlook->result, &outlook->timetable, error))
+		: error->status;
 	config_case_free(opened);
 	if (status != OK) {
 		mem_free(outlook);
@@ -121,8 +141,8 @@ static struct outlook *outlook_evaluate(struct model_source *source, const struc
 	return outlook;
 }
 
-struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct mesh *mesh,
-	struct error *error)
+struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario,
+	const struct mesh *mesh, struct error *error)
 {
 	struct model_source source;
 	struct config config;
@@ -148,7 +168,7 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 	return batch;
 }
 
-/* ---- of plans ------------------------------------------------------------------------------------------------------------------ */
+/* ---- of plans -------------------------------------------------------------------------------- */
 
 /* The most that is alive in positions [from, to), or least where there are none. */
 static int64_t outlook_highest(const struct plan *plan, uint32_t from, uint32_t to, int64_t least)
@@ -168,15 +188,17 @@ static void outlook_hold(const struct plan *plan, uint32_t first, uint32_t last,
 	timetable->after[0] = first < ops ? plan->ordered->live[first] : plan->ordered->problem.base;
 	timetable->after[1] = outlook_highest(plan, last, ops, plan->ordered->problem.base);
 	timetable->peak[0] = timetable->bytes[1] > timetable->bytes[0];
-	if (timetable->after[1] > timetable->bytes[timetable->peak[0]]) {   /* the update has the peak: it counts to the backward slot */
+	if (timetable->after[1] >
+		timetable->bytes[timetable->peak[0]]) { /* the update has the peak: it counts to the backward slot */
 		timetable->bytes[1] = timetable->after[1];
 		timetable->peak[0] = 1;
 	}
 }
 
-/* A step in one piece on one rank, as simulated in its plan's order: a forward slot up to the first op of the backward pass, a backward
- * slot up to its last one, and what follows. */
-static enum status step_timetable(const struct plan *plan, const struct plan_time *time, struct timetable *timetable, struct error *error)
+/* A step in one piece on one rank, as simulated in its plan's order: a forward slot up to the first op of the backward
+ * pass, a backward slot up to its last one, and what follows. */
+static enum status step_timetable(
+	const struct plan *plan, const struct plan_time *time, struct timetable *timetable, struct error *error)
 {
 	const struct graph *graph = plan->graph;
 	uint32_t first = graph->ops, last = 0;
@@ -192,7 +214,12 @@ static enum status step_timetable(const struct plan *plan, const struct plan_tim
 		end = stop > end ? stop : end;
 	}
 	int64_t backward = end > begin ? end - begin : 0;
-	struct pipeline pipeline = { .schedule = SCHEDULE_1F1B, .ranks = 1, .chunks = 1, .microbatches = 1, .forward = &begin, .backward = &backward,
+	struct pipeline pipeline = { .schedule = SCHEDULE_1F1B,
+		.ranks = 1,
+		.chunks = 1,
+		.microbatches = 1,
+		.forward = &begin,
+		.backward = &backward,
 		.send = none };
 	struct timetable_bytes bytes = { .fixed = none, .working = none, .kept = none };
 	enum status status = timetable_build(&pipeline, &bytes, total - begin - backward, timetable, error);
@@ -201,16 +228,25 @@ static enum status step_timetable(const struct plan *plan, const struct plan_tim
 	return status;
 }
 
-/* The schedule with what its pieces keep; then every rank is lifted to its peak: what is there through the step, and for the rest what
- * comes and goes in a slot. */
+/* The schedule with what its pieces keep; then every rank is lifted to its peak: what is there through the step, and
+ * for the rest what comes and goes in a slot. */
 static enum status planned_timetable(const struct plan *plan, struct timetable *timetable, struct error *error)
 {
 	const struct pipelined *pipelined = plan->transformed->pipelined;
 	uint32_t ranks = pipelined->ranks, pieces = ranks * pipelined->chunks;
-	int64_t *kept = mem_alloc(3 * (size_t)pieces + ranks, sizeof *kept), *weight = kept + pieces, *between = weight + pieces, *none = between + pieces;
-	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = ranks, .chunks = pipelined->chunks, .microbatches = pipelined->microbatches,
-		.forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send,
-		.order = pipelined->order, .forward_link = pipelined->forward_link, .backward_link = pipelined->backward_link };
+	int64_t *kept = mem_alloc(3 * (size_t)pieces + ranks, sizeof *kept), *weight = kept + pieces,
+			*between = weight + pieces, *none = between + pieces;
+	struct pipeline pipeline = { .schedule = pipelined->schedule,
+		.ranks = ranks,
+		.chunks = pipelined->chunks,
+		.microbatches = pipelined->microbatches,
+		.forward = pipelined->forward,
+		.backward = pipelined->backward,
+		.weight = pipelined->weight,
+		.send = pipelined->send,
+		.order = pipelined->order,
+		.forward_link = pipelined->forward_link,
+		.backward_link = pipelined->backward_link };
 	NEED_IN(error, kept);
 	for (uint32_t k = 0; k < pieces; k++) {
 		kept[k] = pipelined->piece[k].kept;
@@ -230,11 +266,14 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 	return status;
 }
 
-static enum status timetable_of_plan(const struct plan *plan, const struct rules *rules, struct timetable *timetable, struct error *error)
+static enum status timetable_of_plan(
+	const struct plan *plan, const struct rules *rules, struct timetable *timetable, struct error *error)
 {
 	if (plan->transformed->pipelined)
 		return planned_timetable(plan, timetable, error);
-	struct plan_time *time = plan->time ? plan->time : plan_time_of(plan->graph, plan->ordered->result.order, NULL, &plan->scenario, rules);
+	struct plan_time *time = plan->time
+		? plan->time
+		: plan_time_of(plan->graph, plan->ordered->result.order, NULL, &plan->scenario, rules);
 	enum status status = time ? step_timetable(plan, time, timetable, error) : fail_memory(error);
 	if (!plan->time)
 		plan_time_free(time);
@@ -265,7 +304,8 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 }
 
 /* By the model, for the whole configuration: NULL where it has none, as of a batch that doesn't divide. */
-static struct outlook *outlook_modelled(const struct plan *plan, const struct rules *rules, const atomic_bool *cancel, struct error *error)
+static struct outlook *outlook_modelled(
+	const struct plan *plan, const struct rules *rules, const atomic_bool *cancel, struct error *error)
 {
 	const struct mesh *mesh = plan->transformed->sharded ? &plan->transformed->sharded->sharding.mesh : NULL;
 	struct control control = { .cancel = cancel };
@@ -281,7 +321,8 @@ static struct outlook *outlook_modelled(const struct plan *plan, const struct ru
 	return outlook;
 }
 
-struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error)
+struct outlook *outlook_of_plan(
+	const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error)
 {
 	OWN(rules) *rules = rules_load(rules_file, error);
 	struct outlook *outlook = rules && !plan->transformed->pipelined ? outlook_modelled(plan, rules, cancel, error) : NULL;

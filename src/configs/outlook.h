@@ -1,8 +1,8 @@
-/* outlook.h: what a scenario comes to as a whole configuration: the schedule slot by slot, memory of pipeline ranks, time of a step.
+/* outlook.h: what a scenario comes to as a whole configuration: the schedule slot by slot, memory of pipeline ranks,
+ * time of a step.
  *
- * Of a plan the timetable is as planned and simulated: its peaks are the plan's. Without one, by the model of whole configurations, which
- * takes milliseconds where a plan takes seconds, and says about what the plan would.
- */
+ * Of a plan the timetable is as planned and simulated: its peaks are the plan's. Without one, by the model of whole
+ * configurations, which takes milliseconds where a plan takes seconds, and says about what the plan would. */
 #pragma once
 
 #include "src/plan/plan.h"
@@ -23,13 +23,15 @@ struct outlook {
 void outlook_release(struct outlook *outlook);
 DROP(outlook, outlook_release)
 
-/* Of a training step that is not split yet. stage: store, control and rules to use. mesh: how a plan of the scenario is split already, which
- * stands for degrees that the knobs leave open, or NULL. A new reference, or NULL: BAD_INPUT where degrees, batch or schedule
- * don't go together, or the graph isn't a step that can be cut; CANCELLED, NO_MEMORY. */
-struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct mesh *mesh,
-	struct error *error);
-/* Of a plan, with a store of its own. rules_file: a user's operator rules, or NULL. NULL: NO_MEMORY, CANCELLED, or the rules file's error. */
-struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error);
+/* Of a training step that is not split yet. stage: store, control and rules to use. mesh: how a plan of the scenario is
+ * split already, which stands for degrees that the knobs leave open, or NULL. A new reference, or NULL: BAD_INPUT where
+ * degrees, batch or schedule don't go together, or the graph isn't a step that can be cut; CANCELLED, NO_MEMORY. */
+struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario,
+	const struct mesh *mesh, struct error *error);
+/* Of a plan, with a store of its own. rules_file: a user's operator rules, or NULL. NULL: NO_MEMORY, CANCELLED, or the
+ * rules file's error. */
+struct outlook *outlook_of_plan(
+	const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error);
 
 /* Of what outlooks and searches depend on. */
 uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *scenario);

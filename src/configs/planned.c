@@ -12,7 +12,10 @@ void config_knobs(const struct config *config, struct scenario *scenario)
 	int64_t *value = scenario->value;
 	bool split = (uint64_t)config->dp * config->tp * config->pp * config->cp * config->ep > 1;
 	value[K_strategy] = split || config->microbatches > 1 ? 1 + STRATEGY_MEGATRON : 0;
-	const struct { enum knob_id knob; uint32_t degree; } degrees[] = { { K_dp, config->dp }, { K_tp, config->tp }, { K_pp, config->pp }, { K_cp, config->cp },
+	const struct {
+		enum knob_id knob;
+		uint32_t degree;
+	} degrees[] = { { K_dp, config->dp }, { K_tp, config->tp }, { K_pp, config->pp }, { K_cp, config->cp },
 		{ K_ep, config->ep } };
 	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
 		value[degrees[i].knob] = split ? (int64_t)degrees[i].degree : KNOB_GIVEN;
@@ -41,7 +44,8 @@ static bool is_planned(const struct scenario *base, const struct config_list *li
 {
 	bool planned = false;
 	for (uint32_t i = 0; i < list->entries && !planned; i++)
-		planned |= i != number && list->entry[i].planned.tried && has_same_plan(base, &list->entry[i].config, &list->entry[number].config);
+		planned |= i != number && list->entry[i].planned.tried &&
+			has_same_plan(base, &list->entry[i].config, &list->entry[number].config);
 	return planned;
 }
 
@@ -72,12 +76,13 @@ char *config_set_text(const struct scenario *scenario, char *text, size_t size)
 		if (i == K_recompute && scenario->value[i] == RECOMPUTE_OPS)
 			used += ops_text(scenario, text + used, size - used);
 		else if (scenario->value[i] != knobs[i].normal)
-			used += (size_t)snprintf(text + used, size - used, " --set %s=%s", knobs[i].name, knob_text((enum knob_id)i, scenario->value[i], word, sizeof word));
+			used += (size_t)snprintf(text + used, size - used, " --set %s=%s", knobs[i].name,
+				knob_text((enum knob_id)i, scenario->value[i], word, sizeof word));
 	return text;
 }
 
-static enum status config_plan(struct planner *planner, struct graph *graph, const struct scenario *base, struct config_entry *entry,
-	struct error *error)
+static enum status config_plan(struct planner *planner, struct graph *graph, const struct scenario *base,
+	struct config_entry *entry, struct error *error)
 {
 	struct scenario scenario;
 	struct error why = { 0 };
@@ -87,7 +92,8 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 	scenario_done(&scenario);
 	entry->planned = (struct config_planned) { .tried = true };
 	if (!plan) {
-		snprintf(entry->planned.reason, sizeof entry->planned.reason, "%.*s", (int)sizeof entry->planned.reason - 1, why.text);
+		snprintf(entry->planned.reason, sizeof entry->planned.reason, "%.*s", (int)sizeof entry->planned.reason - 1,
+			why.text);
 		return why.status == NO_MEMORY || why.status == CANCELLED ? fail(error, why.status, "%s", why.text) : OK;
 	}
 	if (plan->limited) {
@@ -118,12 +124,14 @@ static uint32_t next_to_plan(const struct scenario *base, const struct config_li
 	return NONE;
 }
 
-/* Where a cut's fastest doesn't fit when planned, one more of its variants is tried; then it's the turn of other cuts. */
+/* Where a cut's fastest doesn't fit when planned, one more of its variants is tried; then it's the turn of other cuts.
+ */
 static void pass_lead(struct config_list *list, uint32_t failed, int64_t cap)
 {
 	uint32_t before = 0;
 	for (uint32_t i = 0; i < list->fitting; i++)
-		before += i != failed && config_failed(&list->entry[i]) && config_same_cut(&list->entry[i].config, &list->entry[failed].config);
+		before += i != failed && config_failed(&list->entry[i]) &&
+			config_same_cut(&list->entry[i].config, &list->entry[failed].config);
 	if (before == 0)
 		config_pass_lead(list, failed, cap);
 }

@@ -25,8 +25,9 @@ bool config_same_cut(const struct config *a, const struct config *b)
 	return a->tp == b->tp && a->pp == b->pp && a->ep == b->ep;
 }
 
-/* Who wants another way to train on a cluster wants another way to cut the model first: each has dozens of variants (schedules, ZeRO stages, microbatches, cp for dp)
- * within a percent of each other. Entries that fit lie by time. O(fitting * ways to cut). */
+/* Who wants another way to train on a cluster wants another way to cut the model first: each has dozens of variants
+ * (schedules, ZeRO stages, microbatches, cp for dp) within a percent of each other. Entries that fit lie by time.
+ * O(fitting * ways to cut). */
 static enum status find_leaders(struct config_list *list)
 {
 	uint32_t *leader = mem_alloc(list->fitting, sizeof *leader);
@@ -135,10 +136,12 @@ bool config_failed(const struct config_entry *entry)
 uint32_t config_tie_end(const struct config_list *list, uint32_t begin, uint32_t error)
 {
 	int64_t least = INT64_MAX;
-	for (uint32_t i = begin; i < list->leading && !config_failed(&list->entry[i]); i++)   /* plans have changed the order within a tie */
+	for (uint32_t i = begin; i < list->leading && !config_failed(&list->entry[i]);
+		i++)   /* plans have changed the order within a tie */
 		least = list->entry[i].result.time < least ? list->entry[i].result.time : least;
 	uint32_t end = begin;
-	while (error > 0 && end < list->leading && !config_failed(&list->entry[end]) && list->entry[end].result.time - least <= least / 1000 * error)
+	while (error > 0 && end < list->leading && !config_failed(&list->entry[end]) &&
+		list->entry[end].result.time - least <= least / 1000 * error)
 		end++;
 	return end;
 }
@@ -155,7 +158,8 @@ static bool by_plan(const struct config_entry *a, const struct config_entry *b)
 }
 
 /* By insertion: nearly sorted; equal ones stay as they are. */
-static void sort_entries(struct config_entry *entry, uint32_t count, bool (*before)(const struct config_entry *, const struct config_entry *))
+static void sort_entries(struct config_entry *entry, uint32_t count,
+	bool (*before)(const struct config_entry *, const struct config_entry *))
 {
 	for (uint32_t i = 1; i < count; i++) {
 		struct config_entry moved = entry[i];

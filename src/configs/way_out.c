@@ -14,18 +14,24 @@ static void way_out_describe(const struct config *from, const struct config_entr
 {
 	char bytes[32];
 	size_t used = strlen(config_changes(from, &to->config, text, size));
-	snprintf(text + used, size - used, " (%s by the model, %.4g s a step)", bytes_text(to->result.worst.total, bytes, sizeof bytes),
-		(double)to->result.time * 1e-12);
+	snprintf(text + used, size - used, " (%s by the model, %.4g s a step)",
+		bytes_text(to->result.worst.total, bytes, sizeof bytes), (double)to->result.time * 1e-12);
 }
 
-static void way_out_find(const struct plan *plan, struct config from, struct stage_context *stage, char *text, size_t size)
+static void way_out_find(
+	const struct plan *plan, struct config from, struct stage_context *stage, char *text, size_t size)
 {
 	const struct scenario *scenario = &plan->scenario;
 	struct model_source source;
 	struct config_list list;
 	struct error ignored;
-	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices], .devices_per_node = (uint32_t)scenario->value[K_devices_per_node],
-		.overheads = overheads_all, .zero = -1, .sp = -1, .recompute = -1, .schedule = -1 };
+	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
+		.devices_per_node = (uint32_t)scenario->value[K_devices_per_node],
+		.overheads = overheads_all,
+		.zero = -1,
+		.sp = -1,
+		.recompute = -1,
+		.schedule = -1 };
 	model_source_of(&source, plan->input, scenario, stage);
 	model_source_request(&source, &request);
 	scenario_machine(scenario, &request.machine);

@@ -14,10 +14,55 @@ static const char *const names[ATTRIBUTE_COUNT] = { ATTRIBUTES(X) };
 
 /* Graphviz's own node attributes say how a node looks, not what it is. */
 static const char *const drawing[] = {
-	"area", "class", "color", "colorscheme", "comment", "distortion", "fillcolor", "fixedsize", "fontcolor", "fontname", "fontsize",
-	"gradientangle", "group", "height", "href", "id", "image", "imagepos", "imagescale", "labelloc", "layer", "margin", "nojustify",
-	"ordering", "orientation", "penwidth", "peripheries", "pin", "pos", "rank", "rects", "regular", "root", "samplepoints", "shape",
-	"shapefile", "showboxes", "sides", "skew", "sortv", "style", "target", "tooltip", "URL", "vertices", "width", "xlabel", "xlp", "z",
+	"area",
+	"class",
+	"color",
+	"colorscheme",
+	"comment",
+	"distortion",
+	"fillcolor",
+	"fixedsize",
+	"fontcolor",
+	"fontname",
+	"fontsize",
+	"gradientangle",
+	"group",
+	"height",
+	"href",
+	"id",
+	"image",
+	"imagepos",
+	"imagescale",
+	"labelloc",
+	"layer",
+	"margin",
+	"nojustify",
+	"ordering",
+	"orientation",
+	"penwidth",
+	"peripheries",
+	"pin",
+	"pos",
+	"rank",
+	"rects",
+	"regular",
+	"root",
+	"samplepoints",
+	"shape",
+	"shapefile",
+	"showboxes",
+	"sides",
+	"skew",
+	"sortv",
+	"style",
+	"target",
+	"tooltip",
+	"URL",
+	"vertices",
+	"width",
+	"xlabel",
+	"xlp",
+	"z",
 };
 
 /* Keys of native records, known there. */
@@ -74,7 +119,8 @@ static bool one_off(const char *a, const char *b)
 		same++;
 	a += same;
 	b += same;
-	return (*a || *b) && ((*a && *b && strcmp(a + 1, b + 1) == 0) || (*a && strcmp(a + 1, b) == 0) || (*b && strcmp(a, b + 1) == 0));
+	return (*a || *b) &&
+		((*a && *b && strcmp(a + 1, b + 1) == 0) || (*a && strcmp(a + 1, b) == 0) || (*b && strcmp(a, b + 1) == 0));
 }
 
 const char *attribute_meant(const char *name)
@@ -94,7 +140,8 @@ bool parse_integer(const char *text, int64_t *value)
 	if (!*text)
 		return false;
 	for (; *text; text++)
-		if (*text < '0' || *text > '9' || __builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, *text - '0', &number))
+		if (*text < '0' || *text > '9' || __builtin_mul_overflow(number, 10, &number) ||
+			__builtin_add_overflow(number, *text - '0', &number))
 			return false;
 	*value = number;
 	return true;
@@ -191,8 +238,8 @@ static char *stream_text(struct arena *arena, char *text, size_t length)
 	return copy;
 }
 
-enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, enum record_kind record, struct arena *arena, char **extra,
-	struct error *error)
+enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, enum record_kind record,
+	struct arena *arena, char **extra, struct error *error)
 {
 	*extra = NULL;
 	const char *value = attribute_of(attributes, node, ATTRIBUTE_EXTRA);

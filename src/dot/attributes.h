@@ -6,7 +6,8 @@
 #include "solver/graph/graph.h"
 
 #define ATTRIBUTES(X) \
-	X(KIND, "kind") X(BYTES, "bytes") X(DIMS, "dims") X(DTYPE, "dtype") X(ALIAS_OF, "alias_of") X(NAME, "name") X(EXTRA, "extra") \
+	X(KIND, "kind") X(BYTES, "bytes") X(DIMS, "dims") X(DTYPE, "dtype") X(ALIAS_OF, "alias_of") X(NAME, "name") X(EXTRA, \
+		"extra") \
 	X(OP, "op") X(PHASE, "phase") X(MODULE, "module") X(FLOPS, "flops") X(WORKSPACE, "workspace") X(STEP, "step") \
 	X(INPLACE, "inplace") X(PERSISTENT, "persistent") X(LABEL, "label")
 #define X(id, name) ATTRIBUTE_##id,
@@ -35,7 +36,7 @@ enum record_kind { RECORD_GRAPH, RECORD_TENSOR, RECORD_OP };
 
 /* The unknown keys of a node as JSON members: its `extra`, then its foreign attributes. *extra is NULL
  * where there are none. BAD_INPUT when `extra` doesn't hold JSON members or holds a key of such a record. */
-enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, enum record_kind record, struct arena *arena, char **extra,
-	struct error *error);
+enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, enum record_kind record,
+	struct arena *arena, char **extra, struct error *error);
 /* Checks the text of an `extra`. */
 enum status check_extra(const char *extra, enum record_kind record, struct error *error);

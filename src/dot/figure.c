@@ -1,10 +1,11 @@
-/* figure.c: reads a drawing list line by line and draws it. The list, as src/draw/canvas.c writes it, in points from the top left corner:
+/* figure.c: reads a drawing list line by line and draws it. The list, as src/draw/canvas.c writes it, in points from
+ * the top left corner:
  *
  *     tidemark-figure 1 WIDTH HEIGHT
  *     B X Y WIDTH HEIGHT FILL STROKE WIDTH DASHED         a box; colours are RRGGBB or -
  *     P POINTS FILL STROKE WIDTH DASHED X Y X Y ...       a line or an area
- *     T X Y SIZE ANCHOR BOLD COLOUR WIDTH TEXT            a text, at most that wide; ANCHOR 0 begins, 1 is centred, 2 ends at X
- */
+ *     T X Y SIZE ANCHOR BOLD COLOUR WIDTH TEXT            a text, at most that wide; ANCHOR 0 begins, 1 is centred, 2
+ * ends at X */
 #include <cairo/cairo-pdf.h>
 #include <math.h>
 #include <pango/pangocairo.h>
@@ -28,7 +29,7 @@ bool figure_is(const char *content, size_t size)
 	return size >= sizeof magic - 1 && memcmp(content, magic, sizeof magic - 1) == 0;
 }
 
-/* ---- words of a line --------------------------------------------------------------------------------------------- */
+/* ---- words of a line ------------------------------------------------------------------------- */
 
 static double dot_figure_number(struct drawing *drawing)
 {
@@ -51,7 +52,8 @@ static bool colour(struct drawing *drawing)
 	unsigned long value = strtoul(drawing->at, &end, 16);
 	drawing->good &= end == drawing->at + 6;
 	drawing->at = end;
-	cairo_set_source_rgb(drawing->cairo, (double)(value >> 16 & 255) / 255, (double)(value >> 8 & 255) / 255, (double)(value & 255) / 255);
+	cairo_set_source_rgb(drawing->cairo, (double)(value >> 16 & 255) / 255, (double)(value >> 8 & 255) / 255,
+		(double)(value & 255) / 255);
 	return drawing->good;
 }
 
@@ -71,7 +73,8 @@ static void dot_figure_paint(struct drawing *drawing)
 
 static void dot_figure_draw_box(struct drawing *drawing)
 {
-	double x = dot_figure_number(drawing), y = dot_figure_number(drawing), width = dot_figure_number(drawing), height = dot_figure_number(drawing);
+	double x = dot_figure_number(drawing), y = dot_figure_number(drawing), width = dot_figure_number(drawing),
+		   height = dot_figure_number(drawing);
 	cairo_rectangle(drawing->cairo, x, y, width, height);
 	dot_figure_paint(drawing);
 }
@@ -98,7 +101,8 @@ static void draw_path(struct drawing *drawing)
 }
 
 /* What the figure was laid out for is another font's width: a wider text is pressed together. */
-static void dot_figure_show(struct drawing *drawing, PangoLayout *layout, double x, double y, double anchor, double room)
+static void dot_figure_show(
+	struct drawing *drawing, PangoLayout *layout, double x, double y, double anchor, double room)
 {
 	int width, height;
 	pango_layout_get_size(layout, &width, &height);
@@ -113,7 +117,8 @@ static void dot_figure_show(struct drawing *drawing, PangoLayout *layout, double
 
 static void draw_text(struct drawing *drawing)
 {
-	double x = dot_figure_number(drawing), y = dot_figure_number(drawing), size = dot_figure_number(drawing), anchor = dot_figure_number(drawing);
+	double x = dot_figure_number(drawing), y = dot_figure_number(drawing), size = dot_figure_number(drawing),
+		   anchor = dot_figure_number(drawing);
 	bool bold = dot_figure_number(drawing) != 0;
 	drawing->good &= colour(drawing) && size > 0 && size < 1000;
 	double room = dot_figure_number(drawing);
@@ -155,7 +160,7 @@ static void dot_figure_draw_list(struct drawing *drawing)
 	}
 }
 
-/* ---- surfaces ------------------------------------------------------------------------------------------------------ */
+/* ---- surfaces -------------------------------------------------------------------------------- */
 
 static cairo_status_t dot_figure_put(void *stream, const unsigned char *data, unsigned length)
 {
@@ -172,7 +177,8 @@ static cairo_surface_t *open_surface(const char *format, double width, double he
 }
 
 /* Draws on a surface that writes into stream, and ends both. */
-static enum status draw_surface(struct drawing *drawing, double width, double height, const char *format, FILE *stream, struct error *error)
+static enum status draw_surface(
+	struct drawing *drawing, double width, double height, const char *format, FILE *stream, struct error *error)
 {
 	bool png = strcmp(format, "png") == 0;
 	cairo_surface_t *surface = open_surface(format, width, height, stream);
@@ -191,7 +197,9 @@ static enum status draw_surface(struct drawing *drawing, double width, double he
 	pango_cairo_font_map_set_default(NULL);
 	if (!drawing->good)
 		return fail(error, BAD_INPUT, "not a figure: a line has other words than its kind");
-	return drawn == CAIRO_STATUS_SUCCESS ? OK : fail(error, LIMIT, "Cairo could not draw the figure: %s", cairo_status_to_string(drawn));
+	return drawn == CAIRO_STATUS_SUCCESS
+		? OK
+		: fail(error, LIMIT, "Cairo could not draw the figure: %s", cairo_status_to_string(drawn));
 }
 
 enum status figure_draw(const char *content, const char *format, FILE *stream, struct error *error)
@@ -200,7 +208,8 @@ enum status figure_draw(const char *content, const char *format, FILE *stream, s
 	double width = dot_figure_number(&drawing), height = dot_figure_number(&drawing);
 	char *picture = NULL;
 	size_t length = 0;
-	if (!drawing.good || *drawing.at++ != '\n' || !(width >= 1 && width <= SIZE_MOST) || !(height >= 1 && height <= SIZE_MOST))
+	if (!drawing.good || *drawing.at++ != '\n' || !(width >= 1 && width <= SIZE_MOST) ||
+		!(height >= 1 && height <= SIZE_MOST))
 		return fail(error, BAD_INPUT, "not a figure: the first line has no size");
 	FILE *memory = text_stream(&picture, &length);
 	NEED_IN(error, memory);

@@ -18,7 +18,8 @@
 #define __has_feature(feature) 0   /* gcc, which has macros for them; clang has none */
 #endif
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || \
+	__has_feature(thread_sanitizer)
 #define SANITIZED 1   /* sanitizers need terabytes of address space */
 #else
 #define SANITIZED 0
@@ -64,7 +65,7 @@ void guard_expect_end(void)
 	end_expected = true;
 }
 
-/* ---- threads of libraries ------------------------------------------------------------------------------------ */
+/* ---- threads of libraries -------------------------------------------------------------------- */
 
 enum { STACK = 1 << 16 };   /* the handler must run after a stack overflow, too */
 
@@ -82,14 +83,17 @@ static void *run_guarded(void *context)
 	return started->run(started->argument);
 }
 
-/* In the place of the C library's, for threads that Pango starts: where memory ends in one, GLib calls itself without end, and only a handler with a
- * stack of its own can say so. That stays, also when the thread has returned: what libraries do for its end comes after that. They start one or two. */
+/* In the place of the C library's, for threads that Pango starts: where memory ends in one, GLib calls itself without
+ * end, and only a handler with a stack of its own can say so. That stays, also when the thread has returned: what
+ * libraries do for its end comes after that. They start one or two. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
 	typedef int create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	create *real;
 	*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-	struct started *started = real ? mmap(NULL, sizeof *started, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+	struct started *started = real
+		? mmap(NULL, sizeof *started, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+		: MAP_FAILED;
 	if (started == MAP_FAILED)
 		return EAGAIN;
 	started->run = run;
@@ -101,7 +105,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 }
 #endif
 
-/* ---- limits -------------------------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static void set_limit(int resource, int64_t limit)
 {
@@ -114,7 +118,8 @@ static void set_limit(int resource, int64_t limit)
 
 void guard_start(const struct limits *limits, const char *name)
 {
-	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGXCPU };   /* SIGTRAP: GLib without memory */
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP,
+		SIGXCPU };   /* SIGTRAP: GLib without memory */
 	static char stack[STACK];
 	input_name = name;
 	atexit(on_exit_of_others);

@@ -2,8 +2,7 @@
  *
  * libcgraph and libgvc crash where an allocation fails, and can't be stopped from inside. tidemark-dot reads
  * one graph and ends, so the end of the process is the way out: guard_end() from callbacks, a signal
- * handler for crashes and for the processor time limit.
- */
+ * handler for crashes and for the processor time limit. */
 #pragma once
 
 #include "solver/base/base.h"

@@ -67,10 +67,17 @@ static int usage(const char *text)
 static int parse_options(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
-		{ "to", required_argument, NULL, 't' }, { "output", required_argument, NULL, 'o' }, { "positions", no_argument, NULL, 'p' },
-		{ "memory", required_argument, NULL, 'm' }, { "time", required_argument, NULL, 's' }, { "edges", required_argument, NULL, 'e' },
-		{ "view", required_argument, NULL, 'v' }, { "with-parent", no_argument, NULL, 'k' },
-		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 },
+		{ "to", required_argument, NULL, 't' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "positions", no_argument, NULL, 'p' },
+		{ "memory", required_argument, NULL, 'm' },
+		{ "time", required_argument, NULL, 's' },
+		{ "edges", required_argument, NULL, 'e' },
+		{ "view", required_argument, NULL, 'v' },
+		{ "with-parent", no_argument, NULL, 'k' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
 	};
 	int c;
 	while ((c = getopt_long(argc, argv, "t:o:v:pm:s:e:khV", table, NULL)) != -1) {
@@ -108,7 +115,8 @@ static int parse_options(int argc, char **argv, struct options *options)
 }
 
 /* Converts DOT in content to the format, into stream. */
-static enum status convert_dot(const struct options *options, const char *content, size_t size, FILE *stream, struct error *error)
+static enum status convert_dot(
+	const struct options *options, const char *content, size_t size, FILE *stream, struct error *error)
 {
 	struct normal normal;
 	enum status status = normal_form(content, size, &normal, error);
@@ -132,7 +140,8 @@ static enum status convert_dot(const struct options *options, const char *conten
 }
 
 /* The drawing's DOT, with coordinates of our own where dot would need minutes; free() *text. */
-static enum status draw_native(const struct graph *graph, struct options *options, char **text, size_t *length, struct error *error)
+static enum status draw_native(
+	const struct graph *graph, struct options *options, char **text, size_t *length, struct error *error)
 {
 	struct draw_options draw;
 	char name[1024];
@@ -189,16 +198,18 @@ static enum status dot_main_convert(struct options *options, FILE *stream, struc
 	enum status status;
 	if (figure_is(peek, size)) {
 		HELD char *content = input_all(input, (size_t)1 << 30, &size, error);
-		status = !content ? BAD_INPUT : options->format != OUTPUT_PDF && options->format != OUTPUT_PNG
-			? fail(error, BAD_INPUT, "a figure becomes pdf or png") : figure_draw(content, format_names[options->format], stream, error);
+		status = !content ? BAD_INPUT
+			: options->format != OUTPUT_PDF && options->format != OUTPUT_PNG
+			? fail(error, BAD_INPUT, "a figure becomes pdf or png")
+			: figure_draw(content, format_names[options->format], stream, error);
 	} else if (kind == INPUT_NATIVE) {
 		status = convert_native(options, input, stream, error);
 	} else if (kind == INPUT_DOT) {
 		HELD char *content = input_all(input, (size_t)1 << 30, &size, error);
 		status = content ? convert_dot(options, content, size, stream, error) : BAD_INPUT;
 	} else {
-		status = fail(error, BAD_INPUT, "neither DOT nor a native graph, but a%s %s", strchr("aeioAEIOXM", *input_kind_name(kind)) ? "n" : "",
-			input_kind_name(kind));
+		status = fail(error, BAD_INPUT, "neither DOT nor a native graph, but a%s %s",
+			strchr("aeioAEIOXM", *input_kind_name(kind)) ? "n" : "", input_kind_name(kind));
 	}
 	input_close(input);
 	return status;

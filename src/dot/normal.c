@@ -7,8 +7,7 @@
  *   braces nested thousands of levels deep          a partial graph    refused
  *   many distinct attribute names                   cubic time         refused
  *   byte order mark                                 syntax error       left out
- *   NUL bytes, text that is not UTF-8, 12e          syntax error       refused with a better message
- */
+ *   NUL bytes, text that is not UTF-8, 12e          syntax error       refused with a better message */
 #include <strings.h>
 #include <unistr.h>
 
@@ -192,7 +191,10 @@ static enum status check_encoding(struct builder *builder, const char *source, s
 	unsigned line = 1;
 	for (const char *at = source; wrong && at < wrong; at++)
 		line += *at == '\n';
-	return !wrong ? OK : normal_bad(builder, line, wrong == nul ? "the text contains a NUL byte" : "the text is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts)");
+	return !wrong ? OK
+		: normal_bad(builder, line,
+						wrong == nul ? "the text contains a NUL byte"
+						: "the text is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts)");
 }
 
 static enum status count_key(struct builder *builder, const struct token *key)

@@ -1,8 +1,7 @@
 /* normal.h: DOT text in the form that libcgraph reads safely.
  *
  * libcgraph 2.42 gives up in the middle, or needs hours or gigabytes, on some harmless texts (see
- * normal.c). Such texts are rewritten, or refused with the line, before it sees them.
- */
+ * normal.c). Such texts are rewritten, or refused with the line, before it sees them. */
 #pragma once
 
 #include "solver/base/names.h"

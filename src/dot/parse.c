@@ -29,8 +29,8 @@ static int parse_read_text(void *channel, char *buffer, int size)
 	return (int)count;
 }
 
-/* A message comes in three pieces: "Error", ": " and the text. Warnings come here too. Graphviz before 9 goes on without
- * the memory that it was refused, and would report a mistake in the file. */
+/* A message comes in three pieces: "Error", ": " and the text. Warnings come here too. Graphviz before 9 goes on
+ * without the memory that it was refused, and would report a mistake in the file. */
 static int parse_collect(char *piece)
 {
 	if (strstr(piece, "memory allocation failure"))

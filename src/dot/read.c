@@ -1,8 +1,7 @@
 /* read.c: nodes become tensors and ops, edges become arguments.
  *
  * libcgraph keeps nodes in the order of their first mention. Ops are ordered by step=, those without one following
- * the op before them.
- */
+ * the op before them. */
 #include "attributes.h"
 #include "read.h"
 #include "src/base/dot_text.h"
@@ -59,7 +58,8 @@ static char *decoded(struct reader *reader, const char *text)
 
 /* ---- values -------------------------------------------------------------------------- */
 
-static enum status bytes_value(struct reader *reader, Agnode_t *node, enum attribute attribute, const char *what, int64_t *bytes, bool *there)
+static enum status bytes_value(
+	struct reader *reader, Agnode_t *node, enum attribute attribute, const char *what, int64_t *bytes, bool *there)
 {
 	const char *text = attribute_of(&reader->attributes, node, attribute);
 	*there = text != NULL;
@@ -116,12 +116,15 @@ static enum status bind_node(struct reader *reader, Agnode_t *node)
 static enum status read_add_tensor(struct reader *reader, Agnode_t *node)
 {
 	struct record *record = record_of(node);
-	struct tensor tensor = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = read_line_of(reader, node) };
+	struct tensor tensor = {
+		.name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = read_line_of(reader, node)
+	};
 	int64_t shape[DIMS_MAX];
 	bool there;
 	TRY(word_value(reader, node, ATTRIBUTE_KIND, "unknown kind", kind_names, KIND_COUNT, &tensor.kind, &there));
 	TRY(bytes_value(reader, node, ATTRIBUTE_BYTES, "not a size in bytes:", &tensor.bytes, &tensor.has_bytes));
-	TRY(word_value(reader, node, ATTRIBUTE_DTYPE, "unknown dtype", dtype_names, DTYPE_COUNT, &tensor.dtype, &tensor.has_dtype));
+	TRY(word_value(
+		reader, node, ATTRIBUTE_DTYPE, "unknown dtype", dtype_names, DTYPE_COUNT, &tensor.dtype, &tensor.has_dtype));
 	TRY(extra_value(reader, node, RECORD_TENSOR, &tensor.extra));
 	const char *dims = attribute_of(&reader->attributes, node, ATTRIBUTE_DIMS);
 	if (dims && !parse_dims(dims, shape, &tensor.dims))
@@ -174,8 +177,12 @@ static enum status read_add_result(struct reader *reader, Agnode_t *node)
 {
 	struct record *record = record_of(node);
 	enum phase phase = draft_op_at(reader->draft, record->op)->phase;
-	struct tensor result = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = read_line_of(reader, node),
-		.kind = phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, .has_bytes = true };
+	struct tensor result = { .name = record->name,
+		.alias = NONE,
+		.dtype = DTYPE_OPAQUE,
+		.line = read_line_of(reader, node),
+		.kind = phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION,
+		.has_bytes = true };
 	struct tensor kept = result;
 	bool there;
 	TRY(bytes_value(reader, node, ATTRIBUTE_BYTES, "not a size in bytes:", &result.bytes, &there));
@@ -278,7 +285,8 @@ static int by_sequence(const void *a, const void *b)
 	return one < two ? -1 : one > two;
 }
 
-/* libcgraph lists a node's edges by neighbour: sorted, they are in the order of the file, which is that of the arguments. */
+/* libcgraph lists a node's edges by neighbour: sorted, they are in the order of the file, which is that of the
+ * arguments. */
 static enum status read_add_edges(struct reader *reader)
 {
 	uint32_t edges = (uint32_t)agnedges(reader->dot), count = 0;
@@ -390,11 +398,17 @@ static enum status describe_intake(struct reader *reader)
 	for (uint32_t i = 0; i < reader->attributes.foreigns && used + 200 < sizeof assumed; i++) {
 		const char *name = reader->attributes.foreign[i]->name, *meant = attribute_meant(name);
 		if (meant)
-			used += (size_t)snprintf(assumed + used, sizeof assumed - used, "%sthe attribute %.60s= means nothing here and is kept as it is: did you mean %s=?",
-				used ? "\n" : "", name, meant);
+			used += (size_t)snprintf(assumed + used, sizeof assumed - used,
+				"%sthe attribute %.60s= means nothing here and is kept as it is: did you mean %s=?", used ? "\n" : "",
+				name, meant);
 	}
-	struct about about = { .intake = { .said = true, .format = "DOT graph", .missing = reader->missing, .assumed = used ? assumed : NULL,
-		.advice = reader->missing ? "give each node its size: NODE [bytes=\"4MiB\"] (bytes=0 where it makes nothing)" : NULL } };
+	struct about about = { .intake = { .said = true,
+							   .format = "DOT graph",
+							   .missing = reader->missing,
+							   .assumed = used ? assumed : NULL,
+							   .advice = reader->missing
+								   ? "give each node its size: NODE [bytes=\"4MiB\"] (bytes=0 where it makes nothing)"
+								: NULL } };
 	if (!used && !reader->missing)
 		return OK;
 	return draft_describe(reader->draft, NULL, NULL, NULL, &about) == OK ? OK : fail_memory(reader->error);
@@ -402,7 +416,8 @@ static enum status describe_intake(struct reader *reader)
 
 static enum status read_describe(struct reader *reader)
 {
-	const char *name = agnameof(reader->dot), *source = agget(reader->dot, source_name), *extra = agget(reader->dot, extra_name);
+	const char *name = agnameof(reader->dot), *source = agget(reader->dot, source_name),
+			   *extra = agget(reader->dot, extra_name);
 	char *texts[3] = { NULL };
 	if (name && *name && *name != '%' && !(texts[0] = decoded(reader, name)))
 		return fail_memory(reader->error);

@@ -10,8 +10,7 @@
  *     read        from nodes and edges to a graph
  *     render      pictures by libgvc
  *     figure      figures by Cairo and Pango, from a list of what is drawn
- *     pdf_date    the date in a PDF
- */
+ *     pdf_date    the date in a PDF */
 #pragma once
 
 #include <graphviz/cgraph.h>
@@ -19,6 +18,6 @@
 #include "normal.h"
 #include "solver/graph/graph.h"
 
-/* Full dialect where a node has kind=, else teaching dialect (docs/design.md section 6, tidemark(5)). normal gives the lines for
- * errors. NULL with *status and *error. O(nodes + edges + nodes x depth of their clusters). */
+/* Full dialect where a node has kind=, else teaching dialect (docs/design.md section 6, tidemark(5)). normal gives the
+ * lines for errors. NULL with *status and *error. O(nodes + edges + nodes x depth of their clusters). */
 struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error *error);

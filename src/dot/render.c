@@ -30,7 +30,8 @@ enum status render(Agraph_t *dot, const char *engine, const char *format, FILE *
 	NEED_IN(error, context);
 	enum status status = OK;
 	if (gvLayout(context, dot, engine) != 0)
-		status = fail(error, LIMIT, "Graphviz could not lay out the graph with %s: out of memory, or a graph that it can't handle", engine);
+		status = fail(error, LIMIT,
+			"Graphviz could not lay out the graph with %s: out of memory, or a graph that it can't handle", engine);
 	else if (gvRenderData(context, dot, format, &data, (void *)&written) != 0 || !data)
 		status = fail(error, LIMIT, "Graphviz could not write %s: out of memory, or a graph that it can't handle", format);
 	else

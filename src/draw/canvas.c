@@ -1,4 +1,5 @@
-/* canvas.c: figures as SVG, as TikZ, or as the list of what is drawn that tidemark-dot takes (src/dot/figure.c says its form). */
+/* canvas.c: figures as SVG, as TikZ, or as the list of what is drawn that tidemark-dot takes (src/dot/figure.c says its
+ * form). */
 #include "canvas.h"
 #include "src/base/safe_text.h"
 #include "src/base/text_stream.h"
@@ -39,14 +40,16 @@ static void svg_style(const struct canvas *canvas, const char *fill, const struc
 {
 	fprintf(canvas->body, " fill=\"%s\"", fill ? fill : "none");
 	if (line_drawn(line))
-		fprintf(canvas->body, " stroke=\"%s\" stroke-width=\"%.2f\"%s", line->colour, line->width, line->dashed ? " stroke-dasharray=\"4 3\"" : "");
+		fprintf(canvas->body, " stroke=\"%s\" stroke-width=\"%.2f\"%s", line->colour, line->width,
+			line->dashed ? " stroke-dasharray=\"4 3\"" : "");
 }
 
 /* " FILL STROKE WIDTH DASHED" of a drawing list. */
 static void list_style(const struct canvas *canvas, const char *fill, const struct canvas_line *line)
 {
 	bool drawn = line_drawn(line);
-	fprintf(canvas->body, " %s %s %.2f %d", fill ? fill + 1 : "-", drawn ? line->colour + 1 : "-", drawn ? line->width : 0.0, drawn && line->dashed);
+	fprintf(canvas->body, " %s %s %.2f %d", fill ? fill + 1 : "-", drawn ? line->colour + 1 : "-",
+		drawn ? line->width : 0.0, drawn && line->dashed);
 }
 
 static bool is_list(const struct canvas *canvas)
@@ -78,12 +81,13 @@ static void tikz_style(struct canvas *canvas, const char *fill, const struct can
 	if (fill)
 		fprintf(canvas->body, "fill=c%s", fill + 1);
 	if (line_drawn(line))
-		fprintf(canvas->body, "%sdraw=c%s, line width=%.2fbp%s", fill ? ", " : "", line->colour + 1, line->width, line->dashed ? ", dash pattern=on 4bp off 3bp" : "");
+		fprintf(canvas->body, "%sdraw=c%s, line width=%.2fbp%s", fill ? ", " : "", line->colour + 1, line->width,
+			line->dashed ? ", dash pattern=on 4bp off 3bp" : "");
 	fputs("] ", canvas->body);
 }
 
-void canvas_box(struct canvas *canvas, double x, double y, double width, double height, const char *fill, const struct canvas_line *line,
-	const char *title)
+void canvas_box(struct canvas *canvas, double x, double y, double width, double height, const char *fill,
+	const struct canvas_line *line, const char *title)
 {
 	y -= canvas->raise;
 	if (is_list(canvas)) {
@@ -108,7 +112,8 @@ void canvas_box(struct canvas *canvas, double x, double y, double width, double 
 	}
 }
 
-void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill, const struct canvas_line *line)
+void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill,
+	const struct canvas_line *line)
 {
 	if (is_list(canvas)) {
 		fprintf(canvas->body, "P %zu", points);
@@ -121,7 +126,8 @@ void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t
 	if (canvas->paper.kind == CANVAS_TIKZ) {
 		tikz_style(canvas, fill, line);
 		for (size_t i = 0; i < points; i++)   /* TeX wants short lines */
-			fprintf(canvas->body, "%s(%.2f,%.2f)%s", i ? "--" : "", point[i].x, point[i].y - canvas->raise, i % 8 == 7 ? "\n" : "");
+			fprintf(canvas->body, "%s(%.2f,%.2f)%s", i ? "--" : "", point[i].x, point[i].y - canvas->raise,
+				i % 8 == 7 ? "\n" : "");
 		fputs(";\n", canvas->body);
 		return;
 	}
@@ -147,7 +153,12 @@ static double text_width(const char *text)
 	for (uint32_t character; (character = text_next(&text)) != 0;) {
 		char letter = character < 0x80 ? (char)character : 'A';
 		bool capital = letter >= 'A' && letter <= 'Z';
-		width += character >= 0x1100 ? 1.0 : strchr("ijl.,:;|!' ", letter) ? 0.26 : strchr("frt()-", letter) ? 0.32 : strchr("mwMW", letter) ? 0.82 : capital ? 0.69 : 0.55;
+		width += character >= 0x1100 ? 1.0
+			: strchr("ijl.,:;|!' ", letter) ? 0.26
+			: strchr("frt()-", letter)      ? 0.32
+			: strchr("mwMW", letter)        ? 0.82
+			: capital ? 0.69
+			: 0.55;
 	}
 	return width;
 }
@@ -165,33 +176,42 @@ const char *canvas_cut(double size, double room, const char *text, char cut[CANV
 }
 
 /* What of the text stays on the paper. */
-static const char *canvas_fitting(const struct canvas *canvas, double x, double size, enum canvas_anchor anchor, const char *text, char cut[CANVAS_CUT])
+static const char *canvas_fitting(const struct canvas *canvas, double x, double size, enum canvas_anchor anchor,
+	const char *text, char cut[CANVAS_CUT])
 {
 	double left = x - 1, right = canvas->paper.width - 1 - x;
-	return canvas_cut(size, anchor == ANCHOR_START ? right : anchor == ANCHOR_END ? left : 2 * (left < right ? left : right), text, cut);
+	return canvas_cut(size,
+		anchor == ANCHOR_START ? right
+		: anchor == ANCHOR_END ? left
+		: 2 * (left < right ? left : right),
+		text, cut);
 }
 
-void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold, const char *colour, const char *text)
+void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold,
+	const char *colour, const char *text)
 {
-	static const char *const anchors[] = { "start", "middle", "end" }, *const sides[] = { "base west", "base", "base east" };
+	static const char *const anchors[] = { "start", "middle", "end" },
+							 *const sides[] = { "base west", "base", "base east" };
 	char cut[CANVAS_CUT];
 	y -= canvas->raise;
 	text = canvas_fitting(canvas, x, bold ? size * BOLDER : size, anchor, text, cut);
 	if (is_list(canvas)) {
-		fprintf(canvas->body, "T %.2f %.2f %.2f %d %d %s %.2f ", x, y, size, (int)anchor, bold, colour + 1, canvas_text_width(size, text) * (bold ? BOLDER : 1));
+		fprintf(canvas->body, "T %.2f %.2f %.2f %d %d %s %.2f ", x, y, size, (int)anchor, bold, colour + 1,
+			canvas_text_width(size, text) * (bold ? BOLDER : 1));
 		text_write_clean(canvas->body, text, "");
 		putc('\n', canvas->body);
 		return;
 	}
 	if (canvas->paper.kind == CANVAS_TIKZ) {
 		name_colour(canvas, colour);
-		fprintf(canvas->body, "\\node[anchor=%s, size=%.4g, text=c%s] at (%.2f,%.2f) {%s", sides[anchor], size, colour + 1, x, y, bold ? "\\bfseries " : "");
+		fprintf(canvas->body, "\\node[anchor=%s, size=%.4g, text=c%s] at (%.2f,%.2f) {%s", sides[anchor], size,
+			colour + 1, x, y, bold ? "\\bfseries " : "");
 		tikz_text(canvas->body, text);
 		fputs("};\n", canvas->body);
 		return;
 	}
-	fprintf(canvas->body, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.2f\" text-anchor=\"%s\" fill=\"%s\"%s>", x, y, size, anchors[anchor], colour,
-		bold ? " font-weight=\"bold\"" : "");
+	fprintf(canvas->body, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.2f\" text-anchor=\"%s\" fill=\"%s\"%s>", x, y,
+		size, anchors[anchor], colour, bold ? " font-weight=\"bold\"" : "");
 	xml_text(canvas->body, text);
 	fputs("</text>\n", canvas->body);
 }
@@ -207,7 +227,8 @@ double canvas_text_width(double size, const char *text)
 	return text_width(text) * size;
 }
 
-int canvas_rows(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour, const char *text)
+int canvas_rows(struct canvas *canvas, double x, double y, double width, double size, double leading,
+	const char *colour, const char *text)
 {
 	char row[300];
 	int rows = 0;
@@ -243,8 +264,8 @@ static void draw_sign(struct canvas *canvas, double x, double base, const struct
 	}
 }
 
-int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour,
-	const struct canvas_key *key, int keys)
+int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading,
+	const char *colour, const struct canvas_key *key, int keys)
 {
 	double at = 0;
 	int rows = keys > 0;
@@ -268,7 +289,8 @@ int canvas_legend(struct canvas *canvas, double x, double y, double width, doubl
 
 static void write_svg(const struct canvas *canvas, FILE *stream)
 {
-	fprintf(stream, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0fpt\" height=\"%.0fpt\" viewBox=\"0 0 %.0f %.0f\" "
+	fprintf(stream,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0fpt\" height=\"%.0fpt\" viewBox=\"0 0 %.0f %.0f\" "
 		"font-family=\"Helvetica,Arial,sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#FFFFFF\"/>\n",
 		canvas->paper.width, canvas->height - canvas->raise, canvas->paper.width, canvas->height - canvas->raise);
 	fwrite(canvas->text, 1, canvas->length, stream);
@@ -278,8 +300,11 @@ static void write_svg(const struct canvas *canvas, FILE *stream)
 static void write_tikz(const struct canvas *canvas, FILE *stream)
 {
 	tikz_head(stream, "\\usepackage{tikz}");
-	fprintf(stream, "\\begin{tikzpicture}[x=1bp, y=-1bp, line join=round, inner sep=0pt, outer sep=0pt, size/.style={font=\\fontsize{#1bp}{#1bp}\\sffamily\\selectfont}]\n"
-		"\\path[use as bounding box] (0,0) rectangle (%.2f,%.2f);\n", canvas->paper.width, canvas->height - canvas->raise);
+	fprintf(stream,
+		"\\begin{tikzpicture}[x=1bp, y=-1bp, line join=round, inner sep=0pt, outer sep=0pt, "
+		"size/.style={font=\\fontsize{#1bp}{#1bp}\\sffamily\\selectfont}]\n"
+		"\\path[use as bounding box] (0,0) rectangle (%.2f,%.2f);\n",
+		canvas->paper.width, canvas->height - canvas->raise);
 	fwrite(canvas->text, 1, canvas->length, stream);
 	fputs("\\end{tikzpicture}\n", stream);
 	tikz_end(stream);
@@ -293,7 +318,9 @@ static enum status canvas_write_list(const struct canvas *canvas, FILE *stream, 
 	NEED_IN(error, text);
 	fprintf(text, "tidemark-figure 1 %.0f %.0f\n", canvas->paper.width, canvas->height - canvas->raise);
 	fwrite(canvas->text, 1, canvas->length, text);
-	enum status status = fclose(text) == 0 ? dot_child_render(list, size, canvas->paper.kind == CANVAS_PNG ? "png" : "pdf", false, NULL, &picture, &length, error)
+	enum status status = fclose(text) == 0
+		? dot_child_render(
+			  list, size, canvas->paper.kind == CANVAS_PNG ? "png" : "pdf", false, NULL, &picture, &length, error)
 		: fail_memory(error);
 	if (status == OK)
 		fwrite(picture, 1, length, stream);

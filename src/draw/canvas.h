@@ -1,5 +1,5 @@
-/* canvas.h: figures of boxes, lines and texts. SVG is written here, with names to point at, and TikZ; PDF and PNG are drawn by tidemark-dot with Cairo,
- * which embeds fonts of any script. Points, y downwards from the top left corner. */
+/* canvas.h: figures of boxes, lines and texts. SVG is written here, with names to point at, and TikZ; PDF and PNG are
+ * drawn by tidemark-dot with Cairo, which embeds fonts of any script. Points, y downwards from the top left corner. */
 #pragma once
 
 #include <stdio.h>
@@ -46,26 +46,32 @@ struct canvas {
 
 /* NO_MEMORY, or OK; then canvas_close() must follow. */
 enum status canvas_open(struct canvas *canvas, struct canvas_paper paper, double height);
-/* The first row, in bold letters whose base line begins at (x, y); nothing on untitled paper, where the rest moves up by its height. */
+/* The first row, in bold letters whose base line begins at (x, y); nothing on untitled paper, where the rest moves up
+ * by its height. */
 void canvas_title(struct canvas *canvas, double x, double y, double size, const char *colour, const char *text);
 /* fill "#RRGGBB" or NULL. title: what an SVG viewer shows for it, or NULL. */
-void canvas_box(struct canvas *canvas, double x, double y, double width, double height, const char *fill, const struct canvas_line *line,
-	const char *title);
+void canvas_box(struct canvas *canvas, double x, double y, double width, double height, const char *fill,
+	const struct canvas_line *line, const char *title);
 /* A line through the points, or an area with fill. */
-void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill, const struct canvas_line *line);
+void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill,
+	const struct canvas_line *line);
 /* Two strokes that meet at (x, y), each from `half` left of it to half right of it. */
 void canvas_cross(struct canvas *canvas, double x, double y, double half, const char *colour);
 /* The text's base line begins, is centred or ends at (x, y). What doesn't fit the paper is cut, with an ellipsis. */
-void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold, const char *colour, const char *text);
+void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold,
+	const char *colour, const char *text);
 #define CANVAS_CUT 400
 /* The text, or what of it and an ellipsis has room in so many points, in cut. */
 const char *canvas_cut(double size, double room, const char *text, char cut[CANVAS_CUT]);
 /* About the width of a text, in points. */
 double canvas_text_width(double size, const char *text);
-/* The text in rows of at most that width, broken at blanks, leading points apart; returns how many. canvas NULL: only counts. */
-int canvas_rows(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour, const char *text);
+/* The text in rows of at most that width, broken at blanks, leading points apart; returns how many. canvas NULL: only
+ * counts. */
+int canvas_rows(struct canvas *canvas, double x, double y, double width, double size, double leading,
+	const char *colour, const char *text);
 /* Signs with names, in rows of at most that width; returns how many. canvas NULL: only counts. */
-int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour,
-	const struct canvas_key *key, int keys);
-/* Writes the figure and frees everything. PDF and PNG need tidemark-dot beside the program: BAD_INPUT or LIMIT, error says why it can't draw. */
+int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading,
+	const char *colour, const struct canvas_key *key, int keys);
+/* Writes the figure and frees everything. PDF and PNG need tidemark-dot beside the program: BAD_INPUT or LIMIT, error
+ * says why it can't draw. */
 enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *error);

@@ -27,7 +27,7 @@ bool cluster_edge_back(const struct drawing *drawing, const struct draw_edge *ed
 	return phase_of(drawing, edge->from) == PHASE_BACKWARD && phase_of(drawing, edge->to) == PHASE_BACKWARD;
 }
 
-/* ---- what stands above what -------------------------------------------------------------------------------- */
+/* ---- what stands above what ------------------------------------------------------------------ */
 
 /* The edges as they are drawn, and the pairs so far: chains from each node. */
 struct drawn {
@@ -76,7 +76,8 @@ static bool is_in(const struct drawing *drawing, uint32_t node, uint32_t cluster
 static uint32_t clusters_left_behind(const struct drawing *drawing, uint32_t from, uint32_t to)
 {
 	uint32_t outermost = 0;
-	for (uint32_t at = cluster_of(drawing, drawing->node[from].module); at != 0; at = cluster_of(drawing, drawing->modules.module[at].parent))
+	for (uint32_t at = cluster_of(drawing, drawing->node[from].module); at != 0;
+		at = cluster_of(drawing, drawing->modules.module[at].parent))
 		if (!is_in(drawing, to, at))
 			outermost = at;
 	return outermost;
@@ -106,7 +107,8 @@ static void put_below(struct drawn *drawn, uint32_t cluster, uint32_t node, enum
 		if (phase_of(drawn->drawing, i) != phase || !is_in(drawn->drawing, i, cluster)
 			|| !(phase == PHASE_FORWARD ? is_last(drawn, i, cluster) : ends_in(drawn, i, cluster)))
 			continue;
-		if (is_below(drawn, i, node) || is_below(drawn, node, i))   /* recomputed ops may stand below what a later box computes */
+		if (is_below(drawn, i, node) ||
+			is_below(drawn, node, i))   /* recomputed ops may stand below what a later box computes */
 			continue;
 		drawn->pair[drawn->pairs++] = (struct cluster_pair){ i, node };
 		clusters_add_link(drawn, i, node);
@@ -128,7 +130,8 @@ static void clusters_find_pairs(struct drawn *drawn)
 		bool back = cluster_edge_back(drawing, edge);
 		if (!back && (phase_of(drawing, edge->from) != PHASE_FORWARD || phase_of(drawing, edge->to) != PHASE_FORWARD))
 			continue;
-		uint32_t above = back ? edge->to : edge->from, below = back ? edge->from : edge->to, cluster = clusters_left_behind(drawing, above, below);
+		uint32_t above = back ? edge->to : edge->from, below = back ? edge->from : edge->to,
+				 cluster = clusters_left_behind(drawing, above, below);
 		uint32_t before = drawn->pairs;
 		if (cluster != 0)
 			put_below(drawn, cluster, below, PHASE_BACKWARD);

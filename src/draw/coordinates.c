@@ -19,7 +19,8 @@ static uint32_t folded_links(const struct drawing *drawing, bool update, uint32_
 	return count;
 }
 
-/* The longest path to each node, from the depths that are there; nodes on cycles keep what they have when they are given up. */
+/* The longest path to each node, from the depths that are there; nodes on cycles keep what they have when they are
+ * given up. */
 static void find_depths(const struct csr *succ, uint32_t nodes, uint32_t *waiting, uint32_t *queue, uint32_t *depth)
 {
 	uint32_t count = 0, begin = 0;
@@ -52,7 +53,8 @@ static void find_depths(const struct csr *succ, uint32_t nodes, uint32_t *waitin
 
 /* What hangs loose at the top, views of parameters and the ends of the backward pass, moves down to right above what it
  * leads to. queue: the nodes in topological order. */
-static void lower_loose(const struct drawing *drawing, const struct csr *succ, const uint32_t *queue, bool *tight, uint32_t *depth)
+static void lower_loose(
+	const struct drawing *drawing, const struct csr *succ, const uint32_t *queue, bool *tight, uint32_t *depth)
 {
 	uint32_t nodes = drawing->nodes;
 	for (uint32_t i = 0; i < nodes; i++) {

@@ -12,7 +12,8 @@ const char *const grid_level_names[GRID_LEVELS] = { "below 80 %", "80 to 100 %",
 const char *const grid_level_colours[GRID_LEVELS] = { "#B9E3D4", "#F0E442", "#D55E00" };
 
 /* An axis of which `inside` devices stand between neighbours. */
-static void device_grid_add_axis(struct device_grid *grid, const char *name, uint32_t size, uint32_t inside, const struct machine *machine)
+static void device_grid_add_axis(
+	struct device_grid *grid, const char *name, uint32_t size, uint32_t inside, const struct machine *machine)
 {
 	struct grid_axis *axis = &grid->axis[grid->axes];
 	if (size < 2 || grid->axes == GRID_AXES)
@@ -20,7 +21,9 @@ static void device_grid_add_axis(struct device_grid *grid, const char *name, uin
 	uint32_t near = inside < grid->per_node ? grid->per_node / inside : 1;
 	while (size % near != 0)
 		near--;
-	*axis = (struct grid_axis) { .size = size, .near = near, .rate = near == size ? machine->near.rate : machine->far.rate };
+	*axis = (struct grid_axis){
+		.size = size, .near = near, .rate = near == size ? machine->near.rate : machine->far.rate
+	};
 	snprintf(axis->name, sizeof axis->name, "%s", name);
 	grid->axes++;
 }
@@ -37,13 +40,18 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 	const struct mesh *mesh = plan->transformed->sharded ? &plan->transformed->sharded->sharding.mesh : NULL;
 	struct machine machine;
 	scenario_machine(&plan->scenario, &machine);
-	uint32_t size[GRID_AXES] = { 1, device_grid_degree(mesh, "dp") * device_grid_degree(mesh, MESH_REPLICATE), device_grid_degree(mesh, "ep"), device_grid_degree(mesh, "cp"), device_grid_degree(mesh, "tp") }, inside = 1;
+	uint32_t size[GRID_AXES] = { 1, device_grid_degree(mesh, "dp") * device_grid_degree(mesh, MESH_REPLICATE),
+		device_grid_degree(mesh, "ep"), device_grid_degree(mesh, "cp"), device_grid_degree(mesh, "tp") },
+			 inside = 1;
 	if (outlook) {
 		const struct config *config = &outlook->config;
 		memcpy(size, (const uint32_t[]){ config->pp, config->dp, config->ep, config->cp, config->tp }, sizeof size);
 	}
-	*grid = (struct device_grid) { .per_node = (uint32_t)plan->scenario.value[K_devices_per_node], .ranks = size[0], .bytes = plan_peak(plan),
-		.limit = plan_budget(plan), .timetable = outlook && size[0] > 1 ? &outlook->timetable : NULL };
+	*grid = (struct device_grid){ .per_node = (uint32_t)plan->scenario.value[K_devices_per_node],
+		.ranks = size[0],
+		.bytes = plan_peak(plan),
+		.limit = plan_budget(plan),
+		.timetable = outlook && size[0] > 1 ? &outlook->timetable : NULL };
 	for (int i = 0; i < GRID_AXES; i++)
 		inside *= size[i];
 	grid->devices = inside;

@@ -1,7 +1,7 @@
-/* device_grid.h: the devices of a plan as a picture shows them: in nodes, along the axes of the mesh, with what each holds.
+/* device_grid.h: the devices of a plan as a picture shows them: in nodes, along the axes of the mesh, with what each
+ * holds.
  *
- * Devices are numbered row-major, pipeline ranks outermost; so many in a row as share a node.
- */
+ * Devices are numbered row-major, pipeline ranks outermost; so many in a row as share a node. */
 #pragma once
 
 #include "canvas.h"
@@ -12,7 +12,7 @@
 struct grid_axis {
 	char name[8];
 	uint32_t size;
-	uint32_t near;               /* members of it in one node: size where no link between nodes is needed, 1 where none is near */
+	uint32_t near; /* members of it in one node: size where no link between nodes is needed, 1 where none is near */
 	int64_t rate;                /* bytes per second of the slowest link that it needs */
 };
 

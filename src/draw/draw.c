@@ -109,8 +109,10 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 		html_text(writer->stream, drawing->modules.module[module->last_of_row].name, 28);
 		fprintf(writer->stream, " ×%u", module->repeats);
 	}
-	bool typed = drawing->ops ? strcmp(op->type, "op") != 0 : !between, more = !drawing->ops && node->ops > 1 && op->phase != PHASE_UPDATE;
-	if (more && !typed)   /* as bold as the name: a viewer whose letters are wider than Graphviz thinks moves the row as a whole */
+	bool typed = drawing->ops ? strcmp(op->type, "op") != 0 : !between,
+		 more = !drawing->ops && node->ops > 1 && op->phase != PHASE_UPDATE;
+	if (more && !typed) /* as bold as the name: a viewer whose letters are wider than Graphviz thinks moves the row as a
+						   whole */
 		fprintf(writer->stream, " +%u", node->ops - 1);
 	fputs("</B>", writer->stream);
 	if (typed) {
@@ -135,7 +137,8 @@ static void node_label(const struct writer *writer, const struct draw_node *node
 	if (*placement_of_node(writer->drawing, node, where, sizeof where))
 		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", where);
 	if (node->alive && node->alive >= plan_peak(plan) / 1000)
-		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\" COLOR=\"" ALARM "\">%s at the peak</FONT>", draw_bytes_of(node->alive, text));
+		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\" COLOR=\"" ALARM "\">%s at the peak</FONT>",
+			draw_bytes_of(node->alive, text));
 	if (node->peak)
 		fprintf(writer->stream, "<BR/><FONT COLOR=\"" ALARM "\"><B>PEAK %s</B></FONT>", draw_bytes_of(plan_peak(plan), text));
 	fputs(">", writer->stream);
@@ -158,7 +161,8 @@ static void draw_write_node(const struct writer *writer, uint32_t id)
 	fputs(", tooltip=", writer->stream);
 	const struct op *main = &drawing->graph->op[node->main];
 	char tip[400];
-	snprintf(tip, sizeof tip, "%.200s%s%.150s", main->name, main->src ? " at " : "", main->src ? words_of_place(main->src) : "");
+	snprintf(tip, sizeof tip, "%.200s%s%.150s", main->name, main->src ? " at " : "",
+		main->src ? words_of_place(main->src) : "");
 	clean_name(writer->stream, tip);
 	if (writer->place)
 		fprintf(writer->stream, ", pos=\"%.0f,%.0f\"", writer->place[id].x, writer->place[id].y);
@@ -176,7 +180,8 @@ static void open_cluster(const struct writer *writer, uint32_t id)
 	if (module->repeats > 1) {
 		fputs(" … ", writer->stream);
 		html_text(writer->stream, modules->module[module->last_of_row].name, 40);
-		fprintf(writer->stream, " (%u equal layers, drawn once)</B>>;\nstyle=\"rounded,bold\"; color=\"#555555\";\n", module->repeats);
+		fprintf(writer->stream, " (%u equal layers, drawn once)</B>>;\nstyle=\"rounded,bold\"; color=\"#555555\";\n",
+			module->repeats);
 		return;
 	}
 	fputs("</B>>;\nstyle=rounded; color=\"#AAAAAA\";\n", writer->stream);
@@ -259,7 +264,7 @@ static enum status write_nodes(const struct writer *writer)
 	return made ? OK : NO_MEMORY;
 }
 
-/* ---- edges -------------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 static double width_of(const struct writer *writer, int64_t bytes)
 {
@@ -276,7 +281,8 @@ static void write_edge_label(const struct writer *writer, const char *text, doub
 static void write_edge(const struct writer *writer, const struct draw_edge *edge)
 {
 	const struct drawing *drawing = writer->drawing;
-	enum phase from = drawing->graph->op[drawing->node[edge->from].first].phase, to = drawing->graph->op[drawing->node[edge->to].first].phase;
+	enum phase from = drawing->graph->op[drawing->node[edge->from].first].phase,
+			   to = drawing->graph->op[drawing->node[edge->to].first].phase;
 	bool back = cluster_edge_back(drawing, edge), saved = from == PHASE_FORWARD && to == PHASE_BACKWARD;
 	uint32_t tail = back ? edge->to : edge->from, head = back ? edge->from : edge->to;
 	fprintf(writer->stream, "n%u -> n%u [", tail, head);
@@ -297,9 +303,10 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 	fputs(back ? ", dir=back];\n" : "];\n", writer->stream);
 }
 
-/* ---- the caption ------------------------------------------------------------------------------------- */
+/* ---- the caption ----------------------------------------------------------------------------- */
 
-/* A row of the legend: Graphviz widens all columns of a table that has room, here almost only the empty ones at both ends. */
+/* A row of the legend: Graphviz widens all columns of a table that has room, here almost only the empty ones at both
+ * ends. */
 #define ROW_TABLE "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"0\"><TR>"
 #define ROW_FILL  "<TD COLSPAN=\"20\"></TD>"
 #define ROW_BEGIN ROW_TABLE ROW_FILL "<TD><TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" CELLPADDING=\"0\"><TR>"
@@ -316,8 +323,11 @@ static void legend_area(const struct writer *writer, const char *area, const cha
 static void legend_bar(const struct writer *writer, double width, const char *colour, const char *text)
 {
 	int height = width < 1 ? 1 : (int)(width + 0.5);
-	fprintf(writer->stream, "<TD WIDTH=\"24\"><TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"0\"><TR><TD BGCOLOR=\"%s\" "
-		"WIDTH=\"24\" HEIGHT=\"%d\" FIXEDSIZE=\"TRUE\"></TD></TR></TABLE></TD><TD ALIGN=\"LEFT\">%s  </TD>\n", colour, height, text);
+	fprintf(writer->stream,
+		"<TD WIDTH=\"24\"><TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"0\"><TR><TD "
+		"BGCOLOR=\"%s\" "
+		"WIDTH=\"24\" HEIGHT=\"%d\" FIXEDSIZE=\"TRUE\"></TD></TR></TABLE></TD><TD ALIGN=\"LEFT\">%s  </TD>\n",
+		colour, height, text);
 }
 
 /* With several devices areas say where a node's result lies. */
@@ -327,9 +337,11 @@ static void legend_places(const struct writer *writer)
 	if (writer->places.count == 0)
 		return;
 	fputs("</TD></TR><TR><TD>" ROW_BEGIN, writer->stream);
-	fprintf(writer->stream, "<TD>on %s: </TD>\n", mesh_text(&writer->drawing->plan->transformed->sharded->sharding.mesh, mesh, sizeof mesh));
+	fprintf(writer->stream, "<TD>on %s: </TD>\n",
+		mesh_text(&writer->drawing->plan->transformed->sharded->sharding.mesh, mesh, sizeof mesh));
 	for (uint32_t i = 0; i < writer->places.count; i++)
-		legend_area(writer, placement_area(i), "#777777", i + 1 == writer->places.count && writer->places.more ? "others" : writer->places.text[i]);
+		legend_area(writer, placement_area(i), "#777777",
+			i + 1 == writer->places.count && writer->places.more ? "others" : writer->places.text[i]);
 	fputs(ROW_END, writer->stream);
 }
 
@@ -361,7 +373,8 @@ static void legend(const struct writer *writer)
 	if (writer->control)
 		fputs("</TD></TR><TR><TD>dotted: order only", writer->stream);
 	if (!drawing->ops)
-		fputs("</TD></TR><TR><TD>+n: n more ops. Sizes are of the memory that a node allocates, in one layer", writer->stream);
+		fputs("</TD></TR><TR><TD>+n: n more ops. Sizes are of the memory that a node allocates, in one layer",
+			writer->stream);
 }
 
 static void caption(const struct writer *writer, const struct draw_options *options)
@@ -389,26 +402,30 @@ static void caption(const struct writer *writer, const struct draw_options *opti
 	fputs("</TD></TR></TABLE>>; labelloc=b;\n", writer->stream);
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void head(const struct writer *writer)
 {
 	fputs("digraph ", writer->stream);
 	clean_name(writer->stream, writer->drawing->graph->name);
 	bool many = writer->drawing->collectives > 0;   /* short nodes on many ranks */
-	fprintf(writer->stream, " {\ngraph [fontname=\"" FONT "\", fontsize=11, ranksep=%s, nodesep=0.22, pad=0.15, compound=true];\n"
-		"node [shape=box, style=\"filled,rounded\", fontname=\"" FONT "\", fontsize=10, margin=\"0.09,%s\", height=%s];\n"
-		"edge [fontname=\"" FONT "\", fontsize=8, fontcolor=\"#555555\", arrowsize=0.6];\n", many ? "0.12" : "0.28", many ? "0.02" : "0.045", many ? "0.2" : "0.3");
+	fprintf(writer->stream,
+		" {\ngraph [fontname=\"" FONT "\", fontsize=11, ranksep=%s, nodesep=0.22, pad=0.15, compound=true];\n"
+		"node [shape=box, style=\"filled,rounded\", fontname=\"" FONT
+		"\", fontsize=10, margin=\"0.09,%s\", height=%s];\n"
+		"edge [fontname=\"" FONT "\", fontsize=8, fontcolor=\"#555555\", arrowsize=0.6];\n",
+		many ? "0.12" : "0.28", many ? "0.02" : "0.045", many ? "0.2" : "0.3");
 	if (!writer->place && writer->drawing->nodes > NODES_QUICK)
-		fputs("nslimit=1; nslimit1=1;\n", writer->stream);   /* minutes become seconds, and columns are hardly less straight */
+		fputs("nslimit=1; nslimit1=1;\n",
+			writer->stream); /* minutes become seconds, and columns are hardly less straight */
 	if (writer->pairs)
 		fputs("newrank=true;\n", writer->stream);   /* else dot ranks every cluster apart and the pairs say nothing */
 	if (writer->place)
 		fputs("splines=line; size=\"120,120\";\n", writer->stream);   /* inches: bitmaps have limits */
 }
 
-enum status draw_write(const struct graph *graph, const struct plan *plan, const struct draw_options *options, FILE *stream,
-	uint32_t *nodes, struct error *error)
+enum status draw_write(const struct graph *graph, const struct plan *plan, const struct draw_options *options,
+	FILE *stream, uint32_t *nodes, struct error *error)
 {
 	OWN(drawing) drawing;
 	HELD struct draw_place *place = NULL;
@@ -426,7 +443,8 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 		}
 		if (nodes)
 			*nodes = drawing.nodes;
-		if (!place && !options->unfold && drawing.nodes <= DRAW_LAYOUT_MOST && cluster_stack(&drawing, &writer.pair, &writer.pairs) != OK)
+		if (!place && !options->unfold && drawing.nodes <= DRAW_LAYOUT_MOST &&
+			cluster_stack(&drawing, &writer.pair, &writer.pairs) != OK)
 			status = fail_memory(error);
 		head(&writer);
 		caption(&writer, options);
@@ -442,7 +460,8 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 	return status;
 }
 
-enum status draw_options_of(const char *view, char *buffer, size_t size, struct draw_options *options, struct error *error)
+enum status draw_options_of(
+	const char *view, char *buffer, size_t size, struct draw_options *options, struct error *error)
 {
 	*options = (struct draw_options){ 0 };
 	if (!view || strcmp(view, "graph") == 0)

@@ -22,8 +22,7 @@
  *     figure_slowdown  time over memory
  *     figure_pipeline  a schedule
  *     figure_roofline  a step's time by phase and by what limits it
- *     device_grid      devices in their nodes
- */
+ *     device_grid      devices in their nodes */
 #pragma once
 
 #include <stdio.h>
@@ -47,11 +46,12 @@ struct draw_options {
 	bool positions;      /* write coordinates of our own for every node */
 };
 
-/* What the words of --view mean: "graph", "modules", "ops", "layers" (unfolded), "alive", "around:NAME" or "around:NAME:HOPS".
- * The name is kept as a pointer into buffer. BAD_INPUT for anything else. */
-enum status draw_options_of(const char *view, char *buffer, size_t size, struct draw_options *options, struct error *error);
+/* What the words of --view mean: "graph", "modules", "ops", "layers" (unfolded), "alive", "around:NAME" or
+ * "around:NAME:HOPS". The name is kept as a pointer into buffer. BAD_INPUT for anything else. */
+enum status draw_options_of(
+	const char *view, char *buffer, size_t size, struct draw_options *options, struct error *error);
 
-/* Writes the picture of the graph. plan: its plan, or NULL: then nothing is said of the peak. *nodes (may be NULL) is how
- * many nodes it has. BAD_INPUT when the op or tensor isn't there. O(graph + pairs of neighbouring nodes). */
-enum status draw_write(const struct graph *graph, const struct plan *plan, const struct draw_options *options, FILE *stream,
-	uint32_t *nodes, struct error *error);
+/* Writes the picture of the graph. plan: its plan, or NULL: then nothing is said of the peak. *nodes (may be NULL) is
+ * how many nodes it has. BAD_INPUT when the op or tensor isn't there. O(graph + pairs of neighbouring nodes). */
+enum status draw_write(const struct graph *graph, const struct plan *plan, const struct draw_options *options,
+	FILE *stream, uint32_t *nodes, struct error *error);

@@ -94,7 +94,8 @@ static void draw_figure_draw_axes(struct axes *axes, const char *label)
 	double top = axes->bytes / (double)axes->unit, step = axis_step(top, TICKS);
 	for (double value = 0; value <= top * 1.0001; value += step) {
 		double y = draw_figure_y_of(axes, value * (double)axes->unit);
-		canvas_path(&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2, NULL, &grid);
+		canvas_path(&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2,
+			NULL, &grid);
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(&axes->canvas, axes->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
@@ -103,9 +104,11 @@ static void draw_figure_draw_axes(struct axes *axes, const char *label)
 		step = 1;
 	for (double value = 0; value <= axes->steps; value += step) {
 		snprintf(text, sizeof text, "%.0f", value);
-		canvas_text(&axes->canvas, draw_figure_x_of(axes, value), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
+		canvas_text(&axes->canvas, draw_figure_x_of(axes, value), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false,
+			INK, text);
 	}
-	canvas_text(&axes->canvas, axes->left + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, "position in the order");
+	canvas_text(&axes->canvas, axes->left + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false,
+		INK, "position in the order");
 	snprintf(text, sizeof text, "%s [%s]", label, axes->unit_name);
 	canvas_text(&axes->canvas, EDGE, TOP - 5, SMALL, ANCHOR_START, false, INK, text);
 }
@@ -130,8 +133,10 @@ static void draw_frame(struct axes *axes)
 	canvas_box(&axes->canvas, axes->left, TOP, axes->span, PLOT, NULL, &frame, NULL);
 }
 
-/* Boxes and names below the plot, and the note below them. Returns the height that they take; canvas NULL: only that. */
-static double draw_figure_draw_legend(struct canvas *canvas, const struct axes *axes, const bool there[GROUP_COUNT], const char *note)
+/* Boxes and names below the plot, and the note below them. Returns the height that they take; canvas NULL: only that.
+ */
+static double draw_figure_draw_legend(
+	struct canvas *canvas, const struct axes *axes, const bool there[GROUP_COUNT], const char *note)
 {
 	struct canvas_key key[GROUP_COUNT + 1];
 	int keys = 0;
@@ -150,7 +155,8 @@ static double draw_figure_draw_legend(struct canvas *canvas, const struct axes *
 	return y;
 }
 
-static enum status draw_figure_open_axes(struct axes *axes, struct canvas_paper paper, const bool there[GROUP_COUNT], const char *note, struct error *error)
+static enum status draw_figure_open_axes(
+	struct axes *axes, struct canvas_paper paper, const bool there[GROUP_COUNT], const char *note, struct error *error)
 {
 	double height = paper.unexplained ? TOP + PLOT + BARE : draw_figure_draw_legend(NULL, axes, there, note) - 6;
 	return canvas_open(&axes->canvas, paper, height) == OK ? OK : fail_memory(error);
@@ -186,7 +192,8 @@ static void draw_figure_draw_level(struct axes *axes, int64_t bytes, const char 
 {
 	const struct canvas_line line = { colour, 1, dashed };
 	double y = draw_figure_y_of(axes, (double)bytes);
-	canvas_path(&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2, NULL, &line);
+	canvas_path(
+		&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2, NULL, &line);
 }
 
 static void draw_figure_draw_limit(struct axes *axes)
@@ -199,7 +206,8 @@ static void draw_figure_draw_peak(struct axes *axes, const struct plan *plan)
 {
 	if (plan->ordered->peak_position == NONE)
 		return;
-	double x = draw_figure_x_of(axes, plan->ordered->peak_position + 0.5), y = draw_figure_y_of(axes, (double)plan_peak(plan));
+	double x = draw_figure_x_of(axes, plan->ordered->peak_position + 0.5),
+		   y = draw_figure_y_of(axes, (double)plan_peak(plan));
 	const struct canvas_line line = { INK, 1.5, false };
 	canvas_path(&axes->canvas, (struct canvas_point[]){ { x, TOP + PLOT }, { x, y } }, 2, NULL, &line);
 	canvas_box(&axes->canvas, x - 2.5, y - 2.5, 5, 5, INK, NULL, NULL);
@@ -214,9 +222,11 @@ void timeline_note(const struct plan *plan, char *note, size_t size)
 	if (ordered->peak_position == NONE)
 		return;
 	const struct op *peak = &plan->graph->op[ordered->result.order[ordered->peak_position]];
-	int used = snprintf(note, size, "peak at position %u: %.60s%s%.60s", ordered->peak_position, peak->name, peak->src ? " at " : "", peak->src ? words_of_place(peak->src) : "");
+	int used = snprintf(note, size, "peak at position %u: %.60s%s%.60s", ordered->peak_position, peak->name,
+		peak->src ? " at " : "", peak->src ? words_of_place(peak->src) : "");
 	if (plan_bound(plan) > 0 && used > 0 && (size_t)used < size)
-		snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s", bytes_text(plan_bound(plan), text, sizeof text), plan_is_proved(plan) ? " (reached)" : "");
+		snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s",
+			bytes_text(plan_bound(plan), text, sizeof text), plan_is_proved(plan) ? " (reached)" : "");
 }
 
 enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
@@ -303,10 +313,12 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 
 /* ---- several plans ------------------------------------------------------------------------ */
 
-const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#222222" };
+const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9",
+	"#222222" };
 
 /* A staircase: each position is one step wide. */
-static void draw_figure_draw_curve(struct axes *axes, const struct curve *curve, uint32_t number, struct thinned *thinned)
+static void draw_figure_draw_curve(
+	struct axes *axes, const struct curve *curve, uint32_t number, struct thinned *thinned)
 {
 	const struct canvas_line line = { curve_colours[number % CURVES_MOST], 1.2, number % 2 == 1 };
 	size_t points = 0;
@@ -332,7 +344,8 @@ static double draw_names(struct canvas *canvas, const struct axes *axes, const s
 		return y;
 	for (uint32_t i = 0; i < curves; i++) {
 		snprintf(peak, sizeof peak, ": %s", bytes_text(curve[i].peak, bytes, sizeof bytes));
-		snprintf(name[i], sizeof name[i], "%s%s", canvas_cut(SMALL, axes->span - 16 - canvas_text_width(SMALL, peak), curve[i].name, cut), peak);
+		snprintf(name[i], sizeof name[i], "%s%s",
+			canvas_cut(SMALL, axes->span - 16 - canvas_text_width(SMALL, peak), curve[i].name, cut), peak);
 		key[i] = (struct canvas_key){ curve_colours[i], name[i], i % 2 ? SIGN_DASHES : SIGN_LINE };
 	}
 	return y + LEADING * canvas_legend(canvas, axes->left, y, axes->span, SMALL, LEADING, INK, key, (int)curves);
@@ -351,7 +364,8 @@ static void draw_curves_title(struct axes *axes, const struct curve *curve, uint
 	canvas_title(&axes->canvas, EDGE, TOP - 16, NORMAL, INK, title);
 }
 
-enum status figure_curves(const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
+enum status figure_curves(
+	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
 	HELD struct thinned *thinned = mem_alloc(1, sizeof *thinned);

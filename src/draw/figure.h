@@ -20,7 +20,8 @@ struct curve {
 /* Lines' colours: Okabe and Ito's, the darkest first. */
 extern const char *const curve_colours[CURVES_MOST];
 /* Several plans' live bytes over their orders, a line each. curves: 1 to CURVES_MOST. */
-enum status figure_curves(const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
+enum status figure_curves(
+	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
 
 /* ---- shared with captions and the sources for other plotters ---- */
 
@@ -31,5 +32,6 @@ void timeline_note(const struct plan *plan, char *note, size_t size);
 int64_t axis_unit(int64_t bytes, const char **name);
 /* 1, 2 or 5 times a power of ten: at most `most` steps of it make up range. */
 double axis_step(double range, int most);
-/* The room that the numbers of an upright axis (least to most, every step, of that size) take with the paper's edge: where the plot begins, in points. */
+/* The room that the numbers of an upright axis (least to most, every step, of that size) take with the paper's edge:
+ * where the plot begins, in points. */
 double axis_margin(double least, double most, double step, double size);

@@ -41,9 +41,10 @@ static int64_t figure_pipeline_time_unit(int64_t picoseconds, const char **name)
 	return unit;
 }
 
-/* ---- boxes ------------------------------------------------------------------------------------------------------------------- */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
-typedef void box_function(void *context, double x, double y, double width, double height, enum pipeline_part part, const struct pipeline_slot *slot);
+typedef void box_function(void *context, double x, double y, double width, double height, enum pipeline_part part,
+	const struct pipeline_slot *slot);
 
 /* The columns of a rank in which slots are too short to be seen. */
 static void sum_boxes(const struct timetable *timetable, uint32_t rank, double least, box_function *box, void *context)
@@ -72,12 +73,15 @@ static bool too_short(const struct timetable *timetable, double least)
 	return busy / slots < least * (double)timetable->time;
 }
 
-static const enum pipeline_part part_of_pass[PASS_COUNT] = { [PASS_FORWARD] = PART_FORWARD, [PASS_BACKWARD] = PART_BACKWARD, [PASS_INPUT] = PART_BACKWARD,
+static const enum pipeline_part part_of_pass[PASS_COUNT] = { [PASS_FORWARD] = PART_FORWARD,
+	[PASS_BACKWARD] = PART_BACKWARD,
+	[PASS_INPUT] = PART_BACKWARD,
 	[PASS_WEIGHT] = PART_WEIGHT };
 
-/* Calls box for everything that is drawn, in units of a rank's row (from the top) and of a share of the time (0 to 1). Slots of at least `least`
- * of the time are boxes of their own, with slot; shorter ones are summed: a column of that width shows from below which share of its time
- * goes forward, then which goes backward, then which makes gradients of weights alone. */
+/* Calls box for everything that is drawn, in units of a rank's row (from the top) and of a share of the time (0 to 1).
+ * Slots of at least `least` of the time are boxes of their own, with slot; shorter ones are summed: a column of that
+ * width shows from below which share of its time goes forward, then which goes backward, then which makes gradients of
+ * weights alone. */
 static void pipeline_boxes(const struct timetable *timetable, double least, box_function *box, void *context)
 {
 	double whole = timetable->time > 0 ? (double)timetable->time : 1;
@@ -87,7 +91,8 @@ static void pipeline_boxes(const struct timetable *timetable, double least, box_
 			sum_boxes(timetable, rank, least, box, context);
 		for (uint32_t i = 0; !sums && i < timetable->slots; i++) {
 			const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
-			box(context, (double)slot->begin / whole, rank, (double)(slot->end - slot->begin) / whole, 1, part_of_pass[slot->pass], slot);
+			box(context, (double)slot->begin / whole, rank, (double)(slot->end - slot->begin) / whole, 1,
+				part_of_pass[slot->pass], slot);
 		}
 		double after = (double)(timetable->time - timetable->pipeline_time) / whole;
 		if (after > 0)
@@ -95,7 +100,7 @@ static void pipeline_boxes(const struct timetable *timetable, double least, box_
 	}
 }
 
-/* ---- the schedule -------------------------------------------------------------------------------------------------------------- */
+/* ---- the schedule ---------------------------------------------------------------------------- */
 
 #define CHUNKS 8u   /* of a rank, that are told apart here; what is behind counts as the last */
 
@@ -106,7 +111,8 @@ struct figure {
 	bool measuring;          /* finds only what is there */
 	bool numbered;           /* some slot has its microbatch's number */
 	uint32_t rank;           /* whose slots `numbers` is of */
-	double numbers[PIPELINE_PARTS][CHUNKS]; /* size of the numbers in a part's slots of a chunk; 0: some have no room, so none has one */
+	double numbers[PIPELINE_PARTS][CHUNKS]; /* size of the numbers in a part's slots of a chunk; 0: some have no room,
+											   so none has one */
 	double row;              /* height of a rank */
 	double memory_top, bytes;/* the lower plot's upper edge, and what it stands for */
 	int64_t limit;
@@ -119,7 +125,8 @@ static double *number_size(struct figure *figure, const struct pipeline_slot *sl
 	return &figure->numbers[part_of_pass[slot->pass]][chunk < CHUNKS ? chunk : CHUNKS - 1];
 }
 
-/* A rank's slots of a part, in one chunk, have numbers if all have room: the reader needn't guess which are left out. Another chunk has other layers, and other widths. */
+/* A rank's slots of a part, in one chunk, have numbers if all have room: the reader needn't guess which are left out.
+ * Another chunk has other layers, and other widths. */
 static void size_numbers(struct figure *figure, uint32_t rank, double high)
 {
 	const struct timetable *timetable = figure->timetable;
@@ -130,7 +137,9 @@ static void size_numbers(struct figure *figure, uint32_t rank, double high)
 			figure->numbers[part][chunk] = high < CANVAS_SMALL ? 0 : high < SMALL + 2 ? CANVAS_SMALL : SMALL;
 	for (uint32_t i = 0; i < timetable->slots; i++) {
 		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
-		double wide = figure->span * (double)(slot->end - slot->begin) / (double)(timetable->time > 0 ? timetable->time : 1), *size = number_size(figure, slot);
+		double wide = figure->span * (double)(slot->end - slot->begin) /
+			(double)(timetable->time > 0 ? timetable->time : 1),
+			   *size = number_size(figure, slot);
 		snprintf(number, sizeof number, "%u", slot->microbatch);
 		while (*size >= CANVAS_SMALL && wide < canvas_text_width(*size, number) + 1)
 			*size -= 1;
@@ -138,11 +147,13 @@ static void size_numbers(struct figure *figure, uint32_t rank, double high)
 	}
 }
 
-static void figure_pipeline_draw_box(void *context, double x, double y, double width, double height, enum pipeline_part part, const struct pipeline_slot *slot)
+static void figure_pipeline_draw_box(void *context, double x, double y, double width, double height,
+	enum pipeline_part part, const struct pipeline_slot *slot)
 {
 	struct figure *figure = context;
 	const struct canvas_line edge = { "#FFFFFF", 0.4, false };
-	double span = figure->span, left = figure->left + span * x, wide = span * width, top = figure->top + figure->row * y + 0.1 * figure->row;
+	double span = figure->span, left = figure->left + span * x, wide = span * width,
+		   top = figure->top + figure->row * y + 0.1 * figure->row;
 	double high = figure->row * height * 0.8;
 	char number[16];
 	figure->there[part] = true;
@@ -170,7 +181,8 @@ static void draw_ranks(struct figure *figure)
 	canvas_text(&figure->canvas, EDGE, figure->top - 3, SMALL, ANCHOR_START, false, INK, "rank");
 	for (uint32_t rank = 0; rank < figure->timetable->ranks; rank += every) {
 		snprintf(text, sizeof text, "%u", rank);
-		canvas_text(&figure->canvas, figure->left - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
+		canvas_text(&figure->canvas, figure->left - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3, SMALL,
+			ANCHOR_END, false, INK, text);
 	}
 	pipeline_boxes(figure->timetable, SLOT_LEAST / figure->span, figure_pipeline_draw_box, figure);
 }
@@ -189,7 +201,8 @@ static void figure_pipeline_draw_time(struct figure *figure, double y)
 		canvas_text(&figure->canvas, x, y + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
 	snprintf(text, sizeof text, "time [%s]", name);
-	canvas_text(&figure->canvas, figure->left + figure->span / 2, y + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	canvas_text(
+		&figure->canvas, figure->left + figure->span / 2, y + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
 }
 
 /* Returns its rows; canvas NULL: only that. */
@@ -202,7 +215,8 @@ static int figure_pipeline_draw_legend(struct canvas *canvas, const struct figur
 			key[keys++] = (struct canvas_key){ pipeline_colours[part], pipeline_names[part], SIGN_BOX };
 	int rows = canvas_legend(canvas, figure->left, y, figure->span, SMALL, LEADING, INK, key, keys);
 	if (figure->numbered)
-		rows += canvas_rows(canvas, figure->left, y + LEADING * rows, figure->span, SMALL, LEADING, INK, "numbers: microbatches");
+		rows += canvas_rows(
+			canvas, figure->left, y + LEADING * rows, figure->span, SMALL, LEADING, INK, "numbers: microbatches");
 	return rows;
 }
 
@@ -213,9 +227,10 @@ void pipeline_title(const struct timetable *timetable, const char *name, char *t
 	char chunks[32] = "";
 	if (timetable->chunks > 1)
 		snprintf(chunks, sizeof chunks, " with %u chunks", timetable->chunks);
-	snprintf(text, size, "%.80s: %s on %u rank%s%s, %u microbatch%s, bubble %.1f %%, %.4g %s", name, schedule_names[timetable->schedule],
-		timetable->ranks, timetable->ranks == 1 ? "" : "s", chunks, timetable->microbatches, timetable->microbatches == 1 ? "" : "es",
-		timetable_bubble(timetable) / 10.0, (double)timetable->time / (double)unit, unit_name);
+	snprintf(text, size, "%.80s: %s on %u rank%s%s, %u microbatch%s, bubble %.1f %%, %.4g %s", name,
+		schedule_names[timetable->schedule], timetable->ranks, timetable->ranks == 1 ? "" : "s", chunks,
+		timetable->microbatches, timetable->microbatches == 1 ? "" : "es", timetable_bubble(timetable) / 10.0,
+		(double)timetable->time / (double)unit, unit_name);
 }
 
 /* Behind the graph's name, which may have colons, too. */
@@ -231,7 +246,9 @@ static char *title_rest(char *text)
 static int title_rows(char *text, double width)
 {
 	const char *rest = title_rest(text);
-	return canvas_text_width(BOLD, text) <= width - 2 * EDGE || !rest ? 0 : canvas_rows(NULL, 0, 0, width - 2 * EDGE, SMALL, LEADING, INK, rest + 2);
+	return canvas_text_width(BOLD, text) <= width - 2 * EDGE || !rest
+		? 0
+		: canvas_rows(NULL, 0, 0, width - 2 * EDGE, SMALL, LEADING, INK, rest + 2);
 }
 
 static void figure_pipeline_draw_title(struct figure *figure, char *text)
@@ -246,7 +263,7 @@ static void figure_pipeline_draw_title(struct figure *figure, char *text)
 	canvas_title(&figure->canvas, EDGE, TOP - 15, NORMAL, INK, text);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static double figure_pipeline_y_of(const struct figure *figure, double bytes)
 {
@@ -259,7 +276,8 @@ static void draw_bytes(struct figure *figure, uint32_t rank, const struct canvas
 	double span = figure->span, whole = (double)figure->timetable->time;
 	for (int c = 0; c < COLUMNS; c++) {
 		int64_t from = (int64_t)(whole * c / COLUMNS), to = (int64_t)(whole * (c + 1) / COLUMNS);
-		double y = figure_pipeline_y_of(figure, (double)timetable_most(figure->timetable, rank, from, to > from ? to : from + 1));
+		double y = figure_pipeline_y_of(
+			figure, (double)timetable_most(figure->timetable, rank, from, to > from ? to : from + 1));
 		point[2 * c] = (struct canvas_point){ figure->left + span * c / COLUMNS, y };
 		point[2 * c + 1] = (struct canvas_point){ figure->left + span * (c + 1) / COLUMNS, y };
 	}
@@ -281,8 +299,10 @@ static int draw_rank_names(struct canvas *canvas, const struct figure *figure, d
 	int keys = 0;
 	if (timetable->ranks <= CURVES_MOST)
 		for (uint32_t rank = 0; rank < timetable->ranks; rank++) {
-			snprintf(name[keys], sizeof name[keys], "rank %u: %s", rank, bytes_text(timetable_peak(timetable, rank), size, sizeof size));
-			key[keys] = (struct canvas_key){ curve_colours[rank], name[keys], rank % 2 == 1 && rank != timetable->worst ? SIGN_DASHES : SIGN_LINE };
+			snprintf(name[keys], sizeof name[keys], "rank %u: %s", rank,
+				bytes_text(timetable_peak(timetable, rank), size, sizeof size));
+			key[keys] = (struct canvas_key){ curve_colours[rank], name[keys],
+				rank % 2 == 1 && rank != timetable->worst ? SIGN_DASHES : SIGN_LINE };
 			keys++;
 		}
 	if (keys == 0) {
@@ -300,7 +320,8 @@ static void figure_pipeline_draw_limit(struct figure *figure)
 	if (figure->limit < 0 || (double)figure->limit > figure->bytes)
 		return;
 	double y = figure_pipeline_y_of(figure, (double)figure->limit);
-	canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } }, 2, NULL, &line);
+	canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } }, 2,
+		NULL, &line);
 	snprintf(text, sizeof text, "budget %s", bytes_text(figure->limit, size, sizeof size));
 	canvas_text(&figure->canvas, figure->left + figure->span - 3, y - 2, CANVAS_SMALL, ANCHOR_END, false, INK, text);
 }
@@ -314,8 +335,10 @@ static void figure_pipeline_draw_peak(struct figure *figure)
 	double y = figure_pipeline_y_of(figure, (double)timetable_peak(timetable, timetable->worst));
 	bool right = x > figure->left + figure->span * 0.7;
 	canvas_box(&figure->canvas, x - 2, y - 2, 4, 4, worst_colour(timetable), NULL, NULL);
-	snprintf(text, sizeof text, "rank %u: %s", timetable->worst, bytes_text(timetable_peak(timetable, timetable->worst), size, sizeof size));
-	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false, worst_colour(timetable), text);
+	snprintf(text, sizeof text, "rank %u: %s", timetable->worst,
+		bytes_text(timetable_peak(timetable, timetable->worst), size, sizeof size));
+	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false,
+		worst_colour(timetable), text);
 }
 
 static void figure_pipeline_draw_memory(struct figure *figure)
@@ -327,7 +350,8 @@ static void figure_pipeline_draw_memory(struct figure *figure)
 	char text[64];
 	for (double value = 0; value <= top * 1.0001; value += step) {
 		double y = figure_pipeline_y_of(figure, value * (double)unit);
-		canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } }, 2, NULL, &grid);
+		canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } },
+			2, NULL, &grid);
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(&figure->canvas, figure->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
@@ -357,8 +381,8 @@ static void place_plots(struct figure *figure, double width)
 	figure->span = width - figure->left - RIGHT;
 }
 
-enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit, struct canvas_paper paper, FILE *stream,
-	struct error *error)
+enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit,
+	struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct figure figure = { .timetable = timetable, .limit = limit, .measuring = true, .rank = NONE };
 	int64_t most = timetable_peak(timetable, timetable->worst);
@@ -374,13 +398,16 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	figure.measuring = false;
 	figure.rank = NONE;
 	double legend = figure.memory_top + MEMORY_HIGH + BOTTOM;
-	double below = paper.unexplained ? 6 - BOTTOM : LEADING * (figure_pipeline_draw_legend(NULL, &figure, 0) + draw_rank_names(NULL, &figure, 0)) - 1;
+	double below = paper.unexplained
+		? 6 - BOTTOM
+		: LEADING * (figure_pipeline_draw_legend(NULL, &figure, 0) + draw_rank_names(NULL, &figure, 0)) - 1;
 	NEED_IN(error, canvas_open(&figure.canvas, paper, legend + below) == OK);
 	figure_pipeline_draw_title(&figure, title);
 	draw_ranks(&figure);
 	figure_pipeline_draw_time(&figure, rows);
 	figure_pipeline_draw_memory(&figure);
 	if (!paper.unexplained)
-		draw_rank_names(&figure.canvas, &figure, legend + LEADING * figure_pipeline_draw_legend(&figure.canvas, &figure, legend) + 2);
+		draw_rank_names(&figure.canvas, &figure,
+			legend + LEADING * figure_pipeline_draw_legend(&figure.canvas, &figure, legend) + 2);
 	return canvas_close(&figure.canvas, stream, error);
 }

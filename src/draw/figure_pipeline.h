@@ -1,12 +1,13 @@
-/* figure_pipeline.h: a pipeline's schedule as a figure of a paper's width: ranks down, time to the right, memory of the ranks below. */
+/* figure_pipeline.h: a pipeline's schedule as a figure of a paper's width: ranks down, time to the right, memory of the
+ * ranks below. */
 #pragma once
 
 #include "canvas.h"
 #include "solver/pipeline/timetable.h"
 
 /* name: of the graph. limit: bytes of a device, < 0: any. */
-enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit, struct canvas_paper paper, FILE *stream,
-	struct error *error);
+enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit,
+	struct canvas_paper paper, FILE *stream, struct error *error);
 
 /* ---- shared with captions and the sources for other plotters ---- */
 

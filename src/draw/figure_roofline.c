@@ -20,7 +20,8 @@
 #define INK     "#222222"
 
 /* Okabe and Ito's, as in the other figures. */
-const char *const roofline_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F00", "#999999", "#D55E00", "#3B2A8C", "#F0E442" };
+const char *const roofline_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F00", "#999999", "#D55E00", "#3B2A8C",
+	"#F0E442" };
 
 struct bars {
 	struct canvas canvas;
@@ -56,7 +57,9 @@ static const char *figure_roofline_time_text(int64_t picoseconds, char *text, si
 void roofline_title(const struct step_shares *shares, const char *name, char *text, size_t size)
 {
 	char step[32], computed[32];
-	snprintf(text, size, "%.150s: step %s, computation %s", name, figure_roofline_time_text(shares->total, step, sizeof step), figure_roofline_time_text(shares->computed, computed, sizeof computed));
+	snprintf(text, size, "%.150s: step %s, computation %s", name,
+		figure_roofline_time_text(shares->total, step, sizeof step),
+		figure_roofline_time_text(shares->computed, computed, sizeof computed));
 }
 
 static void figure_roofline_draw_axis(struct bars *bars)
@@ -70,9 +73,11 @@ static void figure_roofline_draw_axis(struct bars *bars)
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(&bars->canvas, x, bars->bottom + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
-	canvas_path(&bars->canvas, (struct canvas_point[]){ { bars->left, bars->top }, { bars->left, bars->bottom } }, 2, NULL, &frame);
+	canvas_path(&bars->canvas, (struct canvas_point[]){ { bars->left, bars->top }, { bars->left, bars->bottom } }, 2,
+		NULL, &frame);
 	snprintf(text, sizeof text, "time on a device [%s]", bars->unit_name);
-	canvas_text(&bars->canvas, bars->left + bars->span / 2, bars->bottom + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	canvas_text(&bars->canvas, bars->left + bars->span / 2, bars->bottom + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false,
+		INK, text);
 }
 
 /* What stands behind a bar: its time, and its share of the step. */
@@ -90,13 +95,14 @@ static void figure_roofline_draw_bar(struct bars *bars, int part, double y)
 	const struct step_shares *shares = bars->shares;
 	char text[100], time[32];
 	double x = bars->left;
-	canvas_text(&bars->canvas, bars->left - 4, y + BAR / 2 + SMALL / 3, SMALL, ANCHOR_END, false, INK, step_part_names[part]);
+	canvas_text(
+		&bars->canvas, bars->left - 4, y + BAR / 2 + SMALL / 3, SMALL, ANCHOR_END, false, INK, step_part_names[part]);
 	for (int limit = 0; limit < STEP_LIMITS; limit++) {
 		double wide = bars->span * (double)shares->time[part][limit] / (double)bars->most;
 		if (wide <= 0)
 			continue;
-		snprintf(text, sizeof text, "%s, %s: %s in %u ops", step_part_names[part], step_limit_names[limit], figure_roofline_time_text(shares->time[part][limit], time, sizeof time),
-			shares->ops[part][limit]);
+		snprintf(text, sizeof text, "%s, %s: %s in %u ops", step_part_names[part], step_limit_names[limit],
+			figure_roofline_time_text(shares->time[part][limit], time, sizeof time), shares->ops[part][limit]);
 		canvas_box(&bars->canvas, x, y, wide, BAR, roofline_colours[limit], NULL, text);
 		x += wide;
 	}
@@ -159,7 +165,8 @@ static void figure_roofline_measure(struct bars *bars, double width)
 	bars->bottom = bars->top + ROW * bars->rows;
 }
 
-enum status figure_roofline(const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
+enum status figure_roofline(
+	const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct bars bars = { .shares = shares };
 	char title[300];

@@ -9,4 +9,5 @@ extern const char *const roofline_colours[STEP_LIMITS];
 /* "gpt2: step 87.3 ms, computation 80.1 ms". */
 void roofline_title(const struct step_shares *shares, const char *name, char *text, size_t size);
 /* A bar for each phase that takes time, stacked by what its ops are limited by. */
-enum status figure_roofline(const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
+enum status figure_roofline(
+	const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);

@@ -26,7 +26,13 @@
 #define ORANGE  SLOWDOWN_STRATEGY
 #define GREEN   SLOWDOWN_KNAPSACK
 
-struct scales { struct canvas canvas; double begin, span, left, right, top; int64_t unit; const char *unit_name; double total; };
+struct scales {
+	struct canvas canvas;
+	double begin, span, left, right, top;
+	int64_t unit;
+	const char *unit_name;
+	double total;
+};
 
 double slowdown_top(const struct slowdown *slowdown)
 {
@@ -63,17 +69,20 @@ static void figure_slowdown_draw_axes(struct scales *scales, const struct plan *
 	double step = axis_step(scales->top, TICKS), unit = (double)scales->unit;
 	for (double value = 0; value <= scales->top; value += step) {
 		double y = TOP + PLOT * (1 - value / scales->top);
-		canvas_path(canvas, (struct canvas_point[]){ { scales->begin, y }, { scales->begin + scales->span, y } }, 2, NULL, &grid);
+		canvas_path(canvas, (struct canvas_point[]){ { scales->begin, y }, { scales->begin + scales->span, y } }, 2,
+			NULL, &grid);
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(canvas, scales->begin - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
 	step = axis_step((scales->right - scales->left) / unit, (int)(scales->span / TICK));
 	for (double value = ceil(scales->left / unit / step) * step; value * unit <= scales->right; value += step) {
 		snprintf(text, sizeof text, "%g", value);
-		canvas_text(canvas, figure_slowdown_x_of(scales, value * unit), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
+		canvas_text(canvas, figure_slowdown_x_of(scales, value * unit), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE,
+			false, INK, text);
 	}
 	snprintf(text, sizeof text, "memory [%s]", scales->unit_name);
-	canvas_text(canvas, scales->begin + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	canvas_text(
+		canvas, scales->begin + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	canvas_text(canvas, EDGE, TOP - 4, SMALL, ANCHOR_START, false, INK, "extra time [%]");
 	double room = canvas->paper.width - EDGE - 2 - canvas_text_width(BOLD, ": recomputation");
 	snprintf(text, sizeof text, "%s: recomputation", canvas_cut(BOLD, room, plan->graph->name, cut));
@@ -87,11 +96,13 @@ static void figure_slowdown_draw_bound(struct scales *scales, const struct slowd
 	size_t points = 0;
 	double price;
 	double first = fmax(scales->left, (double)slowdown->least);
-	canvas_box(&scales->canvas, scales->begin, TOP, figure_slowdown_x_of(scales, first) - scales->begin, PLOT, GREY, NULL, "nothing fits: proved");
+	canvas_box(&scales->canvas, scales->begin, TOP, figure_slowdown_x_of(scales, first) - scales->begin, PLOT, GREY,
+		NULL, "nothing fits: proved");
 	for (int i = 0; i <= SAMPLES; i++) {
 		double bytes = first + (scales->right - first) * i / SAMPLES;
 		int64_t bound = slowdown_bound(slowdown, (int64_t)bytes, &price);
-		point[points++] = (struct canvas_point){ figure_slowdown_x_of(scales, bytes), figure_slowdown_y_of(scales, bound < 0 ? 0 : (double)bound) };
+		point[points++] = (struct canvas_point){ figure_slowdown_x_of(scales, bytes),
+			figure_slowdown_y_of(scales, bound < 0 ? 0 : (double)bound) };
 	}
 	point[points] = (struct canvas_point){ scales->begin + scales->span, TOP + PLOT };
 	point[points + 1] = (struct canvas_point){ figure_slowdown_x_of(scales, first), TOP + PLOT };
@@ -99,14 +110,16 @@ static void figure_slowdown_draw_bound(struct scales *scales, const struct slowd
 	canvas_path(&scales->canvas, point, points, NULL, &line);
 }
 
-static void draw_plans(struct scales *scales, const struct slowdown *slowdown, const struct plan *plan, struct labels *names)
+static void draw_plans(
+	struct scales *scales, const struct slowdown *slowdown, const struct plan *plan, struct labels *names)
 {
 	struct slowdown_point front[SLOWDOWN_FRONT];
 	struct canvas_point point[2 * SLOWDOWN_FRONT];
 	const struct canvas_line line = { BLUE, 1.2, false };
 	size_t points = 0;
 	for (uint32_t i = 0, plans = slowdown_front(slowdown, plan, front); i < plans; i++) {
-		double x = figure_slowdown_x_of(scales, (double)front[i].bytes), y = figure_slowdown_y_of(scales, (double)front[i].extra);
+		double x = figure_slowdown_x_of(scales, (double)front[i].bytes),
+			   y = figure_slowdown_y_of(scales, (double)front[i].extra);
 		if (i > 0)      /* with less memory than the plan before, this one holds */
 			point[points] = (struct canvas_point){ point[points - 1].x, y };
 		points += i > 0;
@@ -119,11 +132,14 @@ static void draw_plans(struct scales *scales, const struct slowdown *slowdown, c
 }
 
 /* Knapsack's points have their share alone for a name. Names keep off all points and the cross. */
-static void draw_strategies(struct scales *scales, const struct slowdown *slowdown, const struct plan *plan, struct labels *names)
+static void draw_strategies(
+	struct scales *scales, const struct slowdown *slowdown, const struct plan *plan, struct labels *names)
 {
-	label_avoid(names, figure_slowdown_x_of(scales, (double)plan_peak(plan)), figure_slowdown_y_of(scales, (double)plan_extra_time(plan)), NAMELESS);
+	label_avoid(names, figure_slowdown_x_of(scales, (double)plan_peak(plan)),
+		figure_slowdown_y_of(scales, (double)plan_extra_time(plan)), NAMELESS);
 	for (uint32_t i = 0; i < slowdown->strategies; i++)
-		label_avoid(names, figure_slowdown_x_of(scales, (double)slowdown->strategy[i].bytes), figure_slowdown_y_of(scales, (double)slowdown->strategy[i].extra), NAMELESS);
+		label_avoid(names, figure_slowdown_x_of(scales, (double)slowdown->strategy[i].bytes),
+			figure_slowdown_y_of(scales, (double)slowdown->strategy[i].extra), NAMELESS);
 	for (uint32_t i = 0; i < slowdown->strategies; i++) {
 		const struct slowdown_point *point = &slowdown->strategy[i];
 		const char *number = strchr(point->name, ':');
@@ -140,29 +156,38 @@ static void draw_strategies(struct scales *scales, const struct slowdown *slowdo
 
 static void draw_present(struct scales *scales, const struct plan *plan)
 {
-	double x = figure_slowdown_x_of(scales, (double)plan_peak(plan)), y = figure_slowdown_y_of(scales, (double)plan_extra_time(plan));
+	double x = figure_slowdown_x_of(scales, (double)plan_peak(plan)),
+		   y = figure_slowdown_y_of(scales, (double)plan_extra_time(plan));
 	if (x < scales->begin || x > scales->begin + scales->span)
 		return;
 	canvas_cross(&scales->canvas, x, y, 4, INK);
 }
 
-enum status figure_slowdown(const struct plan *plan, const struct slowdown *slowdown, struct canvas_paper paper, FILE *stream, struct error *error)
+enum status figure_slowdown(const struct plan *plan, const struct slowdown *slowdown, struct canvas_paper paper,
+	FILE *stream, struct error *error)
 {
-	const struct canvas_key key[] = { { GREY, "no plan in any order: proved", SIGN_BOX }, { BLUE, "plans found", SIGN_LINE }, { INK, "this plan", SIGN_CROSS },
-		{ ORANGE, "strategies", SIGN_BOX }, { GREEN, "knapsack at % of saved bytes", SIGN_BOX } };
+	const struct canvas_key key[] = { { GREY, "no plan in any order: proved", SIGN_BOX },
+		{ BLUE, "plans found", SIGN_LINE }, { INK, "this plan", SIGN_CROSS }, { ORANGE, "strategies", SIGN_BOX },
+		{ GREEN, "knapsack at % of saved bytes", SIGN_BOX } };
 	struct scales scales = { .left = (double)figure_slowdown_left_of(slowdown), .top = slowdown_top(slowdown),
 		.total = (double)(slowdown->total > 0 ? slowdown->total : 1) };
 	scales.begin = axis_margin(0, scales.top, axis_step(scales.top, TICKS), SMALL);
 	scales.span = paper.width - scales.begin - RIGHT;
-	struct labels names = { .left = scales.begin + 2, .right = scales.begin + scales.span, .top = TOP, .bottom = TOP + PLOT };
+	struct labels names = {
+		.left = scales.begin + 2, .right = scales.begin + scales.span, .top = TOP, .bottom = TOP + PLOT
+	};
 	scales.right = (double)slowdown->most + ((double)slowdown->most - scales.left) * 0.03 + 1;
 	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
-	int keys = sizeof key / sizeof *key, rows = canvas_legend(NULL, scales.begin, 0, scales.span, SMALL, LEADING, INK, key, keys);
-	NEED_IN(error, canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) == OK);
+	int keys = sizeof key / sizeof *key,
+		rows = canvas_legend(NULL, scales.begin, 0, scales.span, SMALL, LEADING, INK, key, keys);
+	NEED_IN(error,
+		canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) ==
+			OK);
 	figure_slowdown_draw_bound(&scales, slowdown);
 	figure_slowdown_draw_axes(&scales, plan);
 	draw_plans(&scales, slowdown, plan, &names);
-	canvas_box(&scales.canvas, scales.begin, TOP, scales.span, PLOT, NULL, &(struct canvas_line){ INK, 0.75, false }, NULL);
+	canvas_box(
+		&scales.canvas, scales.begin, TOP, scales.span, PLOT, NULL, &(struct canvas_line){ INK, 0.75, false }, NULL);
 	draw_strategies(&scales, slowdown, plan, &names);
 	draw_present(&scales, plan);
 	if (!paper.unexplained)

@@ -35,7 +35,7 @@ struct scene {
 	const char *time;        /* what the time is of */
 };
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static bool figure_sweep_is_number(const char *text)
 {
@@ -66,7 +66,8 @@ static void figure_sweep_look(struct scene *scene)
 	const struct sweep_table *table = scene->table;
 	scene->batch = scene->axis = NONE;
 	for (uint32_t i = 0; i < table->knobs; i++)
-		if (strcmp(table->knob[i].name, "batch") == 0 && table->knob[i].values > 1 && numbers_of(&table->knob[i]) == table->knob[i].values)
+		if (strcmp(table->knob[i].name, "batch") == 0 && table->knob[i].values > 1 &&
+			numbers_of(&table->knob[i]) == table->knob[i].values)
 			scene->batch = i;
 	scene->time = scene->batch == NONE ? "step" : "sample";
 }
@@ -79,9 +80,11 @@ static char *others_text(const struct scene *scene, const struct swept *row, uin
 	for (uint32_t i = 0; i < scene->table->knobs && used < size; i++) {
 		const struct sweep_knob *knob = &scene->table->knob[i];
 		const char *value = knob->value[row->value[i]];
-		bool plain = !figure_sweep_is_number(value) && strcmp(value, "on") != 0 && strcmp(value, "off") != 0 && strcmp(value, "auto") != 0;
+		bool plain = !figure_sweep_is_number(value) && strcmp(value, "on") != 0 && strcmp(value, "off") != 0 &&
+			strcmp(value, "auto") != 0;
 		if (i != but && knob->values > 1)
-			used += (size_t)snprintf(text + used, size - used, "%s%s%s%s", used ? ", " : "", plain ? "" : knob->name, plain ? "" : " ", value);
+			used += (size_t)snprintf(text + used, size - used, "%s%s%s%s", used ? ", " : "", plain ? "" : knob->name,
+				plain ? "" : " ", value);
 	}
 	return text;
 }
@@ -110,18 +113,20 @@ static void figure_sweep_draw_title(struct scene *scene, const char *name, const
 }
 
 /* Names of colours, and what a hollow mark says. Returns the rows; canvas NULL: only that. */
-static int figure_sweep_draw_legend(struct canvas *canvas, const struct sweep_table *table, double x, double y, double width, const struct canvas_key *key, int keys, const char *note)
+static int figure_sweep_draw_legend(struct canvas *canvas, const struct sweep_table *table, double x, double y,
+	double width, const struct canvas_key *key, int keys, const char *note)
 {
 	bool over = false;
 	char text[200];
 	int rows = keys > 1 ? canvas_legend(canvas, x, y, width, SMALL, LEADING, INK, key, keys) : 0;
 	for (uint32_t i = 0; i < table->rows; i++)
 		over |= table->row[i].bytes >= 0 && !table->row[i].fits;
-	snprintf(text, sizeof text, "%s%s%s", note, *note && over ? "; " : "", over ? "hollow: over the memory of a device" : "");
+	snprintf(text, sizeof text, "%s%s%s", note, *note && over ? "; " : "",
+		over ? "hollow: over the memory of a device" : "");
 	return rows + canvas_rows(canvas, x, y + LEADING * rows, width, SMALL, LEADING, INK, text);
 }
 
-/* ---- time over memory ------------------------------------------------------------------------------------------------------ */
+/* ---- time over memory ------------------------------------------------------------------------ */
 
 /* The knob whose values get colours: of few values the one with the most. */
 static void choose_colours(struct scene *scene)
@@ -145,7 +150,8 @@ static int by_memory(const void *a, const void *b)
 {
 	const struct order *one = a, *other = b;
 	return one->bytes != other->bytes ? (one->bytes > other->bytes) - (one->bytes < other->bytes)
-		: one->seconds != other->seconds ? (one->seconds > other->seconds) - (one->seconds < other->seconds) : (one->row > other->row) - (one->row < other->row);
+		: one->seconds != other->seconds ? (one->seconds > other->seconds) - (one->seconds < other->seconds)
+		: (one->row > other->row) - (one->row < other->row);
 }
 
 /* The scenarios that have both, by memory. */
@@ -163,10 +169,13 @@ static uint32_t figure_sweep_sort_rows(const struct scene *scene, struct order *
 }
 
 /* Joins those that fit and are faster than all that take less memory, and names them. */
-static void figure_sweep_draw_front(struct scene *scene, const struct plot *plot, const struct order *order, uint32_t count)
+static void figure_sweep_draw_front(
+	struct scene *scene, const struct plot *plot, const struct order *order, uint32_t count)
 {
 	const struct canvas_line line = { "#888888", 0.8, true };
-	struct labels labels = { .left = plot->left, .right = plot->left + plot->wide, .top = plot->top, .bottom = plot->top + plot->high };
+	struct labels labels = {
+		.left = plot->left, .right = plot->left + plot->wide, .top = plot->top, .bottom = plot->top + plot->high
+	};
 	char text[200];
 	double best = DBL_MAX, x = 0, y = 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -199,15 +208,16 @@ static void span_axes(const struct order *order, uint32_t count, struct plot *pl
 		plot->most_y = fmax(plot->most_y, order[i].seconds);
 		least_y = fmin(least_y, order[i].seconds);
 	}
-	double more_x = plot->most_x > least_x ? (plot->most_x - least_x) * 0.06 : plot->most_x * 0.06 + 1, more_y = plot->most_y > least_y ? (plot->most_y - least_y) * 0.08 : plot->most_y * 0.06;
+	double more_x = plot->most_x > least_x ? (plot->most_x - least_x) * 0.06 : plot->most_x * 0.06 + 1,
+		   more_y = plot->most_y > least_y ? (plot->most_y - least_y) * 0.08 : plot->most_y * 0.06;
 	plot->least_x = fmax(0, least_x - more_x);
 	plot->least_y = least_y < CLOSE * plot->most_y ? 0 : fmax(0, least_y - more_y);
 	plot->most_x += more_x;
 	plot->most_y += more_y;
 }
 
-static enum status draw_pareto(struct scene *scene, const char *name, struct canvas_paper paper, const struct order *order, uint32_t count, FILE *stream,
-	struct error *error)
+static enum status draw_pareto(struct scene *scene, const char *name, struct canvas_paper paper,
+	const struct order *order, uint32_t count, FILE *stream, struct error *error)
 {
 	struct canvas_key key[CURVES_MOST];
 	struct plot plot = { .top = TOP, .high = PARETO };
@@ -215,11 +225,15 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	const char *note = "joined and named: none that fits has less of both";
 	int keys = scene->axis == NONE ? 0 : (int)scene->table->knob[scene->axis].values;
 	for (int i = 0; i < keys; i++) {
-		key[i] = (struct canvas_key){ curve_colours[i], knob_value(&scene->table->knob[scene->axis], (uint32_t)i, i == 0, names[i], sizeof names[i]), SIGN_BOX };
+		key[i] = (struct canvas_key){ curve_colours[i],
+			knob_value(&scene->table->knob[scene->axis], (uint32_t)i, i == 0, names[i], sizeof names[i]), SIGN_BOX };
 	}
 	span_axes(order, count, &plot);
 	plot_place(&plot, paper.width, RIGHT, PLOT_SECONDS);
-	double height = TOP + PARETO + (paper.unexplained ? BELOW : LEGEND + LEADING * figure_sweep_draw_legend(NULL, scene->table, 0, 0, plot.wide, key, keys, note) - 4);
+	double height = TOP + PARETO +
+		(paper.unexplained ? BELOW
+		: LEGEND +
+					LEADING * figure_sweep_draw_legend(NULL, scene->table, 0, 0, plot.wide, key, keys, note) - 4);
 	NEED_IN(error, canvas_open(&scene->canvas, paper, height) == OK);
 	figure_sweep_draw_title(scene, name, "memory and time");
 	snprintf(label, sizeof label, "time of a %s", scene->time);
@@ -227,14 +241,16 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	plot_byte_axis(&plot, &scene->canvas, "memory of a device");
 	figure_sweep_draw_front(scene, &plot, order, count);
 	for (uint32_t i = 0; i < count; i++)
-		draw_mark(&scene->canvas, plot_x(&plot, order[i].bytes), plot_y(&plot, order[i].seconds), figure_sweep_colour_of(scene, order[i].row), order[i].row->fits,
+		draw_mark(&scene->canvas, plot_x(&plot, order[i].bytes), plot_y(&plot, order[i].seconds),
+			figure_sweep_colour_of(scene, order[i].row), order[i].row->fits,
 			others_text(scene, order[i].row, NONE, text, sizeof text));
 	if (!paper.unexplained)
 		figure_sweep_draw_legend(&scene->canvas, scene->table, plot.left, TOP + PARETO + LEGEND, plot.wide, key, keys, note);
 	return canvas_close(&scene->canvas, stream, error);
 }
 
-enum status figure_pareto(const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
+enum status figure_pareto(
+	const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct scene scene = { .table = table };
 	figure_sweep_look(&scene);
@@ -248,7 +264,7 @@ enum status figure_pareto(const struct sweep_table *table, const char *name, str
 	return status;
 }
 
-/* ---- lines over a knob ------------------------------------------------------------------------------------------------------- */
+/* ---- lines over a knob ----------------------------------------------------------------------- */
 
 /* The combination of all knobs but the axis, as a number. */
 static uint64_t figure_sweep_line_of(const struct scene *scene, const struct swept *row)
@@ -270,8 +286,10 @@ static enum status find_lines(const struct scene *scene, struct lines *lines, st
 		while (k < lines->count && lines->line[k] != line)
 			k++;
 		if (k == CURVES_MOST)
-			return fail(error, BAD_INPUT, "more than %u combinations beside %s: that many lines can't be told apart; --view pareto takes any number", CURVES_MOST,
-				scene->table->knob[scene->axis].name);
+			return fail(error, BAD_INPUT,
+				"more than %u combinations beside %s: that many lines can't be told apart; --view pareto takes any "
+				"number",
+				CURVES_MOST, scene->table->knob[scene->axis].name);
 		if (k == lines->count) {
 			lines->line[k] = line;
 			lines->row[lines->count++] = &scene->table->row[i];
@@ -291,7 +309,8 @@ static double height_of(const struct scene *scene, const struct swept *row, bool
 	return time ? seconds_of(scene, row) : row->bytes;
 }
 
-static void figure_sweep_draw_line(struct scene *scene, const struct plot *plot, const struct lines *lines, uint32_t k, bool time)
+static void figure_sweep_draw_line(
+	struct scene *scene, const struct plot *plot, const struct lines *lines, uint32_t k, bool time)
 {
 	const struct canvas_line line = { curve_colours[k], 1.2, k % 2 == 1 };
 	double last_x = -1, last_y = 0;
@@ -300,9 +319,11 @@ static void figure_sweep_draw_line(struct scene *scene, const struct plot *plot,
 		for (uint32_t value = 0; value < scene->table->knob[scene->axis].values; value++) {
 			const struct swept *row = NULL;
 			for (uint32_t i = 0; i < scene->table->rows && !row; i++)
-				if (scene->table->row[i].value[scene->axis] == value && figure_sweep_line_of(scene, &scene->table->row[i]) == lines->line[k])
+				if (scene->table->row[i].value[scene->axis] == value &&
+					figure_sweep_line_of(scene, &scene->table->row[i]) == lines->line[k])
 					row = &scene->table->row[i];
-			double high = row ? height_of(scene, row, time) : -1, x = figure_sweep_place_of(scene, plot, value), y = plot_y(plot, high);
+			double high = row ? height_of(scene, row, time) : -1, x = figure_sweep_place_of(scene, plot, value),
+				   y = plot_y(plot, high);
 			if (high >= 0 && marks)
 				draw_mark(&scene->canvas, x, y, curve_colours[k], row->fits, others_text(scene, row, NONE, text, sizeof text));
 			else if (high >= 0 && last_x >= 0)
@@ -356,7 +377,8 @@ static void draw_values(struct scene *scene, const struct plot *plot)
 	while (plot->wide * every / knob->values < widest && every < knob->values)
 		every *= 2;
 	for (uint32_t i = 0; i < knob->values; i += every)
-		canvas_text(&scene->canvas, figure_sweep_place_of(scene, plot, i), y, SMALL, ANCHOR_MIDDLE, false, INK, knob->value[i]);
+		canvas_text(
+			&scene->canvas, figure_sweep_place_of(scene, plot, i), y, SMALL, ANCHOR_MIDDLE, false, INK, knob->value[i]);
 	canvas_text(&scene->canvas, plot->left + plot->wide / 2, y + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, knob->name);
 }
 
@@ -374,7 +396,8 @@ static char *line_text(const struct scene *scene, const struct lines *lines, uin
 	return knob_value(&scene->table->knob[knob], lines->row[k]->value[knob], k == 0, text, size);
 }
 
-static enum status draw_sweep(struct scene *scene, const struct lines *lines, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
+static enum status draw_sweep(struct scene *scene, const struct lines *lines, const char *name,
+	struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct canvas_key key[CURVES_MOST];
 	char names[CURVES_MOST][200];
@@ -382,12 +405,15 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	for (uint32_t i = 0; i < scene->table->rows; i++)
 		timed |= seconds_of(scene, &scene->table->row[i]) >= 0;
 	for (uint32_t k = 0; k < lines->count; k++)
-		key[k] = (struct canvas_key){ curve_colours[k], line_text(scene, lines, k, names[k], sizeof names[k]), k % 2 ? SIGN_DASHES : SIGN_LINE };
+		key[k] = (struct canvas_key){ curve_colours[k], line_text(scene, lines, k, names[k], sizeof names[k]),
+			k % 2 ? SIGN_DASHES : SIGN_LINE };
 	struct plot plot = { .top = TOP, .high = PANEL, .most_x = 1 };
 	place_panels(scene, timed, paper.width, &plot);
 	double bottom = TOP + PANEL + (timed ? BETWEEN + PANEL : 0);
 	int rows = figure_sweep_draw_legend(NULL, scene->table, 0, 0, plot.wide, key, (int)lines->count, "");
-	NEED_IN(error, canvas_open(&scene->canvas, paper, bottom + (paper.unexplained || !rows ? BELOW : LEGEND + LEADING * rows - 4)) == OK);
+	NEED_IN(error,
+		canvas_open(
+			&scene->canvas, paper, bottom + (paper.unexplained || !rows ? BELOW : LEGEND + LEADING * rows - 4)) == OK);
 	figure_sweep_draw_title(scene, name, timed ? "memory and time" : "memory");
 	draw_panel(scene, lines, &plot, false);
 	if (timed) {
@@ -396,7 +422,8 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	}
 	draw_values(scene, &plot);
 	if (!paper.unexplained)
-		figure_sweep_draw_legend(&scene->canvas, scene->table, plot.left, bottom + LEGEND, plot.wide, key, (int)lines->count, "");
+		figure_sweep_draw_legend(
+			&scene->canvas, scene->table, plot.left, bottom + LEGEND, plot.wide, key, (int)lines->count, "");
 	return canvas_close(&scene->canvas, stream, error);
 }
 
@@ -404,13 +431,16 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 static void choose_axis(struct scene *scene)
 {
 	for (uint32_t i = 0; i < scene->table->knobs; i++) {
-		const struct sweep_knob *knob = &scene->table->knob[i], *best = scene->axis == NONE ? NULL : &scene->table->knob[scene->axis];
-		if (!best || numbers_of(knob) > numbers_of(best) || (numbers_of(knob) == numbers_of(best) && knob->values > best->values))
+		const struct sweep_knob *knob = &scene->table->knob[i],
+								*best = scene->axis == NONE ? NULL : &scene->table->knob[scene->axis];
+		if (!best || numbers_of(knob) > numbers_of(best) ||
+			(numbers_of(knob) == numbers_of(best) && knob->values > best->values))
 			scene->axis = i;
 	}
 }
 
-enum status figure_sweep(const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
+enum status figure_sweep(
+	const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct scene scene = { .table = table };
 	struct lines lines;
@@ -422,7 +452,7 @@ enum status figure_sweep(const struct sweep_table *table, const char *name, stru
 	return draw_sweep(&scene, &lines, name, paper, stream, error);
 }
 
-/* ---- captions -------------------------------------------------------------------------------------------------------------------- */
+/* ---- captions -------------------------------------------------------------------------------- */
 
 enum status sweep_colours(const struct sweep_table *table, bool pareto, char *text, size_t size, struct error *error)
 {
@@ -440,11 +470,14 @@ enum status sweep_colours(const struct sweep_table *table, bool pareto, char *te
 		return OK;
 	if (pareto) {
 		for (uint32_t i = 0; i < table->knob[scene.axis].values; i++)
-			words_add(&words, "%s%s (%s)", i ? ", " : "Colours: ", knob_value(&table->knob[scene.axis], i, i == 0, name, sizeof name), curve_colours[i]);
+			words_add(&words, "%s%s (%s)",
+				i ? ", " : "Colours: ", knob_value(&table->knob[scene.axis], i, i == 0, name, sizeof name),
+				curve_colours[i]);
 		return OK;
 	}
 	enum status status = find_lines(&scene, &lines, error);
 	for (uint32_t k = 0; status == OK && lines.count > 1 && k < lines.count; k++)
-		words_add(&words, "%s%s (%s%s)", k ? ", " : "Lines: ", line_text(&scene, &lines, k, name, sizeof name), curve_colours[k], k % 2 ? ", dashed" : "");
+		words_add(&words, "%s%s (%s%s)", k ? ", " : "Lines: ", line_text(&scene, &lines, k, name, sizeof name),
+			curve_colours[k], k % 2 ? ", dashed" : "");
 	return status;
 }

@@ -74,8 +74,9 @@ static enum status select_around(struct builder *builder, const struct draw_opti
 
 static bool alive_at_peak(const struct plan *plan, uint32_t storage)
 {
-	return plan && plan->ordered->peak_position != NONE && plan->laid_out->first[storage] != NONE && !plan->graph->storage[storage].persistent &&
-		plan->laid_out->first[storage] <= plan->ordered->peak_position && plan->laid_out->last[storage] >= plan->ordered->peak_position;
+	return plan && plan->ordered->peak_position != NONE && plan->laid_out->first[storage] != NONE &&
+		!plan->graph->storage[storage].persistent && plan->laid_out->first[storage] <= plan->ordered->peak_position &&
+		plan->laid_out->last[storage] >= plan->ordered->peak_position;
 }
 
 /* Who made what is alive at the peak, and who uses it next. */
@@ -282,7 +283,7 @@ static enum status draw_groups_gather(struct builder *builder)
 	return OK;
 }
 
-/* ---- what nodes hold -------------------------------------------------------------------------- */
+/* ---- what nodes hold ------------------------------------------------------------------------- */
 
 static int64_t made_bytes(const struct graph *graph, uint32_t op)
 {
@@ -328,7 +329,8 @@ static enum status draw_groups_measure(struct builder *builder)
 			continue;
 		struct draw_node *node = &drawing->node[drawing->node_of[op]];
 		node->centre |= op == builder->centre;
-		node->peak |= plan && plan->ordered->peak_position != NONE && plan->ordered->result.order[plan->ordered->peak_position] == op;
+		node->peak |= plan && plan->ordered->peak_position != NONE &&
+			plan->ordered->result.order[plan->ordered->peak_position] == op;
 		FOR_ROW(i, &graph->touches, op)
 			if (graph->storage[graph->touches.item[i]].allocator == op && alive_at_peak(plan, graph->touches.item[i]))
 				node->alive += graph->storage[graph->touches.item[i]].bytes;
@@ -340,7 +342,7 @@ static enum status draw_groups_measure(struct builder *builder)
 	return OK;
 }
 
-/* ---- edges ---------------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 /* One tensor between two nodes; control dependencies have none. */
 struct flow { uint32_t from, to, storage, tensor; };
@@ -415,7 +417,8 @@ static enum status join_edges(struct builder *builder)
 	}
 	for (uint32_t i = 0; i < drawing->edges; i++) {
 		struct draw_edge *edge = &drawing->edge[i];
-		uint32_t from = drawing_layers(drawing, drawing->node[edge->from].module), to = drawing_layers(drawing, drawing->node[edge->to].module);
+		uint32_t from = drawing_layers(drawing, drawing->node[edge->from].module),
+				 to = drawing_layers(drawing, drawing->node[edge->to].module);
 		uint32_t layers = from < to ? from : to;
 		if (layers > 1 && edge->storages >= layers) {
 			edge->bytes /= layers;
@@ -425,7 +428,7 @@ static enum status join_edges(struct builder *builder)
 	return OK;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static enum status draw_groups_make_room(struct builder *builder)
 {
@@ -438,11 +441,14 @@ static enum status draw_groups_make_room(struct builder *builder)
 	builder->queue = arena_alloc(&builder->scratch, ops, sizeof *builder->queue);
 	drawing->node = arena_alloc(&drawing->arena, ops, sizeof *drawing->node);
 	drawing->node_of = arena_alloc(&drawing->arena, ops, sizeof *drawing->node_of);
-	NEED_IN(builder->error, builder->in && builder->stand_in && builder->head && builder->seen && builder->queue && drawing->node && drawing->node_of);
+	NEED_IN(builder->error,
+		builder->in && builder->stand_in && builder->head && builder->seen && builder->queue && drawing->node &&
+			drawing->node_of);
 	return OK;
 }
 
-/* A sharded step may have more nodes: collectives stand beside what they serve, and part what would be one node without them. */
+/* A sharded step may have more nodes: collectives stand beside what they serve, and part what would be one node without
+ * them. */
 static bool draw_groups_fits(const struct drawing *drawing, uint32_t most)
 {
 	uint32_t count = 0;
@@ -454,7 +460,8 @@ static bool draw_groups_fits(const struct drawing *drawing, uint32_t most)
 static enum status gather_to_fit(struct builder *builder, uint32_t most)
 {
 	struct drawing *drawing = builder->drawing;
-	builder->latest = arena_alloc(&builder->scratch, (size_t)drawing->modules.count * PHASE_COUNT, sizeof *builder->latest);
+	builder->latest = arena_alloc(
+		&builder->scratch, (size_t)drawing->modules.count * PHASE_COUNT, sizeof *builder->latest);
 	NEED_IN(builder->error, builder->latest);
 	for (uint32_t i = 0; i < drawing->modules.count; i++)
 		if (drawing->modules.module[i].depth > drawing->depth)
@@ -486,7 +493,8 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	enum status status = draw_groups_make_room(&builder);
 	THEN(status, select_ops(&builder, options));
 	drawing->ops = status == OK && draws_ops(drawing, options);
-	if (status == OK && modules_of_graph(graph, !drawing->ops && !options->unfold, &drawing->arena, &drawing->modules) != OK)
+	if (status == OK &&
+		modules_of_graph(graph, !drawing->ops && !options->unfold, &drawing->arena, &drawing->modules) != OK)
 		status = fail_memory(builder.error);
 	THEN(status, find_stand_ins(&builder));
 	THEN(status, gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT));

@@ -1,5 +1,5 @@
-/* labels.c: names beside points: of places around a point the free one that costs least, by its distance, by the lines under it and by what its
- * leader crosses. */
+/* labels.c: names beside points: of places around a point the free one that costs least, by its distance, by the lines
+ * under it and by what its leader crosses. */
 #include <float.h>
 #include <math.h>
 
@@ -37,13 +37,15 @@ void label_avoid_line(struct labels *labels, double x, double y, double to_x, do
 
 static bool labels_overlap(const struct label_box *a, const struct label_box *b)
 {
-	return a->left < b->right + APART && b->left < a->right + APART && a->top < b->bottom + APART && b->top < a->bottom + APART;
+	return a->left < b->right + APART && b->left < a->right + APART && a->top < b->bottom + APART &&
+		b->top < a->bottom + APART;
 }
 
 /* Liang and Barsky's clipping: does a piece of the line lie in the box? */
 static bool labels_meets(const struct label_box *box, double x, double y, double to_x, double to_y)
 {
-	const double step[] = { x - to_x, to_x - x, y - to_y, to_y - y }, room[] = { x - box->left, box->right - x, y - box->top, box->bottom - y };
+	const double step[] = { x - to_x, to_x - x, y - to_y, to_y - y },
+				 room[] = { x - box->left, box->right - x, y - box->top, box->bottom - y };
 	double first = 0, last = 1;
 	for (int side = 0; side < 4; side++) {
 		if (step[side] == 0 && room[side] < 0)
@@ -65,7 +67,8 @@ static struct canvas_point nearest_of(const struct label_box *box, double x, dou
 /* How far two boxes are apart. */
 static double gap(const struct label_box *a, const struct label_box *b)
 {
-	return hypot(fmax(0, fmax(a->left - b->right, b->left - a->right)), fmax(0, fmax(a->top - b->bottom, b->top - a->bottom)));
+	return hypot(
+		fmax(0, fmax(a->left - b->right, b->left - a->right)), fmax(0, fmax(a->top - b->bottom, b->top - a->bottom)));
 }
 
 /* DBL_MAX where it can't stand. */
@@ -74,7 +77,8 @@ static double labels_cost_of(const struct labels *labels, const struct label_box
 	struct canvas_point end = nearest_of(box, x, y);
 	double away = hypot(end.x - x, end.y - y), cost = away;
 	bool led = away > BESIDE + LED;
-	if (box->left < labels->left + 1 || box->right > labels->right - 1 || box->top < labels->top + 1 || box->bottom > labels->bottom - 1)
+	if (box->left < labels->left + 1 || box->right > labels->right - 1 || box->top < labels->top + 1 ||
+		box->bottom > labels->bottom - 1)
 		return DBL_MAX;
 	for (int i = 0; i < labels->count; i++) {
 		const struct label_box *taken = &labels->taken[i];
@@ -91,14 +95,19 @@ static double labels_cost_of(const struct labels *labels, const struct label_box
 }
 
 /* The places: right, left, above and below, ever farther; on equal terms the first stays. */
-static double labels_place(const struct labels *labels, double x, double y, double wide, double high, struct label_box *best)
+static double labels_place(
+	const struct labels *labels, double x, double y, double wide, double high, struct label_box *best)
 {
-	static const struct { double side, level; } around[] = { { 1, -0.3 }, { 1, -1 }, { 1, 1 }, { -1, -0.3 }, { -1, -1 }, { -1, 1 }, { 0, -1 }, { 0, 1 }, { 0.5, -1 },
-		{ 0.5, 1 }, { -0.5, -1 }, { -0.5, 1 } };
+	static const struct {
+		double side, level;
+	} around[] = { { 1, -0.3 }, { 1, -1 }, { 1, 1 }, { -1, -0.3 }, { -1, -1 }, { -1, 1 }, { 0, -1 }, { 0, 1 },
+		{ 0.5, -1 }, { 0.5, 1 }, { -0.5, -1 }, { -0.5, 1 } };
 	double least = DBL_MAX;
 	for (double far = BESIDE; far < 60; far += 4)
 		for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
-			double across = around[i].side, left = x + across * (far + wide / 2) - wide / 2, top = y + around[i].level * (fabs(across) == 1 ? far - BESIDE + high * 0.6 : far + high / 2) - high / 2;
+			double across = around[i].side, left = x + across * (far + wide / 2) - wide / 2,
+				   top = y + around[i].level * (fabs(across) == 1 ? far - BESIDE + high * 0.6 : far + high / 2) -
+				high / 2;
 			struct label_box box = { left, left + wide, top, top + high };
 			double cost = labels_cost_of(labels, &box, x, y) + 0.001 * (double)i + (across < 0 ? 1 : 0);
 			if (cost < least) {
@@ -109,7 +118,8 @@ static double labels_place(const struct labels *labels, double x, double y, doub
 	return least;
 }
 
-void label_point(struct labels *labels, struct canvas *canvas, double x, double y, double size, const char *colour, const char *name)
+void label_point(
+	struct labels *labels, struct canvas *canvas, double x, double y, double size, const char *colour, const char *name)
 {
 	const struct canvas_line leader = { GREY, 0.4, false };
 	struct label_box box;

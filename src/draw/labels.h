@@ -18,6 +18,7 @@ struct labels {
 void label_avoid(struct labels *labels, double x, double y, double size);
 /* Keeps names off a line, where they find another place near by. */
 void label_avoid_line(struct labels *labels, double x, double y, double to_x, double to_y);
-/* Draws a name of that size in the free place that is nearest to (x, y), right of it first; a thin line leads there from afar. Nothing where all places are
- * taken. O(places x (marks + lines)). */
-void label_point(struct labels *labels, struct canvas *canvas, double x, double y, double size, const char *colour, const char *name);
+/* Draws a name of that size in the free place that is nearest to (x, y), right of it first; a thin line leads there
+ * from afar. Nothing where all places are taken. O(places x (marks + lines)). */
+void label_point(struct labels *labels, struct canvas *canvas, double x, double y, double size, const char *colour,
+	const char *name);

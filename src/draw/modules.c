@@ -22,8 +22,15 @@ static uint32_t child_of(struct builder *builder, uint32_t parent, const char *p
 	if (found != modules->count)
 		return found;
 	uint32_t id = modules->count++;
-	modules->module[id] = (struct module){ .path = text, .name = text + name_at, .parent = parent, .first = NONE, .next = NONE,
-		.depth = modules->module[parent].depth + 1, .normal = id, .repeats = 1, .last_of_row = id };
+	modules->module[id] = (struct module){ .path = text,
+		.name = text + name_at,
+		.parent = parent,
+		.first = NONE,
+		.next = NONE,
+		.depth = modules->module[parent].depth + 1,
+		.normal = id,
+		.repeats = 1,
+		.last_of_row = id };
 	builder->last_child[id] = NONE;
 	if (builder->last_child[parent] == NONE)
 		modules->module[parent].first = id;
@@ -90,7 +97,9 @@ static enum status grow_tree(struct builder *builder)
 	modules->of_op = arena_alloc(builder->arena, graph->ops, sizeof *modules->of_op);
 	builder->last_child = arena_alloc(builder->arena, most, sizeof *builder->last_child);
 	NEED(modules->module && modules->of_op && builder->last_child);
-	modules->module[0] = (struct module){ .path = "", .name = "", .parent = NONE, .first = NONE, .next = NONE, .repeats = 1 };
+	modules->module[0] = (struct module){
+		.path = "", .name = "", .parent = NONE, .first = NONE, .next = NONE, .repeats = 1
+	};
 	builder->last_child[0] = NONE;
 	modules->count = 1;
 	for (int parameters = 0; parameters < 2; parameters++)
@@ -145,7 +154,8 @@ static bool modules_follows(const struct module *a, const struct module *b)
 {
 	size_t stem_a, stem_b;
 	long one = name_number(a->name, &stem_a), two = name_number(b->name, &stem_b);
-	return one >= 0 && two == one + 1 && stem_a == stem_b && memcmp(a->name, b->name, stem_a) == 0 && a->signature == b->signature;
+	return one >= 0 && two == one + 1 && stem_a == stem_b && memcmp(a->name, b->name, stem_a) == 0 &&
+		a->signature == b->signature;
 }
 
 /* Two equal blocks make a row; modules without parts (conv1, conv2) only when there are many of them. */

@@ -12,7 +12,7 @@ struct module {
 	uint32_t repeats;          /* of the row that it is the first of; 1 where there is none */
 	uint32_t last_of_row;      /* the last module of that row */
 	uint64_t signature;        /* equal for modules of equal ops */
-	uint32_t nodes;            /* of the picture, of itself and of parts that are not told apart; written by what gathers them */
+	uint32_t nodes; /* of the picture, of itself and of parts that are not told apart; written by what gathers them */
 	bool own;                  /* it has ops beside those of its parts */
 };
 
@@ -25,5 +25,6 @@ struct modules {
 /* fold: look for rows; else each module stands for itself. O(ops x depth). */
 enum status modules_of_graph(const struct graph *graph, bool fold, struct arena *arena, struct modules *modules);
 
-/* True when two modules lie in different members of one row: one stands for the other's place or they stand side by side. */
+/* True when two modules lie in different members of one row: one stands for the other's place or they stand side by
+ * side. */
 bool modules_repeat(const struct modules *modules, uint32_t a, uint32_t b);

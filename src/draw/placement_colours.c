@@ -6,7 +6,8 @@
 #define DISTINCT 64            /* placements that are counted */
 
 /* Tints that are told apart beside each other; the last one is for the rest. */
-static const char *const areas[PLACEMENT_COLOURS] = { "#CFE8FF", "#FFE2B8", "#D3F2D0", "#F3D1EC", "#FFF7A8", "#D9D2F5", "#DDDDDD" };
+static const char *const areas[PLACEMENT_COLOURS] = { "#CFE8FF", "#FFE2B8", "#D3F2D0", "#F3D1EC", "#FFF7A8", "#D9D2F5",
+	"#DDDDDD" };
 
 char *placement_of_node(const struct drawing *drawing, const struct draw_node *node, char *text, size_t size)
 {
@@ -59,7 +60,8 @@ const char *placement_area(uint32_t i)
 	return areas[i < PLACEMENT_COLOURS ? i : PLACEMENT_COLOURS - 1];
 }
 
-const char *placement_colour(const struct drawing *drawing, const struct placement_colours *colours, const struct draw_node *node)
+const char *placement_colour(
+	const struct drawing *drawing, const struct placement_colours *colours, const struct draw_node *node)
 {
 	char text[48];
 	if (colours->count == 0 || !*placement_of_node(drawing, node, text, sizeof text))

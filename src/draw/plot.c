@@ -34,7 +34,8 @@ void plot_place(struct plot *plot, double width, double right, enum plot_unit un
 {
 	const char *name;
 	double one = draw_plot_unit_of(plot->most_y, unit, &name);
-	plot->left = axis_margin(plot->least_y / one, plot->most_y / one, axis_step((plot->most_y - plot->least_y) / one, TICKS), SMALL);
+	plot->left = axis_margin(
+		plot->least_y / one, plot->most_y / one, axis_step((plot->most_y - plot->least_y) / one, TICKS), SMALL);
 	plot->wide = width - plot->left - right;
 }
 
@@ -43,7 +44,8 @@ void plot_axes(const struct plot *plot, struct canvas *canvas, const char *label
 	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false };
 	const char *name;
 	char text[100];
-	double one = draw_plot_unit_of(plot->most_y, unit, &name), step = axis_step((plot->most_y - plot->least_y) / one, TICKS);
+	double one = draw_plot_unit_of(plot->most_y, unit, &name),
+		   step = axis_step((plot->most_y - plot->least_y) / one, TICKS);
 	for (double value = ceil(plot->least_y / one / step) * step; value * one <= plot->most_y; value += step) {
 		double y = plot_y(plot, value * one);
 		canvas_path(canvas, (struct canvas_point[]){ { plot->left, y }, { plot->left + plot->wide, y } }, 2, NULL, &grid);
@@ -59,11 +61,14 @@ void plot_byte_axis(const struct plot *plot, struct canvas *canvas, const char *
 {
 	const char *name;
 	char text[100];
-	double one = draw_plot_unit_of(plot->most_x, PLOT_BYTES, &name), step = axis_step((plot->most_x - plot->least_x) / one, (int)(plot->wide / TICK));
+	double one = draw_plot_unit_of(plot->most_x, PLOT_BYTES, &name),
+		   step = axis_step((plot->most_x - plot->least_x) / one, (int)(plot->wide / TICK));
 	for (double value = ceil(plot->least_x / one / step) * step; value * one <= plot->most_x; value += step) {
 		snprintf(text, sizeof text, "%g", value);
-		canvas_text(canvas, plot_x(plot, value * one), plot->top + plot->high + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
+		canvas_text(canvas, plot_x(plot, value * one), plot->top + plot->high + SMALL + 3, SMALL, ANCHOR_MIDDLE, false,
+			INK, text);
 	}
 	snprintf(text, sizeof text, "%s [%s]", label, name);
-	canvas_text(canvas, plot->left + plot->wide / 2, plot->top + plot->high + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	canvas_text(canvas, plot->left + plot->wide / 2, plot->top + plot->high + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE,
+		false, INK, text);
 }

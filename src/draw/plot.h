@@ -10,7 +10,8 @@ enum plot_unit { PLOT_BYTES, PLOT_SECONDS };
 
 double plot_x(const struct plot *plot, double value);
 double plot_y(const struct plot *plot, double value);
-/* left and wide: room for the upright axis' numbers on paper of that width, and `right` points beside the plot. least_y and most_y are set. */
+/* left and wide: room for the upright axis' numbers on paper of that width, and `right` points beside the plot. least_y
+ * and most_y are set. */
 void plot_place(struct plot *plot, double width, double right, enum plot_unit unit);
 /* The frame, and numbers and grid of the upright axis in the largest fitting unit; label and unit stand above. */
 void plot_axes(const struct plot *plot, struct canvas *canvas, const char *label, enum plot_unit unit);

@@ -8,14 +8,20 @@
 #define LATIN    0x17fu     /* pdflatex stops at what its fonts don't have */
 #define ELLIPSIS 0x2026u
 
-/* Where Latin Modern is missing, T1's letters are bitmaps, which publishers refuse: only those that the old encoding lacks are taken from there. */
+/* Where Latin Modern is missing, T1's letters are bitmaps, which publishers refuse: only those that the old encoding
+ * lacks are taken from there. */
 void tikz_head(FILE *stream, const char *packages)
 {
-	fprintf(stream, "%% lualatex or pdflatex; \\input what stands between the document's first line and its last, and use the packages.\n"
-		"\\IfFileExists{standalone.cls}{\\documentclass{standalone}}{\\documentclass{article}\\pagestyle{empty}\\parindent=0pt}\n"
-		"\\IfFileExists{lmodern.sty}{\\usepackage[T1]{fontenc}\\usepackage{lmodern}}{\\usepackage[T1,OT1]{fontenc}\\def\\do##1{\\DeclareTextSymbolDefault{##1}{T1}}"
+	fprintf(stream,
+		"%% lualatex or pdflatex; \\input what stands between the document's first line and its last, and use the "
+		"packages.\n"
+		"\\IfFileExists{standalone.cls}{\\documentclass{standalone}}{\\documentclass{article}\\pagestyle{empty}"
+		"\\parindent=0pt}\n"
+		"\\IfFileExists{lmodern.sty}{\\usepackage[T1]{fontenc}\\usepackage{lmodern}}{\\usepackage[T1,OT1]{fontenc}"
+		"\\def\\do##1{\\DeclareTextSymbolDefault{##1}{T1}}"
 		"\\do\\dj\\do\\DJ\\do\\dh\\do\\DH\\do\\th\\do\\TH\\do\\ng\\do\\NG\\DeclareTextAccentDefault{\\k}{T1}}\n"
-		"\\usepackage{textcomp}\n%s\n\\begin{document}\n", packages);
+		"\\usepackage{textcomp}\n%s\n\\begin{document}\n",
+		packages);
 }
 
 void tikz_end(FILE *stream)
@@ -26,8 +32,15 @@ void tikz_end(FILE *stream)
 void tikz_text(FILE *stream, const char *text)
 {
 	static const struct { uint32_t character; const char *tex; } table[] = {
-		{ '\\', "\\textbackslash{}" }, { '^', "\\textasciicircum{}" }, { '~', "\\textasciitilde{}" }, { '<', "\\textless{}" },
-		{ '>', "\\textgreater{}" }, { '|', "\\textbar{}" }, { '"', "{\\char34}" }, { '`', "\\textasciigrave{}" }, { '\'', "\\textquotesingle{}" },
+		{ '\\', "\\textbackslash{}" },
+		{ '^', "\\textasciicircum{}" },
+		{ '~', "\\textasciitilde{}" },
+		{ '<', "\\textless{}" },
+		{ '>', "\\textgreater{}" },
+		{ '|', "\\textbar{}" },
+		{ '"', "{\\char34}" },
+		{ '`', "\\textasciigrave{}" },
+		{ '\'', "\\textquotesingle{}" },
 		{ ELLIPSIS, "\\ldots{}" },
 	};
 	for (uint32_t character; (character = text_next(&text)) != 0;) {

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/* A document that is one figure, up to its first line: pdflatex and lualatex take it, with the class standalone or without. packages: a line of LaTeX. */
+/* A document that is one figure, up to its first line: pdflatex and lualatex take it, with the class standalone or
+ * without. packages: a line of LaTeX. */
 void tikz_head(FILE *stream, const char *packages);
 /* Its last line. */
 void tikz_end(FILE *stream);

@@ -19,7 +19,8 @@ static uint32_t bert_encoder_layer(struct model *model, uint32_t x, uint32_t mas
 	uint32_t q = layer_split_heads(model, layer_linear(model, "query", x, config->hidden, true), config->heads);
 	uint32_t k = layer_split_heads(model, layer_linear(model, "key", x, config->hidden, true), config->heads);
 	uint32_t v = layer_split_heads(model, layer_linear(model, "value", x, config->hidden, true), config->heads);
-	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v, false) : layer_attention(model, q, k, v, mask, true);
+	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v, false)
+		: layer_attention(model, q, k, v, mask, true);
 	uint32_t seen = layer_dropout(model, layer_linear(model, "output", context, config->hidden, true));
 	x = layer_norm(model, "norm", layer_add(model, seen, x));
 	layer_leave(model, length);
@@ -38,7 +39,8 @@ static uint32_t embeddings(struct model *model, uint32_t ids, uint32_t *table)
 	size_t length = layer_enter(model, "embeddings");
 	uint32_t x = layer_embedding(model, "word", config->vocab, config->hidden, ids, table);
 	if (types != NONE)
-		x = layer_add(model, x, layer_embedding(model, "type", config->types ? config->types : 2, config->hidden, types, NULL));
+		x = layer_add(
+			model, x, layer_embedding(model, "type", config->types ? config->types : 2, config->hidden, types, NULL));
 	build_op(&model->build, "aten.arange.default", NULL, 0);
 	uint32_t position = build_output(&model->build, DTYPE_I64, SHAPE(config->seq));
 	x = layer_add(model, x, layer_embedding(model, "position", config->positions, config->hidden, position, NULL));
@@ -65,5 +67,6 @@ void model_bert(struct model *model)
 	uint32_t bias = layer_parameter(model, "bias", SHAPE(config->vocab));
 	uint32_t logits = layer_add(model, layer_linear_tied(model, x, table, NONE), bias);
 	layer_leave(model, length);
-	layer_cross_entropy(model, layer_view(model, logits, SHAPE(rows, config->vocab)), layer_view(model, labels, SHAPE(rows)));
+	layer_cross_entropy(
+		model, layer_view(model, logits, SHAPE(rows, config->vocab)), layer_view(model, labels, SHAPE(rows)));
 }

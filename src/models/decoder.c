@@ -11,13 +11,15 @@ uint32_t decoder_norm(struct model *model, const char *name, uint32_t x)
 	return config->layer_norms ? layer_norm(model, name, x) : layer_rms_norm(model, name, x);
 }
 
-/* A sink takes part of every softmax of its head: its share is a sigmoid of the sink less the row's log-sum-exp. Here one number a head weighs the results. */
+/* A sink takes part of every softmax of its head: its share is a sigmoid of the sink less the row's log-sum-exp. Here
+ * one number a head weighs the results. */
 static uint32_t sunk(struct model *model, uint32_t context)
 {
 	const struct model_config *config = &model->config;
 	struct shape shape = build_shape(&model->build, context);
 	int64_t width = shape.dim[2] / config->heads;
-	uint32_t sinks = layer_view(model, layer_parameter(model, "sinks", SHAPE(config->heads)), SHAPE(1, 1, config->heads, 1));
+	uint32_t sinks = layer_view(
+		model, layer_parameter(model, "sinks", SHAPE(config->heads)), SHAPE(1, 1, config->heads, 1));
 	uint32_t heads = layer_view(model, context, SHAPE(shape.dim[0], shape.dim[1], config->heads, width));
 	return layer_view(model, layer_multiply(model, heads, layer_map(model, "aten.sigmoid.default", sinks)), shape);
 }
@@ -25,7 +27,8 @@ static uint32_t sunk(struct model *model, uint32_t context)
 uint32_t decoder_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v)
 {
 	const struct model_config *config = &model->config;
-	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v, true) : layer_attention(model, q, k, v, NONE, true);
+	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v, true)
+		: layer_attention(model, q, k, v, NONE, true);
 	if (config->sinks)
 		context = sunk(model, context);
 	return layer_linear(model, "o_proj", context, config->hidden, config->o_bias);
@@ -55,7 +58,8 @@ static uint32_t vocabulary_product(struct model *model, uint32_t x, struct vocab
 	return logits;
 }
 
-/* The end of a language model: projection to the vocabulary, loss; fused as the configuration has it. Returns the loss. */
+/* The end of a language model: projection to the vocabulary, loss; fused as the configuration has it. Returns the loss.
+ */
 static uint32_t language_head(struct model *model, uint32_t x, uint32_t labels, struct vocabulary *vocabulary)
 {
 	const struct model_config *config = &model->config;
@@ -95,7 +99,9 @@ static uint32_t fed(struct model *model, const struct halves *halves, uint32_t x
 static uint32_t parallel_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer)
 {
 	uint32_t first = decoder_norm(model, "input_layernorm", x), seen = attended(model, halves, first);
-	uint32_t second = model->config.residual == RESIDUAL_PARALLEL_NORM ? first : decoder_norm(model, "post_attention_layernorm", x);
+	uint32_t second = model->config.residual == RESIDUAL_PARALLEL_NORM
+		? first
+		: decoder_norm(model, "post_attention_layernorm", x);
 	return layer_add(model, layer_add(model, fed(model, halves, second, layer), seen), x);
 }
 
@@ -119,9 +125,11 @@ static uint32_t plain_layer(struct model *model, const struct halves *halves, ui
 	return layer_add(model, x, fed(model, halves, decoder_norm(model, "post_attention_layernorm", x), layer));
 }
 
-/* A module that predicts one more token (DeepSeek-V3, arXiv 2412.19437, section 2.2): what the last depth made of every token, and the token behind
- * what that predicted, go through norms, a projection and a layer of the model's own kind, and through a norm to the model's own vocabulary. */
-static uint32_t further(struct model *model, const struct halves *halves, decoder_layer *layer, int64_t depth, uint32_t x, uint32_t tokens, uint32_t table)
+/* A module that predicts one more token (DeepSeek-V3, arXiv 2412.19437, section 2.2): what the last depth made of every
+ * token, and the token behind what that predicted, go through norms, a projection and a layer of the model's own kind,
+ * and through a norm to the model's own vocabulary. */
+static uint32_t further(struct model *model, const struct halves *halves, decoder_layer *layer, int64_t depth,
+	uint32_t x, uint32_t tokens, uint32_t table)
 {
 	const struct model_config *config = &model->config;
 	size_t length = layer_enter(model, "mtp.%d", (int)depth);
@@ -138,10 +146,11 @@ static uint32_t further(struct model *model, const struct halves *halves, decode
 	return x;
 }
 
-/* Losses of the tokens behind the next one, averaged and weighed, are added to the loss. Labels come shifted by one token more for every depth, as whoever
- * loads them has them; where a loss shifts its labels itself, they are the tokens that go in. */
-static void predict_further(struct model *model, const struct halves *halves, decoder_layer *layer, uint32_t x, uint32_t labels, struct vocabulary *vocabulary,
-	uint32_t loss)
+/* Losses of the tokens behind the next one, averaged and weighed, are added to the loss. Labels come shifted by one
+ * token more for every depth, as whoever loads them has them; where a loss shifts its labels itself, they are the
+ * tokens that go in. */
+static void predict_further(struct model *model, const struct halves *halves, decoder_layer *layer, uint32_t x,
+	uint32_t labels, struct vocabulary *vocabulary, uint32_t loss)
 {
 	struct build *build = &model->build;
 	bool shifted = model->config.fused || model->config.eager_loss;
@@ -163,8 +172,11 @@ static void predict_further(struct model *model, const struct halves *halves, de
 void decoder_rotary(struct model *model, int64_t width, decoder_attends *attention, decoder_feeds *feed)
 {
 	static decoder_layer *const layers[] = {
-		[RESIDUAL_ONE_AFTER_THE_OTHER] = plain_layer, [RESIDUAL_PARALLEL] = parallel_layer, [RESIDUAL_PARALLEL_NORM] = parallel_layer,
-		[RESIDUAL_BEHIND] = behind_layer, [RESIDUAL_SANDWICH] = sandwich_layer,
+		[RESIDUAL_ONE_AFTER_THE_OTHER] = plain_layer,
+		[RESIDUAL_PARALLEL] = parallel_layer,
+		[RESIDUAL_PARALLEL_NORM] = parallel_layer,
+		[RESIDUAL_BEHIND] = behind_layer,
+		[RESIDUAL_SANDWICH] = sandwich_layer,
 	};
 	const struct model_config *config = &model->config;
 	uint32_t ids = layer_input(model, "ids", DTYPE_I64, SHAPE(config->batch, config->seq));

@@ -1,6 +1,5 @@
 /* gpt.c: decoder-only transformers: GPT-2 as Hugging Face writes it, Megatron's GPT with fused masks,
- * and the same with a mixture of experts for the feed-forward layer.
- */
+ * and the same with a mixture of experts for the feed-forward layer. */
 
 #include "layers.h"
 
@@ -31,7 +30,8 @@ static uint32_t gpt_self_attention(struct model *model, uint32_t x)
 	if (model->config.flash)
 		context = layer_flash_attention(model, part[0], part[1], part[2], true);
 	else
-		context = layer_attention(model, part[0], part[1], part[2], model->config.fused_mask ? NONE : causal_mask(model), true);
+		context = layer_attention(
+			model, part[0], part[1], part[2], model->config.fused_mask ? NONE : causal_mask(model), true);
 	uint32_t result = layer_dropout(model, layer_linear(model, "c_proj", context, hidden, true));
 	layer_leave(model, length);
 	return result;
@@ -82,7 +82,8 @@ static void decoder(struct model *model, uint32_t (*inner)(struct model *model, 
 	build_op(&model->build, "aten.arange.default", NULL, 0);
 	uint32_t position = build_output(&model->build, DTYPE_I64, SHAPE(config->seq));
 	uint32_t x = layer_embedding(model, "wte", config->vocab, config->hidden, ids, &table);
-	x = layer_dropout(model, layer_add(model, x, layer_embedding(model, "wpe", config->positions, config->hidden, position, NULL)));
+	x = layer_dropout(
+		model, layer_add(model, x, layer_embedding(model, "wpe", config->positions, config->hidden, position, NULL)));
 	for (int64_t layer = 0; layer < config->layers && model->build.status == OK; layer++) {
 		size_t length = layer_enter(model, "h.%d", (int)layer);
 		x = layer_add(model, x, gpt_self_attention(model, layer_norm(model, "ln_1", x)));
@@ -90,7 +91,8 @@ static void decoder(struct model *model, uint32_t (*inner)(struct model *model, 
 		layer_leave(model, length);
 	}
 	x = layer_norm(model, "ln_f", x);
-	uint32_t logits = config->tied ? layer_linear_tied(model, x, table, NONE) : layer_linear(model, "lm_head", x, config->vocab, false);
+	uint32_t logits = config->tied ? layer_linear_tied(model, x, table, NONE)
+		: layer_linear(model, "lm_head", x, config->vocab, false);
 	layer_next_token_loss(model, logits, labels);
 }
 

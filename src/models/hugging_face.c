@@ -1,9 +1,9 @@
 /* hugging_face.c: maps a config.json to a built-in family, by the table of types.
  *
- * Sizes and switches are taken over. Settings that the family's builder has no switch for must be what it writes, else the file is refused with the key.
- * Dropout probabilities are one switch of ours: all 0 or none. Keys that are known to change nothing (tokens, caches, initialisation, the stored weights'
- * type) are passed over; all others are named in the model's notes.
- */
+ * Sizes and switches are taken over. Settings that the family's builder has no switch for must be what it writes, else
+ * the file is refused with the key. Dropout probabilities are one switch of ours: all 0 or none. Keys that are known to
+ * change nothing (tokens, caches, initialisation, the stored weights' type) are passed over; all others are named in
+ * the model's notes. */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #define BYTES_MOST ((size_t)16 << 20)
 #define LAYERS_MOST 4096       /* a file is not asked for, as --layers is: what it may cost is bounded */
 
-/* ---- values ---------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* A value in a few words, as settings are compared and as messages say it. Texts of the file are cut short. */
 static const char *hugging_face_describe(const json_t *value, char *text, size_t size)
@@ -48,8 +48,8 @@ static const json_t *hugging_face_value_of(const json_t *file, const char *key)
 }
 
 /* A whole number under a key. missing, null: what stands for these, HF_REQUIRED where that is an error. */
-static enum status hugging_face_take_number(const json_t *file, const char *key, int64_t least, int64_t most, int64_t missing, int64_t null, int64_t *number,
-	struct error *error)
+static enum status hugging_face_take_number(const json_t *file, const char *key, int64_t least, int64_t most,
+	int64_t missing, int64_t null, int64_t *number, struct error *error)
 {
 	const json_t *value = json_object_get(file, key);
 	char text[80];
@@ -62,12 +62,12 @@ static enum status hugging_face_take_number(const json_t *file, const char *key,
 		return OK;
 	*number = json_integer_value(value);
 	if (!json_is_integer(value) || *number < least || *number > most)
-		return fail(error, BAD_INPUT, "%s is %s: expected a number from %lld to %lld", key, hugging_face_describe(value, text, sizeof text), (long long)least,
-			(long long)most);
+		return fail(error, BAD_INPUT, "%s is %s: expected a number from %lld to %lld", key,
+			hugging_face_describe(value, text, sizeof text), (long long)least, (long long)most);
 	return OK;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* One more line of the model's notes; what has no room is left out. */
 __attribute__((format(printf, 2, 3)))
@@ -85,7 +85,8 @@ static void hugging_face_note(struct hugging_face *model, const char *format, ..
 		snprintf(model->notes + used, sizeof model->notes - used, "%s%s", used ? "\n" : "", line);
 }
 
-static enum status hugging_face_take_sizes(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
+static enum status hugging_face_take_sizes(
+	const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
 {
 	enum status status = OK;
 	for (const struct hf_size *size = type->sizes; size->key && status == OK; size++) {
@@ -99,7 +100,8 @@ static enum status hugging_face_take_sizes(const json_t *file, const struct hf_t
 #undef X
 		if (size->field == offsetof(struct model_config, layers))
 			most = LAYERS_MOST;
-		status = hugging_face_take_number(file, size->key, least, most, size->normal, size->null, (int64_t *)((char *)config + size->field), error);
+		status = hugging_face_take_number(
+			file, size->key, least, most, size->normal, size->null, (int64_t *)((char *)config + size->field), error);
 	}
 	return status;
 }
@@ -110,7 +112,8 @@ static enum status check_settings(const json_t *file, const struct hf_type *type
 		const json_t *value = hugging_face_value_of(file, setting->key);
 		char text[80];
 		if (value && strcmp(hugging_face_describe(value, text, sizeof text), setting->value) != 0)
-			return fail(error, BAD_INPUT, "%s is %s: only %s is covered for model_type \"%s\"", setting->key, text, setting->value, type->name);
+			return fail(error, BAD_INPUT, "%s is %s: only %s is covered for model_type \"%s\"", setting->key, text,
+				setting->value, type->name);
 	}
 	return OK;
 }
@@ -127,20 +130,22 @@ static enum status check_architecture(const json_t *file, const struct hf_type *
 	/* Until transformers 3 the class had another name. */
 	bool older = type->base.family == FAMILY_T5 && strcmp(json_string_value(first), "T5WithLMHeadModel") == 0;
 	if (!older && strcmp(json_string_value(first), type->architecture) != 0)
-		return fail(error, BAD_INPUT, "architectures is %s: only \"%s\" is covered for model_type \"%s\"", hugging_face_describe(first, text, sizeof text),
-			type->architecture, type->name);
+		return fail(error, BAD_INPUT, "architectures is %s: only \"%s\" is covered for model_type \"%s\"",
+			hugging_face_describe(first, text, sizeof text), type->architecture, type->name);
 	return OK;
 }
 
 /* Dropout layers stand everywhere or nowhere. */
-static enum status take_dropout(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
+static enum status take_dropout(
+	const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
 {
 	for (int i = 0; i < 4 && type->dropouts[i]; i++) {
 		const json_t *value = json_object_get(file, type->dropouts[i]);
 		double share = value ? json_number_value(value) : type->dropped ? 0.1 : 0;
 		char text[80];
 		if (value && (!json_is_number(value) || share < 0 || share >= 1))
-			return fail(error, BAD_INPUT, "%s is %s: expected a number from 0 to below 1", type->dropouts[i], hugging_face_describe(value, text, sizeof text));
+			return fail(error, BAD_INPUT, "%s is %s: expected a number from 0 to below 1", type->dropouts[i],
+				hugging_face_describe(value, text, sizeof text));
 		if (i > 0 && config->dropout != (share > 0))
 			return fail(error, BAD_INPUT, "%s is %s 0, %s is not: dropout is covered everywhere or nowhere", type->dropouts[i],
 				share > 0 ? "above" : "not above", type->dropouts[0]);
@@ -149,7 +154,8 @@ static enum status take_dropout(const json_t *file, const struct hf_type *type, 
 	return OK;
 }
 
-static enum status take_switches(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
+static enum status take_switches(
+	const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
 {
 	for (const struct hf_switch *row = type->switches; row->key; row++) {
 		const json_t *value = json_object_get(file, row->key);
@@ -157,16 +163,23 @@ static enum status take_switches(const json_t *file, const struct hf_type *type,
 		char text[80];
 		*field = value ? row->cap ? json_is_number(value) : json_is_true(value) : row->normal;
 		if (value && !(row->cap ? json_is_null(value) || json_number_value(value) > 0 : json_is_boolean(value)))
-			return fail(error, BAD_INPUT, "%s is %s: expected %s", row->key, hugging_face_describe(value, text, sizeof text), row->cap ? "a number above 0 or null" : "true or false");
+			return fail(error, BAD_INPUT, "%s is %s: expected %s", row->key,
+				hugging_face_describe(value, text, sizeof text),
+				row->cap ? "a number above 0 or null" : "true or false");
 	}
 	return OK;
 }
 
 /* A gate is a silu or a gelu; without one the layer's own non-linearity is named. */
-static enum status take_activation(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
+static enum status take_activation(
+	const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
 {
-	static const struct { const char *name; enum model_activation activation; } known[] = { { "gelu", ACTIVATION_GELU }, { "gelu_pytorch_tanh", ACTIVATION_GELU },
-		{ "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_TANH }, { "gelu_fast", ACTIVATION_TANH }, { "relu", ACTIVATION_RELU }, { "relu2", ACTIVATION_RELU_SQUARED } };
+	static const struct {
+		const char *name;
+		enum model_activation activation;
+	} known[] = { { "gelu", ACTIVATION_GELU }, { "gelu_pytorch_tanh", ACTIVATION_GELU },
+		{ "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_TANH }, { "gelu_fast", ACTIVATION_TANH },
+		{ "relu", ACTIVATION_RELU }, { "relu2", ACTIVATION_RELU_SQUARED } };
 	const json_t *value = type->activation ? json_object_get(file, type->activation) : NULL;
 	const char *name = value ? json_string_value(value) : type->activation_normal;
 	bool gated = config->family == FAMILY_LLAMA && !config->plain;
@@ -183,12 +196,14 @@ static enum status take_activation(const json_t *file, const struct hf_type *typ
 			config->gelu_gate = gated;
 			return OK;
 		}
-	return fail(error, BAD_INPUT, "%s is %s: only %s are covered", type->activation, hugging_face_describe(value, text, sizeof text),
+	return fail(error, BAD_INPUT, "%s is %s: only %s are covered", type->activation,
+		hugging_face_describe(value, text, sizeof text),
 		gated ? "silu, gelu and gelu_pytorch_tanh" : "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu and relu2");
 }
 
 /* Of a model of several parts the whole may say it: it does in files of transformers 5, and where it says true. */
-static enum status take_tied(const json_t *file, const json_t *whole, const struct hf_type *type, struct hugging_face *model, struct error *error)
+static enum status take_tied(const json_t *file, const json_t *whole, const struct hf_type *type,
+	struct hugging_face *model, struct error *error)
 {
 	const json_t *value = json_object_get(whole, "tie_word_embeddings");
 	const char *version = json_string_value(json_object_get(whole, "transformers_version"));
@@ -198,24 +213,29 @@ static enum status take_tied(const json_t *file, const json_t *whole, const stru
 	struct model_config *config = &model->config;
 	char text[80];
 	if (value && !json_is_boolean(value))
-		return fail(error, BAD_INPUT, "tie_word_embeddings is %s: expected true or false", hugging_face_describe(value, text, sizeof text));
+		return fail(error, BAD_INPUT, "tie_word_embeddings is %s: expected true or false",
+			hugging_face_describe(value, text, sizeof text));
 	config->tied = value ? json_is_true(value) : type->tied;
 	if (config->family == FAMILY_T5 && !config->tied) {
-		hugging_face_note(model, "lm_head shares the embedding, as in transformers 5; in transformers 4 it was %lld parameters of its own", (long long)(config->vocab * config->hidden));
+		hugging_face_note(model,
+			"lm_head shares the embedding, as in transformers 5; in transformers 4 it was %lld parameters of its own",
+			(long long)(config->vocab * config->hidden));
 		config->tied = config->unscaled = true;
 	}
 	return OK;
 }
 
 /* The sequence: what the model can take. Learned positions end there. */
-static enum status take_sequence(const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
+static enum status take_sequence(
+	const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
 	int64_t positions = model->config.positions;
 	model->seq_most = positions;
 	model->seq_key = positions ? model->config.family == FAMILY_GPT ? "n_positions" : "max_position_embeddings" : NULL;
 	enum status status = OK;
 	if (type->positions)
-		status = hugging_face_take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error);
+		status = hugging_face_take_number(
+			file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error);
 	model->config.seq = positions < HUGGING_FACE_SEQ ? positions : HUGGING_FACE_SEQ;
 	if (status == OK && positions == 1)
 		return fail(error, BAD_INPUT, "%s is 1: expected at least 2", model->seq_key);
@@ -223,7 +243,8 @@ static enum status take_sequence(const json_t *file, const struct hf_type *type,
 }
 
 /* Windows change neither parameters nor what one kernel of attention keeps: they are said. */
-static enum status take_window(const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
+static enum status take_window(
+	const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
 	const json_t *kinds = type->window ? json_object_get(file, "layer_types") : NULL;
 	size_t layers = json_array_size(kinds), sliding = 0;
@@ -236,18 +257,25 @@ static enum status take_window(const json_t *file, const struct hf_type *type, s
 	}
 	if (layers && (int64_t)layers != model->config.layers)
 		return fail(error, BAD_INPUT, "layer_types has %zu layers, not %lld", layers, (long long)model->config.layers);
-	if (!type->window || (type->window_asked && !json_is_true(json_object_get(file, "use_sliding_window"))) || (layers && !sliding))
+	if (!type->window || (type->window_asked && !json_is_true(json_object_get(file, "use_sliding_window"))) ||
+		(layers && !sliding))
 		return OK;
-	enum status status = hugging_face_take_number(file, type->window, 1, INT64_C(1) << 40, type->window_normal, HF_FOLLOWS, &window, error);
-	THEN(status, hugging_face_take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error));
+	enum status status = hugging_face_take_number(
+		file, type->window, 1, INT64_C(1) << 40, type->window_normal, HF_FOLLOWS, &window, error);
+	THEN(status,
+		hugging_face_take_number(
+			file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error));
 	if (status == OK && window && window < positions)
-		hugging_face_note(model, "attention within windows of %lld tokens is counted as attention to all: for longer sequences its time is too long, its memory right where it is one kernel",
+		hugging_face_note(model,
+			"attention within windows of %lld tokens is counted as attention to all: for longer sequences its time is "
+			"too long, its memory right where it is one kernel",
 			(long long)window);
 	return status;
 }
 
 /* The part of a head that positions turn, cut as the library cuts it. */
-static enum status take_rotary(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
+static enum status take_rotary(
+	const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
 {
 	static const char *const keys[] = { "rope_parameters.partial_rotary_factor", "partial_rotary_factor", "rotary_pct" };
 	double part = type->rotary_normal;
@@ -258,12 +286,14 @@ static enum status take_rotary(const json_t *file, const struct hf_type *type, s
 			continue;
 		part = json_number_value(value);
 		if (!json_is_number(value) || part <= 0 || part > 1)
-			return fail(error, BAD_INPUT, "%s is %s: expected a number above 0, at most 1", keys[i], hugging_face_describe(value, text, sizeof text));
+			return fail(error, BAD_INPUT, "%s is %s: expected a number above 0, at most 1", keys[i],
+				hugging_face_describe(value, text, sizeof text));
 		break;
 	}
 	int64_t head = config->head_width ? config->head_width : config->heads ? config->hidden / config->heads : 0;
 	if (part > 0 && (int64_t)((double)head * part) < 2)
-		return fail(error, BAD_INPUT, "partial_rotary_factor: less than two of a head's %lld numbers have positions", (long long)head);
+		return fail(error, BAD_INPUT, "partial_rotary_factor: less than two of a head's %lld numbers have positions",
+			(long long)head);
 	if (part > 0)
 		config->rope_width = (int64_t)((double)head * part);
 	return OK;
@@ -311,8 +341,13 @@ static enum status take_dense_layers(const json_t *file, struct model_config *co
 /* "relu", "gated-gelu": the library's gelu there is gelu_new. */
 static enum status take_projection(const json_t *file, struct model_config *config, struct error *error)
 {
-	static const struct { const char *name; enum model_activation activation; bool gated; } known[] = { { "relu", ACTIVATION_RELU, false },
-		{ "gelu", ACTIVATION_GELU, false }, { "gelu_new", ACTIVATION_TANH, false }, { "gated-gelu", ACTIVATION_TANH, true }, { "gated-relu", ACTIVATION_RELU, true } };
+	static const struct {
+		const char *name;
+		enum model_activation activation;
+		bool gated;
+	} known[] = { { "relu", ACTIVATION_RELU, false }, { "gelu", ACTIVATION_GELU, false },
+		{ "gelu_new", ACTIVATION_TANH, false }, { "gated-gelu", ACTIVATION_TANH, true },
+		{ "gated-relu", ACTIVATION_RELU, true } };
 	const json_t *value = json_object_get(file, "feed_forward_proj");
 	char text[80];
 	if (!value)
@@ -323,11 +358,14 @@ static enum status take_projection(const json_t *file, struct model_config *conf
 			config->gated = known[i].gated;
 			return OK;
 		}
-	return fail(error, BAD_INPUT, "feed_forward_proj is %s: only relu, gelu, gelu_new, gated-gelu and gated-relu are covered", hugging_face_describe(value, text, sizeof text));
+	return fail(error, BAD_INPUT,
+		"feed_forward_proj is %s: only relu, gelu, gelu_new, gated-gelu and gated-relu are covered",
+		hugging_face_describe(value, text, sizeof text));
 }
 
 /* Keys of one family alone. */
-static enum status take_others(const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
+static enum status take_others(
+	const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
 	struct model_config *config = &model->config;
 	enum status status = OK;
@@ -342,17 +380,22 @@ static enum status take_others(const json_t *file, const struct hf_type *type, s
 		status = take_projection(file, config, error);
 	int64_t every = json_integer_value(json_object_get(file, "moe_layer_freq"));
 	if (config->family == FAMILY_DEEPSEEK && every > 1)
-		hugging_face_note(model, "moe_layer_freq is %lld: as in transformers, which doesn't read it, every layer behind the first dense ones has experts", (long long)every);
+		hugging_face_note(model,
+			"moe_layer_freq is %lld: as in transformers, which doesn't read it, every layer behind the first dense "
+			"ones has experts",
+			(long long)every);
 	if (config->decoder_layers > LAYERS_MOST)
 		return fail(error, BAD_INPUT, "num_decoder_layers: at most %d", LAYERS_MOST);
 	if (config->residual == RESIDUAL_PARALLEL && json_is_false(json_object_get(file, "use_parallel_residual")))
 		config->residual = RESIDUAL_ONE_AFTER_THE_OTHER;
 	const json_t *width = json_object_get(file, "word_embed_proj_dim");
 	if (json_is_integer(width) && json_integer_value(width) != config->hidden)
-		return fail(error, BAD_INPUT, "word_embed_proj_dim is %lld: only hidden_size, %lld, is covered", (long long)json_integer_value(width), (long long)config->hidden);
+		return fail(error, BAD_INPUT, "word_embed_proj_dim is %lld: only hidden_size, %lld, is covered",
+			(long long)json_integer_value(width), (long long)config->hidden);
 	if (type->heads_fill && config->head_width && config->head_width != config->hidden / config->heads)
-		return fail(error, BAD_INPUT, "head_dim is %lld: only hidden_size / num_attention_heads, %lld, is covered for model_type \"%s\"", (long long)config->head_width,
-			(long long)(config->hidden / config->heads), type->name);
+		return fail(error, BAD_INPUT,
+			"head_dim is %lld: only hidden_size / num_attention_heads, %lld, is covered for model_type \"%s\"",
+			(long long)config->head_width, (long long)(config->hidden / config->heads), type->name);
 	config->positions += type->more_positions;
 	if (config->shared_plain && config->shared_experts)
 		config->shared_ffn = config->shared_experts * config->expert_ffn;
@@ -362,7 +405,7 @@ static enum status take_others(const json_t *file, const struct hf_type *type, s
 	return status == OK ? take_window(file, type, model, error) : status;
 }
 
-/* ---- keys nobody knows ------------------------------------------------------------------------------------- */
+/* ---- keys nobody knows ----------------------------------------------------------------------- */
 
 /* The part of a dotted key before the dot is the key of the file. */
 static bool same_key(const char *known, const char *key)
@@ -396,7 +439,8 @@ static void note_unknown(json_t *file, const struct hf_type *type, struct huggin
 	json_object_foreach(file, key, value) {
 		size_t used = strlen(names);
 		/* dropouts of other heads, and nothing, change nothing */
-		if (is_known(type, key) || json_is_null(value) || json_is_false(value) || (strstr(key, "drop") && json_number_value(value) == 0))
+		if (is_known(type, key) || json_is_null(value) || json_is_false(value) ||
+			(strstr(key, "drop") && json_number_value(value) == 0))
 			continue;
 		if (used + strlen(key) + 8 > sizeof names)
 			more++;
@@ -409,14 +453,17 @@ static void note_unknown(json_t *file, const struct hf_type *type, struct huggin
 		hugging_face_note(model, "keys that are not understood, and may change the model: %s", names);
 }
 
-/* ---- one file ------------------------------------------------------------------------------------------------ */
+/* ---- one file -------------------------------------------------------------------------------- */
 
 static const struct hf_type *type_named(const char *name)
 {
 	/* text models that are others with positions in three parts, which change no size */
-	static const struct { const char *name, *as; } kin[] = { { "qwen2_vl_text", "qwen2" }, { "qwen2_5_vl_text", "qwen2" }, { "qwen3_vl_text", "qwen3" },
-		{ "qwen3_vl_moe_text", "qwen3_moe" }, { "qwen2_vl", "qwen2" }, { "qwen2_5_vl", "qwen2" }, { "kimi_k2", "deepseek_v3" }, { "iquestcoder", "llama" },
-		{ "internlm3", "llama" }, { "glm4v_text", "glm4" }, { "glm4v_moe_text", "glm4_moe" } };
+	static const struct {
+		const char *name, *as;
+	} kin[] = { { "qwen2_vl_text", "qwen2" }, { "qwen2_5_vl_text", "qwen2" }, { "qwen3_vl_text", "qwen3" },
+		{ "qwen3_vl_moe_text", "qwen3_moe" }, { "qwen2_vl", "qwen2" }, { "qwen2_5_vl", "qwen2" },
+		{ "kimi_k2", "deepseek_v3" }, { "iquestcoder", "llama" }, { "internlm3", "llama" }, { "glm4v_text", "glm4" },
+		{ "glm4v_moe_text", "glm4_moe" } };
 	for (size_t i = 0; name && i < sizeof kin / sizeof *kin; i++)
 		if (strcmp(name, kin[i].name) == 0)
 			name = kin[i].as;
@@ -429,8 +476,11 @@ static const struct hf_type *type_named(const char *name)
 /* What no type here has: layers that carry a state along the sequence. NULL where a file says nothing of such. */
 static const char *recurrent_part(json_t *file)
 {
-	static const struct { const char *key, *what; } signs[] = { { "mamba", "with state-space layers (Mamba)" }, { "ssm", "with state-space layers (Mamba)" },
-		{ "state_size", "with state-space layers (Mamba)" }, { "linear_", "with layers of linear attention" }, { "lru_width", "with recurrent layers" }, { "rwkv", "with recurrent layers" },
+	static const struct {
+		const char *key, *what;
+	} signs[] = { { "mamba", "with state-space layers (Mamba)" }, { "ssm", "with state-space layers (Mamba)" },
+		{ "state_size", "with state-space layers (Mamba)" }, { "linear_", "with layers of linear attention" },
+		{ "lru_width", "with recurrent layers" }, { "rwkv", "with recurrent layers" },
 		{ "conv_L_cache", "with short convolutions between attention" } };
 	const char *key;
 	json_t *value;
@@ -460,7 +510,8 @@ static const struct hf_type *type_of(json_t *file, json_t **keys, struct error *
 		fail(error, BAD_INPUT, "model_type is missing: not the config.json of a Hugging Face model");
 		return NULL;
 	}
-	if (json_is_object(part) && (inner = json_string_value(json_object_get(part, "model_type"))) && (type = type_named(inner)))
+	if (json_is_object(part) && (inner = json_string_value(json_object_get(part, "model_type"))) &&
+		(type = type_named(inner)))
 		*keys = part;
 	else if ((type = type_named(name)) && type->inner)
 		*keys = json_object_get(file, type->inner);
@@ -471,13 +522,17 @@ static const struct hf_type *type_of(json_t *file, json_t **keys, struct error *
 	for (type = hf_types; type->name; type++, types++)
 		nearest_consider(&nearest, type->name);
 	const char *why = recurrent_part(json_is_object(part) ? part : file);
-	fail(error, BAD_INPUT, "model_type is %s%s: not covered%s%s; covered are %zu types, which tidemark(1) lists under model, llama, qwen3_moe, gemma3, deepseek_v3, "
-		"gpt2, bert, t5 and vit among them, and models with one of them as text_config", hugging_face_describe(value, text, sizeof text), name ? nearest_text(&nearest, "", hint, sizeof hint) : "",
+	fail(error, BAD_INPUT,
+		"model_type is %s%s: not covered%s%s; covered are %zu types, which tidemark(1) lists under model, llama, "
+		"qwen3_moe, gemma3, deepseek_v3, "
+		"gpt2, bert, t5 and vit among them, and models with one of them as text_config",
+		hugging_face_describe(value, text, sizeof text), name ? nearest_text(&nearest, "", hint, sizeof hint) : "",
 		why ? ", " : "", why ? why : "", types);
 	return NULL;
 }
 
-static enum status take_keys(json_t *file, const json_t *whole, const struct hf_type *type, struct hugging_face *model, struct error *error)
+static enum status take_keys(
+	json_t *file, const json_t *whole, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
 	struct model_config *config = &model->config;
 	enum status status = check_settings(file, type, error);
@@ -534,7 +589,7 @@ enum status hugging_face_read(const char *text, size_t size, struct hugging_face
 	return status;
 }
 
-/* ---- paths ---------------------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static enum status read_path(const char *path, char **text, size_t *size, struct error *error)
 {
@@ -580,7 +635,8 @@ enum status hugging_face_fits(const struct hugging_face *model, int64_t seq, str
 {
 	if (!model->seq_most || seq <= model->seq_most)
 		return OK;
-	return fail(error, BAD_INPUT, "a sequence of %lld is longer than %s, which is %lld", (long long)seq, model->seq_key, (long long)model->seq_most);
+	return fail(error, BAD_INPUT, "a sequence of %lld is longer than %s, which is %lld", (long long)seq, model->seq_key,
+		(long long)model->seq_most);
 }
 
 struct model_config hugging_face_config(const struct hugging_face *model)

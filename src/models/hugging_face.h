@@ -13,11 +13,13 @@ struct hugging_face {
 
 #define HUGGING_FACE_SEQ 8192
 
-/* Whether a path is a folder, or a regular file of one JSON object with a "model_type": what hugging_face_open() is for. */
+/* Whether a path is a folder, or a regular file of one JSON object with a "model_type": what hugging_face_open() is
+ * for. */
 bool hugging_face_is(const char *path);
-/* Reads a config.json, or the one in a folder; keys that it lacks have transformers' defaults. The model has the parameters of the library's class for
- * pre-training (LlamaForCausalLM, BertForMaskedLM, ...), tied ones once, and those of modules that predict further tokens. BAD_INPUT, with the key, for a family or a setting that the built-in models
- * don't have, for sizes out of range and for what isn't JSON; NO_MEMORY. O(bytes), at most 16 MiB. */
+/* Reads a config.json, or the one in a folder; keys that it lacks have transformers' defaults. The model has the
+ * parameters of the library's class for pre-training (LlamaForCausalLM, BertForMaskedLM, ...), tied ones once, and
+ * those of modules that predict further tokens. BAD_INPUT, with the key, for a family or a setting that the built-in
+ * models don't have, for sizes out of range and for what isn't JSON; NO_MEMORY. O(bytes), at most 16 MiB. */
 enum status hugging_face_open(const char *path, struct hugging_face *model, struct error *error);
 /* The same from a text. */
 enum status hugging_face_read(const char *text, size_t size, struct hugging_face *model, struct error *error);

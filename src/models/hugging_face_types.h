@@ -1,11 +1,13 @@
-/* hugging_face_types.h: the table of Hugging Face's model types: their keys, what these mean here, and transformers' defaults. */
+/* hugging_face_types.h: the table of Hugging Face's model types: their keys, what these mean here, and transformers'
+ * defaults. */
 #pragma once
 
 #include <stddef.h>
 
 #include "models.h"
 
-/* A key that is missing, or null: an error; what follows from other sizes; as it was (another name of the key said it). */
+/* A key that is missing, or null: an error; what follows from other sizes; as it was (another name of the key said it).
+ */
 enum { HF_REQUIRED = -1, HF_FOLLOWS = 0, HF_KEEP = -2 };
 
 /* normal: where the key is missing; null: what JSON's null stands for, HF_REQUIRED where it is an error. */
@@ -36,7 +38,8 @@ struct hf_type {
 	int64_t positions_normal, window_normal;
 	int64_t more_positions;     /* that the table of positions has above what the file says */
 	bool window_asked;          /* the window counts only where use_sliding_window is true */
-	bool heads_fill;            /* all heads side by side must be as wide as the model: the library's last product takes no other width */
+	bool heads_fill; /* all heads side by side must be as wide as the model: the library's last product takes no other
+						width */
 	double rotary_normal;       /* the part of a head with positions where the file doesn't say; 0: always all of it */
 	const struct hf_size *sizes;
 	const struct hf_switch *switches;
@@ -50,5 +53,6 @@ struct hf_type {
 /* Up to one without a name. */
 extern const struct hf_type hf_types[];
 
-/* Whether a key is known to change neither tensors nor ops: tokens, caches, initialisation, bases of positions, numbers in norms. */
+/* Whether a key is known to change neither tensors nor ops: tokens, caches, initialisation, bases of positions, numbers
+ * in norms. */
 bool hf_harmless(const char *key);

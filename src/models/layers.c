@@ -45,7 +45,7 @@ uint32_t layer_input(struct model *model, const char *name, enum dtype dtype, st
 	return build_leaf(&model->build, name, KIND_INPUT, dtype, shape);
 }
 
-/* ---- one op ---------------------------------------------------------------------------------------- */
+/* ---- one op ---------------------------------------------------------------------------------- */
 
 uint32_t layer_map(struct model *model, const char *type, uint32_t x)
 {
@@ -86,7 +86,7 @@ uint32_t layer_dropout(struct model *model, uint32_t x)
 	return kept;
 }
 
-/* ---- linear layers, norms, tables ---------------------------------------------------------------------- */
+/* ---- linear layers, norms, tables ------------------------------------------------------------ */
 
 /* [.., width] -> [rows, width]. */
 static uint32_t as_matrix(struct model *model, uint32_t x)
@@ -130,7 +130,8 @@ uint32_t layer_linear_tied(struct model *model, uint32_t x, uint32_t weight, uin
 	return layers_product(model, x, weight, bias);
 }
 
-uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, int64_t width, uint32_t ids, uint32_t *weight)
+uint32_t layer_embedding(
+	struct model *model, const char *name, int64_t rows, int64_t width, uint32_t ids, uint32_t *weight)
 {
 	size_t length = layer_enter(model, "%s", name);
 	uint32_t table = layer_parameter(model, "weight", SHAPE(rows, width));
@@ -150,7 +151,8 @@ static uint32_t normed(struct model *model, const char *name, uint32_t x, bool w
 	size_t length = layer_enter(model, "%s", name);
 	struct shape shape = build_shape(&model->build, x), statistics = shape;
 	int64_t width = shape.dims ? shape.dim[shape.dims - 1] : 1;
-	uint32_t scale = weight ? layer_parameter(model, "weight", SHAPE(width)) : NONE, shift = bias ? layer_parameter(model, "bias", SHAPE(width)) : NONE, result;
+	uint32_t scale = weight ? layer_parameter(model, "weight", SHAPE(width)) : NONE,
+			 shift = bias ? layer_parameter(model, "bias", SHAPE(width)) : NONE, result;
 	if (shape.dims)
 		statistics.dim[shape.dims - 1] = 1;
 	if (bias)
@@ -211,7 +213,8 @@ uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t 
 	bool bias = model->config.mlp_bias, gelu = model->config.gelu_gate;
 	uint32_t gate = layer_linear(model, "gate_proj", x, width, bias), gated;
 	if (model->config.fused) {
-		gated = build_map(&model->build, gelu ? "tidemark.geglu" : "tidemark.swiglu", IN(gate, layer_linear(model, "up_proj", x, width, bias)));
+		gated = build_map(&model->build, gelu ? "tidemark.geglu" : "tidemark.swiglu",
+			IN(gate, layer_linear(model, "up_proj", x, width, bias)));
 	} else {
 		gate = layer_map(model, gelu ? "aten.gelu.default" : "aten.silu.default", gate);
 		gated = layer_multiply(model, gate, layer_linear(model, "up_proj", x, width, bias));
@@ -221,7 +224,7 @@ uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t 
 	return result;
 }
 
-/* ---- attention ------------------------------------------------------------------------------------------ */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 uint32_t layer_split_heads(struct model *model, uint32_t x, int64_t heads)
 {
@@ -284,7 +287,8 @@ uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v
 	uint32_t weights = layer_dropout(model, layer_map(model, "aten._softmax.default", scores));
 	weights = heads_as_batch(model, weights, true);
 	uint32_t context = batched_product(model, weights, heads_as_batch(model, v, false));
-	context = build_reshape(build, "aten._unsafe_view.default", context, SHAPE(batch, heads, rows, build_shape(build, v).dim[3]));
+	context = build_reshape(
+		build, "aten._unsafe_view.default", context, SHAPE(batch, heads, rows, build_shape(build, v).dim[3]));
 	return join_heads(model, context);
 }
 
@@ -334,7 +338,7 @@ uint32_t layer_join_last(struct model *model, uint32_t left, uint32_t right)
 	return build_output(build, build_dtype(build, left), shape);
 }
 
-/* ---- losses ------------------------------------------------------------------------------------------------ */
+/* ---- losses ---------------------------------------------------------------------------------- */
 
 uint32_t layer_cross_entropy(struct model *model, uint32_t logits, uint32_t labels)
 {

@@ -1,8 +1,7 @@
 /* layers.h: the layers that the built-in models are made of.
  *
  * Each writes aten ops as PyTorch's eager mode runs them, with module paths, so that folding, drawing and
- * scaling treat a built-in model like a captured one. All are no-ops after the first failure (build.status).
- */
+ * scaling treat a built-in model like a captured one. All are no-ops after the first failure (build.status). */
 #pragma once
 
 #include "models.h"
@@ -46,14 +45,16 @@ uint32_t layer_activation(struct model *model, uint32_t x);
 /* [b, s, heads * d] -> [b, heads, s, d], a view. */
 uint32_t layer_split_heads(struct model *model, uint32_t x, int64_t heads);
 /* Scaled dot products of queries, keys and values [b, heads, s, d], as ops that keep the scores. mask: what is filled
- * (bool) or added, or NONE; scaled: divide the scores by sqrt(d). Values may have a width of their own. Returns [b, s, heads * width]. */
+ * (bool) or added, or NONE; scaled: divide the scores by sqrt(d). Values may have a width of their own. Returns [b, s,
+ * heads * width]. */
 uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v, uint32_t mask, bool scaled);
 /* The same as one kernel that keeps no scores; a causal one skips the half of them that its mask hides. */
 uint32_t layer_flash_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v, bool causal);
 
 /* cap tanh(x / cap). */
 uint32_t layer_capped(struct model *model, uint32_t x);
-/* Rotary positions: x cos + rotate(x) sin, with the halves of each head exchanged and one negated by rotate. x [b, heads, s, d]. */
+/* Rotary positions: x cos + rotate(x) sin, with the halves of each head exchanged and one negated by rotate. x [b,
+ * heads, s, d]. */
 uint32_t layer_rotary(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine);
 /* down(silu(gate x) up x) in a submodule of that name; biases and a gelu for the gate as the configuration has them. */
 uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t inner);

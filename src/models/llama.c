@@ -1,9 +1,9 @@
-/* llama.c: decoder-only transformers with rotary positions as Llama has them, and those that differ from it in a few places: Mistral, Qwen2 and 3 and
- * their mixtures, Mixtral, Gemma 1 to 3, Phi, Phi-3, GPT-NeoX, OLMo, Granite, Cohere, StarCoder 2, GLM, GPT-OSS. What differs are switches of the configuration.
+/* llama.c: decoder-only transformers with rotary positions as Llama has them, and those that differ from it in a few
+ * places: Mistral, Qwen2 and 3 and their mixtures, Mixtral, Gemma 1 to 3, Phi, Phi-3, GPT-NeoX, OLMo, Granite, Cohere,
+ * StarCoder 2, GLM, GPT-OSS. What differs are switches of the configuration.
  *
- * Where a library writes queries, keys and values (or gate and up) as one product, they are written apart here: the same parameters and FLOPs,
- * and heads can be split over devices.
- */
+ * Where a library writes queries, keys and values (or gate and up) as one product, they are written apart here: the
+ * same parameters and FLOPs, and heads can be split over devices. */
 #include "layers.h"
 
 /* [b, kv, s, d] -> [b, heads, s, d]: every head of keys or values serves a group of queries. */
@@ -66,7 +66,8 @@ static uint32_t llama_mixture(struct model *model, uint32_t x)
 		result = layer_add(model, result, layer_gated(model, "shared_experts", x, config->shared_ffn));
 	} else if (config->shared_ffn > 0) {
 		uint32_t gate = layer_map(model, "aten.sigmoid.default", layer_linear(model, "shared_expert_gate", x, 1, false));
-		result = layer_add(model, result, layer_multiply(model, layer_gated(model, "shared_expert", x, config->shared_ffn), gate));
+		result = layer_add(
+			model, result, layer_multiply(model, layer_gated(model, "shared_expert", x, config->shared_ffn), gate));
 	}
 	layer_leave(model, length);
 	return result;

@@ -3,27 +3,40 @@
 
 #include "layers.h"
 
-#define GPT2(count, width, head_count) { .family = FAMILY_GPT, .activation = ACTIVATION_TANH, .dropout = true, .tied = true, \
+#define GPT2(count, width, head_count) { .family = FAMILY_GPT, .activation = ACTIVATION_TANH, .dropout = true, \
+	.tied = true, \
 	.layers = count, .hidden = width, .heads = head_count, .vocab = 50257, .positions = 1024, .seq = 1024, .batch = 1 }
-#define MEGATRON(count, width, head_count, samples) { .family = FAMILY_GPT, .dropout = true, .tied = true, .fused_mask = true, \
-	.layers = count, .hidden = width, .heads = head_count, .vocab = 51200, .positions = 2048, .seq = 2048, .batch = samples }
-#define LLAMA3(count, width, head_count, inner) { .family = FAMILY_LLAMA, .flash = true, .layers = count, .hidden = width, \
+#define MEGATRON(count, width, head_count, samples) { .family = FAMILY_GPT, .dropout = true, .tied = true, \
+	.fused_mask = true, \
+	.layers = count, .hidden = width, .heads = head_count, .vocab = 51200, .positions = 2048, .seq = 2048, \
+		.batch = samples }
+#define LLAMA3(count, width, head_count, inner) { .family = FAMILY_LLAMA, .flash = true, .layers = count, \
+	.hidden = width, \
 	.heads = head_count, .kv_heads = 8, .ffn = inner, .vocab = 128256, .seq = 8192, .batch = 1 }
-#define BERT(count, width, head_count) { .family = FAMILY_BERT, .dropout = true, .tied = true, .layers = count, .hidden = width, \
+#define BERT(count, width, head_count) { .family = FAMILY_BERT, .dropout = true, .tied = true, .layers = count, \
+	.hidden = width, \
 	.heads = head_count, .vocab = 30522, .positions = 512, .seq = 512, .batch = 1 }
-#define T5(width, head_count, inner) { .family = FAMILY_T5, .activation = ACTIVATION_RELU, .dropout = true, .tied = true, .layers = 24, \
-	.hidden = width, .heads = head_count, .head_width = head_count == 16 ? 64 : 128, .ffn = inner, .vocab = 32128, .seq = 512, .batch = 1 }
-#define VIT(count, width, head_count, side) { .family = FAMILY_VIT, .layers = count, .hidden = width, .heads = head_count, \
+#define T5(width, head_count, inner) { .family = FAMILY_T5, .activation = ACTIVATION_RELU, .dropout = true, \
+	.tied = true, .layers = 24, \
+	.hidden = width, .heads = head_count, .head_width = head_count == 16 ? 64 : 128, .ffn = inner, .vocab = 32128, \
+		.seq = 512, .batch = 1 }
+#define VIT(count, width, head_count, side) { .family = FAMILY_VIT, .layers = count, .hidden = width, \
+	.heads = head_count, \
 	.classes = 1000, .image = 224, .patch = side, .qkv_bias = true, .batch = 1 }
-#define RESNET(layer_count, class_count) { .family = FAMILY_RESNET, .depth = layer_count, .hidden = 64, .classes = class_count, \
+#define RESNET(layer_count, class_count) { .family = FAMILY_RESNET, .depth = layer_count, .hidden = 64, \
+	.classes = class_count, \
 	.image = 224, .batch = 1 }
-#define MOE(count, width, head_count, expert_count, chosen) { .family = FAMILY_MOE, .dropout = true, .tied = true, .fused_mask = true, \
+#define MOE(count, width, head_count, expert_count, chosen) { .family = FAMILY_MOE, .dropout = true, .tied = true, \
+	.fused_mask = true, \
 	.layers = count, .hidden = width, .heads = head_count, .vocab = 50257, .positions = 1024, .seq = 1024, .batch = 1, \
 	.experts = expert_count, .top_k = chosen }
-#define DEEPSEEK(count, width, head_count, inner, rank, dense, expert_count, chosen, expert_inner, shared, words, sigmoid, ahead) \
+#define DEEPSEEK(count, width, head_count, inner, rank, dense, expert_count, chosen, expert_inner, shared, words, \
+	sigmoid, ahead) \
 	{ .family = FAMILY_DEEPSEEK, .flash = true, \
-	.layers = count, .hidden = width, .heads = head_count, .head_width = 128, .rope_width = 64, .value_width = 128, .q_rank = rank, .kv_rank = 512, \
-	.ffn = inner, .dense_layers = dense, .experts = expert_count, .top_k = chosen, .expert_ffn = expert_inner, .shared_experts = shared, .vocab = words, \
+	.layers = count, .hidden = width, .heads = head_count, .head_width = 128, .rope_width = 64, .value_width = 128, \
+		.q_rank = rank, .kv_rank = 512, \
+	.ffn = inner, .dense_layers = dense, .experts = expert_count, .top_k = chosen, .expert_ffn = expert_inner, \
+		.shared_experts = shared, .vocab = words, \
 	.sigmoid_scores = sigmoid, .mtp_layers = ahead, .seq = 4096, .batch = 1 }
 
 const struct model_preset model_presets[] = {
@@ -60,12 +73,21 @@ const struct model_preset model_presets[] = {
 	{ "resnet50-wide", "ResNet-50 with a classifier of 100,000 classes, as TAP uses it", RESNET(50, 100000) },
 	{ "moe", "mixture of experts of any size", MOE(12, 768, 12, 8, 2) },
 	{ "m6-moe", "the size of M6's 100 billion mixture: 512 experts in 24 layers", MOE(24, 1024, 16, 512, 2) },
-	{ "deepseek", "latent attention, shared and routed experts of any size; DeepSeek-V2-Lite", DEEPSEEK(27, 2048, 16, 10944, 0, 1, 64, 6, 1408, 2, 102400, false, 0) },
+	{ "deepseek", "latent attention, shared and routed experts of any size; DeepSeek-V2-Lite",
+		DEEPSEEK(27, 2048, 16, 10944, 0, 1, 64, 6, 1408, 2, 102400, false, 0) },
 	{ "deepseek-v2-lite", "16 billion", DEEPSEEK(27, 2048, 16, 10944, 0, 1, 64, 6, 1408, 2, 102400, false, 0) },
 	{ "deepseek-v2", "236 billion", DEEPSEEK(60, 5120, 128, 12288, 1536, 1, 160, 6, 1536, 2, 102400, false, 0) },
-	{ "deepseek-v3", "671 billion, and 11.5 that predict the token behind the next one", DEEPSEEK(61, 7168, 128, 18432, 1536, 3, 256, 8, 2048, 1, 129280, true, 1) },
+	{ "deepseek-v3", "671 billion, and 11.5 that predict the token behind the next one",
+		DEEPSEEK(61, 7168, 128, 18432, 1536, 3, 256, 8, 2048, 1, 129280, true, 1) },
 	{ "dlrm", "recommendation model with 26 tables and a wide classifier",
-		{ .family = FAMILY_DLRM, .layers = 3, .hidden = 128, .ffn = 1024, .vocab = 1000000, .experts = 26, .classes = 100000, .batch = 1024 } },
+		{ .family = FAMILY_DLRM,
+			.layers = 3,
+			.hidden = 128,
+			.ffn = 1024,
+			.vocab = 1000000,
+			.experts = 26,
+			.classes = 100000,
+			.batch = 1024 } },
 	{ NULL, NULL, { 0 } },
 };
 
@@ -96,25 +118,31 @@ static enum status models_complete(struct model_config *config, struct error *er
 	if (config->kv_heads == 0)
 		config->kv_heads = config->heads;
 	if (config->head_width == 0 && config->hidden % config->heads != 0)
-		return fail(error, BAD_INPUT, "hidden %lld is not a multiple of heads %lld", (long long)config->hidden, (long long)config->heads);
+		return fail(error, BAD_INPUT, "hidden %lld is not a multiple of heads %lld", (long long)config->hidden,
+			(long long)config->heads);
 	if (config->head_width == 0)
 		config->head_width = config->hidden / config->heads;
 	if (config->heads % config->kv_heads != 0)
-		return fail(error, BAD_INPUT, "heads %lld is not a multiple of kv-heads %lld", (long long)config->heads, (long long)config->kv_heads);
+		return fail(error, BAD_INPUT, "heads %lld is not a multiple of kv-heads %lld", (long long)config->heads,
+			(long long)config->kv_heads);
 	if (config->family == FAMILY_LLAMA && config->rope_width == 0)
 		config->rope_width = config->head_width;
 	if (config->family == FAMILY_LLAMA && config->rope_width > config->head_width)
-		return fail(error, BAD_INPUT, "the part with positions, %lld, is wider than a head, %lld", (long long)config->rope_width, (long long)config->head_width);
+		return fail(error, BAD_INPUT, "the part with positions, %lld, is wider than a head, %lld",
+			(long long)config->rope_width, (long long)config->head_width);
 	if (config->family == FAMILY_LLAMA && config->rope_width % 2 != 0)
 		return fail(error, BAD_INPUT, "rotary positions need heads of even width, not %lld", (long long)config->rope_width);
 	if (config->family == FAMILY_LLAMA && config->experts > 0 && (config->top_k == 0 || config->expert_ffn == 0))
 		return fail(error, BAD_INPUT, "experts need --top-k and --expert-ffn");
 	if (config->family == FAMILY_VIT && config->image % config->patch != 0)
-		return fail(error, BAD_INPUT, "image %lld is not a multiple of patch %lld", (long long)config->image, (long long)config->patch);
+		return fail(error, BAD_INPUT, "image %lld is not a multiple of patch %lld", (long long)config->image,
+			(long long)config->patch);
 	if (config->family == FAMILY_DEEPSEEK && config->rope_width % 2 != 0)
 		return fail(error, BAD_INPUT, "rotary positions need an even width, not %lld", (long long)config->rope_width);
-	if ((config->family == FAMILY_MOE || config->family == FAMILY_DEEPSEEK || config->experts > 0) && config->top_k > config->experts)
-		return fail(error, BAD_INPUT, "top-k %lld is more than experts %lld", (long long)config->top_k, (long long)config->experts);
+	if ((config->family == FAMILY_MOE || config->family == FAMILY_DEEPSEEK || config->experts > 0) &&
+		config->top_k > config->experts)
+		return fail(error, BAD_INPUT, "top-k %lld is more than experts %lld", (long long)config->top_k,
+			(long long)config->experts);
 	return OK;
 }
 

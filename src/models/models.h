@@ -15,8 +15,7 @@
  *     t5        encoder and decoder
  *     vit       vision transformers
  *     resnet    residual networks
- *     dlrm      recommendation models
- */
+ *     dlrm      recommendation models */
 #pragma once
 
 #include "solver/step/precision.h"
@@ -40,8 +39,8 @@ enum model_family { MODEL_FAMILIES(X) FAMILY_COUNT };
 
 enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU, ACTIVATION_RELU_SQUARED };
 
-/* X(field, least value, largest value, help): the sizes that `tidemark model` takes. 0 in a configuration: not used by the
- * family, or what follows from the others (ffn = 4 hidden, kv_heads = heads, head_width = hidden / heads). */
+/* X(field, least value, largest value, help): the sizes that `tidemark model` takes. 0 in a configuration: not used by
+ * the family, or what follows from the others (ffn = 4 hidden, kv_heads = heads, head_width = hidden / heads). */
 #define MODEL_SIZES(X) \
 	X(layers, 1, 1 << 20, "layers (of the encoder and of the decoder in t5; of the top network in dlrm)") \
 	X(hidden, 1, 1 << 20, "width of the model") \
@@ -89,19 +88,23 @@ struct model_config {
 	enum model_activation activation;
 	bool dropout, tied;             /* dropout layers; output projection shares the embedding */
 	bool flash;                     /* attention as one kernel that keeps no scores */
-	bool fused;                     /* llama, deepseek: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted beforehand */
-	bool eager_loss;                /* llama, deepseek: the loss op by op whatever the kernels are, labels shifted beforehand: where layers alone are compiled (torchtitan) */
+	bool fused; /* llama, deepseek: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted
+				   beforehand */
+	bool eager_loss; /* llama, deepseek: the loss op by op whatever the kernels are, labels shifted beforehand: where
+						layers alone are compiled (torchtitan) */
 	bool sigmoid_scores;            /* deepseek, llama: scores of experts are sigmoids, else a softmax */
-	bool router_offset;             /* llama: numbers are added to the scores that choose experts, a parameter (ERNIE 4.5) */
+	bool router_offset; /* llama: numbers are added to the scores that choose experts, a parameter (ERNIE 4.5) */
 	bool qkv_bias;                  /* llama, vit, deepseek: queries, keys and values have biases, as in Qwen2 */
-	bool o_bias, mlp_bias, head_bias;  /* llama: so have the output of attention, the feed-forward layer, the projection to the vocabulary; deepseek: o_bias */
+	bool o_bias, mlp_bias, head_bias; /* llama: so have the output of attention, the feed-forward layer, the projection
+										 to the vocabulary; deepseek: o_bias */
 	bool layer_norms;               /* llama: LayerNorm, else RMSNorm */
-	bool norms_without_bias, norms_without_weight; /* llama: LayerNorms without a bias (Cohere), or without either (OLMo) */
+	bool norms_without_bias,
+		norms_without_weight; /* llama: LayerNorms without a bias (Cohere), or without either (OLMo) */
 	bool qk_norms;                  /* llama: norms of every head's queries and keys, as in Qwen3 */
 	bool whole_qk_norms;            /* llama: ... of all heads at once, as in OLMo 2 */
-	bool expert_bias, sinks;        /* llama: experts and their router have biases, heads of attention a sink, as in GPT-OSS */
+	bool expert_bias, sinks; /* llama: experts and their router have biases, heads of attention a sink, as in GPT-OSS */
 	bool plain;                     /* llama: the feed-forward layer has no gate */
-	bool shared_plain;              /* llama: the expert that every token goes to has no gate of its own, as in GLM-4 MoE */
+	bool shared_plain; /* llama: the expert that every token goes to has no gate of its own, as in GLM-4 MoE */
 	bool untyped;                   /* bert: tokens have no kinds of segments (DistilBERT) */
 	bool layer_bias;                /* t5: distances have a bias in every layer, else in the first alone (UMT5) */
 	bool gated, unscaled;           /* t5: it has one; the decoder's result goes to the vocabulary as it is */
@@ -145,12 +148,13 @@ struct model_training {
 	uint32_t loss_chunks;          /* loss_chunks_apply(); 0 or 1: the loss is whole */
 };
 
-/* What `model` and `search` share where nothing else is asked for: mixed precision, Adam, nothing computed again; grouped queries, SwiGLU and loss in
- * kernels of their own. */
+/* What `model` and `search` share where nothing else is asked for: mixed precision, Adam, nothing computed again;
+ * grouped queries, SwiGLU and loss in kernels of their own. */
 extern const struct model_training model_training_default;
 void model_config_default(struct model_config *config);
 
-/* The training step of a configuration: forward graph, precision, train_step(), loss in chunks, recomputation. Errors as theirs. */
+/* The training step of a configuration: forward graph, precision, train_step(), loss in chunks, recomputation. Errors
+ * as theirs. */
 struct graph *model_step(const char *name, const struct model_config *config, const struct model_training *training,
 	struct error *error);
 

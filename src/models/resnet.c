@@ -11,12 +11,14 @@ static uint32_t convolve(struct model *model, const char *name, const char *norm
 	int64_t padding = 2 * (kernel / 2);
 	int64_t height = (s.dim[2] + padding - kernel) / stride + 1, width = (s.dim[3] + padding - kernel) / stride + 1;
 	size_t length = layer_enter(model, "%s", name);
-	build_op(build, "aten.convolution.default", IN(x, layer_parameter(model, "weight", SHAPE(out, s.dim[1], kernel, kernel))));
+	build_op(build, "aten.convolution.default",
+		IN(x, layer_parameter(model, "weight", SHAPE(out, s.dim[1], kernel, kernel))));
 	x = build_output(build, DTYPE_F32, SHAPE(s.dim[0], out, height, width));
 	layer_leave(model, length);
 	length = layer_enter(model, "%s", norm);
 	uint32_t weight = layer_parameter(model, "weight", SHAPE(out)), bias = layer_parameter(model, "bias", SHAPE(out));
-	uint32_t mean = layer_buffer(model, "running_mean", DTYPE_F32, SHAPE(out)), variance = layer_buffer(model, "running_var", DTYPE_F32, SHAPE(out));
+	uint32_t mean = layer_buffer(model, "running_mean", DTYPE_F32, SHAPE(out)),
+			 variance = layer_buffer(model, "running_var", DTYPE_F32, SHAPE(out));
 	build_map_inplace(build, "aten.add_.Tensor", IN(layer_buffer(model, "num_batches_tracked", DTYPE_I64, SCALAR)));
 	x = build_map(build, "aten.native_batch_norm.default", IN(x, weight, bias, mean, variance));
 	build_output(build, DTYPE_F32, SHAPE(out));

@@ -40,7 +40,8 @@ static struct graph *recomputed(const struct graph *step, const struct rules *ru
 static struct graph *in_float8(struct graph *step, const struct rules *rules, struct error *error)
 {
 	uint32_t changed;
-	struct graph *shared = graph_share_views(step, rules, error), *result = shared ? float8_apply(shared, rules, &changed, error) : NULL;
+	struct graph *shared = graph_share_views(step, rules, error),
+				 *result = shared ? float8_apply(shared, rules, &changed, error) : NULL;
 	graph_release(shared);
 	return result;
 }
@@ -67,8 +68,13 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 		return NULL;
 	}
 	bool mixed = training->precision == PRECISION_MIXED;
-	struct train_options options = { .rules = rules, .policy = training->policy, .update = { .optimizer = training->optimizer,
-		.master = mixed, .loss_scaling = mixed, .accumulate = training->accumulate, .narrow_moments = training->narrow_moments } };
+	struct train_options options = { .rules = rules,
+		.policy = training->policy,
+		.update = { .optimizer = training->optimizer,
+			.master = mixed,
+			.loss_scaling = mixed,
+			.accumulate = training->accumulate,
+			.narrow_moments = training->narrow_moments } };
 	struct graph *graph = model_build(name, config, error);
 	if (graph && training->precision != PRECISION_GIVEN)
 		graph = replaced(graph, precision_apply(graph, rules, training->precision, error));

@@ -5,7 +5,8 @@
 static uint32_t position_bias(struct model *model)
 {
 	struct build *build = &model->build;
-	int64_t seq = model->config.seq, heads = model->config.heads, buckets = model->config.buckets ? model->config.buckets : 32;
+	int64_t seq = model->config.seq, heads = model->config.heads,
+			buckets = model->config.buckets ? model->config.buckets : 32;
 	build_op(build, "aten.arange.default", NULL, 0);
 	uint32_t distance = build_output(build, DTYPE_I64, SHAPE(seq, seq));
 	uint32_t bias = layer_embedding(model, "relative_attention_bias", buckets, heads, distance, NULL);
@@ -39,7 +40,8 @@ static uint32_t t5_feed_forward(struct model *model, uint32_t x)
 	if (gated)
 		inner = layer_multiply(model, inner, layer_linear(model, "wi_1", normed, model->config.ffn, false));
 	inner = layer_dropout(model, inner);
-	uint32_t result = layer_add(model, x, layer_dropout(model, layer_linear(model, "wo", inner, model->config.hidden, false)));
+	uint32_t result = layer_add(
+		model, x, layer_dropout(model, layer_linear(model, "wo", inner, model->config.hidden, false)));
 	layer_leave(model, length);
 	return result;
 }
@@ -71,14 +73,18 @@ void model_t5(struct model *model)
 	const struct model_config *config = &model->config;
 	struct shape tokens = SHAPE(config->batch, config->seq);
 	int64_t rows = config->batch * config->seq;
-	uint32_t ids = layer_input(model, "ids", DTYPE_I64, tokens), targets = layer_input(model, "decoder_ids", DTYPE_I64, tokens), table;
+	uint32_t ids = layer_input(model, "ids", DTYPE_I64, tokens),
+			 targets = layer_input(model, "decoder_ids", DTYPE_I64, tokens), table;
 	uint32_t labels = layer_input(model, "labels", DTYPE_I64, tokens);
-	uint32_t encoded = t5_stack(model, "encoder", layer_embedding(model, "shared", config->vocab, config->hidden, ids, &table), NONE);
+	uint32_t encoded = t5_stack(
+		model, "encoder", layer_embedding(model, "shared", config->vocab, config->hidden, ids, &table), NONE);
 	build_op(&model->build, "aten.embedding.default", IN(table, targets));
 	uint32_t x = build_output(&model->build, DTYPE_F32, SHAPE(config->batch, config->seq, config->hidden));
 	x = t5_stack(model, "decoder", x, encoded);
 	if (!config->unscaled)
 		x = layer_map(model, "aten.mul.Tensor", x);
-	uint32_t logits = config->tied ? layer_linear_tied(model, x, table, NONE) : layer_linear(model, "lm_head", x, config->vocab, false);
-	layer_cross_entropy(model, layer_view(model, logits, SHAPE(rows, config->vocab)), layer_view(model, labels, SHAPE(rows)));
+	uint32_t logits = config->tied ? layer_linear_tied(model, x, table, NONE)
+		: layer_linear(model, "lm_head", x, config->vocab, false);
+	layer_cross_entropy(
+		model, layer_view(model, logits, SHAPE(rows, config->vocab)), layer_view(model, labels, SHAPE(rows)));
 }

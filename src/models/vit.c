@@ -1,7 +1,8 @@
 /* vit.c: vision transformers as torchvision writes them. */
 #include "layers.h"
 
-/* [b, s, h] -> [b, s, h]; queries, keys and values from one product, rows led by the position, as nn.MultiheadAttention. */
+/* [b, s, h] -> [b, s, h]; queries, keys and values from one product, rows led by the position, as
+ * nn.MultiheadAttention. */
 static uint32_t vit_self_attention(struct model *model, uint32_t x)
 {
 	struct build *build = &model->build;
@@ -39,7 +40,8 @@ static uint32_t patches(struct model *model)
 {
 	struct build *build = &model->build;
 	const struct model_config *config = &model->config;
-	int64_t batch = config->batch, side = config->image / config->patch, width = config->hidden, channels = config->channels ? config->channels : 3;
+	int64_t batch = config->batch, side = config->image / config->patch, width = config->hidden,
+			channels = config->channels ? config->channels : 3;
 	uint32_t image = layer_input(model, "x", DTYPE_F32, SHAPE(batch, channels, config->image, config->image));
 	uint32_t token = layer_parameter(model, "class_token", SHAPE(1, 1, width));
 	size_t length = layer_enter(model, "conv_proj");
@@ -62,7 +64,8 @@ void model_vit(struct model *model)
 	uint32_t x = patches(model);
 	struct shape shape = build_shape(build, x);
 	size_t whole = layer_enter(model, "encoder");
-	x = layer_dropout(model, layer_add(model, x, layer_parameter(model, "pos_embedding", SHAPE(1, shape.dim[1], config->hidden))));
+	x = layer_dropout(
+		model, layer_add(model, x, layer_parameter(model, "pos_embedding", SHAPE(1, shape.dim[1], config->hidden))));
 	for (int64_t layer = 0; layer < config->layers && build->status == OK; layer++) {
 		size_t length = layer_enter(model, "layers.encoder_layer_%d", (int)layer);
 		x = vit_encoder_layer(model, x);

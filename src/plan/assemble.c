@@ -22,12 +22,14 @@ static void find_stall(struct plan *plan, const struct plan_time *time)
 	plan->stall = fitted && time ? fitted_stall(fitted, plan_time_host_waits(time, plan->transformed->sharded)) : 0;
 }
 
-/* The step's time: simulated, a pipeline's, or that of one device: with accumulation all passes and the update. A pipeline counts its microbatches alone. False: out of memory. */
+/* The step's time: simulated, a pipeline's, or that of one device: with accumulation all passes and the update. A
+ * pipeline counts its microbatches alone. False: out of memory. */
 static bool find_speed(struct plan *plan, const struct rules *rules)
 {
 	const struct sharded *sharded = plan->transformed->sharded;
 	const struct pipelined *pipelined = plan->transformed->pipelined;
-	int64_t time = plan_step_time(plan), passes = pipelined ? (int64_t)pipelined->microbatches : plan->scenario.value[K_accumulation];
+	int64_t time = plan_step_time(plan),
+			passes = pipelined ? (int64_t)pipelined->microbatches : plan->scenario.value[K_accumulation];
 	uint32_t devices = sharded ? mesh_devices(&sharded->sharding.mesh) * (pipelined ? pipelined->ranks : 1) : 1;
 	if (!sharded) {
 		struct plan_time *alone = plan_time_of(plan->graph, plan->ordered->result.order, NULL, &plan->scenario, rules);
@@ -37,7 +39,8 @@ static bool find_speed(struct plan *plan, const struct rules *rules)
 	} else {
 		find_stall(plan, plan->time);
 	}
-	plan->speed = plan_speed_of(sharded ? sharded->shared->graph : plan->graph, rules, &plan->scenario, passes, devices, time);
+	plan->speed = plan_speed_of(
+		sharded ? sharded->shared->graph : plan->graph, rules, &plan->scenario, passes, devices, time);
 	return time >= 0;
 }
 
@@ -45,9 +48,12 @@ enum status plan_find_program_time(struct plan *plan, const struct rules *rules)
 {
 	const struct ordered *ordered = plan->ordered;
 	plan->program_time = plan->speed.time;
-	if (plan->speed.time < 0 || plan->transformed->pipelined || memcmp(ordered->result.order, ordered->problem.program, ordered->problem.ops * sizeof *ordered->problem.program) == 0)
+	if (plan->speed.time < 0 || plan->transformed->pipelined ||
+		memcmp(ordered->result.order, ordered->problem.program,
+			ordered->problem.ops * sizeof *ordered->problem.program) == 0)
 		return OK;
-	struct plan_time *time = plan_time_of(plan->graph, ordered->problem.program, plan->transformed->sharded, &plan->scenario, rules);
+	struct plan_time *time = plan_time_of(
+		plan->graph, ordered->problem.program, plan->transformed->sharded, &plan->scenario, rules);
 	NEED(time);
 	plan->program_time = time->whole.total == INT64_MAX ? -1 : time->whole.total;
 	plan_time_free(time);
@@ -55,8 +61,8 @@ enum status plan_find_program_time(struct plan *plan, const struct rules *rules)
 }
 
 /* A view of both stages' results as one plan; the plan keeps them alive. */
-static struct plan *assemble(const struct rules *rules, struct graph *input, const struct scenario *scenario, struct transformed *transformed,
-	struct ordered *ordered, struct laid_out *laid_out)
+static struct plan *assemble(const struct rules *rules, struct graph *input, const struct scenario *scenario,
+	struct transformed *transformed, struct ordered *ordered, struct laid_out *laid_out)
 {
 	struct plan *plan = mem_alloc(1, sizeof *plan);
 	if (!plan)
@@ -74,7 +80,8 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 	plan->limited = ordered->cut_short || laid_out->cut_short;
 	plan->fingerprint = plan_fingerprint(input, scenario);
 	if (plan->transformed->sharded)
-		traffic_find(plan->transformed->sharded, plan->transformed->pipelined ? plan->transformed->sharded->device : plan->graph, &plan->traffic);
+		traffic_find(plan->transformed->sharded,
+			plan->transformed->pipelined ? plan->transformed->sharded->device : plan->graph, &plan->traffic);
 	if (plan->transformed->sharded && !plan->transformed->pipelined)
 		plan->time = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, scenario, rules);
 	if ((plan->transformed->sharded && !plan->transformed->pipelined && !plan->time) || !find_speed(plan, rules)) {
@@ -91,11 +98,14 @@ static struct stage_run assemble_run_of(const struct stage_run *run, bool reused
 }
 
 /* Layout of an ordered graph, and the plan of it all. */
-static struct plan *plan_ordered(const struct planning *planning, struct transformed *transformed, struct ordered *ordered, bool quick)
+static struct plan *plan_ordered(
+	const struct planning *planning, struct transformed *transformed, struct ordered *ordered, bool quick)
 {
 	struct stage_context *stage = planning->stage;
 	struct laid_out *laid_out = stage_layout(stage, ordered, planning->scenario, quick, planning->error);
-	struct plan *plan = laid_out ? assemble(stage->rules, planning->input, planning->scenario, transformed, ordered, laid_out) : NULL;
+	struct plan *plan = laid_out
+		? assemble(stage->rules, planning->input, planning->scenario, transformed, ordered, laid_out)
+		: NULL;
 	if (laid_out && !plan)
 		fail_memory(planning->error);
 	if (plan)
@@ -104,13 +114,17 @@ static struct plan *plan_ordered(const struct planning *planning, struct transfo
 	return plan;
 }
 
-static struct plan_time_search search_of(const struct planning *planning, const struct transformed *transformed, const struct ordered *ordered, int64_t limit)
+static struct plan_time_search search_of(const struct planning *planning, const struct transformed *transformed,
+	const struct ordered *ordered, int64_t limit)
 {
-	return (struct plan_time_search) { ordered->graph, &ordered->problem, ordered->result.order, transformed->sharded, planning->scenario, planning->stage->rules, limit };
+	return (struct plan_time_search){ ordered->graph, &ordered->problem, ordered->result.order, transformed->sharded,
+		planning->scenario, planning->stage->rules, limit };
 }
 
-/* The same in an order of a shorter step whose peak keeps the limit, in bytes: NULL where none was found, or with the error's status. *limited: the search was cut short. */
-static struct ordered *order_faster(const struct planning *planning, const struct transformed *transformed, const struct ordered *ordered, int64_t limit, bool *limited)
+/* The same in an order of a shorter step whose peak keeps the limit, in bytes: NULL where none was found, or with the
+ * error's status. *limited: the search was cut short. */
+static struct ordered *order_faster(const struct planning *planning, const struct transformed *transformed,
+	const struct ordered *ordered, int64_t limit, bool *limited)
 {
 	struct plan_time_search search = search_of(planning, transformed, ordered, limit);
 	struct overlap_result faster;
@@ -118,12 +132,15 @@ static struct ordered *order_faster(const struct planning *planning, const struc
 	*limited = status == CANCELLED;
 	if (status == NO_MEMORY)
 		fail_memory(planning->error);
-	struct ordered *next = faster.order ? ordered_again(ordered, planning->scenario, faster.order, faster.winner, planning->error) : NULL;
+	struct ordered *next = faster.order
+		? ordered_again(ordered, planning->scenario, faster.order, faster.winner, planning->error)
+		: NULL;
 	overlap_result_free(&faster);
 	return next;
 }
 
-/* A plan of the same in an order of a shorter step, whose arena keeps limit bytes more or less: NULL where none was found, or with the error's status. */
+/* A plan of the same in an order of a shorter step, whose arena keeps limit bytes more or less: NULL where none was
+ * found, or with the error's status. */
 static struct plan *plan_faster(const struct planning *planning, const struct plan *plan, int64_t limit)
 {
 	bool limited;
@@ -135,18 +152,21 @@ static struct plan *plan_faster(const struct planning *planning, const struct pl
 	return next;
 }
 
-/* The plan of the program's order where that is faster and keeps the cap, else the plan given; takes it over. NULL with the error's status. */
+/* The plan of the program's order where that is faster and keeps the cap, else the plan given; takes it over. NULL with
+ * the error's status. */
 static struct plan *plan_in_program_order(const struct planning *planning, struct plan *plan)
 {
 	const struct ordered *ordered = plan->ordered;
-	struct ordered *program = ordered_again(ordered, planning->scenario, ordered->problem.program, "program", planning->error);
+	struct ordered *program = ordered_again(
+		ordered, planning->scenario, ordered->problem.program, "program", planning->error);
 	struct plan *next = program ? plan_ordered(planning, plan->transformed, program, false) : NULL;
 	ordered_release(program);
 	if (!next) {
 		plan_release(plan);
 		return NULL;
 	}
-	bool better = plan_needs(next) <= scenario_budget(&plan->scenario) && next->speed.time >= 0 && next->speed.time < plan->speed.time;
+	bool better = plan_needs(next) <= scenario_budget(&plan->scenario) && next->speed.time >= 0 &&
+		next->speed.time < plan->speed.time;
 	if (better) {
 		next->run[STAGE_ORDER] = plan->run[STAGE_ORDER];
 		next->fit_margin = plan->fit_margin;
@@ -168,7 +188,8 @@ static bool assemble_keeps_cap(const struct plan *plan)
 /* Takes the faster of both that keep the cap. Whether next keeps it. */
 static bool keep_faster(struct plan **best, struct plan *next)
 {
-	bool keeps = assemble_keeps_cap(next), better = keeps && (!assemble_keeps_cap(*best) || plan_step_time(next) < plan_step_time(*best));
+	bool keeps = assemble_keeps_cap(next),
+		 better = keeps && (!assemble_keeps_cap(*best) || plan_step_time(next) < plan_step_time(*best));
 	plan_release(better ? *best : next);
 	*best = better ? next : *best;
 	return keeps;
@@ -184,7 +205,8 @@ static bool try_orders(const struct planning *planning, const struct plan *plan,
 	if (status == NO_MEMORY)
 		fail_memory(planning->error);
 	for (uint32_t i = climb.count; i-- > 0 && !found && planning->error->status == OK;) {
-		struct ordered *ordered = ordered_again(plan->ordered, planning->scenario, climb.found[i].order, climb.found[i].winner, planning->error);
+		struct ordered *ordered = ordered_again(
+			plan->ordered, planning->scenario, climb.found[i].order, climb.found[i].winner, planning->error);
 		struct plan *next = ordered ? plan_ordered(planning, plan->transformed, ordered, false) : NULL;
 		ordered_release(ordered);
 		if (!next)
@@ -227,7 +249,8 @@ static struct plan *bound_time(const struct planning *planning, struct plan *pla
 	return NULL;
 }
 
-/* Bytes that an order for time may take without a memory cap: what the program's order takes, as frameworks run that. order=fast may take any. */
+/* Bytes that an order for time may take without a memory cap: what the program's order takes, as frameworks run that.
+ * order=fast may take any. */
 static int64_t uncapped_limit(const struct scenario *scenario, const struct ordered *ordered)
 {
 	return scenario_order(scenario) == ORDER_FAST ? INT64_MAX : ordered->program_peak;
@@ -238,7 +261,8 @@ struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool 
 {
 	int64_t budget = plan_budget(plan), limit = budget < 0 ? uncapped_limit(planning->scenario, plan->ordered) : budget;
 	struct plan *best = plan_retain(plan);
-	bool climbs = scenario_order(planning->scenario) == ORDER_FAST && !foretells, tight = climbs ? try_orders(planning, plan, limit, &best) : try_order(planning, plan, limit, &best);
+	bool climbs = scenario_order(planning->scenario) == ORDER_FAST && !foretells,
+		 tight = climbs ? try_orders(planning, plan, limit, &best) : try_order(planning, plan, limit, &best);
 	if (tight && planning->error->status == OK && !(best = plan_in_program_order(planning, best))) {
 		plan_release(plan);
 		return NULL;
@@ -251,12 +275,17 @@ struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool 
 }
 
 /* No cap is to be kept, so the faster order alone is laid out. The order is never slower than the least peak's. */
-static struct plan *plan_fast_uncapped(const struct planning *planning, struct transformed *transformed, struct ordered *ordered)
+static struct plan *plan_fast_uncapped(
+	const struct planning *planning, struct transformed *transformed, struct ordered *ordered)
 {
 	bool limited;
-	struct ordered *faster = order_faster(planning, transformed, ordered, uncapped_limit(planning->scenario, ordered), &limited);
-	bool same = faster && memcmp(faster->result.order, ordered->result.order, ordered->problem.ops * sizeof *ordered->result.order) == 0;
-	struct plan *plan = planning->error->status == OK ? plan_ordered(planning, transformed, faster && !same ? faster : ordered, false) : NULL;
+	struct ordered *faster = order_faster(
+		planning, transformed, ordered, uncapped_limit(planning->scenario, ordered), &limited);
+	bool same = faster &&
+		memcmp(faster->result.order, ordered->result.order, ordered->problem.ops * sizeof *ordered->result.order) == 0;
+	struct plan *plan = planning->error->status == OK
+		? plan_ordered(planning, transformed, faster && !same ? faster : ordered, false)
+		: NULL;
 	ordered_release(faster);
 	if (plan)
 		plan->limited |= limited;
@@ -278,11 +307,13 @@ static bool lacks_room(const struct planning *planning, const struct plan *plan)
 		&& assemble_is_free(planning->scenario) && !plan->transformed->pipelined;
 }
 
-/* The layout chosen adds to the peak: then an order whose layout keeps the cap, where one is found. Takes the plan over. */
+/* The layout chosen adds to the peak: then an order whose layout keeps the cap, where one is found. Takes the plan
+ * over. */
 static struct plan *plan_for_room(const struct planning *planning, struct plan *plan)
 {
 	int64_t limit = scenario_budget(planning->scenario) - (plan_needs(plan) - plan_arena(plan));
-	struct ordered *ordered = room_order(planning->stage, plan->ordered, plan_arena(plan), planning->scenario, limit, planning->error);
+	struct ordered *ordered = room_order(
+		planning->stage, plan->ordered, plan_arena(plan), planning->scenario, limit, planning->error);
 	struct plan *next = ordered ? plan_ordered(planning, plan->transformed, ordered, false) : NULL;
 	bool fine = planning->error->status == OK;
 	if (next) {
@@ -300,18 +331,21 @@ static struct plan *plan_for_room(const struct planning *planning, struct plan *
 static bool is_uncapped(const struct scenario *scenario, const struct transformed *transformed)
 {
 	const struct fitted *fitted = transformed->fitted;
-	return scenario_budget(scenario) < 0 && scenario_order(scenario) == ORDER_AUTO && transformed->sharded && !transformed->pipelined
-		&& !(fitted && fitted->away > 0);
+	return scenario_budget(scenario) < 0 && scenario_order(scenario) == ORDER_AUTO && transformed->sharded &&
+		!transformed->pipelined && !(fitted && fitted->away > 0);
 }
 
 /* Order and layout of a transformed graph, or of another pipeline rank's. */
-static struct plan *plan_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph, const struct plan_wish *wish, bool quick)
+static struct plan *plan_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph,
+	const struct plan_wish *wish, bool quick)
 {
 	struct stage_context *stage = planning->stage;
 	const struct scenario *scenario = planning->scenario;
 	struct ordered *ordered = stage_order(stage, graph, scenario, quick, planning->error);
 	bool reused = stage->order_reused, uncapped = !quick && is_uncapped(scenario, transformed);
-	struct plan *plan = !ordered ? NULL : uncapped ? plan_fast_uncapped(planning, transformed, ordered) : plan_ordered(planning, transformed, ordered, quick);
+	struct plan *plan = !ordered ? NULL
+		: uncapped ? plan_fast_uncapped(planning, transformed, ordered)
+		: plan_ordered(planning, transformed, ordered, quick);
 	if (plan) {
 		plan->run[STAGE_ORDER] = assemble_run_of(&ordered->run, reused);
 		plan->fit_margin = wish->margin;
@@ -324,7 +358,8 @@ static struct plan *plan_graph(const struct planning *planning, struct transform
 	if (lacks_room(planning, plan) && !(plan = plan_for_room(planning, plan)))
 		return NULL;
 	if (fitted && fitted->away > 0 && !transformed->pipelined && assemble_is_free(scenario))
-		return plan_in_program_order(planning, plan);   /* copies have their windows along it: in another one of a slightly lower peak computation may wait for them */
+		return plan_in_program_order(planning, plan);   /* copies have their windows along it: in another one of a
+														   slightly lower peak computation may wait for them */
 	return plan->time && scenario_seeks_time(scenario) ? plan_fast(planning, plan, false) : plan;
 }
 
@@ -336,7 +371,8 @@ static int64_t copies_in_flight(const struct plan *plan, const struct graph *gra
 	uint32_t flush = graph->flush;
 	int64_t bytes = 0;
 	*until = flush == NONE ? 0 : plan->ordered->position[flush];
-	for (uint32_t i = flush == NONE ? 0 : graph->touches.start[flush]; flush != NONE && i < graph->touches.start[flush + 1]; i++)
+	for (uint32_t i = flush == NONE ? 0 : graph->touches.start[flush];
+		flush != NONE && i < graph->touches.start[flush + 1]; i++)
 		bytes += align_up(graph->storage[graph->touches.item[i]].bytes, plan->scenario.value[K_alignment]);
 	return bytes;
 }
@@ -359,14 +395,16 @@ static void follow_plan(const struct plan *plan, const struct graph *graph, stru
 	planned->arena = ours == theirs ? plan_arena(plan) : -1;
 }
 
-static struct graph *graph_of_rank(const struct transformed *transformed, const struct scenario *scenario, uint32_t rank, struct error *error)
+static struct graph *graph_of_rank(
+	const struct transformed *transformed, const struct scenario *scenario, uint32_t rank, struct error *error)
 {
 	struct graph *graph = transformed->pipelined->rank[rank].graph;
 	return scenario->value[K_in_place] ? graph_retain(graph) : graph_without_inplace(graph, error);
 }
 
 /* Plans the ranks that differ, and the one that is asked for; reports that, or the one with the largest arena. */
-static struct plan *plan_ranks(const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish, bool quick)
+static struct plan *plan_ranks(
+	const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish, bool quick)
 {
 	struct error *error = planning->error;
 	const struct pipelined *pipelined = transformed->pipelined;
@@ -403,14 +441,17 @@ static struct plan *plan_ranks(const struct planning *planning, struct transform
 	return NULL;
 }
 
-struct plan *plan_transformed(const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish, bool quick)
+struct plan *plan_transformed(
+	const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish, bool quick)
 {
-	return transformed->pipelined ? plan_ranks(planning, transformed, wish, quick) : plan_graph(planning, transformed, transformed->graph, wish, quick);
+	return transformed->pipelined ? plan_ranks(planning, transformed, wish, quick)
+		: plan_graph(planning, transformed, transformed->graph, wish, quick);
 }
 
 struct plan *plan_once(const struct planning *planning, const struct plan_wish *wish, bool quick)
 {
-	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, quick, planning->error);
+	struct transformed *transformed = stage_transform(
+		planning->stage, planning->input, planning->scenario, wish, quick, planning->error);
 	struct plan *plan = transformed ? plan_transformed(planning, transformed, wish, quick) : NULL;
 	transformed_release(transformed);
 	return plan;

@@ -12,8 +12,8 @@ static enum phase phase_at(const struct plan *plan, uint32_t position)
 	return plan->graph->op[plan->ordered->result.order[position]].phase;
 }
 
-/* The ops [*from, *to) of the step that op is of, as the program has them: a new one begins with the forward op behind an update that backward ops follow.
- * Returns how many there are. */
+/* The ops [*from, *to) of the step that op is of, as the program has them: a new one begins with the forward op behind
+ * an update that backward ops follow. Returns how many there are. */
 static uint32_t beside_step_of(const struct graph *graph, uint32_t op, uint32_t *from, uint32_t *to)
 {
 	uint32_t last_backward = 0, steps = 1;
@@ -53,7 +53,8 @@ static uint32_t find_step(const struct plan *plan, uint32_t *first, uint32_t *en
 	return steps;
 }
 
-/* Where backward begins: a planned order may have some of its ops earlier, and forward ops behind. So few as can be stand on the wrong side of it. */
+/* Where backward begins: a planned order may have some of its ops earlier, and forward ops behind. So few as can be
+ * stand on the wrong side of it. */
 static uint32_t beside_find_backward(const struct plan *plan, uint32_t first, uint32_t end)
 {
 	int64_t wrong = 0, least = 0;
@@ -122,7 +123,7 @@ uint32_t beside_position(const struct beside *beside, int side, uint32_t positio
 	return at < end ? at : end > begin ? end - 1 : begin;
 }
 
-/* ---- what holds the peaks --------------------------------------------------------------------- */
+/* ---- what holds the peaks -------------------------------------------------------------------- */
 
 struct alive { const char *place; int64_t bytes, rounded; };
 
@@ -189,7 +190,9 @@ static void take_pairs(struct beside *beside, struct alive *list[2], uint32_t co
 	uint32_t at[2] = { 0, 0 }, kept[2] = { 0, 0 };
 	while (at[0] < count[0] && at[1] < count[1]) {
 		const struct alive *one = &list[0][at[0]], *other = &list[1][at[1]];
-		int order = one->rounded != other->rounded ? one->rounded > other->rounded ? -1 : 1 : same_place ? strcmp(one->place, other->place) : 0;
+		int order = one->rounded != other->rounded ? one->rounded > other->rounded ? -1 : 1
+			: same_place ? strcmp(one->place, other->place)
+			: 0;
 		for (int side = 0; side < 2; side++)
 			if (order == 0)
 				beside->paired[side] += list[side][at[side]++].bytes;
@@ -273,7 +276,7 @@ void beside_free(struct beside *beside)
 	*beside = (struct beside){ 0 };
 }
 
-/* ---- as its file has it --------------------------------------------------------------------------- */
+/* ---- as its file has it ---------------------------------------------------------------------- */
 
 static bool has_addresses(const struct graph *graph)
 {

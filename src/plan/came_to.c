@@ -55,8 +55,9 @@ void given_find(const struct graph *graph, const struct factors *factors, const 
 	/* Standard input was read already. */
 	struct rules *rules = rules_load(rules_file && strcmp(rules_file, "-") == 0 ? NULL : rules_file, &error);
 	enum optimizer optimizer = rules ? optimizer_of(graph, rules) : OPTIMIZER_COUNT;
-	*given = (struct given){ factors ? scale_given_batch(graph, factors) : 0, extent_of(factors, ROLE_SEQUENCE), precision_of(graph),
-		optimizer < OPTIMIZER_COUNT ? optimizer_names[optimizer] : "", train_has_step(graph) ? "a step" : "forward" };
+	*given = (struct given){ factors ? scale_given_batch(graph, factors) : 0, extent_of(factors, ROLE_SEQUENCE),
+		precision_of(graph), optimizer < OPTIMIZER_COUNT ? optimizer_names[optimizer] : "",
+		train_has_step(graph) ? "a step" : "forward" };
 	if (rules)
 		rules_free(rules);
 }
@@ -80,7 +81,8 @@ static int64_t degree_of(enum knob_id knob, const struct scenario *scenario, con
 	if (knob == K_pp || !sharded)
 		return knob == K_pp ? 1 : KNOB_GIVEN;
 	uint32_t axis = mesh_axis_named(&sharded->sharding.mesh, knobs[knob].name);
-	return (axis == NONE ? 1 : (int64_t)sharded->sharding.mesh.axis[axis].size) * (knob == K_dp ? scenario_copies(scenario) : 1);
+	return (axis == NONE ? 1 : (int64_t)sharded->sharding.mesh.axis[axis].size) *
+		(knob == K_dp ? scenario_copies(scenario) : 1);
 }
 
 static int64_t machine_value(enum knob_id knob, const struct scenario *scenario)
@@ -98,9 +100,10 @@ static int64_t machine_value(enum knob_id knob, const struct scenario *scenario)
 	}
 }
 
-/* What a word (or ZeRO's 0 with strategy=zero) comes to, as a value of the knob; KNOB_GIVEN where the knob's value says itself what it is, or
- * where nothing is known. */
-static int64_t knob_came_to(enum knob_id knob, const struct scenario *scenario, const struct given *given, const struct plan *plan)
+/* What a word (or ZeRO's 0 with strategy=zero) comes to, as a value of the knob; KNOB_GIVEN where the knob's value says
+ * itself what it is, or where nothing is known. */
+static int64_t knob_came_to(
+	enum knob_id knob, const struct scenario *scenario, const struct given *given, const struct plan *plan)
 {
 	int64_t value = scenario->value[knob];
 	struct error error;
@@ -117,7 +120,14 @@ static int64_t knob_came_to(enum knob_id knob, const struct scenario *scenario, 
 	case K_dp: case K_tp: case K_pp: case K_cp: case K_ep: return degree_of(knob, scenario, plan);
 	case K_order: return scenario_order(scenario) == ORDER_AUTO ? KNOB_GIVEN : (int64_t)scenario_order(scenario);
 	case K_rank: return answers(plan, scenario) && plan->transformed->pipelined ? (int64_t)plan->rank : KNOB_GIVEN;
-	case K_memory: case K_intra_bandwidth: case K_inter_bandwidth: case K_host_bandwidth: case K_intra_latency: case K_inter_latency: case K_reserve: case K_group_buffers:
+	case K_memory:
+	case K_intra_bandwidth:
+	case K_inter_bandwidth:
+	case K_host_bandwidth:
+	case K_intra_latency:
+	case K_inter_latency:
+	case K_reserve:
+	case K_group_buffers:
 		return machine_value(knob, scenario);
 	default: return KNOB_GIVEN;
 	}
@@ -135,7 +145,8 @@ static char *short_text(enum knob_id knob, int64_t value, char *text, size_t siz
 	return text;
 }
 
-char *knob_came_to_text(enum knob_id knob, const struct scenario *scenario, const struct given *given, const struct plan *plan, int room, char *text, size_t size)
+char *knob_came_to_text(enum knob_id knob, const struct scenario *scenario, const struct given *given,
+	const struct plan *plan, int room, char *text, size_t size)
 {
 	char value[64], came[64];
 	int64_t to = knob_came_to(knob, scenario, given, plan);
@@ -166,7 +177,8 @@ bool knob_means_same(enum knob_id knob, const struct given *given, const struct 
 	return meaning(knob, given, one) == meaning(knob, given, other);
 }
 
-int64_t knob_next(enum knob_id knob, const struct scenario *scenario, const struct given *given, const struct plan *plan, int direction)
+int64_t knob_next(enum knob_id knob, const struct scenario *scenario, const struct given *given,
+	const struct plan *plan, int direction)
 {
 	int64_t now = scenario->value[knob], to = knob_came_to(knob, scenario, given, plan);
 	bool counts = knobs[knob].type != KNOB_CHOICE && knobs[knob].type != KNOB_SWITCH;

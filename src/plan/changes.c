@@ -15,7 +15,9 @@ static void changes_find_owners(const struct graph *graph, uint32_t *owner)
 		owner[op] = op;
 		if (!changes_is_collective(graph, op))
 			continue;
-		uint32_t writer = csr_length(&graph->reads, op) ? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer : NONE;
+		uint32_t writer = csr_length(&graph->reads, op)
+			? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer
+			: NONE;
 		owner[op] = writer == NONE ? NONE : owner[writer];
 	}
 	for (uint32_t op = graph->ops; op-- > 0; ) {
@@ -31,7 +33,8 @@ static int64_t changes_sent_by(const struct op *op)
 }
 
 /* Adds one plan's bytes to the ops' rows, which are found by name; new names get new rows. */
-static bool changes_add_plan(const struct plan *plan, int side, const struct graph *names, struct plan_change *row, uint32_t *rows)
+static bool changes_add_plan(
+	const struct plan *plan, int side, const struct graph *names, struct plan_change *row, uint32_t *rows)
 {
 	const struct graph *graph = plan->graph;
 	uint32_t *owner = mem_alloc(graph->ops, sizeof *owner), *at = mem_alloc(graph->ops, sizeof *at);
@@ -74,12 +77,14 @@ static int changes_largest_first(const void *left, const void *right)
 	return sent ? (sent > 0) - (sent < 0) : made ? (made > 0) - (made < 0) : strcmp(a->op, b->op);
 }
 
-enum status plan_changes(const struct plan *before, const struct plan *after, struct arena *arena, struct plan_change **change, uint32_t *count)
+enum status plan_changes(const struct plan *before, const struct plan *after, struct arena *arena,
+	struct plan_change **change, uint32_t *count)
 {
 	uint32_t rows = 0, kept = 0;
 	struct plan_change *row = arena_alloc(arena, (size_t)before->graph->ops + after->graph->ops, sizeof *row);
 	/* Rows of the first plan have its ops' numbers. */
-	NEED(row && changes_add_plan(before, 0, before->graph, row, &rows) && changes_add_plan(after, 1, before->graph, row, &rows));
+	NEED(row && changes_add_plan(before, 0, before->graph, row, &rows) &&
+		changes_add_plan(after, 1, before->graph, row, &rows));
 	for (uint32_t i = 0; i < rows; i++)
 		if (row[i].sent[0] != row[i].sent[1] || row[i].made[0] != row[i].made[1])
 			row[kept++] = row[i];

@@ -1,8 +1,8 @@
 /* choose.c: the policy of choosing: candidates in, the better plan out.
  *
- * Choices on the way to a plan (recomputation, sharding, cuts) count with models; order and layout show what they come to. So plans are compared, by
- * plan_better() alone, and the stages are asked again with another wish: another share of the memory cap, a rival sharding, the least memory.
- */
+ * Choices on the way to a plan (recomputation, sharding, cuts) count with models; order and layout show what they come
+ * to. So plans are compared, by plan_better() alone, and the stages are asked again with another wish: another share of
+ * the memory cap, a rival sharding, the least memory. */
 #include "choose_margin.h"
 #include "prospects.h"
 #include "shard_moves.h"
@@ -55,12 +55,14 @@ static bool choose_goes_on(const struct planning *planning)
 	return status != NO_MEMORY && status != LIMIT;
 }
 
-/* ---- limits: what choices count with is not the arena ------------------------------------------------------------------- */
+/* ---- limits: what choices count with is not the arena ---------------------------------------- */
 
-/* Limits of what stays: with the lower one a plan kept the cap, or no sharding keeps it; with the upper one the plan was above the cap. */
+/* Limits of what stays: with the lower one a plan kept the cap, or no sharding keeps it; with the upper one the plan
+ * was above the cap. */
 struct bracket { int64_t low, high; };
 
-/* The next limit: what the last plan's arena leaves of the cap, if comings and goings stay as they are; else the middle. < 0: there is none between. */
+/* The next limit: what the last plan's arena leaves of the cap, if comings and goings stay as they are; else the
+ * middle. < 0: there is none between. */
 static int64_t choose_next_limit(const struct plan *last, const struct bracket *bracket, int64_t budget)
 {
 	int64_t guess = budget - (plan_needs(last) - last->transformed->fit_peak);
@@ -69,8 +71,9 @@ static int64_t choose_next_limit(const struct plan *last, const struct bracket *
 	return guess > bracket->low && guess < bracket->high ? guess : bracket->low + (bracket->high - bracket->low) / 2;
 }
 
-/* auto, whose first plan needs more than the cap: plans of what a search finds within other limits of what stays, as the arena may be more than that or less.
- * Keeps neither. The best that keeps the cap, or NULL; *margin is its own, or the last. */
+/* auto, whose first plan needs more than the cap: plans of what a search finds within other limits of what stays, as
+ * the arena may be more than that or less. Keeps neither. The best that keeps the cap, or NULL; *margin is its own, or
+ * the last. */
 static struct plan *fit_limits(struct choosing *choosing, struct plan *first, int64_t *margin)
 {
 	const struct planning *planning = choosing->planning;
@@ -101,7 +104,7 @@ static struct plan *fit_limits(struct choosing *choosing, struct plan *first, in
 	return best;
 }
 
-/* ---- rivals: planned memory and time decide between shardings ------------------------------------------------------------ */
+/* ---- rivals: planned memory and time decide between shardings -------------------------------- */
 
 #define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
 #define FAR_PERCENT 25   /* no order and no layout takes that much off heuristics' arena */
@@ -118,8 +121,10 @@ static bool has_chance(const struct plan *best, const struct plan *quick)
 	return plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT;
 }
 
-/* auto: whether no order of a rival's graph can be faster than the best plan so far. Of accumulated microbatches the time doesn't depend on the order. */
-static bool is_slower_in_any_order(const struct planning *planning, const struct plan *best, const struct transformed *transformed)
+/* auto: whether no order of a rival's graph can be faster than the best plan so far. Of accumulated microbatches the
+ * time doesn't depend on the order. */
+static bool is_slower_in_any_order(
+	const struct planning *planning, const struct plan *best, const struct transformed *transformed)
 {
 	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || choose_is_over(best))
 		return false;
@@ -128,8 +133,8 @@ static bool is_slower_in_any_order(const struct planning *planning, const struct
 	return least >= 0 && least > plan_step_time(best);
 }
 
-/* auto, whose best keeps the cap: whether a rival that heuristics planned can't win, whatever its order: as it is far above the cap, or by a bound on its step. Of
- * accumulated microbatches the time itself is one. */
+/* auto, whose best keeps the cap: whether a rival that heuristics planned can't win, whatever its order: as it is far
+ * above the cap, or by a bound on its step. Of accumulated microbatches the time itself is one. */
 static bool is_behind(const struct plan *best, struct plan *quick)
 {
 	int64_t budget = scenario_budget(&best->scenario);
@@ -137,15 +142,19 @@ static bool is_behind(const struct plan *best, struct plan *quick)
 		return true;
 	if (plan_step_time(quick) <= plan_step_time(best) || !quick->time)
 		return false;
-	return best->scenario.value[K_microbatches] > 1 || (plan_time_bound(quick->time) == OK && quick->time->bound.bound > plan_step_time(best));
+	return best->scenario.value[K_microbatches] > 1 ||
+		(plan_time_bound(quick->time) == OK && quick->time->bound.bound > plan_step_time(best));
 }
 
-/* The plan of a wish; NULL where it has no chance against the best so far. auto takes the heuristics' own where the complete one is slower. sure: only what no
- * order can mend rules it out. */
-static struct plan *plan_candidate(const struct planning *planning, const struct plan_wish *wish, const struct plan *best, bool sure)
+/* The plan of a wish; NULL where it has no chance against the best so far. auto takes the heuristics' own where the
+ * complete one is slower. sure: only what no order can mend rules it out. */
+static struct plan *plan_candidate(
+	const struct planning *planning, const struct plan_wish *wish, const struct plan *best, bool sure)
 {
-	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
-	bool hopeless = transformed && is_slower_in_any_order(planning, best, transformed), fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
+	struct transformed *transformed = stage_transform(
+		planning->stage, planning->input, planning->scenario, wish, false, planning->error);
+	bool hopeless = transformed && is_slower_in_any_order(planning, best, transformed),
+		 fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
 	struct plan *plan = transformed && !hopeless ? plan_transformed(planning, transformed, wish, true) : NULL;
 	bool near = plan && (fastest && !choose_is_over(best) ? !is_behind(best, plan) : sure || has_chance(best, plan));
 	struct plan *quick = near && fastest ? plan_retain(plan) : NULL;
@@ -157,15 +166,18 @@ static struct plan *plan_candidate(const struct planning *planning, const struct
 	return better_of(&(struct goal){ GOAL_FASTEST, scenario_budget(planning->scenario) }, plan, quick);
 }
 
-/* A rival's plan, or NULL as above. What auto promises to be no slower than, experts' shardings, is planned even where nothing keeps the cap so far. */
-static struct plan *plan_rival(const struct planning *planning, const struct sharded *first, int64_t margin, const struct plan *best, uint32_t rival)
+/* A rival's plan, or NULL as above. What auto promises to be no slower than, experts' shardings, is planned even where
+ * nothing keeps the cap so far. */
+static struct plan *plan_rival(const struct planning *planning, const struct sharded *first, int64_t margin,
+	const struct plan *best, uint32_t rival)
 {
 	struct plan_wish wish = { .margin = margin, .rival = rival, .first = first };
 	bool promised = scenario_strategy(planning->scenario) == STRATEGY_AUTO && rival <= first->experts;
 	return plan_candidate(planning, &wish, best, promised);
 }
 
-/* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. needs[0]: of the first, then of its rivals; INT64_MAX: of what has no plan. */
+/* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. needs[0]: of the
+ * first, then of its rivals; INT64_MAX: of what has no plan. */
 static int64_t choose_limit_of(const struct plan *first, const int64_t *needs, uint32_t plans)
 {
 	int64_t least = INT64_MAX, experts = INT64_MAX, budget = scenario_budget(&first->scenario);
@@ -178,7 +190,8 @@ static int64_t choose_limit_of(const struct plan *first, const int64_t *needs, u
 	return budget >= least && budget < limit ? budget : limit;
 }
 
-/* Whether an earlier result had this sharding already, itself or as a rival: it was compared then, and the best so far only gets better. */
+/* Whether an earlier result had this sharding already, itself or as a rival: it was compared then, and the best so far
+ * only gets better. */
 static bool is_seen(const struct choosing *choosing, const struct sharding *sharding)
 {
 	bool seen = false;
@@ -204,7 +217,8 @@ static const struct plan *leader_of(const struct choosing *choosing, const struc
 	return choosing->rival && plan_better(&fastest, choosing->rival, plan) ? choosing->rival : plan;
 }
 
-/* Rivals in the order in which they are planned: auto begins with the least estimate, as a fast leader rules others out. */
+/* Rivals in the order in which they are planned: auto begins with the least estimate, as a fast leader rules others
+ * out. */
 static void rank_rivals(const struct sharded *sharded, bool by_time, uint32_t rank[SHARD_RIVALS])
 {
 	for (uint32_t i = 0; i < sharded->rivals; i++) {
@@ -215,7 +229,8 @@ static void rank_rivals(const struct sharded *sharded, bool by_time, uint32_t ra
 	}
 }
 
-/* The end of a part of the choice that may have been cut short: the best so far, or NULL where no run goes on. Takes it over. */
+/* The end of a part of the choice that may have been cut short: the best so far, or NULL where no run goes on. Takes it
+ * over. */
 static struct plan *choose_end_of(const struct planning *planning, struct plan *best)
 {
 	best->limited |= planning->error->status == CANCELLED;
@@ -258,9 +273,10 @@ static struct plan *judge_each(struct choosing *choosing, struct plan *first)
 	return best;
 }
 
-/* Plans prospects, the most promising one first, as long as one has a chance against the best so far, which is taken over. first: minred's, whose limit follows from
- * what all come to; else NULL. */
-static struct plan *plan_prospects(struct choosing *choosing, struct prospects *prospects, const struct plan *first, struct plan *best)
+/* Plans prospects, the most promising one first, as long as one has a chance against the best so far, which is taken
+ * over. first: minred's, whose limit follows from what all come to; else NULL. */
+static struct plan *plan_prospects(
+	struct choosing *choosing, struct prospects *prospects, const struct plan *first, struct plan *best)
 {
 	const struct planning *planning = choosing->planning;
 	struct goal goal = { GOAL_FASTEST, scenario_budget(planning->scenario) };
@@ -283,18 +299,22 @@ static struct plan *plan_prospects(struct choosing *choosing, struct prospects *
 }
 
 /* The wishes that ask for a search's rivals, in the order in which it has them. */
-static enum status foretell_rivals(struct choosing *choosing, const struct sharded *sharded, int64_t margin, struct prospects *prospects)
+static enum status foretell_rivals(
+	struct choosing *choosing, const struct sharded *sharded, int64_t margin, struct prospects *prospects)
 {
 	enum status status = OK;
 	for (uint32_t i = 0; i < sharded->rivals && status == OK; i++) {
-		struct prospect prospect = { .wish = { .margin = margin, .rival = 1 + i, .first = sharded }, .sharding = &sharded->rival[i], .promised = i < sharded->experts };
+		struct prospect prospect = { .wish = { .margin = margin, .rival = 1 + i, .first = sharded },
+			.sharding = &sharded->rival[i],
+			.promised = i < sharded->experts };
 		if (!is_seen(choosing, &sharded->rival[i]))
 			status = prospects_add(prospects, choosing->layers, choosing->planning, &prospect);
 	}
 	return status;
 }
 
-/* Of a step with very many equal layers: rivals are foretold, and those with a chance are planned. NULL where they can't be. */
+/* Of a step with very many equal layers: rivals are foretold, and those with a chance are planned. NULL where they
+ * can't be. */
 static struct plan *judge_foretold(struct choosing *choosing, struct plan *first)
 {
 	struct prospects prospects = { .count = 0 };
@@ -326,7 +346,7 @@ static struct plan *choose_judge(struct choosing *choosing, struct plan *first)
 	return choose_end_of(choosing->planning, best);
 }
 
-/* ---- where nothing fits ------------------------------------------------------------------------------------------------- */
+/* ---- where nothing fits ---------------------------------------------------------------------- */
 
 /* Whether every sharding keeps more than the cap: what the whole step keeps, over all devices. */
 static bool keeps_too_much(const struct plan *plan)
@@ -338,8 +358,10 @@ static bool keeps_too_much(const struct plan *plan)
 	return kept / plan->scenario.value[K_devices] > scenario_budget(&plan->scenario);
 }
 
-/* The same as below of a step with very many equal layers. Returns false, and does nothing, where one of them can't be foretold. */
-static bool try_least_foretold(struct choosing *choosing, const struct sharded *least, const struct plan_wish *wish, struct plan **best)
+/* The same as below of a step with very many equal layers. Returns false, and does nothing, where one of them can't be
+ * foretold. */
+static bool try_least_foretold(
+	struct choosing *choosing, const struct sharded *least, const struct plan_wish *wish, struct plan **best)
 {
 	struct prospects prospects = { .count = 0 };
 	struct prospect itself = { .wish = *wish, .sharding = &least->sharding };
@@ -357,14 +379,18 @@ static bool try_least_foretold(struct choosing *choosing, const struct sharded *
 }
 
 /* What minred finds, and its rivals. *mesh: over which. Takes over the best so far. */
-static struct plan *try_least_over(struct choosing *choosing, const struct plan_wish *wish, struct plan *best, struct mesh *mesh)
+static struct plan *try_least_over(
+	struct choosing *choosing, const struct plan_wish *wish, struct plan *best, struct mesh *mesh)
 {
 	const struct planning *planning = choosing->planning;
 	struct goal goal = { GOAL_FASTEST, scenario_budget(&best->scenario) };
-	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
+	struct transformed *transformed = stage_transform(
+		planning->stage, planning->input, planning->scenario, wish, false, planning->error);
 	const struct sharded *least = transformed ? transformed->sharded : NULL;
 	bool foretold = least && choosing->layers && try_least_foretold(choosing, least, wish, &best);
-	for (uint32_t rival = 0; least && !foretold && rival <= least->rivals && choose_goes_on(planning) && planning->error->status != CANCELLED; rival++) {
+	for (uint32_t rival = 0; least && !foretold && rival <= least->rivals && choose_goes_on(planning) &&
+		planning->error->status != CANCELLED;
+		rival++) {
 		if (is_seen(choosing, rival ? &least->rival[rival - 1] : &least->sharding))
 			continue;
 		error_set(planning->error, OK);
@@ -377,16 +403,21 @@ static struct plan *try_least_over(struct choosing *choosing, const struct plan_
 	return best;
 }
 
-/* What minred finds, as candidates of auto: on graphs whose searches are short, as it may be faster than what the estimate chose, over the best plan's mesh, too; on
- * others where nothing fits the cap so far, unless every sharding keeps more than it. Takes over the best so far. */
+/* What minred finds, as candidates of auto: on graphs whose searches are short, as it may be faster than what the
+ * estimate chose, over the best plan's mesh, too; on others where nothing fits the cap so far, unless every sharding
+ * keeps more than it. Takes over the best so far. */
 static struct plan *try_least(struct choosing *choosing, const struct plan *first, struct plan *best)
 {
 	const struct planning *planning = choosing->planning;
-	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true, .first = first->transformed->sharded };
+	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP,
+		.least = true,
+		.first = first->transformed->sharded };
 	int64_t budget = scenario_budget(&best->scenario);
-	bool over = budget >= 0 && plan_needs(best) > budget, small = best->input->ops <= RIVAL_OPS && !scenario_cuts(planning->scenario);
-	if (!best->transformed->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
-		|| best->limited || !(small || (over && !keeps_too_much(best))))
+	bool over = budget >= 0 && plan_needs(best) > budget,
+		 small = best->input->ops <= RIVAL_OPS && !scenario_cuts(planning->scenario);
+	if (!best->transformed->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO ||
+		planning->scenario->value[K_recompute] == RECOMPUTE_AUTO || best->limited ||
+		!(small || (over && !keeps_too_much(best))))
 		return best;
 	struct mesh searched, mesh;
 	best = try_least_over(choosing, &wish, best, &searched);
@@ -397,7 +428,8 @@ static struct plan *try_least(struct choosing *choosing, const struct plan *firs
 	return choose_end_of(planning, best);
 }
 
-/* auto under a cap that the fastest doesn't keep: rivals, other limits of what stays, and the rivals of the best of them. Takes the first plan over. */
+/* auto under a cap that the fastest doesn't keep: rivals, other limits of what stays, and the rivals of the best of
+ * them. Takes the first plan over. */
 static struct plan *choose_within(struct choosing *choosing, struct plan *first)
 {
 	const struct planning *planning = choosing->planning;
@@ -426,7 +458,8 @@ static bool has_placement_pins(const struct scenario *scenario)
 	return any;
 }
 
-/* Whether a plan may be as fast as any: the first of all keeps the cap, and its step, or the best's, is no longer than the least estimate. */
+/* Whether a plan may be as fast as any: the first of all keeps the cap, and its step, or the best's, is no longer than
+ * the least estimate. */
 static bool choose_is_fastest(const struct plan *first, const struct plan *best)
 {
 	const struct transformed *transformed = first->transformed;
@@ -435,7 +468,8 @@ static bool choose_is_fastest(const struct plan *first, const struct plan *best)
 	return plan_needs(first) <= budget && (!estimated || plan_step_time(best) <= transformed->sharded->cost.total);
 }
 
-/* auto under a cap on a small graph: what moves from the fastest and from the best so far lead to. Takes over the best so far. */
+/* auto under a cap on a small graph: what moves from the fastest and from the best so far lead to. Takes over the best
+ * so far. */
 static struct plan *try_moves(struct choosing *choosing, const struct plan *first, struct plan *best)
 {
 	const struct planning *planning = choosing->planning;
@@ -471,23 +505,27 @@ static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 	return movable ? try_moves(choosing, first, plan) : plan;
 }
 
-/* order=fast within a cap: what candidates need depends on their orders, and so does which limits are tried next. The sharding that order=best leads to is a candidate, too, so that
- * auto takes no longer than with it. Takes over the best so far. */
+/* order=fast within a cap: what candidates need depends on their orders, and so does which limits are tried next. The
+ * sharding that order=best leads to is a candidate, too, so that auto takes no longer than with it. Takes over the best
+ * so far. */
 static struct plan *try_best_order(struct choosing *choosing, const struct plan *first, struct plan *best)
 {
 	const struct planning *planning = choosing->planning;
 	struct goal goal = { GOAL_FASTEST, scenario_budget(planning->scenario) };
 	struct scenario scenario;
 	bool automatic = scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO;
-	if (!automatic || planning->scenario->value[K_order] != ORDER_FAST || goal.limit < 0 || best->limited || plan_needs(first) <= goal.limit || !choose_goes_on(planning)
-		|| scenario_copy(&scenario, planning->scenario) != OK)
+	if (!automatic || planning->scenario->value[K_order] != ORDER_FAST || goal.limit < 0 || best->limited ||
+		plan_needs(first) <= goal.limit || !choose_goes_on(planning) ||
+		scenario_copy(&scenario, planning->scenario) != OK)
 		return best;
 	scenario.value[K_order] = ORDER_AUTO;
 	struct planning other = *planning;
 	other.scenario = &scenario;
 	struct plan *plan = choose_plan(&other, best);
 	if (plan && !plan->limited && plan->transformed->sharded && plan_better(&goal, plan, best)) {
-		struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = plan->transformed->sharded, .told = &plan->transformed->sharded->sharding };
+		struct plan_wish wish = {
+			.margin = MARGIN_NO_CAP, .first = plan->transformed->sharded, .told = &plan->transformed->sharded->sharding
+		};
 		best = better_of(&goal, best, plan_candidate(planning, &wish, best, true));
 		choosing->compared += plan->compared;
 	}
@@ -506,7 +544,8 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 	struct choosing choosing = { .planning = planning, .rival = rival, .compared = 1 };
 	struct plan_wish wish = first_wish(planning->scenario);
 	struct plan *first = plan_once(planning, &wish, false);
-	bool fine = !first || !first->transformed->sharded || few_layers_new(planning, first->transformed->sharded->shared, &choosing.layers) == OK;
+	bool fine = !first || !first->transformed->sharded ||
+		few_layers_new(planning, first->transformed->sharded->shared, &choosing.layers) == OK;
 	struct plan *plan = first && fine ? choose_among(&choosing, first) : NULL;
 	plan = plan ? try_best_order(&choosing, first, plan) : NULL;
 	if (plan && plan->transformed->sharded && choosing.compared > 1)

@@ -34,13 +34,16 @@ static bool searches_fastest(const struct scenario *scenario)
 	return scenario_searches(scenario) && !scenario_cuts(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO;
 }
 
-/* Whether a step with all kept may be the better plan: something runs again, or nothing fits, and no proof of the same step says that something must. Where shardings are
- * searched for it may have another one, which makes it another step. */
+/* Whether a step with all kept may be the better plan: something runs again, or nothing fits, and no proof of the same
+ * step says that something must. Where shardings are searched for it may have another one, which makes it another step.
+ */
 static bool may_keep(const struct planning *planning, const struct plan *plan)
 {
 	const struct fitted *fitted = plan->transformed->fitted;
-	bool proved = fitted && fitted->bound > 0 && plan->fit_margin <= 0, again = runs_again(plan) || plan_extra_time(plan) > 0 || choose_kept_is_over(plan);
-	return !plan->limited && planning->error->status == OK && (scenario_searches(planning->scenario) || (!proved && again));
+	bool proved = fitted && fitted->bound > 0 && plan->fit_margin <= 0,
+		 again = runs_again(plan) || plan_extra_time(plan) > 0 || choose_kept_is_over(plan);
+	return !plan->limited && planning->error->status == OK &&
+		(scenario_searches(planning->scenario) || (!proved && again));
 }
 
 /* A plan of the scenario with all kept as that of the scenario asked for. */
@@ -60,7 +63,8 @@ static struct plan *choose_kept_best_of(struct plan *a, struct plan *b, int64_t 
 	return turn ? b : a;
 }
 
-/* The step with all kept, where heuristics leave it a chance; else NULL. Of a sharding that is searched for they say nothing: theirs is by roles. */
+/* The step with all kept, where heuristics leave it a chance; else NULL. Of a sharding that is searched for they say
+ * nothing: theirs is by roles. */
 static struct plan *plan_kept(const struct planning *kept, bool quick)
 {
 	int64_t budget = scenario_budget(kept->scenario);
@@ -73,7 +77,8 @@ static struct plan *plan_kept(const struct planning *kept, bool quick)
 }
 
 /* strategy=auto: first the step with all kept, whose fastest plan ends the search where it fits. */
-static struct plan *choose_fastest(const struct planning *planning, const struct planning *kept, const struct plan *rival)
+static struct plan *choose_fastest(
+	const struct planning *planning, const struct planning *kept, const struct plan *rival)
 {
 	struct plan_wish wish = first_wish(kept->scenario);
 	struct plan *first = plan_once(kept, &wish, false), *best = first ? choose_plan(kept, rival) : NULL;
@@ -97,7 +102,8 @@ static struct plan *choose_fastest(const struct planning *planning, const struct
 }
 
 /* Other strategies: the step that runs something again, then the one with all kept. */
-static struct plan *choose_other(const struct planning *planning, const struct planning *kept, const struct plan *rival, bool quick)
+static struct plan *choose_other(
+	const struct planning *planning, const struct planning *kept, const struct plan *rival, bool quick)
 {
 	struct plan *best = quick ? choose_quickly(planning) : choose_plan(planning, rival);
 	if (!best || !may_keep(planning, best))
@@ -110,7 +116,8 @@ static struct plan *choose_other(const struct planning *planning, const struct p
 	}
 	if (status != NO_MEMORY) {
 		error_set(planning->error, OK);
-		return choose_kept_best_of(best, other ? choose_kept_finish(planning, other) : NULL, scenario_budget(planning->scenario));
+		return choose_kept_best_of(
+			best, other ? choose_kept_finish(planning, other) : NULL, scenario_budget(planning->scenario));
 	}
 	plan_release(best);
 	return NULL;
@@ -129,7 +136,8 @@ struct plan *choose_fit(const struct planning *planning, const struct plan *riva
 	}
 	scenario.value[K_recompute] = RECOMPUTE_KEPT;
 	kept.scenario = &scenario;
-	struct plan *plan = searches_fastest(asked) && !quick ? choose_fastest(planning, &kept, rival) : choose_other(planning, &kept, rival, quick);
+	struct plan *plan = searches_fastest(asked) && !quick ? choose_fastest(planning, &kept, rival)
+		: choose_other(planning, &kept, rival, quick);
 	scenario_done(&scenario);
 	return plan;
 }

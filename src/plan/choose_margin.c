@@ -1,4 +1,5 @@
-/* choose_margin.c: rounds of plans with other margins: choices count with models, order and layout show what they come to. */
+/* choose_margin.c: rounds of plans with other margins: choices count with models, order and layout show what they come
+ * to. */
 #include "choose_margin.h"
 #include "src/stages/fit/stage.h"
 #include "verdict.h"
@@ -7,20 +8,23 @@
 
 #define FIT_ROUNDS 4
 #define REFINE_ROUNDS 8     /* of recomputation: more where the layout's part was a bad guess */
-#define HOST_ROUNDS 3      /* where storages may wait in the host: each takes long, and recomputation alone is tried with all of them */
+#define HOST_ROUNDS \
+	3 /* where storages may wait in the host: each takes long, and recomputation alone is tried with all of them */
 #define FINE 200            /* limits are told apart by so small a part of the cap */
 #define NEAR 64             /* a plan that uses the cap but for so small a part of it */
 #define CLOSE 500           /* or takes so small a part longer than one above the cap is good enough */
 
 bool starts_without_cap(const struct scenario *scenario)
 {
-	return scenario_searches(scenario) && !scenario_cuts(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario_budget(scenario) >= 0;
+	return scenario_searches(scenario) && !scenario_cuts(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO &&
+		scenario_budget(scenario) >= 0;
 }
 
-/* The margin for another round: what this plan's arena has above the bytes that the choice counted with: the program-order peak, the worst
- * pipeline rank's by the model, or what stays of a sharding, which may well be more than the arena. Else it exceeds the old margin by at
- * least the deficit; a pipeline's first cut has none. False where a round can't help: the plan fits and doesn't waste memory, there is
- * nothing to choose, or what can be done is done already. */
+/* The margin for another round: what this plan's arena has above the bytes that the choice counted with: the
+ * program-order peak, the worst pipeline rank's by the model, or what stays of a sharding, which may well be more than
+ * the arena. Else it exceeds the old margin by at least the deficit; a pipeline's first cut has none. False where a
+ * round can't help: the plan fits and doesn't waste memory, there is nothing to choose, or what can be done is done
+ * already. */
 static bool next_margin(const struct plan *plan, int64_t *margin)
 {
 	int64_t budget = scenario_budget(&plan->scenario), peak = plan->transformed->fit_peak;
@@ -41,7 +45,8 @@ static bool next_margin(const struct plan *plan, int64_t *margin)
 
 static struct plan *rounds(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
 {
-	struct goal goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST, scenario_budget(&first->scenario) };
+	struct goal goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST,
+		scenario_budget(&first->scenario) };
 	struct plan *best = plan_retain(first), *last = first;
 	struct plan_wish wish = { .margin = first->fit_margin };
 	for (int round = 0; round < FIT_ROUNDS && next_margin(last, &wish.margin); round++) {
@@ -58,13 +63,14 @@ static struct plan *rounds(const struct planning *planning, struct plan *first, 
 	return best;
 }
 
-/* ---- recomputation ---------------------------------------------------------------------------------------------------------- */
+/* ---- recomputation --------------------------------------------------------------------------- */
 
-/* Limits that recomputation is tried with: halves of halves of a range that no cap changes, so that a larger cap never ends at a smaller limit where what fits the one
- * fits the other. */
+/* Limits that recomputation is tried with: halves of halves of a range that no cap changes, so that a larger cap never
+ * ends at a smaller limit where what fits the one fits the other. */
 struct halving {
 	int64_t budget, low, step;  /* low: the largest that fits so far; it and what is searched above it, a power of two */
-	int64_t fits, above;        /* limits outside of the tree that were planned: up to the one plans keep the cap, from the other on none does */
+	int64_t fits, above; /* limits outside of the tree that were planned: up to the one plans keep the cap, from the
+							other on none does */
 	bool begun;
 	bool up;                    /* below the step's floor on to larger limits, whatever the layout makes of it */
 };
@@ -95,14 +101,18 @@ static bool below_floor(const struct halving *halving, const struct plan *plan)
 	return fitted && fitted->replayed > limit;
 }
 
-/* The limit for another round, after a plan; -1: none helps. First what the plan itself shows: its arena's part above what recomputation counted with. */
-static int64_t choose_margin_next_limit(struct halving *halving, const struct plan *first, const struct plan *plan, int round)
+/* The limit for another round, after a plan; -1: none helps. First what the plan itself shows: its arena's part above
+ * what recomputation counted with. */
+static int64_t choose_margin_next_limit(
+	struct halving *halving, const struct plan *first, const struct plan *plan, int round)
 {
 	int64_t limit = halving->budget - plan->fit_margin, margin;
 	bool fits = plan_needs(plan) <= halving->budget;
 	if (round == 0 && next_margin(plan, &margin) && margin < halving->budget)
 		return halving->budget - margin;
-	if (round == 1 && fits && !(halving->up && below_floor(halving, plan)) && (plan_needs(plan) >= halving->budget - halving->budget / NEAR || plan->speed.time - first->speed.time <= first->speed.time / CLOSE))
+	if (round == 1 && fits && !(halving->up && below_floor(halving, plan)) &&
+		(plan_needs(plan) >= halving->budget - halving->budget / NEAR ||
+			plan->speed.time - first->speed.time <= first->speed.time / CLOSE))
 		return -1;
 	if (!halving->begun) {
 		begin_halving(halving, plan);
@@ -129,14 +139,16 @@ bool fits_faster(const struct plan *a, const struct plan *b, int64_t budget)
 }
 
 /* recompute=auto: the largest limit found whose plan keeps the cap. */
-static struct plan *choose_margin_refine(const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
+static struct plan *choose_margin_refine(
+	const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
 {
 	int rounds = planning->scenario->value[K_offload] && !alone ? HOST_ROUNDS : REFINE_ROUNDS;
 	struct halving halving = { .budget = scenario_budget(planning->scenario), .up = true };
 	struct plan *best = plan_retain(first);
 	int64_t peak = first->transformed->fit_peak;
 	bool unfit = first->transformed->pipelined && first->transformed->pipelined->unfit && first->fit_margin <= 0;
-	if (unfit || plan_needs(first) <= halving.budget || peak < 0 || first->limited || (!first->transformed->pipelined && peak > halving.budget - first->fit_margin)) {
+	if (unfit || plan_needs(first) <= halving.budget || peak < 0 || first->limited ||
+		(!first->transformed->pipelined && peak > halving.budget - first->fit_margin)) {
 		plan_release(first);
 		return best;
 	}
@@ -168,26 +180,31 @@ static struct plan *choose_margin_refine(const struct planning *planning, struct
 	return best;
 }
 
-/* offload=on: recomputation without the host, planned as well, where it may take less time: choices under the same cap were compared, but this plan may wait for copies
- * longer than was counted, or leave a part of the cap to the layout that another wouldn't. Takes the plan over. */
+/* offload=on: recomputation without the host, planned as well, where it may take less time: choices under the same cap
+ * were compared, but this plan may wait for copies longer than was counted, or leave a part of the cap to the layout
+ * that another wouldn't. Takes the plan over. */
 static struct plan *try_alone(const struct planning *planning, struct plan *plan, bool quick, uint32_t *compared)
 {
 	int64_t budget = scenario_budget(planning->scenario), extra = plan_extra_time(plan);
 	const struct fitted *fitted = plan->transformed->fitted;
 	struct plan_wish wish = { .alone = true };
-	if (quick || plan->limited || planning->error->status != OK || !fitted || plan->transformed->pipelined || !planning->scenario->value[K_offload])
+	if (quick || plan->limited || planning->error->status != OK || !fitted || plan->transformed->pipelined ||
+		!planning->scenario->value[K_offload])
 		return plan;
-	bool whole = plan->fit_margin <= 0, least = extra == 0 || (whole && (extra <= fitted->extra || (fitted->away > 0 && extra <= fitted->alone)));
+	bool whole = plan->fit_margin <= 0,
+		 least = extra == 0 || (whole && (extra <= fitted->extra || (fitted->away > 0 && extra <= fitted->alone)));
 	if (fitted->impossible ? whole : plan_needs(plan) <= budget && least)
 		return plan;
-	struct plan *first = plan_once(planning, &wish, false), *alone = first ? choose_margin_refine(planning, first, true, false, compared) : NULL;
+	struct plan *first = plan_once(planning, &wish, false),
+				*alone = first ? choose_margin_refine(planning, first, true, false, compared) : NULL;
 	bool better = alone && fits_faster(alone, plan, budget);
 	*compared += alone != NULL;
 	plan_release(better ? plan : alone);
 	return better ? alone : plan;
 }
 
-static struct plan *fit_recomputation(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
+static struct plan *fit_recomputation(
+	const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
 {
 	struct plan *plan = choose_margin_refine(planning, first, false, quick, compared);
 	return try_alone(planning, plan, quick, compared);
@@ -195,7 +212,8 @@ static struct plan *fit_recomputation(const struct planning *planning, struct pl
 
 struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
 {
-	struct plan *best = (planning->scenario->value[K_recompute] == RECOMPUTE_AUTO ? fit_recomputation : rounds)(planning, first, quick, compared);
+	struct plan *best = (planning->scenario->value[K_recompute] == RECOMPUTE_AUTO ? fit_recomputation : rounds)(
+		planning, first, quick, compared);
 	enum status status = planning->error->status;
 	best->limited |= status == CANCELLED;
 	if (status != NO_MEMORY && status != LIMIT) {

@@ -1,15 +1,15 @@
 /* choose_schedule.c: schedule=auto: the best of the plans of the named schedules.
  *
- * Which schedule keeps a cap shows in planned arenas alone: the peak of a program order may be above it where another order isn't. So every schedule that
- * may be the best gets a plan of its own, by the same choice as by name.
- */
+ * Which schedule keeps a cap shows in planned arenas alone: the peak of a program order may be above it where another
+ * order isn't. So every schedule that may be the best gets a plan of its own, by the same choice as by name. */
 #include "choose_schedule.h"
 #include "choose_kept.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/stages/pipeline/stage.h"
 #include "verdict.h"
 
-#define CHUNKS_FEW 4      /* plans of heuristics alone have no more pieces of a rank, others of more than these the fastest number */
+#define CHUNKS_FEW \
+	4      /* plans of heuristics alone have no more pieces of a rank, others of more than these the fastest number */
 #define TRIALS (SCHEDULE_COUNT + SCHEDULE_CHUNKS_MAX - 2)
 #define FAR_PERCENT 25   /* no order and no layout takes that much off heuristics' arena */
 
@@ -51,7 +51,8 @@ static void add_trial(struct trials *trials, struct trial trial, bool quick)
 	struct planning *planning = &trials->planning;
 	struct plan_wish wish = first_wish(&trials->scenario);
 	name_schedule(trials, &trial);
-	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, quick, planning->error);
+	struct transformed *transformed = stage_transform(
+		planning->stage, planning->input, planning->scenario, &wish, quick, planning->error);
 	if (!transformed)
 		return;
 	uint32_t at = trials->count++;
@@ -121,7 +122,9 @@ static struct plan *choose_schedule_finish(const struct trials *trials, struct p
 
 struct plan *choose_schedule(const struct planning *planning, bool quick)
 {
-	struct trials trials = { .planning = *planning, .asked = planning->scenario, .searches = scenario_searches(planning->scenario) };
+	struct trials trials = {
+		.planning = *planning, .asked = planning->scenario, .searches = scenario_searches(planning->scenario)
+	};
 	struct goal goal = { GOAL_FASTEST, scenario_budget(planning->scenario) };
 	struct plan *best = NULL;
 	if (scenario_copy(&trials.scenario, planning->scenario) != OK) {

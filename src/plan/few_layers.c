@@ -7,7 +7,9 @@
 #define SEGMENTS_MOST 3    /* kinds of layers that are cut down */
 #define MANY 24            /* a kind with fewer layers stays whole */
 #define FEWEST 4           /* layers of a kind in the smallest plan, at least */
-#define PART 64            /* the larger plan has that part of a kind's layers, at least: the more is drawn out, the more an error of the heuristics grows */
+#define PART \
+	64 /* the larger plan has that part of a kind's layers, at least: the more is drawn out, the more an error of the \
+		  heuristics grows */
 #define SAVES 6            /* all plans together have at most a sixth of the step's ops, else they would save little */
 
 struct few {
@@ -18,16 +20,19 @@ struct few {
 struct few_layers {
 	const struct shared_units *whole;
 	uint32_t count;            /* few[0] has the fewest layers; each other one has more of one kind */
-	uint32_t fewest[SEGMENTS_MOST + 1], most[SEGMENTS_MOST + 1]; /* of the kind that few[i] has twice as many of: layers in few[0], and all */
+	uint32_t fewest[SEGMENTS_MOST + 1],
+		most[SEGMENTS_MOST + 1]; /* of the kind that few[i] has twice as many of: layers in few[0], and all */
 	struct few few[SEGMENTS_MOST + 1];
 };
 
-/* ---- cutting down ---------------------------------------------------------------------------------------------------------- */
+/* ---- cutting down ---------------------------------------------------------------------------- */
 
-/* Whether plans of the scenario are alike but for their number of layers. Pins name what may be left out; cuts between ranks and what recomputation takes change with the layers. */
+/* Whether plans of the scenario are alike but for their number of layers. Pins name what may be left out; cuts between
+ * ranks and what recomputation takes change with the layers. */
 static bool grows_by_layers(const struct scenario *scenario)
 {
-	return scenario->pins == 0 && !scenario_cuts(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario->value[K_recompute] != RECOMPUTE_KEPT;
+	return scenario->pins == 0 && !scenario_cuts(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO &&
+		scenario->value[K_recompute] != RECOMPUTE_KEPT;
 }
 
 /* Layers in the smallest plan; the next one has twice as many. */
@@ -53,7 +58,8 @@ static uint64_t ops_of(const struct shared_units *shared, const uint32_t *copies
 static enum status add_few(struct few_layers *layers, const struct planning *planning, const uint32_t *copies)
 {
 	struct few *few = &layers->few[layers->count];
-	enum status status = graph_shorten(layers->whole->graph, &layers->whole->fold, copies, &few->shortened, planning->error);
+	enum status status = graph_shorten(
+		layers->whole->graph, &layers->whole->fold, copies, &few->shortened, planning->error);
 	layers->count++;
 	few->shared = status == OK ? shared_units_find(planning->stage, few->shortened.graph) : NULL;
 	return status == OK && !few->shared ? fail_memory(planning->error) : status;
@@ -87,7 +93,8 @@ static enum status cut_down(struct few_layers *layers, const struct planning *pl
 	return status;
 }
 
-enum status few_layers_new(const struct planning *planning, const struct shared_units *shared, struct few_layers **layers)
+enum status few_layers_new(
+	const struct planning *planning, const struct shared_units *shared, struct few_layers **layers)
 {
 	*layers = NULL;
 	if (!shared->folded || shared->fold.segments == 0 || !grows_by_layers(planning->scenario))
@@ -117,15 +124,17 @@ void few_layers_free(struct few_layers *layers)
 	mem_free(layers);
 }
 
-/* ---- plans of few layers ------------------------------------------------------------------------------------------------------ */
+/* ---- plans of few layers --------------------------------------------------------------------- */
 
-static struct sharded *shard_few(const struct few_layers *layers, const struct few *few, const struct planning *planning, const struct sharding *of)
+static struct sharded *shard_few(
+	const struct few_layers *layers, const struct few *few, const struct planning *planning, const struct sharding *of)
 {
 	struct sharding sharding;
 	struct shard_clock clock;
 	enum status status = sharding_shorten(&few->shared->units, &few->shortened, &layers->whole->units, of, &sharding);
 	if (status != OK) {
-		fail(planning->error, status, "%s", status == NO_MEMORY ? status_text(status) : "layers that are left out are split along something else");
+		fail(planning->error, status, "%s",
+			status == NO_MEMORY ? status_text(status) : "layers that are left out are split along something else");
 		return NULL;
 	}
 	status = shard_clock_open(planning->stage, &few->shared->units, planning->scenario, &clock);
@@ -167,12 +176,15 @@ static enum status plan_few(struct few_plans *few, uint32_t which, const struct 
 	struct planning planning = planning_of(few, which);
 	struct plan_wish wish = { .margin = MARGIN_NO_CAP };
 	struct sharded *sharded = shard_few(few->layers, &few->layers->few[which], few->planning, sharding);
-	struct transformed *transformed = sharded ? stage_transform_sharded(&few->stage, sharded, &few->scenario, &wish, planning.error) : NULL;
+	struct transformed *transformed = sharded
+		? stage_transform_sharded(&few->stage, sharded, &few->scenario, &wish, planning.error)
+		: NULL;
 	few->plan[which] = transformed ? plan_transformed(&planning, transformed, &wish, true) : NULL;
 	transformed_release(transformed);
 	sharded_release(sharded);
 	few->planning->stage->control->ticks = few->control.ticks;
-	return few->plan[which] ? few->plan[which]->limited ? error_set(planning.error, CANCELLED) : OK : planning.error->status;
+	return few->plan[which] ? few->plan[which]->limited ? error_set(planning.error, CANCELLED) : OK
+		: planning.error->status;
 }
 
 /* In an order for time. needs: of all layers in the order of the least peak. */
@@ -186,19 +198,22 @@ static enum status plan_few_faster(struct few_plans *few, uint32_t which, int64_
 	}
 	few->plan[which] = plan_fast(&planning, few->plan[which], true);
 	few->planning->stage->control->ticks = few->control.ticks;
-	return few->plan[which] ? few->plan[which]->limited ? error_set(planning.error, CANCELLED) : OK : planning.error->status;
+	return few->plan[which] ? few->plan[which]->limited ? error_set(planning.error, CANCELLED) : OK
+		: planning.error->status;
 }
 
-/* ---- drawing out ---------------------------------------------------------------------------------------------------------- */
+/* ---- drawing out ----------------------------------------------------------------------------- */
 
-/* What a value comes to with all layers of the kind that few[i] has twice as many of as few[0]: beside that in few[0]. */
+/* What a value comes to with all layers of the kind that few[i] has twice as many of as few[0]: beside that in few[0].
+ */
 static int64_t few_layers_grown(const struct few_layers *layers, uint32_t i, int64_t few, int64_t more)
 {
 	int64_t fewest = layers->fewest[i], rest = layers->most[i] - fewest;
 	return (more - few) / fewest * rest + (more - few) % fewest * rest / fewest;
 }
 
-/* The highest live bytes with all layers: at each op that all plans have, which are ends of the step and of its rows of layers. Between them it lies between. */
+/* The highest live bytes with all layers: at each op that all plans have, which are ends of the step and of its rows of
+ * layers. Between them it lies between. */
 static int64_t few_layers_peak_of(const struct few_layers *layers, struct plan *const *plan)
 {
 	int64_t peak = -1;
@@ -228,7 +243,8 @@ static void draw_out(const struct few_plans *few, struct foretold *foretold)
 	}
 }
 
-enum status few_layers_foretell(const struct few_layers *layers, const struct planning *planning, const struct sharding *sharding, struct foretold *foretold)
+enum status few_layers_foretell(const struct few_layers *layers, const struct planning *planning,
+	const struct sharding *sharding, struct foretold *foretold)
 {
 	struct few_plans few = { .layers = layers, .planning = planning };
 	int64_t budget = scenario_budget(planning->scenario);
@@ -237,7 +253,8 @@ enum status few_layers_foretell(const struct few_layers *layers, const struct pl
 		status = plan_few(&few, i, sharding);
 	if (status == OK)
 		draw_out(&few, foretold);
-	if (status == OK && scenario_seeks_time(planning->scenario) && few.plan[0]->time && (budget < 0 || foretold->needs <= budget)) {
+	if (status == OK && scenario_seeks_time(planning->scenario) && few.plan[0]->time &&
+		(budget < 0 || foretold->needs <= budget)) {
 		for (uint32_t i = 0; i < layers->count && status == OK; i++)
 			status = plan_few_faster(&few, i, foretold->needs);
 		if (status == OK)

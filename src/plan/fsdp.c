@@ -9,7 +9,8 @@
 
 enum { COMPUTES, GATHERS, REDUCES };   /* streams */
 
-/* A gathered parameter is computed with: where, where it is let go of, and in which unit. NONE as its group: it is there already. */
+/* A gathered parameter is computed with: where, where it is let go of, and in which unit. NONE as its group: it is
+ * there already. */
 struct gather { int64_t use, end; uint32_t unit, parameter, result, group; bool backward; };
 
 /* Parameters that are gathered in one go: a layer's, in one pass. */
@@ -86,7 +87,7 @@ static int64_t fsdp_bytes_of(const struct graph *graph, uint32_t storage)
 	return graph->storage[storage].bytes;
 }
 
-/* ---- what is gathered ------------------------------------------------------------------------------------------------------ */
+/* ---- what is gathered ------------------------------------------------------------------------ */
 
 static int by_use(const void *left, const void *right)
 {
@@ -119,20 +120,22 @@ static uint32_t fsdp_origin_of(const struct graph *graph, uint32_t storage)
 	return storage;
 }
 
-/* The parameter, or NONE. Where it is gathered over one axis after the other, or cut otherwise in between, PyTorch gathers at once. */
+/* The parameter, or NONE. Where it is gathered over one axis after the other, or cut otherwise in between, PyTorch
+ * gathers at once. */
 static uint32_t gathered_from(struct fsdp *fsdp, uint32_t storage)
 {
 	const struct graph *graph = fsdp->graph;
 	uint32_t origin = fsdp_origin_of(graph, storage), from, to;
 	if (graph->storage[origin].kind != KIND_PARAMETER || !graph->storage[origin].persistent)
 		return NONE;
-	for (uint32_t at = storage; at != origin && moves(graph, graph->storage[at].allocator, COLLECTIVE_KINDS, &from, &to); at = from)
+	for (uint32_t at = storage;
+		at != origin && moves(graph, graph->storage[at].allocator, COLLECTIVE_KINDS, &from, &to); at = from)
 		fsdp->upper[from] = from == origin ? fsdp->upper[from] : 0;
 	return origin;
 }
 
-/* Each use of what was gathered, by itself: between two of a layer's PyTorch reshards it where another layer computes. Unless it is told not to: then the first use
- * gathers for all. */
+/* Each use of what was gathered, by itself: between two of a layer's PyTorch reshards it where another layer computes.
+ * Unless it is told not to: then the first use gathers for all. */
 static void add_uses(struct fsdp *fsdp, uint32_t gather, uint32_t result)
 {
 	bool kept = fsdp->step->scenario->value[K_reshard_after_forward] == 0;
@@ -140,9 +143,11 @@ static void add_uses(struct fsdp *fsdp, uint32_t gather, uint32_t result)
 	struct gather first = { .use = INT64_MAX };
 	FOR_ROW(i, &fsdp->graph->users, result) {
 		uint32_t op = fsdp->graph->users.item[i];
-		if (op == gather || fsdp_unit_of(fsdp, op) == NONE || (parameter == NONE && (parameter = gathered_from(fsdp, result)) == NONE))
+		if (op == gather || fsdp_unit_of(fsdp, op) == NONE ||
+			(parameter == NONE && (parameter = gathered_from(fsdp, result)) == NONE))
 			continue;
-		struct gather use = { fsdp->position[op], kept ? fsdp->upper[result] : fsdp->position[op] + INT64_C(1), fsdp_unit_of(fsdp, op), parameter, result, NONE, runs_backward(fsdp, op) };
+		struct gather use = { fsdp->position[op], kept ? fsdp->upper[result] : fsdp->position[op] + INT64_C(1),
+			fsdp_unit_of(fsdp, op), parameter, result, NONE, runs_backward(fsdp, op) };
 		first = use.use < first.use ? use : first;
 		if (!kept)
 			fsdp->gather[fsdp->gathers++] = use;
@@ -168,11 +173,14 @@ static uint32_t master_of(const struct graph *graph, uint32_t parameter)
 	uint32_t master = NONE;
 	FOR_ROW(i, &graph->users, parameter) {
 		uint32_t op = graph->users.item[i];
-		if (graph->op[op].phase != PHASE_UPDATE || csr_length(&graph->touches, op) != 2 || graph->inplace_start[op] == graph->inplace_start[op + 1])
+		if (graph->op[op].phase != PHASE_UPDATE || csr_length(&graph->touches, op) != 2 ||
+			graph->inplace_start[op] == graph->inplace_start[op + 1])
 			continue;
-		uint32_t first = graph->touches.item[graph->touches.start[op]], other = first != parameter ? first : graph->touches.item[graph->touches.start[op] + 1];
-		if (graph->tensor[graph->inplace[graph->inplace_start[op]].in].storage == parameter && graph->storage[other].kind == KIND_OPTIMIZER &&
-		    fsdp_bytes_of(graph, other) > fsdp_bytes_of(graph, parameter))
+		uint32_t first = graph->touches.item[graph->touches.start[op]],
+				 other = first != parameter ? first : graph->touches.item[graph->touches.start[op] + 1];
+		if (graph->tensor[graph->inplace[graph->inplace_start[op]].in].storage == parameter &&
+			graph->storage[other].kind == KIND_OPTIMIZER &&
+			fsdp_bytes_of(graph, other) > fsdp_bytes_of(graph, parameter))
 			master = other;
 	}
 	return master;
@@ -188,8 +196,8 @@ static void add_to_group(struct fsdp *fsdp, struct gather *gather)
 	group->end = gather->end > group->end ? gather->end : group->end;
 }
 
-/* Layers by their uses. The root is one group, the first; its parameters are gathered once, and so are those of the last layer, whose backward pass
- * follows at once. */
+/* Layers by their uses. The root is one group, the first; its parameters are gathered once, and so are those of the
+ * last layer, whose backward pass follows at once. */
 static void fsdp_find_groups(struct fsdp *fsdp)
 {
 	fsdp->group[0] = (struct group){ .end = fsdp->end };
@@ -209,7 +217,9 @@ static void fsdp_find_groups(struct fsdp *fsdp)
 			continue;
 		}
 		if (last->unit != gather->unit)
-			fsdp->group[fsdp->groups++] = (struct group){ .unit = gather->unit, .start = gather->use, .backward = gather->backward };
+			fsdp->group[fsdp->groups++] = (struct group){
+				.unit = gather->unit, .start = gather->use, .backward = gather->backward
+			};
 		add_to_group(fsdp, gather);
 	}
 	for (uint32_t i = 0; i < fsdp->gathers; i++) {
@@ -222,7 +232,7 @@ static void fsdp_find_groups(struct fsdp *fsdp)
 	}
 }
 
-/* ---- what is reduced ------------------------------------------------------------------------------------------------------- */
+/* ---- what is reduced ------------------------------------------------------------------------- */
 
 static bool read_by_update(const struct graph *graph, uint32_t storage)
 {
@@ -235,8 +245,10 @@ static bool read_by_update(const struct graph *graph, uint32_t storage)
 /* The gradient as the backward pass makes it, before it is cast to the format of sums. */
 static uint32_t made_as(const struct graph *graph, uint32_t summed)
 {
-	uint32_t op = graph->storage[summed].allocator, read = op == NONE ? NONE : only_read(graph, op), written = op == NONE ? NONE : only_write(graph, op);
-	if (read == NONE || written == NONE || graph->op[op].collective || graph->tensor[read].dtype == graph->tensor[written].dtype)
+	uint32_t op = graph->storage[summed].allocator, read = op == NONE ? NONE : only_read(graph, op),
+			 written = op == NONE ? NONE : only_write(graph, op);
+	if (read == NONE || written == NONE || graph->op[op].collective ||
+		graph->tensor[read].dtype == graph->tensor[written].dtype)
 		return summed;
 	uint32_t from = graph->tensor[read].storage;
 	return graph->storage[from].persistent ? summed : from;
@@ -245,10 +257,12 @@ static uint32_t made_as(const struct graph *graph, uint32_t summed)
 static bool fsdp_reduces(struct fsdp *fsdp, uint32_t op, uint32_t *from, uint32_t *to, uint32_t *unit)
 {
 	const struct graph *graph = fsdp->graph;
-	if (!moves(graph, op, COLLECTIVE_REDUCE_SCATTER, from, to) || graph->storage[*from].persistent || !read_by_update(graph, *to))
+	if (!moves(graph, op, COLLECTIVE_REDUCE_SCATTER, from, to) || graph->storage[*from].persistent ||
+		!read_by_update(graph, *to))
 		return false;
-	for (uint32_t before = graph->storage[*from].allocator, first, ignored; before != NONE && moves(graph, before, COLLECTIVE_REDUCE_SCATTER, &first, &ignored);
-	     before = graph->storage[*from].allocator) {
+	for (uint32_t before = graph->storage[*from].allocator, first, ignored;
+		before != NONE && moves(graph, before, COLLECTIVE_REDUCE_SCATTER, &first, &ignored);
+		before = graph->storage[*from].allocator) {
 		fsdp->upper[*from] = 0;
 		*from = first;
 	}
@@ -292,7 +306,7 @@ static void replace_gradients(struct fsdp *fsdp)
 	}
 }
 
-/* ---- what eager checkpointing keeps ----------------------------------------------------------------------------------------- */
+/* ---- what eager checkpointing keeps ---------------------------------------------------------- */
 
 #define PRODUCT_FLOPS 64   /* of an element: fewer than any product's, more than those of any other op */
 
@@ -304,7 +318,8 @@ static bool reads_parameter(const struct graph *graph, uint32_t op)
 	return false;
 }
 
-/* The op's result where the policy names it, or NONE: attention's, and of each layer's products with a weight those of the first, third, ... */
+/* The op's result where the policy names it, or NONE: attention's, and of each layer's products with a weight those of
+ * the first, third, ... */
 static uint32_t named_result(const struct fsdp *fsdp, uint32_t op, uint32_t *products)
 {
 	const struct graph *graph = fsdp->graph;
@@ -312,12 +327,14 @@ static uint32_t named_result(const struct fsdp *fsdp, uint32_t op, uint32_t *pro
 	if (result == NONE || unit == NONE || unit == 0 || runs_backward(fsdp, op) || graph->op[op].phase != PHASE_FORWARD)
 		return NONE;
 	int64_t bits = dtype_bits[graph->tensor[result].dtype], elements = bits ? graph->tensor[result].bytes * 8 / bits : 0;
-	if (elements <= 0 || graph->op[op].flops / elements < PRODUCT_FLOPS || (reads_parameter(graph, op) && products[unit]++ % 2 == 1))
+	if (elements <= 0 || graph->op[op].flops / elements < PRODUCT_FLOPS ||
+		(reads_parameter(graph, op) && products[unit]++ % 2 == 1))
 		return NONE;
 	return graph->tensor[result].storage;
 }
 
-/* torch.utils.checkpoint keeps the results of the ops that its policy names, whether they are read again or not, until their layer has run again. A compiler drops these. */
+/* torch.utils.checkpoint keeps the results of the ops that its policy names, whether they are read again or not, until
+ * their layer has run again. A compiler drops these. */
 static void keep_products(struct fsdp *fsdp)
 {
 	const struct graph *graph = fsdp->graph;
@@ -332,12 +349,13 @@ static void keep_products(struct fsdp *fsdp)
 		uint32_t storage = named_result(fsdp, op, products);
 		char again[400];
 		snprintf(again, sizeof again, "%s.again", graph->op[op].name);
-		if (storage != NONE && graph_find_op(graph, again) == NONE && fsdp->upper[storage] > 0 && fsdp->upper[storage] < until[fsdp->unit[op]])
+		if (storage != NONE && graph_find_op(graph, again) == NONE && fsdp->upper[storage] > 0 &&
+			fsdp->upper[storage] < until[fsdp->unit[op]])
 			fsdp->upper[storage] = until[fsdp->unit[op]];
 	}
 }
 
-/* ---- the run ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static void fsdp_add(struct fsdp *fsdp, uint8_t stream, int64_t lower, int64_t upper, int64_t bytes)
 {
@@ -362,7 +380,8 @@ static void add_gathered(struct fsdp *fsdp)
 	for (uint32_t i = 0; i < fsdp->gathers; i++) {
 		const struct gather *gather = &fsdp->gather[i];
 		if (gather->group != NONE)
-			fsdp_add(fsdp, COMPUTES, fsdp->group[gather->group].start, fsdp->group[gather->group].end, fsdp_bytes_of(fsdp->graph, gather->result));
+			fsdp_add(fsdp, COMPUTES, fsdp->group[gather->group].start, fsdp->group[gather->group].end,
+				fsdp_bytes_of(fsdp->graph, gather->result));
 	}
 	for (uint32_t g = 0; g < fsdp->groups; g++) {
 		const struct group *group = &fsdp->group[g];
@@ -405,8 +424,8 @@ static bool fsdp_prepare(struct fsdp *fsdp)
 	fsdp->buffers.upper = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.upper);
 	fsdp->buffers.size = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.size);
 	fsdp->buffers.stream = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.stream);
-	if (!fsdp->gather || !fsdp->group || !fsdp->sums || !fsdp->seen || !fsdp->stays || !fsdp->lower || !fsdp->upper || !fsdp->buffers.lower || !fsdp->buffers.upper ||
-	    !fsdp->buffers.size || !fsdp->buffers.stream)
+	if (!fsdp->gather || !fsdp->group || !fsdp->sums || !fsdp->seen || !fsdp->stays || !fsdp->lower || !fsdp->upper ||
+		!fsdp->buffers.lower || !fsdp->buffers.upper || !fsdp->buffers.size || !fsdp->buffers.stream)
 		return false;
 	for (uint32_t s = 0; s < graph->storages; s++)
 		if (fsdp->step->first[s] != NONE) {
@@ -416,7 +435,8 @@ static bool fsdp_prepare(struct fsdp *fsdp)
 	return true;
 }
 
-/* Two steps, one after the other: what is there from the start stays, and the optimizer makes its moments in its first update. */
+/* Two steps, one after the other: what is there from the start stays, and the optimizer makes its moments in its first
+ * update. */
 static void fsdp_add_storage(struct fsdp *fsdp, uint32_t s, int64_t bytes)
 {
 	const struct graph *graph = fsdp->graph;
@@ -477,7 +497,8 @@ enum status plan_fsdp(const struct plan *plan, int64_t reserved[2])
 {
 	const struct transformed *transformed = plan->transformed;
 	const struct laid_out *laid_out = plan->laid_out;
-	struct fsdp_step step = { plan->graph, &plan->scenario, plan->ordered->position, laid_out->first, laid_out->last, laid_out->bytes };
+	struct fsdp_step step = { plan->graph, &plan->scenario, plan->ordered->position, laid_out->first, laid_out->last,
+		laid_out->bytes };
 	OWN(arena) arena = { 0 };
 	struct buffers buffers = { 0 };
 	enum status status = transformed->sharded && !transformed->pipelined ? fsdp_buffers(&step, &arena, &buffers) : OK;

@@ -4,7 +4,8 @@
 #include "host_pool.h"
 #include "solver/layout/layout.h"
 
-/* Microbatches besides the one at hand whose tensors wait with an op's; what adds up to more than BYTES_MAX is no such number. */
+/* Microbatches besides the one at hand whose tensors wait with an op's; what adds up to more than BYTES_MAX is no such
+ * number. */
 static uint32_t host_pool_others_of(const struct graph *graph, uint32_t op, int64_t bytes, int64_t *sum)
 {
 	uint32_t held = graph->op[op].in_flight;
@@ -25,7 +26,8 @@ static bool host_pool_add(struct host_pool *pool, size_t *room, struct host_buff
 	return true;
 }
 
-static enum status host_pool_collect(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
+static enum status host_pool_collect(
+	const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
 {
 	int64_t sum = 0;
 	size_t room = 0;
@@ -39,8 +41,10 @@ static enum status host_pool_collect(const struct graph *graph, const uint32_t *
 			if (position[graph->users.item[i]] > last)
 				last = position[graph->users.item[i]];
 		uint32_t others = host_pool_others_of(graph, op, bytes, &sum);
-		if (!host_pool_add(pool, &room, (struct host_buffer){ tensor, position[op], last, 0, bytes, 0 })
-		    || (others && !host_pool_add(pool, &room, (struct host_buffer){ tensor, 0, position[graph->flush], others, others * bytes, 0 })))
+		if (!host_pool_add(pool, &room, (struct host_buffer){ tensor, position[op], last, 0, bytes, 0 }) ||
+			(others &&
+				!host_pool_add(
+					pool, &room, (struct host_buffer){ tensor, 0, position[graph->flush], others, others * bytes, 0 })))
 			return NO_MEMORY;
 	}
 	return OK;
@@ -69,7 +73,8 @@ static enum status host_pool_lay_out(struct host_pool *pool, int64_t alignment)
 	return status;
 }
 
-enum status host_pool_make(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
+enum status host_pool_make(
+	const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
 {
 	*pool = (struct host_pool){ 0 };
 	enum status status = host_pool_collect(graph, position, alignment, pool);

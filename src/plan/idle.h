@@ -3,5 +3,6 @@
 
 #include "plan.h"
 
-/* Why no value of the knob would change the plan: "no op has scratch memory"; NULL where one does or may. Static text. O(ops). */
+/* Why no value of the knob would change the plan: "no op has scratch memory"; NULL where one does or may. Static text.
+ * O(ops). */
 const char *plan_knob_idle(const struct plan *plan, enum knob_id knob);

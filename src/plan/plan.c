@@ -6,7 +6,8 @@
 #include "src/stages/fit/passes.h"
 #include "plan.h"
 
-const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "cheapest state", "by this order" };
+const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "cheapest state",
+	"by this order" };
 
 struct plan *plan_retain(struct plan *plan)
 {
@@ -34,10 +35,13 @@ int64_t plan_flops(const struct plan *plan)
 {
 	const struct graph *graph = plan->graph;
 	const struct pipelined *pipelined = plan->transformed->pipelined;
-	int64_t passes = plan->scenario.value[K_accumulation] * (pipelined ? (int64_t)pipelined->microbatches : 1), sum = 0, of_op;
+	int64_t passes = plan->scenario.value[K_accumulation] * (pipelined ? (int64_t)pipelined->microbatches : 1), sum = 0,
+			of_op;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		bool each = graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD || (passes > 1 && !pipelined && passes_sums(graph, op));
-		if (graph->op[op].flops < 0 || __builtin_mul_overflow(graph->op[op].flops, each ? passes : 1, &of_op) || __builtin_add_overflow(sum, of_op, &sum))
+		bool each = graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD ||
+			(passes > 1 && !pipelined && passes_sums(graph, op));
+		if (graph->op[op].flops < 0 || __builtin_mul_overflow(graph->op[op].flops, each ? passes : 1, &of_op) ||
+			__builtin_add_overflow(sum, of_op, &sum))
 			return -1;
 	}
 	return sum;
@@ -58,8 +62,8 @@ char *plan_gain_text(const struct plan *plan, char *text, size_t size)
 {
 	char program[32], planned[32];
 	bytes_text(plan->ordered->program_peak, program, sizeof program);
-	snprintf(text, size, "program order %.3f ms, %s; planned %.3f ms, %s", (double)plan->program_time * 1e-9, program, (double)plan->speed.time * 1e-9,
-		bytes_text(plan_peak(plan), planned, sizeof planned));
+	snprintf(text, size, "program order %.3f ms, %s; planned %.3f ms, %s", (double)plan->program_time * 1e-9, program,
+		(double)plan->speed.time * 1e-9, bytes_text(plan_peak(plan), planned, sizeof planned));
 	return text;
 }
 
@@ -77,7 +81,9 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 	switch (certificate->proof) {    /* no default: the compiler names a proof that is forgotten */
 	case ORDER_PROOF_ALIVE: snprintf(text, size, "what every order holds while %s runs", op); break;
 	case ORDER_PROOF_CUT: snprintf(text, size, "the cheapest state in which %s can run (a minimum cut)", op); break;
-	case ORDER_PROOF_PRECEDENCE: snprintf(text, size, "the minimum cut at %s, with precedences that every better order keeps", op); break;
+	case ORDER_PROOF_PRECEDENCE:
+		snprintf(text, size, "the minimum cut at %s, with precedences that every better order keeps", op);
+		break;
 	case ORDER_PROOF_SEARCH: snprintf(text, size, "an exhausted search of orders"); break;
 	case ORDER_PROOF_CONTRADICTED: snprintf(text, size, CONTRADICTED); break;
 	case ORDER_PROOF_NONE: case ORDER_PROOF_COUNT: snprintf(text, size, "what the largest op alone needs"); break;
@@ -90,7 +96,9 @@ char *plan_layout_ground(const struct plan *plan, char *text, size_t size)
 	const struct layout *layout = &plan->laid_out->layout;
 	switch (layout->ground) {
 	case LAYOUT_PROOF_LOAD: snprintf(text, size, "what is alive at op %" PRId64, layout->moment); break;
-	case LAYOUT_PROOF_MOMENT: snprintf(text, size, "what is alive at op %" PRId64 ", with its pins and alignments", layout->witness); break;
+	case LAYOUT_PROOF_MOMENT:
+		snprintf(text, size, "what is alive at op %" PRId64 ", with its pins and alignments", layout->witness);
+		break;
 	case LAYOUT_PROOF_CONTRADICTED: snprintf(text, size, CONTRADICTED); break;
 	case LAYOUT_PROOF_BUFFER: snprintf(text, size, "one buffer alone"); break;
 	default: snprintf(text, size, "an exhausted search: %u buffers don't fit below it", layout->core_count);
@@ -165,8 +173,8 @@ static enum alive_reason reason_of(const struct plan *plan, uint32_t op, enum or
 	return certainty == ORDER_CERTAIN ? ALIVE_CERTAIN : certainty == ORDER_IN_CUT ? ALIVE_CUT : ALIVE_CHOICE;
 }
 
-void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count, struct order_explainer **kept,
-	enum alive_reason *reason)
+void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count,
+	struct order_explainer **kept, enum alive_reason *reason)
 {
 	const struct graph *graph = plan->graph;
 	const struct problem *problem = &plan->ordered->problem;
@@ -174,11 +182,13 @@ void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *st
 	HELD enum order_reason *of_item = mem_alloc(problem->items, sizeof *of_item);
 	HELD enum order_reason *of_storage = mem_alloc(graph->storages, sizeof *of_storage);
 	struct order_explainer *explainer = kept && *kept ? *kept : order_explainer_new(problem, plan->ordered->result.order);
-	bool known = of_item && of_storage && graph->ops && explainer && order_explainer_at(explainer, position, &control, of_item) == OK;
+	bool known = of_item && of_storage && graph->ops && explainer &&
+		order_explainer_at(explainer, position, &control, of_item) == OK;
 	for (uint32_t item = 0; known && item < problem->items; item++)
 		of_storage[problem->storage[item]] = of_item[item];
 	for (uint32_t i = 0; i < count; i++)
-		reason[i] = known ? reason_of(plan, plan->ordered->result.order[position], of_storage[storage[i]], storage[i]) : ALIVE_CHOICE;
+		reason[i] = known ? reason_of(plan, plan->ordered->result.order[position], of_storage[storage[i]], storage[i])
+			: ALIVE_CHOICE;
 	if (kept)
 		*kept = explainer;
 	else

@@ -22,8 +22,7 @@
  *     changes         two plans, op by op
  *     beside          two plans of different graphs, laid over each other
  *     came_to         what "given" and "auto" stand for
- *     idle            knobs that change nothing in a plan
- */
+ *     idle            knobs that change nothing in a plan */
 #pragma once
 
 #include "src/base/bytes.h"
@@ -34,8 +33,8 @@
 #include "speed.h"
 #include "src/stages/fit/traffic.h"
 
-/* What a pipeline rank comes to in its plan; of ranks that are alike but for names and microbatches in flight one is planned, the others
- * follow its order. */
+/* What a pipeline rank comes to in its plan; of ranks that are alike but for names and microbatches in flight one is
+ * planned, the others follow its order. */
 struct planned_rank {
 	int64_t peak, arena;          /* bytes; arena < 0: the rank was not laid out itself */
 	int64_t bytes[KIND_COUNT], workspace; /* at the peak */
@@ -54,12 +53,17 @@ struct plan {
 
 	uint32_t rank;                /* the pipeline rank that graph is of */
 	struct planned_rank *by_rank; /* [pipelined->ranks] or NULL */
-	struct traffic_sum traffic;   /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not counting what goes between these */
-	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
+	struct traffic_sum traffic; /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not
+								   counting what goes between these */
+	struct plan_time
+		*time; /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
 	struct plan_speed speed;
-	int64_t program_time;         /* picoseconds of a step in the program's order: what the order gains is beside it. -1: unknown. Of ordered->program_peak */
-	int64_t stall;                /* picoseconds that computation waits in this order for copies to the host that offload=on has chosen */
-	uint32_t compared;            /* shardings whose plans were compared by memory and simulated time, this one included; 0: there was just one */
+	int64_t program_time; /* picoseconds of a step in the program's order: what the order gains is beside it. -1:
+							 unknown. Of ordered->program_peak */
+	int64_t
+		stall; /* picoseconds that computation waits in this order for copies to the host that offload=on has chosen */
+	uint32_t compared; /* shardings whose plans were compared by memory and simulated time, this one included; 0: there
+						  was just one */
 	uint32_t foretold;            /* shardings of which a few layers alone were planned, to see which are worth a plan */
 	uint32_t schedules;           /* schedule=auto: how many can be played and were compared; else 0 */
 	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */
@@ -111,26 +115,33 @@ static inline bool plan_is_proved(const struct plan *plan)
 	return plan_bound(plan) == plan_peak(plan);
 }
 
-/* Floating-point operations of a step on a device: backward passes that are added up, and microbatches, count each; -1: some op doesn't know its own. O(ops). */
+/* Floating-point operations of a step on a device: backward passes that are added up, and microbatches, count each; -1:
+ * some op doesn't know its own. O(ops). */
 int64_t plan_flops(const struct plan *plan);
-/* Picoseconds of a step with all its passes, as simulated, or a pipeline's, whose microbatches alone count; -1: the step is not split over devices. */
+/* Picoseconds of a step with all its passes, as simulated, or a pipeline's, whose microbatches alone count; -1: the
+ * step is not split over devices. */
 int64_t plan_step_time(const struct plan *plan);
-/* Picoseconds of a step that go to what runs again, and to waits in the plan's order for copies to the host that offload=on has chosen. */
+/* Picoseconds of a step that go to what runs again, and to waits in the plan's order for copies to the host that
+ * offload=on has chosen. */
 int64_t plan_extra_time(const struct plan *plan);
-/* What the order gains, apart from what the sharding does: "program order 76.0 ms, 4.28 GiB; planned 69.0 ms, 4.28 GiB": step and peak. Returns text. */
+/* What the order gains, apart from what the sharding does: "program order 76.0 ms, 4.28 GiB; planned 69.0 ms, 4.28
+ * GiB": step and peak. Returns text. */
 char *plan_gain_text(const struct plan *plan, char *text, size_t size);
-/* What the bounds rest on: "the cheapest state in which head can run (a minimum cut)", "what is alive at op 3". An op is named if its name
- * has at most so many bytes, else numbered. Return text. */
+/* What the bounds rest on: "the cheapest state in which head can run (a minimum cut)", "what is alive at op 3". An op
+ * is named if its name has at most so many bytes, else numbered. Return text. */
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size);
 char *plan_layout_ground(const struct plan *plan, char *text, size_t size);
-/* Bytes that PyTorch's caching allocator, simulated, reserves in this order; with expandable segments where the knob says so. */
+/* Bytes that PyTorch's caching allocator, simulated, reserves in this order; with expandable segments where the knob
+ * says so. */
 static inline int64_t plan_caching(const struct plan *plan)
 {
 	return plan->laid_out->caching[plan->scenario.value[K_expandable] != 0];
 }
-/* The same where PyTorch's fully_shard runs the step (fsdp.h), with all that it gathers, without and with expandable segments; -1 where it can't. OK or NO_MEMORY. O(plan). */
+/* The same where PyTorch's fully_shard runs the step (fsdp.h), with all that it gathers, without and with expandable
+ * segments; -1 where it can't. OK or NO_MEMORY. O(plan). */
 enum status plan_fsdp(const struct plan *plan, int64_t reserved[2]);
-/* What the memory cap leaves to the arena: the knob, or the device preset's, less the reserve, what is gathered ahead and buffers; -1 where there is no cap. */
+/* What the memory cap leaves to the arena: the knob, or the device preset's, less the reserve, what is gathered ahead
+ * and buffers; -1 where there is no cap. */
 int64_t plan_budget(const struct plan *plan);
 
 /* The highest live bytes of the plan's order without the ops' workspace: its storages alone. O(ops). */
@@ -138,14 +149,16 @@ int64_t plan_storage_peak(const struct plan *plan);
 /* Live bytes at a position by kind of storage: [KIND_COUNT]. workspace: of the op there. O(storages). */
 void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace);
 
-/* Whether any plan of the scenario fits its memory cap: yes, this one; no, proved by the bounds; or unknown. As plan_verdict() says. */
+/* Whether any plan of the scenario fits its memory cap: yes, this one; no, proved by the bounds; or unknown. As
+ * plan_verdict() says. */
 enum fits { FITS_ANY, FITS_YES, FITS_NO, FITS_UNKNOWN };   /* ANY: there is no cap */
 extern const char *const fits_text[];
 
 /* The storage behind an item of the order's problem (certificates speak of items). */
 uint32_t plan_item_storage(const struct plan *plan, uint32_t item);
 
-/* The storages alive at a position, largest first. list has room for graph->storages ids. Returns how many; NONE: out of memory. */
+/* The storages alive at a position, largest first. list has room for graph->storages ids. Returns how many; NONE: out
+ * of memory. */
 uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list);
 
 static inline const char *storage_name(const struct plan *plan, uint32_t storage)
@@ -181,6 +194,7 @@ enum alive_reason {
 };
 /* reason[i] of storage[i]. kept: what one position leaves to the next of the same plan, made at the first
  * (*kept NULL), freed by order_explainer_free(); or NULL. O(graph + count) and a max-flow. */
-void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count, struct order_explainer **kept,
-	enum alive_reason *reason);
-extern const char *const alive_reason_text[];   /* "persistent", "made here", "read here", "in every order", "cheapest state", "by this order" */
+void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count,
+	struct order_explainer **kept, enum alive_reason *reason);
+extern const char *const alive_reason_text[]; /* "persistent", "made here", "read here", "in every order", "cheapest
+												 state", "by this order" */

@@ -5,19 +5,24 @@
 #include "src/read/rules_file.h"
 
 /* What every run begins with: rules, store, pins that the graph knows. False: error says why. */
-static bool planner_start(struct planner *planner, const struct graph *input, const struct scenario *scenario, enum planner_depth depth, struct stage_context *stage,
-	struct error *error)
+static bool planner_start(struct planner *planner, const struct graph *input, const struct scenario *scenario,
+	enum planner_depth depth, struct stage_context *stage, struct error *error)
 {
 	if (!planner->rules && !(planner->rules = rules_load(planner->rules_file, error)))
 		return false;
-	*stage = (struct stage_context){ .input = input, .store = planner->store, .control = &planner->control, .rules = planner->rules,
-		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
+	*stage = (struct stage_context){ .input = input,
+		.store = planner->store,
+		.control = &planner->control,
+		.rules = planner->rules,
+		.abandoned = planner->abandoned,
+		.order_solver = planner->order_solver,
+		.only_stored = depth == PLAN_STORED };
 	store_begin(planner->store, (size_t)scenario->value[K_store], planner->control.cancel);
 	return error_set(error, check_pins(input, scenario, error)) == OK;
 }
 
-/* What no order is below doesn't depend on the order asked for, and the search for the least peak proves most: its bound is every plan's, so that no knob makes
- * one forgotten. Takes the plan over. */
+/* What no order is below doesn't depend on the order asked for, and the search for the least peak proves most: its
+ * bound is every plan's, so that no knob makes one forgotten. Takes the plan over. */
 static struct plan *planner_take_bound(struct stage_context *stage, struct plan *plan, struct error *error)
 {
 	enum status status = plan->limited || proof_closed(&plan->ordered->result.proof) ? LIMIT : OK;
@@ -35,8 +40,8 @@ static struct plan *planner_take_bound(struct stage_context *stage, struct plan 
 	return NULL;
 }
 
-struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
-	struct error *error)
+struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario,
+	enum planner_depth depth, struct error *error)
 {
 	struct stage_context stage;
 	struct planning planning = { &stage, input, scenario, error };
@@ -58,21 +63,25 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 }
 
 /* The bound on any order, by the heuristics' run. */
-static enum status bound_order(const struct stage_context *stage, const struct scenario *scenario, struct least *least, struct error *error)
+static enum status bound_order(
+	const struct stage_context *stage, const struct scenario *scenario, struct least *least, struct error *error)
 {
 	struct problem problem;
 	struct order_result result = { 0 };
 	if (scenario_problem(least->transformed->graph, scenario, &problem, error) != OK)
 		return error->status;
 	enum status status = order_quick(&problem, stage->control, &result);
-	least->bytes = stage_contradicts(stage, least->transformed->graph, scenario, result.proof.bound) ? 0 : result.proof.bound;
+	least->bytes = stage_contradicts(stage, least->transformed->graph, scenario, result.proof.bound)
+		? 0
+		: result.proof.bound;
 	least->above = status == OK && least->bytes > scenario_budget(scenario);
 	order_result_free(&result);
 	problem_free(&problem);
 	return status == LIMIT ? OK : error_set(error, status);
 }
 
-enum status planner_least(struct planner *planner, struct graph *input, const struct scenario *scenario, struct least *least, struct error *error)
+enum status planner_least(struct planner *planner, struct graph *input, const struct scenario *scenario,
+	struct least *least, struct error *error)
 {
 	struct stage_context stage;
 	*least = (struct least){ 0 };

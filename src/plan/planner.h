@@ -1,4 +1,5 @@
-/* planner.h: graph and scenario in, plan out: runs the stages that a change touched, takes the rest from the store. Or, by bounds alone, whether any plan keeps the cap. */
+/* planner.h: graph and scenario in, plan out: runs the stages that a change touched, takes the rest from the store. Or,
+ * by bounds alone, whether any plan keeps the cap. */
 #pragma once
 
 #include "plan.h"
@@ -23,11 +24,11 @@ enum planner_depth {
 void planner_done(struct planner *planner);
 #define planner_drop planner_done
 
-/* The plan of a scenario, with recompute=auto the best of a few rounds: equal input gives equal plans, whatever was planned before. A new reference, or NULL:
- * BAD_INPUT or INFEASIBLE with the reason (an unknown name in a pin, pins that contradict each other), CANCELLED, NO_MEMORY.
- * A cancelled run that has a plan returns it with limited set. */
-struct plan *planner_run(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth,
-	struct error *error);
+/* The plan of a scenario, with recompute=auto the best of a few rounds: equal input gives equal plans, whatever was
+ * planned before. A new reference, or NULL: BAD_INPUT or INFEASIBLE with the reason (an unknown name in a pin, pins
+ * that contradict each other), CANCELLED, NO_MEMORY. A cancelled run that has a plan returns it with limited set. */
+struct plan *planner_run(struct planner *planner, struct graph *graph, const struct scenario *scenario,
+	enum planner_depth depth, struct error *error);
 
 /* ---- by bounds alone -------------------------------------------------------------------- */
 
@@ -37,6 +38,8 @@ struct least {
 	int64_t bytes;             /* with above: what every plan needs at least */
 };
 
-/* Of a step on one device: what no order of it is below; with recompute=auto what no recomputation is. Nothing is ordered or laid out, and what is transformed is in
- * the planner's store for planner_run(). The scenario must have a cap. OK, also where nothing is proved; else the status as planner_run()'s. Release least->transformed in any case. */
-enum status planner_least(struct planner *planner, struct graph *input, const struct scenario *scenario, struct least *least, struct error *error);
+/* Of a step on one device: what no order of it is below; with recompute=auto what no recomputation is. Nothing is
+ * ordered or laid out, and what is transformed is in the planner's store for planner_run(). The scenario must have a
+ * cap. OK, also where nothing is proved; else the status as planner_run()'s. Release least->transformed in any case. */
+enum status planner_least(struct planner *planner, struct graph *input, const struct scenario *scenario,
+	struct least *least, struct error *error);

@@ -25,7 +25,8 @@ static void prospects_learn(struct prospects *prospects, const struct foretold *
 	prospects->time_off = smaller_part(prospects->time_off, came->time, said->time);
 }
 
-enum status prospects_begin(struct prospects *prospects, const struct few_layers *layers, const struct planning *planning, const struct plan *best)
+enum status prospects_begin(struct prospects *prospects, const struct few_layers *layers,
+	const struct planning *planning, const struct plan *best)
 {
 	struct foretold said;
 	prospects->best = plan_came_to(best);
@@ -36,7 +37,8 @@ enum status prospects_begin(struct prospects *prospects, const struct few_layers
 	return status;
 }
 
-enum status prospects_add(struct prospects *prospects, const struct few_layers *layers, const struct planning *planning, const struct prospect *prospect)
+enum status prospects_add(struct prospects *prospects, const struct few_layers *layers, const struct planning *planning,
+	const struct prospect *prospect)
 {
 	struct prospect *next = &prospects->prospect[prospects->count];
 	*next = *prospect;
@@ -48,7 +50,8 @@ enum status prospects_add(struct prospects *prospects, const struct few_layers *
 /* The best that it may come to. */
 static struct foretold hopes(const struct prospects *prospects, const struct prospect *prospect)
 {
-	return (struct foretold) { (int64_t)((double)prospect->comes_to.needs * prospects->needs_off * (1000 - NEEDS_NEAR) / 1000),
+	return (struct foretold){ (int64_t)((double)prospect->comes_to.needs * prospects->needs_off * (1000 - NEEDS_NEAR) /
+								  1000),
 		(int64_t)((double)prospect->comes_to.time * prospects->time_off * (1000 - TIME_NEAR) / 1000) };
 }
 
@@ -58,7 +61,8 @@ uint32_t prospects_next(const struct prospects *prospects, const struct goal *go
 	for (uint32_t i = 0; i < prospects->count; i++) {
 		const struct prospect *prospect = &prospects->prospect[i];
 		struct foretold hope = hopes(prospects, prospect);
-		if (!prospect->open || !foretold_better(goal, &hope, &prospects->best) || (prospects->misses >= MISSES_MOST && !prospect->promised))
+		if (!prospect->open || !foretold_better(goal, &hope, &prospects->best) ||
+			(prospects->misses >= MISSES_MOST && !prospect->promised))
 			continue;
 		if (next == NONE || foretold_better(goal, &prospect->comes_to, &prospects->prospect[next].comes_to))
 			next = i;

@@ -1,7 +1,8 @@
-/* prospects.h: candidates of a choice whose plans are foretold before any is made: which is planned next, and when enough are.
+/* prospects.h: candidates of a choice whose plans are foretold before any is made: which is planned next, and when
+ * enough are.
  *
- * The most promising one is planned first. What plans come to beside what was foretold of them is held against all others: none is taken to come off better than the best of these did.
- */
+ * The most promising one is planned first. What plans come to beside what was foretold of them is held against all
+ * others: none is taken to come off better than the best of these did. */
 #pragma once
 
 #include "choose.h"
@@ -12,7 +13,7 @@ struct prospect {
 	const struct sharding *sharding;   /* lent */
 	struct foretold comes_to;          /* foretold; once it is planned, the plan's */
 	bool open;                         /* not planned yet, nor known to come to nothing */
-	bool promised;                     /* a strategy's own, which nothing but its plan may rule out while it has a chance */
+	bool promised; /* a strategy's own, which nothing but its plan may rule out while it has a chance */
 };
 #define PROSPECTS_MOST (SHARD_RIVALS + 1)
 
@@ -24,10 +25,12 @@ struct prospects {
 };
 
 /* Foretells the best plan so far. As few_layers_foretell(). */
-enum status prospects_begin(struct prospects *prospects, const struct few_layers *layers, const struct planning *planning, const struct plan *best);
+enum status prospects_begin(struct prospects *prospects, const struct few_layers *layers,
+	const struct planning *planning, const struct plan *best);
 
 /* Foretells one more. As few_layers_foretell(). */
-enum status prospects_add(struct prospects *prospects, const struct few_layers *layers, const struct planning *planning, const struct prospect *prospect);
+enum status prospects_add(struct prospects *prospects, const struct few_layers *layers, const struct planning *planning,
+	const struct prospect *prospect);
 /* The one to be planned next, or NONE where no other has a chance against the best so far. */
 uint32_t prospects_next(const struct prospects *prospects, const struct goal *goal);
 /* It was planned: what its plan comes to, NULL where there is none. better: it is the best so far. */

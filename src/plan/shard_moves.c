@@ -1,8 +1,8 @@
 /* shard_moves.c: shardings found by moves, each judged by a plan.
  *
- * Searches of shardings limit what stays. On steps of a few ops most of an arena comes and goes, and many shardings have the same estimate and keep the same: which of them
- * keeps a cap is seen in plans alone. So single decisions are changed, then pairs of them (hill climbing with two neighbourhoods; Hansen and Mladenovic, EJOR 130, 2001).
- */
+ * Searches of shardings limit what stays. On steps of a few ops most of an arena comes and goes, and many shardings
+ * have the same estimate and keep the same: which of them keeps a cap is seen in plans alone. So single decisions are
+ * changed, then pairs of them (hill climbing with two neighbourhoods; Hansen and Mladenovic, EJOR 130, 2001). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,10 @@
 #define MOVE_STORE (16 << 20)   /* bytes of results of trials that are kept */
 
 /* One decision: an op's split, where a tensor that nothing writes is kept, or the axes of a kind of transfer. */
-struct decision { enum { DECIDES_SPLIT, DECIDES_KEPT, DECIDES_LATE, DECIDES_EACH, DECIDES_REGATHER } of; uint32_t id, options; };
+struct decision {
+	enum { DECIDES_SPLIT, DECIDES_KEPT, DECIDES_LATE, DECIDES_EACH, DECIDES_REGATHER } of;
+	uint32_t id, options;
+};
 
 struct climb {
 	struct planning planning;   /* with a store of its own */
@@ -35,7 +38,7 @@ struct climb {
 	struct shard_moves *moves;
 };
 
-/* ---- decisions ----------------------------------------------------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
 static uint32_t shard_moves_power(uint32_t base, uint32_t exponent)
 {
@@ -49,7 +52,8 @@ static uint32_t shard_moves_power(uint32_t base, uint32_t exponent)
 static uint32_t wide(const struct units *units, const struct decision *decision)
 {
 	uint32_t t = decision->id;
-	return decision->of == DECIDES_SPLIT ? unit_count(units, t) + 1 + (units->linear[t] != LINEAR_NOT) : units->part_start[t + 1] - units->part_start[t] + 1;
+	return decision->of == DECIDES_SPLIT ? unit_count(units, t) + 1 + (units->linear[t] != LINEAR_NOT)
+		: units->part_start[t + 1] - units->part_start[t] + 1;
 }
 
 static void add_decision(struct climb *climb, struct decision decision)
@@ -89,17 +93,21 @@ static bool keeps_place(const struct units *units, const struct sharding *shardi
 	const struct graph *graph = units->graph;
 	for (uint32_t p = graph->inplace_start[op]; p < graph->inplace_start[op + 1]; p++)
 		FOR_ROW(i, &graph->reads, op)
-			if (graph->inplace[p].out != NONE && graph->reads.item[i] == graph->inplace[p].in
-				&& !placements_coincide(units, &sharding->mesh, graph->inplace[p].in, sharding->needed[i], graph->inplace[p].out, sharding->produced[graph->inplace[p].out]))
+			if (graph->inplace[p].out != NONE && graph->reads.item[i] == graph->inplace[p].in &&
+				!placements_coincide(units, &sharding->mesh, graph->inplace[p].in, sharding->needed[i],
+					graph->inplace[p].out, sharding->produced[graph->inplace[p].out]))
 				return false;
 	return true;
 }
 
 /* Changes a decision to its option of that number; false where it can't be, or (another) where it is that already. */
-static bool shard_moves_decide(const struct units *units, struct sharding *sharding, const struct decision *decision, uint32_t option, bool another)
+static bool shard_moves_decide(const struct units *units, struct sharding *sharding, const struct decision *decision,
+	uint32_t option, bool another)
 {
 	uint32_t axes = sharding->mesh.axes, base = decision->of >= DECIDES_LATE ? 0 : wide(units, decision), t = decision->id;
-	uint8_t *bits[] = { [DECIDES_LATE] = &sharding->late_axes, [DECIDES_EACH] = &sharding->each_axes, [DECIDES_REGATHER] = &sharding->regather_axes };
+	uint8_t *bits[] = { [DECIDES_LATE] = &sharding->late_axes,
+		[DECIDES_EACH] = &sharding->each_axes,
+		[DECIDES_REGATHER] = &sharding->regather_axes };
 	if (decision->of >= DECIDES_LATE) {
 		*bits[decision->of] ^= (uint8_t)(1u << option);
 		return true;
@@ -115,7 +123,8 @@ static bool shard_moves_decide(const struct units *units, struct sharding *shard
 	if (decision->of == DECIDES_KEPT) {
 		struct placement placement;
 		memcpy(placement.on, on, sizeof placement.on);
-		if ((another && memcmp(sharding->produced[t].on, on, sizeof on) == 0) || !placement_divides(units, &sharding->mesh, t, placement))
+		if ((another && memcmp(sharding->produced[t].on, on, sizeof on) == 0) ||
+			!placement_divides(units, &sharding->mesh, t, placement))
 			return false;
 		sharding->produced[t] = placement;
 		return true;
@@ -128,7 +137,7 @@ static bool shard_moves_decide(const struct units *units, struct sharding *shard
 	return keeps_place(units, sharding, t);
 }
 
-/* ---- waves: what reads a tensor that lies otherwise follows it ------------------------------------------------------------ */
+/* ---- waves: what reads a tensor that lies otherwise follows it ------------------------------- */
 
 static void mark_written(const struct graph *graph, uint32_t op, bool *moved)
 {
@@ -137,7 +146,8 @@ static void mark_written(const struct graph *graph, uint32_t op, bool *moved)
 }
 
 /* The split of an op that takes its first moved operand as it lies, axis by axis. */
-static struct split split_after(const struct units *units, const struct sharding *sharding, uint32_t op, const bool *moved)
+static struct split split_after(
+	const struct units *units, const struct sharding *sharding, uint32_t op, const bool *moved)
 {
 	const struct graph *graph = units->graph;
 	struct split split = sharding->split[op];
@@ -145,7 +155,8 @@ static struct split split_after(const struct units *units, const struct sharding
 		uint32_t k = 0, taken = NONE;
 		FOR_ROW(i, &graph->reads, op) {
 			int8_t place = sharding->produced[graph->reads.item[i]].on[a];
-			for (uint32_t unit = 0; moved[graph->reads.item[i]] && place >= 0 && taken == NONE && unit < unit_count(units, op); unit++)
+			for (uint32_t unit = 0;
+				moved[graph->reads.item[i]] && place >= 0 && taken == NONE && unit < unit_count(units, op); unit++)
 				taken = units_place(units, op, (int8_t)unit, k) == place ? unit : NONE;
 			k++;
 		}
@@ -171,7 +182,8 @@ static void keep_as_read(const struct units *units, struct sharding *sharding, u
 }
 
 /* From a decision that was changed on, in program order. moved [tensors]. */
-static void shard_moves_follow(const struct units *units, struct sharding *sharding, const struct decision *decision, bool *moved)
+static void shard_moves_follow(
+	const struct units *units, struct sharding *sharding, const struct decision *decision, bool *moved)
 {
 	const struct graph *graph = units->graph;
 	memset(moved, 0, graph->tensors * sizeof *moved);
@@ -193,7 +205,7 @@ static void shard_moves_follow(const struct units *units, struct sharding *shard
 	}
 }
 
-/* ---- moves --------------------------------------------------------------------------------------------------------------- */
+/* ---- moves ----------------------------------------------------------------------------------- */
 
 /* The quick plan of a sharding, or NULL. */
 static struct plan *plan_of(struct climb *climb, const struct sharding *sharding)
@@ -218,7 +230,8 @@ static bool shard_moves_take(struct climb *climb, struct sharding *sharding)
 	struct plan *plan = plan_of(climb, sharding);
 	int64_t needs = plan ? plan_needs(plan) : 0, time = plan ? plan_step_time(plan) : 0;
 	bool keeps = plan && needs <= climb->budget, faster = plan && time < climb->best;
-	bool better = faster && (climb->slower || time <= climb->time) && (keeps || needs < climb->needs || (needs == climb->needs && time < climb->time));
+	bool better = faster && (climb->slower || time <= climb->time) &&
+		(keeps || needs < climb->needs || (needs == climb->needs && time < climb->time));
 	plan_release(plan);
 	if (better && keeps) {
 		sharding_free(&climb->moves->found);
@@ -249,7 +262,8 @@ static bool try_options(struct climb *climb, const struct decision *first, const
 				fail_memory(climb->planning.error);
 				return any;
 			}
-			if (shard_moves_decide(climb->units, &next, first, i, true) && (!second || shard_moves_decide(climb->units, &next, second, k, true)))
+			if (shard_moves_decide(climb->units, &next, first, i, true) &&
+				(!second || shard_moves_decide(climb->units, &next, second, k, true)))
 				any |= shard_moves_take(climb, &next);
 			else
 				sharding_free(&next);
@@ -298,7 +312,7 @@ static bool try_pairs(struct climb *climb)
 	return any;
 }
 
-/* ---- small spaces: all shardings by estimate ------------------------------------------------------------------------------ */
+/* ---- small spaces: all shardings by estimate ------------------------------------------------- */
 
 struct estimated { int64_t cost; uint32_t code; };
 
@@ -323,7 +337,8 @@ static bool shard_moves_decode(const struct climb *climb, uint32_t code, struct 
 }
 
 /* Estimates of all shardings of a space. */
-static enum status estimate_all(struct climb *climb, struct sharding *scratch, struct sharding_sum *sum, uint32_t size, struct estimated *estimated, uint32_t *count)
+static enum status estimate_all(struct climb *climb, struct sharding *scratch, struct sharding_sum *sum, uint32_t size,
+	struct estimated *estimated, uint32_t *count)
 {
 	enum status status = OK;
 	for (uint32_t code = 0; code < size && status != NO_MEMORY; code++) {
@@ -335,7 +350,8 @@ static enum status estimate_all(struct climb *climb, struct sharding *scratch, s
 	return status == NO_MEMORY ? NO_MEMORY : OK;
 }
 
-/* Plans the shardings of the least estimates, as many as half of the work allows. Nothing where the space is too large. */
+/* Plans the shardings of the least estimates, as many as half of the work allows. Nothing where the space is too large.
+ */
 static void search_through(struct climb *climb, struct arena *arena)
 {
 	uint64_t size = 1;
@@ -349,14 +365,17 @@ static void search_through(struct climb *climb, struct arena *arena)
 	struct sharding_sum *sum = NULL;
 	struct estimated *estimated = arena_alloc(arena, size, sizeof *estimated);
 	uint32_t count = 0;
-	enum status status = shard_clock_open(&climb->stage, climb->units, climb->planning.scenario, &clock), copied = sharding_copy(climb->units, &climb->at, &scratch);
-	if (status == OK && copied == OK && estimated && (sum = sharding_sum_new(climb->units, clock.clock, SHARD_EXPOSED, clock.microbatches)))
+	enum status status = shard_clock_open(&climb->stage, climb->units, climb->planning.scenario, &clock),
+				copied = sharding_copy(climb->units, &climb->at, &scratch);
+	if (status == OK && copied == OK && estimated &&
+		(sum = sharding_sum_new(climb->units, clock.clock, SHARD_EXPOSED, clock.microbatches)))
 		status = estimate_all(climb, &scratch, sum, (uint32_t)size, estimated, &count);
 	qsort(estimated, count, sizeof *estimated, shard_moves_by_estimate);
 	climb->slower = true;
 	for (uint32_t i = 0; i < count && climb->work > rest && !ends(climb); i++) {
 		struct sharding next;
-		if (sharding_copy(climb->units, &climb->at, &next) != OK || !shard_moves_decode(climb, estimated[i].code, &next) || !shard_moves_take(climb, &next))
+		if (sharding_copy(climb->units, &climb->at, &next) != OK ||
+			!shard_moves_decode(climb, estimated[i].code, &next) || !shard_moves_take(climb, &next))
 			sharding_free(&next);
 	}
 	if (status != OK || copied != OK || !sum)
@@ -365,7 +384,7 @@ static void search_through(struct climb *climb, struct arena *arena)
 	shard_clock_close(&clock);
 }
 
-/* ---- climbs ----------------------------------------------------------------------------------------------------------------- */
+/* ---- climbs ---------------------------------------------------------------------------------- */
 
 /* From climb->at on, first without losing time, until no move counts. */
 static enum status climb_on(struct climb *climb)
@@ -406,9 +425,12 @@ static enum status shard_moves_climb_from(struct climb *climb, const struct plan
 	return status;
 }
 
-enum status shard_moves_find(const struct planning *planning, const struct plan *const *start, uint32_t starts, const struct plan *best, struct shard_moves *moves)
+enum status shard_moves_find(const struct planning *planning, const struct plan *const *start, uint32_t starts,
+	const struct plan *best, struct shard_moves *moves)
 {
-	struct climb climb = { .planning = *planning, .stage = *planning->stage, .budget = scenario_budget(planning->scenario), .moves = moves };
+	struct climb climb = {
+		.planning = *planning, .stage = *planning->stage, .budget = scenario_budget(planning->scenario), .moves = moves
+	};
 	enum status status = OK;
 	*moves = (struct shard_moves){ .from = NULL };
 	climb.best = plan_needs(best) <= climb.budget ? plan_step_time(best) : INT64_MAX;
@@ -419,7 +441,8 @@ enum status shard_moves_find(const struct planning *planning, const struct plan 
 	for (uint32_t i = 0; i <= starts && status == OK && planning->error->status != CANCELLED; i++) {
 		const struct plan *from = start[i % starts];
 		climb.work = MOVE_WORK / (starts + 1);
-		if (climb.work / (from->graph->ops + 1) >= MOVE_PLANS && (i == starts || from == best || plan_step_time(from) < climb.best))
+		if (climb.work / (from->graph->ops + 1) >= MOVE_PLANS &&
+			(i == starts || from == best || plan_step_time(from) < climb.best))
 			status = shard_moves_climb_from(&climb, from, i == starts);
 	}
 	store_free(climb.stage.store);

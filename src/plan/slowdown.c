@@ -30,7 +30,7 @@ static void slowdown_tell(const struct drawing *drawing)
 		drawing->watch->found(drawing->watch->context, drawing->slowdown);
 }
 
-/* ---- the bound ------------------------------------------------------------------------------------------------------------- */
+/* ---- the bound ------------------------------------------------------------------------------- */
 
 int64_t slowdown_bound(const struct slowdown *slowdown, int64_t cap, double *price)
 {
@@ -65,13 +65,14 @@ static enum status slowdown_find_bound(struct drawing *drawing, struct fit_solve
 	slowdown->least = low;
 	THEN(status, fit_bound(&solver->bounds, slowdown->most - (slowdown->most - low) / 2, control, &bound, &slope, NULL));
 	for (; slowdown->lines < SLOWDOWN_LINES && status == OK; price *= factor) {
-		status = fit_bound_line(&solver->bounds, (int64_t)(price * (double)FIT_PRICE_UNIT), control, &slowdown->line[slowdown->lines]);
+		status = fit_bound_line(
+			&solver->bounds, (int64_t)(price * (double)FIT_PRICE_UNIT), control, &slowdown->line[slowdown->lines]);
 		slowdown->lines += status == OK;
 	}
 	return status;
 }
 
-/* ---- strategies -------------------------------------------------------------------------------------------------------------- */
+/* ---- strategies ------------------------------------------------------------------------------ */
 
 /* The peak of a graph in the order that the scenario gives it: what a plan of it has. */
 static enum status planned_peak_of(struct drawing *drawing, struct graph *graph, int64_t *peak)
@@ -97,7 +98,8 @@ static enum status add_strategy(struct drawing *drawing, const char *word)
 		mem_free(drop);
 		return NO_MEMORY;
 	}
-	struct recompute_options options = { .mode = (enum recompute)knob_choice(value), .number = knob_number(K_recompute, value) };
+	struct recompute_options options = { .mode = (enum recompute)knob_choice(value),
+		.number = knob_number(K_recompute, value) };
 	if (options.mode > RECOMPUTE_AUTO) {
 		graph = strategy_apply(&drawing->stage, &drawing->fitted->input, &drawing->activations, &options, &why);
 	} else {
@@ -106,7 +108,9 @@ static enum status add_strategy(struct drawing *drawing, const char *word)
 	}
 	mem_free(drop);
 	snprintf(point->name, sizeof point->name, "%s", word);
-	enum status status = graph ? planned_peak_of(drawing, graph, &point->bytes) : why.status == BAD_INPUT ? OK : why.status;
+	enum status status = graph ? planned_peak_of(drawing, graph, &point->bytes)
+		: why.status == BAD_INPUT ? OK
+		: why.status;
 	if (graph && status == OK) {
 		point->extra = fitted_extra(drawing->fitted, graph);
 		slowdown->strategies++;
@@ -117,8 +121,9 @@ static enum status add_strategy(struct drawing *drawing, const char *word)
 
 static enum status find_strategies(struct drawing *drawing)
 {
-	static const char *const words[] = { "selective", "full", "sqrt", "layers:2", "knapsack:0%", "knapsack:10%", "knapsack:25%", "knapsack:40%", "knapsack:50%",
-		"knapsack:60%", "knapsack:75%", "knapsack:90%", "knapsack:100%" };
+	static const char *const words[] = { "selective", "full", "sqrt", "layers:2", "knapsack:0%", "knapsack:10%",
+		"knapsack:25%", "knapsack:40%", "knapsack:50%", "knapsack:60%", "knapsack:75%", "knapsack:90%",
+		"knapsack:100%" };
 	enum status status = OK;
 	for (size_t i = 0; i < sizeof words / sizeof *words && status == OK; i++) {
 		status = add_strategy(drawing, words[i]);
@@ -127,7 +132,7 @@ static enum status find_strategies(struct drawing *drawing)
 	return status;
 }
 
-/* ---- plans ------------------------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 /* From the smallest cap up; the list has most memory first. */
 static void slowdown_add_plan(void *context, const struct fit_plan *plan)
@@ -149,8 +154,11 @@ static enum status find_plans(struct drawing *drawing, struct fit_solver *solver
 	struct fit_plan plan[SLOWDOWN_PLANS] = { 0 };
 	int64_t cap[SLOWDOWN_PLANS];
 	HELD uint8_t *start = NULL, *candidate = NULL;
-	enum status status = fit_baselines(&solver->step, &drawing->activations, drawing->stage.control, &start, &options.starts);
-	THEN(status, fit_published_states(&solver->step, &drawing->activations, drawing->stage.rules, drawing->stage.control, &candidate, &options.candidates));
+	enum status status = fit_baselines(
+		&solver->step, &drawing->activations, drawing->stage.control, &start, &options.starts);
+	THEN(status,
+		fit_published_states(&solver->step, &drawing->activations, drawing->stage.rules, drawing->stage.control,
+			&candidate, &options.candidates));
 	options.start = start;
 	options.candidate = candidate;
 	for (int i = 0; i < SLOWDOWN_PLANS; i++)
@@ -161,7 +169,7 @@ static enum status find_plans(struct drawing *drawing, struct fit_solver *solver
 	return status;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static enum status find_all(struct drawing *drawing)
 {
@@ -183,7 +191,8 @@ static enum status find_all(struct drawing *drawing)
 static struct fitted *slowdown_step_of(const struct plan *plan, const struct rules *rules, struct error *error)
 {
 	const struct transformed *transformed = plan->transformed;
-	bool fixed = plan->scenario.value[K_recompute] != RECOMPUTE_NONE && plan->scenario.value[K_recompute] != RECOMPUTE_AUTO;
+	bool fixed = plan->scenario.value[K_recompute] != RECOMPUTE_NONE &&
+		plan->scenario.value[K_recompute] != RECOMPUTE_AUTO;
 	if (transformed->pipelined || (transformed->sharded && fixed)) {
 		fail(error, BAD_INPUT, transformed->pipelined ? "a pipeline has no curve of time over memory"
 			: "on a step that is split over devices this curve needs recompute=none or auto");
@@ -197,20 +206,25 @@ static struct fitted *slowdown_step_of(const struct plan *plan, const struct rul
 	return fitted;
 }
 
-enum status slowdown_find(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, const struct slowdown_watch *watch, struct slowdown *slowdown,
-	struct error *error)
+enum status slowdown_find(const struct plan *plan, const char *rules_file, const atomic_bool *cancel,
+	const struct slowdown_watch *watch, struct slowdown *slowdown, struct error *error)
 {
 	struct rules *rules = rules_load(rules_file, error);
 	struct control control = { .cancel = cancel };
 	OWN(store) *store = store_new();
-	struct drawing drawing = { .plan = plan, .stage = { .store = store, .rules = rules, .control = &control }, .slowdown = slowdown, .watch = watch, .error = error };
+	struct drawing drawing = { .plan = plan,
+		.stage = { .store = store, .rules = rules, .control = &control },
+		.slowdown = slowdown,
+		.watch = watch,
+		.error = error };
 	*slowdown = (struct slowdown){ .fingerprint = slowdown_fingerprint(plan) };
 	if (!rules || !store) {
 		rules_free(rules);
 		return rules ? fail_memory(error) : error->status;
 	}
 	drawing.fitted = slowdown_step_of(plan, rules, error);
-	enum status status = drawing.fitted ? activations_find(drawing.fitted->step, rules, &drawing.activations, error) : error->status;
+	enum status status = drawing.fitted ? activations_find(drawing.fitted->step, rules, &drawing.activations, error)
+		: error->status;
 	if (status == OK) {
 		status = find_all(&drawing);
 		activations_free(&drawing.activations);
@@ -226,7 +240,8 @@ uint64_t slowdown_fingerprint(const struct plan *plan)
 {
 	static const enum knob_id read[] = { MACHINE_KNOBS, MEMORY_KNOBS, K_random };
 	const struct transformed *transformed = plan->transformed;
-	uint64_t fingerprint = hash_join(transformed->pipelined != NULL, transformed->fitted ? transformed->fitted->step->fingerprint : plan->graph->fingerprint);
+	uint64_t fingerprint = hash_join(transformed->pipelined != NULL,
+		transformed->fitted ? transformed->fitted->step->fingerprint : plan->graph->fingerprint);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		fingerprint = hash_join(fingerprint, (uint64_t)plan->scenario.value[read[i]]);
 	return hash_join(fingerprint, scenario_figures_hash(&plan->scenario));
@@ -248,12 +263,16 @@ static uint32_t add_front(struct slowdown_point *front, uint32_t count, const st
 	return kept + 1;
 }
 
-uint32_t slowdown_front(const struct slowdown *slowdown, const struct plan *plan, struct slowdown_point front[SLOWDOWN_FRONT])
+uint32_t slowdown_front(
+	const struct slowdown *slowdown, const struct plan *plan, struct slowdown_point front[SLOWDOWN_FRONT])
 {
 	uint32_t count = add_front(front, 0, &(struct slowdown_point){ .bytes = slowdown->most });
 	for (uint32_t i = 0; i < slowdown->plans; i++)
 		count = add_front(front, count, &slowdown->plan[i]);
 	for (uint32_t i = 0; i < slowdown->strategies; i++)
-		count = add_front(front, count, &(struct slowdown_point){ .bytes = slowdown->strategy[i].bytes, .extra = slowdown->strategy[i].extra });
-	return plan ? add_front(front, count, &(struct slowdown_point){ .bytes = plan_peak(plan), .extra = plan_extra_time(plan) }) : count;
+		count = add_front(front, count,
+			&(struct slowdown_point){ .bytes = slowdown->strategy[i].bytes, .extra = slowdown->strategy[i].extra });
+	return plan
+		? add_front(front, count, &(struct slowdown_point){ .bytes = plan_peak(plan), .extra = plan_extra_time(plan) })
+		: count;
 }

@@ -8,7 +8,8 @@ static bool is_integer(const struct tensor *tensor)
 	return tensor->has_dtype && (tensor->dtype == DTYPE_I64 || tensor->dtype == DTYPE_I32);
 }
 
-/* The input that says how much a step takes in: of integers with two dims where there is one, else of any; the largest. */
+/* The input that says how much a step takes in: of integers with two dims where there is one, else of any; the largest.
+ */
 static const struct tensor *telling_input(const struct graph *graph, bool *tokens)
 {
 	const struct tensor *found = NULL;
@@ -25,8 +26,10 @@ static const struct tensor *telling_input(const struct graph *graph, bool *token
 	return found;
 }
 
-/* Picoseconds of one device's products at their peaks, -1 where some product's FLOPs are unknown; FLOPs into *flops, -1 where they are unknown or too many to count. */
-static double ideal_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, int64_t passes, int64_t *flops)
+/* Picoseconds of one device's products at their peaks, -1 where some product's FLOPs are unknown; FLOPs into *flops, -1
+ * where they are unknown or too many to count. */
+static double ideal_time(
+	const struct graph *graph, const struct rules *rules, const struct machine *machine, int64_t passes, int64_t *flops)
 {
 	double time = 0;
 	*flops = 0;
@@ -53,8 +56,8 @@ static int64_t plan_speed_samples_of(const struct graph *graph, const struct ten
 	return !input ? 0 : graph->about.batch > 0 ? graph->about.batch : !flat ? input->shape[0] : 1;
 }
 
-struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *rules, const struct scenario *scenario, int64_t passes, uint32_t devices,
-	int64_t time)
+struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *rules, const struct scenario *scenario,
+	int64_t passes, uint32_t devices, int64_t time)
 {
 	struct plan_speed speed = { .time = graph_of_allocations(graph) || time == INT64_MAX ? -1 : time, .devices = devices };
 	struct machine machine;

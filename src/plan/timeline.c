@@ -52,7 +52,8 @@ uint32_t timeline_thin(const int64_t *live, uint32_t count, uint32_t most, uint3
 	}
 	keep[kept++] = 0;
 	for (uint32_t stretch = 0; stretch < stretches; stretch++) {
-		uint32_t begin = (uint32_t)((uint64_t)count * stretch / stretches), end = (uint32_t)((uint64_t)count * (stretch + 1) / stretches);
+		uint32_t begin = (uint32_t)((uint64_t)count * stretch / stretches),
+				 end = (uint32_t)((uint64_t)count * (stretch + 1) / stretches);
 		uint32_t low = begin, high = begin;
 		for (uint32_t i = begin; i < end; i++) {
 			if (live[i] < live[low])

@@ -3,7 +3,8 @@
 
 #include "plan.h"
 
-/* Name, colour. Colour-blind readers tell any two apart, and grey prints those that are stacked on each other (unit_palette). */
+/* Name, colour. Colour-blind readers tell any two apart, and grey prints those that are stacked on each other
+ * (unit_palette). */
 #define TIMELINE_GROUPS(X) \
 	X(STATE, "parameters and state", "#E6E6E6") \
 	X(ACTIVATION, "activations", "#56B4E9") \
@@ -22,8 +23,8 @@ enum timeline_group group_of_kind(int kind);
  * O(storages + ops). */
 int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT];
 
-/* The memory limit where a figure up to so many bytes has a line for it; -1: none is set, or one so far above that it would flatten
- * what is drawn. */
+/* The memory limit where a figure up to so many bytes has a line for it; -1: none is set, or one so far above that it
+ * would flatten what is drawn. */
 int64_t timeline_limit(const struct plan *plan, int64_t bytes);
 
 /* Positions to draw, at most `most` >= 8 of them, ascending: of each stretch its lowest and its highest point, and the

@@ -1,8 +1,7 @@
 /* transform.c: the stages between reading and ordering.
  *
  * Every step is a row of a table: whether the scenario asks for it, what its result depends on, and the call. Each
- * result is kept under the fingerprint of its input graph and of just the knobs that it reads.
- */
+ * result is kept under the fingerprint of its input graph and of just the knobs that it reads. */
 #include <string.h>
 
 #include "src/base/bytes.h"
@@ -44,8 +43,8 @@ void transformed_release(void *pointer)
 }
 
 /* Takes over graph; notes are copied, sharded, pipelined and fitted (may be NULL) are retained. */
-static struct transformed *transformed_new(struct graph *graph, const char *notes, struct sharded *sharded, struct pipelined *pipelined, struct fitted *fitted,
-	int64_t fit_peak)
+static struct transformed *transformed_new(struct graph *graph, const char *notes, struct sharded *sharded,
+	struct pipelined *pipelined, struct fitted *fitted, int64_t fit_peak)
 {
 	struct transformed *transformed = mem_alloc(1, sizeof *transformed);
 	char *copy = mem_alloc(strlen(notes) + 1, 1);
@@ -56,8 +55,12 @@ static struct transformed *transformed_new(struct graph *graph, const char *note
 		return NULL;
 	}
 	memcpy(copy, notes, strlen(notes));
-	*transformed = (struct transformed){ .graph = graph, .notes = copy, .fit_peak = fit_peak,
-		.sharded = sharded ? sharded_retain(sharded) : NULL, .pipelined = pipelined ? pipelined_retain(pipelined) : NULL, .fitted = fitted ? fitted_retain(fitted) : NULL };
+	*transformed = (struct transformed){ .graph = graph,
+		.notes = copy,
+		.fit_peak = fit_peak,
+		.sharded = sharded ? sharded_retain(sharded) : NULL,
+		.pipelined = pipelined ? pipelined_retain(pipelined) : NULL,
+		.fitted = fitted ? fitted_retain(fitted) : NULL };
 	atomic_store(&transformed->references, 1);
 	return transformed;
 }
@@ -104,9 +107,11 @@ WHEN(wants_train, value(job, K_train) != 0)
 static struct graph *run_train(struct job *job)
 {
 	bool step_given = train_has_step(job->graph);
-	struct graph *forward = step_given ? train_forward_part(job->graph, job->stage->rules, job->error) : graph_retain(job->graph);
+	struct graph *forward = step_given ? train_forward_part(job->graph, job->stage->rules, job->error)
+		: graph_retain(job->graph);
 	if (forward && value(job, K_precision)) {
-		struct graph *converted = precision_apply(forward, job->stage->rules, (enum precision)value(job, K_precision), job->error);
+		struct graph *converted = precision_apply(
+			forward, job->stage->rules, (enum precision)value(job, K_precision), job->error);
 		graph_release(forward);
 		forward = converted;
 	}
@@ -114,7 +119,8 @@ static struct graph *run_train(struct job *job)
 		return NULL;
 	enum optimizer own = step_given ? optimizer_of(job->graph, job->stage->rules) : OPTIMIZER_NONE;
 	bool known = own != OPTIMIZER_NONE && own != OPTIMIZER_COUNT;
-	struct train_options options = { .rules = job->stage->rules, .policy = value(job, K_train) == 1 ? GRADIENT_EAGER : GRADIENT_IDEAL,
+	struct train_options options = { .rules = job->stage->rules,
+		.policy = value(job, K_train) == 1 ? GRADIENT_EAGER : GRADIENT_IDEAL,
 		.update = update_options(job, known ? own : OPTIMIZER_ADAM) };
 	struct graph *step = train_step(forward, &options, job->error);
 	graph_release(forward);
@@ -125,10 +131,11 @@ static struct graph *run_train(struct job *job)
 	return step;
 }
 
-WHEN(other_sizes, value(job, K_batch) != KNOB_GIVEN || value(job, K_seq) != KNOB_GIVEN || value(job, K_microbatches) > 1)
+WHEN(
+	other_sizes, value(job, K_batch) != KNOB_GIVEN || value(job, K_seq) != KNOB_GIVEN || value(job, K_microbatches) > 1)
 
-/* A forward graph gets its sizes before its backward pass: what rules make of that needs no rules then. So does a step that
- * knows how it grows, before it is made anew. */
+/* A forward graph gets its sizes before its backward pass: what rules make of that needs no rules then. So does a step
+ * that knows how it grows, before it is made anew. */
 WHEN(wants_scale_first, other_sizes(job) && wants_train(job)
 	&& (!train_has_step(job->given) || growth_base(job->given)))
 WHEN(wants_scale, other_sizes(job) && !wants_scale_first(job))
@@ -160,28 +167,32 @@ static void note_scale(struct job *job, const struct scale_report *report)
 			report->left_behind, report->left_behind == 1 ? "is" : "are", report->left_behind == 1 ? "it" : "them",
 			report->left_behind == 1 ? "it" : "them");
 	if (report->unfused)
-		note(job->notes, "%u linear layer%s a copied operand: a product and an addition now, as PyTorch runs there", report->unfused,
-			report->unfused == 1 ? " has" : "s have");
+		note(job->notes, "%u linear layer%s a copied operand: a product and an addition now, as PyTorch runs there",
+			report->unfused, report->unfused == 1 ? " has" : "s have");
 	if (report->capacities)
 		note(job->notes, "%u number%s of slots per expert taken to grow with the tokens", report->capacities,
 			report->capacities == 1 ? " is" : "s are");
 	if (report->sums)
-		note(job->notes, "%u gradient%s summed over the batch by an op of %s own now", report->sums, report->sums == 1 ? " is" : "s are", report->sums == 1 ? "its" : "their");
+		note(job->notes, "%u gradient%s summed over the batch by an op of %s own now", report->sums,
+			report->sums == 1 ? " is" : "s are", report->sums == 1 ? "its" : "their");
 	if (report->workspaces)
 		note(job->notes, NOTE_GUESS "the workspace of %u op%s is scaled like %s tensors; measured at several batches, it is "
 			"known", report->workspaces, report->workspaces == 1 ? "" : "s", report->workspaces == 1 ? "its" : "their");
 	if (report->reserves)
-		note(job->notes, NOTE_GUESS "what %u recurrent layer%s for the backward pass is scaled like %s operand", report->reserves,
-			report->reserves == 1 ? " keeps" : "s keep", report->reserves == 1 ? "its" : "their");
+		note(job->notes, NOTE_GUESS "what %u recurrent layer%s for the backward pass is scaled like %s operand",
+			report->reserves, report->reserves == 1 ? " keeps" : "s keep", report->reserves == 1 ? "its" : "their");
 	if (report->once)
-		note(job->notes, NOTE_GUESS "%u tensor%s made once for all samples; if the program makes %s for each, the plan is too "
-			"low: tidemark_torch.capture_batches tells; the first is %s", report->once,
-			report->once == 1 ? " is taken to be" : "s are taken to be", report->once == 1 ? "it" : "them",
-			job->graph->tensor[report->first_once].name);
+		note(job->notes,
+			NOTE_GUESS "%u tensor%s made once for all samples; if the program makes %s for each, the plan is too "
+					   "low: tidemark_torch.capture_batches tells; the first is %s",
+			report->once, report->once == 1 ? " is taken to be" : "s are taken to be",
+			report->once == 1 ? "it" : "them", job->graph->tensor[report->first_once].name);
 	if (report->flat)
-		note(job->notes, "shapes are flat: the batch multiplies what comes from the inputs, not weights, their gradients and steps");
+		note(job->notes,
+			"shapes are flat: the batch multiplies what comes from the inputs, not weights, their gradients and steps");
 	if (report->ambiguous)
-		note(job->notes, "%u op%s equal extents; the likelier reading of the two was taken", report->ambiguous, report->ambiguous == 1 ? " has" : "s have");
+		note(job->notes, "%u op%s equal extents; the likelier reading of the two was taken", report->ambiguous,
+			report->ambiguous == 1 ? " has" : "s have");
 }
 
 static void release_factors(void *pointer)
@@ -191,8 +202,8 @@ static void release_factors(void *pointer)
 	mem_free(factors);
 }
 
-/* The factors of the job's graph, found once and kept in the store; *owned where the store would not have them. NULL when
- * out of memory, which is said. */
+/* The factors of the job's graph, found once and kept in the store; *owned where the store would not have them. NULL
+ * when out of memory, which is said. */
 static struct factors *transform_find_factors(struct job *job, bool *owned)
 {
 	struct key key = key_of("factors");
@@ -227,8 +238,9 @@ static int64_t microbatch(struct job *job, const struct factors *factors)
 	if (batch == 0)
 		fail(job->error, BAD_INPUT, "no input has a batch to cut into microbatches");
 	else
-		fail(job->error, BAD_INPUT, "a batch of %lld can't be cut into %lld microbatches: set batch to a multiple of microbatches", (long long)batch,
-			(long long)count);
+		fail(job->error, BAD_INPUT,
+			"a batch of %lld can't be cut into %lld microbatches: set batch to a multiple of microbatches",
+			(long long)batch, (long long)count);
 	return -1;
 }
 
@@ -256,7 +268,8 @@ static struct graph *scale_captured(struct job *job, const struct scale_request 
 {
 	struct scale_report report;
 	struct graph *scaled = NULL;
-	error_set(job->error, graph_scale_captured(job->graph, job->stage->rules, request->batch, &report, &scaled, job->error));
+	error_set(
+		job->error, graph_scale_captured(job->graph, job->stage->rules, request->batch, &report, &scaled, job->error));
 	if (!scaled)
 		return NULL;
 	note_scale(job, &report);
@@ -297,21 +310,26 @@ static struct graph *run_scale(struct job *job)
 
 static bool wants_optimizer(const struct job *job)
 {
-	return value(job, K_train) == 0 && (value(job, K_precision) || value(job, K_optimizer) || value(job, K_moments) || value(job, K_accumulation) > 1);
+	return value(job, K_train) == 0 &&
+		(value(job, K_precision) || value(job, K_optimizer) || value(job, K_moments) || value(job, K_accumulation) > 1);
 }
 
 static struct graph *run_optimizer(struct job *job)
 {
 	enum optimizer own = optimizer_of(job->graph, job->stage->rules);
-	if (own == OPTIMIZER_NONE && !value(job, K_optimizer) && value(job, K_accumulation) == 1 && (value(job, K_precision) || !value(job, K_moments)))
+	if (own == OPTIMIZER_NONE && !value(job, K_optimizer) && value(job, K_accumulation) == 1 &&
+		(value(job, K_precision) || !value(job, K_moments)))
 		return precision_apply(job->graph, job->stage->rules, (enum precision)value(job, K_precision), job->error);
 	struct optimizer_change change = { .same_optimizer = !value(job, K_optimizer), .update = update_options(job, own),
 		.precision = (enum precision)value(job, K_precision) };
 	struct graph *graph = optimizer_replace(job->graph, job->stage->rules, &change, job->error);
 	if (graph)
-		note(job->notes, "the weight update was replaced by one made by rules%s", value(job, K_precision) ? "; casts were inserted" : "");
+		note(job->notes, "the weight update was replaced by one made by rules%s",
+			value(job, K_precision) ? "; casts were inserted" : "");
 	if (graph && change.precision == PRECISION_MIXED)
-		note(job->notes, "mixed: fp16, with fp32 parameters that the optimizer keeps and a scaled loss. PyTorch's autocast keeps them in fp32 only, and casts them in each pass: capture the step under it");
+		note(job->notes,
+			"mixed: fp16, with fp32 parameters that the optimizer keeps and a scaled loss. PyTorch's autocast keeps "
+			"them in fp32 only, and casts them in each pass: capture the step under it");
 	return graph;
 }
 
@@ -324,9 +342,11 @@ static struct graph *run_loss_chunks(struct job *job)
 	struct loss_chunks_report report;
 	if (!factors)
 		return NULL;
-	struct graph *graph = loss_chunks_apply(job->graph, job->stage->rules, factors, (uint32_t)value(job, K_loss_chunks), &report, job->error);
+	struct graph *graph = loss_chunks_apply(
+		job->graph, job->stage->rules, factors, (uint32_t)value(job, K_loss_chunks), &report, job->error);
 	if (graph && report.chunks > 0)
-		note(job->notes, "%s, the loss and their gradients in %u chunks: %u ops run on a part of the tokens at a time", report.logits, report.chunks, report.ops);
+		note(job->notes, "%s, the loss and their gradients in %u chunks: %u ops run on a part of the tokens at a time",
+			report.logits, report.chunks, report.ops);
 	else if (graph)
 		note(job->notes, "loss_chunks changes nothing: %s", report.why);
 	if (owned)
@@ -350,7 +370,8 @@ static bool wants_recompute(const struct job *job)
 }
 
 /* The pins that recomputation reads, resolved: layers by number, tensors by name. */
-static enum status transform_read_pins(struct job *job, const struct activations *activations, struct arena *arena, struct recompute_options *options)
+static enum status transform_read_pins(
+	struct job *job, const struct activations *activations, struct arena *arena, struct recompute_options *options)
 {
 	uint32_t *layer = arena_alloc(arena, job->scenario->pins, sizeof *layer);
 	uint32_t *resident = arena_alloc(arena, job->scenario->pins, sizeof *resident);
@@ -361,7 +382,8 @@ static enum status transform_read_pins(struct job *job, const struct activations
 		const struct pin *pin = &job->scenario->pin[i];
 		unsigned long number = pin->kind == PIN_RECOMPUTE ? strtoul(pin->a, NULL, 10) : 0;
 		if (pin->kind == PIN_RECOMPUTE && number >= activations->layers)
-			return fail(job->error, BAD_INPUT, "there is no layer %lu: the graph has %u, counted from 0", number, activations->layers);
+			return fail(job->error, BAD_INPUT, "there is no layer %lu: the graph has %u, counted from 0", number,
+				activations->layers);
 		if (pin->kind == PIN_RECOMPUTE)
 			layer[options->layers++] = (uint32_t)number;
 		else if (pin->kind == PIN_RERUN)
@@ -378,7 +400,8 @@ static enum status transform_read_pins(struct job *job, const struct activations
 	return OK;
 }
 
-static void note_cost(struct job *job, const struct activations *activations, const struct recompute_options *options, bool *drop)
+static void note_cost(
+	struct job *job, const struct activations *activations, const struct recompute_options *options, bool *drop)
 {
 	struct recompute_cost cost;
 	char saved[32], work[32];
@@ -386,38 +409,51 @@ static void note_cost(struct job *job, const struct activations *activations, co
 	if (recompute_cost(job->graph, activations, drop, &cost, NULL, job->error) != OK)
 		return;
 	if (cost.bytes)
-		note(job->notes, "%s of activations are computed again, for %s more", bytes_text(cost.bytes, saved, sizeof saved), flops_text((double)cost.flops, work, sizeof work));
+		note(job->notes, "%s of activations are computed again, for %s more",
+			bytes_text(cost.bytes, saved, sizeof saved), flops_text((double)cost.flops, work, sizeof work));
 	else if (options->mode == RECOMPUTE_FULL || options->mode == RECOMPUTE_PRODUCTS)
-		note(job->notes, activations->layers ? "recompute=%s changes nothing: what the layers save either passes from one to the next or can't be computed again"
-			: "recompute=%s changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known", recompute_names[options->mode]);
+		note(job->notes,
+			activations->layers ? "recompute=%s changes nothing: what the layers save either passes from one to the "
+								  "next or can't be computed again"
+								: "recompute=%s changes nothing: no module path has a numbered part (\"layers.3\"), so "
+								  "no layers are known",
+			recompute_names[options->mode]);
 	else if (options->mode == RECOMPUTE_SELECTIVE)
 		note(job->notes, "recompute=selective changes nothing: no attention scores are saved");
 }
 
-static void note_strategy(struct job *job, const struct activations *activations, const struct recompute_options *options)
+static void note_strategy(
+	struct job *job, const struct activations *activations, const struct recompute_options *options)
 {
-	bool by_layers = options->mode == RECOMPUTE_SQRT || options->mode == RECOMPUTE_LAYERS || options->mode == RECOMPUTE_EVERY;
+	bool by_layers = options->mode == RECOMPUTE_SQRT || options->mode == RECOMPUTE_LAYERS ||
+		options->mode == RECOMPUTE_EVERY;
 	char word[64];
 	knob_text(K_recompute, value(job, K_recompute), word, sizeof word);
 	if (job->fitted->extra > 0)
-		note(job->notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms", 100 * (double)job->fitted->extra / (double)job->fitted->total,
-			(double)job->fitted->extra / 1e9);
+		note(job->notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms",
+			100 * (double)job->fitted->extra / (double)job->fitted->total, (double)job->fitted->extra / 1e9);
 	else if (by_layers && activations->layers == 0)
-		note(job->notes, "recompute=%s changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known", word);
+		note(job->notes,
+			"recompute=%s changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known",
+			word);
 	else if (options->mode == RECOMPUTE_OPS && options->types == 0)
-		note(job->notes, "recompute=ops changes nothing: no type of ops is named; recompute=ops:aten.gelu+aten.mul names two");
+		note(job->notes,
+			"recompute=ops changes nothing: no type of ops is named; recompute=ops:aten.gelu+aten.mul names two");
 	else
 		note(job->notes, "recompute=%s changes nothing: nothing that is saved can be dropped so", word);
 }
 
 static struct graph *apply_recompute(struct job *job, const struct activations *activations, struct arena *arena)
 {
-	struct recompute_options options = { .mode = (enum recompute)knob_choice(value(job, K_recompute)), .number = knob_number(K_recompute, value(job, K_recompute)) };
+	struct recompute_options options = { .mode = (enum recompute)knob_choice(value(job, K_recompute)),
+		.number = knob_number(K_recompute, value(job, K_recompute)) };
 	bool *drop = arena_alloc(arena, job->graph->storages, sizeof *drop);
-	if (error_set(job->error, drop ? transform_read_pins(job, activations, arena, &options) : fail_memory(job->error)) != OK)
+	if (error_set(
+			job->error, drop ? transform_read_pins(job, activations, arena, &options) : fail_memory(job->error)) != OK)
 		return NULL;
 	fitted_release(job->fitted);
-	struct graph *graph = stage_fit(job->stage, job->wish, job->graph, job->scenario, job->sharded, activations, &options, &job->fitted, job->error);
+	struct graph *graph = stage_fit(job->stage, job->wish, job->graph, job->scenario, job->sharded, activations,
+		&options, &job->fitted, job->error);
 	if (graph && options.mode == RECOMPUTE_AUTO) {
 		job->fit_peak = job->fitted->replayed;
 		fit_notes(job->notes, job->fitted, job->scenario, job->wish->margin);
@@ -472,9 +508,13 @@ static struct graph *run_late_casts(struct job *job)
 	uint32_t moved = 0;
 	struct graph *graph = late_casts(job->graph, value(job, K_microbatches) > 1, &moved, job->error);
 	if (graph && moved > 0)
-		note(job->notes, "%u gradient%s summed over devices before the cast to a wider format", moved, moved == 1 ? " is" : "s are");
+		note(job->notes, "%u gradient%s summed over devices before the cast to a wider format", moved,
+			moved == 1 ? " is" : "s are");
 	if (graph && moved > 0 && value(job, K_microbatches) > 1)
-		note(job->notes, "reduce_dtype=param adds up the gradients of %lld microbatches in that format, too: sums are cast for the update", (long long)value(job, K_microbatches));
+		note(job->notes,
+			"reduce_dtype=param adds up the gradients of %lld microbatches in that format, too: sums are cast for the "
+			"update",
+			(long long)value(job, K_microbatches));
 	if (graph && moved == 0)
 		note(job->notes, "reduce_dtype=param changes nothing: no gradient is cast to a wider format");
 	return graph;
@@ -520,7 +560,9 @@ static struct pipelined *pipeline_to_fit(struct job *job)
 		return NULL;
 	if (error_set(job->error, transform_read_pins(job, &activations, &arena, &options)) == OK) {
 		if (options.offloads > 0 || value(job, K_offload))
-			fail(job->error, BAD_INPUT, "with pp or microbatches recompute=auto sends nothing to the host: set offload=off, or recompute=none or full with pins that offload");
+			fail(job->error, BAD_INPUT,
+				"with pp or microbatches recompute=auto sends nothing to the host: set offload=off, or recompute=none "
+				"or full with pins that offload");
 		else
 			pipelined = stage_pipeline(job->stage, job->sharded, job->scenario, job->wish, &options, job->error);
 	}
@@ -534,9 +576,12 @@ static void note_ranks_fit(struct job *job)
 	const struct fitted *fitted = job->fitted;
 	char peak[32];
 	if (fitted->replayed > fitted->cap)
-		note(job->notes, "no recomputation was found with which every pipeline rank keeps the memory cap: one needs %s", bytes_text(fitted->replayed, peak, sizeof peak));
+		note(job->notes, "no recomputation was found with which every pipeline rank keeps the memory cap: one needs %s",
+			bytes_text(fitted->replayed, peak, sizeof peak));
 	if (fitted->extra > 0)
-		note(job->notes, "activations are computed again, on each pipeline rank what lets it keep the cap: %.4g %% of a microbatch's time more over all ranks, %.4g ms",
+		note(job->notes,
+			"activations are computed again, on each pipeline rank what lets it keep the cap: %.4g %% of a "
+			"microbatch's time more over all ranks, %.4g ms",
 			100 * (double)fitted->extra / (double)(fitted->total > 0 ? fitted->total : 1), (double)fitted->extra / 1e9);
 }
 
@@ -557,10 +602,13 @@ static struct graph *run_pipeline(struct job *job)
 {
 	bool fits = value(job, K_recompute) == RECOMPUTE_AUTO;
 	if (value(job, K_accumulation) > 1) {
-		fail(job->error, BAD_INPUT, "with pp or microbatches, microbatches are what adds up gradients: set accumulation=1, and batch and microbatches that many times larger");
+		fail(job->error, BAD_INPUT,
+			"with pp or microbatches, microbatches are what adds up gradients: set accumulation=1, and batch and "
+			"microbatches that many times larger");
 		return NULL;
 	}
-	job->pipelined = fits ? pipeline_to_fit(job) : stage_pipeline(job->stage, job->sharded, job->scenario, job->wish, NULL, job->error);
+	job->pipelined = fits ? pipeline_to_fit(job)
+		: stage_pipeline(job->stage, job->sharded, job->scenario, job->wish, NULL, job->error);
 	if (!job->pipelined || (value(job, K_recompute) == RECOMPUTE_KEPT && !keep_microbatch(job)))
 		return NULL;
 	if (fits) {
@@ -570,14 +618,19 @@ static struct graph *run_pipeline(struct job *job)
 	}
 	int64_t rank = value(job, K_rank);
 	if (rank >= job->pipelined->ranks) {
-		fail(job->error, BAD_INPUT, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank, job->pipelined->ranks);
+		fail(job->error, BAD_INPUT, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank,
+			job->pipelined->ranks);
 		return NULL;
 	}
-	int64_t used = (int64_t)mesh_devices(&job->sharded->sharding.mesh) * job->pipelined->ranks, idle = value(job, K_devices) - used;
+	int64_t used = (int64_t)mesh_devices(&job->sharded->sharding.mesh) * job->pipelined->ranks,
+			idle = value(job, K_devices) - used;
 	if (idle > 0)
-		note(job->notes, "%lld of the %lld devices do nothing: strategy=data would share the samples out to them", (long long)idle, (long long)value(job, K_devices));
+		note(job->notes, "%lld of the %lld devices do nothing: strategy=data would share the samples out to them",
+			(long long)idle, (long long)value(job, K_devices));
 	if (job->pipelined->file.renumbered)
-		note(job->notes, "the schedule's last rank numbers its forward passes from 1, as PyTorch's Schedule1F1B writes them: they are read as from 0");
+		note(job->notes,
+			"the schedule's last rank numbers its forward passes from 1, as PyTorch's Schedule1F1B writes them: they "
+			"are read as from 0");
 	if (job->pipelined->moved)
 		note(job->notes, "the cuts between pipeline ranks are uneven, so that every rank keeps the memory cap");
 	if (fits || job->pipelined->ranks > 1)
@@ -586,7 +639,8 @@ static struct graph *run_pipeline(struct job *job)
 }
 
 /* Orders that take what is ready, whatever it will keep. */
-WHEN(wants_late_reruns, (value(job, K_order) == ORDER_LIST || value(job, K_order) == ORDER_INDUCTOR_BFS) && !job->pipelined)
+WHEN(wants_late_reruns,
+	(value(job, K_order) == ORDER_LIST || value(job, K_order) == ORDER_INDUCTOR_BFS) && !job->pipelined)
 
 static struct graph *run_late_reruns(struct job *job)
 {
@@ -690,8 +744,9 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 		fail_memory(job->error);
 		return NULL;
 	}
-	size_t bytes = result->graph->arena.bytes + strlen(job->notes) + (job->sharded ? job->sharded->sharding.arena.bytes : 0)
-		+ (job->pipelined && step->run == run_pipeline ? pipelined_bytes(job->pipelined) : 0);
+	size_t bytes = result->graph->arena.bytes + strlen(job->notes) +
+		(job->sharded ? job->sharded->sharding.arena.bytes : 0) +
+		(job->pipelined && step->run == run_pipeline ? pipelined_bytes(job->pipelined) : 0);
 	store_keep(job->stage->store, &key, transformed_retain(result), bytes, transformed_release);
 	return result;
 }
@@ -706,7 +761,9 @@ static struct transformed *run_steps(struct job *job, size_t first, struct trans
 		if (!steps[i].wanted(job))
 			continue;
 		struct transformed *next = step_result(&steps[i], job);
-		enum status seen = next && stage->witness ? stage->witness(stage->witness_context, steps[i].name, job->graph, next->graph) : OK;
+		enum status seen = next && stage->witness
+			? stage->witness(stage->witness_context, steps[i].name, job->graph, next->graph)
+			: OK;
 		if (seen != OK) {
 			transformed_release(next);
 			next = NULL;
@@ -739,18 +796,31 @@ static struct transformed *run_steps(struct job *job, size_t first, struct trans
 	return result;
 }
 
-struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
-	struct error *error)
+struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
+	const struct plan_wish *wish, bool quick, struct error *error)
 {
-	struct job job = { .stage = stage, .given = input, .graph = input, .scenario = scenario, .wish = wish, .fit_peak = -1, .quick = quick, .error = error };
+	struct job job = { .stage = stage,
+		.given = input,
+		.graph = input,
+		.scenario = scenario,
+		.wish = wish,
+		.fit_peak = -1,
+		.quick = quick,
+		.error = error };
 	return run_steps(&job, 0, transformed_new(graph_retain(input), "", NULL, NULL, NULL, -1));
 }
 
-struct transformed *stage_transform_sharded(struct stage_context *stage, struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	struct error *error)
+struct transformed *stage_transform_sharded(struct stage_context *stage, struct sharded *sharded,
+	const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
 {
-	struct job job = { .stage = stage, .given = sharded->shared->graph, .graph = sharded->device, .scenario = scenario, .wish = wish, .sharded = sharded_retain(sharded),
-		.fit_peak = -1, .error = error };
+	struct job job = { .stage = stage,
+		.given = sharded->shared->graph,
+		.graph = sharded->device,
+		.scenario = scenario,
+		.wish = wish,
+		.sharded = sharded_retain(sharded),
+		.fit_peak = -1,
+		.error = error };
 	size_t first = 0;
 	while (steps[first].run != run_shard)
 		first++;

@@ -3,10 +3,11 @@
 
 #include "src/stages/fit/stage.h"
 
-/* train, scale, optimizer and precision, recompute, shard, in_place: those that the scenario asks for, each from the store where
- * it is there. A new reference, or NULL: BAD_INPUT and the reason where a knob asks for what this graph can't give. */
-struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
-	struct error *error);
+/* train, scale, optimizer and precision, recompute, shard, in_place: those that the scenario asks for, each from the
+ * store where it is there. A new reference, or NULL: BAD_INPUT and the reason where a knob asks for what this graph
+ * can't give. */
+struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
+	const struct plan_wish *wish, bool quick, struct error *error);
 /* The same of a step that is sharded already: the steps behind sharding alone. */
-struct transformed *stage_transform_sharded(struct stage_context *stage, struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	struct error *error);
+struct transformed *stage_transform_sharded(struct stage_context *stage, struct sharded *sharded,
+	const struct scenario *scenario, const struct plan_wish *wish, struct error *error);

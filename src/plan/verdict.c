@@ -28,7 +28,9 @@ enum status plan_reserves(const struct plan *plan, int64_t *bytes)
 {
 	int64_t fully_shard[2], buffers = plan_verdict_groups_of(plan) * scenario_group_buffers(&plan->scenario);
 	enum status status = plan_fsdp(plan, fully_shard);
-	*bytes = buffers + (status == OK && fully_shard[0] >= 0 ? fully_shard[plan->scenario.value[K_expandable] != 0] : plan_caching(plan) + ahead_of(plan));
+	*bytes = buffers +
+		(status == OK && fully_shard[0] >= 0 ? fully_shard[plan->scenario.value[K_expandable] != 0]
+		: plan_caching(plan) + ahead_of(plan));
 	return status;
 }
 
@@ -45,8 +47,11 @@ static enum fits fits_of(const struct verdict *verdict, int64_t bound)
 struct verdict plan_verdict(const struct plan *plan)
 {
 	int64_t budget = scenario_budget(&plan->scenario);
-	struct verdict verdict = { .plan = plan_arena(plan), .ahead = ahead_of(plan),
-		.buffers = plan_verdict_groups_of(plan) * scenario_group_buffers(&plan->scenario), .reserve = scenario_reserve(&plan->scenario), .cap = -1 };
+	struct verdict verdict = { .plan = plan_arena(plan),
+		.ahead = ahead_of(plan),
+		.buffers = plan_verdict_groups_of(plan) * scenario_group_buffers(&plan->scenario),
+		.reserve = scenario_reserve(&plan->scenario),
+		.cap = -1 };
 	int64_t beside = verdict.ahead + verdict.buffers + verdict.reserve;
 	char guesses[GUESSES_BYTES];
 	verdict.needed = verdict.plan + beside;
@@ -64,7 +69,7 @@ int64_t plan_budget(const struct plan *plan)
 	return budget < 0 ? -1 : larger_of(budget - beside, 0);
 }
 
-/* ---- words ---------------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 struct scale { const char *name; double bytes; };
 
@@ -84,7 +89,8 @@ static int digits_of(double value, const struct scale *scale)
 	return scale->bytes < 2 ? 0 : value < 99.95 ? 2 : 1;
 }
 
-/* "80.0 GiB", "3.15 GiB": two digits where one would round it to what is needed; "24 B" where it is less than one of the unit. */
+/* "80.0 GiB", "3.15 GiB": two digits where one would round it to what is needed; "24 B" where it is less than one of
+ * the unit. */
 static char *cap_text(int64_t cap, const struct scale *scale, char *text, size_t size)
 {
 	double value = (double)cap / scale->bytes, tenths = value * 10;
@@ -96,7 +102,9 @@ static char *cap_text(int64_t cap, const struct scale *scale, char *text, size_t
 
 char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 {
-	static const char *const words[] = { [FITS_ANY] = "needs", [FITS_YES] = "fits:", [FITS_NO] = "does not fit:", [FITS_UNKNOWN] = "does not fit:" };
+	static const char *const words[] = {
+		[FITS_ANY] = "needs", [FITS_YES] = "fits:", [FITS_NO] = "does not fit:", [FITS_UNKNOWN] = "does not fit:"
+	};
 	struct scale scale = plan_verdict_scale_of(verdict);
 	double needed = (double)verdict->needed / scale.bytes;
 	bool below = (double)verdict->cap < scale.bytes;     /* each gets a unit of its own */
@@ -114,8 +122,9 @@ char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t s
 {
 	struct scale scale = plan_verdict_scale_of(verdict);
 	bool broken = verdict->fits == FITS_YES && verdict->caching > verdict->cap;
-	snprintf(text, size, "caching allocator %.*f%s; expandable segments %.*f%s", scale.bytes < 2 ? 0 : 1, (double)verdict->caching / scale.bytes,
-		broken ? ": fragmentation" : "", scale.bytes < 2 ? 0 : 1, (double)verdict->expandable / scale.bytes,
+	snprintf(text, size, "caching allocator %.*f%s; expandable segments %.*f%s", scale.bytes < 2 ? 0 : 1,
+		(double)verdict->caching / scale.bytes, broken ? ": fragmentation" : "", scale.bytes < 2 ? 0 : 1,
+		(double)verdict->expandable / scale.bytes,
 		broken && verdict->expandable > verdict->cap ? ": too much, too" : "");
 	return text;
 }

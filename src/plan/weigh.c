@@ -1,4 +1,5 @@
-/* weigh.c: plans share graphs and results of stages with each other. Each is a piece with an address, counted at the first plan that has it. */
+/* weigh.c: plans share graphs and results of stages with each other. Each is a piece with an address, counted at the
+ * first plan that has it. */
 #include "weigh.h"
 
 #include "src/stages/fit/stage.h"
@@ -35,7 +36,8 @@ static void add_sharded(struct scale *scale, const struct sharded *sharded, cons
 	plan_weigh_add_graph(scale, sharded->device, input);
 	for (uint32_t i = 0; i < sharded->rivals; i++)
 		plan_weigh_add(scale, &sharded->rival[i], sharded->rival[i].arena.bytes);
-	plan_weigh_add(scale, sharded->shared, sizeof *sharded->shared + sharded->shared->units.arena.bytes + sharded->shared->units.factors.arena.bytes);
+	plan_weigh_add(scale, sharded->shared,
+		sizeof *sharded->shared + sharded->shared->units.arena.bytes + sharded->shared->units.factors.arena.bytes);
 	plan_weigh_add_graph(scale, sharded->shared->graph, input);
 }
 
@@ -60,15 +62,17 @@ static void add_transformed(struct scale *scale, const struct transformed *trans
 
 static void add_ordered(struct scale *scale, const struct ordered *ordered, const struct graph *input)
 {
-	plan_weigh_add(scale, ordered, sizeof *ordered + ordered->problem.arena.bytes + ordered->arena.bytes + ordered->problem.ops * sizeof(uint32_t) +
-		ordered->result.certificate.arcs * sizeof(struct order_arc));
+	plan_weigh_add(scale, ordered,
+		sizeof *ordered + ordered->problem.arena.bytes + ordered->arena.bytes +
+			ordered->problem.ops * sizeof(uint32_t) + ordered->result.certificate.arcs * sizeof(struct order_arc));
 	plan_weigh_add_graph(scale, ordered->graph, input);
 }
 
 static void plan_weigh_add_plan(struct scale *scale, const struct plan *plan)
 {
 	const struct laid_out *laid_out = plan->laid_out;
-	plan_weigh_add(scale, plan, sizeof *plan + (plan->by_rank ? plan->transformed->pipelined->ranks * sizeof *plan->by_rank : 0));
+	plan_weigh_add(
+		scale, plan, sizeof *plan + (plan->by_rank ? plan->transformed->pipelined->ranks * sizeof *plan->by_rank : 0));
 	plan_weigh_add_graph(scale, plan->graph, plan->input);
 	add_transformed(scale, plan->transformed, plan->input);
 	add_ordered(scale, plan->ordered, plan->input);
@@ -76,7 +80,8 @@ static void plan_weigh_add_plan(struct scale *scale, const struct plan *plan)
 		add_ordered(scale, plan->least, plan->input);
 	plan_weigh_add(scale, laid_out, sizeof *laid_out + laid_out->arena.bytes + laid_out->items * sizeof(int64_t));
 	/* A simulated step has some numbers of each op. */
-	plan_weigh_add(scale, plan->time, plan->time ? sizeof *plan->time + plan->graph->ops * (plan->time->passes > 1 ? 16 : 8) * sizeof(int64_t) : 0);
+	plan_weigh_add(scale, plan->time,
+		plan->time ? sizeof *plan->time + plan->graph->ops * (plan->time->passes > 1 ? 16 : 8) * sizeof(int64_t) : 0);
 }
 
 uint32_t plans_within(struct plan *const *plan, uint32_t plans, size_t limit)

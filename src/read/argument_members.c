@@ -38,10 +38,18 @@ static const char *argument_members_number_text(struct taking *taking, const str
 
 static void argument_members_take(struct taking *taking, const char *key, const struct value *json, int depth)
 {
-	static const uint8_t kinds[] = { [VALUE_OBJECT] = ARGUMENT_MAP, [VALUE_LIST] = ARGUMENT_LIST, [VALUE_TEXT] = ARGUMENT_TEXT, [VALUE_INTEGER] = ARGUMENT_NUMBER,
-		[VALUE_REAL] = ARGUMENT_NUMBER, [VALUE_TRUE] = ARGUMENT_TRUE, [VALUE_FALSE] = ARGUMENT_FALSE, [VALUE_NULL] = ARGUMENT_NOTHING };
+	static const uint8_t kinds[] = { [VALUE_OBJECT] = ARGUMENT_MAP,
+		[VALUE_LIST] = ARGUMENT_LIST,
+		[VALUE_TEXT] = ARGUMENT_TEXT,
+		[VALUE_INTEGER] = ARGUMENT_NUMBER,
+		[VALUE_REAL] = ARGUMENT_NUMBER,
+		[VALUE_TRUE] = ARGUMENT_TRUE,
+		[VALUE_FALSE] = ARGUMENT_FALSE,
+		[VALUE_NULL] = ARGUMENT_NOTHING };
 	const char *name = argument_members_tensor_name(json);
-	struct argument value = { .kind = name ? ARGUMENT_TENSOR : kinds[json->kind], .key = key, .text = name ? name : value_text(json) };
+	struct argument value = {
+		.kind = name ? ARGUMENT_TENSOR : kinds[json->kind], .key = key, .text = name ? name : value_text(json)
+	};
 	uint32_t at = taking->values++;
 	taking->fine &= depth < NESTED_MOST;
 	if (!taking->fine || taking->failed)

@@ -22,8 +22,11 @@ struct card {
 static struct card card_of(const struct graph *graph)
 {
 	const struct about *about = &graph->about;
-	struct card card = { .format = about->intake.format ? about->intake.format : "graph", .version = about->intake.version, .devices = 1,
-		.inferred = about->intake.inferred, .missing = about->intake.missing };
+	struct card card = { .format = about->intake.format ? about->intake.format : "graph",
+		.version = about->intake.version,
+		.devices = 1,
+		.inferred = about->intake.inferred,
+		.missing = about->intake.missing };
 	uint32_t less = card.inferred + card.missing;
 	card.known = graph->tensors > less ? graph->tensors - less : 0;
 	for (uint32_t i = 0; i < graph->ops; i++) {
@@ -91,7 +94,8 @@ static void card_write_choice(const struct intake *intake, FILE *stream)
 	for (; *at; at += strcspn(at, "\n"), at += *at == '\n')
 		if (++count == intake->graph)
 			this = at;
-	fprintf(stream, "graph: %u of %u: %.*s; --graph N takes another\n", intake->graph, count, (int)strcspn(this, "\n"), this);
+	fprintf(stream, "graph: %u of %u: %.*s; --graph N takes another\n", intake->graph, count, (int)strcspn(this, "\n"),
+		this);
 }
 
 static void write_card(const struct graph *graph, FILE *stream)
@@ -99,8 +103,8 @@ static void write_card(const struct graph *graph, FILE *stream)
 	const struct intake *intake = &graph->about.intake;
 	struct card card = card_of(graph);
 	char text[32];
-	fprintf(stream, "read: %s%s%s%s%s\n", card.format, card.version ? ", " : "", card.version ? card.version : "", graph->source ? "; from " : "",
-		graph->source ? graph->source : "");
+	fprintf(stream, "read: %s%s%s%s%s\n", card.format, card.version ? ", " : "", card.version ? card.version : "",
+		graph->source ? "; from " : "", graph->source ? graph->source : "");
 	fprintf(stream, "sizes: %u of %u tensors known", card.known, graph->tensors);
 	if (card.inferred)
 		fprintf(stream, ", %u inferred", card.inferred);
@@ -120,8 +124,8 @@ static void write_card(const struct graph *graph, FILE *stream)
 	for (const char *at = intake->assumed ? intake->assumed : ""; *at; at += strcspn(at, "\n"), at += *at == '\n')
 		fprintf(stream, "assumed: %.*s\n", (int)strcspn(at, "\n"), at);
 	if (intake->peak)
-		fprintf(stream, "its own peak: %s (%" PRId64 " B)%s%s\n", bytes_text(intake->peak, text, sizeof text), intake->peak, intake->peak_by ? ", " : "",
-			intake->peak_by ? intake->peak_by : "");
+		fprintf(stream, "its own peak: %s (%" PRId64 " B)%s%s\n", bytes_text(intake->peak, text, sizeof text),
+			intake->peak, intake->peak_by ? ", " : "", intake->peak_by ? intake->peak_by : "");
 	const char *advice = advice_of(intake, &card);
 	if (advice)
 		fprintf(stream, "to get the rest: %s\n", advice);
@@ -161,10 +165,12 @@ static void brief_assumed(const char *text, char *brief, size_t used, size_t siz
 		if (more || used + length + 40 > most)
 			more++;
 		else
-			used += (size_t)snprintf(brief + used, size - used, "%s%.*s", shown++ ? "; " : ". assumed: ", (int)(length - skip), at + skip);
+			used += (size_t)snprintf(
+				brief + used, size - used, "%s%.*s", shown++ ? "; " : ". assumed: ", (int)(length - skip), at + skip);
 	}
 	if (more)
-		snprintf(brief + used, size - used, "%s%u%s, which tidemark plan prints", shown ? "; " : ". assumed: ", more, shown ? " more" : "");
+		snprintf(brief + used, size - used, "%s%u%s, which tidemark plan prints", shown ? "; " : ". assumed: ", more,
+			shown ? " more" : "");
 }
 
 char *card_brief(const struct graph *graph, size_t most)

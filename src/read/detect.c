@@ -94,7 +94,8 @@ static bool is_dot(struct view view)
 static bool is_hlo_text(struct view view)
 {
 	skip_comments(&view);
-	return word(&view, "HloModule") || (detect_contains(&view, " parameter(0)") && detect_contains(&view, "ROOT ") && detect_contains(&view, "{\n"));
+	return word(&view, "HloModule") ||
+		(detect_contains(&view, " parameter(0)") && detect_contains(&view, "ROOT ") && detect_contains(&view, "{\n"));
 }
 
 /* ---- what others write ----------------------------------------------------------------- */
@@ -102,17 +103,32 @@ static bool is_hlo_text(struct view view)
 static enum input_kind magic_kind(const struct view *view)
 {
 	static const struct { size_t at, size; const char *bytes; enum input_kind kind; } magic[] = {
-		{ 0, 15, "SQLite format 3", INPUT_DATABASE }, { 0, 8, "\x89HDF\r\n\x1a\n", INPUT_WEIGHTS }, { 0, 4, "GGUF", INPUT_WEIGHTS }, { 0, 6, "\x93NUMPY", INPUT_WEIGHTS },
-		{ 4, 6, "\0\0\0\0{\"", INPUT_WEIGHTS }, { 0, 2, "\x1f\x8b", INPUT_PACKED }, { 0, 4, "\x28\xb5\x2f\xfd", INPUT_PACKED }, { 0, 6, "\xfd" "7zXZ", INPUT_PACKED },
-		{ 0, 3, "BZh", INPUT_PACKED }, { 0, 4, "7z\xbc\xaf", INPUT_PACKED }, { 257, 5, "ustar", INPUT_PACKED }, { 0, 2, "\xff\xfe", INPUT_UTF16 }, { 0, 2, "\xfe\xff", INPUT_UTF16 },
+		{ 0, 15, "SQLite format 3", INPUT_DATABASE },
+		{ 0, 8, "\x89HDF\r\n\x1a\n", INPUT_WEIGHTS },
+		{ 0, 4, "GGUF", INPUT_WEIGHTS },
+		{ 0, 6, "\x93NUMPY", INPUT_WEIGHTS },
+		{ 4, 6, "\0\0\0\0{\"", INPUT_WEIGHTS },
+		{ 0, 2, "\x1f\x8b", INPUT_PACKED },
+		{ 0, 4, "\x28\xb5\x2f\xfd", INPUT_PACKED },
+		{ 0, 6,
+			"\xfd"
+			"7zXZ",
+			INPUT_PACKED },
+		{ 0, 3, "BZh", INPUT_PACKED },
+		{ 0, 4, "7z\xbc\xaf", INPUT_PACKED },
+		{ 257, 5, "ustar", INPUT_PACKED },
+		{ 0, 2, "\xff\xfe", INPUT_UTF16 },
+		{ 0, 2, "\xfe\xff", INPUT_UTF16 },
 	};
 	for (size_t i = 0; i < sizeof magic / sizeof *magic; i++)
-		if ((size_t)(view->end - view->at) >= magic[i].at + magic[i].size && memcmp(view->at + magic[i].at, magic[i].bytes, magic[i].size) == 0)
+		if ((size_t)(view->end - view->at) >= magic[i].at + magic[i].size &&
+			memcmp(view->at + magic[i].at, magic[i].bytes, magic[i].size) == 0)
 			return magic[i].kind;
 	return INPUT_UNKNOWN;
 }
 
-/* "key: value", "- key: value", "[section]" or "key = value" in each of the first lines but comments; three at least, or that is all of it. */
+/* "key: value", "- key: value", "[section]" or "key = value" in each of the first lines but comments; three at least,
+ * or that is all of it. */
 static bool is_settings(struct view view)
 {
 	uint32_t lines = 0;
@@ -125,8 +141,10 @@ static bool is_settings(struct view view)
 		rest.at += detect_starts(&rest, "- ") ? 2 : 0;
 		bool section = *rest.at == '[' && memchr(rest.at, ']', (size_t)(line.end - rest.at));
 		const char *key = rest.at;
-		while (rest.at < line.end && ((*rest.at >= 'a' && *rest.at <= 'z') || (*rest.at >= 'A' && *rest.at <= 'Z') || (*rest.at >= '0' && *rest.at <= '9') || strchr("_-.", *rest.at))
-			&& *rest.at)
+		while (rest.at < line.end &&
+			((*rest.at >= 'a' && *rest.at <= 'z') || (*rest.at >= 'A' && *rest.at <= 'Z') ||
+				(*rest.at >= '0' && *rest.at <= '9') || strchr("_-.", *rest.at)) &&
+			*rest.at)
 			rest.at++;
 		bool colon = rest.at < line.end && *rest.at == ':' && (rest.at + 1 >= line.end || strchr(" \r", rest.at[1]));
 		bool equals = line.end - rest.at >= 3 && memcmp(rest.at, " = ", 3) == 0;
@@ -140,9 +158,11 @@ static bool is_settings(struct view view)
 static enum input_kind text_kind(const struct view *view)
 {
 	struct view line = first_line(view);
-	if (detect_contains(view, "out of memory") || detect_contains(view, "OutOfMemoryError") || detect_contains(view, "RESOURCE_EXHAUSTED"))
+	if (detect_contains(view, "out of memory") || detect_contains(view, "OutOfMemoryError") ||
+		detect_contains(view, "RESOURCE_EXHAUSTED"))
 		return INPUT_MESSAGE;
-	if (word(view, "import") || word(view, "from") || word(view, "def") || (detect_starts(view, "#!") && detect_contains(&line, "python")))
+	if (word(view, "import") || word(view, "from") || word(view, "def") ||
+		(detect_starts(view, "#!") && detect_contains(&line, "python")))
 		return INPUT_PYTHON;
 	return is_settings(*view) ? INPUT_SETTINGS : INPUT_UNKNOWN;
 }
@@ -160,7 +180,8 @@ static enum input_kind json_kind(const struct view *view)
 		return INPUT_PLAN;
 	if (detect_contains(view, "\"traceEvents\""))
 		return INPUT_TRACE;
-	if (detect_contains(view, "\"zero_optimization\"") || detect_contains(view, "\"train_batch_size\"") || detect_contains(view, "\"train_micro_batch_size_per_gpu\""))
+	if (detect_contains(view, "\"zero_optimization\"") || detect_contains(view, "\"train_batch_size\"") ||
+		detect_contains(view, "\"train_micro_batch_size_per_gpu\""))
 		return INPUT_SETTINGS;
 	return detect_contains(view, "\"model_type\"") ? INPUT_CONFIG : INPUT_JSON;
 }
@@ -172,7 +193,8 @@ static bool is_minimalloc(const struct view *view)
 	return detect_contains(&line, ",") && detect_contains(&line, "lower") && detect_contains(&line, "upper");
 }
 
-/* The first cell that isn't empty is a stage, an action and a microbatch: 0F0; or a pair of these: (0F4;1B2)OVERLAP_F_B. */
+/* The first cell that isn't empty is a stage, an action and a microbatch: 0F0; or a pair of these:
+ * (0F4;1B2)OVERLAP_F_B. */
 static bool is_schedule(struct view view)
 {
 	while (view.at < view.end && strchr(", \t\r\n(", *view.at) && *view.at)
@@ -191,8 +213,9 @@ static bool is_schedule(struct view view)
 /* A log of torch.compile: its graphs may begin later than what is seen here. */
 static bool is_fx(const struct view *view)
 {
-	static const char *const marks[] = { "===== Joint graph", "===== Forward graph", "[__aot_", "class GraphModule(torch.nn.Module)", "class <lambda>(torch.nn.Module)",
-		"torch/_dynamo/", "torch/_logging/", "torch/_functorch/" };
+	static const char *const marks[] = { "===== Joint graph", "===== Forward graph", "[__aot_",
+		"class GraphModule(torch.nn.Module)", "class <lambda>(torch.nn.Module)", "torch/_dynamo/", "torch/_logging/",
+		"torch/_functorch/" };
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
 		if (detect_contains(view, marks[i]))
 			return true;
@@ -260,7 +283,8 @@ static bool printable(const struct view *view)
 static bool is_hlo_module(struct view view)
 {
 	struct view name, entry, body;
-	return detect_field(&view, &name) == 1 && printable(&name) && detect_field(&view, &entry) == 2 && printable(&entry) && detect_field(&view, &body) == 3;
+	return detect_field(&view, &name) == 1 && printable(&name) && detect_field(&view, &entry) == 2 &&
+		printable(&entry) && detect_field(&view, &body) == 3;
 }
 
 /* HloProto holds the module in field 1; an HloSnapshot holds the HloProto in field 1. */
@@ -277,15 +301,18 @@ static bool is_hlo(struct view view)
 	return false;
 }
 
-/* The snapshot's first key stands at its beginning. A list of segments, without their events, is one that the reader says so of. */
+/* The snapshot's first key stands at its beginning. A list of segments, without their events, is one that the reader
+ * says so of. */
 static bool is_snapshot(struct view view)
 {
 	if (view.end - view.at > 400)
 		view.end = view.at + 400;
-	return detect_contains(&view, "segments") || detect_contains(&view, "device_traces") || (detect_contains(&view, "total_size") && detect_contains(&view, "address"));
+	return detect_contains(&view, "segments") || detect_contains(&view, "device_traces") ||
+		(detect_contains(&view, "total_size") && detect_contains(&view, "address"));
 }
 
-/* An empty dict or list that goes into the memo: "(dp0" and a newline, or "}q" and a byte. Those protocols have no mark of their own at the beginning. */
+/* An empty dict or list that goes into the memo: "(dp0" and a newline, or "}q" and a byte. Those protocols have no mark
+ * of their own at the beginning. */
 static bool is_old_pickle(struct view view)
 {
 	if (detect_starts(&view, "}q") || detect_starts(&view, "]q"))
@@ -330,7 +357,9 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_EMPTY;
 	struct view inside = { view.at + 1, view.end };
 	detect_skip_space(&inside);
-	if (*view.at == '{' || (*view.at == '[' && (inside.at == inside.end || strchr("{[]\"-0123456789", *inside.at))))   /* not a section of TOML */
+	if (*view.at == '{' ||
+		(*view.at == '[' &&
+			(inside.at == inside.end || strchr("{[]\"-0123456789", *inside.at))))   /* not a section of TOML */
 		return json_kind(&view);
 	if (*view.at == '<' && is_snapshot_page(view))
 		return INPUT_SNAPSHOT;

@@ -19,29 +19,43 @@
 #define OTHER_KINDS(X) \
 	X(MINIMALLOC, "MiniMalloc CSV", "it holds buffers, not ops: tidemark layout FILE") \
 	X(PLAN, "Tidemark plan", "open the graph it was made from, or run: tidemark check GRAPH PLAN") \
-	X(MLIR, "MLIR text", "take the compiled module instead: jit(f).lower(...).compile().as_text() in JAX, or XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
+	X(MLIR, "MLIR text", "take the compiled module instead: jit(f).lower(...).compile().as_text() in JAX, or " \
+		"XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
-	X(OLD_PICKLE, "Python pickle of protocol 0 or 1", "memory snapshots are read in protocols 2 to 5, of which torch.cuda.memory._dump_snapshot() writes one") \
-	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
+	X(OLD_PICKLE, "Python pickle of protocol 0 or 1", "memory snapshots are read in protocols 2 to 5, of which " \
+		"torch.cuda.memory._dump_snapshot() writes one") \
+	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: tidemark_torch " \
+		"(samples/torch) writes a graph") \
 	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \
-	X(CONFIG, "config.json of a Hugging Face model", "it holds the sizes of a model: tidemark model FILE -o step.jsonl writes its training step, tidemark search FILE ranks configurations") \
-	X(SCHEDULE, "pipeline schedule", "it says what ranks do in turn: tidemark plan GRAPH --set pp=RANKS --set microbatches=N --set schedule=@FILE") \
+	X(CONFIG, "config.json of a Hugging Face model", "it holds the sizes of a model: tidemark model FILE -o step.jsonl " \
+		"writes its training step, tidemark search FILE ranks configurations") \
+	X(SCHEDULE, "pipeline schedule", "it says what ranks do in turn: tidemark plan GRAPH --set pp=RANKS --set " \
+		"microbatches=N --set schedule=@FILE") \
 	X(JSON, "JSON file of an unknown kind", "tidemark(5) describes the graph format, and samples/torch writes it") \
-	X(TRACE, "profiler trace (Chrome JSON)", "it says what ran when, not what a step holds: capture the step with tidemark_torch (samples/torch), or record its memory: " \
+	X(TRACE, "profiler trace (Chrome JSON)", "it says what ran when, not what a step holds: capture the step with " \
+		"tidemark_torch (samples/torch), or record its memory: " \
 		"torch.cuda.memory._record_memory_history(), then _dump_snapshot()") \
-	X(SETTINGS, "training configuration (YAML, TOML or JSON)", "it says how a model is trained, not what it computes: set the same beside a graph, as in " \
-		"tidemark plan GRAPH --set devices=8 --set strategy=zero --set zero=3, or search a model's config.json: tidemark search FILE --devices 8") \
-	X(MESSAGE, "out-of-memory message", "what filled the memory is in a snapshot: torch.cuda.memory._record_memory_history() before the step, " \
+	X(SETTINGS, "training configuration (YAML, TOML or JSON)", "it says how a model is trained, not what it computes: " \
+		"set the same beside a graph, as in " \
+		"tidemark plan GRAPH --set devices=8 --set strategy=zero --set zero=3, or search a model's config.json: tidemark " \
+			"search FILE --devices 8") \
+	X(MESSAGE, "out-of-memory message", "what filled the memory is in a snapshot: " \
+		"torch.cuda.memory._record_memory_history() before the step, " \
 		"torch.cuda.memory._dump_snapshot(\"FILE\") where it fails, then open FILE") \
-	X(PYTHON, "Python program", "capture the step that it runs with tidemark_torch (samples/torch), and open what that writes") \
-	X(WEIGHTS, "file of weights (safetensors, GGUF, HDF5 or NumPy)", "it holds numbers, no ops: capture the training step with tidemark_torch (samples/torch), " \
+	X(PYTHON, "Python program", "capture the step that it runs with tidemark_torch (samples/torch), and open what that " \
+		"writes") \
+	X(WEIGHTS, "file of weights (safetensors, GGUF, HDF5 or NumPy)", "it holds numbers, no ops: capture the training " \
+		"step with tidemark_torch (samples/torch), " \
 		"or open the model's config.json: tidemark model FILE -o step.jsonl") \
-	X(DATABASE, "SQLite database", "as Nsight Systems exports one, it says what ran when, not what a step holds: capture the step with tidemark_torch (samples/torch)") \
+	X(DATABASE, "SQLite database", "as Nsight Systems exports one, it says what ran when, not what a step holds: " \
+		"capture the step with tidemark_torch (samples/torch)") \
 	X(PACKED, "archive, or a file compressed twice or otherwise than by gzip", "unpack it, and open what is in it") \
 	X(UTF16, "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE") \
 	X(EMPTY, "empty file", "there is nothing in it") \
-	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX models, XLA HLO (text, proto, folders of dumps), logs and folders of torch.compile, " \
-		"PyTorch memory snapshots, JSON of Inductor and AutoParallel, config.json of Hugging Face models, pipeline schedules, MiniMalloc CSV")
+	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX models, XLA HLO (text, proto, folders " \
+		"of dumps), logs and folders of torch.compile, " \
+		"PyTorch memory snapshots, JSON of Inductor and AutoParallel, config.json of Hugging Face models, pipeline " \
+			"schedules, MiniMalloc CSV")
 
 #define X(id, name, what) INPUT_##id,
 enum input_kind { GRAPH_KINDS(X) OTHER_KINDS(X) INPUT_KIND_COUNT };

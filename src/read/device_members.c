@@ -1,4 +1,5 @@
-/* device_members.c: members of records that only device graphs have. What isn't as Tidemark writes it stays among the unknown keys. */
+/* device_members.c: members of records that only device graphs have. What isn't as Tidemark writes it stays among the
+ * unknown keys. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@ void keys_add(struct keys *keys, const char *key)
 }
 
 /* The number that a member holds, if it is one from least to most. */
-static bool device_members_whole_number(const struct value *record, const char *key, int64_t least, int64_t most, int64_t *number)
+static bool device_members_whole_number(
+	const struct value *record, const char *key, int64_t least, int64_t most, int64_t *number)
 {
 	const struct value *value = value_member(record, key);
 	*number = value_integer(value);
@@ -45,7 +47,8 @@ bool record_places(const struct value *list, struct axis_places *places)
 	return fine;
 }
 
-void record_collective(const struct value *record, enum collective_kind kind, struct collective *said, struct keys *known)
+void record_collective(
+	const struct value *record, enum collective_kind kind, struct collective *said, struct keys *known)
 {
 	const char *axis = value_text(value_member(record, "axis"));
 	const char *end = kind == COLLECTIVE_SEND ? "to" : kind == COLLECTIVE_RECEIVE ? "from" : "rank";
@@ -107,7 +110,8 @@ void record_origin(struct arena *names, const struct value *record, struct op *o
 static int64_t device_members_read_size(const struct value *record, const char *key, struct keys *known)
 {
 	int64_t number = -1;
-	if (!value_is(value_member(record, key), VALUE_NULL) && !device_members_whole_number(record, key, 1, INT64_MAX, &number))
+	if (!value_is(value_member(record, key), VALUE_NULL) &&
+		!device_members_whole_number(record, key, 1, INT64_MAX, &number))
 		return 0;
 	keys_add(known, key);
 	return number;
@@ -118,14 +122,16 @@ static void read_grid(const struct value *record, struct about *about, struct ke
 {
 	const struct value *grid = value_member(record, "mesh");
 	int64_t number;
-	bool fine = value_items(grid, VALUE_OBJECT) > 0 && grid->items <= MESH_AXES && device_members_whole_number(record, "rank", 0, NONE - 1, &number);
+	bool fine = value_items(grid, VALUE_OBJECT) > 0 && grid->items <= MESH_AXES &&
+		device_members_whole_number(record, "rank", 0, NONE - 1, &number);
 	if (!fine)
 		return;
 	about->device = (uint32_t)number;
 	for EACH_INSIDE(size, grid) {
 		const char *name = size->key;
-		fine = fine && *name && strlen(name) < sizeof about->axis[0].name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name) && value_integer(size) > 0
-			&& value_integer(size) <= UINT32_MAX;
+		fine = fine && *name && strlen(name) < sizeof about->axis[0].name &&
+			strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name) && value_integer(size) > 0 &&
+			value_integer(size) <= UINT32_MAX;
 		if (fine) {
 			memcpy(about->axis[about->axes].name, name, strlen(name) + 1);
 			about->axis[about->axes++].size = (uint32_t)value_integer(size);
@@ -169,7 +175,8 @@ static const char *read_lines(struct arena *names, const struct value *list)
 /* What a reader of ours said of the graph that it read: all of it as Tidemark writes it, or none. */
 static void read_intake(struct arena *names, const struct value *record, struct intake *intake, struct keys *known)
 {
-	static const char *const members[] = { "format", "version", "inferred", "missing", "derived", "assumed", "advice", "peak", "peak_by", "caching_allocator", "expandable_segments" };
+	static const char *const members[] = { "format", "version", "inferred", "missing", "derived", "assumed", "advice",
+		"peak", "peak_by", "caching_allocator", "expandable_segments" };
 	const struct value *read = value_member(record, "read");
 	int64_t inferred = 0, missing = 0;
 	size_t found = 0;
@@ -185,13 +192,17 @@ static void read_intake(struct arena *names, const struct value *record, struct 
 		*text = value_text(value);
 		fine = fine && (!value || *text);
 	}
-	fine = fine && (!value_member(read, "inferred") || device_members_whole_number(read, "inferred", 1, NONE - 1, &inferred))
-		&& (!value_member(read, "missing") || device_members_whole_number(read, "missing", 1, NONE - 1, &missing))
-		&& (!value_member(read, "peak") || device_members_whole_number(read, "peak", 1, BYTES_MAX, &got.peak))
-		&& (!value_member(read, "caching_allocator") || device_members_whole_number(read, "caching_allocator", 1, BYTES_MAX, &got.caching[0]))
-		&& (!value_member(read, "expandable_segments") || device_members_whole_number(read, "expandable_segments", 1, BYTES_MAX, &got.caching[1]))
-		&& (got.caching[0] > 0) == (got.caching[1] > 0) && (!got.derived || value_is(value_member(read, "derived"), VALUE_TRUE))
-		&& (!value_member(read, "assumed") || (got.assumed = read_lines(names, value_member(read, "assumed"))) != NULL);
+	fine = fine &&
+		(!value_member(read, "inferred") || device_members_whole_number(read, "inferred", 1, NONE - 1, &inferred)) &&
+		(!value_member(read, "missing") || device_members_whole_number(read, "missing", 1, NONE - 1, &missing)) &&
+		(!value_member(read, "peak") || device_members_whole_number(read, "peak", 1, BYTES_MAX, &got.peak)) &&
+		(!value_member(read, "caching_allocator") ||
+			device_members_whole_number(read, "caching_allocator", 1, BYTES_MAX, &got.caching[0])) &&
+		(!value_member(read, "expandable_segments") ||
+			device_members_whole_number(read, "expandable_segments", 1, BYTES_MAX, &got.caching[1])) &&
+		(got.caching[0] > 0) == (got.caching[1] > 0) &&
+		(!got.derived || value_is(value_member(read, "derived"), VALUE_TRUE)) &&
+		(!value_member(read, "assumed") || (got.assumed = read_lines(names, value_member(read, "assumed"))) != NULL);
 	if (!fine)
 		return;
 	got.inferred = (uint32_t)inferred;
@@ -217,7 +228,9 @@ void record_about(struct arena *names, const struct value *record, struct about 
 		keys_add(known, "opaque_ops");
 	read_grid(record, about, known);
 	read_intake(names, record, &about->intake, known);
-	if (value_items(pipeline, VALUE_OBJECT) == 2 && device_members_whole_number(pipeline, "ranks", 1, NONE - 1, &ranks) && device_members_whole_number(pipeline, "rank", 0, NONE - 1, &rank)) {
+	if (value_items(pipeline, VALUE_OBJECT) == 2 &&
+		device_members_whole_number(pipeline, "ranks", 1, NONE - 1, &ranks) &&
+		device_members_whole_number(pipeline, "rank", 0, NONE - 1, &rank)) {
 		about->ranks = (uint32_t)ranks;
 		about->rank = (uint32_t)rank;
 		keys_add(known, "pipeline");

@@ -10,8 +10,8 @@
 #define PROGRAM "tidemark-dot"
 #define PROGRAM_NAMED "TIDEMARK_DOT"
 
-/* The program that the user names in TIDEMARK_DOT, else the one beside the running program. Never another one of this name, which happens to come
- * first on the path. */
+/* The program that the user names in TIDEMARK_DOT, else the one beside the running program. Never another one of this
+ * name, which happens to come first on the path. */
 static enum status find_program(char *path, size_t size, struct error *error)
 {
 	const char *named = getenv(PROGRAM_NAMED);
@@ -55,8 +55,8 @@ static enum status dot_child_pass_on(const struct child_result *result, struct e
 	return fail(error, status, "%.*s", length, text);
 }
 
-static enum status dot_child_run(const char *format, bool positions, const char *text, size_t size, const struct dot_limits *limits,
-	struct child_result *result, struct error *error)
+static enum status dot_child_run(const char *format, bool positions, const char *text, size_t size,
+	const struct dot_limits *limits, struct child_result *result, struct error *error)
 {
 	char program[PROGRAM_PATH_BYTES + sizeof PROGRAM], memory[40], edges[40], seconds[40];
 	struct dot_limits all = limits ? *limits : (struct dot_limits){ 0 };
@@ -64,7 +64,8 @@ static enum status dot_child_run(const char *format, bool positions, const char 
 	snprintf(memory, sizeof memory, "--memory=%lld", (long long)(all.memory ? all.memory : INT64_C(4) << 30));
 	snprintf(edges, sizeof edges, "--edges=%lld", (long long)(all.edges ? all.edges : 1000000));
 	snprintf(seconds, sizeof seconds, "--time=%lld", (long long)(child.milliseconds / 1000 + 1));
-	const char *arguments[] = { program, "--with-parent", "--to", format, memory, edges, seconds, positions ? "--positions" : NULL, NULL };
+	const char *arguments[] = { program, "--with-parent", "--to", format, memory, edges, seconds,
+		positions ? "--positions" : NULL, NULL };
 	struct error unused = { 0 };
 	error = error ? error : &unused;
 	*result = (struct child_result){ 0 };
@@ -90,8 +91,8 @@ struct graph *dot_child_read(const char *text, size_t size, const struct dot_lim
 	return graph;
 }
 
-enum status dot_child_render(const char *text, size_t size, const char *format, bool positions, const struct dot_limits *limits,
-	char **picture, size_t *length, struct error *error)
+enum status dot_child_render(const char *text, size_t size, const char *format, bool positions,
+	const struct dot_limits *limits, char **picture, size_t *length, struct error *error)
 {
 	struct child_result result;
 	enum status status = dot_child_run(format, positions, text, size, limits, &result, error);

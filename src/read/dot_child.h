@@ -14,6 +14,7 @@ struct dot_limits {
 struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error);
 
 /* Draws DOT text as "svg", "pdf" or "png". positions: nodes stand at their pos=, nothing is laid out. LIMIT when
- * it takes too long, or what comes is no whole picture. *picture: length bytes; free with mem_free(). limits may be NULL. */
-enum status dot_child_render(const char *text, size_t size, const char *format, bool positions, const struct dot_limits *limits,
-	char **picture, size_t *length, struct error *error);
+ * it takes too long, or what comes is no whole picture. *picture: length bytes; free with mem_free(). limits may be
+ * NULL. */
+enum status dot_child_render(const char *text, size_t size, const char *format, bool positions,
+	const struct dot_limits *limits, char **picture, size_t *length, struct error *error);

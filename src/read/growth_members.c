@@ -75,7 +75,8 @@ static bool growth_members_read_numbers(const struct value *list, uint32_t place
 }
 
 /* Pairs of a batch and bytes, batches ascending, the step's own with the op's workspace among them. */
-static bool growth_members_read_workspace(const struct value *list, const struct op *op, int64_t batch, struct workspace_at *at)
+static bool growth_members_read_workspace(
+	const struct value *list, const struct op *op, int64_t batch, struct workspace_at *at)
 {
 	int64_t least = 1;
 	bool own = false;
@@ -109,5 +110,7 @@ enum status record_op_growth(struct arena *arena, const struct value *record, co
 	keys_add(known, "workspace_at");
 	bool fine = (!flops || growth_members_number(flops, -BYTES_MAX, &made->flops))
 		&& growth_members_read_numbers(list, count_numbers(op->arguments), place);
-	return fine && (!workspace || (workspaces >= 2 && growth_members_read_workspace(workspace, op, batch, at))) ? OK : BAD_INPUT;
+	return fine && (!workspace || (workspaces >= 2 && growth_members_read_workspace(workspace, op, batch, at)))
+		? OK
+		: BAD_INPUT;
 }

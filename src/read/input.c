@@ -42,7 +42,8 @@ static struct graph *open_dot(const struct opening *opening, struct error *error
 	return graph;
 }
 
-static struct graph *open_whole(struct input *input, struct graph *(*read)(const char *text, size_t size, struct error *error), struct error *error)
+static struct graph *open_whole(
+	struct input *input, struct graph *(*read)(const char *text, size_t size, struct error *error), struct error *error)
 {
 	size_t size;
 	HELD char *text = input_all(input, TEXT_MOST, &size, error);
@@ -60,10 +61,12 @@ static struct graph *open_autoparallel(const struct opening *opening, struct err
 	return open_whole(opening->input, autoparallel_read, error);
 }
 
-/* What XLA writes beside the text of a module: X-buffer-assignment.txt of X.txt. X.buffer-assignment.txt will do, too. */
+/* What XLA writes beside the text of a module: X-buffer-assignment.txt of X.txt. X.buffer-assignment.txt will do, too.
+ */
 static enum status read_assignment(const char *path, struct hlo_module *module, struct error *error)
 {
-	static const char *const endings[] = { "-buffer-assignment.txt", ".buffer-assignment.txt", "-buffer-assignment.txt.gz" };
+	static const char *const endings[] = { "-buffer-assignment.txt", ".buffer-assignment.txt",
+		"-buffer-assignment.txt.gz" };
 	char name[4096], why[300];
 	struct stat state;
 	size_t length = strlen(path), size;
@@ -71,7 +74,8 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 	length -= length > 4 && memcmp(path + length - 4, ".txt", 4) == 0 ? 4 : 0;
 	enum status status = OK;
 	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-		if (snprintf(name, sizeof name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name || stat(name, &state) != 0 || !S_ISREG(state.st_mode))
+		if (snprintf(name, sizeof name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name ||
+			stat(name, &state) != 0 || !S_ISREG(state.st_mode))
 			continue;
 		struct input *input = input_open(name, error);
 		char *text = input ? input_all(input, TEXT_MOST, &size, error) : NULL;
@@ -80,7 +84,8 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 		mem_free(text);
 		if (status == BAD_INPUT) {
 			snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
-			status = error->line ? fail(error, BAD_INPUT, "%.300s:%u: %s", name, error->line, why) : fail(error, BAD_INPUT, "%.300s: %s", name, why);
+			status = error->line ? fail(error, BAD_INPUT, "%.300s:%u: %s", name, error->line, why)
+				: fail(error, BAD_INPUT, "%.300s: %s", name, why);
 			error->line = 0;
 		}
 		return error_set(error, status);
@@ -139,7 +144,9 @@ static struct graph *open_onnx(const struct opening *opening, struct error *erro
 	size_t size;
 	void *mapped = map_file(opening->path, &size);
 	HELD char *text = mapped ? NULL : input_all(opening->input, TEXT_MOST, &size, error);
-	struct graph *graph = mapped || text ? onnx_read(mapped ? mapped : text, size, dim, read_options_dims(opening->options, dim), error) : NULL;
+	struct graph *graph = mapped || text
+		? onnx_read(mapped ? mapped : text, size, dim, read_options_dims(opening->options, dim), error)
+		: NULL;
 	if (mapped)
 		munmap(mapped, size);
 	return graph;
@@ -172,7 +179,8 @@ static struct graph *open_snapshot(const struct opening *opening, struct error *
 }
 
 /* The module of a folder of XLA dumps. */
-static struct graph *open_module(const struct hlo_folder *folder, const struct read_options *options, struct error *error)
+static struct graph *open_module(
+	const struct hlo_folder *folder, const struct read_options *options, struct error *error)
 {
 	struct graph *graph = graph_open(folder->path, options, error);
 	char why[300];
@@ -180,7 +188,8 @@ static struct graph *open_module(const struct hlo_folder *folder, const struct r
 		unsigned line = error->line;
 		snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
 		error->line = 0;
-		line ? fail(error, BAD_INPUT, "%.180s:%u: %s", strrchr(folder->path, '/') + 1, line, why) : fail(error, BAD_INPUT, "%.180s: %s", strrchr(folder->path, '/') + 1, why);
+		line ? fail(error, BAD_INPUT, "%.180s:%u: %s", strrchr(folder->path, '/') + 1, line, why)
+			: fail(error, BAD_INPUT, "%.180s: %s", strrchr(folder->path, '/') + 1, why);
 	}
 	if (!graph)
 		return NULL;
@@ -200,8 +209,10 @@ static void folder_of_model(const char *path, struct error *error)
 {
 	char name[4096];
 	struct stat state;
-	if (snprintf(name, sizeof name, "%s/config.json", path) < (int)sizeof name && stat(name, &state) == 0 && S_ISREG(state.st_mode))
-		fail(error, BAD_INPUT, "not a graph, but a folder with the %s; %s", input_kind_name(INPUT_CONFIG), input_kind_advice(INPUT_CONFIG));
+	if (snprintf(name, sizeof name, "%s/config.json", path) < (int)sizeof name && stat(name, &state) == 0 &&
+		S_ISREG(state.st_mode))
+		fail(error, BAD_INPUT, "not a graph, but a folder with the %s; %s", input_kind_name(INPUT_CONFIG),
+			input_kind_advice(INPUT_CONFIG));
 }
 
 /* A folder that a compiler left. */

@@ -5,5 +5,6 @@
 #include "solver/graph/graph.h"
 #include "src/base/source.h"
 
-/* Reads a graph of any format that is known. Errors as the formats' readers give them. options NULL: as the formats' files have it. */
+/* Reads a graph of any format that is known. Errors as the formats' readers give them. options NULL: as the formats'
+ * files have it. */
 struct graph *graph_open(const char *path, const struct read_options *options, struct error *error);

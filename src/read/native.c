@@ -15,7 +15,8 @@
 
 enum role { READ, WRITE, INPLACE_OUT, INPLACE_IN, AFTER, ALIAS };
 
-/* A name in an op record that is not known yet, since tensors may stand after the ops, or one behind such a name: they are resolved in their order when all records are known. */
+/* A name in an op record that is not known yet, since tensors may stand after the ops, or one behind such a name: they
+ * are resolved in their order when all records are known. */
 struct reference {
 	const char *name;
 	uint32_t op;              /* of ALIAS, a tensor */
@@ -73,7 +74,8 @@ static enum status read_native_fill(struct reader *reader)
 		reader->buffer = buffer;
 		reader->capacity = capacity;
 	}
-	ssize_t got = reader->source->read(reader->source->context, reader->buffer + reader->end, reader->capacity - reader->end, reader->error);
+	ssize_t got = reader->source->read(
+		reader->source->context, reader->buffer + reader->end, reader->capacity - reader->end, reader->error);
 	if (got < 0) {
 		reader->error->line = reader->line + 1;
 		return reader->error->status == NO_MEMORY ? NO_MEMORY : BAD_INPUT;
@@ -117,7 +119,8 @@ static bool read_native_listed(const struct keys *keys, const struct value *memb
 }
 
 /* The members of a record that we don't know, byte for byte, joined by commas; NULL where there are none. */
-static enum status unknown_members(struct reader *reader, const struct value *record, const struct keys *known, char **extra)
+static enum status unknown_members(
+	struct reader *reader, const struct value *record, const struct keys *known, char **extra)
 {
 	size_t used = 0;
 	*extra = NULL;
@@ -146,7 +149,8 @@ static enum status text_member(struct reader *reader, const struct value *record
 	return OK;
 }
 
-static enum status number_member(struct reader *reader, const struct value *record, const char *key, int64_t *number, bool *there)
+static enum status number_member(
+	struct reader *reader, const struct value *record, const char *key, int64_t *number, bool *there)
 {
 	const struct value *value = value_member(record, key);
 	*there = value != NULL;
@@ -168,7 +172,8 @@ static enum status name_member(struct reader *reader, const struct value *record
 }
 
 /* unknown dtype "float": expected f64, f32 ...; the nearest is f32 */
-static enum status bad_word(struct reader *reader, const char *key, const char *word, const char *const *words, int count)
+static enum status bad_word(
+	struct reader *reader, const char *key, const char *word, const char *const *words, int count)
 {
 	struct nearest nearest = { .wanted = word };
 	char list[240], near[120];
@@ -177,10 +182,12 @@ static enum status bad_word(struct reader *reader, const char *key, const char *
 		nearest_consider(&nearest, words[i]);
 		words_add(&expected, "%s%s", i ? ", " : "", words[i]);
 	}
-	return read_native_bad(reader, "unknown %s \"%.60s\": expected %s%s", key, word, list, nearest_text(&nearest, "", near, sizeof near));
+	return read_native_bad(
+		reader, "unknown %s \"%.60s\": expected %s%s", key, word, list, nearest_text(&nearest, "", near, sizeof near));
 }
 
-static enum status word_member(struct reader *reader, const struct value *record, const char *key, const char *const *words, int count, int *index)
+static enum status word_member(
+	struct reader *reader, const struct value *record, const char *key, const char *const *words, int count, int *index)
 {
 	const char *word = NULL;
 	enum status status = text_member(reader, record, key, &word);
@@ -218,14 +225,16 @@ static enum status read_native_refer(struct reader *reader, uint32_t op, enum ro
 	uint32_t id = reader->references ? NONE : find_named(reader, role, name);
 	if (!reader->references && (id != NONE || !name))
 		return read_native_connect(reader, role, op, id);
-	NEED_IN(reader->error, mem_reserve(&reader->reference, &reader->reference_room, reader->references + 1, sizeof *reader->reference));
+	NEED_IN(reader->error,
+		mem_reserve(&reader->reference, &reader->reference_room, reader->references + 1, sizeof *reader->reference));
 	if (name && !(name = arena_text(&reader->names, name, strlen(name))))
 		return fail_memory(reader->error);
 	reader->reference[reader->references++] = (struct reference){ name, op, reader->line, role };
 	return OK;
 }
 
-static enum status read_native_read_shape(struct reader *reader, const struct value *record, struct tensor *tensor, int64_t shape[DIMS_MAX])
+static enum status read_native_read_shape(
+	struct reader *reader, const struct value *record, struct tensor *tensor, int64_t shape[DIMS_MAX])
 {
 	const struct value *list = value_member(record, "shape");
 	if (!list || value_is(list, VALUE_NULL))
@@ -255,11 +264,12 @@ static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 	return OK;
 }
 
-/* ---- records ------------------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static enum status read_tensor(struct reader *reader, const struct value *record)
 {
-	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias", "address", "gradient_of" }, .count = 9 };
+	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias", "address", "gradient_of" },
+		.count = 9 };
 	const struct value *replaced = value_member(record, "replaced");
 	struct tensor tensor = { .kind = KIND_ACTIVATION, .dtype = DTYPE_OPAQUE, .alias = NONE, .line = reader->line };
 	int64_t shape[DIMS_MAX], by[DIMS_MAX + 1];
@@ -283,7 +293,8 @@ static enum status read_tensor(struct reader *reader, const struct value *record
 		keys_add(&known, "replaced");
 	const int64_t *grows = NULL;
 	if (reader->captured[0] && record_tensor_growth(record, &tensor, by, &grows, &known) != OK)
-		return read_native_bad(reader, "\"per_sample\" of tensor \"%.100s\" must have \"shape\", a number for each dim, or \"bytes\"",
+		return read_native_bad(reader,
+			"\"per_sample\" of tensor \"%.100s\" must have \"shape\", a number for each dim, or \"bytes\"",
 			tensor.name);
 	TRY(unknown_members(reader, record, &known, &extra));
 	tensor.extra = extra;
@@ -295,9 +306,11 @@ static enum status read_tensor(struct reader *reader, const struct value *record
 	if (!tensor.has_bytes && !alias)
 		TRY(infer_bytes(reader, &tensor));
 	if (tensor.bytes < 0 || tensor.bytes > BYTES_MAX)
-		return read_native_bad(reader, "tensor \"%.100s\" has %" PRId64 " bytes: not between 0 and 2^60", tensor.name, tensor.bytes);
+		return read_native_bad(
+			reader, "tensor \"%.100s\" has %" PRId64 " bytes: not between 0 and 2^60", tensor.name, tensor.bytes);
 	if (tensor.address < 0 || tensor.address > BYTES_MAX)
-		return read_native_bad(reader, "tensor \"%.100s\" lies at address %" PRId64 ": not between 0 and 2^60", tensor.name, tensor.address);
+		return read_native_bad(reader, "tensor \"%.100s\" lies at address %" PRId64 ": not between 0 and 2^60",
+			tensor.name, tensor.address);
 	if (draft_find_tensor(reader->draft, tensor.name) != NONE)
 		return read_native_bad(reader, "there are two tensors named \"%.100s\"", tensor.name);
 	uint32_t id = draft_tensor(reader->draft, &tensor);
@@ -306,7 +319,8 @@ static enum status read_tensor(struct reader *reader, const struct value *record
 	return alias ? read_native_refer(reader, id, ALIAS, alias) : OK;
 }
 
-static enum status read_native_read_names(struct reader *reader, const struct value *record, const char *key, uint32_t op, int role)
+static enum status read_native_read_names(
+	struct reader *reader, const struct value *record, const char *key, uint32_t op, int role)
 {
 	const struct value *list = value_member(record, key);
 	if (list && !value_is(list, VALUE_LIST))
@@ -326,7 +340,8 @@ static enum status read_inplace(struct reader *reader, const struct value *recor
 		return read_native_bad(reader, "\"inplace\" must be a list of [out, in] pairs");
 	for EACH_INSIDE(pair, list) {
 		const struct value *out = value_item(pair, 0), *in = value_item(pair, 1);
-		if (value_items(pair, VALUE_LIST) != 2 || !value_is(in, VALUE_TEXT) || !(value_is(out, VALUE_TEXT) || value_is(out, VALUE_NULL)))
+		if (value_items(pair, VALUE_LIST) != 2 || !value_is(in, VALUE_TEXT) ||
+			!(value_is(out, VALUE_TEXT) || value_is(out, VALUE_NULL)))
 			return read_native_bad(reader, "\"inplace\" must be a list of [out, in] pairs, out a name or null");
 		TRY(read_native_refer(reader, op, INPLACE_OUT, value_text(out)));
 		TRY(read_native_refer(reader, op, INPLACE_IN, in->text));
@@ -336,7 +351,9 @@ static enum status read_inplace(struct reader *reader, const struct value *recor
 
 static enum status read_op(struct reader *reader, const struct value *record)
 {
-	struct keys known = { .key = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace", "after", "src" }, .count = 12 };
+	struct keys known = { .key = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace",
+							  "after", "src" },
+		.count = 12 };
 	struct op op = { .type = "op", .module = "", .flops = -1, .line = reader->line };
 	const char *module = NULL;
 	int phase = -1;
@@ -364,8 +381,10 @@ static enum status read_op(struct reader *reader, const struct value *record)
 	if (status == OK && reader->captured[0])
 		status = record_op_growth(&reader->names, record, &op, reader->batch, &grows, &known);
 	if (status == BAD_INPUT && reader->error->status == OK)
-		return read_native_bad(reader, "op \"%.100s\": \"per_sample\" must have \"flops\" or \"arguments\", pairs of a place and a number, "
-			"and \"workspace_at\" pairs of a batch and bytes, the graph's own among them, both ascending", op.name);
+		return read_native_bad(reader,
+			"op \"%.100s\": \"per_sample\" must have \"flops\" or \"arguments\", pairs of a place and a number, "
+			"and \"workspace_at\" pairs of a batch and bytes, the graph's own among them, both ascending",
+			op.name);
 	if (status == NO_MEMORY)
 		fail_memory(reader->error);
 	THEN(status, unknown_members(reader, record, &known, &extra));
@@ -433,7 +452,8 @@ static enum status read_native_resolve(struct reader *reader)
 		uint32_t id = find_named(reader, reference->role, reference->name);
 		reader->line = reference->line;
 		if (reference->name && id == NONE)
-			return read_native_bad(reader, "there is no %s named \"%.100s\"", reference->role == AFTER ? "op" : "tensor", reference->name);
+			return read_native_bad(
+				reader, "there is no %s named \"%.100s\"", reference->role == AFTER ? "op" : "tensor", reference->name);
 		TRY(read_native_connect(reader, reference->role, reference->op, id));
 	}
 	return OK;
@@ -530,7 +550,8 @@ static enum status read_native_read_graph(struct reader *reader, struct graph **
 	if (!reader->graph)
 		return OK;
 	if (!(*graph)->line[0] == !reader->graph->line[0] || (*graph)->about.batch == reader->graph->about.batch)
-		return read_native_bad(reader, "a second graph must be the same step at another \"batch\", and one of the two have \"batches\"");
+		return read_native_bad(
+			reader, "a second graph must be the same step at another \"batch\", and one of the two have \"batches\"");
 	reader->graph->fingerprint = hash_join(reader->graph->fingerprint, (*graph)->fingerprint);
 	reader->graph->other = *graph;
 	*graph = reader->graph;

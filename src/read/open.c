@@ -11,7 +11,8 @@ struct graph *batch_open(const char *path, const struct read_options *options, i
 	if (!graph)
 		*exit_code = complain(path, &error, error.status);
 	else if (graph->repaired)
-		fprintf(stderr, "tidemark: %s: warning: %u op%s stood before what %s on; moved to the nearest valid order\n", path, graph->repaired,
-			graph->repaired == 1 ? "" : "s", graph->repaired == 1 ? "it depends" : "they depend");
+		fprintf(stderr, "tidemark: %s: warning: %u op%s stood before what %s on; moved to the nearest valid order\n",
+			path, graph->repaired, graph->repaired == 1 ? "" : "s",
+			graph->repaired == 1 ? "it depends" : "they depend");
 	return graph;
 }

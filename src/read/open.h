@@ -17,8 +17,7 @@
  *     plan_file     plan files as JSON
  *     sweep_file    what a sweep wrote, as a table
  *     rules_file    reads a user's operator rules
- *     schedule_csv  reads schedules of torch.distributed.pipelining
- */
+ *     schedule_csv  reads schedules of torch.distributed.pipelining */
 #pragma once
 
 #include "read_options.h"

@@ -37,7 +37,9 @@ enum status read_options_take(struct read_options *options, const char *name, co
 	if (strcmp(name, "fusions") != 0)
 		return fail(error, BAD_INPUT, "--%.60s: expected --graph, --dim or --fusions", name);
 	options->open_fusions = strcmp(value, "open") == 0;
-	return options->open_fusions || strcmp(value, "closed") == 0 ? OK : fail(error, BAD_INPUT, "--fusions %.60s: expected closed or open", value);
+	return options->open_fusions || strcmp(value, "closed") == 0
+		? OK
+		: fail(error, BAD_INPUT, "--fusions %.60s: expected closed or open", value);
 }
 
 /* The next word of *at, cut to its room; "" at the end. */

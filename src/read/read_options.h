@@ -1,4 +1,5 @@
-/* read_options.h: how a graph is read where its file leaves it open: which of several graphs, sizes of symbolic dims, fusions. */
+/* read_options.h: how a graph is read where its file leaves it open: which of several graphs, sizes of symbolic dims,
+ * fusions. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +16,8 @@ struct read_options {
 	char dim[READ_DIMS_MOST][64];   /* "batch=8": sizes of symbolic dims */
 };
 
-/* Takes the value of one option: "graph", "fusions" or "dim", as the command line names them. OK, or BAD_INPUT with what is expected. */
+/* Takes the value of one option: "graph", "fusions" or "dim", as the command line names them. OK, or BAD_INPUT with
+ * what is expected. */
 enum status read_options_take(struct read_options *options, const char *name, const char *value, struct error *error);
 /* The same of words, " --graph 2 --dim batch=8": a session's `open` has them behind the file. */
 enum status read_options_parse(struct read_options *options, const char *words, struct error *error);

@@ -229,7 +229,8 @@ static enum status no_record(char *line, size_t length, struct error *error)
 	json_decref(json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem));
 	if (json_memory_failed())
 		return fail_memory(error);
-	return fail(error, BAD_INPUT, "not a JSON record: %s", problem.text[0] ? json_wrong(&problem) : "it is nested too deeply");
+	return fail(
+		error, BAD_INPUT, "not a JSON record: %s", problem.text[0] ? json_wrong(&problem) : "it is nested too deeply");
 }
 
 enum status record_read(struct record *record, char *line, size_t length, struct error *error)
@@ -240,7 +241,8 @@ enum status record_read(struct record *record, char *line, size_t length, struct
 	char *at = record_scan_inside(&scan, record_skip_space(line), false, 0);
 	if (scan.no_memory)
 		return fail_memory(error);
-	bool whole = at && record_skip_space(at) == line + length && (record->value->kind == VALUE_OBJECT || record->value->kind == VALUE_LIST);
+	bool whole = at && record_skip_space(at) == line + length &&
+		(record->value->kind == VALUE_OBJECT || record->value->kind == VALUE_LIST);
 	return whole ? OK : no_record(line, length, error);
 }
 

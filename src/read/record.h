@@ -1,8 +1,9 @@
 /* record.h: one line of JSON as a row of values, read where it stands.
  *
- * Files of graphs have hundreds of thousands of lines, nearly all of plain texts and numbers. Such a line is walked once and nothing is copied: making a
- * tree of it with jansson takes ten times as long. What isn't plain (escapes, bytes beyond ASCII, numbers with a point) jansson reads, value by value, and
- * it says what is wrong with a line that isn't JSON. */
+ * Files of graphs have hundreds of thousands of lines, nearly all of plain texts and numbers. Such a line is walked
+ * once and nothing is copied: making a tree of it with jansson takes ten times as long. What isn't plain (escapes,
+ * bytes beyond ASCII, numbers with a point) jansson reads, value by value, and it says what is wrong with a line that
+ * isn't JSON. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +11,16 @@
 
 #include "solver/base/base.h"
 
-enum value_kind { VALUE_NULL, VALUE_FALSE, VALUE_TRUE, VALUE_INTEGER, VALUE_REAL, VALUE_TEXT, VALUE_LIST, VALUE_OBJECT };
+enum value_kind {
+	VALUE_NULL,
+	VALUE_FALSE,
+	VALUE_TRUE,
+	VALUE_INTEGER,
+	VALUE_REAL,
+	VALUE_TEXT,
+	VALUE_LIST,
+	VALUE_OBJECT
+};
 
 struct value {
 	const char *key;          /* of a member; NULL: an item */
@@ -33,8 +43,9 @@ struct record {
 	struct arena texts;       /* of texts that had to be decoded */
 };
 
-/* Reads a line of JSON, which ends with '\0', has no other one, and is changed: texts end where their quotes stood. Values are valid until the next call and as long as the
- * line. No object has a key twice, no text a NUL character. BAD_INPUT with jansson's words, NO_MEMORY. O(length), of objects with k members k^2 up to 32 of them. */
+/* Reads a line of JSON, which ends with '\0', has no other one, and is changed: texts end where their quotes stood.
+ * Values are valid until the next call and as long as the line. No object has a key twice, no text a NUL character.
+ * BAD_INPUT with jansson's words, NO_MEMORY. O(length), of objects with k members k^2 up to 32 of them. */
 enum status record_read(struct record *record, char *line, size_t length, struct error *error);
 void record_free(struct record *record);
 
@@ -48,7 +59,8 @@ static inline const struct value *value_next(const struct value *value)
 
 /* The values directly inside a list or object; NULL may be given, and has none. */
 #define EACH_INSIDE(item, of) \
-	(const struct value *item = (of) ? (of) + 1 : NULL, *item##_end = (of) ? value_next(of) : NULL; item != item##_end; item = value_next(item))
+	(const struct value *item = (of) ? (of) + 1 : NULL, \
+		*item##_end = (of) ? value_next(of) : NULL; item != item##_end; item = value_next(item))
 
 static inline bool value_is(const struct value *value, enum value_kind kind)
 {

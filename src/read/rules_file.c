@@ -2,14 +2,14 @@
  *
  * One rule a line; # starts a comment.
  *
- *     TYPE: FACTORS [; cost = none|element|contraction|attention] [; gradients = LIST] [; saved = LIST] [; backward = TYPE]
+ *     TYPE: FACTORS [; cost = none|element|contraction|attention] [; gradients = LIST] [; saved = LIST] [; backward =
+ * TYPE]
  *
  *     my.fused_mlp: ... h+, h f, f o -> ... o ; cost = contraction ; gradients = 0 1 2 ; saved = i0 i1 i2
  *     my.norm:      ... h^, h -> ... h        ; gradients = 0 1    ; saved = i0 i1 x:f32(...)
  *
  * TYPE is the op's type as in the graph, with or without overload; FACTORS, gradients, saved and backward are as in
- * solver/rules/rules.h. Default: cost element, no gradients, nothing saved.
- */
+ * solver/rules/rules.h. Default: cost element, no gradients, nothing saved. */
 #include <string.h>
 
 #include "rules_file.h"
@@ -30,8 +30,11 @@ static char *rules_file_trim(char *text)
 
 static bool read_cost(const char *word, enum rule_cost *cost)
 {
-	static const struct { const char *name; enum rule_cost cost; } costs[] = { { "none", COST_NONE }, { "element", COST_ELEMENT },
-		{ "contraction", COST_CONTRACTION }, { "attention", COST_ATTENTION } };
+	static const struct {
+		const char *name;
+		enum rule_cost cost;
+	} costs[] = { { "none", COST_NONE }, { "element", COST_ELEMENT }, { "contraction", COST_CONTRACTION },
+		{ "attention", COST_ATTENTION } };
 	for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
 		if (strcmp(word, costs[i].name) == 0) {
 			*cost = costs[i].cost;
@@ -143,7 +146,8 @@ static enum status rules_read_file(struct rules *rules, const char *path, struct
 		return NO_MEMORY;
 	}
 	text[size] = '\0';
-	enum status status = memchr(text, '\0', size) ? fail(error, BAD_INPUT, "not a text file") : rules_read_text(rules, text, error);
+	enum status status = memchr(text, '\0', size) ? fail(error, BAD_INPUT, "not a text file")
+		: rules_read_text(rules, text, error);
 	mem_free(text);
 	return status;
 }

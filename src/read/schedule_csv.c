@@ -49,7 +49,7 @@ static enum status wrong_here(struct reader *reader, const char *what)
 	return wrong_at(reader, reader->line, (uint32_t)(reader->at - reader->line_start) + 1, what, shown);
 }
 
-/* ---- cells --------------------------------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static bool at_digit(const struct reader *reader)
 {
@@ -69,9 +69,13 @@ static bool schedule_csv_number(struct reader *reader, uint32_t most, uint32_t *
 /* An action's name; PASS_COUNT for those that are left out, -1 for none. */
 static int action(struct reader *reader)
 {
-	static const struct { const char *name; int pass; } actions[] = { { "WAIT_REDUCE_GRAD", PASS_COUNT }, { "WAIT_SEND_F", PASS_COUNT }, { "WAIT_SEND_B", PASS_COUNT },
-		{ "REDUCE_GRAD", PASS_COUNT }, { "UNSHARD", PASS_COUNT }, { "RESHARD", PASS_COUNT }, { "SEND_F", PASS_COUNT }, { "RECV_F", PASS_COUNT }, { "SEND_B", PASS_COUNT },
-		{ "RECV_B", PASS_COUNT }, { "F", PASS_FORWARD }, { "I", PASS_INPUT }, { "B", PASS_BACKWARD }, { "W", PASS_WEIGHT } };
+	static const struct {
+		const char *name;
+		int pass;
+	} actions[] = { { "WAIT_REDUCE_GRAD", PASS_COUNT }, { "WAIT_SEND_F", PASS_COUNT }, { "WAIT_SEND_B", PASS_COUNT },
+		{ "REDUCE_GRAD", PASS_COUNT }, { "UNSHARD", PASS_COUNT }, { "RESHARD", PASS_COUNT }, { "SEND_F", PASS_COUNT },
+		{ "RECV_F", PASS_COUNT }, { "SEND_B", PASS_COUNT }, { "RECV_B", PASS_COUNT }, { "F", PASS_FORWARD },
+		{ "I", PASS_INPUT }, { "B", PASS_BACKWARD }, { "W", PASS_WEIGHT } };
 	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
 		size_t length = strlen(actions[i].name);
 		if ((size_t)(reader->end - reader->at) >= length && memcmp(reader->at, actions[i].name, length) == 0) {
@@ -98,7 +102,9 @@ static enum status add_cell(struct reader *reader, const struct cell *cell)
 static enum status read_action(struct reader *reader, bool overlapped)
 {
 	static const char expected[] = "expected a stage, an action (F, B, I, W, SEND_F, ...) and a microbatch, such as 0F3: ";
-	struct cell cell = { .line = reader->line, .column = (uint32_t)(reader->at - reader->line_start) + 1, .overlapped = overlapped };
+	struct cell cell = {
+		.line = reader->line, .column = (uint32_t)(reader->at - reader->line_start) + 1, .overlapped = overlapped
+	};
 	const char *begin = reader->at;
 	bool fine = at_digit(reader) && schedule_csv_number(reader, STAGES_MOST, &cell.stage);
 	int pass = fine ? action(reader) : -1;
@@ -119,7 +125,8 @@ static enum status read_action(struct reader *reader, bool overlapped)
 
 static void schedule_csv_skip_blanks(struct reader *reader)
 {
-	while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\r' || *reader->at == '"'))
+	while (reader->at < reader->end &&
+		(*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\r' || *reader->at == '"'))
 		reader->at++;
 }
 
@@ -187,7 +194,7 @@ static enum status schedule_csv_read_rows(struct reader *reader)
 	return status;
 }
 
-/* ---- what is wrong with the whole ------------------------------------------------------------------------------------------ */
+/* ---- what is wrong with the whole ------------------------------------------------------------ */
 
 static uint32_t row_begin(const struct reader *reader, uint32_t rank)
 {
@@ -196,7 +203,9 @@ static uint32_t row_begin(const struct reader *reader, uint32_t rank)
 
 static enum status wrong_cell(struct reader *reader, const struct cell *cell, const char *what)
 {
-	static const char letters[PASS_COUNT] = { [PASS_FORWARD] = 'F', [PASS_BACKWARD] = 'B', [PASS_INPUT] = 'I', [PASS_WEIGHT] = 'W' };
+	static const char letters[PASS_COUNT] = {
+		[PASS_FORWARD] = 'F', [PASS_BACKWARD] = 'B', [PASS_INPUT] = 'I', [PASS_WEIGHT] = 'W'
+	};
 	char name[64];
 	snprintf(name, sizeof name, "%u%c%u: ", cell->stage, letters[cell->pass], cell->microbatch);
 	return wrong_at(reader, cell->line, cell->column, name, what);
@@ -210,7 +219,8 @@ static enum status schedule_csv_find_places(struct reader *reader)
 	if (reader->ranks == 0 || reader->cells == 0)
 		return fail(reader->error, BAD_INPUT, "no passes: expected a row a rank, of cells such as 0F3");
 	if (reader->stages % reader->ranks != 0)
-		return fail(reader->error, BAD_INPUT, "%u stages don't lie evenly on %u ranks, as many as there are rows", reader->stages, reader->ranks);
+		return fail(reader->error, BAD_INPUT, "%u stages don't lie evenly on %u ranks, as many as there are rows",
+			reader->stages, reader->ranks);
 	for (uint32_t rank = 0; rank < reader->ranks; rank++)
 		for (uint32_t i = row_begin(reader, rank); i < reader->row_end[rank]; i++) {
 			const struct cell *cell = &reader->cell[i];
@@ -218,9 +228,14 @@ static enum status schedule_csv_find_places(struct reader *reader)
 			vee = !vee && piece_rank(cell->stage, reader->ranks, true) != rank ? cell : vee;
 		}
 	if (turned && vee)
-		return wrong_cell(reader, turned, "this stage lies elsewhere: stages lie on the ranks in turn (0, 1, 2, 0, 1, 2) or in a V (0, 1, 2, 2, 1, 0)");
-	*order = (struct pipeline_order) { .ranks = reader->ranks, .chunks = reader->stages / reader->ranks, .microbatches = reader->microbatches,
-		.folded = turned != NULL, .split = reader->split };
+		return wrong_cell(reader, turned,
+			"this stage lies elsewhere: stages lie on the ranks in turn (0, 1, 2, 0, 1, 2) or in a V (0, 1, 2, 2, 1, "
+			"0)");
+	*order = (struct pipeline_order){ .ranks = reader->ranks,
+		.chunks = reader->stages / reader->ranks,
+		.microbatches = reader->microbatches,
+		.folded = turned != NULL,
+		.split = reader->split };
 	return OK;
 }
 
@@ -253,8 +268,12 @@ static void count_from_zero(struct reader *reader)
 static enum status schedule_csv_check_passes(struct reader *reader, uint8_t *done)
 {
 	enum { FORWARD = 1, INPUT = 2, WEIGHT = 4 };
-	static const struct { uint8_t adds, needs; const char *missing; } rule[PASS_COUNT] = { [PASS_FORWARD] = { FORWARD, 0, "" },
-		[PASS_BACKWARD] = { INPUT | WEIGHT, FORWARD, "this microbatch has not gone forward" }, [PASS_INPUT] = { INPUT, FORWARD, "this microbatch has not gone forward" },
+	static const struct {
+		uint8_t adds, needs;
+		const char *missing;
+	} rule[PASS_COUNT] = { [PASS_FORWARD] = { FORWARD, 0, "" },
+		[PASS_BACKWARD] = { INPUT | WEIGHT, FORWARD, "this microbatch has not gone forward" },
+		[PASS_INPUT] = { INPUT, FORWARD, "this microbatch has not gone forward" },
 		[PASS_WEIGHT] = { WEIGHT, FORWARD | INPUT, "gradients of the input come before" } };
 	for (uint32_t i = 0; i < reader->cells; i++) {
 		const struct cell *cell = &reader->cell[i];
@@ -267,16 +286,23 @@ static enum status schedule_csv_check_passes(struct reader *reader, uint8_t *don
 	}
 	for (size_t i = 0; i < (size_t)reader->stages * reader->microbatches; i++)
 		if (done[i] != (FORWARD | INPUT | WEIGHT))
-			return fail(reader->error, BAD_INPUT, "stage %zu: %s of microbatch %zu is missing", i / reader->microbatches,
-				!(done[i] & FORWARD) ? "the forward pass" : !(done[i] & INPUT) ? "the backward pass" : "the weights' pass (W)", i % reader->microbatches);
+			return fail(reader->error, BAD_INPUT, "stage %zu: %s of microbatch %zu is missing",
+				i / reader->microbatches,
+				!(done[i] & FORWARD) ? "the forward pass"
+				: !(done[i] & INPUT) ? "the backward pass"
+				: "the weights' pass (W)",
+				i % reader->microbatches);
 	return OK;
 }
 
-/* ---- the order --------------------------------------------------------------------------------------------------------------- */
+/* ---- the order ------------------------------------------------------------------------------- */
 
 static void schedule_csv_put(struct pipeline_slot **slot, const struct cell *cell, enum pass pass, bool joined)
 {
-	*(*slot)++ = (struct pipeline_slot) { .piece = cell->stage, .microbatch = cell->microbatch, .pass = (uint8_t)pass, .joined = joined,
+	*(*slot)++ = (struct pipeline_slot){ .piece = cell->stage,
+		.microbatch = cell->microbatch,
+		.pass = (uint8_t)pass,
+		.joined = joined,
 		.overlapped = cell->overlapped && pass != PASS_WEIGHT };
 }
 
@@ -303,8 +329,15 @@ static enum status schedule_csv_play(struct reader *reader)
 	struct pipeline_plan plan;
 	int64_t *unit = arena_alloc(&reader->csv->arena, reader->stages, sizeof *unit);
 	NEED_IN(reader->error, unit);
-	struct pipeline pipeline = { .schedule = SCHEDULE_FILE, .ranks = order->ranks, .chunks = order->chunks, .microbatches = order->microbatches,
-		.forward = unit, .backward = unit, .weight = unit, .send = unit, .order = order };
+	struct pipeline pipeline = { .schedule = SCHEDULE_FILE,
+		.ranks = order->ranks,
+		.chunks = order->chunks,
+		.microbatches = order->microbatches,
+		.forward = unit,
+		.backward = unit,
+		.weight = unit,
+		.send = unit,
+		.order = order };
 	struct pipeline_stuck stuck;
 	enum status status = pipeline_play(&pipeline, &plan, &stuck, reader->error);
 	if (status == OK)
@@ -312,7 +345,8 @@ static enum status schedule_csv_play(struct reader *reader)
 	else if (status == BAD_INPUT)
 		for (uint32_t i = row_begin(reader, stuck.rank); i < reader->row_end[stuck.rank]; i++) {
 			const struct cell *cell = &reader->cell[i];
-			bool same = cell->stage == stuck.piece && cell->microbatch == stuck.microbatch && (cell->pass == PASS_FORWARD) == (stuck.pass == PASS_FORWARD);
+			bool same = cell->stage == stuck.piece && cell->microbatch == stuck.microbatch &&
+				(cell->pass == PASS_FORWARD) == (stuck.pass == PASS_FORWARD);
 			if (same && cell->pass != PASS_WEIGHT)
 				return wrong_cell(reader, cell, "it waits for ever: ranks wait for each other");
 		}
@@ -329,9 +363,10 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 		count_from_zero(&reader);
 	THEN(status, schedule_csv_find_places(&reader));
 	uint64_t cells = (uint64_t)reader.stages * reader.microbatches;
-	if (status == OK && cells > reader.cells)    /* each of them has at least a forward pass, and a table of them would be no larger than the text */
-		status = fail(error, BAD_INPUT, "%u stages and %u microbatches are at least %llu passes, but there are %u", reader.stages, reader.microbatches,
-			(unsigned long long)(2 * cells), reader.cells);
+	if (status == OK && cells > reader.cells) /* each of them has at least a forward pass, and a table of them would be
+												 no larger than the text */
+		status = fail(error, BAD_INPUT, "%u stages and %u microbatches are at least %llu passes, but there are %u",
+			reader.stages, reader.microbatches, (unsigned long long)(2 * cells), reader.cells);
 	if (status == OK && !(done = mem_alloc(cells, sizeof *done)))
 		status = fail_memory(error);
 	THEN(status, schedule_csv_check_passes(&reader, done));
@@ -356,7 +391,9 @@ enum status schedule_csv_open(const char *path, struct schedule_csv *csv, struct
 	mem_free(text);
 	if (status == BAD_INPUT && why.line > 0)
 		return fail(error, status, "%.200s:%u: %.250s", path, why.line, why.text);
-	return status == OK ? OK : status == BAD_INPUT ? fail(error, status, "%.200s: %.250s", path, why.text) : fail_memory(error);
+	return status == OK ? OK
+		: status == BAD_INPUT ? fail(error, status, "%.200s: %.250s", path, why.text)
+		: fail_memory(error);
 }
 
 void schedule_csv_free(struct schedule_csv *csv)

@@ -18,7 +18,8 @@ static struct sweep_knob *find_knob(struct sweep_table *table, const char *name)
 	return NULL;
 }
 
-static enum status sweep_file_take_value(struct sweep_knob *knob, const char *text, uint32_t *place, struct error *error)
+static enum status sweep_file_take_value(
+	struct sweep_knob *knob, const char *text, uint32_t *place, struct error *error)
 {
 	for (*place = 0; *place < knob->values; ++*place)
 		if (strcmp(knob->value[*place], text) == 0)
@@ -42,11 +43,16 @@ static enum status take_set(struct sweep_table *table, json_t *set, struct swept
 		if (!json_is_string(value))
 			return fail(error, BAD_INPUT, "is not a line of a sweep: the value of %.40s is no text", name);
 		if (!knob)
-			return fail(error, BAD_INPUT, table->rows == 0 ? "more than %u varied knobs" : "has other knobs than the lines before: not of the same sweep", SWEEP_KNOBS);
+			return fail(error, BAD_INPUT,
+				table->rows == 0 ? "more than %u varied knobs"
+				: "has other knobs than the lines before: not of the same sweep",
+				SWEEP_KNOBS);
 		TRY(sweep_file_take_value(knob, json_string_value(value), &row->value[knob - table->knob], error));
 		seen++;
 	}
-	return seen == table->knobs ? OK : fail(error, BAD_INPUT, "lacks a knob that the lines before have: not of the same sweep");
+	return seen == table->knobs
+		? OK
+		: fail(error, BAD_INPUT, "lacks a knob that the lines before have: not of the same sweep");
 }
 
 static double sweep_file_number_of(const json_t *record, const char *name)
@@ -65,7 +71,10 @@ static enum status take_record(struct sweep_table *table, const json_t *record, 
 		return fail(error, BAD_INPUT, "more than %u scenarios", SWEEP_ROWS);
 	NEED_IN(error, mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row));
 	struct swept *row = &table->row[table->rows];
-	*row = (struct swept){ .number = sweep_file_number_of(record, "scenario"), .fits = strcmp(state, "ok") == 0, .bytes = sweep_file_number_of(record, "arena_bytes"), .seconds = sweep_file_number_of(record, "step_seconds") };
+	*row = (struct swept){ .number = sweep_file_number_of(record, "scenario"),
+		.fits = strcmp(state, "ok") == 0,
+		.bytes = sweep_file_number_of(record, "arena_bytes"),
+		.seconds = sweep_file_number_of(record, "step_seconds") };
 	enum status status = take_set(table, set, row, error);
 	table->rows += status == OK;
 	return status;
@@ -75,12 +84,13 @@ static enum status sweep_file_take_line(struct sweep_table *table, const char *t
 {
 	json_t *record = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
 	enum status status = json_memory_failed() ? fail_memory(error)
-		: json_is_object(record) ? take_record(table, record, error) : fail(error, BAD_INPUT, "is not a line of a sweep, as JSON");
+		: json_is_object(record) ? take_record(table, record, error)
+		: fail(error, BAD_INPUT, "is not a line of a sweep, as JSON");
 	json_decref(record);
 	return status;
 }
 
-/* ---- order ----------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static int sweep_file_by_number(const void *a, const void *b)
 {

@@ -29,7 +29,8 @@ struct sweep_table {
 	size_t room;
 };
 
-/* Reads the lines of a file, plain or gz, "-" for standard input. BAD_INPUT with the line: no line of a sweep, other knobs than the line before, more
- * than fits the table. The table must be given back with sweep_table_done() in any case. O(bytes * values). */
+/* Reads the lines of a file, plain or gz, "-" for standard input. BAD_INPUT with the line: no line of a sweep, other
+ * knobs than the line before, more than fits the table. The table must be given back with sweep_table_done() in any
+ * case. O(bytes * values). */
 enum status sweep_file_read(const char *path, struct sweep_table *table, struct error *error);
 void sweep_table_done(struct sweep_table *table);

@@ -20,8 +20,8 @@ struct listing {
 	int count;
 };
 
-__attribute__((format(printf, 5, 6)))
-static void device_figures_add(struct listing *listing, const char *name, const char *sheet, const char *counted, const char *why, ...)
+__attribute__((format(printf, 5, 6))) static void device_figures_add(
+	struct listing *listing, const char *name, const char *sheet, const char *counted, const char *why, ...)
 {
 	struct device_figure *figure = &listing->figure[listing->count++];
 	va_list arguments;
@@ -42,10 +42,13 @@ static void mark_own(struct listing *listing, enum figure_id own)
 			listing->figure[listing->count - 1].basis = FIGURE_YOURS;
 }
 
-/* The last figure's: a share that the profile's steps tell, or don't; one that has a name in files may be the user's. */
+/* The last figure's: a share that the profile's steps tell, or don't; one that has a name in files may be the user's.
+ */
 static void rests_on(struct listing *listing, enum reach reach, enum figure_id own)
 {
-	static const enum figure_basis by[] = { [BASIS_FITTED] = FIGURE_FITTED, [BASIS_CARRIED] = FIGURE_CARRIED, [BASIS_ELSEWHERE] = FIGURE_ASSUMED };
+	static const enum figure_basis by[] = {
+		[BASIS_FITTED] = FIGURE_FITTED, [BASIS_CARRIED] = FIGURE_CARRIED, [BASIS_ELSEWHERE] = FIGURE_ASSUMED
+	};
 	struct device_figure *figure = &listing->figure[listing->count - 1];
 	figure->basis = listing->reached.profile->told >> reach & 1 ? by[listing->reached.basis] : FIGURE_ASSUMED;
 	mark_own(listing, own);
@@ -66,7 +69,8 @@ static void add_memory(struct listing *listing)
 		bytes_text(listing->machine.memory, counted, sizeof counted);
 	bytes_text(left, reserve, sizeof reserve);
 	if (is_set(listing, K_memory))
-		device_figures_add(listing, "memory for the plan", sheet, counted, "the knob memory, less the knob reserve (%s)", reserve);
+		device_figures_add(
+			listing, "memory for the plan", sheet, counted, "the knob memory, less the knob reserve (%s)", reserve);
 	else if (preset < 0)
 		device_figures_add(listing, "memory for the plan", sheet, counted, "no device is set: the knob memory gives a cap");
 	else
@@ -82,11 +86,16 @@ static void add_software(struct listing *listing)
 	const struct profile *profile = listing->reached.profile;
 	const char *name = profile->software == SOFTWARE_GIVEN ? "none" : software_name(profile->software);
 	if (listing->reached.missing)
-		device_figures_add(listing, "software", "", name, "%s wasn't measured on %s: the preset's own", software_name((enum software)listing->scenario->value[K_software]),
+		device_figures_add(listing, "software", "", name, "%s wasn't measured on %s: the preset's own",
+			software_name((enum software)listing->scenario->value[K_software]),
 			architecture_name((enum device)listing->scenario->value[K_device]));
 	else
-		device_figures_add(listing, "software", "", name, is_set(listing, K_software) && listing->scenario->value[K_software] != SOFTWARE_GIVEN ? "the knob software; measured on %s" :
-			"what the preset's shares of the peaks are fitted to, measured on %s; the knob software takes another", profile->chip);
+		device_figures_add(listing, "software", "", name,
+			is_set(listing, K_software) && listing->scenario->value[K_software] != SOFTWARE_GIVEN
+				? "the knob software; measured on %s"
+				: "what the preset's shares of the peaks are fitted to, measured on %s; the knob software takes "
+				  "another",
+			profile->chip);
 	rests_on(listing, REACH_MATRIX, FIGURE_COUNT);
 }
 
@@ -97,10 +106,10 @@ static char *device_figures_number_text(double number, char *text, size_t size)
 	return text;
 }
 
-/* A rate that ops reach by their size. sheet_rate: the data sheet's peak, 0: none; rate: the peak counted with; times: thousandths that multiply the shares; unit: what
- * a rate is divided by. */
-static void add_curve(struct listing *listing, const char *name, const struct efficiency *curve, int64_t sheet_rate, int64_t rate, uint32_t times, double unit,
-	const char *unit_name, const char *by)
+/* A rate that ops reach by their size. sheet_rate: the data sheet's peak, 0: none; rate: the peak counted with; times:
+ * thousandths that multiply the shares; unit: what a rate is divided by. */
+static void add_curve(struct listing *listing, const char *name, const struct efficiency *curve, int64_t sheet_rate,
+	int64_t rate, uint32_t times, double unit, const char *unit_name, const char *by)
 {
 	char sheet[32] = "", counted[48], number[16], other[16];
 	double low = curve->point[0].share / 1e3, high = low;
@@ -114,40 +123,54 @@ static void add_curve(struct listing *listing, const char *name, const struct ef
 	if (sheet_rate > 0)
 		snprintf(sheet, sizeof sheet, "%.4g %s", (double)sheet_rate / unit, unit_name);
 	if (high - low < 1e-6)
-		snprintf(counted, sizeof counted, "%s %s", device_figures_number_text((double)rate * high / unit, number, sizeof number), unit_name);
+		snprintf(counted, sizeof counted, "%s %s",
+			device_figures_number_text((double)rate * high / unit, number, sizeof number), unit_name);
 	else
-		snprintf(counted, sizeof counted, "%s to %s %s", device_figures_number_text((double)rate * low / unit, number, sizeof number), device_figures_number_text((double)rate * high / unit, other, sizeof other), unit_name);
-	device_figures_add(listing, name, sheet, counted, "%.3g to %.3g %% of %s, by %s", 100 * low, 100 * high, rate == sheet_rate ? "the data sheet's" : "your peak", by);
+		snprintf(counted, sizeof counted, "%s to %s %s",
+			device_figures_number_text((double)rate * low / unit, number, sizeof number),
+			device_figures_number_text((double)rate * high / unit, other, sizeof other), unit_name);
+	device_figures_add(listing, name, sheet, counted, "%.3g to %.3g %% of %s, by %s", 100 * low, 100 * high,
+		rate == sheet_rate ? "the data sheet's" : "your peak", by);
 }
 
 /* A format without units of its own takes another one's rate. */
-static void note_unit(const struct listing *listing, struct device_figure *figure, const char *const names[FORMAT_COUNT])
+static void note_unit(
+	const struct listing *listing, struct device_figure *figure, const char *const names[FORMAT_COUNT])
 {
 	for (int i = 0; i < FORMAT_COUNT; i++)
 		if (figure->name == names[i] && listing->preset.matrix_sheet[i] == 0) {
 			figure->sheet[0] = '\0';
-			snprintf(figure->why, sizeof figure->why, "no units for that format: computed in %s", i == FORMAT_F8 ? "16 bits" : "fp32");
+			snprintf(figure->why, sizeof figure->why, "no units for that format: computed in %s",
+				i == FORMAT_F8 ? "16 bits" : "fp32");
 		}
 }
 
 static void add_rates(struct listing *listing)
 {
-	static const char *const names[FORMAT_COUNT] = { "products, 64 bits", "products, fp32", "products, fp16", "products, bf16", "products, 8 bits" };
-	static const enum figure_id own_peak[FORMAT_COUNT] = { FIGURE_FP64, FIGURE_FP32, FIGURE_FP16, FIGURE_BF16, FIGURE_FP8 };
+	static const char *const names[FORMAT_COUNT] = { "products, 64 bits", "products, fp32", "products, fp16",
+		"products, bf16", "products, 8 bits" };
+	static const enum figure_id own_peak[FORMAT_COUNT] = { FIGURE_FP64, FIGURE_FP32, FIGURE_FP16, FIGURE_BF16,
+		FIGURE_FP8 };
 	const struct machine *machine = &listing->machine;
 	const int64_t *value = listing->scenario->value;
-	const char *by = value[K_matrix_efficiency] == knobs[K_matrix_efficiency].normal ? "the FLOPs of the product" : "the FLOPs of the product, times the knob matrix_efficiency";
-	add_curve(listing, "memory bandwidth", &machine->traffic, listing->sheet.machine.memory_rate, machine->memory_rate, 1000, 1e9, "GB/s", "the bytes that an op moves");
+	const char *by = value[K_matrix_efficiency] == knobs[K_matrix_efficiency].normal
+		? "the FLOPs of the product"
+		: "the FLOPs of the product, times the knob matrix_efficiency";
+	add_curve(listing, "memory bandwidth", &machine->traffic, listing->sheet.machine.memory_rate, machine->memory_rate,
+		1000, 1e9, "GB/s", "the bytes that an op moves");
 	rests_on(listing, REACH_COUNT, FIGURE_TRAFFIC);
 	mark_own(listing, FIGURE_TRAFFIC_PEAK);
 	for (int i = FORMAT_COUNT - 1; i >= 0; i--) {
-		add_curve(listing, names[i], &machine->matrix, listing->sheet.matrix_sheet[i], machine->matrix_rate[i], i == FORMAT_F8 ? machine->narrow : 1000, 1e12, "TFLOP/s", by);
-		rests_on(listing, i == FORMAT_F8 && machine->narrow != 1000 ? REACH_NARROW : REACH_MATRIX, i == FORMAT_F8 ? FIGURE_NARROW : FIGURE_MATRIX);
+		add_curve(listing, names[i], &machine->matrix, listing->sheet.matrix_sheet[i], machine->matrix_rate[i],
+			i == FORMAT_F8 ? machine->narrow : 1000, 1e12, "TFLOP/s", by);
+		rests_on(listing, i == FORMAT_F8 && machine->narrow != 1000 ? REACH_NARROW : REACH_MATRIX,
+			i == FORMAT_F8 ? FIGURE_NARROW : FIGURE_MATRIX);
 		mark_own(listing, own_peak[i]);
 	}
 	for (int i = 0; i < listing->count; i++)
 		note_unit(listing, &listing->figure[i], names);
-	add_curve(listing, "other arithmetic", &machine->vector, listing->sheet.machine.vector_rate, machine->vector_rate, 1000, 1e12, "TFLOP/s", "the FLOPs of the op");
+	add_curve(listing, "other arithmetic", &machine->vector, listing->sheet.machine.vector_rate, machine->vector_rate,
+		1000, 1e12, "TFLOP/s", "the FLOPs of the op");
 	rests_on(listing, REACH_COUNT, FIGURE_VECTOR_PEAK);
 }
 
@@ -169,13 +192,15 @@ static void add_kernels(struct listing *listing)
 		add_share(listing, "attention in one kernel", machine->attention, "of the rate of products of its size");
 		rests_on(listing, REACH_ATTENTION, FIGURE_ATTENTION);
 	}
-	add_share(listing, "traffic of eager ops", machine->eager, "of the bytes of what they read and write, for ops other than products");
+	add_share(listing, "traffic of eager ops", machine->eager,
+		"of the bytes of what they read and write, for ops other than products");
 	rests_on(listing, REACH_EAGER, FIGURE_EAGER);
 	add_share(listing, "traffic of fused ops", machine->fused, "of these bytes where a compiler fuses kernels");
 	rests_on(listing, REACH_TRAFFIC, FIGURE_FUSED);
 }
 
-static void device_figures_add_link(struct listing *listing, const char *name, const char *hop, const struct link *counted, const struct link *sheet, enum knob_id rate, enum knob_id latency)
+static void device_figures_add_link(struct listing *listing, const char *name, const char *hop,
+	const struct link *counted, const struct link *sheet, enum knob_id rate, enum knob_id latency)
 {
 	char theirs[32], ours[40];
 	snprintf(theirs, sizeof theirs, "%.4g GB/s", (double)sheet->rate / 1e9);
@@ -183,8 +208,11 @@ static void device_figures_add_link(struct listing *listing, const char *name, c
 	if (is_set(listing, rate))
 		device_figures_add(listing, name, theirs, ours, "the knob %s, taken as reached", knobs[rate].name);
 	else
-		device_figures_add(listing, name, theirs, ours, "%.3g %% of the data sheet's, one direction: what collectives reach", sheet->rate > 0 ? 100.0 * (double)counted->rate / (double)sheet->rate : 0);
-	rests_on(listing, rate == K_intra_bandwidth ? REACH_NEAR : REACH_FAR, rate == K_intra_bandwidth ? FIGURE_NEAR : FIGURE_FAR);
+		device_figures_add(listing, name, theirs, ours,
+			"%.3g %% of the data sheet's, one direction: what collectives reach",
+			sheet->rate > 0 ? 100.0 * (double)counted->rate / (double)sheet->rate : 0);
+	rests_on(listing, rate == K_intra_bandwidth ? REACH_NEAR : REACH_FAR,
+		rate == K_intra_bandwidth ? FIGURE_NEAR : FIGURE_FAR);
 	if (is_set(listing, rate))
 		listing->figure[listing->count - 1].basis = FIGURE_PLAIN;
 	snprintf(ours, sizeof ours, "%.3g us", (double)counted->latency / 1e6);
@@ -200,20 +228,31 @@ static void add_links(struct listing *listing)
 {
 	const struct device_preset *preset = &listing->preset;
 	char sheet[32], counted[40];
-	device_figures_add_link(listing, "link within a node", "a hop within a node", &listing->machine.near, &preset->near_sheet, K_intra_bandwidth, K_intra_latency);
-	device_figures_add_link(listing, "link between nodes", "a hop between nodes", &listing->machine.far, &preset->far_sheet, K_inter_bandwidth, K_inter_latency);
+	device_figures_add_link(listing, "link within a node", "a hop within a node", &listing->machine.near,
+		&preset->near_sheet, K_intra_bandwidth, K_intra_latency);
+	device_figures_add_link(listing, "link between nodes", "a hop between nodes", &listing->machine.far,
+		&preset->far_sheet, K_inter_bandwidth, K_inter_latency);
 	snprintf(sheet, sizeof sheet, preset->host_sheet.rate ? "%.4g GB/s" : "", (double)preset->host_sheet.rate / 1e9);
-	snprintf(counted, sizeof counted, preset->host_sheet.rate || is_set(listing, K_host_bandwidth) ? "%.3g GB/s" : "none", (double)listing->machine.host.rate / 1e9);
-	device_figures_add(listing, "link to the host", sheet, counted, "%s", is_set(listing, K_host_bandwidth) ? "the knob host_bandwidth" : preset->host_source);
+	snprintf(counted, sizeof counted,
+		preset->host_sheet.rate || is_set(listing, K_host_bandwidth) ? "%.3g GB/s" : "none",
+		(double)listing->machine.host.rate / 1e9);
+	device_figures_add(listing, "link to the host", sheet, counted, "%s",
+		is_set(listing, K_host_bandwidth) ? "the knob host_bandwidth" : preset->host_source);
 	if (!is_set(listing, K_host_bandwidth))
 		mark_own(listing, FIGURE_HOST);
 	bytes_text(scenario_group_buffers(listing->scenario), counted, sizeof counted);
 	if (is_set(listing, K_group_buffers))
-		device_figures_add(listing, "buffers of a group", "", counted, "the knob group_buffers, for each group of devices that a device talks with");
+		device_figures_add(listing, "buffers of a group", "", counted,
+			"the knob group_buffers, for each group of devices that a device talks with");
 	else if (is_set(listing, K_memory) || preset->channels == 0 || scenario_group_buffers(listing->scenario) == 0)
-		device_figures_add(listing, "buffers of a group", "", counted, "%s", is_set(listing, K_memory) ? "where the knob memory is the cap, what it counts is yours" : "no such buffers are known there");
+		device_figures_add(listing, "buffers of a group", "", counted, "%s",
+			is_set(listing, K_memory) ? "where the knob memory is the cap, what it counts is yours"
+			: "no such buffers are known there");
 	else
-		device_figures_add(listing, "buffers of a group", "", counted, "%u channels of 12 MiB (NVIDIA/nccl issues 1041 and 1685), for each group of devices that a device talks with", preset->channels);
+		device_figures_add(listing, "buffers of a group", "", counted,
+			"%u channels of 12 MiB (NVIDIA/nccl issues 1041 and 1685), for each group of devices that a device talks "
+			"with",
+			preset->channels);
 }
 
 /* "fitted: 43 % of the data sheet's". */
@@ -255,13 +294,16 @@ char *device_reached_text(const struct scenario *scenario, char *text, size_t si
 	for (uint32_t i = 0; i < scenario->pins; i++)
 		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) != FIGURE_NAME)
 			words_add(&words, "%s%s", given++ ? ", " : "your own: ", scenario->pin[i].a);
-	words_add(&words, "%s%s", given ? "; the others: " : "", profile_text((enum device)scenario->value[K_device], (enum software)scenario->value[K_software], source, sizeof source));
+	words_add(&words, "%s%s", given ? "; the others: " : "",
+		profile_text(
+			(enum device)scenario->value[K_device], (enum software)scenario->value[K_software], source, sizeof source));
 	return text;
 }
 
 const char *device_software(const struct scenario *scenario)
 {
-	struct reached reached = profile_find((enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
+	struct reached reached = profile_find(
+		(enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
 	return reached.profile->software == SOFTWARE_GIVEN ? "none" : software_name(reached.profile->software);
 }
 
@@ -269,7 +311,8 @@ char *device_rests_text(const struct scenario *scenario, char *text, size_t size
 {
 	char reached[700];
 	bool named = scenario->value[K_software] != SOFTWARE_GIVEN || strcmp(device_software(scenario), "none") == 0;
-	snprintf(text, size, "%s%s%s%s", device_reached_text(scenario, reached, sizeof reached), named ? "" : " (", named ? "" : device_software(scenario), named ? "" : ")");
+	snprintf(text, size, "%s%s%s%s", device_reached_text(scenario, reached, sizeof reached), named ? "" : " (",
+		named ? "" : device_software(scenario), named ? "" : ")");
 	return text;
 }
 

@@ -1,4 +1,5 @@
-/* device_figures.h: everything that is counted with of a device, beside what its data sheet says and why the two differ, for people. */
+/* device_figures.h: everything that is counted with of a device, beside what its data sheet says and why the two
+ * differ, for people. */
 #pragma once
 
 #include "scenario.h"
@@ -23,7 +24,8 @@ struct device_figure {
 	char why[260];          /* "43 % of the data sheet's", "the knob intra_bandwidth" */
 };
 
-/* The figures of a scenario's device: its preset, and the knobs that override it. Returns how many; at most DEVICE_FIGURES. */
+/* The figures of a scenario's device: its preset, and the knobs that override it. Returns how many; at most
+ * DEVICE_FIGURES. */
 int device_figures(const struct scenario *scenario, struct device_figure *figure);
 /* Where the data sheet's figures come from, and what was measured; of a device of the user's own, which figures are. */
 const char *device_sheet_source(enum device device);
@@ -32,5 +34,6 @@ char *device_reached_text(const struct scenario *scenario, char *text, size_t si
 const char *device_software(const struct scenario *scenario);
 /* device_reached_text() with the software, for people. */
 char *device_rests_text(const struct scenario *scenario, char *text, size_t size);
-/* How far apart, in thousandths, the errors of two estimates are on the scenario's device: device_preset.apart; 0 where that isn't known, as with figures of one's own. */
+/* How far apart, in thousandths, the errors of two estimates are on the scenario's device: device_preset.apart; 0 where
+ * that isn't known, as with figures of one's own. */
 uint32_t device_errors_apart(const struct scenario *scenario);

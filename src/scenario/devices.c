@@ -5,15 +5,17 @@
 #include "own_device.h"
 #include "profiles.h"
 
-/* ---- presets ---------------------------------------------------------------------------------------------------- */
+/* ---- presets --------------------------------------------------------------------------------- */
 
 #define RATE(value, unit) ((int64_t)((value) * (unit)))
 #define MACHINE(gib, traffic_peak, f64, f32, f16, bf16, f8, vector_peak, near_peak, near_hop, far_peak, far_hop) { \
 	.memory = INT64_C(gib) << 30, .memory_rate = RATE(traffic_peak, 1e9), .vector_rate = RATE(vector_peak, 1e12), \
 	.matrix_rate = { RATE(f64, 1e12), RATE(f32, 1e12), RATE(f16, 1e12), RATE(bf16, 1e12), RATE(f8, 1e12) }, \
 	.near = { INT64_C(near_hop) * 1000, RATE(near_peak, 1e9) }, .far = { INT64_C(far_hop) * 1000, RATE(far_peak, 1e9) } }
-#define X(id, word, gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop, context, channels, architecture, profile, text) \
-	[DEVICE_##id] = { word, text, MACHINE(gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop), context, channels },
+#define X(id, word, gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop, context, channels, \
+	architecture, profile, text) \
+	[DEVICE_##id] = { word, text, MACHINE(gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop), \
+		context, channels },
 static const struct row {
 	const char *name, *source;
 	struct machine machine;
@@ -30,7 +32,8 @@ static const struct host_link {
 	{ { 5000000, RATE(15.75, 1e9) }, 800, "PCI Express 3, 16 lanes, less a fifth for packets and set-up" },
 	{ { 5000000, RATE(31.5, 1e9) }, 800, "PCI Express 4, 16 lanes, less a fifth for packets and set-up" },
 	{ { 5000000, RATE(63, 1e9) }, 800, "PCI Express 5, 16 lanes, less a fifth for packets and set-up" },
-	{ { 2000000, RATE(225, 1e9) }, 800, "NVLink-C2C, 900 GB/s both ways for two devices, less a fifth for packets and set-up" },
+	{ { 2000000, RATE(225, 1e9) }, 800,
+		"NVLink-C2C, 900 GB/s both ways for two devices, less a fifth for packets and set-up" },
 	{ { 0, 0 }, 1000, "a processor's memory is its own: nothing is copied" },
 };
 
@@ -46,11 +49,12 @@ static const struct host_link *host_link(enum device device)
 	}
 }
 
-/* Of a ring's channel: the buffers of three protocols that a device receives into, and what it sends with, in pages of 2 MiB: 10 and 2 MiB as logged on H100
- * (NVIDIA/nccl issue 1685). Sends to all peers at once (all-to-all) take more. */
+/* Of a ring's channel: the buffers of three protocols that a device receives into, and what it sends with, in pages of
+ * 2 MiB: 10 and 2 MiB as logged on H100 (NVIDIA/nccl issue 1685). Sends to all peers at once (all-to-all) take more. */
 #define CHANNEL_BYTES (INT64_C(12) << 20)
 
-/* What has no unit of its own is computed in the next wider format: 8 bits in 16, bf16 as PyTorch does without such units, in f32. */
+/* What has no unit of its own is computed in the next wider format: 8 bits in 16, bf16 as PyTorch does without such
+ * units, in f32. */
 static void fill_rates(int64_t rate[FORMAT_COUNT])
 {
 	int64_t half = rate[FORMAT_BF16] > 0 ? rate[FORMAT_BF16] : rate[FORMAT_F16];
@@ -70,7 +74,9 @@ struct device_preset device_preset_with(enum device device, enum software softwa
 	const struct row *row = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device];
 	const struct reached reached = profile_find(device, software);
 	const struct profile *profile = reached.profile;
-	struct device_preset preset = { .name = device == DEVICE_NONE ? "none" : row->name, .source = row->source, .apart = reached.basis == BASIS_FITTED ? profile->apart : 0,
+	struct device_preset preset = { .name = device == DEVICE_NONE ? "none" : row->name,
+		.source = row->source,
+		.apart = reached.basis == BASIS_FITTED ? profile->apart : 0,
 		.machine = row->machine };
 	fill_rates(preset.machine.matrix_rate);
 	preset.machine.matrix = profile->matrix;
@@ -110,7 +116,8 @@ char *device_text(enum device device, bool sources, char *text, size_t size)
 	snprintf(memory, sizeof memory, device == DEVICE_NONE ? "any memory" : "%lld GiB", (long long)(peak->memory >> 30));
 	bool bf16 = peak->matrix_rate[FORMAT_BF16] > 0;
 	int used = snprintf(text, size, "%s  %.4g TFLOP/s %s  %.4g GB/s  links %.4g and %.4g GB/s", memory,
-		(double)peak->matrix_rate[bf16 ? FORMAT_BF16 : FORMAT_F16] / 1e12, bf16 ? "bf16" : "fp16 (no bf16)", (double)peak->memory_rate / 1e9, (double)peak->near.rate / 1e9, (double)peak->far.rate / 1e9);
+		(double)peak->matrix_rate[bf16 ? FORMAT_BF16 : FORMAT_F16] / 1e12, bf16 ? "bf16" : "fp16 (no bf16)",
+		(double)peak->memory_rate / 1e9, (double)peak->near.rate / 1e9, (double)peak->far.rate / 1e9);
 	if (sources && used > 0 && (size_t)used < size)
 		snprintf(text + used, size - (size_t)used, ". %s", rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].source);
 	return text;
@@ -123,15 +130,19 @@ char *device_link_text(const struct scenario *scenario, bool between, char *text
 	struct device_preset preset = device_preset_with(device, software);
 	char source[500];
 	const struct machine *peak = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].machine;
-	const struct link *reached = between ? &preset.machine.far : &preset.machine.near, *sheet = between ? &peak->far : &peak->near;
-	snprintf(text, size, "%.3g of the data sheet's %.4g GB/s are reached: %s", (double)reached->rate / 1e9, (double)sheet->rate / 1e9, profile_text(device, software, source, sizeof source));
+	const struct link *reached = between ? &preset.machine.far : &preset.machine.near,
+					  *sheet = between ? &peak->far : &peak->near;
+	snprintf(text, size, "%.3g of the data sheet's %.4g GB/s are reached: %s", (double)reached->rate / 1e9,
+		(double)sheet->rate / 1e9, profile_text(device, software, source, sizeof source));
 	return text;
 }
 
 /* A cap that the user sets is one on what is counted; a preset's memory is the whole device's. */
 static int64_t whole_device(const struct scenario *scenario, enum knob_id knob, int64_t preset)
 {
-	return scenario->value[knob] != KNOB_GIVEN ? scenario->value[knob] : scenario->value[K_memory] != KNOB_GIVEN ? 0 : preset;
+	return scenario->value[knob] != KNOB_GIVEN ? scenario->value[knob]
+		: scenario->value[K_memory] != KNOB_GIVEN ? 0
+		: preset;
 }
 
 int64_t scenario_reserve(const struct scenario *scenario)
@@ -144,7 +155,7 @@ int64_t scenario_group_buffers(const struct scenario *scenario)
 	return whole_device(scenario, K_group_buffers, scenario_preset(scenario).group_buffers);
 }
 
-/* ---- from a scenario --------------------------------------------------------------------------------------------- */
+/* ---- from a scenario ------------------------------------------------------------------------- */
 
 static uint16_t scenario_devices_scaled(uint16_t share, int64_t thousandths, int64_t most)
 {
@@ -157,7 +168,8 @@ void scenario_machine(const struct scenario *scenario, struct machine *machine)
 	const int64_t *value = scenario->value;
 	*machine = scenario_preset(scenario).machine;
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		machine->matrix.point[i].share = scenario_devices_scaled(machine->matrix.point[i].share, value[K_matrix_efficiency], 1000);
+		machine->matrix.point[i].share = scenario_devices_scaled(
+			machine->matrix.point[i].share, value[K_matrix_efficiency], 1000);
 	if (value[K_kernels])
 		machine->fused = machine->eager;
 	machine->joins_updates = !value[K_kernels] && value[K_device] != DEVICE_NONE;
@@ -182,7 +194,8 @@ void scenario_machine(const struct scenario *scenario, struct machine *machine)
 		machine->memory = machine->memory > reserve ? machine->memory - reserve : 0;
 }
 
-void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t inside, uint32_t devices_per_node, const struct machine *machine)
+void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t inside, uint32_t devices_per_node,
+	const struct machine *machine)
 {
 	uint32_t near = 1;
 	if (size < 2 || mesh->axes == MESH_AXES)

@@ -11,7 +11,8 @@ static bool has_no_pipeline(const struct scenario *scenario)
 /* When a row of the table holds. */
 #define WHEN(name, condition) static bool name(const struct scenario *scenario) { return condition; }
 
-WHEN(is_not_interleaved, scenario->value[K_schedule] != SCHEDULE_INTERLEAVED && scenario->value[K_schedule] != SCHEDULE_AUTO)
+WHEN(is_not_interleaved,
+	scenario->value[K_schedule] != SCHEDULE_INTERLEAVED && scenario->value[K_schedule] != SCHEDULE_AUTO)
 WHEN(has_one_device, scenario->value[K_devices] < 2)
 WHEN(is_not_split, scenario->value[K_devices] > 1 && scenario->value[K_strategy] == 0 && !scenario_pipelines(scenario))
 WHEN(idle_knobs_has_no_tensor_axis, scenario->value[K_tp] == 1)
@@ -35,11 +36,13 @@ WHEN(is_in_one_node, scenario->value[K_devices] <= scenario->value[K_devices_per
 static bool splits_samples_alone(const struct scenario *scenario)
 {
 	bool data = scenario_strategy(scenario) == STRATEGY_DATA || scenario_strategy(scenario) == STRATEGY_ZERO;
-	return scenario->value[K_strategy] != 0 && data && scenario->value[K_tp] == KNOB_GIVEN && scenario->value[K_dp] == KNOB_GIVEN;
+	return scenario->value[K_strategy] != 0 && data && scenario->value[K_tp] == KNOB_GIVEN &&
+		scenario->value[K_dp] == KNOB_GIVEN;
 }
 
 /* Other plans than the one that is asked for are made, with effort of their own. */
-WHEN(compares_plans, !is_not_fitted(scenario) || scenario_searches(scenario) || scenario->value[K_schedule] == SCHEDULE_AUTO)
+WHEN(compares_plans,
+	!is_not_fitted(scenario) || scenario_searches(scenario) || scenario->value[K_schedule] == SCHEDULE_AUTO)
 
 static bool orders_by_rule(const struct scenario *scenario)
 {
@@ -55,11 +58,14 @@ static bool lays_out_by_rule(const struct scenario *scenario)
 
 WHEN(has_no_time, scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario)))
 WHEN(has_one_software, !profile_has_others((enum device)scenario->value[K_device]))
-WHEN(has_ranks, scenario->value[K_order] == ORDER_FAST && scenario_pipelines(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO)
+WHEN(has_ranks,
+	scenario->value[K_order] == ORDER_FAST && scenario_pipelines(scenario) &&
+		scenario_strategy(scenario) == STRATEGY_AUTO)
 
 static bool cuts_no_parameters(const struct scenario *scenario)
 {
-	return !scenario_searches(scenario) && scenario->value[K_zero] < 3 && (scenario->value[K_zero] > 0 || scenario_strategy(scenario) != STRATEGY_ZERO);
+	return !scenario_searches(scenario) && scenario->value[K_zero] < 3 &&
+		(scenario->value[K_zero] > 0 || scenario_strategy(scenario) != STRATEGY_ZERO);
 }
 
 static const struct row {
@@ -113,7 +119,8 @@ static const struct row {
 	{ K_inter_bandwidth, is_in_one_node, "all devices are in one node" },
 	{ K_inter_latency, is_in_one_node, "all devices are in one node" },
 	{ K_dispatch_share, is_in_one_node, "all devices are in one node" },
-	{ K_host_bandwidth, moves_nothing_to_host, "nothing waits in the host's memory: recompute=auto with offload=on puts tensors there" },
+	{ K_host_bandwidth, moves_nothing_to_host,
+		"nothing waits in the host's memory: recompute=auto with offload=on puts tensors there" },
 	{ K_order_effort, orders_by_rule, "this order is a rule: only best, fast and roam search" },
 	{ K_layout_effort, lays_out_by_rule, "this layout is a rule: only best, dive and roam search" },
 	{ K_software, has_one_software, "no other software was measured on chips of the device's architecture" },

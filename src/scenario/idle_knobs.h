@@ -3,5 +3,6 @@
 
 #include "scenario.h"
 
-/* Why it doesn't matter what the knob is set to: "there is no pipeline"; NULL where it does, or may. Where the knob's own value is the reason, of that value. Static text. */
+/* Why it doesn't matter what the knob is set to: "there is no pipeline"; NULL where it does, or may. Where the knob's
+ * own value is the reason, of that value. Static text. */
 const char *knob_idle(const struct scenario *scenario, enum knob_id knob);

@@ -60,16 +60,23 @@ bool knob_word(const char *words, int i, char *word, size_t size)
 #define SCHEDULE_HELP(id, name, folded, split, help) help "\n"
 static const char *const word_help[KNOB_COUNT] = {
 	[K_strategy] = "every device does the whole step\n" SHARD_STRATEGIES(HELP_LINE),
-	[K_sp] = "activations between the split layers stay whole on every device\nthey are split along the sequence\non wherever tp is above 1\n",
-	[K_schedule] = SCHEDULES(SCHEDULE_HELP) "what a CSV says: schedule=@FILE\nthe shortest step whose ranks keep the memory cap, of all of these\n",
-	[K_kernels] = "chains of small ops in one kernel, as torch.compile makes them\neach op a kernel, which reads and writes all its operands\n",
-	[K_reduce_dtype] = "as the step casts gradients before the update reads them\nthat in which the backward pass makes them\n",
+	[K_sp] = "activations between the split layers stay whole on every device\nthey are split along the sequence\non "
+			 "wherever tp is above 1\n",
+	[K_schedule] = SCHEDULES(SCHEDULE_HELP) "what a CSV says: schedule=@FILE\nthe shortest step whose ranks keep the "
+											"memory cap, of all of these\n",
+	[K_kernels] = "chains of small ops in one kernel, as torch.compile makes them\neach op a kernel, which reads and "
+				  "writes all its operands\n",
+	[K_reduce_dtype] =
+		"as the step casts gradients before the update reads them\nthat in which the backward pass makes them\n",
 	[K_software] = SOFTWARES(HELP_LINE),
 	[K_train] = "the step as the file has it\nsaves what PyTorch's operators save\nsaves just what derivatives need\n",
-	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less range than bf16\n"
-		"fp16 parameters beside the optimizer's fp32 ones, and a scaled loss; not PyTorch's autocast\n",
-	[K_optimizer] = "as the file has it\nno state\none number of state a parameter\ntwo numbers of state a parameter\nadam with decoupled weight decay: two numbers a parameter\n"
-		"state by rows and columns\none number of state a parameter: squares of gradients, averaged\none number of state a parameter: squares of gradients, added up\n",
+	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less "
+					"range than bf16\n"
+					"fp16 parameters beside the optimizer's fp32 ones, and a scaled loss; not PyTorch's autocast\n",
+	[K_optimizer] = "as the file has it\nno state\none number of state a parameter\ntwo numbers of state a "
+					"parameter\nadam with decoupled weight decay: two numbers a parameter\n"
+					"state by rows and columns\none number of state a parameter: squares of gradients, averaged\none "
+					"number of state a parameter: squares of gradients, added up\n",
 	[K_moments] = "as the file has them\n2 bytes a number, the range of fp32\n",
 	[K_recompute] = RECOMPUTES(HELP_LINE),
 	[K_random] = FIT_RANDOMS(HELP_LINE),
@@ -92,8 +99,13 @@ char *knob_word_help(enum knob_id knob, int64_t value, char *text, size_t size)
 
 /* ---- units ------------------------------------------------------------------------- */
 
-const char *const knob_units[] = { [KNOB_CHOICE] = NULL, [KNOB_SWITCH] = NULL, [KNOB_NUMBER] = NULL, [KNOB_BYTES] = "bytes, such as 24GiB or 24GB",
-	[KNOB_RATE] = "a rate, such as 300GB/s", [KNOB_TIME] = "a time, such as 2us", [KNOB_PERCENT] = "a percentage, such as 5%" };
+const char *const knob_units[] = { [KNOB_CHOICE] = NULL,
+	[KNOB_SWITCH] = NULL,
+	[KNOB_NUMBER] = NULL,
+	[KNOB_BYTES] = "bytes, such as 24GiB or 24GB",
+	[KNOB_RATE] = "a rate, such as 300GB/s",
+	[KNOB_TIME] = "a time, such as 2us",
+	[KNOB_PERCENT] = "a percentage, such as 5%" };
 
 struct scale { const char *name; double scale; };
 
@@ -102,7 +114,13 @@ static const struct scale byte_units[] = {
 	{ "TB", 1e12 }, { "GB", 1e9 }, { "MB", 1e6 }, { "kB", 1e3 }, { "B", 1.0 }, { NULL, 0 },
 };
 static const struct scale rate_units[] = {
-	{ "TB/s", 1e12 }, { "GB/s", 1e9 }, { "MB/s", 1e6 }, { "GiB/s", 1073741824.0 }, { "MiB/s", 1048576.0 }, { "B/s", 1.0 }, { NULL, 0 },
+	{ "TB/s", 1e12 },
+	{ "GB/s", 1e9 },
+	{ "MB/s", 1e6 },
+	{ "GiB/s", 1073741824.0 },
+	{ "MiB/s", 1048576.0 },
+	{ "B/s", 1.0 },
+	{ NULL, 0 },
 };
 static const struct scale time_units[] = { { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1.0 }, { NULL, 0 } };
 static const struct scale percent_units[] = { { "%", 1.0 }, { NULL, 0 } };
@@ -142,7 +160,8 @@ static bool parse_quantity(const char *text, const struct scale *units, int64_t 
 	return true;
 }
 
-/* ---- choices: the index of a word, and above it the number behind the word and one more, 0 where it is the table's own ---- */
+/* ---- choices: the index of a word, and above it the number behind the word and one more, 0 where it is the table's
+ * own --- */
 
 #define CHOICE_BITS 8
 #define NUMBER_MOST 100000
@@ -164,10 +183,13 @@ int64_t knob_number(enum knob_id knob, int64_t value)
 	char word[64];
 	if (value >> CHOICE_BITS)
 		return (value >> CHOICE_BITS) - 1;
-	return knob_word(knobs[knob].words, knob_choice(value), word, sizeof word) && knobs_own_number(word) > 0 ? knobs_own_number(word) : 0;
+	return knob_word(knobs[knob].words, knob_choice(value), word, sizeof word) && knobs_own_number(word) > 0
+		? knobs_own_number(word)
+		: 0;
 }
 
-/* Text that is a word of the table, perhaps with another number: the number, *named where there is one. False: it isn't. */
+/* Text that is a word of the table, perhaps with another number: the number, *named where there is one. False: it
+ * isn't. */
 static bool takes_word(const char *word, const char *text, bool *named, int64_t *number)
 {
 	size_t length = strcspn(word, ":");
@@ -205,7 +227,8 @@ static enum status parse_choice(const struct knob *knob, const char *text, int64
 	}
 	size_t length = strlen(words);
 	return fail(error, BAD_INPUT, "%s=%.60s: expected one of %.*s%s", knob->name, text,
-		(int)(length && words[length - 1] == '|' ? length - 1 : length), words, nearest_text(&nearest, "", hint, sizeof hint));
+		(int)(length && words[length - 1] == '|' ? length - 1 : length), words,
+		nearest_text(&nearest, "", hint, sizeof hint));
 }
 
 enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct error *error)
@@ -228,8 +251,9 @@ enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct
 	}
 	char low[40], high[40];
 	const char *units = knob_units[knob->type] ? knob_units[knob->type] : "a value";
-	return fail(error, BAD_INPUT, "%s=%.60s: expected %s%s%s%s from %s to %s", knob->name, text, knob->words ? knob->words : "",
-		knob->words ? " or " : "", units, knob_units[knob->type] ? "," : "", knob_text(id, knob->minimum, low, sizeof low), knob_text(id, knob->maximum, high, sizeof high));
+	return fail(error, BAD_INPUT, "%s=%.60s: expected %s%s%s%s from %s to %s", knob->name, text,
+		knob->words ? knob->words : "", knob->words ? " or " : "", units, knob_units[knob->type] ? "," : "",
+		knob_text(id, knob->minimum, low, sizeof low), knob_text(id, knob->maximum, high, sizeof high));
 }
 
 char *knob_text(enum knob_id id, int64_t value, char *text, size_t size)

@@ -2,8 +2,7 @@
  * :set prompt with completion, scenario and session files and the man page are generated from it.
  *
  * A value is an int64_t in the knob's unit; words ("auto", "given", choices) are small negative numbers
- * or indices, see knob_parse() and knob_text().
- */
+ * or indices, see knob_parse() and knob_text(). */
 #pragma once
 
 #include "device_table.h"
@@ -17,14 +16,16 @@
 
 /* Stages of the data flow, in order (docs/design.md section 2). */
 #define STAGES(X) \
-	X(READ, "read") X(TRAIN, "train") X(SCALE, "scale") X(RECOMPUTE, "recompute") X(SHARD, "shard") X(ORDER, "order") X(LAYOUT, "layout")
+	X(READ, "read") X(TRAIN, "train") X(SCALE, "scale") X(RECOMPUTE, "recompute") X(SHARD, "shard") X(ORDER, \
+		"order") X(LAYOUT, "layout")
 #define X(id, name) STAGE_##id,
 enum stage { STAGES(X) STAGE_COUNT };
 #undef X
 extern const char *const stage_names[STAGE_COUNT];
 
 enum knob_type {
-	KNOB_CHOICE,   /* one of words; value = its index; a word with a number, "layers:2", may have another one: knob_choice(), knob_number() */
+	KNOB_CHOICE,   /* one of words; value = its index; a word with a number, "layers:2", may have another one:
+					  knob_choice(), knob_number() */
 	KNOB_SWITCH,   /* off, on */
 	KNOB_NUMBER,   /* a plain integer */
 	KNOB_BYTES,    /* 4MiB, 80GiB, 1500000 */
@@ -44,66 +45,120 @@ enum knob_type {
 #define EFFORT_MAX 10
 
 /* X(id, group, type, words, minimum, maximum, default, first stale stage, help)
- * words: of a choice "a|b|c" (a last "|" is fine), where "b:2" takes a whole number from 1 and "c:50%" a percentage, these unless told; of the others a single word for -1 ("given", "auto", "none") or NULL. */
+ * words: of a choice "a|b|c" (a last "|" is fine), where "b:2" takes a whole number from 1 and "c:50%" a percentage,
+ * these unless told; of the others a single word for -1 ("given", "auto", "none") or NULL. */
 #define KNOBS(X) \
 	X(devices, "devices", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of devices the step runs on") \
 	X(devices_per_node, "devices", NUMBER, NULL, 1, 1 << 10, 8, SHARD, "devices that share the fast links of one node") \
-	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, "preset of memory, peak FLOP/s, memory bandwidth and links; none is an a100-80gb with any amount of memory; device=@FILE reads what tidemark calibrate wrote") \
-	X(software, "devices", CHOICE, SOFTWARES(SOFTWARE_WORD), 0, SOFTWARE_COUNT - 1, SOFTWARE_GIVEN, SHARD, "software whose measured steps say what is reached of the device's peaks; where it was measured on another chip of that architecture, its shares of the peaks are carried over") \
-	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory cap of a device; a plan above it breaks a constraint") \
-	X(reserve, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory that contexts, libraries and fragmentation take; auto: the device preset's context, nothing where memory is set") \
-	X(group_buffers, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory of NCCL's buffers for each group of devices that a device talks with; auto: the device preset's, nothing where memory is set") \
-	X(intra_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth between devices of a node") \
-	X(inter_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth per device between nodes") \
-	X(host_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "bandwidth to the memory of the node's processors, each way") \
-	X(host_memory, "devices", BYTES, "any", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory of the node's processors that a device may fill, with offload=on and in searches with --offload") \
+	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, \
+		"preset of memory, peak FLOP/s, memory bandwidth and links; none is an a100-80gb with any amount of memory; " \
+		"device=@FILE reads what tidemark calibrate wrote") \
+	X(software, "devices", CHOICE, SOFTWARES(SOFTWARE_WORD), 0, SOFTWARE_COUNT - 1, SOFTWARE_GIVEN, SHARD, \
+		"software whose measured steps say what is reached of the device's peaks; where it was measured on another chip " \
+		"of that architecture, its shares of the peaks are carried over") \
+	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory cap of a device; a plan above it " \
+		"breaks a constraint") \
+	X(reserve, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory that contexts, libraries and " \
+		"fragmentation take; auto: the device preset's context, nothing where memory is set") \
+	X(group_buffers, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, \
+		"memory of NCCL's buffers for each group of devices that a device talks with; auto: the device preset's, nothing " \
+		"where memory is set") \
+	X(intra_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, \
+		"link bandwidth between devices of a node") \
+	X(inter_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, \
+		"link bandwidth per device between nodes") \
+	X(host_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, \
+		"bandwidth to the memory of the node's processors, each way") \
+	X(host_memory, "devices", BYTES, "any", 0, BYTES_MAX, KNOB_GIVEN, SHARD, \
+		"memory of the node's processors that a device may fill, with offload=on and in searches with --offload") \
 	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop within a node") \
 	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop between nodes") \
-	X(dispatch_share, "devices", NUMBER, NULL, 1, 100, 100, SHARD, "percent of what all-to-alls of tokens to experts (ep) send between nodes that is left where each token goes to a node once and from there to its experts (DeepEP, HybridEP): with k experts of a token on n nodes n (1 - (1 - 1/n)^k) of k copies; 100: every copy by itself") \
-	X(kernels, "devices", CHOICE, "compiled|eager", 0, 1, 0, SHARD, "how ops other than matrix products run: as a compiler fuses them, or one kernel each, with the memory traffic that the device's preset has for it") \
-	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in thousandths of the preset's; tidemark search --calibrate finds it") \
-	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of attention in one kernel, in thousandths of the preset's") \
-	X(other_traffic, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "memory traffic of all other ops, in thousandths of the preset's") \
-	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, "how the model is split over devices") \
+	X(dispatch_share, "devices", NUMBER, NULL, 1, 100, 100, SHARD, "percent of what all-to-alls of tokens to experts " \
+		"(ep) send between nodes that is left where each token goes to a node once and from there to its experts (DeepEP, " \
+		"HybridEP): with k experts of a token on n nodes n (1 - (1 - 1/n)^k) of k copies; 100: every copy by itself") \
+	X(kernels, "devices", CHOICE, "compiled|eager", 0, 1, 0, SHARD, "how ops other than matrix products run: as a " \
+		"compiler fuses them, or one kernel each, with the memory traffic that the device's preset has for it") \
+	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in " \
+		"thousandths of the preset's; tidemark search --calibrate finds it") \
+	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, \
+		"efficiency of attention in one kernel, in thousandths of the preset's") \
+	X(other_traffic, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "memory traffic of all other ops, in thousandths " \
+		"of the preset's") \
+	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, \
+		"how the model is split over devices") \
 	X(dp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "data parallel degree") \
 	X(tp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "tensor parallel degree") \
 	X(pp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "pipeline parallel degree") \
 	X(cp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "context parallel degree") \
 	X(ep, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "expert parallel degree") \
-	X(sp, "parallelism", CHOICE, "off|on|auto", 0, 2, 2, SHARD, "sequence parallelism: splits what tensor parallelism leaves whole") \
-	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut dims that an axis doesn't divide, such as 25 heads by 8; the last pieces are smaller, and every device counts the largest") \
-	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage; 1 shards optimizer state, 2 also gradients, 3 also parameters, over dp, cp and, of what is no expert, ep together") \
-	X(replicate, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "hybrid sharding (HSDP): groups of dp devices; ZeRO cuts states within a group, and groups hold copies whose gradients are summed") \
-	X(reshard_after_forward, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "ZeRO stage 3: free gathered parameters after the forward pass and gather them again for the backward pass; off keeps them, as in FSDP2") \
-	X(reduce_dtype, "parallelism", CHOICE, "given|param", 0, 1, 0, SHARD, "number format in which gradients are summed over microbatches and devices: as the step casts them, fp32 in mixed precision; param is that of parameters, half the bytes in memory and on the links") \
-	X(prefetch, "parallelism", NUMBER, NULL, 0, 16, 1, ORDER, "layers whose parameters are gathered ahead of their use, with ZeRO stage 3; 0: a layer's are gathered when the layer before has been computed") \
-	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of microbatches that the batch is cut into") \
-	X(schedule, "parallelism", CHOICE, SCHEDULES(SCHEDULE_WORD) "file|auto", 0, SCHEDULE_AUTO, SCHEDULE_1F1B, SHARD, "pipeline schedule; auto is the one with the shortest step whose ranks keep the memory cap; schedule=@FILE reads a CSV of torch.distributed.pipelining; zb1p, zb2p, zbv, v-half, v-min and dualpipev split backward passes into gradients of inputs and of weights, those after zb2p put two pieces on a rank, in a V") \
-	X(chunks, "parallelism", NUMBER, "auto", 1, 1 << 10, KNOB_GIVEN, SHARD, "pieces of the model on each pipeline rank, for the interleaved schedule; auto is 2") \
-	X(rank, "parallelism", NUMBER, "worst", 0, 1 << 20, KNOB_GIVEN, SHARD, "pipeline rank that the plan shows; worst is the one with the largest arena") \
-	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, "how much slower than the fastest a plan may be to save memory") \
-	X(curve, "parallelism", SWITCH, NULL, 0, 1, 0, SHARD, "with minred, also find the least time at each amount of memory; takes a few more searches") \
-	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, "make the backward pass and the weight update by rules; eager saves what PyTorch saves, ideal only what derivatives need") \
+	X(sp, "parallelism", CHOICE, "off|on|auto", 0, 2, 2, SHARD, "sequence parallelism: splits what tensor parallelism " \
+		"leaves whole") \
+	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut dims that an axis doesn't divide, such as 25 heads by " \
+		"8; the last pieces are smaller, and every device counts the largest") \
+	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage; 1 shards optimizer state, 2 also gradients, 3 " \
+		"also parameters, over dp, cp and, of what is no expert, ep together") \
+	X(replicate, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "hybrid sharding (HSDP): groups of dp devices; " \
+		"ZeRO cuts states within a group, and groups hold copies whose gradients are summed") \
+	X(reshard_after_forward, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "ZeRO stage 3: free gathered parameters " \
+		"after the forward pass and gather them again for the backward pass; off keeps them, as in FSDP2") \
+	X(reduce_dtype, "parallelism", CHOICE, "given|param", 0, 1, 0, SHARD, "number format in which gradients are summed " \
+		"over microbatches and devices: as the step casts them, fp32 in mixed precision; param is that of parameters, " \
+		"half the bytes in memory and on the links") \
+	X(prefetch, "parallelism", NUMBER, NULL, 0, 16, 1, ORDER, "layers whose parameters are gathered ahead of their " \
+		"use, with ZeRO stage 3; 0: a layer's are gathered when the layer before has been computed") \
+	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of microbatches that the batch is cut " \
+		"into") \
+	X(schedule, "parallelism", CHOICE, SCHEDULES(SCHEDULE_WORD) "file|auto", 0, SCHEDULE_AUTO, SCHEDULE_1F1B, SHARD, \
+		"pipeline schedule; auto is the one with the shortest step whose ranks keep the memory cap; schedule=@FILE reads " \
+		"a CSV of torch.distributed.pipelining; zb1p, zb2p, zbv, v-half, v-min and dualpipev split backward passes into " \
+		"gradients of inputs and of weights, those after zb2p put two pieces on a rank, in a V") \
+	X(chunks, "parallelism", NUMBER, "auto", 1, 1 << 10, KNOB_GIVEN, SHARD, \
+		"pieces of the model on each pipeline rank, for the interleaved schedule; auto is 2") \
+	X(rank, "parallelism", NUMBER, "worst", 0, 1 << 20, KNOB_GIVEN, SHARD, \
+		"pipeline rank that the plan shows; worst is the one with the largest arena") \
+	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, "how much slower than the fastest a plan may be to save " \
+		"memory") \
+	X(curve, "parallelism", SWITCH, NULL, 0, 1, 0, SHARD, "with minred, also find the least time at each amount of " \
+		"memory; takes a few more searches") \
+	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, "make the backward pass and the weight update by " \
+		"rules; eager saves what PyTorch saves, ideal only what derivatives need") \
 	X(batch, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "samples per step") \
 	X(seq, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "sequence length") \
-	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, "number format of parameters and activations; mixed: fp16 beside fp32 parameters that the optimizer keeps, not PyTorch's autocast") \
-	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor|rmsprop|adagrad", 0, 7, 0, SCALE, "optimizer, which decides the state of each parameter") \
-	X(moments, "training", CHOICE, "given|bf16", 0, 1, 0, SCALE, "number format of the moments that the optimizer keeps; copies of the weights in fp32 stay as they are") \
-	X(float8, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "products of layers read 8-bit copies of their operands; everything else stays in its precision") \
-	X(loss_chunks, "training", NUMBER, NULL, 1, 1 << 12, 1, RECOMPUTE, "chunks of the tokens in which the loss, the projection before it and their gradients are computed one after the other, so that one chunk's logits are in memory") \
-	X(recompute, "training", CHOICE, RECOMPUTES(STRATEGY_WORD), 0, RECOMPUTE_COUNT - 1, RECOMPUTE_NONE, RECOMPUTE, "activations that the backward pass computes again instead of keeping them") \
-	X(random, "training", CHOICE, FIT_RANDOMS(STRATEGY_WORD), 0, FIT_RANDOM_COUNT - 1, FIT_RANDOM_STATE, RECOMPUTE, "recompute=auto: dropout runs again from its saved state, never, or is computed again from its mask") \
-	X(offload, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "recompute=auto: what is saved may wait in the host's memory, where copies hide behind computation") \
-	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "number of backward passes whose gradients are added up before an update") \
-	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_AUTO, ORDER, "how the order of the ops is chosen") \
-	X(order_effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, "work spent on the order; one more is about four times the work") \
-	X(in_place, "order", SWITCH, NULL, 0, 1, 1, ORDER, "let ops write into the memory of an input where the graph says so") \
+	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, \
+		"number format of parameters and activations; mixed: fp16 beside fp32 parameters that the optimizer keeps, not " \
+		"PyTorch's autocast") \
+	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor|rmsprop|adagrad", 0, 7, 0, SCALE, \
+		"optimizer, which decides the state of each parameter") \
+	X(moments, "training", CHOICE, "given|bf16", 0, 1, 0, SCALE, "number format of the moments that the optimizer " \
+		"keeps; copies of the weights in fp32 stay as they are") \
+	X(float8, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "products of layers read 8-bit copies of their operands; " \
+		"everything else stays in its precision") \
+	X(loss_chunks, "training", NUMBER, NULL, 1, 1 << 12, 1, RECOMPUTE, "chunks of the tokens in which the loss, the " \
+		"projection before it and their gradients are computed one after the other, so that one chunk's logits are in " \
+		"memory") \
+	X(recompute, "training", CHOICE, RECOMPUTES(STRATEGY_WORD), 0, RECOMPUTE_COUNT - 1, RECOMPUTE_NONE, RECOMPUTE, \
+		"activations that the backward pass computes again instead of keeping them") \
+	X(random, "training", CHOICE, FIT_RANDOMS(STRATEGY_WORD), 0, FIT_RANDOM_COUNT - 1, FIT_RANDOM_STATE, RECOMPUTE, \
+		"recompute=auto: dropout runs again from its saved state, never, or is computed again from its mask") \
+	X(offload, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "recompute=auto: what is saved may wait in the host's " \
+		"memory, where copies hide behind computation") \
+	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "number of backward passes whose gradients are " \
+		"added up before an update") \
+	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_AUTO, ORDER, \
+		"how the order of the ops is chosen") \
+	X(order_effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, \
+		"work spent on the order; one more is about four times the work") \
+	X(in_place, "order", SWITCH, NULL, 0, 1, 1, ORDER, "let ops write into the memory of an input where the graph says " \
+		"so") \
 	X(workspace, "order", SWITCH, NULL, 0, 1, 1, ORDER, "count the scratch memory of ops, where it is known") \
-	X(layout, "layout", CHOICE, LAYOUT_STRATEGIES(STRATEGY_WORD), 0, LAYOUT_STRATEGY_COUNT - 1, LAYOUT_BEST, LAYOUT, "how offsets are chosen") \
-	X(layout_effort, "layout", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, LAYOUT, "work spent on the layout; one more is about four times the work") \
+	X(layout, "layout", CHOICE, LAYOUT_STRATEGIES(STRATEGY_WORD), 0, LAYOUT_STRATEGY_COUNT - 1, LAYOUT_BEST, LAYOUT, \
+		"how offsets are chosen") \
+	X(layout_effort, "layout", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, LAYOUT, \
+		"work spent on the layout; one more is about four times the work") \
 	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, "all sizes are rounded up to a multiple of it") \
 	X(expandable, "layout", SWITCH, NULL, 0, 1, 0, LAYOUT, "simulate the caching allocator with expandable segments") \
-	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, "memory for kept results, so that going back costs nothing")
+	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, \
+		"memory for kept results, so that going back costs nothing")
 
 #define X(id, group, type, words, minimum, maximum, normal, stage, help) K_##id,
 enum knob_id { KNOBS(X) KNOB_COUNT };

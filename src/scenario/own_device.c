@@ -37,17 +37,21 @@ const char *figure_name(enum figure_id figure)
 	return rows[figure].name;
 }
 
-/* ---- texts -------------------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 #define SHARE_MOST 60000
 #define WHOLE_MOST 1e18
 
 /* The first unit is the one that is written. */
 struct unit_name { const char *name; double scale; };
-static const struct unit_name bytes_names[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 }, { "TiB", 1099511627776.0 }, { "GB", 1e9 }, { "MB", 1e6 }, { "B", 1 }, { NULL, 0 } };
-static const struct unit_name rate_names[] = { { "GB/s", 1e9 }, { "TB/s", 1e12 }, { "MB/s", 1e6 }, { "B/s", 1 }, { NULL, 0 } };
-static const struct unit_name flops_names[] = { { "TFLOP/s", 1e12 }, { "PFLOP/s", 1e15 }, { "GFLOP/s", 1e9 }, { NULL, 0 } };
-static const struct unit_name time_names[] = { { "us", 1e6 }, { "ns", 1e3 }, { "ms", 1e9 }, { "s", 1e12 }, { NULL, 0 } };
+static const struct unit_name bytes_names[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 },
+	{ "TiB", 1099511627776.0 }, { "GB", 1e9 }, { "MB", 1e6 }, { "B", 1 }, { NULL, 0 } };
+static const struct unit_name rate_names[] = { { "GB/s", 1e9 }, { "TB/s", 1e12 }, { "MB/s", 1e6 }, { "B/s", 1 },
+	{ NULL, 0 } };
+static const struct unit_name flops_names[] = { { "TFLOP/s", 1e12 }, { "PFLOP/s", 1e15 }, { "GFLOP/s", 1e9 },
+	{ NULL, 0 } };
+static const struct unit_name time_names[] = { { "us", 1e6 }, { "ns", 1e3 }, { "ms", 1e9 }, { "s", 1e12 },
+	{ NULL, 0 } };
 static const struct unit_name size_names[] = { { "M", 1e6 }, { "G", 1e9 }, { "T", 1e12 }, { "k", 1e3 }, { NULL, 0 } };
 static const struct unit_name share_names[] = { { "%", 10 }, { NULL, 0 } };
 
@@ -63,7 +67,8 @@ static const struct unit_name *names_of(enum figure_type type)
 }
 
 /* "12.5GB/s" up to the character that ends it, or the text's end. Every number has its unit. */
-static bool own_device_parse_number(const char *text, const struct unit_name *units, char until, double least, double most, double *number, const char **end)
+static bool own_device_parse_number(const char *text, const struct unit_name *units, char until, double least,
+	double most, double *number, const char **end)
 {
 	char *behind;
 	if (!isdigit((unsigned char)*text) && *text != '.')
@@ -87,8 +92,9 @@ static bool parse_curve(const char *text, struct efficiency *curve)
 	double size, share, before = 0;
 	int points = 0;
 	for (bool more = true; more; points++) {
-		if (points == EFFICIENCY_POINTS || !own_device_parse_number(text, size_names, ':', before + 1, WHOLE_MOST, &size, &text) || *text++ != ':'
-		    || !own_device_parse_number(text, share_names, ',', 1, SHARE_MOST, &share, &text))
+		if (points == EFFICIENCY_POINTS ||
+			!own_device_parse_number(text, size_names, ':', before + 1, WHOLE_MOST, &size, &text) || *text++ != ':' ||
+			!own_device_parse_number(text, share_names, ',', 1, SHARE_MOST, &share, &text))
 			return false;
 		curve->point[points].size = (int64_t)size;
 		curve->point[points].share = (uint16_t)share;
@@ -112,8 +118,12 @@ static bool parse_name(const char *text)
 
 static enum status expected(enum figure_id figure, const char *value, struct error *error)
 {
-	static const char *const forms[] = { [TYPE_NAME] = "a name of letters, digits and . _ -, at most 39", [TYPE_BYTES] = "bytes, such as 80GiB", [TYPE_RATE] = "a rate, such as 450GB/s",
-		[TYPE_FLOPS] = "a rate, such as 312TFLOP/s", [TYPE_TIME] = "a time, such as 2.5us", [TYPE_SHARE] = "a percentage from 0.1% to 6000%",
+	static const char *const forms[] = { [TYPE_NAME] = "a name of letters, digits and . _ -, at most 39",
+		[TYPE_BYTES] = "bytes, such as 80GiB",
+		[TYPE_RATE] = "a rate, such as 450GB/s",
+		[TYPE_FLOPS] = "a rate, such as 312TFLOP/s",
+		[TYPE_TIME] = "a time, such as 2.5us",
+		[TYPE_SHARE] = "a percentage from 0.1% to 6000%",
 		[TYPE_CURVE] = "one to four sizes that rise, each with a percentage: 50M:9%,1G:43%,16G:74%,128G:82%" };
 	return fail(error, BAD_INPUT, "figure %s, \"%.60s\": expected %s", rows[figure].name, value, forms[rows[figure].type]);
 }
@@ -131,7 +141,10 @@ enum status figure_parse(enum figure_id figure, const char *value, struct device
 	if (row->type == TYPE_CURVE)
 		fine = parse_curve(value, &curve);
 	else
-		fine = own_device_parse_number(value, names_of(row->type), '\0', row->type == TYPE_BYTES || row->type == TYPE_TIME ? 0 : 1, share ? SHARE_MOST : WHOLE_MOST, &number, &end) && *end == '\0';
+		fine = own_device_parse_number(value, names_of(row->type), '\0',
+				   row->type == TYPE_BYTES || row->type == TYPE_TIME ? 0 : 1, share ? SHARE_MOST : WHOLE_MOST, &number,
+				   &end) &&
+			*end == '\0';
 	if (!fine)
 		return expected(figure, value, error);
 	if (row->type == TYPE_CURVE)
@@ -164,7 +177,9 @@ char *figure_text(enum figure_id figure, const struct device_preset *preset, cha
 		add_number(&words, *(const uint16_t *)at, share_names);
 	else if (row->type != TYPE_CURVE)
 		add_number(&words, (double)*(const int64_t *)at, names_of(row->type));
-	for (int i = 0; row->type == TYPE_CURVE && i < EFFICIENCY_POINTS && (i == 0 || curve->point[i].size > curve->point[i - 1].size); i++) {
+	for (int i = 0;
+		row->type == TYPE_CURVE && i < EFFICIENCY_POINTS && (i == 0 || curve->point[i].size > curve->point[i - 1].size);
+		i++) {
 		words_add(&words, i ? "," : "");
 		add_number(&words, (double)curve->point[i].size, size_names);
 		words_add(&words, ":");
@@ -173,11 +188,12 @@ char *figure_text(enum figure_id figure, const struct device_preset *preset, cha
 	return text;
 }
 
-/* ---- a scenario's ------------------------------------------------------------------------------------------------- */
+/* ---- a scenario's ---------------------------------------------------------------------------- */
 
 struct device_preset scenario_preset(const struct scenario *scenario)
 {
-	struct device_preset preset = device_preset_with((enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
+	struct device_preset preset = device_preset_with(
+		(enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];
 		enum figure_id figure = pin->kind == PIN_FIGURE ? figure_find(pin->a) : FIGURE_COUNT;

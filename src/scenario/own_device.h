@@ -1,8 +1,8 @@
 /* own_device.h: a device of the user's own: a preset, and figures that stand in place of some of its.
  *
- * In a scenario each figure is a pin, "figure NAME VALUE", so that plan files and sessions hold all that they were made with. In a file, which
- * `tidemark calibrate` writes and device=@FILE reads, each is a line NAME=VALUE, beside base=PRESET.
- */
+ * In a scenario each figure is a pin, "figure NAME VALUE", so that plan files and sessions hold all that they were made
+ * with. In a file, which `tidemark calibrate` writes and device=@FILE reads, each is a line NAME=VALUE, beside
+ * base=PRESET. */
 #pragma once
 
 #include "devices.h"
@@ -19,12 +19,16 @@
 	X(BF16, "bf16", FLOPS, machine.matrix_rate[FORMAT_BF16], "of bf16") \
 	X(FP8, "fp8", FLOPS, machine.matrix_rate[FORMAT_F8], "of 8 bits") \
 	X(VECTOR_PEAK, "vector", FLOPS, machine.vector_rate, "peak of other arithmetic") \
-	X(MATRIX, "matrix", CURVE, machine.matrix, "shares of the peak that matrix products reach, by their FLOPs: 1G:43%,16G:74%") \
-	X(TRAFFIC, "traffic", CURVE, machine.traffic, "shares of memory_bandwidth that ops reach, by the bytes that they move") \
-	X(ATTENTION, "attention", SHARE, machine.attention, "what attention in one kernel reaches of what a product of its FLOPs does") \
+	X(MATRIX, "matrix", CURVE, machine.matrix, "shares of the peak that matrix products reach, by their FLOPs: " \
+		"1G:43%,16G:74%") \
+	X(TRAFFIC, "traffic", CURVE, machine.traffic, "shares of memory_bandwidth that ops reach, by the bytes that they " \
+		"move") \
+	X(ATTENTION, "attention", SHARE, machine.attention, "what attention in one kernel reaches of what a product of its " \
+		"FLOPs does") \
 	X(PIECES, "pieces", SHARE, machine.pieces, "and of that where devices share a sequence") \
 	X(NARROW, "narrow", SHARE, machine.narrow, "what products of 8 bits reach of the curve matrix") \
-	X(FUSED, "fused", SHARE, machine.fused, "traffic of ops other than products where a compiler fuses them, of what they read and write") \
+	X(FUSED, "fused", SHARE, machine.fused, "traffic of ops other than products where a compiler fuses them, of what " \
+		"they read and write") \
 	X(EAGER, "eager", SHARE, machine.eager, "and where each is a kernel") \
 	X(LAUNCH, "launch", TIME, machine.launch, "no op takes less") \
 	X(NEAR, "intra_bandwidth", RATE, machine.near.rate, "as collectives reach it, between devices of a node") \
@@ -41,7 +45,8 @@ enum figure_id { FIGURES(X) FIGURE_COUNT };
 /* The figure of that name, or FIGURE_COUNT. */
 enum figure_id figure_find(const char *name);
 const char *figure_name(enum figure_id figure);
-/* Sets a preset's figure from a text. BAD_INPUT with what was expected. FIGURE_NAME isn't set: its text must live as long as the preset. */
+/* Sets a preset's figure from a text. BAD_INPUT with what was expected. FIGURE_NAME isn't set: its text must live as
+ * long as the preset. */
 enum status figure_parse(enum figure_id figure, const char *value, struct device_preset *preset, struct error *error);
 /* The preset's figure as figure_parse() reads it: what is printed, read and printed again is the same. Returns text. */
 char *figure_text(enum figure_id figure, const struct device_preset *preset, char *text, size_t size);

@@ -3,12 +3,14 @@
 #include "shard_mesh.h"
 #include "scenario.h"
 
-static enum status scenario_pins_unknown(const char *what, const char *name, const struct nearest *nearest, struct error *error)
+static enum status scenario_pins_unknown(
+	const char *what, const char *name, const struct nearest *nearest, struct error *error)
 {
 	char text[300] = "";
 	size_t used = 0;
 	for (int i = 0; i < nearest->count && used < sizeof text; i++)
-		used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%.80s\"", i ? ", " : "; the nearest are ", nearest->name[i]);
+		used += (size_t)snprintf(
+			text + used, sizeof text - used, "%s\"%.80s\"", i ? ", " : "; the nearest are ", nearest->name[i]);
 	return fail(error, BAD_INPUT, "there is no %s named \"%.80s\"%s", what, name, text);
 }
 
@@ -41,7 +43,8 @@ static const char *plain_name(const char *type, size_t *length)
 	return name;
 }
 
-/* Whether an op's type is meant by that name of a type: whole, or without overload, the mark of ops in place, or what comes before the name. */
+/* Whether an op's type is meant by that name of a type: whole, or without overload, the mark of ops in place, or what
+ * comes before the name. */
 static bool type_is_named(const char *type, const char *name)
 {
 	const char *dot = strchr(type, '.');
@@ -132,7 +135,8 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 		case PIN_PLACEMENT:
 			status = check_tensor(graph, pin->a, error);
 			if (status == OK && !scenario_shards(scenario))
-				status = fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded on %.20s: the step is not split; set devices and strategy",
+				status = fail(error, BAD_INPUT,
+					"tensor \"%.100s\" can't be sharded on %.20s: the step is not split; set devices and strategy",
 					pin->a, pin->b);
 			break;
 		case PIN_RERUN:
@@ -157,7 +161,8 @@ uint32_t pins_drop(struct scenario *scenario, const struct graph *before, const 
 		struct error error;
 		one.pin = &scenario->pin[i - 1];
 		one.pins = 1;
-		if (check_pins(before, &one, &error) == OK && check_pins(next, &one, &error) != OK && scenario_unpin(scenario, i, &error) == OK)
+		if (check_pins(before, &one, &error) == OK && check_pins(next, &one, &error) != OK &&
+			scenario_unpin(scenario, i, &error) == OK)
 			dropped++;
 	}
 	return dropped;

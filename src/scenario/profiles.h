@@ -7,7 +7,8 @@
 
 /* The figures that steps tell or don't. X(id, name) */
 #define REACHES(X) \
-	X(MATRIX, "products") X(ATTENTION, "attention in one kernel") X(PIECES, "attention where devices share a sequence") X(NARROW, "8-bit products") X(TRAFFIC, "traffic of other ops") \
+	X(MATRIX, "products") X(ATTENTION, "attention in one kernel") X(PIECES, \
+		"attention where devices share a sequence") X(NARROW, "8-bit products") X(TRAFFIC, "traffic of other ops") \
 	X(EAGER, "eager kernels") X(NEAR, "links within nodes") X(FAR, "links between nodes") X(LAUNCH, "the launch")
 #define X(id, name) REACH_##id,
 enum reach { REACHES(X) REACH_COUNT };
@@ -36,7 +37,8 @@ enum profile_basis {
 struct reached {
 	const struct profile *profile;
 	enum profile_basis basis;
-	bool missing;       /* the software that was asked for was measured on no chip of the architecture: it is the preset's own profile */
+	bool missing; /* the software that was asked for was measured on no chip of the architecture: it is the preset's own
+					 profile */
 };
 
 /* The profile of a preset with a software, SOFTWARE_GIVEN for the preset's own. DEVICE_NONE is an a100-80gb. */
@@ -45,5 +47,6 @@ struct reached profile_find(enum device device, enum software software);
 bool profile_has_others(enum device device);
 const char *architecture_name(enum device device);
 const char *software_name(enum software software);
-/* Where the shares come from: "not fitted: no measurements, as fitted to A100", or the steps they were fitted to. Returns text. */
+/* Where the shares come from: "not fitted: no measurements, as fitted to A100", or the steps they were fitted to.
+ * Returns text. */
 char *profile_text(enum device device, enum software software, char *text, size_t size);

@@ -53,7 +53,8 @@ char *scenario_doubt(const struct scenario *scenario, const struct graph *graph,
 		largest = graph->storage[i].bytes > largest ? graph->storage[i].bytes : largest;
 	*text = '\0';
 	if (cap > 0 && cap <= PLAIN && (!graph || cap < largest / MANY))
-		snprintf(text, size, "memory=%" PRId64 " is %" PRId64 " B; for %" PRId64 " GiB write memory=%" PRId64 "GiB", cap, cap, cap, cap);
+		snprintf(text, size, "memory=%" PRId64 " is %" PRId64 " B; for %" PRId64 " GiB write memory=%" PRId64 "GiB",
+			cap, cap, cap, cap);
 	return text;
 }
 
@@ -134,7 +135,8 @@ static enum status set_types(struct scenario *scenario, const char *list, struct
 	char name[128];
 	struct pin pin = { .kind = PIN_RERUN, .a = name };
 	if (!*list || strstr(list, "++") || *list == '+' || list[strlen(list) - 1] == '+')
-		return fail(error, BAD_INPUT, "recompute=ops: expected types of ops with + between them, such as recompute=ops:aten.gelu+aten.mul");
+		return fail(error, BAD_INPUT,
+			"recompute=ops: expected types of ops with + between them, such as recompute=ops:aten.gelu+aten.mul");
 	drop_pins(scenario, PIN_RERUN);
 	for (const char *at = list; *at; at += strspn(at, "+")) {
 		size_t length = strcspn(at, "+");
@@ -155,7 +157,8 @@ static enum status set_figure(struct scenario *scenario, const char *name, const
 	for (int i = 0; i < FIGURE_COUNT; i++)
 		nearest_consider(&nearest, figure_name((enum figure_id)i));
 	if (figure == FIGURE_COUNT)
-		return fail(error, BAD_INPUT, "a device has no figure \"%.60s\"%s", name, nearest_text(&nearest, "", hint, sizeof hint));
+		return fail(error, BAD_INPUT, "a device has no figure \"%.60s\"%s", name,
+			nearest_text(&nearest, "", hint, sizeof hint));
 	TRY(figure_parse(figure, value, &preset, error));
 	if (figure != FIGURE_NAME)
 		value = figure_text(figure, &preset, text, sizeof text);
@@ -249,11 +252,14 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 		return scenario_add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
 	}
 	if (knob == K_device && value[1] == '@')
-		return value[2] ? set_device(scenario, value + 2, error) : fail(error, BAD_INPUT, "device=@: expected a file that tidemark calibrate wrote, such as device=@my.preset");
+		return value[2] ? set_device(scenario, value + 2, error)
+			: fail(error, BAD_INPUT,
+							  "device=@: expected a file that tidemark calibrate wrote, such as device=@my.preset");
 	int64_t number;
 	enum status status = knob_parse(knob, value + 1, &number, error);
 	if (status == BAD_INPUT && (knob == K_schedule || knob == K_device) && strpbrk(value + 1, "./"))
-		return fail(error, BAD_INPUT, "%s=%.150s: the name of a file stands behind an @: %s=@%.150s", name, value + 1, name, value + 1);
+		return fail(error, BAD_INPUT, "%s=%.150s: the name of a file stands behind an @: %s=@%.150s", name, value + 1,
+			name, value + 1);
 	if (status == OK && knob == K_device)
 		scenario_drop_figures(scenario);
 	if (status == OK)
@@ -265,7 +271,8 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 
 #define WORDS_MAX 8
 
-/* Splits at blanks; names with blanks stand in double quotes. Words point into text. -1: too many, or a quote is open. */
+/* Splits at blanks; names with blanks stand in double quotes. Words point into text. -1: too many, or a quote is open.
+ */
 static int scenario_split(char *text, char *words[WORDS_MAX])
 {
 	int count = 0;
@@ -342,7 +349,8 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 	enum status status;
 	if (count < 0 || !parse_words(words, count, &pin)) {
 #define X(id, syntax, help) "\"" syntax "\", "
-		status = fail(error, BAD_INPUT, "\"%.100s\" is not a pin: expected one of " PINS(X) "names with blanks in double quotes", text);
+		status = fail(error, BAD_INPUT,
+			"\"%.100s\" is not a pin: expected one of " PINS(X) "names with blanks in double quotes", text);
 #undef X
 	} else if (pin.kind == PIN_FIGURE) {
 		status = set_figure(scenario, pin.a, pin.b, error);
@@ -358,7 +366,8 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *error)
 {
 	if (n == 0 || n > scenario->pins)
-		return fail(error, BAD_INPUT, scenario->pins ? "there is no pin %u: there are %u" : "there is no pin %u: there are none", n,
+		return fail(error, BAD_INPUT,
+			scenario->pins ? "there is no pin %u: there are %u" : "there is no pin %u: there are none", n,
 			scenario->pins);
 	pin_done(&scenario->pin[n - 1]);
 	memmove(&scenario->pin[n - 1], &scenario->pin[n], (scenario->pins - n) * sizeof *scenario->pin);
@@ -379,7 +388,9 @@ char *pin_text(const struct pin *pin, char *text, size_t size)
 	case PIN_ORDER: snprintf(text, size, "pin op %s%s%s before %s%s%s", a, pin->a, a, b, pin->b, b); break;
 	case PIN_OFFSET: snprintf(text, size, "pin tensor %s%s%s at %" PRId64, a, pin->a, a, pin->number); break;
 	case PIN_BEHIND: snprintf(text, size, "pin tensor %s%s%s behind %s%s%s", a, pin->a, a, b, pin->b, b); break;
-	case PIN_PLACEMENT: snprintf(text, size, "pin tensor %s%s%s shard %" PRId64 " on %s", a, pin->a, a, pin->number, pin->b); break;
+	case PIN_PLACEMENT:
+		snprintf(text, size, "pin tensor %s%s%s shard %" PRId64 " on %s", a, pin->a, a, pin->number, pin->b);
+		break;
 	case PIN_RECOMPUTE: snprintf(text, size, "pin layer %s recompute", pin->a); break;
 	case PIN_RERUN: snprintf(text, size, "pin type %s%s%s recompute", a, pin->a, a); break;
 	case PIN_SCHEDULE: snprintf(text, size, "pin schedule from %s%s%s", a, pin->a, a); break;

@@ -11,8 +11,7 @@
  *     own_device    figures of a device that a user gives, and files of them
  *     device_figures its figures as a table for people
  *     shard_mesh    from knobs to the degrees of the mesh
- *     idle_knobs    knobs that are set and change nothing
- */
+ *     idle_knobs    knobs that are set and change nothing */
 #pragma once
 
 #include "knobs.h"
@@ -26,8 +25,10 @@
 	X(PLACEMENT, "pin tensor T shard D on AXIS", "tensor T is sharded along dim D on that mesh axis") \
 	X(RECOMPUTE, "pin layer N recompute", "layer N's activations are computed again") \
 	X(RERUN, "pin type T recompute", "with recompute=ops, ops of type T run again: aten.gelu, or gelu") \
-	X(SCHEDULE, "pin schedule from FILE", "with schedule=file, what pipeline ranks do is in that CSV of torch.distributed.pipelining") \
-	X(FIGURE, "figure NAME VALUE", "the device's figure of that name has this value in place of the preset's: figure launch 2us") \
+	X(SCHEDULE, "pin schedule from FILE", "with schedule=file, what pipeline ranks do is in that CSV of " \
+		"torch.distributed.pipelining") \
+	X(FIGURE, "figure NAME VALUE", "the device's figure of that name has this value in place of the preset's: figure " \
+		"launch 2us") \
 	X(RESIDENT, "keep T resident", "tensor T is never recomputed or offloaded") \
 	X(OFFLOAD, "offload T", "tensor T waits in host memory between uses")
 #define X(id, syntax, help) PIN_##id,
@@ -50,26 +51,30 @@ void scenario_init(struct scenario *scenario);                     /* defaults, 
 void scenario_done(struct scenario *scenario);
 #define scenario_drop scenario_done
 enum status scenario_copy(struct scenario *to, const struct scenario *from);
-/* Whether two scenarios ask for the same plan, whatever effort is spent and whatever one knob is set to (KNOB_COUNT: none). */
+/* Whether two scenarios ask for the same plan, whatever effort is spent and whatever one knob is set to (KNOB_COUNT:
+ * none). */
 bool scenario_alike(const struct scenario *one, const struct scenario *other, enum knob_id but);
 /* Effort rises by itself in the background, and the store changes no result: false for these. */
 bool knob_matters(enum knob_id knob);
 /* The memory cap, the knob's or the device preset's, less the reserve; -1 where there is none. */
 int64_t scenario_budget(const struct scenario *scenario);
-/* A memory cap that no part of the graph comes near was probably meant in GiB: "memory=24 is 24 B; for 24 GiB write memory=24GiB". "" where there is
- * no such doubt. graph NULL: of any graph. Returns text. O(storages). */
+/* A memory cap that no part of the graph comes near was probably meant in GiB: "memory=24 is 24 B; for 24 GiB write
+ * memory=24GiB". "" where there is no such doubt. graph NULL: of any graph. Returns text. O(storages). */
 char *scenario_doubt(const struct scenario *scenario, const struct graph *graph, char *text, size_t size);
 /* The knobs that say how a graph's memory is counted: they belong into the key of whatever counts it. */
 #define MEMORY_KNOBS K_alignment, K_workspace
-/* The knobs that decide how long ops and collectives take: they belong into the key of whatever asks scenario_machine(), with scenario_figures_hash(). */
-#define MACHINE_KNOBS K_device, K_software, K_kernels, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency, K_inter_latency, \
+/* The knobs that decide how long ops and collectives take: they belong into the key of whatever asks
+ * scenario_machine(), with scenario_figures_hash(). */
+#define MACHINE_KNOBS K_device, K_software, K_kernels, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, \
+	K_intra_bandwidth, K_inter_bandwidth, K_intra_latency, K_inter_latency, \
 	K_dispatch_share
 struct memory_rules scenario_memory_rules(const struct scenario *scenario);
 /* The whole memory of a device: the knob, or the preset's; -1: any amount. */
 int64_t scenario_device_memory(const struct scenario *scenario);
-/* "knob=value". "recompute=ops:T+U" sets the knob and puts "pin type T recompute" and so on in place of what pins of this kind were there; "schedule=@FILE"
- * sets schedule=file and "pin schedule from FILE"; "device=@FILE" sets the preset and the figures that the file has, device=PRESET no figures. BAD_INPUT for an
- * unknown knob (the nearest named), a bad value, or a knob that can't be turned yet; with a line in the error where a file is wrong. */
+/* "knob=value". "recompute=ops:T+U" sets the knob and puts "pin type T recompute" and so on in place of what pins of
+ * this kind were there; "schedule=@FILE" sets schedule=file and "pin schedule from FILE"; "device=@FILE" sets the
+ * preset and the figures that the file has, device=PRESET no figures. BAD_INPUT for an unknown knob (the nearest
+ * named), a bad value, or a knob that can't be turned yet; with a line in the error where a file is wrong. */
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error);
 /* Parses a pin's words and appends it. BAD_INPUT says what was expected. Names are not looked up here. */
 enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error);
@@ -77,7 +82,8 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 void scenario_drop_figures(struct scenario *scenario);
 /* Removes pin number n (from 1, as the list shows them). */
 enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *error);
-/* What recompute=ops names beside types of ops and parts of modules' paths. Megatron-LM's recompute_modules, as its TransformerConfig explains them. X(id, word, help); those with "and what they give" keep no result (its
+/* What recompute=ops names beside types of ops and parts of modules' paths. Megatron-LM's recompute_modules, as its
+ * TransformerConfig explains them. X(id, word, help); those with "and what they give" keep no result (its
  * CheckpointWithoutOutput), of the others what leaves is kept, as by a checkpoint around them. */
 #define RERUN_WORDS(X) \
 	X(CORE_ATTENTION, "core_attn", "attention between its projections: scores, or the one kernel") \
@@ -86,7 +92,8 @@ enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *
 	X(MOE, "moe", "mixtures: router, experts, what moves tokens, shared experts") \
 	X(SHARED_EXPERTS, "shared_experts", "experts that every token goes to") \
 	X(MOE_ACT, "moe_act", "activations between products of experts and what they give") \
-	X(MLA_UP_PROJ, "mla_up_proj", "latent attention's projections from its low ranks, positions, and what they give: queries, keys, values")
+	X(MLA_UP_PROJ, "mla_up_proj", "latent attention's projections from its low ranks, positions, and what they give: " \
+		"queries, keys, values")
 #define X(id, word, help) RERUN_##id,
 enum rerun_word { RERUN_WORDS(X) RERUN_COUNT };
 #undef X
@@ -95,13 +102,14 @@ int rerun_word(const char *name);
 /* A part of a module's path ("mlp"): where it ends in the path, or 0. */
 size_t module_part(const char *module, const char *name);
 bool module_is_named(const char *module, const char *name);
-/* By its type: whole, or without overload, the mark of ops in place, or what comes before the name; or as a norm where these are named: in a module that is called so ("input_layernorm",
- * "ln_1"). */
+/* By its type: whole, or without overload, the mark of ops in place, or what comes before the name; or as a norm where
+ * these are named: in a module that is called so ("input_layernorm", "ln_1"). */
 bool op_is_named(const struct op *op, const char *name);
 /* The pin's words, as scenario_pin() reads them. Returns text. */
 char *pin_text(const struct pin *pin, char *text, size_t size);
 
-/* Another graph comes: takes away the pins whose names were those of the one before and aren't those of the next. Returns how many. */
+/* Another graph comes: takes away the pins whose names were those of the one before and aren't those of the next.
+ * Returns how many. */
 uint32_t pins_drop(struct scenario *scenario, const struct graph *before, const struct graph *next);
 /* Names in pins that the graph doesn't have: BAD_INPUT with the nearest names. */
 enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error);

@@ -13,7 +13,8 @@ bool scenario_shards(const struct scenario *scenario)
 
 bool scenario_searches(const struct scenario *scenario)
 {
-	return scenario_shards(scenario) && scenario_strategy(scenario) >= STRATEGY_TAP && scenario->value[K_devices] > scenario->value[K_pp];
+	return scenario_shards(scenario) && scenario_strategy(scenario) >= STRATEGY_TAP &&
+		scenario->value[K_devices] > scenario->value[K_pp];
 }
 
 /* Of a pipeline, or of microbatches, the time doesn't depend on the order, so auto takes the one of the least peak. */
@@ -34,7 +35,7 @@ bool scenario_casts_late(const struct scenario *scenario)
 	return automatic && !scenario_pipelines(scenario) && scenario_seeks_time(scenario);
 }
 
-/* ---- degrees ------------------------------------------------------------------------------------------------- */
+/* ---- degrees --------------------------------------------------------------------------------- */
 
 int64_t least_extent(const struct units *units, enum factor_role role)
 {
@@ -50,8 +51,8 @@ int64_t least_extent(const struct units *units, enum factor_role role)
 	return least;
 }
 
-/* Tensor parallelism as Megatron's users choose it: within a node, and dividing heads and ffn alike; where nothing divides
- * both, dividing one. */
+/* Tensor parallelism as Megatron's users choose it: within a node, and dividing heads and ffn alike; where nothing
+ * divides both, dividing one. */
 static int64_t tensor_degree(const struct scenario *scenario, const struct units *units, int64_t left)
 {
 	int64_t heads = least_extent(units, ROLE_HEADS), ffn = least_extent(units, ROLE_FFN), best = 1;
@@ -74,9 +75,11 @@ static enum status mismatch(const struct scenario *scenario, const char *what, c
 	struct words words = { text, sizeof text, 0 };
 	for (int i = 0; i < 5; i++)
 		if (scenario->value[degree_knob[i]] != KNOB_GIVEN)
-			words_add(&words, "%s%s %" PRId64, words.at ? " x " : "", knobs[degree_knob[i]].name, scenario->value[degree_knob[i]]);
+			words_add(&words, "%s%s %" PRId64, words.at ? " x " : "", knobs[degree_knob[i]].name,
+				scenario->value[degree_knob[i]]);
 	int64_t devices = scenario->value[K_devices];
-	return fail(error, BAD_INPUT, "%s %s the %" PRId64 " device%s%s", text, what, devices, devices == 1 ? "" : "s", advice);
+	return fail(
+		error, BAD_INPUT, "%s %s the %" PRId64 " device%s%s", text, what, devices, devices == 1 ? "" : "s", advice);
 }
 
 int64_t scenario_copies(const struct scenario *scenario)
@@ -92,7 +95,8 @@ static bool can_replicate(const struct scenario *scenario, const struct degrees 
 	return copies == 1 || (dp % copies == 0 && axes <= MESH_AXES);
 }
 
-enum status degrees_of_scenario(const struct scenario *scenario, const struct units *units, struct degrees *degrees, struct error *error)
+enum status degrees_of_scenario(
+	const struct scenario *scenario, const struct units *units, struct degrees *degrees, struct error *error)
 {
 	int64_t *const degree[] = { &degrees->pp, &degrees->cp, &degrees->ep, &degrees->tp, &degrees->dp };
 	int64_t devices = scenario->value[K_devices], product = 1;
@@ -108,7 +112,8 @@ enum status degrees_of_scenario(const struct scenario *scenario, const struct un
 	if (scenario->value[K_strategy] == 0)  /* devices that nothing asks for do nothing */
 		return OK;
 	if (devices % product != 0)
-		return given[4] ? mismatch(scenario, "is not", ": leave one of them auto", error) : mismatch(scenario, "doesn't divide", "", error);
+		return given[4] ? mismatch(scenario, "is not", ": leave one of them auto", error)
+			: mismatch(scenario, "doesn't divide", "", error);
 	int64_t left = devices / product;
 	if (given[3] && given[4] && left != 1)
 		return mismatch(scenario, "is not", ": leave one of them auto", error);
@@ -118,8 +123,11 @@ enum status degrees_of_scenario(const struct scenario *scenario, const struct un
 		degrees->tp = tensor_degree(scenario, units, left);
 	if (!given[4])
 		degrees->dp = left / (given[3] ? 1 : degrees->tp);
-	return can_replicate(scenario, degrees) ? OK : fail(error, BAD_INPUT, "replicate %" PRId64 " needs a dp that it divides, and no more than two of ep, cp, tp; dp is %" PRId64,
-		scenario->value[K_replicate], degrees->dp);
+	return can_replicate(scenario, degrees)
+		? OK
+		: fail(error, BAD_INPUT,
+			  "replicate %" PRId64 " needs a dp that it divides, and no more than two of ep, cp, tp; dp is %" PRId64,
+			  scenario->value[K_replicate], degrees->dp);
 }
 
 /* How far an inner axis is from filling a node. */
@@ -147,10 +155,13 @@ uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degre
 				&& ((tp > 1 && scenario->value[K_tp] == KNOB_GIVEN) || scenario_strategy(scenario) == STRATEGY_TAP))
 				break;
 			struct degrees next = { devices / (tp * cp * ep), tp, cp, ep, pp };
-			bool fits = next.dp * tp * cp * ep * pp == scenario->value[K_devices] && shard_mesh_allowed(scenario, K_dp, next.dp) && shard_mesh_allowed(scenario, K_tp, tp) && shard_mesh_allowed(scenario, K_cp, cp)
-				&& can_replicate(scenario, &next);
+			bool fits = next.dp * tp * cp * ep * pp == scenario->value[K_devices] &&
+				shard_mesh_allowed(scenario, K_dp, next.dp) && shard_mesh_allowed(scenario, K_tp, tp) &&
+				shard_mesh_allowed(scenario, K_cp, cp) && can_replicate(scenario, &next);
 			uint32_t i;
-			if (!fits || (count == DEGREES_MAX && shard_mesh_misfit(scenario, &next) >= shard_mesh_misfit(scenario, &degrees[count - 1])))
+			if (!fits ||
+				(count == DEGREES_MAX &&
+					shard_mesh_misfit(scenario, &next) >= shard_mesh_misfit(scenario, &degrees[count - 1])))
 				continue;
 			count += count < DEGREES_MAX;
 			for (i = count - 1; i > 0 && shard_mesh_misfit(scenario, &next) < shard_mesh_misfit(scenario, &degrees[i - 1]); i--)
@@ -160,7 +171,7 @@ uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degre
 	return count < most ? count : most;
 }
 
-/* ---- mesh ------------------------------------------------------------------------------------------------------ */
+/* ---- mesh ------------------------------------------------------------------------------------ */
 
 /* What an expert splits on the axis. */
 static struct axis_roles roles_of_axis(const struct scenario *scenario, const char *name)
@@ -173,7 +184,8 @@ static struct axis_roles roles_of_axis(const struct scenario *scenario, const ch
 	data.zero = scenario_zero(scenario) > 0 ? scenario_zero(scenario) : data.zero;
 	if (strcmp(name, "tp") == 0)
 		return scenario->value[K_sp] == 0 ? roles_tensor : roles_tensor_sp;
-	/* devices that share a sequence, or experts, share states of what all of them have as those of dp do: one group in Megatron's distributed optimizer and in FSDP */
+	/* devices that share a sequence, or experts, share states of what all of them have as those of dp do: one group in
+	 * Megatron's distributed optimizer and in FSDP */
 	struct axis_roles roles = strcmp(name, "cp") == 0 ? roles_context : strcmp(name, "ep") == 0 ? roles_experts : data;
 	roles.zero = data.zero;
 	roles.narrow = data.narrow;
@@ -187,10 +199,15 @@ void roles_of_mesh(const struct scenario *scenario, const struct mesh *mesh, str
 		roles[a] = roles_of_axis(scenario, mesh->axis[a].name);
 }
 
-void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES])
+void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh,
+	struct axis_roles roles[MESH_AXES])
 {
 	int64_t copies = scenario_copies(scenario);
-	struct { const char *name; int64_t size; } axis[] = { { MESH_REPLICATE, copies }, { "dp", degrees->dp / copies }, { "ep", degrees->ep }, { "cp", degrees->cp }, { "tp", degrees->tp } };
+	struct {
+		const char *name;
+		int64_t size;
+	} axis[] = { { MESH_REPLICATE, copies }, { "dp", degrees->dp / copies }, { "ep", degrees->ep },
+		{ "cp", degrees->cp }, { "tp", degrees->tp } };
 	struct machine machine;
 	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;
 	scenario_machine(scenario, &machine);
@@ -200,6 +217,7 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 		if (axis[i].size < 2)
 			continue;
 		roles[mesh->axes] = roles_of_axis(scenario, axis[i].name);
-		mesh_add_axis(mesh, axis[i].name, (uint32_t)axis[i].size, (uint32_t)inner, (uint32_t)scenario->value[K_devices_per_node], &machine);
+		mesh_add_axis(mesh, axis[i].name, (uint32_t)axis[i].size, (uint32_t)inner,
+			(uint32_t)scenario->value[K_devices_per_node], &machine);
 	}
 }

@@ -3,7 +3,8 @@
 
 #include "src/base/nearest.h"
 
-#define X(id, word, keys, footer, context, arguments, help) [COMMAND_##id] = { word, keys, footer, arguments, help, context },
+#define X(id, word, keys, footer, context, arguments, help) \
+	[COMMAND_##id] = { word, keys, footer, arguments, help, context },
 const struct command commands[COMMAND_COUNT] = { COMMANDS(X) };
 #undef X
 

@@ -1,16 +1,17 @@
 /* commands.h: the command table. One row is the only place that knows a command: its keys, its footer
- * label, its sentence in `?` and in the man page, its word at the `:` prompt and in session files.
- */
+ * label, its sentence in `?` and in the man page, its word at the `:` prompt and in session files. */
 #pragma once
 
 #include "solver/base/base.h"
 
 /* The views: id, name of the file in ui/views and of its view_NAME, key. */
 #define VIEW_TABLE(X) \
-	X(OVERVIEW, overview, 1) X(MAP, map, 2) X(ORDER, order, 3) X(TENSORS, tensors, 4) X(GRAPH, graph, 5) X(DEVICES, devices, 6) X(RUNS, runs, 7)
+	X(OVERVIEW, overview, 1) X(MAP, map, 2) X(ORDER, order, 3) X(TENSORS, tensors, 4) X(GRAPH, graph, 5) X(DEVICES, \
+		devices, 6) X(RUNS, runs, 7)
 #define VIEW_KEY(id, name, digit) " " #digit
 
-/* Where a command is valid: a set of views, or everywhere. While the challenge is played it has the keys of its view. */
+/* Where a command is valid: a set of views, or everywhere. While the challenge is played it has the keys of its view.
+ */
 #define X(id, name, digit) VIEW_BIT_##id,
 enum view_bit { VIEW_TABLE(X) VIEWS };
 #undef X
@@ -19,58 +20,81 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 #undef X
 
 /* X(id, word, keys, footer, context, arguments, help)
- * keys: space-separated names as curses prints them ("q", "^L", "F1", "left"), "" for none; footer: "" keeps it out of the footer.
- * arguments: what follows the word at the prompt; rows with session words are run by session_command(). */
+ * keys: space-separated names as curses prints them ("q", "^L", "F1", "left"), "" for none; footer: "" keeps it out of
+ * the footer. arguments: what follows the word at the prompt; rows with session words are run by session_command(). */
 #define COMMANDS(X) \
 	X(PEAK, "peak", "p", "peak", IN_ANY & ~IN_PANEL, "", "go to the op at the peak") \
 	X(PREVIOUS_PEAK, "previous-peak", "[ H", "", IN_ANY & ~IN_PANEL, "", "go to the previous local peak") \
 	X(NEXT_PEAK, "next-peak", "] L", "", IN_ANY & ~IN_PANEL, "", "go to the next local peak") \
-	X(ACTIVATE, "activate", "Enter", "", IN_ANY, "", "show or change what is under the cursor: a tensor's ops, a fold, a knob's value") \
-	X(ZOOM_IN, "zoom-in", "+ =", "zoom", IN_OVERVIEW | IN_MAP | IN_DEVICES, "", "zoom into the order, or the schedule, around the cursor") \
+	X(ACTIVATE, "activate", "Enter", "", IN_ANY, "", "show or change what is under the cursor: a tensor's ops, a fold, " \
+		"a knob's value") \
+	X(ZOOM_IN, "zoom-in", "+ =", "zoom", IN_OVERVIEW | IN_MAP | IN_DEVICES, "", \
+		"zoom into the order, or the schedule, around the cursor") \
 	X(ZOOM_OUT, "zoom-out", "-", "", IN_OVERVIEW | IN_MAP | IN_DEVICES, "", "zoom out") \
-	X(ZOOM_IN_ADDRESS, "zoom-in-address", ">", "addresses", IN_MAP, "", "zoom into the addresses around the tensor under the cursor") \
+	X(ZOOM_IN_ADDRESS, "zoom-in-address", ">", "addresses", IN_MAP, "", "zoom into the addresses around the tensor " \
+		"under the cursor") \
 	X(ZOOM_OUT_ADDRESS, "zoom-out-address", "<", "", IN_MAP, "", "zoom out of the addresses") \
-	X(PERSISTENT, "persistent", "z", "persistent", IN_OVERVIEW | IN_MAP, "", "show or hide what lives through the whole step") \
+	X(PERSISTENT, "persistent", "z", "persistent", IN_OVERVIEW | IN_MAP, "", \
+		"show or hide what lives through the whole step") \
 	X(SORT, "sort", "s", "sort", IN_TENSORS | IN_DEVICES, "", "sort by the next column") \
 	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
 	X(ALIASES, "aliases", "v", "views", IN_TENSORS, "", "show or hide tensors that share another tensor's memory") \
-	X(GROUP, "group", "o", "count", IN_TENSORS, "", "count the tensors by kind, type of number, module, operator and phase, in turn; Enter lists those of a row") \
-	X(GROUP_OPS, "group-ops", "O", "", IN_TENSORS, "", "count ops instead of tensors: by type of number, module, operator and phase (o), with what they make; Enter lists that") \
-	X(MARK, "mark", "space", "mark", IN_TENSORS, "", "mark the tensor under the cursor, or unmark it; the last line has the sum of what is marked") \
-	X(STEP, "step", ".", "step", IN_ORDER | IN_CHALLENGE, "", "run the next op; see what it allocates, what it frees and why it comes next") \
+	X(GROUP, "group", "o", "count", IN_TENSORS, "", "count the tensors by kind, type of number, module, operator and " \
+		"phase, in turn; Enter lists those of a row") \
+	X(GROUP_OPS, "group-ops", "O", "", IN_TENSORS, "", "count ops instead of tensors: by type of number, module, " \
+		"operator and phase (o), with what they make; Enter lists that") \
+	X(MARK, "mark", "space", "mark", IN_TENSORS, "", "mark the tensor under the cursor, or unmark it; the last line " \
+		"has the sum of what is marked") \
+	X(STEP, "step", ".", "step", IN_ORDER | IN_CHALLENGE, "", "run the next op; see what it allocates, what it frees " \
+		"and why it comes next") \
 	X(STEP_BACK, "step-back", ",", "", IN_ORDER | IN_CHALLENGE, "", "take the last op back") \
 	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, and see the peak") \
 	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, and see the peak") \
 	X(PLANNED, "planned", "P", "", IN_ORDER, "", "forget the moves by hand") \
-	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose an op that can run, Enter runs it, u takes it back") \
+	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose an op that can " \
+		"run, Enter runs it, u takes it back") \
 	X(HINT, "hint", "i", "hint", IN_CHALLENGE, "", "in the challenge: which op to run next, and why") \
 	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "in the challenge: show time and score, or hide them") \
 	X(END, "end", "y", "end", IN_CHALLENGE, "", "in the challenge: end it; the plan is shown again") \
-	X(PANE, "pane", "v", "pane", IN_RUNS, "", "choose what stands below the runs: differences, the plot of memory against work, the solver's log, or time over memory") \
-	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
-	X(FOLD, "fold", "space", "fold", IN_GRAPH | IN_PANEL, "", "fold or unfold the module, or the group of knobs, under the cursor") \
-	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, collectives, placements, search, configurations, fit, differences") \
+	X(PANE, "pane", "v", "pane", IN_RUNS, "", "choose what stands below the runs: differences, the plot of memory " \
+		"against work, the solver's log, or time over memory") \
+	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between " \
+		"runs") \
+	X(FOLD, "fold", "space", "fold", IN_GRAPH | IN_PANEL, "", "fold or unfold the module, or the group of knobs, under " \
+		"the cursor") \
+	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, " \
+		"collectives, placements, search, configurations, fit, differences") \
 	X(PART_BACK, "part-back", "Backspace", "", IN_DEVICES, "", "the part before") \
-	X(CONFIGURE, "configure", "f", "rank all", IN_ANY & ~IN_PANEL, "", "rank every configuration of the step on its devices: degrees, ZeRO, microbatches, schedules, recomputation; the Devices view shows the list") \
-	X(FIT, "fit", "F", "fit", IN_ANY & ~IN_PANEL, "", "plan what makes the step fit its memory cap, one change after the other, and rank it; Enter makes a change") \
-	X(SLOWDOWN, "slowdown", "M", "time/memory", IN_ANY & ~IN_PANEL, "", "draw extra time over memory: what no recomputation is below, plans, published strategies; arrows move the cap, Enter plans it") \
+	X(CONFIGURE, "configure", "f", "rank all", IN_ANY & ~IN_PANEL, "", "rank every configuration of the step on its " \
+		"devices: degrees, ZeRO, microbatches, schedules, recomputation; the Devices view shows the list") \
+	X(FIT, "fit", "F", "fit", IN_ANY & ~IN_PANEL, "", "plan what makes the step fit its memory cap, one change after " \
+		"the other, and rank it; Enter makes a change") \
+	X(SLOWDOWN, "slowdown", "M", "time/memory", IN_ANY & ~IN_PANEL, "", "draw extra time over memory: what no " \
+		"recomputation is below, plans, published strategies; arrows move the cap, Enter plans it") \
 	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH | IN_PANEL, "", "fold or unfold all modules, or all knobs") \
 	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name; in the panel a knob") \
 	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
 	X(SEARCH_PREVIOUS, "search-previous", "N", "", IN_ANY, "", "the previous match") \
-	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES, "TEXT", "show only rows with all of these words; ~word: its letters in order, /word/: a regular expression, kind:word (dtype, module, type, phase): of that field, !word: not") \
-	X(COLUMNS, "columns", "|", "columns", IN_TENSORS, "[NAME]", "choose the columns of the table: space shows or hides one, left and right move it; save NAME keeps the choice, NAME (or usual, or a list such as bytes,name,life) shows one, drop NAME forgets one") \
+	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES, "TEXT", "show only rows with all of these words; " \
+		"~word: its letters in order, /word/: a regular expression, kind:word (dtype, module, type, phase): of that " \
+		"field, !word: not") \
+	X(COLUMNS, "columns", "|", "columns", IN_TENSORS, "[NAME]", "choose the columns of the table: space shows or hides " \
+		"one, left and right move it; save NAME keeps the choice, NAME (or usual, or a list such as bytes,name,life) " \
+		"shows one, drop NAME forgets one") \
 	X(PANEL, "panel", "c", "knobs", IN_ANY, "", "go to the control panel and back") \
 	X(VIEW, "view", &(VIEW_TABLE(VIEW_KEY))[1], "", IN_ANY, "N", "go to view N") \
 	X(NEXT_VIEW, "next-view", "Tab", "view", IN_ANY, "", "go to the next view") \
 	X(PREVIOUS_VIEW, "previous-view", "S-Tab", "", IN_ANY, "", "go to the previous view") \
 	X(UP, "up", "k up wheel-up", "", IN_ANY, "", "move up") \
 	X(DOWN, "down", "j down wheel-down", "", IN_ANY, "", "move down") \
-	X(CLICK, "click", "click", "", IN_ANY, "", "go to the tab, row, column or knob under the mouse, or run the footer's command; a second click changes it") \
+	X(CLICK, "click", "click", "", IN_ANY, "", "go to the tab, row, column or knob under the mouse, or run the " \
+		"footer's command; a second click changes it") \
 	X(LEFT, "left", "h left", "", IN_ANY, "", "move left: one op earlier, or a knob's value down") \
 	X(RIGHT, "right", "l right", "", IN_ANY, "", "move right: one op later, or a knob's value up") \
-	X(COLUMN_LEFT, "column-left", "( S-left", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", "move by 1/64 of what is shown to the left") \
-	X(COLUMN_RIGHT, "column-right", ") S-right", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", "move by 1/64 of what is shown to the right") \
+	X(COLUMN_LEFT, "column-left", "( S-left", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", \
+		"move by 1/64 of what is shown to the left") \
+	X(COLUMN_RIGHT, "column-right", ") S-right", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", \
+		"move by 1/64 of what is shown to the right") \
 	X(PAGE_UP, "page-up", "PgUp ^B", "", IN_ANY, "", "move a page up or left") \
 	X(PAGE_DOWN, "page-down", "PgDn ^F", "", IN_ANY, "", "move a page down or right") \
 	X(FIRST, "first", "g Home", "", IN_ANY, "", "go to the first op or row") \
@@ -78,22 +102,30 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(UNDO, "undo", "u", "undo", IN_ANY, "", "take back the last change of the scenario") \
 	X(REDO, "redo", "U ^R", "", IN_ANY, "", "make the change again") \
 	X(BASELINE, "baseline", "b", "base", IN_ANY, "", "make this plan the baseline that others are compared with") \
-	X(AGAINST, "against", "", "", IN_ANY, "FILE [OPTION]...", "make another file's step the baseline, as it ran: a memory snapshot over the plan of its step; options as of open") \
+	X(AGAINST, "against", "", "", IN_ANY, "FILE [OPTION]...", "make another file's step the baseline, as it ran: a " \
+		"memory snapshot over the plan of its step; options as of open") \
 	X(DIFFERENCES, "differences", "B", "diff", IN_ANY, "", "compare with the baseline") \
 	X(DEVICES_UP, "devices-up", "D", "devices", IN_ANY, "", "double the devices") \
 	X(DEVICES_DOWN, "devices-down", "d", "", IN_ANY, "", "halve the devices") \
-	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [--view V]", "write the plan or a drawing: native, json, csv, dot, svg, ...; screen writes what you see now, as text or SVG") \
+	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [--view V]", "write the plan or a drawing: native, json, " \
+		"csv, dot, svg, ...; screen writes what you see now, as text or SVG") \
 	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE ...", "turn a knob, or several in one step") \
 	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \
-	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A behind B; ...") \
+	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A " \
+		"behind B; ...") \
 	X(UNPIN, "unpin", "", "", IN_ANY, "N", "remove constraint N") \
 	X(GO, "go", "", "", IN_ANY, "NAME", "go to an op or tensor by name") \
-	X(OPEN, "open", "", "", IN_ANY, "FILE [OPTION]...", "open another graph; the baseline stays, to be compared with; --graph, --dim and --fusions behind it as on the command line") \
-	X(RELOAD, "reload", "R", "", IN_ANY, "", "read the graph's file again, with the same knobs; the baseline stays, to be compared with") \
+	X(OPEN, "open", "", "", IN_ANY, "FILE [OPTION]...", "open another graph; the baseline stays, to be compared with; " \
+		"--graph, --dim and --fusions behind it as on the command line") \
+	X(RELOAD, "reload", "R", "", IN_ANY, "", "read the graph's file again, with the same knobs; the baseline stays, to " \
+		"be compared with") \
 	X(GRAPH, "graph", "", "", IN_ANY, "N", "of a file with several graphs: open graph N instead, with the same knobs") \
 	X(COPY, "copy", "Y", "", IN_ANY, "", "copy the name under the cursor to the terminal's clipboard (OSC 52)") \
-	X(EDIT, "edit", "e", "", IN_ANY & ~IN_PANEL, "", "open the op's place in the program's source with $VISUAL or $EDITOR") \
-	X(SHELL, "shell", "!", "", IN_ANY & ~IN_PANEL, "COMMAND", "run a command of the shell: \"$1\" is the op under the cursor, \"$2\" the tensor, \"$3\" the op's place in the program; bind KEY shell COMMAND in the configuration file gives it a key") \
+	X(EDIT, "edit", "e", "", IN_ANY & ~IN_PANEL, "", "open the op's place in the program's source with $VISUAL or " \
+		"$EDITOR") \
+	X(SHELL, "shell", "!", "", IN_ANY & ~IN_PANEL, "COMMAND", "run a command of the shell: \"$1\" is the op under the " \
+		"cursor, \"$2\" the tensor, \"$3\" the op's place in the program; bind KEY shell COMMAND in the configuration " \
+		"file gives it a key") \
 	X(SAVE, "save", "", "", IN_ANY, "FILE", "save the session so that it can be replayed") \
 	X(PROMPT, "prompt", ":", "prompt", IN_ANY, "", "type a command") \
 	X(TOUR, "tour", "t", "tour", IN_ANY, "", "a guided tour: each t shows the next thing worth seeing") \

@@ -27,7 +27,8 @@ static void warn(struct place *place, const char *format, ...)
 static int config_split(char *line, char *field[FIELDS])
 {
 	int count = 0;
-	for (char *save, *word = strtok_r(line, " \t\r\n", &save); word && count < FIELDS; word = strtok_r(NULL, " \t\r\n", &save))
+	for (char *save, *word = strtok_r(line, " \t\r\n", &save); word && count < FIELDS;
+		word = strtok_r(NULL, " \t\r\n", &save))
 		field[count++] = word;
 	return count;
 }
@@ -79,7 +80,8 @@ static void read_bind(struct user_config *config, char **field, int count, struc
 		size_t used = 0;
 		binding->arguments[0] = '\0';
 		for (int i = 3; i < count && used < sizeof binding->arguments; i++)
-			used += (size_t)snprintf(binding->arguments + used, sizeof binding->arguments - used, "%s%s", used ? " " : "", field[i]);
+			used += (size_t)snprintf(
+				binding->arguments + used, sizeof binding->arguments - used, "%s%s", used ? " " : "", field[i]);
 		if (used >= sizeof binding->arguments) {
 			warn(place, "bind %s: more than %zu bytes", field[1], sizeof binding->arguments - 1);
 			config->bindings--;

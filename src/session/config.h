@@ -2,12 +2,10 @@
  *
  *   # a comment
  *   set KNOB VALUE           a knob's default, or an option of the explorer: theme, glyphs, mouse
- *   bind KEY COMMAND [ARGUMENT...]   KEY as `?` names it; COMMAND a word of the command table, ARGUMENTs as at the prompt:
- *                            bind w shell grep -n "$1" notes.txt
- *   color ROLE FG [BG] [ATTRIBUTE...]
+ *   bind KEY COMMAND [ARGUMENT...]   KEY as `?` names it; COMMAND a word of the command table, ARGUMENTs as at the
+ * prompt: bind w shell grep -n "$1" notes.txt color ROLE FG [BG] [ATTRIBUTE...]
  *
- * What is unknown is warned of, with file and line, and left out: it never stops the program.
- */
+ * What is unknown is warned of, with file and line, and left out: it never stops the program. */
 #pragma once
 
 #include "commands.h"

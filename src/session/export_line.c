@@ -13,7 +13,10 @@ static const char *export_line_skip_blanks(const char *at)
 static size_t option_length(const char *at, const char *name)
 {
 	size_t length = strlen(name);
-	return strncmp(at, name, length) == 0 && (at[length] == '=' || at[length] == ' ' || at[length] == '\t' || at[length] == '\0') ? length : 0;
+	return strncmp(at, name, length) == 0 &&
+			(at[length] == '=' || at[length] == ' ' || at[length] == '\t' || at[length] == '\0')
+		? length
+		: 0;
 }
 
 /* Copies what stands before end; false when it is empty or too long. */
@@ -65,7 +68,9 @@ enum status export_line_parse(const char *argument, struct export_line *line, st
 		line->kind[last] = '\0';
 	for (at = export_line_skip_blanks(end); *at; at = export_line_skip_blanks(at)) {
 		size_t view = option_length(at, "--view"), stage = option_length(at, "--stage");
-		const char *what = view ? "--view: which view?" : stage ? "--stage: input or device?" : "export KIND FILE: which file?";
+		const char *what = view ? "--view: which view?"
+			: stage ? "--stage: input or device?"
+			: "export KIND FILE: which file?";
 		bool fine = !view && !stage && !*line->path;
 		at += view + stage;
 		if (view)
@@ -84,7 +89,7 @@ enum status export_line_parse(const char *argument, struct export_line *line, st
 char *export_line_text(const struct export_line *line, char *text, size_t size)
 {
 	const char *quote = strpbrk(line->path, " \t") ? "\"" : "", *around = strpbrk(line->view, " \t") ? "\"" : "";
-	snprintf(text, size, "export %s %s%s%s%s%s%s%s%s%s", line->kind, quote, line->path, quote, *line->view ? " --view " : "", around,
-		 line->view, around, *line->stage ? " --stage " : "", line->stage);
+	snprintf(text, size, "export %s %s%s%s%s%s%s%s%s%s", line->kind, quote, line->path, quote,
+		*line->view ? " --view " : "", around, line->view, around, *line->stage ? " --stage " : "", line->stage);
 	return text;
 }

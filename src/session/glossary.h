@@ -1,4 +1,5 @@
-/* glossary.h: the words of the screen, each in one line: `?` lists them behind the commands, `tidemark help WORD` says them. */
+/* glossary.h: the words of the screen, each in one line: `?` lists them behind the commands, `tidemark help WORD` says
+ * them. */
 #pragma once
 
 /* X(word, or several with commas between, what it means) */
@@ -12,17 +13,21 @@
 	X("persistent", "alive through the whole step: parameters, optimizer state, inputs") \
 	X("read here, made here", "the op at the cursor reads it, or writes it") \
 	X("in every order", "made before this op and needed after it, whatever the order") \
-	X("cheapest state", "of all that could be alive while this op runs, the least is this much: a minimum cut of the graph") \
+	X("cheapest state", "of all that could be alive while this op runs, the least is this much: a minimum cut of the " \
+		"graph") \
 	X("by this order", "another order would free it earlier, or make it later") \
-	X("needs, leaves", "of an op that could run next: bytes alive while it runs, and what it adds or takes away for good") \
+	X("needs, leaves", "of an op that could run next: bytes alive while it runs, and what it adds or takes away for " \
+		"good") \
 	X("hole", "free bytes between buffers at one op") \
 	X("fragmentation", "how far the arena is above the peak") \
 	X("caching allocator", "what PyTorch's allocator, simulated, would reserve in this order") \
-	X("under FSDP2, fully_shard_bytes", "what PyTorch's allocator, simulated, would reserve in all where fully_shard runs this order") \
+	X("under FSDP2, fully_shard_bytes", "what PyTorch's allocator, simulated, would reserve in all where fully_shard " \
+		"runs this order") \
 	X("workspace", "scratch memory of an op, only while it runs") \
 	X("extra copies, redundant_bytes", "what a device holds beyond its share of one copy of a tensor") \
 	X("kept on a device, staying_bytes", "parameters and state, what is saved for the backward pass, gradients") \
-	X("microbatch, microbatches", "how many parts the batch is cut into (the knob); a microbatch is one of them, batch / microbatches samples") \
+	X("microbatch, microbatches", "how many parts the batch is cut into (the knob); a microbatch is one of them, batch " \
+		"/ microbatches samples") \
 	X("mbs", "of configurations: the size of a microbatch, in samples; microbatches is their number") \
 	X("bubble", "the share of a pipeline's time in which its ranks wait") \
 	X("in flight", "microbatches whose activations wait for their backward pass") \
@@ -36,7 +41,8 @@
 	X("collective", "an op that moves data between devices: all-gather, reduce-scatter, all-reduce, all-to-all") \
 	X("rank", "a pipeline's place in line, counted from 0; each has devices / pp devices") \
 	X("expert", "of shardings: one by a published rule, as strategy=data, megatron, zero and tap write them") \
-	X("gathered ahead", "parameters that a device has gathered before their layer runs; the plan's peak doesn't count them, whether it fits does") \
+	X("gathered ahead", "parameters that a device has gathered before their layer runs; the plan's peak doesn't count " \
+		"them, whether it fits does") \
 	X("MFU", "the share of the step in which all devices would do its matrix products at their peak") \
 	X("stale", "the numbers are of the knobs before: the new plan isn't there yet") \
 	X("cached", "the plan was made before and kept: nothing was solved for it") \

@@ -15,5 +15,6 @@ void log_add(struct session_log *log, const char *format, ...) __attribute__((fo
 /* Writes the lines so far to a file; replace: one that is there may be replaced. As output_open(). */
 enum status log_save(const struct session_log *log, const char *path, bool replace, struct error *error);
 
-/* The newest session file of this user, or NULL; *ended: whether its program left in good order. Free with mem_free(). */
+/* The newest session file of this user, or NULL; *ended: whether its program left in good order. Free with mem_free().
+ */
 char *log_newest(bool *ended);

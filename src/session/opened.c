@@ -12,7 +12,8 @@ static struct file_state opened_state_of(const char *path)
 	struct stat state;
 	if (!*path || stat(path, &state) != 0)
 		return (struct file_state){ 0 };
-	return (struct file_state){ (int64_t)state.st_size, (int64_t)state.st_mtim.tv_sec, (int64_t)state.st_mtim.tv_nsec, (uint64_t)state.st_ino };
+	return (struct file_state){ (int64_t)state.st_size, (int64_t)state.st_mtim.tv_sec, (int64_t)state.st_mtim.tv_nsec,
+		(uint64_t)state.st_ino };
 }
 
 static bool same(const struct file_state *a, const struct file_state *b)
@@ -32,7 +33,8 @@ void opened_note(struct opened *opened, const char *path, const struct read_opti
 	free(whole);
 }
 
-enum status opened_words(const char *argument, char *path, size_t size, struct read_options *reading, struct error *error)
+enum status opened_words(
+	const char *argument, char *path, size_t size, struct read_options *reading, struct error *error)
 {
 	bool quotes = *argument == '"';
 	const char *begin = argument + quotes, *end = quotes ? strrchr(begin, '"') : strstr(begin, " --");

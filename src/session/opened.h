@@ -14,8 +14,10 @@ struct opened {
 
 /* Notes the file. Call before it is read: what changes meanwhile is seen later. path or reading may be NULL. */
 void opened_note(struct opened *opened, const char *path, const struct read_options *reading);
-/* The words behind `open`: a file, in quotes or as it is, up to the words of its options. BAD_INPUT where these make no sense. */
-enum status opened_words(const char *argument, char *path, size_t size, struct read_options *reading, struct error *error);
+/* The words behind `open`: a file, in quotes or as it is, up to the words of its options. BAD_INPUT where these make no
+ * sense. */
+enum status opened_words(
+	const char *argument, char *path, size_t size, struct read_options *reading, struct error *error);
 /* True once for each new state of the file. One that is gone has not changed. */
 bool opened_changed(struct opened *opened);
 /* BAD_INPUT where the path is that file: nothing is written over it. */

@@ -9,7 +9,8 @@ enum status scenario_line_unpin(struct scenario *scenario, const char *argument,
 {
 	char *end;
 	unsigned long n = strtoul(argument, &end, 10);
-	return end == argument || *end ? fail(error, BAD_INPUT, "unpin N: which pin?") : scenario_unpin(scenario, (uint32_t)n, error);
+	return end == argument || *end ? fail(error, BAD_INPUT, "unpin N: which pin?")
+		: scenario_unpin(scenario, (uint32_t)n, error);
 }
 
 enum status scenario_line_reset(struct scenario *scenario, const char *argument, struct error *error)

@@ -17,7 +17,8 @@
 #include "src/scenario/shard_mesh.h"
 #include "worker.h"
 
-#define RUNS_MAX 500          /* plans kept for the Runs view, as long as they keep no more than `store` bytes; older ones are forgotten */
+#define RUNS_MAX \
+	500 /* plans kept for the Runs view, as long as they keep no more than `store` bytes; older ones are forgotten */
 
 /* One point of the undo history. */
 struct moment {
@@ -141,7 +142,8 @@ static void log_start(struct session *session, const char *path, const struct re
 	opened_note(&session->opened, path, reading);
 	const char *whole = *session->opened.path ? session->opened.path : path;
 	if (whole)
-		log_add(session->log, "open %s%s%s%s", session_quoted(whole), whole, session_quoted(whole), reading ? read_options_text(reading, text, sizeof text) : "");
+		log_add(session->log, "open %s%s%s%s", session_quoted(whole), whole, session_quoted(whole),
+			reading ? read_options_text(reading, text, sizeof text) : "");
 	const struct scenario *scenario = present(session);
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		if (scenario->value[knob] != knobs[knob].normal)
@@ -163,7 +165,8 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 		session->log = log_new(options->interactive);
 		session->worker = worker_new(options->order_solver, options->rules_file);
 	}
-	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario) != OK || session_remember(session, &first) != OK) {
+	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario) != OK ||
+		session_remember(session, &first) != OK) {
 		fail(error, NO_MEMORY, "out of memory, or no thread can be started");
 		if (session)
 			session_free(session);
@@ -190,7 +193,7 @@ void session_free(struct session *session)
 	mem_free(session);
 }
 
-/* ---- plans ------------------------------------------------------------------------------------ */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 int session_wake_fd(const struct session *session)
 {
@@ -212,7 +215,8 @@ static void keep_run(struct session *session, struct plan *plan)
 		return;
 	/* A plan of knobs that had one takes its place, with whatever effort it was found: undo and redo make no new runs. */
 	for (uint32_t i = 0; i < session->runs; i++)
-		if (session->run[i]->input->fingerprint == plan->input->fingerprint && scenario_alike(&session->run[i]->scenario, &plan->scenario, KNOB_COUNT)) {
+		if (session->run[i]->input->fingerprint == plan->input->fingerprint &&
+			scenario_alike(&session->run[i]->scenario, &plan->scenario, KNOB_COUNT)) {
 			plan_release(session->run[i]);
 			session->run[i] = plan_retain(plan);
 			return;
@@ -220,7 +224,8 @@ static void keep_run(struct session *session, struct plan *plan)
 	if (session->runs == RUNS_MAX)
 		forget_runs(session, 1);
 	session->run[session->runs++] = plan_retain(plan);
-	forget_runs(session, session->runs - plans_within(session->run, session->runs, (size_t)present(session)->value[K_store]));
+	forget_runs(
+		session, session->runs - plans_within(session->run, session->runs, (size_t)present(session)->value[K_store]));
 }
 
 /* ---- previews -------------------------------------------------------------------------------- */
@@ -256,8 +261,8 @@ static struct question *unanswered(struct session *session)
 /* Knobs of whole configurations, in steps that are split over devices: a plan takes long, the model knows about. */
 static bool session_modelled(const struct scenario *now, const struct scenario *then, enum knob_id knob)
 {
-	static const enum knob_id known[] = { K_devices, K_devices_per_node, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches, K_schedule, K_chunks,
-		K_recompute };
+	static const enum knob_id known[] = { K_devices, K_devices_per_node, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero,
+		K_microbatches, K_schedule, K_chunks, K_recompute };
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (known[i] == knob)
 			return scenario_shards(now) || scenario_shards(then);
@@ -279,8 +284,10 @@ const struct preview *session_preview(struct session *session, enum knob_id knob
 	if (!open)
 		open = &session->question[session->questions++];
 	scenario.value[knob] = value;
-	*open = (struct question){ .knob = knob, .value = value, .number = worker_preview(session->worker, session->graph, &scenario,
-		session_modelled(present(session), &scenario, knob) ? session->plan : NULL) };
+	*open = (struct question){ .knob = knob,
+		.value = value,
+		.number = worker_preview(session->worker, session->graph, &scenario,
+			session_modelled(present(session), &scenario, knob) ? session->plan : NULL) };
 	if (!open->number)
 		session->questions--;
 	scenario_done(&scenario);
@@ -357,7 +364,9 @@ void session_status(const struct session *session, struct session_status *status
 {
 	struct worker_state state;
 	worker_state(session->worker, &state);
-	*status = (struct session_status){ .solving = state.busy, .stale = session->plan_request != session->request, .fraction = state.progress.fraction };
+	*status = (struct session_status){
+		.solving = state.busy, .stale = session->plan_request != session->request, .fraction = state.progress.fraction
+	};
 	snprintf(status->stage, sizeof status->stage, "%s", state.progress.stage ? state.progress.stage : "");
 	snprintf(status->message, sizeof status->message, "%s", session->message);
 	snprintf(status->problem, sizeof status->problem, "%s", session->problem.text);
@@ -391,11 +400,11 @@ void session_cursor(const struct session *session, uint32_t *op, uint32_t *tenso
 	*tensor = session->tensor;
 }
 
-/* ---- commands -------------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 /* Changes a copy of the present scenario and, where that works, makes it the present. */
-static enum status session_change(struct session *session, enum status (*edit)(struct scenario *, const char *, struct error *), const char *argument,
-	struct error *error)
+static enum status session_change(struct session *session,
+	enum status (*edit)(struct scenario *, const char *, struct error *), const char *argument, struct error *error)
 {
 	struct scenario scenario;
 	NEED_IN(error, scenario_copy(&scenario, present(session)) == OK);
@@ -499,7 +508,8 @@ static enum status do_against(struct session *session, const char *argument, str
 	return OK;
 }
 
-/* The effort that the background has reached stands in the log around an export, so that a replay writes the same bytes. */
+/* The effort that the background has reached stands in the log around an export, so that a replay writes the same
+ * bytes. */
 static void log_export(struct session *session, const char *line)
 {
 	static const enum knob_id efforts[] = { K_order_effort, K_layout_effort };
@@ -520,7 +530,8 @@ static enum status check_target(const struct session *session, const char *path,
 {
 	TRY(opened_spare(&session->opened, path, error));
 	if (session->folder && !named_file_within(path, session->folder, true))
-		return fail(error, BAD_INPUT, "%.200s is not below the session's folder: --allow-write lets a session write anywhere", path);
+		return fail(error, BAD_INPUT,
+			"%.200s is not below the session's folder: --allow-write lets a session write anywhere", path);
 	return OK;
 }
 
@@ -535,8 +546,10 @@ static enum status do_export(struct session *session, const char *argument, stru
 		status = fail(error, BAD_INPUT, "there is no kind of export \"%.60s\"", words.kind);
 	THEN(status, check_target(session, words.path, error));
 	THEN(status, finished_plan(session, error));
-	struct export_options options = { .utf8 = true, .rules_file = session->rules_file, .view = *words.view ? words.view : NULL,
-					  .stage = *words.stage ? words.stage : NULL };
+	struct export_options options = { .utf8 = true,
+		.rules_file = session->rules_file,
+		.view = *words.view ? words.view : NULL,
+		.stage = *words.stage ? words.stage : NULL };
 	THEN(status, export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error));
 	if (status == OK) {
 		log_export(session, export_line_text(&words, line, sizeof line));
@@ -566,12 +579,15 @@ static enum status name_file(const char *path, struct error *error)
 		return error->status;
 	snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
 	error->line = 0;
-	return line ? fail(error, BAD_INPUT, "%.100s:%u: %s", name, line, why) : fail(error, BAD_INPUT, "%.100s: %s", name, why);
+	return line ? fail(error, BAD_INPUT, "%.100s:%u: %s", name, line, why)
+		: fail(error, BAD_INPUT, "%.100s: %s", name, why);
 }
 
-/* Reads a graph in the place of the one that is open. The baseline stays, to be compared with. Knobs stay, and of pins, which name ops and tensors of the old
- * graph, those that the new one has, too: none where another file is opened. The history goes. *dropped: pins that are gone. */
-static enum status session_open_graph(struct session *session, const char *path, const struct read_options *reading, bool again, uint32_t *dropped, struct error *error)
+/* Reads a graph in the place of the one that is open. The baseline stays, to be compared with. Knobs stay, and of pins,
+ * which name ops and tensors of the old graph, those that the new one has, too: none where another file is opened. The
+ * history goes. *dropped: pins that are gone. */
+static enum status session_open_graph(struct session *session, const char *path, const struct read_options *reading,
+	bool again, uint32_t *dropped, struct error *error)
 {
 	struct scenario scenario;
 	struct opened opened;
@@ -617,11 +633,13 @@ static enum status open_again(struct session *session, struct read_options readi
 	char path[sizeof session->opened.path];
 	uint32_t dropped;
 	if (!*session->opened.path)
-		return fail(error, BAD_INPUT, session->graph ? "the graph came from standard input: it can't be read again" : "no graph is open");
+		return fail(error, BAD_INPUT,
+			session->graph ? "the graph came from standard input: it can't be read again" : "no graph is open");
 	memcpy(path, session->opened.path, sizeof path);
 	enum status status = session_open_graph(session, path, &reading, true, &dropped, error);
 	if (status == OK && dropped)
-		session_say(session, "read again: %s; %u pin%s named what is not there any more", path, dropped, dropped == 1 ? "" : "s");
+		session_say(session, "read again: %s; %u pin%s named what is not there any more", path, dropped,
+			dropped == 1 ? "" : "s");
 	else if (status == OK)
 		session_say(session, "read again: %s", path);
 	return status;
@@ -667,11 +685,23 @@ static const struct word {
 	bool whole_line;            /* the word is part of the argument */
 	bool logged;                /* `export` logs itself */
 } words[] = {
-	{ "set", do_set, false, true }, { "reset", do_reset, false, true }, { "pin", do_pin, true, true }, { "keep", do_pin, true, true },
-	{ "offload", do_pin, true, true }, { "unpin", do_unpin, false, true }, { "undo", do_undo, false, true }, { "redo", do_redo, false, true },
-	{ "baseline", do_baseline, false, true }, { "against", do_against, false, true }, { "export", do_export, false, false },
-	{ "save", do_save, false, false }, { "open", do_open, false, true }, { "reload", do_reload, false, true }, { "graph", do_graph, false, true },
-	{ "view", do_nothing, false, true }, { "go", do_nothing, false, true },
+	{ "set", do_set, false, true },
+	{ "reset", do_reset, false, true },
+	{ "pin", do_pin, true, true },
+	{ "keep", do_pin, true, true },
+	{ "offload", do_pin, true, true },
+	{ "unpin", do_unpin, false, true },
+	{ "undo", do_undo, false, true },
+	{ "redo", do_redo, false, true },
+	{ "baseline", do_baseline, false, true },
+	{ "against", do_against, false, true },
+	{ "export", do_export, false, false },
+	{ "save", do_save, false, false },
+	{ "open", do_open, false, true },
+	{ "reload", do_reload, false, true },
+	{ "graph", do_graph, false, true },
+	{ "view", do_nothing, false, true },
+	{ "go", do_nothing, false, true },
 };
 
 bool session_knows(const char *word)

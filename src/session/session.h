@@ -13,8 +13,7 @@
  *     session_file  their lines, run
  *     export_line  an export's words
  *     scenario_lines  words that change the scenario
- *     config       the user's configuration file
- */
+ *     config       the user's configuration file */
 #pragma once
 
 #include "src/plan/plan.h"
@@ -36,14 +35,16 @@ struct session_status {
 struct session_options {
 	const char *rules_file; /* a user's operator rules, or NULL; must outlive the session */
 	const struct read_options *reading; /* how the graph was read, for the log, or NULL */
-	const char *folder;     /* exports and saves stay in it and below; NULL: they may go anywhere; must outlive the session */
+	const char
+		*folder; /* exports and saves stay in it and below; NULL: they may go anywhere; must outlive the session */
 	bool interactive;       /* raise the effort in the background until the plan is proved; write a log */
-	enum status (*order_solver)(const struct problem *, const struct order_options *, struct control *, struct order_result *);
-	                        /* NULL: order_solve(); tests put others here */
+	enum status (*order_solver)(
+		const struct problem *, const struct order_options *, struct control *, struct order_result *);
+	/* NULL: order_solve(); tests put others here */
 };
 
-/* Takes over one reference of graph (also when it fails; NULL: open one with the `open` command). path is where graph came
- * from, for the log. Solving starts at once. NULL and *error when out of memory or the worker can't be started. */
+/* Takes over one reference of graph (also when it fails; NULL: open one with the `open` command). path is where graph
+ * came from, for the log. Solving starts at once. NULL and *error when out of memory or the worker can't be started. */
 struct session *session_new(struct graph *graph, const char *path, const struct scenario *scenario,
 	const struct session_options *options, struct error *error);
 void session_free(struct session *session);
@@ -68,8 +69,9 @@ void session_status(const struct session *session, struct session_status *status
 
 /* Whether the session language has a word. */
 bool session_knows(const char *word);
-/* Runs one line of the session language: `set k=v`, `pin ...`, `unpin N`, `undo`, `redo`, `baseline`, `export KIND FILE`, `reload`, ...
- * Changing commands start the worker and return at once. The answer or error stands in the status message too. */
+/* Runs one line of the session language: `set k=v`, `pin ...`, `unpin N`, `undo`, `redo`, `baseline`, `export KIND
+ * FILE`, `reload`, ... Changing commands start the worker and return at once. The answer or error stands in the status
+ * message too. */
 enum status session_command(struct session *session, const char *line, struct error *error);
 /* Stops the worker; the best plan so far stays. Returns within 100 ms. */
 void session_cancel(struct session *session);
@@ -79,19 +81,22 @@ void session_wait(struct session *session);
 /* True once whenever the graph's file has changed on disk: `reload` reads it again. */
 bool session_file_changed(struct session *session);
 
-/* Runs one line; nothing is noted for the status. Of a session file: execute_exports false leaves out `export` and `save`. */
+/* Runs one line; nothing is noted for the status. Of a session file: execute_exports false leaves out `export` and
+ * `save`. */
 enum status session_line(struct session *session, const char *line, bool execute_exports, struct error *error);
-/* Runs a session file, one command a line; stops at the first that fails, with its line in *error. execute_exports false
- * leaves out `export` and `save`: taking up a session that was broken off. after: called behind every line, or NULL. */
+/* Runs a session file, one command a line; stops at the first that fails, with its line in *error. execute_exports
+ * false leaves out `export` and `save`: taking up a session that was broken off. after: called behind every line, or
+ * NULL. */
 struct source;
 typedef void session_after(void *context, struct session *session, const char *line);
-enum status session_replay(struct session *session, struct source *source, bool execute_exports, session_after *after, void *context, struct error *error);
+enum status session_replay(struct session *session, struct source *source, bool execute_exports, session_after *after,
+	void *context, struct error *error);
 /* Why there is no plan of the present scenario ("the order pins contradict ..."), "" where there is one. */
 const char *session_problem(const struct session *session);
 
-/* About what the present scenario with another value of a knob would come to: NULL while that is not known (then it is worked
- * out beside the plan, and the wake fd tells), known false where it has no plan. Asking about another knob gives up the last question.
- * Answers are kept until the scenario changes. */
+/* About what the present scenario with another value of a knob would come to: NULL while that is not known (then it is
+ * worked out beside the plan, and the wake fd tells), known false where it has no plan. Asking about another knob gives
+ * up the last question. Answers are kept until the scenario changes. */
 struct preview;
 const struct preview *session_preview(struct session *session, enum knob_id knob, int64_t value);
 /* True while an answer is being worked out; session_wait_preview() blocks until there is none. */

@@ -4,7 +4,8 @@
 #include "session.h"
 #include "src/read/input.h"
 
-enum status session_replay(struct session *session, struct source *source, bool execute_exports, session_after *after, void *context, struct error *error)
+enum status session_replay(struct session *session, struct source *source, bool execute_exports, session_after *after,
+	void *context, struct error *error)
 {
 	char line[8192];
 	size_t used = 0;

@@ -1,8 +1,7 @@
 /* worker.c: the thread that solves.
  *
  * One mutex guards everything that both sides see (struct worker below the line); the planner belongs to the
- * thread alone. The cancel flag is the only thing read without the mutex, by solvers.
- */
+ * thread alone. The cancel flag is the only thing read without the mutex, by solvers. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -147,7 +146,9 @@ static bool take_preview(struct worker *worker, struct request *request)
 static bool model_preview(struct worker *worker, const struct request *request, struct preview *preview)
 {
 	struct planner *planner = &worker->planner;
-	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules, .abandoned = planner->abandoned };
+	struct stage_context stage = {
+		.store = planner->store, .control = &planner->control, .rules = planner->rules, .abandoned = planner->abandoned
+	};
 	const struct plan *from = request->from;
 	const struct mesh *mesh = from->transformed->sharded ? &from->transformed->sharded->sharding.mesh : NULL;
 	struct error error;
@@ -169,7 +170,9 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 		preview->known = true;
 		preview->peak_bytes = plan_peak(from) + change > 0 ? plan_peak(from) + change : 0;
 		preview->arena_bytes = plan_arena(from) + change > 0 ? plan_arena(from) + change : 0;
-		preview->time = time > 0 && now->result.time > 0 ? (int64_t)((double)time * (double)then->result.time / (double)now->result.time) : -1;
+		preview->time = time > 0 && now->result.time > 0
+			? (int64_t)((double)time * (double)then->result.time / (double)now->result.time)
+			: -1;
 	}
 	return then;
 }
@@ -245,13 +248,15 @@ static struct plan *run_raised(struct worker *worker, struct request *request)
 	}
 }
 
-/* Solves again with more effort until nothing is left to prove, publishing what is better. Takes over best's reference. */
+/* Solves again with more effort until nothing is left to prove, publishing what is better. Takes over best's reference.
+ */
 static void raise_effort(struct worker *worker, struct request *request, struct plan *best)
 {
 	int64_t *order = &request->scenario.value[K_order_effort], *layout = &request->scenario.value[K_layout_effort];
 	while (!stopped(worker)) {
 		bool more_order = !plan_is_proved(best) && *order < EFFORT_MAX && scenario_order(&request->scenario) == ORDER_BEST;
-		bool more_layout = !proof_closed(&best->laid_out->layout.proof) && *layout < EFFORT_MAX && request->scenario.value[K_layout] == LAYOUT_BEST;
+		bool more_layout = !proof_closed(&best->laid_out->layout.proof) && *layout < EFFORT_MAX &&
+			request->scenario.value[K_layout] == LAYOUT_BEST;
 		if (!more_order && !more_layout)
 			break;
 		*order += more_order;
@@ -431,7 +436,8 @@ uint64_t worker_request(struct worker *worker, struct graph *graph, const struct
 	return request.number;
 }
 
-uint64_t worker_preview(struct worker *worker, struct graph *graph, const struct scenario *scenario, const struct plan *from)
+uint64_t worker_preview(
+	struct worker *worker, struct graph *graph, const struct scenario *scenario, const struct plan *from)
 {
 	struct request request = { .graph = graph };
 	if (scenario_copy(&request.scenario, scenario) != OK)

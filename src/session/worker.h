@@ -1,9 +1,8 @@
 /* worker.h: the thread that solves. It owns planner and store; the other side sees immutable plans only.
  *
  * A request supersedes the one before it, which is cancelled. For each request the worker publishes a plan from the
- * store, or first a quick one and then the complete one; where asked to, it goes on with more effort until both proofs stand.
- * Between requests it makes previews.
- */
+ * store, or first a quick one and then the complete one; where asked to, it goes on with more effort until both proofs
+ * stand. Between requests it makes previews. */
 #pragma once
 
 #include "src/stages/stages.h"
@@ -16,7 +15,8 @@ struct worker_state {
 	struct progress progress;
 };
 
-/* NULL when the thread can't be started or memory is out. solver NULL: order_solve(); rules_file: a user's operator rules, or NULL. */
+/* NULL when the thread can't be started or memory is out. solver NULL: order_solve(); rules_file: a user's operator
+ * rules, or NULL. */
 struct worker *worker_new(order_solver *solver, const char *rules_file);
 /* Cancels and joins. */
 void worker_free(struct worker *worker);
@@ -30,8 +30,8 @@ int worker_wake_fd(const struct worker *worker);
 /* The newest plan published since the last call, as a new reference, or NULL. *request: the one it belongs to.
  * error->text is set, and the request, where it has no plan. Empties the wake fd. */
 struct plan *worker_take(struct worker *worker, uint64_t *request, struct error *error);
-/* What a scenario would come to: exactly where the plan is in the store; else about, solved with the least effort, or as far from a plan as the
- * model of whole configurations says. */
+/* What a scenario would come to: exactly where the plan is in the store; else about, solved with the least effort, or
+ * as far from a plan as the model of whole configurations says. */
 struct preview {
 	uint64_t number;            /* of the call that asked for it */
 	bool known, exact;          /* known: false where it has no plan */
@@ -39,10 +39,12 @@ struct preview {
 	int64_t time;               /* picoseconds of a step that is split over devices, else -1 */
 };
 
-/* Asks for a preview, in place of one that still waits; returns its number, 0 when out of memory. from: a plan of the same graph whose
- * distance the model of whole configurations knows in milliseconds, or NULL: the scenario is solved. It is made while nothing is
- * asked of the worker (raising the effort stops for it), and given up for the next request. */
-uint64_t worker_preview(struct worker *worker, struct graph *graph, const struct scenario *scenario, const struct plan *from);
+/* Asks for a preview, in place of one that still waits; returns its number, 0 when out of memory. from: a plan of the
+ * same graph whose distance the model of whole configurations knows in milliseconds, or NULL: the scenario is solved.
+ * It is made while nothing is asked of the worker (raising the effort stops for it), and given up for the next request.
+ */
+uint64_t worker_preview(
+	struct worker *worker, struct graph *graph, const struct scenario *scenario, const struct plan *from);
 /* The newest preview since the last call; false when there is none. */
 bool worker_take_preview(struct worker *worker, struct preview *preview);
 /* Blocks until no preview waits or is being made. */

@@ -8,8 +8,8 @@
 /* behind [n] from the pins: the buffer behind which each lies; itself: the first of a row; NONE: in none. NULL without
  * any. buffer: storage -> buffer, or NONE: not looked at. INFEASIBLE: the pins contradict each other; error names the
  * tensors. Tensors that the graph lacks, on other pipeline ranks, are left out. O(pins^2). */
-enum status group_pins(const struct graph *graph, const struct scenario *scenario, const uint32_t *buffer, uint32_t n, struct arena *arena,
-		       uint32_t **behind, struct error *error);
+enum status group_pins(const struct graph *graph, const struct scenario *scenario, const uint32_t *buffer, uint32_t n,
+	struct arena *arena, uint32_t **behind, struct error *error);
 
 /* What lies in a row is one block, which takes its memory as long as any of it is live. */
 struct group_blocks {

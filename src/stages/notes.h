@@ -4,12 +4,13 @@
 #include <stddef.h>
 
 #define NOTES_BYTES 2000
-#define NOTE_GUESS "guess: "   /* begins a note of what nobody knows: up to its first semicolon what, then what would tell */
+#define NOTE_GUESS \
+	"guess: "   /* begins a note of what nobody knows: up to its first semicolon what, then what would tell */
 #define GUESSES_BYTES 300
 
 /* Appends a line; what there is no room for is cut off. */
 void note(char notes[NOTES_BYTES], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* "guess: the workspace of 2 ops is scaled like their tensors, ...": all that is guessed, for a line of a table; "" where
- * nothing is. Returns text. */
+/* "guess: the workspace of 2 ops is scaled like their tensors, ...": all that is guessed, for a line of a table; ""
+ * where nothing is. Returns text. */
 char *notes_guesses(const char *notes, char text[GUESSES_BYTES]);

@@ -19,7 +19,7 @@ static bool is_forward_op(const struct naming *naming, uint32_t op)
 	return naming->graph->op[op].phase == PHASE_FORWARD;
 }
 
-/* ---- modules by what they hold ---------------------------------------------------------------------------------- */
+/* ---- modules by what they hold --------------------------------------------------------------- */
 
 /* Notes the path before a part of that name. */
 static enum status note_scope(struct naming *naming, const char *module, const char *name)
@@ -67,7 +67,7 @@ static bool named_any(const char *module, const char *const *names)
 	return false;
 }
 
-/* ---- what each word means ------------------------------------------------------------------------------------------- */
+/* ---- what each word means -------------------------------------------------------------------- */
 
 static enum rule_cost rerun_names_cost_of(const struct naming *naming, uint32_t op)
 {
@@ -120,9 +120,11 @@ static enum status mark_activations(struct naming *naming)
 			continue;
 		FOR_ROW(i, &graph->writes, op)
 			used |= wanted[graph->tensor[graph->writes.item[i]].storage];
-		naming->inside[op] = used && !product && rerun_names_cost_of(naming, op) == COST_ELEMENT && !(rules_traits(naming->rules, graph->op[op].type) & TRAIT_COPY);
+		naming->inside[op] = used && !product && rerun_names_cost_of(naming, op) == COST_ELEMENT &&
+			!(rules_traits(naming->rules, graph->op[op].type) & TRAIT_COPY);
 		FOR_ROW(i, &graph->reads, op)
-			wanted[graph->tensor[graph->reads.item[i]].storage] |= product || naming->inside[op] || (used && rerun_names_cost_of(naming, op) == COST_NONE);
+			wanted[graph->tensor[graph->reads.item[i]].storage] |= product || naming->inside[op] ||
+				(used && rerun_names_cost_of(naming, op) == COST_NONE);
 	}
 	return wanted ? OK : NO_MEMORY;
 }
@@ -136,11 +138,13 @@ static enum status mark_attention(struct naming *naming)
 	return OK;
 }
 
-/* What leads from the low ranks to attention: all of its module but the projections down and out and what attention makes. */
+/* What leads from the low ranks to attention: all of its module but the projections down and out and what attention
+ * makes. */
 static enum status mark_up(struct naming *naming)
 {
 	static const char *const up[] = { "kv_b_proj", "linear_kv_up_proj", NULL };
-	static const char *const others[] = { "q_a_proj", "kv_a_proj_with_mqa", "linear_q_down_proj", "linear_kv_down_proj", "o_proj", "linear_proj", NULL };
+	static const char *const others[] = { "q_a_proj", "kv_a_proj_with_mqa", "linear_q_down_proj", "linear_kv_down_proj",
+		"o_proj", "linear_proj", NULL };
 	const struct graph *graph = naming->graph;
 	HELD bool *behind = mem_alloc(graph->storages, sizeof *behind);
 	enum status status = behind ? note_scopes(naming, up) : NO_MEMORY;
@@ -177,7 +181,7 @@ static enum status mark_other(struct naming *naming, const char *name, bool *wit
 	return OK;
 }
 
-/* ---- what isn't kept ---------------------------------------------------------------------------------------------------- */
+/* ---- what isn't kept ------------------------------------------------------------------------- */
 
 /* What is named gives; without: also what other ops read of it. */
 static enum status drop_inside(struct naming *naming, bool without)
@@ -211,7 +215,8 @@ static enum status rerun_names_mark(struct naming *naming, const char *name, boo
 	}
 }
 
-enum status rerun_named(const struct graph *graph, const struct rules *rules, const struct activations *activations, const char *name, bool *drop)
+enum status rerun_named(const struct graph *graph, const struct rules *rules, const struct activations *activations,
+	const char *name, bool *drop)
 {
 	struct naming naming = { .graph = graph, .rules = rules, .activations = activations, .drop = drop };
 	bool without;

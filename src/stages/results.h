@@ -1,6 +1,5 @@
-/* results.h: what transforming, ordering and laying out a graph return. Each is immutable once made and shared by counted references between plans
- * and the store; all that asks for a plan's numbers reads them here.
- */
+/* results.h: what transforming, ordering and laying out a graph return. Each is immutable once made and shared by
+ * counted references between plans and the store; all that asks for a plan's numbers reads them here. */
 #pragma once
 
 #include "store.h"
@@ -18,13 +17,16 @@ struct transformed {
 	struct graph *graph;
 	char *notes;                /* "" where nothing was assumed */
 	struct sharded *sharded;    /* NULL where the step is not split over devices */
-	struct pipelined *pipelined; /* NULL where it is not cut into microbatches or pipeline ranks; graph is then its reported rank's */
+	struct pipelined *
+		pipelined; /* NULL where it is not cut into microbatches or pipeline ranks; graph is then its reported rank's */
 	struct fitted *fitted;      /* NULL where nothing is computed again or moved to the host */
-	int64_t fit_peak;           /* what a choice counted with: the program-order peak of recompute=auto, what stays of a searched sharding, the worst rank's; else -1 */
+	int64_t fit_peak; /* what a choice counted with: the program-order peak of recompute=auto, what stays of a searched
+						 sharding, the worst rank's; else -1 */
 	atomic_uint references;
 };
 
-/* A step on the orderer's way to its result: effort spent, best peak and bound (< 0: none yet) by then, what found the best. */
+/* A step on the orderer's way to its result: effort spent, best peak and bound (< 0: none yet) by then, what found the
+ * best. */
 struct improvement {
 	uint64_t ticks;
 	int64_t peak, bound;
@@ -58,7 +60,8 @@ struct laid_out {
 	int64_t *bytes;             /* [items] rounded up to the alignment */
 	int64_t *offset;            /* [items] -1 where first is NONE */
 	struct layout layout;       /* of the items that are there, in their order */
-	int64_t caching[2];         /* reserved peaks of the simulated PyTorch caching allocator in this order, without and with expandable segments */
+	int64_t caching[2]; /* reserved peaks of the simulated PyTorch caching allocator in this order, without and with
+						   expandable segments */
 	struct stage_run run;
 	bool cut_short;
 	struct arena arena;

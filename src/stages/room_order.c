@@ -57,9 +57,10 @@ static void take_next(struct moving *moving)
 		moving->position[moving->order[i]] = i;
 }
 
-/* Moves until the arena is at most limit bytes, or the effort is spent. The limit decides when it ends and nothing else: what keeps a cap keeps every larger one. */
-static enum status move_all(struct moving *moving, struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, int64_t limit, int64_t *arena,
-	struct error *error)
+/* Moves until the arena is at most limit bytes, or the effort is spent. The limit decides when it ends and nothing
+ * else: what keeps a cap keeps every larger one. */
+static enum status move_all(struct moving *moving, struct stage_context *stage, const struct ordered *ordered,
+	const struct scenario *scenario, int64_t limit, int64_t *arena, struct error *error)
 {
 	const struct problem *problem = moving->problem;
 	uint64_t work = 0;
@@ -92,13 +93,15 @@ static bool can_help(const struct ordered *ordered, const struct scenario *scena
 			return false;
 	switch (scenario->value[K_layout]) {
 	case LAYOUT_BEST: case LAYOUT_ROAM: case LAYOUT_DIVE: case LAYOUT_FILE: return false;
-	default: return ordered->problem.ops > 1 && WORK / (2 * (uint64_t)ordered->problem.ops + 8 * (uint64_t)ordered->problem.items) >= FEWEST_LAYOUTS;
+	default:
+		return ordered->problem.ops > 1 &&
+			WORK / (2 * (uint64_t)ordered->problem.ops + 8 * (uint64_t)ordered->problem.items) >= FEWEST_LAYOUTS;
 	}
 }
 
 /* Several walks, each from the order as it is. moving->order is what the last one came to. */
-static enum status room_order_walk(struct moving *moving, struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, int64_t limit, int64_t *arena,
-	struct error *error)
+static enum status room_order_walk(struct moving *moving, struct stage_context *stage, const struct ordered *ordered,
+	const struct scenario *scenario, int64_t limit, int64_t *arena, struct error *error)
 {
 	int64_t first = *arena;
 	enum status status = OK;
@@ -122,8 +125,8 @@ static struct key key_of_room(const struct ordered *ordered, const struct scenar
 	return key;
 }
 
-static enum status room_order_find(struct moving *moving, struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, int64_t limit, int64_t arena,
-	bool *found, struct error *error)
+static enum status room_order_find(struct moving *moving, struct stage_context *stage, const struct ordered *ordered,
+	const struct scenario *scenario, int64_t limit, int64_t arena, bool *found, struct error *error)
 {
 	size_t bytes = moving->problem->ops * sizeof *moving->order;
 	struct key key = key_of_room(ordered, scenario, limit);
@@ -138,7 +141,8 @@ static enum status room_order_find(struct moving *moving, struct stage_context *
 	return status == CANCELLED ? error_set(error, OK) : status;    /* the plan as it is stands */
 }
 
-struct ordered *room_order(struct stage_context *stage, const struct ordered *ordered, int64_t arena, const struct scenario *scenario, int64_t limit, struct error *error)
+struct ordered *room_order(struct stage_context *stage, const struct ordered *ordered, int64_t arena,
+	const struct scenario *scenario, int64_t limit, struct error *error)
 {
 	uint32_t ops = ordered->problem.ops;
 	struct ordered *result = NULL;
@@ -146,7 +150,9 @@ struct ordered *room_order(struct stage_context *stage, const struct ordered *or
 	error_set(error, OK);
 	if (!can_help(ordered, scenario))
 		return NULL;
-	struct moving moving = { .problem = &ordered->problem, .order = mem_alloc(ops, sizeof *moving.order), .next = mem_alloc(ops, sizeof *moving.next),
+	struct moving moving = { .problem = &ordered->problem,
+		.order = mem_alloc(ops, sizeof *moving.order),
+		.next = mem_alloc(ops, sizeof *moving.next),
 		.position = mem_alloc(ops, sizeof *moving.position) };
 	if (!moving.order || !moving.next || !moving.position)
 		fail_memory(error);

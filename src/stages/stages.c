@@ -68,13 +68,15 @@ static enum order_strategy first_strategy(const struct scenario *scenario)
 	return scenario_seeks_time(scenario) ? ORDER_BEST : scenario_order(scenario);
 }
 
-bool stage_contradicts(const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, int64_t bound)
+bool stage_contradicts(
+	const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, int64_t bound)
 {
 	int64_t own = graph == stage->input ? graph->about.intake.peak : 0;
 	return own > 0 && own < bound && scenario->pins == 0 && scenario->value[K_alignment] == 1;
 }
 
-static struct key order_key(const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick)
+static struct key order_key(
+	const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick)
 {
 	struct key key = key_of(quick ? "quick order" : "order");
 	key_add(&key, graph->fingerprint);
@@ -95,7 +97,8 @@ static struct key order_key(const struct stage_context *stage, const struct grap
 	return key;
 }
 
-enum status scenario_problem(const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error)
+enum status scenario_problem(
+	const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error)
 {
 	struct order_pin *pin = mem_alloc(scenario->pins, sizeof *pin);
 	NEED_IN(error, pin);
@@ -132,7 +135,8 @@ static void keep_blob(void *store, const uint64_t key[2], const void *data, size
 	store_keep_blob(store, key, data, bytes);
 }
 
-static enum status run_order(struct stage_context *stage, const struct scenario *scenario, bool quick, struct ordered *ordered)
+static enum status run_order(
+	struct stage_context *stage, const struct scenario *scenario, bool quick, struct ordered *ordered)
 {
 	if (quick)
 		return order_quick(&ordered->problem, stage->control, &ordered->result);
@@ -179,8 +183,8 @@ static void withdraw(struct ordered *ordered)
 		ordered->improvement[i].bound = 0;
 }
 
-struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
-	struct error *error)
+struct ordered *stage_order(
+	struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick, struct error *error)
 {
 	quick = quick && first_strategy(scenario) != ORDER_PROGRAM;    /* which needs no heuristics */
 	struct key key = order_key(stage, graph, scenario, quick);
@@ -218,15 +222,19 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 		ordered_release(ordered);
 		return NULL;
 	}
-	ordered->run = (struct stage_run){ clock_seconds(CLOCK_MONOTONIC) - begin, ordered->result.reused, ordered->result.solved + 1 };
+	ordered->run = (struct stage_run){ clock_seconds(CLOCK_MONOTONIC) - begin, ordered->result.reused,
+		ordered->result.solved + 1 };
 	if (!ordered->cut_short)
-		store_keep(stage->store, &key, ordered_retain(ordered), ordered->problem.arena.bytes + ordered->arena.bytes +
-			ordered->problem.ops * sizeof(uint32_t) + ordered->result.certificate.arcs * sizeof(struct order_arc), ordered_release);
+		store_keep(stage->store, &key, ordered_retain(ordered),
+			ordered->problem.arena.bytes + ordered->arena.bytes + ordered->problem.ops * sizeof(uint32_t) +
+				ordered->result.certificate.arcs * sizeof(struct order_arc),
+			ordered_release);
 	return ordered;
 }
 
 /* The result that the order stage began with, but for the order. */
-static enum status copy_result(const struct order_result *from, uint32_t ops, const uint32_t *order, const char *winner, struct order_result *result)
+static enum status copy_result(const struct order_result *from, uint32_t ops, const uint32_t *order, const char *winner,
+	struct order_result *result)
 {
 	*result = *from;
 	result->roam = (struct order_roam) { 0 };
@@ -240,7 +248,8 @@ static enum status copy_result(const struct order_result *from, uint32_t ops, co
 	return OK;
 }
 
-struct ordered *ordered_again(const struct ordered *from, const struct scenario *scenario, const uint32_t *order, const char *winner, struct error *error)
+struct ordered *ordered_again(const struct ordered *from, const struct scenario *scenario, const uint32_t *order,
+	const char *winner, struct error *error)
 {
 	struct ordered *ordered = mem_alloc(1, sizeof *ordered);
 	if (!ordered) {
@@ -287,7 +296,8 @@ static struct key layout_key(const struct ordered *ordered, const struct scenari
 	if (!quick) {
 		key_add(&key, (uint64_t)scenario->value[K_layout]);
 		key_add(&key, (uint64_t)scenario->value[K_layout_effort]);
-		for (uint32_t t = 0; scenario->value[K_layout] == LAYOUT_FILE && t < ordered->graph->tensors; t++)   /* no part of the fingerprint */
+		for (uint32_t t = 0; scenario->value[K_layout] == LAYOUT_FILE && t < ordered->graph->tensors;
+			t++)   /* no part of the fingerprint */
 			key_add(&key, ordered->graph->tensor[t].has_address ? (uint64_t)ordered->graph->tensor[t].address : UINT64_MAX);
 	}
 	return key;
@@ -338,7 +348,8 @@ struct layout_input {
 	struct arena arena;
 };
 
-static enum status collect_buffers(const struct ordered *ordered, const struct laid_out *laid_out, struct layout_input *input)
+static enum status collect_buffers(
+	const struct ordered *ordered, const struct laid_out *laid_out, struct layout_input *input)
 {
 	uint32_t storages = ordered->graph->storages, items = 0;
 	struct buffers *buffers = &input->buffers;
@@ -365,11 +376,14 @@ static enum status collect_buffers(const struct ordered *ordered, const struct l
 	return OK;
 }
 
-/* The caching allocator is simulated, and the file's addresses are as they are: both take no wishes. Why, NULL where they are taken. */
+/* The caching allocator is simulated, and the file's addresses are as they are: both take no wishes. Why, NULL where
+ * they are taken. */
 static const char *takes_no_pins(const struct scenario *scenario)
 {
 	int64_t layout = scenario->value[K_layout];
-	return layout == LAYOUT_CACHING || layout == LAYOUT_EXPANDABLE ? "the caching allocator" : layout == LAYOUT_FILE ? "the file's own layout" : NULL;
+	return layout == LAYOUT_CACHING || layout == LAYOUT_EXPANDABLE ? "the caching allocator"
+		: layout == LAYOUT_FILE ? "the file's own layout"
+		: NULL;
 }
 
 /* Addresses that the graph's file has, for layout=file. */
@@ -384,10 +398,14 @@ static enum status take_addresses(const struct ordered *ordered, struct layout_i
 		input->buffers.hint[i] = root && root->has_address ? root->address : -1;
 		any |= root && root->has_address;
 	}
-	return any ? OK : fail(error, INFEASIBLE, "the file has no addresses: layout=file takes those of XLA's buffer assignment or of a PyTorch memory snapshot");
+	return any ? OK
+		: fail(error, INFEASIBLE,
+					 "the file has no addresses: layout=file takes those of XLA's buffer assignment or of a PyTorch "
+					 "memory snapshot");
 }
 
-static enum status fix_offsets(const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
+static enum status fix_offsets(
+	const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
 {
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];
@@ -409,7 +427,8 @@ static enum status fix_offsets(const struct ordered *ordered, const struct scena
 		if (buffer == NONE)
 			return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so it can't be pinned at an offset", pin->a);
 		if (pin->number % scenario->value[K_alignment])
-			return fail(error, INFEASIBLE, "tensor \"%.100s\" is pinned at %lld, which is not a multiple of the alignment", pin->a,
+			return fail(error, INFEASIBLE,
+				"tensor \"%.100s\" is pinned at %lld, which is not a multiple of the alignment", pin->a,
 				(long long)pin->number);
 		if (buffers->fixed[buffer] >= 0 && buffers->fixed[buffer] != pin->number)
 			return fail(error, INFEASIBLE, "tensor \"%.100s\" shares memory that is pinned at another offset", pin->a);
@@ -418,7 +437,8 @@ static enum status fix_offsets(const struct ordered *ordered, const struct scena
 	return OK;
 }
 
-static enum status link_groups(const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
+static enum status link_groups(
+	const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
 {
 	const struct graph *graph = ordered->graph;
 	for (uint32_t i = 0; i < scenario->pins; i++) {
@@ -427,7 +447,8 @@ static enum status link_groups(const struct ordered *ordered, const struct scena
 			const char *name = side ? pin->b : pin->a;
 			uint32_t tensor = graph_find_tensor(graph, name);
 			if (tensor != NONE && input->buffer[graph->tensor[tensor].storage] == NONE)
-				return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so no other tensor can lie behind it or before it", name);
+				return fail(error, BAD_INPUT,
+					"tensor \"%.100s\" occupies no memory, so no other tensor can lie behind it or before it", name);
 		}
 	}
 	TRY(group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->behind, error));
@@ -451,8 +472,8 @@ static const char *pinned_name(const struct graph *graph, const struct scenario 
 	return graph->tensor[graph->storage[storage].root].name;
 }
 
-static enum status name_clash(const struct graph *graph, const struct scenario *scenario, const struct layout_input *input,
-	const struct layout *layout, struct error *error)
+static enum status name_clash(const struct graph *graph, const struct scenario *scenario,
+	const struct layout_input *input, const struct layout *layout, struct error *error)
 {
 	char reason[300];
 	return fail(error, INFEASIBLE, "tensors \"%.100s\" and \"%.100s\" %s", pinned_name(graph, scenario,
@@ -487,8 +508,8 @@ static enum status spread_blocks(const struct layout_input *input, const struct 
 	return layout->load < 0 ? NO_MEMORY : OK;
 }
 
-static enum status stages_lay_out(struct layout_input *input, const struct layout_options *options, struct control *control,
-	struct layout *layout, struct error *error)
+static enum status stages_lay_out(struct layout_input *input, const struct layout_options *options,
+	struct control *control, struct layout *layout, struct error *error)
 {
 	struct group_blocks blocks;
 	if (!input->behind)
@@ -504,15 +525,16 @@ static enum status stages_lay_out(struct layout_input *input, const struct layou
 static const char *moved_text(struct arena *arena, uint32_t moved, uint32_t buffers)
 {
 	char text[100];
-	int length = snprintf(text, sizeof text, "the file's addresses, but for %" PRIu32 " of %" PRIu32 " buffers", moved, buffers);
+	int length = snprintf(
+		text, sizeof text, "the file's addresses, but for %" PRIu32 " of %" PRIu32 " buffers", moved, buffers);
 	const char *kept = arena_text(arena, text, (size_t)length);
 	return kept ? kept : "the file's addresses, some moved";
 }
 
 #define FIRST_MOST 100000      /* buffers: of more, a quick plan takes the first layout that is found */
 
-static enum status run_layout(struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick,
-	struct layout_input *input, struct laid_out *laid_out, struct error *error)
+static enum status run_layout(struct stage_context *stage, const struct graph *graph, const struct scenario *scenario,
+	bool quick, struct layout_input *input, struct laid_out *laid_out, struct error *error)
 {
 	struct layout_cache cache = { lookup_blob, keep_blob, stage->store };
 	struct layout_options options = {
@@ -545,8 +567,9 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 }
 
 /* Buffers of an order, laid out; input: for what else is asked of them. */
-static enum status lay_out_order(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick, struct layout_input *input,
-	struct laid_out *laid_out, struct error *error)
+static enum status lay_out_order(struct stage_context *stage, const struct ordered *ordered,
+	const struct scenario *scenario, bool quick, struct layout_input *input, struct laid_out *laid_out,
+	struct error *error)
 {
 	enum status status = lifetimes(ordered, scenario->value[K_alignment], laid_out);
 	THEN(status, collect_buffers(ordered, laid_out, input));
@@ -557,7 +580,9 @@ static enum status lay_out_order(struct stage_context *stage, const struct order
 	if (status == OK && !quick && scenario->value[K_layout] == LAYOUT_FILE)
 		status = take_addresses(ordered, input, error);
 	THEN(status, run_layout(stage, ordered->graph, scenario, quick, input, laid_out, error));
-	bool theirs = status == OK && memcmp(ordered->result.order, ordered->problem.program, ordered->problem.ops * sizeof *ordered->result.order) == 0;
+	bool theirs = status == OK &&
+		memcmp(ordered->result.order, ordered->problem.program, ordered->problem.ops * sizeof *ordered->result.order) ==
+			0;
 	if (ordered->result.certificate.proof == ORDER_PROOF_CONTRADICTED
 		|| (theirs && stage_contradicts(stage, ordered->graph, scenario, laid_out->layout.proof.bound))) {
 		laid_out->layout.proof.bound = 0;
@@ -567,13 +592,17 @@ static enum status lay_out_order(struct stage_context *stage, const struct order
 }
 
 /* What the caching allocator reserves. A trace's own buffers tell it better than tensors that join several of them. */
-static int64_t reserved_bytes(const struct graph *graph, const struct scenario *scenario, const struct buffers *buffers, bool expandable)
+static int64_t reserved_bytes(
+	const struct graph *graph, const struct scenario *scenario, const struct buffers *buffers, bool expandable)
 {
 	int64_t layout = scenario->value[K_layout], said = graph->about.intake.caching[expandable];
-	return said > 0 && layout != LAYOUT_CACHING && layout != LAYOUT_EXPANDABLE ? said : layout_caching(buffers, expandable, NULL);
+	return said > 0 && layout != LAYOUT_CACHING && layout != LAYOUT_EXPANDABLE
+		? said
+		: layout_caching(buffers, expandable, NULL);
 }
 
-enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, uint32_t *order, int64_t *arena, struct error *error)
+enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario,
+	uint32_t *order, int64_t *arena, struct error *error)
 {
 	struct ordered other = *ordered;
 	struct stage_context once = *stage;    /* a layout of many that are tried: the store keeps none */
@@ -589,8 +618,8 @@ enum status stage_arena(struct stage_context *stage, const struct ordered *order
 	return status == OK && laid_out.cut_short ? CANCELLED : status;
 }
 
-struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
-	struct error *error)
+struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered,
+	const struct scenario *scenario, bool quick, struct error *error)
 {
 	struct key key = layout_key(ordered, scenario, quick);
 	bool keep = !ordered->cut_short;

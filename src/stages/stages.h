@@ -8,35 +8,44 @@
  *     group_pins     tensors kept next to each other
  *     rerun_names    what recompute=ops names
  *     strategy_stage recomputation by published strategies
- *     notes          what is told with a plan
- */
+ *     notes          what is told with a plan */
 #pragma once
 
 #include "results.h"
 #include "solver/rules/rules.h"
 
 /* An orderer as order_solve() is one: tests put others in its place. */
-typedef enum status order_solver(const struct problem *, const struct order_options *, struct control *, struct order_result *);
+typedef enum status order_solver(
+	const struct problem *, const struct order_options *, struct control *, struct order_result *);
 
 /* Decides how a step is split: the plan checker puts a plan's own decision in the place of the strategies. */
-typedef enum status shard_decider(void *context, const struct units *units, struct sharding *sharding, struct error *error);
+typedef enum status shard_decider(
+	void *context, const struct units *units, struct sharding *sharding, struct error *error);
 
 /* Sees what each step of stage_transform() made of what; anything but OK ends it. */
-typedef enum status transform_witness(void *context, const char *step, const struct graph *before, const struct graph *after);
+typedef enum status transform_witness(
+	void *context, const char *step, const struct graph *before, const struct graph *after);
 
 #define MARGIN_NO_CAP (-BYTES_MAX)      /* a margin that leaves no cap */
 
-/* recompute=auto with nothing computed again but what pins say: no word of the knob, but what choose_kept.h makes of a scenario. Choices that follow are those of
- * recompute=none. */
+/* recompute=auto with nothing computed again but what pins say: no word of the knob, but what choose_kept.h makes of a
+ * scenario. Choices that follow are those of recompute=none. */
 #define RECOMPUTE_KEPT RECOMPUTE_COUNT
 
-/* What choices are asked for besides what the scenario says, by whoever compares plans (choose.h). Nothing changes it on its way down; all 0: nothing. */
+/* What choices are asked for besides what the scenario says, by whoever compares plans (choose.h). Nothing changes it
+ * on its way down; all 0: nothing. */
 struct plan_wish {
-	int64_t margin;             /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0: they come to less */
+	int64_t margin; /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0:
+					   they come to less */
 	bool alone;                 /* offload=on: recomputation sends nothing to the host by itself */
 	bool least;                 /* auto: what minred finds */
 	const struct mesh *mesh;    /* least: over this mesh; NULL: over the one where experts need least */
-	enum { RIVALS_SOUGHT, RIVALS_NONE, RIVALS_ALONE } rivals;   /* auto: beside what the search finds others to plan; just that; an expert's and others, without the search */
+	enum {
+		RIVALS_SOUGHT,
+		RIVALS_NONE,
+		RIVALS_ALONE
+	} rivals; /* auto: beside what the search finds others to plan; just that; an expert's and others, without the
+				 search */
 	const struct sharded *first; /* what earlier searches have shown; may be NULL */
 	uint32_t rival;             /* 0: what the strategy finds; else one of first's rivals, counted from 1 */
 	const struct sharding *told; /* auto: this one of first's graph, which moves have led to; else NULL */
@@ -59,18 +68,24 @@ struct stage_context {
 };
 
 /* The ordering problem of a scenario: alignment, workspace and order pins applied. The pins' names must be known. */
-enum status scenario_problem(const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error);
+enum status scenario_problem(
+	const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error);
 
-/* Whether the peak that a file brings of its own, as its framework runs this very graph, is below a bound on it: then the graph isn't the step, and nothing is
- * proved of it. */
-bool stage_contradicts(const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, int64_t bound);
+/* Whether the peak that a file brings of its own, as its framework runs this very graph, is below a bound on it: then
+ * the graph isn't the step, and nothing is proved of it. */
+bool stage_contradicts(
+	const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, int64_t bound);
 
-/* quick: the first plan of heuristics alone, whatever the strategy. A new reference, from the store where it is there. */
-struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
-	struct error *error);
-/* The same result with another valid order, whose peak it has; bound and certificate stay: they hold of every order. winner: static text. */
-struct ordered *ordered_again(const struct ordered *from, const struct scenario *scenario, const uint32_t *order, const char *winner, struct error *error);
-struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
-	struct error *error);
+/* quick: the first plan of heuristics alone, whatever the strategy. A new reference, from the store where it is there.
+ */
+struct ordered *stage_order(
+	struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick, struct error *error);
+/* The same result with another valid order, whose peak it has; bound and certificate stay: they hold of every order.
+ * winner: static text. */
+struct ordered *ordered_again(const struct ordered *from, const struct scenario *scenario, const uint32_t *order,
+	const char *winner, struct error *error);
+struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered,
+	const struct scenario *scenario, bool quick, struct error *error);
 /* The arena that another order of the same ops comes to, in bytes; nothing is kept. order [ops]: valid. */
-enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, uint32_t *order, int64_t *arena, struct error *error);
+enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario,
+	uint32_t *order, int64_t *arena, struct error *error);

@@ -2,8 +2,7 @@
  *
  * One store serves whole stages and the solvers' sub-problems alike. A key is a fingerprint of everything
  * that a result depends on, so a hit is as good as solving again: nothing depends on an earlier plan.
- * A store belongs to one thread at a time.
- */
+ * A store belongs to one thread at a time. */
 #pragma once
 
 #include "src/scenario/scenario.h"
@@ -19,7 +18,8 @@ void key_add_bytes(struct key *key, const void *bytes, size_t size);
 void key_add_knobs(struct key *key, const struct scenario *scenario, const enum knob_id *knob);
 /* All knobs and pins, and the files that pins name. */
 void key_add_scenario(struct key *key, const struct scenario *scenario);
-/* A file's content: it may change while results of it are kept. A pipe can be read once alone, by its reader: its name stands for it. */
+/* A file's content: it may change while results of it are kept. A pipe can be read once alone, by its reader: its name
+ * stands for it. */
 void key_add_file(struct key *key, const char *path);
 
 struct store;
@@ -28,7 +28,8 @@ struct store;
 struct store *store_new(void);
 void store_free(struct store *store);
 DROP(store, store_free)
-/* A run begins: what is above limit, in bytes, goes at once. Nothing is kept once *cancel is set (NULL: never), as it may have been cut short. */
+/* A run begins: what is above limit, in bytes, goes at once. Nothing is kept once *cancel is set (NULL: never), as it
+ * may have been cut short. */
 void store_begin(struct store *store, size_t limit, const atomic_bool *cancel);
 size_t store_bytes(const struct store *store);
 

@@ -5,8 +5,8 @@
 #include "strategy_stage.h"
 
 /* keep [storages]: all but what named types, modules and words of Megatron's make. */
-static enum status keep_but_named(const struct stage_context *stage, const struct fit_step *step, const struct activations *activations, const struct recompute_options *options,
-	bool *keep)
+static enum status keep_but_named(const struct stage_context *stage, const struct fit_step *step,
+	const struct activations *activations, const struct recompute_options *options, bool *keep)
 {
 	HELD bool *drop = mem_alloc(step->storages, sizeof *drop);
 	enum status status = drop ? OK : NO_MEMORY;
@@ -18,8 +18,8 @@ static enum status keep_but_named(const struct stage_context *stage, const struc
 }
 
 /* What a strategy after RECOMPUTE_AUTO keeps of a step: keep [storages]. */
-static enum status strategy_keep(struct stage_context *stage, const struct fit_step *step, const struct activations *activations,
-	const struct recompute_options *options, bool *keep, struct error *error)
+static enum status strategy_keep(struct stage_context *stage, const struct fit_step *step,
+	const struct activations *activations, const struct recompute_options *options, bool *keep, struct error *error)
 {
 	enum status status = OK;
 	if (options->mode == RECOMPUTE_KNAPSACK) {
@@ -36,7 +36,8 @@ static enum status strategy_keep(struct stage_context *stage, const struct fit_s
 }
 
 /* States along the program order, as a graph. */
-static struct graph *strategy_stage_play(const struct fit_step *step, struct control *control, const bool *keep, struct error *error)
+static struct graph *strategy_stage_play(
+	const struct fit_step *step, struct control *control, const bool *keep, struct error *error)
 {
 	struct fit_base base = { 0 };
 	OWN(fit_replay) replay = { 0 };
@@ -52,15 +53,17 @@ static struct graph *strategy_stage_play(const struct fit_step *step, struct con
 	if (status != OK)
 		fail_status(error, status);
 	else if (!replay.valid)
-		fail(error, BAD_INPUT, "what this strategy computes again reads memory that is overwritten before; recompute=auto finds another way");
+		fail(error, BAD_INPUT,
+			"what this strategy computes again reads memory that is overwritten before; recompute=auto finds another "
+			"way");
 	else
 		graph = fit_apply(&replay, state, error);
 	fit_base_free(&base);
 	return graph;
 }
 
-struct graph *strategy_apply(struct stage_context *stage, const struct fit_input *input, const struct activations *activations,
-	const struct recompute_options *options, struct error *error)
+struct graph *strategy_apply(struct stage_context *stage, const struct fit_input *input,
+	const struct activations *activations, const struct recompute_options *options, struct error *error)
 {
 	OWN(fit_step) step;
 	struct graph *graph = NULL;

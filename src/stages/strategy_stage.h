@@ -6,5 +6,5 @@
 #include "stages.h"
 
 /* The input's step in which all else runs again, along its program order. A new reference, or NULL with *error. */
-struct graph *strategy_apply(struct stage_context *stage, const struct fit_input *input, const struct activations *activations,
-	const struct recompute_options *options, struct error *error);
+struct graph *strategy_apply(struct stage_context *stage, const struct fit_input *input,
+	const struct activations *activations, const struct recompute_options *options, struct error *error);

@@ -10,12 +10,13 @@
 
 static const char *const part_names[BESIDE_PARTS] = { "forward", "backward", "update" };
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_amount(FILE *stream, const char *what, int64_t one, int64_t other)
 {
 	char left[32], right[32], change[32];
-	fprintf(stream, "  %-20s %12s %12s %12s", what, one < 0 ? "-" : bytes_text(one, left, sizeof left), other < 0 ? "-" : bytes_text(other, right, sizeof right),
+	fprintf(stream, "  %-20s %12s %12s %12s", what, one < 0 ? "-" : bytes_text(one, left, sizeof left),
+		other < 0 ? "-" : bytes_text(other, right, sizeof right),
 		one < 0 || other < 0 ? "" : change_text(other - one, change, sizeof change));
 	if (one > 0 && other >= 0)
 		fprintf(stream, "  %+7.2f %%", 100 * (double)(other - one) / (double)one);
@@ -27,8 +28,8 @@ static void print_file(const struct beside_report *report, int side, FILE *strea
 	static const char *const words[2] = { "first", "second" };
 	const struct intake *intake = &report->plan[side]->input->about.intake;
 	char clean[400], bytes[32];
-	fprintf(stream, "%-7s %s: %s, %" PRIu32 " ops", words[side], text_clean(report->name[side], clean, sizeof clean), intake->format ? intake->format : "graph",
-		report->plan[side]->graph->ops);
+	fprintf(stream, "%-7s %s: %s, %" PRIu32 " ops", words[side], text_clean(report->name[side], clean, sizeof clean),
+		intake->format ? intake->format : "graph", report->plan[side]->graph->ops);
 	if (report->beside->steps[side] > 1)
 		fprintf(stream, "; %" PRIu32 " steps, of which the one with the peak", report->beside->steps[side]);
 	if (intake->peak > 0)
@@ -47,15 +48,18 @@ static void print_holders(const struct beside_report *report, int side, FILE *st
 		buffers += beside->holder[side][i].buffers;
 		rest += i >= HOLDERS_TOLD ? beside->holder[side][i].bytes : 0;
 	}
-	fprintf(stream, "\nat its peak only %s has %s in %" PRIu32 " buffer%s", text_clean(report->name[side], clean, sizeof clean), bytes_text(sum, bytes, sizeof bytes), buffers, buffers == 1 ? "" : "s");
+	fprintf(stream, "\nat its peak only %s has %s in %" PRIu32 " buffer%s",
+		text_clean(report->name[side], clean, sizeof clean), bytes_text(sum, bytes, sizeof bytes), buffers,
+		buffers == 1 ? "" : "s");
 	fputs(buffers ? ", by what asked for them\n" : "\n", stream);
 	for (uint32_t i = 0; i < beside->holders[side] && i < HOLDERS_TOLD; i++) {
 		const struct beside_holder *holder = &beside->holder[side][i];
-		fprintf(stream, "  %12s  %7" PRIu32 " buffer%s  %s\n", bytes_text(holder->bytes, bytes, sizeof bytes), holder->buffers, holder->buffers == 1 ? " " : "s",
-			text_clean(holder->place, clean, sizeof clean));
+		fprintf(stream, "  %12s  %7" PRIu32 " buffer%s  %s\n", bytes_text(holder->bytes, bytes, sizeof bytes),
+			holder->buffers, holder->buffers == 1 ? " " : "s", text_clean(holder->place, clean, sizeof clean));
 	}
 	if (beside->holders[side] > HOLDERS_TOLD)
-		fprintf(stream, "  %12s  at %" PRIu32 " other places\n", bytes_text(rest, bytes, sizeof bytes), beside->holders[side] - HOLDERS_TOLD);
+		fprintf(stream, "  %12s  at %" PRIu32 " other places\n", bytes_text(rest, bytes, sizeof bytes),
+			beside->holders[side] - HOLDERS_TOLD);
 }
 
 void beside_text(const struct beside_report *report, FILE *stream)
@@ -76,14 +80,15 @@ void beside_text(const struct beside_report *report, FILE *stream)
 	print_amount(stream, "arena", plan_arena(plan[0]), plan_arena(plan[1]));
 	print_amount(stream, "at the peak: pairs", beside->paired[0], beside->paired[1]);
 	print_amount(stream, "  workspace", beside->workspace[0], beside->workspace[1]);
-	fprintf(stream, "\nalive at both peaks, of equal sizes: %" PRIu32 " buffers, %s\n", beside->pairs, bytes_text(beside->paired[0], bytes, sizeof bytes));
+	fprintf(stream, "\nalive at both peaks, of equal sizes: %" PRIu32 " buffers, %s\n", beside->pairs,
+		bytes_text(beside->paired[0], bytes, sizeof bytes));
 	if (!beside->phases)
 		fputs("one of the two has no backward ops: their steps are laid over each other by their share alone\n", stream);
 	for (int side = 0; side < 2; side++)
 		print_holders(report, side, stream);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void write_side(struct json *json, const struct beside_report *report, int side)
 {
@@ -130,7 +135,7 @@ void beside_json(const struct beside_report *report, FILE *stream)
 	json_end(&json);
 }
 
-/* ---- one over the other ---------------------------------------------------------------------------- */
+/* ---- one over the other ---------------------------------------------------------------------- */
 
 /* The second one's highest live bytes between where a position and the next one stand. */
 static int64_t highest_there(const struct beside_report *report, uint32_t position)
@@ -167,11 +172,14 @@ static void beside_report_fill(const struct beside_report *report, struct curve 
 	}
 }
 
-enum status beside_timeline(const struct beside_report *report, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+enum status beside_timeline(const struct beside_report *report, const struct export_options *options,
+	enum export_kind_id kind, FILE *stream, struct error *error)
 {
 	struct curve curve[2] = { { .live = NULL }, { .live = NULL } };
 	uint32_t first = report->beside->part[0].first[0], end = report->beside->part[BESIDE_PARTS - 1].end[0];
-	enum status status = first < end && report->plan[1]->graph->ops ? OK : fail(error, BAD_INPUT, "one of the two steps has no ops");
+	enum status status = first < end && report->plan[1]->graph->ops
+		? OK
+		: fail(error, BAD_INPUT, "one of the two steps has no ops");
 	for (int side = 0; side < 2 && status == OK; side++) {
 		curve[side].live = mem_alloc(end - first, sizeof *curve[side].live);
 		status = curve[side].live ? OK : fail_memory(error);

@@ -17,7 +17,7 @@
 
 #define ROOM 16384   /* bytes of what is said beside the command */
 
-/* ---- what the figure shows ------------------------------------------------------------------------------------------------------- */
+/* ---- what the figure shows ------------------------------------------------------------------- */
 
 static bool shows(const struct export_options *options, const char *view)
 {
@@ -34,7 +34,8 @@ static const char *help_of(const struct export_options *options)
 }
 
 /* The first groups of those that are there, in the order in which the timeline stacks them. */
-static enum status caption_add_groups(const struct plan *plan, const char *between, int groups, struct words *words, struct error *error)
+static enum status caption_add_groups(
+	const struct plan *plan, const char *between, int groups, struct words *words, struct error *error)
 {
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
 	NEED_IN(error, bytes);
@@ -66,7 +67,9 @@ static enum status add_timeline(const struct plan *plan, struct words *words, st
 /* What the colours of slots stand for: those that are there. */
 static void add_passes(const struct timetable *timetable, struct words *words)
 {
-	bool there[PIPELINE_PARTS] = { [PART_FORWARD] = true, [PART_BACKWARD] = true, [PART_UPDATE] = timetable->time > timetable->pipeline_time };
+	bool there[PIPELINE_PARTS] = {
+		[PART_FORWARD] = true, [PART_BACKWARD] = true, [PART_UPDATE] = timetable->time > timetable->pipeline_time
+	};
 	const char *between = "\nColours: ";
 	for (uint32_t i = 0; i < timetable->slots * timetable->ranks; i++)
 		there[PART_WEIGHT] |= timetable_slot(timetable, i / timetable->slots, i % timetable->slots)->pass == PASS_WEIGHT;
@@ -79,7 +82,8 @@ static void add_passes(const struct timetable *timetable, struct words *words)
 }
 
 /* As the figure's title has it: schedule, ranks, microbatches, bubble and time. */
-static enum status add_pipeline(const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
+static enum status add_pipeline(
+	const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
 {
 	char title[300];
 	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
@@ -93,7 +97,8 @@ static enum status add_pipeline(const struct plan *plan, const struct export_opt
 }
 
 /* The figure's title, and each phase's part in words. */
-static enum status add_roofline(const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
+static enum status add_roofline(
+	const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
 {
 	struct step_shares shares;
 	char text[300], name[200];
@@ -105,17 +110,21 @@ static enum status add_roofline(const struct plan *plan, const struct export_opt
 		for (int part = 0; part < STEP_PARTS; part++)
 			sum += shares.time[part][limit];
 		if (sum > 0)
-			words_add(words, "\nLimited by %s (%s): %.1f %% of the time.", step_limit_names[limit], roofline_colours[limit], 100.0 * (double)sum / (double)shares.total);
+			words_add(words, "\nLimited by %s (%s): %.1f %% of the time.", step_limit_names[limit],
+				roofline_colours[limit], 100.0 * (double)sum / (double)shares.total);
 	}
 	return OK;
 }
 
-static enum status add_contents(const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
+static enum status add_contents(
+	const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
 {
 	const char *help = help_of(options);
 	char peak[32], arena[32], name[400];
-	words_add(words, "%c%s.\n%s: %u ops, peak %s (%" PRId64 " B), arena %s (%" PRId64 " B)", *help >= 'a' && *help <= 'z' ? *help - 'a' + 'A' : *help, *help ? help + 1 : "",
-		text_clean(plan->graph->name, name, sizeof name), plan->graph->ops, bytes_text(plan_peak(plan), peak, sizeof peak), plan_peak(plan),
+	words_add(words, "%c%s.\n%s: %u ops, peak %s (%" PRId64 " B), arena %s (%" PRId64 " B)",
+		*help >= 'a' && *help <= 'z' ? *help - 'a' + 'A' : *help, *help ? help + 1 : "",
+		text_clean(plan->graph->name, name, sizeof name), plan->graph->ops,
+		bytes_text(plan_peak(plan), peak, sizeof peak), plan_peak(plan),
 		bytes_text(plan_arena(plan), arena, sizeof arena), plan_arena(plan));
 	words_add(words, plan->speed.devices > 1 ? "; of one of %u devices." : ".", plan->speed.devices);
 	if (shows(options, "timeline"))
@@ -125,15 +134,19 @@ static enum status add_contents(const struct plan *plan, const struct export_opt
 	if (shows(options, "roofline"))
 		return add_roofline(plan, options, words, error);
 	if (shows(options, "mesh"))
-		words_add(words, "\nColours, of the budget of a device, or without one of what the fullest holds: below 80 %% (%s), 80 to 100 %% (%s), over it (%s).", grid_level_colours[GRID_LOW],
-			grid_level_colours[GRID_HIGH], grid_level_colours[GRID_OVER]);
+		words_add(words,
+			"\nColours, of the budget of a device, or without one of what the fullest holds: below 80 %% (%s), 80 to "
+			"100 %% (%s), over it (%s).",
+			grid_level_colours[GRID_LOW], grid_level_colours[GRID_HIGH], grid_level_colours[GRID_OVER]);
 	if (shows(options, "slowdown"))
-		words_add(words, "\nColours: " SLOWDOWN_NOTHING ": where no plan is, in any order, proved; " SLOWDOWN_PLAN ": plans found; " SLOWDOWN_STRATEGY ": published strategies; " SLOWDOWN_KNAPSACK
+		words_add(words,
+			"\nColours: " SLOWDOWN_NOTHING ": where no plan is, in any order, proved; " SLOWDOWN_PLAN
+			": plans found; " SLOWDOWN_STRATEGY ": published strategies; " SLOWDOWN_KNAPSACK
 			": knapsack at %% of saved bytes; cross: this plan.");
 	return shows(options, "pipeline") ? add_pipeline(plan, options, words, error) : OK;
 }
 
-/* ---- knobs and command ------------------------------------------------------------------------------------------------------------- */
+/* ---- knobs and command ----------------------------------------------------------------------- */
 
 static void add_knobs(const struct scenario *scenario, struct words *words)
 {
@@ -141,7 +154,8 @@ static void add_knobs(const struct scenario *scenario, struct words *words)
 	const char *between = "\n\nKnobs: ";
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		if (scenario->value[knob] != knobs[knob].normal) {
-			words_add(words, "%s%s=%s", between, knobs[knob].name, knob_text((enum knob_id)knob, scenario->value[knob], text, sizeof text));
+			words_add(words, "%s%s=%s", between, knobs[knob].name,
+				knob_text((enum knob_id)knob, scenario->value[knob], text, sizeof text));
 			between = ", ";
 		}
 	words_add(words, *between == ',' ? "; the others at their defaults." : "\n\nAll knobs at their defaults.");
@@ -168,7 +182,8 @@ static void add_command(char *const *command, int commands, struct words *words)
 	words_add(words, "\n");
 }
 
-enum status caption_write(const struct plan *plan, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error)
+enum status caption_write(const struct plan *plan, const struct export_options *options, char *const *command,
+	int commands, FILE *stream, struct error *error)
 {
 	size_t room = caption_room_for(command, commands);
 	struct words words = { mem_alloc(1, room), room, 0 };
@@ -184,13 +199,15 @@ enum status caption_write(const struct plan *plan, const struct export_options *
 	return status;
 }
 
-enum status caption_write_files(char *const *path, int paths, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error)
+enum status caption_write_files(char *const *path, int paths, const struct export_options *options,
+	char *const *command, int commands, FILE *stream, struct error *error)
 {
 	size_t room = caption_room_for(command, commands);
 	struct words words = { mem_alloc(1, room), room, 0 };
 	NEED_IN(error, words.text);
 	words.size = ROOM;   /* files without end leave room for the command */
-	enum status status = shows(options, "timeline") ? caption_add_plans(path, paths, &words, error) : caption_add_sweep(*path, shows(options, "pareto"), &words, error);
+	enum status status = shows(options, "timeline") ? caption_add_plans(path, paths, &words, error)
+		: caption_add_sweep(*path, shows(options, "pareto"), &words, error);
 	words.size = room;
 	if (status == OK) {
 		add_command(command, commands, &words);

@@ -14,7 +14,7 @@ static bool is_standard(const char *path)
 	return strcmp(path, "-") == 0;
 }
 
-/* ---- plans ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 /* The knobs that aren't at their defaults, and pins. */
 static void add_scenario(const json_t *scenario, struct words *words)
@@ -69,13 +69,15 @@ enum status caption_add_plans(char *const *path, int paths, struct words *words,
 	return status;
 }
 
-/* ---- sweeps ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- sweeps ---------------------------------------------------------------------------------- */
 
 enum status caption_add_sweep(const char *path, bool pareto, struct words *words, struct error *error)
 {
 	struct sweep_table table;
 	char colours[2000] = "";
-	words_add(words, pareto ? "Every scenario's memory and time, and those that no other one beats: " : "Memory and time over the values of a knob, a line for each combination of the others: ");
+	words_add(words,
+		pareto ? "Every scenario's memory and time, and those that no other one beats: "
+		: "Memory and time over the values of a knob, a line for each combination of the others: ");
 	words_add_quoted(words, path);
 	words_add(words, ".");
 	if (is_standard(path))
@@ -85,10 +87,15 @@ enum status caption_add_sweep(const char *path, bool pareto, struct words *words
 	if (status == OK && *colours)
 		words_add(words, "\n%s.", colours);
 	if (status == OK)
-		words_add(words, "\nHollow: over the memory of a device.%s\n\nVaried:", pareto ? " Joined and named: none that fits has less of both." : "");
+		words_add(words, "\nHollow: over the memory of a device.%s\n\nVaried:",
+			pareto ? " Joined and named: none that fits has less of both." : "");
 	for (uint32_t i = 0; status == OK && i < table.knobs; i++)
 		for (uint32_t k = 0; k < table.knob[i].values; k++)
-			words_add(words, "%s%s%s%s", k ? "," : i ? "; " : " ", k ? "" : table.knob[i].name, k ? "" : "=", table.knob[i].value[k]);
+			words_add(words, "%s%s%s%s",
+				k ? ","
+				: i ? "; "
+				: " ",
+				k ? "" : table.knob[i].name, k ? "" : "=", table.knob[i].value[k]);
 	if (status == OK)
 		words_add(words, ".");
 	sweep_table_done(&table);

@@ -3,7 +3,8 @@
 
 #include "export.h"
 
-/* A field of a table: in quotes where it needs them, clean but for tabs and ends of lines; behind an apostrophe where a spreadsheet would take it for a formula. */
+/* A field of a table: in quotes where it needs them, clean but for tabs and ends of lines; behind an apostrophe where a
+ * spreadsheet would take it for a formula. */
 void csv_text(FILE *stream, const char *text);
 
 /* Picoseconds as seconds, to the last digit. */
@@ -13,8 +14,8 @@ void csv_seconds(FILE *stream, int64_t picoseconds);
 
 /* MiniMalloc's CSV with offsets: id,lower,upper,size,offset; upper is exclusive. */
 enum status export_minimalloc(const struct export_job *job);
-/* Chrome's trace format, for Perfetto: ops, lifetimes of storages and live bytes; a step of the order takes a microsecond. Where the step is
- * split over devices, its simulated times as another process. */
+/* Chrome's trace format, for Perfetto: ops, lifetimes of storages and live bytes; a step of the order takes a
+ * microsecond. Where the step is split over devices, its simulated times as another process. */
 enum status export_trace(const struct export_job *job);
 /* The snapshot that pytorch.org/memory_viz shows: a pickle of allocations and frees at the plan's addresses. */
 enum status export_memory_viz(const struct export_job *job);

@@ -31,9 +31,10 @@ static void attribute(FILE *stream, const char *key, const char *text)
 	dot_write_text(stream, text, NULL);
 }
 
-/* What the native format has beyond the attributes, as it writes it, behind `before`: a tensor's, an op's, or else the graph's. False when out
- * of memory. */
-static bool dot_members(FILE *stream, const char *before, const struct graph *graph, const struct tensor *tensor, const struct op *op)
+/* What the native format has beyond the attributes, as it writes it, behind `before`: a tensor's, an op's, or else the
+ * graph's. False when out of memory. */
+static bool dot_members(
+	FILE *stream, const char *before, const struct graph *graph, const struct tensor *tensor, const struct op *op)
 {
 	char *text = NULL;
 	size_t length = 0;

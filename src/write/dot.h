@@ -5,5 +5,6 @@
 
 #include "solver/graph/graph.h"
 
-/* Writes all of the graph: reading the text gives the same native bytes. False when the stream has an error. O(graph). */
+/* Writes all of the graph: reading the text gives the same native bytes. False when the stream has an error. O(graph).
+ */
 bool dot_write(const struct graph *graph, FILE *stream);

@@ -21,16 +21,19 @@ static enum status drawing_text(const struct plan *plan, const struct draw_optio
 	return status == OK && failed ? fail_memory(error) : status;
 }
 
-static enum status drawing_picture(const struct plan *plan, struct draw_options *draw, const char *format, char **picture, size_t *length,
-	struct error *error)
+static enum status drawing_picture(const struct plan *plan, struct draw_options *draw, const char *format,
+	char **picture, size_t *length, struct error *error)
 {
-	static const struct dot_limits limits = { .milliseconds = LAYOUT_MILLISECONDS }, placed = { .milliseconds = PAINT_MILLISECONDS };
+	static const struct dot_limits limits = { .milliseconds = LAYOUT_MILLISECONDS },
+								   placed = { .milliseconds = PAINT_MILLISECONDS };
 	char *text = NULL;
 	size_t size = 0;
 	uint32_t nodes = 0;
 	enum status status = drawing_text(plan, draw, &text, &size, &nodes, error);
 	if (status == OK && !draw->positions) {
-		status = nodes > DRAW_LAYOUT_MOST ? LIMIT : dot_child_render(text, size, format, false, &limits, picture, length, error);
+		status = nodes > DRAW_LAYOUT_MOST
+			? LIMIT
+			: dot_child_render(text, size, format, false, &limits, picture, length, error);
 		if (status == LIMIT) {
 			draw->positions = true;
 			free(text);
@@ -62,7 +65,9 @@ enum status export_drawing(const struct export_job *job)
 
 enum status export_dot(const struct export_job *job)
 {
-	return dot_write(export_graph(job->plan, job->options), job->stream) || ferror(job->stream) ? OK : fail_memory(job->error);
+	return dot_write(export_graph(job->plan, job->options), job->stream) || ferror(job->stream)
+		? OK
+		: fail_memory(job->error);
 }
 
 enum status export_timeline(const struct export_job *job)

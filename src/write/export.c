@@ -70,7 +70,8 @@ static enum status export_write_csv(const struct export_job *job)
 		csv_text(stream, op->name);
 		fputc(',', stream);
 		csv_text(stream, op->type);
-		fprintf(stream, ",%s,%" PRId64 ",%d\n", phase_names[op->phase], plan->ordered->live[i], i == plan->ordered->peak_position);
+		fprintf(stream, ",%s,%" PRId64 ",%d\n", phase_names[op->phase], plan->ordered->live[i],
+			i == plan->ordered->peak_position);
 	}
 	return OK;
 }
@@ -97,12 +98,14 @@ const struct export_view export_views[] = {
 	{ NULL, NULL, AS(gnuplot), true, gnuplot_timeline },
 	{ NULL, NULL, AS(dot), false, export_dot },
 	{ NULL, NULL, DRAWINGS, false, export_drawing },
-	{ "graph", "the graph, as much of it as can be read: equal layers drawn once", AS(dot) | DRAWINGS, false, export_drawing },
+	{ "graph", "the graph, as much of it as can be read: equal layers drawn once", AS(dot) | DRAWINGS, false,
+		export_drawing },
 	{ "modules", "the graph's modules", AS(dot) | DRAWINGS, false, export_drawing },
 	{ "ops", "every op", AS(dot) | DRAWINGS, false, export_drawing },
 	{ "layers", "the modules, equal layers one by one", AS(dot) | DRAWINGS, false, export_drawing },
 	{ "alive", "the ops whose tensors are alive at the peak", AS(dot) | DRAWINGS, false, export_drawing },
-	{ "around:", "around:NAME or around:NAME:HOPS: an op or tensor and its neighbours", AS(dot) | DRAWINGS, false, export_drawing },
+	{ "around:", "around:NAME or around:NAME:HOPS: an op or tensor and its neighbours", AS(dot) | DRAWINGS, false,
+		export_drawing },
 	{ "segments", "what order=roam chose: segments, waists, update branches", AS(csv), false, segments_csv },
 	{ "timeline", "live memory over the order, by kind", DRAWINGS, true, export_timeline },
 	{ "timeline", NULL, AS(tikz), true, tikz_timeline },
@@ -110,21 +113,30 @@ const struct export_view export_views[] = {
 	{ "map", "every buffer as a box: steps by addresses", DRAWINGS, true, export_map },
 	{ "map", NULL, AS(tikz), true, tikz_map },
 	{ "map", NULL, AS(gnuplot), true, gnuplot_map },
-	{ "slowdown", "extra time over memory with recomputation: the bound, plans, where published strategies lie", AS(csv), false, slowdown_csv },
+	{ "slowdown", "extra time over memory with recomputation: the bound, plans, where published strategies lie",
+		AS(csv), false, slowdown_csv },
 	{ "slowdown", NULL, AS(gnuplot), true, slowdown_gnuplot },
 	{ "slowdown", NULL, FIGURES, true, slowdown_picture },
 	{ "pipeline", "the schedule of a pipeline, slot by slot, and what its ranks hold", AS(csv), false, pipeline_csv },
-	{ "schedule", "what every rank of a pipeline does in turn, as torch.distributed.pipelining reads it", AS(csv), false, schedule_csv },
+	{ "schedule", "what every rank of a pipeline does in turn, as torch.distributed.pipelining reads it", AS(csv),
+		false, schedule_csv },
 	{ "pipeline", NULL, AS(json), false, pipeline_json },
 	{ "pipeline", NULL, AS(trace), false, pipeline_trace },
 	{ "pipeline", NULL, FIGURES, true, pipeline_picture },
-	{ "roofline", "the time of a step on a device, by phase and by what limits it: products, memory bandwidth, launches, links", AS(csv), false, roofline_csv },
+	{ "roofline",
+		"the time of a step on a device, by phase and by what limits it: products, memory bandwidth, launches, links",
+		AS(csv), false, roofline_csv },
 	{ "roofline", NULL, FIGURES, true, roofline_picture },
-	{ "pareto", "of what `sweep` wrote, in place of GRAPH: every scenario's memory and time, and those that no other one beats", FIGURES, true, sweep_figure_refuse },
-	{ "sweep", "of what `sweep` wrote: memory and time over the values of a knob, a line for each combination of the others", FIGURES, true, sweep_figure_refuse },
+	{ "pareto",
+		"of what `sweep` wrote, in place of GRAPH: every scenario's memory and time, and those that no other one beats",
+		FIGURES, true, sweep_figure_refuse },
+	{ "sweep",
+		"of what `sweep` wrote: memory and time over the values of a knob, a line for each combination of the others",
+		FIGURES, true, sweep_figure_refuse },
 	{ "mesh", "the grid of devices: nodes, axes, peaks", AS(csv) | AS(json), false, export_mesh },
 	{ "mesh", NULL, FIGURES, true, export_mesh },
-	{ "placements", "how every tensor lies on the devices, in the words of PyTorch, JAX and XLA", AS(csv), false, shard_placements },
+	{ "placements", "how every tensor lies on the devices, in the words of PyTorch, JAX and XLA", AS(csv), false,
+		shard_placements },
 	{ "collectives", "what the devices send each other", AS(csv), false, shard_collectives },
 	{ "curve", "the least time at each amount of memory (strategy=minred)", AS(csv), false, shard_curve },
 };
@@ -144,7 +156,8 @@ static bool export_is_view(const struct export_view *view, const char *name)
 	if (!name || !view->name)
 		return name == view->name;
 	size_t length = strlen(view->name);
-	return view->name[length - 1] == ':' ? strncmp(view->name, name, length) == 0 && name[length] : strcmp(view->name, name) == 0;
+	return view->name[length - 1] == ':' ? strncmp(view->name, name, length) == 0 && name[length]
+		: strcmp(view->name, name) == 0;
 }
 
 char *export_view_names(enum export_kind_id kind, const char *between, char *text, size_t size)
@@ -166,7 +179,8 @@ void export_figure_names(char *text, size_t size)
 		const struct export_view *view = &export_views[i];
 		bool again = !view->name || !view->figure;
 		for (int earlier = 0; earlier < i && !again; earlier++)
-			again = export_views[earlier].figure && export_views[earlier].name && strcmp(export_views[earlier].name, view->name) == 0;
+			again = export_views[earlier].figure && export_views[earlier].name &&
+				strcmp(export_views[earlier].name, view->name) == 0;
 		if (!again)
 			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", view->name);
 	}
@@ -205,7 +219,8 @@ const struct export_view *export_view_find(enum export_kind_id kind, const char 
 	if (view && !*others_with(view, hint, sizeof hint))
 		nearest_text(&nearest, "", hint, sizeof hint);
 	if (*names)
-		fail(error, BAD_INPUT, "%s has no view \"%.60s\"; it has %s%s", export_kinds[kind].name, view ? view : "", names, hint);
+		fail(error, BAD_INPUT, "%s has no view \"%.60s\"; it has %s%s", export_kinds[kind].name, view ? view : "",
+			names, hint);
 	else
 		fail(error, BAD_INPUT, "%s has no views: leave out --view", export_kinds[kind].name);
 	return NULL;
@@ -230,8 +245,8 @@ void export_help(FILE *stream)
 		}
 }
 
-enum status export_to(enum export_kind_id kind, const struct plan *plan, const struct export_options *options, const char *path,
-	bool force, struct error *error)
+enum status export_to(enum export_kind_id kind, const struct plan *plan, const struct export_options *options,
+	const char *path, bool force, struct error *error)
 {
 	struct output output;
 	const struct export_view *view = export_view_find(kind, options->view, error);

@@ -29,8 +29,7 @@
  *     trace           Perfetto
  *     memory_viz      PyTorch's memory snapshot
  *     slowdown_plot   time over memory: table and sources
- *     plot            TikZ and gnuplot
- */
+ *     plot            TikZ and gnuplot */
 #pragma once
 
 #include <stdio.h>
@@ -85,7 +84,10 @@ struct export_job {
 /* What a figure is drawn on. */
 static inline struct canvas_paper export_paper(const struct export_options *options, enum export_kind_id kind)
 {
-	return (struct canvas_paper){ kind == EXPORT_svg ? CANVAS_SVG : kind == EXPORT_png ? CANVAS_PNG : kind == EXPORT_tikz ? CANVAS_TIKZ : CANVAS_PDF,
+	return (struct canvas_paper){ kind == EXPORT_svg ? CANVAS_SVG
+		: kind == EXPORT_png ? CANVAS_PNG
+		: kind == EXPORT_tikz ? CANVAS_TIKZ
+		: CANVAS_PDF,
 		options->width > 0 ? options->width : CANVAS_PAGE, options->no_title, options->no_legend };
 }
 
@@ -105,7 +107,8 @@ extern const int export_view_count;
 
 /* The kind of that name, or EXPORT_KIND_COUNT. */
 enum export_kind_id export_find(const char *name);
-/* What writes that view (NULL: the kind's own) as that kind. NULL with error: the kind doesn't have it; its own are listed. */
+/* What writes that view (NULL: the kind's own) as that kind. NULL with error: the kind doesn't have it; its own are
+ * listed. */
 const struct export_view *export_view_find(enum export_kind_id kind, const char *view, struct error *error);
 /* What a help prints: every kind with its views, then every view with what it shows. */
 void export_help(FILE *stream);
@@ -119,5 +122,5 @@ void export_figure_names(char *text, size_t size);
 const struct graph *export_graph(const struct plan *plan, const struct export_options *options);
 
 /* Writes to path ("-" or NULL: standard output). A file appears whole or not at all. force: replaces what is there. */
-enum status export_to(enum export_kind_id kind, const struct plan *plan, const struct export_options *options, const char *path,
-	bool force, struct error *error);
+enum status export_to(enum export_kind_id kind, const struct plan *plan, const struct export_options *options,
+	const char *path, bool force, struct error *error);

@@ -8,7 +8,8 @@
 #include "src/base/json.h"
 
 /* The words of the parts from i on that are read together: heads times head size is hidden. Returns how many parts. */
-static uint32_t part_text(const struct factors *factors, const struct factor_term *term, uint32_t i, char *text, size_t size)
+static uint32_t part_text(
+	const struct factors *factors, const struct factor_term *term, uint32_t i, char *text, size_t size)
 {
 	for (uint32_t count = i + 1 < term->count ? 2 : 1; count > 0; count--) {
 		const char *name = factors_name_of(factors, &(struct factor_term){ term->first + i, count });
@@ -38,7 +39,8 @@ char *factors_text(const struct factors *factors, const struct factor_term *term
 	return text;
 }
 
-enum status factors_of_graph(const struct graph *graph, const char *rules_file, struct factors *factors, struct error *error)
+enum status factors_of_graph(
+	const struct graph *graph, const char *rules_file, struct factors *factors, struct error *error)
 {
 	if (rules_file && strcmp(rules_file, "-") == 0)
 		return fail(error, BAD_INPUT, "factors need the rules in a file: standard input was read for the plan");

@@ -29,8 +29,11 @@ static void roles_asked(const struct mesh *mesh, const struct asked *asked, stru
 {
 	for (uint32_t a = 0; a < mesh->axes; a++) {
 		const char *name = mesh->axis[a].name;
-		roles[a] = strcmp(name, "ep") == 0 ? roles_experts : strcmp(name, "cp") == 0 ? roles_context : strcmp(name, "tp") != 0 ? roles_data
-			: asked->sequence ? roles_tensor_sp : roles_tensor;
+		roles[a] = strcmp(name, "ep") == 0 ? roles_experts
+			: strcmp(name, "cp") == 0      ? roles_context
+			: strcmp(name, "tp") != 0      ? roles_data
+			: asked->sequence ? roles_tensor_sp
+			: roles_tensor;
 		if (strcmp(name, "dp") == 0 || strcmp(name, "cp") == 0 || strcmp(name, "ep") == 0)
 			roles[a].zero = asked->zero;
 	}
@@ -71,11 +74,13 @@ static bool launcher_flags_same_time(const struct sharding *sharding, const stru
 }
 
 /* The expert's sharding that a plan's is; false where it is none. */
-static bool launcher_flags_find_asked(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct asked *asked)
+static bool launcher_flags_find_asked(
+	const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct asked *asked)
 {
 	const struct mesh *mesh = &sharding->mesh;
-	*asked = (struct asked) { launcher_flags_degree(mesh, "dp"), launcher_flags_degree(mesh, "tp"), launcher_flags_degree(mesh, "cp"), launcher_flags_degree(mesh, "ep"),
-		at_least_one(scenario->value[K_pp]), at_least_one(scenario->value[K_microbatches]), 0, false, launcher_flags_degree(mesh, MESH_REPLICATE) };
+	*asked = (struct asked){ launcher_flags_degree(mesh, "dp"), launcher_flags_degree(mesh, "tp"),
+		launcher_flags_degree(mesh, "cp"), launcher_flags_degree(mesh, "ep"), at_least_one(scenario->value[K_pp]),
+		at_least_one(scenario->value[K_microbatches]), 0, false, launcher_flags_degree(mesh, MESH_REPLICATE) };
 	for (uint8_t zero = 0; zero <= (asked->dp * asked->cp > 1 ? 3 : 0); zero++)
 		for (int sequence = asked->tp > 1; sequence >= 0; sequence--) {
 			struct axis_roles roles[MESH_AXES];
@@ -93,13 +98,14 @@ static bool launcher_flags_find_asked(const struct units *units, const struct sh
 	return false;
 }
 
-/* Whether all axes have something of their own to split, as launchers want it. Without experts a split of the batch is data parallelism, whatever the axis is
- * called; but launchers cut states over all devices of that. */
+/* Whether all axes have something of their own to split, as launchers want it. Without experts a split of the batch is
+ * data parallelism, whatever the axis is called; but launchers cut states over all devices of that. */
 static bool all_split(const struct units *units, struct asked *asked)
 {
 	if (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) == 0)
 		return false;
-	if (asked->tp > 1 && least_extent(units, ROLE_HEADS) + least_extent(units, ROLE_FFN) + least_extent(units, ROLE_VOCABULARY) == 0)
+	if (asked->tp > 1 &&
+		least_extent(units, ROLE_HEADS) + least_extent(units, ROLE_FFN) + least_extent(units, ROLE_VOCABULARY) == 0)
 		return false;
 	if (asked->ep > 1 && least_extent(units, ROLE_EXPERTS) == 0) {
 		if (asked->zero > 0)
@@ -112,16 +118,20 @@ static bool all_split(const struct units *units, struct asked *asked)
 
 /* ZeRO stages as Megatron's own FSDP has them. */
 static const char *const megatron_zero[] = { "", " --use-distributed-optimizer",
-	" --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads", " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params" };
+	" --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads",
+	" --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params" };
 
-static bool say_megatron(struct words *words, const struct units *units, const struct asked *asked, const struct scenario *scenario)
+static bool say_megatron(
+	struct words *words, const struct units *units, const struct asked *asked, const struct scenario *scenario)
 {
 	const int64_t *value = scenario->value;
 	int64_t heads = least_extent(units, ROLE_HEADS);
 	/* Transformers alone, heads in equal numbers, sequences in twice as many equal pieces as ranks. */
-	if (asked->copies > 1 || heads == 0 || heads % asked->tp != 0 || (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) % (2 * asked->cp) != 0))
+	if (asked->copies > 1 || heads == 0 || heads % asked->tp != 0 ||
+		(asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) % (2 * asked->cp) != 0))
 		return false;
-	words_add(words, "--tensor-model-parallel-size %u --pipeline-model-parallel-size %lld", asked->tp, (long long)asked->pp);
+	words_add(
+		words, "--tensor-model-parallel-size %u --pipeline-model-parallel-size %lld", asked->tp, (long long)asked->pp);
 	if (asked->cp > 1)
 		words_add(words, " --context-parallel-size %u", asked->cp);
 	if (asked->ep > 1)
@@ -130,7 +140,8 @@ static bool say_megatron(struct words *words, const struct units *units, const s
 	if (value[K_batch] > 0)
 		words_add(words, " --global-batch-size %lld", (long long)value[K_batch]);
 	if (value[K_batch] > 0 && value[K_batch] % (asked->microbatches * asked->dp * asked->ep) == 0)
-		words_add(words, " --micro-batch-size %lld", (long long)(value[K_batch] / (asked->microbatches * asked->dp * asked->ep)));
+		words_add(words, " --micro-batch-size %lld",
+			(long long)(value[K_batch] / (asked->microbatches * asked->dp * asked->ep)));
 	char word[16] = "none";
 	knob_text(K_recompute, value[K_recompute], word, sizeof word);
 	if (strcmp(word, "full") == 0)
@@ -145,17 +156,22 @@ static bool say_megatron(struct words *words, const struct units *units, const s
 	return true;
 }
 
-static bool say_deepspeed(struct words *words, const struct units *units, const struct asked *asked, const struct scenario *scenario)
+static bool say_deepspeed(
+	struct words *words, const struct units *units, const struct asked *asked, const struct scenario *scenario)
 {
 	const int64_t *value = scenario->value;
 	int64_t heads = least_extent(units, ROLE_HEADS);
 	char word[16];
-	/* Its pipeline is in a model's code; its tensor parallelism leaves sequences whole, and cuts heads into equal numbers. */
-	if (asked->copies > 1 || asked->pp > 1 || asked->cp > 1 || asked->ep > 1 || (asked->tp > 1 && (asked->sequence || heads % asked->tp != 0)))
+	/* Its pipeline is in a model's code; its tensor parallelism leaves sequences whole, and cuts heads into equal
+	 * numbers. */
+	if (asked->copies > 1 || asked->pp > 1 || asked->cp > 1 || asked->ep > 1 ||
+		(asked->tp > 1 && (asked->sequence || heads % asked->tp != 0)))
 		return false;
-	words_add(words, "{\"zero_optimization\": {\"stage\": %u}, \"gradient_accumulation_steps\": %lld", asked->zero, (long long)asked->microbatches);
+	words_add(words, "{\"zero_optimization\": {\"stage\": %u}, \"gradient_accumulation_steps\": %lld", asked->zero,
+		(long long)asked->microbatches);
 	if (value[K_batch] > 0 && value[K_batch] % (asked->microbatches * asked->dp) == 0)
-		words_add(words, ", \"train_micro_batch_size_per_gpu\": %lld", (long long)(value[K_batch] / (asked->microbatches * asked->dp)));
+		words_add(words, ", \"train_micro_batch_size_per_gpu\": %lld",
+			(long long)(value[K_batch] / (asked->microbatches * asked->dp)));
 	if (asked->tp > 1)
 		words_add(words, ", \"tensor_parallel\": {\"autotp_size\": %u}", asked->tp);
 	knob_text(K_precision, value[K_precision], word, sizeof word);
@@ -170,17 +186,24 @@ static bool say_deepspeed(struct words *words, const struct units *units, const 
 static bool say_fsdp(struct words *words, const struct asked *asked)
 {
 	static const char *const strategy[] = { "NO_SHARD", NULL, "SHARD_GRAD_OP", "FULL_SHARD" };
-	if (asked->tp > 1 || asked->cp > 1 || asked->ep > 1 || asked->pp > 1 || !strategy[asked->zero] || (asked->copies > 1 && asked->zero != 3))
+	if (asked->tp > 1 || asked->cp > 1 || asked->ep > 1 || asked->pp > 1 || !strategy[asked->zero] ||
+		(asked->copies > 1 && asked->zero != 3))
 		return false;
 	if (asked->copies > 1)
-		words_add(words, "sharding_strategy=ShardingStrategy.HYBRID_SHARD, device_mesh=init_device_mesh(\"cuda\", (%u, %u), mesh_dim_names=(\"replicate\", \"shard\"))",
+		words_add(words,
+			"sharding_strategy=ShardingStrategy.HYBRID_SHARD, device_mesh=init_device_mesh(\"cuda\", (%u, %u), "
+			"mesh_dim_names=(\"replicate\", \"shard\"))",
 			asked->copies, asked->dp);
 	else
-		words_add(words, "sharding_strategy=ShardingStrategy.%s, device_mesh=init_device_mesh(\"cuda\", (%u,), mesh_dim_names=(\"dp\",))", strategy[asked->zero], asked->dp);
+		words_add(words,
+			"sharding_strategy=ShardingStrategy.%s, device_mesh=init_device_mesh(\"cuda\", (%u,), "
+			"mesh_dim_names=(\"dp\",))",
+			strategy[asked->zero], asked->dp);
 	return true;
 }
 
-void launcher_flags_find(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct launcher_flags flags[LAUNCHER_COUNT])
+void launcher_flags_find(const struct units *units, const struct sharding *sharding, const struct scenario *scenario,
+	struct launcher_flags flags[LAUNCHER_COUNT])
 {
 	struct asked asked;
 	bool known = launcher_flags_find_asked(units, sharding, scenario, &asked) && all_split(units, &asked);

@@ -3,8 +3,7 @@
  *   addresses stay below 2^53, above which it turns to big integers;
  *   lists are appended to in blocks of 1,000, because it spreads a block as arguments of a call;
  *   every free is a request and a completion;
- *   no event has a category.
- */
+ *   no event has a category. */
 #include "data.h"
 #include "src/base/safe_text.h"
 

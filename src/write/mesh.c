@@ -1,4 +1,5 @@
-/* mesh.c: the grid of devices as a figure and as tables: nodes as frames, devices as squares that say how full they are. */
+/* mesh.c: the grid of devices as a figure and as tables: nodes as frames, devices as squares that say how full they
+ * are. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,47 +50,55 @@ static struct placing write_mesh_place(const struct device_grid *grid, double wi
 	return placing;
 }
 
-static void device_at(const struct device_grid *grid, const struct placing *placing, uint32_t device, double *x, double *y)
+static void device_at(
+	const struct device_grid *grid, const struct placing *placing, uint32_t device, double *x, double *y)
 {
 	uint32_t node = device / grid->per_node, inside = device % grid->per_node;
 	*x = MARGIN + node % placing->across * placing->wide + inside % placing->columns * placing->cell + 2;
 	*y = TOP + node / placing->across * placing->high + inside / placing->columns * placing->cell + LABEL + 2;
 }
 
-/* ---- the figure ------------------------------------------------------------------------------------------------------------ */
+/* ---- the figure ------------------------------------------------------------------------------ */
 
 /* Where the node stands, and what each of its devices holds, where the squares are too small to say so. */
-static void node_text(const struct device_grid *grid, const struct placing *placing, uint32_t node, char *text, size_t size)
+static void node_text(
+	const struct device_grid *grid, const struct placing *placing, uint32_t node, char *text, size_t size)
 {
-	uint32_t first = node * grid->per_node, end = first + grid->per_node < grid->devices ? first + grid->per_node : grid->devices;
+	uint32_t first = node * grid->per_node,
+			 end = first + grid->per_node < grid->devices ? first + grid->per_node : grid->devices;
 	bool same = placing->cell < NUMBERED;
 	for (uint32_t device = first + 1; device < end; device++)
 		same &= device_grid_bytes(grid, device) == device_grid_bytes(grid, first);
 	device_grid_text(grid, first, true, text, size);
 	size_t used = strlen(text);
 	if (same)
-		snprintf(text + used, size - used, "%s%.3g", used ? ": " : "", (double)device_grid_bytes(grid, first) / (double)grid->unit);
+		snprintf(text + used, size - used, "%s%.3g", used ? ": " : "",
+			(double)device_grid_bytes(grid, first) / (double)grid->unit);
 }
 
-static void write_mesh_draw_node(struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t node)
+static void write_mesh_draw_node(
+	struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t node)
 {
 	const struct canvas_line frame = { INK, 0.6, false };
 	char text[80];
 	double x, y;
 	device_at(grid, placing, node * grid->per_node, &x, &y);
-	canvas_box(canvas, x - 2, y - 2, placing->columns * placing->cell + 3, placing->rows * placing->cell + 3, NULL, &frame, NULL);
+	canvas_box(canvas, x - 2, y - 2, placing->columns * placing->cell + 3, placing->rows * placing->cell + 3, NULL,
+		&frame, NULL);
 	node_text(grid, placing, node, text, sizeof text);
 	if (placing->cell >= 5 && *text && canvas_text_width(SMALL - 1, text) < placing->wide)
 		canvas_text(canvas, x - 2, y - 4, SMALL - 1, ANCHOR_START, false, INK, text);
 }
 
-static void draw_device(struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t device)
+static void draw_device(
+	struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t device)
 {
 	char text[32], title[120], where[80];
 	double x, y, size = placing->cell - 1;
 	int64_t bytes = device_grid_bytes(grid, device);
 	device_at(grid, placing, device, &x, &y);
-	snprintf(title, sizeof title, "device %u: %s, %s", device, device_grid_text(grid, device, false, where, sizeof where), bytes_text(bytes, text, sizeof text));
+	snprintf(title, sizeof title, "device %u: %s, %s", device,
+		device_grid_text(grid, device, false, where, sizeof where), bytes_text(bytes, text, sizeof text));
 	canvas_box(canvas, x, y, size, size, grid_level_colours[device_grid_level(grid, bytes)], NULL, title);
 	snprintf(text, sizeof text, "%.3g", (double)bytes / (double)grid->unit);
 	if (placing->cell >= NUMBERED)
@@ -105,8 +114,10 @@ static double write_mesh_draw_notes(struct canvas *canvas, const struct device_g
 	double x = beside ? width * 0.45 : MARGIN, below = y + (beside ? 0 : LEADING * grid->axes);
 	int keys = GRID_LEVELS - (grid->limit < 0);
 	for (uint32_t i = 0; canvas && i < grid->axes; i++)
-		canvas_text(canvas, MARGIN, y + LEADING * i, SMALL, ANCHOR_START, false, INK, device_grid_axis_text(&grid->axis[i], text, sizeof text));
-	snprintf(text, sizeof text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most", bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
+		canvas_text(canvas, MARGIN, y + LEADING * i, SMALL, ANCHOR_START, false, INK,
+			device_grid_axis_text(&grid->axis[i], text, sizeof text));
+	snprintf(text, sizeof text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most",
+		bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
 	if (canvas)
 		canvas_text(canvas, x, below, SMALL, ANCHOR_START, false, INK, text);
 	for (int level = 0; level < keys; level++)
@@ -115,16 +126,21 @@ static double write_mesh_draw_notes(struct canvas *canvas, const struct device_g
 	return below > y + LEADING * grid->axes ? below : y + LEADING * grid->axes;
 }
 
-static enum status figure_mesh(const struct device_grid *grid, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
+static enum status figure_mesh(
+	const struct device_grid *grid, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct placing placing = write_mesh_place(grid, paper.width);
 	struct canvas canvas;
 	double rows = (grid->nodes + placing.across - 1) / placing.across * placing.high;
 	double notes = TOP + rows + 12;
 	char text[CANVAS_CUT + 100], rest[100], cut[CANVAS_CUT];
-	NEED_IN(error, canvas_open(&canvas, paper, paper.unexplained ? notes : write_mesh_draw_notes(NULL, grid, paper.width, notes)) == OK);
-	snprintf(rest, sizeof rest, " on %u device%s in %u node%s", grid->devices, grid->devices == 1 ? "" : "s", grid->nodes, grid->nodes == 1 ? "" : "s");
-	snprintf(text, sizeof text, "%s%s", canvas_cut(BOLD, paper.width - MARGIN - 2 - canvas_text_width(BOLD, rest), name, cut), rest);
+	NEED_IN(error,
+		canvas_open(
+			&canvas, paper, paper.unexplained ? notes : write_mesh_draw_notes(NULL, grid, paper.width, notes)) == OK);
+	snprintf(rest, sizeof rest, " on %u device%s in %u node%s", grid->devices, grid->devices == 1 ? "" : "s",
+		grid->nodes, grid->nodes == 1 ? "" : "s");
+	snprintf(text, sizeof text, "%s%s",
+		canvas_cut(BOLD, paper.width - MARGIN - 2 - canvas_text_width(BOLD, rest), name, cut), rest);
 	canvas_title(&canvas, MARGIN, TOP - 10, NORMAL, INK, text);
 	for (uint32_t node = 0; node < grid->nodes; node++)
 		write_mesh_draw_node(&canvas, grid, &placing, node);
@@ -135,7 +151,7 @@ static enum status figure_mesh(const struct device_grid *grid, const char *name,
 	return canvas_close(&canvas, stream, error);
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static void write_mesh_write_csv(const struct device_grid *grid, FILE *stream)
 {
@@ -177,7 +193,7 @@ static void write_mesh_write_json(const struct device_grid *grid, const char *na
 	json_end(&json);
 }
 
-/* ---- the table's function -------------------------------------------------------------------------------------------------------- */
+/* ---- the table's function -------------------------------------------------------------------- */
 
 enum status export_mesh(const struct export_job *job)
 {

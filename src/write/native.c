@@ -8,7 +8,7 @@ static void begin_record(struct json *json, const char *kind)
 	json_write_text(json, "k", kind);
 }
 
-/* ---- members that other programs don't have ----------------------------------------------------------------------- */
+/* ---- members that other programs don't have -------------------------------------------------- */
 
 static void write_places(struct json *json, const char *key, const struct axis_places *places)
 {
@@ -34,7 +34,11 @@ static void write_collective(struct json *json, const struct collective *said)
 	write_places(json, "from", &said->from);
 	write_places(json, "to", &said->to);
 	if (said->rank != NONE)
-		json_write_integer(json, said->kind == COLLECTIVE_SEND ? "to" : said->kind == COLLECTIVE_RECEIVE ? "from" : "rank", said->rank);
+		json_write_integer(json,
+			said->kind == COLLECTIVE_SEND ? "to"
+			: said->kind == COLLECTIVE_RECEIVE ? "from"
+			: "rank",
+			said->rank);
 }
 
 static void write_values(const struct argument *value, uint32_t values, struct json *json)
@@ -248,7 +252,7 @@ void native_graph_members(const struct graph *graph, struct json *json)
 	}
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void write_native_write_tensor(const struct graph *graph, const struct tensor *tensor, struct json *json)
 {
@@ -275,7 +279,8 @@ static void write_native_write_tensor(const struct graph *graph, const struct te
 	json_end(json);
 }
 
-static void tensor_names(const struct graph *graph, const struct csr *rows, uint32_t op, const char *key, struct json *json)
+static void tensor_names(
+	const struct graph *graph, const struct csr *rows, uint32_t op, const char *key, struct json *json)
 {
 	json_open_array(json, key);
 	FOR_ROW(i, rows, op)

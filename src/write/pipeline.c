@@ -9,7 +9,8 @@
 #include "trace.h"
 
 /* Writes what a schedule is written as. */
-static enum status with_outlook(const struct export_job *job, void (*write)(const struct export_job *job, const struct outlook *outlook))
+static enum status with_outlook(
+	const struct export_job *job, void (*write)(const struct export_job *job, const struct outlook *outlook))
 {
 	struct outlook *outlook = outlook_of_plan(job->plan, job->options->rules_file, NULL, job->error);
 	if (!outlook)
@@ -19,7 +20,7 @@ static enum status with_outlook(const struct export_job *job, void (*write)(cons
 	return OK;
 }
 
-/* ---- table ------------------------------------------------------------------------------------------------------------------ */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static void write_pipeline_write_csv(const struct export_job *job, const struct outlook *outlook)
 {
@@ -29,15 +30,17 @@ static void write_pipeline_write_csv(const struct export_job *job, const struct 
 	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
 		for (uint32_t i = 0; i < timetable->slots; i++) {
 			const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
-			fprintf(stream, "%u,%u,%s,%u,%u,", rank, i, pass_names[slot->pass], slot->microbatch, slot->piece / timetable->ranks);
+			fprintf(stream, "%u,%u,%s,%u,%u,", rank, i, pass_names[slot->pass], slot->microbatch,
+				slot->piece / timetable->ranks);
 			csv_seconds(stream, slot->begin);
 			putc(',', stream);
 			csv_seconds(stream, slot->end);
-			fprintf(stream, ",%" PRId64 ",%d,%u\n", timetable->bytes[(size_t)rank * timetable->slots + i], i == timetable->peak[rank], slot->piece);
+			fprintf(stream, ",%" PRId64 ",%d,%u\n", timetable->bytes[(size_t)rank * timetable->slots + i],
+				i == timetable->peak[rank], slot->piece);
 		}
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void write_slot(const struct timetable *timetable, uint32_t rank, uint32_t i, struct json *json)
 {
@@ -93,7 +96,7 @@ static void write_pipeline_write_json(const struct export_job *job, const struct
 	json_end(&json);
 }
 
-/* ---- trace ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- trace ----------------------------------------------------------------------------------- */
 
 static void trace_times(struct json *json, int64_t begin, int64_t end)
 {
@@ -161,7 +164,7 @@ static void write_trace(const struct export_job *job, const struct outlook *outl
 	trace_end(&json);
 }
 
-/* ---- the table's functions ------------------------------------------------------------------------------------------------------- */
+/* ---- the table's functions ------------------------------------------------------------------- */
 
 enum status pipeline_csv(const struct export_job *job)
 {
@@ -197,7 +200,8 @@ enum status pipeline_picture(const struct export_job *job)
 	struct outlook *outlook = outlook_of_plan(job->plan, job->options->rules_file, NULL, job->error);
 	if (!outlook)
 		return job->error->status;
-	enum status status = figure_pipeline(&outlook->timetable, job->plan->input->name, outlook->machine.memory, export_paper(job->options, job->kind), job->stream, job->error);
+	enum status status = figure_pipeline(&outlook->timetable, job->plan->input->name, outlook->machine.memory,
+		export_paper(job->options, job->kind), job->stream, job->error);
 	outlook_release(outlook);
 	return status;
 }

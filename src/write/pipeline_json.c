@@ -132,7 +132,7 @@ void pipeline_write_json(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
-/* ---- report -------------------------------------------------------------------------------------------------- */
+/* ---- report ---------------------------------------------------------------------------------- */
 
 #define RANKS_SHOWN 16
 
@@ -155,9 +155,11 @@ static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 	}
 	const struct pipeline_piece *piece = &pipelined->piece[r];
 	fprintf(stream, "  %4u%c %12s %12s %12s %12s %10.3f %10.3f   %s .. %s\n", r, r == plan->rank ? '*' : ' ',
-		bytes_text(planned->peak, text[0], sizeof text[0]), planned->arena < 0 ? "-" : bytes_text(planned->arena, text[1], sizeof text[1]),
-		bytes_text(rank->parameters + rank->optimizer + rank->gradients, text[2], sizeof text[2]), bytes_text(rank->kept, text[3], sizeof text[3]),
-		milliseconds(forward), milliseconds(backward), piece->first ? piece->first : "", piece->last ? piece->last : "");
+		bytes_text(planned->peak, text[0], sizeof text[0]),
+		planned->arena < 0 ? "-" : bytes_text(planned->arena, text[1], sizeof text[1]),
+		bytes_text(rank->parameters + rank->optimizer + rank->gradients, text[2], sizeof text[2]),
+		bytes_text(rank->kept, text[3], sizeof text[3]), milliseconds(forward), milliseconds(backward),
+		piece->first ? piece->first : "", piece->last ? piece->last : "");
 }
 
 void pipeline_write_text(const struct plan *plan, FILE *stream)
@@ -165,19 +167,22 @@ void pipeline_write_text(const struct plan *plan, FILE *stream)
 	const struct pipelined *pipelined = plan->transformed->pipelined;
 	if (!pipelined)
 		return;
-	fprintf(stream, "\n%u microbatch%s through %u pipeline rank%s, %s", pipelined->microbatches, pipelined->microbatches == 1 ? "" : "es", pipelined->ranks,
-		pipelined->ranks == 1 ? "" : "s", schedule_names[pipelined->schedule]);
+	fprintf(stream, "\n%u microbatch%s through %u pipeline rank%s, %s", pipelined->microbatches,
+		pipelined->microbatches == 1 ? "" : "es", pipelined->ranks, pipelined->ranks == 1 ? "" : "s",
+		schedule_names[pipelined->schedule]);
 	if (pipelined->chunks > 1)
 		fprintf(stream, ", %u pieces of the model on each", pipelined->chunks);
-	fprintf(stream, "\n  step %.3f ms: idle in the pipeline %.3f, gradients not hidden %.3f, update %.3f\n", milliseconds(pipelined->time),
-		milliseconds(pipelined->bubble), milliseconds(pipelined->exposed), milliseconds(pipelined->update));
+	fprintf(stream, "\n  step %.3f ms: idle in the pipeline %.3f, gradients not hidden %.3f, update %.3f\n",
+		milliseconds(pipelined->time), milliseconds(pipelined->bubble), milliseconds(pipelined->exposed),
+		milliseconds(pipelined->update));
 	fprintf(stream, "  no order of these pieces' passes takes less than %.3f ms", milliseconds(pipelined->bound));
 	if (plan->schedules > 0)
 		fprintf(stream, "; the best of %u schedules", plan->schedules);
 	fputs("\n", stream);
 	fputs("  rank          peak        arena       states    in flight forward ms  backward\n", stream);
 	for (uint32_t r = 0; r < pipelined->ranks; r++) {
-		if (pipelined->ranks > RANKS_SHOWN && r >= RANKS_SHOWN / 2 && r + RANKS_SHOWN / 2 < pipelined->ranks && r != plan->rank)
+		if (pipelined->ranks > RANKS_SHOWN && r >= RANKS_SHOWN / 2 && r + RANKS_SHOWN / 2 < pipelined->ranks &&
+			r != plan->rank)
 			continue;
 		write_rank_line(plan, r, stream);
 	}

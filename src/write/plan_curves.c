@@ -11,8 +11,10 @@
 /* Adds a buffer where it begins and takes it away behind its end. */
 static bool add_buffer(const json_t *buffer, struct curve *curve)
 {
-	const json_t *bytes = json_object_get(buffer, "bytes"), *first = json_object_get(buffer, "first"), *last = json_object_get(buffer, "last");
-	bool valid = json_is_integer(bytes) && json_is_integer(first) && json_is_integer(last) && json_integer_value(bytes) >= 0 && json_integer_value(first) >= 0 &&
+	const json_t *bytes = json_object_get(buffer, "bytes"), *first = json_object_get(buffer, "first"),
+				 *last = json_object_get(buffer, "last");
+	bool valid = json_is_integer(bytes) && json_is_integer(first) && json_is_integer(last) &&
+		json_integer_value(bytes) >= 0 && json_integer_value(first) >= 0 &&
 		json_integer_value(first) <= json_integer_value(last) && json_integer_value(last) < curve->ops;
 	if (!valid || json_integer_value(bytes) > INT64_MAX / 4 - curve->peak)
 		return false;
@@ -24,7 +26,8 @@ static bool add_buffer(const json_t *buffer, struct curve *curve)
 
 static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, struct error *error)
 {
-	const json_t *ops = json_object_get(json_object_get(plan, "order"), "ops"), *buffers = json_object_get(json_object_get(plan, "layout"), "buffers"), *buffer;
+	const json_t *ops = json_object_get(json_object_get(plan, "order"), "ops"),
+				 *buffers = json_object_get(json_object_get(plan, "layout"), "buffers"), *buffer;
 	size_t i;
 	if (!json_is_array(ops) || !json_array_size(ops) || json_array_size(ops) >= NONE || !json_is_array(buffers))
 		return fail(error, BAD_INPUT, "not a plan file: order.ops and layout.buffers were expected");
@@ -87,7 +90,8 @@ bool plan_curves_kind(const struct export_options *options, enum export_kind_id 
 	return options->view && strcmp(options->view, "timeline") == 0 && (is_picture(kind) || kind == EXPORT_csv);
 }
 
-enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options,
+	enum export_kind_id kind, FILE *stream, struct error *error)
 {
 	struct curve curve[CURVES_MOST];
 	enum status status = OK;

@@ -18,8 +18,8 @@ static const char *strategy_word(const struct plan *plan, enum knob_id knob, cha
 }
 
 /* Begins the object of what a solver found, with what is proved of it. */
-static void open_result(const struct plan *plan, const char *key, enum knob_id strategy, const char *winner, const char *unit, const struct proof *proof,
-	struct json *json)
+static void open_result(const struct plan *plan, const char *key, enum knob_id strategy, const char *winner,
+	const char *unit, const struct proof *proof, struct json *json)
 {
 	char word[64];
 	json_new_line(json, 1);
@@ -95,7 +95,8 @@ static void write_notes(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
-/* A plan that was cut short doesn't follow from its scenario alone, and `check` doesn't plan it again: what only that shows of the search is left out. */
+/* A plan that was cut short doesn't follow from its scenario alone, and `check` doesn't plan it again: what only that
+ * shows of the search is left out. */
 static void write_limited(const struct plan *plan, struct json *json)
 {
 	if (!plan->transformed->sharded || !plan_cut_short(plan))
@@ -137,7 +138,8 @@ static void write_memory(const struct plan *plan, struct json *json)
 	json_open_object(json, "memory");
 	json_write_integer(json, "persistent_bytes", plan->ordered->problem.base);
 	json_write_integer(json, "peak_bytes", plan_peak(plan));
-	plan_json_write_op(plan, "peak_op", plan->ordered->peak_position == NONE ? NONE : plan->ordered->result.order[plan->ordered->peak_position], json);
+	plan_json_write_op(plan, "peak_op",
+		plan->ordered->peak_position == NONE ? NONE : plan->ordered->result.order[plan->ordered->peak_position], json);
 	json_write_integer(json, "program_peak_bytes", plan->ordered->program_peak);
 	json_write_integer(json, "peak_without_workspace_bytes", plan_storage_peak(plan));
 	if (plan->fit_margin == MARGIN_NO_CAP)
@@ -242,7 +244,8 @@ static void write_layout_certificate(const struct plan *plan, struct json *json)
 }
 
 /* Begins a buffer's object: where it lies and when. */
-static void open_buffer(struct json *json, const char *tensor, int64_t offset, int64_t bytes, uint32_t first, uint32_t last)
+static void open_buffer(
+	struct json *json, const char *tensor, int64_t offset, int64_t bytes, uint32_t first, uint32_t last)
 {
 	json_new_line(json, 3);
 	json_open_object(json, NULL);
@@ -282,7 +285,8 @@ static bool write_layout(const struct plan *plan, struct json *json)
 	int64_t fully_shard[2];
 	if (plan_fsdp(plan, fully_shard) != OK)
 		return false;
-	open_result(plan, "layout", K_layout, plan->laid_out->layout.strategy, "arena_bytes", &plan->laid_out->layout.proof, json);
+	open_result(
+		plan, "layout", K_layout, plan->laid_out->layout.strategy, "arena_bytes", &plan->laid_out->layout.proof, json);
 	write_layout_certificate(plan, json);
 	json_write_integer(json, "caching_allocator_bytes", plan_caching(plan));
 	if (fully_shard[0] >= 0)
@@ -292,7 +296,8 @@ static bool write_layout(const struct plan *plan, struct json *json)
 	for (uint32_t s = 0; s < plan->graph->storages; s++) {
 		if (plan->laid_out->first[s] == NONE)
 			continue;
-		open_buffer(json, storage_name(plan, s), plan->laid_out->offset[s], plan->laid_out->bytes[s], plan->laid_out->first[s], plan->laid_out->last[s]);
+		open_buffer(json, storage_name(plan, s), plan->laid_out->offset[s], plan->laid_out->bytes[s],
+			plan->laid_out->first[s], plan->laid_out->last[s]);
 		json_close(json);
 	}
 	json_close(json);
@@ -311,7 +316,8 @@ static void write_host_buffers(const struct plan *plan, const struct host_pool *
 	json_open_array(json, "buffers");
 	for (uint32_t i = 0; i < pool->n; i++) {
 		const struct host_buffer *buffer = &pool->buffer[i];
-		open_buffer(json, plan->graph->tensor[buffer->tensor].name, buffer->offset, buffer->bytes, buffer->first, buffer->last);
+		open_buffer(
+			json, plan->graph->tensor[buffer->tensor].name, buffer->offset, buffer->bytes, buffer->first, buffer->last);
 		if (buffer->others)
 			json_write_integer(json, "other_microbatches", buffer->others);
 		json_close(json);

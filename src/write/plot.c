@@ -22,7 +22,8 @@
 #define ROOM_ABOVE  1.1      /* of the highest value, for what is written there */
 
 /* Which groups the figure shows. */
-static enum status write_plot_find_groups(const struct plan *plan, bool map, bool there[GROUP_COUNT], struct error *error)
+static enum status write_plot_find_groups(
+	const struct plan *plan, bool map, bool there[GROUP_COUNT], struct error *error)
 {
 	memset(there, 0, GROUP_COUNT * sizeof *there);
 	if (plan->ordered->peak_position == NONE)
@@ -67,7 +68,8 @@ static enum status write_plot_write_table(const struct plan *plan, int64_t unit,
 
 enum { BOXES_THIN = 1, BOXES_THICK = 2, BOXES_ALL = 3 };
 
-/* Calls write for each buffer that can be seen, of those that a border would swallow (thin), of the others, or of all. */
+/* Calls write for each buffer that can be seen, of those that a border would swallow (thin), of the others, or of all.
+ */
 static void for_boxes(const struct plan *plan, enum timeline_group group, int which, FILE *stream,
 	void (*write)(FILE *stream, double x, double y, double width, double height), int64_t unit)
 {
@@ -106,7 +108,8 @@ static int legend_columns(const bool there[GROUP_COUNT], bool bound, bool limit,
 	return whole < width ? -1 : width < 2 * widest ? 1 : (int)(width / widest);
 }
 
-static void axis_head(const struct plan *plan, const struct export_options *options, const char *label, int64_t bytes, const bool there[GROUP_COUNT], FILE *stream)
+static void axis_head(const struct plan *plan, const struct export_options *options, const char *label, int64_t bytes,
+	const bool there[GROUP_COUNT], FILE *stream)
 {
 	const char *unit;
 	int64_t one = axis_unit(bytes, &unit), limit = timeline_limit(plan, bytes);
@@ -117,15 +120,21 @@ static void axis_head(const struct plan *plan, const struct export_options *opti
 	for (int group = 0; group < GROUP_COUNT; group++)
 		fprintf(stream, "\\definecolor{group%d}{HTML}{%s}\n", group, group_colours[group] + 1);
 	fputs("\\definecolor{alarm}{HTML}{D55E00}\n\\begin{axis}[name=plot, scale only axis, ", stream);
-	fprintf(stream, "width=%.4gbp, height=%.4gbp, xlabel={position in the order}, ylabel={%s [%s]},\n", width - TIKZ_LEFT - TIKZ_RIGHT, width < NARROW ? 115.0 : 170.0, label, unit);
+	fprintf(stream, "width=%.4gbp, height=%.4gbp, xlabel={position in the order}, ylabel={%s [%s]},\n",
+		width - TIKZ_LEFT - TIKZ_RIGHT, width < NARROW ? 115.0 : 170.0, label, unit);
 	if (!options->no_title) {
 		fputs("  title={", stream);
 		tikz_text(stream, plan->graph->name);
-		fprintf(stream, ": %s}, title style={text width=%.4gbp, align=center, font=\\footnotesize},\n", bytes_text(bytes, text, sizeof text), width - TIKZ_LEFT - TIKZ_RIGHT);
+		fprintf(stream, ": %s}, title style={text width=%.4gbp, align=center, font=\\footnotesize},\n",
+			bytes_text(bytes, text, sizeof text), width - TIKZ_LEFT - TIKZ_RIGHT);
 	}
-	fprintf(stream, "  xmin=0, xmax=%u, ymin=0, ymax=%.6g, axis on top, clip=false, scaled ticks=false, tick align=outside, tick pos=left,\n"
-		"  %smax space between ticks=%d, tick label style={font=\\footnotesize, /pgf/number format/.cd, fixed, 1000 sep={}}, label style={font=\\footnotesize},\n"
-		"  legend style={at={(axis description cs:0.5,0)}, yshift=-30bp, anchor=north, legend columns=%d, legend cell align=left, draw=none, font=\\footnotesize, "
+	fprintf(stream,
+		"  xmin=0, xmax=%u, ymin=0, ymax=%.6g, axis on top, clip=false, scaled ticks=false, tick align=outside, tick "
+		"pos=left,\n"
+		"  %smax space between ticks=%d, tick label style={font=\\footnotesize, /pgf/number format/.cd, fixed, 1000 "
+		"sep={}}, label style={font=\\footnotesize},\n"
+		"  legend style={at={(axis description cs:0.5,0)}, yshift=-30bp, anchor=north, legend columns=%d, legend cell "
+		"align=left, draw=none, font=\\footnotesize, "
 		"/tikz/every even column/.style={column sep=6pt}}]\n",
 		plan->graph->ops, ROOM_ABOVE * (double)(limit > bytes ? limit : bytes) / (double)one,
 		plan->graph->ops <= FEW ? "xtick distance=1, " : "", width < NARROW ? 30 : 40,
@@ -137,8 +146,10 @@ static void tikz_legend(const struct export_options *options, const bool there[G
 {
 	for (int group = 0; group < GROUP_COUNT && !options->no_legend; group++)
 		if (there[group])
-			fprintf(stream, "\\addlegendimage{legend image code/.code={\\fill[group%d] (0cm,-0.08cm) rectangle (0.35cm,0.12cm);}}\\addlegendentry{%s}\n", group,
-				group_names[group]);
+			fprintf(stream,
+				"\\addlegendimage{legend image code/.code={\\fill[group%d] (0cm,-0.08cm) rectangle "
+				"(0.35cm,0.12cm);}}\\addlegendentry{%s}\n",
+				group, group_names[group]);
 }
 
 /* The memory limit, if the figure up to so many bytes has a line for it. */
@@ -155,8 +166,12 @@ static void tikz_limit(const struct export_job *job, int64_t bytes, int64_t unit
 /* The picture is as wide as asked, whatever its labels are. */
 static void axis_end(FILE *stream)
 {
-	fprintf(stream, "\\end{axis}\n\\coordinate (low) at (current bounding box.south);\n\\coordinate (high) at (current bounding box.north);\n\\pgfresetboundingbox\n"
-		"\\path[use as bounding box] ([xshift=-%gbp]low -| plot.south west) rectangle ([xshift=%gbp]high -| plot.south east);\n\\end{tikzpicture}\n", TIKZ_LEFT, TIKZ_RIGHT);
+	fprintf(stream,
+		"\\end{axis}\n\\coordinate (low) at (current bounding box.south);\n\\coordinate (high) at (current bounding "
+		"box.north);\n\\pgfresetboundingbox\n"
+		"\\path[use as bounding box] ([xshift=-%gbp]low -| plot.south west) rectangle ([xshift=%gbp]high -| plot.south "
+		"east);\n\\end{tikzpicture}\n",
+		TIKZ_LEFT, TIKZ_RIGHT);
 	tikz_end(stream);
 }
 
@@ -175,16 +190,21 @@ enum status tikz_timeline(const struct export_job *job)
 	fputs("}\\live\n", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
 		if (there[group])
-			fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} \\closedcycle;\n", group, group + 1);
+			fprintf(stream,
+				"\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} "
+				"\\closedcycle;\n",
+				group, group + 1);
 	tikz_legend(job->options, there, stream);
 	if (plan_bound(plan) > 0 && !job->options->no_legend)
 		fputs("\\addlegendimage{dashed}\\addlegendentry{" NO_LESS "}\n", stream);
 	tikz_limit(job, plan_peak(plan), unit);
-	fprintf(stream, "\\draw[thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", peak,
-		peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
+	fprintf(stream,
+		"\\draw[thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] "
+		"{peak};\n",
+		peak, peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
 	if (plan_bound(plan) > 0)
-		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan_bound(plan) / (double)unit, plan->graph->ops,
-			(double)plan_bound(plan) / (double)unit);
+		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n",
+			(double)plan_bound(plan) / (double)unit, plan->graph->ops, (double)plan_bound(plan) / (double)unit);
 	axis_end(stream);
 	return status;
 }
@@ -212,18 +232,18 @@ enum status tikz_map(const struct export_job *job)
 		fputs(";\n", stream);
 	}
 	tikz_limit(job, plan_arena(plan), unit);
-	fprintf(stream, "\\draw[alarm] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan_arena(plan) / (double)unit, plan->graph->ops,
-		(double)plan_arena(plan) / (double)unit);
+	fprintf(stream, "\\draw[alarm] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan_arena(plan) / (double)unit,
+		plan->graph->ops, (double)plan_arena(plan) / (double)unit);
 	axis_end(stream);
 	return OK;
 }
 
-/* ---- gnuplot ---------------------------------------------------------------------------------- */
+/* ---- gnuplot --------------------------------------------------------------------------------- */
 
 #define APOSTROPHE 0x2019u
 
-/* In single quotes nothing is special to gnuplot but the quote itself, and two of them are a quote but at the beginning: another sign stands
- * for it. In double quotes gnuplot would run what stands in backticks. */
+/* In single quotes nothing is special to gnuplot but the quote itself, and two of them are a quote but at the
+ * beginning: another sign stands for it. In double quotes gnuplot would run what stands in backticks. */
 static void gnuplot_text(FILE *stream, const char *text)
 {
 	putc('\'', stream);
@@ -239,12 +259,15 @@ static void gnuplot_text(FILE *stream, const char *text)
 void gnuplot_begin(const struct export_options *options, FILE *stream)
 {
 	if (options->width > 0)
-		fprintf(stream, "# gnuplot FILE > figure.pdf\nset terminal pdfcairo size %.6gin,%.6gin font \",%g\" fontscale %g\n", options->width / 72, GNUPLOT_HIGH / 72, GNUPLOT_LETTERS, GNUPLOT_SCALE);
+		fprintf(stream,
+			"# gnuplot FILE > figure.pdf\nset terminal pdfcairo size %.6gin,%.6gin font \",%g\" fontscale %g\n",
+			options->width / 72, GNUPLOT_HIGH / 72, GNUPLOT_LETTERS, GNUPLOT_SCALE);
 	else
 		fputs("# gnuplot FILE shows it; or first: set terminal pdfcairo; set output \"figure.pdf\"\n", stream);
 }
 
-static void gnuplot_head(const struct plan *plan, const struct export_options *options, const char *unit, const char *label, FILE *stream)
+static void gnuplot_head(
+	const struct plan *plan, const struct export_options *options, const char *unit, const char *label, FILE *stream)
 {
 	gnuplot_begin(options, stream);
 	if (!options->no_title) {
@@ -253,8 +276,8 @@ static void gnuplot_head(const struct plan *plan, const struct export_options *o
 		fputs(" noenhanced\n", stream);
 	}
 	fprintf(stream, "set xlabel \"position in the order\" offset 0,0.4\nset ylabel \"%s [%s]\"\n", label, unit);
-	fprintf(stream, "set xrange [0:%u]\nset yrange [0:*]\n%s\nset grid ytics\nset style fill solid noborder\n", plan->graph->ops,
-		options->no_legend ? "unset key" : GNUPLOT_KEY);
+	fprintf(stream, "set xrange [0:%u]\nset yrange [0:*]\n%s\nset grid ytics\nset style fill solid noborder\n",
+		plan->graph->ops, options->no_legend ? "unset key" : GNUPLOT_KEY);
 }
 
 static void gnuplot_limit(const struct plan *plan, int64_t bytes, int64_t unit, FILE *stream)
@@ -275,14 +298,16 @@ enum status gnuplot_timeline(const struct export_job *job)
 	gnuplot_head(plan, job->options, name, "live memory", stream);
 	fputs("$live << END\n", stream);
 	enum status status = write_plot_write_table(plan, unit, stream, job->error);
-	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"black\" lw 2\n", plan->ordered->peak_position, plan->ordered->peak_position,
-		(double)plan_peak(plan) / (double)unit);
+	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"black\" lw 2\n",
+		plan->ordered->peak_position, plan->ordered->peak_position, (double)plan_peak(plan) / (double)unit);
 	fputs("plot ", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)
 		if (there[group])
-			fprintf(stream, "$live using 1:%d with fillsteps lc rgb \"%s\" title \"%s\", \\\n  ", group + 2, group_colours[group], group_names[group]);
+			fprintf(stream, "$live using 1:%d with fillsteps lc rgb \"%s\" title \"%s\", \\\n  ", group + 2,
+				group_colours[group], group_names[group]);
 	gnuplot_limit(plan, plan_peak(plan), unit, stream);
-	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"" NO_LESS "\"\n", (double)plan_bound(plan) / (double)unit);
+	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"" NO_LESS "\"\n",
+		(double)plan_bound(plan) / (double)unit);
 	return status;
 }
 
@@ -309,8 +334,8 @@ enum status gnuplot_map(const struct export_job *job)
 	fputs("plot ", stream);
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (there[group])
-			fprintf(stream, "$group%d using 1:2:1:3:2:4 with boxxyerror lc rgb \"%s\" title \"%s\", \\\n  ", group, group_colours[group],
-			group_names[group]);
+			fprintf(stream, "$group%d using 1:2:1:3:2:4 with boxxyerror lc rgb \"%s\" title \"%s\", \\\n  ", group,
+				group_colours[group], group_names[group]);
 	gnuplot_limit(plan, plan_arena(plan), unit, stream);
 	fprintf(stream, "%.6g with lines lc rgb \"#D55E00\" title \"arena\"\n", (double)plan_arena(plan) / (double)unit);
 	return OK;

@@ -24,11 +24,17 @@ static void recompute_json_write_arc(const struct graph *step, const struct fit_
 	json_close(json);
 }
 
-static void recompute_json_write_certificate(const struct graph *step, const struct fit_certificate *certificate, bool searched, struct json *json)
+static void recompute_json_write_certificate(
+	const struct graph *step, const struct fit_certificate *certificate, bool searched, struct json *json)
 {
 	json_new_line(json, 2);
 	json_open_object(json, "certificate");
-	json_write_text(json, "by", searched ? "search" : certificate->op == NONE ? "none" : !certificate->impossible ? "cut" : certificate->arcs ? "state" : "room");
+	json_write_text(json, "by",
+		searched ? "search"
+		: certificate->op == NONE ? "none"
+		: !certificate->impossible ? "cut"
+		: certificate->arcs ? "state"
+		: "room");
 	json_write_text(json, "op", recompute_json_op_name(step, certificate->op));
 	json_open_array(json, "price");
 	json_write_integer(json, NULL, certificate->price);

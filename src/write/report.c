@@ -34,7 +34,8 @@ static const char *report_gap_text(int64_t value, int64_t bound, bool proved, ch
 static void line(FILE *stream, const char *label, int64_t bytes, const char *remark)
 {
 	char text[32];
-	fprintf(stream, "  %-22s %12s  %18" PRId64 " B%s%s\n", label, bytes_text(bytes, text, sizeof text), bytes, *remark ? "   " : "", remark);
+	fprintf(stream, "  %-22s %12s  %18" PRId64 " B%s%s\n", label, bytes_text(bytes, text, sizeof text), bytes,
+		*remark ? "   " : "", remark);
 }
 
 /* The step as simulated: what is computed, and what computation waits for. */
@@ -43,17 +44,21 @@ static void report_write_time(const struct plan *plan, FILE *stream)
 	const struct step_whole *time = &plan->time->whole;
 	int64_t once = plan->time->time.total;   /* what the bound is of */
 	char gap[80], gain[120];
-	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9, (double)time->busy[0] * 1e-9);
+	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9,
+		(double)time->busy[0] * 1e-9);
 	for (uint32_t s = 1; s < plan->time->model.streams; s++)
-		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->transformed->sharded, s), (double)time->exposed[s] * 1e-9,
-			(double)time->busy[s] * 1e-9);
+		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->transformed->sharded, s),
+			(double)time->exposed[s] * 1e-9, (double)time->busy[s] * 1e-9);
 	putc('\n', stream);
 	fprintf(stream, "  %-22s %s\n", "order", plan_gain_text(plan, gain, sizeof gain));
 	if (plan->time->bound.bound > 0)
-		fprintf(stream, "  %-22s %12.3f ms    no order of this graph takes less; %s\n", plan->time->passes > 1 ? "bound, pass and update" : "bound on a step", (double)plan->time->bound.bound * 1e-9,
+		fprintf(stream, "  %-22s %12.3f ms    no order of this graph takes less; %s\n",
+			plan->time->passes > 1 ? "bound, pass and update" : "bound on a step",
+			(double)plan->time->bound.bound * 1e-9,
 			report_gap_text(once, plan->time->bound.bound, once == plan->time->bound.bound, gap, sizeof gap));
-	fprintf(stream, "  %-22s %12.3f ms    what searches compare: a sum over all ops%s, in no order\n", "step, estimated",
-		(double)sharding_estimate(&plan->transformed->sharded->cost) * 1e-9, plan->time->passes > 1 ? " of one pass and the update" : "");
+	fprintf(stream, "  %-22s %12.3f ms    what searches compare: a sum over all ops%s, in no order\n",
+		"step, estimated", (double)sharding_estimate(&plan->transformed->sharded->cost) * 1e-9,
+		plan->time->passes > 1 ? " of one pass and the update" : "");
 }
 
 /* "step 1678.560 ms  48,800 tokens a second, 6,100 a device; 41.0 % of the devices' peak (MFU)". */
@@ -62,12 +67,14 @@ static void report_write_speed(const struct plan *plan, FILE *stream)
 	const struct plan_speed *speed = &plan->speed;
 	double rate = plan_speed_rate(speed);
 	if (graph_of_allocations(plan->input)) {
-		fprintf(stream, "  %-22s not known: a snapshot's ops are allocations, and nobody recorded what they compute\n", "speed");
+		fprintf(stream, "  %-22s not known: a snapshot's ops are allocations, and nobody recorded what they compute\n",
+			"speed");
 		return;
 	}
 	fprintf(stream, "  %-22s %12.3f ms    ", "speed, simulated step", (double)speed->time * 1e-9);
 	if (rate > 0)
-		fprintf(stream, "%.6g %s a second%s", rate * speed->devices, speed->tokens > 0 ? "tokens" : "samples", speed->devices > 1 ? "" : "; ");
+		fprintf(stream, "%.6g %s a second%s", rate * speed->devices, speed->tokens > 0 ? "tokens" : "samples",
+			speed->devices > 1 ? "" : "; ");
 	if (rate > 0 && speed->devices > 1)
 		fprintf(stream, ", %.6g a device; ", rate);
 	if (speed->mfu >= 0)
@@ -83,9 +90,11 @@ static void write_work(const struct plan *plan, FILE *stream)
 	int64_t flops = plan_flops(plan), model = plan->speed.model_flops;
 	if (flops < 0)
 		return;
-	fprintf(stream, "  %-22s %12s    %20" PRId64 " FLOP%s", "work of the step", flops_text((double)flops, text, sizeof text), flops, plan->speed.devices > 1 ? " on this device" : "");
+	fprintf(stream, "  %-22s %12s    %20" PRId64 " FLOP%s", "work of the step",
+		flops_text((double)flops, text, sizeof text), flops, plan->speed.devices > 1 ? " on this device" : "");
 	if (model > 0)
-		fprintf(stream, "; the model's products %s%s", flops_text((double)model, products, sizeof products), plan->speed.devices > 1 ? " on all" : "");
+		fprintf(stream, "; the model's products %s%s", flops_text((double)model, products, sizeof products),
+			plan->speed.devices > 1 ? " on all" : "");
 	putc('\n', stream);
 }
 
@@ -94,7 +103,8 @@ static void write_device(const struct plan *plan, FILE *stream)
 {
 	char text[800];
 	if (plan->scenario.value[K_device] != DEVICE_NONE)
-		fprintf(stream, "  %-22s %s: %s\n", "times rest on", scenario_device_name(&plan->scenario), device_rests_text(&plan->scenario, text, sizeof text));
+		fprintf(stream, "  %-22s %s: %s\n", "times rest on", scenario_device_name(&plan->scenario),
+			device_rests_text(&plan->scenario, text, sizeof text));
 }
 
 /* What was searched, and how far the estimate is from the least that is possible. */
@@ -104,14 +114,21 @@ static void report_write_search(const struct plan *plan, FILE *stream)
 	const struct proof *proof = &sharded->proof;
 	char gap[80], mesh[96];
 	if (proof->quantity != QUANTITY_NONE)
-		fprintf(stream, "  %-22s %12.3f ms    on the %s, among %s (%s), by %s; %s\n", "bound", (double)proof->bound * 1e-9,
-			quantity_names[proof->quantity], shard_bound_among(&plan->scenario, sharded->price.limit), mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by, report_gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
+		fprintf(stream, "  %-22s %12.3f ms    on the %s, among %s (%s), by %s; %s\n", "bound",
+			(double)proof->bound * 1e-9, quantity_names[proof->quantity],
+			shard_bound_among(&plan->scenario, sharded->price.limit),
+			mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by,
+			report_gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
 	if (plan->compared > 1)
-		fprintf(stream, "  %-22s %u planned, by planned memory and simulated step; nothing is proved of other meshes\n", "the best of", plan->compared);
+		fprintf(stream, "  %-22s %u planned, by planned memory and simulated step; nothing is proved of other meshes\n",
+			"the best of", plan->compared);
 	if (plan->foretold > 0)
-		fprintf(stream, "  %-22s %u shardings, each planned with a few of the equal layers, to see which are worth a whole plan\n", "foretold", plan->foretold);
+		fprintf(stream,
+			"  %-22s %u shardings, each planned with a few of the equal layers, to see which are worth a whole plan\n",
+			"foretold", plan->foretold);
 	if (sharded->space && sharded->patterns > 0)
-		fprintf(stream, "  %-22s %s: %u of them; %u ops folded\n", "searched", sharded->space, sharded->patterns, sharded->folded);
+		fprintf(stream, "  %-22s %s: %u of them; %u ops folded\n", "searched", sharded->space, sharded->patterns,
+			sharded->folded);
 	else if (sharded->space)
 		fprintf(stream, "  %-22s %s; %u ops folded\n", "searched", sharded->space, sharded->folded);
 }
@@ -124,11 +141,13 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 	if (!sharded)
 		return;
 	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, text, sizeof text));
-	line(stream, "extra copies", sharded->cost.redundant, "of what is kept: what a device holds beyond its share of one copy");
+	line(stream, "extra copies", sharded->cost.redundant,
+		"of what is kept: what a device holds beyond its share of one copy");
 	line(stream, "sent by each device", plan->traffic.bytes,
 		plan->transformed->pipelined ? "for one microbatch, on all ranks; transfers between ranks are not counted" :
 		plan->scenario.value[K_accumulation] > 1 ? "in one pass and the update" : "");
-	line(stream, "kept on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
+	line(stream, "kept on a device", sharded->cost.usage,
+		"parameters and state, what is saved for the backward pass, gradients");
 	if (plan->time)
 		report_write_time(plan, stream);
 	report_write_search(plan, stream);
@@ -136,8 +155,9 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->bytes > 0)
-				fprintf(stream, "  %-5s %-16s %12s  %6u of them, %.3f ms\n", sharded->sharding.mesh.axis[a].name, collective_names[c],
-					bytes_text(traffic->bytes, text, sizeof text), traffic->count, (double)traffic->time * 1e-9);
+				fprintf(stream, "  %-5s %-16s %12s  %6u of them, %.3f ms\n", sharded->sharding.mesh.axis[a].name,
+					collective_names[c], bytes_text(traffic->bytes, text, sizeof text), traffic->count,
+					(double)traffic->time * 1e-9);
 		}
 }
 
@@ -183,11 +203,13 @@ static void write_idle_knobs(const struct plan *plan, FILE *stream)
 	for (int knob = 0; knob < KNOB_COUNT; knob++) {
 		const char *why = scenario->value[knob] != knobs[knob].normal ? plan_knob_idle(plan, (enum knob_id)knob) : NULL;
 		if (why)
-			fprintf(stream, "  note: %s=%s has no effect: %s\n", knobs[knob].name, knob_text((enum knob_id)knob, scenario->value[knob], value, sizeof value), why);
+			fprintf(stream, "  note: %s=%s has no effect: %s\n", knobs[knob].name,
+				knob_text((enum knob_id)knob, scenario->value[knob], value, sizeof value), why);
 	}
 }
 
-/* Whether segments are expandable (PYTORCH_CUDA_ALLOC_CONF) changes it by a tenth: the other figure stands beside it. */
+/* Whether segments are expandable (PYTORCH_CUDA_ALLOC_CONF) changes it by a tenth: the other figure stands beside it.
+ */
 static void write_fsdp(const struct plan *plan, FILE *stream)
 {
 	bool expandable = plan->scenario.value[K_expandable] != 0;
@@ -195,8 +217,10 @@ static void write_fsdp(const struct plan *plan, FILE *stream)
 	char remark[200], text[32];
 	if (plan_fsdp(plan, reserved) != OK || reserved[0] < 0)
 		return;
-	snprintf(remark, sizeof remark, "in all, with its flat tensors in streams of their own, where fully_shard runs this order; with%s expandable segments %s", expandable ? "out" : "",
-		bytes_text(reserved[!expandable], text, sizeof text));
+	snprintf(remark, sizeof remark,
+		"in all, with its flat tensors in streams of their own, where fully_shard runs this order; with%s expandable "
+		"segments %s",
+		expandable ? "out" : "", bytes_text(reserved[!expandable], text, sizeof text));
 	line(stream, "... under FSDP2", reserved[expandable], remark);
 }
 
@@ -205,15 +229,18 @@ static void write_fsdp_verdict(const struct plan *plan, FILE *stream)
 {
 	int64_t budget = scenario_budget(&plan->scenario), reserved[2], needs;
 	char text[32];
-	if (budget >= 0 && plan_needs(plan) <= budget && plan_fsdp(plan, reserved) == OK && reserved[0] >= 0 && plan_reserves(plan, &needs) == OK && needs > budget)
-		fprintf(stream, "  under FSDP2 it does not fit: %s too much, with buffers and the reserve\n", bytes_text(needs - budget, text, sizeof text));
+	if (budget >= 0 && plan_needs(plan) <= budget && plan_fsdp(plan, reserved) == OK && reserved[0] >= 0 &&
+		plan_reserves(plan, &needs) == OK && needs > budget)
+		fprintf(stream, "  under FSDP2 it does not fit: %s too much, with buffers and the reserve\n",
+			bytes_text(needs - budget, text, sizeof text));
 }
 
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
 	char gap[80], ground[300], remark[400];
 	const struct graph *graph = plan->graph;
-	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n", plan->input->name, graph->ops, graph->tensors, graph->storages);
+	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n", plan->input->name, graph->ops, graph->tensors,
+		graph->storages);
 	report_write_input(plan, stream);
 	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");
 	line(stream, "peak, program order", plan->ordered->program_peak, "");
@@ -222,12 +249,15 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	line(stream, "peak, this plan", plan_peak(plan), remark);
 	if (plan_storage_peak(plan) < plan_peak(plan))
 		line(stream, "without workspace", plan_storage_peak(plan), "storages alone, without the kernels' scratch memory");
-	snprintf(remark, sizeof remark, "%s%s", plan_bound(plan) ? "by " : "", plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
+	snprintf(remark, sizeof remark, "%s%s", plan_bound(plan) ? "by " : "",
+		plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
 	line(stream, "bound on any order", plan_bound(plan), remark);
 	snprintf(remark, sizeof remark, "by %s; %s", plan->laid_out->layout.strategy,
-		report_gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound, proof_closed(&plan->laid_out->layout.proof), gap, sizeof gap));
+		report_gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound,
+			proof_closed(&plan->laid_out->layout.proof), gap, sizeof gap));
 	line(stream, "arena", plan_arena(plan), remark);
-	snprintf(remark, sizeof remark, "%s%s", plan->laid_out->layout.proof.bound ? "by " : "", plan_layout_ground(plan, ground, sizeof ground));
+	snprintf(remark, sizeof remark, "%s%s", plan->laid_out->layout.proof.bound ? "by " : "",
+		plan_layout_ground(plan, ground, sizeof ground));
 	line(stream, "bound on any layout", plan->laid_out->layout.proof.bound, remark);
 	double load = plan->laid_out->layout.load > 0 ? (double)plan->laid_out->layout.load : 1;
 	snprintf(remark, sizeof remark, "fragmentation %.2f %%", 100.0 * ((double)plan_arena(plan) / load - 1));
@@ -251,7 +281,9 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	write_work(plan, stream);
 	write_device(plan, stream);
 	if (plan->transformed->fitted && plan->transformed->fitted->away > 0)
-		fprintf(stream, "  %-22s %12.3f ms    computation waits so long for copies to and from the host, in this order\n", "waits for the host", (double)plan->stall * 1e-9);
+		fprintf(stream,
+			"  %-22s %12.3f ms    computation waits so long for copies to and from the host, in this order\n",
+			"waits for the host", (double)plan->stall * 1e-9);
 	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1)
 		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
 	write_idle_knobs(plan, stream);
@@ -259,11 +291,12 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 		fputs("  (cut short: a better plan may exist)\n", stream);
 }
 
-/* ---- the curve: each column shows the highest of its ops, so that the peak is never lost ---------------- */
+/* ---- the curve: each column shows the highest of its ops, so that the peak is never lost ----- */
 
 static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 {
-	static const char *const eighths[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588" };
+	static const char *const eighths[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587",
+		"\u2588" };
 	uint32_t ops = plan->graph->ops;
 	uint32_t columns = ops < CURVE_COLUMNS ? ops : CURVE_COLUMNS;
 	int64_t height[CURVE_COLUMNS];
@@ -278,7 +311,10 @@ static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 	char text[32];
 	fprintf(stream, "\nlive bytes over the order\n");
 	for (int row = CURVE_ROWS - 1; row >= 0; row--) {
-		fprintf(stream, "  %10s |", row == CURVE_ROWS - 1 ? bytes_text(plan_peak(plan), text, sizeof text) : row == 0 ? "0 B" : "");
+		fprintf(stream, "  %10s |",
+			row == CURVE_ROWS - 1 ? bytes_text(plan_peak(plan), text, sizeof text)
+			: row == 0 ? "0 B"
+			: "");
 		for (uint32_t c = 0; c < columns; c++) {
 			double level = (double)height[c] / (double)plan_peak(plan) * CURVE_ROWS - row;
 			int part = level >= 1 ? 8 : level <= 0 ? 0 : (int)(level * 8 + 0.999);
@@ -291,8 +327,8 @@ static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 	for (uint32_t c = 0; c < columns; c++)
 		fputc(c == peak_column ? '^' : '-', stream);
 	const struct op *peak = &plan->graph->op[plan->ordered->result.order[plan->ordered->peak_position]];
-	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)%s%s\n", "", plan->ordered->peak_position, ops, peak->name, peak->type, peak->src ? " at " : "",
-		peak->src ? peak->src : "");
+	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)%s%s\n", "", plan->ordered->peak_position, ops, peak->name,
+		peak->type, peak->src ? " at " : "", peak->src ? peak->src : "");
 }
 
 static void write_blame(const struct plan *plan, FILE *stream)
@@ -323,8 +359,9 @@ static void write_blame(const struct plan *plan, FILE *stream)
 		if (storage->persistent)
 			continue;
 		const char *src = storage->allocator == NONE ? NULL : graph->op[storage->allocator].src;
-		fprintf(stream, "  %-22s %12s  %-14s %s%s%s\n", kind_names[storage->kind], bytes_text(plan->laid_out->bytes[list[i]], text, sizeof text),
-			alive_reason_text[reason[i]], graph->tensor[storage->root].name, src ? "   " : "", src ? src : "");
+		fprintf(stream, "  %-22s %12s  %-14s %s%s%s\n", kind_names[storage->kind],
+			bytes_text(plan->laid_out->bytes[list[i]], text, sizeof text), alive_reason_text[reason[i]],
+			graph->tensor[storage->root].name, src ? "   " : "", src ? src : "");
 		shown++;
 	}
 }

@@ -6,7 +6,8 @@
 #include "src/read/rules_file.h"
 #include "src/stages/pipeline/times.h"
 
-enum status roofline_shares(const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error)
+enum status roofline_shares(
+	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error)
 {
 	const struct sharded *sharded = plan->transformed->sharded;
 	const uint32_t *order = plan->ordered->result.order;
@@ -14,7 +15,8 @@ enum status roofline_shares(const struct plan *plan, const struct export_options
 	if (!rules)
 		return error->status;
 	if (plan->transformed->pipelined) {
-		enum status status = plan_rank_shares(plan->graph, sharded, plan->transformed->pipelined, plan->rank, &plan->scenario, rules, shares);
+		enum status status = plan_rank_shares(
+			plan->graph, sharded, plan->transformed->pipelined, plan->rank, &plan->scenario, rules, shares);
 		rules_free(rules);
 		return status == OK ? OK : fail_memory(error);
 	}
@@ -44,8 +46,9 @@ enum status roofline_csv(const struct export_job *job)
 	for (int part = 0; part < STEP_PARTS; part++)
 		for (int limit = 0; limit < STEP_LIMITS; limit++)
 			if (shares.ops[part][limit] > 0 || shares.time[part][limit] > 0)
-				fprintf(job->stream, "%s,%s,%u,%" PRId64 ".%012" PRId64 "\n", step_part_names[part], step_limit_names[limit], shares.ops[part][limit],
-					shares.time[part][limit] / PICOSECONDS, shares.time[part][limit] % PICOSECONDS);
+				fprintf(job->stream, "%s,%s,%u,%" PRId64 ".%012" PRId64 "\n", step_part_names[part],
+					step_limit_names[limit], shares.ops[part][limit], shares.time[part][limit] / PICOSECONDS,
+					shares.time[part][limit] % PICOSECONDS);
 	return OK;
 }
 
@@ -54,5 +57,6 @@ enum status roofline_picture(const struct export_job *job)
 	struct step_shares shares;
 	char name[200];
 	TRY(roofline_shares(job->plan, job->options, &shares, job->error));
-	return figure_roofline(&shares, roofline_name(job->plan, name, sizeof name), export_paper(job->options, job->kind), job->stream, job->error);
+	return figure_roofline(&shares, roofline_name(job->plan, name, sizeof name), export_paper(job->options, job->kind),
+		job->stream, job->error);
 }

@@ -4,7 +4,9 @@
 /* Returns how many slots one cell, or one part of a pair, stands for. */
 static uint32_t write_cell(const struct pipeline_slot *slot, FILE *stream)
 {
-	static const char letters[PASS_COUNT] = { [PASS_FORWARD] = 'F', [PASS_BACKWARD] = 'B', [PASS_INPUT] = 'I', [PASS_WEIGHT] = 'W' };
+	static const char letters[PASS_COUNT] = {
+		[PASS_FORWARD] = 'F', [PASS_BACKWARD] = 'B', [PASS_INPUT] = 'I', [PASS_WEIGHT] = 'W'
+	};
 	fprintf(stream, "%u%c%u", slot->piece, slot->joined ? 'B' : letters[slot->pass], slot->microbatch);
 	return slot->joined ? 2 : 1;
 }

@@ -16,8 +16,8 @@ enum status segments_csv(const struct export_job *job)
 		const struct order_segment *segment = &roam->segment[i];
 		fprintf(stream, "segment,%u,", i);
 		csv_text(stream, segment->waist == NONE ? "" : plan->graph->op[segment->waist].name);
-		fprintf(stream, ",%u,%u,%u,%s,%" PRId64 ",%d,,,,\n", segment->last - segment->first + 1, segment->first, segment->last,
-			phase_names[segment->phase], segment->peak, segment->exact);
+		fprintf(stream, ",%u,%u,%u,%s,%" PRId64 ",%d,,,,\n", segment->last - segment->first + 1, segment->first,
+			segment->last, phase_names[segment->phase], segment->peak, segment->exact);
 	}
 	for (uint32_t i = 0; i < roam->branches; i++) {
 		const struct order_branch *branch = &roam->branch[i];

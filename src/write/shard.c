@@ -22,8 +22,8 @@ static void write_shard_write_placements(const struct plan *plan, FILE *stream)
 		const struct tensor *tensor = &units->graph->tensor[t];
 		struct placement placement = sharded->sharding.produced[t];
 		csv_text(stream, tensor->name);
-		fprintf(stream, ",%s,%" PRId64 ",%" PRId64 ",%" PRId64, kind_names[tensor->kind], tensor->bytes, placement_bytes(units, mesh, t, placement),
-			placement_redundant(units, mesh, t, placement));
+		fprintf(stream, ",%s,%" PRId64 ",%" PRId64 ",%" PRId64, kind_names[tensor->kind], tensor->bytes,
+			placement_bytes(units, mesh, t, placement), placement_redundant(units, mesh, t, placement));
 		write_word(stream, sharded_place(sharded, t, placement, text, sizeof text));
 		write_word(stream, sharding_dtensor(units, mesh, t, placement, text, sizeof text));
 		write_word(stream, sharding_partition_spec(units, mesh, t, placement, text, sizeof text));

@@ -8,7 +8,7 @@
 #include "launcher_flags.h"
 #include "sharding_words.h"
 
-/* ---- writing ------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void shard_json_write_seconds(struct json *json, const char *key, int64_t picoseconds)
 {
@@ -65,7 +65,8 @@ static void shard_json_write_placements(const struct sharded *sharded, struct js
 	for (uint32_t t = 0; t < graph->tensors; t++) {
 		shard_json_open_axes(json, graph->tensor[t].name);
 		for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
-			json_write_text(json, NULL, placement_text(&sharded->shared->units, t, sharded->sharding.produced[t].on[a], word, sizeof word));
+			json_write_text(json, NULL,
+				placement_text(&sharded->shared->units, t, sharded->sharding.produced[t].on[a], word, sizeof word));
 		close_axes(json);
 	}
 	json_close(json);
@@ -129,7 +130,8 @@ static void write_traffic(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
-/* No order of the graph takes less; a station's op beyond the graph's is a collective inside one, -1 the end of the step. */
+/* No order of the graph takes less; a station's op beyond the graph's is a collective inside one, -1 the end of the
+ * step. */
 static void write_step_bound(const struct step_bound *bound, struct json *json)
 {
 	open_object(json, "step_bound");
@@ -207,7 +209,8 @@ static void write_proof(const struct plan *plan, struct json *json)
 		json_write_text(json, "among", shard_bound_among(&plan->scenario, sharded->price.limit));
 		shard_json_write_seconds(json, "value_seconds", proof->value);
 		shard_json_write_seconds(json, "bound_seconds", proof->bound);
-		json_write_real(json, "gap", proof->value > 0 ? (double)(proof->value - proof->bound) / (double)proof->value : 0.0, 9);
+		json_write_real(
+			json, "gap", proof->value > 0 ? (double)(proof->value - proof->bound) / (double)proof->value : 0.0, 9);
 	}
 	json_write_bool(json, "proved", proof_closed(proof));
 	shard_json_write_certificate(sharded, json);
@@ -346,7 +349,7 @@ void shard_write_json(const struct plan *plan, struct json *json)
 	write_suggestions(plan, json);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reading {
 	const json_t *shard;
@@ -355,7 +358,8 @@ struct reading {
 	struct error *error;
 };
 
-static enum status shard_json_read_mesh(const json_t *json, const struct scenario *scenario, struct mesh *mesh, struct error *error)
+static enum status shard_json_read_mesh(
+	const json_t *json, const struct scenario *scenario, struct mesh *mesh, struct error *error)
 {
 	static const enum knob_id knob[] = { K_dp, K_cp, K_ep, K_tp };
 	struct degrees degrees = { 1, 1, 1, 1, 1 };
@@ -396,7 +400,8 @@ static enum status read_axes(struct reading *reading, const char *key, uint8_t *
 	json_array_foreach(json_object_get(reading->shard, key), i, name) {
 		uint32_t axis = json_is_string(name) ? mesh_axis_named(&reading->sharding->mesh, json_string_value(name)) : NONE;
 		if (axis == NONE || *mask >> axis)
-			return fail(reading->error, BAD_INPUT, "not a plan file: shard.%s must name axes of the mesh, each once and in its order", key);
+			return fail(reading->error, BAD_INPUT,
+				"not a plan file: shard.%s must name axes of the mesh, each once and in its order", key);
 		*mask |= (uint8_t)(1u << axis);
 	}
 	return OK;
@@ -416,7 +421,8 @@ static enum status read_split(struct reading *reading, uint32_t op, const json_t
 		bool partial = json_is_string(word) && strcmp(json_string_value(word), "P") == 0;
 		json_int_t unit = json_is_integer(word) ? json_integer_value(word) : partial ? UNIT_PARTIAL : UNIT_NONE;
 		if (!partial && !json_is_integer(word) && !json_is_null(word))
-			return fail(reading->error, BAD_INPUT, "not a plan file: the split of \"%.100s\" has a word that is no unit, \"P\" or null", name);
+			return fail(reading->error, BAD_INPUT,
+				"not a plan file: the split of \"%.100s\" has a word that is no unit, \"P\" or null", name);
 		if (unit >= unit_count(units, op) || unit > INT8_MAX || (json_is_integer(word) && unit < 0))
 			return fail(reading->error, INFEASIBLE, "op \"%.100s\" has no unit %lld to split", name, (long long)unit);
 		if (unit == UNIT_PARTIAL && !units->linear[op])
@@ -467,12 +473,14 @@ static enum status read_placement(struct reading *reading, uint32_t tensor, cons
 	for (uint32_t a = 0; a < mesh->axes; a++) {
 		const char *word = json_string_value(json_array_get(list, a));
 		if (!parse_place(units, tensor, word, &placement.on[a]))
-			return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" can't lie as %.40s on %s", name, word ? word : "this", mesh->axis[a].name);
+			return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" can't lie as %.40s on %s", name,
+				word ? word : "this", mesh->axis[a].name);
 	}
 	if (!placement_divides(units, mesh, tensor, placement))
 		return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" can't be cut into so many pieces", name);
 	if (units->graph->tensor[tensor].writer != NONE && !placement_equal(placement, reading->sharding->produced[tensor]))
-		return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" lies otherwise than the split of \"%.100s\" makes it", name,
+		return fail(reading->error, INFEASIBLE,
+			"tensor \"%.100s\" lies otherwise than the split of \"%.100s\" makes it", name,
 			units->graph->op[units->graph->tensor[tensor].writer].name);
 	reading->sharding->produced[tensor] = placement;
 	return OK;
@@ -494,8 +502,8 @@ static enum status read_placements(struct reading *reading)
 	return status;
 }
 
-enum status shard_read_json(const json_t *shard, const struct scenario *scenario, const struct units *units, struct sharding *sharding,
-	struct error *error)
+enum status shard_read_json(const json_t *shard, const struct scenario *scenario, const struct units *units,
+	struct sharding *sharding, struct error *error)
 {
 	struct mesh mesh;
 	struct reading reading = { shard, units, sharding, error };

@@ -9,7 +9,8 @@
 /* The members of "shard" up to "stages". */
 void shard_write_json(const struct plan *plan, struct json *json);
 
-/* Reads mesh, splits and placements of a plan file's "shard". The placements of tensors that ops write follow from the splits and must
- * agree. BAD_INPUT: not a plan of this graph. INFEASIBLE: an axis, a split or a placement that is not possible, error says which. */
-enum status shard_read_json(const json_t *shard, const struct scenario *scenario, const struct units *units, struct sharding *sharding,
-	struct error *error);
+/* Reads mesh, splits and placements of a plan file's "shard". The placements of tensors that ops write follow from the
+ * splits and must agree. BAD_INPUT: not a plan of this graph. INFEASIBLE: an axis, a split or a placement that is not
+ * possible, error says which. */
+enum status shard_read_json(const json_t *shard, const struct scenario *scenario, const struct units *units,
+	struct sharding *sharding, struct error *error);

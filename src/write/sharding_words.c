@@ -10,11 +10,14 @@ static const struct part *sharding_words_part_of(const struct units *units, uint
 }
 
 /* Blocks of a dim that lie before a part, as far as no earlier axis cuts them: above 1 the shard is strided. */
-static int64_t blocks_before(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, uint32_t axis)
+static int64_t blocks_before(
+	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, uint32_t axis)
 {
 	int8_t on = placement.on[axis];
 	int64_t blocks = 1;
-	for (int8_t i = (int8_t)(on - 1); i >= 0 && sharding_words_part_of(units, tensor, i)->dim == sharding_words_part_of(units, tensor, on)->dim; i--) {
+	for (int8_t i = (int8_t)(on - 1);
+		i >= 0 && sharding_words_part_of(units, tensor, i)->dim == sharding_words_part_of(units, tensor, on)->dim;
+		i--) {
 		int64_t left = sharding_words_part_of(units, tensor, i)->size;
 		for (uint32_t a = 0; a < axis && a < mesh->axes; a++)
 			if (placement.on[a] == i)
@@ -24,8 +27,10 @@ static int64_t blocks_before(const struct units *units, const struct mesh *mesh,
 	return blocks;
 }
 
-/* True where an axis cuts a part into unequal pieces; whole_dim: it is all of its dim, so that the dim's pieces are those. */
-static bool unequal(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, bool *whole_dim)
+/* True where an axis cuts a part into unequal pieces; whole_dim: it is all of its dim, so that the dim's pieces are
+ * those. */
+static bool unequal(
+	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, bool *whole_dim)
 {
 	bool any = false;
 	*whole_dim = true;
@@ -34,12 +39,14 @@ static bool unequal(const struct units *units, const struct mesh *mesh, uint32_t
 			continue;
 		any = true;
 		for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++)
-			*whole_dim &= units->part[i].dim != sharding_words_part_of(units, tensor, placement.on[a])->dim || i == units->part_start[tensor] + (uint32_t)placement.on[a];
+			*whole_dim &= units->part[i].dim != sharding_words_part_of(units, tensor, placement.on[a])->dim ||
+				i == units->part_start[tensor] + (uint32_t)placement.on[a];
 	}
 	return any;
 }
 
-char *sharding_dtensor(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size)
+char *sharding_dtensor(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement,
+	char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
 	bool whole_dim;
@@ -52,7 +59,8 @@ char *sharding_dtensor(const struct units *units, const struct mesh *mesh, uint3
 		if (on < 0)
 			words_add(&words, "%s", on == PLACE_PARTIAL ? "Partial()" : "Replicate()");
 		else if (blocks_before(units, mesh, tensor, placement, a) > 1)
-			words_add(&words, "_StridedShard(%u, split_factor=%lld)", sharding_words_part_of(units, tensor, on)->dim, (long long)blocks_before(units, mesh, tensor, placement, a));
+			words_add(&words, "_StridedShard(%u, split_factor=%lld)", sharding_words_part_of(units, tensor, on)->dim,
+				(long long)blocks_before(units, mesh, tensor, placement, a));
 		else
 			words_add(&words, "Shard(%u)", sharding_words_part_of(units, tensor, on)->dim);
 	}
@@ -61,7 +69,8 @@ char *sharding_dtensor(const struct units *units, const struct mesh *mesh, uint3
 }
 
 /* True where every axis shards a contiguous piece of a dim, lower axes the outer ones, or leaves the tensor whole. */
-static bool sharding_words_plain(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+static bool sharding_words_plain(
+	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
 {
 	for (uint32_t a = 0; a < mesh->axes; a++) {
 		if (placement.on[a] == PLACE_PARTIAL)
@@ -69,7 +78,9 @@ static bool sharding_words_plain(const struct units *units, const struct mesh *m
 		if (placement.on[a] >= 0 && blocks_before(units, mesh, tensor, placement, a) > 1)
 			return false;
 		for (uint32_t b = 0; b < a && placement.on[a] >= 0; b++) /* an earlier axis inside a later one: not contiguous */
-			if (placement.on[b] > placement.on[a] && sharding_words_part_of(units, tensor, placement.on[b])->dim == sharding_words_part_of(units, tensor, placement.on[a])->dim)
+			if (placement.on[b] > placement.on[a] &&
+				sharding_words_part_of(units, tensor, placement.on[b])->dim ==
+					sharding_words_part_of(units, tensor, placement.on[a])->dim)
 				return false;
 	}
 	return true;
@@ -80,7 +91,8 @@ static bool cuts(const struct units *units, uint32_t tensor, struct placement pl
 	return placement.on[axis] >= 0 && sharding_words_part_of(units, tensor, placement.on[axis])->dim == dim;
 }
 
-char *sharding_partition_spec(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size)
+char *sharding_partition_spec(const struct units *units, const struct mesh *mesh, uint32_t tensor,
+	struct placement placement, char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
 	uint8_t dims = units->graph->tensor[tensor].dims;
@@ -102,13 +114,15 @@ char *sharding_partition_spec(const struct units *units, const struct mesh *mesh
 	return text;
 }
 
-char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size)
+char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement,
+	char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
 	uint8_t dims = units->graph->tensor[tensor].dims;
 	uint32_t order[MESH_AXES], axes = 0, devices = mesh_devices(mesh), copies = placement_copies(mesh, placement);
 	bool whole_dim;
-	if (!sharding_words_plain(units, mesh, tensor, placement) || (unequal(units, mesh, tensor, placement, &whole_dim) && !whole_dim))
+	if (!sharding_words_plain(units, mesh, tensor, placement) ||
+		(unequal(units, mesh, tensor, placement, &whole_dim) && !whole_dim))
 		return NULL;
 	if (copies == devices) {
 		words_add(&words, "{replicated}");

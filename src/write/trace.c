@@ -1,5 +1,6 @@
 /* trace.c: Chrome's trace events: complete events (X) for ops, counters (C) for bytes, asynchronous ones
- * (b, e) for storages, which may overlap freely. A step over several devices has its simulated times, too, of all its passes: a thread for each stream. */
+ * (b, e) for storages, which may overlap freely. A step over several devices has its simulated times, too, of all its
+ * passes: a thread for each stream. */
 #include "data.h"
 #include "trace.h"
 #include "src/plan/timeline.h"
@@ -108,7 +109,8 @@ static void begin_step_event(struct json *json, const char *name, uint32_t strea
 	json_write_decimal(json, "dur", time, 6);
 }
 
-/* The ops of a pass, counted from 0, that begins at a time. Times are in microseconds with the picoseconds behind the point. */
+/* The ops of a pass, counted from 0, that begins at a time. Times are in microseconds with the picoseconds behind the
+ * point. */
 static void write_pass(const struct plan *plan, int64_t pass, int64_t begin, struct json *json)
 {
 	bool last = pass + 1 == plan->time->passes;
@@ -140,7 +142,8 @@ static void write_equal_passes(const struct plan_time *time, struct json *json)
 	json_close(json);
 }
 
-/* The step as simulated: a thread for each stream. Gradients that are added up take several passes; many equal ones are one event. */
+/* The step as simulated: a thread for each stream. Gradients that are added up take several passes; many equal ones are
+ * one event. */
 static void write_trace_write_step(const struct plan *plan, struct json *json)
 {
 	const struct plan_time *time = plan->time;
@@ -175,7 +178,8 @@ enum status export_trace(const struct export_job *job)
 	write_bytes(&json, "peak_bytes", plan_peak(plan));
 	write_bytes(&json, "arena_bytes", plan_arena(plan));
 	trace_events(&json);
-	trace_name(&json, "process_name", PROCESS_OPS, -1, plan->scenario.value[K_accumulation] > 1 ? "ops of one pass" : "ops");
+	trace_name(
+		&json, "process_name", PROCESS_OPS, -1, plan->scenario.value[K_accumulation] > 1 ? "ops of one pass" : "ops");
 	trace_name(&json, "process_name", PROCESS_STORAGES, -1, "storages");
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
 		write_trace_write_op(plan, i, &json);

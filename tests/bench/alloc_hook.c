@@ -2,8 +2,7 @@
  * preloads it.
  *
  * PyTorch's CPU allocator asks for memory by posix_memalign(); nearly nothing else in the process does. The sizes asked
- * for are kept in a hash table of open addresses.
- */
+ * for are kept in a hash table of open addresses. */
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>

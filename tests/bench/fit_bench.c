@@ -1,7 +1,7 @@
 /* fit_bench.c: the least slowdown at which steps fit, cap by cap, with the bound, on an A100's roofline.
- *     fit_bench FILE [CAP_MB | SHARE% ...]   without caps: ten between the peak and the floor; SHARE% of the peak; DEVICE names another device; MILP=SECONDS adds, cap by
- *     cap, the optimum along the plan's order of an integer program, its columns and the seconds that it took
- */
+ *     fit_bench FILE [CAP_MB | SHARE% ...]   without caps: ten between the peak and the floor; SHARE% of the peak;
+ * DEVICE names another device; MILP=SECONDS adds, cap by cap, the optimum along the plan's order of an integer program,
+ * its columns and the seconds that it took */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@
 #include "src/read/input.h"
 #include "src/scenario/devices.h"
 
-static enum status order_graph(void *context, struct graph *graph, int64_t ceiling, struct control *control, uint32_t *order, int64_t *peak)
+static enum status order_graph(
+	void *context, struct graph *graph, int64_t ceiling, struct control *control, uint32_t *order, int64_t *peak)
 {
 	const struct memory_rules rules = { .alignment = 1, .workspace = true };
 	struct order_options options = { .strategy = ORDER_BEST, .ticks = 20000000, .ceiling = ceiling };
@@ -38,7 +39,8 @@ static enum status order_graph(void *context, struct graph *graph, int64_t ceili
 	return status;
 }
 
-static void row(struct fit_solver *solver, const struct fit_input *input, int64_t cap, const uint8_t *first, uint32_t starts)
+static void row(
+	struct fit_solver *solver, const struct fit_input *input, int64_t cap, const uint8_t *first, uint32_t starts)
 {
 	struct fit_options options = { .orderer = order_graph, .start = first, .starts = starts };
 	struct control control = { 0 };
@@ -65,9 +67,13 @@ static void row(struct fit_solver *solver, const struct fit_input *input, int64_
 		printf("no graph: %s\n", error.text);
 	}
 	status = fit_check(input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error);
-	printf("| %.1f | %.3f | %.3f | %.1f %.1f %.1f | %s | %.3f | %s |", (double)cap / 1e6, 100 * (double)plan.bound / total,
-		plan.extra == INT64_MAX ? -1 : 100 * (double)plan.extra / total, (double)plan.peak / 1e6, (double)program / 1e6, (double)planned / 1e6,
-		plan.proved ? "proved" : plan.impossible ? "impossible" : "", took, status == OK ? "certified" : error.text);
+	printf("| %.1f | %.3f | %.3f | %.1f %.1f %.1f | %s | %.3f | %s |", (double)cap / 1e6,
+		100 * (double)plan.bound / total, plan.extra == INT64_MAX ? -1 : 100 * (double)plan.extra / total,
+		(double)plan.peak / 1e6, (double)program / 1e6, (double)planned / 1e6,
+		plan.proved ? "proved"
+		: plan.impossible ? "impossible"
+		: "",
+		took, status == OK ? "certified" : error.text);
 	if (getenv("MILP") && plan.extra < INT64_MAX)
 		print_optimum(&solver->step, plan.order, cap, (unsigned)strtoul(getenv("MILP"), NULL, 10));
 	printf("\n");
@@ -104,7 +110,8 @@ int main(int count, char **words)
 	struct activations activations = { 0 };
 	uint8_t *starts = NULL;
 	uint32_t some = 0;
-	if (activations_find(graph, rules, &activations, &error) != OK || fit_baselines(&solver.step, &activations, &(struct control){ 0 }, &starts, &some) != OK)
+	if (activations_find(graph, rules, &activations, &error) != OK ||
+		fit_baselines(&solver.step, &activations, &(struct control){ 0 }, &starts, &some) != OK)
 		return 1;
 	uint8_t *keep = calloc(solver.step.storages, 1);
 	int64_t top = INT64_MAX, floor = 0;
@@ -114,11 +121,13 @@ int main(int count, char **words)
 	}
 	for (uint32_t i = 0; i < solver.step.ops; i++)
 		floor = solver.base[0].fixed[i] > floor ? solver.base[0].fixed[i] : floor;
-	printf("%s: %u ops, step %.2f ms, forward %.2f, peak %.1f MB, floor %.1f MB, set up %.3f s\n", graph->name, graph->ops, (double)solver.step.total / 1e9,
-		(double)solver.step.forward_time / 1e9, (double)top / 1e6, (double)floor / 1e6, clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start);
+	printf("%s: %u ops, step %.2f ms, forward %.2f, peak %.1f MB, floor %.1f MB, set up %.3f s\n", graph->name,
+		graph->ops, (double)solver.step.total / 1e9, (double)solver.step.forward_time / 1e9, (double)top / 1e6,
+		(double)floor / 1e6, clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start);
 	printf("| cap MB | bound %% | ours %% | replayed, program, planned MB | | s | |\n");
 	for (int i = 2; i < count; i++)
-		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * (strchr(words[i], '%') ? (double)top / 100 : 1e6)), starts, some);
+		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * (strchr(words[i], '%') ? (double)top / 100 : 1e6)),
+			starts, some);
 	for (int i = 1; i < 10 && count == 2; i++)
 		row(&solver, &input, top - (top - floor) / 10 * i, starts, some);
 	free(keep);

@@ -1,6 +1,5 @@
-/* fit_curve_bench.c: how long the curve of time over memory takes: the bound for every cap, then published strategies, then plans; and a cap on it.
- *     fit_curve_bench FILE [KNOB=VALUE ...]
- */
+/* fit_curve_bench.c: how long the curve of time over memory takes: the bound for every cap, then published strategies,
+ * then plans; and a cap on it. fit_curve_bench FILE [KNOB=VALUE ...] */
 #include <stdio.h>
 
 #include "src/base/clock.h"
@@ -40,7 +39,9 @@ static enum status draw(struct graph *graph, const struct scenario *scenario, st
 	struct plan *plan = store ? planner_run(&planner, graph, scenario, PLAN_COMPLETE, error) : NULL;
 	struct slowdown slowdown;
 	struct watching watching = { .start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) };
-	enum status status = plan ? slowdown_find(plan, NULL, NULL, &(struct slowdown_watch){ found, &watching }, &slowdown, error) : error->status;
+	enum status status = plan
+		? slowdown_find(plan, NULL, NULL, &(struct slowdown_watch){ found, &watching }, &slowdown, error)
+		: error->status;
 	if (status == OK) {
 		printf("with %u plans: %.3f s\n", slowdown.plans, clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - watching.start);
 		move_cap(&slowdown);

@@ -1,9 +1,9 @@
-/* fit_milp.h: the least extra time in one order with any number of reruns, as an integer program in the manner of Checkmate (Jain et al., 2020), by GLPK. For steps of some
- * ten forward ops that write nothing in place.
+/* fit_milp.h: the least extra time in one order with any number of reruns, as an integer program in the manner of
+ * Checkmate (Jain et al., 2020), by GLPK. For steps of some ten forward ops that write nothing in place.
  *
- * A stage is an op after the pass that reads what can be dropped; right before it ops of the pass may run again, each once, in their order. Columns: again[stage][op];
- * there[stage][storage], at the stage's begin; held[stage][op][storage], while the op could run again, and last while the stage's own op runs.
- */
+ * A stage is an op after the pass that reads what can be dropped; right before it ops of the pass may run again, each
+ * once, in their order. Columns: again[stage][op]; there[stage][storage], at the stage's begin;
+ * held[stage][op][storage], while the op could run again, and last while the stage's own op runs. */
 #pragma once
 
 #include <math.h>
@@ -21,7 +21,8 @@ struct stages {
 	const uint32_t *order;                           /* [step->ops] */
 	uint32_t *position;                              /* [step->ops] in it */
 	uint32_t storage[MILP_MOST], storages, op[MILP_MOST], ops, stage[MILP_MOST], stages; /* stage: a position */
-	uint32_t writer[MILP_MOST], last[MILP_MOST];      /* [storages] index into op; the last position of the pass that touches it */
+	uint32_t writer[MILP_MOST],
+		last[MILP_MOST];      /* [storages] index into op; the last position of the pass that touches it */
 	bool feeds[MILP_MOST][MILP_MOST], wanted[MILP_MOST][MILP_MOST]; /* storage -> op of the pass; stage -> storage */
 	double *steady;                                  /* [positions] megabytes that are there whatever is kept */
 	uint32_t again, there, held;                     /* first columns */
@@ -41,7 +42,8 @@ static inline void find_steady(struct stages *s)
 		s->steady[p] = megabytes(step->persistent + step->workspace[s->order[p]]);
 	for (uint32_t v = 0; v < step->storages; v++) {
 		const struct storage *storage = &step->graph->storage[v];
-		uint32_t begin = storage->allocator == NONE ? 0 : s->position[storage->allocator], end = storage->live_out ? step->ops - 1 : begin;
+		uint32_t begin = storage->allocator == NONE ? 0 : s->position[storage->allocator],
+				 end = storage->live_out ? step->ops - 1 : begin;
 		FOR_ROW(i, &step->graph->users, v)
 			end = s->position[step->graph->users.item[i]] > end ? s->position[step->graph->users.item[i]] : end;
 		for (uint32_t p = begin; p <= end && !step->droppable[v]; p++)
@@ -92,8 +94,14 @@ static inline bool find_stages(struct stages *s)
 }
 
 static inline uint32_t again_of(const struct stages *s, uint32_t t, uint32_t k) { return s->again + t * s->ops + k; }
-static inline uint32_t there_of(const struct stages *s, uint32_t t, uint32_t j) { return s->there + t * s->storages + j; }
-static inline uint32_t held_of(const struct stages *s, uint32_t t, uint32_t k, uint32_t j) { return s->held + (t * (s->ops + 1) + k) * s->storages + j; }
+static inline uint32_t there_of(const struct stages *s, uint32_t t, uint32_t j)
+{
+	return s->there + t * s->storages + j;
+}
+static inline uint32_t held_of(const struct stages *s, uint32_t t, uint32_t k, uint32_t j)
+{
+	return s->held + (t * (s->ops + 1) + k) * s->storages + j;
+}
 
 /* low <= a - b - c; NONE: no such column. */
 static inline void at_least(struct milp *milp, double low, uint32_t a, uint32_t b, uint32_t c)
@@ -160,7 +168,8 @@ static inline void add_stage(struct stages *s, uint32_t t, double cap)
 			}
 	}
 	for (uint32_t k = 0; k < s->ops; k++)
-		within(s, held_of(s, t, k, 0), cap - s->steady[at] + made + megabytes(step->workspace[op] - step->workspace[s->op[k]]));
+		within(s, held_of(s, t, k, 0),
+			cap - s->steady[at] + made + megabytes(step->workspace[op] - step->workspace[s->op[k]]));
 	within(s, held_of(s, t, s->ops, 0), cap - s->steady[at]);
 	for (uint32_t q = at + 1; q < step->ops && (t + 1 == s->stages || q < s->stage[t + 1]); q++)
 		within(s, there_of(s, t + 1, 0), cap - s->steady[q]);
@@ -192,14 +201,18 @@ static inline void milp_stop(int signal)
 	atomic_store(&milp_late, true);
 }
 
-/* Prints the optimum along the order, in % of the step, the program's columns and the seconds that it took; "-" where there is none within `seconds`. */
+/* Prints the optimum along the order, in % of the step, the program's columns and the seconds that it took; "-" where
+ * there is none within `seconds`. */
 static inline void print_optimum(const struct fit_step *step, const uint32_t *order, int64_t cap, unsigned seconds)
 {
 	static struct stages s;
 	struct control control = { .cancel = &milp_late };
 	struct milp_limits none = { 0 };
 	struct milp_solution solution = { 0 };
-	s = (struct stages){ .step = step, .order = order, .steady = calloc(step->ops, sizeof *s.steady), .position = calloc(step->ops, sizeof *s.position) };
+	s = (struct stages){ .step = step,
+		.order = order,
+		.steady = calloc(step->ops, sizeof *s.steady),
+		.position = calloc(step->ops, sizeof *s.position) };
 	for (uint32_t p = 0; p < step->ops; p++)
 		s.position[order[p]] = p;
 	if (!find_stages(&s)) {

@@ -1,9 +1,8 @@
-/* fold_bench.c: a built-in model's layers found as copies, and sharded over 8 devices: folded, and with every copy written out.
- *     fold_bench MODEL LAYERS ...
- * Two rows for each number of layers: without a limit of memory, and with one halfway between the least memory and that of the fastest
- * sharding. CPU seconds. "in all" is all of sharding_find(): networks, solves, placements of all ops, sums over them. "unfolded" is the same
- * exact elimination on the network of all layers, where its tables fit.
- */
+/* fold_bench.c: a built-in model's layers found as copies, and sharded over 8 devices: folded, and with every copy
+ * written out. fold_bench MODEL LAYERS ... Two rows for each number of layers: without a limit of memory, and with one
+ * halfway between the least memory and that of the fastest sharding. CPU seconds. "in all" is all of sharding_find():
+ * networks, solves, placements of all ops, sums over them. "unfolded" is the same exact elimination on the network of
+ * all layers, where its tables fit. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -68,7 +67,10 @@ struct result { enum status status; int64_t cost, bound, usage; bool proved, cho
 static struct result solve(const struct bench *bench, bool folded, int64_t limit)
 {
 	struct network network;
-	struct network_options options = { .free = 1, .fold = folded ? &bench->fold : NULL, .clock = op_times_clock(&bench->times), .exposed = 30,
+	struct network_options options = { .free = 1,
+		.fold = folded ? &bench->fold : NULL,
+		.clock = op_times_clock(&bench->times),
+		.exposed = 30,
 		.narrow = true };
 	struct error error = { 0 };
 	struct control control = { 0 };
@@ -116,10 +118,11 @@ static void print_row(const struct bench *bench, const char *name, int64_t layer
 	bool both = bench->graph->ops <= UNFOLDED_OPS;
 	if (both)
 		unfolded = solve(bench, false, limit);
-	printf("| %s | %lld | %u | %u x %u | %.3f | %s | %.6g | %.2g | %.3f | %.3f |", name, (long long)layers, bench->graph->ops,
-		bench->fold.segments ? segment->copies : 0, bench->fold.segments ? segment->ops : 0, bench->found, limit < 0 ? "" : "halfway",
-		folded.choice ? (double)folded.cost * 1e-9 : 0.0, folded.choice ? 100.0 * (double)(folded.cost - folded.bound) / (double)folded.cost : 0.0,
-		folded.seconds, shard(bench, limit));
+	printf("| %s | %lld | %u | %u x %u | %.3f | %s | %.6g | %.2g | %.3f | %.3f |", name, (long long)layers,
+		bench->graph->ops, bench->fold.segments ? segment->copies : 0, bench->fold.segments ? segment->ops : 0,
+		bench->found, limit < 0 ? "" : "halfway", folded.choice ? (double)folded.cost * 1e-9 : 0.0,
+		folded.choice ? 100.0 * (double)(folded.cost - folded.bound) / (double)folded.cost : 0.0, folded.seconds,
+		shard(bench, limit));
 	if (both && unfolded.choice && folded.choice)
 		printf(" %.3f | %.5f |\n", unfolded.seconds, (double)folded.cost / (double)unfolded.cost);
 	else
@@ -133,7 +136,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "fold_bench MODEL LAYERS ...\n");
 		return 2;
 	}
-	printf("| model | layers | ops | copies x ops | found in s | memory | step ms | gap %% | folded s | in all s | unfolded s | folded / unfolded cost |\n");
+	printf("| model | layers | ops | copies x ops | found in s | memory | step ms | gap %% | folded s | in all s | "
+		   "unfolded s | folded / unfolded cost |\n");
 	printf("|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 	for (int i = 2; i < argc; i++) {
 		struct bench bench = { 0 };

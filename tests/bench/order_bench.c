@@ -1,9 +1,8 @@
 /* order_bench.c: the orderer's tables.
  *     order_bench graphs FILE ...   peak, bound, gap and CPU seconds of each graph (MiB without persistent bytes)
  *     order_bench growth            CPU seconds against ops, on stacked equal layers with backward and updates
- *     order_bench ilp               our time against integer programs on the whole graph, solved by GLPK in the same run:
- *                                   the prefix model, and MODeL's (Steiner et al., ICML 2023) with one op per step
- */
+ *     order_bench ilp               our time against integer programs on the whole graph, solved by GLPK in the same
+ * run: the prefix model, and MODeL's (Steiner et al., ICML 2023) with one op per step */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +89,8 @@ static uint32_t add_op(struct builder *builder, enum phase phase, uint32_t outpu
 
 #define DEPTH 8
 
-/* Layers of DEPTH ops with a skip connection; each op's backward reads what it read; every weight is updated at once. */
+/* Layers of DEPTH ops with a skip connection; each op's backward reads what it read; every weight is updated at once.
+ */
 static struct graph *stacked_layers(uint32_t layers)
 {
 	struct builder builder = { .draft = draft_new() };
@@ -155,7 +155,7 @@ static void growth(void)
 	}
 }
 
-/* ---- MODeL's integer program --------------------------------------------------------------------- */
+/* ---- MODeL's integer program ----------------------------------------------------------------- */
 
 #define STEPS 64
 
@@ -262,7 +262,7 @@ static double solve_steps(const struct problem *problem, const struct milp_limit
 	return cost;
 }
 
-/* ---- ilp ------------------------------------------------------------------------------------------ */
+/* ---- ilp ------------------------------------------------------------------------------------- */
 
 /* The least peak by the prefix program, or -1. */
 static int64_t solve_prefix(const struct problem *problem, const struct milp_limits *limits)
@@ -304,7 +304,9 @@ static void ilp(void)
 				return;
 			double time = solve(&problem, &result), start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 			int64_t prefix = solve_prefix(&problem, &limits);
-			double middle = clock_seconds(CLOCK_PROCESS_CPUTIME_ID), model = sizes[i] <= 10 ? solve_steps(&problem, &limits) : -1, end = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+			double middle = clock_seconds(CLOCK_PROCESS_CPUTIME_ID),
+				   model = sizes[i] <= 10 ? solve_steps(&problem, &limits) : -1,
+				   end = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 			all += time;
 			if (prefix >= 0) {
 				solved[0]++;

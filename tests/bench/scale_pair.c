@@ -2,8 +2,7 @@
  *     scale_pair GIVEN.jsonl.gz REAL.jsonl.gz BATCH SEQUENCE        (0: as given)
  * Prints one line: ops and tensors that agree, program-order peaks, their ratio, and the time of scaling.
  * Ops are compared in program order by type, and by the bytes and shapes of all their tensors; where the
- * tracer recorded other ops, both sides are brought together again and the differing ops are listed.
- */
+ * tracer recorded other ops, both sides are brought together again and the differing ops are listed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,13 +37,16 @@ static int64_t program_peak(const struct graph *graph)
 
 static const char *plain_type(const char *type)
 {
-	return strcmp(type, "aten._unsafe_view.default") == 0 || strcmp(type, "aten._reshape_alias.default") == 0 ? "aten.view.default" : type;
+	return strcmp(type, "aten._unsafe_view.default") == 0 || strcmp(type, "aten._reshape_alias.default") == 0
+		? "aten.view.default"
+		: type;
 }
 
 static bool same_op(const struct graph *a, uint32_t i, const struct graph *b, uint32_t j)
 {
-	return strcmp(plain_type(a->op[i].type), plain_type(b->op[j].type)) == 0 && strcmp(a->op[i].module, b->op[j].module) == 0
-		&& csr_length(&a->reads, i) == csr_length(&b->reads, j) && csr_length(&a->writes, i) == csr_length(&b->writes, j);
+	return strcmp(plain_type(a->op[i].type), plain_type(b->op[j].type)) == 0 &&
+		strcmp(a->op[i].module, b->op[j].module) == 0 && csr_length(&a->reads, i) == csr_length(&b->reads, j) &&
+		csr_length(&a->writes, i) == csr_length(&b->writes, j);
 }
 
 static bool same_tensor(const struct tensor *a, const struct tensor *b)
@@ -117,9 +119,10 @@ static void compare(const struct graph *scaled, const struct graph *real, int ve
 				printf("  real only: %s %s %s\n", real->op[q].module, real->op[q].type, real->op[q].name);
 	}
 	int64_t ours = program_peak(scaled), theirs = program_peak(real);
-	printf("ops %u/%u equal %u  ours only %u  real only %u  tensors differing %u  flops differing %u  peak %ld / %ld  %+.4f %%", scaled->ops,
-		real->ops, same, extra + scaled->ops - i, missing + real->ops - j, different, flops, (long)ours, (long)theirs,
-		100.0 * ((double)ours / (double)theirs - 1));
+	printf("ops %u/%u equal %u  ours only %u  real only %u  tensors differing %u  flops differing %u  peak %ld / %ld  "
+		   "%+.4f %%",
+		scaled->ops, real->ops, same, extra + scaled->ops - i, missing + real->ops - j, different, flops, (long)ours,
+		(long)theirs, 100.0 * ((double)ours / (double)theirs - 1));
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,6 @@
 /* screen_bench.c: how long a key takes from press to finished frame, in time of its thread.
  *
- *   screen_bench GRAPH [WIDTH HEIGHT]     one row per view and kind of key: median and worst of some presses
- */
+ *   screen_bench GRAPH [WIDTH HEIGHT]     one row per view and kind of key: median and worst of some presses */
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,13 +62,20 @@ static double measure_first(struct app *app, int width, int height)
 static double measure_all(struct app *app, int width, int height)
 {
 	static const struct { const char *enter, *what, *keys; } rows[] = {
-		{ "1", "Overview: move, page", "right right PgDn left ] p g G" }, { "1", "Overview: zoom", "+ + + + - - - -" },
+		{ "1", "Overview: move, page", "right right PgDn left ] p g G" },
+		{ "1", "Overview: zoom", "+ + + + - - - -" },
 		{ "1", "Overview: rows", "down down up" },
-		{ "2", "Map: move, select", "right up up down PgDn p" }, { "2", "Map: zoom", "+ + > > < < - -" },
-		{ "3", "Order: scroll", "down down PgDn PgDn up G g" }, { "3", "Order: step", ". . . , ." },
-		{ "4", "Tensors: scroll", "down PgDn PgDn up G g" }, { "4", "Tensors: sort", "s r s s" }, { "4", "Tensors: filter", "\\ a t t Enter \\ ^U Enter" },
-		{ "5", "Graph: unfold all, scroll", "o PgDn down down PgUp G g o" }, { "7", "Runs", "v v v s down up" },
-		{ "1", "find", "/ l o s s Enter n n N" }, { "1", "go, completed", ": g o space h . 3 Tab Tab Tab Esc" },
+		{ "2", "Map: move, select", "right up up down PgDn p" },
+		{ "2", "Map: zoom", "+ + > > < < - -" },
+		{ "3", "Order: scroll", "down down PgDn PgDn up G g" },
+		{ "3", "Order: step", ". . . , ." },
+		{ "4", "Tensors: scroll", "down PgDn PgDn up G g" },
+		{ "4", "Tensors: sort", "s r s s" },
+		{ "4", "Tensors: filter", "\\ a t t Enter \\ ^U Enter" },
+		{ "5", "Graph: unfold all, scroll", "o PgDn down down PgUp G g o" },
+		{ "7", "Runs", "v v v s down up" },
+		{ "1", "find", "/ l o s s Enter n n N" },
+		{ "1", "go, completed", ": g o space h . 3 Tab Tab Tab Esc" },
 		{ "1", "all views", "Tab Tab Tab Tab Tab Tab Tab 1 2 3 4 5 7" },
 	};
 	double worst = 0;
@@ -99,7 +105,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "screen_bench: %s\n", argc > 1 ? error.text : "which GRAPH?");
 		return 2;
 	}
-	printf("%s: %u ops, %u tensors. From a key to its frame, in ms:\n\n| keys | screen | median | worst |\n|---|---|--:|--:|\n", graph->name, graph->ops, graph->tensors);
+	printf("%s: %u ops, %u tensors. From a key to its frame, in ms:\n\n| keys | screen | median | worst "
+		   "|\n|---|---|--:|--:|\n",
+		graph->name, graph->ops, graph->tensors);
 	scenario_init(&scenario);
 	/* The plan is not what is measured. */
 	scenario_set(&scenario, "order=program", &error);

@@ -1,7 +1,6 @@
 /* session_bench.c: how long after a turned knob the explorer has a first plan, and the complete one.
  *
- *   session_bench GRAPH LINE ...     one row per line of the session language; what ran before stays in the store
- */
+ *   session_bench GRAPH LINE ...     one row per line of the session language; what ran before stays in the store */
 #include <poll.h>
 #include <stdio.h>
 
@@ -15,7 +14,8 @@ struct moment {
 
 static struct moment since(struct moment begin)
 {
-	return (struct moment) { clock_seconds(CLOCK_MONOTONIC) - begin.wall, clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin.cpu };
+	return (struct moment){ clock_seconds(CLOCK_MONOTONIC) - begin.wall,
+		clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin.cpu };
 }
 
 /* Waits for the plan of the present scenario; *first: when any plan of it was there. */
@@ -48,8 +48,8 @@ static void row(struct session *session, const char *line)
 	}
 	done = wait_for_plan(session, begin, &first);
 	const struct plan *plan = session_plan(session);
-	printf("| %s | %.0f | %.0f | %.0f | %.0f | %.1f |\n", line ? line : "(opened)", 1e3 * first.wall, 1e3 * first.cpu, 1e3 * done.wall,
-		1e3 * done.cpu, plan ? (double)plan_arena(plan) / (1 << 20) : -1);
+	printf("| %s | %.0f | %.0f | %.0f | %.0f | %.1f |\n", line ? line : "(opened)", 1e3 * first.wall, 1e3 * first.cpu,
+		1e3 * done.wall, 1e3 * done.cpu, plan ? (double)plan_arena(plan) / (1 << 20) : -1);
 }
 
 int main(int argc, char **argv)
@@ -62,7 +62,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	printf("%s: %u ops, %u tensors. From a command to its plan, in ms (wall, CPU):\n\n"
-		"| command | first | CPU | complete | CPU | arena MiB |\n|---|--:|--:|--:|--:|--:|\n", graph->name, graph->ops, graph->tensors);
+		   "| command | first | CPU | complete | CPU | arena MiB |\n|---|--:|--:|--:|--:|--:|\n",
+		graph->name, graph->ops, graph->tensors);
 	scenario_init(&scenario);
 	struct session *session = session_new(graph, argv[1], &scenario, &(struct session_options){ 0 }, &error);
 	scenario_done(&scenario);

@@ -1,8 +1,8 @@
-/* shard_bench.c: solves a sharding problem of the contest on intra-operator parallelism (IOPDDL), and checks the choice and the bound.
- *     shard_bench PROBLEM.json[.gz] [SECONDS]
- * {"problem": {"nodes": {"intervals": [[begin, end]..], "costs": [[..]..], "usages": [[..]..]}, "edges": {"nodes": [[from, to]..], "costs": [[..]..]},
- * "usage_limit": ..}}. Prints cost, bound, gap in percent and seconds; the choice, one strategy a node, with CHOICE=1.
- */
+/* shard_bench.c: solves a sharding problem of the contest on intra-operator parallelism (IOPDDL), and checks the choice
+ * and the bound. shard_bench PROBLEM.json[.gz] [SECONDS]
+ * {"problem": {"nodes": {"intervals": [[begin, end]..], "costs": [[..]..], "usages": [[..]..]}, "edges": {"nodes":
+ * [[from, to]..], "costs": [[..]..]}, "usage_limit": ..}}. Prints cost, bound, gap in percent and seconds; the choice,
+ * one strategy a node, with CHOICE=1. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
@@ -51,8 +51,10 @@ static void read_problem(const char *path, struct shard_problem *problem)
 	fine(input, error.text);
 	char *text = input_all(input, (size_t)2 << 30, &size, &error);
 	fine(text, error.text);
-	json_t *whole = json_loadb(text, size, 0, NULL), *file = json_object_get(whole, "problem"), *nodes = json_object_get(file, "nodes"), *pair;
-	json_t *edges = json_object_get(file, "edges"), *limit = json_object_get(file, "usage_limit"), *costs = json_object_get(nodes, "costs");
+	json_t *whole = json_loadb(text, size, 0, NULL), *file = json_object_get(whole, "problem"),
+		   *nodes = json_object_get(file, "nodes"), *pair;
+	json_t *edges = json_object_get(file, "edges"), *limit = json_object_get(file, "usage_limit"),
+		   *costs = json_object_get(nodes, "costs");
 	fine(json_is_array(costs), "not a problem of the contest's form");
 	problem->nodes = (uint32_t)json_array_size(costs);
 	problem->edges = (uint32_t)json_array_size(json_object_get(edges, "nodes"));
@@ -62,7 +64,8 @@ static void read_problem(const char *path, struct shard_problem *problem)
 	problem->end = mem_alloc(problem->nodes, sizeof *problem->end);
 	problem->from = mem_alloc(problem->edges, sizeof *problem->from);
 	problem->to = mem_alloc(problem->edges, sizeof *problem->to);
-	fine(problem->first && problem->table && problem->begin && problem->end && problem->from && problem->to, "out of memory");
+	fine(problem->first && problem->table && problem->begin && problem->end && problem->from && problem->to,
+		"out of memory");
 	problem->cost = join(costs, NULL, problem->first);
 	problem->usage = join(json_object_get(nodes, "usages"), NULL, problem->first);
 	problem->pair = join(json_object_get(edges, "costs"), problem->table, NULL);
@@ -105,9 +108,12 @@ int main(int argc, char **argv)
 	enum status status = shard_solve(&problem, &options, &control, &plan, &error);
 	fine(status == OK || status == LIMIT || status == CANCELLED, error.text);
 	fine(plan.choice, "no choice within the usage limit was found");
-	fine(shard_evaluate(&problem, plan.choice, &cost, &peak, &error) == OK && cost == plan.cost && peak == plan.peak, "the choice doesn't cost that");
-	fine(plan.searched || (shard_bound(&problem, &plan.certificate, &bound, &error) == OK && bound == plan.bound), "the certificate doesn't prove the bound");
-	printf("%" PRId64 " %" PRId64 " %.3f %.1f\n", cost, plan.bound, cost ? 100 * (double)(cost - plan.bound) / (double)cost : 0, clock_seconds(CLOCK_MONOTONIC) - begin);
+	fine(shard_evaluate(&problem, plan.choice, &cost, &peak, &error) == OK && cost == plan.cost && peak == plan.peak,
+		"the choice doesn't cost that");
+	fine(plan.searched || (shard_bound(&problem, &plan.certificate, &bound, &error) == OK && bound == plan.bound),
+		"the certificate doesn't prove the bound");
+	printf("%" PRId64 " %" PRId64 " %.3f %.1f\n", cost, plan.bound,
+		cost ? 100 * (double)(cost - plan.bound) / (double)cost : 0, clock_seconds(CLOCK_MONOTONIC) - begin);
 	for (uint32_t node = 0; getenv("CHOICE") && node < problem.nodes; node++)
 		printf("%" PRIu32 "%c", plan.choice[node], node + 1 < problem.nodes ? ' ' : '\n');
 	return 0;

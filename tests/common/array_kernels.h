@@ -1,10 +1,10 @@
-/* array_kernels.h: what ops compute, each on whole arrays or on pieces of them: products, norms, tables, losses, experts, element by element.
- * For tests. */
+/* array_kernels.h: what ops compute, each on whole arrays or on pieces of them: products, norms, tables, losses,
+ * experts, element by element. For tests. */
 #pragma once
 
 #include "arrays.h"
 
-/* ---- products ---------------------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 static inline void run_product(const struct call *call)
 {
@@ -13,7 +13,8 @@ static inline void run_product(const struct call *call)
 	int64_t n = c->shape[c->dims - 1], m = a->dims > 1 ? c->shape[c->dims - 2] : 1, k = a->shape[a->dims - 1];
 	for (int64_t i = 0; i < c->count; i++) {
 		int64_t batch = i / (m * n);
-		const double *left = a->value + (batch * m + i / n % m) * k, *right = b->value + (b->dims > 2 ? batch * k * n : 0) + i % n;
+		const double *left = a->value + (batch * m + i / n % m) * k,
+					 *right = b->value + (b->dims > 2 ? batch * k * n : 0) + i % n;
 		c->value[i] = call->operands == 3 ? call->in[0].value[broadcast_place(c, i, &call->in[0])] : 0;
 		for (int64_t x = 0; x < k; x++)
 			c->value[i] += left[x] * right[x * n];
@@ -38,8 +39,10 @@ static inline void convolve(const struct array *x, const struct array *w, const 
 	int64_t stride[2] = { x->shape[2] / y->shape[2], x->shape[3] / y->shape[3] };
 	for (int64_t o = 0; o < y->count; o++)
 		for (int64_t i = 0; i < w->count / w->shape[0]; i++) {
-			int64_t column = o % y->shape[3], row = o / y->shape[3] % y->shape[2], filter = o / (y->shape[3] * y->shape[2]) % y->shape[1];
-			int64_t sample = o / (y->shape[3] * y->shape[2] * y->shape[1]), dx = w->index[3][i % w->shape[3]], dy = w->index[2][i / w->shape[3] % w->shape[2]];
+			int64_t column = o % y->shape[3], row = o / y->shape[3] % y->shape[2],
+					filter = o / (y->shape[3] * y->shape[2]) % y->shape[1];
+			int64_t sample = o / (y->shape[3] * y->shape[2] * y->shape[1]), dx = w->index[3][i % w->shape[3]],
+					dy = w->index[2][i / w->shape[3] % w->shape[2]];
 			int64_t channel = i / (w->shape[3] * w->shape[2]);
 			int64_t input = ((sample * x->shape[1] + channel) * x->shape[2] + (row * stride[0] + dy) % x->shape[2]) * x->shape[3]
 				+ (column * stride[1] + dx) % x->shape[3], weight = filter * (w->count / w->shape[0]) + i;
@@ -60,13 +63,15 @@ static inline void run_convolution(const struct call *call)
 	convolve(call->in, call->in + 1, y, 0);
 }
 
-/* Results are any of the gradients of input, weight and bias; their shapes tell which. The weight is read for the input's alone. */
+/* Results are any of the gradients of input, weight and bias; their shapes tell which. The weight is read for the
+ * input's alone. */
 static inline void run_convolution_backward(const struct call *call)
 {
 	const struct array *g = call->in, *x = g + 1, *w = g + 2;
 	for (int r = 0; r < call->results; r++) {
 		struct array *out = &call->out[r];
-		bool to_input = out->dims == 4 && r == 0 && call->operands > 2 && memcmp(out->whole, x->whole, 4 * sizeof *x->whole) == 0;
+		bool to_input = out->dims == 4 && r == 0 && call->operands > 2 &&
+			memcmp(out->whole, x->whole, 4 * sizeof *x->whole) == 0;
 		if (out->dims == 4)
 			convolve(to_input ? out : x, to_input ? w : out, g, to_input ? 1 : 2);
 		for (int64_t i = 0; i < g->count && out->dims == 1; i++)
@@ -129,7 +134,7 @@ static inline void run_attention_backward(const struct call *call)
 		}
 }
 
-/* ---- along the last dim; norms ---------------------------------------------------------------------------------------- */
+/* ---- along the last dim; norms --------------------------------------------------------------- */
 
 static inline void run_softmax(const struct call *call)
 {
@@ -155,7 +160,8 @@ static inline void run_softmax_backward(const struct call *call)
 		for (int64_t i = 0; i < width; i++)
 			sum += logarithm ? g->value[row + i] : g->value[row + i] * y->value[row + i];
 		for (int64_t i = 0; i < width; i++)
-			call->out->value[row + i] = logarithm ? g->value[row + i] - exp(y->value[row + i]) * sum : y->value[row + i] * (g->value[row + i] - sum);
+			call->out->value[row + i] = logarithm ? g->value[row + i] - exp(y->value[row + i]) * sum
+			: y->value[row + i] * (g->value[row + i] - sum);
 	}
 }
 
@@ -179,8 +185,9 @@ static inline void run_norm(const struct call *call)
 		for (int64_t i = 0; i < width; i++)
 			square += pow(x->value[row * width + i] - mean, 2) / (double)width;
 		for (int64_t i = 0; i < width; i++)
-			call->out->value[row * width + i] = (x->value[row * width + i] - mean) / sqrt(square + 0.1) * (call->operands > 1 ? call->in[1].value[i] : 1)
-				+ (call->operands > 2 ? call->in[2].value[i] : 0);
+			call->out->value[row * width + i] = (x->value[row * width + i] - mean) / sqrt(square + 0.1) *
+					(call->operands > 1 ? call->in[1].value[i] : 1) +
+				(call->operands > 2 ? call->in[2].value[i] : 0);
 		if (!rms && call->results > 1)
 			call->out[1].value[row] = mean;
 		if (call->results > 1)
@@ -207,7 +214,9 @@ static inline void run_norm_backward(const struct call *call)
 			for (int64_t i = 0; i < width; i++) {
 				double normal = (x->value[row * width + i] - mean) * scale;
 				if (rows)
-					out->value[row * width + i] = scale * (g->value[row * width + i] - (rms ? 0 : sum) / (double)width - normal * product / (double)width);
+					out->value[row * width + i] = scale *
+						(g->value[row * width + i] - (rms ? 0 : sum) / (double)width -
+							normal * product / (double)width);
 				else
 					out->value[i] += g->value[row * width + i] * (column == 0 ? normal : 1);
 			}
@@ -239,7 +248,7 @@ static inline void run_batch_norm(const struct call *call)
 	}
 }
 
-/* ---- tables and losses -------------------------------------------------------------------------------------------------- */
+/* ---- tables and losses ----------------------------------------------------------------------- */
 
 /* The place of a whole index in a piece's dim, or -1 where it is elsewhere. */
 static inline int64_t local_index(const struct array *array, int dim, int64_t whole)
@@ -285,7 +294,10 @@ static inline void run_gather_rows(const struct call *call)
 	for (bool fits = false; axis < data->dims && !fits; axis += !fits) {
 		fits = true;
 		for (int i = 0; i < out->dims; i++)
-			fits &= out->whole[i] == (i < axis ? data->whole[i] : i < axis + index->dims ? index->whole[i - axis] : data->whole[i - index->dims + 1]);
+			fits &= out->whole[i] ==
+				(i < axis ? data->whole[i]
+				: i < axis + index->dims ? index->whole[i - axis]
+				: data->whole[i - index->dims + 1]);
 	}
 	for (int64_t i = 0; i < out->count; i++) {
 		int64_t at[DIMS_MAX], from[DIMS_MAX] = { 0 }, lookup[DIMS_MAX] = { 0 };
@@ -293,7 +305,9 @@ static inline void run_gather_rows(const struct call *call)
 		for (int d = 0; d < index->dims; d++)
 			lookup[d] = at[axis + d];
 		for (int d = 0; d < data->dims; d++)
-			from[d] = d < axis ? at[d] : d > axis ? at[d + index->dims - 1] : (int64_t)index->value[ravel(index, lookup)] % data->whole[axis];
+			from[d] = d < axis ? at[d]
+				: d > axis ? at[d + index->dims - 1]
+				: (int64_t)index->value[ravel(index, lookup)] % data->whole[axis];
 		out->value[i] = data->value[ravel(data, from)];
 	}
 }
@@ -311,7 +325,9 @@ static inline void run_nll_loss(const struct call *call)
 
 static inline void run_nll_loss_backward(const struct call *call)
 {
-	const struct array *out = call->out, *label = &call->in[call->operands - 2];   /* before it the logits, which it needn't read, behind it the weights' sum */
+	const struct array *out = call->out,
+					   *label = &call->in[call->operands -
+						   2];   /* before it the logits, which it needn't read, behind it the weights' sum */
 	for (int64_t i = 0; i < out->shape[0]; i++) {
 		int64_t at = local_index(out, 1, (int64_t)label->value[i] % out->whole[1]);
 		if (at >= 0)
@@ -333,7 +349,9 @@ static inline void run_cross_entropy(const struct call *call)
 {
 	const struct array *x = call->in, *label = x + 1;
 	for (int64_t i = 0; i < x->shape[0]; i++)
-		call->out->value[0] += (row_logarithm(x, i) - x->value[i * x->shape[1] + (int64_t)label->value[i] % x->shape[1]]) / (double)x->whole[0];
+		call->out->value[0] += (row_logarithm(x, i) -
+								   x->value[i * x->shape[1] + (int64_t)label->value[i] % x->shape[1]]) /
+			(double)x->whole[0];
 }
 
 static inline void run_cross_entropy_backward(const struct call *call)
@@ -341,7 +359,8 @@ static inline void run_cross_entropy_backward(const struct call *call)
 	const struct array *x = &call->in[1], *label = x + 1;
 	for (int64_t i = 0; i < x->count; i++) {
 		int64_t row = i / x->shape[1], at = (int64_t)label->value[row] % x->shape[1];
-		call->out->value[i] = call->in[0].value[0] * (exp(x->value[i] - row_logarithm(x, row)) - (i % x->shape[1] == at)) / (double)x->whole[0];
+		call->out->value[i] = call->in[0].value[0] *
+			(exp(x->value[i] - row_logarithm(x, row)) - (i % x->shape[1] == at)) / (double)x->whole[0];
 	}
 }
 
@@ -366,16 +385,19 @@ static inline void run_mean_loss_backward(const struct call *call)
 		call->out->value[i] = call->in[0].value[call->in->count > 1 ? i : 0] * (a->value[i] - b->value[i]);
 }
 
-/* Tokens [t, h] with scores [t, e] fill slots [e, c, h]: token t goes to expert t mod e, to the slot that is as far along the slots as it
- * is along the tokens. Slots and tokens are cut alike, so every device has its tokens' slots. forward: into slots, else back. A score of
- * NULL is 1. */
-static inline void route(const struct array *token, const struct array *slotted, const struct array *score, bool forward)
+/* Tokens [t, h] with scores [t, e] fill slots [e, c, h]: token t goes to expert t mod e, to the slot that is as far
+ * along the slots as it is along the tokens. Slots and tokens are cut alike, so every device has its tokens' slots.
+ * forward: into slots, else back. A score of NULL is 1. */
+static inline void route(
+	const struct array *token, const struct array *slotted, const struct array *score, bool forward)
 {
 	int64_t width = token->shape[1];
 	for (int64_t i = 0; i < token->shape[0]; i++) {
 		int64_t whole = token->index[0][i], expert = local_index(slotted, 0, whole % slotted->whole[0]);
 		int64_t slot = local_index(slotted, 1, whole * slotted->whole[1] / token->whole[0]);
-		double weight = score && expert >= 0 ? score->value[i * score->shape[1] + local_index(score, 1, whole % slotted->whole[0])] : 1;
+		double weight = score && expert >= 0
+			? score->value[i * score->shape[1] + local_index(score, 1, whole % slotted->whole[0])]
+			: 1;
 		for (int64_t d = 0; d < width && expert >= 0 && slot >= 0; d++) {
 			double *a = &token->value[i * width + d], *b = &slotted->value[(expert * slotted->shape[1] + slot) * width + d];
 			if (forward)
@@ -391,10 +413,12 @@ static inline void route_scores(const struct array *token, const struct array *s
 {
 	int64_t width = slotted->shape[2];
 	for (int64_t i = 0; i < score->count; i++) {
-		int64_t whole = score->index[0][i / score->shape[1]], expert = local_index(slotted, 0, score->index[1][i % score->shape[1]]);
+		int64_t whole = score->index[0][i / score->shape[1]],
+				expert = local_index(slotted, 0, score->index[1][i % score->shape[1]]);
 		int64_t slot = local_index(slotted, 1, whole * slotted->whole[1] / score->whole[0]);
 		for (int64_t d = 0; d < width && expert >= 0 && slot >= 0; d++)
-			score->value[i] += slotted->value[(expert * slotted->shape[1] + slot) * width + d] * (token ? token->value[i / score->shape[1] * width + d] : 1);
+			score->value[i] += slotted->value[(expert * slotted->shape[1] + slot) * width + d] *
+				(token ? token->value[i / score->shape[1] * width + d] : 1);
 	}
 }
 
@@ -492,7 +516,7 @@ static inline void run_pool(const struct call *call)
 	}
 }
 
-/* ---- element by element ---------------------------------------------------------------------------------------------------- */
+/* ---- element by element ---------------------------------------------------------------------- */
 
 static inline double sum_of(const double *x, int n)
 {
@@ -545,7 +569,8 @@ static inline bool is_random(const char *name)
 static inline void run_elementwise(const struct call *call)
 {
 	const char *name = strchr(call->rule->type, '.') + 1;
-	bool random = is_random(name), constant = strstr(name, "_like") || strcmp(name, "zero") == 0 || strcmp(name, "fill") == 0;
+	bool random = is_random(name),
+		 constant = strstr(name, "_like") || strcmp(name, "zero") == 0 || strcmp(name, "fill") == 0;
 	bool by_number = strcmp(name, "div") == 0 && call->operands == 2 && call->in[1].dims == 0;
 	for (int r = 0; r < call->results; r++)
 		for (int64_t i = 0; i < call->out[r].count; i++) {
@@ -565,7 +590,8 @@ static inline void run_elementwise(const struct call *call)
 
 static inline void run_source(const struct call *call)
 {
-	bool numbers = strstr(call->rule->type, "arange"), ones = strstr(call->rule->type, "ones"), noise = strstr(call->rule->type, "rand");
+	bool numbers = strstr(call->rule->type, "arange"), ones = strstr(call->rule->type, "ones"),
+		 noise = strstr(call->rule->type, "rand");
 	for (int64_t i = 0; i < call->out->count; i++)
 		call->out->value[i] = numbers ? (double)whole_place(call->out, i) : noise ? random_at(call, 0, i) : ones;
 }

@@ -1,7 +1,6 @@
 /* arrays.h: small tensors of numbers, whole or in pieces, and one op on them. For tests.
  *
- * Elements know where they lie in the whole tensor: tables, random numbers and losses need it.
- */
+ * Elements know where they lie in the whole tensor: tables, random numbers and losses need it. */
 #pragma once
 
 #include <math.h>
@@ -18,7 +17,8 @@ struct array {
 	int32_t *index[DIMS_MAX];
 };
 
-/* One op: graph and binding are the whole op's. A view's results aren't values but elements of operand 0: from[result][i]. */
+/* One op: graph and binding are the whole op's. A view's results aren't values but elements of operand 0:
+ * from[result][i]. */
 struct call {
 	const struct graph *graph;
 	uint32_t op;

@@ -1,4 +1,5 @@
-/* contractions.h: small dense arrays, the products and convolutions of operators on them. For kernels.h, which has the rest of the operators. */
+/* contractions.h: small dense arrays, the products and convolutions of operators on them. For kernels.h, which has the
+ * rest of the operators. */
 #pragma once
 
 #include <math.h>
@@ -48,9 +49,10 @@ static int64_t broadcast_index(const struct array *from, int64_t index, const st
 	return place;
 }
 
-/* ---- contractions ------------------------------------------------------------------------------------------- */
+/* ---- contractions ---------------------------------------------------------------------------- */
 
-static void product(const struct call *call, const double *a, const double *b, double *c, int64_t m, int64_t k, int64_t n)
+static void product(
+	const struct call *call, const double *a, const double *b, double *c, int64_t m, int64_t k, int64_t n)
 {
 	(void)call;
 	for (int64_t i = 0; i < m; i++)
@@ -117,11 +119,13 @@ static void each_tap(const struct array *x, const struct array *w, const struct 
 	int64_t groups = x->shape[1] / w->shape[1], per_group = w->shape[0] / groups;
 	for (int64_t o = 0; o < count(y); o++) {
 		int64_t column = o % y->shape[3], row = o / y->shape[3] % y->shape[2];
-		int64_t channel = o / (y->shape[3] * y->shape[2]) % y->shape[1], sample = o / (y->shape[3] * y->shape[2] * y->shape[1]);
+		int64_t channel = o / (y->shape[3] * y->shape[2]) % y->shape[1],
+				sample = o / (y->shape[3] * y->shape[2] * y->shape[1]);
 		for (int64_t c = 0; c < w->shape[1]; c++)
 			for (int64_t i = 0; i < w->shape[2] * w->shape[3]; i++) {
 				int64_t from = channel / per_group * w->shape[1] + c;
-				int64_t input = ((sample * x->shape[1] + from) * x->shape[2] + row + i / w->shape[3]) * x->shape[3] + column + i % w->shape[3];
+				int64_t input = ((sample * x->shape[1] + from) * x->shape[2] + row + i / w->shape[3]) * x->shape[3] +
+					column + i % w->shape[3];
 				visit(context, input, (channel * w->shape[1] + c) * w->shape[2] * w->shape[3] + i, o);
 			}
 	}
@@ -197,9 +201,11 @@ static void product_backward(const struct call *call)
 {
 	const struct array *g = call->tensor, *x = g + 1, *w = g + 2;
 	struct array *dx = result(call, 0), *dw = result(call, 1);
-	int64_t m = x->shape[x->dims - 2], k = x->shape[x->dims - 1], n = g->shape[g->dims - 1], whole = w->dims == 2 ? 0 : k * n;
+	int64_t m = x->shape[x->dims - 2], k = x->shape[x->dims - 1], n = g->shape[g->dims - 1],
+			whole = w->dims == 2 ? 0 : k * n;
 	for (int64_t at = 0; at < count(g) / n * k * n; at++) {
-		int64_t row = at / (k * n), of_w = row / m * whole + at % (k * n), of_g = row * n + at % n, of_x = row * k + at / n % k;
+		int64_t row = at / (k * n), of_w = row / m * whole + at % (k * n), of_g = row * n + at % n,
+				of_x = row * k + at / n % k;
 		dx->value[of_x] += g->value[of_g] * w->value[of_w];
 		dw->value[of_w] += g->value[of_g] * x->value[of_x];
 	}
@@ -243,7 +249,8 @@ static void recurrence(const struct call *call)
 	struct array *y = result(call, 0);
 	int64_t batch = x->shape[1], width = x->shape[2], hidden = r->shape[2], directions = w->shape[0];
 	for (int64_t i = 0; i < count(y); i++) {
-		int64_t h = i % hidden, b = i / hidden % batch, d = i / hidden / batch % directions, t = i / hidden / batch / directions;
+		int64_t h = i % hidden, b = i / hidden % batch, d = i / hidden / batch % directions,
+				t = i / hidden / batch / directions;
 		for (int64_t j = 0; j < w->shape[1] * width; j++)
 			y->value[i] += x->value[(t * batch + b) * width + j % width] * w->value[d * w->shape[1] * width + j];
 		for (int64_t j = 0; j < w->shape[1]; j++)
@@ -263,7 +270,8 @@ static void dispatch(const struct call *call)
 	for (int64_t i = 0; i < count(x); i++) {
 		int64_t token = i / width, slot = token / experts % all_slots - first;
 		if (slot >= 0 && slot < slots)
-			y->value[(token % experts * slots + slot) * width + i % width] += x->value[i] * call->tensor[1].value[token * experts];
+			y->value[(token % experts * slots + slot) * width + i % width] += x->value[i] *
+				call->tensor[1].value[token * experts];
 	}
 }
 
@@ -284,7 +292,8 @@ static void dispatch_backward(const struct call *call)
 	int64_t experts = g->shape[0], rows = experts * g->shape[1], width = g->shape[2];
 	for (int64_t token = 0; token < score->shape[0]; token++)
 		for (int64_t i = 0; i < rows * width; i++) {
-			result(call, 0)->value[token * width + i % width] += score->value[token * experts + i / width % experts] * g->value[i];
+			result(call, 0)->value[token * width + i % width] += score->value[token * experts + i / width % experts] *
+				g->value[i];
 			result(call, 1)->value[token * experts + i / width % experts] += g->value[i];
 		}
 }
@@ -325,7 +334,9 @@ static void dispatch_scored_backward(const struct call *call)
 		for (int64_t i = 0; i < rows * width; i++) {
 			double seen = sin(score->value[token * experts + i / width % experts]);
 			result(call, 0)->value[token * width + i % width] += seen * g->value[i];
-			result(call, 1)->value[token * experts + i / width % experts] += i % width == 0 ? seen * weight->value[i / width] : 0;
+			result(call, 1)->value[token * experts + i / width % experts] += i % width == 0
+				? seen * weight->value[i / width]
+				: 0;
 		}
 }
 
@@ -379,9 +390,11 @@ static double masked(const struct array *mask, const struct array *q, int64_t ro
 static void attention(const struct call *call)
 {
 	const struct array *q = call->tensor, *k = q + 1, *v = q + 2, *mask = call->operands > 3 ? q + 3 : NULL;
-	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3], wide = v->shape[3], group = q->shape[1] / k->shape[1];
+	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3], wide = v->shape[3],
+			group = q->shape[1] / k->shape[1];
 	for (int64_t row = 0; row < q->shape[0] * q->shape[1] * queries; row++) {
-		const double *keys_at = k->value + row / queries / group * keys * width, *values = v->value + row / queries / group * keys * wide;
+		const double *keys_at = k->value + row / queries / group * keys * width,
+					 *values = v->value + row / queries / group * keys * wide;
 		double weight[16], sum = 0;
 		for (int64_t j = 0; j < keys; j++) {
 			double dot = 0;

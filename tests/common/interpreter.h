@@ -1,13 +1,12 @@
 /* interpreter.h: executes ops on small tensors of numbers, whole or in pieces. For tests.
  *
- * Attributes that graphs don't record (where a slice begins, which way dims are permuted) follow from the whole op and its name, so
- * that every device takes the same.
- */
+ * Attributes that graphs don't record (where a slice begins, which way dims are permuted) follow from the whole op and
+ * its name, so that every device takes the same. */
 #pragma once
 
 #include "array_kernels.h"
 
-/* ---- structure: where elements come from ------------------------------------------------------------------------------------ */
+/* ---- structure: where elements come from ----------------------------------------------------- */
 
 /* The dim of operand 0 that carries the same factors as a dim of a result, or -1. back: the other way round. */
 static inline int same_dim(const struct call *call, int result, int dim, bool back)
@@ -16,7 +15,8 @@ static inline int same_dim(const struct call *call, int result, int dim, bool ba
 	uint32_t t = back ? 0 : (uint32_t)(call->operands + result), of = back ? (uint32_t)(call->operands + result) : 0;
 	const struct binding_dim *at = &b->dim[b->dim_start[t] + (uint32_t)dim];
 	for (uint32_t d = b->dim_start[of]; d < b->dim_start[of + 1]; d++)
-		if (at->count > 0 && b->dim[d].count == at->count && b->part[b->dim[d].first] == b->part[at->first] && b->dim[d].size == at->size)
+		if (at->count > 0 && b->dim[d].count == at->count && b->part[b->dim[d].first] == b->part[at->first] &&
+			b->dim[d].size == at->size)
 			return (int)(d - b->dim_start[of]);
 	return -1;
 }
@@ -27,8 +27,10 @@ static inline int64_t offset_of(const struct call *call, int64_t whole, int64_t 
 	return whole > part + 1 ? (int64_t)(op_seed(call) % (uint64_t)(whole - part + 1)) : 0;
 }
 
-/* Where result r's element comes from in `large`, of which it is one piece: sliced, selected, split. first: begin of the piece. */
-static inline int64_t cut_place(const struct call *call, const struct array *small, int64_t element, const struct array *large, int dropped, int joint, int64_t first)
+/* Where result r's element comes from in `large`, of which it is one piece: sliced, selected, split. first: begin of
+ * the piece. */
+static inline int64_t cut_place(const struct call *call, const struct array *small, int64_t element,
+	const struct array *large, int dropped, int joint, int64_t first)
 {
 	int64_t at[DIMS_MAX], from[DIMS_MAX];
 	unravel(small, element, at);
@@ -81,7 +83,9 @@ static inline bool run_view(const struct call *call)
 	for (int r = 0; r < call->results; r++) {
 		const struct array *y = &call->out[r];
 		bool split = strcmp(factors, "@split") == 0, unbind = strcmp(factors, "@unbind") == 0;
-		int dropped = unbind ? dropped_dim(x, y, call->results) : strcmp(factors, "@select") == 0 ? dropped_dim(x, y, -1) : -1;
+		int dropped = unbind ? dropped_dim(x, y, call->results)
+			: strcmp(factors, "@select") == 0 ? dropped_dim(x, y, -1)
+			: -1;
 		int joint = split ? joint_dim(x, call->out, call->results) : -1;
 		bool permute = strcmp(factors, "@permute") == 0 || factors[0] == 'm', expand = strcmp(factors, "@expand") == 0;
 		bool flat = strcmp(factors, "@reshape") == 0 || strcmp(factors, "... -> ...") == 0;
@@ -172,27 +176,49 @@ static inline void run_unknown(const struct call *call)
 			call->out[r].value[i] = cos(sum + (double)i);
 }
 
-/* ---- all ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
-static const struct { const char *types; void (*run)(const struct call *call); } interpreted[] = {
-	{ " aten.mm aten.bmm aten.addmm aten.baddbmm aten.matmul tidemark.grouped_mm ", run_product }, { " aten.linear ", run_linear },
-	{ " aten.convolution ", run_convolution }, { " aten.convolution_backward ", run_convolution_backward },
-	{ " aten._scaled_dot_product_flash_attention ", run_attention }, { " aten._scaled_dot_product_flash_attention_backward ", run_attention_backward },
-	{ " aten._softmax aten._log_softmax ", run_softmax }, { " aten._softmax_backward_data aten._log_softmax_backward_data ", run_softmax_backward },
-	{ " aten.native_layer_norm aten._fused_rms_norm ", run_norm }, { " aten.native_layer_norm_backward aten._fused_rms_norm_backward ", run_norm_backward },
-	{ " aten.native_batch_norm aten.native_batch_norm_backward ", run_batch_norm }, { " aten.cumsum ", run_cumsum },
-	{ " aten.embedding ", run_embedding }, { " aten.embedding_dense_backward ", run_embedding_backward }, { " aten.index_select aten.index ", run_gather_rows },
-	{ " tidemark.cross_entropy ", run_cross_entropy }, { " tidemark.cross_entropy_backward ", run_cross_entropy_backward },
-	{ " aten.nll_loss_forward ", run_nll_loss }, { " aten.nll_loss_backward ", run_nll_loss_backward },
-	{ " aten.mse_loss aten.smooth_l1_loss ", run_mean_loss }, { " aten.mse_loss_backward aten.smooth_l1_loss_backward ", run_mean_loss_backward },
-	{ " tidemark.dispatch ", run_dispatch }, { " tidemark.combine ", run_combine },
-	{ " tidemark.dispatch_backward ", run_dispatch_backward }, { " tidemark.combine_backward ", run_combine_backward },
-	{ " tidemark.dispatch_scored ", run_dispatch_scored }, { " tidemark.dispatch_scored_backward ", run_dispatch_scored_backward },
-	{ " tidemark.combine_plain ", run_combine_plain }, { " tidemark.combine_plain_backward ", run_combine_plain_backward },
-	{ " tidemark.swiglu_scaled ", run_swiglu_scaled }, { " tidemark.swiglu_scaled_backward ", run_swiglu_scaled_backward },
+static const struct { const char *types; void (*run)(const struct call *call);
+} interpreted[] = {
+	{ " aten.mm aten.bmm aten.addmm aten.baddbmm aten.matmul tidemark.grouped_mm ", run_product },
+	{ " aten.linear ", run_linear },
+	{ " aten.convolution ", run_convolution },
+	{ " aten.convolution_backward ", run_convolution_backward },
+	{ " aten._scaled_dot_product_flash_attention ", run_attention },
+	{ " aten._scaled_dot_product_flash_attention_backward ", run_attention_backward },
+	{ " aten._softmax aten._log_softmax ", run_softmax },
+	{ " aten._softmax_backward_data aten._log_softmax_backward_data ", run_softmax_backward },
+	{ " aten.native_layer_norm aten._fused_rms_norm ", run_norm },
+	{ " aten.native_layer_norm_backward aten._fused_rms_norm_backward ", run_norm_backward },
+	{ " aten.native_batch_norm aten.native_batch_norm_backward ", run_batch_norm },
+	{ " aten.cumsum ", run_cumsum },
+	{ " aten.embedding ", run_embedding },
+	{ " aten.embedding_dense_backward ", run_embedding_backward },
+	{ " aten.index_select aten.index ", run_gather_rows },
+	{ " tidemark.cross_entropy ", run_cross_entropy },
+	{ " tidemark.cross_entropy_backward ", run_cross_entropy_backward },
+	{ " aten.nll_loss_forward ", run_nll_loss },
+	{ " aten.nll_loss_backward ", run_nll_loss_backward },
+	{ " aten.mse_loss aten.smooth_l1_loss ", run_mean_loss },
+	{ " aten.mse_loss_backward aten.smooth_l1_loss_backward ", run_mean_loss_backward },
+	{ " tidemark.dispatch ", run_dispatch },
+	{ " tidemark.combine ", run_combine },
+	{ " tidemark.dispatch_backward ", run_dispatch_backward },
+	{ " tidemark.combine_backward ", run_combine_backward },
+	{ " tidemark.dispatch_scored ", run_dispatch_scored },
+	{ " tidemark.dispatch_scored_backward ", run_dispatch_scored_backward },
+	{ " tidemark.combine_plain ", run_combine_plain },
+	{ " tidemark.combine_plain_backward ", run_combine_plain_backward },
+	{ " tidemark.swiglu_scaled ", run_swiglu_scaled },
+	{ " tidemark.swiglu_scaled_backward ", run_swiglu_scaled_backward },
 	{ " aten.max_pool2d_with_indices aten.max_pool2d_with_indices_backward aten.avg_pool2d ", run_pool },
-	{ " @pad @place ", run_pad }, { " @cat @stack ", run_join }, { " @expand ", run_repeat }, { " @reduce+ @reduce^ @reduce^2 ", run_reduce }, { " @source ", run_source },
-	{ " aten.clone aten.contiguous aten._to_copy ", run_copy }, { " ...* ", run_elementwise },
+	{ " @pad @place ", run_pad },
+	{ " @cat @stack ", run_join },
+	{ " @expand ", run_repeat },
+	{ " @reduce+ @reduce^ @reduce^2 ", run_reduce },
+	{ " @source ", run_source },
+	{ " aten.clone aten.contiguous aten._to_copy ", run_copy },
+	{ " ...* ", run_elementwise },
 };
 
 static inline bool listed(const char *list, const char *word, size_t length)
@@ -206,12 +232,16 @@ static inline bool listed(const char *list, const char *word, size_t length)
 /* Executes an op. False: it is split and nobody knows how to execute a piece of it. */
 static inline bool run_op(const struct call *call)
 {
-	const char *structure = call->rule && (call->rule->factors[0] == '@' || strcmp(call->rule->factors, "...* -> ...*") == 0) ? call->rule->factors : "-";
+	const char *structure = call->rule &&
+			(call->rule->factors[0] == '@' || strcmp(call->rule->factors, "...* -> ...*") == 0)
+		? call->rule->factors
+		: "-";
 	size_t length = structure[0] == '@' ? strlen(structure) : 4;
 	char word[20];
 	snprintf(word, sizeof word, "%.*s", (int)length, structure);
 	for (size_t i = 0; i < sizeof interpreted / sizeof *interpreted && call->binding; i++)
-		if (listed(interpreted[i].types, call->rule->type, strlen(call->rule->type)) || listed(interpreted[i].types, word, strlen(word))) {
+		if (listed(interpreted[i].types, call->rule->type, strlen(call->rule->type)) ||
+			listed(interpreted[i].types, word, strlen(word))) {
 			interpreted[i].run(call);
 			return true;
 		}

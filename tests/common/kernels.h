@@ -1,10 +1,10 @@
-/* kernels.h: what operators compute, or something with the dependencies of what they compute, on small dense arrays. For
- * tests/solver/rules/unit_soundness.c, which splits them. */
+/* kernels.h: what operators compute, or something with the dependencies of what they compute, on small dense arrays.
+ * For tests/solver/rules/unit_soundness.c, which splits them. */
 #pragma once
 
 #include "contractions.h"
 
-/* ---- along the last dim, and norms ----------------------------------------------------------------------------- */
+/* ---- along the last dim, and norms ----------------------------------------------------------- */
 
 /* Any function of whole rows, elementwise in the rest: softmax, norms, sorting. Each result element mixes its row;
  * smaller results take one number per row, or (last) the sums over rows. */
@@ -43,7 +43,8 @@ static void by_channel(const struct call *call, bool per_sample)
 		for (int64_t i = 0; i < count(x); i++) {
 			int64_t sample = i / space / channels, channel = i / space % channels;
 			int64_t groups = per_sample ? call->whole[call->operands + 1].shape[1] : channels;
-			int64_t local_groups = per_sample ? (call->results > 1 ? call->tensor[call->operands + 1].shape[1] : groups) : channels;
+			int64_t local_groups = per_sample ? (call->results > 1 ? call->tensor[call->operands + 1].shape[1] : groups)
+				: channels;
 			int64_t group = channel / (channels / local_groups);
 			double all = 0;
 			for (int64_t j = 0; j < count(x); j++)
@@ -123,13 +124,15 @@ static void attention_backward(const struct call *call)
 			int64_t size = count(result(call, r)) / heads / (r == 0 ? group : 1), head = i / size / (r == 0 ? group : 1);
 			for (int t = r == 0 ? 2 : 0; t < (r == 0 ? 4 : 2); t++)
 				for (int64_t j = 0; j < count(&call->tensor[t]) / heads; j++)
-					result(call, r)->value[i] += sin(call->tensor[t].value[head * (count(&call->tensor[t]) / heads) + j] + (double)(r == 0 ? 0 : i % size));
+					result(call, r)->value[i] += sin(
+						call->tensor[t].value[head * (count(&call->tensor[t]) / heads) + j] +
+						(double)(r == 0 ? 0 : i % size));
 			if (r == 0)
 				result(call, r)->value[i] *= g->value[i / width * wide + i % width % wide];
 		}
 }
 
-/* ---- losses and tables --------------------------------------------------------------------------------------------- */
+/* ---- losses and tables ----------------------------------------------------------------------- */
 
 /* The class that a sample's label names, among the classes that are here; -1: it is elsewhere. */
 static int64_t label_here(const struct call *call, int classes, int labels, int64_t sample)
@@ -162,7 +165,8 @@ static void nll_loss_backward(const struct call *call)
 	for (int64_t i = 0; i < x->shape[0] * places; i++) {
 		int64_t label = label_here(call, 1, 2, i);
 		if (label >= 0)
-			result(call, 0)->value[(i / places * classes + label) * places + i % places] = -call->tensor[0].value[0] / (double)count(&call->whole[2]);
+			result(call, 0)->value[(i / places * classes + label) * places + i % places] = -call->tensor[0].value[0] /
+				(double)count(&call->whole[2]);
 	}
 }
 
@@ -179,7 +183,8 @@ static void cross_entropy(const struct call *call)
 {
 	const struct array *x = call->tensor;
 	for (int64_t i = 0; i < x->shape[0]; i++)
-		result(call, 0)->value[0] += (row_sum(x, i) - x->value[i * x->shape[1] + label_here(call, 0, 1, i)]) / (double)call->whole[0].shape[0];
+		result(call, 0)->value[0] += (row_sum(x, i) - x->value[i * x->shape[1] + label_here(call, 0, 1, i)]) /
+			(double)call->whole[0].shape[0];
 }
 
 static void cross_entropy_backward(const struct call *call)
@@ -187,7 +192,8 @@ static void cross_entropy_backward(const struct call *call)
 	const struct array *x = &call->tensor[1];
 	for (int64_t i = 0; i < count(x); i++) {
 		int64_t row = i / x->shape[1], label = label_here(call, 1, 2, row);
-		result(call, 0)->value[i] = call->tensor[0].value[0] * (exp(x->value[i] - row_sum(x, row)) - (i % x->shape[1] == label)) / (double)call->whole[1].shape[0];
+		result(call, 0)->value[i] = call->tensor[0].value[0] *
+			(exp(x->value[i] - row_sum(x, row)) - (i % x->shape[1] == label)) / (double)call->whole[1].shape[0];
 	}
 }
 
@@ -223,11 +229,12 @@ static void embedding(const struct call *call)
 	}
 }
 
-/* Adds rows into a table: embedding_dense_backward(grad, index), index_put(table, index, values) and, where the mask is even,
- * _unsafe_masked_index_put_accumulate(table, mask, index, values). */
+/* Adds rows into a table: embedding_dense_backward(grad, index), index_put(table, index, values) and, where the mask is
+ * even, _unsafe_masked_index_put_accumulate(table, mask, index, values). */
 static void scatter_rows(const struct call *call)
 {
-	const struct array *values = &call->tensor[call->operands > 2 ? call->operands - 1 : 0], *index = &call->tensor[call->operands == 4 ? 2 : 1];
+	const struct array *values = &call->tensor[call->operands > 2 ? call->operands - 1 : 0],
+					   *index = &call->tensor[call->operands == 4 ? 2 : 1];
 	const struct array *mask = call->operands == 4 ? &call->tensor[1] : NULL;
 	struct array *table = result(call, 0);
 	int64_t width = table->shape[1], rows = call->whole[call->operands].shape[0];
@@ -235,7 +242,8 @@ static void scatter_rows(const struct call *call)
 		memcpy(table->value, call->tensor[0].value, sizeof table->value);
 	for (int64_t i = 0; i < count(index); i++) {
 		int64_t row = (int64_t)index->value[i] % rows - first_row(call, call->operands);
-		for (int64_t d = 0; d < width && row >= 0 && row < table->shape[0] && (!mask || (int64_t)mask->value[i] % 2 == 0); d++)
+		for (int64_t d = 0;
+			d < width && row >= 0 && row < table->shape[0] && (!mask || (int64_t)mask->value[i] % 2 == 0); d++)
 			table->value[row * width + d] += values->value[i * width + d];
 	}
 }
@@ -264,7 +272,7 @@ static void select_scatter(const struct call *call)
 	}
 }
 
-/* ---- whole samples ----------------------------------------------------------------------------------------------------------- */
+/* ---- whole samples --------------------------------------------------------------------------- */
 
 /* Any function of all that lies under one index of dim 0, as of operand 0; what lacks that dim is added up over it. */
 static void by_first(const struct call *call)
@@ -285,14 +293,16 @@ static void by_first(const struct call *call)
 	}
 }
 
-/* Elements under one sample and one index of the dims before it, where samples are dim 1 of [t, n, x] and dim 0 of [n, x]; 0 for what has no samples. */
+/* Elements under one sample and one index of the dims before it, where samples are dim 1 of [t, n, x] and dim 0 of [n,
+ * x]; 0 for what has no samples. */
 static int64_t under_sample(const struct array *whole, int64_t samples)
 {
 	bool has = whole->dims == 3 || (whole->dims == 2 && whole->shape[0] == samples);
 	return has ? whole->shape[whole->dims - 1] : 0;
 }
 
-/* Any function of all that lies under one sample, as of operand 0: [t, n, x]; what lacks samples is added up over them. */
+/* Any function of all that lies under one sample, as of operand 0: [t, n, x]; what lacks samples is added up over them.
+ */
 static void by_sample_in_time(const struct call *call)
 {
 	int64_t samples = call->tensor[0].shape[1], whole = call->whole[0].shape[1];
@@ -319,7 +329,8 @@ static void by_channel_of_fewer(const struct call *call)
 {
 	const struct array *x = call->tensor;
 	struct array *y = result(call, 0);
-	int64_t groups = x->shape[0] * (x->shape[1] < y->shape[1] ? x->shape[1] : y->shape[1]), from = count(x) / groups, to = count(y) / groups;
+	int64_t groups = x->shape[0] * (x->shape[1] < y->shape[1] ? x->shape[1] : y->shape[1]), from = count(x) / groups,
+			to = count(y) / groups;
 	for (int64_t i = 0; i < count(y); i++)
 		for (int64_t j = 0; j < from; j++)
 			y->value[i] += sin(x->value[i / to * from + j] * (double)(i % to + 1));
@@ -330,26 +341,31 @@ static void grid_sample(const struct call *call)
 {
 	const struct array *x = call->tensor, *grid = x + 1;
 	struct array *y = result(call, 0);
-	int64_t planes = x->shape[0] * x->shape[1], size = count(x) / planes, places = count(y) / planes, e = grid->shape[grid->dims - 1];
+	int64_t planes = x->shape[0] * x->shape[1], size = count(x) / planes, places = count(y) / planes,
+			e = grid->shape[grid->dims - 1];
 	for (int64_t i = 0; i < count(y); i++)
 		for (int64_t j = 0; j < size; j++)
-			y->value[i] += x->value[i / places * size + j] * cos(grid->value[(i / places / x->shape[1] * places + i % places) * e] + (double)j);
+			y->value[i] += x->value[i / places * size + j] *
+				cos(grid->value[(i / places / x->shape[1] * places + i % places) * e] + (double)j);
 }
 
 static void grid_sample_backward(const struct call *call)
 {
 	const struct array *g = call->tensor, *x = g + 1, *grid = g + 2;
-	int64_t planes = x->shape[0] * x->shape[1], size = count(x) / planes, places = count(g) / planes, width = grid->shape[grid->dims - 1];
+	int64_t planes = x->shape[0] * x->shape[1], size = count(x) / planes, places = count(g) / planes,
+			width = grid->shape[grid->dims - 1];
 	for (int64_t i = 0; i < count(g); i++)
 		for (int64_t j = 0; j < size; j++) {
 			int64_t place = (i / places / x->shape[1] * places + i % places) * width;
 			result(call, 0)->value[i / places * size + j] += g->value[i] * cos(grid->value[place] + (double)j);
 			for (int e = 0; e < width; e++)
-				result(call, 1)->value[place + e] += g->value[i] * x->value[i / places * size + j] * sin(grid->value[place + e] + (double)j);
+				result(call, 1)->value[place + e] += g->value[i] * x->value[i / places * size + j] *
+					sin(grid->value[place + e] + (double)j);
 		}
 }
 
-/* Each row has an expert by its number: [t, k] of [e, k, n]; the first and the last operand aren't split by rows or experts. */
+/* Each row has an expert by its number: [t, k] of [e, k, n]; the first and the last operand aren't split by rows or
+ * experts. */
 static void grouped_product(const struct call *call)
 {
 	const struct array *x = call->tensor, *w = x + 1;
@@ -452,7 +468,8 @@ static void by_features(const struct call *call)
 		result(call, 1)->value[i] = (double)call->whole[0].shape[1];
 }
 
-/* Any function of one column of all operands of two dims, and of what the others hold; a result of one dim sums over columns. */
+/* Any function of one column of all operands of two dims, and of what the others hold; a result of one dim sums over
+ * columns. */
 static void by_columns(const struct call *call)
 {
 	int64_t width = call->tensor[0].shape[1];
@@ -500,7 +517,7 @@ static void distances(const struct call *call)
 			result(call, 0)->value[i] += fabs(a->value[(i / m) * k + j] - b->value[(i / m / n * m + i % m) * k + j]);
 }
 
-/* ---- pooling, reductions, elementwise ------------------------------------------------------------------------------------ */
+/* ---- pooling, reductions, elementwise -------------------------------------------------------- */
 
 /* Any function of a window 2 x 2, forwards or backwards: the planes (sample, channel) are independent. */
 static void by_plane(const struct call *call)
@@ -543,7 +560,7 @@ static void elementwise(const struct call *call)
 	}
 }
 
-/* ---- views: what result element comes from which operand element ------------------------------------------------------------ */
+/* ---- views: what result element comes from which operand element ----------------------------- */
 
 static void copy(const struct call *call)
 {

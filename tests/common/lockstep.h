@@ -1,6 +1,5 @@
-/* lockstep.h: executes a step dense on one device, and sharded on all devices of a mesh in lockstep, with collectives simulated
- * among their groups alone. After every op the devices' pieces must make up the dense result. For tests.
- */
+/* lockstep.h: executes a step dense on one device, and sharded on all devices of a mesh in lockstep, with collectives
+ * simulated among their groups alone. After every op the devices' pieces must make up the dense result. For tests. */
 #pragma once
 
 #include "interpreter.h"
@@ -38,10 +37,11 @@ static inline uint32_t apart(const struct lockstep *run, uint32_t a, uint32_t b)
 	return run->apart[a * run->devices + b];
 }
 
-/* ---- pieces --------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 /* First and size of what a device has of a part: of unequal pieces the last ones are smaller. */
-static inline int64_t part_range(const struct mesh *mesh, struct placement at, uint32_t part, int64_t size, uint32_t device, int64_t *first)
+static inline int64_t part_range(
+	const struct mesh *mesh, struct placement at, uint32_t part, int64_t size, uint32_t device, int64_t *first)
 {
 	int64_t end = size;
 	*first = 0;
@@ -55,7 +55,8 @@ static inline int64_t part_range(const struct mesh *mesh, struct placement at, u
 }
 
 /* The whole indices of one dim that a device has, in order. */
-static inline int64_t dim_indices(const struct lockstep *run, uint32_t tensor, struct placement at, uint32_t device, int dim, int32_t *index)
+static inline int64_t dim_indices(
+	const struct lockstep *run, uint32_t tensor, struct placement at, uint32_t device, int dim, int32_t *index)
 {
 	const struct units *units = run->units;
 	int64_t count = 1;
@@ -63,7 +64,9 @@ static inline int64_t dim_indices(const struct lockstep *run, uint32_t tensor, s
 	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++) {
 		if (units->part[i].dim != dim)
 			continue;
-		int64_t first, size = part_range(&run->sharding->mesh, at, i - units->part_start[tensor], units->part[i].size, device, &first);
+		int64_t first,
+			size = part_range(
+				&run->sharding->mesh, at, i - units->part_start[tensor], units->part[i].size, device, &first);
 		for (int64_t j = count; j-- > 0;)
 			for (int64_t k = size; k-- > 0;)
 				index[j * size + k] = (int32_t)(index[j] * units->part[i].size + first + k);
@@ -73,7 +76,8 @@ static inline int64_t dim_indices(const struct lockstep *run, uint32_t tensor, s
 }
 
 /* What a device has of a tensor. */
-static inline void shape_piece(struct lockstep *run, uint32_t tensor, struct placement at, uint32_t device, struct array *piece)
+static inline void shape_piece(
+	struct lockstep *run, uint32_t tensor, struct placement at, uint32_t device, struct array *piece)
 {
 	const struct tensor *of = &run->whole->tensor[tensor];
 	*piece = (struct array) { .dims = of->dims, .count = 1 };
@@ -122,13 +126,17 @@ static inline double first_value(const struct tensor *tensor, int64_t place)
 	uint64_t hash = text_hash(tensor->name) + (uint64_t)place * 977;
 	bool integer = tensor->dtype > DTYPE_F8E5M2 && tensor->dtype < DTYPE_BOOL;
 	double unit = hash_unit(hash);
-	return integer ? floor(unit * 1000) : tensor->dtype == DTYPE_BOOL ? unit > 0.5 : tensor->kind == KIND_OPTIMIZER ? 0.1 + unit : 2 * unit - 1;
+	return integer ? floor(unit * 1000)
+		: tensor->dtype == DTYPE_BOOL ? unit > 0.5
+		: tensor->kind == KIND_OPTIMIZER ? 0.1 + unit
+		: 2 * unit - 1;
 }
 
-/* ---- placements from the graph's own words ------------------------------------------------------------------------------ */
+/* ---- placements from the graph's own words --------------------------------------------------- */
 
 /* All whole where there are none. */
-static inline struct placement read_placement(const struct lockstep *run, const struct axis_places *places, uint32_t tensor)
+static inline struct placement read_placement(
+	const struct lockstep *run, const struct axis_places *places, uint32_t tensor)
 {
 	struct placement placement;
 	memset(&placement, PLACE_WHOLE, sizeof placement);
@@ -136,14 +144,15 @@ static inline struct placement read_placement(const struct lockstep *run, const 
 		uint32_t parts = run->units->part_start[tensor + 1] - run->units->part_start[tensor];
 		for (int on = PLACE_PARTIAL; on < (int)parts; on++) {
 			char one[40], other[40];
-			if (strcmp(placement_text(run->units, tensor, (int8_t)on, one, sizeof one), axis_place_text(places->on[a], other, sizeof other)) == 0)
+			if (strcmp(placement_text(run->units, tensor, (int8_t)on, one, sizeof one),
+					axis_place_text(places->on[a], other, sizeof other)) == 0)
 				placement.on[a] = (int8_t)on;
 		}
 	}
 	return placement;
 }
 
-/* ---- setting up ------------------------------------------------------------------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------------------------------ */
 
 /* The local shape is that of device 0, whose pieces are the largest; others have as much or less. */
 static inline bool check_local(struct lockstep *run, uint32_t t, const struct array *piece, uint32_t device)
@@ -158,7 +167,8 @@ static inline bool check_local(struct lockstep *run, uint32_t t, const struct ar
 	return fine;
 }
 
-static inline bool set_up_device(struct lockstep *run, const struct graph *graph, struct device *device, uint32_t number, bool dense)
+static inline bool set_up_device(
+	struct lockstep *run, const struct graph *graph, struct device *device, uint32_t number, bool dense)
 {
 	device->cell = arena_alloc(&run->arena, graph->tensors, sizeof *device->cell);
 	for (uint32_t t = 0; t < graph->tensors; t++) {
@@ -184,19 +194,26 @@ static inline bool set_up_device(struct lockstep *run, const struct graph *graph
 	return true;
 }
 
-/* ---- ops --------------------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 #define ARGUMENTS 40
 
-/* Executes op `id` of a graph, which is op `of` of the whole step, on one device. operand: pieces to read instead of its own. */
-static inline bool run_on(struct lockstep *run, const struct graph *graph, struct device *device, uint32_t id, uint32_t of,
-	const struct array *operand, const struct array *wide)
+/* Executes op `id` of a graph, which is op `of` of the whole step, on one device. operand: pieces to read instead of
+ * its own. */
+static inline bool run_on(struct lockstep *run, const struct graph *graph, struct device *device, uint32_t id,
+	uint32_t of, const struct array *operand, const struct array *wide)
 {
 	const struct graph *whole = run->whole;
 	struct array in[ARGUMENTS], out[ARGUMENTS];
 	int32_t *from[ARGUMENTS];
-	struct call call = { .graph = whole, .op = of, .rule = rules_find(run->rules, whole->op[of].type), .in = in, .out = out, .from = from,
-		.operands = (int)csr_length(&graph->reads, id), .results = (int)csr_length(&graph->writes, id) };
+	struct call call = { .graph = whole,
+		.op = of,
+		.rule = rules_find(run->rules, whole->op[of].type),
+		.in = in,
+		.out = out,
+		.from = from,
+		.operands = (int)csr_length(&graph->reads, id),
+		.results = (int)csr_length(&graph->writes, id) };
 	call.binding = run->binding.tensors > 0 ? &run->binding : NULL;
 	for (uint32_t a = 0; a < run->sharding->mesh.axes && graph != whole; a++)
 		call.split |= run->sharding->split[of].on[a] != UNIT_NONE;
@@ -214,11 +231,13 @@ static inline bool run_on(struct lockstep *run, const struct graph *graph, struc
 	}
 	bool view = call.rule && call.rule->cost == COST_NONE && call.operands > 0 && call.binding && run_view(&call);
 	if (!view && !run_op(&call)) {
-		snprintf(run->why, sizeof run->why, "op %s of type %s is split, but the interpreter doesn't know it", whole->op[of].name, whole->op[of].type);
+		snprintf(run->why, sizeof run->why, "op %s of type %s is split, but the interpreter doesn't know it",
+			whole->op[of].name, whole->op[of].type);
 		return false;
 	}
 	for (int r = 0; r < call.results; r++) {
-		uint32_t t = graph->writes.item[graph->writes.start[id] + (uint32_t)r], overwritten = graph_written_over(graph, id, t);
+		uint32_t t = graph->writes.item[graph->writes.start[id] + (uint32_t)r],
+				 overwritten = graph_written_over(graph, id, t);
 		struct cell *cell = &device->cell[t];
 		if (overwritten != NONE) {
 			if (!same_memory(run, cell, &device->cell[overwritten]))
@@ -242,11 +261,13 @@ static inline bool run_on(struct lockstep *run, const struct graph *graph, struc
 			cell->memory[cell->place[i]] = view ? in[0].value[from[r][place]] : out[r].value[place];
 		}
 	}
-	/* Writes without a new name: some function of the old value and of what the op reads beside it. The flag of a scaled loss stays, all gradients being finite. */
+	/* Writes without a new name: some function of the old value and of what the op reads beside it. The flag of a
+	 * scaled loss stays, all gradients being finite. */
 	for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1]; i++) {
 		struct cell *cell = &device->cell[graph->inplace[i].in];
 		const struct array *with = call.results > 0 ? &out[call.results - 1] : NULL;
-		bool like = with && with->dims == cell->shape.dims && memcmp(with->whole, cell->shape.whole, (size_t)with->dims * sizeof *with->whole) == 0;
+		bool like = with && with->dims == cell->shape.dims &&
+			memcmp(with->whole, cell->shape.whole, (size_t)with->dims * sizeof *with->whole) == 0;
 		if (graph->inplace[i].out != NONE || (rules_traits(run->rules, graph->op[id].type) & TRAIT_UNSCALES))
 			continue;
 		load(cell);
@@ -282,7 +303,8 @@ static inline struct array joined_piece(struct lockstep *run, uint32_t t, uint32
 	return piece;
 }
 
-/* Ops that talk to each other inside (softmax over a sharded dim): every device sees its group's rows and keeps its own. */
+/* Ops that talk to each other inside (softmax over a sharded dim): every device sees its group's rows and keeps its
+ * own. */
 static inline bool run_inside(struct lockstep *run, uint32_t id, uint32_t of, uint32_t axes)
 {
 	struct array *operand = arena_alloc(&run->arena, (size_t)run->devices * ARGUMENTS, sizeof *operand);
@@ -306,7 +328,7 @@ static inline bool run_inside(struct lockstep *run, uint32_t id, uint32_t of, ui
 	return true;
 }
 
-/* ---- collectives -------------------------------------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 static inline uint32_t axis_named(const struct mesh *mesh, const struct collective *said)
 {
@@ -316,9 +338,10 @@ static inline uint32_t axis_named(const struct mesh *mesh, const struct collecti
 	return NONE;
 }
 
-/* One element of a result: from the devices of the group that hold it. False unless the collective finds it where it must be. */
-static inline bool collect_element(const struct lockstep *run, const char *type, uint32_t axis, uint32_t device, uint32_t operand,
-	const struct array *result, int64_t element, double *value)
+/* One element of a result: from the devices of the group that hold it. False unless the collective finds it where it
+ * must be. */
+static inline bool collect_element(const struct lockstep *run, const char *type, uint32_t axis, uint32_t device,
+	uint32_t operand, const struct array *result, int64_t element, double *value)
 {
 	const struct mesh *mesh = &run->sharding->mesh;
 	bool own = strcmp(type, "comm.slice") == 0 || strcmp(type, "comm.keep_one") == 0, sums = strstr(type, "reduce");
@@ -388,7 +411,7 @@ static inline bool run_collective(struct lockstep *run, uint32_t id)
 	return true;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* Every device's piece of a tensor, summed over the axes on which it is partial, is a piece of the dense one. */
 static inline bool same_as_dense(struct lockstep *run, uint32_t t, const char *when)
@@ -409,8 +432,8 @@ static inline bool same_as_dense(struct lockstep *run, uint32_t t, const char *w
 				sum += (apart(run, other, d) & ~partial) == 0 ? part->memory[part->place[i]] : 0;
 			}
 			if (!(fabs(sum - expected) <= 1e-7 * largest)) {
-				snprintf(run->why, sizeof run->why, "%s: tensor %s on device %u, element %ld: %.12g, dense %.12g", when, run->local->tensor[t].name,
-					d, (long)i, sum, expected);
+				snprintf(run->why, sizeof run->why, "%s: tensor %s on device %u, element %ld: %.12g, dense %.12g", when,
+					run->local->tensor[t].name, d, (long)i, sum, expected);
 				return false;
 			}
 		}
@@ -431,7 +454,7 @@ static inline bool compare_results(struct lockstep *run, uint32_t id)
 	return fine;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static inline bool step_op(struct lockstep *run, uint32_t id)
 {
@@ -467,10 +490,10 @@ static inline bool compare_ends(struct lockstep *run)
 	return true;
 }
 
-/* Executes a sharded step and compares it with the dense one. True: the same numbers; else run->why says what differs. Free with
- * lockstep_free(). rules: those that the units were found with. */
-static inline bool lockstep_run(struct lockstep *run, const struct units *units, const struct sharding *sharding, const struct graph *local,
-	const struct rules *rules)
+/* Executes a sharded step and compares it with the dense one. True: the same numbers; else run->why says what differs.
+ * Free with lockstep_free(). rules: those that the units were found with. */
+static inline bool lockstep_run(struct lockstep *run, const struct units *units, const struct sharding *sharding,
+	const struct graph *local, const struct rules *rules)
 {
 	*run = (struct lockstep) { .units = units, .sharding = sharding, .whole = units->graph, .local = local, .rules = rules,
 		.devices = mesh_devices(&sharding->mesh) };

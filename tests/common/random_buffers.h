@@ -37,7 +37,8 @@ static inline void cut_pieces(struct sample *sample, uint32_t i, uint64_t *seed)
 static inline void draw(struct sample *sample, uint32_t n, int64_t steps, int64_t sizes, int kind, uint64_t *seed)
 {
 	memset(sample, 0, sizeof *sample);
-	sample->buffers = (struct buffers){ n, sample->lower, sample->upper, sample->size, NULL, NULL, NULL, NULL, NULL, NULL };
+	sample->buffers = (struct buffers){ n, sample->lower, sample->upper, sample->size, NULL, NULL, NULL, NULL, NULL,
+		NULL };
 	for (uint32_t i = 0; i < n; i++) {
 		sample->lower[i] = below(seed, steps);
 		sample->upper[i] = sample->lower[i] + 1 + below(seed, steps - sample->lower[i]);

@@ -50,7 +50,8 @@ static inline void chain_draw_edge(struct shard_chain *chain, uint64_t *seed, co
 		if (edge->from_where == CHAIN_EVERY && edge->to_where == CHAIN_EVERY)
 			edge->to_where = (uint8_t)(CHAIN_FIRST + chain_draw(seed, 2));
 	}
-	uint32_t rows = chain->first[from + 1] - chain->first[from], columns = chain->first[edge->to + 1] - chain->first[edge->to];
+	uint32_t rows = chain->first[from + 1] - chain->first[from],
+			 columns = chain->first[edge->to + 1] - chain->first[edge->to];
 	bool sum = chain_draw(seed, 4) == 0, near = chain_draw(seed, 2), alike = chain_draw(seed, 3) == 0;
 	int64_t *pair = chain->pair + chain->pairs;
 	for (uint32_t p = 0; p < rows; p++)
@@ -78,7 +79,8 @@ static inline bool random_chain(struct shard_chain *chain, uint64_t *seed, const
 	chain->usage = arena_alloc(&chain->arena, (size_t)most * shape->strategies, sizeof *chain->usage);
 	chain->edge = arena_alloc(&chain->arena, edges, sizeof *chain->edge);
 	chain->pair = arena_alloc(&chain->arena, (size_t)edges * shape->strategies * shape->strategies, sizeof *chain->pair);
-	if (!chain->segment || !chain->copies || !chain->first || !chain->cost || !chain->usage || !chain->edge || !chain->pair)
+	if (!chain->segment || !chain->copies || !chain->first || !chain->cost || !chain->usage || !chain->edge ||
+		!chain->pair)
 		return false;
 	for (uint32_t i = 0; i < shape->segments; i++) {
 		chain->copies[i] = 1 + chain_draw(seed, shape->copies);

@@ -5,11 +5,14 @@
 
 #include "solver/graph/graph.h"
 
-static inline uint32_t random_tensor(struct draft *draft, const char *prefix, uint32_t number, uint32_t alias, enum kind kind, int64_t bytes)
+static inline uint32_t random_tensor(
+	struct draft *draft, const char *prefix, uint32_t number, uint32_t alias, enum kind kind, int64_t bytes)
 {
 	char name[40];
 	snprintf(name, sizeof name, "%s%u", prefix, number);
-	struct tensor tensor = { .name = name, .bytes = bytes, .kind = (uint8_t)kind, .alias = alias, .dtype = DTYPE_OPAQUE, .has_bytes = true };
+	struct tensor tensor = {
+		.name = name, .bytes = bytes, .kind = (uint8_t)kind, .alias = alias, .dtype = DTYPE_OPAQUE, .has_bytes = true
+	};
 	return draft_tensor(draft, &tensor);
 }
 
@@ -44,7 +47,8 @@ static inline struct graph *random_graph(uint64_t *random, uint32_t ops)
 				tensor = random_tensor(draft, "same", names++, last, KIND_ACTIVATION, 5);
 				failed |= tensor == NONE || draft_inplace(draft, id, tensor, last) != OK;
 			} else {
-				tensor = random_tensor(draft, "made", names++, NONE, passing[random_next(random) % 5], (int64_t)(random_next(random) % 50));
+				tensor = random_tensor(draft, "made", names++, NONE, passing[random_next(random) % 5],
+					(int64_t)(random_next(random) % 50));
 			}
 			failed |= tensor == NONE || draft_write(draft, id, tensor) != OK;
 			there[count++] = tensor;

@@ -11,8 +11,32 @@
 static inline void random_key(uint64_t *random, struct key_press *key)
 {
 	static const char *const names[] = {
-		"up", "down", "left", "right", "PgUp", "PgDn", "Home", "End", "Tab", "S-Tab", "Enter", "Enter", "Esc", "Backspace", "^U", "^W", "^L", "^R",
-		"space", "F1", "click", "click", "click", "wheel-up", "wheel-down", "^C",
+		"up",
+		"down",
+		"left",
+		"right",
+		"PgUp",
+		"PgDn",
+		"Home",
+		"End",
+		"Tab",
+		"S-Tab",
+		"Enter",
+		"Enter",
+		"Esc",
+		"Backspace",
+		"^U",
+		"^W",
+		"^L",
+		"^R",
+		"space",
+		"F1",
+		"click",
+		"click",
+		"click",
+		"wheel-up",
+		"wheel-down",
+		"^C",
 	};
 	*key = (struct key_press){ .code = 0 };
 	*random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

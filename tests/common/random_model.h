@@ -1,4 +1,5 @@
-/* random_model.h: small random forward graphs of operators with rules: products, norms, views, tables, in-place writes. For tests. */
+/* random_model.h: small random forward graphs of operators with rules: products, norms, views, tables, in-place writes.
+ * For tests. */
 #pragma once
 
 #include <stdio.h>
@@ -44,7 +45,9 @@ static inline uint32_t random_matrix(struct random_model *model, uint32_t x)
 {
 	struct shape shape = build_shape(&model->build, x);
 	int64_t width = shape.dims ? shape.dim[shape.dims - 1] : 1;
-	return shape.dims == 2 ? x : build_reshape(&model->build, "aten.view.default", x, SHAPE(shape_elements(&shape) / width, width));
+	return shape.dims == 2
+		? x
+		: build_reshape(&model->build, "aten.view.default", x, SHAPE(shape_elements(&shape) / width, width));
 }
 
 static inline uint32_t random_linear(struct random_model *model, uint32_t x)
@@ -62,7 +65,8 @@ static inline uint32_t random_linear(struct random_model *model, uint32_t x)
 	}
 	uint32_t weight = random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(out, in));
 	weight = build_reshape(build, "aten.t.default", weight, SHAPE(in, out));
-	uint32_t rows = random_matrix(model, x), bias = random_below(model->random, 2) ? random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(out)) : NONE;
+	uint32_t rows = random_matrix(model, x),
+			 bias = random_below(model->random, 2) ? random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(out)) : NONE;
 	build_op(build, bias == NONE ? "aten.mm.default" : "aten.addmm.default", IN(bias, rows, weight));
 	uint32_t y = build_output(build, DTYPE_F32, SHAPE(build_shape(build, rows).dim[0], out));
 	shape.dim[shape.dims - 1] = out;
@@ -71,8 +75,9 @@ static inline uint32_t random_linear(struct random_model *model, uint32_t x)
 
 static inline uint32_t random_map(struct random_model *model, uint32_t x)
 {
-	static const char *const types[] = { "aten.relu.default", "aten.gelu.default", "aten.tanh.default", "aten.neg.default", "aten.mul.Tensor",
-		"aten.add.Tensor", "aten.div.Tensor", "aten.sigmoid.default", "aten.clone.default", "aten.silu.default", "aten.exp.default" };
+	static const char *const types[] = { "aten.relu.default", "aten.gelu.default", "aten.tanh.default",
+		"aten.neg.default", "aten.mul.Tensor", "aten.add.Tensor", "aten.div.Tensor", "aten.sigmoid.default",
+		"aten.clone.default", "aten.silu.default", "aten.exp.default" };
 	return build_map(&model->build, types[random_below(model->random, 11)], IN(x));
 }
 
@@ -109,7 +114,8 @@ static inline uint32_t random_norm(struct random_model *model, uint32_t x)
 	uint32_t weight = random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(width));
 	uint32_t bias = rms ? NONE : random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(width));
 	statistics.dim[shape.dims - 1] = 1;
-	uint32_t y = build_map(build, rms ? "aten._fused_rms_norm.default" : "aten.native_layer_norm.default", IN(x, weight, bias));
+	uint32_t y = build_map(
+		build, rms ? "aten._fused_rms_norm.default" : "aten.native_layer_norm.default", IN(x, weight, bias));
 	for (int i = rms; i < 2; i++)
 		build_output(build, DTYPE_F32, statistics);
 	return y;
@@ -119,7 +125,8 @@ static inline uint32_t random_reduction(struct random_model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x);
-	static const char *const types[] = { "aten.sum.dim_IntList", "aten.sum.dim_IntList", "aten.mean.dim", "aten.amax.default" };
+	static const char *const types[] = { "aten.sum.dim_IntList", "aten.sum.dim_IntList", "aten.mean.dim",
+		"aten.amax.default" };
 	if (shape.dims == 0)
 		return NONE;
 	int d = (int)random_below(model->random, shape.dims);
@@ -166,7 +173,9 @@ static inline uint32_t random_permutation(struct random_model *model, uint32_t x
 	int64_t dim = shape.dim[a];
 	shape.dim[a] = shape.dim[b];
 	shape.dim[b] = dim;
-	return a == b ? NONE : build_reshape(build, random_below(model->random, 2) ? "aten.transpose.int" : "aten.permute.default", x, shape);
+	return a == b ? NONE
+		: build_reshape(build, random_below(model->random, 2) ? "aten.transpose.int" : "aten.permute.default",
+						x, shape);
 }
 
 static inline uint32_t random_cut(struct random_model *model, uint32_t x)
@@ -188,7 +197,10 @@ static inline uint32_t random_cut(struct random_model *model, uint32_t x)
 		part.dims--;
 		return build_reshape(build, "aten.select.int", x, part);
 	}
-	uint32_t pieces = shape.dim[d] % 3 == 0 && random_below(model->random, 2) ? 3 : shape.dim[d] % 2 == 0 ? 2 : 1, result = NONE;
+	uint32_t pieces = shape.dim[d] % 3 == 0 && random_below(model->random, 2) ? 3
+		: shape.dim[d] % 2 == 0 ? 2
+		: 1,
+			 result = NONE;
 	build_op(build, "aten.split.Tensor", IN(x));
 	for (uint32_t i = 0; i < pieces; i++) {
 		part.dim[d] = shape.dim[d] / pieces;
@@ -241,7 +253,8 @@ static inline uint32_t random_lookup(struct random_model *model)
 {
 	struct build *build = &model->build;
 	int64_t rows = random_extent(model), width = random_extent(model);
-	uint32_t ids = random_leaf(model, KIND_INPUT, DTYPE_I64, SHAPE(4, 4)), table = random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(rows, width));
+	uint32_t ids = random_leaf(model, KIND_INPUT, DTYPE_I64, SHAPE(4, 4)),
+			 table = random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(rows, width));
 	build_op(build, "aten.embedding.default", IN(table, ids));
 	return build_output(build, DTYPE_F32, SHAPE(4, 4, width));
 }
@@ -262,7 +275,8 @@ static inline uint32_t random_scores(struct random_model *model, uint32_t x)
 static inline uint32_t random_overwrite(struct random_model *model, uint32_t x)
 {
 	struct build *build = &model->build;
-	static const char *const types[] = { "aten.relu_.default", "aten.mul_.Tensor", "aten.add_.Tensor", "aten.sigmoid_.default" };
+	static const char *const types[] = { "aten.relu_.default", "aten.mul_.Tensor", "aten.add_.Tensor",
+		"aten.sigmoid_.default" };
 	if (build->status != OK || kind_persistent(draft_tensor_at(build->draft, x)->kind))
 		return NONE;
 	if (random_below(model->random, 3) == 0)
@@ -301,12 +315,17 @@ static inline void random_model_op(struct random_model *model)
 	case 15: y = random_scores(model, x); break;
 	case 16: case 17: y = random_overwrite(model, x); break;
 	case 18: y = random_statistics(model); break;
-	default: y = build_shape(build, x).dims ? build_map(build, random_below(model->random, 2) ? "aten._softmax.default" : "aten._log_softmax.default", IN(x)) : NONE;
+	default:
+		y = build_shape(build, x).dims
+			? build_map(
+				  build, random_below(model->random, 2) ? "aten._softmax.default" : "aten._log_softmax.default", IN(x))
+				: NONE;
 	}
 	random_keep_tensor(model, y);
 }
 
-/* A forward graph of about `ops` ops; half the time it ends in a number that can be trained on. NULL when out of memory. */
+/* A forward graph of about `ops` ops; half the time it ends in a number that can be trained on. NULL when out of
+ * memory. */
 static inline struct graph *random_forward(uint64_t *random, uint32_t ops)
 {
 	struct random_model model = { .random = random };
@@ -335,7 +354,8 @@ static inline struct graph *random_forward(uint64_t *random, uint32_t ops)
 static inline struct graph *random_step(uint64_t *random, uint32_t ops, const struct rules *rules)
 {
 	struct graph *forward = random_forward(random, ops), *step = NULL;
-	struct train_options options = { .rules = rules, .update = { .optimizer = (enum optimizer)(1 + random_next(random) % (OPTIMIZER_COUNT - 1)) } };
+	struct train_options options = { .rules = rules,
+		.update = { .optimizer = (enum optimizer)(1 + random_next(random) % (OPTIMIZER_COUNT - 1)) } };
 	if (forward && random_next(random) % 2)
 		step = train_step(forward, &options, NULL);
 	if (!step)

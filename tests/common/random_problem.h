@@ -1,4 +1,5 @@
-/* random_problem.h: small random ordering problems, and their optimum by brute force. Shares no code with the orderers. */
+/* random_problem.h: small random ordering problems, and their optimum by brute force. Shares no code with the orderers.
+ */
 #pragma once
 
 #include <string.h>
@@ -48,8 +49,8 @@ static inline bool random_problem(uint64_t *state, uint32_t ops, struct problem 
 	problem->workspace = arena_alloc(arena, ops, sizeof *problem->workspace);
 	problem->phase = arena_alloc(arena, ops, sizeof *problem->phase);
 	problem->program = arena_alloc(arena, ops, sizeof *problem->program);
-	if (!problem->producer || !problem->size || !problem->live_out || !problem->storage || !problem->workspace || !problem->phase
-	    || !problem->program)
+	if (!problem->producer || !problem->size || !problem->live_out || !problem->storage || !problem->workspace ||
+		!problem->phase || !problem->program)
 		return false;
 	uint32_t *id = problem->program;
 	random_ids(state, ops, id);

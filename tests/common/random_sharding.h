@@ -18,7 +18,8 @@ static inline bool split_fits(const struct units *units, const struct sharding *
 }
 
 /* Splits an op on every axis along a random unit that fits; one time in `idle`, not at all. */
-static inline void random_split(const struct units *units, struct sharding *sharding, uint32_t op, uint32_t idle, uint64_t *random)
+static inline void random_split(
+	const struct units *units, struct sharding *sharding, uint32_t op, uint32_t idle, uint64_t *random)
 {
 	struct split split;
 	for (int a = 0; a < MESH_AXES; a++)
@@ -51,7 +52,8 @@ static inline void random_keep(const struct units *units, struct sharding *shard
 }
 
 /* A random decision for a whole graph. *random is the state of random_next. OK or NO_MEMORY. */
-static inline enum status random_sharding(const struct units *units, const struct mesh *mesh, uint64_t *random, struct sharding *sharding)
+static inline enum status random_sharding(
+	const struct units *units, const struct mesh *mesh, uint64_t *random, struct sharding *sharding)
 {
 	const struct graph *graph = units->graph;
 	TRY(sharding_new(units, mesh, sharding));
@@ -72,7 +74,10 @@ static inline struct mesh random_mesh(uint64_t *random)
 	static const char names[MESH_AXES][3] = { "dp", "tp", "cp", "ep" };
 	for (uint32_t a = 0; a < mesh.axes; a++) {
 		uint32_t size = random_next(random) % 5 ? 2 : (uint32_t)(1 + random_next(random) % 3);
-		mesh.axis[a] = (struct mesh_axis) { .size = size, .near_size = size, .near = { 2000000, INT64_C(100000000000) }, .far = { 5000000, INT64_C(20000000000) } };
+		mesh.axis[a] = (struct mesh_axis){ .size = size,
+			.near_size = size,
+			.near = { 2000000, INT64_C(100000000000) },
+			.far = { 5000000, INT64_C(20000000000) } };
 		for (int i = 0; i < 3; i++)
 			mesh.axis[a].name[i] = names[a][i];
 	}

@@ -1,11 +1,13 @@
-/* random_step.h: small random training steps of matrix products, elementwise ops, views and updates, for tests of shardings. */
+/* random_step.h: small random training steps of matrix products, elementwise ops, views and updates, for tests of
+ * shardings. */
 #pragma once
 
 #include <stdio.h>
 
 #include "solver/step/build.h"
 
-/* Some ops over n x n matrices, forward and backward, and sometimes the update of a weight. NULL only when out of memory. */
+/* Some ops over n x n matrices, forward and backward, and sometimes the update of a weight. NULL only when out of
+ * memory. */
 static inline struct graph *random_step(uint64_t *random, uint32_t ops, int64_t n)
 {
 	static const char *const pairs[] = { "aten.mm.default", "aten.mm.default", "aten.add.Tensor", "aten.mul.Tensor" };

@@ -1,6 +1,5 @@
-/* ranks.h: executes a step microbatch by microbatch, whole on one device, and cut into the graphs of pipeline ranks, which send each other
- * numbers. What persists must end the same. For tests.
- */
+/* ranks.h: executes a step microbatch by microbatch, whole on one device, and cut into the graphs of pipeline ranks,
+ * which send each other numbers. What persists must end the same. For tests. */
 #pragma once
 
 #include "lockstep.h"
@@ -23,7 +22,7 @@ static inline uint32_t meant(const struct graph *whole, const struct tensor *ten
 	return graph_find_tensor(whole, tensor->relation == RELATION_NONE ? tensor->name : tensor->of);
 }
 
-/* ---- a joint order --------------------------------------------------------------------------------------------------- */
+/* ---- a joint order --------------------------------------------------------------------------- */
 
 /* The op that an op waits for on another rank: the send of what it receives. */
 static inline uint32_t sender(const struct rank_run *run, uint32_t rank, uint32_t op, uint32_t *from)
@@ -44,9 +43,12 @@ static inline bool can_run(const struct rank_run *run, bool **done, uint32_t ran
 	FOR_ROW(i, &graph->pred, op)
 		if (!done[rank][graph->pred.item[i]])
 			return false;
-	for (uint32_t other = 0; other < run->ranks && graph->op[op].collective && graph->op[op].collective->kind == COLLECTIVE_ALL_REDUCE; other++) {
+	for (uint32_t other = 0;
+		other < run->ranks && graph->op[op].collective && graph->op[op].collective->kind == COLLECTIVE_ALL_REDUCE;
+		other++) {
 		uint32_t there = graph_find_op(run->graph[other], graph->op[op].name);
-		for (uint32_t i = there == NONE ? 0 : run->graph[other]->pred.start[there]; there != NONE && i < run->graph[other]->pred.start[there + 1]; i++)
+		for (uint32_t i = there == NONE ? 0 : run->graph[other]->pred.start[there];
+			there != NONE && i < run->graph[other]->pred.start[there + 1]; i++)
 			if (!done[other][run->graph[other]->pred.item[i]])
 				return false;
 	}
@@ -88,14 +90,15 @@ static inline void find_late(struct rank_run *run)
 	for (uint32_t step = 0; step < run->steps; step++) {
 		uint32_t r = run->rank[step], op = run->op[step], from = 0, send = sender(run, r, op, &from);
 		const struct graph *graph = run->graph[r];
-		bool late = graph->op[op].phase == PHASE_UPDATE || strcmp(graph->op[op].name, "pipeline.flush") == 0 || (send != NONE && run->late[from][send]);
+		bool late = graph->op[op].phase == PHASE_UPDATE || strcmp(graph->op[op].name, "pipeline.flush") == 0 ||
+			(send != NONE && run->late[from][send]);
 		FOR_ROW(i, &graph->pred, op)
 			late |= run->late[r][graph->pred.item[i]];
 		run->late[r][op] = late;
 	}
 }
 
-/* ---- setting up ------------------------------------------------------------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------------------------------ */
 
 static inline void fill(struct lockstep *lock, struct cell *cell, uint32_t microbatch)
 {
@@ -130,16 +133,18 @@ static inline void set_up_rank(struct rank_run *run, const struct graph *graph, 
 			same_memory(lock, &device->cell[t], &device->cell[graph->storage[graph->tensor[t].storage].root]);
 }
 
-static inline void next_inputs(struct rank_run *run, const struct graph *graph, struct device *device, uint32_t microbatch)
+static inline void next_inputs(
+	struct rank_run *run, const struct graph *graph, struct device *device, uint32_t microbatch)
 {
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE && graph->tensor[t].kind == KIND_INPUT)
 			fill(&run->lock, &device->cell[t], microbatch);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
-static inline bool run_whole_op(struct rank_run *run, const struct graph *graph, struct device *device, uint32_t id, uint32_t of)
+static inline bool run_whole_op(
+	struct rank_run *run, const struct graph *graph, struct device *device, uint32_t id, uint32_t of)
 {
 	struct lockstep *lock = &run->lock;
 	const struct rule *rule = rules_find(lock->rules, lock->whole->op[of].type);
@@ -179,7 +184,8 @@ static inline void all_reduce(struct rank_run *run, const char *name)
 
 static inline bool step_rank(struct rank_run *run, uint32_t step, bool *reduced)
 {
-	uint32_t r = run->rank[step], id = run->op[step], from = 0, of = graph_find_op(run->lock.whole, run->graph[r]->op[id].name);
+	uint32_t r = run->rank[step], id = run->op[step], from = 0,
+			 of = graph_find_op(run->lock.whole, run->graph[r]->op[id].name);
 	const struct graph *graph = run->graph[r];
 	const struct op *op = &graph->op[id];
 	struct device *device = &run->device[r];
@@ -249,7 +255,8 @@ static inline bool run_dense(struct rank_run *run)
 	}
 	for (uint32_t s = 0; s < whole->storages; s++)
 		if (sum[s] && run->microbatches > 1)
-			memcpy(lock->dense.cell[whole->storage[s].root].memory, sum[s], (size_t)lock->dense.cell[whole->storage[s].root].shape.count * sizeof(double));
+			memcpy(lock->dense.cell[whole->storage[s].root].memory, sum[s],
+				(size_t)lock->dense.cell[whole->storage[s].root].shape.count * sizeof(double));
 	for (uint32_t op = 0; op < whole->ops; op++)
 		if (cut->side[op] == SIDE_UPDATE && !run_whole_op(run, whole, &lock->dense, op, op))
 			return false;
@@ -270,8 +277,8 @@ static inline bool same_states(struct rank_run *run)
 			holders += cell != NULL;
 			for (int64_t i = 0; cell && i < cell->shape.count; i++)
 				if (!(fabs(cell->memory[i] - dense->memory[i]) <= 1e-6 * fmax(1, fabs(dense->memory[i])))) {
-					snprintf(run->why, sizeof run->why, "%s on rank %u, element %ld: %.12g, whole %.12g", whole->tensor[root].name, r, (long)i,
-						cell->memory[i], dense->memory[i]);
+					snprintf(run->why, sizeof run->why, "%s on rank %u, element %ld: %.12g, whole %.12g",
+						whole->tensor[root].name, r, (long)i, cell->memory[i], dense->memory[i]);
 					return false;
 				}
 		}
@@ -284,11 +291,13 @@ static inline bool same_states(struct rank_run *run)
 }
 
 /* True: the same numbers. Free with ranks_free(). sharding: of the graph over a mesh without axes. */
-static inline bool ranks_run(struct rank_run *run, const struct units *units, const struct sharding *sharding, const struct pipeline_cut *cut,
-	struct graph **graph, uint32_t microbatches, const struct rules *rules)
+static inline bool ranks_run(struct rank_run *run, const struct units *units, const struct sharding *sharding,
+	const struct pipeline_cut *cut, struct graph **graph, uint32_t microbatches, const struct rules *rules)
 {
 	*run = (struct rank_run) { .cut = cut, .ranks = cut->ranks, .microbatches = microbatches, .graph = graph };
-	run->lock = (struct lockstep) { .units = units, .sharding = sharding, .whole = cut->graph, .local = cut->graph, .rules = rules, .devices = 1 };
+	run->lock = (struct lockstep){
+		.units = units, .sharding = sharding, .whole = cut->graph, .local = cut->graph, .rules = rules, .devices = 1
+	};
 	run->lock.apart = arena_alloc(&run->lock.arena, 1, 1);
 	run->device = arena_alloc(&run->lock.arena, run->ranks, sizeof *run->device);
 	set_up_rank(run, cut->graph, &run->lock.dense);

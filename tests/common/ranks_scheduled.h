@@ -1,6 +1,6 @@
-/* ranks_scheduled.h: executes ranks' graphs in the order of a played schedule: every slot runs the ops of its pass for its microbatch, each microbatch in memory of its own.
- * An op that needs what another pass makes must find it there. For tests.
- */
+/* ranks_scheduled.h: executes ranks' graphs in the order of a played schedule: every slot runs the ops of its pass for
+ * its microbatch, each microbatch in memory of its own. An op that needs what another pass makes must find it there.
+ * For tests. */
 #pragma once
 
 #include "ranks.h"
@@ -17,7 +17,8 @@ struct scheduled {
 };
 
 /* What persists and sums are the same for all microbatches. */
-static inline void share_memory(struct rank_run *run, const struct graph *graph, struct device *first, struct device *other)
+static inline void share_memory(
+	struct rank_run *run, const struct graph *graph, struct device *first, struct device *other)
 {
 	for (int aliases = 0; aliases < 2; aliases++)
 		for (uint32_t t = 0; t < graph->tensors; t++) {
@@ -73,8 +74,9 @@ static inline bool misses(struct scheduled *scheduled, uint32_t rank, uint32_t i
 {
 	const struct pipeline_slot *slot = scheduled->slot;
 	struct rank_run *run = scheduled->run;
-	snprintf(run->why, sizeof run->why, "rank %u, piece %u, %s pass of microbatch %u needs %s of rank %u, which has not run", scheduled->rank, slot->piece, pass_names[slot->pass],
-		slot->microbatch, run->graph[rank]->op[id].name, rank);
+	snprintf(run->why, sizeof run->why,
+		"rank %u, piece %u, %s pass of microbatch %u needs %s of rank %u, which has not run", scheduled->rank,
+		slot->piece, pass_names[slot->pass], slot->microbatch, run->graph[rank]->op[id].name, rank);
 	return false;
 }
 
@@ -112,7 +114,8 @@ static inline bool run_slot(struct scheduled *scheduled)
 	const bool *done = scheduled->done[scheduled->rank][scheduled->slot->microbatch];
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		uint32_t of = graph_find_op(run->lock.whole, graph->op[id].name);
-		bool own = of != NONE && !run->cut->anywhere[of] && belongs(run->cut, of, scheduled->slot), ready = !own && of == NONE && !run->late[scheduled->rank][id];
+		bool own = of != NONE && !run->cut->anywhere[of] && belongs(run->cut, of, scheduled->slot),
+			 ready = !own && of == NONE && !run->late[scheduled->rank][id];
 		FOR_ROW(i, &graph->pred, id)
 			ready = ready && done[graph->pred.item[i]];
 		ready = ready && graph->op[id].phase != PHASE_COMMUNICATION;    /* a sum */
@@ -145,7 +148,9 @@ static inline bool run_schedule(struct scheduled *scheduled, const struct pipeli
 	for (uint32_t left = run->ranks * plan->slots; left > 0; left--) {
 		uint32_t first = NONE;
 		for (uint32_t r = 0; r < run->ranks; r++)
-			if (next[r] < plan->slots && (first == NONE || plan->slot[r * plan->slots + next[r]].end < plan->slot[first * plan->slots + next[first]].end))
+			if (next[r] < plan->slots &&
+				(first == NONE ||
+					plan->slot[r * plan->slots + next[r]].end < plan->slot[first * plan->slots + next[first]].end))
 				first = r;
 		scheduled->rank = first;
 		scheduled->slot = &plan->slot[first * plan->slots + next[first]++];
@@ -155,13 +160,17 @@ static inline bool run_schedule(struct scheduled *scheduled, const struct pipeli
 	return run_rest(scheduled);
 }
 
-/* True: in the schedule's order the ranks get the same numbers. Free with ranks_free(). ran[PASS_COUNT]: ops run in passes of each kind. */
-static inline bool ranks_run_scheduled(struct rank_run *run, const struct units *units, const struct sharding *sharding, const struct pipeline_cut *cut, struct graph **graph,
-	const struct pipeline_plan *plan, uint32_t microbatches, const struct rules *rules, uint32_t *ran)
+/* True: in the schedule's order the ranks get the same numbers. Free with ranks_free(). ran[PASS_COUNT]: ops run in
+ * passes of each kind. */
+static inline bool ranks_run_scheduled(struct rank_run *run, const struct units *units, const struct sharding *sharding,
+	const struct pipeline_cut *cut, struct graph **graph, const struct pipeline_plan *plan, uint32_t microbatches,
+	const struct rules *rules, uint32_t *ran)
 {
 	struct scheduled scheduled = { .run = run };
 	*run = (struct rank_run) { .cut = cut, .ranks = cut->ranks, .microbatches = microbatches, .graph = graph };
-	run->lock = (struct lockstep) { .units = units, .sharding = sharding, .whole = cut->graph, .local = cut->graph, .rules = rules, .devices = 1 };
+	run->lock = (struct lockstep){
+		.units = units, .sharding = sharding, .whole = cut->graph, .local = cut->graph, .rules = rules, .devices = 1
+	};
 	run->lock.apart = arena_alloc(&run->lock.arena, 1, 1);
 	run->device = arena_alloc(&run->lock.arena, run->ranks, sizeof *run->device);
 	set_up_rank(run, cut->graph, &run->lock.dense);

@@ -1,4 +1,5 @@
-/* repeatable_chain.h: what every solver of chains keeps: the same plan for the same effort, and nothing leaks where memory is short. */
+/* repeatable_chain.h: what every solver of chains keeps: the same plan for the same effort, and nothing leaks where
+ * memory is short. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -6,7 +7,8 @@
 #include "solver/chain/chain.h"
 #include "support.h"
 
-static inline void check_repeatable(const struct shard_chain *chain, enum status (*solve)(const struct shard_chain *chain, struct chain_plan *plan))
+static inline void check_repeatable(
+	const struct shard_chain *chain, enum status (*solve)(const struct shard_chain *chain, struct chain_plan *plan))
 {
 	struct chain_plan one, two;
 	cr_assert_eq(solve(chain, &one), solve(chain, &two));

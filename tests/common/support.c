@@ -45,7 +45,8 @@ bool memory_refuse(struct refusal *refused)
 	memory_allow(-1);
 	if (refused->allowed >= 0) {
 		cr_assert_eq(memory_blocks(), refused->before, "a leak after %ld allocations", refused->allowed);
-		cr_assert(refused->status == OK || refused->status == NO_MEMORY, "status %d after %ld allocations", (int)refused->status, refused->allowed);
+		cr_assert(refused->status == OK || refused->status == NO_MEMORY, "status %d after %ld allocations",
+			(int)refused->status, refused->allowed);
 		if (refused->status == OK)
 			return false;
 	}
@@ -147,7 +148,8 @@ enum status check_plan_text(const struct graph *graph, const char *text, struct 
 	FILE *file = fdopen(mkstemp(path), "w");
 	fputs(text, file);
 	fclose(file);
-	enum status status = plan_check(graph, path, &(struct check_options){ .planned = true, .numbers = true }, &(struct check_outcome){ .over = 0 }, error);
+	enum status status = plan_check(graph, path, &(struct check_options){ .planned = true, .numbers = true },
+		&(struct check_outcome){ .over = 0 }, error);
 	remove(path);
 	return status;
 }

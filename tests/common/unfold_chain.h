@@ -1,4 +1,5 @@
-/* unfold_chain.h: a sharding problem with repeated segments as a plain one, every copy a node. Shares no code with the solver. */
+/* unfold_chain.h: a sharding problem with repeated segments as a plain one, every copy a node. Shares no code with the
+ * solver. */
 #pragma once
 
 #include <string.h>
@@ -53,8 +54,10 @@ static enum status make_room(const struct shard_chain *chain, struct shard_probl
 	problem->to = mem_alloc(edges, sizeof *problem->to);
 	problem->table = mem_alloc(edges + 1, sizeof *problem->table);
 	problem->pair = mem_alloc(pairs, sizeof *problem->pair);
-	return problem->first && problem->cost && problem->usage && problem->begin && problem->end && problem->from && problem->to &&
-		problem->table && problem->pair ? OK : NO_MEMORY;
+	return problem->first && problem->cost && problem->usage && problem->begin && problem->end && problem->from &&
+			problem->to && problem->table && problem->pair
+		? OK
+		: NO_MEMORY;
 }
 
 static void write_nodes(const struct shard_chain *chain, struct shard_problem *problem)
@@ -85,8 +88,10 @@ static void write_edges(const struct shard_chain *chain, struct shard_problem *p
 	}
 }
 
-/* The same problem with every copy written out (one moment of memory); node's copy k is problem node start[node] + k. */
-static enum status shard_chain_unfold(const struct shard_chain *chain, struct shard_problem *problem, size_t *start, struct error *error)
+/* The same problem with every copy written out (one moment of memory); node's copy k is problem node start[node] + k.
+ */
+static enum status shard_chain_unfold(
+	const struct shard_chain *chain, struct shard_problem *problem, size_t *start, struct error *error)
 {
 	*problem = (struct shard_problem) { .limit = chain->limit };
 	TRY(shard_chain_valid(chain, error));

@@ -1,18 +1,19 @@
-/* inject.c: makes the n-th allocation or system call of a program fail, for n = 1, 2, 3 ... until it succeeds, and looks at what the program makes
- * of it.
+/* inject.c: makes the n-th allocation or system call of a program fail, for n = 1, 2, 3 ... until it succeeds, and
+ * looks at what the program makes of it.
  *
  *     inject [-r ROUNDS] [-s SEED] [-w END] [-k KIND -n N] LIBRARY NAME STATUS FOLDER COMMAND...
  *
- * The command runs in the empty FOLDER, where it may write the file `out`, of which there is an old one, and has to end with STATUS when nothing
- * fails. A run with a fault has to
- *   - end as it would without, with the same bytes on standard output and in the file: the fault did not matter. -w: pictures may differ, because
- *     libraries take another font then; they have to be whole, with END in their last bytes; or
- *   - end with status 4 (a read or an open that fails: 3 or 4) and a line on standard error; the old file, or the new one whole, is there and nothing else.
- * It may not crash, hang or leave blocks of its own code. Once the n-th call alone fails, once all from it on.
- * ROUNDS: of each kind at most so many runs, spread over all n at random; 0: every n. Every ten seconds it tells how far it is, at the end how many of
- * the possible runs it made. -k, -n: this one alone, and where it is.
- * Allocations are refused by refuse.c; system calls by the kernel's filter (seccomp), so those that libraries make count, too. Where the
- * kernel has none, they are left out. Exit status 1: a run that was wrong. */
+ * The command runs in the empty FOLDER, where it may write the file `out`, of which there is an old one, and has to end
+ * with STATUS when nothing fails. A run with a fault has to
+ *   - end as it would without, with the same bytes on standard output and in the file: the fault did not matter. -w:
+ * pictures may differ, because libraries take another font then; they have to be whole, with END in their last bytes;
+ * or
+ *   - end with status 4 (a read or an open that fails: 3 or 4) and a line on standard error; the old file, or the new
+ * one whole, is there and nothing else. It may not crash, hang or leave blocks of its own code. Once the n-th call
+ * alone fails, once all from it on. ROUNDS: of each kind at most so many runs, spread over all n at random; 0: every n.
+ * Every ten seconds it tells how far it is, at the end how many of the possible runs it made. -k, -n: this one alone,
+ * and where it is. Allocations are refused by refuse.c; system calls by the kernel's filter (seccomp), so those that
+ * libraries make count, too. Where the kernel has none, they are left out. Exit status 1: a run that was wrong. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +85,7 @@ static _Noreturn void give_up(const char *what)
 	exit(2);
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static char *in_folder(const char *file, char *path)
 {
@@ -150,7 +151,9 @@ static void without_times(char *text, size_t *size)
 		size_t digits = 0;
 		while (i + digits < *size && (strchr("0123456789.", text[i + digits]) && text[i + digits]))
 			digits++;
-		bool seconds = digits && (strncmp(text + i + digits, " s\n", 3) == 0 || strncmp(text + i + digits, " s ", 3) == 0 || strncmp(text + i + digits, " s,", 3) == 0);
+		bool seconds = digits &&
+			(strncmp(text + i + digits, " s\n", 3) == 0 || strncmp(text + i + digits, " s ", 3) == 0 ||
+				strncmp(text + i + digits, " s,", 3) == 0);
 		if (strncmp(text + i, "\"seconds\":", 10) == 0)   /* of a number, or of an object without others */
 			i += 10 + strcspn(text + i + 10, strncmp(text + i + 10, " {", 2) == 0 ? "}" : ",}\n");
 		else if (strncmp(text + i, "\nseconds  ", 10) == 0)   /* a line of a table */
@@ -166,7 +169,7 @@ static void without_times(char *text, size_t *size)
 	text[kept] = '\0';
 }
 
-/* ---- system calls -------------------------------------------------------------------------------------------- */
+/* ---- system calls ---------------------------------------------------------------------------- */
 
 /* Asks the kernel to ask us about these calls; the descriptor, or -1 where the kernel can't. */
 static int filter(const struct kind *kind)
@@ -177,7 +180,8 @@ static int filter(const struct kind *kind)
 		calls++;
 	program[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	for (int i = 0; i < calls; i++)
-		program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)kind->calls[i], (unsigned char)(calls - i), 0);
+		program[length++] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, (unsigned)kind->calls[i], (unsigned char)(calls - i), 0);
 	program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
 	struct sock_fprog all = { length, program };
@@ -195,7 +199,9 @@ static void send_descriptor(int socket, int descriptor)
 		message.msg_control = room;
 		message.msg_controllen = sizeof room;
 		struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-		*head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof descriptor) };
+		*head = (struct cmsghdr){
+			.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof descriptor)
+		};
 		memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
 	}
 	if (sendmsg(socket, &message, 0) < 0)
@@ -214,7 +220,8 @@ static int receive_descriptor(int socket)
 	return descriptor;
 }
 
-/* A close fails where a disk is behind the file; the loader, and whoever holds the other end of a pipe, rely on those of theirs. */
+/* A close fails where a disk is behind the file; the loader, and whoever holds the other end of a pipe, rely on those
+ * of theirs. */
 static bool on_disk(const struct seccomp_notif *call)
 {
 	char link[64], path[4096];
@@ -224,8 +231,8 @@ static bool on_disk(const struct seccomp_notif *call)
 	return strncmp(path, "/tmp/", 5) == 0;
 }
 
-/* One call: fails it when its number is from `from` to `to`. What the loader does before the program begins isn't counted, nor what goes to
- * standard error, where the message has to stand. */
+/* One call: fails it when its number is from `from` to `to`. What the loader does before the program begins isn't
+ * counted, nor what goes to standard error, where the message has to stand. */
 static void answer(int listener, const struct kind *kind, long from, long to, long *count)
 {
 	struct seccomp_notif call;
@@ -252,7 +259,7 @@ static void answer(int listener, const struct kind *kind, long from, long to, lo
 	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply);
 }
 
-/* ---- one run ------------------------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static _Noreturn void become(const struct kind *kind, int socket)
 {
@@ -299,7 +306,8 @@ static double taken_by(pid_t child)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Serves the kernel's questions until the child is gone. It hangs if it takes that long of a processor, or does nothing for that long. */
+/* Serves the kernel's questions until the child is gone. It hangs if it takes that long of a processor, or does nothing
+ * for that long. */
 static void attend(pid_t child, int listener, const struct kind *kind, long from, long to, struct outcome *outcome)
 {
 	double end = now() + SECONDS_MOST, busy = 0;
@@ -375,7 +383,7 @@ static void done(struct outcome *outcome)
 	free(outcome->written);
 }
 
-/* ---- judgement ----------------------------------------------------------------------------------------------- */
+/* ---- judgement ------------------------------------------------------------------------------- */
 
 static bool equal(const char *a, size_t size, const char *b, size_t other)
 {
@@ -408,16 +416,21 @@ static const char *verdict(int kind, const struct outcome *fine, const struct ou
 	if (now_->status == fine->status) {
 		if (!new && !whole(now_))
 			return "says that all is well, but the file is another";
-		return equal(now_->printed, now_->printed_size, fine->printed, fine->printed_size) ? NULL : "says that all is well, but prints something else";
+		return equal(now_->printed, now_->printed_size, fine->printed, fine->printed_size)
+			? NULL
+			: "says that all is well, but prints something else";
 	}
 	if (!fired)
 		return "ends with another status although nothing failed";
 	if (now_->status != 4 && !(now_->status == 3 && (kind == OPENS || kind == READS)))
 		return "ends with the wrong status";
-	bool ours_first = now_->said && (strncmp(now_->said, "tidemark", 8) == 0 || strstr(now_->said, "\ntidemark"));   /* libraries may speak first */
+	bool ours_first = now_->said &&
+		(strncmp(now_->said, "tidemark", 8) == 0 || strstr(now_->said, "\ntidemark")); /* libraries may speak first */
 	if (!ours_first || now_->said[now_->said_size - 1] != '\n')
 		return "says nothing on standard error";
-	bool spun = whole_end && strstr(now_->said, "took too long (--time)");   /* fontconfig without memory loads its configuration again and again */
+	bool spun = whole_end &&
+		strstr(now_->said,
+			"took too long (--time)"); /* fontconfig without memory loads its configuration again and again */
 	if (kind == MEMORY && !strstr(now_->said, "memory") && !spun)
 		return "doesn't say that memory is out";
 	return unchanged || new ? NULL : "leaves a file that is half written";
@@ -426,8 +439,10 @@ static const char *verdict(int kind, const struct outcome *fine, const struct ou
 static void blame(int kind, long from, long to, const char *what, const struct outcome *outcome)
 {
 	wrong++;
-	printf("not ok %s: with %s %ld to %ld refused it %s (status %d, blocks left %ld)\n", name, kinds[kind].name, from, to < from + 1 ? to : -1, what, outcome->status, outcome->live);
-	printf("   said: %.*s\n   others:%s\n   again: -k %s -n %ld%s\n", (int)(outcome->said_size < 400 ? outcome->said_size : 400), outcome->said ? outcome->said : "", outcome->others,
+	printf("not ok %s: with %s %ld to %ld refused it %s (status %d, blocks left %ld)\n", name, kinds[kind].name, from,
+		to < from + 1 ? to : -1, what, outcome->status, outcome->live);
+	printf("   said: %.*s\n   others:%s\n   again: -k %s -n %ld%s\n",
+		(int)(outcome->said_size < 400 ? outcome->said_size : 400), outcome->said ? outcome->said : "", outcome->others,
 		kinds[kind].name, from, to > from ? " -l" : "");
 }
 
@@ -446,7 +461,8 @@ static void try(int kind, long n, bool later, bool trace, const struct outcome *
 	else
 		told++;
 	if (trace)
-		printf("status %d, blocks left %ld (%ld without a fault), said:\n%s", outcome.status, outcome.live, fine->live, outcome.said ? outcome.said : "");
+		printf("status %d, blocks left %ld (%ld without a fault), said:\n%s", outcome.status, outcome.live, fine->live,
+			outcome.said ? outcome.said : "");
 	done(&outcome);
 }
 
@@ -529,7 +545,10 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	if (argc - optind < 5)
-		return fprintf(stderr, "usage: inject [-l] [-r ROUNDS] [-s SEED] [-w END] [-k KIND -n N] LIBRARY NAME STATUS FOLDER COMMAND...\n"), 2;
+		return fprintf(stderr,
+				   "usage: inject [-l] [-r ROUNDS] [-s SEED] [-w END] [-k KIND -n N] LIBRARY NAME STATUS FOLDER "
+				   "COMMAND...\n"),
+			   2;
 	name = argv[optind + 1];
 	expected = (int)strtol(argv[optind + 2], NULL, 10);
 	folder = argv[optind + 3];
@@ -561,6 +580,7 @@ int main(int argc, char **argv)
 	struct rusage used;
 	getrusage(RUSAGE_CHILDREN, &used);
 	printf("; %ld runs of %ld: %ld unharmed, %ld told, %ld wrong; %.1f s\n", runs, possible, unharmed, told, wrong,
-		(double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
+		(double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+			(double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
 	return wrong > 0;
 }

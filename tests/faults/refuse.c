@@ -1,7 +1,8 @@
-/* refuse.c: loaded before the C library, makes the n-th allocation of a program fail, and counts what its own code doesn't free. For inject.c.
+/* refuse.c: loaded before the C library, makes the n-th allocation of a program fail, and counts what its own code
+ * doesn't free. For inject.c.
  *
- * Allocations of libraries count, too; those before the program's libraries are set up don't. A block is the program's own when the call
- * came from the program's own code: graphics libraries keep caches until the end. */
+ * Allocations of libraries count, too; those before the program's libraries are set up don't. A block is the program's
+ * own when the call came from the program's own code: graphics libraries keep caches until the end. */
 #include "refuse.h"
 
 #include <execinfo.h>
@@ -30,7 +31,7 @@ static char gone;                           /* its address marks a place whose b
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static long live;
 
-/* ---- blocks of the program's own ----------------------------------------------------------------------------- */
+/* ---- blocks of the program's own ------------------------------------------------------------- */
 
 static size_t first_place(const void *block)
 {
@@ -68,7 +69,7 @@ static void forget(void *block)
 	atomic_flag_clear(&lock);
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 /* The first object is the program itself. */
 static int find_program(struct dl_phdr_info *info, size_t size, void *context)
@@ -87,7 +88,8 @@ __attribute__((constructor)) static void begin(void)
 {
 	const char *path = getenv(REFUSE_STATE);
 	int descriptor = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-	void *shared = descriptor >= 0 ? mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : MAP_FAILED;
+	void *shared = descriptor >= 0 ? mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+		: MAP_FAILED;
 	if (descriptor >= 0)
 		close(descriptor);
 	if (shared == MAP_FAILED)
@@ -107,7 +109,7 @@ __attribute__((destructor)) static void end(void)
 		atomic_store(&state->live, live);
 }
 
-/* ---- allocations --------------------------------------------------------------------------------------------- */
+/* ---- allocations ----------------------------------------------------------------------------- */
 
 static bool refused(void)
 {

@@ -1,4 +1,5 @@
-/* refuse.h: what tests/faults/inject tells the library in the program that it watches, and what that tells it. In a file that both map. */
+/* refuse.h: what tests/faults/inject tells the library in the program that it watches, and what that tells it. In a
+ * file that both map. */
 #pragma once
 
 #include <stdatomic.h>
@@ -11,6 +12,7 @@ struct refuse_state {
 	long last;                  /* and all up to this one */
 	atomic_long allocations;    /* so far, in the program, its libraries and the programs that it runs */
 	atomic_long first;          /* the process that is watched; its children come later */
-	atomic_long live;           /* blocks that the watched program's own code, no library's, had not freed when it ended; -1: it did not come to its end */
+	atomic_long live; /* blocks that the watched program's own code, no library's, had not freed when it ended; -1: it
+						 did not come to its end */
 	char trace;                 /* print where the refused allocation is */
 };

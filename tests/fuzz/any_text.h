@@ -10,7 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static inline int read_any_text(const uint8_t *data, size_t size, struct graph *(*read)(const char *text, size_t size, struct error *error))
+static inline int read_any_text(
+	const uint8_t *data, size_t size, struct graph *(*read)(const char *text, size_t size, struct error *error))
 {
 	struct error error = { 0 };
 	char *copy = malloc(size + 1);   /* the sanitizer watches its end */

@@ -24,7 +24,8 @@ static inline void must(int condition)
 		abort();
 }
 
-/* From here on, warnings go nowhere. What the fuzzer and the sanitizers print still comes: they write to the descriptor. */
+/* From here on, warnings go nowhere. What the fuzzer and the sanitizers print still comes: they write to the
+ * descriptor. */
 static inline void hush(void)
 {
 	static FILE *nowhere;

@@ -1,7 +1,8 @@
 /* fuzz_check.c: `check` takes anything: right, wrong, or no plan file.
  *
- * An input that begins with '{' is a plan file. Any other is a list of edits, ten bytes each, of a plan that is made once, so that edits reach
- * every part of the checker: which plan (first byte of the input), which value, what becomes of it, eight bytes of it. */
+ * An input that begins with '{' is a plan file. Any other is a list of edits, ten bytes each, of a plan that is made
+ * once, so that edits reach every part of the checker: which plan (first byte of the input), which value, what becomes
+ * of it, eight bytes of it. */
 #include <jansson.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* fuzz_detect.c: what a file is, by its beginning, and graphs of any format but DOT, compressed or not: a graph or an error. */
+/* fuzz_detect.c: what a file is, by its beginning, and graphs of any format but DOT, compressed or not: a graph or an
+ * error. */
 #include <string.h>
 
 #include "src/read/detect.h"
@@ -17,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input *input = input_open(path, &error);
 	must(input || error.text[0]);
 	const char *beginning = input ? input_peek(input, &size) : NULL;
-	bool dot = input && input_detect(beginning, size) == INPUT_DOT;   /* a process for each: tests/src/read/mutation_test does that */
+	bool dot = input &&
+		input_detect(beginning, size) == INPUT_DOT;   /* a process for each: tests/src/read/mutation_test does that */
 	input_close(input);
 	struct graph *graph = dot || !input ? NULL : graph_open(path, NULL, &error);
 	must(graph || dot || error.text[0]);

@@ -1,6 +1,8 @@
-/* fuzz_dot.c: DOT of any text is a graph or an error with a line; what was read is written and reads back as the same graph.
+/* fuzz_dot.c: DOT of any text is a graph or an error with a line; what was read is written and reads back as the same
+ * graph.
  *
- * Inputs are short: subgraphs on both sides of an arrow square the number of edges, and above its limit the program ends, which is not what is looked for. */
+ * Inputs are short: subgraphs on both sides of an arrow square the number of edges, and above its limit the program
+ * ends, which is not what is looked for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(copy != NULL, "out of memory");
 	memcpy(copy, data, size);
 	copy[size] = '\0';
-	enum status status = fx_read(copy, size, (const char *const[]){ "s0=8", "mesh0=4", "mesh1=2" }, size % 4, &log, &error);
+	enum status status = fx_read(
+		copy, size, (const char *const[]){ "s0=8", "mesh0=4", "mesh1=2" }, size % 4, &log, &error);
 	must(status == OK || (status == BAD_INPUT && error.text[0]), "no reason is given");
 	for (uint32_t wanted = 0; wanted <= 3 && status == OK; wanted++) {
 		OWN(graph) *graph = fx_step(&log, wanted, &error);

@@ -1,5 +1,6 @@
-/* fuzz_hlo.c: anything read as an HLO module, text or proto, is refused with a reason, or becomes a graph, with fusions closed and open.
- * Of a text, what begins with a line "BufferAssignment:" is read as the file of XLA's addresses that lies beside the module's. */
+/* fuzz_hlo.c: anything read as an HLO module, text or proto, is refused with a reason, or becomes a graph, with fusions
+ * closed and open. Of a text, what begins with a line "BufferAssignment:" is read as the file of XLA's addresses that
+ * lies beside the module's. */
 
 #include "src/read/hlo/assignment.h"
 #include "tests/common/order_valid.h"
@@ -27,7 +28,8 @@ static enum status read_module(const uint8_t *data, size_t size, struct hlo_modu
 	must(copy != NULL, "out of memory");
 	memcpy(copy + 1, data, size);
 	bool text = size > 9 && memcmp(data, "HloModule", 9) == 0;
-	enum status status = text ? hlo_text_read(copy + 1, size, module, error) : hlo_proto_read(copy + 1, size, module, error);
+	enum status status = text ? hlo_text_read(copy + 1, size, module, error)
+		: hlo_proto_read(copy + 1, size, module, error);
 	must(status == OK || (status == BAD_INPUT && error->text[0]), "no reason is given");
 	free(copy);
 	return status;
@@ -47,7 +49,8 @@ static size_t module_size(const uint8_t *data, size_t size)
 {
 	static const char head[] = "\nBufferAssignment:";
 	const uint8_t *end = data + size, *at = data;
-	while ((at = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL) && ((size_t)(end - at) < sizeof head - 1 || memcmp(at, head, sizeof head - 1) != 0))
+	while ((at = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL) &&
+		((size_t)(end - at) < sizeof head - 1 || memcmp(at, head, sizeof head - 1) != 0))
 		at++;
 	return at ? (size_t)(at + 1 - data) : size;
 }

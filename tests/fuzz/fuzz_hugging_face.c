@@ -15,10 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(status == OK || (status == BAD_INPUT && error.text[0] && error.status == BAD_INPUT));
 	int descriptor = as_file(data, size, path);
 	if (status == OK) {
-		must(hugging_face_is(path) && hugging_face_open(path, &again, NULL) == OK && again.config.hidden == model.config.hidden);
+		must(hugging_face_is(path) && hugging_face_open(path, &again, NULL) == OK &&
+			again.config.hidden == model.config.hidden);
 		const struct model_config *config = &model.config;
 		must(model.name && config->layers >= 1 && config->layers <= 4096 && config->hidden >= 1 && config->hidden <= 1 << 20);
-		must(config->family == FAMILY_VIT ? config->classes >= 2 : config->vocab >= 2 && config->seq >= 2 && config->seq <= HUGGING_FACE_SEQ);
+		must(config->family == FAMILY_VIT ? config->classes >= 2
+			: config->vocab >= 2 && config->seq >= 2 && config->seq <= HUGGING_FACE_SEQ);
 	}
 	close(descriptor);
 	return 0;

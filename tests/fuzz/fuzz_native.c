@@ -1,4 +1,5 @@
-/* fuzz_native.c: the native reader takes anything: a graph or an error, and what it takes it writes and reads again alike. Other batches that it knows can be made. */
+/* fuzz_native.c: the native reader takes anything: a graph or an error, and what it takes it writes and reads again
+ * alike. Other batches that it knows can be made. */
 #include <stdlib.h>
 #include <string.h>
 

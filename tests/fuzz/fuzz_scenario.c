@@ -1,4 +1,5 @@
-/* fuzz_scenario.c: lines of knobs and pins: taken, or refused with a word; what is taken is written so that it reads back alike. */
+/* fuzz_scenario.c: lines of knobs and pins: taken, or refused with a word; what is taken is written so that it reads
+ * back alike. */
 #include <string.h>
 
 #include "src/scenario/scenario.h"
@@ -38,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		take(&scenario, line);
 	for (int knob = 0; knob < KNOB_COUNT; knob++) {
 		int64_t value;
-		must(knob_parse((enum knob_id)knob, knob_text((enum knob_id)knob, scenario.value[knob], word, sizeof word), &value, NULL) == OK);
+		must(knob_parse((enum knob_id)knob, knob_text((enum knob_id)knob, scenario.value[knob], word, sizeof word),
+				 &value, NULL) == OK);
 		must(value == scenario.value[knob]);
 	}
 	free(text);

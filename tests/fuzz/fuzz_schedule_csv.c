@@ -1,4 +1,5 @@
-/* fuzz_schedule_csv.c: a schedule's CSV is refused with a reason, or can be played, by the checker, too, and is written as it was read. */
+/* fuzz_schedule_csv.c: a schedule's CSV is refused with a reason, or can be played, by the checker, too, and is written
+ * as it was read. */
 #include <string.h>
 
 #include "solver/pipeline/check.h"
@@ -23,8 +24,15 @@ static void play(const struct pipeline_order *order)
 		time[2 * (size_t)pieces + k] = 1 + k % 4;
 		time[3 * (size_t)pieces + k] = k % 2;
 	}
-	struct pipeline pipeline = { .schedule = SCHEDULE_FILE, .ranks = order->ranks, .chunks = order->chunks, .microbatches = order->microbatches, .forward = time,
-		.backward = time + pieces, .weight = time + 2 * (size_t)pieces, .send = time + 3 * (size_t)pieces, .order = order };
+	struct pipeline pipeline = { .schedule = SCHEDULE_FILE,
+		.ranks = order->ranks,
+		.chunks = order->chunks,
+		.microbatches = order->microbatches,
+		.forward = time,
+		.backward = time + pieces,
+		.weight = time + 2 * (size_t)pieces,
+		.send = time + 3 * (size_t)pieces,
+		.order = order };
 	must(pipeline_run(&pipeline, &plan, &error) == OK, "what is read can't be played");
 	must(pipeline_check_time(&pipeline, held, NULL) == plan.time, "the checker plays it otherwise");
 	free(time);
@@ -45,8 +53,9 @@ static void write_again(const struct pipeline_order *order)
 	}
 	must(fclose(stream) == 0, "out of memory");
 	must(schedule_csv_read(text, size, &again, &error) == OK, "what is written can't be read");
-	must(again.order.slots == order->slots && again.order.folded == order->folded
-		&& memcmp(again.order.slot, order->slot, (size_t)order->ranks * order->slots * sizeof *order->slot) == 0, "what is written is another schedule");
+	must(again.order.slots == order->slots && again.order.folded == order->folded &&
+			memcmp(again.order.slot, order->slot, (size_t)order->ranks * order->slots * sizeof *order->slot) == 0,
+		"what is written is another schedule");
 	schedule_csv_free(&again);
 	free(text);
 }

@@ -1,4 +1,5 @@
-/* fuzz_session.c: session files take anything: they run up to the first line that is wrong, which is named. Nothing is exported. */
+/* fuzz_session.c: session files take anything: they run up to the first line that is wrong, which is named. Nothing is
+ * exported. */
 #include <string.h>
 
 #include "src/read/input.h"
@@ -16,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
 	struct graph *graph = graph_open("samples/diamond.jsonl", NULL, &error);
 	must(graph != NULL);
-	OWN(session) *session = session_new(graph, "samples/diamond.jsonl", &scenario, &(struct session_options){ .interactive = false }, &error);
+	OWN(session) *session = session_new(
+		graph, "samples/diamond.jsonl", &scenario, &(struct session_options){ .interactive = false }, &error);
 	must(session != NULL);
 	if (session_replay(session, &source, false, NULL, NULL, &error) != OK)
 		must(error.text[0] != '\0');

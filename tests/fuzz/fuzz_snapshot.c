@@ -1,4 +1,5 @@
-/* fuzz_snapshot.c: anything read as a memory snapshot is refused, or its buffers are ones that a layout can be found for. */
+/* fuzz_snapshot.c: anything read as a memory snapshot is refused, or its buffers are ones that a layout can be found
+ * for. */
 #include <string.h>
 
 #include "solver/layout/layout.h"

@@ -1,4 +1,5 @@
-/* fuzz_trace.c: anything read as a trace of the profiler is refused with a reason, or becomes a device's figures that are read again. */
+/* fuzz_trace.c: anything read as a trace of the profiler is refused with a reason, or becomes a device's figures that
+ * are read again. */
 #include <stdlib.h>
 #include <string.h>
 

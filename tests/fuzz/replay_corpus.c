@@ -1,7 +1,6 @@
 /* replay_corpus.c: feeds the files of a folder, and mutations of them, to a fuzz target without a fuzzer.
  *
- *   fuzz_X FOLDER [ROUNDS]     every file as it is, then ROUNDS (default 2000) mutated inputs; SEED= sets the seed
- */
+ *   fuzz_X FOLDER [ROUNDS]     every file as it is, then ROUNDS (default 2000) mutated inputs; SEED= sets the seed */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,7 +48,8 @@ static void load(const char *folder)
 /* A few random edits: bytes changed, cut out, doubled, or pieces of another file spliced in. */
 static size_t mutate(uint8_t *to, size_t size, uint64_t *random)
 {
-	static const char *const words[] = { "-1", "9223372036854775808", "1e400", "null", "[[", "{}", "\"", "\\u0000", "\xff\xfe", "\n", "true" };
+	static const char *const words[] = { "-1", "9223372036854775808", "1e400", "null", "[[", "{}", "\"", "\\u0000",
+		"\xff\xfe", "\n", "true" };
 	int edits = 1 + (int)(random_next(random) % 6);
 	for (; edits > 0; edits--) {
 		size_t at = size ? random_next(random) % size : 0, length = 1 + random_next(random) % 24;

@@ -38,7 +38,8 @@ static void app_take_plan(struct app *app)
 	app->plan = plan;
 	app->index = index;
 	model_take_plan(&app->model, plan, &app->index);
-	if (*plan->transformed->notes && app->tour == 0 && (!old || strcmp(plan->transformed->notes, old->transformed->notes) != 0))
+	if (*plan->transformed->notes && app->tour == 0 &&
+		(!old || strcmp(plan->transformed->notes, old->transformed->notes) != 0))
 		say_notes(app, plan->transformed->notes);
 	plan_index_free(&old_index);
 	plan_release(old);
@@ -69,7 +70,8 @@ static void take_beside(struct app *app)
 	memcpy(app->beside_of, of, sizeof of);
 	beside_free(&app->beside);
 	app->model.beside = NULL;
-	if (baseline && plan && baseline->input->fingerprint != plan->input->fingerprint && beside_make(baseline, plan, &app->beside) == OK)
+	if (baseline && plan && baseline->input->fingerprint != plan->input->fingerprint &&
+		beside_make(baseline, plan, &app->beside) == OK)
 		app->model.beside = &app->beside;
 }
 
@@ -97,7 +99,9 @@ bool app_watch(struct app *app)
 unsigned app_context(const struct app *app)
 {
 	const struct view_ops *view = views[app->view];
-	return app->panel_has_keys ? IN_PANEL : view->context_now ? view->context_now(app->state[app->view], &app->model) : view->context;
+	return app->panel_has_keys ? IN_PANEL
+		: view->context_now ? view->context_now(app->state[app->view], &app->model)
+		: view->context;
 }
 
 static const char *label_of(enum mode mode)
@@ -130,7 +134,8 @@ static void draw_message(struct app *app, struct rect rect)
 	else if (app->mode == MODE_SEARCH)
 		text = "part of an op's or tensor's name; n and N go on";
 	else if (app->mode == MODE_FILTER)
-		text = "only rows with all words: part, ~letters, /regex/, kind:x, dtype:x, module:x, type:x, phase:x, !not; empty shows all";
+		text = "only rows with all words: part, ~letters, /regex/, kind:x, dtype:x, module:x, type:x, phase:x, !not; "
+			   "empty shows all";
 	if (app->mode == MODE_PROMPT) {   /* the list stands above it */
 		frame_window(&app->frame, rect);
 		frame_words(&app->frame, 0, 0, rect.width, ROLE_MESSAGE, text);
@@ -169,7 +174,9 @@ static struct rect draw_problem(struct app *app, struct rect body)
 	char text[700];
 	if (!*model->status.problem)
 		return body;
-	bool first = model->plan && scenario_alike(&model->plan->scenario, model->scenario, KNOB_COUNT);   /* what heuristics made before the reason showed */
+	bool first = model->plan &&
+		scenario_alike(
+			&model->plan->scenario, model->scenario, KNOB_COUNT); /* what heuristics made before the reason showed */
 	snprintf(text, sizeof text, "no plan of these knobs: %s%s", model->status.problem,
 		first ? "; shown is a first guess" : model->plan ? "; shown is the plan before, u goes back to it" : "");
 	int rows = text_rows(text, body.width - 1), most = body.height / 2;
@@ -201,7 +208,9 @@ static void app_find_factors(struct app *app)
 	bool shown = app->plan && views[app->view] == &view_graph;
 	/* A thread that is done is waited for in any view. */
 	bool look = shown || (app->plan && graph_factors_pending(&app->factors));
-	const struct factors *factors = look ? graph_factors_of(&app->factors, app->plan->graph, session_rules_file(app->session)) : NULL;
+	const struct factors *factors = look
+		? graph_factors_of(&app->factors, app->plan->graph, session_rules_file(app->session))
+		: NULL;
 	app->model.factors = shown ? factors : NULL;
 }
 
@@ -281,7 +290,7 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 	return true;
 }
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* The user's binding of a key, or NULL. */
 static const struct key_binding *binding_of(const struct app *app, const char *key)
@@ -343,7 +352,8 @@ static void key_in_view(struct app *app, const struct key_press *key)
 	char line[400];
 	if (strcmp(key->name, "^C") != 0)
 		app->interrupted = false;
-	if (command == COMMAND_COUNT && app->panel_has_keys) {   /* what the panel has no use for is the view's, which keeps the keys */
+	if (command == COMMAND_COUNT &&
+		app->panel_has_keys) { /* what the panel has no use for is the view's, which keeps the keys */
 		app->panel_has_keys = false;
 		command = command_bound(app, key->name);
 		app->panel_has_keys = command == COMMAND_COUNT;
@@ -379,7 +389,8 @@ static void app_complete(struct app *app, bool back)
 		completion_find(app->line.text, &app->model, completion);
 	if (completion->count == 0)
 		return;
-	uint32_t next = back ? (app->completed > 1 ? app->completed - 1 : completion->count) : app->completed % completion->count + 1;
+	uint32_t next = back ? (app->completed > 1 ? app->completed - 1 : completion->count)
+		: app->completed % completion->count + 1;
 	line_set(&app->line, completion->offer[next - 1].line);
 	app->completed = completion->count == 1 ? 0 : next;
 }
@@ -462,7 +473,7 @@ void app_key(struct app *app, const struct key_press *key)
 		key_in_line(app, key);
 }
 
-/* ---- start and end ----------------------------------------------------------------------------------- */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 void app_free(struct app *app)
 {
@@ -484,12 +495,18 @@ void app_free(struct app *app)
 	mem_free(app);
 }
 
-struct app *app_new(struct session *session, enum theme theme, int colours, bool ascii, const struct user_config *config)
+struct app *app_new(
+	struct session *session, enum theme theme, int colours, bool ascii, const struct user_config *config)
 {
 	struct app *app = mem_alloc(1, sizeof *app);
 	if (!app)
 		return NULL;
-	*app = (struct app){ .session = session, .running = true, .model.storage = NONE, .colours = colours, .frame.ascii = ascii, .config = config };
+	*app = (struct app){ .session = session,
+		.running = true,
+		.model.storage = NONE,
+		.colours = colours,
+		.frame.ascii = ascii,
+		.config = config };
 	for (int i = 0; i < VIEWS; i++) {
 		app->state[i] = mem_alloc(1, views[i]->state_size);
 		if (!app->state[i]) {

@@ -1,8 +1,8 @@
 /* app.h: the explorer without its terminal: keys and plans in, frames out.
  *
- * explore.c feeds it from a terminal; screenshots and tests feed it keys by name. Keys become commands through the command
- * table. A command is the views', the explorer's own or, in the session's language, the session's: those that change the
- * scenario return at once and the worker plans.
+ * explore.c feeds it from a terminal; screenshots and tests feed it keys by name. Keys become commands through the
+ * command table. A command is the views', the explorer's own or, in the session's language, the session's: those that
+ * change the scenario return at once and the worker plans.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     app           keys in, frames out
@@ -16,8 +16,7 @@
  *     help          the list of commands and words
  *     tour          the guided tour
  *     key_script    keys written as text
- *     screenshot    a screen as a file
- */
+ *     screenshot    a screen as a file */
 #pragma once
 
 #include "completion.h"
@@ -78,16 +77,18 @@ struct app {
 	int status;                      /* exit status once running is false */
 };
 
-/* An explorer of the session, which stays the caller's. theme is the wanted one; colours what the terminal has. config may be
- * NULL and must outlive the explorer. NULL when out of memory. */
-struct app *app_new(struct session *session, enum theme theme, int colours, bool ascii, const struct user_config *config);
+/* An explorer of the session, which stays the caller's. theme is the wanted one; colours what the terminal has. config
+ * may be NULL and must outlive the explorer. NULL when out of memory. */
+struct app *app_new(
+	struct session *session, enum theme theme, int colours, bool ascii, const struct user_config *config);
 void app_free(struct app *app);
 
 /* Takes whatever the session has to tell. True when there is a new plan. */
 bool app_look(struct app *app);
 /* Says so when the graph's file has changed on disk. True when there is something to draw. */
 bool app_watch(struct app *app);
-/* Draws app->frame at that size; *x and *y are the cursor's place, *x < 0 where it is hidden. False when out of memory. */
+/* Draws app->frame at that size; *x and *y are the cursor's place, *x < 0 where it is hidden. False when out of memory.
+ */
 bool app_draw(struct app *app, int width, int height, int *x, int *y);
 void app_key(struct app *app, const struct key_press *key);
 /* Runs lines of the prompt; those that begin with # are left out. */
@@ -109,7 +110,8 @@ void app_open_line(struct app *app, enum mode mode, const char *text);
 void app_show_view(struct app *app, int view);
 /* Runs what a view or the panel has asked for. */
 void app_grant_request(struct app *app);
-/* Says what was read of a file of another program's format: at first, until a key is pressed. False: there is nothing to say. */
+/* Says what was read of a file of another program's format: at first, until a key is pressed. False: there is nothing
+ * to say. */
 bool app_say_card(struct app *app);
 /* Asks which graph of the file to open, where it has several and there is a plan of one. */
 bool app_ask_graph(struct app *app);

@@ -58,10 +58,12 @@ static void chrome_draw_memory(struct frame *frame, int *x, int end, const struc
 		snprintf(text, sizeof text, "gap %s", gap_text(plan_peak(plan), plan_bound(plan), bytes, sizeof bytes));
 		frame_part(frame, x, 0, end, ROLE_WARN, text);
 	}
-	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), bytes, sizeof bytes), proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");
+	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), bytes, sizeof bytes),
+		proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 	if (verdict.fits != FITS_ANY)
-		frame_part(frame, x, 0, end, fits && verdict.caching > verdict.cap ? ROLE_WARN : ROLE_TEXT, verdict_allocator_text(&verdict, text, sizeof text));
+		frame_part(frame, x, 0, end, fits && verdict.caching > verdict.cap ? ROLE_WARN : ROLE_TEXT,
+			verdict_allocator_text(&verdict, text, sizeof text));
 }
 
 static void draw_inputs(struct frame *frame, int *x, int end, const struct model *model)
@@ -73,7 +75,8 @@ static void draw_inputs(struct frame *frame, int *x, int end, const struct model
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "%s tensors", count_text(plan->graph->tensors, count));
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "%lld device%s", (long long)scenario->value[K_devices], scenario->value[K_devices] == 1 ? "" : "s");
+	snprintf(text, sizeof text, "%lld device%s", (long long)scenario->value[K_devices],
+		scenario->value[K_devices] == 1 ? "" : "s");
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "order by %s", plan->ordered->result.winner ? plan->ordered->result.winner : "?");
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
@@ -134,7 +137,10 @@ static enum footer_part chrome_part_of(enum command_id id, unsigned context)
 	case COMMAND_SLOWDOWN: return context == IN_RUNS ? FOOTER_OWN : FOOTER_NOWHERE;
 	case COMMAND_HELP: return FOOTER_NOWHERE;   /* it has its place at the end */
 	case COMMAND_UNDO: return context == IN_CHALLENGE ? FOOTER_OWN : FOOTER_GENERAL;
-	default: return valid == (IN_ANY & ~(unsigned)IN_CHALLENGE) ? FOOTER_GENERAL : (valid & (valid - 1)) == 0 ? FOOTER_OWN : FOOTER_VIEWS;
+	default:
+		return valid == (IN_ANY & ~(unsigned)IN_CHALLENGE) ? FOOTER_GENERAL
+			: (valid & (valid - 1)) == 0 ? FOOTER_OWN
+			: FOOTER_VIEWS;
 	}
 }
 
@@ -144,7 +150,8 @@ static void choose_items(bool chosen[COMMAND_COUNT], int *room, unsigned context
 	for (int i = 0; i < COMMAND_COUNT && most > 0; i++) {
 		const struct command *command = &commands[i];
 		int width = item_width((enum command_id)i);
-		if (!(command->context & context) || !*command->footer || chosen[i] || chrome_part_of((enum command_id)i, context) != part || width > *room)
+		if (!(command->context & context) || !*command->footer || chosen[i] ||
+			chrome_part_of((enum command_id)i, context) != part || width > *room)
 			continue;
 		chosen[i] = true;
 		*room -= width;
@@ -152,7 +159,8 @@ static void choose_items(bool chosen[COMMAND_COUNT], int *room, unsigned context
 	}
 }
 
-/* What belongs to the view goes first, but the way to the knobs and the way back have their room before the rest of it. */
+/* What belongs to the view goes first, but the way to the knobs and the way back have their room before the rest of it.
+ */
 int chrome_footer_items(int width, unsigned context, struct footer_item item[COMMAND_COUNT])
 {
 	static const enum command_id always[] = { COMMAND_PANEL, COMMAND_UNDO };

@@ -34,7 +34,10 @@ enum status columns_file_save(struct column_sets *sets, const char *path, struct
 	fputs("# tidemark writes this file: sets of columns of view 4\n", output.stream);
 	for (int i = 0; i < sets->sets; i++)
 		fprintf(output.stream, "set %s %s\n", sets->kept[i].name, column_list_text(&sets->kept[i], list));
-	fprintf(output.stream, "use %s\n", *sets->shown.name ? sets->shown.name : sets->shown.count ? column_list_text(&sets->shown, list) : "usual");
+	fprintf(output.stream, "use %s\n",
+		*sets->shown.name ? sets->shown.name
+		: sets->shown.count ? column_list_text(&sets->shown, list)
+		: "usual");
 	sets->changed = false;
 	return output_close(&output, OK, error);
 }

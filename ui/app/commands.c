@@ -17,7 +17,8 @@ static void go_to_tensor(struct app *app, uint32_t tensor)
 {
 	struct model *model = &app->model;
 	model->storage = model->plan->graph->tensor[tensor].storage;
-	if (model->plan->laid_out->first[model->storage] != NONE && !alive_at(model->plan, model->storage, model_position(model)))
+	if (model->plan->laid_out->first[model->storage] != NONE &&
+		!alive_at(model->plan, model->storage, model_position(model)))
 		model_go(model, model->plan->laid_out->first[model->storage]);
 }
 
@@ -100,8 +101,12 @@ static void run_session(struct app *app, enum command_id command, const char *li
 	bool planned = !model->status.stale;
 	if (planned)
 		app_look(app);
-	/* The answer, or what was done: a key press always shows that it arrived. A plan that is still to come has its notes said behind it, however soon it is there. */
-	view_say(model, "%s", status != OK && *error.text ? error.text : *model->status.message ? model->status.message : line);
+	/* The answer, or what was done: a key press always shows that it arrived. A plan that is still to come has its
+	 * notes said behind it, however soon it is there. */
+	view_say(model, "%s",
+		status != OK && *error.text ? error.text
+		: *model->status.message ? model->status.message
+		: line);
 	if (!planned)
 		app_look(app);
 	if (status == OK && back && model->plan) {
@@ -119,7 +124,8 @@ static void export_screen(struct app *app, const char *path)
 {
 	size_t length = strlen(path);
 	int x, y;
-	bool drawn = app_draw(app, app->frame.width, app->frame.height, &x, &y), svg = length > 4 && strcmp(path + length - 4, ".svg") == 0;
+	bool drawn = app_draw(app, app->frame.width, app->frame.height, &x, &y),
+		 svg = length > 4 && strcmp(path + length - 4, ".svg") == 0;
 	char *text = drawn && !svg ? frame_dump(&app->frame) : NULL;
 	struct error error = { 0 };
 	struct output output;
@@ -142,7 +148,8 @@ static void export_screen(struct app *app, const char *path)
 static void run_export(struct app *app, enum command_id command, const char *line)
 {
 	struct export_line words;
-	if (command == COMMAND_EXPORT && export_line_parse(command_arguments(line), &words, NULL) == OK && strcmp(words.kind, "screen") == 0)
+	if (command == COMMAND_EXPORT && export_line_parse(command_arguments(line), &words, NULL) == OK &&
+		strcmp(words.kind, "screen") == 0)
 		export_screen(app, words.path);
 	else
 		run_session(app, command, line);
@@ -152,7 +159,9 @@ static void run_export(struct app *app, enum command_id command, const char *lin
 static void suggest_export(struct app *app)
 {
 	static const struct { const struct view_ops *view; const char *kind, *name, *options; } figures[] = {
-		{ &view_overview, "svg", "timeline", " --view timeline" }, { &view_map, "svg", "map", " --view map" }, { &view_graph, "svg", "graph", "" },
+		{ &view_overview, "svg", "timeline", " --view timeline" },
+		{ &view_map, "svg", "map", " --view map" },
+		{ &view_graph, "svg", "graph", "" },
 		{ &view_devices, "svg", "mesh", " --view mesh" },
 	};
 	char text[LINE_SIZE], name[60];
@@ -186,7 +195,8 @@ static void scale_devices(struct app *app, bool up)
 	snprintf(line, sizeof line, "set devices=%lld", (long long)wanted);
 	app_run_line(app, line);
 	if (wanted > 1 && app->model.scenario->value[K_devices] == wanted && app->model.scenario->value[K_strategy] == 0)
-		view_say(&app->model, "%lld devices, each of which does the whole step: :set strategy=auto splits it", (long long)wanted);
+		view_say(&app->model, "%lld devices, each of which does the whole step: :set strategy=auto splits it",
+			(long long)wanted);
 }
 
 /* An export to a file that exists asks first; a session never replaces one. */
@@ -326,7 +336,8 @@ static void fit(struct app *app)
 static bool tensor_chosen(const struct app *app)
 {
 	const struct model *model = &app->model;
-	return (views[app->view] == &view_tensors || views[app->view] == &view_map) && model->storage < model->plan->graph->storages;
+	return (views[app->view] == &view_tensors || views[app->view] == &view_map) &&
+		model->storage < model->plan->graph->storages;
 }
 
 static void copy_name(struct app *app)
@@ -334,7 +345,8 @@ static void copy_name(struct app *app)
 	struct model *model = &app->model;
 	if (!tensor_chosen(app) && model->op >= model->plan->graph->ops)
 		return;
-	snprintf(app->copied, sizeof app->copied, "%s", tensor_chosen(app) ? storage_name(model->plan, model->storage) : model->plan->graph->op[model->op].name);
+	snprintf(app->copied, sizeof app->copied, "%s",
+		tensor_chosen(app) ? storage_name(model->plan, model->storage) : model->plan->graph->op[model->op].name);
 	app->wishes |= WISH_COPY;
 	view_say(model, "copied: %s", app->copied);
 }
@@ -374,12 +386,14 @@ static void app_commands_run_shell(struct app *app, const char *command)
 	}
 	snprintf(app->shelled, sizeof app->shelled, "%s", command);
 	snprintf(app->shell_word[0], sizeof *app->shell_word, "%s", model->op < graph->ops ? graph->op[model->op].name : "");
-	snprintf(app->shell_word[1], sizeof *app->shell_word, "%s", model->storage < graph->storages ? storage_name(model->plan, model->storage) : "");
+	snprintf(app->shell_word[1], sizeof *app->shell_word, "%s",
+		model->storage < graph->storages ? storage_name(model->plan, model->storage) : "");
 	snprintf(app->shell_word[2], sizeof *app->shell_word, "%s", src ? src : "");
 	app->wishes |= WISH_SHELL;
 }
 
-/* Without arguments where columns are chosen, else the set, list or word that follows. What others kept meanwhile is kept. */
+/* Without arguments where columns are chosen, else the set, list or word that follows. What others kept meanwhile is
+ * kept. */
 static void app_commands_choose_columns(struct app *app, const char *arguments)
 {
 	struct model *model = &app->model;
@@ -437,7 +451,9 @@ static void give_mouse(struct app *app)
 {
 	app->mouse = !app->mouse;
 	app->wishes |= WISH_MOUSE;
-	view_say(&app->model, app->mouse ? "the mouse is ours: m gives it back" : "the mouse is the terminal's: select text, m takes it back");
+	view_say(&app->model,
+		app->mouse ? "the mouse is ours: m gives it back"
+		: "the mouse is the terminal's: select text, m takes it back");
 }
 
 /* What takes a text: with one it is done, without one a line asks for it. */
@@ -525,7 +541,8 @@ void app_run(struct app *app, enum command_id command, const char *line)
 	/* A game in a view has moves of its own to take back. */
 	if (command == COMMAND_UNDO && !app->panel_has_keys && in_view(app, command))
 		return;
-	bool session_word = command == COMMAND_UNDO || command == COMMAND_REDO || command == COMMAND_BASELINE || command == COMMAND_RELOAD || *commands[command].arguments;
+	bool session_word = command == COMMAND_UNDO || command == COMMAND_REDO || command == COMMAND_BASELINE ||
+		command == COMMAND_RELOAD || *commands[command].arguments;
 	if (session_word) {
 		run_session(app, command, line);
 		return;

@@ -38,7 +38,8 @@ static struct candidate_line *completion_room_for(struct completion *completion,
 }
 
 /* Adds head + word when the word has part in it. The place of its note, or NULL. */
-static char *completion_offer(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail)
+static char *completion_offer(struct completion *completion, const char *head, size_t head_length, const char *part,
+	const char *word, const char *tail)
 {
 	uint8_t rank = completion_rank_of(word, part);
 	struct candidate_line *room = rank < 3 ? completion_room_for(completion, rank) : NULL;
@@ -51,14 +52,16 @@ static char *completion_offer(struct completion *completion, const char *head, s
 	return room->note;
 }
 
-static void offer_noted(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail, const char *text)
+static void offer_noted(struct completion *completion, const char *head, size_t head_length, const char *part,
+	const char *word, const char *tail, const char *text)
 {
 	char *note = completion_offer(completion, head, head_length, part, word, tail);
 	if (note)
 		snprintf(note, COMPLETION_NOTE, "%s", text);
 }
 
-static void offer_words(struct completion *completion, const char *head, size_t head_length, const char *part, const char *words)
+static void offer_words(
+	struct completion *completion, const char *head, size_t head_length, const char *part, const char *words)
 {
 	char word[64];
 	for (int i = 0; knob_word(words, i, word, sizeof word); i++)
@@ -66,26 +69,33 @@ static void offer_words(struct completion *completion, const char *head, size_t 
 }
 
 /* A knob's words, each with what it means. */
-static void offer_values(struct completion *completion, const char *line, size_t head, const char *part, enum knob_id knob)
+static void offer_values(
+	struct completion *completion, const char *line, size_t head, const char *part, enum knob_id knob)
 {
 	char word[64], text[200];
 	const char *words = knobs[knob].type == KNOB_SWITCH ? "off|on" : knobs[knob].words;
 	for (int i = 0; knob_word(words, i, word, sizeof word); i++) {
 		char *note = completion_offer(completion, line, head, part, word, "");
 		if (note)
-			snprintf(note, COMPLETION_NOTE, "%s", knob == K_device ? device_text((enum device)i, false, text, sizeof text) : knob_word_help(knob, i, text, sizeof text));
+			snprintf(note, COMPLETION_NOTE, "%s",
+				knob == K_device ? device_text((enum device)i, false, text, sizeof text)
+				: knob_word_help(knob, i, text, sizeof text));
 	}
 }
 
-static void offer_knobs(struct completion *completion, const struct model *model, const char *line, const char *part, const char *tail)
+static void offer_knobs(
+	struct completion *completion, const struct model *model, const char *line, const char *part, const char *tail)
 {
 	const char *value = strchr(part, '=');
 	char now[64], name[64];
 	for (int i = 0; i < KNOB_COUNT && !value; i++) {
 		char *note = completion_offer(completion, line, (size_t)(part - line), part, knobs[i].name, tail);
 		if (note)
-			snprintf(note, COMPLETION_NOTE, "%s: %s", model->scenario ? knob_came_to_text((enum knob_id)i, model->scenario, &model->given, model->plan, sizeof now, now, sizeof now) : "",
-				 knobs[i].help);
+			snprintf(note, COMPLETION_NOTE, "%s: %s",
+				model->scenario ? knob_came_to_text((enum knob_id)i, model->scenario, &model->given, model->plan,
+									  sizeof now, now, sizeof now)
+									: "",
+				knobs[i].help);
 	}
 	if (!value)
 		return;
@@ -96,7 +106,8 @@ static void offer_knobs(struct completion *completion, const struct model *model
 }
 
 /* An op says its type, a tensor its bytes: one name may stand for both. */
-static void offer_names(struct completion *completion, const struct model *model, const char *line, const char *part, bool ops, bool tensors)
+static void offer_names(struct completion *completion, const struct model *model, const char *line, const char *part,
+	bool ops, bool tensors)
 {
 	size_t head = (size_t)(part - line);
 	char bytes[32], *note;
@@ -108,7 +119,8 @@ static void offer_names(struct completion *completion, const struct model *model
 			snprintf(note, COMPLETION_NOTE, "op %u, %s", model->plan->ordered->position[i], graph->op[i].type);
 	for (uint32_t i = 0; tensors && i < graph->tensors; i++)
 		if ((note = completion_offer(completion, line, head, part, graph->tensor[i].name, "")))
-			snprintf(note, COMPLETION_NOTE, "tensor, %s %s", bytes_text(graph->tensor[i].bytes, bytes, sizeof bytes), kind_names[graph->tensor[i].kind]);
+			snprintf(note, COMPLETION_NOTE, "tensor, %s %s", bytes_text(graph->tensor[i].bytes, bytes, sizeof bytes),
+				kind_names[graph->tensor[i].kind]);
 }
 
 /* Files whose names begin with part, directories with a slash. */
@@ -128,7 +140,8 @@ static void offer_files(struct completion *completion, const char *line, const c
 static void offer_commands(struct completion *completion, const char *line, const char *part)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++)
-		offer_noted(completion, line, (size_t)(part - line), part, commands[i].word, *commands[i].arguments ? " " : "", commands[i].help);
+		offer_noted(completion, line, (size_t)(part - line), part, commands[i].word, *commands[i].arguments ? " " : "",
+			commands[i].help);
 	for (size_t i = 0; i < sizeof session_words / sizeof *session_words; i++)
 		completion_offer(completion, line, (size_t)(part - line), part, session_words[i], " ");
 }
@@ -175,7 +188,8 @@ static void offer_columns(struct completion *completion, const struct model *mod
 	const struct column_sets *sets = model->columns;
 	const char *comma = strrchr(part, ',');
 	for (int i = 0; (first || drops) && sets && i < sets->sets; i++)
-		offer_noted(completion, line, (size_t)(part - line), part, sets->kept[i].name, "", column_list_text(&sets->kept[i], list));
+		offer_noted(completion, line, (size_t)(part - line), part, sets->kept[i].name, "",
+			column_list_text(&sets->kept[i], list));
 	if (!first)
 		return;
 	offer_noted(completion, line, (size_t)(part - line), part, "usual", "", "as many of the usual columns as fit");
@@ -207,7 +221,8 @@ static void offer_kinds(struct completion *completion, const char *line, const c
 	size_t head = (size_t)(part - line);
 	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++)
 		offer_noted(completion, line, head, part, export_kinds[kind].name, "", export_kinds[kind].help);
-	offer_noted(completion, line, head, part, "screen", "", "what you see now, as text, or as SVG where the file's name ends so");
+	offer_noted(completion, line, head, part, "screen", "",
+		"what you see now, as text, or as SVG where the file's name ends so");
 }
 
 /* The views that the line's kind has. */
@@ -218,7 +233,8 @@ static void offer_views(struct completion *completion, const char *line, const c
 	snprintf(kind, sizeof kind, "%.*s", (int)strcspn(begin, " "), begin);
 	for (int i = 0; i < export_view_count; i++)
 		if (export_views[i].name && export_views[i].kinds >> export_find(kind) & 1)
-			offer_noted(completion, line, (size_t)(part - line), part, export_views[i].name, "", export_views[i].help ? export_views[i].help : "");
+			offer_noted(completion, line, (size_t)(part - line), part, export_views[i].name, "",
+				export_views[i].help ? export_views[i].help : "");
 }
 
 /* The options that may follow an export's kind, and their values; false where a file's name stands. */

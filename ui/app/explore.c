@@ -35,7 +35,8 @@ static void draw(struct loop *loop)
 /* $VISUAL, else $EDITOR, may have words of its own; a shell takes them apart. */
 static void edit(struct loop *loop)
 {
-	const char *const words[] = { "sh", "-c", "exec ${VISUAL:-${EDITOR:-vi}} \"$@\"", "sh", *loop->app->edited_line ? loop->app->edited_line : loop->app->edited,
+	const char *const words[] = { "sh", "-c", "exec ${VISUAL:-${EDITOR:-vi}} \"$@\"", "sh",
+		*loop->app->edited_line ? loop->app->edited_line : loop->app->edited,
 		*loop->app->edited_line ? loop->app->edited : NULL, NULL };
 	terminal_run(loop->terminal, words);
 }
@@ -43,8 +44,8 @@ static void edit(struct loop *loop)
 static void explore_run_shell(struct loop *loop)
 {
 	const struct app *app = loop->app;
-	const char *const words[] = { "sh", "-c", "c=$1; shift; eval \"$c\"; printf '\\n[Enter goes back] '; read -r c", "sh", app->shelled, app->shell_word[0],
-		app->shell_word[1], app->shell_word[2], NULL };
+	const char *const words[] = { "sh", "-c", "c=$1; shift; eval \"$c\"; printf '\\n[Enter goes back] '; read -r c",
+		"sh", app->shelled, app->shell_word[0], app->shell_word[1], app->shell_word[2], NULL };
 	terminal_run(loop->terminal, words);
 }
 
@@ -128,7 +129,8 @@ static bool watch(struct loop *loop)
 	return app_watch(loop->app) || loop->app->model.ticks;
 }
 
-/* What was read. Of a file with several graphs the largest is open, unless one was named. Once, and not under the hands of who is at work already. */
+/* What was read. Of a file with several graphs the largest is open, unless one was named. Once, and not under the hands
+ * of who is at work already. */
 static void greet(struct loop *loop)
 {
 	if (!loop->app->plan || loop->asked)
@@ -152,7 +154,9 @@ static void explore_run(struct loop *loop)
 		struct pollfd wait[] = { { .fd = terminal_key_fd(loop->terminal), .events = POLLIN },
 					 { .fd = terminal_signal_fd(loop->terminal), .events = POLLIN },
 					 { .fd = session_wake_fd(app->session), .events = POLLIN } };
-		bool waits = progress || graph_factors_pending(&app->factors) || graph_factors_pending(&app->given) || configurations_pending(&app->configurations) || ways_pending(&app->ways) || slowdowns_pending(&app->slowdowns);
+		bool waits = progress || graph_factors_pending(&app->factors) || graph_factors_pending(&app->given) ||
+			configurations_pending(&app->configurations) || ways_pending(&app->ways) ||
+			slowdowns_pending(&app->slowdowns);
 		int ready = poll(wait, 3, waits ? PROGRESS_MS - since_drawn(loop) : WATCH_MS);
 		bool dirty = (ready == 0 && waits) || watch(loop);
 		if (ready > 0 && wait[2].revents) {

@@ -16,6 +16,6 @@ struct explore_options {
 /* Standard output is a terminal that can place its cursor (TERM=dumb can't). */
 bool explore_possible(void);
 
-/* Runs until the user leaves. Returns the exit status: 0, 2 when there is no usable terminal (the reason on standard error),
- * 4 when out of memory, 128 + n after signal n. The session stays the caller's. */
+/* Runs until the user leaves. Returns the exit status: 0, 2 when there is no usable terminal (the reason on standard
+ * error), 4 when out of memory, 128 + n after signal n. The session stays the caller's. */
 int explore(struct session *session, const struct explore_options *options);

@@ -68,7 +68,8 @@ static int word_at(const struct help *help, unsigned context, uint32_t n)
 	return WORD_COUNT;
 }
 
-enum command_id help_key(struct help *help, const struct model *model, unsigned context, const struct key_press *key, bool *close)
+enum command_id help_key(
+	struct help *help, const struct model *model, unsigned context, const struct key_press *key, bool *close)
 {
 	static const enum command_id moves[] = { COMMAND_UP, COMMAND_DOWN, COMMAND_PAGE_UP, COMMAND_PAGE_DOWN };
 	const char *name = key->name;
@@ -93,7 +94,8 @@ enum command_id help_key(struct help *help, const struct model *model, unsigned 
 	return COMMAND_COUNT;
 }
 
-static void app_help_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, enum command_id id, bool selected)
+static void app_help_draw_row(
+	struct frame *frame, struct rect rect, int y, const struct model *model, enum command_id id, bool selected)
 {
 	const struct command *command = &commands[id];
 	const char *reason = command_unavailable(model, id);
@@ -101,7 +103,8 @@ static void app_help_draw_row(struct frame *frame, struct rect rect, int y, cons
 	int key_width = rect.width >= 60 ? 17 : 8, word_width = rect.width >= 60 ? 18 : 0;
 	frame_words(frame, rect.x, y, key_width - 1, reason ? ROLE_FAINT : ROLE_KEY, command->keys);
 	frame_text(frame, rect.x + key_width, y, word_width, role, command->word);
-	frame_words(frame, rect.x + key_width + word_width, y, rect.width - key_width - word_width, role, reason ? reason : command->help);
+	frame_words(frame, rect.x + key_width + word_width, y, rect.width - key_width - word_width, role,
+		reason ? reason : command->help);
 	if (selected)
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
@@ -120,7 +123,8 @@ void help_draw(struct help *help, const struct model *model, unsigned context, s
 	int margin = frame->width > 100 ? (frame->width - 100) / 2 : frame->width >= 60 ? 1 : 0;
 	struct rect box = { margin, 1, frame->width - 2 * margin, frame->height - 2 };
 	frame_window(frame, (struct rect){ 0, 0, frame->width, frame->height });
-	frame_box(frame, box, box.width >= 60 ? "help: type to narrow, Enter runs, Esc closes" : "help: Enter runs, Esc closes");
+	frame_box(
+		frame, box, box.width >= 60 ? "help: type to narrow, Enter runs, Esc closes" : "help: Enter runs, Esc closes");
 	struct rect inside = { box.x + 2, box.y + 1, box.width - 4, box.height - 2 };
 	frame_window(frame, inside);
 	*x = inside.x + line_draw(frame, 0, "/ ", &help->filter);
@@ -141,8 +145,11 @@ void help_draw(struct help *help, const struct model *model, unsigned context, s
 	}
 	enum command_id selected = app_help_nth(help, context, help->selected);
 	int word = word_at(help, context, help->selected);
-	const char *sentence = selected != COMMAND_COUNT ? commands[selected].help : word < WORD_COUNT ? words[word].meaning : "";
-	frame_wrapped(frame, (struct rect){ 0, inside.height - SENTENCE_ROWS, inside.width, SENTENCE_ROWS }, ROLE_LABEL, sentence);
+	const char *sentence = selected != COMMAND_COUNT ? commands[selected].help
+		: word < WORD_COUNT ? words[word].meaning
+		: "";
+	frame_wrapped(
+		frame, (struct rect){ 0, inside.height - SENTENCE_ROWS, inside.width, SENTENCE_ROWS }, ROLE_LABEL, sentence);
 	if (rows == 0)
 		frame_text(frame, 0, 1, inside.width, ROLE_FAINT, "no command and no word contains this");
 }

@@ -11,7 +11,8 @@
 
 enum { LINES_LONG = 1000, LOCK_TRIES = 50 };
 
-/* Waits for the lock, a tenth of a second at most: it is held for as long as the file is read and shortened. Where there are no locks, without. */
+/* Waits for the lock, a tenth of a second at most: it is held for as long as the file is read and shortened. Where
+ * there are no locks, without. */
 static void lock(int file)
 {
 	for (int i = 0; i < LOCK_TRIES && flock(file, LOCK_EX | LOCK_NB) != 0; i++)
@@ -27,7 +28,8 @@ static int open_locked(const char *path)
 		if (file < 0)
 			return -1;
 		lock(file);
-		if (fstat(file, &here) != 0 || stat(path, &there) != 0 || (here.st_ino == there.st_ino && here.st_dev == there.st_dev))
+		if (fstat(file, &here) != 0 || stat(path, &there) != 0 ||
+			(here.st_ino == there.st_ino && here.st_dev == there.st_dev))
 			return file;
 		close(file);
 	}

@@ -4,8 +4,27 @@
 #include <strings.h>
 
 static const char *const names[] = {
-	"up", "down", "left", "right", "PgUp", "PgDn", "Home", "End", "Tab", "S-Tab", "S-left", "S-right", "Backspace", "Delete", "Insert",
-	"Enter", "Esc", "F1", "space", "wheel-up", "wheel-down",
+	"up",
+	"down",
+	"left",
+	"right",
+	"PgUp",
+	"PgDn",
+	"Home",
+	"End",
+	"Tab",
+	"S-Tab",
+	"S-left",
+	"S-right",
+	"Backspace",
+	"Delete",
+	"Insert",
+	"Enter",
+	"Esc",
+	"F1",
+	"space",
+	"wheel-up",
+	"wheel-down",
 };
 
 /* Whether it is ^A or a named key, in letters of either case ("Space", "pgup"); *key gets its name. */

@@ -1,5 +1,6 @@
-/* panel.c: the control panel. What people turn comes first; the rest is folded by group, but what was changed is always there. Below stands what the selected
- * knob does, or why it can't be turned, and what its neighbouring values gave where a run so far has them. */
+/* panel.c: the control panel. What people turn comes first; the rest is folded by group, but what was changed is always
+ * there. Below stands what the selected knob does, or why it can't be turned, and what its neighbouring values gave
+ * where a run so far has them. */
 #include "panel.h"
 
 #include "src/scenario/device_figures.h"
@@ -8,15 +9,23 @@
 #include "src/scenario/idle_knobs.h"
 #include "src/session/worker.h"
 
-enum { HELP_ROWS = 7, HELP_ROWS_HIGH = 12, HIGH = 32, EFFECT_WIDE = 34, GROUPS_MOST = 12, PLACES = KNOB_COUNT + GROUPS_MOST };
+enum {
+	HELP_ROWS = 7,
+	HELP_ROWS_HIGH = 12,
+	HIGH = 32,
+	EFFECT_WIDE = 34,
+	GROUPS_MOST = 12,
+	PLACES = KNOB_COUNT + GROUPS_MOST
+};
 
 /* What is turned most, in this order. */
-static const enum knob_id first_knobs[] = { K_recompute, K_batch, K_seq, K_precision, K_optimizer, K_devices, K_device, K_strategy, K_memory };
+static const enum knob_id first_knobs[] = { K_recompute, K_batch, K_seq, K_precision, K_optimizer, K_devices, K_device,
+	K_strategy, K_memory };
 enum { FIRST_KNOBS = sizeof first_knobs / sizeof *first_knobs };
 /* The groups as they stand below; groups that are not named here follow. */
 static const char *const first_groups[] = { "training", "devices", "parallelism", "order", "layout" };
 
-/* ---- places: knobs and groups' titles, from top to bottom, whether folded or not --------------------------- */
+/* ---- places: knobs and groups' titles, from top to bottom, whether folded or not ------------- */
 
 struct place {
 	bool title, first;     /* a group's title; one of first_knobs */
@@ -73,8 +82,8 @@ static bool panel_changed(const struct model *model, enum knob_id knob)
 
 static bool matches(enum knob_id knob, const char *text)
 {
-	return text_contains(knobs[knob].name, text) || text_contains(knobs[knob].group, text) || text_contains(knobs[knob].help, text) ||
-	       (knobs[knob].words && text_contains(knobs[knob].words, text));
+	return text_contains(knobs[knob].name, text) || text_contains(knobs[knob].group, text) ||
+		text_contains(knobs[knob].help, text) || (knobs[knob].words && text_contains(knobs[knob].words, text));
 }
 
 /* Narrowed by a search, just what matches; else titles, and knobs that no group folds away. */
@@ -82,11 +91,13 @@ static bool place_shown(const struct panel *panel, const struct model *model, co
 {
 	if (*panel->narrow)
 		return !place[i].title && matches(place[i].knob, panel->narrow);
-	return place[i].first || place[i].title || i == panel->selected || panel_changed(model, place[i].knob) || (panel->open >> place[i].group & 1);
+	return place[i].first || place[i].title || i == panel->selected || panel_changed(model, place[i].knob) ||
+		(panel->open >> place[i].group & 1);
 }
 
 /* The shown places; returns how many, *row that of the selected one. */
-static uint32_t find_rows(const struct panel *panel, const struct model *model, const struct place *place, uint32_t places, uint32_t row[PLACES], uint32_t *selected)
+static uint32_t find_rows(const struct panel *panel, const struct model *model, const struct place *place,
+	uint32_t places, uint32_t row[PLACES], uint32_t *selected)
 {
 	uint32_t rows = 0;
 	*selected = 0;
@@ -115,7 +126,10 @@ void panel_narrow(struct panel *panel, const char *text)
 	for (int rank = 0; rank < 3 && *text && best == NONE; rank++)
 		for (uint32_t i = 0; i < places && best == NONE; i++) {
 			const char *name = knobs[place[i].knob].name;
-			if (!place[i].title && (rank == 0 ? strcmp(name, text) == 0 : rank == 1 ? text_contains(name, text) : matches(place[i].knob, text)))
+			if (!place[i].title &&
+				(rank == 0 ? strcmp(name, text) == 0
+				: rank == 1 ? text_contains(name, text)
+				: matches(place[i].knob, text)))
 				best = i;
 		}
 	if (best != NONE)
@@ -139,15 +153,17 @@ bool panel_find(struct panel *panel, const char *text, int direction)
 	return found != NONE;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* The knob's value with what it comes to; the word gives way to the knob's name where the panel is narrow. */
 static char *panel_value_text(const struct model *model, enum knob_id knob, int width, char *text, size_t size)
 {
-	return knob_came_to_text(knob, model->scenario, &model->given, model->plan, width - text_cells(knobs[knob].name) - 6, text, size);
+	return knob_came_to_text(
+		knob, model->scenario, &model->given, model->plan, width - text_cells(knobs[knob].name) - 6, text, size);
 }
 
-static void draw_knob(struct frame *frame, struct rect rect, int y, const struct model *model, const struct place *place, bool selected)
+static void draw_knob(
+	struct frame *frame, struct rect rect, int y, const struct model *model, const struct place *place, bool selected)
 {
 	char value[64];
 	enum knob_id knob = place->knob;
@@ -163,7 +179,8 @@ static void draw_knob(struct frame *frame, struct rect rect, int y, const struct
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
-static void panel_draw_title(struct frame *frame, struct rect rect, int y, const struct panel *panel, const struct place *place, bool selected)
+static void panel_draw_title(
+	struct frame *frame, struct rect rect, int y, const struct panel *panel, const struct place *place, bool selected)
 {
 	bool open = panel->open >> place->group & 1;
 	frame_glyph(frame, rect.x, y, open ? GLYPH_UNFOLDED : GLYPH_FOLDED, ROLE_KEY);
@@ -174,7 +191,7 @@ static void panel_draw_title(struct frame *frame, struct rect rect, int y, const
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
-/* ---- what a step would do, from the runs so far ------------------------------------------------------- */
+/* ---- what a step would do, from the runs so far ---------------------------------------------- */
 
 /* The newest run of what is asked for with that value of the knob, or NULL. */
 static const struct plan *known_run(const struct model *model, enum knob_id knob, int64_t value)
@@ -198,18 +215,22 @@ bool panel_asks(const struct panel *panel, const struct model *model, int direct
 	struct place place = panel_here(panel);
 	*knob = place.knob;
 	*value = panel_next_value(model, *knob, direction);
-	return !place.title && model->plan && !model->status.stale && knob_matters(*knob) && *value != model->scenario->value[*knob] &&
-	       !known_run(model, *knob, *value);
+	return !place.title && model->plan && !model->status.stale && knob_matters(*knob) &&
+		*value != model->scenario->value[*knob] && !known_run(model, *knob, *value);
 }
 
 /* What the knob's next value came to in a run, or would come to. False where that is unknown. */
-static bool find_effect(const struct model *model, enum knob_id knob, int64_t value, int direction, struct preview *effect)
+static bool find_effect(
+	const struct model *model, enum knob_id knob, int64_t value, int direction, struct preview *effect)
 {
 	const struct plan *run = known_run(model, knob, value);
 	const struct preview *preview = run ? NULL : model->preview[direction > 0];
 	if (run)
-		*effect = (struct preview){ .known = true, .exact = true, .peak_bytes = plan_peak(run), .arena_bytes = plan_arena(run),
-					    .time = plan_step_time(run) };
+		*effect = (struct preview){ .known = true,
+			.exact = true,
+			.peak_bytes = plan_peak(run),
+			.arena_bytes = plan_arena(run),
+			.time = plan_step_time(run) };
 	else if (preview && preview->known)
 		*effect = *preview;
 	return run || (preview && preview->known);
@@ -229,7 +250,8 @@ static const char *time_change(const struct model *model, const struct preview *
 static void effect_text(const struct model *model, const struct preview *effect, bool wide, char *text, size_t size)
 {
 	const struct plan *plan = model->plan;
-	int64_t peak = effect->peak_bytes - plan_peak(plan), arena = effect->arena_bytes - plan_arena(plan), main = peak ? peak : arena;
+	int64_t peak = effect->peak_bytes - plan_peak(plan), arena = effect->arena_bytes - plan_arena(plan),
+			main = peak ? peak : arena;
 	char change[32], time[32];
 	int used = snprintf(text, size, "%s%s%s", effect->exact ? "" : wide ? "about " : "~ ", peak || !arena ? "" : "arena ",
 			    main ? change_text(main, change, sizeof change) : "the same");
@@ -237,13 +259,15 @@ static void effect_text(const struct model *model, const struct preview *effect,
 		snprintf(text + used, size - (size_t)used, ", %s time", time);
 }
 
-/* "> full  ~ -1.27 GiB", or nothing; in narrow panels the time has a row of its own. Returns the rows that it took. The amount is never cut; the
- * word before it may be. */
-static int draw_effect(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob, int direction)
+/* "> full  ~ -1.27 GiB", or nothing; in narrow panels the time has a row of its own. Returns the rows that it took. The
+ * amount is never cut; the word before it may be. */
+static int draw_effect(
+	struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob, int direction)
 {
 	int64_t now = model->scenario->value[knob], value = panel_next_value(model, knob, direction);
 	struct preview effect = { 0 };
-	if (rect.height < 1 || value == now || model->status.stale || !model->plan || !find_effect(model, knob, value, direction, &effect))
+	if (rect.height < 1 || value == now || model->status.stale || !model->plan ||
+		!find_effect(model, knob, value, direction, &effect))
 		return 0;
 	char word[64], text[64], time[32];
 	bool wide = rect.width >= EFFECT_WIDE;
@@ -252,7 +276,8 @@ static int draw_effect(struct frame *frame, struct rect rect, const struct model
 		change = effect.arena_bytes - plan_arena(model->plan);
 	effect_text(model, &effect, wide, text, sizeof text);
 	frame_glyph(frame, rect.x, rect.y, direction > 0 ? GLYPH_INCREASE : GLYPH_DECREASE, ROLE_KEY);
-	frame_name(frame, rect.x + 2, rect.y, rect.width - 3 - text_cells(text), ROLE_TEXT, knob_text(knob, value, word, sizeof word));
+	frame_name(frame, rect.x + 2, rect.y, rect.width - 3 - text_cells(text), ROLE_TEXT,
+		knob_text(knob, value, word, sizeof word));
 	frame_right(frame, rect.x + rect.width, rect.y, change < 0 ? ROLE_GOOD : change > 0 ? ROLE_BAD : ROLE_FAINT, text);
 	if (wide || rect.height < 2 || !*time_change(model, &effect, time, sizeof time))
 		return 1;
@@ -261,13 +286,15 @@ static int draw_effect(struct frame *frame, struct rect rect, const struct model
 	return 2;
 }
 
-/* What the present value is: a word's own line, a device's figures, the software that counts and what it was measured on, where a link's rate comes from; "" where the knob's sentence says it all. */
+/* What the present value is: a word's own line, a device's figures, the software that counts and what it was measured
+ * on, where a link's rate comes from; "" where the knob's sentence says it all. */
 static const char *value_help(const struct model *model, enum knob_id knob, char *text, size_t size)
 {
 	const struct scenario *scenario = model->scenario;
 	char figures[400];
 	if (knob == K_device) {
-		snprintf(text, size, "%s. Every figure: view 6, part device", device_text((enum device)scenario->value[K_device], true, figures, sizeof figures));
+		snprintf(text, size, "%s. Every figure: view 6, part device",
+			device_text((enum device)scenario->value[K_device], true, figures, sizeof figures));
 		return text;
 	}
 	if (knob == K_software) {
@@ -290,7 +317,9 @@ static void draw_help(struct frame *frame, struct rect rect, const struct model 
 	}
 	enum knob_id knob = place->knob;
 	int64_t now = model->scenario->value[knob];
-	int first = panel_next_value(model, knob, -1) == panel_next_value(model, knob, 1) ? 1 : -1;   /* a switch has one other value */
+	int first = panel_next_value(model, knob, -1) == panel_next_value(model, knob, 1)
+		? 1
+		: -1; /* a switch has one other value */
 	for (int direction = first; direction <= 1; direction += 2) {
 		int rows = draw_effect(frame, inside, model, knob, direction);
 		inside.y += rows;
@@ -298,15 +327,18 @@ static void draw_help(struct frame *frame, struct rect rect, const struct model 
 	}
 	const char *more = value_help(model, knob, words, sizeof words);
 	knob_text(knob, now, value, sizeof value);
-	const char *idle = model->plan && !model->status.stale ? plan_knob_idle(model->plan, knob) : knob_idle(model->scenario, knob);
-	snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s", idle ? "No effect now: " : "", idle ? idle : "", idle ? ". " : "", knobs[knob].help, *more ? ". " : "", *more ? value : "", *more ? ": " : "", more);
+	const char *idle = model->plan && !model->status.stale ? plan_knob_idle(model->plan, knob)
+		: knob_idle(model->scenario, knob);
+	snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s", idle ? "No effect now: " : "", idle ? idle : "", idle ? ". " : "",
+		knobs[knob].help, *more ? ". " : "", *more ? value : "", *more ? ": " : "", more);
 	frame_wrapped(frame, inside, ROLE_FAINT, text);
 }
 
 void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame)
 {
 	struct place place[PLACES];
-	uint32_t row[PLACES], selected, places = panel_find_places(place), rows = find_rows(panel, model, place, places, row, &selected);
+	uint32_t row[PLACES], selected, places = panel_find_places(place),
+									rows = find_rows(panel, model, place, places, row, &selected);
 	int width = frame->window.width, height = frame->window.height;
 	int help = height >= HIGH ? HELP_ROWS_HIGH : height >= HELP_ROWS + 6 ? HELP_ROWS : 0;
 	for (int y = 0; y < height; y++)
@@ -326,10 +358,11 @@ void panel_draw(struct panel *panel, const struct model *model, bool has_keys, s
 	if (rows == 0)
 		frame_text(frame, inside.x + 1, 0, inside.width - 1, ROLE_FAINT, "no knob has this");
 	if (help)
-		draw_help(frame, (struct rect){ 1, height - help, width - 1, help }, model, &place[panel->selected < places ? panel->selected : 0]);
+		draw_help(frame, (struct rect){ 1, height - help, width - 1, help }, model,
+			&place[panel->selected < places ? panel->selected : 0]);
 }
 
-/* ---- commands ------------------------------------------------------------------------------------ */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static void panel_turn(struct model *model, enum knob_id knob, int direction)
 {
@@ -337,7 +370,8 @@ static void panel_turn(struct model *model, enum knob_id knob, int direction)
 	int64_t next = panel_next_value(model, knob, direction);
 	/* ZeRO without its stages is what strategy=data does. */
 	bool leaves_zero = knob == K_zero && next == 0 && model->scenario->value[K_strategy] == 1 + STRATEGY_ZERO;
-	view_request(model, false, "set %s=%s%s", knobs[knob].name, knob_text(knob, next, text, sizeof text), leaves_zero ? " strategy=data" : "");
+	view_request(model, false, "set %s=%s%s", knobs[knob].name, knob_text(knob, next, text, sizeof text),
+		leaves_zero ? " strategy=data" : "");
 }
 
 static void panel_move(struct panel *panel, const struct model *model, enum command_id command)
@@ -362,12 +396,14 @@ bool panel_command(struct panel *panel, struct model *model, enum command_id com
 	case COMMAND_RIGHT:
 	case COMMAND_ACTIVATE:
 		if (place.title || command == COMMAND_FOLD)
-			panel->open = command == COMMAND_LEFT ? panel->open & ~(1u << place.group) : command == COMMAND_RIGHT ? panel->open | 1u << place.group
+			panel->open = command == COMMAND_LEFT ? panel->open & ~(1u << place.group)
+				: command == COMMAND_RIGHT ? panel->open | 1u << place.group
 				: panel->open ^ 1u << place.group;
 		else if (command != COMMAND_ACTIVATE)
 			panel_turn(model, knob, command == COMMAND_RIGHT ? 1 : -1);
 		else if (knobs[knob].type == KNOB_SWITCH)
-			view_request(model, false, "set %s=%s", knobs[knob].name, knob_text(knob, !model->scenario->value[knob], text, sizeof text));
+			view_request(model, false, "set %s=%s", knobs[knob].name,
+				knob_text(knob, !model->scenario->value[knob], text, sizeof text));
 		else
 			view_request(model, true, "set %s=", knobs[knob].name);
 		return true;
@@ -388,7 +424,9 @@ void panel_click(struct panel *panel, struct model *model, int x, int y)
 		return;
 	panel->selected = row[panel->top + (uint32_t)y];
 	struct place at = place[panel->selected];
-	int cells = at.title ? 0 : text_cells(panel_value_text(model, at.knob, panel->width - 1 - !at.first, value, sizeof value));
+	int cells = at.title
+		? 0
+		: text_cells(panel_value_text(model, at.knob, panel->width - 1 - !at.first, value, sizeof value));
 	if (at.title)
 		panel_command(panel, model, COMMAND_FOLD);
 	else if (x >= panel->width - 2)

@@ -26,7 +26,8 @@ static int take_size(struct shot *shot, const char *text)
 	char rest;
 	bool fine = sscanf(text, "%dx%d%c", &shot->width, &shot->height, &rest) == 2 && shot->width > 0 && shot->height > 0 &&
 		    shot->width <= SIZE_MAX_CELLS && shot->height <= SIZE_MAX_CELLS;
-	return fine ? EXIT_FINE : usage_error("export", "--size %s: expected WxH, at most %dx%d", text, SIZE_MAX_CELLS, SIZE_MAX_CELLS);
+	return fine ? EXIT_FINE
+		: usage_error("export", "--size %s: expected WxH, at most %dx%d", text, SIZE_MAX_CELLS, SIZE_MAX_CELLS);
 }
 
 static int screenshot_take_option(void *context, int row, const char *value)
@@ -85,7 +86,8 @@ static int write_screen(const struct shot *shot, struct app *app, FILE *stream)
 		app_look(app);
 		if (!app_draw(app, shot->width, shot->height, &x, &y))
 			return EXIT_LIMIT;
-	} while (session_previewing(app->session) || graph_factors_pending(&app->factors) || configurations_pending(&app->configurations) || ways_pending(&app->ways) || slowdowns_pending(&app->slowdowns));
+	} while (session_previewing(app->session) || graph_factors_pending(&app->factors) ||
+		configurations_pending(&app->configurations) || ways_pending(&app->ways) || slowdowns_pending(&app->slowdowns));
 	if (strcmp(shot->kind, "svg") == 0) {
 		picture_svg(&app->frame, &app->palette, app->theme, x, y, stream);
 		return EXIT_FINE;
@@ -135,7 +137,8 @@ static int screenshot_serve(const struct shot *shot)
 	struct graph *graph = batch_open(*shot->line.operand, &shot->line.reading, &code);
 	if (!graph)
 		return code;
-	struct session *session = session_new(graph, *shot->line.operand, &shot->scenario, &(struct session_options){ .rules_file = shot->line.rules_file, .reading = &shot->line.reading }, &error);
+	struct session *session = session_new(graph, *shot->line.operand, &shot->scenario,
+		&(struct session_options){ .rules_file = shot->line.rules_file, .reading = &shot->line.reading }, &error);
 	if (!session)
 		return complain(NULL, &error, NO_MEMORY);
 	code = draw_session(shot, session);
@@ -147,7 +150,9 @@ int screenshot_command(int argc, char **argv)
 {
 	struct shot shot = { .kind = "text", .keys = "", .width = 80, .height = 24, .view = 1, .theme = THEME_DARK };
 	scenario_init(&shot.scenario);
-	shot.line = (struct command_line){ .command = SUBCOMMAND_screen, .scenario = &shot.scenario, .take = screenshot_take_option, .context = &shot };
+	shot.line = (struct command_line){
+		.command = SUBCOMMAND_screen, .scenario = &shot.scenario, .take = screenshot_take_option, .context = &shot
+	};
 	int code = command_line_parse(&shot.line, argc, argv);
 	if (code == EXIT_FINE && !shot.line.helped)
 		code = screenshot_serve(&shot);

@@ -2,8 +2,7 @@
  *
  * Raw mode: ^C, ^Z and ^\ arrive as keys. Signals write their number into a pipe that the event loop polls; those
  * that kill at once restore the terminal from the handler with text that was fetched from terminfo before, because
- * curses itself may not be called there. A second SIGTERM does the same, in case the loop hangs.
- */
+ * curses itself may not be called there. A second SIGTERM does the same, in case the loop hangs. */
 #include "terminal.h"
 
 #include <curses.h>
@@ -102,7 +101,8 @@ static void install_all(void)
 
 static void uninstall_all(void)
 {
-	static const int all[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+	static const int all[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+		SIGABRT };
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		signal(all[i], SIG_DFL);
 }
@@ -397,7 +397,8 @@ static int curses_pair_of(struct terminal *terminal, int colour, int ground)
 		ground = ground < 0 ? COLOR_BLACK : ground;
 	}
 	uint16_t *pair = &terminal->pair[colour + 1][ground + 1];
-	if (*pair == 0 && terminal->pairs + 1 < terminal->pairs_max && init_extended_pair(terminal->pairs + 1, colour, ground) != ERR)
+	if (*pair == 0 && terminal->pairs + 1 < terminal->pairs_max &&
+		init_extended_pair(terminal->pairs + 1, colour, ground) != ERR)
 		*pair = (uint16_t)++terminal->pairs;
 	return *pair;
 }
@@ -415,12 +416,13 @@ static int possible_colour(const struct terminal *terminal, int colour, attr_t *
 	return colour & 7;
 }
 
-static void curses_look_of(struct terminal *terminal, const struct cell *cell, const struct palette *palette, attr_t *attributes, int *pair)
+static void curses_look_of(
+	struct terminal *terminal, const struct cell *cell, const struct palette *palette, attr_t *attributes, int *pair)
 {
 	struct look look = cell_look(palette, cell);
 	uint8_t marks = look.marks;
-	*attributes = (marks & MARK_BOLD ? A_BOLD : 0) | (marks & MARK_REVERSE ? A_REVERSE : 0) | (marks & MARK_DIM ? A_DIM : 0) |
-		      (marks & MARK_UNDERLINE ? A_UNDERLINE : 0);
+	*attributes = (marks & MARK_BOLD ? A_BOLD : 0) | (marks & MARK_REVERSE ? A_REVERSE : 0) |
+		(marks & MARK_DIM ? A_DIM : 0) | (marks & MARK_UNDERLINE ? A_UNDERLINE : 0);
 	*pair = 0;
 	if (terminal->colours == 0)
 		return;

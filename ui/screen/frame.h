@@ -12,8 +12,7 @@
  *     terminal      the terminal's interface
  *     curses        the only file that knows curses
  *     picture       a frame as SVG
- *     picture_ansi  a frame as coloured text
- */
+ *     picture_ansi  a frame as coloured text */
 #pragma once
 
 #include "solver/graph/graph.h"
@@ -89,7 +88,8 @@ void frame_glyph(struct frame *frame, int x, int y, enum glyph glyph, enum role 
 const struct cell *frame_cell_at(const struct frame *frame, int x, int y);
 /* A glyph where the cell has nothing but a ground, which stays. */
 void frame_overlay(struct frame *frame, int x, int y, enum glyph glyph, enum role role);
-/* A vertical line over whatever is there, on a ground of the cell's own colour: that of a block where it fills most of the cell. */
+/* A vertical line over whatever is there, on a ground of the cell's own colour: that of a block where it fills most of
+ * the cell. */
 void frame_line(struct frame *frame, int x, int y, enum role role);
 uint32_t frame_code(const struct frame *frame, enum glyph glyph);
 /* Text in at most width cells; returns the cells used. */
@@ -98,14 +98,15 @@ int frame_text(struct frame *frame, int x, int y, int width, enum role role, con
 int frame_name(struct frame *frame, int x, int y, int width, enum role role, const char *name);
 /* The same, but it ends behind a whole word, with an ellipsis. */
 int frame_words(struct frame *frame, int x, int y, int width, enum role role, const char *text);
-/* Appends a part of a line at column *x when all of it fits before column end: numbers are never cut. Parts are separated
- * by a dot. False when it was left out. */
+/* Appends a part of a line at column *x when all of it fits before column end: numbers are never cut. Parts are
+ * separated by a dot. False when it was left out. */
 bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, const char *text);
 /* A sentence in as many rows of the rectangle as it needs, broken at blanks. */
 void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const char *text);
 /* The rows that frame_wrapped() needs at that width. */
 int text_rows(const char *text, int width);
-int frame_print(struct frame *frame, int x, int y, enum role role, const char *format, ...) __attribute__((format(printf, 5, 6)));
+int frame_print(struct frame *frame, int x, int y, enum role role, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
 /* Ends before column x. */
 void frame_right(struct frame *frame, int x, int y, enum role role, const char *text);
 /* A run of cells; and blanks for a whole rectangle. */
@@ -118,7 +119,7 @@ void frame_mark(struct frame *frame, struct rect rect, enum mark mark);
 
 /* Cells that the text takes, without clipping. What is hidden or malformed takes one, a question mark. */
 int text_cells(const char *text);
-/* The cells as UTF-8 lines without trailing blanks; of the roles as letters. Freed by the caller with mem_free; NULL when
- * out of memory. */
+/* The cells as UTF-8 lines without trailing blanks; of the roles as letters. Freed by the caller with mem_free; NULL
+ * when out of memory. */
 char *frame_dump(const struct frame *frame);
 char *frame_dump_roles(const struct frame *frame);

@@ -3,8 +3,8 @@
 
 #include "frame.h"
 
-/* A key press: its name as the command table writes it ("q", "^L", "F1", "PgUp", "click", "wheel-up"), the character it types,
- * or 0, and the cell under the mouse where it is one of its keys. */
+/* A key press: its name as the command table writes it ("q", "^L", "F1", "PgUp", "click", "wheel-up"), the character it
+ * types, or 0, and the cell under the mouse where it is one of its keys. */
 struct key_press {
 	char name[16];
 	uint32_t code;

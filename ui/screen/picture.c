@@ -2,7 +2,15 @@
 #include "picture.h"
 
 /* A cell is as wide as the advance of common fixed-pitch fonts at FONT_SIZE. */
-enum { CELL_WIDTH = 843, CELL_HEIGHT = 1800, BASELINE = 1360, FONT_SIZE = 1400, MARGIN = 800, LINE_WIDTH = 120, COLOURS_MAX = 4 * CELL_ROLES };
+enum {
+	CELL_WIDTH = 843,
+	CELL_HEIGHT = 1800,
+	BASELINE = 1360,
+	FONT_SIZE = 1400,
+	MARGIN = 800,
+	LINE_WIDTH = 120,
+	COLOURS_MAX = 4 * CELL_ROLES
+};
 
 /* What a terminal of the theme's kind shows where no colour is asked for. */
 static const struct { uint32_t ink, paper; } defaults[THEME_COUNT] = {
@@ -45,8 +53,8 @@ struct picture {
 static struct paint paint_of(const struct picture *picture, int x, int y)
 {
 	struct look look = cell_look(picture->palette, &picture->frame->cell[y * picture->frame->width + x]);
-	struct paint paint = { defaults[picture->theme].ink, defaults[picture->theme].paper, look.marks & MARK_BOLD, look.marks & MARK_DIM,
-			       look.marks & MARK_UNDERLINE };
+	struct paint paint = { defaults[picture->theme].ink, defaults[picture->theme].paper, look.marks & MARK_BOLD,
+		look.marks & MARK_DIM, look.marks & MARK_UNDERLINE };
 	if (look.colour >= 0)
 		paint.ink = picture_colour_of(look.colour);
 	if (look.ground > 0)
@@ -92,9 +100,18 @@ static void box(struct picture *picture, int x, int y, int width, int height)
 /* ---- shapes ------------------------------------------------------------------------ */
 
 /* The arms of box-drawing characters, as bits: left, right, up, down; and how heavy. */
-static const struct { uint32_t code; int arms, weight; } lines[] = {
-	{ 0x2500, 3, 1 }, { 0x2502, 12, 1 }, { 0x250c, 10, 1 }, { 0x2510, 9, 1 }, { 0x2514, 6, 1 }, { 0x2518, 5, 1 }, { 0x251c, 14, 1 },
-	{ 0x252c, 11, 1 }, { 0x2534, 7, 1 }, { 0x2501, 3, 3 },
+static const struct { uint32_t code; int arms, weight;
+} lines[] = {
+	{ 0x2500, 3, 1 },
+	{ 0x2502, 12, 1 },
+	{ 0x250c, 10, 1 },
+	{ 0x2510, 9, 1 },
+	{ 0x2514, 6, 1 },
+	{ 0x2518, 5, 1 },
+	{ 0x251c, 14, 1 },
+	{ 0x252c, 11, 1 },
+	{ 0x2534, 7, 1 },
+	{ 0x2501, 3, 3 },
 };
 
 static bool is_block(uint32_t code)
@@ -173,7 +190,8 @@ static void draw_shapes(struct picture *picture, uint32_t colour)
 			next = x + 1;
 			if (!is_shape(code) || paint_of(picture, x, y).ink != colour)
 				continue;
-			while (joins && next < picture->frame->width && cell_at(picture, next, y)->code == code && paint_of(picture, next, y).ink == colour)
+			while (joins && next < picture->frame->width && cell_at(picture, next, y)->code == code &&
+				paint_of(picture, next, y).ink == colour)
 				next++;
 			if (line < 0)
 				draw_block(picture, picture_left_of(x), top_of(y), (next - x) * CELL_WIDTH, code);
@@ -211,9 +229,9 @@ static void picture_draw_run(struct picture *picture, int x, int end, int y, str
 		end--;
 	if (end == x)
 		return;
-	fprintf(picture->stream, "<text x=\"%d\" y=\"%d\" textLength=\"%d\" fill=\"#%06x\"%s%s%s>", picture_left_of(x), top_of(y) + BASELINE,
-		(end - x) * CELL_WIDTH, (unsigned)paint.ink, paint.bold ? " font-weight=\"bold\"" : "", paint.dim ? " opacity=\".6\"" : "",
-		paint.underline ? " text-decoration=\"underline\"" : "");
+	fprintf(picture->stream, "<text x=\"%d\" y=\"%d\" textLength=\"%d\" fill=\"#%06x\"%s%s%s>", picture_left_of(x),
+		top_of(y) + BASELINE, (end - x) * CELL_WIDTH, (unsigned)paint.ink, paint.bold ? " font-weight=\"bold\"" : "",
+		paint.dim ? " opacity=\".6\"" : "", paint.underline ? " text-decoration=\"underline\"" : "");
 	for (int i = x; i < end; i++)
 		if (cell_at(picture, i, y)->code)
 			write_escaped(picture->stream, cell_at(picture, i, y)->code);
@@ -243,9 +261,11 @@ void picture_svg(const struct frame *frame, const struct palette *palette, enum 
 {
 	struct picture picture = { stream, frame, palette, theme, x, y };
 	int width = 2 * MARGIN + frame->width * CELL_WIDTH, height = 2 * MARGIN + frame->height * CELL_HEIGHT;
-	fprintf(stream, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n"
+	fprintf(stream,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n"
 		"<rect width=\"100%%\" height=\"100%%\" rx=\"600\" fill=\"#%06x\"/>\n"
-		"<g font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"%d\" shape-rendering=\"crispEdges\" xml:space=\"preserve\">\n",
+		"<g font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"%d\" "
+		"shape-rendering=\"crispEdges\" xml:space=\"preserve\">\n",
 		(width + 50) / 100, (height + 50) / 100, width, height, (unsigned)defaults[theme].paper, FONT_SIZE);
 	draw_areas(&picture, false);
 	draw_areas(&picture, true);

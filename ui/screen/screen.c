@@ -4,8 +4,7 @@
  *     status
  *     body            | panel
  *     message         (from 14 rows on; below, messages stand in the footer's row)
- *     footer
- */
+ *     footer */
 #include "screen.h"
 
 enum { PANEL_BESIDE = 76, PANEL_MIN = 28, PANEL_MAX = 40, BODY_MIN = 24, MESSAGE_ROWS = 14 };
@@ -43,7 +42,8 @@ struct screen screen_layout(int width, int height, bool panel_has_keys)
 void screen_draw_small(struct frame *frame)
 {
 	char text[80];
-	snprintf(text, sizeof text, "needs %dx%d, has %dx%d", SCREEN_WIDTH_MIN, SCREEN_HEIGHT_MIN, frame->width, frame->height);
+	snprintf(
+		text, sizeof text, "needs %dx%d, has %dx%d", SCREEN_WIDTH_MIN, SCREEN_HEIGHT_MIN, frame->width, frame->height);
 	if (text_cells(text) > frame->width)
 		snprintf(text, sizeof text, "needs %dx%d", SCREEN_WIDTH_MIN, SCREEN_HEIGHT_MIN);
 	int x = (frame->width - text_cells(text)) / 2;

@@ -10,8 +10,8 @@ struct terminal;
 /* Standard output is a terminal, and of a kind that can place its cursor; unknown kinds are taken for a vt100. */
 bool terminal_possible(void);
 
-/* Takes over the terminal: keys from standard input, or from /dev/tty where that is no terminal. Standard error is held back
- * until terminal_close(). NULL, with the reason, when there is no terminal or curses doesn't know it. */
+/* Takes over the terminal: keys from standard input, or from /dev/tty where that is no terminal. Standard error is held
+ * back until terminal_close(). NULL, with the reason, when there is no terminal or curses doesn't know it. */
 struct terminal *terminal_open(struct error *error);
 void terminal_close(struct terminal *terminal);
 

@@ -11,27 +11,31 @@ static const struct look fixed[ROLE_FIXED][THEME_COUNT] = {
 	[ROLE_FAINT] = { { 8, 0, 0 }, { 245, 0, 0 }, { 243, 0, 0 }, { -1, MARK_DIM, 0 } },
 	[ROLE_TITLE] = { { -1, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_TAB] = { { -1, 0, 0 }, { 250, 0, 0 }, { 238, 0, 0 }, { -1, 0, 0 } },
-	[ROLE_TAB_ACTIVE] = { { -1, MARK_BOLD | MARK_REVERSE, 0 }, { -1, MARK_BOLD | MARK_REVERSE, 0 }, { -1, MARK_BOLD | MARK_REVERSE, 0 },
-			      { -1, MARK_BOLD | MARK_REVERSE, 0 } },
+	[ROLE_TAB_ACTIVE] = { { -1, MARK_BOLD | MARK_REVERSE, 0 }, { -1, MARK_BOLD | MARK_REVERSE, 0 },
+		{ -1, MARK_BOLD | MARK_REVERSE, 0 }, { -1, MARK_BOLD | MARK_REVERSE, 0 } },
 	[ROLE_KEY] = { { 6, MARK_BOLD, 0 }, { 80, MARK_BOLD, 0 }, { 25, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_LABEL] = { { 6, 0, 0 }, { 110, 0, 0 }, { 24, 0, 0 }, { -1, 0, 0 } },
 	[ROLE_LINE] = { { 8, 0, 0 }, { 240, 0, 0 }, { 249, 0, 0 }, { -1, MARK_DIM, 0 } },
 	[ROLE_GOOD] = { { 2, MARK_BOLD, 0 }, { 114, MARK_BOLD, 0 }, { 28, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_WARN] = { { 3, 0, 0 }, { 221, 0, 0 }, { 130, 0, 0 }, { -1, MARK_BOLD, 0 } },
-	[ROLE_BAD] = { { 1, MARK_BOLD, 0 }, { 203, MARK_BOLD, 0 }, { 160, MARK_BOLD, 0 }, { -1, MARK_BOLD | MARK_UNDERLINE, 0 } },
+	[ROLE_BAD] = { { 1, MARK_BOLD, 0 }, { 203, MARK_BOLD, 0 }, { 160, MARK_BOLD, 0 },
+		{ -1, MARK_BOLD | MARK_UNDERLINE, 0 } },
 	[ROLE_PEAK] = { { -1, MARK_BOLD, 0 }, { 231, MARK_BOLD, 0 }, { 16, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_BOUND] = { { 2, 0, 0 }, { 151, 0, 0 }, { 22, 0, 0 }, { -1, 0, 0 } },
 	[ROLE_BUDGET] = { { 1, MARK_BOLD, 0 }, { 203, MARK_BOLD, 0 }, { 160, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_BASELINE] = { { 3, 0, 0 }, { 222, 0, 0 }, { 94, 0, 0 }, { -1, 0, 0 } },
 	[ROLE_CURSOR] = { { -1, MARK_BOLD, 0 }, { 231, MARK_BOLD, 0 }, { 16, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
-	[ROLE_SELECTED] = { { -1, MARK_REVERSE, 0 }, { -1, MARK_REVERSE, 0 }, { -1, MARK_REVERSE, 0 }, { -1, MARK_REVERSE, 0 } },
-	[ROLE_MATCH] = { { 3, MARK_BOLD | MARK_UNDERLINE, 0 }, { 221, MARK_UNDERLINE, 0 }, { 130, MARK_UNDERLINE, 0 }, { -1, MARK_UNDERLINE, 0 } },
+	[ROLE_SELECTED] = { { -1, MARK_REVERSE, 0 }, { -1, MARK_REVERSE, 0 }, { -1, MARK_REVERSE, 0 },
+		{ -1, MARK_REVERSE, 0 } },
+	[ROLE_MATCH] = { { 3, MARK_BOLD | MARK_UNDERLINE, 0 }, { 221, MARK_UNDERLINE, 0 }, { 130, MARK_UNDERLINE, 0 },
+		{ -1, MARK_UNDERLINE, 0 } },
 	[ROLE_MESSAGE] = { { -1, MARK_BOLD, 0 }, { 252, 0, 0 }, { 235, 0, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_EMPTY] = { { 8, 0, 0 }, { 236, 0, 0 }, { 254, 0, 0 }, { -1, MARK_DIM, 0 } },
 };
 
-/* Two shades for each category: ansi, dark, light; the second one is for words, too. The hues are those of the figures (src/plan/timeline.h): what persists
- * grey to blue and green, activations blue, gradients vermilion, temporaries yellow, workspace violet. Colour-blind people tell them apart (unit_palette). */
+/* Two shades for each category: ansi, dark, light; the second one is for words, too. The hues are those of the figures
+ * (src/plan/timeline.h): what persists grey to blue and green, activations blue, gradients vermilion, temporaries
+ * yellow, workspace violet. Colour-blind people tell them apart (unit_palette). */
 static const int16_t shades[CATEGORIES][3][2] = {
 	[KIND_INPUT] = { { 2, 10 }, { 72, 79 }, { 29, 36 } },
 	[KIND_PARAMETER] = { { 8, 7 }, { 237, 245 }, { 250, 244 } },
@@ -52,7 +56,8 @@ static struct look theme_look_of(enum theme theme, enum role role)
 	int shade = (int)(role - ROLE_KIND), word = shade - 2 * CATEGORIES;
 	if (theme == THEME_MONO)
 		return (struct look){ .colour = -1, .marks = word < 0 && (shade & 1) ? MARK_BOLD : 0 };
-	return (struct look){ .colour = word < 0 ? shades[shade / 2][theme][shade & 1] : shades[word][theme][theme != THEME_ANSI] };
+	return (struct look){ .colour = word < 0 ? shades[shade / 2][theme][shade & 1]
+		: shades[word][theme][theme != THEME_ANSI] };
 }
 
 void palette_fill(struct palette *palette, enum theme theme)
@@ -93,10 +98,11 @@ static int marks_of(const char *attributes)
 	return marks;
 }
 
-bool palette_change(struct palette *palette, const char *role, const char *colour, const char *ground, const char *attributes)
+bool palette_change(
+	struct palette *palette, const char *role, const char *colour, const char *ground, const char *attributes)
 {
-	static const char *const names[] = { "text", "faint", "title", "tab", "tab_active", "key", "label", "line", "good", "warn", "bad", "peak",
-					     "bound", "budget", "baseline", "cursor", "selected", "match", "message", "empty" };
+	static const char *const names[] = { "text", "faint", "title", "tab", "tab_active", "key", "label", "line", "good",
+		"warn", "bad", "peak", "bound", "budget", "baseline", "cursor", "selected", "match", "message", "empty" };
 	_Static_assert(sizeof names / sizeof *names == ROLE_KIND, "a name for each role");
 	int fixed_role = name_index(names, ROLE_KIND, role), category = name_index(category_names, CATEGORIES, role);
 	int foreground = theme_colour_of(colour), background = theme_colour_of(ground), marks = marks_of(attributes);
@@ -106,7 +112,8 @@ bool palette_change(struct palette *palette, const char *role, const char *colou
 	if (fixed_role >= 0)
 		palette->look[fixed_role] = look;
 	else
-		palette->look[role_of_category(category, 0)] = palette->look[role_of_category(category, 1)] = palette->look[role_of_word(category)] = look;
+		palette->look[role_of_category(category, 0)] = palette->look[role_of_category(category, 1)] =
+			palette->look[role_of_word(category)] = look;
 	return true;
 }
 

@@ -23,9 +23,11 @@ struct palette {
 };
 
 void palette_fill(struct palette *palette, enum theme theme);
-/* Changes a role, named as in HACKING.md ("peak", "faint"; "parameter" and other categories), to colours by name or number 0..255
+/* Changes a role, named as in HACKING.md ("peak", "faint"; "parameter" and other categories), to colours by name or
+ * number 0..255
  * ("" or "default": the terminal's) and attributes ("bold reverse dim underline"). False when a name is unknown. */
-bool palette_change(struct palette *palette, const char *role, const char *colour, const char *ground, const char *attributes);
+bool palette_change(
+	struct palette *palette, const char *role, const char *colour, const char *ground, const char *attributes);
 
 /* How a cell looks: colour and ground as in struct look, and the marks of both; reverse twice is none. */
 struct look cell_look(const struct palette *palette, const struct cell *cell);

@@ -1,5 +1,5 @@
-/* challenge.c: after every step the rest is ordered as well as possible, with a small effort: that tells what a step has cost,
- * and is where hints come from. */
+/* challenge.c: after every step the rest is ordered as well as possible, with a small effort: that tells what a step
+ * has cost, and is where hints come from. */
 #include "challenge.h"
 
 /* Ticks for ordering the rest: below a frame's time, and far more than most graphs of this size need. */
@@ -17,7 +17,8 @@ void challenge_end(struct challenge *challenge)
 bool challenge_played(const struct challenge *challenge, const struct model *model)
 {
 	static const enum knob_id used[] = { MEMORY_KNOBS, K_in_place };
-	bool same = challenge->on && challenge->graph == model->plan->graph->fingerprint && challenge->scenario.pins == model->plan->scenario.pins;
+	bool same = challenge->on && challenge->graph == model->plan->graph->fingerprint &&
+		challenge->scenario.pins == model->plan->scenario.pins;
 	for (size_t i = 0; i < sizeof used / sizeof *used; i++)
 		same = same && challenge->scenario.value[used[i]] == model->plan->scenario.value[used[i]];
 	return same;
@@ -33,7 +34,8 @@ bool challenge_on(struct challenge *challenge, const struct model *model)
 
 /* ---- what can still be reached --------------------------------------------------------- */
 
-/* The problem in which the ops that ran keep their places: each is pinned before the next, the last before all others. */
+/* The problem in which the ops that ran keep their places: each is pinned before the next, the last before all others.
+ */
 static enum status rest_problem(const struct challenge *challenge, const struct model *model, struct problem *problem)
 {
 	const struct order_schedule *schedule = &challenge->schedule;
@@ -45,9 +47,11 @@ static enum status rest_problem(const struct challenge *challenge, const struct 
 	NEED(pin);
 	for (uint32_t i = 0; i < scenario->pins; i++)
 		if (scenario->pin[i].kind == PIN_ORDER)
-			pin[pins++] = (struct order_pin){ graph_find_op(graph, scenario->pin[i].a), graph_find_op(graph, scenario->pin[i].b) };
+			pin[pins++] = (struct order_pin){ graph_find_op(graph, scenario->pin[i].a),
+				graph_find_op(graph, scenario->pin[i].b) };
 	for (uint32_t i = 1; i < challenge->problem.ops && challenge->done > 0; i++)
-		pin[pins++] = (struct order_pin){ schedule->order[i < challenge->done ? i - 1 : challenge->done - 1], schedule->order[i] };
+		pin[pins++] = (struct order_pin){ schedule->order[i < challenge->done ? i - 1 : challenge->done - 1],
+			schedule->order[i] };
 	struct memory_rules rules = scenario_memory_rules(scenario);
 	rules.pin = pin;
 	rules.pins = pins;
@@ -91,7 +95,9 @@ static bool challenge_look(struct challenge *challenge, struct model *model)
 		view_say(model, "%s", status_text(NO_MEMORY));
 		return false;
 	}
-	challenge->candidates = challenge->done < challenge->problem.ops ? schedule_ready(schedule, challenge->done, challenge->candidate) : 0;
+	challenge->candidates = challenge->done < challenge->problem.ops
+		? schedule_ready(schedule, challenge->done, challenge->candidate)
+		: 0;
 	if (challenge->done)
 		model_go(model, model->plan->ordered->position[schedule->order[challenge->done - 1]]);
 	return true;
@@ -128,7 +134,8 @@ static void challenge_begin(struct challenge *challenge, struct model *model)
 		return;
 	bool plan_wins = plan_peak(plan) < challenge->reachable;
 	challenge->optimum = plan_wins ? plan_peak(plan) : challenge->reachable;
-	challenge->optimum_proved = (plan_bound(plan) > 0 && challenge->optimum <= challenge->bound) || (plan_wins && plan_is_proved(plan));
+	challenge->optimum_proved = (plan_bound(plan) > 0 && challenge->optimum <= challenge->bound) ||
+		(plan_wins && plan_is_proved(plan));
 	view_say(model, "arrows choose, Enter runs, u takes back, i hints, y ends");
 }
 
@@ -144,8 +151,8 @@ static void run_selected(struct challenge *challenge, struct model *model)
 	if (challenge->done == challenge->problem.ops)
 		challenge->ended = model->clock;
 	if (challenge_look(challenge, model) && challenge->done < challenge->problem.ops && challenge->reachable > before)
-		view_say(model, "from here the best you can reach is %s, before it was %s", bytes_text(challenge->reachable, now, sizeof now),
-			 bytes_text(before, was, sizeof was));
+		view_say(model, "from here the best you can reach is %s, before it was %s",
+			bytes_text(challenge->reachable, now, sizeof now), bytes_text(before, was, sizeof was));
 }
 
 static void challenge_take_back(struct challenge *challenge, struct model *model)
@@ -232,7 +239,8 @@ static void draw_score(struct frame *frame, const struct challenge *challenge)
 }
 
 /* At the right end of a line across. */
-static void challenge_draw_time(struct frame *frame, const struct challenge *challenge, const struct model *model, int y)
+static void challenge_draw_time(
+	struct frame *frame, const struct challenge *challenge, const struct model *model, int y)
 {
 	int64_t seconds = (challenge->ended >= 0 ? challenge->ended : model->clock) - challenge->begun;
 	char text[64];
@@ -250,16 +258,19 @@ static void draw_result(struct frame *frame, struct rect rect, const struct chal
 	int used = text_cells(text) > rect.width ? 2 : 1;
 	frame_wrapped(frame, (struct rect){ 0, rect.y, rect.width, used }, ROLE_TITLE, text);
 	if (difference > 0)
-		snprintf(text, sizeof text, "%s, %.1f %% more, with %s. u goes back, y ends", change_text(difference, more, sizeof more),
-			 challenge->optimum > 0 ? 100.0 * (double)difference / (double)challenge->optimum : 0.0, hints);
+		snprintf(text, sizeof text, "%s, %.1f %% more, with %s. u goes back, y ends",
+			change_text(difference, more, sizeof more),
+			challenge->optimum > 0 ? 100.0 * (double)difference / (double)challenge->optimum : 0.0, hints);
 	else
 		snprintf(text, sizeof text, "%s, with %s. y ends", difference < 0 ? "better than any known" :
 			 challenge->optimum_proved ? "nobody does better" : "as good as any known", hints);
-	frame_wrapped(frame, (struct rect){ 0, rect.y + used, rect.width, rect.height - used }, difference > 0 ? ROLE_WARN : ROLE_GOOD, text);
+	frame_wrapped(frame, (struct rect){ 0, rect.y + used, rect.width, rect.height - used },
+		difference > 0 ? ROLE_WARN : ROLE_GOOD, text);
 }
 
 /* The ops that can run, and what speaks for the selected one. */
-static void challenge_draw_choice(struct frame *frame, struct rect rect, struct challenge *challenge, const struct model *model)
+static void challenge_draw_choice(
+	struct frame *frame, struct rect rect, struct challenge *challenge, const struct model *model)
 {
 	const struct order_schedule *schedule = &challenge->schedule;
 	int rows = rect.height - 3;
@@ -280,7 +291,8 @@ static void challenge_draw_choice(struct frame *frame, struct rect rect, struct 
 	uint32_t top = scroll_to(0, challenge->selected, challenge->candidates, rows);
 	challenge->first_row = rect.y + 3 - (int)top;
 	for (int i = 0; i < rows && top + (uint32_t)i < challenge->candidates; i++)
-		order_candidate_draw(frame, rect.y + 3 + i, model, &challenge->candidate[top + (uint32_t)i], before, top + (uint32_t)i == challenge->selected, &details);
+		order_candidate_draw(frame, rect.y + 3 + i, model, &challenge->candidate[top + (uint32_t)i], before,
+			top + (uint32_t)i == challenge->selected, &details);
 }
 
 void challenge_draw(struct challenge *challenge, const struct model *model, struct frame *frame)
@@ -294,6 +306,7 @@ void challenge_draw(struct challenge *challenge, const struct model *model, stru
 	if (challenge->done)
 		order_rows_draw(frame, (struct rect){ 0, 1, width, height - 1 - pane }, &challenge->rows, model);
 	else
-		frame_wrapped(frame, (struct rect){ 0, 2, width, 2 }, ROLE_FAINT, "nothing has run yet: run the ops so that the peak stays low");
+		frame_wrapped(frame, (struct rect){ 0, 2, width, 2 }, ROLE_FAINT,
+			"nothing has run yet: run the ops so that the peak stays low");
 	challenge_draw_choice(frame, (struct rect){ 0, height - pane, width, pane }, challenge, model);
 }

@@ -130,14 +130,16 @@ static struct column_set *find_set(struct column_sets *sets, const char *name)
 }
 
 /* Keeps a list under a name; one of that name is replaced. */
-static enum status columns_keep(struct column_sets *sets, const char *name, const struct column_set *list, struct error *error)
+static enum status columns_keep(
+	struct column_sets *sets, const char *name, const struct column_set *list, struct error *error)
 {
 	struct column_set *place = find_set(sets, name);
 	enum column column;
 	struct error none;
 	if (strlen(name) >= COLUMN_NAME_BYTES || !*name || strpbrk(name, ", \t"))
 		return fail(error, BAD_INPUT, "a set's name has 1 to %d letters, without blanks and commas", COLUMN_NAME_BYTES - 1);
-	if (strcmp(name, "usual") == 0 || strcmp(name, "save") == 0 || strcmp(name, "drop") == 0 || column_find(name, &column, &none) == OK)
+	if (strcmp(name, "usual") == 0 || strcmp(name, "save") == 0 || strcmp(name, "drop") == 0 ||
+		column_find(name, &column, &none) == OK)
 		return fail(error, BAD_INPUT, "\"%s\" means something already: choose another name", name);
 	if (!place && sets->sets == COLUMN_SETS)
 		return fail(error, LIMIT, "there are %d sets: drop one first", COLUMN_SETS);
@@ -156,7 +158,8 @@ static enum status no_set(const struct column_sets *sets, const char *word, stru
 		nearest_consider(&nearest, columns[i].word);
 	for (int i = 0; i < sets->sets; i++)
 		nearest_consider(&nearest, sets->kept[i].name);
-	return fail(error, BAD_INPUT, "there is neither a set nor a column \"%.40s\"%s", word, nearest_text(&nearest, "", near, sizeof near));
+	return fail(error, BAD_INPUT, "there is neither a set nor a column \"%.40s\"%s", word,
+		nearest_text(&nearest, "", near, sizeof near));
 }
 
 /* Shows a kept set, the usual columns, or a list. */
@@ -183,7 +186,8 @@ static enum status columns_drop(struct column_sets *sets, const char *name, stru
 	return OK;
 }
 
-enum status columns_command(struct column_sets *sets, const char *arguments, char *said, size_t size, struct error *error)
+enum status columns_command(
+	struct column_sets *sets, const char *arguments, char *said, size_t size, struct error *error)
 {
 	const char *name = command_arguments(arguments);
 	char list[COLUMN_LIST_BYTES];
@@ -263,7 +267,9 @@ void columns_arrange(const struct column_set *set, int width, struct column_layo
 		used += columns[layout->column[i]].width + GAP;
 	for (int i = 0; i < layout->count; i++) {
 		layout->x[i] = x;
-		layout->width[i] = layout->column[i] != COLUMN_NAME ? columns[layout->column[i]].width : width > used ? width - used : 1;
+		layout->width[i] = layout->column[i] != COLUMN_NAME ? columns[layout->column[i]].width
+			: width > used ? width - used
+			: 1;
 		x += layout->width[i] + GAP;
 	}
 }

@@ -50,13 +50,15 @@ char *column_list_text(const struct column_set *set, char text[COLUMN_LIST_BYTES
 void column_set_usual(struct column_set *set);
 /* Where a column stands in a set, or -1. */
 int column_place(const struct column_set *set, enum column column);
-/* Shows or hides a column, or moves it by so many places, in what is shown, which has no name any more. One column stays. */
+/* Shows or hides a column, or moves it by so many places, in what is shown, which has no name any more. One column
+ * stays. */
 void column_toggle(struct column_sets *sets, enum column column);
 void column_move(struct column_sets *sets, enum column column, int places);
 
-/* What follows `:columns`: a kept set's name, "usual" or a list of columns shows these; "save NAME" keeps what is shown, "drop NAME" forgets a set.
- * said: what was done. BAD_INPUT with what was expected; nothing has changed then. */
-enum status columns_command(struct column_sets *sets, const char *arguments, char *said, size_t size, struct error *error);
+/* What follows `:columns`: a kept set's name, "usual" or a list of columns shows these; "save NAME" keeps what is
+ * shown, "drop NAME" forgets a set. said: what was done. BAD_INPUT with what was expected; nothing has changed then. */
+enum status columns_command(
+	struct column_sets *sets, const char *arguments, char *said, size_t size, struct error *error);
 /* A line of the file in which they are kept: "set NAME LIST", or "use" with a name or a list. BAD_INPUT: neither. */
 enum status columns_statement(struct column_sets *sets, const char *line, struct error *error);
 

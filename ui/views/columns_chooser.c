@@ -46,7 +46,8 @@ static void columns_chooser_draw_foot(struct frame *frame, int y, const struct c
 	for (int i = 0; i < sets->sets; i++)
 		words_add(&words, ", %s", sets->kept[i].name);
 	static const char whole[] = "space shows or hides, left and right move, Enter goes back";
-	frame_words(frame, 0, y, frame->window.width, ROLE_FAINT, text_cells(whole) <= frame->window.width ? whole : "space shows, left/right move, Enter ends");
+	frame_words(frame, 0, y, frame->window.width, ROLE_FAINT,
+		text_cells(whole) <= frame->window.width ? whole : "space shows, left/right move, Enter ends");
 	frame_words(frame, 0, y + 1, frame->window.width, ROLE_FAINT, text);
 }
 
@@ -57,7 +58,10 @@ void columns_chooser_draw(struct columns_chooser *chooser, const struct column_s
 	uint32_t at = columns_chooser_row_of(row, chooser->at);
 	chooser->page = frame->window.height - HEAD - FOOT;
 	chooser->top = scroll_to(chooser->top, at, COLUMN_COUNT, chooser->page);
-	frame_print(frame, 0, 0, ROLE_TITLE, "columns of this table: %s", sets->shown.count == 0 ? "usual, as many as fit" : *sets->shown.name ? sets->shown.name : "no name yet");
+	frame_print(frame, 0, 0, ROLE_TITLE, "columns of this table: %s",
+		sets->shown.count == 0 ? "usual, as many as fit"
+		: *sets->shown.name ? sets->shown.name
+		: "no name yet");
 	for (int i = 0; i < chooser->page && chooser->top + (uint32_t)i < COLUMN_COUNT; i++) {
 		columns_chooser_draw_row(frame, HEAD + i, row[chooser->top + (uint32_t)i], (int)chooser->top + i < shown);
 		if (chooser->top + (uint32_t)i == at)
@@ -93,7 +97,8 @@ bool columns_chooser_command(struct columns_chooser *chooser, struct model *mode
 	case COMMAND_LEFT: column_move(sets, chooser->at, -1); return true;
 	case COMMAND_RIGHT: column_move(sets, chooser->at, 1); return true;
 	case COMMAND_CLICK:
-		if (model->click_y >= HEAD && model->click_y < HEAD + chooser->page && chooser->top + (uint32_t)(model->click_y - HEAD) < COLUMN_COUNT) {
+		if (model->click_y >= HEAD && model->click_y < HEAD + chooser->page &&
+			chooser->top + (uint32_t)(model->click_y - HEAD) < COLUMN_COUNT) {
 			enum column clicked = row[chooser->top + (uint32_t)(model->click_y - HEAD)];
 			if (clicked == chooser->at)
 				column_toggle(sets, clicked);

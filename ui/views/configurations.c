@@ -32,7 +32,7 @@ struct search_job {
 	bool changed;
 };
 
-/* ---- outlooks ------------------------------------------------------------------------------------------------------------- */
+/* ---- outlooks -------------------------------------------------------------------------------- */
 
 static void configurations_find_outlook(void *context, const atomic_bool *cancel)
 {
@@ -40,14 +40,17 @@ static void configurations_find_outlook(void *context, const atomic_bool *cancel
 	job->outlook = outlook_of_plan(job->plan, job->rules_file, cancel, &job->error);
 }
 
-static void start_outlook(struct configurations *kept, const struct plan *plan, const char *rules_file, uint64_t fingerprint)
+static void start_outlook(
+	struct configurations *kept, const struct plan *plan, const char *rules_file, uint64_t fingerprint)
 {
 	struct outlook_job *job = mem_alloc(1, sizeof *job);
 	kept->fingerprint = fingerprint;
 	fail_memory(&kept->problem);
 	if (!job)
 		return;
-	*job = (struct outlook_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file, .fingerprint = fingerprint };
+	*job = (struct outlook_job){
+		.plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file, .fingerprint = fingerprint
+	};
 	job->background = background_start(configurations_find_outlook, job);
 	if (job->background) {
 		kept->job = job;
@@ -72,7 +75,8 @@ static void end_outlook(struct configurations *kept)
 	mem_free(job);
 }
 
-const struct outlook *configurations_outlook(struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem)
+const struct outlook *configurations_outlook(
+	struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem)
 {
 	uint64_t wanted = plan->serial ^ plan->fingerprint;   /* peaks and times are the plan's */
 	if (kept->job && background_done(kept->job->background))
@@ -88,9 +92,10 @@ const struct outlook *configurations_outlook(struct configurations *kept, const 
 	return kept->fingerprint == wanted && !kept->job ? kept->outlook : NULL;
 }
 
-/* ---- all configurations ------------------------------------------------------------------------------------------------------ */
+/* ---- all configurations ---------------------------------------------------------------------- */
 
-static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches, K_schedule, K_chunks, K_recompute, K_slack, K_curve };
+static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches,
+	K_schedule, K_chunks, K_recompute, K_slack, K_curve };
 
 /* The scenario without what configurations choose. OK or NO_MEMORY. */
 static enum status open_scenario(const struct plan *plan, struct scenario *scenario)
@@ -111,13 +116,19 @@ uint64_t configurations_fingerprint(const struct plan *plan)
 	return fingerprint;
 }
 
-static void configurations_search_in(struct search_job *job, struct stage_context *stage, struct control *control, struct error *error)
+static void configurations_search_in(
+	struct search_job *job, struct stage_context *stage, struct control *control, struct error *error)
 {
 	const struct scenario *scenario = &job->plan->scenario;
 	struct config_ranking *ranking = &job->ranking;
 	struct model_source source;
-	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices], .devices_per_node = (uint32_t)scenario->value[K_devices_per_node],
-		.overheads = overheads_all, .zero = -1, .sp = -1, .recompute = -1, .schedule = -1 };
+	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
+		.devices_per_node = (uint32_t)scenario->value[K_devices_per_node],
+		.overheads = overheads_all,
+		.zero = -1,
+		.sp = -1,
+		.recompute = -1,
+		.schedule = -1 };
 	model_source_of(&source, job->plan->input, scenario, stage);
 	model_source_request(&source, &request);
 	scenario_machine(scenario, &request.machine);
@@ -141,13 +152,17 @@ static void configurations_publish(void *context, const struct config_list *list
 /* The best rows, or where nothing fits by the estimates the nearest. */
 static void plan_rows(struct search_job *job, const atomic_bool *cancel)
 {
-	OWN(planner) planner = { .store = store_new(), .rules_file = job->rules_file, .abandoned = cancel, .control = { .cancel = cancel } };
+	OWN(planner)
+	planner = {
+		.store = store_new(), .rules_file = job->rules_file, .abandoned = cancel, .control = { .cancel = cancel }
+	};
 	struct config_watch watch = { configurations_publish, job };
 	struct scenario scenario;
 	struct error error = { 0 };
 	if (planner.store && open_scenario(job->plan, &scenario) == OK) {
 		scenario.value[K_rank] = KNOB_GIVEN;
-		scenario.value[K_store] = scenario.value[K_store] < (int64_t)STORE_BYTES ? scenario.value[K_store] : (int64_t)STORE_BYTES;
+		scenario.value[K_store] = scenario.value[K_store] < (int64_t)STORE_BYTES ? scenario.value[K_store]
+			: (int64_t)STORE_BYTES;
 		config_plan_best(&planner, job->plan->input, &scenario, CONFIGS_PLANNED, &watch, &job->ranking.list, &error);
 		configurations_publish(job, &job->ranking.list);
 		scenario_done(&scenario);
@@ -189,8 +204,13 @@ static void configurations_take_rows(struct configurations *kept)
 	if (job->changed) {
 		uint64_t serial = ranking->serial + 1;
 		config_list_free(&ranking->list);
-		*ranking = (struct config_ranking){ .fingerprint = job->ranking.fingerprint, .planning = true, .serial = serial, .list = job->list,
-			.devices = job->ranking.devices, .batch = job->ranking.batch, .memory = job->ranking.memory };
+		*ranking = (struct config_ranking){ .fingerprint = job->ranking.fingerprint,
+			.planning = true,
+			.serial = serial,
+			.list = job->list,
+			.devices = job->ranking.devices,
+			.batch = job->ranking.batch,
+			.memory = job->ranking.memory };
 		job->list = (struct config_list){ 0 };
 		job->changed = false;
 	}
@@ -205,7 +225,9 @@ static void end_search(struct configurations *kept)
 	configurations_take_rows(kept);
 	if (job->ranking.list.entries == 0) {
 		config_list_free(&ranking->list);
-		*ranking = (struct config_ranking){ .fingerprint = job->ranking.fingerprint, .serial = ranking->serial + 1, .error = job->ranking.error };
+		*ranking = (struct config_ranking){
+			.fingerprint = job->ranking.fingerprint, .serial = ranking->serial + 1, .error = job->ranking.error
+		};
 	}
 	ranking->searching = ranking->planning = false;
 	kept->search = NULL;
@@ -259,7 +281,7 @@ const struct config_ranking *configurations_ranking(struct configurations *kept)
 	return &kept->ranking;
 }
 
-/* ---- both ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 bool configurations_pending(const struct configurations *kept)
 {

@@ -1,6 +1,5 @@
-/* configurations.h: what the model of whole configurations says of the plan on the screen, and the ranked list of all configurations:
- * found beside the screen, kept until something else is asked.
- */
+/* configurations.h: what the model of whole configurations says of the plan on the screen, and the ranked list of all
+ * configurations: found beside the screen, kept until something else is asked. */
 #pragma once
 
 #include "src/configs/config_search.h"
@@ -27,10 +26,13 @@ struct configurations {
 	struct search_job *search;
 };
 
-/* The outlook of a plan, NULL while it is looked for or where there is none: then *problem says why, "" while it is looked for. */
-const struct outlook *configurations_outlook(struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem);
-/* Looks for all configurations of a plan's step on its devices, then plans the best of them; the last list stays until the estimates of the new one are
- * there, and planned rows come one by one. A search that is under way for another scenario is given up. Out of memory: the list's error says so. */
+/* The outlook of a plan, NULL while it is looked for or where there is none: then *problem says why, "" while it is
+ * looked for. */
+const struct outlook *configurations_outlook(
+	struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem);
+/* Looks for all configurations of a plan's step on its devices, then plans the best of them; the last list stays until
+ * the estimates of the new one are there, and planned rows come one by one. A search that is under way for another
+ * scenario is given up. Out of memory: the list's error says so. */
 void configurations_search(struct configurations *kept, const struct plan *plan, const char *rules_file);
 /* Gives up a search that is under way, which keeps what it has found and planned; false where there is none. */
 bool configurations_cancel(struct configurations *kept);

@@ -2,8 +2,7 @@
  *
  * Heights are counted in eighths of a cell. A cell in which two categories meet shows the lower one as a block
  * of some eighths on the ground of the upper one, so a column keeps its exact stack. Without colours a cell holds
- * the letter of the category that fills most of it.
- */
+ * the letter of the category that fills most of it. */
 #include "curve.h"
 
 struct scale {
@@ -31,7 +30,8 @@ static int views_curve_row_of(const struct scale *scale, int64_t bytes)
 }
 
 /* Tops of the stacked categories at a position, in eighths. */
-static void views_curve_stack(const struct scale *scale, const struct plan_index *index, uint32_t position, int64_t top[CATEGORIES])
+static void views_curve_stack(
+	const struct scale *scale, const struct plan_index *index, uint32_t position, int64_t top[CATEGORIES])
 {
 	int64_t sum = 0;
 	for (int i = 0; i < CATEGORIES; i++) {
@@ -103,13 +103,16 @@ static void draw_columns(struct frame *frame, const struct scale *scale, const s
 	}
 }
 
-/* The baseline's positions that stand where [*first, *last] do: of another file's step the same phase's, else by their share of the step. */
+/* The baseline's positions that stand where [*first, *last] do: of another file's step the same phase's, else by their
+ * share of the step. */
 static void baseline_positions(const struct model *model, uint32_t *first, uint32_t *last)
 {
 	uint64_t ops = model->plan->graph->ops, theirs = model->baseline->graph->ops;
 	uint32_t from = *first, to = *last;
 	*first = model->beside ? beside_position(model->beside, 1, from) : (uint32_t)(from * theirs / ops);
-	*last = !model->beside ? (uint32_t)(to * theirs / ops) : to + 1 < ops ? beside_position(model->beside, 1, to + 1) : beside_position(model->beside, 1, to);
+	*last = !model->beside ? (uint32_t)(to * theirs / ops)
+		: to + 1 < ops ? beside_position(model->beside, 1, to + 1)
+		: beside_position(model->beside, 1, to);
 }
 
 /* The baseline's curve as dots. */
@@ -130,8 +133,8 @@ static void draw_baseline(struct frame *frame, const struct scale *scale, const 
 }
 
 /* A horizontal line with its amount at the left; an earlier label keeps its row. */
-static void views_curve_draw_level(struct frame *frame, const struct scale *scale, int64_t bytes, enum glyph glyph, enum role role, const char *word,
-		       bool *labelled)
+static void views_curve_draw_level(struct frame *frame, const struct scale *scale, int64_t bytes, enum glyph glyph,
+	enum role role, const char *word, bool *labelled)
 {
 	int y = views_curve_row_of(scale, bytes);
 	if (y < 0 || y >= scale->plot.height)
@@ -159,7 +162,8 @@ static void views_curve_draw_axis(struct frame *frame, const struct scale *scale
 		for (int x = from < 0 ? 0 : from; x <= to && x < width; x++)
 			frame_glyph(frame, scale->plot.x + x, y, GLYPH_HEAVY, item_role(plan, model->storage));
 	}
-	int peak = model_column_of(model, plan->ordered->peak_position, width), cursor = model_column_of(model, model_position(model), width);
+	int peak = model_column_of(model, plan->ordered->peak_position, width),
+		cursor = model_column_of(model, model_position(model), width);
 	if (peak >= 0 && peak < width)
 		frame_glyph(frame, scale->plot.x + peak, y, GLYPH_PEAK, ROLE_PEAK);
 	if (cursor < 0 || cursor >= width)
@@ -170,7 +174,8 @@ static void views_curve_draw_axis(struct frame *frame, const struct scale *scale
 	frame_mark(frame, (struct rect){ scale->plot.x + cursor, marked, 1, y + 1 - marked }, MARK_REVERSE);
 }
 
-static struct scale views_curve_scale_of(const struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden)
+static struct scale views_curve_scale_of(
+	const struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden)
 {
 	const struct plan *plan = model->plan;
 	struct scale scale = { 0 };

@@ -15,7 +15,8 @@ static bool filled(const struct plan_index *index, enum column column)
 	}
 }
 
-void details_arrange(const enum column *wanted, int count, const struct plan_index *index, int from, int end, struct details *details)
+void details_arrange(
+	const enum column *wanted, int count, const struct plan_index *index, int from, int end, struct details *details)
 {
 	*details = (struct details){ .from = end };
 	for (int i = 0; i < count && details->count < DETAILS; i++) {
@@ -26,7 +27,8 @@ void details_arrange(const enum column *wanted, int count, const struct plan_ind
 		details->column[details->count++] = wanted[i];
 		details->from -= width;
 	}
-	int spare = details->count ? (details->from - from) / (2 * details->count) : 0, x = details->from -= spare * details->count;
+	int spare = details->count ? (details->from - from) / (2 * details->count) : 0,
+		x = details->from -= spare * details->count;
 	for (int i = 0; i < details->count; i++) {
 		bool words = !columns[details->column[i]].right;
 		details->width[i] += words ? spare : 0;
@@ -39,7 +41,9 @@ void details_titles(struct frame *frame, int y, const struct details *details, b
 {
 	for (int i = 0; i < details->count; i++) {
 		const struct column_text *column = &columns[details->column[i]];
-		const char *title = of_ops && details->column[i] == COLUMN_MAKER ? "operator" : of_ops && details->column[i] == COLUMN_SHAPE ? "makes" : column->title;
+		const char *title = of_ops && details->column[i] == COLUMN_MAKER ? "operator"
+			: of_ops && details->column[i] == COLUMN_SHAPE ? "makes"
+			: column->title;
 		if (column->right)
 			frame_right(frame, details->x[i] + details->width[i], y, ROLE_LABEL, title);
 		else
@@ -55,7 +59,8 @@ static void details_draw_cell(struct frame *frame, int y, const struct details *
 		frame_name(frame, details->x[i], y, details->width[i], ROLE_FAINT, text);
 }
 
-void details_of_tensor(struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t tensor)
+void details_of_tensor(
+	struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t tensor)
 {
 	char text[300];
 	for (int i = 0; i < details->count; i++) {
@@ -74,7 +79,11 @@ void details_of_op(struct frame *frame, int y, const struct details *details, co
 		if (column == COLUMN_SHAPE && csr_length(&plan->graph->writes, id) > 0)
 			tensor_shape_text(&plan->graph->tensor[plan->graph->writes.item[plan->graph->writes.start[id]]], text, sizeof text);
 		else if (column != COLUMN_SHAPE)
-			snprintf(text, sizeof text, "%s", column == COLUMN_MAKER ? op->type : column == COLUMN_MODULE ? op->module : op->src ? op->src : "");
+			snprintf(text, sizeof text, "%s",
+				column == COLUMN_MAKER ? op->type
+				: column == COLUMN_MODULE ? op->module
+				: op->src ? op->src
+				: "");
 		details_draw_cell(frame, y, details, i, text);
 	}
 }

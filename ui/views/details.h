@@ -1,4 +1,5 @@
-/* details.h: columns behind a name, of an op or a tensor, where a view has width to spare: dims, life, operator, module, place in the program. */
+/* details.h: columns behind a name, of an op or a tensor, where a view has width to spare: dims, life, operator,
+ * module, place in the program. */
 #pragma once
 
 #include "columns.h"
@@ -12,10 +13,13 @@ struct details {
 	int from;              /* the column at which they begin; where there are none, the end */
 };
 
-/* Of the columns that are wanted, the most wanted first, those that fit between from and end, which they end at. What nothing in the graph has is left out. */
-void details_arrange(const enum column *wanted, int count, const struct plan_index *index, int from, int end, struct details *details);
+/* Of the columns that are wanted, the most wanted first, those that fit between from and end, which they end at. What
+ * nothing in the graph has is left out. */
+void details_arrange(
+	const enum column *wanted, int count, const struct plan_index *index, int from, int end, struct details *details);
 /* of_ops: rows are ops, not tensors. */
 void details_titles(struct frame *frame, int y, const struct details *details, bool of_ops);
-void details_of_tensor(struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t tensor);
+void details_of_tensor(
+	struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t tensor);
 /* Dims are those of the op's first result. */
 void details_of_op(struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t op);

@@ -1,5 +1,6 @@
-/* devices.c: how the step is split: the mesh, what each device holds at its peak against the cap, and below that one part after
- * the other: memory by category, collectives, placements with their reasons, what was searched, differences from the baseline. */
+/* devices.c: how the step is split: the mesh, what each device holds at its peak against the cap, and below that one
+ * part after the other: memory by category, collectives, placements with their reasons, what was searched, differences
+ * from the baseline. */
 #include "devices.h"
 #include "src/plan/verdict.h"
 #include "gantt.h"
@@ -74,7 +75,8 @@ static int draw_devices(struct frame *frame, int y, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	int width = frame->window.width, bar = width - LABELS - AMOUNT - 3;
-	int64_t devices = plan->transformed->sharded ? mesh_devices(&plan->transformed->sharded->sharding.mesh) : plan->scenario.value[K_devices];
+	int64_t devices = plan->transformed->sharded ? mesh_devices(&plan->transformed->sharded->sharding.mesh)
+		: plan->scenario.value[K_devices];
 	char text[64];
 	if (plan->transformed->pipelined && plan->transformed->pipelined->ranks > 1)
 		frame_print(frame, 1, y, ROLE_TEXT, "rank %u of %u", plan->rank, plan->transformed->pipelined->ranks);
@@ -99,8 +101,9 @@ static void views_devices_draw_title(struct frame *frame, const struct plan *pla
 	char text[96], word[64], amount[32];
 	int x = 1, end = frame->window.width - 1;
 	long long devices = plan->scenario.value[K_devices];
-	snprintf(text, sizeof text, "%lld device%s, %s%s", devices, devices == 1 ? "" : "s", end < NARROW && plan->transformed->sharded ? "" : "strategy ",
-		 knob_text(K_strategy, plan->scenario.value[K_strategy], word, sizeof word));
+	snprintf(text, sizeof text, "%lld device%s, %s%s", devices, devices == 1 ? "" : "s",
+		end < NARROW && plan->transformed->sharded ? "" : "strategy ",
+		knob_text(K_strategy, plan->scenario.value[K_strategy], word, sizeof word));
 	x += frame_text(frame, x, 0, end, ROLE_TITLE, text);
 	if (!plan->transformed->sharded)
 		return;
@@ -123,13 +126,14 @@ static void views_devices_draw_title(struct frame *frame, const struct plan *pla
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 #define X(id, name) name,
 static const char *const part_names[PART_COUNT] = { DEVICE_PARTS(X) };
 #undef X
 
-/* The tabs that fit, from *first on; at[i] is where tab i begins, and their end. Those before the one that is shown give way to it. */
+/* The tabs that fit, from *first on; at[i] is where tab i begins, and their end. Those before the one that is shown
+ * give way to it. */
 static int place_tabs(int width, enum device_part part, int *first, int at[PART_COUNT + 1])
 {
 	int wanted = 1, last;
@@ -185,9 +189,11 @@ static void views_devices_draw_memory(struct frame *frame, const struct model *m
 	if (*plan->transformed->notes)
 		rows = devices_draw_notes(frame, rows + 1, plan);
 	if (!plan->transformed->sharded)
-		frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 6 }, ROLE_FAINT, plan->scenario.value[K_devices] == 1
-			? "the whole step runs on this device: nothing is communicated; :set devices=8 and :set strategy=auto split it"
-			: "every device runs the whole step: nothing is communicated; :set strategy=auto splits it");
+		frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 6 }, ROLE_FAINT,
+			plan->scenario.value[K_devices] == 1
+				? "the whole step runs on this device: nothing is communicated; :set devices=8 and :set strategy=auto "
+				  "split it"
+				: "every device runs the whole step: nothing is communicated; :set strategy=auto splits it");
 	frame_window(frame, window);
 }
 
@@ -209,7 +215,8 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 	} else if (part == PART_CHANGES) {
 		changes_draw(frame, &view->changes, model);
 	} else if (!plan->transformed->sharded) {
-		frame_wrapped(frame, (struct rect){ 1, 0, frame->window.width - 1, 2 }, ROLE_FAINT, "the step is not split: set devices and strategy");
+		frame_wrapped(frame, (struct rect){ 1, 0, frame->window.width - 1, 2 }, ROLE_FAINT,
+			"the step is not split: set devices and strategy");
 	} else if (part == PART_TRAFFIC) {
 		devices_draw_traffic(frame, model);
 	} else if (part == PART_SEARCH) {
@@ -240,7 +247,8 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 /* A tab, a slot, a configuration. */
 static void views_devices_click(struct devices *view, const struct model *model)
 {
-	int at[PART_COUNT + 1], first, end = place_tabs(view->width, view->part, &first, at), y = model->click_y - view->tabs - 1;
+	int at[PART_COUNT + 1], first, end = place_tabs(view->width, view->part, &first, at),
+								   y = model->click_y - view->tabs - 1;
 	for (int i = first; i < end && y == -1; i++)
 		if (model->click_x >= at[i] && model->click_x < at[i + 1] - 1) {
 			view->part = (enum device_part)i;
@@ -263,7 +271,8 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 		view->part = (enum device_part)((view->part + (command == COMMAND_PART ? 1 : PART_COUNT - 1)) % PART_COUNT);
 		return true;
 	}
-	if ((view->part == PART_SCHEDULE || view->part == PART_RANKS) && model->outlook && gantt_command(&view->gantt, &model->outlook->timetable, command))
+	if ((view->part == PART_SCHEDULE || view->part == PART_RANKS) && model->outlook &&
+		gantt_command(&view->gantt, &model->outlook->timetable, command))
 		return true;
 	if (command == COMMAND_CLICK) {
 		views_devices_click(view, model);
@@ -288,7 +297,8 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 		return true;
 	if (view->part == PART_PLACES && model->plan->transformed->sharded && places_command(&view->places, model, command))
 		return true;
-	if (view->part == PART_SEARCH && model->plan->transformed->sharded && row_command(command, &view->top, model->plan->transformed->sharded->candidates, 10))
+	if (view->part == PART_SEARCH && model->plan->transformed->sharded &&
+		row_command(command, &view->top, model->plan->transformed->sharded->candidates, 10))
 		return true;
 	if (view->part == PART_CHANGES && row_command(command, &view->changes.top, view->changes.rows, view->changes.page))
 		return true;
@@ -302,4 +312,5 @@ static void devices_free(void *state)
 	configs_free(&((struct devices *)state)->configs);
 }
 
-const struct view_ops view_devices = { "Devices", IN_DEVICES, sizeof(struct devices), devices_draw, devices_command, devices_free, NULL };
+const struct view_ops view_devices = { "Devices", IN_DEVICES, sizeof(struct devices), devices_draw, devices_command,
+	devices_free, NULL };

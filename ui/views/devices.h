@@ -4,7 +4,11 @@
 #include "view.h"
 
 /* Parts that share the room below the bars: one at a time, or all on a high screen. */
-#define DEVICE_PARTS(X) X(MEMORY, "memory") X(SCHEDULE, "schedule") X(RANKS, "ranks") X(MESH, "mesh") X(FIGURES, "device") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CONFIGS, "configurations") X(FIT, "fit") X(CHANGES, "differences")
+#define DEVICE_PARTS(X) \
+	X(MEMORY, "memory") \
+	X(SCHEDULE, "schedule") X(RANKS, "ranks") X(MESH, "mesh") X(FIGURES, "device") X(TRAFFIC, "collectives") \
+		X(PLACES, "placements") X(SEARCH, "search") X(CONFIGS, "configurations") X(FIT, "fit") \
+			X(CHANGES, "differences")
 #define X(id, name) PART_##id,
 enum device_part { DEVICE_PARTS(X) PART_COUNT };
 #undef X
@@ -26,9 +30,11 @@ struct place_list {
 	bool stale;
 };
 
-/* Draw into the frame's window from its row 0 on; return the rows that they took. The candidates of the search are a list that scrolls. */
+/* Draw into the frame's window from its row 0 on; return the rows that they took. The candidates of the search are a
+ * list that scrolls. */
 int devices_draw_memory(struct frame *frame, const struct model *model);
-/* Where there is room to the right of that: the largest storages at the peak, and the device's figures. Returns the width that is left. */
+/* Where there is room to the right of that: the largest storages at the peak, and the device's figures. Returns the
+ * width that is left. */
 int devices_draw_beside(struct frame *frame, const struct model *model);
 /* What was assumed on the way to the plan, from row y on. Returns the next row. */
 int devices_draw_notes(struct frame *frame, int y, const struct plan *plan);

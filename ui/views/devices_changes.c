@@ -30,7 +30,11 @@ static void devices_changes_draw_amounts(struct frame *frame, int right, int y, 
 	char text[40];
 	int64_t change = pair[1] - pair[0];
 	frame_right(frame, right - AMOUNT, y, ROLE_TEXT, bytes_text(pair[1], text, sizeof text));
-	frame_right(frame, right, y, change < 0 ? ROLE_GOOD : change > 0 ? ROLE_BAD : ROLE_FAINT, change_text(change, text, sizeof text));
+	frame_right(frame, right, y,
+		change < 0 ? ROLE_GOOD
+		: change > 0 ? ROLE_BAD
+		: ROLE_FAINT,
+		change_text(change, text, sizeof text));
 }
 
 static void draw_heads(struct frame *frame, int right, const char *what)
@@ -43,7 +47,8 @@ void changes_draw(struct frame *frame, struct change_list *list, const struct mo
 {
 	int width = frame->window.width, height = frame->window.height, name = width - 4 * AMOUNT - 2;
 	if (!model->baseline) {
-		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 2 }, ROLE_FAINT, "b makes a plan the baseline; then this says op by op what a device sends and holds more or less");
+		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 2 }, ROLE_FAINT,
+			"b makes a plan the baseline; then this says op by op what a device sends and holds more or less");
 		return;
 	}
 	if (!devices_changes_make_rows(list, model)) {

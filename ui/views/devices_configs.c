@@ -1,11 +1,22 @@
-/* devices_configs.c: all configurations of the step, those that fit first, the fastest first; which of them is asked for, and why one that
- * doesn't fit doesn't, with the smallest change that does. Above the list time over memory.
- */
+/* devices_configs.c: all configurations of the step, those that fit first, the fastest first; which of them is asked
+ * for, and why one that doesn't fit doesn't, with the smallest change that does. Above the list time over memory. */
 #include "devices.h"
 #include "src/configs/ranking.h"
 #include "src/scenario/device_figures.h"
 
-enum { PLANNED_FROM = 84, BUBBLE_FROM = 100, TIME = 10, MEMORY = 20, PLANNED_TIME = 31, PLANNED_MEMORY = 41, BUBBLE = 49, WHY = 4, PLOT_FROM = 24, PLOT = 9, LABELS = 9 };
+enum {
+	PLANNED_FROM = 84,
+	BUBBLE_FROM = 100,
+	TIME = 10,
+	MEMORY = 20,
+	PLANNED_TIME = 31,
+	PLANNED_MEMORY = 41,
+	BUBBLE = 49,
+	WHY = 4,
+	PLOT_FROM = 24,
+	PLOT = 9,
+	LABELS = 9
+};
 
 void configs_free(struct config_rows *list)
 {
@@ -14,7 +25,8 @@ void configs_free(struct config_rows *list)
 	list->of = 0;
 }
 
-/* Rows that a filter leaves. What was selected stays so when a list is ranked anew, but for the first row: that is the best one's. */
+/* Rows that a filter leaves. What was selected stays so when a list is ranked anew, but for the first row: that is the
+ * best one's. */
 static bool devices_configs_make_rows(struct config_rows *list, const struct model *model)
 {
 	const struct config_list *all = &model->ranking->list;
@@ -44,23 +56,29 @@ static bool devices_configs_make_rows(struct config_rows *list, const struct mod
 /* The configuration that the plan on the screen has. */
 static bool is_present(const struct model *model, const struct config *config)
 {
-	return model->outlook && !model->outlook->planned ? config_equal(config, &model->outlook->config)
-		: model->outlook && config->pp == model->outlook->config.pp && config->dp == model->outlook->config.dp && config->tp == model->outlook->config.tp &&
-		config->cp == model->outlook->config.cp && config->ep == model->outlook->config.ep && config->microbatches == model->outlook->config.microbatches &&
-		config->schedule == model->outlook->config.schedule && config->chunks == model->outlook->config.chunks &&
-		config->zero == model->plan->scenario.value[K_zero] && (config->recompute_layers > 0 ? RECOMPUTE_AUTO : config->recompute) == model->plan->scenario.value[K_recompute] &&
-		(config->tp == 1 || config->sp == (model->plan->scenario.value[K_sp] != 0));
+	return model->outlook && !model->outlook->planned
+		? config_equal(config, &model->outlook->config)
+		: model->outlook && config->pp == model->outlook->config.pp && config->dp == model->outlook->config.dp &&
+			config->tp == model->outlook->config.tp && config->cp == model->outlook->config.cp &&
+			config->ep == model->outlook->config.ep && config->microbatches == model->outlook->config.microbatches &&
+			config->schedule == model->outlook->config.schedule && config->chunks == model->outlook->config.chunks &&
+			config->zero == model->plan->scenario.value[K_zero] &&
+			(config->recompute_layers > 0 ? RECOMPUTE_AUTO : config->recompute) ==
+				model->plan->scenario.value[K_recompute] &&
+			(config->tp == 1 || config->sp == (model->plan->scenario.value[K_sp] != 0));
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------------------------ */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 /* What the row's plan comes to; nothing where it wasn't tried. */
 static void draw_planned(struct frame *frame, int y, const struct config_planned *planned)
 {
 	char text[32];
 	if (planned->known) {
-		frame_right(frame, PLANNED_TIME, y, planned->fits ? ROLE_TEXT : ROLE_FAINT, time_text(planned->time, text, sizeof text));
-		frame_right(frame, PLANNED_MEMORY, y, planned->fits ? ROLE_TEXT : ROLE_BAD, bytes_text(planned->needs, text, sizeof text));
+		frame_right(frame, PLANNED_TIME, y, planned->fits ? ROLE_TEXT : ROLE_FAINT,
+			time_text(planned->time, text, sizeof text));
+		frame_right(frame, PLANNED_MEMORY, y, planned->fits ? ROLE_TEXT : ROLE_BAD,
+			bytes_text(planned->needs, text, sizeof text));
 	} else if (planned->tried) {
 		frame_right(frame, PLANNED_TIME, y, ROLE_FAINT, "no plan");
 	}
@@ -72,7 +90,8 @@ static int names_at(int width)
 	return (width >= BUBBLE_FROM ? BUBBLE : width >= PLANNED_FROM ? PLANNED_MEMORY : MEMORY) + 3;
 }
 
-static void devices_configs_draw_row(struct frame *frame, int y, const struct model *model, uint32_t number, bool selected)
+static void devices_configs_draw_row(
+	struct frame *frame, int y, const struct model *model, uint32_t number, bool selected)
 {
 	const struct config_entry *entry = &model->ranking->list.entry[number];
 	const struct config_result *result = &entry->result;
@@ -111,15 +130,18 @@ static void devices_configs_draw_header(struct frame *frame, int y)
 	frame_text(frame, names_at(width), y, width, ROLE_LABEL, "configuration (> shown, +N more cut alike)");
 }
 
-/* ---- why ------------------------------------------------------------------------------------------------------------------ */
+/* ---- why ------------------------------------------------------------------------------------- */
 
 /* "planned: 9.76 ms, 164 MiB. ", why it can't be, or nothing. Returns what it wrote. */
 static size_t planned_words(const struct config_planned *planned, char *text, size_t size)
 {
 	char needs[32], time[32], reserves[32];
-	int used = !planned->tried ? 0 : !planned->known ? snprintf(text, size, "can't be planned: %s. ", planned->reason)
-		: snprintf(text, size, "planned: %s, %s (PyTorch reserves %s)%s. ", time_text(planned->time, time, sizeof time), bytes_text(planned->needs, needs, sizeof needs),
-			bytes_text(planned->reserves, reserves, sizeof reserves), planned->fits ? "" : ", which doesn't fit");
+	int used = !planned->tried ? 0
+		: !planned->known
+		? snprintf(text, size, "can't be planned: %s. ", planned->reason)
+		: snprintf(text, size, "planned: %s, %s (PyTorch reserves %s)%s. ", time_text(planned->time, time, sizeof time),
+			  bytes_text(planned->needs, needs, sizeof needs), bytes_text(planned->reserves, reserves, sizeof reserves),
+			  planned->fits ? "" : ", which doesn't fit");
 	text[used > 0 ? used : 0] = '\0';
 	return used < 0 ? 0 : (size_t)used < size ? (size_t)used : size - 1;
 }
@@ -138,19 +160,24 @@ static void devices_configs_draw_why(struct frame *frame, int y, const struct mo
 	frame_repeat(frame, 0, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
 	if (entry->fits) {
 		char first[32], last[32];
-		snprintf(text + used, sizeof text - used, "rank %u holds the most, %s; the largest part are %s, %s; first rank %s, last %s. Enter sets the knobs so, in one step",
-			 entry->result.worst_rank, bytes_text(worst->total, total, sizeof total), part, bytes_text(bytes, amount, sizeof amount),
-			 bytes_text(entry->result.first.total, first, sizeof first), bytes_text(entry->result.last.total, last, sizeof last));
+		snprintf(text + used, sizeof text - used,
+			"rank %u holds the most, %s; the largest part are %s, %s; first rank %s, last %s. Enter sets the knobs so, "
+			"in one step",
+			entry->result.worst_rank, bytes_text(worst->total, total, sizeof total), part,
+			bytes_text(bytes, amount, sizeof amount), bytes_text(entry->result.first.total, first, sizeof first),
+			bytes_text(entry->result.last.total, last, sizeof last));
 		frame_wrapped(frame, (struct rect){ 0, y + 1, width, WHY - 1 }, ROLE_FAINT, text);
 		return;
 	}
 	uint32_t nearest = config_nearest(&ranking->list, &entry->config);
-	used += (size_t)snprintf(text + used, sizeof text - used, "rank %u needs %s too much; the most are %s, %s. ", entry->result.worst_rank,
-		bytes_text(worst->total - ranking->memory, total, sizeof total), part, bytes_text(bytes, amount, sizeof amount));
+	used += (size_t)snprintf(text + used, sizeof text - used, "rank %u needs %s too much; the most are %s, %s. ",
+		entry->result.worst_rank, bytes_text(worst->total - ranking->memory, total, sizeof total), part,
+		bytes_text(bytes, amount, sizeof amount));
 	if (nearest == NONE && ranking->planning)
 		snprintf(text + used, sizeof text - used, "Nothing fits by the estimates; those that need least are being planned");
 	else if (nearest == NONE)
-		snprintf(text + used, sizeof text - used, "Nothing fits %u devices: D doubles them, then f searches again", ranking->devices);
+		snprintf(text + used, sizeof text - used, "Nothing fits %u devices: D doubles them, then f searches again",
+			ranking->devices);
 	else
 		snprintf(text + used, sizeof text - used, "The smallest change that fits: %s (%s, %s)",
 			 config_changes(&entry->config, &ranking->list.entry[nearest].config, changes, sizeof changes),
@@ -159,7 +186,7 @@ static void devices_configs_draw_why(struct frame *frame, int y, const struct mo
 	frame_wrapped(frame, (struct rect){ 0, y + 1, width, WHY - 1 }, ROLE_WARN, text);
 }
 
-/* ---- time over memory ---------------------------------------------------------------------------------------------------- */
+/* ---- time over memory ------------------------------------------------------------------------ */
 
 struct scales { double low, high, fast, slow; struct rect rect; };
 
@@ -185,10 +212,12 @@ static struct scales devices_configs_scales_of(const struct config_list *list, s
 	return scales;
 }
 
-static void draw_point(struct frame *frame, const struct scales *scales, const struct config_entry *entry, enum glyph glyph, enum role role, bool mark)
+static void draw_point(struct frame *frame, const struct scales *scales, const struct config_entry *entry,
+	enum glyph glyph, enum role role, bool mark)
 {
 	int x = devices_configs_place((double)entry->result.worst.total, scales->low, scales->high, scales->rect.width);
-	int y = scales->rect.height - 1 - devices_configs_place((double)entry->result.time, scales->fast, scales->slow, scales->rect.height);
+	int y = scales->rect.height - 1 -
+		devices_configs_place((double)entry->result.time, scales->fast, scales->slow, scales->rect.height);
 	if (x < 0 || x >= scales->rect.width || y < 0 || !entry->fits)
 		return;
 	frame_glyph(frame, scales->rect.x + x, scales->rect.y + y, glyph, role);
@@ -196,7 +225,8 @@ static void draw_point(struct frame *frame, const struct scales *scales, const s
 		frame_mark(frame, (struct rect){ scales->rect.x + x, scales->rect.y + y, 1, 1 }, MARK_REVERSE);
 }
 
-static void devices_configs_draw_plot(struct frame *frame, struct rect rect, const struct model *model, uint32_t selected)
+static void devices_configs_draw_plot(
+	struct frame *frame, struct rect rect, const struct model *model, uint32_t selected)
 {
 	const struct config_list *list = &model->ranking->list;
 	struct scales scales = devices_configs_scales_of(list, rect);
@@ -209,18 +239,21 @@ static void devices_configs_draw_plot(struct frame *frame, struct rect rect, con
 	for (uint32_t i = 0; i < list->fitting; i++)
 		if (list->entry[i].front)
 			draw_point(frame, &scales, &list->entry[i], GLYPH_BULLET, ROLE_GOOD, false);
-	draw_point(frame, &scales, &list->entry[selected], list->entry[selected].front ? GLYPH_BULLET : GLYPH_CIRCLE, ROLE_TITLE, true);
+	draw_point(frame, &scales, &list->entry[selected], list->entry[selected].front ? GLYPH_BULLET : GLYPH_CIRCLE,
+		ROLE_TITLE, true);
 	frame_right(frame, rect.x + LABELS - 1, rect.y, ROLE_LABEL, time_text((int64_t)scales.slow, text, sizeof text));
 	frame_right(frame, rect.x + LABELS - 1, bottom - 1, ROLE_LABEL, time_text((int64_t)scales.fast, text, sizeof text));
 	for (int y = scales.rect.y; y < bottom; y++)
 		frame_glyph(frame, scales.rect.x - 1, y, GLYPH_VERTICAL, ROLE_LINE);
-	frame_text(frame, scales.rect.x, bottom, scales.rect.width, ROLE_LABEL, bytes_text((int64_t)scales.low, text, sizeof text));
-	frame_right(frame, scales.rect.x + scales.rect.width, bottom, ROLE_LABEL, bytes_text((int64_t)scales.high, text, sizeof text));
+	frame_text(frame, scales.rect.x, bottom, scales.rect.width, ROLE_LABEL,
+		bytes_text((int64_t)scales.low, text, sizeof text));
+	frame_right(frame, scales.rect.x + scales.rect.width, bottom, ROLE_LABEL,
+		bytes_text((int64_t)scales.high, text, sizeof text));
 	if (scales.rect.width > 50)
 		frame_text(frame, scales.rect.x + scales.rect.width / 2 - 14, bottom, 30, ROLE_FAINT, "step over memory of a device");
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void devices_configs_draw_title(struct frame *frame, const struct model *model)
 {
@@ -253,10 +286,12 @@ void configs_draw(struct frame *frame, struct config_rows *list, const struct mo
 	const struct config_ranking *ranking = model->ranking;
 	int width = frame->window.width, height = frame->window.height;
 	if (!ranking || ranking->list.entries == 0) {
-		const char *text = ranking && ranking->searching ? "searching: every degree, ZeRO stage, schedule and recomputation; Esc stops"
+		const char *text = ranking && ranking->searching
+			? "searching: every degree, ZeRO stage, schedule and recomputation; Esc stops"
 			: ranking && *ranking->error.text ? ranking->error.text
-			: "f evaluates every configuration of this step on its devices: data, tensor, pipeline, context and expert parallel degrees, ZeRO, "
-			  "microbatches, schedules, recomputation, and ranks them";
+			: "f evaluates every configuration of this step on its devices: data, "
+												"tensor, pipeline, context and expert parallel degrees, ZeRO, "
+												"microbatches, schedules, recomputation, and ranks them";
 		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 4 }, ROLE_FAINT, text);
 		return;
 	}
@@ -273,7 +308,8 @@ void configs_draw(struct frame *frame, struct config_rows *list, const struct mo
 		devices_configs_draw_plot(frame, (struct rect){ 0, 1, width, plot }, model, list->row[list->selected]);
 	devices_configs_draw_header(frame, 1 + plot);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++)
-		devices_configs_draw_row(frame, 2 + plot + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
+		devices_configs_draw_row(
+			frame, 2 + plot + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
 	if (list->rows > 0)
 		list->chosen = model->ranking->list.entry[list->row[list->selected]].config;
 	if (list->rows == 0)
@@ -282,7 +318,7 @@ void configs_draw(struct frame *frame, struct config_rows *list, const struct mo
 		devices_configs_draw_why(frame, height - why, model, list->row[list->selected]);
 }
 
-/* ---- commands ------------------------------------------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 /* The knobs that give the configuration. */
 static void devices_configs_apply(struct model *model, const struct config *config)
@@ -291,9 +327,11 @@ static void devices_configs_apply(struct model *model, const struct config *conf
 	char chunks[32] = "", schedule[32], recompute[32];
 	if (config->chunks > 1)
 		snprintf(chunks, sizeof chunks, " chunks=%u", config->chunks);
-	view_request(model, false, "set%s dp=%u tp=%u pp=%u cp=%u ep=%u sp=%s zero=%u microbatches=%u schedule=%s%s recompute=%s",
-		keeps ? "" : " strategy=megatron", config->dp, config->tp, config->pp, config->cp, config->ep, config->sp ? "on" : "off", config->zero,
-		config->microbatches, knob_text(K_schedule, config->schedule, schedule, sizeof schedule), chunks,
+	view_request(model, false,
+		"set%s dp=%u tp=%u pp=%u cp=%u ep=%u sp=%s zero=%u microbatches=%u schedule=%s%s recompute=%s",
+		keeps ? "" : " strategy=megatron", config->dp, config->tp, config->pp, config->cp, config->ep,
+		config->sp ? "on" : "off", config->zero, config->microbatches,
+		knob_text(K_schedule, config->schedule, schedule, sizeof schedule), chunks,
 		knob_text(K_recompute, config->recompute, recompute, sizeof recompute));
 }
 

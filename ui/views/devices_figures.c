@@ -1,4 +1,5 @@
-/* devices_figures.c: what is counted with of a device: the data sheet's figure, the figure that is counted with, and why they differ. */
+/* devices_figures.c: what is counted with of a device: the data sheet's figure, the figure that is counted with, and
+ * why they differ. */
 #include "devices.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
@@ -43,7 +44,8 @@ static void devices_figures_draw_header(struct frame *frame, int x, int y, int w
 /* Of the selected figure: what the table may have no room for. */
 static const char *selected_text(const struct device_figure *figure, char *text, size_t size)
 {
-	snprintf(text, size, "%s: %s%s%s", figure->name, figure->sheet, *figure->sheet ? " on the data sheet; " : "", figure->why);
+	snprintf(text, size, "%s: %s%s%s", figure->name, figure->sheet, *figure->sheet ? " on the data sheet; " : "",
+		figure->why);
 	return text;
 }
 
@@ -65,7 +67,8 @@ static int draw_sources(struct frame *frame, struct rect rect, const struct mode
 	char text[700];
 	rect.y = draw_source(frame, rect, "data sheet", device_sheet_source(device));
 	rect.height = end - rect.y;
-	return draw_source(frame, rect, "what is reached of it", device_reached_text(devices_figures_shown(model), text, sizeof text));
+	return draw_source(
+		frame, rect, "what is reached of it", device_reached_text(devices_figures_shown(model), text, sizeof text));
 }
 
 static int source_rows(int width, const struct model *model)
@@ -91,9 +94,11 @@ void figures_draw_list(struct frame *frame, struct rect rect, const struct model
 void figures_draw(struct frame *frame, struct figure_rows *rows, const struct model *model)
 {
 	struct device_figure figure[DEVICE_FIGURES];
-	int figures = device_figures(devices_figures_shown(model), figure), width = frame->window.width, height = frame->window.height;
+	int figures = device_figures(devices_figures_shown(model), figure), width = frame->window.width,
+		height = frame->window.height;
 	char text[400];
-	int sources = source_rows(width - 2, model), why = text_rows(selected_text(&figure[rows->selected], text, sizeof text), width - 2);
+	int sources = source_rows(width - 2, model),
+		why = text_rows(selected_text(&figure[rows->selected], text, sizeof text), width - 2);
 	rows->page = height - 2 - why - sources;
 	if (rows->page < 6)
 		rows->page = height - 2 - why;   /* the selected figure's reason goes before the sources */
@@ -122,7 +127,8 @@ void figures_draw(struct frame *frame, struct figure_rows *rows, const struct mo
 bool figures_command(struct figure_rows *rows, const struct model *model, enum command_id command)
 {
 	struct device_figure figure[DEVICE_FIGURES];
-	return row_command(command, &rows->selected, (uint32_t)device_figures(devices_figures_shown(model), figure), rows->page);
+	return row_command(
+		command, &rows->selected, (uint32_t)device_figures(devices_figures_shown(model), figure), rows->page);
 }
 
 void figures_click(struct figure_rows *rows, const struct model *model, int y)

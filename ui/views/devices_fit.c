@@ -1,4 +1,5 @@
-/* devices_fit.c: what makes the step fit its memory cap: changes of knobs, each of them planned, those that fit first. */
+/* devices_fit.c: what makes the step fit its memory cap: changes of knobs, each of them planned, those that fit first.
+ */
 #include "devices.h"
 
 enum { MEMORY = 10, OVER = 21, STEP = 32, EXTRA = 43, SET = 46, RESULTS_FROM = 110, FOOT = 4 };
@@ -16,7 +17,8 @@ static void devices_fit_draw_header(struct frame *frame, int y)
 	if (wide)
 		frame_right(frame, STEP, y, ROLE_LABEL, "step");
 	frame_right(frame, wide ? EXTRA : STEP, y, ROLE_LABEL, "extra");
-	frame_text(frame, wide ? SET : STEP + 3, y, frame->window.width, ROLE_LABEL, wide ? "change (Enter sets it)" : "change");
+	frame_text(
+		frame, wide ? SET : STEP + 3, y, frame->window.width, ROLE_LABEL, wide ? "change (Enter sets it)" : "change");
 }
 
 static void draw_way(struct frame *frame, int y, const struct fit_list *list, const struct fit_way *way, bool selected)
@@ -45,7 +47,8 @@ static void draw_way(struct frame *frame, int y, const struct fit_list *list, co
 	int end = width >= RESULTS_FROM ? width - 34 : width;
 	frame_name(frame, at, y, end - at, role, way->set);
 	if (end < width)
-		frame_text(frame, end + 1, y, width - end - 1, way->meaning == FIT_MEANING_RUN ? ROLE_WARN : ROLE_FAINT, fit_meaning_texts[way->meaning]);
+		frame_text(frame, end + 1, y, width - end - 1, way->meaning == FIT_MEANING_RUN ? ROLE_WARN : ROLE_FAINT,
+			fit_meaning_texts[way->meaning]);
 	if (selected)
 		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
 }
@@ -64,8 +67,11 @@ static void devices_fit_draw_foot(struct frame *frame, int y, const struct model
 	else
 		used += (size_t)snprintf(text, sizeof text, "%s. ", way->reason);
 	if (list->forbids && used < sizeof text)
-		used += (size_t)snprintf(text + used, sizeof text - used, "No recomputation and no order helps: what %.200s alone reads and writes, with what must be there, is above "
-			"the cap. %s", list->forbids, list->advice ? list->advice : "");
+		used += (size_t)snprintf(text + used, sizeof text - used,
+			"No recomputation and no order helps: what %.200s alone reads and writes, with what must be there, is "
+			"above "
+			"the cap. %s",
+			list->forbids, list->advice ? list->advice : "");
 	frame_wrapped(frame, (struct rect){ 0, y + 1, frame->window.width, FOOT - 1 }, ROLE_FAINT, text);
 }
 
@@ -82,7 +88,8 @@ static void devices_fit_draw_title(struct frame *frame, const struct model *mode
 	snprintf(text, sizeof text, "%u of %u changes fit", list->fitting, list->ways + list->useless);
 	frame_part(frame, &x, 0, end, list->fitting ? ROLE_TITLE : ROLE_BAD, text);
 	bool older = ways->fingerprint != model->plan->fingerprint;
-	snprintf(text, sizeof text, older ? "was over by %s" : "over by %s now", bytes_text(list->arena - list->budget, bytes, sizeof bytes));
+	snprintf(text, sizeof text, older ? "was over by %s" : "over by %s now",
+		bytes_text(list->arena - list->budget, bytes, sizeof bytes));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	if (list->useless) {
 		snprintf(text, sizeof text, "%u save nothing", list->useless);
@@ -99,8 +106,11 @@ void ways_draw(struct frame *frame, struct way_rows *rows, const struct model *m
 	const struct ways *ways = model->ways;
 	int width = frame->window.width, height = frame->window.height, foot = height >= 9 ? FOOT : 0;
 	if (!ways || (ways->list.ways == 0 && !ways->list.fits)) {
-		const char *text = ways && ways->finding ? "planning changes of recomputation, precision, optimizer, batch, sequence and sharding; Esc stops"
-			: ways && *ways->error.text ? ways->error.text : plan_budget(model->plan) < 0 ? "no cap: :set memory=24GiB, then F plans what makes the step fit"
+		const char *text = ways && ways->finding
+			? "planning changes of recomputation, precision, optimizer, batch, sequence and sharding; Esc stops"
+			: ways && *ways->error.text ? ways->error.text
+			: plan_budget(model->plan) < 0
+			? "no cap: :set memory=24GiB, then F plans what makes the step fit"
 			: "F plans changes that make the step fit its memory cap, and ranks them by the time that they add";
 		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 4 }, ROLE_FAINT, text);
 		return;
@@ -113,7 +123,8 @@ void ways_draw(struct frame *frame, struct way_rows *rows, const struct model *m
 	rows->top = scroll_to(rows->top, rows->selected, ways->list.ways, rows->page);
 	devices_fit_draw_header(frame, 1);
 	for (int i = 0; i < rows->page && rows->top + (uint32_t)i < ways->list.ways; i++)
-		draw_way(frame, 2 + i, &ways->list, &ways->list.way[rows->top + (uint32_t)i], rows->top + (uint32_t)i == rows->selected);
+		draw_way(frame, 2 + i, &ways->list, &ways->list.way[rows->top + (uint32_t)i],
+			rows->top + (uint32_t)i == rows->selected);
 	if (foot)
 		devices_fit_draw_foot(frame, height - foot, model, rows->selected);
 }

@@ -1,11 +1,25 @@
 /* devices_memory.c: what a device holds at its peak by category, and what it sends. */
 #include "devices.h"
 
-enum { NAMES = 22, AMOUNT = 9, SHARE = 10, HELD_FROM = 45, HELD_LEAST = 40, HELD_KIND = 12, HELD_PLACE = 14, HELD_WIDE = 72, HELD_SHAPE = 22, HELD_WIDEST = 110 };
+enum {
+	NAMES = 22,
+	AMOUNT = 9,
+	SHARE = 10,
+	HELD_FROM = 45,
+	HELD_LEAST = 40,
+	HELD_KIND = 12,
+	HELD_PLACE = 14,
+	HELD_WIDE = 72,
+	HELD_SHAPE = 22,
+	HELD_WIDEST = 110
+};
 
 char *time_text(int64_t picoseconds, char *text, size_t size)
 {
-	static const struct { int64_t scale; const char *unit; } units[] = { { PICOSECONDS, "s" }, { PICOSECONDS / 1000, "ms" }, { PICOSECONDS / 1000000, "us" } };
+	static const struct {
+		int64_t scale;
+		const char *unit;
+	} units[] = { { PICOSECONDS, "s" }, { PICOSECONDS / 1000, "ms" }, { PICOSECONDS / 1000000, "us" } };
 	int i = 0;
 	while (i < 2 && picoseconds < units[i].scale)
 		i++;
@@ -17,12 +31,14 @@ char *time_text(int64_t picoseconds, char *text, size_t size)
 	return text;
 }
 
-/* Bytes alive at the peak that collectives have made: buffers of communication. They count in their tensor's category too. */
+/* Bytes alive at the peak that collectives have made: buffers of communication. They count in their tensor's category
+ * too. */
 static int64_t buffers_at_peak(const struct plan *plan)
 {
 	int64_t sum = 0;
 	for (uint32_t s = 0; s < plan->graph->storages; s++)
-		if (plan->graph->storage[s].phase == PHASE_COMMUNICATION && plan->graph->storage[s].allocator != NONE && alive_at(plan, s, plan->ordered->peak_position))
+		if (plan->graph->storage[s].phase == PHASE_COMMUNICATION && plan->graph->storage[s].allocator != NONE &&
+			alive_at(plan, s, plan->ordered->peak_position))
 			sum += plan->laid_out->bytes[s];
 	return sum;
 }
@@ -49,7 +65,8 @@ static void draw_held(struct frame *frame, struct rect rect, int y, const struct
 		frame_name(frame, right -= HELD_SHAPE, y, HELD_SHAPE - 1, ROLE_FAINT, tensor_shape_text(tensor, text, sizeof text));
 	if (rect.width >= HELD_WIDE && plan->transformed->sharded)
 		frame_text(frame, right -= HELD_PLACE, y, HELD_PLACE - 1, ROLE_FAINT,
-			   sharded_place_here(plan->transformed->sharded, plan->graph, plan->graph->storage[storage].root, text, sizeof text));
+			sharded_place_here(
+				plan->transformed->sharded, plan->graph, plan->graph->storage[storage].root, text, sizeof text));
 	frame_name(frame, x, y, right - x - 1, ROLE_TEXT, tensor->name);
 }
 
@@ -118,11 +135,12 @@ int devices_draw_notes(struct frame *frame, int y, const struct plan *plan)
 	return y;
 }
 
-/* ---- collectives --------------------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 enum { COUNT_END = 30, BYTES_END = 42, TIME_END = 54, SENT_FROM = 58, SENT_LEAST = 80, SENT_MOST = 150 };
 
-static void devices_memory_draw_line(struct frame *frame, int y, enum role role, const char *axis, const char *name, uint32_t count, int64_t bytes, int64_t time)
+static void devices_memory_draw_line(struct frame *frame, int y, enum role role, const char *axis, const char *name,
+	uint32_t count, int64_t bytes, int64_t time)
 {
 	char text[32];
 	frame_text(frame, 1, y, 5, role, axis);
@@ -145,7 +163,8 @@ static int draw_streams(struct frame *frame, int y, const struct plan *plan)
 		frame_text(frame, 1, y, COUNT_END - 10, ROLE_TEXT, plan_time_stream(plan->transformed->sharded, s));
 		frame_right(frame, COUNT_END, y, ROLE_TEXT, time_text(time->busy[s], text, sizeof text));
 		if (s > 0)
-			frame_right(frame, BYTES_END, y, time->exposed[s] ? ROLE_TEXT : ROLE_FAINT, time_text(time->exposed[s], text, sizeof text));
+			frame_right(frame, BYTES_END, y, time->exposed[s] ? ROLE_TEXT : ROLE_FAINT,
+				time_text(time->exposed[s], text, sizeof text));
 		frame_right(frame, TIME_END, y, ROLE_FAINT, time_text(time->total - time->busy[s], text, sizeof text));
 	}
 	frame_text(frame, 1, y, COUNT_END - 10, ROLE_TITLE, "step");
@@ -185,7 +204,9 @@ static void draw_longest(struct frame *frame, struct rect rect, const struct mod
 	uint32_t count = 0;
 	for (uint32_t op = 0; op < plan->graph->ops && sent; op++) {
 		struct sent *at = &sent[count];
-		if (!traffic_collective(&plan->transformed->sharded->sharding.mesh, plan->graph, op, &at->axis, &at->kind, &at->bytes) || at->kind == COLLECTIVE_SLICE)
+		if (!traffic_collective(
+				&plan->transformed->sharded->sharding.mesh, plan->graph, op, &at->axis, &at->kind, &at->bytes) ||
+			at->kind == COLLECTIVE_SLICE)
 			continue;
 		at->op = op;
 		at->time = collective_time(&plan->transformed->sharded->sharding.mesh.axis[at->axis], at->kind, at->bytes);
@@ -221,15 +242,21 @@ int devices_draw_traffic(struct frame *frame, const struct model *model)
 			const struct traffic *traffic = &model->plan->traffic.of[a][c];
 			if (traffic->count == 0)
 				continue;
-			devices_memory_draw_line(frame, y++, ROLE_TEXT, sharded->sharding.mesh.axis[a].name, collective_names[c], traffic->count, traffic->bytes, traffic->time);
+			devices_memory_draw_line(frame, y++, ROLE_TEXT, sharded->sharding.mesh.axis[a].name, collective_names[c],
+				traffic->count, traffic->bytes, traffic->time);
 			count += traffic->count;
 		}
-	devices_memory_draw_line(frame, y++, ROLE_TITLE, "all", "", count, model->plan->traffic.bytes, model->plan->traffic.time);
+	devices_memory_draw_line(
+		frame, y++, ROLE_TITLE, "all", "", count, model->plan->traffic.bytes, model->plan->traffic.time);
 	if (!model->plan->time)
 		return y;
 	y = draw_streams(frame, y + 1, model->plan);
 	if (y + 1 < frame->window.height)
-		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width >= SENT_FROM + SENT_LEAST ? TIME_END : frame->window.width - 1, 4 }, ROLE_FAINT,
-			      "per device and step, simulated in the plan's order; exposed is what computation waits for, the rest runs beside it");
+		frame_wrapped(frame,
+			(struct rect){
+				1, y + 1, frame->window.width >= SENT_FROM + SENT_LEAST ? TIME_END : frame->window.width - 1, 4 },
+			ROLE_FAINT,
+			"per device and step, simulated in the plan's order; exposed is what computation waits for, the rest runs "
+			"beside it");
 	return y;
 }

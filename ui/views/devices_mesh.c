@@ -1,10 +1,12 @@
-/* devices_mesh.c: the devices in their nodes. As much of each as fits: its GiB, a tenth of the budget, or only its node's fullest. */
+/* devices_mesh.c: the devices in their nodes. As much of each as fits: its GiB, a tenth of the budget, or only its
+ * node's fullest. */
 #include "devices.h"
 #include "src/draw/device_grid.h"
 
 enum { ACROSS_LEAST = 1, FRAME = 2 };
 
-/* Cells of a device, devices in a line of a node, lines of a node, nodes across and down; cell 0: a cell stands for a node. */
+/* Cells of a device, devices in a line of a node, lines of a node, nodes across and down; cell 0: a cell stands for a
+ * node. */
 struct placing { int cell, columns, rows, across, down, wide, high; };
 
 static bool devices_mesh_place(const struct device_grid *grid, int width, int height, int cell, struct placing *placing)
@@ -41,7 +43,8 @@ static void amount_text(char text[32], int cells, double value)
 	snprintf(text, 32, "%*.*f", cells, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
 }
 
-static void devices_mesh_draw_cell(struct frame *frame, int x, int y, int cells, const struct device_grid *grid, int64_t bytes, bool here)
+static void devices_mesh_draw_cell(
+	struct frame *frame, int x, int y, int cells, const struct device_grid *grid, int64_t bytes, bool here)
 {
 	enum grid_level level = device_grid_level(grid, bytes);
 	char text[32];
@@ -55,12 +58,14 @@ static void devices_mesh_draw_cell(struct frame *frame, int x, int y, int cells,
 	for (int i = 0; i < used; i++)
 		frame_cell(frame, x + i, y, ' ', ROLE_TEXT, devices_mesh_role_of(level));
 	for (int i = 0; text[i] && i < cells; i++)
-		frame_cell(frame, x + i, y, (uint32_t)text[i], frame->mono ? devices_mesh_role_of(level) : ROLE_EMPTY, frame->mono ? ROLE_TEXT : devices_mesh_role_of(level));
+		frame_cell(frame, x + i, y, (uint32_t)text[i], frame->mono ? devices_mesh_role_of(level) : ROLE_EMPTY,
+			frame->mono ? ROLE_TEXT : devices_mesh_role_of(level));
 	if (here)
 		frame_mark(frame, (struct rect){ x, y, cells > 1 ? cells - 1 : 1, 1 }, MARK_REVERSE);
 }
 
-static void devices_mesh_draw_node(struct frame *frame, int y, const struct device_grid *grid, const struct placing *placing, uint32_t node, uint32_t selected)
+static void devices_mesh_draw_node(struct frame *frame, int y, const struct device_grid *grid,
+	const struct placing *placing, uint32_t node, uint32_t selected)
 {
 	uint32_t first = node * grid->per_node;
 	int x = 1 + (int)node % placing->across * placing->wide;
@@ -77,8 +82,9 @@ static void devices_mesh_draw_node(struct frame *frame, int y, const struct devi
 		snprintf(text, sizeof text, "node %u", node);
 	frame_box(frame, (struct rect){ x, y, placing->wide, placing->high }, text);
 	for (uint32_t i = 0; i < grid->per_node && first + i < grid->devices; i++)
-		devices_mesh_draw_cell(frame, x + 1 + (int)i % placing->columns * placing->cell, y + 1 + (int)i / placing->columns, placing->cell, grid,
-			  device_grid_bytes(grid, first + i), first + i == selected);
+		devices_mesh_draw_cell(frame, x + 1 + (int)i % placing->columns * placing->cell,
+			y + 1 + (int)i / placing->columns, placing->cell, grid, device_grid_bytes(grid, first + i),
+			first + i == selected);
 }
 
 static int devices_mesh_draw_axes(struct frame *frame, const struct device_grid *grid)
@@ -97,15 +103,17 @@ static int devices_mesh_draw_axes(struct frame *frame, const struct device_grid 
 }
 
 /* What stands for what, and the device under the cursor. */
-static void devices_mesh_draw_notes(struct frame *frame, int y, const struct device_grid *grid, const struct placing *placing, uint32_t device)
+static void devices_mesh_draw_notes(
+	struct frame *frame, int y, const struct device_grid *grid, const struct placing *placing, uint32_t device)
 {
 	char text[160], where[80], word[32];
 	int width = frame->window.width, x = 0;
-	snprintf(text, sizeof text, "device %u%s%s, node %u", device, grid->axes ? ": " : "", device_grid_text(grid, device, false, where, sizeof where),
-		 device / grid->per_node);
+	snprintf(text, sizeof text, "device %u%s%s, node %u", device, grid->axes ? ": " : "",
+		device_grid_text(grid, device, false, where, sizeof where), device / grid->per_node);
 	frame_part(frame, &x, y, width, ROLE_TITLE, text);
 	int64_t bytes = device_grid_bytes(grid, device);
-	frame_part(frame, &x, y, width, devices_mesh_role_of(device_grid_level(grid, bytes)), bytes_text(bytes, word, sizeof word));
+	frame_part(frame, &x, y, width, devices_mesh_role_of(device_grid_level(grid, bytes)),
+		bytes_text(bytes, word, sizeof word));
 	x = 0;
 	const char *whole = grid->limit >= 0 ? "budget" : "most";
 	bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word);
@@ -124,7 +132,8 @@ void mesh_draw(struct frame *frame, uint32_t *device, const struct model *model)
 	struct placing placing;
 	device_grid_of(model->plan, model->outlook, &grid);
 	*device = *device < grid.devices ? *device : grid.devices - 1;
-	int width = frame->window.width - 1, y = devices_mesh_draw_axes(frame, &grid), notes = frame->window.height - y >= 7 ? 2 : 0;
+	int width = frame->window.width - 1, y = devices_mesh_draw_axes(frame, &grid),
+		notes = frame->window.height - y >= 7 ? 2 : 0;
 	int height = frame->window.height - y - notes;
 	if (width < 1 || height < 1)
 		return;

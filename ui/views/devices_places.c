@@ -2,7 +2,18 @@
 #include "devices.h"
 #include "src/stages/shard/why.h"
 
-enum { NAME_LEAST = 10, BYTES_WIDE = 52, PLACE = 14, AMOUNT = 11, WHY = 8, WHY_HIGH = 13, HIGH = 24, TABLE = 92, SHAPE = 26, MORE_FROM = TABLE + SHAPE + 24 };
+enum {
+	NAME_LEAST = 10,
+	BYTES_WIDE = 52,
+	PLACE = 14,
+	AMOUNT = 11,
+	WHY = 8,
+	WHY_HIGH = 13,
+	HIGH = 24,
+	TABLE = 92,
+	SHAPE = 26,
+	MORE_FROM = TABLE + SHAPE + 24
+};
 
 void places_free(struct place_list *list)
 {
@@ -10,7 +21,7 @@ void places_free(struct place_list *list)
 	list->row = NULL;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 struct place_row { int64_t key; const char *name; uint32_t tensor; };
 
@@ -45,9 +56,12 @@ static bool devices_places_make_rows(struct place_list *list, const struct model
 	snprintf(list->filter, sizeof list->filter, "%s", model->filter);
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		uint32_t root = graph->storage[s].root;
-		if (!text_contains(graph->tensor[root].name, list->filter) && !text_contains(kind_names[graph->storage[s].kind], list->filter))
+		if (!text_contains(graph->tensor[root].name, list->filter) &&
+			!text_contains(kind_names[graph->storage[s].kind], list->filter))
 			continue;
-		int64_t key = list->sort == SORT_REDUNDANT ? sharded->redundant[s] : list->sort == SORT_BYTES ? bytes_here(sharded, root) : 0;
+		int64_t key = list->sort == SORT_REDUNDANT ? sharded->redundant[s]
+			: list->sort == SORT_BYTES ? bytes_here(sharded, root)
+			: 0;
 		row[list->rows++] = (struct place_row){ key, graph->tensor[root].name, root };
 	}
 	qsort(row, list->rows, sizeof *row, devices_places_compare);
@@ -64,7 +78,9 @@ static void devices_places_select_storage(struct place_list *list, const struct 
 {
 	const struct plan *plan = model->plan;
 	bool any = model->storage < plan->graph->storages;
-	uint32_t tensor = any ? sharded_tensor(plan->transformed->sharded, plan->graph, plan->graph->storage[model->storage].root) : NONE;
+	uint32_t tensor = any
+		? sharded_tensor(plan->transformed->sharded, plan->graph, plan->graph->storage[model->storage].root)
+		: NONE;
 	if (list->selected < list->rows && list->row[list->selected] == tensor)
 		return;
 	for (uint32_t i = 0; i < list->rows && tensor != NONE; i++)
@@ -80,12 +96,13 @@ static void devices_places_select_storage(struct place_list *list, const struct 
 static void share_selection(const struct place_list *list, struct model *model)
 {
 	const struct plan *plan = model->plan;
-	uint32_t tensor = graph_find_tensor(plan->graph, plan->transformed->sharded->shared->graph->tensor[list->row[list->selected]].name);
+	uint32_t tensor = graph_find_tensor(
+		plan->graph, plan->transformed->sharded->shared->graph->tensor[list->row[list->selected]].name);
 	if (tensor != NONE)
 		model->storage = plan->graph->tensor[tensor].storage;
 }
 
-/* ---- drawing -------------------------------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 static void devices_places_draw_header(struct frame *frame, const struct place_list *list, int name, bool kinds)
 {
@@ -98,7 +115,8 @@ static void devices_places_draw_header(struct frame *frame, const struct place_l
 	frame_text(frame, name + 2, 0, PLACE, ROLE_LABEL, "placement");
 	frame_right(frame, right - (kinds ? AMOUNT : 0), 0, list->sort == SORT_REDUNDANT ? ROLE_TITLE : ROLE_LABEL, "copies");
 	if (right >= BYTES_WIDE)
-		frame_right(frame, right - AMOUNT - (kinds ? AMOUNT : 0), 0, list->sort == SORT_BYTES ? ROLE_TITLE : ROLE_LABEL, "per device");
+		frame_right(frame, right - AMOUNT - (kinds ? AMOUNT : 0), 0, list->sort == SORT_BYTES ? ROLE_TITLE : ROLE_LABEL,
+			"per device");
 	if (kinds)
 		frame_right(frame, right, 0, ROLE_LABEL, "kind");
 }
@@ -115,7 +133,8 @@ static void devices_places_draw_more(struct frame *frame, int y, const struct gr
 	frame_name(frame, x, y, frame->window.width - x, ROLE_FAINT, op->module);
 }
 
-static void devices_places_draw_row(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, int name, bool kinds)
+static void devices_places_draw_row(
+	struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, int name, bool kinds)
 {
 	const struct graph *graph = sharded->shared->graph;
 	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
@@ -124,7 +143,8 @@ static void devices_places_draw_row(struct frame *frame, int y, const struct sha
 	if (frame->window.width >= MORE_FROM)
 		devices_places_draw_more(frame, y, graph, tensor);
 	frame_name(frame, 1, y, name, ROLE_TEXT, graph->tensor[tensor].name);
-	frame_text(frame, name + 2, y, PLACE + 6, ROLE_TEXT, sharded_place(sharded, tensor, sharded->sharding.produced[tensor], text, sizeof text));
+	frame_text(frame, name + 2, y, PLACE + 6, ROLE_TEXT,
+		sharded_place(sharded, tensor, sharded->sharding.produced[tensor], text, sizeof text));
 	if (kinds) {
 		frame_right(frame, right, y, role_of_word(storage->kind), kind_names[storage->kind]);
 		right -= AMOUNT;
@@ -136,29 +156,41 @@ static void devices_places_draw_row(struct frame *frame, int y, const struct sha
 }
 
 /* One placement: its bytes, and the time of its collectives, beside those of the plan. */
-static void devices_places_draw_choice(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, uint32_t axis, const struct place_choice *choice,
-	const struct place_choice *now)
+static void devices_places_draw_choice(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor,
+	uint32_t axis, const struct place_choice *choice, const struct place_choice *now)
 {
 	char word[40], text[64], change[40];
-	int x = 3 + frame_print(frame, 3, y, choice->chosen ? ROLE_TITLE : ROLE_TEXT, "%-3s %-8s", sharded->sharding.mesh.axis[axis].name,
-		placement_text(&sharded->shared->units, tensor, choice->on, word, sizeof word)) + 1;
+	int x = 3 +
+		frame_print(frame, 3, y, choice->chosen ? ROLE_TITLE : ROLE_TEXT, "%-3s %-8s",
+			sharded->sharding.mesh.axis[axis].name,
+			placement_text(&sharded->shared->units, tensor, choice->on, word, sizeof word)) +
+		1;
 	int64_t bytes = choice->bytes - now->bytes, time = choice->time - now->time;
-	frame_right(frame, x + AMOUNT, y, ROLE_TEXT, choice->chosen ? bytes_text(choice->bytes, text, sizeof text) : change_text(bytes, text, sizeof text));
+	frame_right(frame, x + AMOUNT, y, ROLE_TEXT,
+		choice->chosen ? bytes_text(choice->bytes, text, sizeof text) : change_text(bytes, text, sizeof text));
 	time_text(time < 0 ? -time : time, word, sizeof word);
-	snprintf(text, sizeof text, "%s%s", choice->chosen ? "" : time < 0 ? "-" : "+", choice->chosen ? time_text(choice->time, change, sizeof change) : word);
+	snprintf(text, sizeof text, "%s%s",
+		choice->chosen ? ""
+		: time < 0 ? "-"
+		: "+",
+		choice->chosen ? time_text(choice->time, change, sizeof change) : word);
 	frame_right(frame, x + 2 * AMOUNT + 1, y, time < 0 ? ROLE_GOOD : time > 0 ? ROLE_BAD : ROLE_FAINT, text);
 	x += 2 * AMOUNT + 3;
-	frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, choice->chosen ? "as planned" : choice->on == PLACE_PARTIAL ? "partial sums" : "");
+	frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT,
+		choice->chosen ? "as planned"
+		: choice->on == PLACE_PARTIAL ? "partial sums"
+		: "");
 }
 
 /* The places on an axis that the tensor can't have, in one row. */
-static void draw_impossible(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, uint32_t axis, const struct place_choice *choice,
-	uint32_t count)
+static void draw_impossible(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, uint32_t axis,
+	const struct place_choice *choice, uint32_t count)
 {
 	char word[40], text[200] = "";
 	for (uint32_t i = 0; i < count; i++)
 		if (!choice[i].possible)
-			snprintf(text + strlen(text), sizeof text - strlen(text), " %s", placement_text(&sharded->shared->units, tensor, choice[i].on, word, sizeof word));
+			snprintf(text + strlen(text), sizeof text - strlen(text), " %s",
+				placement_text(&sharded->shared->units, tensor, choice[i].on, word, sizeof word));
 	int x = 3 + frame_print(frame, 3, y, ROLE_FAINT, "%-3s not possible:%s", sharded->sharding.mesh.axis[axis].name, text);
 	frame_part(frame, &x, y, frame->window.width, ROLE_FAINT, "too many pieces, or no way to its readers");
 }
@@ -171,7 +203,8 @@ static void devices_places_draw_why(struct frame *frame, int y, const struct mod
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	x += frame_name(frame, x, y + 1, frame->window.width / 2, ROLE_TITLE, sharded->shared->graph->tensor[tensor].name) + 1;
 	const char *label = "in other placements, if nothing else changed: bytes, time of collectives";
-	frame_text(frame, x, y + 1, frame->window.width - x, ROLE_LABEL, x + text_cells(label) > frame->window.width ? "in other placements" : label);
+	frame_text(frame, x, y + 1, frame->window.width - x, ROLE_LABEL,
+		x + text_cells(label) > frame->window.width ? "in other placements" : label);
 	y += 2;
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++) {
 		struct place_choice choice[PLACE_CHOICES];
@@ -202,7 +235,8 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 	devices_places_draw_header(frame, list, name, kinds);
 	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++) {
-		devices_places_draw_row(frame, 1 + i, model->plan->transformed->sharded, list->row[list->top + (uint32_t)i], name, kinds);
+		devices_places_draw_row(
+			frame, 1 + i, model->plan->transformed->sharded, list->row[list->top + (uint32_t)i], name, kinds);
 		if (list->top + (uint32_t)i == list->selected)
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
 	}

@@ -23,15 +23,19 @@ static int draw_proof(struct frame *frame, const struct plan *plan)
 	char text[300], bound[32], cost[32], mesh[96];
 	int y = 0;
 	if (proof->quantity == QUANTITY_NONE) {
-		y = draw_sentence(frame, y, ROLE_FAINT, !sharded->candidates ? "nothing is searched: an expert's sharding"
-			: sharded->space ? "the best that was found; nothing is proved of it" : "the best of what experts write by hand; no bound");
+		y = draw_sentence(frame, y, ROLE_FAINT,
+			!sharded->candidates ? "nothing is searched: an expert's sharding"
+			: sharded->space ? "the best that was found; nothing is proved of it"
+			: "the best of what experts write by hand; no bound");
 	} else {
 		bool time = quantity_is_time[proof->quantity];
 		snprintf(text, sizeof text, "%s %s, bound on mesh %s %s: %s (%s)%s%s", quantity_names[proof->quantity],
-			 time ? time_text(proof->value, cost, sizeof cost) : bytes_text(proof->value, cost, sizeof cost),
-			 mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), time ? time_text(proof->bound, bound, sizeof bound) : bytes_text(proof->bound, bound, sizeof bound),
-			 proof_closed(proof) ? "proved the least" : "not proved the least", proof->by,
-			 price->limit < 0 ? "" : ", among ", price->limit < 0 ? "" : shard_bound_among(&plan->scenario, sharded->price.limit));
+			time ? time_text(proof->value, cost, sizeof cost) : bytes_text(proof->value, cost, sizeof cost),
+			mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh),
+			time ? time_text(proof->bound, bound, sizeof bound) : bytes_text(proof->bound, bound, sizeof bound),
+			proof_closed(proof) ? "proved the least" : "not proved the least", proof->by,
+			price->limit < 0 ? "" : ", among ",
+			price->limit < 0 ? "" : shard_bound_among(&plan->scenario, sharded->price.limit));
 		y = draw_sentence(frame, y, proof_closed(proof) ? ROLE_GOOD : ROLE_TEXT, text);
 	}
 	if (proof->quantity != QUANTITY_NONE && price->alpha > 0 && price->beta > 0 && price->limit >= 0) {
@@ -43,11 +47,14 @@ static int draw_proof(struct frame *frame, const struct plan *plan)
 		y = draw_sentence(frame, y, ROLE_FAINT, text);
 	}
 	if (plan->compared > 1) {
-		snprintf(text, sizeof text, "the best of %u planned, by memory and simulated step; nothing is proved of other meshes", plan->compared);
+		snprintf(text, sizeof text,
+			"the best of %u planned, by memory and simulated step; nothing is proved of other meshes", plan->compared);
 		y = draw_sentence(frame, y, ROLE_TEXT, text);
 	}
 	if (plan->foretold > 0) {
-		snprintf(text, sizeof text, "%u shardings were planned with a few of the equal layers, to see which are worth a whole plan", plan->foretold);
+		snprintf(text, sizeof text,
+			"%u shardings were planned with a few of the equal layers, to see which are worth a whole plan",
+			plan->foretold);
 		y = draw_sentence(frame, y, ROLE_FAINT, text);
 	}
 	if (sharded->space) {
@@ -62,7 +69,10 @@ static int draw_estimates(struct frame *frame, int y, const struct plan *plan)
 {
 	char text[300], gain[120];
 	snprintf(text, sizeof text, "estimates of the search%s; %s",
-		 frame->window.height < EXPLAINED_FROM ? "" : "; kept: parameters, state, what is saved for the backward pass, gradients", plan_gain_text(plan, gain, sizeof gain));
+		frame->window.height < EXPLAINED_FROM
+			? ""
+			: "; kept: parameters, state, what is saved for the backward pass, gradients",
+		plan_gain_text(plan, gain, sizeof gain));
 	return draw_sentence(frame, y, ROLE_FAINT, text);
 }
 
@@ -86,7 +96,8 @@ static int draw_candidates(struct frame *frame, int y, int end, const struct sha
 		const struct shard_candidate *candidate = &sharded->candidate[candidate_at(sharded, i)];
 		enum role role = !candidate->possible ? ROLE_FAINT : candidate->chosen ? ROLE_GOOD : ROLE_TEXT;
 		frame_right(frame, TIME_AT, y, role, candidate->possible ? time_text(candidate->time, text, sizeof text) : "-");
-		frame_right(frame, BYTES_AT, y, role, candidate->possible && candidate->usage >= 0 ? bytes_text(candidate->usage, text, sizeof text) : "-");
+		frame_right(frame, BYTES_AT, y, role,
+			candidate->possible && candidate->usage >= 0 ? bytes_text(candidate->usage, text, sizeof text) : "-");
 		frame_name(frame, BYTES_AT + 2, y, frame->window.width - BYTES_AT - 2, role, candidate->text);
 		if (candidate->chosen)
 			frame_glyph(frame, 1, y, GLYPH_INCREASE, ROLE_KEY);
@@ -94,7 +105,7 @@ static int draw_candidates(struct frame *frame, int y, int end, const struct sha
 	return y;
 }
 
-/* ---- time against redundancy ----------------------------------------------------------------------------------- */
+/* ---- time against redundancy ----------------------------------------------------------------- */
 
 static int devices_search_place_of(int64_t value, int64_t least, int64_t most, int cells)
 {
@@ -124,8 +135,8 @@ static int devices_search_draw_curve(struct frame *frame, int y, const struct sh
 	frame_text(frame, 12 + width / 2 - 8, y + high + 1, 20, ROLE_LABEL, "extra copies");
 	for (uint32_t i = 0; i < sharded->points; i++) {
 		const struct sharding_point *point = &sharded->curve[i];
-		frame_glyph(frame, 12 + devices_search_place_of(point->redundant, least, most, width), y + high - 1 - devices_search_place_of(point->time, fast, slow, high),
-			    GLYPH_BULLET, ROLE_TITLE);
+		frame_glyph(frame, 12 + devices_search_place_of(point->redundant, least, most, width),
+			y + high - 1 - devices_search_place_of(point->time, fast, slow, high), GLYPH_BULLET, ROLE_TITLE);
 	}
 	return y + high + 3;
 }
@@ -162,5 +173,6 @@ void devices_draw_search(struct frame *frame, const struct model *model, uint32_
 		draw_candidates(frame, y + 1, height, sharded, top);
 	else if (!sharded->points)
 		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 3 }, ROLE_FAINT,
-			      ":set strategy=auto searches for the fastest step, minred for the least memory (with :set curve=on time against it), tap for the least communication");
+			":set strategy=auto searches for the fastest step, minred for the least memory (with :set curve=on time "
+			"against it), tap for the least communication");
 }

@@ -3,7 +3,8 @@
 
 #include <ctype.h>
 
-/* So many parts of a module's path tell it, "h.0" of "h.0.attn.c_proj", and more where one row would have most of all. */
+/* So many parts of a module's path tell it, "h.0" of "h.0.attn.c_proj", and more where one row would have most of all.
+ */
 enum { MODULE_PARTS = 2, MODULE_PARTS_MOST = 6, HEAD = 1, BAR = 12, BAR_FROM = 70, WIDE = 50 };
 
 void frequency_free(struct frequency *frequency)
@@ -62,7 +63,8 @@ static void join_equal(struct frequency *frequency)
 /* Of storage s: its bytes, and how many of them are alive at the peak. */
 static int64_t frequency_storage_bytes(const struct plan *plan, uint32_t s, int64_t *at_peak)
 {
-	bool there = plan->laid_out->first[s] != NONE, peak = there && plan->ordered->peak_position != NONE && alive_at(plan, s, plan->ordered->peak_position);
+	bool there = plan->laid_out->first[s] != NONE,
+		 peak = there && plan->ordered->peak_position != NONE && alive_at(plan, s, plan->ordered->peak_position);
 	int64_t bytes = there ? plan->laid_out->bytes[s] : plan->graph->storage[s].bytes;
 	*at_peak = peak ? bytes : 0;
 	return bytes;
@@ -77,7 +79,9 @@ static void frequency_add_tensors(struct frequency *frequency, const struct plan
 		if (!row_filter_passes(filter, value))
 			continue;
 		struct frequency_row *row = &frequency->row[frequency->rows++];
-		*row = (struct frequency_row){ .value = value[frequency->field], .length = value_length(frequency, value[frequency->field]), .count = 1 };
+		*row = (struct frequency_row){
+			.value = value[frequency->field], .length = value_length(frequency, value[frequency->field]), .count = 1
+		};
 		row->bytes = frequency_storage_bytes(plan, s, &row->at_peak);
 	}
 }
@@ -88,13 +92,21 @@ static void frequency_add_ops(struct frequency *frequency, const struct plan *pl
 	const struct graph *graph = plan->graph;
 	for (uint32_t o = 0; o < graph->ops; o++) {
 		const struct op *op = &graph->op[o];
-		const struct tensor *result = csr_length(&graph->writes, o) ? &graph->tensor[graph->writes.item[graph->writes.start[o]]] : NULL;
-		const char *value[ROW_FIELD_COUNT] = { [ROW_NAME] = op->name, [ROW_KIND] = "", [ROW_DTYPE] = result && result->has_dtype ? dtype_names[result->dtype] : "",
-			[ROW_MODULE] = op->module, [ROW_TYPE] = op->type, [ROW_PHASE] = phase_names[op->phase] };
+		const struct tensor *result = csr_length(&graph->writes, o)
+			? &graph->tensor[graph->writes.item[graph->writes.start[o]]]
+			: NULL;
+		const char *value[ROW_FIELD_COUNT] = { [ROW_NAME] = op->name,
+			[ROW_KIND] = "",
+			[ROW_DTYPE] = result && result->has_dtype ? dtype_names[result->dtype] : "",
+			[ROW_MODULE] = op->module,
+			[ROW_TYPE] = op->type,
+			[ROW_PHASE] = phase_names[op->phase] };
 		if (!row_filter_passes(filter, value))
 			continue;
 		struct frequency_row *row = &frequency->row[frequency->rows++];
-		*row = (struct frequency_row){ .value = value[frequency->field], .length = value_length(frequency, value[frequency->field]), .count = 1 };
+		*row = (struct frequency_row){
+			.value = value[frequency->field], .length = value_length(frequency, value[frequency->field]), .count = 1
+		};
 		FOR_ROW(i, &graph->touches, o)
 			if (graph->storage[graph->touches.item[i]].allocator == o) {
 				int64_t at_peak;
@@ -115,7 +127,8 @@ static bool has_most(const struct frequency *frequency)
 	return most > all / 2;
 }
 
-bool frequency_count(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter, const char *text)
+bool frequency_count(
+	struct frequency *frequency, const struct plan *plan, const struct row_filter *filter, const char *text)
 {
 	const struct graph *graph = plan->graph;
 	if (frequency->row && frequency->serial == plan->serial && strcmp(frequency->filter, text) == 0)
@@ -162,7 +175,8 @@ static void frequency_draw_row(struct frame *frame, int y, const struct frequenc
 	if (!frequency_is_narrow(frame))
 		frame_right(frame, 36, y, ROLE_TEXT, text);
 	for (int i = 0; frame->window.width >= BAR_FROM && i < BAR; i++)
-		frame_glyph(frame, 38 + i, y, i < (int)(share * BAR + 0.5) ? GLYPH_HEAVY : GLYPH_DOT, i < (int)(share * BAR + 0.5) ? ROLE_LABEL : ROLE_EMPTY);
+		frame_glyph(frame, 38 + i, y, i < (int)(share * BAR + 0.5) ? GLYPH_HEAVY : GLYPH_DOT,
+			i < (int)(share * BAR + 0.5) ? ROLE_LABEL : ROLE_EMPTY);
 	snprintf(text, sizeof text, "%.*s", (int)row->length, row->value);
 	int x = value_column(frame);
 	frame_name(frame, x, y, frame->window.width - x, *text ? ROLE_TEXT : ROLE_FAINT, *text ? text : "(none)");
@@ -173,8 +187,10 @@ static void draw_keys(struct frame *frame, int y, bool ops)
 {
 	static const char *const whole[] = { "Enter lists the tensors of a row, o counts by the next field, O counts ops",
 		"Enter lists what they make, o counts by the next field, O counts tensors" };
-	static const char *const brief[] = { "Enter lists a row, o next field, O ops", "Enter lists a row, o next field, O back" };
-	frame_text(frame, 0, y, frame->window.width, ROLE_FAINT, text_cells(whole[ops]) <= frame->window.width ? whole[ops] : brief[ops]);
+	static const char *const brief[] = { "Enter lists a row, o next field, O ops",
+		"Enter lists a row, o next field, O back" };
+	frame_text(frame, 0, y, frame->window.width, ROLE_FAINT,
+		text_cells(whole[ops]) <= frame->window.width ? whole[ops] : brief[ops]);
 }
 
 void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame)
@@ -221,7 +237,9 @@ char *frequency_word(const struct frequency *frequency, char *text, size_t size)
 		return module_word(row, text, size);
 	bool whole = row->value[row->length] == '\0' && !memchr(row->value, ' ', row->length);
 	/* A value with blanks has no word of its own: its first part stands for it. */
-	uint32_t length = whole ? row->length : (uint32_t)strcspn(row->value, " ") < row->length ? (uint32_t)strcspn(row->value, " ") : row->length;
+	uint32_t length = whole ? row->length
+		: (uint32_t)strcspn(row->value, " ") < row->length ? (uint32_t)strcspn(row->value, " ")
+		: row->length;
 	snprintf(text, size, "%s%s%.*s", row_field_names[frequency->field], whole ? "=" : ":", (int)length, row->value);
 	return text;
 }

@@ -1,4 +1,5 @@
-/* frequency.h: the tensors or the ops of a plan counted by what they are: kind, type of number, module, operator, phase. */
+/* frequency.h: the tensors or the ops of a plan counted by what they are: kind, type of number, module, operator,
+ * phase. */
 #pragma once
 
 #include "row_filter.h"
@@ -21,8 +22,10 @@ struct frequency {
 };
 
 void frequency_free(struct frequency *frequency);
-/* Counts what passes; kept until plan, field or filter change. False when out of memory. O(n log n) of tensors or ops. */
-bool frequency_count(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter, const char *text);
+/* Counts what passes; kept until plan, field or filter change. False when out of memory. O(n log n) of tensors or ops.
+ */
+bool frequency_count(
+	struct frequency *frequency, const struct plan *plan, const struct row_filter *filter, const char *text);
 void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame);
 /* The word for row_filter.h that shows the selected row's tensors, into text; "" where there is none. Returns text. */
 char *frequency_word(const struct frequency *frequency, char *text, size_t size);

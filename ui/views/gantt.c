@@ -1,9 +1,8 @@
 /* gantt.c: rows of slots.
  *
- * Forward passes have the colour of activations, which they make; backward passes that of gradients. A cell that is shorter than
- * a slot belongs to what takes most of it. A cell in which more happens is a stack: the share of its time that goes forward
- * from below, then what goes backward, empty for waiting.
- */
+ * Forward passes have the colour of activations, which they make; backward passes that of gradients. A cell that is
+ * shorter than a slot belongs to what takes most of it. A cell in which more happens is a stack: the share of its time
+ * that goes forward from below, then what goes backward, empty for waiting. */
 #include "gantt.h"
 
 #include "devices.h"
@@ -12,7 +11,10 @@ enum { EIGHTHS = 8, INFO_ROWS = 3, CURVE_LEAST = 4 };
 
 static enum role role_of_pass(enum pass pass, uint32_t shade)
 {
-	return role_of_category(pass == PASS_FORWARD ? KIND_ACTIVATION : pass == PASS_WEIGHT ? KIND_PARAMETER : KIND_GRADIENT, (int)(shade & 1));
+	return role_of_category(pass == PASS_FORWARD ? KIND_ACTIVATION
+		: pass == PASS_WEIGHT ? KIND_PARAMETER
+		: KIND_GRADIENT,
+		(int)(shade & 1));
 }
 
 static enum role gantt_role_of(bool backward, uint32_t shade)
@@ -20,7 +22,7 @@ static enum role gantt_role_of(bool backward, uint32_t shade)
 	return role_of_pass(backward ? PASS_BACKWARD : PASS_FORWARD, shade);
 }
 
-/* ---- what is shown ------------------------------------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
 void gantt_take(struct gantt *gantt, const struct timetable *timetable, uint64_t fingerprint)
 {
@@ -86,7 +88,7 @@ void gantt_row(const struct gantt *gantt, const struct timetable *timetable, int
 	*end = *end < last ? *end : last;
 }
 
-/* ---- cells --------------------------------------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* A cell of which share[0] goes forward and share[1] backward, of a whole. */
 static void draw_shares(struct frame *frame, int x, int y, const double share[2])
@@ -104,15 +106,18 @@ static void draw_shares(struct frame *frame, int x, int y, const double share[2]
 			   2 * all < EIGHTHS ? ROLE_TEXT : gantt_role_of(back, 0));
 	} else if (forward == 0 || forward >= EIGHTHS) {
 		bool whole = all >= EIGHTHS;
-		frame_cell(frame, x, y, whole ? ' ' : 0x2580 + (uint32_t)all, whole ? ROLE_TEXT : gantt_role_of(back, 0), whole ? gantt_role_of(back, 0) : ROLE_TEXT);
+		frame_cell(frame, x, y, whole ? ' ' : 0x2580 + (uint32_t)all, whole ? ROLE_TEXT : gantt_role_of(back, 0),
+			whole ? gantt_role_of(back, 0) : ROLE_TEXT);
 	} else {
 		/* two of three: what is above the forward part is the larger of backward and waiting */
 		bool waits = EIGHTHS - all > all - forward;
-		frame_cell(frame, x, y, 0x2580 + (uint32_t)forward, gantt_role_of(false, 0), waits ? ROLE_TEXT : gantt_role_of(true, 0));
+		frame_cell(frame, x, y, 0x2580 + (uint32_t)forward, gantt_role_of(false, 0),
+			waits ? ROLE_TEXT : gantt_role_of(true, 0));
 	}
 }
 
-static void draw_sums(struct frame *frame, int y, const struct gantt *gantt, const struct timetable *timetable, uint32_t first, uint32_t end)
+static void draw_sums(struct frame *frame, int y, const struct gantt *gantt, const struct timetable *timetable,
+	uint32_t first, uint32_t end)
 {
 	for (int x = 0; x < gantt->plot.width; x++) {
 		int64_t from, to, sum[2] = { 0, 0 };
@@ -137,7 +142,9 @@ static bool span_of(const struct gantt *gantt, const struct pipeline_slot *slot,
 	return end - begin >= 1 && *right > *left;
 }
 
-static const char pass_letters[PASS_COUNT] = { [PASS_FORWARD] = 'f', [PASS_BACKWARD] = 'b', [PASS_INPUT] = 'b', [PASS_WEIGHT] = 'w' };
+static const char pass_letters[PASS_COUNT] = {
+	[PASS_FORWARD] = 'f', [PASS_BACKWARD] = 'b', [PASS_INPUT] = 'b', [PASS_WEIGHT] = 'w'
+};
 
 static void draw_slot(struct frame *frame, int y, const struct gantt *gantt, const struct pipeline_slot *slot)
 {
@@ -162,15 +169,18 @@ static void draw_after(struct frame *frame, int y, const struct gantt *gantt, co
 		int64_t from, to;
 		gantt_column(gantt, x, &from, &to);
 		if (from + to >= 2 * timetable->pipeline_time)
-			frame_cell(frame, gantt->plot.x + x, y, frame->mono ? 'u' : ' ', ROLE_TEXT, frame->mono ? ROLE_TEXT : role_of_category(KIND_OPTIMIZER, 0));
+			frame_cell(frame, gantt->plot.x + x, y, frame->mono ? 'u' : ' ', ROLE_TEXT,
+				frame->mono ? ROLE_TEXT : role_of_category(KIND_OPTIMIZER, 0));
 	}
 }
 
-static void mark_slot(struct frame *frame, const struct gantt *gantt, const struct timetable *timetable, uint32_t rank, uint32_t i, enum mark mark)
+static void mark_slot(struct frame *frame, const struct gantt *gantt, const struct timetable *timetable, uint32_t rank,
+	uint32_t i, enum mark mark)
 {
 	const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 	int left, right;
-	if (rank < gantt->top || rank >= gantt->top + gantt->ranks || slot->end <= gantt->from || slot->begin >= gantt->from + gantt->span)
+	if (rank < gantt->top || rank >= gantt->top + gantt->ranks || slot->end <= gantt->from ||
+		slot->begin >= gantt->from + gantt->span)
 		return;
 	if (!span_of(gantt, slot, &left, &right)) {
 		left = gantt_column_of(gantt, slot->begin);
@@ -181,7 +191,7 @@ static void mark_slot(struct frame *frame, const struct gantt *gantt, const stru
 		frame_mark(frame, (struct rect){ gantt->plot.x + left, y, right - left, 1 }, mark);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 char *gantt_rank_text(uint32_t first, uint32_t end, char *text, size_t size)
 {
@@ -193,7 +203,8 @@ char *gantt_rank_text(uint32_t first, uint32_t end, char *text, size_t size)
 }
 
 /* Of a row's ranks the busy share and the highest peak. */
-static void gantt_draw_amounts(struct frame *frame, int y, const struct timetable *timetable, uint32_t first, uint32_t end, int64_t limit)
+static void gantt_draw_amounts(
+	struct frame *frame, int y, const struct timetable *timetable, uint32_t first, uint32_t end, int64_t limit)
 {
 	double busy = 0;
 	int64_t most = 0;
@@ -203,10 +214,15 @@ static void gantt_draw_amounts(struct frame *frame, int y, const struct timetabl
 		busy += (double)timetable->busy[rank];
 		most = timetable_peak(timetable, rank) > most ? timetable_peak(timetable, rank) : most;
 	}
-	snprintf(text, sizeof text, "%.0f %%", timetable->pipeline_time ? 100 * busy / (end - first) / (double)timetable->pipeline_time : 0.0);
+	snprintf(text, sizeof text, "%.0f %%",
+		timetable->pipeline_time ? 100 * busy / (end - first) / (double)timetable->pipeline_time : 0.0);
 	frame_right(frame, right - 10, y, ROLE_TEXT, text);
 	bool worst = timetable->worst >= first && timetable->worst < end;
-	frame_right(frame, right, y, limit >= 0 && most > limit ? ROLE_BAD : worst ? ROLE_PEAK : ROLE_FAINT, bytes_text(most, text, sizeof text));
+	frame_right(frame, right, y,
+		limit >= 0 && most > limit ? ROLE_BAD
+		: worst ? ROLE_PEAK
+		: ROLE_FAINT,
+		bytes_text(most, text, sizeof text));
 }
 
 static void draw_rows(struct frame *frame, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
@@ -219,7 +235,8 @@ static void draw_rows(struct frame *frame, const struct gantt *gantt, const stru
 		if (first >= end)
 			break;
 		bool here = gantt->rank >= first && gantt->rank < end;
-		frame_text(frame, 0, y, gantt->plot.x - 1, here ? ROLE_TITLE : ROLE_LABEL, gantt_rank_text(first, end, text, sizeof text));
+		frame_text(frame, 0, y, gantt->plot.x - 1, here ? ROLE_TITLE : ROLE_LABEL,
+			gantt_rank_text(first, end, text, sizeof text));
 		draw_sums(frame, y, gantt, timetable, first, end);
 		for (uint32_t i = timetable_at(timetable, first, gantt->from); end - first == 1 && i < timetable->slots; i++)
 			draw_slot(frame, y, gantt, timetable_slot(timetable, first, i));
@@ -241,7 +258,8 @@ void gantt_draw_axis(struct frame *frame, const struct gantt *gantt, int y)
 		frame_text(frame, x + width / 2 - 2, y, 4, ROLE_FAINT, "time");
 }
 
-static void draw_totals(struct frame *frame, int y, int end, const struct gantt *gantt, const struct timetable *timetable)
+static void draw_totals(
+	struct frame *frame, int y, int end, const struct gantt *gantt, const struct timetable *timetable)
 {
 	char text[64], word[32];
 	int x = 0;
@@ -253,10 +271,12 @@ static void draw_totals(struct frame *frame, int y, int end, const struct gantt 
 	snprintf(text, sizeof text, "bubble %.1f %%", timetable_bubble(timetable) / 10.0);
 	frame_part(frame, &x, y, end, ROLE_TITLE, text);
 	if (gantt->passes > 1) {
-		snprintf(text, sizeof text, "one of %lld passes %s", (long long)gantt->passes, time_text(timetable->time, word, sizeof word));
+		snprintf(text, sizeof text, "one of %lld passes %s", (long long)gantt->passes,
+			time_text(timetable->time, word, sizeof word));
 		frame_part(frame, &x, y, end, ROLE_WARN, text);
 	}
-	snprintf(text, sizeof text, "step %s", time_text(gantt->passes > 1 ? gantt->step : timetable->time, word, sizeof word));
+	snprintf(
+		text, sizeof text, "step %s", time_text(gantt->passes > 1 ? gantt->step : timetable->time, word, sizeof word));
 	frame_part(frame, &x, y, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "%u a row", gantt->group);
 	if (gantt->group > 1)
@@ -287,9 +307,10 @@ static void gantt_draw_legend(struct frame *frame, int y, bool split)
 		frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, "x both  : some");
 }
 
-/* ---- the slot under the cursor ---------------------------------------------------------------------------------------------------- */
+/* ---- the slot under the cursor --------------------------------------------------------------- */
 
-static const char *pass_text(const struct timetable *timetable, const struct pipeline_slot *slot, char *text, size_t size)
+static const char *pass_text(
+	const struct timetable *timetable, const struct pipeline_slot *slot, char *text, size_t size)
 {
 	int used = snprintf(text, size, "%s of microbatch %u", pass_names[slot->pass], slot->microbatch);
 	if (timetable->chunks > 1)
@@ -303,7 +324,9 @@ static uint32_t in_flight(const struct timetable *timetable, uint32_t rank, uint
 	static const int holds[PASS_COUNT] = { [PASS_FORWARD] = 1, [PASS_BACKWARD] = -1, [PASS_WEIGHT] = -1 };
 	uint32_t held = 0;
 	for (uint32_t k = 0; k <= i; k++)
-		held += holds[timetable_slot(timetable, rank, k)->pass] < 0 ? k < i ? -1u : 0 : (uint32_t)holds[timetable_slot(timetable, rank, k)->pass];
+		held += holds[timetable_slot(timetable, rank, k)->pass] < 0
+			? k < i ? -1u : 0
+			: (uint32_t)holds[timetable_slot(timetable, rank, k)->pass];
 	return held;
 }
 
@@ -335,31 +358,38 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	x = frame_text(frame, 0, y + 2, width, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "at most %s", bytes_text(timetable_peak(timetable, gantt->rank), from, sizeof from));
 	frame_part(frame, &x, y + 2, width, ROLE_FAINT, text);
-	snprintf(text, sizeof text, "rank %u has the most, %s", timetable->worst, bytes_text(timetable_peak(timetable, timetable->worst), from, sizeof from));
+	snprintf(text, sizeof text, "rank %u has the most, %s", timetable->worst,
+		bytes_text(timetable_peak(timetable, timetable->worst), from, sizeof from));
 	frame_part(frame, &x, y + 2, width, ROLE_FAINT, text);
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* The rank's bytes below its slots, on the same axis. */
-static void gantt_draw_curve(struct frame *frame, int y, int rows, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
+static void gantt_draw_curve(
+	struct frame *frame, int y, int rows, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
 {
 	int64_t most = timetable_peak(timetable, timetable->worst), scale = limit > most && limit <= 2 * most ? limit : most;
 	char text[32];
-	frame_right(frame, gantt->plot.x - 1, y, limit >= 0 && scale == limit ? ROLE_BUDGET : ROLE_LABEL, bytes_text(scale, text, sizeof text));
+	frame_right(frame, gantt->plot.x - 1, y, limit >= 0 && scale == limit ? ROLE_BUDGET : ROLE_LABEL,
+		bytes_text(scale, text, sizeof text));
 	snprintf(text, sizeof text, "rank %u", gantt->rank);
 	if (rows > 2)
 		frame_text(frame, 0, y + rows - 1, gantt->plot.x - 1, ROLE_TITLE, text);
-	gantt_draw_area(frame, (struct rect){ gantt->plot.x, y, gantt->plot.width, rows }, gantt, timetable, gantt->rank, gantt->rank + 1, scale, limit);
+	gantt_draw_area(frame, (struct rect){ gantt->plot.x, y, gantt->plot.width, rows }, gantt, timetable, gantt->rank,
+		gantt->rank + 1, scale, limit);
 }
 
-void gantt_draw(struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit)
+void gantt_draw(
+	struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit)
 {
-	int info = rect.height >= 9 ? INFO_ROWS : 0, legend = rect.height >= 7, amounts = rect.width >= GANTT_AMOUNTS_FROM ? GANTT_AMOUNTS : 0;
+	int info = rect.height >= 9 ? INFO_ROWS : 0, legend = rect.height >= 7,
+		amounts = rect.width >= GANTT_AMOUNTS_FROM ? GANTT_AMOUNTS : 0;
 	int room = rect.height - 2 - info - legend, rows = (uint32_t)room < timetable->ranks ? room : (int)timetable->ranks;
 	if (room < 1 || rect.width < GANTT_LABELS + 8)
 		return;
-	gantt_settle(gantt, timetable, (struct rect){ rect.x + GANTT_LABELS, rect.y + 1, rect.width - GANTT_LABELS - amounts, rows });
+	gantt_settle(gantt, timetable,
+		(struct rect){ rect.x + GANTT_LABELS, rect.y + 1, rect.width - GANTT_LABELS - amounts, rows });
 	rows = gantt->plot.height;
 	int curve = room - rows - 1 >= CURVE_LEAST ? room - rows - 1 < 12 ? room - rows - 1 : 12 : 0;
 	gantt->high = 1;
@@ -382,7 +412,7 @@ void gantt_draw(struct frame *frame, struct rect rect, struct gantt *gantt, cons
 		gantt_draw_legend(frame, y + info, timetable->split);
 }
 
-/* ---- commands ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static void gantt_go_to(struct gantt *gantt, const struct timetable *timetable, uint32_t rank, int64_t time)
 {
@@ -395,7 +425,8 @@ static void gantt_zoom(struct gantt *gantt, const struct timetable *timetable, b
 {
 	const struct pipeline_slot *slot = timetable_slot(timetable, gantt->rank, gantt->slot);
 	int64_t span = in ? gantt->span / 2 : gantt->span * 2, middle = slot->begin + (slot->end - slot->begin) / 2;
-	int64_t least = 2 * (slot->end - slot->begin) < timetable->time / 4 ? 2 * (slot->end - slot->begin) : timetable->time / 4;
+	int64_t least = 2 * (slot->end - slot->begin) < timetable->time / 4 ? 2 * (slot->end - slot->begin)
+		: timetable->time / 4;
 	double share = (double)(middle - gantt->from) / (double)gantt->span;
 	if (gantt->span <= 0 || (in && span < least))
 		return;
@@ -435,7 +466,8 @@ void gantt_click(struct gantt *gantt, const struct timetable *timetable, int x, 
 {
 	int column = x - gantt->plot.x, row = gantt->high ? (y - gantt->plot.y) / gantt->high : -1;
 	uint32_t first, end;
-	if (column < 0 || column >= gantt->plot.width || y < gantt->plot.y || row < 0 || row >= gantt->plot.height || gantt->group == 0)
+	if (column < 0 || column >= gantt->plot.width || y < gantt->plot.y || row < 0 || row >= gantt->plot.height ||
+		gantt->group == 0)
 		return;
 	int64_t from, to;
 	gantt_row(gantt, timetable, row, &first, &end);

@@ -1,4 +1,5 @@
-/* gantt.h: a pipeline's schedule in cells: a row for each rank, time to the right; and what the ranks hold meanwhile. */
+/* gantt.h: a pipeline's schedule in cells: a row for each rank, time to the right; and what the ranks hold meanwhile.
+ */
 #pragma once
 
 #include "solver/pipeline/timetable.h"
@@ -6,7 +7,7 @@
 
 /* What is looked at. Zeroed: the whole step, the cursor at its first slot. */
 struct gantt {
-	int64_t passes, step;         /* accumulation: the timetable is of one of so many passes, and what the whole step takes */
+	int64_t passes, step; /* accumulation: the timetable is of one of so many passes, and what the whole step takes */
 	uint32_t rank, slot;           /* the cursor */
 	int64_t from, span;            /* picoseconds shown; span 0: all */
 	uint32_t top, ranks;           /* ranks shown, of which several may share a row; ranks 0: all */
@@ -19,11 +20,14 @@ struct gantt {
 /* Takes over another timetable: what doesn't exist there any more is forgotten. */
 void gantt_take(struct gantt *gantt, const struct timetable *timetable, uint64_t fingerprint);
 
-/* Slots with their microbatch's number where there is room, else how much of a cell's time goes forward, backward or by; totals, what
- * the slot under the cursor waits for and, where there is room, what its rank holds over the step. limit: bytes of a device, < 0: any. */
-void gantt_draw(struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit);
+/* Slots with their microbatch's number where there is room, else how much of a cell's time goes forward, backward or
+ * by; totals, what the slot under the cursor waits for and, where there is room, what its rank holds over the step.
+ * limit: bytes of a device, < 0: any. */
+void gantt_draw(
+	struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit);
 /* What every rank holds over the step, the highest marked. Ranks that share a row show the most of them. */
-void gantt_draw_memory(struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit);
+void gantt_draw_memory(
+	struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit);
 /* Moves and zooms; false for other commands. */
 bool gantt_command(struct gantt *gantt, const struct timetable *timetable, enum command_id command);
 /* A click in the window of the last drawing. */
@@ -38,8 +42,8 @@ int gantt_column_of(const struct gantt *gantt, int64_t time);
 /* The ranks of a row, [first, end). */
 void gantt_row(const struct gantt *gantt, const struct timetable *timetable, int row, uint32_t *first, uint32_t *end);
 /* One rank's bytes over the time shown, as an area; scale: bytes of the full height. */
-void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *gantt, const struct timetable *timetable, uint32_t first, uint32_t end,
-	int64_t scale, int64_t limit);
+void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *gantt,
+	const struct timetable *timetable, uint32_t first, uint32_t end, int64_t scale, int64_t limit);
 /* "rank 3", "ranks 8-15". Returns text. */
 char *gantt_rank_text(uint32_t first, uint32_t end, char *text, size_t size);
 /* Settles what is shown in at most so many rows and columns; gantt->plot says in how many. */

@@ -3,7 +3,8 @@
 
 enum { EIGHTHS = 8 };
 
-static int64_t gantt_memory_most_of(const struct timetable *timetable, uint32_t first, uint32_t end, int64_t from, int64_t to)
+static int64_t gantt_memory_most_of(
+	const struct timetable *timetable, uint32_t first, uint32_t end, int64_t from, int64_t to)
 {
 	int64_t most = 0;
 	for (uint32_t rank = first; rank < end; rank++) {
@@ -21,7 +22,8 @@ static int64_t fixed_of(const struct timetable *timetable, uint32_t first, uint3
 	return most;
 }
 
-/* A cell of the area: below what stays, above what is in flight. Without colours digits are tenths of the scale in a band of one row. */
+/* A cell of the area: below what stays, above what is in flight. Without colours digits are tenths of the scale in a
+ * band of one row. */
 static void gantt_memory_draw_cell(struct frame *frame, int x, int y, int fixed, int height, bool over)
 {
 	enum role low = role_of_category(KIND_PARAMETER, 0), high = over ? ROLE_BAD : role_of_category(KIND_ACTIVATION, 0);
@@ -34,7 +36,8 @@ static void gantt_memory_draw_cell(struct frame *frame, int x, int y, int fixed,
 	else if (height < EIGHTHS)
 		frame_cell(frame, x, y, 0x2580 + (uint32_t)height, 2 * fixed >= height ? low : high, ROLE_TEXT);
 	else
-		frame_cell(frame, x, y, fixed > 0 && fixed < EIGHTHS ? 0x2580 + (uint32_t)fixed : ' ', low, fixed >= EIGHTHS ? low : high);
+		frame_cell(frame, x, y, fixed > 0 && fixed < EIGHTHS ? 0x2580 + (uint32_t)fixed : ' ', low,
+			fixed >= EIGHTHS ? low : high);
 }
 
 static void draw_tenths(struct frame *frame, int x, int y, int64_t bytes, int64_t scale, bool over)
@@ -48,8 +51,8 @@ static int clamp(int64_t eighths)
 	return eighths < 0 ? 0 : eighths > EIGHTHS ? EIGHTHS : (int)eighths;
 }
 
-void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *gantt, const struct timetable *timetable, uint32_t first, uint32_t end,
-	int64_t scale, int64_t limit)
+void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *gantt,
+	const struct timetable *timetable, uint32_t first, uint32_t end, int64_t scale, int64_t limit)
 {
 	double unit = scale > 0 ? (double)rect.height * EIGHTHS / (double)scale : 0;
 	int64_t fixed = (int64_t)((double)fixed_of(timetable, first, end) * unit + 0.5);
@@ -65,25 +68,33 @@ void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *
 		}
 		for (int row = 0; row < rect.height; row++) {
 			int64_t below = (int64_t)(rect.height - 1 - row) * EIGHTHS;
-			gantt_memory_draw_cell(frame, rect.x + x, rect.y + row, clamp(fixed - below), clamp(height - below), over && row <= budget);
+			gantt_memory_draw_cell(
+				frame, rect.x + x, rect.y + row, clamp(fixed - below), clamp(height - below), over && row <= budget);
 		}
 		if (budget > 0)
 			frame_overlay(frame, rect.x + x, rect.y + budget, GLYPH_HEAVY, ROLE_BUDGET);
 	}
 }
 
-static void draw_band(struct frame *frame, struct rect band, const struct gantt *gantt, const struct timetable *timetable, uint32_t first, uint32_t end,
-	int64_t scale, int64_t limit)
+static void draw_band(struct frame *frame, struct rect band, const struct gantt *gantt,
+	const struct timetable *timetable, uint32_t first, uint32_t end, int64_t scale, int64_t limit)
 {
 	char text[32];
 	bool here = gantt->rank >= first && gantt->rank < end, worst = timetable->worst >= first && timetable->worst < end;
 	int64_t most = 0;
 	for (uint32_t rank = first; rank < end; rank++)
 		most = timetable_peak(timetable, rank) > most ? timetable_peak(timetable, rank) : most;
-	frame_text(frame, 0, band.y, band.x - 1, here ? ROLE_TITLE : ROLE_LABEL, gantt_rank_text(first, end, text, sizeof text));
+	frame_text(
+		frame, 0, band.y, band.x - 1, here ? ROLE_TITLE : ROLE_LABEL, gantt_rank_text(first, end, text, sizeof text));
 	gantt_draw_area(frame, band, gantt, timetable, first, end, scale, limit);
-	frame_right(frame, frame->window.width, band.y, limit >= 0 && most > limit ? ROLE_BAD : worst ? ROLE_PEAK : ROLE_FAINT, bytes_text(most, text, sizeof text));
-	int peak = worst ? gantt_column_of(gantt, timetable_slot(timetable, timetable->worst, timetable->peak[timetable->worst])->begin) : -1;
+	frame_right(frame, frame->window.width, band.y,
+		limit >= 0 && most > limit ? ROLE_BAD
+		: worst ? ROLE_PEAK
+		: ROLE_FAINT,
+		bytes_text(most, text, sizeof text));
+	int peak = worst
+		? gantt_column_of(gantt, timetable_slot(timetable, timetable->worst, timetable->peak[timetable->worst])->begin)
+		: -1;
 	if (peak >= 0 && peak < band.width)
 		frame_glyph(frame, band.x + peak, band.y, GLYPH_PEAK, ROLE_PEAK);
 	int64_t time = timetable_slot(timetable, gantt->rank, gantt->slot)->begin;
@@ -92,13 +103,17 @@ static void draw_band(struct frame *frame, struct rect band, const struct gantt 
 		frame_mark(frame, (struct rect){ band.x + cursor, band.y, 1, band.height }, MARK_REVERSE);
 }
 
-static void gantt_memory_draw_title(struct frame *frame, struct rect rect, const struct gantt *gantt, const struct timetable *timetable, int64_t scale, int64_t limit)
+static void gantt_memory_draw_title(struct frame *frame, struct rect rect, const struct gantt *gantt,
+	const struct timetable *timetable, int64_t scale, int64_t limit)
 {
 	char text[100], word[32];
 	int x = rect.x;
-	snprintf(text, sizeof text, "most on rank %u: %s", timetable->worst, bytes_text(timetable_peak(timetable, timetable->worst), word, sizeof word));
-	frame_part(frame, &x, rect.y, rect.x + rect.width, limit >= 0 && timetable_peak(timetable, timetable->worst) > limit ? ROLE_BAD : ROLE_TITLE, text);
-	snprintf(text, sizeof text, "full height %s%s", bytes_text(scale, word, sizeof word), scale == limit ? ", the budget" : "");
+	snprintf(text, sizeof text, "most on rank %u: %s", timetable->worst,
+		bytes_text(timetable_peak(timetable, timetable->worst), word, sizeof word));
+	frame_part(frame, &x, rect.y, rect.x + rect.width,
+		limit >= 0 && timetable_peak(timetable, timetable->worst) > limit ? ROLE_BAD : ROLE_TITLE, text);
+	snprintf(text, sizeof text, "full height %s%s", bytes_text(scale, word, sizeof word),
+		scale == limit ? ", the budget" : "");
 	frame_part(frame, &x, rect.y, rect.x + rect.width, ROLE_FAINT, text);
 	snprintf(text, sizeof text, "budget %s", bytes_text(limit, word, sizeof word));
 	if (limit >= 0 && limit != scale)
@@ -110,13 +125,16 @@ static void gantt_memory_draw_title(struct frame *frame, struct rect rect, const
 		frame_part(frame, &x, rect.y, rect.x + rect.width, ROLE_FAINT, "digits: tenths");
 }
 
-void gantt_draw_memory(struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit)
+void gantt_draw_memory(
+	struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit)
 {
-	int room = rect.height - 2, rows = (uint32_t)room < timetable->ranks ? room : (int)timetable->ranks, amounts = rect.width >= 32 ? 10 : 0;
+	int room = rect.height - 2, rows = (uint32_t)room < timetable->ranks ? room : (int)timetable->ranks,
+		amounts = rect.width >= 32 ? 10 : 0;
 	int64_t most = timetable_peak(timetable, timetable->worst), scale = limit > most && limit <= 2 * most ? limit : most;
 	if (room < 1 || rect.width < GANTT_LABELS + 8)
 		return;
-	gantt_settle(gantt, timetable, (struct rect){ rect.x + GANTT_LABELS, rect.y + 1, rect.width - GANTT_LABELS - amounts, rows });
+	gantt_settle(gantt, timetable,
+		(struct rect){ rect.x + GANTT_LABELS, rect.y + 1, rect.width - GANTT_LABELS - amounts, rows });
 	gantt_memory_draw_title(frame, rect, gantt, timetable, scale, limit);
 	rows = gantt->plot.height;
 	int high = gantt->high = room / rows;

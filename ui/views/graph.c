@@ -116,7 +116,8 @@ static bool views_graph_prepare(struct graph_view *view, const struct model *mod
 
 /* ---- drawing --------------------------------------------------------------------------- */
 
-static void draw_module(struct frame *frame, int y, const struct graph_view *view, const struct model *model, const struct line *line)
+static void draw_module(
+	struct frame *frame, int y, const struct graph_view *view, const struct model *model, const struct line *line)
 {
 	const struct module *module = &view->tree.module[line->id];
 	int right = frame->window.width, x = 2 * (int)line->depth, shown = right >= 64 ? 3 : right >= 46 ? 2 : 1;
@@ -139,7 +140,8 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 	const struct op *op = &model->plan->graph->op[line->id];
 	int x = 2 * (int)line->depth, right = frame->window.width;
 	char text[48], bytes[32];
-	snprintf(text, sizeof text, "live %s", bytes_text(model->plan->ordered->live[model->plan->ordered->position[line->id]], bytes, sizeof bytes));
+	snprintf(text, sizeof text, "live %s",
+		bytes_text(model->plan->ordered->live[model->plan->ordered->position[line->id]], bytes, sizeof bytes));
 	frame_right(frame, right, y, ROLE_FAINT, text);
 	right -= AMOUNT + 5;
 	struct details details;
@@ -166,13 +168,14 @@ static int views_graph_describe(const struct model *model, const struct factors 
 	size_t used = strlen(carried_text(model->plan->graph, id, factors, text, 200));
 	if (model->plan->transformed->sharded) {
 		text[used] = ' ';
-		sharded_place_here(model->plan->transformed->sharded, model->plan->graph, id, text + used + (used > 0), 300 - used - 1);
+		sharded_place_here(
+			model->plan->transformed->sharded, model->plan->graph, id, text + used + (used > 0), 300 - used - 1);
 	}
 	return text_cells(text);
 }
 
-/* A tensor with its shape and the ops on the other side; where these don't fit beside each other, the shape has a second
- * row if there are rows to spare. Returns the rows taken. */
+/* A tensor with its shape and the ops on the other side; where these don't fit beside each other, the shape has a
+ * second row if there are rows to spare. Returns the rows taken. */
 static int draw_tensor(struct frame *frame, int y, int rows, const struct model *model, uint32_t id, bool reads)
 {
 	const struct graph *graph = model->plan->graph;
@@ -202,7 +205,8 @@ static int draw_tensor(struct frame *frame, int y, int rows, const struct model 
 }
 
 /* The tensors that an op reads or writes. */
-static int draw_tensors(struct frame *frame, int y, int end, const struct model *model, const struct csr *rows, bool reads)
+static int draw_tensors(
+	struct frame *frame, int y, int end, const struct model *model, const struct csr *rows, bool reads)
 {
 	uint32_t length = csr_length(rows, model->op);
 	FOR_ROW(i, rows, model->op) {
@@ -314,4 +318,5 @@ static bool graph_command(void *state, struct model *model, enum command_id comm
 	}
 }
 
-const struct view_ops view_graph = { "Graph", IN_GRAPH, sizeof(struct graph_view), graph_draw, graph_command, graph_free, NULL };
+const struct view_ops view_graph = { "Graph", IN_GRAPH, sizeof(struct graph_view), graph_draw, graph_command,
+	graph_free, NULL };

@@ -102,7 +102,8 @@ char *carried_text(const struct graph *graph, uint32_t tensor, const struct fact
 	for (uint32_t d = 0; d < of->dims && used < size; d++) {
 		if (factors)
 			factors_text(factors, &factors->dim[factors->dim_start[tensor] + d], factor, sizeof factor);
-		used += (size_t)snprintf(text + used, size - used, "%s%" PRId64 "%s%s", d ? ", " : "", of->shape[d], *factor ? "=" : "", factor);
+		used += (size_t)snprintf(
+			text + used, size - used, "%s%" PRId64 "%s%s", d ? ", " : "", of->shape[d], *factor ? "=" : "", factor);
 	}
 	if (used < size)
 		snprintf(text + used, size - used, "]");

@@ -1,8 +1,7 @@
 /* map.c: where every storage and workspace lies: addresses upwards, the order to the right.
  *
  * Each half of a cell (a whole one in ASCII and without colours) shows what covers most of its
- * bytes x ops, and nothing where most of it is free. The grid is kept until plan, zoom or size change.
- */
+ * bytes x ops, and nothing where most of it is free. The grid is kept until plan, zoom or size change. */
 #include "map_list.h"
 #include "map_marks.h"
 
@@ -180,7 +179,8 @@ static void map_draw_letter(struct frame *frame, int x, int y, const struct map 
 }
 
 /* The cursor's storage is in the foreground, because the terminal's own colour can't be a ground. */
-static void draw_halves(struct frame *frame, int x, int y, const struct map *map, const struct model *model, uint32_t upper, uint32_t lower)
+static void draw_halves(
+	struct frame *frame, int x, int y, const struct map *map, const struct model *model, uint32_t upper, uint32_t lower)
 {
 	enum role up = tile_role(map, model, upper), low = tile_role(map, model, lower);
 	if (up == low)
@@ -240,12 +240,14 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 	uint32_t storage = model->storage;
 	int width = frame->window.width;
 	if (storage >= plan->graph->storages || plan->laid_out->first[storage] == NONE) {
-		frame_text(frame, 0, y, width, ROLE_FAINT, width >= 48 ? "up and down select a tensor at the cursor's op" : "up, down: select a tensor");
+		frame_text(frame, 0, y, width, ROLE_FAINT,
+			width >= 48 ? "up and down select a tensor at the cursor's op" : "up, down: select a tensor");
 		return;
 	}
 	char bytes[32], offset[32], text[160];
 	snprintf(text, sizeof text, "%s at %s, ops %u..%u", bytes_text(plan->laid_out->bytes[storage], bytes, sizeof bytes),
-		 bytes_text(plan->laid_out->offset[storage], offset, sizeof offset), plan->laid_out->first[storage], plan->laid_out->last[storage]);
+		bytes_text(plan->laid_out->offset[storage], offset, sizeof offset), plan->laid_out->first[storage],
+		plan->laid_out->last[storage]);
 	int room = width - text_cells(text) - 2;
 	int x = room >= 5 ? frame_name(frame, 0, y, room, item_role(plan, storage), storage_name(plan, storage)) + 2 : 0;
 	frame_text(frame, x, y, width - x, ROLE_TEXT, text);
@@ -262,8 +264,11 @@ struct flank {
 static struct flank flank_of(const struct model *model, bool above, uint32_t item, int64_t hole)
 {
 	char bytes[32];
-	struct flank flank = { .role = hole > 0 ? ROLE_WARN : ROLE_LABEL, .of_name = ROLE_FAINT, .name = above ? "the arena's end" : "address 0" };
-	snprintf(flank.text, sizeof flank.text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below", bytes_text(hole, bytes, sizeof bytes));
+	struct flank flank = { .role = hole > 0 ? ROLE_WARN : ROLE_LABEL,
+		.of_name = ROLE_FAINT,
+		.name = above ? "the arena's end" : "address 0" };
+	snprintf(flank.text, sizeof flank.text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below",
+		bytes_text(hole, bytes, sizeof bytes));
 	if (item != NONE) {
 		flank.of_name = item_role(model->plan, item);
 		flank.name = item_name(model->plan, item);
@@ -290,7 +295,8 @@ static void map_draw_neighbours(struct frame *frame, int y, const struct model *
 	uint32_t first = plan->laid_out->first[storage], last = plan->laid_out->last[storage];
 	position = position < first ? first : position > last ? last : position;
 	struct neighbours next = plan_neighbours(model->index, storage, position);
-	struct flank above = flank_of(model, true, next.above, next.hole_above), below = flank_of(model, false, next.below, next.hole_below);
+	struct flank above = flank_of(model, true, next.above, next.hole_above),
+				 below = flank_of(model, false, next.below, next.hole_below);
 	int kept = below.cells < width / 2 ? below.cells + 2 : width / 2 + 1;
 	draw_flank(frame, draw_flank(frame, 0, y, width - kept, &above) + 2, y, width, &below);
 }
@@ -305,17 +311,22 @@ static void map_draw_info(struct frame *frame, int y, const struct model *model)
 	char a[32], b[32], text[120];
 	snprintf(text, sizeof text, "op %u: %s live", position, bytes_text(plan->ordered->live[position], a, sizeof a));
 	frame_part(frame, &x, y, width, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "%u hole%s, %s", holes.count, holes.count == 1 ? "" : "s", bytes_text(holes.total, a, sizeof a));
+	snprintf(text, sizeof text, "%u hole%s, %s", holes.count, holes.count == 1 ? "" : "s",
+		bytes_text(holes.total, a, sizeof a));
 	frame_part(frame, &x, y, width, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "largest %s at %s", bytes_text(holes.largest, a, sizeof a), bytes_text(holes.largest_offset, b, sizeof b));
+	snprintf(text, sizeof text, "largest %s at %s", bytes_text(holes.largest, a, sizeof a),
+		bytes_text(holes.largest_offset, b, sizeof b));
 	if (holes.count > 0)
 		frame_part(frame, &x, y, width, ROLE_TEXT, text);
 	if (x > 0)
 		view_source(frame, x + 2, y, width - x - 2, &plan->graph->op[model->op]);
 	x = 0;
-	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), a, sizeof a), proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");
+	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), a, sizeof a),
+		proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");
 	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
-	double fragmentation = plan_peak(plan) > 0 ? 100.0 * (double)(plan_arena(plan) - plan_peak(plan)) / (double)plan_peak(plan) : 0;
+	double fragmentation = plan_peak(plan) > 0
+		? 100.0 * (double)(plan_arena(plan) - plan_peak(plan)) / (double)plan_peak(plan)
+		: 0;
 	snprintf(text, sizeof text, "%s %.2f %%", width >= 56 ? "fragmentation" : "frag.", fragmentation);
 	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "caching allocator %s", bytes_text(plan_caching(plan), a, sizeof a));
@@ -368,7 +379,8 @@ static void map_draw(void *state, struct model *model, struct frame *frame)
 	for (int y = 0; list && y < whole.height; y++)
 		frame_glyph(frame, whole.width - list - 1, y, GLYPH_VERTICAL, ROLE_LINE);
 	if (list)
-		map_list_draw(frame, (struct rect){ whole.width - list, 0, list, whole.height }, &map->list, model, map->persistent_hidden);
+		map_list_draw(frame, (struct rect){ whole.width - list, 0, list, whole.height }, &map->list, model,
+			map->persistent_hidden);
 }
 
 /* ---- commands --------------------------------------------------------------------------- */

@@ -4,7 +4,8 @@
 #include "details.h"
 
 enum { LIST_FROM = 120, HALF_FROM = 200, LEAST = 48, OFFSET = 9, AMOUNT = 9, NAME = 24 };
-static const enum column wanted[] = { COLUMN_FIRST, COLUMN_LAST, COLUMN_SHAPE, COLUMN_MAKER, COLUMN_MODULE, COLUMN_SOURCE };
+static const enum column wanted[] = { COLUMN_FIRST, COLUMN_LAST, COLUMN_SHAPE, COLUMN_MAKER, COLUMN_MODULE,
+	COLUMN_SOURCE };
 
 int map_list_width(int width)
 {
@@ -28,7 +29,8 @@ struct walk {
 
 static struct walk walk_of(const struct model *model, bool persistent_hidden)
 {
-	return (struct walk){ model, model_position(model), model->index->present, plan_arena(model->plan), persistent_hidden };
+	return (
+		struct walk){ model, model_position(model), model->index->present, plan_arena(model->plan), persistent_hidden };
 }
 
 static bool next_row(struct walk *walk, struct stack_row *row)
@@ -58,7 +60,8 @@ static bool next_row(struct walk *walk, struct stack_row *row)
 	return row->bytes > 0;
 }
 
-static void map_list_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, const struct stack_row *row, const struct details *details)
+static void map_list_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model,
+	const struct stack_row *row, const struct details *details)
 {
 	const struct plan *plan = model->plan;
 	char text[32];
@@ -80,7 +83,8 @@ static void map_list_draw_row(struct frame *frame, struct rect rect, int y, cons
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
-void map_list_draw(struct frame *frame, struct rect rect, struct map_list *list, const struct model *model, bool persistent_hidden)
+void map_list_draw(
+	struct frame *frame, struct rect rect, struct map_list *list, const struct model *model, bool persistent_hidden)
 {
 	struct walk walk = walk_of(model, persistent_hidden);
 	struct stack_row row;
@@ -93,7 +97,8 @@ void map_list_draw(struct frame *frame, struct rect rect, struct map_list *list,
 	list->x = rect.x;
 	list->rows = rect.height - 1;
 	list->top = scroll_to(list->top, selected == NONE ? (list->top < rows ? list->top : 0) : selected, rows, list->rows);
-	details_arrange(wanted, sizeof wanted / sizeof *wanted, model->index, rect.x + OFFSET + AMOUNT + 2 + NAME, rect.x + rect.width, &details);
+	details_arrange(wanted, sizeof wanted / sizeof *wanted, model->index, rect.x + OFFSET + AMOUNT + 2 + NAME,
+		rect.x + rect.width, &details);
 	frame_right(frame, rect.x + OFFSET - 1, rect.y, ROLE_LABEL, "address");
 	frame_right(frame, rect.x + OFFSET + AMOUNT - 1, rect.y, ROLE_LABEL, "bytes");
 	frame_print(frame, rect.x + OFFSET + AMOUNT + 2, rect.y, ROLE_LABEL, "at op %u", walk.position);

@@ -108,7 +108,8 @@ void map_legend_draw(struct frame *frame, int y, const struct tiles *tiles, cons
 		int cells = text_cells(category_names[kind]) + 4;
 		if (!there[kind] || x + cells > width)
 			continue;
-		frame_cell(frame, x, y, frame->mono ? (uint32_t)category_letters[kind] : ' ', ROLE_TEXT, frame->mono ? ROLE_TEXT : role_of_category(kind, 0));
+		frame_cell(frame, x, y, frame->mono ? (uint32_t)category_letters[kind] : ' ', ROLE_TEXT,
+			frame->mono ? ROLE_TEXT : role_of_category(kind, 0));
 		frame_text(frame, x + 2, y, width, ROLE_FAINT, category_names[kind]);
 		x += cells;
 	}

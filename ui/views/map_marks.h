@@ -1,4 +1,5 @@
-/* map_marks.h: what helps to read the address map: shades that tell neighbours apart, names inside rectangles, and a legend. */
+/* map_marks.h: what helps to read the address map: shades that tell neighbours apart, names inside rectangles, and a
+ * legend. */
 #pragma once
 
 #include "view.h"

@@ -93,7 +93,8 @@ static void add_storages(struct module_tree *tree, const struct plan *plan)
 			op = graph->users.item[graph->users.start[i]];
 		if (op == NONE || plan->laid_out->first[i] == NONE)
 			continue;
-		bool at_peak = plan->laid_out->first[i] <= plan->ordered->peak_position && plan->ordered->peak_position <= plan->laid_out->last[i];
+		bool at_peak = plan->laid_out->first[i] <= plan->ordered->peak_position &&
+			plan->ordered->peak_position <= plan->laid_out->last[i];
 		for (uint32_t m = tree->of_op[op]; m != NONE; m = tree->module[m].parent) {
 			struct module *module = &tree->module[m];
 			module->persistent += storage->persistent ? plan->laid_out->bytes[i] : 0;

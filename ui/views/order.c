@@ -2,8 +2,8 @@
  *
  * Stepping (`.` and `,`) runs the order op by op: what has not run yet is faint, and the pane tells which ops could
  * run, what each would need and leave behind, and why the order takes this one. `J` and `K` move ops by hand.
- * Plans of order=roam have a rule above each segment and a line about the segment, or the branch, of the op at the cursor.
- */
+ * Plans of order=roam have a rule above each segment and a line about the segment, or the branch, of the op at the
+ * cursor. */
 #include "challenge.h"
 #include "order_rows.h"
 #include "segment_rows.h"
@@ -54,12 +54,14 @@ static bool views_order_prepare(struct order_view *view, const struct model *mod
 
 /* ---- the decision --------------------------------------------------------------------------- */
 
-static void views_order_draw_pane(struct frame *frame, struct rect rect, struct order_view *view, const struct model *model)
+static void views_order_draw_pane(
+	struct frame *frame, struct rect rect, struct order_view *view, const struct model *model)
 {
 	const struct order_schedule *schedule = &view->schedule;
 	const struct problem *problem = schedule->problem;
 	uint32_t position = schedule->position[model->op];
-	uint32_t freed = schedule_freed(schedule, position, view->freed), count = schedule_ready(schedule, position, view->candidate), chosen = 0;
+	uint32_t freed = schedule_freed(schedule, position, view->freed),
+			 count = schedule_ready(schedule, position, view->candidate), chosen = 0;
 	int y = rect.y, rows = rect.height - 5;
 	frame_repeat(frame, 0, y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	if (model->plan->ordered->result.roam.segments) {
@@ -72,14 +74,17 @@ static void views_order_draw_pane(struct frame *frame, struct rect rect, struct 
 	while (chosen + 1 < count && view->candidate[chosen].op != model->op)
 		chosen++;
 	frame_text(frame, 0, y + 3, rect.width, ROLE_LABEL, "why");
-	int x = 7 + frame_text(frame, 7, y + 3, rect.width - 7, ROLE_TEXT, schedule_why(schedule, view->candidate, count, chosen, schedule->moves == 0));
+	int x = 7 +
+		frame_text(frame, 7, y + 3, rect.width - 7, ROLE_TEXT,
+			schedule_why(schedule, view->candidate, count, chosen, schedule->moves == 0));
 	view_source(frame, x + 2, y + 3, rect.width - x - 2, &model->plan->graph->op[model->op]);
 	struct details details;
 	order_candidates_title(frame, y + 4, model, count, &details);
 	uint32_t top = scroll_to(0, chosen, count, rows);
 	int64_t before = schedule_before(schedule, position);
 	for (int i = 0; i < rows && top + (uint32_t)i < count; i++)
-		order_candidate_draw(frame, y + 5 + i, model, &view->candidate[top + (uint32_t)i], before, top + (uint32_t)i == chosen, &details);
+		order_candidate_draw(frame, y + 5 + i, model, &view->candidate[top + (uint32_t)i], before,
+			top + (uint32_t)i == chosen, &details);
 }
 
 /* What moving by hand costs. */
@@ -89,11 +94,12 @@ static void draw_hand(struct frame *frame, int y, const struct order_view *view,
 	char peak[32], change[32];
 	int64_t difference = schedule->peak - plan_peak(model->plan);
 	if (schedule->moves == 0) {
-		frame_print(frame, 0, y, ROLE_LABEL, "peak %s at op %u", bytes_text(schedule->peak, peak, sizeof peak), schedule->peak_position);
+		frame_print(frame, 0, y, ROLE_LABEL, "peak %s at op %u", bytes_text(schedule->peak, peak, sizeof peak),
+			schedule->peak_position);
 		return;
 	}
-	int x = frame_print(frame, 0, y, ROLE_LABEL, "by hand, %u move%s: peak %s at op %u  ", schedule->moves, schedule->moves == 1 ? "" : "s",
-			    bytes_text(schedule->peak, peak, sizeof peak), schedule->peak_position);
+	int x = frame_print(frame, 0, y, ROLE_LABEL, "by hand, %u move%s: peak %s at op %u  ", schedule->moves,
+		schedule->moves == 1 ? "" : "s", bytes_text(schedule->peak, peak, sizeof peak), schedule->peak_position);
 	frame_text(frame, x, y, frame->window.width - x, difference > 0 ? ROLE_BAD : difference < 0 ? ROLE_GOOD : ROLE_TEXT,
 		   difference ? change_text(difference, change, sizeof change) : "as planned");
 }
@@ -124,7 +130,7 @@ static void order_draw(void *state, struct model *model, struct frame *frame)
 		views_order_draw_pane(frame, (struct rect){ 0, height - pane, width, pane }, view, model);
 }
 
-/* ---- commands ----------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 /* The cursor's position in the schedule, which may differ from the plan's. */
 static void go(struct order_view *view, struct model *model, int64_t position)
@@ -138,7 +144,8 @@ static void move_by_hand(struct order_view *view, struct model *model, int direc
 {
 	uint32_t position = view->schedule.position[model->op];
 	if (position == (direction < 0 ? 0 : view->schedule.problem->ops - 1)) {
-		view_say(model, "%s is the %s op: it can't run %s", model->plan->graph->op[model->op].name, direction < 0 ? "first" : "last", direction < 0 ? "earlier" : "later");
+		view_say(model, "%s is the %s op: it can't run %s", model->plan->graph->op[model->op].name,
+			direction < 0 ? "first" : "last", direction < 0 ? "earlier" : "later");
 		return;
 	}
 	char text[sizeof model->message - 60];
@@ -195,4 +202,5 @@ static enum context order_context(const void *state, const struct model *model)
 	return model->plan && challenge_played(&view->challenge, model) ? IN_CHALLENGE : IN_ORDER;
 }
 
-const struct view_ops view_order = { "Order", IN_ORDER, sizeof(struct order_view), order_draw, order_command, order_free, order_context };
+const struct view_ops view_order = { "Order", IN_ORDER, sizeof(struct order_view), order_draw, order_command,
+	order_free, order_context };

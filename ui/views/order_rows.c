@@ -3,7 +3,14 @@
 
 #include "segment_rows.h"
 
-enum { NUMBER = 8, AMOUNT = ORDER_AMOUNT, BAR = 10, CANDIDATE = 24, CANDIDATE_NAME = 40, WIDE = 70 /* from here on lanes leave room */ };
+enum {
+	NUMBER = 8,
+	AMOUNT = ORDER_AMOUNT,
+	BAR = 10,
+	CANDIDATE = 24,
+	CANDIDATE_NAME = 40,
+	WIDE = 70 /* from here on lanes leave room */
+};
 static const enum column wanted[] = { COLUMN_MAKER, COLUMN_SHAPE, COLUMN_MODULE, COLUMN_SOURCE };
 enum { WANTED = sizeof wanted / sizeof *wanted };
 
@@ -33,7 +40,8 @@ static void draw_lanes(struct frame *frame, struct rect rect, const struct order
 	for (uint32_t item = 0; item < schedule->problem->items; item++) {
 		int lane = schedule->lane[item];
 		uint32_t storage = schedule->problem->storage[item];
-		if (lane >= rect.width || segment_row(roam, schedule->first[item]) >= end || segment_row(roam, schedule->last[item]) < rows->top)
+		if (lane >= rect.width || segment_row(roam, schedule->first[item]) >= end ||
+			segment_row(roam, schedule->last[item]) < rows->top)
 			continue;
 		uint32_t from = schedule->first[item] > top ? schedule->first[item] : top;
 		for (uint32_t position = from; position <= schedule->last[item] && segment_row(roam, position) < end; position++) {
@@ -60,7 +68,8 @@ static void order_rows_draw_bar(struct frame *frame, int x, int y, int64_t live,
 }
 
 /* Number, live bytes, a bar above the persistent bytes, name and type; returns the column where lanes can begin. */
-static int order_rows_draw_row(struct frame *frame, int y, const struct order_rows *rows, const struct model *model, uint32_t position, int name_width)
+static int order_rows_draw_row(struct frame *frame, int y, const struct order_rows *rows, const struct model *model,
+	uint32_t position, int name_width)
 {
 	const struct order_schedule *schedule = rows->schedule;
 	const struct op *op = &model->plan->graph->op[schedule->order[position]];
@@ -89,7 +98,8 @@ static int order_rows_draw_row(struct frame *frame, int y, const struct order_ro
 void order_rows_draw(struct frame *frame, struct rect rect, struct order_rows *rows, const struct model *model)
 {
 	const struct order_roam *roam = rows->roam;
-	uint32_t count = rows->listed + roam->segments, cursor = segment_row(roam, rows->schedule->position[model->op]), position;
+	uint32_t count = rows->listed + roam->segments, cursor = segment_row(roam, rows->schedule->position[model->op]),
+			 position;
 	int name_width = rect.width >= 110 ? 36 : rect.width >= 70 ? 22 : 16, lanes = 0;
 	int left = NUMBER + AMOUNT + (rect.width >= 70 ? BAR + 1 : 0) + name_width + 1;
 	int free = rect.width - left, room = free >= WIDE ? 2 * free / 5 : free;
@@ -100,7 +110,10 @@ void order_rows_draw(struct frame *frame, struct rect rect, struct order_rows *r
 	for (int i = 0; i < rect.height && rows->top + (uint32_t)i < count; i++)
 		if (segment_row_of_rule(roam, rows->top + (uint32_t)i, &position) == NONE)
 			lanes = order_rows_draw_row(frame, rect.y + i, rows, model, position, name_width);
-	draw_lanes(frame, (struct rect){ lanes, rect.y, rows->details.count ? rows->details.from - lanes : rect.width - lanes, rect.height }, rows, model);
+	draw_lanes(frame,
+		(struct rect){
+			lanes, rect.y, rows->details.count ? rows->details.from - lanes : rect.width - lanes, rect.height },
+		rows, model);
 	for (int i = 0; i < rect.height && rows->top + (uint32_t)i < count; i++) {
 		uint32_t segment = segment_row_of_rule(roam, rows->top + (uint32_t)i, &position);
 		if (segment != NONE)
@@ -119,8 +132,8 @@ uint32_t order_rows_at(const struct order_rows *rows, int y)
 
 /* ---- what an op does ----------------------------------------------------------------- */
 
-void order_items_draw(struct frame *frame, int y, const struct model *model, const struct problem *problem, const char *verb, enum role role,
-	const uint32_t *item, uint32_t count)
+void order_items_draw(struct frame *frame, int y, const struct model *model, const struct problem *problem,
+	const char *verb, enum role role, const uint32_t *item, uint32_t count)
 {
 	char text[32];
 	int64_t sum = 0;
@@ -141,7 +154,8 @@ void order_items_draw(struct frame *frame, int y, const struct model *model, con
 	}
 }
 
-void order_candidates_title(struct frame *frame, int y, const struct model *model, uint32_t count, struct details *details)
+void order_candidates_title(
+	struct frame *frame, int y, const struct model *model, uint32_t count, struct details *details)
 {
 	frame_right(frame, 11, y, ROLE_LABEL, "needs");
 	frame_right(frame, 22, y, ROLE_LABEL, "leaves");
@@ -150,8 +164,8 @@ void order_candidates_title(struct frame *frame, int y, const struct model *mode
 	frame_print(frame, CANDIDATE, y, ROLE_LABEL, "%u op%s could run here", count, count == 1 ? "" : "s");
 }
 
-void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate, int64_t before, bool chosen,
-	const struct details *details)
+void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate,
+	int64_t before, bool chosen, const struct details *details)
 {
 	char during[32], after[32];
 	if (chosen)

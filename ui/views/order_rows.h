@@ -22,10 +22,11 @@ void order_rows_draw(struct frame *frame, struct rect rect, struct order_rows *r
 /* The position whose row is at a line of the rows, or NONE. */
 uint32_t order_rows_at(const struct order_rows *rows, int y);
 /* "makes 64.0 MiB  left.out, ...": the sum of some items, and as many names as fit. */
-void order_items_draw(struct frame *frame, int y, const struct model *model, const struct problem *problem, const char *verb, enum role role,
-	const uint32_t *item, uint32_t count);
+void order_items_draw(struct frame *frame, int y, const struct model *model, const struct problem *problem,
+	const char *verb, enum role role, const uint32_t *item, uint32_t count);
 /* The line above candidates; says which details of them fit. */
-void order_candidates_title(struct frame *frame, int y, const struct model *model, uint32_t count, struct details *details);
+void order_candidates_title(
+	struct frame *frame, int y, const struct model *model, uint32_t count, struct details *details);
 /* An op that could run: what it needs, and what it leaves behind against the bytes before it. */
-void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate, int64_t before, bool chosen,
-	const struct details *details);
+void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate,
+	int64_t before, bool chosen, const struct details *details);

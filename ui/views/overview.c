@@ -16,7 +16,8 @@ struct overview {
 };
 
 enum { LEGEND = 34, LEGEND_FROM = 86, AMOUNT = 8, KIND = 11, WHY = 15, WHY_FROM = 52, KIND_FROM = 36, NAME = 32 };
-static const enum column wanted[] = { COLUMN_SHAPE, COLUMN_FIRST, COLUMN_LAST, COLUMN_MAKER, COLUMN_MODULE, COLUMN_SOURCE };
+static const enum column wanted[] = { COLUMN_SHAPE, COLUMN_FIRST, COLUMN_LAST, COLUMN_MAKER, COLUMN_MODULE,
+	COLUMN_SOURCE };
 
 static void forget_list(struct overview *overview)
 {
@@ -107,7 +108,8 @@ static void overview_draw_legend(struct frame *frame, struct rect rect, const st
 			continue;
 		char amount[32];
 		uint32_t letter = (uint32_t)category_letters[i];
-		frame_cell(frame, rect.x, y, frame->mono ? letter : ' ', role_of_category(i, 0), frame->mono ? ROLE_TEXT : role_of_category(i, 0));
+		frame_cell(frame, rect.x, y, frame->mono ? letter : ' ', role_of_category(i, 0),
+			frame->mono ? ROLE_TEXT : role_of_category(i, 0));
 		frame_text(frame, rect.x + 2, y, 11, ROLE_TEXT, category_names[i]);
 		frame_right(frame, rect.x + 25, y, ROLE_TEXT, bytes_text(category[i], amount, sizeof amount));
 		snprintf(amount, sizeof amount, "%3.0f %%", live ? 100.0 * (double)category[i] / (double)live : 0.0);
@@ -116,8 +118,8 @@ static void overview_draw_legend(struct frame *frame, struct rect rect, const st
 	overview_draw_bound(frame, (struct rect){ rect.x, y + 1, LEGEND - 2, rect.y + rect.height - y - 1 }, model->plan);
 }
 
-static void overview_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage, enum alive_reason reason,
-	const struct details *details)
+static void overview_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage,
+	enum alive_reason reason, const struct details *details)
 {
 	const struct plan *plan = model->plan;
 	char text[32];
@@ -149,18 +151,22 @@ static bool find_reasons(struct overview *overview, const struct model *model)
 		overview->explained = overview->serial;
 	}
 	if (overview->reason)
-		plan_reasons(model->plan, overview->position, overview->alive, overview->count, &overview->explainer, overview->reason);
+		plan_reasons(
+			model->plan, overview->position, overview->alive, overview->count, &overview->explainer, overview->reason);
 	return overview->reason;
 }
 
-static void overview_draw_list(struct frame *frame, struct rect rect, struct overview *overview, const struct model *model)
+static void overview_draw_list(
+	struct frame *frame, struct rect rect, struct overview *overview, const struct model *model)
 {
 	char count[32];
-	int x = frame_print(frame, rect.x, rect.y, ROLE_LABEL, "alive here: %s, largest first", count_text(overview->count, count));
+	int x = frame_print(
+		frame, rect.x, rect.y, ROLE_LABEL, "alive here: %s, largest first", count_text(overview->count, count));
 	if (rect.width >= WHY_FROM && x < rect.width - WHY)
 		frame_text(frame, rect.x + rect.width - WHY, rect.y, WHY, ROLE_LABEL, "why");
 	struct details details;
-	details_arrange(wanted, sizeof wanted / sizeof *wanted, model->index, rect.x + AMOUNT + 1 + KIND + NAME, rect.x + rect.width - WHY - 1, &details);
+	details_arrange(wanted, sizeof wanted / sizeof *wanted, model->index, rect.x + AMOUNT + 1 + KIND + NAME,
+		rect.x + rect.width - WHY - 1, &details);
 	details_titles(frame, rect.y, &details, false);
 	int rows = rect.height - 1;
 	overview->top = scroll_to(overview->top, selected_row(overview, model), overview->count, rows);
@@ -169,11 +175,12 @@ static void overview_draw_list(struct frame *frame, struct rect rect, struct ove
 	if (rows <= 0 || !find_reasons(overview, model))
 		return;
 	for (int i = 0; i < rows; i++)
-		overview_draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], overview->reason[overview->top + (uint32_t)i],
-			 &details);
+		overview_draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i],
+			overview->reason[overview->top + (uint32_t)i], &details);
 }
 
-/* A note at the curve's upper right: what a column stands for, and what is cut off. False where there is nothing to note. */
+/* A note at the curve's upper right: what a column stands for, and what is cut off. False where there is nothing to
+ * note. */
 static bool draw_note(struct frame *frame, int y, const struct overview *overview, const struct model *model, int width)
 {
 	uint32_t first, last;
@@ -217,7 +224,8 @@ static void overview_draw(void *state, struct model *model, struct frame *frame)
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
-	int plot = height < 12 ? height / 2 : height * 5 / 10, lesson = draw_lesson(frame, model->plan->input->about.teaches, width, height);
+	int plot = height < 12 ? height / 2 : height * 5 / 10,
+		lesson = draw_lesson(frame, model->plan->input->about.teaches, width, height);
 	bool noted = draw_note(frame, lesson, overview, model, width);
 	int top = lesson + (noted || lesson == 0);
 	curve_draw(frame, (struct rect){ 0, top, width, plot + 1 - top }, model, overview->floor_hidden);
@@ -242,7 +250,8 @@ static void overview_click(struct overview *overview, struct model *model)
 	uint32_t row = overview->top + (uint32_t)(model->click_y - overview->list);
 	if (model->click_y < overview->list - 2 && position != NONE)
 		model_go(model, position);
-	else if (model->click_y >= overview->list && model->click_x >= overview->list_x && find_alive(overview, model) && row < overview->count)
+	else if (model->click_y >= overview->list && model->click_x >= overview->list_x && find_alive(overview, model) &&
+		row < overview->count)
 		model->storage = overview->alive[row];
 }
 

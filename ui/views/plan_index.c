@@ -150,7 +150,8 @@ static bool is_local_peak(const struct plan *plan, uint32_t position, uint32_t r
 	uint32_t ops = plan->graph->ops;
 	uint32_t from = position > reach ? position - reach : 0, to = ops - 1 - position < reach ? ops - 1 : position + reach;
 	for (uint32_t i = from; i <= to; i++)
-		if (plan->ordered->live[i] > plan->ordered->live[position] || (i < position && plan->ordered->live[i] == plan->ordered->live[position]))
+		if (plan->ordered->live[i] > plan->ordered->live[position] ||
+			(i < position && plan->ordered->live[i] == plan->ordered->live[position]))
 			return false;
 	return true;
 }
@@ -159,7 +160,8 @@ uint32_t plan_local_peak(const struct plan *plan, uint32_t position, int directi
 {
 	uint32_t ops = plan->graph->ops, reach = ops / 100 > 1 ? ops / 100 : 1;
 	for (int64_t i = (int64_t)position + direction; i >= 0 && i < ops; i += direction) {
-		bool candidate = (i == 0 || plan->ordered->live[i - 1] < plan->ordered->live[i]) && (i + 1 == ops || plan->ordered->live[i + 1] <= plan->ordered->live[i]);
+		bool candidate = (i == 0 || plan->ordered->live[i - 1] < plan->ordered->live[i]) &&
+			(i + 1 == ops || plan->ordered->live[i + 1] <= plan->ordered->live[i]);
 		if (candidate && is_local_peak(plan, (uint32_t)i, reach))
 			return (uint32_t)i;
 	}

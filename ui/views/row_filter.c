@@ -95,7 +95,9 @@ bool row_filter_passes(const struct row_filter *filter, const char *const value[
 {
 	for (int i = 0; i < filter->words; i++) {
 		const struct filter_word *word = &filter->word[i];
-		bool is = word->any_field ? row_filter_fits(word, value[ROW_NAME]) || (word->how == WORD_PART && row_filter_fits(word, value[ROW_KIND])) : row_filter_fits(word, value[word->field]);
+		bool is = word->any_field ? row_filter_fits(word, value[ROW_NAME]) ||
+				(word->how == WORD_PART && row_filter_fits(word, value[ROW_KIND]))
+				: row_filter_fits(word, value[word->field]);
 		if (is == word->not)
 			return false;
 	}

@@ -4,15 +4,15 @@
  *     ~word      has its letters in their order
  *     /word/     a regular expression (POSIX, extended) that fits the name
  *     field:word as above, but of one field: kind, dtype, module, type, phase, name; field=word: all of the field
- *     !word      any of these, but not
- */
+ *     !word      any of these, but not */
 #pragma once
 
 #include <regex.h>
 
 #include "view.h"
 
-#define ROW_FIELDS(X) X(NAME, "name") X(KIND, "kind") X(DTYPE, "dtype") X(MODULE, "module") X(TYPE, "type") X(PHASE, "phase")
+#define ROW_FIELDS(X) \
+	X(NAME, "name") X(KIND, "kind") X(DTYPE, "dtype") X(MODULE, "module") X(TYPE, "type") X(PHASE, "phase")
 #define X(id, name) ROW_##id,
 enum row_field { ROW_FIELDS(X) ROW_FIELD_COUNT };
 #undef X

@@ -1,4 +1,5 @@
-/* runs.c: every plan so far, and below how the selected one differs from the baseline, all as points, or the solver's log. */
+/* runs.c: every plan so far, and below how the selected one differs from the baseline, all as points, or the solver's
+ * log. */
 #include "devices.h"
 #include "runs_log.h"
 #include "runs_plot.h"
@@ -22,8 +23,23 @@ struct runs {
 };
 
 /* On high screens the plot stands between the runs and the other panes. */
-enum { CACHING = 12, WORK = 14, RATE = 14, MFU = 8, KNOBS_LEAST = 48 };   /* widths of columns of wide windows; what they leave to the knobs */
-enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, GAP = 23, ARENA = 33, STEP = 44, STEP_FROM = 64, ARENA_FROM = 56 };
+enum {
+	CACHING = 12,
+	WORK = 14,
+	RATE = 14,
+	MFU = 8,
+	KNOBS_LEAST = 48
+};   /* widths of columns of wide windows; what they leave to the knobs */
+enum {
+	DIFFERENCE_ROWS = 9,
+	PLOT_ROWS = 12,
+	LIST_ROWS = 8,
+	GAP = 23,
+	ARENA = 33,
+	STEP = 44,
+	STEP_FROM = 64,
+	ARENA_FROM = 56
+};
 
 static void runs_free(void *state)
 {
@@ -44,7 +60,8 @@ static void scenario_text(const struct scenario *scenario, char *text, size_t si
 						 knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
 	}
 	if (scenario->pins && used < size)
-		used += (size_t)snprintf(text + used, size - used, "%s%u pin%s", used ? " " : "", scenario->pins, scenario->pins == 1 ? "" : "s");
+		used += (size_t)snprintf(
+			text + used, size - used, "%s%u pin%s", used ? " " : "", scenario->pins, scenario->pins == 1 ? "" : "s");
 	if (used == 0)
 		snprintf(text, size, "defaults");
 }
@@ -55,11 +72,16 @@ static int knobs_column(const struct frame *frame, bool timed)
 	return frame->window.width < ARENA_FROM ? GAP + 2 : timed && frame->window.width >= STEP_FROM ? STEP + 2 : ARENA + 2;
 }
 
-/* In wide windows more columns stand before the knobs: how many of the caching allocator, the work of a device, tokens or samples a second and device, and the MFU. */
+/* In wide windows more columns stand before the knobs: how many of the caching allocator, the work of a device, tokens
+ * or samples a second and device, and the MFU. */
 static int more_columns(const struct frame *frame, bool timed)
 {
 	int room = frame->window.width - knobs_column(frame, timed) - KNOBS_LEAST;
-	return room < CACHING ? 0 : room < CACHING + WORK ? 1 : room < CACHING + WORK + RATE || !timed ? 2 : room < CACHING + WORK + RATE + MFU ? 3 : 4;
+	return room < CACHING ? 0
+		: room < CACHING + WORK ? 1
+		: room < CACHING + WORK + RATE || !timed ? 2
+		: room < CACHING + WORK + RATE + MFU ? 3
+		: 4;
 }
 
 static int more_width(int columns)
@@ -91,30 +113,37 @@ static void views_runs_draw_header(struct frame *frame, int y, const struct mode
 	int knobs_at = knobs_column(frame, timed);
 	if (knobs_at > ARENA)
 		frame_right(frame, ARENA, y, ROLE_LABEL, "arena");
-	const char *const more[] = { "caching", "work", model->plan->speed.tokens > 0 ? "tokens/s/dev" : "samples/s/dev", "MFU" };
+	const char *const more[] = { "caching", "work", model->plan->speed.tokens > 0 ? "tokens/s/dev" : "samples/s/dev",
+		"MFU" };
 	for (int i = 0; i < more_columns(frame, timed); i++)
 		frame_right(frame, knobs_at - 2 + more_width(i + 1), y, ROLE_LABEL, more[i]);
 	knobs_at += more_width(more_columns(frame, timed));
-	frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_LABEL, model->baseline ? "knobs (* baseline)" : "knobs");
+	frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_LABEL,
+		model->baseline ? "knobs (* baseline)" : "knobs");
 }
 
-static void views_runs_draw_more(struct frame *frame, int x, int y, const struct runs *runs, const struct plan *plan, uint32_t i, int columns)
+static void views_runs_draw_more(
+	struct frame *frame, int x, int y, const struct runs *runs, const struct plan *plan, uint32_t i, int columns)
 {
 	char text[32] = "-";
 	if (columns > 0)
-		frame_right(frame, x + more_width(1), y, ROLE_FAINT, plan_caching(plan) > 0 ? bytes_text(plan_caching(plan), text, sizeof text) : "-");
+		frame_right(frame, x + more_width(1), y, ROLE_FAINT,
+			plan_caching(plan) > 0 ? bytes_text(plan_caching(plan), text, sizeof text) : "-");
 	if (columns > 1 && runs->works > i && runs->flops)
 		frame_right(frame, x + more_width(2), y, ROLE_FAINT, flops_text(runs->work[i], text, sizeof text));
 	else if (columns > 1 && runs->works > i)
 		frame_right(frame, x + more_width(2), y, ROLE_FAINT, (snprintf(text, sizeof text, "%.0f ops", runs->work[i]), text));
 	double rate = plan_speed_rate(&plan->speed);
 	if (columns > 2 && rate > 0)
-		frame_right(frame, x + more_width(3), y, ROLE_FAINT, (snprintf(text, sizeof text, rate < 100 ? "%.4g" : "%.0f", rate), text));
+		frame_right(frame, x + more_width(3), y, ROLE_FAINT,
+			(snprintf(text, sizeof text, rate < 100 ? "%.4g" : "%.0f", rate), text));
 	if (columns > 3 && plan->speed.mfu >= 0)
-		frame_right(frame, x + more_width(4), y, ROLE_FAINT, (snprintf(text, sizeof text, "%.1f %%", 100 * plan->speed.mfu), text));
+		frame_right(frame, x + more_width(4), y, ROLE_FAINT,
+			(snprintf(text, sizeof text, "%.1f %%", 100 * plan->speed.mfu), text));
 }
 
-static void views_runs_draw_run(struct frame *frame, int y, const struct runs *runs, const struct model *model, uint32_t i, bool selected)
+static void views_runs_draw_run(
+	struct frame *frame, int y, const struct runs *runs, const struct model *model, uint32_t i, bool selected)
 {
 	const struct plan *plan = model->run[i];
 	char text[300];
@@ -125,7 +154,8 @@ static void views_runs_draw_run(struct frame *frame, int y, const struct runs *r
 	if (model->baseline && plan->fingerprint == model->baseline->fingerprint)
 		frame_text(frame, 4, y, 1, ROLE_BASELINE, "*");
 	int64_t budget = plan_budget(plan);
-	frame_right(frame, 14, y, budget >= 0 && plan_peak(plan) > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan_peak(plan), text, sizeof text));
+	frame_right(frame, 14, y, budget >= 0 && plan_peak(plan) > budget ? ROLE_BAD : ROLE_TEXT,
+		bytes_text(plan_peak(plan), text, sizeof text));
 	bool timed = runs_plot_first_axis(model) == AXIS_TIME;
 	if (!timed || step_column(frame) != GAP)
 		frame_right(frame, GAP, y, plan_is_proved(plan) ? ROLE_GOOD : ROLE_WARN,
@@ -135,7 +165,8 @@ static void views_runs_draw_run(struct frame *frame, int y, const struct runs *r
 			    plan->speed.time < 0 ? "-" : time_text(plan->speed.time, text, sizeof text));
 	int knobs_at = knobs_column(frame, timed);
 	if (knobs_at > ARENA)
-		frame_right(frame, ARENA, y, proof_closed(&plan->laid_out->layout.proof) ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan_arena(plan), text, sizeof text));
+		frame_right(frame, ARENA, y, proof_closed(&plan->laid_out->layout.proof) ? ROLE_GOOD : ROLE_TEXT,
+			bytes_text(plan_arena(plan), text, sizeof text));
 	int more = more_columns(frame, timed);
 	views_runs_draw_more(frame, knobs_at - 2, y, runs, plan, i, more);
 	knobs_at += more_width(more);
@@ -162,7 +193,8 @@ static void views_runs_draw_amount(struct frame *frame, int y, const char *what,
 static bool draw_times(struct frame *frame, int y, const struct plan *theirs, const struct plan *ours)
 {
 	char text[32];
-	if (theirs->speed.time <= 0 || ours->speed.time <= 0 || (theirs->speed.time == ours->speed.time && !ours->transformed->sharded))
+	if (theirs->speed.time <= 0 || ours->speed.time <= 0 ||
+		(theirs->speed.time == ours->speed.time && !ours->transformed->sharded))
 		return false;
 	double from = (double)theirs->speed.time, to = (double)ours->speed.time;
 	frame_text(frame, 1, y, 14, ROLE_TEXT, "step");
@@ -183,7 +215,8 @@ static int draw_gain(struct frame *frame, int y, const struct plan *plan)
 }
 
 /* Knobs whose values come to the same change nothing. */
-static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct given *given, const struct plan *theirs, const struct plan *ours)
+static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct given *given,
+	const struct plan *theirs, const struct plan *ours)
 {
 	int left = 0;
 	for (int i = 0; i < KNOB_COUNT; i++)
@@ -213,7 +246,8 @@ static void draw_holders(struct frame *frame, struct rect rect, const struct bes
 		int64_t sum = 0;
 		for (uint32_t i = 0; i < beside->holders[side]; i++)
 			sum += beside->holder[side][i].bytes;
-		frame_print(frame, rect.x, y++, side == 0 ? ROLE_BASELINE : ROLE_LABEL, "%s %s", heads[side], bytes_text(sum, text, sizeof text));
+		frame_print(frame, rect.x, y++, side == 0 ? ROLE_BASELINE : ROLE_LABEL, "%s %s", heads[side],
+			bytes_text(sum, text, sizeof text));
 		for (uint32_t i = 0; i < beside->holders[side] && i + 1 < (uint32_t)rect.height / 2; i++) {
 			frame_right(frame, rect.x + 10, y, ROLE_TEXT, bytes_text(beside->holder[side][i].bytes, text, sizeof text));
 			frame_name(frame, rect.x + 12, y++, rect.width - 12, ROLE_TEXT, beside->holder[side][i].place);
@@ -270,7 +304,8 @@ static bool views_runs_find_work(struct runs *runs, const struct model *model)
 	return true;
 }
 
-static void views_runs_draw_pane(struct frame *frame, struct rect rect, struct runs *runs, const struct model *model, enum pane pane)
+static void views_runs_draw_pane(
+	struct frame *frame, struct rect rect, struct runs *runs, const struct model *model, enum pane pane)
 {
 	frame_repeat(frame, 0, rect.y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	struct rect inside = { 0, rect.y + 1, rect.width, rect.height - 1 };
@@ -289,7 +324,8 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 		slowdown_draw(frame, (struct rect){ 0, 0, frame->window.width, frame->window.height }, &runs->slowdown, model);
 		return;
 	}
-	int width = frame->window.width, height = frame->window.height, below = height >= DIFFERENCE_ROWS + 5 ? DIFFERENCE_ROWS : 0;
+	int width = frame->window.width, height = frame->window.height,
+		below = height >= DIFFERENCE_ROWS + 5 ? DIFFERENCE_ROWS : 0;
 	bool both = height >= LIST_ROWS + PLOT_ROWS + DIFFERENCE_ROWS, alone = runs->pane == PANE_PLOT && !both;
 	int plot = both ? PLOT_ROWS + (height - LIST_ROWS - PLOT_ROWS - DIFFERENCE_ROWS) / 2 : 0;
 	if (below && (alone || runs->pane == PANE_LOG))
@@ -338,7 +374,8 @@ static void request_scenario(const struct runs *runs, struct model *model)
 
 static bool runs_command(void *state, struct model *model, enum command_id command)
 {
-	static const char *const panes[PANES] = { "the differences", "the plot", "the solver's log", "time over memory; M draws it" };
+	static const char *const panes[PANES] = { "the differences", "the plot", "the solver's log",
+		"time over memory; M draws it" };
 	struct runs *runs = state;
 	if (command == COMMAND_SLOWDOWN) {
 		runs->pane = PANE_SLOWDOWN;

@@ -40,7 +40,8 @@ static bool runs_plot_differs(const struct model *model, int knob)
 int runs_plot_first_axis(const struct model *model)
 {
 	for (uint32_t i = 0; i < model->runs; i++)
-		if (runs_plot_shown(model, AXIS_TIME, i) && (model->run[i]->transformed->sharded || model->run[i]->speed.time != model->run[0]->speed.time))
+		if (runs_plot_shown(model, AXIS_TIME, i) &&
+			(model->run[i]->transformed->sharded || model->run[i]->speed.time != model->run[0]->speed.time))
 			return AXIS_TIME;
 	return AXIS_WORK;
 }
@@ -127,20 +128,25 @@ static bool beaten(const struct model *model, int axis, const double *work, uint
 	return false;
 }
 
-/* Between its points the front is a staircase: what costs so much reaches the memory of the best run that costs no more. */
-static void runs_plot_draw_front(struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work)
+/* Between its points the front is a staircase: what costs so much reaches the memory of the best run that costs no
+ * more. */
+static void runs_plot_draw_front(
+	struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work)
 {
 	for (int x = plot->rect.x; x < plot->rect.x + plot->rect.width; x++) {
 		int64_t least = INT64_MAX;
 		for (uint32_t i = 0; i < model->runs; i++)
-			if (runs_plot_shown(model, axis, i) && runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)) <= x && plan_peak(model->run[i]) < least)
+			if (runs_plot_shown(model, axis, i) &&
+				runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)) <= x &&
+				plan_peak(model->run[i]) < least)
 				least = plan_peak(model->run[i]);
 		if (least < INT64_MAX)
 			frame_glyph(frame, x, runs_plot_row_of(plot, (double)least), GLYPH_DOT, ROLE_BOUND);
 	}
 }
 
-static void runs_plot_draw_points(struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work, uint32_t selected)
+static void runs_plot_draw_points(struct frame *frame, const struct plot *plot, const struct model *model, int axis,
+	const double *work, uint32_t selected)
 {
 	/* The selected run last: it stands above others in its cell. */
 	for (uint32_t k = 0; k <= model->runs; k++) {
@@ -148,9 +154,14 @@ static void runs_plot_draw_points(struct frame *frame, const struct plot *plot, 
 		const struct plan *plan = model->run[i];
 		if (!runs_plot_shown(model, axis, i))
 			continue;
-		bool front = !beaten(model, axis, work, i), baseline = model->baseline && plan->fingerprint == model->baseline->fingerprint;
-		int x = runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)), y = runs_plot_row_of(plot, (double)plan_peak(plan));
-		frame_glyph(frame, x, y, front ? GLYPH_BULLET : GLYPH_CIRCLE, baseline ? ROLE_BASELINE : front ? ROLE_GOOD : ROLE_FAINT);
+		bool front = !beaten(model, axis, work, i),
+			 baseline = model->baseline && plan->fingerprint == model->baseline->fingerprint;
+		int x = runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)),
+			y = runs_plot_row_of(plot, (double)plan_peak(plan));
+		frame_glyph(frame, x, y, front ? GLYPH_BULLET : GLYPH_CIRCLE,
+			baseline ? ROLE_BASELINE
+			: front ? ROLE_GOOD
+			: ROLE_FAINT);
 		if (i == selected && k == model->runs)
 			frame_mark(frame, (struct rect){ x, y, 1, 1 }, MARK_REVERSE);
 	}
@@ -160,7 +171,8 @@ static void runs_plot_draw_points(struct frame *frame, const struct plot *plot, 
 static void draw_number(struct frame *frame, const struct plot *plot, int x, int y, uint32_t run, bool front)
 {
 	char text[16];
-	int cells = snprintf(text, sizeof text, "%u", run + 1), at = x + 1 + cells < plot->rect.x + plot->rect.width ? x + 1 : x - cells;
+	int cells = snprintf(text, sizeof text, "%u", run + 1),
+		at = x + 1 + cells < plot->rect.x + plot->rect.width ? x + 1 : x - cells;
 	for (int i = 0; i < cells; i++) {
 		const struct cell *cell = frame_cell_at(frame, at + i, y);
 		if (!cell || (cell->code != ' ' && cell->code != frame_code(frame, GLYPH_DOT)))
@@ -169,12 +181,14 @@ static void draw_number(struct frame *frame, const struct plot *plot, int x, int
 	frame_text(frame, at, y, cells, front ? ROLE_TEXT : ROLE_FAINT, text);
 }
 
-static void draw_numbers(struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work)
+static void draw_numbers(
+	struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work)
 {
 	for (int front = 1; front >= 0; front--)
 		for (uint32_t i = 0; i < model->runs; i++)
 			if (runs_plot_shown(model, axis, i) && !beaten(model, axis, work, i) == front)
-				draw_number(frame, plot, runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)), runs_plot_row_of(plot, (double)plan_peak(model->run[i])), i, front);
+				draw_number(frame, plot, runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)),
+					runs_plot_row_of(plot, (double)plan_peak(model->run[i])), i, front);
 }
 
 static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, struct rect rect, int axis, bool flops)
@@ -189,7 +203,9 @@ static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, 
 	if (plot->high > plot->low)
 		frame_right(frame, plot->rect.x - 1, bottom - 1, ROLE_TEXT, bytes_text((int64_t)plot->low, text, sizeof text));
 	axis_text(axis, flops, plot->left, text, sizeof text);
-	int from = plot->right > plot->left ? plot->rect.x : runs_plot_column_of(plot, plot->left) - text_cells(text) / 2;   /* one value: below its point */
+	int from = plot->right > plot->left
+		? plot->rect.x
+		: runs_plot_column_of(plot, plot->left) - text_cells(text) / 2;   /* one value: below its point */
 	int used = from + frame_text(frame, from, bottom + 1, right - from, ROLE_TEXT, text);
 	if (plot->right > plot->left && right - text_cells(axis_text(axis, flops, plot->right, text, sizeof text)) > used + 1)
 		frame_right(frame, right, bottom + 1, ROLE_TEXT, text);
@@ -199,8 +215,8 @@ static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, 
 	frame_text(frame, x + 4, rect.y, rect.width - (x + 4 - rect.x), ROLE_FAINT, "no run beats it in both");
 }
 
-void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *model, int axis, const double *work, bool flops,
-	uint32_t selected)
+void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *model, int axis, const double *work,
+	bool flops, uint32_t selected)
 {
 	struct plot plot = plot_of(rect, model, axis, work);
 	if (plot.rect.width < 8 || plot.rect.height < 2 || model->runs == 0)

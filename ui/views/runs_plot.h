@@ -9,14 +9,17 @@
 
 /* What is asked for first: time where it differs between runs or some run is split over devices, else work. */
 int runs_plot_first_axis(const struct model *model);
-/* The axis after one, round in a circle: work, time where it is asked for first, then the knobs in which the runs differ. */
+/* The axis after one, round in a circle: work, time where it is asked for first, then the knobs in which the runs
+ * differ. */
 int runs_plot_next_axis(const struct model *model, int axis);
 /* "work of a device", "time of a step", "recompute". */
 const char *runs_plot_axis_name(int axis);
 
-/* The work of a device of each run: FLOPs where the runs' ops know them, else ops. work has room for the runs. False: ops. */
+/* The work of a device of each run: FLOPs where the runs' ops know them, else ops. work has room for the runs. False:
+ * ops. */
 bool runs_work(const struct model *model, double *work);
 
-/* The points that no other run beats, in memory and on the axis, are joined, and points have their runs' numbers where there is room; selected: a run's number. work: [runs]. */
-void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *model, int axis, const double *work, bool flops,
-	uint32_t selected);
+/* The points that no other run beats, in memory and on the axis, are joined, and points have their runs' numbers where
+ * there is room; selected: a run's number. work: [runs]. */
+void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *model, int axis, const double *work,
+	bool flops, uint32_t selected);

@@ -1,4 +1,5 @@
-/* runs_slowdown.c: extra time over memory: the bound under all plans, plans, strategies, and a cap that answers at once. */
+/* runs_slowdown.c: extra time over memory: the bound under all plans, plans, strategies, and a cap that answers at
+ * once. */
 #include <math.h>
 
 #include "devices.h"
@@ -14,8 +15,11 @@ struct scales {
 
 static struct scales runs_slowdown_scales_of(struct rect rect, const struct slowdown *curve)
 {
-	struct scales scales = { .rect = { rect.x + LABELS, rect.y + ABOVE, rect.width - LABELS - 1, rect.height - ABOVE - BELOW }, .top = 1,
-		.left = (double)curve->least - (double)(curve->most - curve->least) / 50, .total = (double)(curve->total > 0 ? curve->total : 1) };
+	struct scales scales = { .rect = { rect.x + LABELS, rect.y + ABOVE, rect.width - LABELS - 1,
+								 rect.height - ABOVE - BELOW },
+		.top = 1,
+		.left = (double)curve->least - (double)(curve->most - curve->least) / 50,
+		.total = (double)(curve->total > 0 ? curve->total : 1) };
 	scales.right = (double)curve->most + ((double)curve->most - scales.left) * 0.02 + 1;
 	for (uint32_t i = 0; i < curve->strategies; i++)
 		scales.top = fmax(scales.top, fmin(105 * (double)curve->strategy[i].extra / scales.total, 60));
@@ -71,7 +75,8 @@ static bool place_name(struct taken *taken, uint32_t count, int y, int from, int
 	return true;
 }
 
-static void runs_slowdown_draw_points(struct frame *frame, const struct scales *scales, const struct slowdown *curve, const struct plan *plan)
+static void runs_slowdown_draw_points(
+	struct frame *frame, const struct scales *scales, const struct slowdown *curve, const struct plan *plan)
 {
 	struct taken taken[2 * SLOWDOWN_STRATEGIES];
 	uint32_t names = 0;
@@ -119,7 +124,8 @@ static void runs_slowdown_draw_scales(struct frame *frame, const struct scales *
 	frame_text(frame, scales->rect.x, bottom + 1, 12, ROLE_LABEL, bytes_text((int64_t)scales->left, text, sizeof text));
 	frame_right(frame, right, bottom + 1, ROLE_LABEL, bytes_text((int64_t)scales->right, text, sizeof text));
 	if (scales->rect.width > 64)
-		frame_text(frame, scales->rect.x + scales->rect.width / 2 - 18, bottom + 1, 40, ROLE_FAINT, "extra time over memory, in its order");
+		frame_text(frame, scales->rect.x + scales->rect.width / 2 - 18, bottom + 1, 40, ROLE_FAINT,
+			"extra time over memory, in its order");
 }
 
 /* The least extra time of what was found within the cap, or -1. */
@@ -133,7 +139,8 @@ static int64_t found_within(const struct slowdown *curve, const struct plan *pla
 }
 
 /* What the cap under the cursor comes to: from the cuts, at once. */
-static void draw_answer(struct frame *frame, struct rect rect, const struct slowdown *curve, const struct plan *plan, int64_t cap)
+static void draw_answer(
+	struct frame *frame, struct rect rect, const struct slowdown *curve, const struct plan *plan, int64_t cap)
 {
 	char text[300], bytes[32], time[32];
 	double price, total = (double)(curve->total > 0 ? curve->total : 1);
@@ -143,9 +150,11 @@ static void draw_answer(struct frame *frame, struct rect rect, const struct slow
 		snprintf(text, sizeof text, "at a cap of %s nothing fits, whatever is computed again: proved", bytes);
 	else if (bound == 0 && found == 0)
 		snprintf(text, sizeof text, "at a cap of %s everything can be kept", bytes);
-	else if (snprintf(text, sizeof text, "at a cap of %s any plan takes at least %.3g %% more, %s; 1 GB more is worth %.3g ms", bytes, 100 * (double)bound / total,
-		time_text(bound, time, sizeof time), price) > rect.width)
-		snprintf(text, sizeof text, "%s: at least +%.3g %%, %s; 1 GB is %.3g ms", bytes, 100 * (double)bound / total, time, price);
+	else if (snprintf(text, sizeof text,
+				 "at a cap of %s any plan takes at least %.3g %% more, %s; 1 GB more is worth %.3g ms", bytes,
+				 100 * (double)bound / total, time_text(bound, time, sizeof time), price) > rect.width)
+		snprintf(text, sizeof text, "%s: at least +%.3g %%, %s; 1 GB is %.3g ms", bytes, 100 * (double)bound / total,
+			time, price);
 	frame_text(frame, rect.x, rect.y, rect.width, bound < 0 ? ROLE_BAD : ROLE_TITLE, text);
 	if (bound >= 0 && found > 0) {
 		snprintf(text, sizeof text, "found: %.3g %% more; Enter plans it", 100 * (double)found / total);
@@ -168,14 +177,17 @@ static void runs_slowdown_draw_legend(struct frame *frame, struct rect rect, con
 	x += 2 + frame_text(frame, x + 2, y, rect.width, ROLE_FAINT, "plans");
 	frame_glyph(frame, x + 2, y, GLYPH_CIRCLE, ROLE_WARN);
 	x += 4 + frame_text(frame, x + 4, y, rect.width - x, ROLE_FAINT, "strategies; % of saved bytes: knapsack");
-	frame_text(frame, x + 2, y, rect.width - x - 2, slowdowns->finding ? ROLE_WARN : ROLE_FAINT, slowdowns->finding ? "planning" : "x this plan; dots: no plan can be there");
+	frame_text(frame, x + 2, y, rect.width - x - 2, slowdowns->finding ? ROLE_WARN : ROLE_FAINT,
+		slowdowns->finding ? "planning" : "x this plan; dots: no plan can be there");
 }
 
 void slowdown_draw(struct frame *frame, struct rect rect, struct slowdown_pane *pane, const struct model *model)
 {
 	const struct slowdowns *slowdowns = model->slowdowns;
 	if (!slowdowns || !slowdowns->there || slowdowns->curve.fingerprint != slowdown_fingerprint(model->plan)) {
-		const char *text = slowdowns && slowdowns->finding ? "a moment: cuts at prices for memory" : slowdowns && *slowdowns->error.text ? slowdowns->error.text
+		const char *text = slowdowns && slowdowns->finding ? "a moment: cuts at prices for memory"
+			: slowdowns && *slowdowns->error.text
+			? slowdowns->error.text
 			: "M draws extra time over memory: what no plan is below, plans, published strategies";
 		frame_wrapped(frame, (struct rect){ rect.x + 1, rect.y, rect.width - 1, 3 }, ROLE_FAINT, text);
 		return;

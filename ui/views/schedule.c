@@ -3,14 +3,15 @@
 
 /* ---- lanes: first fit, largest items first ------------------------------------------ */
 
-/* A segment tree over positions; each node holds the lanes taken in all of its range, and those taken anywhere in it. */
+/* A segment tree over positions; each node holds the lanes taken in all of its range, and those taken anywhere in it.
+ */
 struct taken {
 	uint64_t *whole, *some;
 	uint32_t size;             /* a power of two >= positions */
 };
 
-/* Lanes taken somewhere in [from, to]; with mark != 0 these are taken there afterwards. Nodes are visited from an explicit
- * stack: two per level at most. */
+/* Lanes taken somewhere in [from, to]; with mark != 0 these are taken there afterwards. Nodes are visited from an
+ * explicit stack: two per level at most. */
 static uint64_t schedule_visit(struct taken *taken, uint32_t from, uint32_t to, uint64_t mark)
 {
 	struct { uint32_t node, low, high; } stack[80];
@@ -107,7 +108,8 @@ enum status schedule_of(const struct problem *problem, const uint32_t *order, st
 	schedule->first = arena_alloc(arena, problem->items, sizeof *schedule->first);
 	schedule->last = arena_alloc(arena, problem->items, sizeof *schedule->last);
 	schedule->lane = arena_alloc(arena, problem->items, sizeof *schedule->lane);
-	bool enough = schedule->order && schedule->position && schedule->live && schedule->first && schedule->last && schedule->lane;
+	bool enough = schedule->order && schedule->position && schedule->live && schedule->first && schedule->last &&
+		schedule->lane;
 	if (enough) {
 		memcpy(schedule->order, order, problem->ops * sizeof *schedule->order);
 		enough = schedule_evaluate(schedule) == OK;
@@ -161,12 +163,15 @@ static bool lives(struct life life, uint32_t position)
 	return life.first <= position && position <= life.last;
 }
 
-/* The largest item that lives while an op runs in one order and not in the other; NONE. there: lifetimes and place of the op where it lives. */
-static uint32_t largest_gained(const struct problem *problem, const struct life *there, uint32_t at, const struct life *elsewhere, uint32_t other_place)
+/* The largest item that lives while an op runs in one order and not in the other; NONE. there: lifetimes and place of
+ * the op where it lives. */
+static uint32_t largest_gained(const struct problem *problem, const struct life *there, uint32_t at,
+	const struct life *elsewhere, uint32_t other_place)
 {
 	uint32_t largest = NONE;
 	for (uint32_t i = 0; i < problem->items; i++)
-		if (lives(there[i], at) && !lives(elsewhere[i], other_place) && (largest == NONE || problem->size[i] > problem->size[largest]))
+		if (lives(there[i], at) && !lives(elsewhere[i], other_place) &&
+			(largest == NONE || problem->size[i] > problem->size[largest]))
 			largest = i;
 	return largest;
 }
@@ -178,8 +183,8 @@ static void copy_lives(const struct order_schedule *schedule, struct life *life)
 }
 
 /* "peak 93.0 -> 137 MiB: left.out is now alive while right runs" */
-static void tell_move(const struct order_schedule *schedule, const struct plan *plan, const struct life *before, const struct life *after, uint32_t position,
-	const struct order_schedule *was, char *text, size_t size)
+static void tell_move(const struct order_schedule *schedule, const struct plan *plan, const struct life *before,
+	const struct life *after, uint32_t position, const struct order_schedule *was, char *text, size_t size)
 {
 	const struct graph *graph = plan->graph;
 	const struct problem *problem = schedule->problem;
@@ -189,41 +194,50 @@ static void tell_move(const struct order_schedule *schedule, const struct plan *
 	bytes_text(schedule->peak, to, sizeof to);
 	if (schedule->peak == was->peak) {
 		char one[32], other[32];
-		snprintf(text, size, "the peak stays %s: %s runs with %s alive, then %s with %s", to, graph->op[early].name, bytes_text(schedule->live[position], one, sizeof one),
-			 graph->op[late].name, bytes_text(schedule->live[position + 1], other, sizeof other));
+		snprintf(text, size, "the peak stays %s: %s runs with %s alive, then %s with %s", to, graph->op[early].name,
+			bytes_text(schedule->live[position], one, sizeof one), graph->op[late].name,
+			bytes_text(schedule->live[position + 1], other, sizeof other));
 		return;
 	}
 	/* The swapped ops' places are exchanged, all others' are the same. */
 	bool rose = schedule->peak > was->peak;
-	uint32_t at = rose ? schedule->peak_position : was->peak_position, other = at == position ? position + 1 : at == position + 1 ? position : at;
+	uint32_t at = rose ? schedule->peak_position : was->peak_position,
+			 other = at == position ? position + 1
+			: at == position + 1 ? position
+			: at;
 	uint32_t op = rose ? schedule->order[at] : schedule->order[other];
-	uint32_t item = rose ? largest_gained(problem, after, at, before, other) : largest_gained(problem, before, at, after, other);
+	uint32_t item = rose ? largest_gained(problem, after, at, before, other)
+		: largest_gained(problem, before, at, after, other);
 	char change[120], by[32];
 	int64_t difference = schedule->peak - was->peak;
 	if (strcmp(from, to) != 0)
 		snprintf(change, sizeof change, "peak %s -> %s", from, to);
 	else
-		snprintf(change, sizeof change, "the peak %s by %s, rounded it stays %s", rose ? "rises" : "falls", bytes_text(rose ? difference : -difference, by, sizeof by), to);
+		snprintf(change, sizeof change, "the peak %s by %s, rounded it stays %s", rose ? "rises" : "falls",
+			bytes_text(rose ? difference : -difference, by, sizeof by), to);
 	if (item == NONE)
 		snprintf(text, size, "%s, at %s", change, graph->op[op].name);
 	else
-		snprintf(text, size, "%s: %s is %s alive while %s runs", change, graph->tensor[graph->storage[problem->storage[item]].root].name,
-			 rose ? "now" : "no longer", graph->op[op].name);
+		snprintf(text, size, "%s: %s is %s alive while %s runs", change,
+			graph->tensor[graph->storage[problem->storage[item]].root].name, rose ? "now" : "no longer",
+			graph->op[op].name);
 }
 
-/* Why two ops that follow each other can't change places: "relu reads conv.out, which conv makes". Where they share no such tensor, it is a write in place, a
- * declared dependency or a constraint. */
+/* Why two ops that follow each other can't change places: "relu reads conv.out, which conv makes". Where they share no
+ * such tensor, it is a write in place, a declared dependency or a constraint. */
 static void tell_dependency(const struct graph *graph, uint32_t early, uint32_t late, char *text, size_t size)
 {
 	FOR_ROW(i, &graph->reads, late)
 		if (graph->tensor[graph->reads.item[i]].writer == early) {
-			snprintf(text, size, "%s reads %s, which %s makes", graph->op[late].name, graph->tensor[graph->reads.item[i]].name, graph->op[early].name);
+			snprintf(text, size, "%s reads %s, which %s makes", graph->op[late].name,
+				graph->tensor[graph->reads.item[i]].name, graph->op[early].name);
 			return;
 		}
 	snprintf(text, size, "%s has to run behind %s", graph->op[late].name, graph->op[early].name);
 }
 
-enum status schedule_swap(struct order_schedule *schedule, uint32_t position, const struct plan *plan, char *text, size_t size)
+enum status schedule_swap(
+	struct order_schedule *schedule, uint32_t position, const struct plan *plan, char *text, size_t size)
 {
 	struct order_schedule was = { .peak = schedule->peak, .peak_position = schedule->peak_position };
 	struct life *before = mem_alloc(schedule->problem->items ? schedule->problem->items : 1, 2 * sizeof *before), *after;
@@ -293,7 +307,8 @@ static bool frees(const struct order_schedule *schedule, uint32_t item, uint32_t
 	return true;
 }
 
-static uint32_t collect_freed(const struct order_schedule *schedule, uint32_t op, uint32_t position, uint32_t *list, int64_t *bytes)
+static uint32_t collect_freed(
+	const struct order_schedule *schedule, uint32_t op, uint32_t position, uint32_t *list, int64_t *bytes)
 {
 	const struct problem *problem = schedule->problem;
 	const struct csr *const rows[] = { &problem->uses, &problem->products };
@@ -348,7 +363,8 @@ uint32_t schedule_ready(const struct order_schedule *schedule, uint32_t position
 	return count;
 }
 
-const char *schedule_why(const struct order_schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen, bool solved)
+const char *schedule_why(
+	const struct order_schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen, bool solved)
 {
 	bool least_after = true, all_below = true;
 	for (uint32_t i = 0; i < count; i++) {

@@ -53,7 +53,8 @@ void segment_rule_draw(struct frame *frame, int y, const struct plan *plan, uint
 	snprintf(text, sizeof text, " segment %u, %s, peak %s", number, phase_names[segment->phase],
 		 bytes_text(segment->peak, bytes, sizeof bytes));
 	x += frame_text(frame, x, y, width - x, peak ? ROLE_PEAK : ROLE_LABEL, text);
-	x += frame_text(frame, x, y, width - x, segment->exact ? ROLE_GOOD : ROLE_WARN, segment->exact ? ", exact " : ", heuristic ");
+	x += frame_text(
+		frame, x, y, width - x, segment->exact ? ROLE_GOOD : ROLE_WARN, segment->exact ? ", exact " : ", heuristic ");
 	if (segment->waist == NONE || width - x < 24)
 		return;
 	x += frame_text(frame, x, y, width - x, ROLE_LABEL, "to the waist ");

@@ -50,7 +50,8 @@ static void slowdowns_end(struct slowdowns *slowdowns)
 void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const char *rules_file)
 {
 	uint64_t fingerprint = slowdown_fingerprint(plan);
-	if (slowdowns->job ? slowdowns->job->fingerprint == fingerprint : slowdowns->there && slowdowns->curve.fingerprint == fingerprint && !*slowdowns->error.text)
+	if (slowdowns->job ? slowdowns->job->fingerprint == fingerprint
+		: slowdowns->there && slowdowns->curve.fingerprint == fingerprint && !*slowdowns->error.text)
 		return;
 	if (slowdowns->job) {
 		slowdowns_cancel(slowdowns);
@@ -60,7 +61,9 @@ void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const 
 	slowdowns->error = (struct error){ 0 };
 	struct slowdowns_job *job = mem_alloc(1, sizeof *job);
 	if (job) {
-		*job = (struct slowdowns_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file, .fingerprint = fingerprint };
+		*job = (struct slowdowns_job){
+			.plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file, .fingerprint = fingerprint
+		};
 		pthread_mutex_init(&job->lock, NULL);
 		job->background = background_start(views_slowdowns_find, job);
 	}

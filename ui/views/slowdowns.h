@@ -10,7 +10,8 @@ struct slowdowns {
 	struct slowdowns_job *job; /* under way, or NULL */
 };
 
-/* Finds the curve of a plan's step, unless it is there or on its way; another one that is on its way is given up. Out of memory: the error says so. */
+/* Finds the curve of a plan's step, unless it is there or on its way; another one that is on its way is given up. Out
+ * of memory: the error says so. */
 void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const char *rules_file);
 /* Takes what is there by now. */
 const struct slowdowns *slowdowns_look(struct slowdowns *slowdowns);

@@ -15,7 +15,10 @@ int64_t tensor_value(const struct plan *plan, uint32_t id, enum column column)
 	case COLUMN_OFFSET: return present ? plan->laid_out->offset[storage] : -1;
 	case COLUMN_READERS: return csr_length(&plan->graph->users, storage);
 	case COLUMN_SHAPE: return tensor->dims;
-	case COLUMN_SHARE: return present && plan->ordered->peak_position != NONE && alive_at(plan, storage, plan->ordered->peak_position) ? plan->laid_out->bytes[storage] : 0;
+	case COLUMN_SHARE:
+		return present && plan->ordered->peak_position != NONE && alive_at(plan, storage, plan->ordered->peak_position)
+			? plan->laid_out->bytes[storage]
+			: 0;
 	case COLUMN_DTYPE: return tensor->has_dtype ? tensor->dtype : -1;
 	case COLUMN_PHASE: return tensor->writer == NONE ? -1 : plan->graph->op[tensor->writer].phase;
 	default: return 0;

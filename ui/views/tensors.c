@@ -51,7 +51,8 @@ static int tensors_compare(const void *left, const void *right)
 	return order ? order : a->id < b->id ? -1 : a->id > b->id;
 }
 
-static bool tensors_passes(const struct tensors *tensors, const struct row_filter *filter, const struct plan *plan, uint32_t id)
+static bool tensors_passes(
+	const struct tensors *tensors, const struct row_filter *filter, const struct plan *plan, uint32_t id)
 {
 	const char *value[ROW_FIELD_COUNT];
 	const struct tensor *tensor = &plan->graph->tensor[id];
@@ -140,7 +141,8 @@ static void tensors_draw_header(struct frame *frame, const struct tensors *tenso
 	}
 }
 
-static void tensors_draw_row(struct frame *frame, int y, const struct model *model, uint32_t id, const struct column_layout *layout)
+static void tensors_draw_row(
+	struct frame *frame, int y, const struct model *model, uint32_t id, const struct column_layout *layout)
 {
 	const struct tensor *tensor = &model->plan->graph->tensor[id];
 	enum role role = tensor->alias == NONE ? ROLE_TEXT : ROLE_FAINT;
@@ -156,34 +158,42 @@ static void tensors_draw_row(struct frame *frame, int y, const struct model *mod
 	}
 }
 
-/* A name that its column cuts, whole where the line has room; a tensor's that is called as its op stands behind "written by". Returns the cells. */
-static int draw_whole_name(struct frame *frame, int y, const struct graph *graph, const struct tensor *tensor, const struct column_layout *layout)
+/* A name that its column cuts, whole where the line has room; a tensor's that is called as its op stands behind
+ * "written by". Returns the cells. */
+static int draw_whole_name(struct frame *frame, int y, const struct graph *graph, const struct tensor *tensor,
+	const struct column_layout *layout)
 {
 	for (int i = 0; i < layout->count; i++)
-		if (layout->column[i] == COLUMN_NAME && text_cells(tensor->name) > layout->width[i] && (tensor->writer == NONE || strcmp(tensor->name, graph->op[tensor->writer].name) != 0))
+		if (layout->column[i] == COLUMN_NAME && text_cells(tensor->name) > layout->width[i] &&
+			(tensor->writer == NONE || strcmp(tensor->name, graph->op[tensor->writer].name) != 0))
 			return frame_name(frame, 0, y, frame->window.width, ROLE_TEXT, tensor->name) + 2;
 	return 0;
 }
 
 /* The selected tensor's name and ops in the last line. */
-static void draw_detail(struct frame *frame, int y, const struct model *model, uint32_t id, const struct column_layout *layout)
+static void draw_detail(
+	struct frame *frame, int y, const struct model *model, uint32_t id, const struct column_layout *layout)
 {
 	const struct graph *graph = model->plan->graph;
 	const struct tensor *tensor = &graph->tensor[id];
 	int width = frame->window.width, x = draw_whole_name(frame, y, graph, tensor, layout);
 	char place[100];
-	if (model->plan->transformed->sharded && *sharded_place_here(model->plan->transformed->sharded, graph, id, place, sizeof place))
+	if (model->plan->transformed->sharded &&
+		*sharded_place_here(model->plan->transformed->sharded, graph, id, place, sizeof place))
 		x += frame_text(frame, x, y, width - x, ROLE_TITLE, place) + 2;
 	if (tensor->alias != NONE) {
 		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "a view of ");
-		x += frame_name(frame, x, y, width - x < width / 3 ? width - x : width / 3, ROLE_TEXT, graph->tensor[tensor->alias].name) + 2;
+		x += frame_name(frame, x, y, width - x < width / 3 ? width - x : width / 3, ROLE_TEXT,
+				 graph->tensor[tensor->alias].name) +
+			2;
 	}
 	static const char start[] = "there from the start";
 	if (tensor->writer == NONE)
 		x += text_cells(start) <= width - x ? frame_text(frame, x, y, width - x, ROLE_LABEL, start) : width - x;
 	else {
 		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "written by ");
-		x += frame_name(frame, x, y, width - x < width / 3 ? width - x : width / 3, ROLE_TEXT, graph->op[tensor->writer].name);
+		x += frame_name(
+			frame, x, y, width - x < width / 3 ? width - x : width / 3, ROLE_TEXT, graph->op[tensor->writer].name);
 		int source = view_source(frame, x + 2, y, width - x - BEHIND_SOURCE, &graph->op[tensor->writer]);
 		source = source > 0 ? source : view_source(frame, x + 2, y, width - x - 2 - USERS, &graph->op[tensor->writer]);
 		x += source > 0 ? source + 2 : 0;
@@ -216,7 +226,8 @@ static void draw_marks(struct frame *frame, int y, const struct tensors *tensors
 			sum += plan->laid_out->bytes[s];
 			peak += alive_at(plan, s, plan->ordered->peak_position) ? plan->laid_out->bytes[s] : 0;
 		}
-	frame_print(frame, 0, y, ROLE_TITLE, "%u marked: %s, of which %s at the peak", tensors->marks, bytes_text(sum, all, sizeof all), bytes_text(peak, there, sizeof there));
+	frame_print(frame, 0, y, ROLE_TITLE, "%u marked: %s, of which %s at the peak", tensors->marks,
+		bytes_text(sum, all, sizeof all), bytes_text(peak, there, sizeof there));
 }
 
 /* Counts by the field that was asked for; false where that is not so. */
@@ -261,9 +272,11 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 		tensors_draw_row(frame, 1 + i, model, tensors->row[row], &layout);
 		if (row == tensors->selected)
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
-		if (tensors->marks && tensors->marks_of == model->plan->graph->fingerprint && tensors->marked[model->plan->graph->tensor[tensors->row[row]].storage])
+		if (tensors->marks && tensors->marks_of == model->plan->graph->fingerprint &&
+			tensors->marked[model->plan->graph->tensor[tensors->row[row]].storage])
 			frame_glyph(frame, layout.width[0], 1 + i, GLYPH_BULLET, ROLE_KEY);
-		if (row != tensors->selected && alive_at(model->plan, model->plan->graph->tensor[tensors->row[row]].storage, position))
+		if (row != tensors->selected &&
+			alive_at(model->plan, model->plan->graph->tensor[tensors->row[row]].storage, position))
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_BOLD);
 	}
 	if (tensors->rows == 0)

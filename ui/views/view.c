@@ -42,7 +42,9 @@ void model_go(struct model *model, int64_t position)
 /* The cursor of one graph in another, by name; what is not there any more gives NONE. */
 static void translate_cursor(struct model *model, const struct graph *from, const struct graph *to)
 {
-	uint32_t tensor = model->storage < from->storages ? graph_find_tensor(to, from->tensor[from->storage[model->storage].root].name) : NONE;
+	uint32_t tensor = model->storage < from->storages
+		? graph_find_tensor(to, from->tensor[from->storage[model->storage].root].name)
+		: NONE;
 	model->op = model->op < from->ops ? graph_find_op(to, from->op[model->op].name) : NONE;
 	model->storage = tensor == NONE ? NONE : to->tensor[tensor].storage;
 }
@@ -52,7 +54,8 @@ void model_take_plan(struct model *model, const struct plan *plan, const struct 
 	const struct plan *old = model->plan;
 	bool whole = !old || model->zoom_count == old->graph->ops;
 	bool same_graph = old && old->graph->fingerprint == plan->graph->fingerprint;
-	bool at_peak = !old || old->ordered->peak_position == NONE || model->op == old->ordered->result.order[old->ordered->peak_position];
+	bool at_peak = !old || old->ordered->peak_position == NONE ||
+		model->op == old->ordered->result.order[old->ordered->peak_position];
 	if (old && !same_graph)
 		translate_cursor(model, old->graph, plan->graph);
 	model->plan = plan;
@@ -155,7 +158,8 @@ enum role item_role(const struct plan *plan, uint32_t item)
 
 char *tensor_shape_text(const struct tensor *tensor, char *text, size_t size)
 {
-	size_t used = (size_t)snprintf(text, size, "%s%s", tensor->has_dtype ? dtype_names[tensor->dtype] : "", tensor->shape ? "[" : "");
+	size_t used = (size_t)snprintf(
+		text, size, "%s%s", tensor->has_dtype ? dtype_names[tensor->dtype] : "", tensor->shape ? "[" : "");
 	for (int i = 0; tensor->shape && i < tensor->dims && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%s%lld", i ? "," : "", (long long)tensor->shape[i]);
 	if (tensor->shape && used < size)

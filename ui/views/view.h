@@ -43,8 +43,7 @@
  *     runs_plot        its plot
  *     runs_log         its log
  *     runs_slowdown    time over memory
- *     slowdowns        where that comes from
- */
+ *     slowdowns        where that comes from */
 #pragma once
 
 #include "configurations.h"
@@ -64,18 +63,22 @@ struct model {
 	const struct plan_index *index;   /* of plan */
 	const struct factors *factors;    /* of plan's graph, while a view shows them; else NULL */
 	const struct plan *baseline;      /* or NULL */
-	const struct beside *beside;      /* baseline and plan, [0] and [1], where they are of different graphs as read; else NULL */
+	const struct beside
+		*beside;      /* baseline and plan, [0] and [1], where they are of different graphs as read; else NULL */
 	const struct plan *const *run;    /* [runs] every plan so far, oldest first */
 	uint32_t runs;
 	const struct scenario *scenario;  /* what is asked for; plan->scenario is what the plan answers */
 	struct session_status status;
-	const struct outlook *outlook;    /* of plan, by the model of whole configurations, while a view shows it; else NULL and why, "" while it is looked for */
+	const struct outlook *outlook; /* of plan, by the model of whole configurations, while a view shows it; else NULL
+									  and why, "" while it is looked for */
 	const char *outlook_problem;
 	const struct config_ranking *ranking;  /* all configurations, as far as they have been searched; or NULL */
-	const struct ways *ways;          /* changes that make the step fit, as far as they were asked for and are there; or NULL */
-	const struct slowdowns *slowdowns; /* time over memory of plan's step, as far as it was asked for and is there; or NULL */
+	const struct ways *ways; /* changes that make the step fit, as far as they were asked for and are there; or NULL */
+	const struct slowdowns
+		*slowdowns; /* time over memory of plan's step, as far as it was asked for and is there; or NULL */
 	struct given given;               /* what the graph is as read: what knobs mean by "given" */
-	const struct preview *preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
+	const struct preview
+		*preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
 
 	uint32_t op, storage;             /* the shared cursor: ids of the plan's graph; storage may be NONE */
 	uint32_t zoom_first, zoom_count;  /* the positions that curve and map show */
@@ -84,7 +87,7 @@ struct model {
 
 	struct column_sets *columns;      /* the user's choice of columns; or NULL, the usual ones */
 
-	int64_t clock;                    /* seconds; 0 where screens are made of keys alone, and equal keys make equal screens */
+	int64_t clock; /* seconds; 0 where screens are made of keys alone, and equal keys make equal screens */
 	bool ticks;                       /* the view shows the time: draw again when a second is over */
 
 	int click_x, click_y;             /* the mouse, from the view's upper left corner, for COMMAND_CLICK */
@@ -116,8 +119,8 @@ extern const struct view_ops *const views[VIEWS];
 uint32_t model_position(const struct model *model);
 /* Puts the cursor at a position; the zoom follows. */
 void model_go(struct model *model, int64_t position);
-/* Takes over a new plan: a cursor at the peak stays at the peak, another one at its op, in another graph by name; the zoom
- * stays in the same graph. */
+/* Takes over a new plan: a cursor at the peak stays at the peak, another one at its op, in another graph by name; the
+ * zoom stays in the same graph. */
 void model_take_plan(struct model *model, const struct plan *plan, const struct plan_index *index);
 /* Moves and zooms that all views along the order share. False for other commands. */
 bool view_command(struct model *model, enum command_id command);
@@ -139,8 +142,8 @@ bool text_contains(const char *text, const char *part);
 char *count_text(uint64_t count, char text[32]);
 /* How far a value is above its bound: "1.25 %", and not 0.00 % where it is above; "unknown" without a bound. */
 char *gap_text(int64_t value, int64_t bound, char *text, size_t size);
-/* Where an op stands in the program's source, as much of it as fits: all, without the folders, without the function. Nothing of one that nobody knows.
- * Returns the cells. */
+/* Where an op stands in the program's source, as much of it as fits: all, without the folders, without the function.
+ * Nothing of one that nobody knows. Returns the cells. */
 int view_source(struct frame *frame, int x, int y, int width, const struct op *op);
 /* First row to show so that row stays inside a list of so many visible rows, moving as little as possible. */
 uint32_t scroll_to(uint32_t top, uint32_t row, uint32_t rows, int visible);

@@ -31,7 +31,9 @@ static void views_ways_find(void *context, const atomic_bool *cancel)
 	struct ways_job *job = context;
 	struct scenario scenario;
 	struct fit_list list = { 0 };
-	struct planner planner = { .store = store_new(), .rules_file = job->rules_file, .abandoned = cancel, .control = { .cancel = cancel } };
+	struct planner planner = {
+		.store = store_new(), .rules_file = job->rules_file, .abandoned = cancel, .control = { .cancel = cancel }
+	};
 	int64_t devices = job->plan->scenario.value[K_devices];
 	if (!planner.store || scenario_copy(&scenario, &job->plan->scenario) != OK) {
 		fail_memory(&job->error);
@@ -40,7 +42,8 @@ static void views_ways_find(void *context, const atomic_bool *cancel)
 	}
 	scenario.value[K_store] = scenario.value[K_store] < STORE_BYTES ? scenario.value[K_store] : STORE_BYTES;
 	struct fit_watch watch = { ways_take_row, job };
-	if (fit_list_find(&planner, job->plan->input, &scenario, devices > 1 ? (uint32_t)devices : 2, &watch, &list, &job->error) == OK)
+	if (fit_list_find(&planner, job->plan->input, &scenario, devices > 1 ? (uint32_t)devices : 2, &watch, &list,
+			&job->error) == OK)
 		ways_take_row(job, &list);
 	fit_list_free(&list);
 	scenario_done(&scenario);

@@ -1,4 +1,5 @@
-/* ways.h: what would make the step fit its memory cap: the list of `tidemark fit`, planned beside the screen, row by row. */
+/* ways.h: what would make the step fit its memory cap: the list of `tidemark fit`, planned beside the screen, row by
+ * row. */
 #pragma once
 
 #include "src/configs/fit_list.h"
@@ -11,7 +12,8 @@ struct ways {
 	struct ways_job *job;          /* under way, or NULL */
 };
 
-/* Plans changes of the plan's scenario that may fit its cap; what was being planned before is given up. Out of memory: the error says so. */
+/* Plans changes of the plan's scenario that may fit its cap; what was being planned before is given up. Out of memory:
+ * the error says so. */
 void ways_find(struct ways *ways, const struct plan *plan, const char *rules_file);
 /* Takes the rows that are there by now. */
 const struct ways *ways_look(struct ways *ways);

@@ -2,8 +2,7 @@
  *
  * Every malloc, free and relative is passed on to glibc; the running sum of the blocks' usable sizes
  * and its maximum are kept. Large blocks must come from the heap as well, not from mmap, whose whole
- * pages would blur the sum: so counted, a block is at most 48 bytes larger than asked for.
- */
+ * pages would blur the sum: so counted, a block is at most 48 bytes larger than asked for. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -24,7 +23,8 @@ static const uintptr_t reach = (uintptr_t)1 << 37;   /* bytes of heap, from `fir
 
 static atomic_llong live, peak;
 static uintptr_t first;
-static atomic_uchar *aligned;   /* one bit for each TENSOR_ALIGNMENT bytes of heap: a block that was asked for so aligned begins there */
+static atomic_uchar
+	*aligned; /* one bit for each TENSOR_ALIGNMENT bytes of heap: a block that was asked for so aligned begins there */
 
 long long heap_live(void)
 {
@@ -44,7 +44,8 @@ void heap_start_peak(void)
 
 __attribute__((constructor)) static void use_heap_only(void)
 {
-	void *bits = mmap(NULL, reach / TENSOR_ALIGNMENT / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *bits = mmap(
+		NULL, reach / TENSOR_ALIGNMENT / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	mallopt(M_MMAP_MAX, 0);
 	first = (uintptr_t)sbrk(0) & -(uintptr_t)TENSOR_ALIGNMENT;
@@ -56,7 +57,9 @@ static intptr_t bit_of(const void *block)
 {
 	uintptr_t from = (uintptr_t)block - first;
 
-	return aligned && (uintptr_t)block >= first && from < reach && from % TENSOR_ALIGNMENT == 0 ? (intptr_t)(from / TENSOR_ALIGNMENT) : -1;
+	return aligned && (uintptr_t)block >= first && from < reach && from % TENSOR_ALIGNMENT == 0
+		? (intptr_t)(from / TENSOR_ALIGNMENT)
+		: -1;
 }
 
 static int is_aligned(const void *block)
@@ -77,7 +80,8 @@ static void *mark(void *block, int on)
 	return block;
 }
 
-/* What a block counts: nothing below HEAP_LEAST bytes (environment), the interpreter's own, unless it is aligned as tensors are. */
+/* What a block counts: nothing below HEAP_LEAST bytes (environment), the interpreter's own, unless it is aligned as
+ * tensors are. */
 static long long weight(void *block)
 {
 	static long long least = -1;

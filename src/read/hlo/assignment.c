@@ -1,4 +1,5 @@
-/* assignment.c: reads a BufferAssignmentProto, or the text of one as XLA dumps it: allocations, and in each of them values at offsets. */
+/* assignment.c: reads a BufferAssignmentProto, or the text of one as XLA dumps it: allocations, and in each of them
+ * values at offsets. */
 #include <stdlib.h>
 
 #include "assignment.h"
@@ -35,7 +36,8 @@ static int assignment_by_name(const void *a, const void *b)
 
 static int assignment_by_id(const void *a, const void *b)
 {
-	int64_t left = (*(const struct hlo_instruction *const *)a)->id, right = (*(const struct hlo_instruction *const *)b)->id;
+	int64_t left = (*(const struct hlo_instruction *const *)a)->id,
+			right = (*(const struct hlo_instruction *const *)b)->id;
 	return left < right ? -1 : left > right;
 }
 
@@ -53,7 +55,8 @@ static enum status list_instructions(struct assignment *assignment, int (*compar
 	return OK;
 }
 
-static const struct hlo_instruction *assignment_find(const struct assignment *assignment, const struct hlo_instruction *like, int (*compare)(const void *, const void *))
+static const struct hlo_instruction *assignment_find(
+	const struct assignment *assignment, const struct hlo_instruction *like, int (*compare)(const void *, const void *))
 {
 	const struct hlo_instruction **found = assignment->instructions
 		? bsearch(&like, assignment->instruction, assignment->instructions, sizeof *assignment->instruction, compare) : NULL;
@@ -78,17 +81,23 @@ static uint32_t leaf_at(const struct hlo_shape *shape, const int64_t *path, size
 
 static enum status add_allocation(struct assignment *assignment, enum purpose purpose, uint64_t bytes)
 {
-	NEED_IN(assignment->error, mem_reserve(&assignment->allocation, &assignment->allocation_room, assignment->allocations + 1, sizeof *assignment->allocation));
-	assignment->allocation[assignment->allocations++] = (struct allocation){ purpose, bytes > (uint64_t)BYTES_MAX ? BYTES_MAX : (int64_t)bytes, 0 };
+	NEED_IN(assignment->error,
+		mem_reserve(&assignment->allocation, &assignment->allocation_room, assignment->allocations + 1,
+			sizeof *assignment->allocation));
+	assignment->allocation[assignment->allocations++] = (struct allocation){ purpose,
+		bytes > (uint64_t)BYTES_MAX ? BYTES_MAX : (int64_t)bytes, 0 };
 	return OK;
 }
 
-static enum status assignment_add_value(struct assignment *assignment, const struct hlo_instruction *of, uint32_t leaf, uint64_t offset)
+static enum status assignment_add_value(
+	struct assignment *assignment, const struct hlo_instruction *of, uint32_t leaf, uint64_t offset)
 {
 	if (!of || leaf == NONE || offset > (uint64_t)BYTES_MAX)
 		return OK;
-	NEED_IN(assignment->error, mem_reserve(&assignment->value, &assignment->value_room, assignment->values + 1, sizeof *assignment->value));
-	assignment->value[assignment->values++] = (struct value){ of, (uint32_t)assignment->allocations - 1, leaf, (int64_t)offset };
+	NEED_IN(assignment->error,
+		mem_reserve(&assignment->value, &assignment->value_room, assignment->values + 1, sizeof *assignment->value));
+	assignment->value[assignment->values++] = (struct value){ of, (uint32_t)assignment->allocations - 1, leaf,
+		(int64_t)offset };
 	return OK;
 }
 
@@ -140,11 +149,13 @@ static enum status assignment_done(struct assignment *assignment, enum status st
 int64_t hlo_address(const struct hlo_module *module, const struct hlo_instruction *instruction, uint32_t leaf)
 {
 	struct hlo_place wanted = { instruction, leaf, 0 };
-	const struct hlo_place *found = module->places ? bsearch(&wanted, module->place, module->places, sizeof wanted, assignment_by_place) : NULL;
+	const struct hlo_place *found = module->places
+		? bsearch(&wanted, module->place, module->places, sizeof wanted, assignment_by_place)
+		: NULL;
 	return found ? found->address : -1;
 }
 
-/* ---- the proto ---------------------------------------------------------------------------------- */
+/* ---- the proto ------------------------------------------------------------------------------- */
 
 /* LogicalBufferProto: id 1, size 2, defined_at 3; of that shape_index 3, instruction_id 4. */
 static enum status read_logical(struct assignment *assignment, struct wire body)
@@ -167,7 +178,8 @@ static enum status read_logical(struct assignment *assignment, struct wire body)
 	logical.of = assignment_find(assignment, &like, assignment_by_id);
 	logical.leaf = logical.of && length <= PATH_MOST ? leaf_at(logical.of->shape, path, length) : NONE;
 	mem_free(path);
-	NEED_IN(assignment->error, mem_reserve(&assignment->logical, &assignment->logical_room, assignment->logicals + 1, sizeof logical));
+	NEED_IN(assignment->error,
+		mem_reserve(&assignment->logical, &assignment->logical_room, assignment->logicals + 1, sizeof logical));
 	assignment->logical[assignment->logicals++] = logical;
 	return OK;
 }
@@ -190,11 +202,14 @@ static enum status read_assigned(struct assignment *assignment, struct wire body
 		else if (field.number == 2)
 			offset = field.value;
 	}
-	const struct logical *found = assignment->logicals ? bsearch(&wanted, assignment->logical, assignment->logicals, sizeof wanted, compare_logical) : NULL;
+	const struct logical *found = assignment->logicals
+		? bsearch(&wanted, assignment->logical, assignment->logicals, sizeof wanted, compare_logical)
+		: NULL;
 	return found ? assignment_add_value(assignment, found->of, found->leaf, offset) : OK;
 }
 
-/* BufferAllocationProto: size 2, is_thread_local 3, is_entry_computation_parameter 5, maybe_live_out 7, assigned 9, is_constant 12. */
+/* BufferAllocationProto: size 2, is_thread_local 3, is_entry_computation_parameter 5, maybe_live_out 7, assigned 9,
+ * is_constant 12. */
 static enum status read_allocation(struct assignment *assignment, struct wire body)
 {
 	struct wire again = body;
@@ -203,7 +218,13 @@ static enum status read_allocation(struct assignment *assignment, struct wire bo
 	while (wire_next(&again, &field))
 		if (field.number < 13 && field.type == 0)
 			value[field.number] = field.value;
-	enum status status = add_allocation(assignment, value[3] ? OF_A_THREAD : value[5] ? ARGUMENT : value[12] ? CONSTANT : value[7] ? RESULT : TEMPORARY, value[2]);
+	enum status status = add_allocation(assignment,
+		value[3] ? OF_A_THREAD
+		: value[5] ? ARGUMENT
+		: value[12] ? CONSTANT
+		: value[7] ? RESULT
+		: TEMPORARY,
+		value[2]);
 	while (status == OK && wire_next(&body, &field))
 		if (field.number == 9 && field.type == 2)
 			status = read_assigned(assignment, field.body);
@@ -227,7 +248,7 @@ enum status hlo_assignment_proto(struct wire body, struct hlo_module *module, st
 	return assignment_done(&assignment, status);
 }
 
-/* ---- the text --------------------------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 /* The rest of the line behind a word; at NULL: it isn't there. */
 static struct span behind(struct span line, const char *word)
@@ -256,9 +277,13 @@ static int64_t assignment_number_behind(struct span line, const char *word)
 static enum status allocation_line(struct assignment *assignment, struct span line)
 {
 	int64_t bytes = assignment_number_behind(line, ": size ");
-	enum purpose purpose = assignment_has(line, ", thread-local") ? OF_A_THREAD : assignment_has(line, ", parameter ") ? ARGUMENT : assignment_has(line, ", constant") ? CONSTANT
-		: assignment_has(line, ", maybe-live-out") ? RESULT : TEMPORARY;
-	return bytes < 0 ? fail(assignment->error, BAD_INPUT, "an allocation without a size") : add_allocation(assignment, purpose, (uint64_t)bytes);
+	enum purpose purpose = assignment_has(line, ", thread-local") ? OF_A_THREAD
+		: assignment_has(line, ", parameter ")                    ? ARGUMENT
+		: assignment_has(line, ", constant")                      ? CONSTANT
+		: assignment_has(line, ", maybe-live-out")                ? RESULT
+		: TEMPORARY;
+	return bytes < 0 ? fail(assignment->error, BAD_INPUT, "an allocation without a size")
+		: add_allocation(assignment, purpose, (uint64_t)bytes);
 }
 
 /* "{0,1}" or nothing; false where it is longer than any. */
@@ -297,7 +322,9 @@ static enum status value_line(struct assignment *assignment, struct span line)
 	NEED_IN(assignment->error, text);
 	memcpy(text, name.at, scan_length(name));
 	struct hlo_instruction like = { .name = text };
-	const struct hlo_instruction *of = path_of((struct span){ name.end, line.end }, path, &length) ? assignment_find(assignment, &like, assignment_by_name) : NULL;
+	const struct hlo_instruction *of = path_of((struct span){ name.end, line.end }, path, &length)
+		? assignment_find(assignment, &like, assignment_by_name)
+		: NULL;
 	mem_free(text);
 	return of ? assignment_add_value(assignment, of, leaf_at(of->shape, path, length), (uint64_t)offset) : OK;
 }

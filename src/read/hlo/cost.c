@@ -12,16 +12,17 @@ static bool hlo_cost_listed(const struct hlo_instruction *instruction, const cha
 }
 
 /* An element of the result depends on the elements of the operands at its place. */
-static const char *const elementwise[] = {
-	"abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "convert", "copy", "cosine", "divide", "erf", "exponential", "exponential-minus-one", "floor",
-	"is-finite", "log", "log-plus-one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "power", "remainder", "round-nearest-afz",
-	"round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic", "shift-right-logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor",
-	NULL };
+static const char *const elementwise[] = { "abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "convert",
+	"copy", "cosine", "divide", "erf", "exponential", "exponential-minus-one", "floor", "is-finite", "log",
+	"log-plus-one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "power", "remainder",
+	"round-nearest-afz", "round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic",
+	"shift-right-logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor", NULL };
 /* What moves data, or makes it of nothing. */
-static const char *const moves[] = {
-	"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "bitcast-convert", "broadcast", "concatenate", "copy", "copy-start", "copy-done", "dynamic-slice",
-	"dynamic-update-slice", "gather", "iota", "pad", "reshape", "reverse", "slice", "transpose", "after-all", "partition-id", "replica-id", "optimization-barrier",
-	"all-gather", "all-to-all", "collective-permute", "all-gather-start", "all-gather-done", "collective-permute-start", "collective-permute-done", "send", "recv",
+static const char *const moves[] = { "parameter", "constant", "tuple", "get-tuple-element", "bitcast",
+	"bitcast-convert", "broadcast", "concatenate", "copy", "copy-start", "copy-done", "dynamic-slice",
+	"dynamic-update-slice", "gather", "iota", "pad", "reshape", "reverse", "slice", "transpose", "after-all",
+	"partition-id", "replica-id", "optimization-barrier", "all-gather", "all-to-all", "collective-permute",
+	"all-gather-start", "all-gather-done", "collective-permute-start", "collective-permute-done", "send", "recv",
 	"send-done", "recv-done", "infeed", "outfeed", "domain", NULL };
 
 /* Element for element at the same place, as far as layouts are said. */
@@ -64,8 +65,10 @@ static uint32_t hlo_cost_updated_parameter(const struct hlo_computation *computa
 	return opcode(into, "parameter") && uses(computation, into) == 1 ? into->index : NONE;
 }
 
-/* flat->apart: what of a computation is read elsewhere, too, than at the place of arrays of a shape where it is written, on some way to the root. O(instructions). */
-static void hlo_cost_find_apart(struct flat *flat, const struct hlo_computation *computation, const struct hlo_shape *whole)
+/* flat->apart: what of a computation is read elsewhere, too, than at the place of arrays of a shape where it is
+ * written, on some way to the root. O(instructions). */
+static void hlo_cost_find_apart(
+	struct flat *flat, const struct hlo_computation *computation, const struct hlo_shape *whole)
 {
 	bool *apart = flat->apart;
 	if (flat->apart_in == computation && same_dims(flat->apart_of, whole))
@@ -78,12 +81,14 @@ static void hlo_cost_find_apart(struct flat *flat, const struct hlo_computation 
 		bool results = i == computation->root && opcode(instruction, "tuple");
 		bool here = hlo_cost_listed(instruction, elementwise) && same_dims(instruction->shape, whole) && !apart[i];
 		for (uint32_t k = 0; k < instruction->operands && !results; k++)
-			apart[instruction->operand[k]] |= !here || !same_dims(computation->instruction[instruction->operand[k]].shape, whole);
+			apart[instruction->operand[k]] |= !here ||
+				!same_dims(computation->instruction[instruction->operand[k]].shape, whole);
 	}
 }
 
 /* A parameter is read only at the place that is written. */
-static bool place_by_place(struct flat *flat, const struct hlo_computation *computation, uint32_t parameter, const struct hlo_shape *whole)
+static bool place_by_place(
+	struct flat *flat, const struct hlo_computation *computation, uint32_t parameter, const struct hlo_shape *whole)
 {
 	bool fine = false;
 	hlo_cost_find_apart(flat, computation, whole);
@@ -114,12 +119,14 @@ bool hlo_shares(struct flat *flat, const struct flat_op *op, uint32_t k, uint32_
 		return true;
 	if (op->reads != instruction->operands)
 		return false;
-	const struct hlo_shape *out = flat->tensor[flat->argument[op->write + k]].shape, *in = op->in->instruction[instruction->operand[r]].shape;
+	const struct hlo_shape *out = flat->tensor[flat->argument[op->write + k]].shape,
+						   *in = op->in->instruction[instruction->operand[r]].shape;
 	for (uint32_t i = 0; i < instruction->aliases; i++)
 		if (instruction->alias[i].output == leaf && instruction->alias[i].parameter == r)
 			return true;
 	if (!opcode(instruction, "fusion"))
-		return hlo_cost_written_over(instruction, leaf) == r || (hlo_cost_listed(instruction, elementwise) && same_dims(in, out));
+		return hlo_cost_written_over(instruction, leaf) == r ||
+			(hlo_cost_listed(instruction, elementwise) && same_dims(in, out));
 	if (instruction->calls != 1 || instruction->call[0] == NONE)
 		return false;
 	const struct hlo_computation *inside = &flat->module->computation[instruction->call[0]];
@@ -186,7 +193,8 @@ static int64_t whole(const struct hlo_module *module, uint32_t computation, int6
 	return memo[computation] = total;
 }
 
-int64_t hlo_flops(const struct hlo_module *module, const struct hlo_computation *computation, const struct hlo_instruction *instruction, int64_t *memo)
+int64_t hlo_flops(const struct hlo_module *module, const struct hlo_computation *computation,
+	const struct hlo_instruction *instruction, int64_t *memo)
 {
 	const struct hlo_shape *first = instruction->operands ? computation->instruction[instruction->operand[0]].shape : NULL;
 	int64_t out = hlo_cost_elements(instruction->shape);
@@ -197,11 +205,15 @@ int64_t hlo_flops(const struct hlo_module *module, const struct hlo_computation 
 	if (opcode(instruction, "dot") && first)
 		return hlo_cost_product(2, hlo_cost_product(out, named_dims(first, instruction->lhs_contracting)));
 	if (opcode(instruction, "convolution") && instruction->operands == 2)
-		return hlo_cost_product(2, hlo_cost_product(out, convolved(computation->instruction[instruction->operand[1]].shape, instruction->labels)));
+		return hlo_cost_product(2,
+			hlo_cost_product(
+				out, convolved(computation->instruction[instruction->operand[1]].shape, instruction->labels)));
 	if (opcode(instruction, "fusion") || opcode(instruction, "call"))
 		return instruction->calls ? whole(module, instruction->call[0], memo) : -1;
 	if (opcode(instruction, "while"))
-		return instruction->calls ? hlo_cost_product(whole(module, instruction->call[0], memo), instruction->trips ? instruction->trips : 1) : -1;
+		return instruction->calls
+			? hlo_cost_product(whole(module, instruction->call[0], memo), instruction->trips ? instruction->trips : 1)
+			: -1;
 	if (opcode(instruction, "custom-call") || opcode(instruction, "conditional") || opcode(instruction, "async-start"))
 		return -1;
 	/* Reductions and the like read each element once. */

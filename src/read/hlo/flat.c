@@ -5,14 +5,16 @@
 #include "flat.h"
 
 #define STEPS_MOST 5000000u    /* instructions visited: calls can repeat computations without end */
-#define PAIRS_MOST 10000000u   /* arguments times results of an op, at most: above, a result is looked for at its own place alone */
+#define PAIRS_MOST \
+	10000000u   /* arguments times results of an op, at most: above, a result is looked for at its own place alone */
 
 struct value { uint32_t *leaf, count; };
 
 static enum status too_deep(struct flat *flat, const struct hlo_instruction *instruction)
 {
 	flat->error->line = instruction->line;
-	return fail(flat->error, BAD_INPUT, "calls are nested more than %d deep, or call themselves, at \"%.60s\"", HLO_DEPTH, instruction->name);
+	return fail(flat->error, BAD_INPUT, "calls are nested more than %d deep, or call themselves, at \"%.60s\"",
+		HLO_DEPTH, instruction->name);
 }
 
 /* ---- values ----------------------------------------------------------------------- */
@@ -36,7 +38,8 @@ static bool flat_add_argument(struct flat *flat, uint32_t tensor)
 }
 
 /* The arrays of a shape in their order. */
-static const struct hlo_shape **flat_leaves(struct flat *flat, const struct hlo_shape *shape, const struct hlo_shape **at)
+static const struct hlo_shape **flat_leaves(
+	struct flat *flat, const struct hlo_shape *shape, const struct hlo_shape **at)
 {
 	if (!shape->tuple)
 		*at++ = shape;
@@ -46,7 +49,8 @@ static const struct hlo_shape **flat_leaves(struct flat *flat, const struct hlo_
 }
 
 /* New tensors for all arrays of an instruction. */
-static enum status new_value(struct flat *flat, const struct hlo_instruction *instruction, const struct flat_tensor *like, struct value *value)
+static enum status new_value(
+	struct flat *flat, const struct hlo_instruction *instruction, const struct flat_tensor *like, struct value *value)
 {
 	uint32_t count = instruction->shape->leaves;
 	const struct hlo_shape **shape = arena_alloc(flat->arena, count, sizeof *shape);
@@ -85,12 +89,14 @@ static enum status flat_bad(struct flat *flat, const struct hlo_instruction *ins
 	return fail(flat->error, BAD_INPUT, "\"%.60s\" (%.40s) %s", instruction->name, instruction->opcode, what);
 }
 
-static enum status concatenate(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+static enum status concatenate(
+	struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
 	uint64_t count = 0;
 	for (uint32_t i = 0; i < instruction->operands; i++)
 		count += scope->value[instruction->operand[i]].count;
-	if (opcode(instruction, "tuple") && count != instruction->shape->leaves)   /* a shape is as long in the file: no chain of tuples grows beyond it */
+	if (opcode(instruction, "tuple") &&
+		count != instruction->shape->leaves) /* a shape is as long in the file: no chain of tuples grows beyond it */
 		return flat_bad(flat, instruction, "has another shape than what it joins");
 	if (count > NONE - 1)
 		return flat_bad(flat, instruction, "has too many arrays");
@@ -105,7 +111,8 @@ static enum status concatenate(struct flat *flat, const struct scope *scope, con
 }
 
 /* Part `index` of a tuple. */
-static enum status flat_part(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, uint32_t index, struct value *value)
+static enum status flat_part(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction,
+	uint32_t index, struct value *value)
 {
 	const struct hlo_shape *shape = scope->computation->instruction[instruction->operand[0]].shape;
 	const struct value *tuple = &scope->value[instruction->operand[0]];
@@ -118,7 +125,8 @@ static enum status flat_part(struct flat *flat, const struct scope *scope, const
 	return OK;
 }
 
-static enum status call_scope(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+static enum status call_scope(
+	struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
 	if (instruction->calls < 1 || instruction->call[0] == NONE)
 		return flat_bad(flat, instruction, "names no computation");
@@ -131,19 +139,21 @@ static enum status call_scope(struct flat *flat, const struct scope *scope, cons
 		argument[i] = scope->value[instruction->operand[i]];
 	if (scope->depth >= HLO_DEPTH)
 		return too_deep(flat, instruction);
-	struct scope inner = { &flat->module->computation[instruction->call[0]], argument, instruction->operands, NULL, prefix, instruction->op_name ? instruction->op_name : scope->path,
-		scope->depth + 1 };
+	struct scope inner = { &flat->module->computation[instruction->call[0]], argument, instruction->operands, NULL,
+		prefix, instruction->op_name ? instruction->op_name : scope->path, scope->depth + 1 };
 	if (scope->path && strstr(scope->path, "jvp(") && !(inner.path && strstr(inner.path, "jvp(")))
 		inner.path = scope->path;
 	return flatten(flat, &inner, value);
 }
 
-static enum status add_parameter(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+static enum status add_parameter(
+	struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
 	if (!scope->argument && instruction->index >= scope->computation->instructions)
 		return flat_bad(flat, instruction, "has a number beyond all parameters");
 	if (!scope->argument)
-		return new_value(flat, instruction, &(struct flat_tensor){ .writer = NONE, .parameter = instruction->index, .prefix = scope->prefix }, value);
+		return new_value(flat, instruction,
+			&(struct flat_tensor){ .writer = NONE, .parameter = instruction->index, .prefix = scope->prefix }, value);
 	if (instruction->index >= scope->arguments)
 		return flat_bad(flat, instruction, "is a parameter that the call doesn't pass");
 	*value = scope->argument[instruction->index];
@@ -160,22 +170,31 @@ static bool invariant(const struct hlo_module *module, const struct hlo_instruct
 	if (!opcode(root, "tuple") || k >= root->operands || root->operands != root->shape->leaves)
 		return false;
 	const struct hlo_instruction *taken = &body->instruction[root->operand[k]];
-	return opcode(taken, "get-tuple-element") && taken->index == k && opcode(&body->instruction[taken->operand[0]], "parameter");
+	return opcode(taken, "get-tuple-element") && taken->index == k &&
+		opcode(&body->instruction[taken->operand[0]], "parameter");
 }
 
-/* The operand's array that every branch of a conditional gives back untouched as array k; NONE where they don't. in: the operands' arrays, one after another. */
-static uint32_t passed_through(const struct flat *flat, const struct scope *scope, const struct hlo_instruction *conditional, uint32_t k, const struct value *in)
+/* The operand's array that every branch of a conditional gives back untouched as array k; NONE where they don't. in:
+ * the operands' arrays, one after another. */
+static uint32_t passed_through(const struct flat *flat, const struct scope *scope,
+	const struct hlo_instruction *conditional, uint32_t k, const struct value *in)
 {
-	uint32_t found = NONE, before = conditional->operands ? scope->computation->instruction[conditional->operand[0]].shape->leaves : 0;
+	uint32_t found = NONE,
+			 before = conditional->operands ? scope->computation->instruction[conditional->operand[0]].shape->leaves
+			: 0;
 	for (uint32_t b = 0; b < conditional->calls; b++) {
-		const struct hlo_computation *branch = conditional->call[b] == NONE ? NULL : &flat->module->computation[conditional->call[b]];
+		const struct hlo_computation *branch = conditional->call[b] == NONE
+			? NULL
+			: &flat->module->computation[conditional->call[b]];
 		const struct hlo_instruction *root = branch ? &branch->instruction[branch->root] : NULL;
-		if (!root || b + 1 >= conditional->operands || !opcode(root, "tuple") || k >= root->operands || root->operands != root->shape->leaves)
+		if (!root || b + 1 >= conditional->operands || !opcode(root, "tuple") || k >= root->operands ||
+			root->operands != root->shape->leaves)
 			return NONE;
 		const struct hlo_shape *given = scope->computation->instruction[conditional->operand[b + 1]].shape;
 		const struct hlo_instruction *taken = &branch->instruction[root->operand[k]];
-		if (!opcode(taken, "get-tuple-element") || !opcode(&branch->instruction[taken->operand[0]], "parameter") || taken->index >= given->leaves
-			|| given->parts != given->leaves || before + taken->index >= in->count || (found != NONE && in->leaf[before + taken->index] != in->leaf[found]))
+		if (!opcode(taken, "get-tuple-element") || !opcode(&branch->instruction[taken->operand[0]], "parameter") ||
+			taken->index >= given->leaves || given->parts != given->leaves || before + taken->index >= in->count ||
+			(found != NONE && in->leaf[before + taken->index] != in->leaf[found]))
 			return NONE;
 		found = before + taken->index;
 		before += given->leaves;
@@ -183,22 +202,30 @@ static uint32_t passed_through(const struct flat *flat, const struct scope *scop
 	return found;
 }
 
-static enum status flat_add_op(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+static enum status flat_add_op(
+	struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
-	struct flat_op op = { .of = instruction, .in = scope->computation, .prefix = scope->prefix, .path = scope->path, .depth = scope->depth,
+	struct flat_op op = { .of = instruction,
+		.in = scope->computation,
+		.prefix = scope->prefix,
+		.path = scope->path,
+		.depth = scope->depth,
 		.read = flat->arguments };
 	struct value in;
 	bool loop = opcode(instruction, "while");
 	enum status status = concatenate(flat, scope, instruction, &in);
 	if (status == OK && loop && (instruction->calls < 1 || in.count != instruction->shape->leaves))
 		status = flat_bad(flat, instruction, "doesn't give back what it takes");
-	THEN(status, new_value(flat, instruction, &(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value));
+	THEN(status,
+		new_value(flat, instruction,
+			&(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value));
 	TRY(status);
 	for (uint32_t i = 0; i < in.count; i++, op.reads++)
 		NEED_IN(flat->error, flat_add_argument(flat, in.leaf[i]));
 	op.write = flat->arguments;
 	/* What a start gives back besides the result are its operands; what a loop leaves alone is no result. */
-	bool start = text_ends(instruction->opcode, "-start") && instruction->shape->parts > 1 && !opcode(instruction, "all-reduce-start");
+	bool start = text_ends(instruction->opcode, "-start") && instruction->shape->parts > 1 &&
+		!opcode(instruction, "all-reduce-start");
 	uint32_t skip_from = start && !opcode(instruction, "copy-start") ? 0 : 1;
 	for (uint32_t i = 0, p = 0, end = start ? instruction->shape->part[0].leaves : 0; i < value->count; i++) {
 		while (start && i >= end && p + 1 < instruction->shape->parts)
@@ -221,26 +248,32 @@ static enum status flat_add_op(struct flat *flat, const struct scope *scope, con
 	return OK;
 }
 
-static enum status add_instruction(struct flat *flat, struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+static enum status add_instruction(
+	struct flat *flat, struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
 	bool one = instruction->operands >= 1;
 	if (opcode(instruction, "parameter"))
 		return add_parameter(flat, scope, instruction, value);
 	if (opcode(instruction, "constant"))
-		return new_value(flat, instruction, &(struct flat_tensor){ .writer = NONE, .parameter = NONE, .constant = true, .prefix = scope->prefix }, value);
+		return new_value(flat, instruction,
+			&(struct flat_tensor){ .writer = NONE, .parameter = NONE, .constant = true, .prefix = scope->prefix },
+			value);
 	if (opcode(instruction, "tuple"))
 		return concatenate(flat, scope, instruction, value);
 	if (opcode(instruction, "get-tuple-element"))
-		return one ? flat_part(flat, scope, instruction, instruction->index, value) : flat_bad(flat, instruction, "has no operand");
-	if ((opcode(instruction, "bitcast") || opcode(instruction, "add-dependency") || opcode(instruction, "optimization-barrier")
-		|| opcode(instruction, "all-reduce-done") || opcode(instruction, "async-update")) && one
-		&& scope->value[instruction->operand[0]].count == instruction->shape->leaves) {
+		return one ? flat_part(flat, scope, instruction, instruction->index, value)
+			: flat_bad(flat, instruction, "has no operand");
+	if ((opcode(instruction, "bitcast") || opcode(instruction, "add-dependency") ||
+			opcode(instruction, "optimization-barrier") || opcode(instruction, "all-reduce-done") ||
+			opcode(instruction, "async-update")) &&
+		one && scope->value[instruction->operand[0]].count == instruction->shape->leaves) {
 		*value = scope->value[instruction->operand[0]];
 		return OK;
 	}
 	if (opcode(instruction, "copy-done") && one)
 		return flat_part(flat, scope, instruction, 0, value);
-	if (text_ends(instruction->opcode, "-done") && one && scope->computation->instruction[instruction->operand[0]].shape->parts > 1)
+	if (text_ends(instruction->opcode, "-done") && one &&
+		scope->computation->instruction[instruction->operand[0]].shape->parts > 1)
 		return flat_part(flat, scope, instruction, 1, value);
 	if (opcode(instruction, "call") || (opcode(instruction, "fusion") && flat->open))
 		return call_scope(flat, scope, instruction, value);
@@ -270,19 +303,21 @@ static void find_last(struct flat *flat)
 			flat->tensor[flat->argument[flat->op[i].read + k]].last = i;
 }
 
-/* How well a result of op i goes where its read lies, which ends there: 0 not at all. What XLA has given addresses has these; a result goes to its home;
- * other values to what comes in, so that its memory is one storage from there on. */
+/* How well a result of op i goes where its read lies, which ends there: 0 not at all. What XLA has given addresses has
+ * these; a result goes to its home; other values to what comes in, so that its memory is one storage from there on. */
 static int suits(struct flat *flat, uint32_t i, uint32_t k, uint32_t r)
 {
 	const struct flat_op *op = &flat->op[i];
-	const struct flat_tensor *in = &flat->tensor[flat->argument[op->read + r]], *out = &flat->tensor[flat->argument[op->write + k]];
+	const struct flat_tensor *in = &flat->tensor[flat->argument[op->read + r]],
+							 *out = &flat->tensor[flat->argument[op->write + k]];
 	if (in->last != i || in->result || in->stays || in->shape->bytes != out->shape->bytes)
 		return 0;
 	int64_t from = hlo_address(flat->module, in->of, in->leaf), to = hlo_address(flat->module, out->of, out->leaf);
 	bool home = out->home != NONE && in->storage == out->home;
 	if (from >= 0 && to >= 0)
 		return from == to ? 4 : 0;
-	bool seen_to = flat->module->scheduled && flat->argument[op->read + r] == out->home;   /* by XLA, which copies what it couldn't write over */
+	bool seen_to = flat->module->scheduled &&
+		flat->argument[op->read + r] == out->home; /* by XLA, which copies what it couldn't write over */
 	if (!seen_to && !hlo_shares(flat, op, k, r))
 		return 0;
 	return home ? 3 : (flat->tensor[in->storage].parameter != NONE) == (out->home == NONE) ? 2 : 1;
@@ -327,7 +362,10 @@ static enum status flat_simulate(struct flat *flat, int64_t *peak)
 	NEED_IN(flat->error, last && dying);
 	for (uint32_t t = 0; t < flat->tensors; t++) {
 		const struct flat_tensor *tensor = &flat->tensor[t];
-		uint32_t end = tensor->result ? flat->ops : tensor->last != NONE ? tensor->last : tensor->writer != NONE ? tensor->writer : 0;
+		uint32_t end = tensor->result ? flat->ops
+			: tensor->last != NONE ? tensor->last
+			: tensor->writer != NONE ? tensor->writer
+			: 0;
 		if (end > last[tensor->storage])
 			last[tensor->storage] = end;
 	}
@@ -356,11 +394,17 @@ static enum status flat_simulate(struct flat *flat, int64_t *peak)
 
 static enum status find_workspaces(struct flat *flat);
 
-/* The most that lives in a computation that an op runs, its results and those of its arguments included that needn't stay. stays: [leaves], of the arrays of its
- * parameter; NULL: all, or none of a loop, whose results end where its parameter's arrays lie. */
-static enum status body_peak(struct flat *flat, const struct flat_op *op, uint32_t computation, bool loop, const bool *stays, uint32_t leaves, int64_t *peak)
+/* The most that lives in a computation that an op runs, its results and those of its arguments included that needn't
+ * stay. stays: [leaves], of the arrays of its parameter; NULL: all, or none of a loop, whose results end where its
+ * parameter's arrays lie. */
+static enum status body_peak(struct flat *flat, const struct flat_op *op, uint32_t computation, bool loop,
+	const bool *stays, uint32_t leaves, int64_t *peak)
 {
-	struct flat body = { .module = flat->module, .error = flat->error, .arena = flat->arena, .body = { flat->body[0], flat->body[1] }, .steps = flat->steps,
+	struct flat body = { .module = flat->module,
+		.error = flat->error,
+		.arena = flat->arena,
+		.body = { flat->body[0], flat->body[1] },
+		.steps = flat->steps,
 		.apart = flat->apart };
 	struct scope scope = { .computation = &flat->module->computation[computation], .prefix = "", .depth = op->depth + 1 };
 	struct value result = { 0 };
@@ -370,7 +414,9 @@ static enum status body_peak(struct flat *flat, const struct flat_op *op, uint32
 	enum status status = op->depth >= HLO_DEPTH ? too_deep(flat, op->of) : flatten(&body, &scope, &result);
 	for (uint32_t t = 0; status == OK && t < body.tensors; t++) {
 		struct flat_tensor *tensor = &body.tensor[t];
-		tensor->stays = tensor->constant || (tensor->parameter != NONE && (stays ? tensor->parameter > 0 || tensor->leaf >= leaves || stays[tensor->leaf] : !loop));
+		tensor->stays = tensor->constant ||
+			(tensor->parameter != NONE &&
+				(stays ? tensor->parameter > 0 || tensor->leaf >= leaves || stays[tensor->leaf] : !loop));
 		if (loop && tensor->parameter != NONE && tensor->leaf < result.count)
 			body.tensor[result.leaf[tensor->leaf]].home = t;
 	}
@@ -404,7 +450,8 @@ static enum status flat_find_branches(struct flat *flat, uint32_t i, struct mark
 	const struct flat_op op = flat->op[i];
 	bool *stays = arena_alloc(flat->arena, op.reads, sizeof *stays);
 	NEED_IN(flat->error, stays);
-	for (uint32_t b = 0, first = op.of->operands ? op.in->instruction[op.of->operand[0]].shape->leaves : 0; b < op.of->calls; b++) {
+	for (uint32_t b = 0, first = op.of->operands ? op.in->instruction[op.of->operand[0]].shape->leaves : 0;
+		b < op.of->calls; b++) {
 		uint32_t leaves = b + 1 < op.of->operands ? op.in->instruction[op.of->operand[b + 1]].shape->leaves : 0;
 		int64_t most = 0;
 		if (first > op.reads || leaves > op.reads - first)
@@ -423,7 +470,8 @@ static enum status flat_find_branches(struct flat *flat, uint32_t i, struct mark
 	return OK;
 }
 
-/* What the computations that op i runs hold at most beside what is counted outside: its results, and operands that end with it. */
+/* What the computations that op i runs hold at most beside what is counted outside: its results, and operands that end
+ * with it. */
 static enum status flat_find_workspace(struct flat *flat, uint32_t i, struct marks *marks)
 {
 	const struct flat_op op = flat->op[i];
@@ -457,14 +505,15 @@ static enum status flat_find_workspace(struct flat *flat, uint32_t i, struct mar
 
 static enum status find_workspaces(struct flat *flat)
 {
-	struct marks marks = { arena_alloc(flat->arena, flat->tensors, sizeof *marks.storage), arena_alloc(flat->arena, flat->tensors, sizeof *marks.tensor), 0 };
+	struct marks marks = { arena_alloc(flat->arena, flat->tensors, sizeof *marks.storage),
+		arena_alloc(flat->arena, flat->tensors, sizeof *marks.tensor), 0 };
 	NEED_IN(flat->error, marks.storage && marks.tensor);
 	for (uint32_t i = 0; i < flat->ops; i++)
 		TRY(flat_find_workspace(flat, i, &marks));
 	return OK;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Arguments stay, but for those that are given away for a result. */
 static void give_arguments(struct flat *flat)

@@ -1,4 +1,5 @@
-/* flat.h: a computation as a list of ops over arrays: tuples are gone, calls are inlined, and so are fusions where they are opened. */
+/* flat.h: a computation as a list of ops over arrays: tuples are gone, calls are inlined, and so are fusions where they
+ * are opened. */
 #pragma once
 
 #include <string.h>
@@ -16,14 +17,14 @@ struct flat_tensor {
 	uint32_t over;                    /* the operand that it is written over, or NONE */
 	uint32_t home;                    /* of a result, the parameter whose memory it must end in; NONE: anywhere */
 	bool constant, result;            /* result: of the whole */
-	bool stays;                       /* its memory isn't for anybody else: a constant, or an argument that the caller keeps */
+	bool stays; /* its memory isn't for anybody else: a constant, or an argument that the caller keeps */
 	bool unused;                      /* stands for another tensor */
 };
 
 struct flat_op {
 	const struct hlo_instruction *of;
 	const struct hlo_computation *in;
-	const char *prefix, *path;             /* path: op_name of the call that it was in, which its own continues; NULL: in none */
+	const char *prefix, *path; /* path: op_name of the call that it was in, which its own continues; NULL: in none */
 	uint32_t read, reads, write, writes;   /* ranges of flat.argument */
 	int64_t workspace;
 	int depth;                             /* of the calls around it */
@@ -33,13 +34,15 @@ struct flat {
 	const struct hlo_module *module;
 	struct error *error;
 	struct arena *arena;
-	int64_t *body[2];                 /* [computations]: the most that lives in it, -1: not known yet; where arguments stay, where they don't */
+	int64_t *body[2]; /* [computations]: the most that lives in it, -1: not known yet; where arguments stay, where they
+						 don't */
 	bool open;
 	uint64_t steps;
 	struct flat_tensor *tensor;
 	struct flat_op *op;
 	uint32_t *argument, *result;      /* result: the root's arrays */
-	bool *apart;                      /* scratch of hlo_shares() [instructions of the longest computation]: for a fusion's arrays of a shape */
+	bool *
+		apart; /* scratch of hlo_shares() [instructions of the longest computation]: for a fusion's arrays of a shape */
 	const struct hlo_computation *apart_in;
 	const struct hlo_shape *apart_of;
 	uint32_t tensors, ops, arguments, results;
@@ -50,11 +53,13 @@ struct flat {
 enum status hlo_flatten(struct flat *flat, uint32_t computation);
 void hlo_flat_done(struct flat *flat);
 
-/* Whether op's array k can be written where its read r lies: what it reads there it reads before it writes it. O(instructions of a fusion). */
+/* Whether op's array k can be written where its read r lies: what it reads there it reads before it writes it.
+ * O(instructions of a fusion). */
 bool hlo_shares(struct flat *flat, const struct flat_op *op, uint32_t k, uint32_t r);
 
 /* Multiplications and additions; -1 where an instruction in it doesn't tell. memo: [computations], all -2 at first. */
-int64_t hlo_flops(const struct hlo_module *module, const struct hlo_computation *computation, const struct hlo_instruction *instruction, int64_t *memo);
+int64_t hlo_flops(const struct hlo_module *module, const struct hlo_computation *computation,
+	const struct hlo_instruction *instruction, int64_t *memo);
 
 static inline bool opcode(const struct hlo_instruction *instruction, const char *text)
 {

@@ -1,8 +1,7 @@
 /* folder.c: the modules in a folder of XLA dumps.
  *
- * module_0042.jit_step.cpu_after_optimizations.hlo.pb, and .txt, lie beside those of many small modules, of what was before optimization, of each pass where
- * those were asked for, and beside reports.
- */
+ * module_0042.jit_step.cpu_after_optimizations.hlo.pb, and .txt, lie beside those of many small modules, of what was
+ * before optimization, of each pass where those were asked for, and beside reports. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,8 @@
 #include "src/base/words.h"
 
 /* Endings, the better ones of one module first. */
-static const char *const endings[] = { "after_optimizations.hlo.pb", "after_optimizations.txt", "before_optimizations.hlo.pb", "before_optimizations.txt" };
+static const char *const endings[] = { "after_optimizations.hlo.pb", "after_optimizations.txt",
+	"before_optimizations.hlo.pb", "before_optimizations.txt" };
 enum { ENDINGS = sizeof endings / sizeof *endings, BEFORE = 2 };
 
 /* Which ending a name has, gzip or not; ENDINGS for none. *length: of what stands before it. */
@@ -59,9 +59,12 @@ static size_t choose_files(struct folder_files *list)
 		if (best < BEFORE && ending >= BEFORE)
 			continue;
 		size_t stem = stem_of(name, length), before;
-		if (kept && ending_of(list->file[kept - 1].name, &before) > ending && stem_of(list->file[kept - 1].name, before) == stem && memcmp(list->file[kept - 1].name, name, stem) == 0)
+		if (kept && ending_of(list->file[kept - 1].name, &before) > ending &&
+			stem_of(list->file[kept - 1].name, before) == stem && memcmp(list->file[kept - 1].name, name, stem) == 0)
 			list->file[kept - 1] = list->file[i];
-		else if (!kept || stem_of(list->file[kept - 1].name, (ending_of(list->file[kept - 1].name, &before), before)) != stem || memcmp(list->file[kept - 1].name, name, stem) != 0)
+		else if (!kept ||
+			stem_of(list->file[kept - 1].name, (ending_of(list->file[kept - 1].name, &before), before)) != stem ||
+			memcmp(list->file[kept - 1].name, name, stem) != 0)
 			list->file[kept++] = list->file[i];
 	}
 	return kept;
@@ -78,17 +81,19 @@ static enum status list_modules(const struct folder_files *files, struct hlo_fol
 	struct words words = { found->list, size, 0 };
 	for (size_t i = 0; i < files->files && files->files > 1; i++) {
 		ending_of(files->file[i].name, &length);
-		words_add(&words, "%s%.*s, %s", i ? "\n" : "", (int)stem_of(files->file[i].name, length), files->file[i].name, bytes_text(files->file[i].bytes, bytes, sizeof bytes));
+		words_add(&words, "%s%.*s, %s", i ? "\n" : "", (int)stem_of(files->file[i].name, length), files->file[i].name,
+			bytes_text(files->file[i].bytes, bytes, sizeof bytes));
 	}
 	return OK;
 }
 
-/* JAX's own functions that make random numbers and start values run before the step, and may be larger than a small one. A user's own function may begin
- * with an underscore too, and a lambda does (jit__lambda). */
+/* JAX's own functions that make random numbers and start values run before the step, and may be larger than a small
+ * one. A user's own function may begin with an underscore too, and a lambda does (jit__lambda). */
 static bool is_helper(const struct folder_file *file)
 {
-	static const char *const helpers[] = { "threefry", "normal", "truncated_normal", "uniform", "orthogonal", "randint", "bernoulli", "categorical", "gamma", "gumbel",
-		"shuffle", "permutation", "choice", "poisson", "multi_slice", "unstack", "take" };
+	static const char *const helpers[] = { "threefry", "normal", "truncated_normal", "uniform", "orthogonal", "randint",
+		"bernoulli", "categorical", "gamma", "gumbel", "shuffle", "permutation", "choice", "poisson", "multi_slice",
+		"unstack", "take" };
 	const char *name = strstr(file->name, ".jit__");
 	for (size_t i = 0; name && i < sizeof helpers / sizeof *helpers; i++) {
 		size_t length = strlen(helpers[i]);
@@ -104,13 +109,15 @@ static bool folder_is_better(const struct folder_file *a, const struct folder_fi
 	return is_helper(a) != is_helper(b) ? is_helper(b) : a->bytes > b->bytes;
 }
 
-static enum status folder_choose(const struct folder_files *files, const char *path, uint32_t wanted, struct hlo_folder *found, struct error *error)
+static enum status folder_choose(
+	const struct folder_files *files, const char *path, uint32_t wanted, struct hlo_folder *found, struct error *error)
 {
 	size_t at = 0;
 	for (size_t i = 1; i < files->files; i++)
 		at = folder_is_better(&files->file[i], &files->file[at]) ? i : at;
 	if (wanted > files->files)
-		return fail(error, BAD_INPUT, "--graph %" PRIu32 ": the folder has %zu module%s of XLA", wanted, files->files, files->files == 1 ? "" : "s");
+		return fail(error, BAD_INPUT, "--graph %" PRIu32 ": the folder has %zu module%s of XLA", wanted, files->files,
+			files->files == 1 ? "" : "s");
 	at = wanted ? wanted - 1 : at;
 	found->modules = (uint32_t)files->files;
 	found->number = (uint32_t)at + 1;

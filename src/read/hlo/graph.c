@@ -20,7 +20,8 @@ struct making {
 
 /* ---- names ------------------------------------------------------------------------- */
 
-static const char *hlo_graph_unique(struct making *making, const char *text, size_t length, uint32_t (*find)(const struct draft *, const char *))
+static const char *hlo_graph_unique(
+	struct making *making, const char *text, size_t length, uint32_t (*find)(const struct draft *, const char *))
 {
 	char *name = arena_alloc(&making->arena, length + 24, 1);
 	if (!name)
@@ -49,7 +50,8 @@ static const char *hlo_graph_tensor_name(struct making *making, const struct fla
 /* The part of a path between slashes with its wrappers off: "transpose(jvp(MLP))" is MLP. */
 static void hlo_graph_add_part(char *module, size_t size, const char *part, size_t length)
 {
-	static const char *const dull[] = { "while", "body", "cond", "closed_call", "rematted_computation", "checkpoint", "shard_map", "" };
+	static const char *const dull[] = { "while", "body", "cond", "closed_call", "rematted_computation", "checkpoint",
+		"shard_map", "" };
 	const char *open;
 	if (length > 4 && memcmp(part, "jit(", 4) == 0)
 		return;
@@ -82,12 +84,15 @@ static bool hlo_graph_contains(const char *text, const char *part)
 /* By the names that JAX gives arguments, and by what the step gives back in their place. */
 static enum kind argument_kind(const char *name, bool donated)
 {
-	bool state = hlo_graph_contains(name, ".mu[") || hlo_graph_contains(name, ".nu[") || hlo_graph_contains(name, ".trace[") || hlo_graph_contains(name, ".count") || hlo_graph_contains(name, ".m[")
-		|| hlo_graph_contains(name, ".v[") || hlo_graph_contains(name, ".v_row[") || hlo_graph_contains(name, ".v_col[") || hlo_graph_contains(name, ".sum_of_squares[") || strncmp(name, "opt", 3) == 0
-		|| hlo_graph_contains(name, "opt_state");
+	bool state = hlo_graph_contains(name, ".mu[") || hlo_graph_contains(name, ".nu[") ||
+		hlo_graph_contains(name, ".trace[") || hlo_graph_contains(name, ".count") || hlo_graph_contains(name, ".m[") ||
+		hlo_graph_contains(name, ".v[") || hlo_graph_contains(name, ".v_row[") || hlo_graph_contains(name, ".v_col[") ||
+		hlo_graph_contains(name, ".sum_of_squares[") || strncmp(name, "opt", 3) == 0 ||
+		hlo_graph_contains(name, "opt_state");
 	if (state)
 		return KIND_OPTIMIZER;
-	if (donated || strncmp(name, "param", 5) == 0 || strncmp(name, "weight", 6) == 0 || strncmp(name, "variables", 9) == 0 || hlo_graph_contains(name, ".params["))
+	if (donated || strncmp(name, "param", 5) == 0 || strncmp(name, "weight", 6) == 0 ||
+		strncmp(name, "variables", 9) == 0 || hlo_graph_contains(name, ".params["))
 		return KIND_PARAMETER;
 	return KIND_INPUT;
 }
@@ -103,8 +108,16 @@ static bool donated(const struct hlo_module *module, uint32_t parameter)
 static enum status hlo_graph_add_tensor(struct making *making, uint32_t id)
 {
 	const struct flat_tensor *flat = &making->flat.tensor[id];
-	struct tensor tensor = { .alias = NONE, .kind = KIND_ACTIVATION, .dtype = flat->shape->dtype, .line = flat->of->line, .dims = flat->shape->rank, .shape = flat->shape->dim,
-		.bytes = flat->shape->bytes, .has_shape = true, .has_dtype = true, .has_bytes = true };
+	struct tensor tensor = { .alias = NONE,
+		.kind = KIND_ACTIVATION,
+		.dtype = flat->shape->dtype,
+		.line = flat->of->line,
+		.dims = flat->shape->rank,
+		.shape = flat->shape->dim,
+		.bytes = flat->shape->bytes,
+		.has_shape = true,
+		.has_dtype = true,
+		.has_bytes = true };
 	if (flat->parameter != NONE)
 		tensor.kind = (uint8_t)argument_kind(argument_name(flat->of), donated(making->flat.module, flat->parameter));
 	else if (flat->constant)
@@ -126,10 +139,17 @@ static enum status hlo_graph_add_tensor(struct making *making, uint32_t id)
 
 /* ---- ops ------------------------------------------------------------------------------------ */
 
-static const struct { const char *opcode, *type; } collectives[] = {
-	{ "all-reduce", "comm.all_reduce" }, { "all-reduce-start", "comm.all_reduce" }, { "all-gather", "comm.all_gather" }, { "all-gather-start", "comm.all_gather" },
-	{ "reduce-scatter", "comm.reduce_scatter" }, { "all-to-all", "comm.all_to_all" }, { "ragged-all-to-all", "comm.all_to_all" },
-	{ "collective-permute", "comm.collective_permute" }, { "collective-permute-start", "comm.collective_permute" },
+static const struct { const char *opcode, *type;
+} collectives[] = {
+	{ "all-reduce", "comm.all_reduce" },
+	{ "all-reduce-start", "comm.all_reduce" },
+	{ "all-gather", "comm.all_gather" },
+	{ "all-gather-start", "comm.all_gather" },
+	{ "reduce-scatter", "comm.reduce_scatter" },
+	{ "all-to-all", "comm.all_to_all" },
+	{ "ragged-all-to-all", "comm.all_to_all" },
+	{ "collective-permute", "comm.collective_permute" },
+	{ "collective-permute-start", "comm.collective_permute" },
 };
 
 static const char *hlo_graph_op_type(const struct hlo_instruction *instruction, char *text, size_t size)
@@ -155,8 +175,10 @@ static bool is_taped(const char *name)
 	return hlo_graph_contains(name, "gradient_tape/");
 }
 
-/* Names of all ops: whether gradients are computed, and whether they say of which phase an op is. JAX marks what it differentiates, but before 0.7 ("jit(main)") only in
- * functions and modules that have names: where a product stands outside of them, what is forward and what backward isn't said. Other frameworks than JAX and TensorFlow mark nothing. */
+/* Names of all ops: whether gradients are computed, and whether they say of which phase an op is. JAX marks what it
+ * differentiates, but before 0.7 ("jit(main)") only in functions and modules that have names: where a product stands
+ * outside of them, what is forward and what backward isn't said. Other frameworks than JAX and TensorFlow mark nothing.
+ */
 static void look_at_names(struct making *making)
 {
 	bool marks = false, old = false, unmarked = false;
@@ -165,15 +187,19 @@ static void look_at_names(struct making *making)
 		name = name ? name : "";
 		path = path ? path : "";
 		making->named |= *name || *path;
-		making->differentiates |= hlo_graph_contains(name, "transpose(jvp") || hlo_graph_contains(path, "transpose(jvp") || is_taped(name);
-		marks |= hlo_graph_contains(name, "jit(") || hlo_graph_contains(path, "jit(") || hlo_graph_contains(name, "jvp(") || hlo_graph_contains(name, "pmap(") || is_taped(name);
+		making->differentiates |= hlo_graph_contains(name, "transpose(jvp") ||
+			hlo_graph_contains(path, "transpose(jvp") || is_taped(name);
+		marks |= hlo_graph_contains(name, "jit(") || hlo_graph_contains(path, "jit(") ||
+			hlo_graph_contains(name, "jvp(") || hlo_graph_contains(name, "pmap(") || is_taped(name);
 		old |= hlo_graph_contains(name, "jit(main)/") || hlo_graph_contains(path, "jit(main)/");
-		unmarked |= !hlo_graph_contains(name, "jvp(") && !hlo_graph_contains(path, "jvp(") && (hlo_graph_contains(name, "/dot_general") || hlo_graph_contains(name, "/conv_general_dilated"));
+		unmarked |= !hlo_graph_contains(name, "jvp(") && !hlo_graph_contains(path, "jvp(") &&
+			(hlo_graph_contains(name, "/dot_general") || hlo_graph_contains(name, "/conv_general_dilated"));
 	}
 	making->told = marks && !(old && unmarked);
 }
 
-/* JAX wraps what it differentiates: jvp() forward, transpose(jvp()) backward. What stands outside of it and needs a gradient updates. */
+/* JAX wraps what it differentiates: jvp() forward, transpose(jvp()) backward. What stands outside of it and needs a
+ * gradient updates. */
 static enum phase hlo_graph_phase_of(const struct making *making, const struct flat_op *op, bool gradient)
 {
 	const char *name = op->of->op_name ? op->of->op_name : "";
@@ -211,8 +237,14 @@ static enum status hlo_graph_add_op(struct making *making, const struct flat_op 
 	char type[128], module[600], name[1200];
 	struct collective said = collective_unsaid();
 	bool gradient = reads_gradient(making, flat);
-	struct op op = { .type = hlo_graph_op_type(of, type, sizeof type), .module = module, .src = of->src, .flops = hlo_flops(making->flat.module, flat->in, of, making->memo),
-		.workspace = flat->workspace, .has_workspace = flat->workspace > 0, .line = of->line, .has_phase = making->told };
+	struct op op = { .type = hlo_graph_op_type(of, type, sizeof type),
+		.module = module,
+		.src = of->src,
+		.flops = hlo_flops(making->flat.module, flat->in, of, making->memo),
+		.workspace = flat->workspace,
+		.has_workspace = flat->workspace > 0,
+		.line = of->line,
+		.has_phase = making->told };
 	enum phase phase = hlo_graph_phase_of(making, flat, gradient);
 	op.phase = making->told ? (uint8_t)phase : PHASE_FORWARD;
 	hlo_graph_module_of(of->op_name, module, sizeof module);
@@ -232,7 +264,7 @@ static enum status hlo_graph_add_op(struct making *making, const struct flat_op 
 	return id == NONE ? fail_memory(making->error) : add_arguments(making, id, flat);
 }
 
-/* ---- what is said of it ------------------------------------------------------------------------ */
+/* ---- what is said of it ---------------------------------------------------------------------- */
 
 static bool hlo_graph_is_collective(const struct hlo_instruction *instruction)
 {
@@ -242,8 +274,8 @@ static bool hlo_graph_is_collective(const struct hlo_instruction *instruction)
 	return false;
 }
 
-/* Before XLA's partitioner: sizes are those of all devices together. It leaves shardings at the parameters and the root alone, and where it hasn't run yet,
- * collectives stand in shard_maps alone. */
+/* Before XLA's partitioner: sizes are those of all devices together. It leaves shardings at the parameters and the root
+ * alone, and where it hasn't run yet, collectives stand in shard_maps alone. */
 static bool is_whole(const struct hlo_module *module)
 {
 	bool cut = false, sends = false, inside = module->unpartitioned;
@@ -263,23 +295,41 @@ static enum status hlo_graph_describe(struct making *making, const char *format,
 	const struct hlo_module *module = making->flat.module;
 	char assumed[1400], by[300], version[100], devices[60] = "";
 	bool all = is_whole(module);
-	int length = snprintf(assumed, sizeof assumed, "what is a parameter, optimizer state or input is told by the names of arguments, and by what the step gives back "
-		"in their place\n%s", open ? "fusions are open: each op in them has a result of its own" : "fusions are one op each: nothing inside them is stored");
+	int length = snprintf(assumed, sizeof assumed,
+		"what is a parameter, optimizer state or input is told by the names of arguments, and by what the step gives "
+		"back "
+		"in their place\n%s",
+		open ? "fusions are open: each op in them has a result of its own"
+		: "fusions are one op each: nothing inside them is stored");
 	if (making->unknown_trips)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u loop%s count%s as one trip for the time: XLA doesn't say how many", making->unknown_trips,
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length,
+			"\n%u loop%s count%s as one trip for the time: XLA doesn't say how many", making->unknown_trips,
 			making->unknown_trips == 1 ? "" : "s", making->unknown_trips == 1 ? "s" : "");
 	if (all)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthis is before it is cut over %u devices: sizes are of all of them together, but within a shard_map",
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length,
+			"\nthis is before it is cut over %u devices: sizes are of all of them together, but within a shard_map",
 			module->devices);
 	if (!making->named)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nno op says what it comes from (op_name): what is forward, backward and update is not known");
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length,
+			"\nno op says what it comes from (op_name): what is forward, backward and update is not known");
 	else if (!making->told)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nwhat is forward, backward and update is not known: names of ops (op_name) say it in modules by JAX 0.7 or later");
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length,
+			"\nwhat is forward, backward and update is not known: names of ops (op_name) say it in modules by JAX 0.7 "
+			"or later");
 	if (module->devices > 1)
 		snprintf(devices, sizeof devices, all ? ", for all %u devices" : ", of one of %u devices", module->devices);
 	snprintf(version, sizeof version, "%s%s", module->scheduled ? "scheduled" : "not scheduled", devices);
-	struct about about = { .intake = { .said = true, .format = format, .version = version, .missing = making->missing, .derived = !module->scheduled, .assumed = assumed,
-		.advice = module->scheduled ? NULL : all ? "jax.jit(step).lower(...).compile().as_text() has what one device runs, in XLA's own order" : "jax.jit(step).lower(...).compile().as_text() has XLA's own order" } };
+	struct about about = {
+		.intake = { .said = true,
+			.format = format,
+			.version = version,
+			.missing = making->missing,
+			.derived = !module->scheduled,
+			.assumed = assumed,
+			.advice = module->scheduled ? NULL
+			: all ? "jax.jit(step).lower(...).compile().as_text() has what one device runs, in XLA's own order"
+			: "jax.jit(step).lower(...).compile().as_text() has XLA's own order" }
+	};
 	if (module->devices > 1 && !all) {
 		about.axes = 1;
 		about.axis[0].size = module->devices;
@@ -287,8 +337,11 @@ static enum status hlo_graph_describe(struct making *making, const char *format,
 	}
 	if (module->assigned) {
 		int64_t total = module->arguments + module->temporary + module->outputs + module->constants;
-		snprintf(by, sizeof by, "XLA's buffer assignment: arguments %lld, temporaries %lld, results beside them %lld, constants %lld B; with the holes in its layout, which layout=file shows", (long long)module->arguments,
-			(long long)module->temporary, (long long)module->outputs, (long long)module->constants);
+		snprintf(by, sizeof by,
+			"XLA's buffer assignment: arguments %lld, temporaries %lld, results beside them %lld, constants %lld B; "
+			"with the holes in its layout, which layout=file shows",
+			(long long)module->arguments, (long long)module->temporary, (long long)module->outputs,
+			(long long)module->constants);
 		about.intake.peak = total;
 		about.intake.peak_by = by;
 	}
@@ -331,7 +384,9 @@ struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, cons
 	for (int loop = 0; loop < 2; loop++)
 		making.flat.body[loop] = arena_alloc(&making.arena, module->computations, sizeof *making.flat.body[loop]);
 	making.memo = arena_alloc(&making.arena, module->computations, sizeof *making.memo);
-	enum status status = making.draft && making.flat.body[0] && making.flat.body[1] && making.memo ? OK : fail_memory(making.error);
+	enum status status = making.draft && making.flat.body[0] && making.flat.body[1] && making.memo
+		? OK
+		: fail_memory(making.error);
 	for (uint32_t c = 0; status == OK && c < module->computations; c++) {
 		making.flat.body[0][c] = making.flat.body[1][c] = -1;
 		making.memo[c] = -2;

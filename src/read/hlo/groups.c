@@ -1,4 +1,5 @@
-/* groups.c: replica groups as lists of devices, as an iota of devices, and as axes of a mesh: what XLA writes differs from version to version. */
+/* groups.c: replica groups as lists of devices, as an iota of devices, and as axes of a mesh: what XLA writes differs
+ * from version to version. */
 #include "groups.h"
 
 #define AXES_MOST 64
@@ -65,10 +66,12 @@ static uint32_t hlo_groups_axis_named(const char *at, const char *end, struct sp
 static struct hlo_groups hlo_groups_mesh_text(const char *at, const char *end)
 {
 	struct axes axes = { .count = 0 };
-	const char *mesh = at, *close = find_character(at, end, ']'), *open = find_character(close, end, '{'), *last = find_character(open, end, '}');
+	const char *mesh = at, *close = find_character(at, end, ']'), *open = find_character(close, end, '{'),
+			   *last = find_character(open, end, '}');
 	uint64_t size = 1, number;
 	uint32_t named = 0;
-	for (const char *from = find_character(at, close, '='); from < close && hlo_next_number(&from, close, &number); from = find_character(from, close, '='))
+	for (const char *from = find_character(at, close, '='); from < close && hlo_next_number(&from, close, &number);
+		from = find_character(from, close, '='))
 		hlo_groups_add_axis(&axes, number);
 	for (at = open; at < last && named < AXES_MOST; named++) {
 		const char *from = find_character(at, last, '\''), *to = from < last ? find_character(from + 1, last, '\'') : last;
@@ -94,7 +97,9 @@ struct hlo_groups hlo_groups_text(struct span value, const char *end)
 	if (scan_length(value) > 1 && *at == '[') {
 		const char *close = find_character(at, value.end, ']');
 		uint64_t groups;
-		return hlo_next_number(&at, close, &groups) && hlo_next_number(&at, close, &size) ? hlo_groups_of(size, hlo_groups_times(groups, size)) : (struct hlo_groups){ 0 };
+		return hlo_next_number(&at, close, &groups) && hlo_next_number(&at, close, &size)
+			? hlo_groups_of(size, hlo_groups_times(groups, size))
+			: (struct hlo_groups){ 0 };
 	}
 	/* The devices of the first group, and the largest of all. */
 	const char *first = value.at < value.end ? find_character(value.at, value.end, '}') : value.end;
@@ -195,5 +200,9 @@ static struct hlo_groups device_list(struct wire body)
 
 struct hlo_groups hlo_groups_proto(uint32_t number, struct wire body)
 {
-	return number == 49 ? one_group(body) : number == 87 ? device_list(body) : number == 92 ? iota(body) : number == 93 ? mesh_proto(body) : (struct hlo_groups){ 0 };
+	return number == 49 ? one_group(body)
+		: number == 87 ? device_list(body)
+		: number == 92 ? iota(body)
+		: number == 93 ? mesh_proto(body)
+		: (struct hlo_groups){ 0 };
 }

@@ -1,12 +1,40 @@
 /* hlo.c: shapes and types of HLO, shared by the readers of its text and its proto. */
 #include "hlo.h"
 
-static const struct { const char *name; int dtype; } types[] = {
-	{ "pred", DTYPE_BOOL }, { "s4", DTYPE_I4 }, { "s8", DTYPE_I8 }, { "s16", DTYPE_I16 }, { "s32", DTYPE_I32 }, { "s64", DTYPE_I64 }, { "u4", DTYPE_U4 },
-	{ "u8", DTYPE_U8 }, { "u16", DTYPE_U16 }, { "u32", DTYPE_U32 }, { "u64", DTYPE_U64 }, { "f16", DTYPE_F16 }, { "bf16", DTYPE_BF16 }, { "f32", DTYPE_F32 },
-	{ "f64", DTYPE_F64 }, { "c64", DTYPE_C64 }, { "c128", DTYPE_C128 }, { "f8e4m3fn", DTYPE_F8E4M3 }, { "f8e4m3", DTYPE_F8E4M3 }, { "f8e5m2", DTYPE_F8E5M2 },
-	{ "f8e4m3b11fnuz", DTYPE_F8E4M3 }, { "f8e4m3fnuz", DTYPE_F8E4M3 }, { "f8e5m2fnuz", DTYPE_F8E5M2 }, { "f8e3m4", DTYPE_F8E4M3 }, { "f8e8m0fnu", DTYPE_U8 },
-	{ "f4e2m1fn", DTYPE_U4 }, { "s2", DTYPE_I4 }, { "u2", DTYPE_U4 }, { "s1", DTYPE_I4 }, { "u1", DTYPE_U4 }, { "token", DTYPE_COUNT }, { "opaque", DTYPE_COUNT },
+static const struct { const char *name; int dtype;
+} types[] = {
+	{ "pred", DTYPE_BOOL },
+	{ "s4", DTYPE_I4 },
+	{ "s8", DTYPE_I8 },
+	{ "s16", DTYPE_I16 },
+	{ "s32", DTYPE_I32 },
+	{ "s64", DTYPE_I64 },
+	{ "u4", DTYPE_U4 },
+	{ "u8", DTYPE_U8 },
+	{ "u16", DTYPE_U16 },
+	{ "u32", DTYPE_U32 },
+	{ "u64", DTYPE_U64 },
+	{ "f16", DTYPE_F16 },
+	{ "bf16", DTYPE_BF16 },
+	{ "f32", DTYPE_F32 },
+	{ "f64", DTYPE_F64 },
+	{ "c64", DTYPE_C64 },
+	{ "c128", DTYPE_C128 },
+	{ "f8e4m3fn", DTYPE_F8E4M3 },
+	{ "f8e4m3", DTYPE_F8E4M3 },
+	{ "f8e5m2", DTYPE_F8E5M2 },
+	{ "f8e4m3b11fnuz", DTYPE_F8E4M3 },
+	{ "f8e4m3fnuz", DTYPE_F8E4M3 },
+	{ "f8e5m2fnuz", DTYPE_F8E5M2 },
+	{ "f8e3m4", DTYPE_F8E4M3 },
+	{ "f8e8m0fnu", DTYPE_U8 },
+	{ "f4e2m1fn", DTYPE_U4 },
+	{ "s2", DTYPE_I4 },
+	{ "u2", DTYPE_U4 },
+	{ "s1", DTYPE_I4 },
+	{ "u1", DTYPE_U4 },
+	{ "token", DTYPE_COUNT },
+	{ "opaque", DTYPE_COUNT },
 };
 
 int hlo_dtype(const char *name, size_t length)

@@ -1,6 +1,8 @@
-/* hlo.h: an XLA HLO module as its text or its proto gives it: computations of instructions. graph.c makes a graph of it.
+/* hlo.h: an XLA HLO module as its text or its proto gives it: computations of instructions. graph.c makes a graph of
+ * it.
  *
- * Everything lies in the module's arena. Indices are checked by the readers: an operand stands before its user, a called computation exists.
+ * Everything lies in the module's arena. Indices are checked by the readers: an operand stands before its user, a
+ * called computation exists.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     hlo         modules; shapes
@@ -12,8 +14,7 @@
  *     flat        a module as a list of ops over arrays
  *     cost        what an instruction computes, and in whose memory
  *     graph       from a flat module to a graph
- *     folder      which file of a folder of dumps is the step
- */
+ *     folder      which file of a folder of dumps is the step */
 #pragma once
 
 #include "solver/graph/graph.h"
@@ -30,7 +31,8 @@ struct hlo_shape {
 	int64_t bytes;
 };
 
-/* A leaf of the result (of the entry, or of an instruction) that is written where a leaf of a parameter (an operand) lies. */
+/* A leaf of the result (of the entry, or of an instruction) that is written where a leaf of a parameter (an operand)
+ * lies. */
 struct hlo_alias { uint32_t output, parameter, leaf; };
 
 struct hlo_instruction {

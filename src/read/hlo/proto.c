@@ -1,5 +1,5 @@
-/* proto.c: reads an HloProto (module and buffer assignment) or an HloModuleProto; field numbers are those of xla/service/hlo.proto and
- * xla/xla_data.proto. */
+/* proto.c: reads an HloProto (module and buffer assignment) or an HloModuleProto; field numbers are those of
+ * xla/service/hlo.proto and xla/xla_data.proto. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,9 +35,9 @@ static const char *proto_text_of(struct reader *reader, struct wire body)
 
 /* ---- shapes ------------------------------------------------------------------------- */
 
-static const char *const primitive_types[] = { NULL, "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "f32", "f64", NULL, "opaque", "c64", "bf16",
-	"token", "c128", "f8e5m2", "f8e4m3fn", "s4", "u4", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "s2", "u2", "f8e4m3", "f8e3m4", "s1", "u1", "f4e2m1fn",
-	"f8e8m0fnu" };
+static const char *const primitive_types[] = { NULL, "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64",
+	"f16", "f32", "f64", NULL, "opaque", "c64", "bf16", "token", "c128", "f8e5m2", "f8e4m3fn", "s4", "u4",
+	"f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "s2", "u2", "f8e4m3", "f8e3m4", "s1", "u1", "f4e2m1fn", "f8e8m0fnu" };
 
 static enum status proto_read_dims(struct reader *reader, const struct wire_field *field, struct hlo_shape *shape)
 {
@@ -153,8 +153,9 @@ static const char *proto_frame_text(struct reader *reader, uint64_t id)
 	if (!file.at)
 		return NULL;
 	char text[1200];
-	snprintf(text, sizeof text, "%.*s:%llu%s%.*s", (int)(wire_size(file) > 700 ? 700 : wire_size(file)), (const char *)file.at, (unsigned long long)best[3],
-		function.at ? " in " : "", (int)(wire_size(function) > 300 ? 300 : wire_size(function)), function.at ? (const char *)function.at : "");
+	snprintf(text, sizeof text, "%.*s:%llu%s%.*s", (int)(wire_size(file) > 700 ? 700 : wire_size(file)),
+		(const char *)file.at, (unsigned long long)best[3], function.at ? " in " : "",
+		(int)(wire_size(function) > 300 ? 300 : wire_size(function)), function.at ? (const char *)function.at : "");
 	return arena_text(reader->arena, text, strlen(text));
 }
 
@@ -164,7 +165,8 @@ static enum status proto_read_metadata(struct reader *reader, struct wire body, 
 	struct wire file = { 0 };
 	uint64_t line = 0, frame = 0;
 	while (wire_next(&body, &field)) {
-		if (field.number == 2 && field.type == 2 && wire_size(field.body) && !(instruction->op_name = proto_text_of(reader, field.body)))
+		if (field.number == 2 && field.type == 2 && wire_size(field.body) &&
+			!(instruction->op_name = proto_text_of(reader, field.body)))
 			return fail_memory(reader->error);
 		if (field.number == 3 && field.type == 2)
 			file = field.body;
@@ -177,7 +179,8 @@ static enum status proto_read_metadata(struct reader *reader, struct wire body, 
 		instruction->src = proto_frame_text(reader, frame);
 	else if (wire_size(file)) {
 		char text[800];
-		snprintf(text, sizeof text, "%.*s:%llu", (int)(wire_size(file) > 700 ? 700 : wire_size(file)), (const char *)file.at, (unsigned long long)line);
+		snprintf(text, sizeof text, "%.*s:%llu", (int)(wire_size(file) > 700 ? 700 : wire_size(file)),
+			(const char *)file.at, (unsigned long long)line);
 		instruction->src = arena_text(reader->arena, text, strlen(text));
 	}
 	return OK;
@@ -186,7 +189,8 @@ static enum status proto_read_metadata(struct reader *reader, struct wire body, 
 /* ---- instructions ------------------------------------------------------------------------ */
 
 /* How many take part in a collective; the module's devices are as many as one says at least. */
-static void proto_read_groups(struct reader *reader, const struct wire_field *field, struct hlo_instruction *instruction)
+static void proto_read_groups(
+	struct reader *reader, const struct wire_field *field, struct hlo_instruction *instruction)
 {
 	struct hlo_groups groups = hlo_groups_proto(field->number, field->body);
 	instruction->group = instruction->group ? instruction->group : groups.size;
@@ -205,7 +209,8 @@ static void read_devices(struct reader *reader, struct wire body)
 		hlo_add_devices(reader->module, (uint32_t)(count[1] * count[2]));
 }
 
-/* OpSharding: type 1, of which 3 is a cut over devices; tiles along each dim 3; 5 the shardings of a tuple's parts. Into how many. */
+/* OpSharding: type 1, of which 3 is a cut over devices; tiles along each dim 3; 5 the shardings of a tuple's parts.
+ * Into how many. */
 static uint32_t shards_of(struct wire body, int depth)
 {
 	struct wire_field field;
@@ -278,7 +283,8 @@ static uint32_t count_fields(struct wire body, uint32_t number)
 	return count;
 }
 
-/* AliasEntryProto of a module, OutputOperandAliasing of an instruction: output index 1, parameter or operand 2, index in that 3. Of nested tuples no alias is told. */
+/* AliasEntryProto of a module, OutputOperandAliasing of an instruction: output index 1, parameter or operand 2, index
+ * in that 3. Of nested tuples no alias is told. */
 static void proto_add_alias(struct wire body, struct hlo_alias *alias, uint32_t *aliases)
 {
 	struct wire_field field;
@@ -319,22 +325,43 @@ static enum status proto_read_instruction(struct reader *reader, struct wire bod
 	while (status == OK && wire_next(&body, &field)) {
 		bool bytes = field.type == 2;
 		switch (field.number) {
-		case 1: if (bytes && !(instruction->name = proto_text_of(reader, field.body))) status = fail_memory(reader->error); break;
-		case 2: if (bytes && !(instruction->opcode = proto_text_of(reader, field.body))) status = fail_memory(reader->error); break;
-		case 3: if (bytes && !instruction->shape->parts && !instruction->shape->rank) status = proto_read_shape(reader, field.body, 0, instruction->shape); break;
+		case 1:
+			if (bytes && !(instruction->name = proto_text_of(reader, field.body)))
+				status = fail_memory(reader->error);
+			break;
+		case 2:
+			if (bytes && !(instruction->opcode = proto_text_of(reader, field.body)))
+				status = fail_memory(reader->error);
+			break;
+		case 3:
+			if (bytes && !instruction->shape->parts && !instruction->shape->rank)
+				status = proto_read_shape(reader, field.body, 0, instruction->shape);
+			break;
 		case 7: if (bytes) status = proto_read_metadata(reader, field.body, instruction); break;
 		case 9: case 13: if (field.value < NONE) instruction->index = (uint32_t)field.value; break;
 		case 16: if (bytes) instruction->labels = labels(reader, field.body); break;
 		case 30: if (bytes) instruction->lhs_contracting = contracted(reader, field.body); break;
 		case 35: raw->id = instruction->id = (int64_t)field.value; break;
-		case 36: if (!wire_integers(&field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1)) status = fail_memory(reader->error); break;
-		case 38: if (!wire_integers(&field, &raw->call, &raw->calls, &raw->call_room, NONE - 1)) status = fail_memory(reader->error); break;
-		case 28: if (bytes) reader->module->unpartitioned |= hlo_partitioned_away((const char *)field.body.at, wire_size(field.body)); break;
+		case 36:
+			if (!wire_integers(&field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1))
+				status = fail_memory(reader->error);
+			break;
+		case 38:
+			if (!wire_integers(&field, &raw->call, &raw->calls, &raw->call_room, NONE - 1))
+				status = fail_memory(reader->error);
+			break;
+		case 28:
+			if (bytes)
+				reader->module->unpartitioned |= hlo_partitioned_away(
+					(const char *)field.body.at, wire_size(field.body));
+			break;
 		case 40: if (bytes) hlo_add_devices(reader->module, instruction->shards = shards_of(field.body, 0)); break;
 		case 43: if (bytes) instruction->trips = trip_count(field.body); break;
 		case 49: case 87: case 92: case 93: if (bytes) proto_read_groups(reader, &field, instruction); break;
 		case 74:
-			if (bytes && !instruction->alias && !(instruction->alias = arena_alloc(reader->arena, count_fields(body, 74) + 1, sizeof *instruction->alias)))
+			if (bytes && !instruction->alias &&
+				!(instruction->alias = arena_alloc(
+					  reader->arena, count_fields(body, 74) + 1, sizeof *instruction->alias)))
 				status = fail_memory(reader->error);
 			else if (bytes)
 				proto_add_alias(field.body, instruction->alias, &instruction->aliases);
@@ -356,7 +383,9 @@ static int proto_by_id(const void *a, const void *b)
 
 static uint32_t find_id(const struct numbered *list, size_t count, int64_t id)
 {
-	const struct numbered *found = count ? bsearch(&(struct numbered){ .id = id }, list, count, sizeof *list, proto_by_id) : NULL;
+	const struct numbered *found = count
+		? bsearch(&(struct numbered){ .id = id }, list, count, sizeof *list, proto_by_id)
+		: NULL;
 	return found ? found->index : NONE;
 }
 
@@ -401,7 +430,8 @@ static enum status proto_place(struct reader *reader, struct body *body, uint32_
 	return OK;
 }
 
-static enum status proto_finish(struct reader *reader, struct body *body, int64_t id, struct hlo_computation *computation, int64_t root)
+static enum status proto_finish(
+	struct reader *reader, struct body *body, int64_t id, struct hlo_computation *computation, int64_t root)
 {
 	const struct order *order = NULL;
 	enum status status = OK;
@@ -520,7 +550,8 @@ static enum status proto_read_schedule(struct reader *reader, struct wire body)
 static enum status proto_read_aliases(struct reader *reader, struct wire body)
 {
 	struct wire_field entry;
-	NEED_IN(reader->error, reader->module->alias = arena_alloc(reader->arena, count_fields(body, 1), sizeof *reader->module->alias));
+	NEED_IN(reader->error,
+		reader->module->alias = arena_alloc(reader->arena, count_fields(body, 1), sizeof *reader->module->alias));
 	while (wire_next(&body, &entry))
 		if (entry.number == 1 && entry.type == 2)
 			proto_add_alias(entry.body, reader->module->alias, &reader->module->aliases);
@@ -578,7 +609,8 @@ static enum status proto_read_module(struct reader *reader, struct wire body)
 	for (again = body; status == OK && wire_next(&again, &field);)
 		if (field.number == 3 && field.type == 2)
 			status = proto_read_computation(reader, field.body, &reader->module->computation[next++]);
-	if (status == OK && (reader->module->entry = find_id(reader->computation, reader->module->computations, reader->entry)) == NONE)
+	if (status == OK &&
+		(reader->module->entry = find_id(reader->computation, reader->module->computations, reader->entry)) == NONE)
 		return proto_bad(reader, "the entry computation isn't there");
 	return status;
 }

@@ -119,7 +119,8 @@ bool scan_number(struct span span, int64_t *number)
 	if (span.at == span.end)
 		return false;
 	for (; span.at < span.end; span.at++)
-		if (*span.at < '0' || *span.at > '9' || __builtin_mul_overflow(*number, 10, number) || __builtin_add_overflow(*number, *span.at - '0', number))
+		if (*span.at < '0' || *span.at > '9' || __builtin_mul_overflow(*number, 10, number) ||
+			__builtin_add_overflow(*number, *span.at - '0', number))
 			return false;
 	return true;
 }

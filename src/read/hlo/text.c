@@ -74,7 +74,8 @@ static enum status read_locations(struct parser *parser)
 	while (row(parser, &rest, parser->locations + 1)) {
 		if (!mem_reserve(&parser->location, &parser->location_room, parser->locations + 1, sizeof *parser->location))
 			return scan_no_memory(&parser->scan);
-		parser->location[parser->locations++] = (struct location){ text_field(rest, "file_name_id="), text_field(rest, "function_name_id="), text_field(rest, " line=") };
+		parser->location[parser->locations++] = (struct location){ text_field(rest, "file_name_id="),
+			text_field(rest, "function_name_id="), text_field(rest, " line=") };
 	}
 	return OK;
 }
@@ -85,13 +86,14 @@ static enum status read_frames(struct parser *parser)
 	while (row(parser, &rest, parser->frames + 1)) {
 		if (!mem_reserve(&parser->frame, &parser->frame_room, parser->frames + 1, sizeof *parser->frame))
 			return scan_no_memory(&parser->scan);
-		parser->frame[parser->frames++] = (struct frame){ text_field(rest, "file_location_id="), text_field(rest, "parent_frame_id=") };
+		parser->frame[parser->frames++] = (struct frame){ text_field(rest, "file_location_id="),
+			text_field(rest, "parent_frame_id=") };
 	}
 	return OK;
 }
 
-/* Frames count from 1; the parent of a frame is one less than what stands there, 0 and itself end the chain. The innermost that is not in an
- * installed package says most. */
+/* Frames count from 1; the parent of a frame is one less than what stands there, 0 and itself end the chain. The
+ * innermost that is not in an installed package says most. */
 static const char *text_frame(struct parser *parser, uint32_t id)
 {
 	const struct location *best = NULL;
@@ -115,8 +117,8 @@ static const char *text_frame(struct parser *parser, uint32_t id)
 		return NULL;
 	char text[1200];
 	bool named = best->function >= 1 && best->function <= parser->functions;
-	int length = snprintf(text, sizeof text, "%.700s:%u%s%.300s", parser->file[best->file - 1], best->line, named ? " in " : "",
-		named ? parser->function[best->function - 1] : "");
+	int length = snprintf(text, sizeof text, "%.700s:%u%s%.300s", parser->file[best->file - 1], best->line,
+		named ? " in " : "", named ? parser->function[best->function - 1] : "");
 	return arena_text(parser->scan.arena, text, (size_t)length);
 }
 
@@ -146,7 +148,8 @@ static enum status text_read_metadata(struct parser *parser, struct span value, 
 		instruction->src = text_frame(parser, frame);
 	else if (scan_length(file)) {
 		char text[800];
-		int length = snprintf(text, sizeof text, "%.*s:%u", (int)(scan_length(file) > 700 ? 700 : scan_length(file)), file.at, text_field(value, "source_line="));
+		int length = snprintf(text, sizeof text, "%.*s:%u", (int)(scan_length(file) > 700 ? 700 : scan_length(file)),
+			file.at, text_field(value, "source_line="));
 		if (!(instruction->src = arena_text(parser->scan.arena, text, (size_t)length)))
 			return scan_no_memory(&parser->scan);
 	}
@@ -160,12 +163,14 @@ static enum status text_refer(struct parser *parser, struct span name, uint32_t 
 	const char *text = scan_keep(&parser->scan, name);
 	if (!text)
 		return scan_no_memory(&parser->scan);
-	parser->reference[parser->references++] = (struct reference){ parser->module->computations, parser->instructions, slot, text, parser->scan.line };
+	parser->reference[parser->references++] = (struct reference){ parser->module->computations, parser->instructions,
+		slot, text, parser->scan.line };
 	return OK;
 }
 
 /* One name, or a list of them in braces. */
-static enum status read_calls(struct parser *parser, struct span value, struct hlo_instruction *instruction, uint32_t slot)
+static enum status read_calls(
+	struct parser *parser, struct span value, struct hlo_instruction *instruction, uint32_t slot)
 {
 	enum status status = OK;
 	if (scan_length(value) && *value.at == '{')
@@ -187,7 +192,8 @@ static enum status read_calls(struct parser *parser, struct span value, struct h
 }
 
 /* { {0}: (0, {}, may-alias), {1}: (1, {}) }; of nested tuples, with a path of two numbers, no alias is told. */
-static enum status text_read_aliases(struct parser *parser, struct span value, struct hlo_alias **alias, uint32_t *aliases)
+static enum status text_read_aliases(
+	struct parser *parser, struct span value, struct hlo_alias **alias, uint32_t *aliases)
 {
 	HELD struct hlo_alias *list = NULL;
 	size_t room = 0, count = 0;
@@ -199,7 +205,8 @@ static enum status text_read_aliases(struct parser *parser, struct span value, s
 		if (scan_length(parameter) == 0)
 			break;
 		at = leaf.end;
-		if ((scan_length(output) && !scan_number(output, &number[0])) || !scan_number(parameter, &number[1]) || (scan_length(leaf) && !scan_number(leaf, &number[2])))
+		if ((scan_length(output) && !scan_number(output, &number[0])) || !scan_number(parameter, &number[1]) ||
+			(scan_length(leaf) && !scan_number(leaf, &number[2])))
 			continue;
 		if (number[0] >= NONE || number[1] >= NONE || number[2] >= NONE)
 			return scan_bad(&parser->scan, "an index among aliases is too large");
@@ -233,11 +240,12 @@ static void read_sharding(struct parser *parser, struct span value, struct hlo_i
 	hlo_add_devices(parser->module, instruction->shards);
 }
 
-static enum status read_attribute(struct parser *parser, struct span key, struct span value, struct hlo_instruction *instruction)
+static enum status read_attribute(
+	struct parser *parser, struct span key, struct span value, struct hlo_instruction *instruction)
 {
 	int64_t number;
-	if (scan_is(key, "calls") || scan_is(key, "to_apply") || scan_is(key, "called_computations") || scan_is(key, "branch_computations") || scan_is(key, "true_computation")
-		|| scan_is(key, "false_computation"))
+	if (scan_is(key, "calls") || scan_is(key, "to_apply") || scan_is(key, "called_computations") ||
+		scan_is(key, "branch_computations") || scan_is(key, "true_computation") || scan_is(key, "false_computation"))
 		return read_calls(parser, value, instruction, NONE);
 	if (scan_is(key, "body"))
 		return read_calls(parser, value, instruction, 0);
@@ -258,7 +266,8 @@ static enum status read_attribute(struct parser *parser, struct span key, struct
 	else if (scan_is(key, "sharding"))
 		read_sharding(parser, value, instruction);
 	else if (scan_is(key, "custom_call_target"))
-		parser->module->unpartitioned |= hlo_partitioned_away(value.at + 1, scan_length(value) > 2 ? scan_length(value) - 2 : 0);
+		parser->module->unpartitioned |= hlo_partitioned_away(
+			value.at + 1, scan_length(value) > 2 ? scan_length(value) - 2 : 0);
 	else if (scan_is(key, "lhs_contracting_dims"))
 		instruction->lhs_contracting = scan_keep(&parser->scan, scan_inside(value));
 	else if (scan_is(key, "dim_labels"))
@@ -427,7 +436,9 @@ static enum status text_read_computation(struct parser *parser)
 		return scan_bad(&parser->scan, "computation \"%.60s\" is empty", computation.name);
 	computation.instruction = arena_alloc(parser->scan.arena, computation.instructions, sizeof *computation.instruction);
 	uint32_t id = parser->module->computations, first = names_add(&parser->computations, computation.name, id);
-	if (!computation.instruction || !mem_reserve(&parser->module->computation, &parser->computation_room, id + 1, sizeof computation) || first == NONE)
+	if (!computation.instruction ||
+		!mem_reserve(&parser->module->computation, &parser->computation_room, id + 1, sizeof computation) ||
+		first == NONE)
 		return scan_no_memory(&parser->scan);
 	if (first != id) {
 		parser->scan.line = line;
@@ -473,9 +484,11 @@ static enum status text_read_tables(struct parser *parser)
 	enum status status = OK;
 	for (scan_skip(&parser->scan); status == OK; scan_skip(&parser->scan)) {
 		if (scan_starts(&parser->scan, "FileNames\n"))
-			parser->scan.at += 9, scan_skip(&parser->scan), status = read_texts(parser, &parser->file, &parser->files, &parser->file_room);
+			parser->scan.at += 9, scan_skip(&parser->scan),
+				status = read_texts(parser, &parser->file, &parser->files, &parser->file_room);
 		else if (scan_starts(&parser->scan, "FunctionNames\n"))
-			parser->scan.at += 13, scan_skip(&parser->scan), status = read_texts(parser, &parser->function, &parser->functions, &parser->function_room);
+			parser->scan.at += 13, scan_skip(&parser->scan),
+				status = read_texts(parser, &parser->function, &parser->functions, &parser->function_room);
 		else if (scan_starts(&parser->scan, "FileLocations\n"))
 			parser->scan.at += 13, scan_skip(&parser->scan), status = read_locations(parser);
 		else if (scan_starts(&parser->scan, "StackFrames\n"))
@@ -500,7 +513,8 @@ static enum status text_resolve(struct parser *parser)
 		}
 	for (uint32_t r = 0; r < parser->references; r++) {
 		const struct reference *reference = &parser->reference[r];
-		struct hlo_instruction *instruction = &module->computation[reference->computation].instruction[reference->instruction];
+		struct hlo_instruction *instruction = &module->computation[reference->computation]
+												   .instruction[reference->instruction];
 		uint32_t id = names_find(&parser->computations, reference->name);
 		parser->scan.line = reference->line;
 		if (id == NONE)
@@ -518,7 +532,9 @@ static enum status text_read_module(struct parser *parser)
 	THEN(status, text_read_tables(parser));
 	parser->module->entry = NONE;
 	for (scan_skip(&parser->scan); status == OK && parser->scan.at < parser->scan.end; scan_skip(&parser->scan))
-		status = scan_starts(&parser->scan, "HloModule ") ? scan_bad(&parser->scan, "a second module begins: split the file, one module in each") : text_read_computation(parser);
+		status = scan_starts(&parser->scan, "HloModule ")
+			? scan_bad(&parser->scan, "a second module begins: split the file, one module in each")
+			: text_read_computation(parser);
 	if (status == OK && parser->module->computations == 0)
 		return scan_bad(&parser->scan, "the module has no computation");
 	if (status == OK && parser->module->entry == NONE)
@@ -531,7 +547,8 @@ enum status hlo_text_read(const char *text, size_t size, struct hlo_module *modu
 	*module = (struct hlo_module){ .devices = 1 };
 	*error = (struct error){ 0 };
 	struct parser parser = { .scan = { text, text + size, 1, error, &module->arena }, .module = module };
-	enum status status = memchr(text, '\0', size) ? scan_bad(&parser.scan, "the text contains a NUL byte") : text_read_module(&parser);
+	enum status status = memchr(text, '\0', size) ? scan_bad(&parser.scan, "the text contains a NUL byte")
+		: text_read_module(&parser);
 	mem_free(parser.instruction);
 	mem_free(parser.reference);
 	mem_free(parser.file);

@@ -1,11 +1,12 @@
-/* arrays.c: sizes of ONNX ops that work element by element, cut, join and turn arrays, and the small integers behind sizes that are computed in the graph. */
+/* arrays.c: sizes of ONNX ops that work element by element, cut, join and turn arrays, and the small integers behind
+ * sizes that are computed in the graph. */
 #include <string.h>
 
 #include "infer.h"
 #include "values.h"
 #include "solver/base/base.h"
 
-/* ---- element by element ------------------------------------------------------------------------------------- */
+/* ---- element by element ---------------------------------------------------------------------- */
 
 /* All operands, from the first on, broadcast. */
 static bool broadcast_all(struct infer *infer, uint32_t first, struct onnx_shape *made)
@@ -23,7 +24,14 @@ static bool broadcast_all(struct infer *infer, uint32_t first, struct onnx_shape
 static int arrays_compare(const char *op, int64_t a, int64_t b)
 {
 	const struct { const char *op; bool truth; } all[] = {
-		{ "Equal", a == b }, { "Less", a < b }, { "Greater", a > b }, { "LessOrEqual", a <= b }, { "GreaterOrEqual", a >= b }, { "And", a && b }, { "Or", a || b }, { "Xor", !a != !b },
+		{ "Equal", a == b },
+		{ "Less", a < b },
+		{ "Greater", a > b },
+		{ "LessOrEqual", a <= b },
+		{ "GreaterOrEqual", a >= b },
+		{ "And", a && b },
+		{ "Or", a || b },
+		{ "Xor", !a != !b },
 	};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (strcmp(op, all[i].op) == 0)
@@ -72,7 +80,8 @@ static void scale_all(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_reals(infer, 0), *b = infer_reals(infer, 1);
 	const char *op = infer->node->op;
-	if (!a || !b || infer->node->ins != 2 || (a->values != b->values && a->values != 1 && b->values != 1) || (strcmp(op, "Mul") != 0 && strcmp(op, "Div") != 0))
+	if (!a || !b || infer->node->ins != 2 || (a->values != b->values && a->values != 1 && b->values != 1) ||
+		(strcmp(op, "Mul") != 0 && strcmp(op, "Div") != 0))
 		return;
 	uint32_t count = a->values > b->values ? a->values : b->values;
 	double *real = infer_result_reals(infer, count);
@@ -104,11 +113,14 @@ void infer_comparison(struct infer *infer)
 void infer_where(struct infer *infer)
 {
 	struct onnx_shape made;
-	const struct onnx_shape *condition = infer_integers(infer, 0), *a = infer_integers(infer, 1), *b = infer_integers(infer, 2);
+	const struct onnx_shape *condition = infer_integers(infer, 0), *a = infer_integers(infer, 1),
+							*b = infer_integers(infer, 2);
 	if (!broadcast_all(infer, 1, &made))
 		return;
 	infer_result(infer, 0, &made, made.dtype);
-	int64_t *value = condition && a && b && condition->values == a->values && a->values == b->values ? infer_result_values(infer, a->values) : NULL;
+	int64_t *value = condition && a && b && condition->values == a->values && a->values == b->values
+		? infer_result_values(infer, a->values)
+		: NULL;
 	for (uint32_t i = 0; value && i < a->values; i++)
 		value[i] = condition->value[i] ? a->value[i] : b->value[i];
 }
@@ -152,7 +164,8 @@ void infer_same(struct infer *infer)
 
 void infer_truth(struct infer *infer)
 {
-	const struct onnx_shape *a = infer_operand(infer, 0), *known = strcmp(infer->node->op, "Not") == 0 ? infer_integers(infer, 0) : NULL;
+	const struct onnx_shape *a = infer_operand(infer, 0),
+							*known = strcmp(infer->node->op, "Not") == 0 ? infer_integers(infer, 0) : NULL;
 	if (a)
 		infer_result(infer, 0, a, DTYPE_BOOL);
 	int64_t *value = known ? infer_result_values(infer, known->values) : NULL;
@@ -188,7 +201,7 @@ void infer_cast(struct infer *infer)
 		real[i] = (double)whole_ones->value[i];
 }
 
-/* ---- shapes as values ------------------------------------------------------------------------------------------ */
+/* ---- shapes as values ------------------------------------------------------------------------ */
 
 void infer_shape_op(struct infer *infer)
 {
@@ -281,17 +294,21 @@ void infer_constant_of_shape(struct infer *infer)
 			if (field.number == 5 && field.type == 2)
 				infer->failed |= onnx_tensor(field.body, &fill, NULL, infer->arena) == NO_MEMORY;
 	infer_result(infer, 0, &made, fill.typed ? fill.dtype : -1);
-	int64_t *value = infer_product(made.dim, made.dims, &elements) && elements <= ONNX_VALUES_MOST && fill.value && fill.values == 1 ? infer_result_values(infer, (uint32_t)elements) : NULL;
+	int64_t *value = infer_product(made.dim, made.dims, &elements) && elements <= ONNX_VALUES_MOST && fill.value &&
+			fill.values == 1
+		? infer_result_values(infer, (uint32_t)elements)
+		: NULL;
 	for (int64_t i = 0; value && i < elements; i++)
 		value[i] = fill.value[0];
 }
 
 void infer_range(struct infer *infer)
 {
-	const struct onnx_shape *from = infer_integers(infer, 0), *to = infer_integers(infer, 1), *by = infer_integers(infer, 2);
+	const struct onnx_shape *from = infer_integers(infer, 0), *to = infer_integers(infer, 1),
+							*by = infer_integers(infer, 2);
 	int64_t span, count;
-	if (!from || !to || !by || from->values != 1 || to->values != 1 || by->values != 1 || by->value[0] == 0 || __builtin_sub_overflow(to->value[0], from->value[0], &span)
-		|| by->value[0] == INT64_MIN || span == INT64_MIN)
+	if (!from || !to || !by || from->values != 1 || to->values != 1 || by->values != 1 || by->value[0] == 0 ||
+		__builtin_sub_overflow(to->value[0], from->value[0], &span) || by->value[0] == INT64_MIN || span == INT64_MIN)
 		return;
 	count = span / by->value[0] + (span % by->value[0] != 0 && (span > 0) == (by->value[0] > 0));
 	struct onnx_shape made = { .dims = 1, .dim = { count > 0 ? count : 0 } };
@@ -301,7 +318,7 @@ void infer_range(struct infer *infer)
 		value[i] = from->value[0] + i * by->value[0];
 }
 
-/* ---- other shapes of the same elements -------------------------------------------------------------------------- */
+/* ---- other shapes of the same elements ------------------------------------------------------- */
 
 void infer_reshape(struct infer *infer)
 {
@@ -336,7 +353,8 @@ void infer_flatten(struct infer *infer)
 	int64_t axis = onnx_int(infer->node->body, "axis", 1);
 	axis += axis < 0 ? a->dims : 0;
 	struct onnx_shape made = { .dims = 2 };
-	if (axis >= 0 && axis <= a->dims && infer_product(a->dim, (int)axis, &made.dim[0]) && infer_product(a->dim + axis, a->dims - (int)axis, &made.dim[1]))
+	if (axis >= 0 && axis <= a->dims && infer_product(a->dim, (int)axis, &made.dim[0]) &&
+		infer_product(a->dim + axis, a->dims - (int)axis, &made.dim[1]))
 		infer_result(infer, 0, &made, a->dtype);
 }
 
@@ -413,7 +431,11 @@ void infer_expand(struct infer *infer)
 		return;
 	infer_result(infer, 0, &made, a->dtype);
 	const struct onnx_shape *one = infer_integers(infer, 0);
-	int64_t elements, *value = one && one->values == 1 && infer_product(made.dim, made.dims, &elements) && elements <= ONNX_VALUES_MOST ? infer_result_values(infer, (uint32_t)elements) : NULL;
+	int64_t elements,
+		*value = one && one->values == 1 && infer_product(made.dim, made.dims, &elements) &&
+			elements <= ONNX_VALUES_MOST
+		? infer_result_values(infer, (uint32_t)elements)
+		: NULL;
 	for (int64_t i = 0; value && i < elements; i++)
 		value[i] = one->value[0];
 }
@@ -430,7 +452,7 @@ void infer_tile(struct infer *infer)
 	infer_result(infer, 0, &made, a->dtype);
 }
 
-/* ---- parts and joins ------------------------------------------------------------------------------------------------ */
+/* ---- parts and joins ------------------------------------------------------------------------- */
 
 void infer_gather(struct infer *infer)
 {
@@ -498,7 +520,8 @@ void infer_slice(struct infer *infer)
 	int64_t start[DIMS_MAX], end[DIMS_MAX], axes[DIMS_MAX], step[DIMS_MAX], from = 0;
 	int count = infer_list(infer, "starts", 1, start, DIMS_MAX), ends = infer_list(infer, "ends", 2, end, DIMS_MAX);
 	int named = infer_list(infer, "axes", 3, axes, DIMS_MAX), steps = infer_list(infer, "steps", 4, step, DIMS_MAX);
-	if (!a || count < 0 || ends != count || named == -1 || steps == -1 || (named >= 0 && named != count) || (steps >= 0 && steps != count))
+	if (!a || count < 0 || ends != count || named == -1 || steps == -1 || (named >= 0 && named != count) ||
+		(steps >= 0 && steps != count))
 		return;
 	struct onnx_shape made = *a;
 	int64_t stride[DIMS_MAX], base = 0;
@@ -558,7 +581,8 @@ void infer_split(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0);
 	int64_t part[ONNX_VALUES_MOST], outs = onnx_int(infer->node->body, "num_outputs", infer->node->outs);
-	int count = infer_list(infer, "split", 1, part, ONNX_VALUES_MOST), axis = a ? infer_axis(onnx_int(infer->node->body, "axis", 0), a->dims) : -1;
+	int count = infer_list(infer, "split", 1, part, ONNX_VALUES_MOST),
+		axis = a ? infer_axis(onnx_int(infer->node->body, "axis", 0), a->dims) : -1;
 	if (!a || axis < 0 || count == -1 || outs <= 0 || (count >= 0 && count < (int64_t)infer->node->outs))
 		return;
 	int64_t each = a->dim[axis] / outs + (a->dim[axis] % outs != 0), left = a->dim[axis];
@@ -576,14 +600,15 @@ void infer_pad(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0);
 	int64_t pads[2 * DIMS_MAX], axes[DIMS_MAX];
-	int count = infer_list(infer, "pads", 1, pads, 2 * DIMS_MAX), named = infer_has(infer, 3) ? infer_list(infer, "axes", 3, axes, DIMS_MAX) : -2;
+	int count = infer_list(infer, "pads", 1, pads, 2 * DIMS_MAX),
+		named = infer_has(infer, 3) ? infer_list(infer, "axes", 3, axes, DIMS_MAX) : -2;
 	if (!a || count < 0 || named == -1 || count != 2 * (named >= 0 ? named : a->dims))
 		return;
 	struct onnx_shape made = *a;
 	for (int i = 0; i < count / 2; i++) {
 		int axis = infer_axis(named >= 0 ? axes[i] : i, a->dims);
-		if (axis < 0 || __builtin_add_overflow(made.dim[axis], pads[i], &made.dim[axis]) || __builtin_add_overflow(made.dim[axis], pads[i + count / 2], &made.dim[axis])
-			|| made.dim[axis] < 0)
+		if (axis < 0 || __builtin_add_overflow(made.dim[axis], pads[i], &made.dim[axis]) ||
+			__builtin_add_overflow(made.dim[axis], pads[i + count / 2], &made.dim[axis]) || made.dim[axis] < 0)
 			return;
 	}
 	infer_result(infer, 0, &made, a->dtype);

@@ -35,7 +35,10 @@ const struct onnx_shape *infer_integers(const struct infer *infer, uint32_t i)
 {
 	const struct onnx_shape *shape = infer_operand(infer, i);
 	int64_t elements;
-	return shape && shape->value && infer_product(shape->dim, shape->dims, &elements) && elements == (int64_t)shape->values ? shape : NULL;
+	return shape && shape->value && infer_product(shape->dim, shape->dims, &elements) &&
+			elements == (int64_t)shape->values
+		? shape
+		: NULL;
 }
 
 /* A result gets a shape; one that has one keeps it, and gets what else is known. dtype -1: as it is. */
@@ -76,7 +79,10 @@ const struct onnx_shape *infer_reals(const struct infer *infer, uint32_t i)
 {
 	const struct onnx_shape *shape = infer_operand(infer, i);
 	int64_t elements;
-	return shape && shape->real && infer_product(shape->dim, shape->dims, &elements) && elements == (int64_t)shape->values ? shape : NULL;
+	return shape && shape->real && infer_product(shape->dim, shape->dims, &elements) &&
+			elements == (int64_t)shape->values
+		? shape
+		: NULL;
 }
 
 double *infer_result_reals(struct infer *infer, uint32_t count)
@@ -93,12 +99,15 @@ double *infer_result_reals(struct infer *infer, uint32_t count)
 	return real;
 }
 
-/* Small integers in another order: the result's element at c is the operand's at base + sum of c[i] * stride[i], which must lie inside. */
+/* Small integers in another order: the result's element at c is the operand's at base + sum of c[i] * stride[i], which
+ * must lie inside. */
 void infer_pick(struct infer *infer, const struct onnx_shape *made, int64_t base, const int64_t *stride)
 {
 	const struct onnx_shape *from = infer_integers(infer, 0);
 	int64_t elements, at[DIMS_MAX] = { 0 };
-	int64_t *value = from && infer_product(made->dim, made->dims, &elements) && elements <= ONNX_VALUES_MOST ? infer_result_values(infer, (uint32_t)elements) : NULL;
+	int64_t *value = from && infer_product(made->dim, made->dims, &elements) && elements <= ONNX_VALUES_MOST
+		? infer_result_values(infer, (uint32_t)elements)
+		: NULL;
 	for (int64_t i = 0; value && i < elements; i++) {
 		int64_t place = base;
 		for (int k = 0; k < made->dims; k++)

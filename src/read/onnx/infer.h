@@ -1,4 +1,5 @@
-/* infer.h: what the parts of ONNX's shape inference share: operands and results of a node. All are O(values followed). */
+/* infer.h: what the parts of ONNX's shape inference share: operands and results of a node. All are O(values followed).
+ */
 #pragma once
 
 #include "shapes.h"

@@ -191,7 +191,8 @@ static enum status read_tensors(struct reader *reader, struct wire graph)
 			continue;
 		if (field.number == 5)
 			status = read_weight(reader, field.body);
-		else if ((field.number == 11 || field.number == 12 || field.number == 13) && (status = read_value(reader, field.body, &shape)) == OK) {
+		else if ((field.number == 11 || field.number == 12 || field.number == 13) &&
+			(status = read_value(reader, field.body, &shape)) == OK) {
 			shape->input |= field.number == 11;
 			shape->output |= field.number == 12 && !reader->scope;
 		}
@@ -202,12 +203,14 @@ static enum status read_tensors(struct reader *reader, struct wire graph)
 /* ---- what follows from operands ------------------------------------------------------------ */
 
 /* Element by element, with broadcasting: false where a dim is unknown or they don't agree. */
-static bool onnx_broadcast(const struct onnx_shape *a, const struct onnx_shape *b, uint8_t leave, struct onnx_shape *out)
+static bool onnx_broadcast(
+	const struct onnx_shape *a, const struct onnx_shape *b, uint8_t leave, struct onnx_shape *out)
 {
 	uint8_t dims = a->dims > b->dims ? a->dims : b->dims;
 	for (uint8_t i = 0; i + leave < dims; i++) {
 		uint8_t from_end = (uint8_t)(dims - i);
-		int64_t one = from_end <= a->dims ? a->dim[a->dims - from_end] : 1, two = from_end <= b->dims ? b->dim[b->dims - from_end] : 1;
+		int64_t one = from_end <= a->dims ? a->dim[a->dims - from_end] : 1,
+				two = from_end <= b->dims ? b->dim[b->dims - from_end] : 1;
 		if (one != two && one != 1 && two != 1)
 			return false;
 		out->dim[i] = one == 1 ? two : one;
@@ -216,7 +219,8 @@ static bool onnx_broadcast(const struct onnx_shape *a, const struct onnx_shape *
 	return true;
 }
 
-/* The next dim's letters of a rule's operand, without the mark that it is needed whole; at its end one of ",-" or nothing. */
+/* The next dim's letters of a rule's operand, without the mark that it is needed whole; at its end one of ",-" or
+ * nothing. */
 static char next_letter(const char **at)
 {
 	while (**at == '^' || **at == ' ')
@@ -224,7 +228,8 @@ static char next_letter(const char **at)
 	return **at ? *(*at)++ : '\0';
 }
 
-/* The first result is of the first operand's shape: "... v^, v -> ... v". Not where windows, groups or sums are named. */
+/* The first result is of the first operand's shape: "... v^, v -> ... v". Not where windows, groups or sums are named.
+ */
 static bool keeps_shape(const char *factors)
 {
 	const char *arrow = strstr(factors, "->"), *from = factors, *to = arrow ? arrow + 2 : NULL;
@@ -260,7 +265,8 @@ static void infer(struct reader *reader, const char *type, const uint32_t *in, u
 			known = onnx_broadcast(&made, &reader->shape[in[i]], 0, &wider);
 			made = wider;
 		}
-	} else if (rule->traits & TRAIT_PRODUCT && ins == 2 && a->dims >= 2 && b->dims >= 2 && onnx_broadcast(a, b, 2, &made)) {
+	} else if (rule->traits & TRAIT_PRODUCT && ins == 2 && a->dims >= 2 && b->dims >= 2 &&
+		onnx_broadcast(a, b, 2, &made)) {
 		made.dim[made.dims - 2] = a->dim[a->dims - 2];
 		made.dim[made.dims - 1] = b->dim[b->dims - 1];
 	} else {
@@ -275,7 +281,7 @@ static void infer(struct reader *reader, const char *type, const uint32_t *in, u
 	result->typed = result->known = result->inferred = true;
 }
 
-/* ---- the graph -------------------------------------------------------------------------------- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 static enum status onnx_add_tensor(struct reader *reader, uint32_t id, enum kind kind, uint32_t alias)
 {
@@ -290,8 +296,16 @@ static enum status onnx_add_tensor(struct reader *reader, uint32_t id, enum kind
 	NEED_IN(reader->error, unique);
 	memcpy(unique, shape->name, length + 1);
 	draft_unique(reader->draft, unique, length, draft_find_tensor);   /* branches may have the same names */
-	struct tensor tensor = { .name = unique, .alias = alias, .kind = (uint8_t)kind, .dtype = shape->typed ? shape->dtype : DTYPE_OPAQUE, .dims = shape->known ? shape->dims : 0,
-		.shape = shape->known ? shape->dim : NULL, .has_shape = shape->known, .has_dtype = shape->typed, .has_bytes = true, .bytes = (bits + 7) / 8 };
+	struct tensor tensor = { .name = unique,
+		.alias = alias,
+		.kind = (uint8_t)kind,
+		.dtype = shape->typed ? shape->dtype : DTYPE_OPAQUE,
+		.dims = shape->known ? shape->dims : 0,
+		.shape = shape->known ? shape->dim : NULL,
+		.has_shape = shape->known,
+		.has_dtype = shape->typed,
+		.has_bytes = true,
+		.bytes = (bits + 7) / 8 };
 	reader->missing += !sized;
 	reader->inferred += sized && shape->inferred;
 	shape->tensor = draft_tensor(reader->draft, &tensor);
@@ -307,7 +321,8 @@ static enum status onnx_add_leaf(struct reader *reader, uint32_t id)
 }
 
 /* Names of a node's inputs or outputs as shapes; NONE for one that is left out. */
-static enum status onnx_read_names(struct reader *reader, struct wire node, uint32_t number, uint32_t **list, const char ***name, uint32_t *count)
+static enum status onnx_read_names(
+	struct reader *reader, struct wire node, uint32_t number, uint32_t **list, const char ***name, uint32_t *count)
 {
 	struct wire_field field;
 	struct wire again = node;
@@ -334,8 +349,11 @@ static enum status onnx_read_names(struct reader *reader, struct wire node, uint
 static bool of_known_domain(const char *type)
 {
 	static const struct { const char *domain, *words; } known[] = {
-		{ "com.microsoft.", " QuantizeLinear DequantizeLinear QLinearSigmoid QLinearLeakyRelu QLinearSoftmax QLinearAdd QLinearMul MatMulNBits FusedConv Gelu BiasGelu FastGelu QuickGelu "
-			"ReluGrad GeluGrad FastGeluGrad BiasGeluGrad_dX TanhGrad SigmoidGrad DropoutGrad SoftmaxGrad SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 SoftmaxCrossEntropyLossGrad AdamOptimizer " },
+		{ "com.microsoft.",
+			" QuantizeLinear DequantizeLinear QLinearSigmoid QLinearLeakyRelu QLinearSoftmax QLinearAdd QLinearMul "
+			"MatMulNBits FusedConv Gelu BiasGelu FastGelu QuickGelu "
+			"ReluGrad GeluGrad FastGeluGrad BiasGeluGrad_dX TanhGrad SigmoidGrad DropoutGrad SoftmaxGrad "
+			"SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 SoftmaxCrossEntropyLossGrad AdamOptimizer " },
 		{ "ai.onnx.preview.training.", " Adagrad Adam Momentum " },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -349,8 +367,10 @@ static bool of_known_domain(const char *type)
 	return false;
 }
 
-/* Of a node: its type "onnx.Conv" ("com.microsoft.Gelu" of another domain), of ONNX's own domain the op in it, its name, and how many graphs its attributes hold. */
-static enum status read_words(struct reader *reader, struct wire node, const char **type, const char **own, const char **name)
+/* Of a node: its type "onnx.Conv" ("com.microsoft.Gelu" of another domain), of ONNX's own domain the op in it, its
+ * name, and how many graphs its attributes hold. */
+static enum status read_words(
+	struct reader *reader, struct wire node, const char **type, const char **own, const char **name)
 {
 	struct wire_field field, attribute;
 	struct wire words[3] = { { 0 } };
@@ -361,18 +381,22 @@ static enum status read_words(struct reader *reader, struct wire node, const cha
 			reader->subgraphs += attribute.type == 2 && (attribute.number == 6 || attribute.number == 11);
 	}
 	char text[300];
-	snprintf(text, sizeof text, "%.*s.%.*s", words[2].at && wire_size(words[2]) ? (int)onnx_least(wire_size(words[2]), 100) : 4,
-		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx", (int)(words[1].at ? onnx_least(wire_size(words[1]), 150) : 0), words[1].at ? (const char *)words[1].at : "");
+	snprintf(text, sizeof text, "%.*s.%.*s",
+		words[2].at && wire_size(words[2]) ? (int)onnx_least(wire_size(words[2]), 100) : 4,
+		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx",
+		(int)(words[1].at ? onnx_least(wire_size(words[1]), 150) : 0), words[1].at ? (const char *)words[1].at : "");
 	*type = arena_text(&reader->arena, text, strlen(text));
-	bool other = words[2].at && wire_size(words[2]) > 0 && !(wire_size(words[2]) == strlen("ai.onnx") && memcmp(words[2].at, "ai.onnx", strlen("ai.onnx")) == 0);
+	bool other = words[2].at && wire_size(words[2]) > 0 &&
+		!(wire_size(words[2]) == strlen("ai.onnx") && memcmp(words[2].at, "ai.onnx", strlen("ai.onnx")) == 0);
 	*own = *type && (!other || of_known_domain(*type)) ? strrchr(*type, '.') + 1 : NULL;
 	*name = words[0].at ? onnx_text_of(reader, words[0]) : "";
 	return *type && *name ? OK : fail_memory(reader->error);
 }
 
-/* ---- graphs inside of ops: what they read of outside ---------------------------------------------- */
+/* ---- graphs inside of ops: what they read of outside ----------------------------------------- */
 
-/* A name that an op's graph reads. Names are given once in a model, its inner graphs included: one that is known here so far comes from here. */
+/* A name that an op's graph reads. Names are given once in a model, its inner graphs included: one that is known here
+ * so far comes from here. */
 static enum status read_captured(struct reader *reader, uint32_t op, struct wire named)
 {
 	const char *name = onnx_text_of(reader, named);
@@ -381,7 +405,8 @@ static enum status read_captured(struct reader *reader, uint32_t op, struct wire
 	if (id == NONE || (reader->shape[id].tensor == NONE && !reader->shape[id].weight && !reader->shape[id].input))
 		return OK;
 	enum status status = reader->shape[id].tensor == NONE ? onnx_add_leaf(reader, id) : OK;
-	return status != OK || draft_read(reader->draft, op, reader->shape[id].tensor) == OK ? status : fail_memory(reader->error);
+	return status != OK || draft_read(reader->draft, op, reader->shape[id].tensor) == OK ? status
+		: fail_memory(reader->error);
 }
 
 static enum status read_inner_graphs(struct reader *reader, uint32_t op, struct wire node, unsigned depth);
@@ -416,7 +441,7 @@ static enum status read_inner_graphs(struct reader *reader, uint32_t op, struct 
 	return status;
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static bool onnx_is_view(const struct reader *reader, const char *type)
 {
@@ -426,8 +451,11 @@ static bool onnx_is_view(const struct reader *reader, const char *type)
 
 static enum status onnx_add_result(struct reader *reader, uint32_t op, uint32_t result, uint32_t alias)
 {
-	enum status status = onnx_add_tensor(reader, result, reader->shape[result].output ? KIND_OUTPUT : KIND_ACTIVATION, alias);
-	return status != OK || draft_write(reader->draft, op, reader->shape[result].tensor) == OK ? status : fail_memory(reader->error);
+	enum status status = onnx_add_tensor(
+		reader, result, reader->shape[result].output ? KIND_OUTPUT : KIND_ACTIVATION, alias);
+	return status != OK || draft_write(reader->draft, op, reader->shape[result].tensor) == OK
+		? status
+		: fail_memory(reader->error);
 }
 
 /* The branch of an `If` whose condition is known: AttributeProto "then_branch" or "else_branch", g 6. */
@@ -436,7 +464,8 @@ static bool find_branch(const struct reader *reader, struct wire node, uint32_t 
 	const struct onnx_shape *shape = condition != NONE ? &reader->shape[condition] : NULL;
 	struct wire attribute;
 	struct wire_field field;
-	if (!shape || !shape->value || shape->values != 1 || reader->depth >= DEPTH_MOST || !onnx_attribute(node, shape->value[0] ? "then_branch" : "else_branch", &attribute))
+	if (!shape || !shape->value || shape->values != 1 || reader->depth >= DEPTH_MOST ||
+		!onnx_attribute(node, shape->value[0] ? "then_branch" : "else_branch", &attribute))
 		return false;
 	while (wire_next(&attribute, &field))
 		if (field.number == 6 && field.type == 2) {
@@ -505,7 +534,7 @@ static enum status onnx_add_nodes(struct reader *reader, struct wire graph)
 	return status;
 }
 
-/* ---- branches that are taken ---------------------------------------------------------------------------- */
+/* ---- branches that are taken ----------------------------------------------------------------- */
 
 /* Names of a branch's results, in their order (ValueInfoProto: name 1). */
 static const char *result_name(struct reader *reader, struct wire value)
@@ -541,7 +570,9 @@ static enum status onnx_pass_on(struct reader *reader, uint32_t from, uint32_t r
 	char unique[400];
 	snprintf(unique, sizeof unique, "%.300s", reader->shape[result].name);
 	draft_unique(reader->draft, unique, strlen(unique), draft_find_op);
-	struct op op = { .name = unique, .type = "onnx.Identity", .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true };
+	struct op op = {
+		.name = unique, .type = "onnx.Identity", .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true
+	};
 	uint32_t id = draft_op(reader->draft, &op);
 	NEED_IN(reader->error, id != NONE && draft_read(reader->draft, id, reader->shape[from].tensor) == OK);
 	struct onnx_node node = { .op = "Identity", .in = &from, .ins = 1, .out = &result, .outs = 1 };
@@ -587,27 +618,35 @@ static enum status onnx_describe(struct reader *reader, struct wire graph)
 {
 	struct wire_field field;
 	const char *name = NULL;
-	char version[200], advice[300], assumed[500] = "weights are parameters, their values are not looked at; views share memory with what they are of";
+	char version[200], advice[300],
+		assumed[500] =
+			"weights are parameters, their values are not looked at; views share memory with what they are of";
 	while (wire_next(&graph, &field))
 		if (field.number == 2 && field.type == 2)
 			name = onnx_text_of(reader, field.body);
 	size_t used = strlen(assumed);
 	if (reader->subgraphs)
-		snprintf(assumed + used, sizeof assumed - used, "\n%u graph%s inside of ops (loops, branches) %s not opened: their memory is not counted", reader->subgraphs,
-			reader->subgraphs == 1 ? "" : "s", reader->subgraphs == 1 ? "is" : "are");
+		snprintf(assumed + used, sizeof assumed - used,
+			"\n%u graph%s inside of ops (loops, branches) %s not opened: their memory is not counted",
+			reader->subgraphs, reader->subgraphs == 1 ? "" : "s", reader->subgraphs == 1 ? "is" : "are");
 	used = strlen(assumed);
 	if (reader->opened)
-		snprintf(assumed + used, sizeof assumed - used, "\n%u condition%s known: the branch that is taken stands in place of its If", reader->opened, reader->opened == 1 ? " is" : "s are");
+		snprintf(assumed + used, sizeof assumed - used,
+			"\n%u condition%s known: the branch that is taken stands in place of its If", reader->opened,
+			reader->opened == 1 ? " is" : "s are");
 	used = strlen(assumed);
 	if (reader->functions)
-		snprintf(assumed + used, sizeof assumed - used, "\n%u function%s of the model %s not opened: %s one op where it is called", reader->functions, reader->functions == 1 ? "" : "s",
-			reader->functions == 1 ? "is" : "are", reader->functions == 1 ? "it is" : "each is");
+		snprintf(assumed + used, sizeof assumed - used,
+			"\n%u function%s of the model %s not opened: %s one op where it is called", reader->functions,
+			reader->functions == 1 ? "" : "s", reader->functions == 1 ? "is" : "are",
+			reader->functions == 1 ? "it is" : "each is");
 	struct words words = { version, sizeof version, 0 };
 	words_add(&words, "IR %llu", (unsigned long long)reader->ir);
 	if (reader->opset)
 		words_add(&words, ", opset %llu", (unsigned long long)reader->opset);
 	if (wire_size(reader->producer))
-		words_add(&words, ", by %.*s %.*s", (int)onnx_least(wire_size(reader->producer), 80), (const char *)reader->producer.at, (int)onnx_least(wire_size(reader->version), 40),
+		words_add(&words, ", by %.*s %.*s", (int)onnx_least(wire_size(reader->producer), 80),
+			(const char *)reader->producer.at, (int)onnx_least(wire_size(reader->version), 40),
 			reader->version.at ? (const char *)reader->version.at : "");
 	words = (struct words){ advice, sizeof advice, 0 };
 	for (size_t i = 0; i < SYMBOLS && *reader->symbol[i]; i++)
@@ -615,12 +654,23 @@ static enum status onnx_describe(struct reader *reader, struct wire graph)
 	if (**reader->symbol)
 		words_add(&words, "give%s symbolic size%s", *reader->symbol[1] ? "" : "s a", *reader->symbol[1] ? "s" : "");
 	else if (reader->functions)
-		words_add(&words, "python -c \"import onnx, onnx.inliner as i; onnx.save(i.inline_local_functions(onnx.load('IN')), 'OUT')\" writes what the functions hold in their place");
+		words_add(&words,
+			"python -c \"import onnx, onnx.inliner as i; onnx.save(i.inline_local_functions(onnx.load('IN')), 'OUT')\" "
+			"writes what the functions hold in their place");
 	else
-		snprintf(advice, sizeof advice, "python -c \"import onnx; onnx.shape_inference.infer_shapes_path('IN', 'OUT', data_prop=True)\" writes shapes into the file");
-	struct about about = { .intake = { .said = true, .format = "ONNX model", .version = version, .inferred = reader->inferred, .missing = reader->missing, .assumed = assumed,
-		.advice = reader->missing ? advice : NULL } };
-	return draft_describe(reader->draft, name && *name ? name : "model", NULL, NULL, &about) == OK ? OK : fail_memory(reader->error);
+		snprintf(advice, sizeof advice,
+			"python -c \"import onnx; onnx.shape_inference.infer_shapes_path('IN', 'OUT', data_prop=True)\" writes "
+			"shapes into the file");
+	struct about about = { .intake = { .said = true,
+							   .format = "ONNX model",
+							   .version = version,
+							   .inferred = reader->inferred,
+							   .missing = reader->missing,
+							   .assumed = assumed,
+							   .advice = reader->missing ? advice : NULL } };
+	return draft_describe(reader->draft, name && *name ? name : "model", NULL, NULL, &about) == OK
+		? OK
+		: fail_memory(reader->error);
 }
 
 /* Of ONNX's own operators, which have no domain. */
@@ -668,7 +718,8 @@ struct graph *onnx_read(const void *data, size_t size, const char *const *dim, u
 	struct reader reader = { .error = error, .draft = draft_new(), .rules = rules_new(), .dim = dim, .dims = dims };
 	struct graph *graph = NULL;
 	*error = (struct error){ 0 };
-	enum status status = reader.draft && reader.rules ? read_model(&reader, wire_of(data, size)) : fail_memory(reader.error);
+	enum status status = reader.draft && reader.rules ? read_model(&reader, wire_of(data, size))
+		: fail_memory(reader.error);
 	if (status == OK)
 		graph = graph_build(reader.draft, error);
 	else

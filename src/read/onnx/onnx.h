@@ -7,13 +7,12 @@
  *     signals  shapes of what resamples images and takes signals apart
  *     shapes  sizes that files don't say, by operator
  *     places  where weights of other files are said to lie
- *     onnx    reads models
- */
+ *     onnx    reads models */
 #pragma once
 
 #include "solver/graph/graph.h"
 
-/* The graph of a ModelProto in memory, forward or training, as it stands. Sizes are the file's (value_info), or follow from the operands of ops that
- * work element by element and of matrix products; those that are unknown are counted. dim: "batch=8" for symbolic sizes. NULL with *error. O(size without
- * weights). */
+/* The graph of a ModelProto in memory, forward or training, as it stands. Sizes are the file's (value_info), or follow
+ * from the operands of ops that work element by element and of matrix products; those that are unknown are counted.
+ * dim: "batch=8" for symbolic sizes. NULL with *error. O(size without weights). */
 struct graph *onnx_read(const void *data, size_t size, const char *const *dim, uint32_t dims, struct error *error);

@@ -10,7 +10,8 @@ static bool leads_out(struct wire path)
 	const unsigned char *at = path.at;
 	bool root = at < path.end && (*at == '/' || *at == '\\'), drive = wire_size(path) > 1 && at[1] == ':';
 	for (bool begins = true; at < path.end && !root && !drive; at++) {
-		bool dots = begins && path.end - at >= 2 && at[0] == '.' && at[1] == '.' && (path.end - at == 2 || at[2] == '/' || at[2] == '\\');
+		bool dots = begins && path.end - at >= 2 && at[0] == '.' && at[1] == '.' &&
+			(path.end - at == 2 || at[2] == '/' || at[2] == '\\');
 		if (dots)
 			return true;
 		begins = *at == '/' || *at == '\\';

@@ -1,5 +1,5 @@
-/* shapes.c: sizes by operator (onnx/docs/Operators.md, opsets 1 to 24): products, windows, layers, and a table from an op's name to a function that fills its
- * results.
+/* shapes.c: sizes by operator (onnx/docs/Operators.md, opsets 1 to 24): products, windows, layers, and a table from an
+ * op's name to a function that fills its results.
  *
  * Every size is computed with overflow checks; what can't be told stays unknown. Results get a type with their shape.
  */
@@ -9,7 +9,7 @@
 #include "values.h"
 #include "solver/base/base.h"
 
-/* ---- products, windows, sums ------------------------------------------------------------------------------------------ */
+/* ---- products, windows, sums ----------------------------------------------------------------- */
 
 /* Of operands 0 and `second`; dtype -1: as the first one. */
 static void matmul_of(struct infer *infer, uint32_t second, int dtype)
@@ -37,7 +37,8 @@ static void shapes_matmul(struct infer *infer)
 static void gemm(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0), *b = infer_operand(infer, 1);
-	bool turned_a = onnx_int(infer->node->body, "transA", 0) != 0, turned_b = onnx_int(infer->node->body, "transB", 0) != 0;
+	bool turned_a = onnx_int(infer->node->body, "transA", 0) != 0,
+		 turned_b = onnx_int(infer->node->body, "transB", 0) != 0;
 	if (!a || !b || a->dims != 2 || b->dims != 2)
 		return;
 	struct onnx_shape made = { .dims = 2, .dim = { a->dim[turned_a ? 1 : 0], b->dim[turned_b ? 0 : 1] } };
@@ -86,12 +87,14 @@ struct windows { int64_t kernel[DIMS_MAX], stride[DIMS_MAX], dilation[DIMS_MAX],
 
 static bool windows_of(struct wire node, int spatial, struct windows *windows)
 {
-	int strides = onnx_ints(node, "strides", windows->stride, DIMS_MAX), dilations = onnx_ints(node, "dilations", windows->dilation, DIMS_MAX);
+	int strides = onnx_ints(node, "strides", windows->stride, DIMS_MAX),
+		dilations = onnx_ints(node, "dilations", windows->dilation, DIMS_MAX);
 	int pads = onnx_ints(node, "pads", windows->pad, 2 * DIMS_MAX);
 	for (int i = 0; i < spatial; i++) {
 		windows->stride[i] = strides == spatial ? windows->stride[i] : 1;
 		windows->dilation[i] = dilations == spatial ? windows->dilation[i] : 1;
-		if (windows->stride[i] < 1 || windows->dilation[i] < 1 || windows->stride[i] > WINDOW_MOST || windows->dilation[i] > WINDOW_MOST)
+		if (windows->stride[i] < 1 || windows->dilation[i] < 1 || windows->stride[i] > WINDOW_MOST ||
+			windows->dilation[i] > WINDOW_MOST)
 			return false;
 	}
 	for (int i = 0; i < 2 * spatial; i++) {
@@ -124,7 +127,8 @@ static void window_of(struct infer *infer, uint32_t weights, int dtype)
 	bool convolves = strstr(infer->node->op, "Conv") != NULL;
 	struct windows windows = { 0 };
 	int spatial = a ? a->dims - 2 : 0, kernels = onnx_ints(node, "kernel_shape", windows.kernel, DIMS_MAX);
-	if (!a || spatial < 1 || (convolves && (!weight || weight->dims != a->dims)) || (!convolves && kernels != spatial) || !windows_of(node, spatial, &windows))
+	if (!a || spatial < 1 || (convolves && (!weight || weight->dims != a->dims)) ||
+		(!convolves && kernels != spatial) || !windows_of(node, spatial, &windows))
 		return;
 	struct onnx_shape made = *a;
 	made.dim[1] = convolves ? weight->dim[0] : a->dim[1];
@@ -152,8 +156,10 @@ static void conv_transpose(struct infer *infer)
 	const struct onnx_shape *a = infer_operand(infer, 0), *weight = infer_operand(infer, 1);
 	struct windows windows = { 0 };
 	int64_t more[DIMS_MAX], given[DIMS_MAX], groups = onnx_int(node, "group", 1);
-	bool same = onnx_word(node, "auto_pad", "SAME_UPPER") || onnx_word(node, "auto_pad", "SAME_LOWER");   /* padded so that it is as large as strides make it */
-	int spatial = a ? a->dims - 2 : 0, extra = onnx_ints(node, "output_padding", more, DIMS_MAX), said = onnx_ints(node, "output_shape", given, DIMS_MAX);
+	bool same = onnx_word(node, "auto_pad", "SAME_UPPER") ||
+		onnx_word(node, "auto_pad", "SAME_LOWER");   /* padded so that it is as large as strides make it */
+	int spatial = a ? a->dims - 2 : 0, extra = onnx_ints(node, "output_padding", more, DIMS_MAX),
+		said = onnx_ints(node, "output_shape", given, DIMS_MAX);
 	if (!a || !weight || weight->dims != a->dims || spatial < 1 || !windows_of(node, spatial, &windows))
 		return;
 	struct onnx_shape made = *a;
@@ -163,8 +169,10 @@ static void conv_transpose(struct infer *infer)
 		int64_t kernel = weight->dim[i + 2], size = a->dim[i + 2];
 		if (kernel < 1 || kernel > WINDOW_MOST || size < 1 || size > INT32_MAX)
 			return;
-		made.dim[i + 2] = said == spatial ? given[i] : same ? size * windows.stride[i] : (size - 1) * windows.stride[i] + (extra == spatial ? more[i] % WINDOW_MOST : 0) + (kernel - 1) * windows.dilation[i] + 1
-			- windows.pad[i] - windows.pad[i + spatial];
+		made.dim[i + 2] = said == spatial ? given[i]
+			: same ? size * windows.stride[i]
+			: (size - 1) * windows.stride[i] + (extra == spatial ? more[i] % WINDOW_MOST : 0) +
+				(kernel - 1) * windows.dilation[i] + 1 - windows.pad[i] - windows.pad[i + spatial];
 		if (made.dim[i + 2] < 0)
 			return;
 	}
@@ -223,7 +231,8 @@ static void top_k(struct infer *infer)
 
 static void one_hot(struct infer *infer)
 {
-	const struct onnx_shape *a = infer_operand(infer, 0), *depth = infer_integers(infer, 1), *values = infer_operand(infer, 2);
+	const struct onnx_shape *a = infer_operand(infer, 0), *depth = infer_integers(infer, 1),
+							*values = infer_operand(infer, 2);
 	if (!a || !depth || depth->values != 1 || !values || a->dims + 1 > DIMS_MAX || depth->value[0] < 0)
 		return;
 	int axis = infer_axis(onnx_int(infer->node->body, "axis", -1), a->dims + 1), from = 0;
@@ -235,9 +244,10 @@ static void one_hot(struct infer *infer)
 	infer_result(infer, 0, &made, values->dtype);
 }
 
-/* ---- layers ------------------------------------------------------------------------------------------------------------ */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
-/* Statistics of batch normalization are as long as its scale; those of layer normalization have one number where it sums. */
+/* Statistics of batch normalization are as long as its scale; those of layer normalization have one number where it
+ * sums. */
 static void normalization(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0), *scale = infer_operand(infer, 1);
@@ -292,15 +302,19 @@ static void depth_and_space(struct infer *infer)
 	infer_result(infer, 0, &made, a->dtype);
 }
 
-/* X [steps, batch, width], W [directions, gates * hidden, width] -> Y [steps, directions, batch, hidden], Y_h and Y_c [directions, batch, hidden]. */
+/* X [steps, batch, width], W [directions, gates * hidden, width] -> Y [steps, directions, batch, hidden], Y_h and Y_c
+ * [directions, batch, hidden]. */
 static void recurrent(struct infer *infer)
 {
-	const struct onnx_shape *a = infer_operand(infer, 0), *weight = infer_operand(infer, 1), *again = infer_operand(infer, 2);
+	const struct onnx_shape *a = infer_operand(infer, 0), *weight = infer_operand(infer, 1),
+							*again = infer_operand(infer, 2);
 	if (!a || !weight || !again || a->dims != 3 || weight->dims != 3 || again->dims != 3)
 		return;
 	bool leading = onnx_int(infer->node->body, "layout", 0) == 1;
-	int64_t directions = weight->dim[0], hidden = onnx_int(infer->node->body, "hidden_size", again->dim[2]), batch = a->dim[leading ? 0 : 1], steps = a->dim[leading ? 1 : 0];
-	struct onnx_shape all = { .dims = 4, .dim = { steps, directions, batch, hidden } }, last = { .dims = 3, .dim = { directions, batch, hidden } };
+	int64_t directions = weight->dim[0], hidden = onnx_int(infer->node->body, "hidden_size", again->dim[2]),
+			batch = a->dim[leading ? 0 : 1], steps = a->dim[leading ? 1 : 0];
+	struct onnx_shape all = { .dims = 4, .dim = { steps, directions, batch, hidden } },
+					  last = { .dims = 3, .dim = { directions, batch, hidden } };
 	if (leading) {
 		all = (struct onnx_shape){ .dims = 4, .dim = { batch, steps, directions, hidden } };
 		last = (struct onnx_shape){ .dims = 3, .dim = { batch, directions, hidden } };
@@ -320,7 +334,8 @@ static void shapes_loss(struct infer *infer)
 	infer_result(infer, 1, a, a->dtype);
 }
 
-/* Keys and values with those from before (operands 4 and 5), [batch, groups, all rows, width], and the products of queries and keys. groups 0: K and V have them as a dim. */
+/* Keys and values with those from before (operands 4 and 5), [batch, groups, all rows, width], and the products of
+ * queries and keys. groups 0: K and V have them as a dim. */
 static void attention_cache(struct infer *infer, int64_t heads, int64_t groups)
 {
 	const struct onnx_shape *q = infer_operand(infer, 0);
@@ -367,7 +382,7 @@ static void determinant(struct infer *infer)
 	infer_result(infer, 0, &made, a->dtype);
 }
 
-/* ---- what onnxruntime's training writes ------------------------------------------------------------------------------- */
+/* ---- what onnxruntime's training writes ------------------------------------------------------ */
 
 /* The gradient of the loss, log-probabilities, labels. */
 static void loss_gradient(struct infer *infer)
@@ -399,7 +414,7 @@ static void preview_update(struct infer *infer)
 	}
 }
 
-/* ---- quantised numbers ------------------------------------------------------------------------------------------------ */
+/* ---- quantised numbers ----------------------------------------------------------------------- */
 
 /* What an operand holds, `normal` where that isn't known. */
 static int shapes_dtype_of(const struct infer *infer, uint32_t i, int normal)
@@ -476,28 +491,83 @@ static void packed_matmul(struct infer *infer)
 	infer_result(infer, 0, &made, a->dtype);
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct { const char *ops; void (*fill)(struct infer *infer); } table[] = {
-	{ " Relu LeakyRelu PRelu Elu Selu Celu Sigmoid HardSigmoid HardSwish Tanh Softplus Softsign Gelu Mish Swish ThresholdedRelu Softmax LogSoftmax Hardmax Erf Exp Log Sqrt Reciprocal "
-	  "Abs Neg Ceil Round Sign Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Clip CumSum CumProd Trilu Identity Dropout ScatterND ScatterElements Scatter LRN Shrink "
-	  "RandomNormalLike RandomUniformLike EyeLike ReverseSequence RotaryEmbedding BitwiseNot MeanVarianceNormalization LpNormalization TensorScatter "
-	  "BiasGelu FastGelu QuickGelu QLinearSigmoid QLinearLeakyRelu QLinearSoftmax ReluGrad GeluGrad FastGeluGrad BiasGeluGrad_dX TanhGrad SigmoidGrad DropoutGrad SoftmaxGrad "
-	  "SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 ", infer_same },
+static const struct { const char *ops; void (*fill)(struct infer *infer);
+} table[] = {
+	{ " Relu LeakyRelu PRelu Elu Selu Celu Sigmoid HardSigmoid HardSwish Tanh Softplus Softsign Gelu Mish Swish "
+	  "ThresholdedRelu Softmax LogSoftmax Hardmax Erf Exp Log Sqrt Reciprocal "
+	  "Abs Neg Ceil Round Sign Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Clip CumSum CumProd Trilu "
+	  "Identity Dropout ScatterND ScatterElements Scatter LRN Shrink "
+	  "RandomNormalLike RandomUniformLike EyeLike ReverseSequence RotaryEmbedding BitwiseNot MeanVarianceNormalization "
+	  "LpNormalization TensorScatter "
+	  "BiasGelu FastGelu QuickGelu QLinearSigmoid QLinearLeakyRelu QLinearSoftmax ReluGrad GeluGrad FastGeluGrad "
+	  "BiasGeluGrad_dX TanhGrad SigmoidGrad DropoutGrad SoftmaxGrad "
+	  "SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 ",
+		infer_same },
 	{ " Add Sub Mul Div Mod Pow Max Min Sum Mean BitwiseAnd BitwiseOr BitwiseXor BitShift ", infer_elementwise },
-	{ " Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor ", infer_comparison }, { " Floor ", infer_whole }, { " Not IsNaN IsInf Bernoulli ", infer_truth }, { " Where ", infer_where }, { " Cast CastLike ", infer_cast }, { " BitCast ", infer_bit_cast },
-	{ " Shape ", infer_shape_op }, { " Size ", infer_size_op }, { " Constant ", infer_constant }, { " ConstantOfShape ", infer_constant_of_shape }, { " Range ", infer_range }, { " Reshape ", infer_reshape },
-	{ " Flatten ", infer_flatten }, { " Squeeze ", infer_squeeze }, { " Unsqueeze ", infer_unsqueeze }, { " Transpose ", infer_transpose }, { " Expand ", infer_expand }, { " Tile ", infer_tile },
-	{ " Gather ", infer_gather }, { " GatherElements ", infer_like_indices }, { " GatherND ", infer_gather_nd }, { " Slice ", infer_slice }, { " Concat ", infer_concat }, { " Split ", infer_split },
-	{ " Pad ", infer_pad }, { " MatMul ", shapes_matmul }, { " Gemm ", gemm }, { " Einsum ", einsum }, { " Conv DeformConv MaxPool AveragePool LpPool ", window_op },
-	{ " ConvTranspose ", conv_transpose }, { " GlobalAveragePool GlobalMaxPool GlobalLpPool ", global_pool }, { " TopK ", top_k }, { " OneHot ", one_hot },
-	{ " ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare ArgMax ArgMin ", shapes_reduce },
-	{ " BatchNormalization LayerNormalization InstanceNormalization GroupNormalization RMSNormalization ", normalization }, { " Resize Upsample ", resize },
-	{ " DepthToSpace SpaceToDepth ", depth_and_space }, { " LSTM GRU RNN ", recurrent }, { " SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss ", shapes_loss },
-	{ " Attention ", attention }, { " QuantizeLinear ", quantize }, { " DequantizeLinear ", dequantize }, { " DynamicQuantizeLinear ", quantize_dynamically },
-	{ " SoftmaxCrossEntropyLossGrad ", loss_gradient }, { " AdamOptimizer ", shapes_adam }, { " Adagrad Adam Momentum ", preview_update }, { " Det ", determinant }, { " MatMulInteger ", integer_matmul }, { " ConvInteger ", integer_convolution }, { " QLinearMatMul ", quantized_matmul }, { " QLinearConv ", quantized_convolution },
-	{ " QLinearAdd QLinearMul ", quantized_pair }, { " MatMulNBits ", packed_matmul }, { " FusedConv ", window_op },
-	{ " GridSample ", infer_grid_sample }, { " AffineGrid ", infer_affine_grid }, { " RoiAlign ", infer_roi_align }, { " STFT ", infer_stft }, { " DFT ", infer_dft },
+	{ " Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor ", infer_comparison },
+	{ " Floor ", infer_whole },
+	{ " Not IsNaN IsInf Bernoulli ", infer_truth },
+	{ " Where ", infer_where },
+	{ " Cast CastLike ", infer_cast },
+	{ " BitCast ", infer_bit_cast },
+	{ " Shape ", infer_shape_op },
+	{ " Size ", infer_size_op },
+	{ " Constant ", infer_constant },
+	{ " ConstantOfShape ", infer_constant_of_shape },
+	{ " Range ", infer_range },
+	{ " Reshape ", infer_reshape },
+	{ " Flatten ", infer_flatten },
+	{ " Squeeze ", infer_squeeze },
+	{ " Unsqueeze ", infer_unsqueeze },
+	{ " Transpose ", infer_transpose },
+	{ " Expand ", infer_expand },
+	{ " Tile ", infer_tile },
+	{ " Gather ", infer_gather },
+	{ " GatherElements ", infer_like_indices },
+	{ " GatherND ", infer_gather_nd },
+	{ " Slice ", infer_slice },
+	{ " Concat ", infer_concat },
+	{ " Split ", infer_split },
+	{ " Pad ", infer_pad },
+	{ " MatMul ", shapes_matmul },
+	{ " Gemm ", gemm },
+	{ " Einsum ", einsum },
+	{ " Conv DeformConv MaxPool AveragePool LpPool ", window_op },
+	{ " ConvTranspose ", conv_transpose },
+	{ " GlobalAveragePool GlobalMaxPool GlobalLpPool ", global_pool },
+	{ " TopK ", top_k },
+	{ " OneHot ", one_hot },
+	{ " ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp "
+	  "ReduceSumSquare ArgMax ArgMin ",
+		shapes_reduce },
+	{ " BatchNormalization LayerNormalization InstanceNormalization GroupNormalization RMSNormalization ",
+		normalization },
+	{ " Resize Upsample ", resize },
+	{ " DepthToSpace SpaceToDepth ", depth_and_space },
+	{ " LSTM GRU RNN ", recurrent },
+	{ " SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss ", shapes_loss },
+	{ " Attention ", attention },
+	{ " QuantizeLinear ", quantize },
+	{ " DequantizeLinear ", dequantize },
+	{ " DynamicQuantizeLinear ", quantize_dynamically },
+	{ " SoftmaxCrossEntropyLossGrad ", loss_gradient },
+	{ " AdamOptimizer ", shapes_adam },
+	{ " Adagrad Adam Momentum ", preview_update },
+	{ " Det ", determinant },
+	{ " MatMulInteger ", integer_matmul },
+	{ " ConvInteger ", integer_convolution },
+	{ " QLinearMatMul ", quantized_matmul },
+	{ " QLinearConv ", quantized_convolution },
+	{ " QLinearAdd QLinearMul ", quantized_pair },
+	{ " MatMulNBits ", packed_matmul },
+	{ " FusedConv ", window_op },
+	{ " GridSample ", infer_grid_sample },
+	{ " AffineGrid ", infer_affine_grid },
+	{ " RoiAlign ", infer_roi_align },
+	{ " STFT ", infer_stft },
+	{ " DFT ", infer_dft },
 	{ " HannWindow HammingWindow BlackmanWindow ", infer_window },
 };
 

@@ -1,5 +1,6 @@
-/* shapes.h: sizes of an ONNX model's tensors that the file doesn't say: by operator, from operands, attributes, and small integers that are worked out on
- * the way (Shape, Gather, Concat, arithmetic), as onnx.shape_inference does with data_prop. Symbolic dims stay unknown: --dim gives them sizes. */
+/* shapes.h: sizes of an ONNX model's tensors that the file doesn't say: by operator, from operands, attributes, and
+ * small integers that are worked out on the way (Shape, Gather, Concat, arithmetic), as onnx.shape_inference does with
+ * data_prop. Symbolic dims stay unknown: --dim gives them sizes. */
 #pragma once
 
 #include "solver/graph/graph.h"
@@ -30,7 +31,9 @@ struct onnx_node {
 
 /* Our dtype of a TensorProto's, -1: none. */
 int onnx_dtype(uint64_t type);
-/* Fills dims, dtype and, of small tensors, values from a TensorProto; its name in *name (may be NULL). BAD_INPUT: too many dims. */
+/* Fills dims, dtype and, of small tensors, values from a TensorProto; its name in *name (may be NULL). BAD_INPUT: too
+ * many dims. */
 enum status onnx_tensor(struct wire body, struct onnx_shape *shape, struct wire *name, struct arena *arena);
-/* Fills the results that are not known yet, as far as operands tell; shape is the table that operands and results are numbers of. NO_MEMORY or OK. */
+/* Fills the results that are not known yet, as far as operands tell; shape is the table that operands and results are
+ * numbers of. NO_MEMORY or OK. */
 enum status onnx_infer(const struct onnx_node *node, struct onnx_shape *shape, struct arena *arena);

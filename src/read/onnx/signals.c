@@ -33,7 +33,8 @@ void infer_affine_grid(struct infer *infer)
 void infer_roi_align(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0), *regions = infer_operand(infer, 1);
-	int64_t height = onnx_int(infer->node->body, "output_height", 1), width = onnx_int(infer->node->body, "output_width", 1);
+	int64_t height = onnx_int(infer->node->body, "output_height", 1),
+			width = onnx_int(infer->node->body, "output_width", 1);
 	if (!a || !regions || a->dims != 4 || regions->dims != 2 || height < 1 || width < 1)
 		return;
 	struct onnx_shape made = { .dims = 4, .dim = { regions->dim[0], a->dim[1], height, width } };
@@ -51,7 +52,8 @@ static int64_t signals_number(const struct infer *infer, uint32_t i, int64_t oth
 void infer_stft(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0), *window = infer_has(infer, 2) ? infer_operand(infer, 2) : NULL;
-	int64_t step = signals_number(infer, 1, -1), frame = signals_number(infer, 3, window && window->dims == 1 ? window->dim[0] : -1);
+	int64_t step = signals_number(infer, 1, -1),
+			frame = signals_number(infer, 3, window && window->dims == 1 ? window->dim[0] : -1);
 	if (!a || a->dims < 2 || step < 1 || frame < 1 || frame > a->dim[1])
 		return;
 	int64_t frequencies = onnx_int(infer->node->body, "onesided", 1) ? frame / 2 + 1 : frame;
@@ -59,12 +61,14 @@ void infer_stft(struct infer *infer)
 	infer_result(infer, 0, &made, a->dtype);
 }
 
-/* input [..., length, ..., 1 or 2] -> as long as dft_length says along the axis, half of it where it is one-sided, and complex. */
+/* input [..., length, ..., 1 or 2] -> as long as dft_length says along the axis, half of it where it is one-sided, and
+ * complex. */
 void infer_dft(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0);
 	bool sided = onnx_int(infer->node->body, "onesided", 0) != 0, back = onnx_int(infer->node->body, "inverse", 0) != 0;
-	int64_t said = infer_has(infer, 2) ? signals_number(infer, 2, -2) : onnx_int(infer->node->body, "axis", infer->node->ins > 1 ? 1 : -2);
+	int64_t said = infer_has(infer, 2) ? signals_number(infer, 2, -2)
+		: onnx_int(infer->node->body, "axis", infer->node->ins > 1 ? 1 : -2);
 	int axis = a ? infer_axis(said, a->dims) : -1;
 	int64_t length = axis < 0 ? -1 : signals_number(infer, 1, sided && back ? 2 * (a->dim[axis] - 1) : a->dim[axis]);
 	bool whole = a && a->dims > 1 && !sided && !infer_has(infer, 1);    /* whatever the axis is */

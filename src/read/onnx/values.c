@@ -11,7 +11,8 @@ bool onnx_attribute(struct wire node, const char *name, struct wire *attribute)
 	while (wire_next(&node, &field)) {
 		struct wire body = field.body;
 		while (field.number == 5 && field.type == 2 && wire_next(&body, &inner))
-			if (inner.number == 1 && inner.type == 2 && wire_size(inner.body) == length && memcmp(inner.body.at, name, length) == 0) {
+			if (inner.number == 1 && inner.type == 2 && wire_size(inner.body) == length &&
+				memcmp(inner.body.at, name, length) == 0) {
 				*attribute = field.body;
 				return true;
 			}
@@ -51,7 +52,8 @@ int onnx_ints(struct wire node, const char *name, int64_t *list, int most)
 	while (wire_next(&attribute, &field)) {
 		struct wire body = field.body;
 		uint64_t value = field.value;
-		bool more = field.number == 8 && (field.type == 0 || (field.type == 2 && wire_size(body) && wire_integer(&body, &value)));
+		bool more = field.number == 8 &&
+			(field.type == 0 || (field.type == 2 && wire_size(body) && wire_integer(&body, &value)));
 		while (more) {
 			if (count == most)
 				return -1;
@@ -62,12 +64,14 @@ int onnx_ints(struct wire node, const char *name, int64_t *list, int most)
 	return count;
 }
 
-/* ---- TensorProto ---------------------------------------------------------------------------------------- */
+/* ---- TensorProto ----------------------------------------------------------------------------- */
 
 int onnx_dtype(uint64_t type)
 {
-	static const int8_t dtypes[] = { -1, DTYPE_F32, DTYPE_U8, DTYPE_I8, DTYPE_U16, DTYPE_I16, DTYPE_I32, DTYPE_I64, -1, DTYPE_BOOL, DTYPE_F16, DTYPE_F64, DTYPE_U32, DTYPE_U64,
-		DTYPE_C64, DTYPE_C128, DTYPE_BF16, DTYPE_F8E4M3, DTYPE_F8E4M3, DTYPE_F8E5M2, DTYPE_F8E5M2, DTYPE_U4, DTYPE_I4, DTYPE_U4, DTYPE_U8 };   /* the last two are floating-point numbers of 4 bits, and exponents of 8 */
+	static const int8_t dtypes[] = { -1, DTYPE_F32, DTYPE_U8, DTYPE_I8, DTYPE_U16, DTYPE_I16, DTYPE_I32, DTYPE_I64, -1,
+		DTYPE_BOOL, DTYPE_F16, DTYPE_F64, DTYPE_U32, DTYPE_U64, DTYPE_C64, DTYPE_C128, DTYPE_BF16, DTYPE_F8E4M3,
+		DTYPE_F8E4M3, DTYPE_F8E5M2, DTYPE_F8E5M2, DTYPE_U4, DTYPE_I4, DTYPE_U4,
+		DTYPE_U8 };   /* the last two are floating-point numbers of 4 bits, and exponents of 8 */
 	return type < sizeof dtypes ? dtypes[type] : -1;
 }
 
@@ -128,7 +132,10 @@ static enum status keep_numbers(struct wire body, struct onnx_shape *shape, uint
 	NEED(value && reals);
 	take_numbers(body, &numbers);
 	struct wire raw = numbers.raw.at ? numbers.raw : real ? numbers.packed : numbers.raw;
-	if (numbers.outside || (raw.at ? !raw_integers(raw, bytes, count, value) : numbers.packed.at ? !packed_integers(numbers.packed, count, value) : numbers.count != count))
+	if (numbers.outside ||
+		(raw.at ? !raw_integers(raw, bytes, count, value)
+		: numbers.packed.at ? !packed_integers(numbers.packed, count, value)
+		: numbers.count != count))
 		return OK;
 	if (!raw.at && !numbers.packed.at)
 		memcpy(value, numbers.loose, count * sizeof *value);
@@ -153,7 +160,8 @@ enum status onnx_tensor(struct wire body, struct onnx_shape *shape, struct wire 
 	int dtype = -1;
 	enum status status = OK;
 	while (status == OK && wire_next(&again, &field)) {
-		if (field.number == 1 && (field.type == 0 || field.type == 2) && !wire_integers(&field, &dim, &count, &room, DIMS_MAX))
+		if (field.number == 1 && (field.type == 0 || field.type == 2) &&
+			!wire_integers(&field, &dim, &count, &room, DIMS_MAX))
 			status = BAD_INPUT;
 		else if (field.number == 2 && field.type == 0)
 			dtype = onnx_dtype(field.value);
@@ -167,9 +175,12 @@ enum status onnx_tensor(struct wire body, struct onnx_shape *shape, struct wire 
 	shape->dims = (uint8_t)(status == OK ? count : 0);
 	for (size_t i = 0; i < count && status == OK; i++) {
 		shape->dim[i] = dim[i];
-		elements = dim[i] < 0 || dim[i] > ONNX_VALUES_MOST || elements > ONNX_VALUES_MOST ? ONNX_VALUES_MOST + 1 : elements * dim[i];
+		elements = dim[i] < 0 || dim[i] > ONNX_VALUES_MOST || elements > ONNX_VALUES_MOST ? ONNX_VALUES_MOST + 1
+			: elements * dim[i];
 	}
 	mem_free(dim);
 	bool followed = dtype == DTYPE_I64 || dtype == DTYPE_I32 || dtype == DTYPE_BOOL || dtype == DTYPE_F32;
-	return status == OK && followed && elements <= ONNX_VALUES_MOST ? keep_numbers(body, shape, (uint32_t)elements, arena) : status;
+	return status == OK && followed && elements <= ONNX_VALUES_MOST
+		? keep_numbers(body, shape, (uint32_t)elements, arena)
+		: status;
 }

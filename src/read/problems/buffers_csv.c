@@ -85,7 +85,7 @@ static bool buffers_csv_parse_number(struct slice cell, int64_t *number)
 	return true;
 }
 
-/* ---- header ------------------------------------------------------------------------------------- */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 static enum status read_column_name(struct reader *reader, struct slice cell, int index)
 {
@@ -148,7 +148,7 @@ static enum status buffers_csv_allocate(struct reader *reader, uint32_t rows)
 	return done ? OK : fail_memory(reader->error);
 }
 
-/* ---- gaps ---------------------------------------------------------------------------------------- */
+/* ---- gaps ------------------------------------------------------------------------------------ */
 
 static int compare_gaps(const void *left, const void *right)
 {
@@ -168,8 +168,8 @@ static enum status read_gap(struct reader *reader, struct slice cell, uint32_t i
 {
 	const struct buffers *buffers = &reader->csv->buffers;
 	struct slice rest = cell, lower, upper;
-	if (!buffers_csv_split(&rest, '-', &lower) || !buffers_csv_split(&rest, '-', &upper) || rest.text || !buffers_csv_parse_number(lower, &gap->lower)
-		|| !buffers_csv_parse_number(upper, &gap->upper))
+	if (!buffers_csv_split(&rest, '-', &lower) || !buffers_csv_split(&rest, '-', &upper) || rest.text ||
+		!buffers_csv_parse_number(lower, &gap->lower) || !buffers_csv_parse_number(upper, &gap->upper))
 		return fail_at(reader, "a gap is not of the form a-b", cell);
 	gap->upper += reader->inclusive && gap->upper < BYTES_MAX;
 	if (gap->lower >= gap->upper || gap->lower < buffers->lower[i] || gap->upper > buffers->upper[i])
@@ -219,13 +219,16 @@ static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t 
 	return status;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static enum status read_cell(struct reader *reader, const struct slice *cell, enum column column, int64_t *number)
 {
-	static const char *const wrong[] = { [COLUMN_LOWER] = "lower is not a number", [COLUMN_UPPER] = "upper is not a number",
-		[COLUMN_SIZE] = "size is not a number", [COLUMN_ALIGNMENT] = "alignment is not a number",
-		[COLUMN_HINT] = "hint is not a number", [COLUMN_OFFSET] = "offset is not a number" };
+	static const char *const wrong[] = { [COLUMN_LOWER] = "lower is not a number",
+		[COLUMN_UPPER] = "upper is not a number",
+		[COLUMN_SIZE] = "size is not a number",
+		[COLUMN_ALIGNMENT] = "alignment is not a number",
+		[COLUMN_HINT] = "hint is not a number",
+		[COLUMN_OFFSET] = "offset is not a number" };
 	struct slice value = cell[reader->at[column]];
 	bool optional = column == COLUMN_HINT || column == COLUMN_OFFSET;
 	*number = -1;
@@ -314,7 +317,8 @@ static enum status refuse_twins(struct reader *reader)
 		id[i] = &csv->id[i];
 	qsort(id, n, sizeof *id, buffers_csv_compare_ids);
 	for (uint32_t i = 1; i < n; i++)
-		if (id[i]->length == id[i - 1]->length && memcmp(id[i]->text, id[i - 1]->text, id[i]->length) == 0 && id[i] < csv->id + second) {
+		if (id[i]->length == id[i - 1]->length && memcmp(id[i]->text, id[i - 1]->text, id[i]->length) == 0 &&
+			id[i] < csv->id + second) {
 			second = (uint32_t)(id[i] - csv->id);
 			first = (uint32_t)(id[i - 1] - csv->id);
 		}
@@ -367,7 +371,7 @@ void buffers_csv_free(struct buffers_csv *csv)
 	*csv = (struct buffers_csv){ 0 };
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* A line with its offset replaced, or one behind the last cell. */
 static void write_line(const struct buffers_csv *csv, struct slice line, const char *offset, FILE *stream)

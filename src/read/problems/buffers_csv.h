@@ -5,8 +5,7 @@
  * free) and gaps, separated by spaces: a-b, absent from a to b. Other columns are kept and ignored.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
- *     buffers_csv   reads and writes MiniMalloc's CSV
- */
+ *     buffers_csv   reads and writes MiniMalloc's CSV */
 #pragma once
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* addresses.c: the real addresses of a snapshot's buffers, as offsets in one memory.
  *
- * Segments lie anywhere in 64 bits of addresses. What segments and buffers ever covered is put together, without what lies between.
- */
+ * Segments lie anywhere in 64 bits of addresses. What segments and buffers ever covered is put together, without what
+ * lies between. */
 #include <stdlib.h>
 
 #include "snapshot.h"
@@ -49,7 +49,8 @@ static enum status addresses_add(struct ranges *ranges, int64_t address, int64_t
 	if (ranges->count == ranges->room) {
 		if (ranges->room)
 			addresses_join(ranges);
-		if (ranges->count >= ranges->room / 2 && !mem_reserve(&ranges->range, &ranges->room, ranges->room ? ranges->room * 2 : ROOM, sizeof *ranges->range))
+		if (ranges->count >= ranges->room / 2 &&
+			!mem_reserve(&ranges->range, &ranges->room, ranges->room ? ranges->room * 2 : ROOM, sizeof *ranges->range))
 			return NO_MEMORY;
 	}
 	uint64_t from = (uint64_t)address, to = from + (uint64_t)bytes;
@@ -58,7 +59,8 @@ static enum status addresses_add(struct ranges *ranges, int64_t address, int64_t
 	return OK;
 }
 
-static enum status addresses_collect(const struct snapshot *snapshot, const struct snapshot_trace *trace, const struct buffers_csv *csv, const struct snapshot_facts *facts, struct ranges *ranges)
+static enum status addresses_collect(const struct snapshot *snapshot, const struct snapshot_trace *trace,
+	const struct buffers_csv *csv, const struct snapshot_facts *facts, struct ranges *ranges)
 {
 	enum status status = OK;
 	for (uint32_t i = 0; i < trace->events && status == OK; i++) {
@@ -92,7 +94,8 @@ static bool addresses_stack_up(struct ranges *ranges)
 	return !ranges->wrong;
 }
 
-enum status snapshot_addresses(const struct snapshot *snapshot, const struct snapshot_facts *facts, struct buffers_csv *csv, struct error *error)
+enum status snapshot_addresses(
+	const struct snapshot *snapshot, const struct snapshot_facts *facts, struct buffers_csv *csv, struct error *error)
 {
 	const struct snapshot_trace *trace = snapshot->trace;
 	while (trace->device != facts->device)
@@ -112,7 +115,9 @@ enum status snapshot_addresses(const struct snapshot *snapshot, const struct sna
 			uint32_t middle = low + (high - low) / 2;
 			*(ranges.range[middle].from <= address ? &low : &high) = middle;
 		}
-		buffers->hint[i] = fine && buffers->size[i] > 0 ? ranges.range[low].base + (int64_t)(address - ranges.range[low].from) : -1;
+		buffers->hint[i] = fine && buffers->size[i] > 0
+			? ranges.range[low].base + (int64_t)(address - ranges.range[low].from)
+			: -1;
 	}
 	mem_free(ranges.range);
 	return OK;

@@ -22,8 +22,8 @@ struct builder {
 	struct live live;
 	int64_t end;               /* the step behind the last event */
 	int64_t sum;               /* of all sizes */
-	/* Bytes alive, as asked for and rounded up: those from before the first event, all of which are known at the end only, and how many more there are now and
-	 * were at most: fewer than none, where such are freed. */
+	/* Bytes alive, as asked for and rounded up: those from before the first event, all of which are known at the end
+	 * only, and how many more there are now and were at most: fewer than none, where such are freed. */
 	int64_t before[2], now[2], most[2];
 };
 
@@ -54,7 +54,8 @@ static enum status live_reserve(struct live *live, struct error *error)
 	if (live->address && live->count * 2 <= live->mask)
 		return OK;
 	size_t slots = live->address ? (live->mask + 1) * 2 : 1024;
-	struct live grown = { mem_alloc(slots, sizeof *live->address), mem_alloc(slots, sizeof *live->buffer), mem_alloc(slots, sizeof *live->used), slots - 1, live->count };
+	struct live grown = { mem_alloc(slots, sizeof *live->address), mem_alloc(slots, sizeof *live->buffer),
+		mem_alloc(slots, sizeof *live->used), slots - 1, live->count };
 	bool fine = grown.address && grown.buffer && grown.used;
 	for (size_t i = 0; fine && live->address && i <= live->mask; i++)
 		if (live->used[i]) {
@@ -72,7 +73,8 @@ static enum status live_reserve(struct live *live, struct error *error)
 	return OK;
 }
 
-static enum status snapshot_buffers_add(struct builder *builder, int64_t lower, int64_t upper, int64_t size, struct snapshot_origin origin, uint32_t *buffer)
+static enum status snapshot_buffers_add(struct builder *builder, int64_t lower, int64_t upper, int64_t size,
+	struct snapshot_origin origin, uint32_t *buffer)
 {
 	struct buffers *buffers = &builder->csv->buffers;
 	int64_t rounded = align_up(size, SNAPSHOT_ALIGNMENT);
@@ -105,7 +107,8 @@ static enum status on_alloc(struct builder *builder, const struct snapshot_event
 	live->count += !live->used[slot];
 	live->used[slot] = true;
 	live->address[slot] = event->address;
-	return snapshot_buffers_add(builder, step, builder->end, event->size, (struct snapshot_origin){ event->address, event->stack, false }, &live->buffer[slot]);
+	return snapshot_buffers_add(builder, step, builder->end, event->size,
+		(struct snapshot_origin){ event->address, event->stack, false }, &live->buffer[slot]);
 }
 
 static enum status on_free(struct builder *builder, const struct snapshot_event *event, int64_t step)
@@ -126,7 +129,9 @@ static enum status on_free(struct builder *builder, const struct snapshot_event 
 	builder->facts->before += before;
 	snapshot_buffers_count(builder->now, before ? event->size : 0, -1);
 	uint32_t buffer;
-	return before ? snapshot_buffers_add(builder, 0, step, event->size, (struct snapshot_origin){ event->address, 0, true }, &buffer) : OK;
+	return before ? snapshot_buffers_add(
+						builder, 0, step, event->size, (struct snapshot_origin){ event->address, 0, true }, &buffer)
+						: OK;
 }
 
 /* Blocks in use at the end of which the trace says nothing were there all the time. */
@@ -146,7 +151,8 @@ static enum status add_blocks(struct builder *builder, const struct snapshot *sn
 			if (!block->active || live->used[slot])
 				continue;
 			builder->facts->before++;
-			status = snapshot_buffers_add(builder, 0, builder->end, block->size, (struct snapshot_origin){ at, block->stack, true }, &buffer);
+			status = snapshot_buffers_add(
+				builder, 0, builder->end, block->size, (struct snapshot_origin){ at, block->stack, true }, &buffer);
 		}
 	}
 	return status;
@@ -185,10 +191,11 @@ static enum status snapshot_buffers_follow(struct builder *builder, const struct
 	return status;
 }
 
-/* ---- what the trace says itself --------------------------------------------------------------------- */
+/* ---- what the trace says itself -------------------------------------------------------------- */
 
 /* The largest sum of segments: those of the end, less and more what the events before did. */
-static enum status find_reserved(const struct snapshot *snapshot, const struct snapshot_event *event, struct builder *builder)
+static enum status find_reserved(
+	const struct snapshot *snapshot, const struct snapshot_event *event, struct builder *builder)
 {
 	int64_t now = 0, most = 0, least = 0, end = 0;
 	bool known = false, wide = false;
@@ -227,7 +234,7 @@ static void snapshot_buffers_find_peaks(struct builder *builder)
 	facts->rounded_peak = builder->before[1] + builder->most[1];
 }
 
-/* ---- as a CSV --------------------------------------------------------------------------------------- */
+/* ---- as a CSV -------------------------------------------------------------------------------- */
 
 /* Rows as they would stand in a file. */
 enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
@@ -240,8 +247,9 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		char text[ROW_MOST];
 		int id = snprintf(text, sizeof text, "%" PRIu32, i);
-		int length = id + snprintf(text + id, sizeof text - (size_t)id, ",%" PRId64 ",%" PRId64 ",%" PRId64, buffers->lower[i], buffers->upper[i],
-					   buffers->size[i]);
+		int length = id +
+			snprintf(text + id, sizeof text - (size_t)id, ",%" PRId64 ",%" PRId64 ",%" PRId64, buffers->lower[i],
+				buffers->upper[i], buffers->size[i]);
 		char *row = arena_text(&csv->arena, text, (size_t)length);
 		NEED_IN(error, row);
 		csv->row[i] = (struct slice){ row, (size_t)length };
@@ -261,7 +269,9 @@ static enum status snapshot_buffers_allocate(struct builder *builder, size_t mos
 	buffers->size = arena_alloc(arena, most, sizeof *buffers->size);
 	builder->facts->origin = arena_alloc(arena, most, sizeof *builder->facts->origin);
 	builder->facts->alive = arena_alloc(arena, most, sizeof *builder->facts->alive);
-	return buffers->lower && buffers->upper && buffers->size && builder->facts->origin && builder->facts->alive ? OK : fail_memory(builder->error);
+	return buffers->lower && buffers->upper && buffers->size && builder->facts->origin && builder->facts->alive
+		? OK
+		: fail_memory(builder->error);
 }
 
 static const struct snapshot_trace *find_trace(const struct snapshot *snapshot, int64_t device)
@@ -275,8 +285,8 @@ static const struct snapshot_trace *find_trace(const struct snapshot *snapshot, 
 	return found;
 }
 
-enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, struct buffers_csv *csv, struct snapshot_facts *facts,
-			     struct error *error)
+enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, struct buffers_csv *csv,
+	struct snapshot_facts *facts, struct error *error)
 {
 	*csv = (struct buffers_csv){ 0 };
 	*facts = (struct snapshot_facts){ 0 };

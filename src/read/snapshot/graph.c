@@ -1,8 +1,8 @@
 /* graph.c: a memory snapshot as a graph, and what holds its peak.
  *
- * Memory only grows where something is allocated. So an op for each allocation is enough: a buffer lives from its own op to the last one before the event
- * that gives it back. The ops' order is the trace's, which control dependencies fix.
- */
+ * Memory only grows where something is allocated. So an op for each allocation is enough: a buffer lives from its own
+ * op to the last one before the event that gives it back. The ops' order is the trace's, which control dependencies
+ * fix. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ static int snapshot_graph_larger(const void *a, const void *b)
 	return left->frame < right->frame ? -1 : left->frame > right->frame;
 }
 
-uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_csv *csv, const struct snapshot_facts *facts, struct snapshot_holder *holder, uint32_t most)
+uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_csv *csv,
+	const struct snapshot_facts *facts, struct snapshot_holder *holder, uint32_t most)
 {
 	const struct stacks *stacks = &snapshot->stacks;
 	struct snapshot_holder *all = mem_alloc((size_t)stacks->frames + 1, sizeof *all);
@@ -68,8 +69,10 @@ struct making {
 static enum phase snapshot_graph_phase_of(const struct stacks *stacks, uint32_t stack)
 {
 	return stacks_within(stacks, stack, "torch/optim/") ? PHASE_UPDATE
-		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "torch/_tensor.py") || stacks_within(stacks, stack, "torch::autograd::Engine")
-		? PHASE_BACKWARD : PHASE_FORWARD;
+		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "torch/_tensor.py") ||
+			stacks_within(stacks, stack, "torch::autograd::Engine")
+		? PHASE_BACKWARD
+		: PHASE_FORWARD;
 }
 
 /* Of each stack trace once: there are few, of many allocations. NULL when out of memory. */
@@ -82,14 +85,17 @@ static const struct stack_says *ask(struct making *making, uint32_t stack)
 	char src[600], module[400];
 	uint32_t place = stacks_place(stacks, stack);
 	const char *text = stacks_path(stacks, stack, module, sizeof module);
-	*says = (struct stack_says){ .function = stacks_function(stacks, place), .phase = (uint8_t)snapshot_graph_phase_of(stacks, stack), .known = true };
+	*says = (struct stack_says){ .function = stacks_function(stacks, place),
+		.phase = (uint8_t)snapshot_graph_phase_of(stacks, stack),
+		.known = true };
 	says->module = arena_text(&making->arena, text, strlen(text));
 	text = stacks_frame_text(stacks, place, src, sizeof src);
 	says->src = place ? arena_text(&making->arena, text, strlen(text)) : NULL;
 	return says->module && (says->src || !place) ? says : NULL;
 }
 
-/* Autograd's thread on a GPU has no Python frames: what comes without a trace behind a forward pass and before an update is the backward pass. */
+/* Autograd's thread on a GPU has no Python frames: what comes without a trace behind a forward pass and before an
+ * update is the backward pass. */
 static void guess_backward(struct draft *draft, uint32_t ops)
 {
 	uint8_t next = PHASE_FORWARD;
@@ -127,8 +133,16 @@ static uint32_t snapshot_graph_add_op(struct making *making, uint32_t group)
 	if (!says)
 		return NONE;
 	snprintf(name, sizeof name, "%.80s.%" PRIu32, *says->function ? says->function : "alloc", buffer);
-	struct op op = { .name = name, .type = "alloc", .module = says->module, .has_module = *says->module, .flops = -1, .src = says->src, .has_phase = stack != 0,
-		.phase = says->phase, .workspace = making->groups->workspace[group], .has_workspace = making->groups->workspace[group] > 0 };
+	struct op op = { .name = name,
+		.type = "alloc",
+		.module = says->module,
+		.has_module = *says->module,
+		.flops = -1,
+		.src = says->src,
+		.has_phase = stack != 0,
+		.phase = says->phase,
+		.workspace = making->groups->workspace[group],
+		.has_workspace = making->groups->workspace[group] > 0 };
 	uint32_t id = draft_op(making->draft, &op);
 	if (id == NONE || (id > 0 && draft_after(making->draft, id, id - 1) != OK))
 		return NONE;
@@ -168,18 +182,28 @@ static uint32_t snapshot_graph_last_of(const struct making *making, uint32_t buf
 }
 
 /* So many buffers that live from one op to another, NONE: before the first and behind the last. */
-static enum status snapshot_graph_add_tensor(struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op, uint32_t last)
+static enum status snapshot_graph_add_tensor(
+	struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op, uint32_t last)
 {
 	const struct buffers *buffers = &making->csv->buffers;
 	char name[40];
-	int64_t bytes = count == 1 ? buffers->size[*buffer] : 0, address = count == 1 && buffers->hint ? buffers->hint[*buffer] : -1;
+	int64_t bytes = count == 1 ? buffers->size[*buffer] : 0,
+			address = count == 1 && buffers->hint ? buffers->hint[*buffer] : -1;
 	for (uint32_t i = 0; i < count && count > 1; i++)
 		bytes += align_up(buffers->size[buffer[i]], SNAPSHOT_ALIGNMENT);
-	count == 1 ? snprintf(name, sizeof name, "b%" PRIu32, *buffer) : snprintf(name, sizeof name, "b%" PRIu32 "+%" PRIu32, *buffer, count - 1);
-	struct tensor tensor = { .name = name, .bytes = bytes, .has_bytes = true, .alias = NONE, .dtype = DTYPE_OPAQUE, .address = address,
-		.has_address = address >= 0 && making->groups->groups == making->groups->allocs, .kind = last == NONE ? op == NONE ? KIND_BUFFER : KIND_OUTPUT : KIND_TEMPORARY };
+	count == 1 ? snprintf(name, sizeof name, "b%" PRIu32, *buffer)
+		: snprintf(name, sizeof name, "b%" PRIu32 "+%" PRIu32, *buffer, count - 1);
+	struct tensor tensor = { .name = name,
+		.bytes = bytes,
+		.has_bytes = true,
+		.alias = NONE,
+		.dtype = DTYPE_OPAQUE,
+		.address = address,
+		.has_address = address >= 0 && making->groups->groups == making->groups->allocs,
+		.kind = last == NONE ? op == NONE ? KIND_BUFFER : KIND_OUTPUT : KIND_TEMPORARY };
 	uint32_t id = draft_tensor(making->draft, &tensor);
-	if (id == NONE || (op != NONE && draft_write(making->draft, op, id) != OK) || (last != NONE && last != op && draft_read(making->draft, last, id) != OK))
+	if (id == NONE || (op != NONE && draft_write(making->draft, op, id) != OK) ||
+		(last != NONE && last != op && draft_read(making->draft, last, id) != OK))
 		return fail_memory(making->error);
 	return OK;
 }
@@ -190,7 +214,8 @@ static int snapshot_graph_by_number(const void *a, const void *b)
 	return *left < *right ? -1 : *left > *right;
 }
 
-/* Of several buffers that an op asks for, those that go together, but for those alive at the peak. item: each one's last op and number. */
+/* Of several buffers that an op asks for, those that go together, but for those alive at the peak. item: each one's
+ * last op and number. */
 static enum status add_together(struct making *making, uint64_t *item, uint32_t count, uint32_t op)
 {
 	const struct buffers *buffers = &making->csv->buffers;
@@ -213,7 +238,8 @@ static enum status add_together(struct making *making, uint64_t *item, uint32_t 
 	return status;
 }
 
-/* The tensors of a group, whose op is one behind, as the first op is of none; of those from before the trace: op NONE. */
+/* The tensors of a group, whose op is one behind, as the first op is of none; of those from before the trace: op NONE.
+ */
 static enum status snapshot_graph_add_group(struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op)
 {
 	int64_t end = op == NONE ? 0 : op + 1 < making->ops ? making->event[op + 1] : making->facts->events;
@@ -245,7 +271,9 @@ static enum status snapshot_graph_add_groups(struct making *making)
 	enum status status = add_before(making);
 	for (uint32_t i = 0; i < groups->groups && status == OK; i++) {
 		uint32_t count = groups->first[i + 1] - groups->first[i], *buffer = groups->alloc + groups->first[i];
-		status = count == 1 ? snapshot_graph_add_tensor(making, buffer, 1, i + 1, snapshot_graph_last_of(making, *buffer, i + 1)) : snapshot_graph_add_group(making, buffer, count, i + 1);
+		status = count == 1
+			? snapshot_graph_add_tensor(making, buffer, 1, i + 1, snapshot_graph_last_of(making, *buffer, i + 1))
+			: snapshot_graph_add_group(making, buffer, count, i + 1);
 	}
 	return status;
 }
@@ -274,7 +302,8 @@ static void list_devices(const struct snapshot *snapshot, char *text, size_t siz
 	struct words words = { text, size, 0 };
 	*text = '\0';
 	for (uint32_t i = 0; i < snapshot->traces && snapshot->traces > 1; i++)
-		words_add(&words, "%sdevice %" PRIu32 ", %" PRIu32 " events", i ? "\n" : "", snapshot->trace[i].device, snapshot->trace[i].events);
+		words_add(&words, "%sdevice %" PRIu32 ", %" PRIu32 " events", i ? "\n" : "", snapshot->trace[i].device,
+			snapshot->trace[i].events);
 }
 
 static enum status snapshot_graph_describe(struct making *making, uint32_t wanted)
@@ -283,20 +312,36 @@ static enum status snapshot_graph_describe(struct making *making, uint32_t wante
 	char text[2][32], ops[700] = "an op is an allocation", assumed[1000], version[120], peak_by[200], graphs[4000];
 	uint32_t trace = 0;
 	int64_t lost = facts->reserved > facts->rounded_peak ? facts->reserved - facts->rounded_peak : 0;
-	snprintf(version, sizeof version, "device %" PRIu32 "%s, %" PRIu32 " events", facts->device, facts->devices > 1 ? " (--graph N takes another)" : "", facts->events);
+	snprintf(version, sizeof version, "device %" PRIu32 "%s, %" PRIu32 " events", facts->device,
+		facts->devices > 1 ? " (--graph N takes another)" : "", facts->events);
 	if (making->groups->groups < making->groups->allocs)
-		snprintf(ops, sizeof ops, "%" PRIu32 " allocations are %" PRIu32 " ops: one each near the peak, many where memory is far below it; what comes and goes within an op is its workspace, "
-			"what goes together is one tensor\nsuch tensors are larger than the trace's own buffers: the arena here is above what these need, and tidemark layout FILE lays each out; "
-			"the caching allocator is simulated with each", making->groups->allocs, making->groups->groups);
-	snprintf(assumed, sizeof assumed, "%s; the trace's order is the only one\n%" PRIu32 " buffers were there before the first event, %" PRIu32
-		" are behind the last", ops, facts->before, facts->after);
-	snprintf(peak_by, sizeof peak_by, "sizes rounded up to 512; reserved at most %s, %s of it fragmentation", bytes_text(facts->reserved, text[0], sizeof text[0]),
-		bytes_text(lost, text[1], sizeof text[1]));
+		snprintf(ops, sizeof ops,
+			"%" PRIu32 " allocations are %" PRIu32 " ops: one each near the peak, many where memory is far below it; "
+												   "what comes and goes within an op is its workspace, "
+			"what goes together is one tensor\nsuch tensors are larger than the trace's own buffers: the arena here is "
+			"above what these need, and tidemark layout FILE lays each out; "
+			"the caching allocator is simulated with each",
+			making->groups->allocs, making->groups->groups);
+	snprintf(assumed, sizeof assumed,
+		"%s; the trace's order is the only one\n%" PRIu32 " buffers were there before the first event, %" PRIu32
+		" are behind the last",
+		ops, facts->before, facts->after);
+	snprintf(peak_by, sizeof peak_by, "sizes rounded up to 512; reserved at most %s, %s of it fragmentation",
+		bytes_text(facts->reserved, text[0], sizeof text[0]), bytes_text(lost, text[1], sizeof text[1]));
 	while (trace < making->snapshot->traces && making->snapshot->trace[trace].device != facts->device)
 		trace++;
 	list_devices(making->snapshot, graphs, sizeof graphs);
-	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = trace + 1, .graph_asked = wanted > 0, .version = version, .assumed = assumed, .peak = facts->rounded_peak,
-		.peak_by = peak_by, .caching = { making->caching[0], making->caching[1] }, .advice = "tidemark layout FILE plans the same buffers alone and names the places in the source that hold the peak" } };
+	struct about about = { .intake = { .said = true,
+							   .graphs = *graphs ? graphs : NULL,
+							   .graph = trace + 1,
+							   .graph_asked = wanted > 0,
+							   .version = version,
+							   .assumed = assumed,
+							   .peak = facts->rounded_peak,
+							   .peak_by = peak_by,
+							   .caching = { making->caching[0], making->caching[1] },
+							   .advice = "tidemark layout FILE plans the same buffers alone and names the places in "
+										 "the source that hold the peak" } };
 	return draft_describe(making->draft, "snapshot", NULL, NULL, &about) == OK ? OK : fail_memory(making->error);
 }
 
@@ -321,7 +366,8 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 	struct making making = { .snapshot = snapshot, .csv = &csv, .facts = &facts, .groups = &groups, .error = error };
 	enum status status = snapshot_buffers(snapshot, device_of(snapshot, wanted), &csv, &facts, error);
 	if (status == BAD_INPUT && wanted > snapshot->traces)
-		status = fail(error, BAD_INPUT, "--graph %" PRIu32 ": it has events of %" PRIu32 " device%s", wanted, snapshot->traces, snapshot->traces == 1 ? "" : "s");
+		status = fail(error, BAD_INPUT, "--graph %" PRIu32 ": it has events of %" PRIu32 " device%s", wanted,
+			snapshot->traces, snapshot->traces == 1 ? "" : "s");
 	if (status == OK && csv.buffers.n <= most)
 		status = snapshot_addresses(snapshot, &facts, &csv, error);
 	if (status == OK && snapshot_group(&csv.buffers, &facts, most, &groups) != OK)

@@ -1,9 +1,9 @@
 /* groups.c: the allocations of a long trace in groups, few where memory is near its peak and many where it is far away.
  *
- * What is alive somewhere within a group counts in all of it; what comes and goes within it lies in a workspace, for which a layout is found. So a group takes more
- * than the trace does at any moment. Groups begin equally long and are halved until none takes more than the trace's peak, which is thereby
- * the peak of the groups, too. A group of one allocation takes what is alive then, and never more.
- */
+ * What is alive somewhere within a group counts in all of it; what comes and goes within it lies in a workspace, for
+ * which a layout is found. So a group takes more than the trace does at any moment. Groups begin equally long and are
+ * halved until none takes more than the trace's peak, which is thereby the peak of the groups, too. A group of one
+ * allocation takes what is alive then, and never more. */
 #include "snapshot.h"
 #include "solver/layout/layout.h"
 
@@ -35,13 +35,16 @@ bool snapshot_within(const struct buffers *buffers, const struct snapshot_facts 
 }
 
 /* A memory for what comes and goes within a group. */
-static enum status snapshot_groups_find_workspace(const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes)
+static enum status snapshot_groups_find_workspace(
+	const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes)
 {
 	const struct buffers *all = grouping->buffers;
 	int64_t end = snapshot_groups_end_of(grouping, to);
 	OWN(arena) arena = { 0 };
 	uint32_t room = to - from;
-	struct buffers within = { .lower = arena_alloc(&arena, room, sizeof(int64_t)), .upper = arena_alloc(&arena, room, sizeof(int64_t)), .size = arena_alloc(&arena, room, sizeof(int64_t)) };
+	struct buffers within = { .lower = arena_alloc(&arena, room, sizeof(int64_t)),
+		.upper = arena_alloc(&arena, room, sizeof(int64_t)),
+		.size = arena_alloc(&arena, room, sizeof(int64_t)) };
 	enum status status = within.lower && within.upper && within.size ? OK : NO_MEMORY;
 	for (uint32_t i = from; i < to && status == OK; i++) {
 		uint32_t buffer = grouping->groups->alloc[i];
@@ -55,14 +58,17 @@ static enum status snapshot_groups_find_workspace(const struct grouping *groupin
 	if (status == OK && within.n) {
 		OWN(layout) layout;
 		struct control control = { 0 };
-		status = layout_solve(&within, &(struct layout_options){ .strategy = LAYOUT_BEST, .alignment = SNAPSHOT_ALIGNMENT, .first = true }, &control, &layout, NULL);
+		status = layout_solve(&within,
+			&(struct layout_options){ .strategy = LAYOUT_BEST, .alignment = SNAPSHOT_ALIGNMENT, .first = true },
+			&control, &layout, NULL);
 		*bytes = layout.arena;
 	}
 	return status;
 }
 
 /* Bytes that a group takes, its workspace among them. */
-static enum status snapshot_groups_weigh(const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes, int64_t *workspace)
+static enum status snapshot_groups_weigh(
+	const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes, int64_t *workspace)
 {
 	int64_t end = snapshot_groups_end_of(grouping, to);
 	*bytes = grouping->facts->alive[grouping->groups->alloc[from]];
@@ -100,7 +106,8 @@ static enum status snapshot_groups_halve(struct grouping *grouping, uint32_t fro
 	return status == OK ? snapshot_groups_halve(grouping, middle, to) : status;
 }
 
-enum status snapshot_group(const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t most, struct snapshot_groups *groups)
+enum status snapshot_group(
+	const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t most, struct snapshot_groups *groups)
 {
 	struct grouping grouping = { .buffers = buffers, .facts = facts, .groups = groups };
 	enum status status = OK;
@@ -108,10 +115,13 @@ enum status snapshot_group(const struct buffers *buffers, const struct snapshot_
 	for (uint32_t i = 0; groups->alloc && i < buffers->n; i++)
 		if (!facts->origin[i].before)
 			groups->alloc[groups->allocs++] = i;
-	uint32_t begin = most < GROUPS ? most : GROUPS, each = groups->allocs > most ? (groups->allocs + begin - 1) / begin : 1;
+	uint32_t begin = most < GROUPS ? most : GROUPS,
+			 each = groups->allocs > most ? (groups->allocs + begin - 1) / begin : 1;
 	status = groups->alloc && mem_reserve(&groups->first, &grouping.group_room, 1, sizeof *groups->first) ? OK : NO_MEMORY;
 	for (uint32_t from = 0; from < groups->allocs && status == OK; from += each)
-		status = each == 1 ? snapshot_groups_add(&grouping, from, 0) : snapshot_groups_halve(&grouping, from, groups->allocs - from > each ? from + each : groups->allocs);
+		status = each == 1
+			? snapshot_groups_add(&grouping, from, 0)
+			: snapshot_groups_halve(&grouping, from, groups->allocs - from > each ? from + each : groups->allocs);
 	if (status == OK)
 		groups->first[groups->groups] = groups->allocs;
 	return status;

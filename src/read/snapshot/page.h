@@ -1,4 +1,5 @@
-/* page.h: the page that `python -m torch.cuda._memory_viz` makes of a snapshot: HTML with the pickle in it, in base64. */
+/* page.h: the page that `python -m torch.cuda._memory_viz` makes of a snapshot: HTML with the pickle in it, in base64.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -17,5 +18,6 @@ struct page {
 	unsigned char chunk[PAGE_CHUNK];
 };
 
-/* The bytes of inner, or where these are a page the pickle in it. BAD_INPUT for a page without one, and for what is no base64. `page` must outlive the source. */
+/* The bytes of inner, or where these are a page the pickle in it. BAD_INPUT for a page without one, and for what is no
+ * base64. `page` must outlive the source. */
 struct source page_source(struct page *page, struct source inner);

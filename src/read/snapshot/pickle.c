@@ -31,7 +31,7 @@ static enum status pickle_refuse(struct machine *machine, const char *what)
 	return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": %s", machine->before + machine->at, what);
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------ */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static enum status pickle_refill(struct machine *machine)
 {
@@ -82,8 +82,8 @@ static inline enum status pickle_take_number(struct machine *machine, unsigned b
 	unsigned char byte[8] = { 0 };
 	bool ahead = machine->have - machine->at >= sizeof byte;
 	TRY(pickle_take(machine, byte, ahead ? sizeof byte : bytes));
-	*number = (uint64_t)byte[0] | (uint64_t)byte[1] << 8 | (uint64_t)byte[2] << 16 | (uint64_t)byte[3] << 24 | (uint64_t)byte[4] << 32 | (uint64_t)byte[5] << 40
-		| (uint64_t)byte[6] << 48 | (uint64_t)byte[7] << 56;
+	*number = (uint64_t)byte[0] | (uint64_t)byte[1] << 8 | (uint64_t)byte[2] << 16 | (uint64_t)byte[3] << 24 |
+		(uint64_t)byte[4] << 32 | (uint64_t)byte[5] << 40 | (uint64_t)byte[6] << 48 | (uint64_t)byte[7] << 56;
 	if (ahead) {
 		machine->at -= sizeof byte - bytes;
 		*number = bytes ? *number & UINT64_MAX >> (64 - 8 * bytes) : 0;
@@ -91,7 +91,7 @@ static inline enum status pickle_take_number(struct machine *machine, unsigned b
 	return OK;
 }
 
-/* ---- stack ------------------------------------------------------------------------------------------ */
+/* ---- stack ----------------------------------------------------------------------------------- */
 
 static inline enum status pickle_push(struct machine *machine, struct pickle_value value)
 {
@@ -115,7 +115,9 @@ static size_t floor_of(const struct machine *machine)
 
 static enum status need(struct machine *machine, size_t values)
 {
-	return machine->depth - floor_of(machine) >= values ? OK : pickle_refuse(machine, "the pickle takes from an empty stack");
+	return machine->depth - floor_of(machine) >= values
+		? OK
+		: pickle_refuse(machine, "the pickle takes from an empty stack");
 }
 
 static enum status push_mark(struct machine *machine)
@@ -156,7 +158,7 @@ static enum status replace_top(struct machine *machine, size_t values)
 	return pickle_replace(machine, machine->depth - values, PICKLE_OTHER);
 }
 
-/* ---- dicts and lists -------------------------------------------------------------------------------- */
+/* ---- dicts and lists ------------------------------------------------------------------------- */
 
 /* Numbers are not kept. */
 static uint32_t memo_entry(const struct pickle_value *value)
@@ -169,7 +171,8 @@ static uint32_t memo_entry(const struct pickle_value *value)
 static enum status pickle_fill(struct machine *machine, size_t from, enum pickle_kind kind)
 {
 	if (from == 0 || from <= floor_of(machine) || machine->stack[from - 1].kind != kind)
-		return pickle_refuse(machine, kind == PICKLE_DICT ? "the pickle sets a key in what is no dict" : "the pickle appends to what is no list");
+		return pickle_refuse(machine,
+			kind == PICKLE_DICT ? "the pickle sets a key in what is no dict" : "the pickle appends to what is no list");
 	struct pickle_value *whole = &machine->stack[from - 1];
 	uint32_t count = (uint32_t)(machine->depth - from);
 	if (whole->again)
@@ -177,8 +180,9 @@ static enum status pickle_fill(struct machine *machine, size_t from, enum pickle
 	if (kind == PICKLE_DICT && count % 2)
 		return pickle_refuse(machine, "the pickle has a key without a value");
 	const struct pickle_visitor *visitor = machine->visitor;
-	enum status status = kind == PICKLE_DICT ? visitor->pairs(visitor->context, whole, whole + 1, count / 2, machine->error)
-						 : visitor->items(visitor->context, whole, whole + 1, count, machine->error);
+	enum status status = kind == PICKLE_DICT
+		? visitor->pairs(visitor->context, whole, whole + 1, count / 2, machine->error)
+		: visitor->items(visitor->context, whole, whole + 1, count, machine->error);
 	if (kind == PICKLE_LIST && __builtin_add_overflow(whole->count, count, &whole->count))
 		return pickle_refuse(machine, "a list is too long");
 	/* What the visitor keeps of it is there when it comes out of the memo. */
@@ -213,7 +217,7 @@ static enum status fill_new(struct machine *machine, enum pickle_kind kind)
 	return pickle_fill(machine, from + 1, kind);
 }
 
-/* ---- memo ------------------------------------------------------------------------------------------- */
+/* ---- memo ------------------------------------------------------------------------------------ */
 
 static enum status pickle_put(struct machine *machine, uint64_t index)
 {
@@ -240,7 +244,8 @@ static inline enum status get(struct machine *machine, uint64_t index)
 	enum pickle_kind kind = (enum pickle_kind)(entry >> MEMO_SHIFT);
 	if (kind == PICKLE_WORD)
 		return pickle_push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = low, .memo = NONE });
-	return pickle_push(machine, (struct pickle_value){ .kind = (uint8_t)kind, .again = kind != PICKLE_OTHER, .kept = low, .memo = NONE });
+	return pickle_push(machine,
+		(struct pickle_value){ .kind = (uint8_t)kind, .again = kind != PICKLE_OTHER, .kept = low, .memo = NONE });
 }
 
 static enum status put_of(struct machine *machine, unsigned bytes)
@@ -261,12 +266,13 @@ static inline enum status get_of(struct machine *machine, unsigned bytes)
 static enum status get_row(struct machine *machine, unsigned bytes)
 {
 	enum status status = get_of(machine, bytes);
-	while (status == OK && machine->at < machine->have && (machine->chunk[machine->at] == 'j' || machine->chunk[machine->at] == 'h'))
+	while (status == OK && machine->at < machine->have &&
+		(machine->chunk[machine->at] == 'j' || machine->chunk[machine->at] == 'h'))
 		status = machine->chunk[machine->at++] == 'j' ? get_of(machine, 4) : get_of(machine, 1);
 	return status;
 }
 
-/* ---- texts and numbers ------------------------------------------------------------------------------ */
+/* ---- texts and numbers ----------------------------------------------------------------------- */
 
 static enum status text(struct machine *machine, unsigned length_bytes)
 {
@@ -280,7 +286,10 @@ static enum status text(struct machine *machine, unsigned length_bytes)
 	for (unsigned i = 0; word && visitor->words[i]; i++)
 		if (strlen(visitor->words[i]) == length && memcmp(visitor->words[i], text, (size_t)length) == 0)
 			return pickle_push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = i, .memo = NONE });
-	return pickle_push(machine, (struct pickle_value){ .kind = PICKLE_OTHER, .memo = NONE, .kept = kept ? visitor->text(visitor->context, text, (size_t)length) : 0 });
+	return pickle_push(machine,
+		(struct pickle_value){ .kind = PICKLE_OTHER,
+			.memo = NONE,
+			.kept = kept ? visitor->text(visitor->context, text, (size_t)length) : 0 });
 }
 
 static enum status skipped(struct machine *machine, unsigned length_bytes)
@@ -303,8 +312,8 @@ static enum status pickle_whole_number(struct machine *machine, unsigned bytes, 
 	return push_number(machine, negative ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number);
 }
 
-/* LONG1 and LONG4: two's complement. Addresses may be above 2^63 and take nine bytes, of which the last is 0: they become the 64 bits that they are. What 64 bits
- * don't hold is no number that anybody asks for. */
+/* LONG1 and LONG4: two's complement. Addresses may be above 2^63 and take nine bytes, of which the last is 0: they
+ * become the 64 bits that they are. What 64 bits don't hold is no number that anybody asks for. */
 static enum status long_number(struct machine *machine, unsigned length_bytes)
 {
 	uint64_t length, number;
@@ -330,7 +339,7 @@ static enum status fixed_size(struct machine *machine, unsigned bytes)
 	return push_kind(machine, PICKLE_OTHER);
 }
 
-/* ---- opcodes ---------------------------------------------------------------------------------------- */
+/* ---- opcodes --------------------------------------------------------------------------------- */
 
 static const struct { unsigned char code; const char *name; } calls[] = {
 	{ 'c', "GLOBAL" }, { 0x93, "STACK_GLOBAL" }, { 'R', "REDUCE" }, { 'b', "BUILD" }, { 'i', "INST" }, { 'o', "OBJ" },
@@ -342,9 +351,12 @@ static enum status pickle_unknown(struct machine *machine, unsigned char code)
 {
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
 		if (calls[i].code == code)
-			return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": the pickle wants to import, build or call something (%s): nothing is executed, and memory snapshots need none",
-				    machine->before + machine->at, calls[i].name);
-	return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": 0x%02x is no opcode of pickle protocols 2 to 5", machine->before + machine->at, code);
+			return fail(machine->error, BAD_INPUT,
+				"byte %" PRIu64 ": the pickle wants to import, build or call something (%s): nothing is executed, and "
+								"memory snapshots need none",
+				machine->before + machine->at, calls[i].name);
+	return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": 0x%02x is no opcode of pickle protocols 2 to 5",
+		machine->before + machine->at, code);
 }
 
 static enum status pickle_pop(struct machine *machine)
@@ -442,7 +454,8 @@ static enum status snapshot_pickle_walk(struct machine *machine, struct pickle_v
 	return OK;
 }
 
-enum status pickle_walk(struct source source, const struct pickle_visitor *visitor, struct pickle_value *root, struct error *error)
+enum status pickle_walk(
+	struct source source, const struct pickle_visitor *visitor, struct pickle_value *root, struct error *error)
 {
 	struct machine machine = { .source = source, .visitor = visitor, .error = error, .chunk = mem_alloc(CHUNK, 1) };
 	*root = (struct pickle_value){ 0 };

@@ -9,15 +9,32 @@
 
 /* Words of which anything depends; actions stand in the order of their enum. */
 enum word {
-	WORD_ALLOC = SNAPSHOT_ALLOC, WORD_SEGMENT_UNMAP = SNAPSHOT_SEGMENT_UNMAP, WORD_ACTION, WORD_ADDR, WORD_SIZE, WORD_STATE, WORD_ACTIVE,
-	WORD_PENDING, WORD_AWAITING, WORD_REQUESTED_SIZE, WORD_ADDRESS, WORD_TOTAL_SIZE, WORD_BLOCKS, WORD_DEVICE, WORD_SEGMENTS, WORD_TRACES,
-	WORD_FRAMES, WORD_FILENAME, WORD_LINE, WORD_NAME, WORDS
+	WORD_ALLOC = SNAPSHOT_ALLOC,
+	WORD_SEGMENT_UNMAP = SNAPSHOT_SEGMENT_UNMAP,
+	WORD_ACTION,
+	WORD_ADDR,
+	WORD_SIZE,
+	WORD_STATE,
+	WORD_ACTIVE,
+	WORD_PENDING,
+	WORD_AWAITING,
+	WORD_REQUESTED_SIZE,
+	WORD_ADDRESS,
+	WORD_TOTAL_SIZE,
+	WORD_BLOCKS,
+	WORD_DEVICE,
+	WORD_SEGMENTS,
+	WORD_TRACES,
+	WORD_FRAMES,
+	WORD_FILENAME,
+	WORD_LINE,
+	WORD_NAME,
+	WORDS
 };
-static const char *const words[WORDS + 1] = {
-	"", "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "action", "addr", "size",
-	"state", "active_allocated", "active_pending_free", "active_awaiting_free", "requested_size", "address", "total_size", "blocks", "device",
-	"segments", "device_traces", "frames", "filename", "line", "name", NULL
-};
+static const char *const words[WORDS + 1] = { "", "alloc", "free_requested", "free_completed", "segment_alloc",
+	"segment_free", "segment_map", "segment_unmap", "action", "addr", "size", "state", "active_allocated",
+	"active_pending_free", "active_awaiting_free", "requested_size", "address", "total_size", "blocks", "device",
+	"segments", "device_traces", "frames", "filename", "line", "name", NULL };
 
 /* What is noted in a dict: a record of that kind; in a list: records of that kind, from number on. */
 enum note { NOTE_NONE, NOTE_EVENT, NOTE_BLOCK, NOTE_SEGMENT, NOTE_TRACE, NOTE_ROOT };
@@ -44,7 +61,8 @@ static bool there(const struct pickle_value *value)
 	return value != &absent;
 }
 
-static enum status snapshot_read_size(const struct pickle_value *value, const char *whose, int64_t *size, struct error *error)
+static enum status snapshot_read_size(
+	const struct pickle_value *value, const char *whose, int64_t *size, struct error *error)
 {
 	*size = value->number;
 	if (value->kind == PICKLE_NUMBER && value->number >= 0 && value->number <= BYTES_MAX)
@@ -52,7 +70,8 @@ static enum status snapshot_read_size(const struct pickle_value *value, const ch
 	return fail(error, BAD_INPUT, "%s is missing, or is not a number from 0 to 2^60", whose);
 }
 
-static enum status read_address(const struct pickle_value *value, const char *whose, int64_t *address, struct error *error)
+static enum status read_address(
+	const struct pickle_value *value, const char *whose, int64_t *address, struct error *error)
 {
 	*address = value->number;
 	if (value->kind == PICKLE_NUMBER)
@@ -60,15 +79,16 @@ static enum status read_address(const struct pickle_value *value, const char *wh
 	return fail(error, BAD_INPUT, "%s is missing, or is not a number of 64 bits", whose);
 }
 
-/* What is kept of a list is a stack. Older snapshots have a block's stack in its history: it is not looked for there. */
+/* What is kept of a list is a stack. Older snapshots have a block's stack in its history: it is not looked for there.
+ */
 static uint32_t stack_of(const struct pickle_value *const value[WORDS])
 {
 	return value[WORD_FRAMES]->kind == PICKLE_LIST ? value[WORD_FRAMES]->kept : 0;
 }
 
 /* Room for one more record, whose number is the dict's. */
-static enum status note_record(struct pickle_value *dict, enum note note, void *records, size_t *room, uint32_t *count, size_t size,
-			       struct error *error)
+static enum status note_record(struct pickle_value *dict, enum note note, void *records, size_t *room, uint32_t *count,
+	size_t size, struct error *error)
 {
 	if (*count >= RECORDS_MOST)
 		return fail(error, BAD_INPUT, "there are too many events or blocks");
@@ -78,8 +98,8 @@ static enum status note_record(struct pickle_value *dict, enum note note, void *
 	return OK;
 }
 
-static enum status read_event(struct reader *reader, struct pickle_value *dict, const struct pickle_value *const value[WORDS],
-			      struct error *error)
+static enum status read_event(struct reader *reader, struct pickle_value *dict,
+	const struct pickle_value *const value[WORDS], struct error *error)
 {
 	struct snapshot *snapshot = reader->snapshot;
 	struct snapshot_event event = { .action = SNAPSHOT_OTHER, .stack = stack_of(value) };
@@ -90,14 +110,15 @@ static enum status read_event(struct reader *reader, struct pickle_value *dict, 
 		status = snapshot_read_size(value[WORD_SIZE], "an event's size", &event.size, error);
 		THEN(status, read_address(value[WORD_ADDR], "an event's addr", &event.address, error));
 	}
-	THEN(status, note_record(dict, NOTE_EVENT, &snapshot->event, &snapshot->event_room, &snapshot->events, sizeof event, error));
+	THEN(status,
+		note_record(dict, NOTE_EVENT, &snapshot->event, &snapshot->event_room, &snapshot->events, sizeof event, error));
 	if (status == OK)
 		snapshot->event[dict->number] = event;
 	return status;
 }
 
-static enum status read_block(struct reader *reader, struct pickle_value *dict, const struct pickle_value *const value[WORDS],
-			      struct error *error)
+static enum status read_block(struct reader *reader, struct pickle_value *dict,
+	const struct pickle_value *const value[WORDS], struct error *error)
 {
 	struct snapshot *snapshot = reader->snapshot;
 	const struct pickle_value *state = value[WORD_STATE];
@@ -106,14 +127,15 @@ static enum status read_block(struct reader *reader, struct pickle_value *dict, 
 	enum status status = snapshot_read_size(value[WORD_SIZE], "a block's size", &block.size, error);
 	if (status == OK && block.placed)
 		status = read_address(value[WORD_ADDRESS], "a block's address", &block.address, error);
-	THEN(status, note_record(dict, NOTE_BLOCK, &snapshot->block, &snapshot->block_room, &snapshot->blocks, sizeof block, error));
+	THEN(status,
+		note_record(dict, NOTE_BLOCK, &snapshot->block, &snapshot->block_room, &snapshot->blocks, sizeof block, error));
 	if (status == OK)
 		snapshot->block[dict->number] = block;
 	return status;
 }
 
-static enum status read_segment(struct reader *reader, struct pickle_value *dict, const struct pickle_value *const value[WORDS],
-				struct error *error)
+static enum status read_segment(struct reader *reader, struct pickle_value *dict,
+	const struct pickle_value *const value[WORDS], struct error *error)
 {
 	struct snapshot *snapshot = reader->snapshot;
 	struct snapshot_segment segment = { 0 };
@@ -126,15 +148,18 @@ static enum status read_segment(struct reader *reader, struct pickle_value *dict
 		segment.first_block = (uint32_t)blocks->number;
 		segment.blocks = blocks->count;
 	}
-	enum status status = note_record(dict, NOTE_SEGMENT, &snapshot->segment, &snapshot->segment_room, &snapshot->segments, sizeof segment, error);
+	enum status status = note_record(
+		dict, NOTE_SEGMENT, &snapshot->segment, &snapshot->segment_room, &snapshot->segments, sizeof segment, error);
 	if (status == OK)
 		snapshot->segment[dict->number] = segment;
 	return status;
 }
 
-static enum status read_root(struct reader *reader, struct pickle_value *dict, const struct pickle_value *traces, struct error *error)
+static enum status read_root(
+	struct reader *reader, struct pickle_value *dict, const struct pickle_value *traces, struct error *error)
 {
-	if (traces->kind != PICKLE_LIST || traces->again || (traces->count && traces->note != NOTE_NONE && traces->note != NOTE_TRACE))
+	if (traces->kind != PICKLE_LIST || traces->again ||
+		(traces->count && traces->note != NOTE_NONE && traces->note != NOTE_TRACE))
 		return fail(error, BAD_INPUT, "device_traces is no list of lists of events");
 	if (reader->traced)
 		return fail(error, BAD_INPUT, "device_traces stands there twice");
@@ -147,8 +172,8 @@ static enum status read_root(struct reader *reader, struct pickle_value *dict, c
 static void keep_frame(struct reader *reader, struct pickle_value *dict, const struct pickle_value *const value[WORDS])
 {
 	const struct pickle_value *file = value[WORD_FILENAME], *name = value[WORD_NAME], *line = value[WORD_LINE];
-	dict->kept = stacks_frame(&reader->snapshot->stacks, file->kind == PICKLE_OTHER ? file->kept : 0, name->kind == PICKLE_OTHER ? name->kept : 0,
-		line->kind == PICKLE_NUMBER ? line->number : 0);
+	dict->kept = stacks_frame(&reader->snapshot->stacks, file->kind == PICKLE_OTHER ? file->kept : 0,
+		name->kind == PICKLE_OTHER ? name->kept : 0, line->kind == PICKLE_NUMBER ? line->number : 0);
 }
 
 static uint32_t visit_text(void *context, const char *text, size_t length)
@@ -158,7 +183,8 @@ static uint32_t visit_text(void *context, const char *text, size_t length)
 }
 
 /* Frames join a list of frames. */
-static void keep_stack(struct reader *reader, struct pickle_value *list, const struct pickle_value *item, uint32_t count)
+static void keep_stack(
+	struct reader *reader, struct pickle_value *list, const struct pickle_value *item, uint32_t count)
 {
 	uint32_t frame[STACK_FRAMES_MOST], frames = 0;
 	for (uint32_t i = 0; i < count && frames < STACK_FRAMES_MOST; i++)
@@ -168,7 +194,8 @@ static void keep_stack(struct reader *reader, struct pickle_value *list, const s
 		list->kept = stacks_add(&reader->snapshot->stacks, list->kept, frame, frames);
 }
 
-static enum status visit_pairs(void *context, struct pickle_value *dict, const struct pickle_value *pair, uint32_t count, struct error *error)
+static enum status visit_pairs(
+	void *context, struct pickle_value *dict, const struct pickle_value *pair, uint32_t count, struct error *error)
 {
 	const struct pickle_value *value[WORDS];
 	by_word(pair, count, value);
@@ -180,7 +207,8 @@ static enum status visit_pairs(void *context, struct pickle_value *dict, const s
 		return OK;
 	}
 	if (event + segment + block + root > 1 || dict->note != NOTE_NONE)
-		return fail(error, BAD_INPUT, "one record stands in two places: as an event, a block, a segment or the snapshot itself");
+		return fail(error, BAD_INPUT,
+			"one record stands in two places: as an event, a block, a segment or the snapshot itself");
 	if (event)
 		return read_event(context, dict, value, error);
 	if (segment)
@@ -189,19 +217,21 @@ static enum status visit_pairs(void *context, struct pickle_value *dict, const s
 }
 
 /* A list of events joins a list of traces. */
-static enum status snapshot_add_trace(struct reader *reader, struct pickle_value *list, const struct pickle_value *events, uint32_t device,
-			     struct error *error)
+static enum status snapshot_add_trace(struct reader *reader, struct pickle_value *list,
+	const struct pickle_value *events, uint32_t device, struct error *error)
 {
 	struct snapshot *snapshot = reader->snapshot;
 	if (list->note != NOTE_NONE && list->note != NOTE_TRACE)
 		return fail(error, BAD_INPUT, "a list holds both events and lists of them");
-	NEED_IN(error, mem_reserve(&snapshot->trace, &snapshot->trace_room, (size_t)snapshot->traces + 1, sizeof *snapshot->trace));
+	NEED_IN(error,
+		mem_reserve(&snapshot->trace, &snapshot->trace_room, (size_t)snapshot->traces + 1, sizeof *snapshot->trace));
 	list->note = NOTE_TRACE;
 	snapshot->trace[snapshot->traces++] = (struct snapshot_trace){ (uint32_t)events->number, events->count, device };
 	return OK;
 }
 
-static enum status visit_items(void *context, struct pickle_value *list, const struct pickle_value *item, uint32_t count, struct error *error)
+static enum status visit_items(
+	void *context, struct pickle_value *list, const struct pickle_value *item, uint32_t count, struct error *error)
 {
 	if (count && item->kind == PICKLE_DICT && item->kept)
 		keep_stack(context, list, item, count);
@@ -229,12 +259,17 @@ static enum status visit_items(void *context, struct pickle_value *list, const s
 static enum status check_root(const struct reader *reader, const struct pickle_value *root, struct error *error)
 {
 	if (root->kind == PICKLE_LIST && root->note == NOTE_SEGMENT)
-		return fail(error, BAD_INPUT, "this is a list of segments, as torch.cuda.memory_snapshot() returns it: it has no events, so nothing says when blocks came and went; "
+		return fail(error, BAD_INPUT,
+			"this is a list of segments, as torch.cuda.memory_snapshot() returns it: it has no events, so nothing says "
+			"when blocks came and went; "
 			"torch.cuda.memory._dump_snapshot() behind _record_memory_history() writes them");
 	if (root->kind != PICKLE_DICT || root->note != NOTE_ROOT)
-		return fail(error, BAD_INPUT, "this pickle is no memory snapshot: it has no device_traces (torch.cuda.memory._dump_snapshot writes them)");
+		return fail(error, BAD_INPUT,
+			"this pickle is no memory snapshot: it has no device_traces (torch.cuda.memory._dump_snapshot writes "
+			"them)");
 	if (reader->snapshot->traces == 0)
-		return fail(error, BAD_INPUT, "the snapshot has no events: call torch.cuda.memory._record_memory_history() before the step");
+		return fail(error, BAD_INPUT,
+			"the snapshot has no events: call torch.cuda.memory._record_memory_history() before the step");
 	return OK;
 }
 

@@ -1,11 +1,14 @@
-/* snapshot.h: PyTorch memory snapshots (torch.cuda.memory._dump_snapshot): what the allocator did, as buffers to be planned.
+/* snapshot.h: PyTorch memory snapshots (torch.cuda.memory._dump_snapshot): what the allocator did, as buffers to be
+ * planned.
  *
- * A snapshot is a pickled dict. `device_traces` has a list of events for each device: alloc, free_requested, free_completed, segment_alloc,
- * segment_free, segment_map, segment_unmap and others, with addr and size; sizes of allocations are those asked for. `segments` is
- * what is reserved at the end, with its blocks (active_allocated, inactive, ...). Events may be missing at the beginning: the recorder keeps
- * the latest ones only. What was there before is known from its free, or from the blocks at the end.
+ * A snapshot is a pickled dict. `device_traces` has a list of events for each device: alloc, free_requested,
+ * free_completed, segment_alloc, segment_free, segment_map, segment_unmap and others, with addr and size; sizes of
+ * allocations are those asked for. `segments` is what is reserved at the end, with its blocks (active_allocated,
+ * inactive, ...). Events may be missing at the beginning: the recorder keeps the latest ones only. What was there
+ * before is known from its free, or from the blocks at the end.
  *
- * A buffer's life is counted in events: from that of its alloc to that of its free_completed, which gives the memory back.
+ * A buffer's life is counted in events: from that of its alloc to that of its free_completed, which gives the memory
+ * back.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     page       the page that shows a snapshot in a browser, as the pickle in it
@@ -15,8 +18,7 @@
  *     buffers    buffers and lives out of a trace
  *     addresses  real addresses as offsets in one memory
  *     groups     the allocations of a long trace in groups
- *     graph      a trace as a graph, and what holds its peak
- */
+ *     graph      a trace as a graph, and what holds its peak */
 #pragma once
 
 #include "src/read/problems/buffers_csv.h"
@@ -28,12 +30,22 @@
 #define SNAPSHOT_ALIGNMENT 512
 
 enum snapshot_action {
-	SNAPSHOT_OTHER, SNAPSHOT_ALLOC, SNAPSHOT_FREE_REQUESTED, SNAPSHOT_FREE_COMPLETED, SNAPSHOT_SEGMENT_ALLOC, SNAPSHOT_SEGMENT_FREE,
-	SNAPSHOT_SEGMENT_MAP, SNAPSHOT_SEGMENT_UNMAP
+	SNAPSHOT_OTHER,
+	SNAPSHOT_ALLOC,
+	SNAPSHOT_FREE_REQUESTED,
+	SNAPSHOT_FREE_COMPLETED,
+	SNAPSHOT_SEGMENT_ALLOC,
+	SNAPSHOT_SEGMENT_FREE,
+	SNAPSHOT_SEGMENT_MAP,
+	SNAPSHOT_SEGMENT_UNMAP
 };
 
 struct snapshot_event { int64_t address, size; enum snapshot_action action; uint32_t stack; };   /* of stacks */
-struct snapshot_block { int64_t address, size; uint32_t stack; bool active, placed; };   /* placed: the file says its address */
+struct snapshot_block {
+	int64_t address, size;
+	uint32_t stack;
+	bool active, placed;
+};   /* placed: the file says its address */
 struct snapshot_segment { int64_t address, bytes; uint32_t first_block, blocks, device; };
 struct snapshot_trace { uint32_t first, events, device; };
 
@@ -47,8 +59,9 @@ struct snapshot {
 	struct stacks stacks;
 };
 
-/* Reads a snapshot as a stream, or the page that torch.cuda._memory_viz makes of it. BAD_INPUT: no pickle that pickle.h reads, no snapshot, no events in it, sizes out of range. Free with
- * snapshot_free(), after an error too. O(bytes); 24 bytes of memory for an event, four for an entry of the memo, and each stack trace once. */
+/* Reads a snapshot as a stream, or the page that torch.cuda._memory_viz makes of it. BAD_INPUT: no pickle that pickle.h
+ * reads, no snapshot, no events in it, sizes out of range. Free with snapshot_free(), after an error too. O(bytes); 24
+ * bytes of memory for an event, four for an entry of the memo, and each stack trace once. */
 enum status snapshot_read(struct source source, struct snapshot *snapshot, struct error *error);
 void snapshot_free(struct snapshot *snapshot);
 
@@ -59,32 +72,37 @@ struct snapshot_facts {
 	uint32_t before;                /* buffers that were there before the first event */
 	uint32_t after;                 /* buffers still there behind the last one */
 	int64_t peak;                   /* the largest sum of sizes asked for at once */
-	int64_t rounded_peak;           /* the same with sizes rounded up to SNAPSHOT_ALIGNMENT: as torch.cuda.memory_allocated() counts */
+	int64_t rounded_peak; /* the same with sizes rounded up to SNAPSHOT_ALIGNMENT: as torch.cuda.memory_allocated()
+							 counts */
 	int64_t reserved;               /* the largest sum of segments at once */
 	int64_t peak_event;             /* the first with that peak */
 	struct snapshot_origin *origin; /* [buffers], as long as the CSV lives */
-	int64_t *alive;                 /* [buffers], likewise: bytes of what else is alive where the trace allocates each, sizes rounded up */
+	int64_t
+		*alive; /* [buffers], likewise: bytes of what else is alive where the trace allocates each, sizes rounded up */
 };
 
 /* Where a buffer comes from. before: it was there before the first event. */
 struct snapshot_origin { int64_t address; uint32_t stack; bool before; };
 
-/* The buffers of a device (-1: of the one with the most events). BAD_INPUT: there is no such device, or sizes add up to too much. Free the CSV with
- * buffers_csv_free(), after an error too. Expected O(events). */
-enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, struct buffers_csv *csv, struct snapshot_facts *facts,
-			     struct error *error);
+/* The buffers of a device (-1: of the one with the most events). BAD_INPUT: there is no such device, or sizes add up to
+ * too much. Free the CSV with buffers_csv_free(), after an error too. Expected O(events). */
+enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, struct buffers_csv *csv,
+	struct snapshot_facts *facts, struct error *error);
 
 /* Makes the buffers as if read from a CSV with columns id, lower, upper and size; ids count from 0. O(buffers). */
 enum status snapshot_rows(struct buffers_csv *csv, struct error *error);
 
-/* Fills buffers.hint with the real addresses, as offsets in a memory that has what segments and buffers of the trace ever covered and nothing else; -1 where
- * that is more than 2^60 bytes. O(events log events). */
-enum status snapshot_addresses(const struct snapshot *snapshot, const struct snapshot_facts *facts, struct buffers_csv *csv, struct error *error);
+/* Fills buffers.hint with the real addresses, as offsets in a memory that has what segments and buffers of the trace
+ * ever covered and nothing else; -1 where that is more than 2^60 bytes. O(events log events). */
+enum status snapshot_addresses(
+	const struct snapshot *snapshot, const struct snapshot_facts *facts, struct buffers_csv *csv, struct error *error);
 
 /* A place in the source with what it holds at the peak: frame of stacks, 0 for what has no stack trace. */
 struct snapshot_holder { uint32_t frame, buffers; int64_t bytes; };
-/* The places that hold most at the peak, at most `most`, the largest first; returns how many, NONE when out of memory. O(buffers). */
-uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_csv *csv, const struct snapshot_facts *facts, struct snapshot_holder *holder, uint32_t most);
+/* The places that hold most at the peak, at most `most`, the largest first; returns how many, NONE when out of memory.
+ * O(buffers). */
+uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_csv *csv,
+	const struct snapshot_facts *facts, struct snapshot_holder *holder, uint32_t most);
 
 /* Allocations in a row that become one op. What comes and goes within such a row lies in a workspace. */
 struct snapshot_groups {
@@ -93,17 +111,22 @@ struct snapshot_groups {
 	uint32_t *first;                /* [groups + 1] group i has alloc[first[i]] to alloc[first[i + 1] - 1] */
 	int64_t *workspace;             /* [groups] bytes */
 };
-/* One for each allocation where there are at most `most`; else longer ones, of which none takes more than the trace's peak: a longer one takes what is alive anywhere in
- * it, and its workspace. OK or NO_MEMORY. O(n log n). Free with snapshot_groups_free(), after an error too. */
-enum status snapshot_group(const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t most, struct snapshot_groups *groups);
+/* One for each allocation where there are at most `most`; else longer ones, of which none takes more than the trace's
+ * peak: a longer one takes what is alive anywhere in it, and its workspace. OK or NO_MEMORY. O(n log n). Free with
+ * snapshot_groups_free(), after an error too. */
+enum status snapshot_group(
+	const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t most, struct snapshot_groups *groups);
 void snapshot_groups_free(struct snapshot_groups *groups);
-/* Whether a buffer that a group of several allocates goes into its workspace: it is given back before `end`, the first event behind the group, and isn't alive at the peak. */
+/* Whether a buffer that a group of several allocates goes into its workspace: it is given back before `end`, the first
+ * event behind the group, and isn't alive at the peak. */
 bool snapshot_within(const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t buffer, int64_t end);
 
-/* More allocations than so many are put together: it is what people and planners can take, and as many as PyTorch's own viewer shows. */
+/* More allocations than so many are put together: it is what people and planners can take, and as many as PyTorch's own
+ * viewer shows. */
 #define SNAPSHOT_ALLOCS_MOST 300000
 
-/* The trace as a graph: an op for each allocation, or for a group of them where there are more than `most`, in the trace's order and no other, named by the place in
- * the source that asks for the largest, and the buffers as tensors; of groups, buffers of the same two groups are one, but for those alive at the peak.
- * wanted: the device, from 1 on, of those that have events; 0: the one with the most. NULL with *error. O(events log events). */
+/* The trace as a graph: an op for each allocation, or for a group of them where there are more than `most`, in the
+ * trace's order and no other, named by the place in the source that asks for the largest, and the buffers as tensors;
+ * of groups, buffers of the same two groups are one, but for those alive at the peak. wanted: the device, from 1 on, of
+ * those that have events; 0: the one with the most. NULL with *error. O(events log events). */
 struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, uint32_t most, struct error *error);

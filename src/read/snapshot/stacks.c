@@ -63,7 +63,8 @@ uint32_t stacks_frame(struct stacks *stacks, uint32_t file, uint32_t name, int64
 	struct stack_table *table = &stacks->by_frame;
 	if (stacks->frames >= NUMBERS_MOST)
 		return 0;
-	if (!stacks_grow(table) || !mem_reserve(&stacks->frame, &stacks->frame_room, (size_t)stacks->frames + 1, sizeof *stacks->frame))
+	if (!stacks_grow(table) ||
+		!mem_reserve(&stacks->frame, &stacks->frame_room, (size_t)stacks->frames + 1, sizeof *stacks->frame))
 		return no_memory(stacks);
 	for (uint64_t hash = hash_join(hash_join(hash_join(1, file), name), (uint64_t)line);; hash++) {
 		size_t at = stacks_slot_of(table, hash);
@@ -99,7 +100,8 @@ static uint32_t add_last(struct stacks *stacks, uint32_t count)
 			table->used++;
 			return table->slot[at].id = stacks->stack_count;
 		}
-		if (stacks->stack[id - 1].count == count && memcmp(stacks->item + stacks->stack[id - 1].first, item, count * sizeof *item) == 0)
+		if (stacks->stack[id - 1].count == count &&
+			memcmp(stacks->item + stacks->stack[id - 1].first, item, count * sizeof *item) == 0)
 			return id;
 	}
 }
@@ -112,8 +114,9 @@ uint32_t stacks_add(struct stacks *stacks, uint32_t inner, const uint32_t *frame
 	count = count > STACK_FRAMES_MOST - before ? STACK_FRAMES_MOST - before : count;
 	if (stacks->stack_count >= NUMBERS_MOST || stacks->items >= ITEMS_MOST)
 		return 0;
-	if (!stacks_grow(&stacks->by_stack) || !mem_reserve(&stacks->stack, &stacks->stack_room, (size_t)stacks->stack_count + 1, sizeof *stacks->stack)
-		|| !mem_reserve(&stacks->item, &stacks->item_room, (size_t)stacks->items + before + count, sizeof *stacks->item))
+	if (!stacks_grow(&stacks->by_stack) ||
+		!mem_reserve(&stacks->stack, &stacks->stack_room, (size_t)stacks->stack_count + 1, sizeof *stacks->stack) ||
+		!mem_reserve(&stacks->item, &stacks->item_room, (size_t)stacks->items + before + count, sizeof *stacks->item))
 		return no_memory(stacks);
 	if (before)
 		memcpy(stacks->item + stacks->items, stacks->item + stacks->stack[inner - 1].first, before * sizeof *frame);
@@ -168,8 +171,8 @@ char *stacks_frame_text(const struct stacks *stacks, uint32_t frame, char *text,
 {
 	*text = '\0';
 	if (frame)
-		snprintf(text, size, "%s:%" PRId64 " in %s", stacks_text_of(stacks, stacks->frame[frame - 1].file), stacks->frame[frame - 1].line,
-			stacks_function(stacks, frame));
+		snprintf(text, size, "%s:%" PRId64 " in %s", stacks_text_of(stacks, stacks->frame[frame - 1].file),
+			stacks->frame[frame - 1].line, stacks_function(stacks, frame));
 	return text;
 }
 

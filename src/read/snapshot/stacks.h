@@ -1,4 +1,5 @@
-/* stacks.h: the stack traces of a snapshot, each once. Numbers count from 1; 0 is none, what is above a limit, and what there was no memory for, which is noted. */
+/* stacks.h: the stack traces of a snapshot, each once. Numbers count from 1; 0 is none, what is above a limit, and what
+ * there was no memory for, which is noted. */
 #pragma once
 
 #include "solver/base/base.h"
@@ -35,11 +36,13 @@ uint32_t stacks_frame(struct stacks *stacks, uint32_t file, uint32_t name, int64
 uint32_t stacks_add(struct stacks *stacks, uint32_t inner, const uint32_t *frame, uint32_t count);
 void stacks_free(struct stacks *stacks);
 
-/* The number of the innermost frame that is neither the framework's nor another library's; of the innermost one where there is no such. */
+/* The number of the innermost frame that is neither the framework's nor another library's; of the innermost one where
+ * there is no such. */
 uint32_t stacks_place(const struct stacks *stacks, uint32_t stack);
 /* "model.py:6 in forward"; "" of frame 0. Returns text. */
 char *stacks_frame_text(const struct stacks *stacks, uint32_t frame, char *text, size_t size);
-/* The functions of the program's own frames from the outermost to the innermost, with dots between; "" where there are none. Returns text. */
+/* The functions of the program's own frames from the outermost to the innermost, with dots between; "" where there are
+ * none. Returns text. */
 char *stacks_path(const struct stacks *stacks, uint32_t stack, char *text, size_t size);
 /* A frame's function, or "". */
 const char *stacks_function(const struct stacks *stacks, uint32_t frame);

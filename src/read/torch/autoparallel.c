@@ -40,11 +40,12 @@ static const char *autoparallel_text_of(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-/* ---- mesh, placements ------------------------------------------------------------------------------- */
+/* ---- mesh, placements ------------------------------------------------------------------------ */
 
 static enum status autoparallel_take_mesh(struct reading *reading, const json_t *file)
 {
-	const json_t *mesh = json_object_get(file, "mesh"), *shape = json_object_get(mesh, "shape"), *names = json_object_get(mesh, "dim_names");
+	const json_t *mesh = json_object_get(file, "mesh"), *shape = json_object_get(mesh, "shape"),
+				 *names = json_object_get(mesh, "dim_names");
 	size_t axes = json_array_size(shape);
 	if (axes < 1 || axes > MESH_AXES)
 		return fail(reading->error, BAD_INPUT, "mesh: expected a shape of 1 to %d axes", MESH_AXES);
@@ -54,7 +55,8 @@ static enum status autoparallel_take_mesh(struct reading *reading, const json_t 
 		const char *name = json_string_value(json_array_get(names, a));
 		if (size < 1 || size > 1 << 20)
 			return fail(reading->error, BAD_INPUT, "mesh: expected sizes from 1 to 2^20");
-		snprintf(reading->about.axis[a].name, sizeof reading->about.axis[a].name, "%s", name ? name : (const char *const[]){ "a", "b", "c", "d" }[a % 4]);
+		snprintf(reading->about.axis[a].name, sizeof reading->about.axis[a].name, "%s",
+			name ? name : (const char *const[]){ "a", "b", "c", "d" }[a % 4]);
 		reading->about.axis[a].size = (uint32_t)size;
 	}
 	return OK;
@@ -71,13 +73,17 @@ static bool autoparallel_take_places(const struct reading *reading, const char *
 	return all;
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static int autoparallel_dtype_of(const char *name)
 {
-	static const struct { const char *name; int dtype; } known[] = { { "float32", DTYPE_F32 }, { "bfloat16", DTYPE_BF16 }, { "float16", DTYPE_F16 }, { "int64", DTYPE_I64 },
-		{ "int32", DTYPE_I32 }, { "bool", DTYPE_BOOL }, { "float64", DTYPE_F64 }, { "uint8", DTYPE_U8 }, { "int8", DTYPE_I8 }, { "int16", DTYPE_I16 },
-		{ "float8_e4m3fn", DTYPE_F8E4M3 }, { "float8_e5m2", DTYPE_F8E5M2 }, { "complex64", DTYPE_C64 }, { "uint64", DTYPE_U64 }, { "uint32", DTYPE_U32 } };
+	static const struct {
+		const char *name;
+		int dtype;
+	} known[] = { { "float32", DTYPE_F32 }, { "bfloat16", DTYPE_BF16 }, { "float16", DTYPE_F16 },
+		{ "int64", DTYPE_I64 }, { "int32", DTYPE_I32 }, { "bool", DTYPE_BOOL }, { "float64", DTYPE_F64 },
+		{ "uint8", DTYPE_U8 }, { "int8", DTYPE_I8 }, { "int16", DTYPE_I16 }, { "float8_e4m3fn", DTYPE_F8E4M3 },
+		{ "float8_e5m2", DTYPE_F8E5M2 }, { "complex64", DTYPE_C64 }, { "uint64", DTYPE_U64 }, { "uint32", DTYPE_U32 } };
 	for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
 		if (strcmp(known[i].name, name) == 0)
 			return known[i].dtype;
@@ -85,10 +91,18 @@ static int autoparallel_dtype_of(const char *name)
 }
 
 /* A tensor of one device: the value's, cut as placed. NONE with the error. */
-static uint32_t autoparallel_add_tensor(struct reading *reading, const struct value *value, const char *name, const struct axis_places *places, enum kind kind, uint32_t alias)
+static uint32_t autoparallel_add_tensor(struct reading *reading, const struct value *value, const char *name,
+	const struct axis_places *places, enum kind kind, uint32_t alias)
 {
-	struct tensor tensor = { .name = name, .kind = (uint8_t)kind, .alias = alias, .dims = value->sized ? value->dims : 0, .has_shape = value->sized, .has_dtype = value->typed,
-		.dtype = value->typed ? value->dtype : DTYPE_OPAQUE, .has_bytes = true, .places = places->axes ? places : NULL };
+	struct tensor tensor = { .name = name,
+		.kind = (uint8_t)kind,
+		.alias = alias,
+		.dims = value->sized ? value->dims : 0,
+		.has_shape = value->sized,
+		.has_dtype = value->typed,
+		.dtype = value->typed ? value->dtype : DTYPE_OPAQUE,
+		.has_bytes = true,
+		.places = places->axes ? places : NULL };
 	int64_t dim[DIMS_MAX], bits = value->sized && value->typed ? dtype_bits[value->dtype] : 0;
 	for (uint8_t i = 0; i < tensor.dims; i++) {
 		dim[i] = value->dim[i];
@@ -126,8 +140,15 @@ static enum status autoparallel_take_value(struct reading *reading, const json_t
 {
 	const json_t *shape = json_object_get(node, "shape");
 	int dtype = autoparallel_dtype_of(autoparallel_text_of(node, "dtype"));
-	*value = (struct value){ .name = autoparallel_text_of(node, "name"), .node = node, .tensor = NONE, .op = NONE, .source = NONE, .typed = dtype >= 0, .dtype = (uint8_t)(dtype >= 0 ? dtype : 0),
-		.sized = json_is_array(shape), .dims = (uint8_t)(json_array_size(shape) <= DIMS_MAX ? json_array_size(shape) : 0) };
+	*value = (struct value){ .name = autoparallel_text_of(node, "name"),
+		.node = node,
+		.tensor = NONE,
+		.op = NONE,
+		.source = NONE,
+		.typed = dtype >= 0,
+		.dtype = (uint8_t)(dtype >= 0 ? dtype : 0),
+		.sized = json_is_array(shape),
+		.dims = (uint8_t)(json_array_size(shape) <= DIMS_MAX ? json_array_size(shape) : 0) };
 	if (!value->name || !autoparallel_text_of(node, "op"))
 		return autoparallel_wrong(reading, "expected a name and an op of node", value->name);
 	if (json_array_size(shape) > DIMS_MAX)
@@ -136,7 +157,8 @@ static enum status autoparallel_take_value(struct reading *reading, const json_t
 		value->dim[i] = json_integer_value(json_array_get(shape, i));
 		value->sized &= json_is_integer(json_array_get(shape, i)) && value->dim[i] >= 0;
 	}
-	reading->unplaced += !autoparallel_take_places(reading, autoparallel_text_of(node, "placement"), &value->places) && strcmp(autoparallel_text_of(node, "op"), "output") != 0;
+	reading->unplaced += !autoparallel_take_places(reading, autoparallel_text_of(node, "placement"), &value->places) &&
+		strcmp(autoparallel_text_of(node, "op"), "output") != 0;
 	return OK;
 }
 
@@ -151,7 +173,8 @@ static enum status take_values(struct reading *reading, const json_t *nodes)
 			return reading->error->status;
 		uint32_t id = names_add(&reading->names, value->name, reading->values);
 		if (id != reading->values)
-			return id == NONE ? fail_memory(reading->error) : autoparallel_wrong(reading, "two nodes have one name", value->name);
+			return id == NONE ? fail_memory(reading->error)
+				: autoparallel_wrong(reading, "two nodes have one name", value->name);
 		const json_t *inputs = json_object_get(value->node, "inputs");
 		for (size_t i = 0; i < json_array_size(inputs); i++) {
 			struct value *from = find_value(reading, json_array_get(inputs, i));
@@ -164,7 +187,7 @@ static enum status take_values(struct reading *reading, const json_t *nodes)
 	return OK;
 }
 
-/* ---- ops ------------------------------------------------------------------------------------------------------ */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 static enum phase autoparallel_phase_of(const json_t *node)
 {
@@ -172,23 +195,34 @@ static enum phase autoparallel_phase_of(const json_t *node)
 	return phase && strcmp(phase, "backward") == 0 ? PHASE_BACKWARD : PHASE_FORWARD;
 }
 
-static uint32_t autoparallel_add_op(struct reading *reading, const struct value *value, const char *name, const char *type, const struct collective *collective)
+static uint32_t autoparallel_add_op(struct reading *reading, const struct value *value, const char *name,
+	const char *type, const struct collective *collective)
 {
 	const json_t *source = json_object_get(value->node, "source");
-	const char *file = autoparallel_text_of(source, "file"), *module = autoparallel_text_of(value->node, "module_path"), *function = autoparallel_text_of(source, "func");
+	const char *file = autoparallel_text_of(source, "file"), *module = autoparallel_text_of(value->node, "module_path"),
+			   *function = autoparallel_text_of(source, "func");
 	char src[300];
-	snprintf(src, sizeof src, "%.200s:%lld in %.60s", file ? file : "", (long long)json_integer_value(json_object_get(source, "line")), function ? function : "?");
-	struct op op = { .name = name, .type = type, .module = module ? module : "", .has_module = module != NULL, .src = file ? src : NULL, .flops = -1, .has_phase = true,
-		.phase = (uint8_t)autoparallel_phase_of(value->node), .collective = collective };
+	snprintf(src, sizeof src, "%.200s:%lld in %.60s", file ? file : "",
+		(long long)json_integer_value(json_object_get(source, "line")), function ? function : "?");
+	struct op op = { .name = name,
+		.type = type,
+		.module = module ? module : "",
+		.has_module = module != NULL,
+		.src = file ? src : NULL,
+		.flops = -1,
+		.has_phase = true,
+		.phase = (uint8_t)autoparallel_phase_of(value->node),
+		.collective = collective };
 	uint32_t id = draft_op(reading->draft, &op);
 	if (id == NONE)
 		fail_memory(reading->error);
 	return id;
 }
 
-/* One axis of an operand, of which *tensor has the placement *at, goes where `to` has it. name: of the op and of its result. */
-static enum status add_move(struct reading *reading, const struct value *reader, const struct value *from, const char *name, uint32_t axis, const struct axis_places *to,
-	struct axis_places *at, uint32_t *tensor)
+/* One axis of an operand, of which *tensor has the placement *at, goes where `to` has it. name: of the op and of its
+ * result. */
+static enum status add_move(struct reading *reading, const struct value *reader, const struct value *from,
+	const char *name, uint32_t axis, const struct axis_places *to, struct axis_places *at, uint32_t *tensor)
 {
 	const char *type = place_move(at->on[axis], to->on[axis]);
 	struct collective said = collective_unsaid();
@@ -203,11 +237,14 @@ static enum status add_move(struct reading *reading, const struct value *reader,
 	uint32_t op = autoparallel_add_op(reading, reader, name, type ? type : "aten.slice.Tensor", type ? &said : NULL);
 	if (op == NONE)
 		return NO_MEMORY;
-	*tensor = autoparallel_add_tensor(reading, from, name, at, autoparallel_phase_of(reader->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, type ? NONE : before);
+	*tensor = autoparallel_add_tensor(reading, from, name, at,
+		autoparallel_phase_of(reader->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, type ? NONE : before);
 	reading->moved += type != NULL;
 	if (*tensor == NONE)
 		return reading->error->status;
-	return draft_read(reading->draft, op, before) == OK && draft_write(reading->draft, op, *tensor) == OK ? OK : fail_memory(reading->error);
+	return draft_read(reading->draft, op, before) == OK && draft_write(reading->draft, op, *tensor) == OK
+		? OK
+		: fail_memory(reading->error);
 }
 
 static bool place_differs(const struct axis_places *a, const struct axis_places *b, uint32_t axis)
@@ -215,9 +252,10 @@ static bool place_differs(const struct axis_places *a, const struct axis_places 
 	return a->on[axis].dim != b->on[axis].dim || (a->on[axis].dim >= 0 && a->on[axis].blocks != b->on[axis].blocks);
 }
 
-/* An operand in the placement that its reader needs: an op for each axis of the mesh where it differs. What only cuts comes first, then from the last axis, which
- * has the smallest pieces, to the first. */
-static enum status add_moved(struct reading *reading, const struct value *reader, struct value *from, const char *wanted, uint32_t *tensor)
+/* An operand in the placement that its reader needs: an op for each axis of the mesh where it differs. What only cuts
+ * comes first, then from the last axis, which has the smallest pieces, to the first. */
+static enum status add_moved(
+	struct reading *reading, const struct value *reader, struct value *from, const char *wanted, uint32_t *tensor)
 {
 	struct axis_places to, at = from->places;
 	enum status status = OK;
@@ -232,7 +270,8 @@ static enum status add_moved(struct reading *reading, const struct value *reader
 			struct axis_places next = at;
 			next.on[axis] = to.on[axis];
 			bool last = axis_places_equal(&next, &to);
-			snprintf(name, sizeof name, "%.120s as %.60s%s%s", from->name, wanted, last ? "" : " along ", last ? "" : reading->about.axis[axis].name);
+			snprintf(name, sizeof name, "%.120s as %.60s%s%s", from->name, wanted, last ? "" : " along ",
+				last ? "" : reading->about.axis[axis].name);
 			status = add_move(reading, reader, from, name, axis, &to, &at, tensor);
 		}
 	return status;
@@ -241,7 +280,10 @@ static enum status add_moved(struct reading *reading, const struct value *reader
 static enum status autoparallel_add_leaf(struct reading *reading, struct value *value)
 {
 	const char *kind = autoparallel_text_of(value->node, "placeholder_kind");
-	enum kind as = !kind || strcmp(kind, "input") == 0 ? KIND_INPUT : strcmp(kind, "param") == 0 ? KIND_PARAMETER : strcmp(kind, "buffer") == 0 ? KIND_BUFFER : KIND_GRADIENT;
+	enum kind as = !kind || strcmp(kind, "input") == 0 ? KIND_INPUT
+		: strcmp(kind, "param") == 0                   ? KIND_PARAMETER
+		: strcmp(kind, "buffer") == 0                  ? KIND_BUFFER
+		: KIND_GRADIENT;
 	value->tensor = autoparallel_add_tensor(reading, value, value->name, &value->places, as, NONE);
 	return value->tensor == NONE ? reading->error->status : OK;
 }
@@ -254,7 +296,9 @@ static bool autoparallel_is_view(const struct reading *reading, const char *type
 
 static enum status autoparallel_add_result(struct reading *reading, struct value *value, uint32_t op, uint32_t source)
 {
-	enum kind kind = value->output ? KIND_OUTPUT : autoparallel_phase_of(value->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION;
+	enum kind kind = value->output ? KIND_OUTPUT
+		: autoparallel_phase_of(value->node) == PHASE_BACKWARD ? KIND_GRADIENT
+		: KIND_ACTIVATION;
 	value->tensor = autoparallel_add_tensor(reading, value, value->name, &value->places, kind, source);
 	if (value->tensor == NONE)
 		return reading->error->status;
@@ -286,22 +330,30 @@ static enum status autoparallel_add_node(struct reading *reading, struct value *
 	return status == OK && !value->parts ? autoparallel_add_result(reading, value, value->op, value->source) : status;
 }
 
-/* ---- the step ---------------------------------------------------------------------------------------------------- */
+/* ---- the step -------------------------------------------------------------------------------- */
 
 static enum status autoparallel_describe(struct reading *reading, const json_t *file)
 {
 	const json_t *summary = json_object_get(file, "summary");
 	char assumed[900];
-	int length = snprintf(assumed, sizeof assumed, "sizes are of one device of the mesh; %u transfers stand where placements differ, once for each tensor and placement; "
-		"inputs and gradients of parameters stay to the end; there is no optimizer", reading->moved);
+	int length = snprintf(assumed, sizeof assumed,
+		"sizes are of one device of the mesh; %u transfers stand where placements differ, once for each tensor and "
+		"placement; "
+		"inputs and gradients of parameters stay to the end; there is no optimizer",
+		reading->moved);
 	if (json_is_number(json_object_get(summary, "total")))
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nits own costs: %.1f in all, computation %.1f, communication %.1f, other transitions %.1f",
-			json_number_value(json_object_get(summary, "total")), json_number_value(json_object_get(summary, "compute")),
-			json_number_value(json_object_get(summary, "comm")), json_number_value(json_object_get(summary, "transition")));
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length,
+			"\nits own costs: %.1f in all, computation %.1f, communication %.1f, other transitions %.1f",
+			json_number_value(json_object_get(summary, "total")),
+			json_number_value(json_object_get(summary, "compute")), json_number_value(json_object_get(summary, "comm")),
+			json_number_value(json_object_get(summary, "transition")));
 	if (reading->unplaced)
-		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u nodes without a placement that is understood: they count as whole", reading->unplaced);
+		snprintf(assumed + length, sizeof assumed - (size_t)length,
+			"\n%u nodes without a placement that is understood: they count as whole", reading->unplaced);
 	struct about about = reading->about;
-	about.intake = (struct intake){ .said = true, .format = "AutoParallel JSON", .missing = reading->missing, .assumed = assumed };
+	about.intake = (struct intake){
+		.said = true, .format = "AutoParallel JSON", .missing = reading->missing, .assumed = assumed
+	};
 	return draft_describe(reading->draft, "step", NULL, NULL, &about) == OK ? OK : fail_memory(reading->error);
 }
 
@@ -328,7 +380,9 @@ struct graph *autoparallel_read(const char *text, size_t size, struct error *err
 	struct graph *graph = NULL;
 	*error = (struct error){ 0 };
 	json_t *file = json_read_text(text, size, "JSON", error);
-	enum status status = !reading.draft || !reading.rules ? fail_memory(reading.error) : file ? autoparallel_read_file(&reading, file) : error->status;
+	enum status status = !reading.draft || !reading.rules ? fail_memory(reading.error)
+		: file ? autoparallel_read_file(&reading, file)
+		: error->status;
 	if (status == OK)
 		graph = graph_build(reading.draft, error);
 	else

@@ -1,7 +1,8 @@
 /* fx.h: PyTorch's FX graphs as torch.compile logs them: readable text with dtypes, shapes and places in the source.
  *
- * The same text stands in what TORCH_LOGS=aot_graphs,aot_joint_graph prints, in the payloads of a TORCH_TRACE log, and in each fx_graph_readable.py of
- * a TORCH_COMPILE_DEBUG folder, which says a graph's kind and compilation by its own folder's name. Everything lies in the log's arena.
+ * The same text stands in what TORCH_LOGS=aot_graphs,aot_joint_graph prints, in the payloads of a TORCH_TRACE log, and
+ * in each fx_graph_readable.py of a TORCH_COMPILE_DEBUG folder, which says a graph's kind and compilation by its own
+ * folder's name. Everything lies in the log's arena.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     fx            FX graphs of PyTorch
@@ -13,13 +14,18 @@
  *     places        placements as DTensor writes them
  *     autoparallel  reads what AutoParallel writes of a sharded step
  *     inductor      reads Inductor's memory graphs
- *     trace         reads what the profiler saw
- */
+ *     trace         reads what the profiler saw */
 #pragma once
 
 #include "solver/graph/graph.h"
 
-enum fx_kind { FX_FORWARD, FX_BACKWARD, FX_JOINT, FX_INFERENCE, FX_OTHER };   /* other: of a stage before or behind these */
+enum fx_kind {
+	FX_FORWARD,
+	FX_BACKWARD,
+	FX_JOINT,
+	FX_INFERENCE,
+	FX_OTHER
+};   /* other: of a stage before or behind these */
 enum fx_role { FX_PLAIN, FX_PARAMETER, FX_BUFFER };
 
 /* A tensor: an input, or what a statement makes. */
@@ -31,13 +37,15 @@ struct fx_value {
 	bool input;
 	uint32_t node;                /* that makes it, of its graph; NONE for an input */
 	unsigned line;
-	struct axis_places places;    /* of a DTensor; dim has one device's sizes where the mesh is known, else the whole tensor's */
+	struct axis_places
+		places;    /* of a DTensor; dim has one device's sizes where the mesh is known, else the whole tensor's */
 };
 
 struct fx_node {
 	const char *name, *type, *src;   /* type: "aten.mm.default" */
 	uint32_t read, reads;            /* range of fx_graph.argument: values */
-	const char *text;                /* the last quoted text among the arguments, which is the name of a collective's group; NULL: none */
+	const char
+		*text; /* the last quoted text among the arguments, which is the name of a collective's group; NULL: none */
 	int64_t group;                   /* the first integer among the arguments, which is a collective's size; 0: none */
 	uint32_t listed;                 /* entries of the first list among them */
 	bool gradient;                   /* of one that torch.func takes: its place in the source says so */
@@ -46,9 +54,10 @@ struct fx_node {
 
 struct fx_graph {
 	const char *id;                  /* of the compilation: "0/0" */
-	const char *hints;               /* what its symbols were when it was compiled, "s77=6, s27=17"; "" where nobody says */
+	const char *hints; /* what its symbols were when it was compiled, "s77=6, s27=17"; "" where nobody says */
 	enum fx_kind kind;
-	bool autograd;                   /* compiled autograd traced it, a backward pass: "!" before the number of its compilation, or its ops, say so */
+	bool autograd; /* compiled autograd traced it, a backward pass: "!" before the number of its compilation, or its
+					  ops, say so */
 	struct fx_value *value;
 	struct fx_node *node;
 	uint32_t *argument, *result;     /* result: values, NONE for None */
@@ -72,8 +81,10 @@ struct fx_log {
 	uint32_t dims;
 };
 
-/* Finds the graphs in a text. dim: "s0=8" for symbolic sizes, which go before what the log says of them. OK also where there are none; BAD_INPUT for a graph that makes no sense. O(size). */
-enum status fx_read(const char *text, size_t size, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error);
+/* Finds the graphs in a text. dim: "s0=8" for symbolic sizes, which go before what the log says of them. OK also where
+ * there are none; BAD_INPUT for a graph that makes no sense. O(size). */
+enum status fx_read(
+	const char *text, size_t size, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error);
 void fx_free(struct fx_log *log);
 #define fx_log_drop fx_free
 
@@ -83,11 +94,14 @@ struct fx_origin {
 	enum fx_kind kind;               /* of the first graph; FX_OTHER: nothing is said */
 };
 /* The same for one more text: its graphs come behind those of the log, which is empty at first. */
-enum status fx_add(struct fx_log *log, const char *text, size_t size, const struct fx_origin *origin, const char *const *dim, uint32_t dims, struct error *error);
-/* Everything below a folder: the fx_graph_readable.py of TORCH_COMPILE_DEBUG=1, or without any of them the logs that TORCH_TRACE=FOLDER leaves. BAD_INPUT where
- * there is neither, with the file's name and line in the text where one can't be read. No link is followed. O(size). */
-enum status fx_folder_read(const char *path, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error);
+enum status fx_add(struct fx_log *log, const char *text, size_t size, const struct fx_origin *origin,
+	const char *const *dim, uint32_t dims, struct error *error);
+/* Everything below a folder: the fx_graph_readable.py of TORCH_COMPILE_DEBUG=1, or without any of them the logs that
+ * TORCH_TRACE=FOLDER leaves. BAD_INPUT where there is neither, with the file's name and line in the text where one
+ * can't be read. No link is followed. O(size). */
+enum status fx_folder_read(
+	const char *path, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error);
 
-/* The step number `wanted` of a log, from 1 (0: the one with the most ops): a forward graph with its backward graph, a joint graph, or one without
- * gradients. NULL with *error, which lists the steps where there is none of that number. */
+/* The step number `wanted` of a log, from 1 (0: the one with the most ops): a forward graph with its backward graph, a
+ * joint graph, or one without gradients. NULL with *error, which lists the steps where there is none of that number. */
 struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *error);

@@ -56,7 +56,8 @@ static size_t parent_of(const char *name)
 	return length;
 }
 
-/* Processes one after the other, each in the order of its compilations: the backward graph is compiled after the forward graph. */
+/* Processes one after the other, each in the order of its compilations: the backward graph is compiled after the
+ * forward graph. */
 static int fx_folder_compare(const void *a, const void *b)
 {
 	const struct file *left = a, *right = b;
@@ -70,7 +71,8 @@ static int fx_folder_compare(const void *a, const void *b)
 }
 
 /* "model__0" of "model__0_forward_1.7" and its kind. several: of several processes, whose folders stand before it. */
-static const char *fx_folder_origin_of(struct folder *folder, const struct file *file, bool several, struct fx_origin *origin)
+static const char *fx_folder_origin_of(
+	struct folder *folder, const struct file *file, bool several, struct fx_origin *origin)
 {
 	static const struct { const char *word; enum fx_kind kind; } kinds[] = {
 		{ "_forward", FX_FORWARD }, { "_backward", FX_BACKWARD }, { "_inference", FX_INFERENCE }, { "_joint", FX_JOINT },
@@ -89,8 +91,8 @@ static const char *fx_folder_origin_of(struct folder *folder, const struct file 
 	char id[300];
 	const char *process = strstr(file->name, "pid_"), *slash = process ? strchr(process, '/') : NULL;
 	bool short_id = several && slash && slash < file->name + parent;
-	snprintf(id, sizeof id, "%.*s/%.*s", short_id ? (int)(slash - process > 100 ? 100 : slash - process) : 0, short_id ? process : "",
-		end - parent > 150 ? 150 : (int)(end - parent), file->name + parent);
+	snprintf(id, sizeof id, "%.*s/%.*s", short_id ? (int)(slash - process > 100 ? 100 : slash - process) : 0,
+		short_id ? process : "", end - parent > 150 ? 150 : (int)(end - parent), file->name + parent);
 	const char *text = short_id ? id : several ? file->name : id + 1;
 	return origin->id = arena_text(&folder->arena, text, text == file->name ? end : strlen(text));
 }
@@ -100,18 +102,21 @@ static const char *log_id(struct folder *folder, const struct file *file, bool s
 {
 	const char *rank = strstr(file->name, "rank_");
 	const char *name = !several ? "" : rank ? rank : file->name;
-	return arena_text(&folder->arena, name, rank && several ? strcspn(name, "_") + 1 + strspn(name + 5, "0123456789") : strlen(name));
+	return arena_text(
+		&folder->arena, name, rank && several ? strcspn(name, "_") + 1 + strspn(name + 5, "0123456789") : strlen(name));
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static enum status fx_folder_add(struct folder *folder, const char *top, const struct file *file, bool several, size_t *left, const char *const *dim, uint32_t dims, struct fx_log *log)
+static enum status fx_folder_add(struct folder *folder, const char *top, const struct file *file, bool several,
+	size_t *left, const char *const *dim, uint32_t dims, struct fx_log *log)
 {
 	char path[4096], text[200];
 	struct fx_origin origin = { .kind = FX_OTHER };
 	size_t size = 0;
 	snprintf(path, sizeof path, "%s/%s", top, file->name);
-	if (file->readable ? !fx_folder_origin_of(folder, file, several, &origin) : !(origin.id = log_id(folder, file, several)))
+	if (file->readable ? !fx_folder_origin_of(folder, file, several, &origin)
+		: !(origin.id = log_id(folder, file, several)))
 		return fail_memory(folder->error);
 	struct input *input = input_open(path, folder->error);
 	char *content = input ? input_all(input, *left, &size, folder->error) : NULL;
@@ -124,10 +129,12 @@ static enum status fx_folder_add(struct folder *folder, const char *top, const s
 	snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, folder->error->text);
 	unsigned line = folder->error->line;
 	folder->error->line = 0;
-	return line ? fail(folder->error, BAD_INPUT, "%s:%u: %s", file->name, line, text) : fail(folder->error, BAD_INPUT, "%s: %s", file->name, text);
+	return line ? fail(folder->error, BAD_INPUT, "%s:%u: %s", file->name, line, text)
+		: fail(folder->error, BAD_INPUT, "%s: %s", file->name, text);
 }
 
-static enum status read_files(struct folder *folder, const char *top, const char *const *dim, uint32_t dims, struct fx_log *log)
+static enum status read_files(
+	struct folder *folder, const char *top, const char *const *dim, uint32_t dims, struct fx_log *log)
 {
 	size_t kept = 0, left = BYTES_ALL;
 	bool readable = false, several = false;
@@ -137,12 +144,15 @@ static enum status read_files(struct folder *folder, const char *top, const char
 		if (folder->file[i].readable == readable)
 			folder->file[kept++] = folder->file[i];
 	if (kept == 0)
-		return fail(folder->error, BAD_INPUT, "is a directory without graphs: TORCH_COMPILE_DEBUG=1 leaves fx_graph_readable.py in one, TORCH_TRACE=FOLDER logs, XLA_FLAGS=--xla_dump_to=FOLDER modules");
+		return fail(folder->error, BAD_INPUT,
+			"is a directory without graphs: TORCH_COMPILE_DEBUG=1 leaves fx_graph_readable.py in one, "
+			"TORCH_TRACE=FOLDER logs, XLA_FLAGS=--xla_dump_to=FOLDER modules");
 	log->fused = readable;
 	qsort(folder->file, kept, sizeof *folder->file, fx_folder_compare);
 	for (size_t i = 1; i < kept; i++) {
 		size_t length = parent_of(folder->file[i].name);
-		several |= !readable || length != parent_of(folder->file[i - 1].name) || memcmp(folder->file[i].name, folder->file[i - 1].name, length) != 0;
+		several |= !readable || length != parent_of(folder->file[i - 1].name) ||
+			memcmp(folder->file[i].name, folder->file[i - 1].name, length) != 0;
 	}
 	enum status status = OK;
 	for (size_t i = 0; i < kept && status == OK; i++)
@@ -150,7 +160,8 @@ static enum status read_files(struct folder *folder, const char *top, const char
 	return status;
 }
 
-enum status fx_folder_read(const char *path, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error)
+enum status fx_folder_read(
+	const char *path, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error)
 {
 	struct folder folder = { .error = error };
 	struct folder_files list;

@@ -41,11 +41,14 @@ static bool has_gradients(const struct fx_graph *graph, bool *node)
 	return any;
 }
 
-/* Behind a gradient lies the update, but for what another gradient needs: a step within a step is part of what that one differentiates. */
+/* Behind a gradient lies the update, but for what another gradient needs: a step within a step is part of what that one
+ * differentiates. */
 enum status fx_phases(struct arena *arena, const struct fx_graph *graph, uint8_t **phase)
 {
-	bool *after = arena_alloc(arena, (size_t)graph->nodes + 1, sizeof *after), *before = arena_alloc(arena, (size_t)graph->nodes + 1, sizeof *before);
-	bool *value = arena_alloc(arena, (size_t)graph->values + 1, sizeof *value), *value_before = arena_alloc(arena, (size_t)graph->values + 1, sizeof *value_before);
+	bool *after = arena_alloc(arena, (size_t)graph->nodes + 1, sizeof *after),
+		 *before = arena_alloc(arena, (size_t)graph->nodes + 1, sizeof *before);
+	bool *value = arena_alloc(arena, (size_t)graph->values + 1, sizeof *value),
+		 *value_before = arena_alloc(arena, (size_t)graph->values + 1, sizeof *value_before);
 	uint8_t *list = arena_alloc(arena, (size_t)graph->nodes + 1, sizeof *list);
 	*phase = NULL;
 	NEED(after && before && value && value_before && list);

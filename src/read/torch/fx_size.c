@@ -54,7 +54,8 @@ static int64_t floor_divide(struct parser *parser, int64_t a, int64_t b)
 static int64_t fx_size_multiply(struct parser *parser, int64_t a, int64_t b)
 {
 	int64_t product;
-	return __builtin_mul_overflow(a, b, &product) || product > VALUE_MOST || product < -VALUE_MOST ? fault(parser) : product;
+	return __builtin_mul_overflow(a, b, &product) || product > VALUE_MOST || product < -VALUE_MOST ? fault(parser)
+		: product;
 }
 
 static int64_t symbol(struct parser *parser, const char *name, size_t length)
@@ -78,7 +79,8 @@ static int64_t symbol(struct parser *parser, const char *name, size_t length)
 /* What stands behind a function's name. */
 static int64_t call(struct parser *parser, const char *name, size_t length)
 {
-	static const char *const words[] = { "Max", "Min", "FloorDiv", "CeilDiv", "Mod", "PythonMod", "ModularIndexing", "floor", "ceiling" };
+	static const char *const words[] = { "Max", "Min", "FloorDiv", "CeilDiv", "Mod", "PythonMod", "ModularIndexing",
+		"floor", "ceiling" };
 	int64_t argument[3] = { 0, 1, 1 };
 	int arguments = 0, word = 0;
 	while (word < 9 && (strlen(words[word]) != length || memcmp(words[word], name, length) != 0))
@@ -96,7 +98,10 @@ static int64_t call(struct parser *parser, const char *name, size_t length)
 	case 0: case 1: case 7: case 8: return argument[0];
 	case 2: return floor_divide(parser, argument[0], argument[1]);
 	case 3: return -floor_divide(parser, -argument[0], argument[1]);
-	case 4: case 5: return argument[1] > 0 ? argument[0] - argument[1] * floor_divide(parser, argument[0], argument[1]) : fault(parser);
+	case 4:
+	case 5:
+		return argument[1] > 0 ? argument[0] - argument[1] * floor_divide(parser, argument[0], argument[1])
+			: fault(parser);
 	case 6: return argument[2] > 0 ? floor_divide(parser, argument[0], argument[1]) % argument[2] : fault(parser);
 	default: return fault(parser);
 	}
@@ -173,7 +178,8 @@ static int64_t fx_size_sum(struct parser *parser)
 	}
 }
 
-bool fx_size(const struct fx_sizes *sizes, const char *text, const char *end, int64_t *value, const char **symbol, size_t *length)
+bool fx_size(const struct fx_sizes *sizes, const char *text, const char *end, int64_t *value, const char **symbol,
+	size_t *length)
 {
 	struct parser parser = { .sizes = sizes, .at = text, .end = end };
 	int64_t got = fx_size_sum(&parser);

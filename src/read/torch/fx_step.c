@@ -1,4 +1,5 @@
-/* fx_step.c: from FX graphs to a step: forward and backward of one compilation are joined by the names of what is saved. */
+/* fx_step.c: from FX graphs to a step: forward and backward of one compilation are joined by the names of what is
+ * saved. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ struct making {
 	struct { const char *type; uint32_t ops; } stranger[STRANGERS];
 	struct names groups;              /* of collectives: sizes by name */
 	uint32_t axes;                    /* of the mesh of the step's DTensors */
-	uint32_t ranks, unsized;          /* the largest group of a collective; collectives of a group whose size nobody says */
+	uint32_t ranks, unsized; /* the largest group of a collective; collectives of a group whose size nobody says */
 	const char *group;                /* the first of those */
 	enum phase phase;
 	bool unphased;                    /* of no op is said which */
@@ -37,7 +38,8 @@ struct making {
 
 /* ---- which graphs are a step ---------------------------------------------------------- */
 
-/* The offers of a log, at most as many as it has graphs. A joint graph gives way to the partitioned ones of its compilation, which follow it. */
+/* The offers of a log, at most as many as it has graphs. A joint graph gives way to the partitioned ones of its
+ * compilation, which follow it. */
 static uint32_t find_offers(const struct fx_log *log, struct offer *offer)
 {
 	uint32_t count = 0;
@@ -64,7 +66,8 @@ static bool writes_argument(const char *type)
 	return dot && dot > first + 1 && dot[-1] == '_' && !(dot - first > 2 && dot[-2] == '_');
 }
 
-/* Of a graph that has no partner: whether it gives nothing back and writes over what it was given, as an optimizer's step does. */
+/* Of a graph that has no partner: whether it gives nothing back and writes over what it was given, as an optimizer's
+ * step does. */
 static bool updates(const struct fx_graph *graph)
 {
 	uint32_t given = 0, written = 0;
@@ -99,7 +102,10 @@ static enum part part_of_graph(const struct fx_graph *graph)
 		return PART_BOTH;
 	if (graph->kind == FX_BACKWARD || graph->autograd)
 		return PART_BACKWARD;
-	return takes_gradients(graph) ? PART_BOTH : updates(graph) ? PART_UPDATE : differentiates(graph) ? PART_UNKNOWN : PART_FORWARD;
+	return takes_gradients(graph) ? PART_BOTH
+		: updates(graph) ? PART_UPDATE
+		: differentiates(graph) ? PART_UNKNOWN
+		: PART_FORWARD;
 }
 
 static enum part fx_step_part_of(const struct offer *offer)
@@ -109,12 +115,17 @@ static enum part fx_step_part_of(const struct offer *offer)
 
 static const char *offer_kind(const struct offer *offer)
 {
-	static const char *const kinds[] = { [PART_FORWARD] = "forward only", [PART_BACKWARD] = "backward only", [PART_UPDATE] = "update only", [PART_BOTH] = "joint",
+	static const char *const kinds[] = { [PART_FORWARD] = "forward only",
+		[PART_BACKWARD] = "backward only",
+		[PART_UPDATE] = "update only",
+		[PART_BOTH] = "joint",
 		[PART_UNKNOWN] = "forward and backward in one" };
 	enum part part = fx_step_part_of(offer);
 	if (part == PART_BOTH && offer->first->kind != FX_JOINT && !offer->backward)
 		return "forward and backward in one";
-	return offer->backward ? "forward and backward" : part == PART_FORWARD && offer->first->kind == FX_INFERENCE ? "inference" : kinds[part];
+	return offer->backward ? "forward and backward"
+		: part == PART_FORWARD && offer->first->kind == FX_INFERENCE ? "inference"
+		: kinds[part];
 }
 
 static uint32_t offer_nodes(const struct offer *offer)
@@ -124,10 +135,12 @@ static uint32_t offer_nodes(const struct offer *offer)
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static const char *fx_step_unique(struct making *making, const char *text, uint32_t (*find)(const struct draft *, const char *))
+static const char *fx_step_unique(
+	struct making *making, const char *text, uint32_t (*find)(const struct draft *, const char *))
 {
 	char name[400];
-	snprintf(name, sizeof name, "%.300s%s", text, making->phase == PHASE_BACKWARD && find(making->draft, text) != NONE ? ".bw" : "");
+	snprintf(name, sizeof name, "%.300s%s", text,
+		making->phase == PHASE_BACKWARD && find(making->draft, text) != NONE ? ".bw" : "");
 	draft_unique(making->draft, name, strnlen(text, 300), find);
 	return arena_text(&making->arena, name, strlen(name));
 }
@@ -163,10 +176,19 @@ static bool bits_of(const struct fx_value *value, int64_t *bits)
 }
 
 /* like: a value whose memory it keeps, where that is larger; NULL: none. */
-static uint32_t fx_step_add_tensor(struct making *making, const struct fx_value *value, const struct fx_value *like, enum kind kind, uint32_t alias)
+static uint32_t fx_step_add_tensor(
+	struct making *making, const struct fx_value *value, const struct fx_value *like, enum kind kind, uint32_t alias)
 {
-	struct tensor tensor = { .name = fx_step_unique(making, value->name, draft_find_tensor), .alias = alias, .kind = (uint8_t)kind, .dtype = value->dtype, .dims = value->dims,
-		.shape = value->dim, .has_shape = value->typed && !value->unsized, .has_dtype = value->typed, .has_bytes = true, .line = value->line };
+	struct tensor tensor = { .name = fx_step_unique(making, value->name, draft_find_tensor),
+		.alias = alias,
+		.kind = (uint8_t)kind,
+		.dtype = value->dtype,
+		.dims = value->dims,
+		.shape = value->dim,
+		.has_shape = value->typed && !value->unsized,
+		.has_dtype = value->typed,
+		.has_bytes = true,
+		.line = value->line };
 	if (mesh_known(making))
 		tensor.places = value->places.axes == making->axes && value->places.axes ? &value->places : NULL;
 	int64_t bits, kept;
@@ -187,7 +209,8 @@ static uint32_t fx_step_add_tensor(struct making *making, const struct fx_value 
 	return id;
 }
 
-/* Which inputs the step gives a gradient for: those are its parameters. Of a graph with gradients the results behind are in the inputs' order. */
+/* Which inputs the step gives a gradient for: those are its parameters. Of a graph with gradients the results behind
+ * are in the inputs' order. */
 static void find_trained(const struct fx_graph *graph, const struct fx_graph *gradients, bool *trained)
 {
 	uint32_t inputs = 0, skip = 0;
@@ -212,10 +235,13 @@ static enum kind input_kind(const struct fx_value *value, bool trained)
 	return text_begins(value->name, "tangents_") ? KIND_GRADIENT : KIND_INPUT;
 }
 
-/* ---- ops ---------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
-static const struct { const char *word, *type; } collectives[] = {
-	{ "all_reduce", "comm.all_reduce" }, { "all_gather_into_tensor", "comm.all_gather" }, { "reduce_scatter_tensor", "comm.reduce_scatter" },
+static const struct { const char *word, *type;
+} collectives[] = {
+	{ "all_reduce", "comm.all_reduce" },
+	{ "all_gather_into_tensor", "comm.all_gather" },
+	{ "reduce_scatter_tensor", "comm.reduce_scatter" },
 	{ "all_to_all_single", "comm.all_to_all" },
 };
 
@@ -228,7 +254,8 @@ static enum status fx_step_find_groups(struct making *making)
 			const struct fx_node *node = &log->graph[g].node[n];
 			bool lists = text_begins(node->type, "_c10d_functional.all_to_all_single");
 			int64_t size = lists ? node->listed : node->group;
-			if (!node->text || !text_begins(node->type, "_c10d_functional.") || size < 1 || size >= NONE || names_find(&making->groups, node->text) != NONE)
+			if (!node->text || !text_begins(node->type, "_c10d_functional.") || size < 1 || size >= NONE ||
+				names_find(&making->groups, node->text) != NONE)
 				continue;
 			NEED_IN(making->error, names_add(&making->groups, node->text, (uint32_t)size) != NONE);
 		}
@@ -240,7 +267,8 @@ static uint32_t given_size(const struct fx_log *log, const char *group)
 {
 	for (uint32_t i = 0; i < log->dims; i++) {
 		const char *equals = strchr(log->dim[i], '=');
-		if (text_begins(log->dim[i], "group") && equals && (size_t)(equals - log->dim[i]) == strlen(group) + 5 && text_begins(log->dim[i] + 5, group)) {
+		if (text_begins(log->dim[i], "group") && equals && (size_t)(equals - log->dim[i]) == strlen(group) + 5 &&
+			text_begins(log->dim[i] + 5, group)) {
 			long long size = strtoll(equals + 1, NULL, 10);
 			return size > 0 && size < 1 << 20 ? (uint32_t)size : 0;
 		}
@@ -252,7 +280,9 @@ static uint32_t group_size(struct making *making, const struct fx_node *node)
 {
 	uint32_t size = node->text ? names_find(&making->groups, node->text) : NONE;
 	if (size == NONE)
-		size = text_begins(node->type, "_c10d_functional.") && node->group > 0 && node->group < NONE ? (uint32_t)node->group : 0;
+		size = text_begins(node->type, "_c10d_functional.") && node->group > 0 && node->group < NONE
+			? (uint32_t)node->group
+			: 0;
 	if (size == 0 && node->text) {
 		size = given_size(making->log, node->text);
 		making->unsized += size == 0;
@@ -269,7 +299,8 @@ static bool redistributes(const char *called)
 }
 
 /* A DTensor that is given another placement: the collective that does it, NULL where each device cuts its own piece. */
-static const char *redistribution(const struct making *making, const struct fx_graph *graph, uint32_t n, struct collective *said)
+static const char *redistribution(
+	const struct making *making, const struct fx_graph *graph, uint32_t n, struct collective *said)
 {
 	const struct fx_node *node = &graph->node[n];
 	const struct fx_value *from = node->reads ? &graph->value[graph->argument[node->read]] : NULL, *to = NULL;
@@ -324,12 +355,19 @@ static void count_type(struct making *making, const struct op *op)
 }
 
 /* The op of a node with its values, which follow it in the list; *tensor is of the graph's values. */
-static enum status fx_step_add_op(struct making *making, const struct fx_graph *graph, uint32_t n, uint32_t *first_value, uint32_t *tensor, const bool *late)
+static enum status fx_step_add_op(struct making *making, const struct fx_graph *graph, uint32_t n,
+	uint32_t *first_value, uint32_t *tensor, const bool *late)
 {
 	const struct fx_node *node = &graph->node[n];
 	struct collective said = collective_unsaid();
-	struct op op = { .name = fx_step_unique(making, node->name, draft_find_op), .type = fx_step_op_type(node), .module = "", .src = node->src, .flops = -1, .has_phase = !making->unphased,
-		.phase = (uint8_t)making->phase, .line = node->line };
+	struct op op = { .name = fx_step_unique(making, node->name, draft_find_op),
+		.type = fx_step_op_type(node),
+		.module = "",
+		.src = node->src,
+		.flops = -1,
+		.has_phase = !making->unphased,
+		.phase = (uint8_t)making->phase,
+		.line = node->line };
 	NEED_IN(making->error, op.name);
 	const char *moved = redistributes(node->type) ? redistribution(making, graph, n, &said) : NULL;
 	op.type = moved ? moved : op.type;
@@ -346,14 +384,21 @@ static enum status fx_step_add_op(struct making *making, const struct fx_graph *
 		if (read != NONE)
 			status = draft_read(making->draft, id, read);
 	}
-	bool view = fx_step_is_view(making, moved ? moved : node->type), inplace = writes_argument(node->type), roomy = node->reads && !making->log->fused && rules_keeps_room(making->rules, node->type);
+	bool view = fx_step_is_view(making, moved ? moved : node->type), inplace = writes_argument(node->type),
+		 roomy = node->reads && !making->log->fused && rules_keeps_room(making->rules, node->type);
 	const struct fx_value *like = roomy ? &graph->value[graph->argument[node->read]] : NULL;
-	for (; *first_value < graph->values && (graph->value[*first_value].input || graph->value[*first_value].node <= n || graph->value[*first_value].node == NONE)
-		&& status == OK; ++*first_value) {
+	for (; *first_value < graph->values &&
+		(graph->value[*first_value].input || graph->value[*first_value].node <= n ||
+			graph->value[*first_value].node == NONE) &&
+		status == OK;
+		++*first_value) {
 		const struct fx_value *value = &graph->value[*first_value];
 		if (value->node != n || !value->typed)
 			continue;
-		uint32_t out = fx_step_add_tensor(making, value, like, late[*first_value] ? KIND_OUTPUT : making->phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION,
+		uint32_t out = fx_step_add_tensor(making, value, like,
+			late[*first_value] ? KIND_OUTPUT
+			: making->phase == PHASE_BACKWARD ? KIND_GRADIENT
+			: KIND_ACTIVATION,
 			view || inplace ? source : NONE);
 		if (out == NONE)
 			return making->error->status;
@@ -369,7 +414,12 @@ static enum status fx_step_add_op(struct making *making, const struct fx_graph *
 static enum status add_tangent(struct making *making, const struct fx_value *value, uint32_t *tensor)
 {
 	const struct fx_graph *forward = making->forward;
-	struct op op = { .name = fx_step_unique(making, value->name, draft_find_op), .type = "aten.ones_like.default", .module = "", .flops = 0, .phase = PHASE_BACKWARD, .has_phase = true };
+	struct op op = { .name = fx_step_unique(making, value->name, draft_find_op),
+		.type = "aten.ones_like.default",
+		.module = "",
+		.flops = 0,
+		.phase = PHASE_BACKWARD,
+		.has_phase = true };
 	uint32_t number = making->tangents++;
 	uint32_t result = forward && number < forward->results ? forward->result[number] : NONE;
 	*tensor = fx_step_add_tensor(making, value, NULL, KIND_GRADIENT, NONE);
@@ -378,7 +428,8 @@ static enum status add_tangent(struct making *making, const struct fx_value *val
 	uint32_t id = op.name ? draft_op(making->draft, &op) : NONE;
 	if (id == NONE || draft_write(making->draft, id, *tensor) != OK)
 		return fail_memory(making->error);
-	if (result != NONE && making->of_forward[result] != NONE && draft_read(making->draft, id, making->of_forward[result]) != OK)
+	if (result != NONE && making->of_forward[result] != NONE &&
+		draft_read(making->draft, id, making->of_forward[result]) != OK)
 		return fail_memory(making->error);
 	return OK;
 }
@@ -396,7 +447,8 @@ static enum status add_input(struct making *making, const struct fx_value *value
 	return *tensor == NONE ? making->error->status : OK;
 }
 
-/* The step returns what its last graph does, and keeps the numbers of its first graph of which there are gradients: losses, which programs hold. */
+/* The step returns what its last graph does, and keeps the numbers of its first graph of which there are gradients:
+ * losses, which programs hold. */
 static void fx_step_find_late(const struct fx_graph *graph, const struct fx_graph *backward, bool *late)
 {
 	uint32_t results = graph->results;
@@ -407,16 +459,20 @@ static void fx_step_find_late(const struct fx_graph *graph, const struct fx_grap
 	}
 	for (uint32_t i = 0; i < results && i < graph->results; i++)
 		if (graph->result[i] != NONE)
-			late[graph->result[i]] = !backward || (graph->value[graph->result[i]].typed && graph->value[graph->result[i]].dims == 0);
+			late[graph->result[i]] = !backward ||
+				(graph->value[graph->result[i]].typed && graph->value[graph->result[i]].dims == 0);
 }
 
-/* The tensors of a graph's values, in *result; NULL with *error. backward: the graph of its backward pass, where another one follows. */
-static uint32_t *fx_step_add_graph(struct making *making, const struct fx_graph *graph, const bool *trained, const struct fx_graph *backward)
+/* The tensors of a graph's values, in *result; NULL with *error. backward: the graph of its backward pass, where
+ * another one follows. */
+static uint32_t *fx_step_add_graph(
+	struct making *making, const struct fx_graph *graph, const bool *trained, const struct fx_graph *backward)
 {
 	uint32_t *tensor = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *tensor);
 	bool *late = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *late);
 	uint8_t *phase;
-	enum status status = tensor && late && fx_phases(&making->arena, graph, &phase) == OK ? OK : fail_memory(making->error);
+	enum status status = tensor && late && fx_phases(&making->arena, graph, &phase) == OK ? OK
+		: fail_memory(making->error);
 	for (uint32_t i = 0; i < graph->values && status == OK; i++)
 		tensor[i] = NONE;
 	if (status == OK)
@@ -439,7 +495,7 @@ static uint32_t *fx_step_add_graph(struct making *making, const struct fx_graph 
 	return status == OK ? tensor : NULL;
 }
 
-/* ---- the step -------------------------------------------------------------------------------------- */
+/* ---- the step -------------------------------------------------------------------------------- */
 
 /* A line on each step that the log has; "" for one alone. */
 static void list_offers(const struct offer *offers, uint32_t count, char *text, size_t size)
@@ -447,7 +503,8 @@ static void list_offers(const struct offer *offers, uint32_t count, char *text, 
 	struct words words = { text, size, 0 };
 	*text = '\0';
 	for (uint32_t i = 0; i < count && count > 1; i++)
-		words_add(&words, "%s[%.70s] %s, %u ops", i ? "\n" : "", offers[i].first->id, offer_kind(&offers[i]), offer_nodes(&offers[i]));
+		words_add(&words, "%s[%.70s] %s, %u ops", i ? "\n" : "", offers[i].first->id, offer_kind(&offers[i]),
+			offer_nodes(&offers[i]));
 }
 
 /* Of many symbols, as a mixture of experts has them, one option gives all whose names begin alike. */
@@ -468,9 +525,12 @@ static void list_assumptions(const struct making *making, const struct fx_graph 
 {
 	struct words words = { text, size, 0 };
 	uint32_t named = 0;
-	words_add(&words, making->split && first->kind != FX_JOINT ? "what stands where torch.func takes a gradient is backward; which inputs are parameters isn't said"
-		: making->phase == PHASE_UPDATE ? "an optimizer's step: which of its inputs are parameters, gradients and state isn't said"
-		: "inputs with a gradient are parameters; there is no optimizer in the log");
+	words_add(&words,
+		making->split && first->kind != FX_JOINT
+			? "what stands where torch.func takes a gradient is backward; which inputs are parameters isn't said"
+			: making->phase == PHASE_UPDATE
+			? "an optimizer's step: which of its inputs are parameters, gradients and state isn't said"
+			: "inputs with a gradient are parameters; there is no optimizer in the log");
 	if (making->unphased)
 		words_add(&words, "\nforward and backward are one graph: which op is of which isn't said");
 	if (*first->hints)
@@ -478,10 +538,14 @@ static void list_assumptions(const struct making *making, const struct fx_graph 
 	if (making->tangents)
 		words_add(&words, "\nthe gradient of each result comes from one op that stands for what follows the graph");
 	if (making->convolutions)
-		words_add(&words, "\nwhat kernels take for themselves isn't in the log: on a CPU up to three times its result in each of %u convolution%s and its gradient", making->convolutions,
-			making->convolutions == 1 ? "" : "s");
+		words_add(&words,
+			"\nwhat kernels take for themselves isn't in the log: on a CPU up to three times its result in each of %u "
+			"convolution%s and its gradient",
+			making->convolutions, making->convolutions == 1 ? "" : "s");
 	if (making->log->fused)
-		words_add(&words, "\nInductor fuses these ops: results inside of a kernel of its own take no memory then, so that its peak may be lower");
+		words_add(&words,
+			"\nInductor fuses these ops: results inside of a kernel of its own take no memory then, so that its peak "
+			"may be lower");
 	if (!making->unknown)
 		return;
 	words_add(&words, "\n%u op%s of a type without a rule (", making->unknown, making->unknown == 1 ? " is" : "s are");
@@ -494,15 +558,26 @@ static void list_assumptions(const struct making *making, const struct fx_graph 
 	words_add(&words, "): results are taken as new memory; --rules FILE gives rules");
 }
 
-static enum status fx_step_describe(struct making *making, const struct offer *offers, uint32_t count, uint32_t chosen, bool asked)
+static enum status fx_step_describe(
+	struct making *making, const struct offer *offers, uint32_t count, uint32_t chosen, bool asked)
 {
 	const struct offer *offer = &offers[chosen];
 	char assumed[2000], version[120], graphs[8000], advice[300];
 	list_assumptions(making, offer->first, assumed, sizeof assumed);
-	snprintf(version, sizeof version, "%s%.70s%s%s", *offer->first->id ? "[" : "", offer->first->id, *offer->first->id ? "] " : "", offer_kind(offer));
+	snprintf(version, sizeof version, "%s%.70s%s%s", *offer->first->id ? "[" : "", offer->first->id,
+		*offer->first->id ? "] " : "", offer_kind(offer));
 	list_offers(offers, count, graphs, sizeof graphs);
-	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = chosen + 1, .graph_asked = asked, .format = "PyTorch FX text", .version = version, .missing = making->missing, .assumed = assumed,
-		.advice = making->missing && making->log->symbols ? advice_on_sizes(making->log, advice, sizeof advice) : NULL } };
+	struct about about = { .intake = { .said = true,
+							   .graphs = *graphs ? graphs : NULL,
+							   .graph = chosen + 1,
+							   .graph_asked = asked,
+							   .format = "PyTorch FX text",
+							   .version = version,
+							   .missing = making->missing,
+							   .assumed = assumed,
+							   .advice = making->missing && making->log->symbols
+								   ? advice_on_sizes(making->log, advice, sizeof advice)
+								: NULL } };
 	if (mesh_known(making)) {
 		about.axes = making->axes;
 		for (uint32_t a = 0; a < about.axes; a++) {
@@ -517,8 +592,9 @@ static enum status fx_step_describe(struct making *making, const struct offer *o
 		memcpy(about.axis[0].name, "ranks", 6);
 	}
 	if (making->unsized && !about.intake.advice) {
-		snprintf(advice, sizeof advice, "how many devices take part in %u collective%s isn't in the log: --dim group%.60s=8 says it of group %.60s", making->unsized,
-			making->unsized == 1 ? "" : "s", making->group, making->group);
+		snprintf(advice, sizeof advice,
+			"how many devices take part in %u collective%s isn't in the log: --dim group%.60s=8 says it of group %.60s",
+			making->unsized, making->unsized == 1 ? "" : "s", making->group, making->group);
 		about.intake.advice = advice;
 	}
 	return draft_describe(making->draft, "step", NULL, NULL, &about) == OK ? OK : fail_memory(making->error);
@@ -561,7 +637,8 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 		if (offer_nodes(&offer[i]) > offer_nodes(&offer[chosen]))
 			chosen = i;
 	if (status == OK && count == 0)
-		status = fail(error, BAD_INPUT, "there is no graph of torch.compile in it; TORCH_LOGS=aot_graphs,aot_joint_graph prints them");
+		status = fail(error, BAD_INPUT,
+			"there is no graph of torch.compile in it; TORCH_LOGS=aot_graphs,aot_joint_graph prints them");
 	else if (status == OK && chosen >= count)
 		status = fail(error, BAD_INPUT, "--graph %u: it has %u step%s", wanted, count, count == 1 ? "" : "s");
 	THEN(status, fx_step_find_groups(&making));

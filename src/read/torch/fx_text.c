@@ -28,7 +28,11 @@ struct reader {
 	/* What was said of the next graph. */
 	enum fx_kind kind;
 	bool kind_said;
-	enum { NO_EXPORT, EXPORT_BEGUN, EXPORT } export;   /* a printed torch.export.ExportedProgram: its module is one in another */
+	enum {
+		NO_EXPORT,
+		EXPORT_BEGUN,
+		EXPORT
+	} export;   /* a printed torch.export.ExportedProgram: its module is one in another */
 	char id[64];
 	const char *src;
 	bool gradient;              /* src is where torch.func takes a gradient */
@@ -44,7 +48,8 @@ struct reader {
 static enum status fx_text_bad(struct reader *reader, const char *what, struct span name)
 {
 	reader->error->line = reader->line;
-	return fail(reader->error, BAD_INPUT, "%s \"%.*s\"", what, (int)(name.end - name.at > 60 ? 60 : name.end - name.at), name.at);
+	return fail(reader->error, BAD_INPUT, "%s \"%.*s\"", what, (int)(name.end - name.at > 60 ? 60 : name.end - name.at),
+		name.at);
 }
 
 /* ---- characters ------------------------------------------------------------------- */
@@ -108,20 +113,23 @@ static bool digits(struct span span, size_t count)
 	return true;
 }
 
-/* "V1206 15:18:21.106000 PID torch/...py:232] " off, and "[0/0] [__aot_graphs] " behind it, the first of which names the compilation. */
+/* "V1206 15:18:21.106000 PID torch/...py:232] " off, and "[0/0] [__aot_graphs] " behind it, the first of which names
+ * the compilation. */
 static struct span without_prefix(struct reader *reader, struct span line)
 {
 	if (fx_text_starts(line, "[rank") && fx_text_find(line, "]:"))
 		line.at = fx_text_find(line, "]:") + 2;
 	if (line.at < line.end && *line.at == '\t')
 		return (struct span){ line.at + 1, line.end };
-	if (fx_text_length_of(line) < 6 || !strchr("VDIWE", *line.at) || !digits((struct span){ line.at + 1, line.end }, 4) || !fx_text_find(line, "] "))
+	if (fx_text_length_of(line) < 6 || !strchr("VDIWE", *line.at) ||
+		!digits((struct span){ line.at + 1, line.end }, 4) || !fx_text_find(line, "] "))
 		return line;
 	line.at = fx_text_find(line, "] ") + 2;
 	while (fx_text_starts(line, "[") && fx_text_find(line, "]")) {
 		const char *close = fx_text_find(line, "]");
 		if (digits((struct span){ line.at + 1 + (line.at[1] == '!'), close }, 1))   /* "!0/2/0": compiled autograd's */
-			snprintf(reader->id, sizeof reader->id, "%.*s", (int)(close - line.at - 1 > 60 ? 60 : close - line.at - 1), line.at + 1);
+			snprintf(reader->id, sizeof reader->id, "%.*s", (int)(close - line.at - 1 > 60 ? 60 : close - line.at - 1),
+				line.at + 1);
 		line.at = close + 1 + (close + 1 < line.end && close[1] == ' ');
 	}
 	return line;
@@ -134,10 +142,12 @@ static long fx_text_number_behind(struct span line, const char *key)
 	return at ? strtol(at + strlen(key), NULL, 10) : -1;
 }
 
-/* {"create_symbol": {"symbol": "s77", "val": "6", ...} of a trace; "create_symbol s77 = 6 for L['x'].size()[0]" of TORCH_LOGS=dynamic. */
+/* {"create_symbol": {"symbol": "s77", "val": "6", ...} of a trace; "create_symbol s77 = 6 for L['x'].size()[0]" of
+ * TORCH_LOGS=dynamic. */
 static void note_symbol(struct reader *reader, struct span line)
 {
-	const char *symbol = fx_text_find(line, "\"create_symbol\": {\"symbol\": \""), *value = fx_text_find(line, "\"val\": \"");
+	const char *symbol = fx_text_find(line, "\"create_symbol\": {\"symbol\": \""),
+			   *value = fx_text_find(line, "\"val\": \"");
 	if (!symbol && fx_text_starts(line, "create_symbol ") && (value = fx_text_find(line, " = ")))
 		symbol = line.at + strlen("create_symbol "), value += 3;
 	else if (symbol && value)
@@ -148,10 +158,13 @@ static void note_symbol(struct reader *reader, struct span line)
 	while (number.end < line.end && *number.end >= '0' && *number.end <= '9')
 		number.end++;
 	char text[80];
-	if (fx_text_length_of(number) == 0 || fx_text_length_of(number) > 18 || fx_text_length_of(name) == 0 || fx_text_length_of(name) > 40)
+	if (fx_text_length_of(number) == 0 || fx_text_length_of(number) > 18 || fx_text_length_of(name) == 0 ||
+		fx_text_length_of(name) > 40)
 		return;
-	snprintf(text, sizeof text, "%.*s=%.*s", (int)fx_text_length_of(name), name.at, (int)fx_text_length_of(number), number.at);
-	struct hint hint = { arena_text(&reader->log->arena, reader->id, strlen(reader->id)), arena_text(&reader->log->arena, text, strlen(text)) };
+	snprintf(text, sizeof text, "%.*s=%.*s", (int)fx_text_length_of(name), name.at, (int)fx_text_length_of(number),
+		number.at);
+	struct hint hint = { arena_text(&reader->log->arena, reader->id, strlen(reader->id)),
+		arena_text(&reader->log->arena, text, strlen(text)) };
 	if (hint.id && hint.text && mem_reserve(&reader->hint, &reader->hint_room, reader->hints + 1, sizeof hint))
 		reader->hint[reader->hints++] = hint;
 	else
@@ -162,13 +175,20 @@ static void note_symbol(struct reader *reader, struct span line)
 static void fx_text_note(struct reader *reader, struct span line)
 {
 	static const struct { const char *mark; enum fx_kind kind; } marks[] = {
-		{ "===== Joint graph", FX_JOINT }, { "===== Forward graph", FX_FORWARD }, { "===== Backward graph", FX_BACKWARD }, { "\"aot_joint_graph\"", FX_JOINT },
-		{ "\"aot_forward_graph\"", FX_FORWARD }, { "\"aot_backward_graph\"", FX_BACKWARD }, { "\"aot_inference_graph\"", FX_INFERENCE },
+		{ "===== Joint graph", FX_JOINT },
+		{ "===== Forward graph", FX_FORWARD },
+		{ "===== Backward graph", FX_BACKWARD },
+		{ "\"aot_joint_graph\"", FX_JOINT },
+		{ "\"aot_forward_graph\"", FX_FORWARD },
+		{ "\"aot_backward_graph\"", FX_BACKWARD },
+		{ "\"aot_inference_graph\"", FX_INFERENCE },
 		{ "===== Forward graph with no backward", FX_INFERENCE },
 	};
 	bool record = fx_text_starts(line, "{\"") && fx_text_length_of(line) < 100000;
 	if (record) {
-		long frame = fx_text_number_behind(line, "\"frame_id\": "), compile = fx_text_number_behind(line, "\"frame_compile_id\": "), pass = fx_text_number_behind(line, "\"compiled_autograd_id\": ");
+		long frame = fx_text_number_behind(line, "\"frame_id\": "),
+			 compile = fx_text_number_behind(line, "\"frame_compile_id\": "),
+			 pass = fx_text_number_behind(line, "\"compiled_autograd_id\": ");
 		if (frame >= 0 && compile >= 0 && pass >= 0)
 			snprintf(reader->id, sizeof reader->id, "!%ld/%ld/%ld", pass, frame, compile);
 		else if (frame >= 0 && compile >= 0)
@@ -197,7 +217,10 @@ static void fx_text_note(struct reader *reader, struct span line)
 
 static int fx_text_dtype_of(struct span span)
 {
-	static const struct { const char *name; int dtype; } others[] = { { "b8", DTYPE_BOOL }, { "f8e4m3fn", DTYPE_F8E4M3 }, { "f8e4m3fnuz", DTYPE_F8E4M3 },
+	static const struct {
+		const char *name;
+		int dtype;
+	} others[] = { { "b8", DTYPE_BOOL }, { "f8e4m3fn", DTYPE_F8E4M3 }, { "f8e4m3fnuz", DTYPE_F8E4M3 },
 		{ "f8e5m2fnuz", DTYPE_F8E5M2 }, { "f8e8m0fnu", DTYPE_U8 }, { "f4e2m1fn_x2", DTYPE_U8 }, { "c32", DTYPE_I32 } };
 	char name[16];
 	snprintf(name, sizeof name, "%.*s", (int)(fx_text_length_of(span) > 15 ? 15 : fx_text_length_of(span)), span.at);
@@ -213,7 +236,8 @@ static bool looks_like_dtype(struct span span)
 	size_t letters = 0;
 	while (letters < fx_text_length_of(span) && span.at[letters] >= 'a' && span.at[letters] <= 'z')
 		letters++;
-	return letters > 0 && letters <= 5 && letters < fx_text_length_of(span) && span.at[letters] >= '0' && span.at[letters] <= '9' && fx_text_length_of(span) < 20;
+	return letters > 0 && letters <= 5 && letters < fx_text_length_of(span) && span.at[letters] >= '0' &&
+		span.at[letters] <= '9' && fx_text_length_of(span) < 20;
 }
 
 /* A size: a number, or an expression of symbols that the caller gave numbers. The first symbols without are noted. */
@@ -308,7 +332,8 @@ static enum status fx_text_add_value(struct reader *reader, struct span name, st
 	return OK;
 }
 
-/* From the comment behind an input, or of an exported program from its name: p_weight, b_running_mean, c_lifted_tensor_0. */
+/* From the comment behind an input, or of an exported program from its name: p_weight, b_running_mean,
+ * c_lifted_tensor_0. */
 static enum fx_role fx_text_role_of(const struct reader *reader, struct span name, struct span comment)
 {
 	bool lifted = reader->export == EXPORT && (fx_text_starts(name, "b_") || fx_text_starts(name, "c_"));
@@ -390,7 +415,8 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 		uint32_t id = names_find(&reader->names, name);
 		if (id == NONE)
 			continue;
-		NEED_IN(reader->error, mem_reserve(&graph->argument, &graph->argument_room, graph->arguments + 1, sizeof *graph->argument));
+		NEED_IN(reader->error,
+			mem_reserve(&graph->argument, &graph->argument_room, graph->arguments + 1, sizeof *graph->argument));
 		graph->argument[graph->arguments++] = id;
 		node->reads++;
 	}
@@ -406,13 +432,15 @@ static uint32_t taken_of(struct reader *reader, struct span text)
 		text.at += strlen("_operator.getitem(");
 	struct span word = identifier(&text);
 	char name[301];
-	if (fx_text_length_of(word) == 0 || fx_text_length_of(word) > 300 || text.at >= text.end || (*text.at != '[' && *text.at != ','))
+	if (fx_text_length_of(word) == 0 || fx_text_length_of(word) > 300 || text.at >= text.end ||
+		(*text.at != '[' && *text.at != ','))
 		return NONE;
 	snprintf(name, sizeof name, "%.*s", (int)fx_text_length_of(word), word.at);
 	return names_find(&reader->names, name);
 }
 
-static enum status fx_text_add_node(struct reader *reader, struct span name, struct span expression, struct fx_value *value)
+static enum status fx_text_add_node(
+	struct reader *reader, struct span name, struct span expression, struct fx_value *value)
 {
 	struct fx_graph *graph = reader->graph;
 	struct fx_node node = { .src = reader->src, .gradient = reader->gradient, .line = reader->line };
@@ -425,7 +453,8 @@ static enum status fx_text_add_node(struct reader *reader, struct span name, str
 	if (fx_text_length_of(type) == 0)
 		type = name;
 	NEED_IN(reader->error, (node.type = fx_text_keep(reader, type)) && (node.name = fx_text_keep(reader, name)));
-	enum status status = read_arguments(reader, (struct span){ type.end > expression.end ? expression.at : type.end, expression.end }, &node);
+	enum status status = read_arguments(
+		reader, (struct span){ type.end > expression.end ? expression.at : type.end, expression.end }, &node);
 	value->node = graph->nodes;
 	if (status == OK && !mem_reserve(&graph->node, &graph->node_room, graph->nodes + 1, sizeof node))
 		status = fail_memory(reader->error);
@@ -450,7 +479,8 @@ static enum status read_statement(struct reader *reader, struct span text)
 	text = fx_text_trim(text);
 	if (type.at && (text.at == text.end || *text.at == '#'))
 		return read_inputs(reader, whole);
-	bool frees = fx_text_length_of(text) >= 6 && memcmp(text.end - 6, "= None", 6) == 0 && !memchr(text.at, '(', fx_text_length_of(text));
+	bool frees = fx_text_length_of(text) >= 6 && memcmp(text.end - 6, "= None", 6) == 0 &&
+		!memchr(text.at, '(', fx_text_length_of(text));
 	if (!fx_text_starts(text, "= ") || frees || fx_text_starts(text, "= fx_pytree"))
 		return OK;
 	text = fx_text_trim((struct span){ text.at + 2, text.end });
@@ -491,7 +521,9 @@ static enum status fx_text_find_given(struct reader *reader)
 {
 	char list[200] = "";
 	size_t used = 0;
-	NEED_IN(reader->error, mem_reserve(&reader->given, &reader->given_room, (size_t)reader->dims + reader->hints + 1, sizeof *reader->given));
+	NEED_IN(reader->error,
+		mem_reserve(
+			&reader->given, &reader->given_room, (size_t)reader->dims + reader->hints + 1, sizeof *reader->given));
 	reader->givens = 0;
 	for (uint32_t i = 0; i < reader->dims; i++)
 		reader->given[reader->givens++] = reader->dim[i];
@@ -511,7 +543,9 @@ static enum status begin_graph(struct reader *reader)
 	struct fx_log *log = reader->log;
 	NEED_IN(reader->error, mem_reserve(&log->graph, &log->room, log->graphs + 1, sizeof *log->graph));
 	reader->graph = &log->graph[log->graphs++];
-	*reader->graph = (struct fx_graph){ .kind = reader->kind, .autograd = *reader->id == '!', .line = reader->line };   /* "!0/2/0" */
+	*reader->graph = (struct fx_graph){
+		.kind = reader->kind, .autograd = *reader->id == '!', .line = reader->line
+	}; /* "!0/2/0" */
 	names_free(&reader->names);
 	reader->names = (struct names){ 0 };
 	reader->src = NULL;
@@ -566,7 +600,8 @@ static enum status read_results(struct reader *reader, struct span line)
 			continue;
 		}
 		struct span word = identifier(&line);
-		if (fx_text_starts(word, "pytree") || fx_text_starts(word, "tree_unflatten") || fx_text_starts(word, "self") || fx_text_starts(word, "_out_spec"))
+		if (fx_text_starts(word, "pytree") || fx_text_starts(word, "tree_unflatten") || fx_text_starts(word, "self") ||
+			fx_text_starts(word, "_out_spec"))
 			continue;
 		char name[301];
 		snprintf(name, sizeof name, "%.*s", (int)(fx_text_length_of(word) > 300 ? 300 : fx_text_length_of(word)), word.at);
@@ -584,17 +619,21 @@ static enum status read_results(struct reader *reader, struct span line)
 /* "File: model.py:6 in forward, code: ...": what follows belongs there. */
 static enum status take_place(struct reader *reader, struct span file, struct span code)
 {
-	reader->gradient = fx_text_find(file, "_functorch/eager_transforms.py:") && (fx_text_find(code, "autograd_grad(") || fx_text_find(code, "autograd.grad("));
+	reader->gradient = fx_text_find(file, "_functorch/eager_transforms.py:") &&
+		(fx_text_find(code, "autograd_grad(") || fx_text_find(code, "autograd.grad("));
 	reader->graph->autograd |= fx_text_find(code, "torch__dynamo_compiled_autograd_") != NULL;
 	return (reader->src = fx_text_keep(reader, file)) ? OK : fail_memory(reader->error);
 }
 
 static enum status read_body(struct reader *reader, struct span line)
 {
-	/* "# File: model.py:6 in forward, code: ...", from 2.14 on also "# recompute: MUST_SAVE File: ..." and "# Backward of forward node: File: ...". */
-	const char *file = fx_text_starts(line, "#") ? fx_text_find(line, "File: ") : NULL, *code = file ? fx_text_find(line, ", code:") : NULL;
+	/* "# File: model.py:6 in forward, code: ...", from 2.14 on also "# recompute: MUST_SAVE File: ..." and "# Backward
+	 * of forward node: File: ...". */
+	const char *file = fx_text_starts(line, "#") ? fx_text_find(line, "File: ") : NULL,
+			   *code = file ? fx_text_find(line, ", code:") : NULL;
 	if (file && (!code || file < code))
-		return take_place(reader, (struct span){ file + 6, code ? code : line.end }, (struct span){ code ? code : line.end, line.end });
+		return take_place(reader, (struct span){ file + 6, code ? code : line.end },
+			(struct span){ code ? code : line.end, line.end });
 	if (fx_text_starts(line, "# No stacktrace")) {
 		reader->src = NULL;
 		reader->gradient = false;
@@ -621,7 +660,8 @@ static enum status fx_text_take_line(struct reader *reader, struct span line)
 	if (reader->state == OUTSIDE)
 		fx_text_note(reader, line);
 	/* A module in a module: what one of its ops calls. */
-	if (reader->state == OUTSIDE && fx_text_starts(line, reader->export == EXPORT ? "        class " : "    class ") && fx_text_find(line, "(torch.nn.Module):")) {
+	if (reader->state == OUTSIDE && fx_text_starts(line, reader->export == EXPORT ? "        class " : "    class ") &&
+		fx_text_find(line, "(torch.nn.Module):")) {
 		reader->kind = reader->export == EXPORT_BEGUN ? FX_INFERENCE : FX_OTHER;
 		reader->kind_said = true;
 		reader->export = reader->export == NO_EXPORT ? NO_EXPORT : EXPORT;
@@ -652,17 +692,26 @@ static enum status fx_text_take_line(struct reader *reader, struct span line)
 	}
 }
 
-enum status fx_read(const char *text, size_t size, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error)
+enum status fx_read(
+	const char *text, size_t size, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error)
 {
 	static const struct fx_origin nothing = { "", FX_OTHER };
 	*log = (struct fx_log){ 0 };
 	return fx_add(log, text, size, &nothing, dim, dims, error);
 }
 
-enum status fx_add(struct fx_log *log, const char *text, size_t size, const struct fx_origin *origin, const char *const *dim, uint32_t dims, struct error *error)
+enum status fx_add(struct fx_log *log, const char *text, size_t size, const struct fx_origin *origin,
+	const char *const *dim, uint32_t dims, struct error *error)
 {
 	*error = (struct error){ 0 };
-	struct reader reader = { .log = log, .error = error, .dim = dim, .dims = dims, .at = text, .end = text + size, .origin = origin, .kind = origin->kind,
+	struct reader reader = { .log = log,
+		.error = error,
+		.dim = dim,
+		.dims = dims,
+		.at = text,
+		.end = text + size,
+		.origin = origin,
+		.kind = origin->kind,
 		.kind_said = origin->kind != FX_OTHER };
 	log->dim = dim;
 	log->dims = dims;
@@ -672,7 +721,10 @@ enum status fx_add(struct fx_log *log, const char *text, size_t size, const stru
 		int length = snprintf(name, sizeof name, "mesh%u", a);
 		const char *symbol;
 		size_t letters;
-		log->mesh[a] = fx_size(&(struct fx_sizes){ dim, dims }, name, name + length, &devices, &symbol, &letters) && devices < 1 << 20 ? (uint32_t)devices : 0;
+		log->mesh[a] = fx_size(&(struct fx_sizes){ dim, dims }, name, name + length, &devices, &symbol, &letters) &&
+				devices < 1 << 20
+			? (uint32_t)devices
+			: 0;
 	}
 	enum status status = OK;
 	while (reader.at < reader.end && status == OK) {

@@ -30,7 +30,7 @@ static enum status torch_inductor_wrong(struct reading *reading, const char *wha
 	return fail(reading->error, BAD_INPUT, "%s: \"%.80s\"", what, name ? name : "");
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------ */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static bool torch_inductor_take_bytes(const json_t *object, const char *key, int64_t *bytes)
 {
@@ -41,12 +41,18 @@ static bool torch_inductor_take_bytes(const json_t *object, const char *key, int
 
 static enum status torch_inductor_take_buffer(struct reading *reading, const json_t *object, struct buffer *buffer)
 {
-	*buffer = (struct buffer){ .name = json_string_value(json_object_get(object, "name")), .deps = json_object_get(object, "deps"), .op = NONE, .tensor = NONE, .held = NONE,
+	*buffer = (struct buffer){ .name = json_string_value(json_object_get(object, "name")),
+		.deps = json_object_get(object, "deps"),
+		.op = NONE,
+		.tensor = NONE,
+		.held = NONE,
 		.output = json_is_true(json_object_get(object, "is_output")) };
 	if (!buffer->name)
 		return fail(reading->error, BAD_INPUT, "a buffer without a name");
-	if (!torch_inductor_take_bytes(object, "size_alloc", &buffer->alloc) || !torch_inductor_take_bytes(object, "size_free", &buffer->freed))
-		return torch_inductor_wrong(reading, "expected size_alloc and size_free, bytes from 0 to 2^60, of buffer", buffer->name);
+	if (!torch_inductor_take_bytes(object, "size_alloc", &buffer->alloc) ||
+		!torch_inductor_take_bytes(object, "size_free", &buffer->freed))
+		return torch_inductor_wrong(
+			reading, "expected size_alloc and size_free, bytes from 0 to 2^60, of buffer", buffer->name);
 	if (!json_is_array(buffer->deps))
 		return torch_inductor_wrong(reading, "expected a list of deps of buffer", buffer->name);
 	reading->inputs += json_is_true(json_object_get(object, "is_input"));
@@ -66,7 +72,8 @@ static enum status take_buffers(struct reading *reading, const json_t *file)
 		status = torch_inductor_take_buffer(reading, json_array_get(list, reading->buffers), buffer);
 		uint32_t id = status == OK ? names_add(&reading->names, buffer->name, reading->buffers) : NONE;
 		if (status == OK && id != reading->buffers)
-			status = id == NONE ? fail_memory(reading->error) : torch_inductor_wrong(reading, "two buffers have one name", buffer->name);
+			status = id == NONE ? fail_memory(reading->error)
+				: torch_inductor_wrong(reading, "two buffers have one name", buffer->name);
 	}
 	return status;
 }
@@ -96,13 +103,15 @@ static enum status take_owners(struct reading *reading, const json_t *nodes)
 	for (uint32_t i = 0; i < reading->buffers; i++)
 		for (size_t k = 0; k < json_array_size(reading->buffer[i].deps); k++)
 			if (!find_buffer(reading, json_string_value(json_array_get(reading->buffer[i].deps, k))))
-				return torch_inductor_wrong(reading, "a buffer that is not in the file is among the deps of", reading->buffer[i].name);
+				return torch_inductor_wrong(
+					reading, "a buffer that is not in the file is among the deps of", reading->buffer[i].name);
 	return OK;
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
-static uint32_t torch_inductor_add_tensor(struct reading *reading, const char *name, int64_t bytes, enum kind kind, uint32_t alias)
+static uint32_t torch_inductor_add_tensor(
+	struct reading *reading, const char *name, int64_t bytes, enum kind kind, uint32_t alias)
 {
 	struct tensor tensor = { .name = name, .bytes = bytes, .kind = (uint8_t)kind, .alias = alias, .has_bytes = true };
 	uint32_t id = name ? draft_tensor(reading->draft, &tensor) : NONE;
@@ -123,14 +132,18 @@ static char *second_name(struct reading *reading, const char *name, const char *
 
 enum { WAY_MOST = 8, LOOKS_MOST = 200 };
 
-/* The buffer that allocated what this one frees: the nearest one among what its node reads that allocates more than it frees. */
-static struct buffer *torch_inductor_allocator_of(struct reading *reading, const struct buffer *buffer, int depth, int *looks)
+/* The buffer that allocated what this one frees: the nearest one among what its node reads that allocates more than it
+ * frees. */
+static struct buffer *torch_inductor_allocator_of(
+	struct reading *reading, const struct buffer *buffer, int depth, int *looks)
 {
 	for (size_t k = 0; k < json_array_size(buffer->deps) && depth < WAY_MOST && (*looks)++ < LOOKS_MOST; k++) {
 		struct buffer *from = find_buffer(reading, json_string_value(json_array_get(buffer->deps, k)));
 		if (from->op != NONE && from->alloc >= buffer->freed && from->alloc > from->freed)
 			return from;
-		struct buffer *further = from->op != NONE && from->alloc == 0 && from->freed == 0 ? torch_inductor_allocator_of(reading, from, depth + 1, looks) : NULL;
+		struct buffer *further = from->op != NONE && from->alloc == 0 && from->freed == 0
+			? torch_inductor_allocator_of(reading, from, depth + 1, looks)
+			: NULL;
 		if (further)
 			return further;
 	}
@@ -148,12 +161,15 @@ static enum status add_held(struct reading *reading)
 	for (uint32_t i = 0; i < reading->buffers; i++) {
 		struct buffer *buffer = &reading->buffer[i];
 		int looks = 0;
-		struct buffer *from = buffer->op != NONE && buffer->freed > buffer->alloc ? torch_inductor_allocator_of(reading, buffer, 0, &looks) : NULL;
+		struct buffer *from = buffer->op != NONE && buffer->freed > buffer->alloc
+			? torch_inductor_allocator_of(reading, buffer, 0, &looks)
+			: NULL;
 		reading->unowned += buffer->op != NONE && buffer->freed > buffer->alloc && !from;
 		if (!from)
 			continue;
 		from->alloc -= buffer->freed;
-		buffer->held = torch_inductor_add_tensor(reading, second_name(reading, buffer->name, " (memory)"), buffer->freed, buffer->output ? KIND_OUTPUT : KIND_ACTIVATION, NONE);
+		buffer->held = torch_inductor_add_tensor(reading, second_name(reading, buffer->name, " (memory)"),
+			buffer->freed, buffer->output ? KIND_OUTPUT : KIND_ACTIVATION, NONE);
 		if (write_by(reading, from->op, buffer->held) != OK)
 			return reading->error->status;
 	}
@@ -176,18 +192,22 @@ static enum status add_buffers(struct reading *reading)
 		if (buffer->alloc <= buffer->freed)
 			continue;
 		reading->leaked += buffer->alloc - buffer->freed;
-		uint32_t rest = torch_inductor_add_tensor(reading, second_name(reading, buffer->name, " (never freed)"), buffer->alloc - buffer->freed, KIND_OUTPUT, NONE);
+		uint32_t rest = torch_inductor_add_tensor(reading, second_name(reading, buffer->name, " (never freed)"),
+			buffer->alloc - buffer->freed, KIND_OUTPUT, NONE);
 		NEED(write_by(reading, buffer->op, rest) == OK);
 	}
 	return OK;
 }
 
-/* ---- ops ---------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 static enum status torch_inductor_add_ops(struct reading *reading, const json_t *nodes)
 {
 	for (size_t n = 0; n < json_array_size(nodes); n++) {
-		struct op op = { .name = json_string_value(json_object_get(json_array_get(nodes, n), "name")), .type = "inductor.kernel", .module = "", .flops = -1 };
+		struct op op = { .name = json_string_value(json_object_get(json_array_get(nodes, n), "name")),
+			.type = "inductor.kernel",
+			.module = "",
+			.flops = -1 };
 		NEED_IN(reading->error, draft_op(reading->draft, &op) != NONE);
 	}
 	return OK;
@@ -198,7 +218,8 @@ static enum status torch_inductor_add_reads(struct reading *reading, uint32_t op
 {
 	uint32_t *reader = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *reader);
 	NEED_IN(reading->error, reader);
-	uint32_t *by_op = arena_alloc(&reading->arena, (size_t)ops + 1, sizeof *by_op), *next = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *next);
+	uint32_t *by_op = arena_alloc(&reading->arena, (size_t)ops + 1, sizeof *by_op),
+			 *next = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *next);
 	NEED_IN(reading->error, by_op && next);
 	for (uint32_t i = 0; i < reading->buffers; i++)
 		if (reading->buffer[i].op != NONE) {
@@ -221,11 +242,14 @@ static enum status torch_inductor_add_reads(struct reading *reading, uint32_t op
 static enum status torch_inductor_describe(struct reading *reading)
 {
 	char assumed[600];
-	int length = snprintf(assumed, sizeof assumed, "inputs that can't be freed (parameters) are not in the file; %u that can are", reading->inputs);
+	int length = snprintf(assumed, sizeof assumed,
+		"inputs that can't be freed (parameters) are not in the file; %u that can are", reading->inputs);
 	if (reading->unowned)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u buffers that nobody allocates are allocated where they are made", reading->unowned);
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length,
+			"\n%u buffers that nobody allocates are allocated where they are made", reading->unowned);
 	if (reading->leaked)
-		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%lld bytes are allocated that no buffer frees: they stay", (long long)reading->leaked);
+		snprintf(assumed + length, sizeof assumed - (size_t)length,
+			"\n%lld bytes are allocated that no buffer frees: they stay", (long long)reading->leaked);
 	struct about about = { .intake = { .said = true, .format = "Inductor memory graph", .assumed = assumed } };
 	return draft_describe(reading->draft, "inductor", NULL, NULL, &about) == OK ? OK : fail_memory(reading->error);
 }
@@ -250,7 +274,9 @@ struct graph *inductor_read(const char *text, size_t size, struct error *error)
 	struct graph *graph = NULL;
 	*error = (struct error){ 0 };
 	json_t *file = json_read_text(text, size, "JSON", error);
-	enum status status = !reading.draft ? fail_memory(reading.error) : file ? torch_inductor_read_graph(&reading, file) : error->status;
+	enum status status = !reading.draft ? fail_memory(reading.error)
+		: file ? torch_inductor_read_graph(&reading, file)
+		: error->status;
 	if (status == OK)
 		graph = graph_build(reading.draft, error);
 	else

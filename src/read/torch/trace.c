@@ -35,7 +35,7 @@ static enum status torch_trace_wrong(struct reading *reading, const char *at, co
 	return status;
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void torch_trace_skip_blanks(struct reading *reading)
 {
@@ -57,14 +57,17 @@ static json_t *torch_trace_next_value(struct reading *reading, enum status *stat
 	json_error_t problem;
 	torch_trace_skip_blanks(reading);
 	json_memory_failed();
-	json_t *value = reading->at < reading->end ? json_loadb(reading->at, (size_t)(reading->end - reading->at), JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &problem) : NULL;
+	json_t *value = reading->at < reading->end ? json_loadb(reading->at, (size_t)(reading->end - reading->at),
+													 JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &problem)
+													: NULL;
 	if (json_memory_failed()) {
 		json_decref(value);
 		*status = fail_memory(reading->error);
 		return NULL;
 	}
 	if (!value) {
-		*status = torch_trace_wrong(reading, reading->at, reading->at < reading->end ? json_wrong(&problem) : "it ends too early");
+		*status = torch_trace_wrong(
+			reading, reading->at, reading->at < reading->end ? json_wrong(&problem) : "it ends too early");
 		return NULL;
 	}
 	reading->at += problem.position;
@@ -87,7 +90,9 @@ static double torch_trace_number_of(const json_t *object, const char *name)
 static int64_t torch_trace_count_of(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
-	return json_is_integer(value) && json_integer_value(value) > 0 && json_integer_value(value) <= BYTES_MAX ? json_integer_value(value) : 0;
+	return json_is_integer(value) && json_integer_value(value) > 0 && json_integer_value(value) <= BYTES_MAX
+		? json_integer_value(value)
+		: 0;
 }
 
 static uint64_t mixed(const json_t *value)
@@ -98,20 +103,27 @@ static uint64_t mixed(const json_t *value)
 	return json_is_integer(value) ? hash_join(hash, (uint64_t)json_integer_value(value)) : hash;
 }
 
-/* ---- number formats --------------------------------------------------------------------------------------------------- */
+/* ---- number formats -------------------------------------------------------------------------- */
 
 /* "c10::BFloat16", "float", "Float", "bfloat16", "torch.float32": as C++, ATen and Python call them. */
 static enum dtype torch_trace_dtype_of(const char *name)
 {
-	static const struct { const char *name; enum dtype dtype; } names[] = { { "float", DTYPE_F32 }, { "float32", DTYPE_F32 }, { "double", DTYPE_F64 }, { "float64", DTYPE_F64 },
-		{ "half", DTYPE_F16 }, { "float16", DTYPE_F16 }, { "bfloat16", DTYPE_BF16 }, { "float8_e4m3fn", DTYPE_F8E4M3 }, { "float8_e5m2", DTYPE_F8E5M2 },
-		{ "long int", DTYPE_I64 }, { "long", DTYPE_I64 }, { "long long", DTYPE_I64 }, { "int64", DTYPE_I64 }, { "int", DTYPE_I32 }, { "int32", DTYPE_I32 }, { "short", DTYPE_I16 },
-		{ "int16", DTYPE_I16 }, { "signed char", DTYPE_I8 }, { "char", DTYPE_I8 }, { "int8", DTYPE_I8 }, { "unsigned char", DTYPE_U8 }, { "byte", DTYPE_U8 }, { "uint8", DTYPE_U8 },
-		{ "bool", DTYPE_BOOL }, { "c10::complex<float>", DTYPE_C64 }, { "c10::complex<double>", DTYPE_C128 } };
+	static const struct {
+		const char *name;
+		enum dtype dtype;
+	} names[] = { { "float", DTYPE_F32 }, { "float32", DTYPE_F32 }, { "double", DTYPE_F64 }, { "float64", DTYPE_F64 },
+		{ "half", DTYPE_F16 }, { "float16", DTYPE_F16 }, { "bfloat16", DTYPE_BF16 }, { "float8_e4m3fn", DTYPE_F8E4M3 },
+		{ "float8_e5m2", DTYPE_F8E5M2 }, { "long int", DTYPE_I64 }, { "long", DTYPE_I64 }, { "long long", DTYPE_I64 },
+		{ "int64", DTYPE_I64 }, { "int", DTYPE_I32 }, { "int32", DTYPE_I32 }, { "short", DTYPE_I16 },
+		{ "int16", DTYPE_I16 }, { "signed char", DTYPE_I8 }, { "char", DTYPE_I8 }, { "int8", DTYPE_I8 },
+		{ "unsigned char", DTYPE_U8 }, { "byte", DTYPE_U8 }, { "uint8", DTYPE_U8 }, { "bool", DTYPE_BOOL },
+		{ "c10::complex<float>", DTYPE_C64 }, { "c10::complex<double>", DTYPE_C128 } };
 	char lower[40] = "";
 	if (!name)
 		return DTYPE_COUNT;
-	name += strncmp(name, "c10::", 5) == 0 && strncmp(name, "c10::complex", 12) != 0 ? 5 : strncmp(name, "torch.", 6) == 0 ? 6 : 0;
+	name += strncmp(name, "c10::", 5) == 0 && strncmp(name, "c10::complex", 12) != 0 ? 5
+		: strncmp(name, "torch.", 6) == 0                                            ? 6
+		: 0;
 	for (size_t i = 0; i + 1 < sizeof lower && name[i]; i++)
 		lower[i] = (char)tolower((unsigned char)name[i]);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -120,7 +132,7 @@ static enum dtype torch_trace_dtype_of(const char *name)
 	return DTYPE_COUNT;
 }
 
-/* ---- operators -------------------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 /* A type's text, once for all ops that have it. NULL: out of memory. */
 static const char *type_text(struct reading *reading, const char *name)
@@ -160,9 +172,12 @@ static bool take_shape(struct arena *arena, const json_t *dims, struct trace_ten
 /* The tensors among an op's arguments; those that were left out or are plain numbers have no format of tensors. */
 static void take_operands(struct reading *reading, const json_t *arguments, struct trace_op *op)
 {
-	const json_t *dims = member(arguments, "Input Dims", "Input dims"), *types = member(arguments, "Input type", "Input Type");
+	const json_t *dims = member(arguments, "Input Dims", "Input dims"),
+				 *types = member(arguments, "Input type", "Input Type");
 	size_t count = json_array_size(dims);
-	struct trace_tensor *tensor = count > 0 && count == json_array_size(types) && count < 100 ? arena_alloc(&reading->trace->arena, count, sizeof *tensor) : NULL;
+	struct trace_tensor *tensor = count > 0 && count == json_array_size(types) && count < 100
+		? arena_alloc(&reading->trace->arena, count, sizeof *tensor)
+		: NULL;
 	op->operand = tensor;
 	op->shaped = tensor != NULL;
 	for (size_t i = 0; tensor && i < count; i++) {
@@ -179,7 +194,8 @@ static void take_operands(struct reading *reading, const json_t *arguments, stru
 	reading->trace->shapes |= op->shaped && op->operands > 0;
 }
 
-/* What a compiler fused: Inductor's kernels are called so. And what every cast and copy comes to when it runs: of two operands, where to and where from. */
+/* What a compiler fused: Inductor's kernels are called so. And what every cast and copy comes to when it runs: of two
+ * operands, where to and where from. */
 #define FUSED_BEGINS "triton_"
 #define MOVES "aten::copy_"
 
@@ -190,18 +206,29 @@ static enum status torch_trace_add_op(struct reading *reading, const json_t *eve
 	if (trace->ops == NONE - 1 || !mem_reserve(&trace->op, &reading->op_room, (size_t)trace->ops + 1, sizeof *trace->op))
 		return fail_memory(reading->error);
 	struct trace_op *op = &trace->op[trace->ops++];
-	*op = (struct trace_op){ .type = type_text(reading, name), .parent = NONE, .waits = waits, .moves = strcmp(name, MOVES) == 0, .fused = strncmp(name, FUSED_BEGINS, strlen(FUSED_BEGINS)) == 0, .start = torch_trace_number_of(event, "ts"), .lasts = fmax(0, torch_trace_number_of(event, "dur")),
-		.id = (uint64_t)json_integer_value(member(arguments, "External id", "external id")), .thread = hash_join(mixed(json_object_get(event, "pid")), mixed(json_object_get(event, "tid"))) };
+	*op = (struct trace_op){ .type = type_text(reading, name),
+		.parent = NONE,
+		.waits = waits,
+		.moves = strcmp(name, MOVES) == 0,
+		.fused = strncmp(name, FUSED_BEGINS, strlen(FUSED_BEGINS)) == 0,
+		.start = torch_trace_number_of(event, "ts"),
+		.lasts = fmax(0, torch_trace_number_of(event, "dur")),
+		.id = (uint64_t)json_integer_value(member(arguments, "External id", "external id")),
+		.thread = hash_join(mixed(json_object_get(event, "pid")), mixed(json_object_get(event, "tid"))) };
 	take_operands(reading, arguments, op);
 	return op->type ? OK : fail_memory(reading->error);
 }
 
-/* ---- collectives ------------------------------------------------------------------------------------------------------ */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
-/* "_allgather_base", "all_to_allv", "reduce_scatter_tensor_coalesced": what they begin with, less underscores. COLLECTIVE_OTHER: none that is known. */
+/* "_allgather_base", "all_to_allv", "reduce_scatter_tensor_coalesced": what they begin with, less underscores.
+ * COLLECTIVE_OTHER: none that is known. */
 static enum collective_kind torch_trace_kind_of(const char *name)
 {
-	static const struct { const char *begins; enum collective_kind kind; } names[] = { { "allreduce", COLLECTIVE_ALL_REDUCE }, { "allgather", COLLECTIVE_ALL_GATHER },
+	static const struct {
+		const char *begins;
+		enum collective_kind kind;
+	} names[] = { { "allreduce", COLLECTIVE_ALL_REDUCE }, { "allgather", COLLECTIVE_ALL_GATHER },
 		{ "reducescatter", COLLECTIVE_REDUCE_SCATTER }, { "alltoall", COLLECTIVE_ALL_TO_ALL } };
 	char plain[40] = "";
 	size_t length = 0;
@@ -214,12 +241,14 @@ static enum collective_kind torch_trace_kind_of(const char *name)
 	return COLLECTIVE_OTHER;
 }
 
-/* "[0, 1, 2]", "[0, 8, ..., 504]" or a list: the ranks before the dots. None where there are no dots and not as many as the group has members. */
+/* "[0, 1, 2]", "[0, 8, ..., 504]" or a list: the ranks before the dots. None where there are no dots and not as many as
+ * the group has members. */
 static enum status take_ranks(struct reading *reading, const json_t *list, struct trace_collective *collective)
 {
 	const char *text = json_string_value(list), *dots = text ? strstr(text, "...") : NULL;
 	bool any = text ? strlen(text) >= (dots ? 1 : collective->size) : json_array_size(list) == collective->size;
-	uint32_t count = 0, room = text && strlen(text) / 2 < collective->size ? (uint32_t)(strlen(text) / 2) + 1 : collective->size;
+	uint32_t count = 0,
+			 room = text && strlen(text) / 2 < collective->size ? (uint32_t)(strlen(text) / 2) + 1 : collective->size;
 	uint32_t *rank = any ? arena_alloc(&reading->trace->arena, room, sizeof *rank) : NULL;
 	if (any && !rank)
 		return fail_memory(reading->error);
@@ -242,9 +271,12 @@ static enum status take_ranks(struct reading *reading, const json_t *list, struc
 static enum status add_collective(struct reading *reading, const struct trace_collective *collective)
 {
 	struct trace *trace = reading->trace;
-	if (collective->kind == COLLECTIVE_OTHER || collective->size < 2 || collective->size > GROUP_MOST || collective->from <= 0 || collective->to <= 0 || collective->seconds <= 0)
+	if (collective->kind == COLLECTIVE_OTHER || collective->size < 2 || collective->size > GROUP_MOST ||
+		collective->from <= 0 || collective->to <= 0 || collective->seconds <= 0)
 		return OK;
-	if (trace->collectives == NONE - 1 || !mem_reserve(&trace->collective, &reading->collective_room, (size_t)trace->collectives + 1, sizeof *trace->collective))
+	if (trace->collectives == NONE - 1 ||
+		!mem_reserve(
+			&trace->collective, &reading->collective_room, (size_t)trace->collectives + 1, sizeof *trace->collective))
 		return fail_memory(reading->error);
 	trace->collective[trace->collectives++] = *collective;
 	return OK;
@@ -254,12 +286,17 @@ static enum status add_collective(struct reading *reading, const struct trace_co
 static enum status torch_trace_take_message(struct reading *reading, const json_t *event, const json_t *arguments)
 {
 	enum dtype dtype = torch_trace_dtype_of(json_string_value(json_object_get(arguments, "dtype")));
-	int64_t bits = dtype == DTYPE_COUNT ? 0 : dtype_bits[dtype], size = torch_trace_count_of(arguments, "Group size"), most = BYTES_MAX / 64;
+	int64_t bits = dtype == DTYPE_COUNT ? 0 : dtype_bits[dtype], size = torch_trace_count_of(arguments, "Group size"),
+			most = BYTES_MAX / 64;
 	int64_t in = torch_trace_count_of(arguments, "In msg nelems"), out = torch_trace_count_of(arguments, "Out msg nelems");
 	if (in > most || out > most || size > GROUP_MOST)
 		return OK;
-	struct trace_collective collective = { .kind = torch_trace_kind_of(json_string_value(json_object_get(arguments, "Collective name"))), .from = in * bits / 8, .to = out * bits / 8,
-		.size = (uint32_t)size, .seconds = torch_trace_number_of(event, "dur") * 1e-6 };
+	struct trace_collective collective = { .kind = torch_trace_kind_of(
+											   json_string_value(json_object_get(arguments, "Collective name"))),
+		.from = in * bits / 8,
+		.to = out * bits / 8,
+		.size = (uint32_t)size,
+		.seconds = torch_trace_number_of(event, "dur") * 1e-6 };
 	if (size > 1 && take_ranks(reading, json_object_get(arguments, "Process Group Ranks"), &collective) != OK)
 		return NO_MEMORY;
 	return add_collective(reading, &collective);
@@ -274,11 +311,17 @@ static enum status take_gloo(struct reading *reading, const json_t *event, const
 	if (op.operands != 1 || reading->group < 2)
 		return OK;
 	for (int i = 0; i < op.operand->dims && bytes <= BYTES_MAX / 64; i++)
-		bytes = op.operand->shape[i] > 0 && bytes > BYTES_MAX / 64 / op.operand->shape[i] ? BYTES_MAX : bytes * op.operand->shape[i];
+		bytes = op.operand->shape[i] > 0 && bytes > BYTES_MAX / 64 / op.operand->shape[i]
+			? BYTES_MAX
+			: bytes * op.operand->shape[i];
 	if (bytes > BYTES_MAX / 64 / reading->group)
 		return OK;
 	bytes = bytes * dtype_bits[op.operand->dtype] / 8;
-	struct trace_collective collective = { .kind = torch_trace_kind_of(name), .from = bytes, .to = bytes, .size = reading->group, .seconds = torch_trace_number_of(event, "dur") * 1e-6 };
+	struct trace_collective collective = { .kind = torch_trace_kind_of(name),
+		.from = bytes,
+		.to = bytes,
+		.size = reading->group,
+		.seconds = torch_trace_number_of(event, "dur") * 1e-6 };
 	if (collective.kind == COLLECTIVE_ALL_GATHER)
 		collective.to *= reading->group;
 	if (collective.kind == COLLECTIVE_REDUCE_SCATTER)
@@ -286,7 +329,7 @@ static enum status take_gloo(struct reading *reading, const json_t *event, const
 	return add_collective(reading, &collective);
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static enum status add_kernel(struct reading *reading, const json_t *event)
 {
@@ -295,14 +338,18 @@ static enum status add_kernel(struct reading *reading, const json_t *event)
 	reading->trace->kernels++;
 	if (json_is_string(json_object_get(arguments, "Collective name")))
 		return torch_trace_take_message(reading, event, arguments);
-	NEED_IN(reading->error, mem_reserve(&reading->kernel, &reading->kernel_room, (size_t)reading->kernels + 1, sizeof *reading->kernel));
-	reading->kernel[reading->kernels++] = (struct kernel){ (uint64_t)json_integer_value(member(arguments, "External id", "external id")), seconds };
+	NEED_IN(reading->error,
+		mem_reserve(&reading->kernel, &reading->kernel_room, (size_t)reading->kernels + 1, sizeof *reading->kernel));
+	reading->kernel[reading->kernels++] = (struct kernel){
+		(uint64_t)json_integer_value(member(arguments, "External id", "external id")), seconds
+	};
 	return OK;
 }
 
 static enum status take_event(struct reading *reading, const json_t *event)
 {
-	const char *phase = json_string_value(json_object_get(event, "ph")), *category = json_string_value(json_object_get(event, "cat"));
+	const char *phase = json_string_value(json_object_get(event, "ph")),
+			   *category = json_string_value(json_object_get(event, "cat"));
 	const char *name = json_string_value(json_object_get(event, "name"));
 	if (!phase || *phase != 'X' || !category || !name)
 		return OK;
@@ -331,10 +378,12 @@ static enum status take_events(struct reading *reading)
 			status = take_event(reading, event);
 		json_decref(event);
 	} while (status == OK && torch_trace_take(reading, ','));
-	return status != OK || torch_trace_take(reading, ']') ? status : torch_trace_wrong(reading, reading->at, "the list of events isn't closed");
+	return status != OK || torch_trace_take(reading, ']')
+		? status
+		: torch_trace_wrong(reading, reading->at, "the list of events isn't closed");
 }
 
-/* ---- the rest of the file --------------------------------------------------------------------------------------------- */
+/* ---- the rest of the file -------------------------------------------------------------------- */
 
 static void take_device(struct trace *trace, const json_t *list)
 {
@@ -391,7 +440,7 @@ static enum status torch_trace_take_file(struct reading *reading)
 	return status == OK && !reading->found ? torch_trace_wrong(reading, reading->at, "there are no traceEvents") : status;
 }
 
-/* ---- what lies in what ------------------------------------------------------------------------------------------------ */
+/* ---- what lies in what ----------------------------------------------------------------------- */
 
 static int torch_trace_by_start(const void *left, const void *right)
 {
@@ -412,7 +461,8 @@ static void find_parents(struct trace *trace)
 		qsort(trace->op, trace->ops, sizeof *trace->op, torch_trace_by_start);
 	for (uint32_t i = 0; i < trace->ops; i++) {
 		struct trace_op *op = &trace->op[i];
-		while (inner != NONE && (trace->op[inner].thread != op->thread || trace->op[inner].start + trace->op[inner].lasts <= op->start))
+		while (inner != NONE &&
+			(trace->op[inner].thread != op->thread || trace->op[inner].start + trace->op[inner].lasts <= op->start))
 			inner = trace->op[inner].parent;
 		op->parent = inner;
 		inner = i;
@@ -436,7 +486,8 @@ static enum status give_kernels(struct reading *reading)
 		owner[i] = (struct owner){ trace->op[i].id, i };
 	qsort(owner, trace->ops, sizeof *owner, torch_trace_by_id);
 	for (uint32_t k = 0; k < reading->kernels; k++) {
-		struct owner wanted = { reading->kernel[k].id, 0 }, *found = wanted.id ? bsearch(&wanted, owner, trace->ops, sizeof *owner, torch_trace_by_id) : NULL;
+		struct owner wanted = { reading->kernel[k].id, 0 },
+					 *found = wanted.id ? bsearch(&wanted, owner, trace->ops, sizeof *owner, torch_trace_by_id) : NULL;
 		trace->unowned += !found;
 		trace->unowned_seconds += found ? 0 : reading->kernel[k].seconds;
 		if (found) {

@@ -1,9 +1,10 @@
-/* trace.h: what PyTorch's profiler saw: the Chrome trace that torch.profiler exports (Kineto), with the shapes of operands (record_shapes=True).
+/* trace.h: what PyTorch's profiler saw: the Chrome trace that torch.profiler exports (Kineto), with the shapes of
+ * operands (record_shapes=True).
  *
- * An operator is an event of the category cpu_op, with the shapes of its operands. On a GPU its time is that of the kernels that it launched, which name it by
- * their "External id"; on a processor, its own. Operators lie in each other as their events do. Collectives are kernels that say what they are
- * ("Collective name", "In msg nelems", "Group size"), or Gloo's annotations. Times in the file are microseconds.
- */
+ * An operator is an event of the category cpu_op, with the shapes of its operands. On a GPU its time is that of the
+ * kernels that it launched, which name it by their "External id"; on a processor, its own. Operators lie in each other
+ * as their events do. Collectives are kernels that say what they are
+ * ("Collective name", "In msg nelems", "Group size"), or Gloo's annotations. Times in the file are microseconds. */
 #pragma once
 
 #include "solver/graph/graph.h"
@@ -31,7 +32,8 @@ struct trace_collective {
 	int64_t from, to;                /* bytes of a member's operand and result */
 	uint32_t size;                   /* members */
 	const uint32_t *rank;            /* of the first members, or NULL where the trace doesn't say who they are */
-	uint32_t ranks;                  /* how many of them are there: of large groups the trace has the first and the last, "[0, 8, ..., 504]" */
+	uint32_t ranks; /* how many of them are there: of large groups the trace has the first and the last, "[0, 8, ...,
+					   504]" */
 	double seconds;
 };
 

@@ -20,43 +20,58 @@ static bool gathers_ahead(const struct graph *step, const struct scenario *scena
 	bool gathers = false;
 	for (uint32_t op = 0; op < step->ops && scenario->value[K_prefetch] > 0; op++)
 		FOR_ROW(i, &step->reads, op)
-			gathers |= step->op[op].phase == PHASE_COMMUNICATION && step->storage[step->tensor[step->reads.item[i]].storage].persistent;
+			gathers |= step->op[op].phase == PHASE_COMMUNICATION &&
+				step->storage[step->tensor[step->reads.item[i]].storage].persistent;
 	return gathers;
 }
 
 /* What comes on top of what recomputation counts with. */
 static const char *added_to(const struct graph *step, const struct scenario *scenario)
 {
-	bool ahead = gathers_ahead(step, scenario), buffers = scenario_shards(scenario) && scenario_group_buffers(scenario) > 0;
-	return ahead && buffers ? "the layout, what is gathered ahead and the buffers of groups" : ahead ? "the layout and what is gathered ahead"
-		: buffers ? "the layout and the buffers of groups" : "the layout";
+	bool ahead = gathers_ahead(step, scenario),
+		 buffers = scenario_shards(scenario) && scenario_group_buffers(scenario) > 0;
+	return ahead && buffers ? "the layout, what is gathered ahead and the buffers of groups"
+		: ahead ? "the layout and what is gathered ahead"
+		: buffers ? "the layout and the buffers of groups"
+		: "the layout";
 }
 
 /* "9.32 % more time, 13.5 ms". */
 void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struct scenario *scenario, int64_t left)
 {
-	double step = (double)(fitted->total > 0 ? fitted->total : 1), giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
+	double step = (double)(fitted->total > 0 ? fitted->total : 1),
+		   giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
 	char margin[32], less[100], among[100];
 	const char *added = added_to(fitted->step, scenario);
 	left = fitted->planned ? 0 : left;    /* the cap was held against the arena */
 	snprintf(less, sizeof less, left > 0 ? " less what is left to %s" : "", added);
 	snprintf(among, sizeof among, left > 0 ? " that leaves as much to %s" : "", added);
 	if (fitted->impossible)
-		note(notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s", fitted->step->op[fitted->certificate.op].name, less);
+		note(notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s",
+			fitted->step->op[fitted->certificate.op].name, less);
 	else if (fitted->replayed > fitted->cap && !goes_back(fitted->step))
 		note(notes, "recompute=auto changes nothing: the graph has no backward pass, for which something could run again");
 	else if (fitted->replayed > fitted->cap)
 		note(notes, "no recomputation was found that meets the memory cap%s", less);
 	if (fitted->replayed > fitted->cap && fitted->lowest > 0)
-		note(notes, "this plan saves memory for little time: the lowest peak that was found takes %.4g %% of the step's time more", 100 * (double)fitted->lowest_extra / step);
+		note(notes,
+			"this plan saves memory for little time: the lowest peak that was found takes %.4g %% of the step's time "
+			"more",
+			100 * (double)fitted->lowest_extra / step);
 	if (fitted->away > 0)
-		note(notes, "%u tensor%s, %s, wait%s in the host's memory between the passes", fitted->away, fitted->away == 1 ? "" : "s",
-			bytes_text(fitted->moved, margin, sizeof margin), fitted->away == 1 ? "s" : "");
+		note(notes, "%u tensor%s, %s, wait%s in the host's memory between the passes", fitted->away,
+			fitted->away == 1 ? "" : "s", bytes_text(fitted->moved, margin, sizeof margin),
+			fitted->away == 1 ? "s" : "");
 	if (fitted->extra > fitted->stall)
-		note(notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)(fitted->extra - fitted->stall) / step,
-			(double)(fitted->extra - fitted->stall) / 1e9, !fitted->proved || fitted->away > 0 ? "" : *among ? ", proved the least among plans that leave as much" : ", proved least");
+		note(notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s",
+			100 * (double)(fitted->extra - fitted->stall) / step, (double)(fitted->extra - fitted->stall) / 1e9,
+			!fitted->proved || fitted->away > 0 ? ""
+			: *among ? ", proved the least among plans that leave as much"
+			: ", proved least");
 	if (left > 0 && fitted->replayed <= fitted->cap)
 		note(notes, "that leaves %s of the memory cap to %s", bytes_text(left, margin, sizeof margin), added);
 	if (fitted->bound > 0 && !fitted->proved)
-		note(notes, "any order with any recomputation%s takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms", among, 100 * (double)fitted->bound / step, giga);
+		note(notes,
+			"any order with any recomputation%s takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms",
+			among, 100 * (double)fitted->bound / step, giga);
 }

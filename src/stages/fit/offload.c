@@ -16,7 +16,7 @@ struct away {
 	int64_t bytes;             /* away at the turn */
 	int64_t peak;              /* bytes with everything kept */
 	bool fits;
-	int64_t least;             /* picoseconds: no recomputation of it costs less, stalls included; INT64_MAX: nothing fits */
+	int64_t least; /* picoseconds: no recomputation of it costs less, stalls included; INT64_MAX: nothing fits */
 };
 
 struct choosing {
@@ -40,13 +40,16 @@ enum status host_link_of(const struct graph *step, const struct scenario *scenar
 	struct machine machine;
 	scenario_machine(scenario, &machine);
 	int64_t *time = mem_alloc(step->storages, sizeof *time);
-	*link = (struct fit_link){ .rate = machine.host.rate, .memory = scenario->value[K_host_memory] == KNOB_GIVEN ? BYTES_MAX : scenario->value[K_host_memory], .time = time };
+	*link = (struct fit_link){ .rate = machine.host.rate,
+		.memory = scenario->value[K_host_memory] == KNOB_GIVEN ? BYTES_MAX : scenario->value[K_host_memory],
+		.time = time };
 	for (uint32_t s = 0; s < step->storages && time; s++)
 		time[s] = machine_host_time(&machine, step->storage[s].bytes);
 	return time ? OK : NO_MEMORY;
 }
 
-int64_t host_stall(const struct graph *graph, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
+int64_t host_stall(const struct graph *graph, const struct scenario *scenario, const struct sharded *sharded,
+	const struct rules *rules)
 {
 	HELD uint32_t *order = mem_alloc(graph->ops, sizeof *order);
 	for (uint32_t op = 0; op < graph->ops && order; op++)
@@ -57,7 +60,7 @@ int64_t host_stall(const struct graph *graph, const struct scenario *scenario, c
 	return stall;
 }
 
-/* ---- how good a choice is ------------------------------------------------------------------------------------ */
+/* ---- how good a choice is -------------------------------------------------------------------- */
 
 static enum status fit_offload_judge(const struct choosing *choosing, const struct fitted *fitted, struct away *away)
 {
@@ -83,18 +86,23 @@ static enum status fit_offload_judge(const struct choosing *choosing, const stru
 }
 
 /* Storages that are wanted, at most `most` of them, with so long a wait at the turn. */
-static enum status fit_offload_look(const struct choosing *choosing, const bool *wanted, int64_t stall, uint32_t most, struct away *away)
+static enum status fit_offload_look(
+	const struct choosing *choosing, const bool *wanted, int64_t stall, uint32_t most, struct away *away)
 {
 	*away = (struct away){ 0 };
-	enum status status = fit_windows_find(choosing->step, choosing->fitted->input.link, wanted, choosing->reruns.later ? &choosing->reruns : NULL, choosing->turn, stall, most, choosing->window, &away->windows);
+	enum status status = fit_windows_find(choosing->step, choosing->fitted->input.link, wanted,
+		choosing->reruns.later ? &choosing->reruns : NULL, choosing->turn, stall, most, choosing->window,
+		&away->windows);
 	if (status != OK)
 		return error_set(choosing->error, status);
 	for (uint32_t i = 0; i < away->windows; i++)
 		away->bytes += choosing->step->bytes[choosing->window[i].storage];
-	away->graph = offload_apply(choosing->fitted->step, choosing->activations, choosing->window, away->windows, choosing->error);
+	away->graph = offload_apply(
+		choosing->fitted->step, choosing->activations, choosing->window, away->windows, choosing->error);
 	if (!away->graph)
 		return choosing->error->status;
-	struct fitted *fitted = fitted_of_pinned(choosing->stage, away->graph, choosing->fitted->step, choosing->scenario, choosing->sharded, choosing->options, choosing->error);
+	struct fitted *fitted = fitted_of_pinned(choosing->stage, away->graph, choosing->fitted->step, choosing->scenario,
+		choosing->sharded, choosing->options, choosing->error);
 	status = fitted ? fit_offload_judge(choosing, fitted, away) : choosing->error->status;
 	if (status == OK && away->least < INT64_MAX && stall > 0) {
 		int64_t waits = host_stall(away->graph, choosing->scenario, choosing->sharded, choosing->stage->rules);
@@ -128,7 +136,7 @@ static void take_better(struct away *best, struct away *other)
 	other->graph = NULL;
 }
 
-/* ---- choosing --------------------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 /* Where all fits with so many away: as few of them, those made first, as still do. */
 static enum status take_fewer(const struct choosing *choosing, const bool *wanted, struct away *best)
@@ -165,14 +173,18 @@ static enum status try_stalls(const struct choosing *choosing, const bool *wante
 	return status;
 }
 
-/* What the bound's cut keeps where the cap is larger by what waits in the host, and what runs again then. *price: picoseconds a byte, in FIT_PRICE_UNIT; 0: all is kept. */
-static enum status fit_offload_estimate(struct choosing *choosing, struct fit_solver *solver, int64_t bytes, bool *wanted, struct fit_reruns *reruns, int64_t *price)
+/* What the bound's cut keeps where the cap is larger by what waits in the host, and what runs again then. *price:
+ * picoseconds a byte, in FIT_PRICE_UNIT; 0: all is kept. */
+static enum status fit_offload_estimate(struct choosing *choosing, struct fit_solver *solver, int64_t bytes,
+	bool *wanted, struct fit_reruns *reruns, int64_t *price)
 {
 	HELD uint8_t *state = mem_alloc(choosing->step->storages, sizeof *state);
 	struct fit_certificate certificate = { .op = NONE };
 	int64_t bound;
 	double slope = 0;
-	enum status status = state ? fit_bound(&solver->bounds, choosing->cap + bytes, choosing->stage->control, &bound, &slope, &certificate) : NO_MEMORY;
+	enum status status = state
+		? fit_bound(&solver->bounds, choosing->cap + bytes, choosing->stage->control, &bound, &slope, &certificate)
+		: NO_MEMORY;
 	mem_free(certificate.arc);
 	choosing->turn = certificate.op != NONE ? certificate.op : choosing->turn;
 	*price = (int64_t)(slope * (double)FIT_PRICE_UNIT);
@@ -189,7 +201,8 @@ static enum status fit_offload_estimate(struct choosing *choosing, struct fit_so
 }
 
 /* First as if nothing ran again; then what a cut keeps when so much is away as went in the try before. */
-static enum status fit_offload_choose(struct choosing *choosing, struct fit_solver *solver, bool *wanted, struct fit_reruns *reruns, struct away *best)
+static enum status fit_offload_choose(
+	struct choosing *choosing, struct fit_solver *solver, bool *wanted, struct fit_reruns *reruns, struct away *best)
 {
 	struct away other = { 0 };
 	int64_t price = 0, bytes;
@@ -217,12 +230,14 @@ static enum status fit_offload_choose(struct choosing *choosing, struct fit_solv
 			break;
 		bytes = moved;
 	}
-	bool dear = (double)price / (double)FIT_PRICE_UNIT * (double)choosing->fitted->input.link->rate >= 0.98 * (double)PICOSECONDS;
+	bool dear = (double)price / (double)FIT_PRICE_UNIT * (double)choosing->fitted->input.link->rate >=
+		0.98 * (double)PICOSECONDS;
 	return status == OK && dear ? try_stalls(choosing, wanted, best) : status;
 }
 
 /* What runs again in a graph that was found, by ops and storages of the step. */
-static void read_reruns(const struct fitted *fitted, const struct graph *graph, uint32_t *came, struct fit_reruns *reruns)
+static void read_reruns(
+	const struct fitted *fitted, const struct graph *graph, uint32_t *came, struct fit_reruns *reruns)
 {
 	const struct graph *step = fitted->step;
 	int64_t more = 0;
@@ -235,12 +250,14 @@ static void read_reruns(const struct fitted *fitted, const struct graph *graph, 
 	}
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (graph->op[op].added == ADDED_FETCH && csr_length(&graph->reads, op) > 0 && csr_length(&graph->writes, op) > 0) {
-			uint32_t host = graph->tensor[graph->reads.item[graph->reads.start[op]]].writer, to = graph->writes.item[graph->writes.start[op]];
+			uint32_t host = graph->tensor[graph->reads.item[graph->reads.start[op]]].writer,
+					 to = graph->writes.item[graph->writes.start[op]];
 			if (host != NONE && csr_length(&graph->reads, host) > 0)
 				came[graph->tensor[to].storage] = came[graph->tensor[graph->reads.item[graph->reads.start[host]]].storage];
 		}
 	for (uint32_t op = graph->ops; op-- > 0;) {
-		uint32_t own = graph_find_op(step, graph->op[op].name), of = graph->op[op].recomputed && graph->op[op].of ? graph_find_op(step, graph->op[op].of) : NONE;
+		uint32_t own = graph_find_op(step, graph->op[op].name),
+				 of = graph->op[op].recomputed && graph->op[op].of ? graph_find_op(step, graph->op[op].of) : NONE;
 		if (own != NONE && fitted->time[own] > 0) {
 			if (next < step->ops)
 				reruns->later[next] = more;
@@ -256,15 +273,24 @@ static void read_reruns(const struct fitted *fitted, const struct graph *graph, 
 	}
 }
 
-struct graph *offload_again(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
-	const struct recompute_options *options, const struct fitted *fitted, const struct fit_step *step, const struct graph *found, struct error *error)
+struct graph *offload_again(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded,
+	const struct activations *activations, const struct recompute_options *options, const struct fitted *fitted,
+	const struct fit_step *step, const struct graph *found, struct error *error)
 {
-	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = activations, .options = options, .fitted = fitted, .step = step,
-		.turn = NONE, .error = error };
+	struct choosing choosing = { .stage = stage,
+		.scenario = scenario,
+		.sharded = sharded,
+		.activations = activations,
+		.options = options,
+		.fitted = fitted,
+		.step = step,
+		.turn = NONE,
+		.error = error };
 	OWN(arena) arena = { 0 };
 	struct graph *graph = NULL;
 	uint32_t windows = 0, ops = fitted->step->ops, storages = fitted->step->storages;
-	struct fit_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later), arena_alloc(&arena, storages, sizeof *reruns.first) };
+	struct fit_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later),
+		arena_alloc(&arena, storages, sizeof *reruns.first) };
 	uint32_t *came = arena_alloc(&arena, found->storages, sizeof *came);
 	bool *wanted = arena_alloc(&arena, storages, sizeof *wanted);
 	choosing.window = arena_alloc(&arena, storages, sizeof *choosing.window);
@@ -282,18 +308,30 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 	return graph;
 }
 
-struct graph *offload_choose(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
-	const struct recompute_options *options, const struct fitted *fitted, struct fit_solver *solver, int64_t cap, struct error *error)
+struct graph *offload_choose(struct stage_context *stage, const struct scenario *scenario,
+	const struct sharded *sharded, const struct activations *activations, const struct recompute_options *options,
+	const struct fitted *fitted, struct fit_solver *solver, int64_t cap, struct error *error)
 {
-	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = activations, .options = options, .fitted = fitted, .step = &solver->step,
-		.cap = cap, .turn = NONE, .error = error };
+	struct choosing choosing = { .stage = stage,
+		.scenario = scenario,
+		.sharded = sharded,
+		.activations = activations,
+		.options = options,
+		.fitted = fitted,
+		.step = &solver->step,
+		.cap = cap,
+		.turn = NONE,
+		.error = error };
 	struct away best = { 0 };
 	struct arena arena = { 0 };
 	uint32_t ops = fitted->step->ops, storages = fitted->step->storages;
-	struct fit_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later), arena_alloc(&arena, storages, sizeof *reruns.first) };
+	struct fit_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later),
+		arena_alloc(&arena, storages, sizeof *reruns.first) };
 	bool *wanted = arena_alloc(&arena, storages, sizeof *wanted);
 	choosing.window = arena_alloc(&arena, storages, sizeof *choosing.window);
-	enum status status = wanted && choosing.window && reruns.later && reruns.first ? fit_offload_choose(&choosing, solver, wanted, &reruns, &best) : fail_memory(error);
+	enum status status = wanted && choosing.window && reruns.later && reruns.first
+		? fit_offload_choose(&choosing, solver, wanted, &reruns, &best)
+		: fail_memory(error);
 	arena_free(&arena);
 	if (status == OK && best.windows > 0)
 		return best.graph;
@@ -312,7 +350,8 @@ static enum status find_fullest(struct fit_solver *solver, uint32_t *turn)
 	return OK;
 }
 
-/* The best of what waits for nothing: everything that has the time, then, where asked for, as little as keeps the cap. */
+/* The best of what waits for nothing: everything that has the time, then, where asked for, as little as keeps the cap.
+ */
 static enum status choose_after(struct choosing *choosing, struct fitted *sub, bool fewest, struct away *best)
 {
 	struct fit_solver solver = { 0 };
@@ -335,15 +374,24 @@ static enum status choose_after(struct choosing *choosing, struct fitted *sub, b
 	return status;
 }
 
-struct graph *offload_after(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct recompute_options *options,
-	const struct fitted *fitted, struct graph *found, int64_t cap, bool fewest, int64_t *peak, struct error *error)
+struct graph *offload_after(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded,
+	const struct recompute_options *options, const struct fitted *fitted, struct graph *found, int64_t cap, bool fewest,
+	int64_t *peak, struct error *error)
 {
 	struct activations activations = { 0 };
 	struct away best = { 0 };
 	struct fitted *sub = fitted_of_pinned(stage, found, fitted->step, scenario, sharded, options, error);
 	enum status status = sub ? activations_find(found, stage->rules, &activations, error) : error->status;
-	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = &activations, .options = options, .fitted = sub, .cap = cap,
-		.finished = true, .turn = NONE, .error = error };
+	struct choosing choosing = { .stage = stage,
+		.scenario = scenario,
+		.sharded = sharded,
+		.activations = &activations,
+		.options = options,
+		.fitted = sub,
+		.cap = cap,
+		.finished = true,
+		.turn = NONE,
+		.error = error };
 	THEN(status, choose_after(&choosing, sub, fewest, &best));
 	*peak = best.peak;
 	activations_free(&activations);

@@ -5,6 +5,6 @@
 
 /* The op that adds a pass's gradient to the sum that lives from step to step. O(its reads). */
 bool passes_sums(const struct graph *graph, uint32_t op);
-/* once[op]: it runs once a step, behind the last pass: the update, and collectives that wait for it or for sums of gradients. All else, sums too, runs in
- * every pass. once: [ops]. O(graph). */
+/* once[op]: it runs once a step, behind the last pass: the update, and collectives that wait for it or for sums of
+ * gradients. All else, sums too, runs in every pass. once: [ops]. O(graph). */
 void passes_find(const struct graph *graph, bool *once);

@@ -39,7 +39,9 @@ static enum status time_op(struct timing *timing, uint32_t op, uint32_t *near)
 	enum collective_kind collective;
 	uint32_t axis, whole = timing->sharded ? sharded_op(timing->sharded, timing->graph, op, near) : NONE;
 	int64_t bytes;
-	costs->layer[op] = whole == NONE || timing->blocks.blocks < 2 ? NONE : timing->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;
+	costs->layer[op] = whole == NONE || timing->blocks.blocks < 2
+		? NONE
+		: timing->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;
 	if (traffic_collective(mesh, timing->graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE) {
 		costs->stream[op] = 1 + axis;
 		costs->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
@@ -50,18 +52,20 @@ static enum status time_op(struct timing *timing, uint32_t op, uint32_t *near)
 		costs->time[op] = machine_host_time(&timing->machine, bytes);
 		return OK;
 	}
-	bool pieces = whole != NONE && op_on_pieces(&timing->sharded->shared->units, whole, timing->sharded->sharding.split[whole]);
+	bool pieces = whole != NONE &&
+		op_on_pieces(&timing->sharded->shared->units, whole, timing->sharded->sharding.split[whole]);
 	if (whole != NONE)
 		op_inside_time(&timing->sharded->shared->units, mesh, whole, timing->sharded->sharding.split[whole],
 			costs->inside + (size_t)op * costs->axes, NULL);
 	enum machine_limit limit;
-	enum status status = op_local_time(timing->graph, timing->rules, &timing->machine, op, pieces, &costs->time[op], &limit);
+	enum status status = op_local_time(
+		timing->graph, timing->rules, &timing->machine, op, pieces, &costs->time[op], &limit);
 	timing->limit[op] = (uint8_t)limit;
 	return status;
 }
 
-enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
-	int64_t *sure)
+enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, int64_t *full, int64_t *sure)
 {
 	const struct mesh *mesh = sharded ? &sharded->sharding.mesh : &no_mesh;
 	struct machine machine;
@@ -151,7 +155,8 @@ static bool find_whole(struct timing *timing, const uint32_t *order, struct plan
 	time->passes = timing->passes;
 	if (timing->passes > 1) {
 		leave_pass(timing);
-		if (step_model_build(timing->graph, order, &timing->costs, &time->pass_model) != OK || step_time_find(&time->pass_model, &time->pass) != OK)
+		if (step_model_build(timing->graph, order, &timing->costs, &time->pass_model) != OK ||
+			step_time_find(&time->pass_model, &time->pass) != OK)
 			return false;
 	}
 	time->whole.total = added(time->time.total, time->passes - 1, time->pass.total);
@@ -162,14 +167,17 @@ static bool find_whole(struct timing *timing, const uint32_t *order, struct plan
 	return true;
 }
 
-struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
-	const struct rules *rules)
+struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded,
+	const struct scenario *scenario, const struct rules *rules)
 {
-	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
+	struct timing timing = {
+		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
+	};
 	struct plan_time *time = mem_alloc(1, sizeof *time);
 	scenario_machine(scenario, &timing.machine);
-	bool fine = time && find_passes(&timing, scenario) && plan_time_find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
-		&& step_time_find(&time->model, &time->time) == OK && find_whole(&timing, order, time);
+	bool fine = time && find_passes(&timing, scenario) && plan_time_find_costs(&timing) &&
+		step_model_build(graph, order, &timing.costs, &time->model) == OK &&
+		step_time_find(&time->model, &time->time) == OK && find_whole(&timing, order, time);
 	arena_free(&timing.arena);
 	if (fine)
 		return time;
@@ -177,20 +185,26 @@ struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order,
 	return NULL;
 }
 
-const char *const step_part_names[STEP_PARTS] = { "forward", "backward", "recomputed", "update", "resharding", "waiting" };
-const char *const step_limit_names[STEP_LIMITS] = { "matrix products", "other arithmetic", "memory bandwidth", "launch overhead", "links between devices", "link to the host", "other ranks" };
+const char *const step_part_names[STEP_PARTS] = { "forward", "backward", "recomputed", "update", "resharding",
+	"waiting" };
+const char *const step_limit_names[STEP_LIMITS] = { "matrix products", "other arithmetic", "memory bandwidth",
+	"launch overhead", "links between devices", "link to the host", "other ranks" };
 
 static enum step_part plan_time_part_of(const struct op *op)
 {
-	static const enum step_part of[PHASE_COUNT] = { [PHASE_FORWARD] = STEP_FORWARD, [PHASE_BACKWARD] = STEP_BACKWARD, [PHASE_UPDATE] = STEP_UPDATE,
+	static const enum step_part of[PHASE_COUNT] = { [PHASE_FORWARD] = STEP_FORWARD,
+		[PHASE_BACKWARD] = STEP_BACKWARD,
+		[PHASE_UPDATE] = STEP_UPDATE,
 		[PHASE_COMMUNICATION] = STEP_RESHARDING };
 	return op->recomputed ? STEP_RECOMPUTED : of[op->phase];
 }
 
-enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules,
-	const struct plan_time *time, struct step_shares *shares)
+enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, const struct plan_time *time, struct step_shares *shares)
 {
-	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
+	struct timing timing = {
+		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
+	};
 	uint32_t axes = sharded ? sharded->sharding.mesh.axes : 0;
 	*shares = (struct step_shares) { .total = time->whole.total, .computed = time->whole.busy[0] };
 	scenario_machine(scenario, &timing.machine);
@@ -198,11 +212,13 @@ enum status plan_time_shares(const struct graph *graph, const struct sharded *sh
 	for (uint32_t op = 0; op < graph->ops && fine; op++)
 		if (timing.costs.stream[op] == 0 && timing.costs.time[op] > 0) {
 			enum step_part part = plan_time_part_of(&graph->op[op]);
-			shares->time[part][timing.limit[op]] = added(shares->time[part][timing.limit[op]], runs_of(&timing, op), timing.costs.time[op]);
+			shares->time[part][timing.limit[op]] = added(
+				shares->time[part][timing.limit[op]], runs_of(&timing, op), timing.costs.time[op]);
 			shares->ops[part][timing.limit[op]] += (uint32_t)runs_of(&timing, op);
 		}
 	for (uint32_t s = 1; s < time->model.streams && fine; s++)
-		shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST] = added(shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST], 1, time->whole.exposed[s]);
+		shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST] = added(
+			shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST], 1, time->whole.exposed[s]);
 	for (uint32_t op = 0; op < graph->ops && fine; op++)
 		if (timing.costs.stream[op] > 0)
 			shares->ops[STEP_WAITING][timing.costs.stream[op] <= axes ? STEP_LINK : STEP_HOST] += (uint32_t)runs_of(&timing, op);
@@ -210,19 +226,23 @@ enum status plan_time_shares(const struct graph *graph, const struct sharded *sh
 	return fine ? OK : NO_MEMORY;
 }
 
-/* Whether the schedule's passes count an op: sums over microbatches and messages between ranks are none of the model's. */
+/* Whether the schedule's passes count an op: sums over microbatches and messages between ranks are none of the model's.
+ */
 static bool plan_time_in_pass(const struct timing *timing, uint32_t op)
 {
 	enum collective_kind collective;
 	uint32_t axis;
 	int64_t bytes;
-	return sharded_op(timing->sharded, timing->graph, op, NULL) != NONE || traffic_collective(&timing->sharded->sharding.mesh, timing->graph, op, &axis, &collective, &bytes);
+	return sharded_op(timing->sharded, timing->graph, op, NULL) != NONE ||
+		traffic_collective(&timing->sharded->sharding.mesh, timing->graph, op, &axis, &collective, &bytes);
 }
 
-enum status plan_pass_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes, const struct scenario *scenario, const struct rules *rules,
-	struct step_shares *shares, int64_t *computed)
+enum status plan_pass_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes,
+	const struct scenario *scenario, const struct rules *rules, struct step_shares *shares, int64_t *computed)
 {
-	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
+	struct timing timing = {
+		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
+	};
 	*computed = 0;
 	scenario_machine(scenario, &timing.machine);
 	bool fine = plan_time_find_costs(&timing);
@@ -260,9 +280,12 @@ static int64_t longest_way(const struct graph *graph, const struct step_costs *c
 	return longest;
 }
 
-int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules)
+int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules)
 {
-	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
+	struct timing timing = {
+		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
+	};
 	int64_t busy[STREAMS_MAX] = { 0 }, least = -1;
 	scenario_machine(scenario, &timing.machine);
 	int64_t *end = arena_alloc(&timing.arena, graph->ops, sizeof *end);
@@ -293,8 +316,10 @@ enum status plan_time_bound(struct plan_time *time)
 
 #define COMPARED_PART 3     /* of the effort, in a comparison of plans */
 
-/* The bound of any order's step: where it is reached, nothing is left to be sought. 0 of a step so large that it would take as long as the search. */
-static enum status plan_time_find_bound(const struct plan_time_search *search, const struct step_costs *costs, int64_t *value)
+/* The bound of any order's step: where it is reached, nothing is left to be sought. 0 of a step so large that it would
+ * take as long as the search. */
+static enum status plan_time_find_bound(
+	const struct plan_time_search *search, const struct step_costs *costs, int64_t *value)
 {
 	OWN(step_model) model = { 0 };
 	OWN(step_bound) bound = { 0 };
@@ -307,19 +332,27 @@ static enum status plan_time_find_bound(const struct plan_time_search *search, c
 }
 
 /* The request of a search, with room for its parts. False: out of memory. */
-static bool request_of(const struct plan_time_search *search, struct timing *timing, const uint32_t *start[2], struct overlap_request *request)
+static bool request_of(const struct plan_time_search *search, struct timing *timing, const uint32_t *start[2],
+	struct overlap_request *request)
 {
 	*timing = (struct timing) { .graph = search->graph, .sharded = search->sharded, .rules = search->rules,
 		.costs.prefetch = (uint32_t)search->scenario->value[K_prefetch] };
 	scenario_machine(search->scenario, &timing->machine);
 	start[0] = search->order;
 	start[1] = search->problem->program;
-	*request = (struct overlap_request) { .graph = search->graph, .problem = search->problem, .costs = &timing->costs, .limit = search->limit, .start = start, .starts = 2,
-		.ticks = OVERLAP_EFFORT, .moves = OVERLAP_MOVES };
+	*request = (struct overlap_request){ .graph = search->graph,
+		.problem = search->problem,
+		.costs = &timing->costs,
+		.limit = search->limit,
+		.start = start,
+		.starts = 2,
+		.ticks = OVERLAP_EFFORT,
+		.moves = OVERLAP_MOVES };
 	return plan_time_find_costs(timing) && plan_time_find_bound(search, &timing->costs, &request->bound) == OK;
 }
 
-enum status plan_time_order(const struct plan_time_search *search, struct control *control, struct overlap_result *result)
+enum status plan_time_order(
+	const struct plan_time_search *search, struct control *control, struct overlap_result *result)
 {
 	struct timing timing;
 	const uint32_t *start[2];
@@ -336,13 +369,15 @@ enum status plan_time_order(const struct plan_time_search *search, struct contro
 	return status;
 }
 
-enum status plan_time_orders(const struct plan_time_search *search, struct control *control, struct overlap_climb *climb)
+enum status plan_time_orders(
+	const struct plan_time_search *search, struct control *control, struct overlap_climb *climb)
 {
 	struct timing timing;
 	const uint32_t *start[2];
 	struct overlap_request request;
 	*climb = (struct overlap_climb) { 0 };
-	enum status status = request_of(search, &timing, start, &request) ? overlap_climb_orders(&request, control, climb) : NO_MEMORY;
+	enum status status = request_of(search, &timing, start, &request) ? overlap_climb_orders(&request, control, climb)
+		: NO_MEMORY;
 	arena_free(&timing.arena);
 	return status;
 }
@@ -370,5 +405,8 @@ int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded 
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream)
 {
 	const struct mesh *mesh = sharded ? &sharded->sharding.mesh : &no_mesh;
-	return stream == 0 ? "computation" : stream <= mesh->axes ? mesh->axis[stream - 1].name : stream == 1 + mesh->axes ? "host" : "host back";
+	return stream == 0 ? "computation"
+		: stream <= mesh->axes ? mesh->axis[stream - 1].name
+		: stream == 1 + mesh->axes ? "host"
+		: "host back";
 }

@@ -1,4 +1,5 @@
-/* plan_time.h: how long a plan's step takes on a device that computes and communicates at once, simulated in the plan's order. */
+/* plan_time.h: how long a plan's step takes on a device that computes and communicates at once, simulated in the plan's
+ * order. */
 #pragma once
 
 #include "src/scenario/scenario.h"
@@ -16,15 +17,16 @@ struct plan_time {
 	int64_t passes;                /* accumulation: how often forward and backward pass run in a step */
 	struct step_model pass_model;  /* of passes > 1: a pass that no update follows; what runs once a step takes no time */
 	struct step_time pass;
-	/* Of the whole step, picoseconds as in step_time: passes - 1 without an update, then one with it. INT64_MAX: more than can be said. */
+	/* Of the whole step, picoseconds as in step_time: passes - 1 without an update, then one with it. INT64_MAX: more
+	 * than can be said. */
 	struct step_whole { int64_t total, busy[STREAMS_MAX], exposed[STREAMS_MAX]; } whole;
 };
 
-/* The planned graph of a device in an order: ops by the roofline of their local tensors, collectives by the mesh's links. What is
- * gathered ahead is memory that the plan doesn't count: at most model.ahead bytes. sharded: NULL where one device runs the whole step.
- * NULL when out of memory. O(size). */
-struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
-	const struct rules *rules);
+/* The planned graph of a device in an order: ops by the roofline of their local tensors, collectives by the mesh's
+ * links. What is gathered ahead is memory that the plan doesn't count: at most model.ahead bytes. sharded: NULL where
+ * one device runs the whole step. NULL when out of memory. O(size). */
+struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded,
+	const struct scenario *scenario, const struct rules *rules);
 void plan_time_free(struct plan_time *time);
 /* Picoseconds that computation waits for copies to the host and back, in one pass and the update. */
 int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded);
@@ -41,16 +43,19 @@ struct plan_time_search {
 	int64_t limit;                 /* bytes that a peak keeps */
 };
 /* For a comparison of plans: one order (overlap.h). Statuses as overlap_schedule(). */
-enum status plan_time_order(const struct plan_time_search *search, struct control *control, struct overlap_result *result);
+enum status plan_time_order(
+	const struct plan_time_search *search, struct control *control, struct overlap_result *result);
 /* All that keep the limit (climb.h), with more effort. Statuses as overlap_climb_orders(). */
-enum status plan_time_orders(const struct plan_time_search *search, struct control *control, struct overlap_climb *climb);
-/* Picoseconds that no order of the graph goes below in a whole step: what the busiest stream has to do, or the longest way through dependencies. -1 when out of memory.
- * O(arguments). */
-int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules);
-/* Picoseconds of every op of a graph, full [ops], and of what can't hide behind computation alone, sure [ops]. sharded as above. OK or NO_MEMORY.
- * O(arguments). */
-enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
-	int64_t *sure);
+enum status plan_time_orders(
+	const struct plan_time_search *search, struct control *control, struct overlap_climb *climb);
+/* Picoseconds that no order of the graph goes below in a whole step: what the busiest stream has to do, or the longest
+ * way through dependencies. -1 when out of memory. O(arguments). */
+int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules);
+/* Picoseconds of every op of a graph, full [ops], and of what can't hide behind computation alone, sure [ops]. sharded
+ * as above. OK or NO_MEMORY. O(arguments). */
+enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, int64_t *full, int64_t *sure);
 /* A step's time by phase and by what sets it. Resharding: a device cuts its share out of what it
  * has. Waiting is what computation waits for: collectives, copies to the host and back, other ranks of a pipeline. */
 enum step_part { STEP_FORWARD, STEP_BACKWARD, STEP_RECOMPUTED, STEP_UPDATE, STEP_RESHARDING, STEP_WAITING, STEP_PARTS };
@@ -62,13 +67,14 @@ struct step_shares {
 	int64_t total, computed;
 };
 /* Of a simulated step: plan_time_of() with the same arguments. OK or NO_MEMORY. O(size). */
-enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules,
-	const struct plan_time *time, struct step_shares *shares);
-/* Adds what a rank of a pipeline, whose graph is one microbatch and the update, computes in passes microbatches; computed: without the update. OK or
- * NO_MEMORY. O(size). */
-enum status plan_pass_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes, const struct scenario *scenario, const struct rules *rules,
-	struct step_shares *shares, int64_t *computed);
-/* "computation", an axis of the mesh, or "host" and "host back": the two directions of the link over which tensors are offloaded and fetched. */
+enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, const struct plan_time *time, struct step_shares *shares);
+/* Adds what a rank of a pipeline, whose graph is one microbatch and the update, computes in passes microbatches;
+ * computed: without the update. OK or NO_MEMORY. O(size). */
+enum status plan_pass_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes,
+	const struct scenario *scenario, const struct rules *rules, struct step_shares *shares, int64_t *computed);
+/* "computation", an axis of the mesh, or "host" and "host back": the two directions of the link over which tensors are
+ * offloaded and fetched. */
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream);
 /* The op moves a tensor to the host's memory or back: how many bytes. */
 bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes);

@@ -12,7 +12,9 @@
 #define LARGE 1500         /* ops: of larger steps what is far above the cap as played is not ordered */
 #define FAR 8              /* above it by more than such a part of what the cap leaves */
 #define SMALL 300          /* ops: of larger steps a margin below */
-#define SLIGHT 32          /* such a part of what the cap leaves is no reason to order and lay out dozens of choices: a little less is aimed at */
+#define SLIGHT \
+	32 /* such a part of what the cap leaves is no reason to order and lay out dozens of choices: a little less is \
+		  aimed at */
 
 /* Choices, each with the order that it is played along. */
 struct rivals {
@@ -39,8 +41,9 @@ static enum status fit_planned_add_rival(struct rivals *rivals, const uint8_t *s
 	enum status status = rivals->count < rivals->room ? fit_base_of(&solver->step, order, &base) : LIMIT;
 	status = status == OK ? fit_play(&solver->replay, &base, state) : status;
 	if (status == OK && solver->replay.valid) {
-		*rival = (struct rival){ arena_alloc(&rivals->arena, solver->step.storages, sizeof *rival->state), arena_alloc(&rivals->arena, solver->step.ops, sizeof *rival->order),
-			solver->replay.extra, solver->replay.peak };
+		*rival = (struct rival){ arena_alloc(&rivals->arena, solver->step.storages, sizeof *rival->state),
+			arena_alloc(&rivals->arena, solver->step.ops, sizeof *rival->order), solver->replay.extra,
+			solver->replay.peak };
 		if (!rival->state || !rival->order) {
 			status = NO_MEMORY;
 		} else {
@@ -73,7 +76,8 @@ static enum status add_published(struct rivals *rivals, const struct activations
 	struct fit_solver *solver = &rivals->solver;
 	HELD uint8_t *state = NULL;
 	uint32_t count = 0;
-	enum status status = fit_published_states(&solver->step, activations, rivals->stage->rules, rivals->stage->control, &state, &count);
+	enum status status = fit_published_states(
+		&solver->step, activations, rivals->stage->rules, rivals->stage->control, &state, &count);
 	for (uint32_t i = 0; i < count && status == OK; i++)
 		status = add_rivals(rivals, state + (size_t)i * solver->step.storages, solver->base[1].order);
 	return status;
@@ -95,7 +99,7 @@ static enum status add_rungs(struct rivals *rivals)
 	return status;
 }
 
-/* ---- the store's copy ------------------------------------------------------------------------------------------------------- */
+/* ---- the store's copy ------------------------------------------------------------------------ */
 
 /* Choices depend on the step alone, and every cap and margin asks for them. */
 static struct key key_of_rivals(const struct rivals *rivals)
@@ -113,8 +117,11 @@ static struct key key_of_rivals(const struct rivals *rivals)
 static uint8_t *copy_rival(const struct rivals *rivals, struct rival *rival, uint8_t *bytes, bool out)
 {
 	const struct fit_step *step = &rivals->solver.step;
-	struct { void *data; size_t bytes; } part[] = { { &rival->extra, sizeof rival->extra }, { &rival->peak, sizeof rival->peak }, { rival->state, step->storages },
-		{ rival->order, step->ops * sizeof *rival->order } };
+	struct {
+		void *data;
+		size_t bytes;
+	} part[] = { { &rival->extra, sizeof rival->extra }, { &rival->peak, sizeof rival->peak },
+		{ rival->state, step->storages }, { rival->order, step->ops * sizeof *rival->order } };
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
 		memcpy(out ? (void *)bytes : part[i].data, out ? part[i].data : (const void *)bytes, part[i].bytes);
 		bytes += part[i].bytes;
@@ -153,7 +160,7 @@ static enum status fit_planned_find_rivals(struct rivals *rivals, const struct a
 	return status;
 }
 
-/* ---- what they come to -------------------------------------------------------------------------------------------------------- */
+/* ---- what they come to ----------------------------------------------------------------------- */
 
 /* The arena that the scenario's order and layout come to. */
 static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_t *arena)
@@ -161,8 +168,11 @@ static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_
 	struct stage_context *stage = rivals->stage;
 	enum order_strategy order = scenario_order(rivals->scenario);
 	bool quick = order == ORDER_BEST && graph->ops > LARGE;
-	OWN(graph) *late = order == ORDER_LIST || order == ORDER_INDUCTOR_BFS ? late_reruns(graph, rivals->error) : graph_retain(graph);
-	OWN(graph) *run = !late ? NULL : rivals->scenario->value[K_in_place] ? graph_retain(late) : graph_without_inplace(late, rivals->error);
+	OWN(graph) *late = order == ORDER_LIST || order == ORDER_INDUCTOR_BFS ? late_reruns(graph, rivals->error)
+		: graph_retain(graph);
+	OWN(graph) *run = !late ? NULL
+		: rivals->scenario->value[K_in_place] ? graph_retain(late)
+		: graph_without_inplace(late, rivals->error);
 	struct ordered *ordered = run ? stage_order(stage, run, rivals->scenario, quick, rivals->error) : NULL;
 	struct laid_out *laid_out = ordered ? stage_layout(stage, ordered, rivals->scenario, quick, rivals->error) : NULL;
 	if (laid_out)
@@ -180,7 +190,8 @@ static struct graph *graph_of(struct rivals *rivals, const struct rival *rival)
 
 static bool fit_planned_may_fit(const struct rivals *rivals, const struct rival *rival)
 {
-	return rivals->solver.step.ops <= LARGE || rival->peak - rivals->budget <= (rivals->budget - rivals->solver.step.persistent) / FAR;
+	return rivals->solver.step.ops <= LARGE ||
+		rival->peak - rivals->budget <= (rivals->budget - rivals->solver.step.persistent) / FAR;
 }
 
 /* The first by extra time that keeps the cap and takes less than `below`; NULL: none does, or *error. */
@@ -194,7 +205,8 @@ static struct graph *find_fastest(struct rivals *rivals, int64_t below, int64_t 
 		}
 	for (uint32_t i = 0; i < rivals->count && rivals->rival[i].extra < below; i++) {
 		int64_t arena = INT64_MAX;
-		bool same = i > 0 && rivals->rival[i].extra == rivals->rival[i - 1].extra && rivals->rival[i].peak == rivals->rival[i - 1].peak;
+		bool same = i > 0 && rivals->rival[i].extra == rivals->rival[i - 1].extra &&
+			rivals->rival[i].peak == rivals->rival[i - 1].peak;
 		if (same || !fit_planned_may_fit(rivals, &rivals->rival[i]))
 			continue;
 		struct graph *graph = graph_of(rivals, &rivals->rival[i]);
@@ -215,7 +227,8 @@ static enum status fit_planned_take(struct rivals *rivals, int64_t limit)
 {
 	struct fitted *fitted = rivals->fitted;
 	mem_free(fitted->certificate.arc);
-	enum status status = fit_bound(&rivals->solver.bounds, rivals->budget, rivals->stage->control, &fitted->bound, &fitted->slope, &fitted->certificate);
+	enum status status = fit_bound(&rivals->solver.bounds, rivals->budget, rivals->stage->control, &fitted->bound,
+		&fitted->slope, &fitted->certificate);
 	fitted->planned = true;
 	fitted->impossible = fitted->searched = false;
 	fitted->lowest = 0;
@@ -224,10 +237,16 @@ static enum status fit_planned_take(struct rivals *rivals, int64_t limit)
 	return status;
 }
 
-struct graph *fit_planned(struct stage_context *stage, const struct scenario *scenario, const struct activations *activations, int64_t margin, struct graph *graph,
-	struct fitted *fitted, struct error *error)
+struct graph *fit_planned(struct stage_context *stage, const struct scenario *scenario,
+	const struct activations *activations, int64_t margin, struct graph *graph, struct fitted *fitted,
+	struct error *error)
 {
-	struct rivals rivals = { .stage = stage, .scenario = scenario, .fitted = fitted, .budget = scenario_budget(scenario), .room = RIVALS, .error = error };
+	struct rivals rivals = { .stage = stage,
+		.scenario = scenario,
+		.fitted = fitted,
+		.budget = scenario_budget(scenario),
+		.room = RIVALS,
+		.error = error };
 	int64_t extra = 0, limit = rivals.budget - margin, arena = 0;
 	struct graph *found = NULL;
 	error_set(error, OK);

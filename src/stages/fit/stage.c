@@ -20,7 +20,7 @@
 #define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along: at most, */
 #define ORDER_OP_TICKS UINT64_C(5000)       /* and for each op */
 
-/* ---- life ---------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct fitted *fitted_retain(struct fitted *fitted)
 {
@@ -51,11 +51,13 @@ void fitted_release(void *pointer)
 	mem_free(fitted);
 }
 
-/* Parameters gathered for the forward pass: what reads them again gathers them again, or they stay from the one pass to the other. */
+/* Parameters gathered for the forward pass: what reads them again gathers them again, or they stay from the one pass to
+ * the other. */
 static bool gathers_for_pass(const struct graph *step, uint32_t op)
 {
 	const struct collective *collective = step->op[op].collective;
-	bool gathers = collective && collective->kind == COLLECTIVE_ALL_GATHER && csr_length(&step->reads, op) > 0, wanted = false;
+	bool gathers = collective && collective->kind == COLLECTIVE_ALL_GATHER && csr_length(&step->reads, op) > 0,
+		 wanted = false;
 	FOR_ROW(i, &step->reads, op)
 		gathers &= step->storage[step->tensor[step->reads.item[i]].storage].persistent;
 	FOR_ROW(i, &step->writes, op) {
@@ -75,7 +77,8 @@ static bool *find_forward(const struct graph *step)
 	return forward;
 }
 
-static struct fitted *new_fitted(struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
+static struct fitted *new_fitted(
+	struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
 {
 	struct fitted *fitted = mem_alloc(1, sizeof *fitted);
 	if (!fitted)
@@ -87,9 +90,17 @@ static struct fitted *new_fitted(struct graph *step, const struct scenario *scen
 	fitted->sure = mem_alloc(step->ops, sizeof *fitted->sure);
 	fitted->traits = mem_alloc(step->ops, sizeof *fitted->traits);
 	uint8_t *fixed = mem_alloc(step->storages, sizeof *fixed);
-	fitted->input = (struct fit_input){ .graph = step, .time = fitted->time, .sure = fitted->sure, .traits = fitted->traits, .alignment = scenario->value[K_alignment],
-		.workspace = scenario->value[K_workspace], .random = (enum fit_random)scenario->value[K_random], .fixed = fixed, .forward = find_forward(step) };
-	if (!fitted->time || !fitted->sure || !fitted->traits || !fixed || !fitted->input.forward || plan_op_times(step, sharded, scenario, rules, fitted->time, fitted->sure) != OK) {
+	fitted->input = (struct fit_input){ .graph = step,
+		.time = fitted->time,
+		.sure = fitted->sure,
+		.traits = fitted->traits,
+		.alignment = scenario->value[K_alignment],
+		.workspace = scenario->value[K_workspace],
+		.random = (enum fit_random)scenario->value[K_random],
+		.fixed = fixed,
+		.forward = find_forward(step) };
+	if (!fitted->time || !fitted->sure || !fitted->traits || !fixed || !fitted->input.forward ||
+		plan_op_times(step, sharded, scenario, rules, fitted->time, fitted->sure) != OK) {
 		fitted_release(fitted);
 		return NULL;
 	}
@@ -110,16 +121,19 @@ int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph)
 	return extra + fitted->stall;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 struct ordering { const struct scenario *scenario; };
 
 /* The orders that a planner would take, at less effort. */
-static enum status order_step(void *context, struct graph *graph, int64_t ceiling, struct control *control, uint32_t *order, int64_t *peak)
+static enum status order_step(
+	void *context, struct graph *graph, int64_t ceiling, struct control *control, uint32_t *order, int64_t *peak)
 {
 	const struct ordering *ordering = context;
 	uint64_t ticks = ORDER_OP_TICKS * (graph->ops + 1u);
-	struct order_options options = { .strategy = ORDER_BEST, .ticks = ticks < ORDER_TICKS ? ticks : ORDER_TICKS, .ceiling = ceiling };
+	struct order_options options = {
+		.strategy = ORDER_BEST, .ticks = ticks < ORDER_TICKS ? ticks : ORDER_TICKS, .ceiling = ceiling
+	};
 	struct control own = { .cancel = control->cancel };
 	struct order_result result = { 0 };
 	struct problem problem;
@@ -137,7 +151,8 @@ static enum status order_step(void *context, struct graph *graph, int64_t ceilin
 }
 
 /* Pins, and what the host gets: its storages stay until they leave. */
-static void fit_stage_fix_storages(const struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, uint8_t *fixed)
+static void fit_stage_fix_storages(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options, bool *drop, uint8_t *fixed)
 {
 	struct recompute_options pins = *options;
 	pins.mode = RECOMPUTE_NONE;
@@ -184,8 +199,8 @@ static void fit_stage_take_plan(struct fitted *fitted, struct fit_plan *plan, in
 }
 
 /* No plan is slower than what a published strategy does within the cap. */
-static enum status consider_published(struct stage_context *stage, struct fit_solver *solver, const struct activations *activations, int64_t cap,
-	const struct fit_options *options, struct fit_plan *plan)
+static enum status consider_published(struct stage_context *stage, struct fit_solver *solver,
+	const struct activations *activations, int64_t cap, const struct fit_options *options, struct fit_plan *plan)
 {
 	HELD uint8_t *state = NULL;
 	uint32_t count = 0;
@@ -201,25 +216,35 @@ static bool has_copies(const struct graph *graph)
 	return false;
 }
 
-/* Whether the step itself is the plan: nothing runs again, and either its own order keeps the cap or another one is sought anyway, where
- * that costs no time: windows of copies are along the order that was found. */
-static bool keeps_all(struct fit_solver *solver, const struct fit_plan *plan, const struct scenario *scenario, int64_t cap)
+/* Whether the step itself is the plan: nothing runs again, and either its own order keeps the cap or another one is
+ * sought anyway, where that costs no time: windows of copies are along the order that was found. */
+static bool keeps_all(
+	struct fit_solver *solver, const struct fit_plan *plan, const struct scenario *scenario, int64_t cap)
 {
 	bool sought = scenario_seeks_time(scenario) || scenario_order(scenario) == ORDER_BEST;
 	for (uint32_t s = 0; s < solver->step.storages; s++)
 		if (solver->step.droppable[s] && plan->state[s] != FIT_KEEP)
 			return false;
-	return plan->extra == 0 && ((sought && !has_copies(solver->step.graph)) || (fit_play(&solver->replay, &solver->base[1], plan->state) == OK && solver->replay.peak <= cap));
+	return plan->extra == 0 &&
+		((sought && !has_copies(solver->step.graph)) ||
+			(fit_play(&solver->replay, &solver->base[1], plan->state) == OK && solver->replay.peak <= cap));
 }
 
-enum effort { EFFORT_ALL, EFFORT_UNPUBLISHED, EFFORT_LOOK };    /* published strategies as candidates; not; the cuts alone */
+enum effort {
+	EFFORT_ALL,
+	EFFORT_UNPUBLISHED,
+	EFFORT_LOOK
+}; /* published strategies as candidates; not; the cuts alone */
 
-static struct graph *fit_stage_solve(struct stage_context *stage, const struct scenario *scenario, const struct activations *activations, int64_t cap,
-	enum effort effort, struct fitted *fitted, struct error *error)
+static struct graph *fit_stage_solve(struct stage_context *stage, const struct scenario *scenario,
+	const struct activations *activations, int64_t cap, enum effort effort, struct fitted *fitted, struct error *error)
 {
 	struct ordering ordering = { scenario };
 	/* A cap less a margin is a guess at what the layout adds: what doesn't fit it may fit the cap. */
-	struct fit_options options = { .orderer = order_step, .context = &ordering, .played = scenario_order(scenario) == ORDER_PROGRAM || has_copies(fitted->step), .coarse = effort == EFFORT_LOOK,
+	struct fit_options options = { .orderer = order_step,
+		.context = &ordering,
+		.played = scenario_order(scenario) == ORDER_PROGRAM || has_copies(fitted->step),
+		.coarse = effort == EFFORT_LOOK,
 		.lowest = cap < scenario_budget(scenario) };
 	OWN(fit_solver) solver;
 	OWN(fit_plan) plan = { 0 };
@@ -245,8 +270,10 @@ static struct graph *fit_stage_solve(struct stage_context *stage, const struct s
 	return graph;
 }
 
-/* The options that are left where the rest of them is in the step already: its tensors have their names. resident: [options->residents]. */
-static struct recompute_options rest_of(const struct recompute_options *options, const struct graph *from, const struct graph *step, uint32_t *resident)
+/* The options that are left where the rest of them is in the step already: its tensors have their names. resident:
+ * [options->residents]. */
+static struct recompute_options rest_of(
+	const struct recompute_options *options, const struct graph *from, const struct graph *step, uint32_t *resident)
 {
 	struct recompute_options rest = *options;
 	for (uint32_t i = 0; i < options->residents; i++)
@@ -256,14 +283,16 @@ static struct recompute_options rest_of(const struct recompute_options *options,
 	return rest;
 }
 
-struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step, const struct graph *other, const struct scenario *scenario, const struct sharded *sharded,
-	const struct recompute_options *options, struct error *error)
+struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step, const struct graph *other,
+	const struct scenario *scenario, const struct sharded *sharded, const struct recompute_options *options,
+	struct error *error)
 {
 	struct activations activations = { 0 };
 	struct fitted *fitted = new_fitted(step, scenario, sharded, stage->rules);
 	bool *drop = mem_alloc(step->storages, sizeof *drop);
 	uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
-	enum status status = fitted && drop && resident ? activations_find(step, stage->rules, &activations, error) : fail_memory(error);
+	enum status status = fitted && drop && resident ? activations_find(step, stage->rules, &activations, error)
+		: fail_memory(error);
 	if (status == OK) {
 		struct recompute_options rest = rest_of(options, other, step, resident);
 		fit_stage_fix_storages(step, &activations, &rest, drop, (uint8_t *)(uintptr_t)fitted->input.fixed);
@@ -278,13 +307,16 @@ struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step,
 }
 
 /* What the host took, and what computation waits for it. */
-static enum status note_away(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct graph *graph, struct fitted *fitted)
+static enum status note_away(struct stage_context *stage, const struct scenario *scenario,
+	const struct sharded *sharded, const struct graph *graph, struct fitted *fitted)
 {
 	fitted->away = 0;
 	fitted->moved = 0;
-	int64_t bytes, stall = host_stall(graph, scenario, sharded, stage->rules), before = host_stall(fitted->step, scenario, sharded, stage->rules);
+	int64_t bytes, stall = host_stall(graph, scenario, sharded, stage->rules),
+				   before = host_stall(fitted->step, scenario, sharded, stage->rules);
 	for (uint32_t op = 0; op < graph->ops; op++)
-		if (graph->op[op].added == ADDED_OFFLOAD && graph_find_op(fitted->step, graph->op[op].name) == NONE && plan_time_host(graph, op, &bytes)) {
+		if (graph->op[op].added == ADDED_OFFLOAD && graph_find_op(fitted->step, graph->op[op].name) == NONE &&
+			plan_time_host(graph, op, &bytes)) {
 			fitted->away++;
 			fitted->moved += bytes;
 		}
@@ -294,7 +326,8 @@ static enum status note_away(struct stage_context *stage, const struct scenario 
 }
 
 /* The bound of plans that use the link, at the moments that a solver of the step without it looks at. */
-static enum status bound_both(struct stage_context *stage, int64_t cap, const struct fit_solver *solver, struct fitted *fitted, struct error *error)
+static enum status bound_both(struct stage_context *stage, int64_t cap, const struct fit_solver *solver,
+	struct fitted *fitted, struct error *error)
 {
 	struct fit_bounds bounds = { 0 };
 	HELD uint32_t *op = mem_alloc(solver->bounds.turns, sizeof *op);
@@ -318,8 +351,10 @@ struct both {
 	bool alone;                /* nothing goes to the host */
 	struct fitted *fitted;     /* of the step; what is found stands there */
 	struct graph *graph;       /* the best so far, or NULL */
-	int64_t least;             /* picoseconds that a search in full of the last step tried would not be below by much; INT64_MAX: nothing fits */
-	struct graph *windows;     /* storages that were sent to the host, looked at only, with the lowest such time so far; or NULL */
+	int64_t least; /* picoseconds that a search in full of the last step tried would not be below by much; INT64_MAX:
+					  nothing fits */
+	struct graph
+		*windows; /* storages that were sent to the host, looked at only, with the lowest such time so far; or NULL */
 	int64_t windows_least;
 	struct error *error;
 };
@@ -330,16 +365,23 @@ static enum status solve_away(struct both *both, struct graph *away, enum effort
 	struct fitted *fitted = both->fitted;
 	struct activations activations = { 0 };
 	OWN(graph) *graph = NULL;
-	struct fitted *sub = fitted_of_pinned(both->stage, away, fitted->step, both->scenario, both->sharded, both->options, both->error);
+	struct fitted *sub = fitted_of_pinned(
+		both->stage, away, fitted->step, both->scenario, both->sharded, both->options, both->error);
 	if (sub && activations_find(away, both->stage->rules, &activations, both->error) == OK)
 		graph = fit_stage_solve(both->stage, both->scenario, &activations, both->cap, effort, sub, both->error);
 	activations_free(&activations);
 	struct fitted before = *fitted;
-	enum status status = !graph ? both->error->status : error_set(both->error, note_away(both->stage, both->scenario, both->sharded, graph, fitted));
+	enum status status = !graph
+		? both->error->status
+		: error_set(both->error, note_away(both->stage, both->scenario, both->sharded, graph, fitted));
 	bool fits = status == OK && sub->replayed <= both->cap, did = both->graph && before.replayed <= both->cap;
 	int64_t extra = status == OK ? fitted_extra(fitted, graph) : 0;
 	both->least = status != OK || sub->impossible ? INT64_MAX : fits ? extra - (sub->extra - sub->bound) : sub->bound;
-	bool better = status == OK && (!both->graph || (fits != did ? fits : fits ? extra < before.extra : sub->replayed < before.replayed));
+	bool better = status == OK &&
+		(!both->graph ||
+			(fits != did ? fits
+			: fits ? extra < before.extra
+			: sub->replayed < before.replayed));
 	if (better) {
 		fitted->replayed = sub->replayed;
 		fitted->extra = extra;
@@ -372,21 +414,28 @@ static bool is_close(const struct fitted *fitted, int64_t cap)
 	return fitted->replayed <= cap && fitted->extra - fitted->bound <= fitted->total / NEAR;
 }
 
-/* The fastest recomputation under a larger cap that the host takes enough off: the graph, or NULL; near: a search in full can't make it noticeably faster. */
+/* The fastest recomputation under a larger cap that the host takes enough off: the graph, or NULL; near: a search in
+ * full can't make it noticeably faster. */
 struct after { struct graph *graph; int64_t extra; bool near; };
 
-/* Recomputation of the step under so much larger a cap, then what the host takes off it at most. *room: so much is left of the cap, or missing where that is below 0;
- * INT64_MAX: more may be too much or too little, but this is no use, as less may run again. */
+/* Recomputation of the step under so much larger a cap, then what the host takes off it at most. *room: so much is left
+ * of the cap, or missing where that is below 0; INT64_MAX: more may be too much or too little, but this is no use, as
+ * less may run again. */
 static enum status look_after(struct both *both, int64_t more, enum effort effort, struct after *best, int64_t *room)
 {
-	struct fitted *fitted = both->fitted, *sub = fitted_of_pinned(both->stage, fitted->step, fitted->step, both->scenario, both->sharded, both->options, both->error);
-	OWN(graph) *graph = sub ? fit_stage_solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error) : NULL;
+	struct fitted *fitted = both->fitted,
+				  *sub = fitted_of_pinned(both->stage, fitted->step, fitted->step, both->scenario, both->sharded,
+					  both->options, both->error);
+	OWN(graph) *graph = sub
+		? fit_stage_solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error)
+		: NULL;
 	OWN(graph) *away = NULL;
 	enum status status = graph ? OK : both->error->status;
 	int64_t least = fitted->replayed <= both->cap && fitted->extra < best->extra ? fitted->extra : best->extra, peak = 0;
 	*room = INT64_MAX;
 	if (status == OK && sub->replayed <= both->cap + more && sub->extra < least) {
-		away = offload_after(both->stage, both->scenario, both->sharded, both->options, fitted, graph, both->cap, false, &peak, both->error);
+		away = offload_after(both->stage, both->scenario, both->sharded, both->options, fitted, graph, both->cap, false,
+			&peak, both->error);
 		status = away ? OK : both->error->status;
 		*room = both->cap - peak;
 	}
@@ -404,7 +453,8 @@ static enum status take_after(struct both *both, const struct after *best)
 	enum status status = OK;
 	for (int fewest = 1; fewest >= 0 && best->graph && status == OK && !is_close(both->fitted, both->cap); fewest--) {
 		int64_t peak = 0;
-		OWN(graph) *away = offload_after(both->stage, both->scenario, both->sharded, both->options, both->fitted, best->graph, both->cap, fewest > 0, &peak, both->error);
+		OWN(graph) *away = offload_after(both->stage, both->scenario, both->sharded, both->options, both->fitted,
+			best->graph, both->cap, fewest > 0, &peak, both->error);
 		status = !away ? both->error->status : try_away(both, away);
 	}
 	return status;
@@ -412,16 +462,21 @@ static enum status take_after(struct both *both, const struct after *best)
 
 static bool is_close_after(const struct both *both, const struct after *best)
 {
-	return is_close(both->fitted, both->cap) || (best->graph && best->extra - both->fitted->bound <= both->fitted->total / NEAR);
+	return is_close(both->fitted, both->cap) ||
+		(best->graph && best->extra - both->fitted->bound <= both->fitted->total / NEAR);
 }
 
-/* Looks between what is known to do and what isn't, the first at `more`: what is left of the cap, or missing, tells where to look next. */
-static enum status narrow_after(struct both *both, int64_t more, int64_t near, int looks, struct after *best, int64_t *low, int64_t *high)
+/* Looks between what is known to do and what isn't, the first at `more`: what is left of the cap, or missing, tells
+ * where to look next. */
+static enum status narrow_after(
+	struct both *both, int64_t more, int64_t near, int looks, struct after *best, int64_t *low, int64_t *high)
 {
 	enum status status = OK;
 	int64_t room = 0;
 	int idle = 0;
-	for (int n = 0; n < looks && idle < IDLE && *high - *low > near && (n == 0 || room < 0 || room >= near) && status == OK && !is_close_after(both, best); n++) {
+	for (int n = 0; n < looks && idle < IDLE && *high - *low > near && (n == 0 || room < 0 || room >= near) &&
+		status == OK && !is_close_after(both, best);
+		n++) {
 		status = look_after(both, more, EFFORT_LOOK, best, &room);
 		int64_t next = room < 0 ? more + room - near / 2 : room < INT64_MAX ? more + room : 0;
 		idle = !best->graph || room < INT64_MAX ? 0 : idle + 1;
@@ -432,12 +487,14 @@ static enum status narrow_after(struct both *both, int64_t more, int64_t near, i
 	return status;
 }
 
-/* The cuts alone leave something: as much larger a cap as they showed to do, somewhat more where there is room, in full. */
+/* The cuts alone leave something: as much larger a cap as they showed to do, somewhat more where there is room, in
+ * full. */
 static enum status search_after(struct both *both, int64_t more, int64_t stride, struct after *best)
 {
 	enum status status = OK;
 	int64_t low = 0, high = INT64_MAX, room = 0;
-	for (int n = 0; n < 3 && more > low && more < high && !best->near && status == OK && !is_close_after(both, best); n++) {
+	for (int n = 0; n < 3 && more > low && more < high && !best->near && status == OK && !is_close_after(both, best);
+		n++) {
 		status = look_after(both, more, EFFORT_UNPUBLISHED, best, &room);
 		stride = n > 0 ? stride / 2 : stride;
 		low = room >= 0 ? more : low;
@@ -447,8 +504,9 @@ static enum status search_after(struct both *both, int64_t more, int64_t stride,
 	return status;
 }
 
-/* How much larger a cap recomputation may count with: as much as what it keeps can wait in the host. That jumps with what is kept: where what the link carries in the pass is too
- * much, something more may do all the same, as copies may last until memory is fullest, somewhat behind the pass. */
+/* How much larger a cap recomputation may count with: as much as what it keeps can wait in the host. That jumps with
+ * what is kept: where what the link carries in the pass is too much, something more may do all the same, as copies may
+ * last until memory is fullest, somewhat behind the pass. */
 static enum status find_after(struct both *both, const struct fit_solver *solver)
 {
 	double carried = (double)solver->step.forward_time / (double)PICOSECONDS * (double)both->fitted->link.rate;
@@ -506,16 +564,20 @@ static void fit_stage_note_windows(struct both *both, struct graph *away)
 	both->windows_least = both->least;
 }
 
-/* What the bound's cut sends to the host, and recomputation of the step that is left; then again with the windows that fit what runs again. */
+/* What the bound's cut sends to the host, and recomputation of the step that is left; then again with the windows that
+ * fit what runs again. */
 static enum status look_at_windows(struct both *both, struct fit_solver *solver)
 {
 	struct fitted *fitted = both->fitted;
 	enum status status = OK;
 	uint64_t tried = 0;
 	for (int round = 0; round < AGAIN && status == OK; round++) {
-		OWN(graph) *away = round == 0 ? offload_choose(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, solver, both->cap, both->error)
-			: offload_again(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, &solver->step, both->graph, both->error);
-		if (away && round > 0 && away->fingerprint == tried)     /* the windows fit what runs again: it would be the same plan */
+		OWN(graph) *away = round == 0 ? offload_choose(both->stage, both->scenario, both->sharded, both->activations,
+											both->options, fitted, solver, both->cap, both->error)
+											: offload_again(both->stage, both->scenario, both->sharded, both->activations,
+											both->options, fitted, &solver->step, both->graph, both->error);
+		if (away && round > 0 &&
+			away->fingerprint == tried) /* the windows fit what runs again: it would be the same plan */
 			break;
 		tried = away ? away->fingerprint : 0;
 		status = away ? solve_away(both, away, EFFORT_LOOK) : both->error->status;
@@ -527,15 +589,16 @@ static enum status look_at_windows(struct both *both, struct fit_solver *solver)
 	return status;
 }
 
-/* Storages in the host, and recomputation of the step that is left: looks first, as a search in full takes long, and then of the windows that may win. The bound is over plans
- * that do both. */
+/* Storages in the host, and recomputation of the step that is left: looks first, as a search in full takes long, and
+ * then of the windows that may win. The bound is over plans that do both. */
 static enum status find_both(struct both *both, struct fit_solver *solver)
 {
 	struct fitted *fitted = both->fitted;
 	bool kept = false;
 	enum status status = bound_both(both->stage, both->cap, solver, fitted, both->error);
 	status = status == OK && fitted->bound == 0 ? error_set(both->error, fits_kept(solver, both->cap, &kept)) : status;
-	if (status == OK && (both->alone || kept || fitted->impossible))    /* proved: nothing fits, and what is lowest is shown */
+	if (status == OK &&
+		(both->alone || kept || fitted->impossible)) /* proved: nothing fits, and what is lowest is shown */
 		return try_away(both, fitted->step);
 	THEN(status, look_at_windows(both, solver));
 	if (status == OK && !fitted->impossible)
@@ -568,8 +631,9 @@ static struct graph *solve_both(struct both *both)
 }
 
 /* All stays but what pins say. That another order or sharding keeps the cap so is for the plan to show. */
-static struct graph *keep_all(struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, const struct scenario *scenario,
-	struct fitted *fitted, struct error *error)
+static struct graph *keep_all(struct graph *step, const struct activations *activations,
+	const struct recompute_options *options, bool *drop, const struct scenario *scenario, struct fitted *fitted,
+	struct error *error)
 {
 	struct recompute_options pins = *options;
 	pins.mode = RECOMPUTE_NONE;
@@ -581,14 +645,16 @@ static struct graph *keep_all(struct graph *step, const struct activations *acti
 	return graph;
 }
 
-static struct graph *fit_stage_apply(struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, struct error *error)
+static struct graph *fit_stage_apply(struct graph *step, const struct activations *activations,
+	const struct recompute_options *options, bool *drop, struct error *error)
 {
 	recompute_choose(step, activations, options, drop);
 	return recompute_apply(step, activations, drop, options->offload, options->offloads, error);
 }
 
-static struct graph *fit_step_graph(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
-	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
+static struct graph *fit_step_graph(struct stage_context *stage, const struct plan_wish *wish, struct graph *step,
+	const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
+	const struct recompute_options *options, struct fitted **fitted, struct error *error)
 {
 	struct graph *graph = NULL;
 	bool *drop = mem_alloc(step->storages, sizeof *drop);
@@ -600,10 +666,19 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 	} else if (options->mode == RECOMPUTE_AUTO) {
 		fit_stage_fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
 		int64_t cap = scenario_budget(scenario) - wish->margin;
-		struct both both = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = activations, .options = options, .cap = cap, .alone = wish->alone, .fitted = *fitted, .error = error };
+		struct both both = { .stage = stage,
+			.scenario = scenario,
+			.sharded = sharded,
+			.activations = activations,
+			.options = options,
+			.cap = cap,
+			.alone = wish->alone,
+			.fitted = *fitted,
+			.error = error };
 		graph = scenario->value[K_offload] ? solve_both(&both)
 			: fit_stage_solve(stage, scenario, activations, cap, EFFORT_ALL, *fitted, error);
-		if (graph && !sharded && !scenario->value[K_offload] && wish->margin > 0 && !((*fitted)->proved && (*fitted)->extra == 0))
+		if (graph && !sharded && !scenario->value[K_offload] && wish->margin > 0 &&
+			!((*fitted)->proved && (*fitted)->extra == 0))
 			graph = fit_planned(stage, scenario, activations, wish->margin, graph, *fitted, error);
 	} else {
 		if (options->mode > RECOMPUTE_AUTO)
@@ -624,10 +699,12 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 }
 
 /* What pins send to the host goes there first; then the rest is made to fit. */
-static struct graph *fit_rest(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
-	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
+static struct graph *fit_rest(struct stage_context *stage, const struct plan_wish *wish, struct graph *step,
+	const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
+	const struct recompute_options *options, struct fitted **fitted, struct error *error)
 {
-	struct graph *away = recompute_apply(step, activations, NULL, options->offload, options->offloads, error), *graph = NULL;
+	struct graph *away = recompute_apply(step, activations, NULL, options->offload, options->offloads, error),
+				 *graph = NULL;
 	OWN(activations) now = { 0 };
 	HELD uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
 	if (!resident)
@@ -640,16 +717,18 @@ static struct graph *fit_rest(struct stage_context *stage, const struct plan_wis
 	return graph;
 }
 
-struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
-	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
+struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wish, struct graph *step,
+	const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
+	const struct recompute_options *options, struct fitted **fitted, struct error *error)
 {
 	*fitted = NULL;
 	if (options->mode == RECOMPUTE_AUTO && scenario_budget(scenario) < 0) {
 		fail(error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
-	return (options->mode >= RECOMPUTE_AUTO && options->mode != RECOMPUTE_KEPT && options->offloads > 0 ? fit_rest : fit_step_graph)(stage, wish, step, scenario, sharded, activations, options,
-		fitted, error);
+	return (options->mode >= RECOMPUTE_AUTO && options->mode != RECOMPUTE_KEPT && options->offloads > 0
+			? fit_rest
+			: fit_step_graph)(stage, wish, step, scenario, sharded, activations, options, fitted, error);
 }
 
 void fit_times_key_add(struct key *key, const struct scenario *scenario)
@@ -661,7 +740,8 @@ void fit_times_key_add(struct key *key, const struct scenario *scenario)
 
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, K_host_memory, KNOB_COUNT };
+	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, K_host_memory,
+		KNOB_COUNT };
 	static const enum knob_id planned[] = { K_order_effort, K_layout, K_layout_effort, K_in_place, KNOB_COUNT };
 	fit_times_key_add(key, scenario);
 	key_add_knobs(key, scenario, read);
@@ -680,7 +760,8 @@ void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margi
 	key_add(key, (uint64_t)margin);
 }
 
-struct fitted *fitted_of_step(struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
+struct fitted *fitted_of_step(
+	struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
 {
 	return new_fitted(step, scenario, sharded, rules);
 }

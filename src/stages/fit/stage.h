@@ -1,4 +1,5 @@
-/* stage.h: recomputation that fits a step into the memory cap at the least slowdown, and what recomputation costs in plans.
+/* stage.h: recomputation that fits a step into the memory cap at the least slowdown, and what recomputation costs in
+ * plans.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     stage     recomputation that fits the step into the cap
@@ -7,8 +8,7 @@
  *     offload   what recomputation leaves to the host
  *     plan_time the simulated time of a step
  *     passes    what runs in each pass of a step that accumulates
- *     traffic   what each device sends
- */
+ *     traffic   what each device sends */
 #pragma once
 
 #include "solver/fit/fit.h"
@@ -40,41 +40,50 @@ struct fitted {
 	int64_t alone;                 /* with away: picoseconds that recomputation without the host takes at least */
 	bool capped;                   /* recompute=auto: the rest is known */
 	int64_t cap, replayed;         /* bytes: what it had to fit into, its peak in the order that it was chosen along */
-	int64_t lowest, lowest_extra;  /* bytes and picoseconds of the lowest peak that was seen where nothing fits; 0: it is the plan's, or something fits */
+	int64_t lowest, lowest_extra; /* bytes and picoseconds of the lowest peak that was seen where nothing fits; 0: it is
+									 the plan's, or something fits */
 	int64_t bound;                 /* picoseconds: any plan of the cap takes so much more */
 	bool proved, impossible;
-	bool planned;                  /* chosen by the arena that order and layout came to: cap is the whole one, whatever the margin */
+	bool planned; /* chosen by the arena that order and layout came to: cap is the whole one, whatever the margin */
 	bool searched;                 /* the bound is the least of all plans, which were tried; it has no certificate */
 	double slope;                  /* picoseconds that a byte more of cap is worth */
 	struct fit_certificate certificate;
-	struct fitted_rank *rank;      /* [ranks] of a pipeline, or of microbatches, in place of the certificate; the bound is their sum, of one microbatch, along these cuts */
+	struct fitted_rank *rank; /* [ranks] of a pipeline, or of microbatches, in place of the certificate; the bound is
+								 their sum, of one microbatch, along these cuts */
 	uint32_t ranks;
 	atomic_uint references;
 };
 
 /* Of a step, with times, before anything is decided: nothing is pinned. A new reference, or NULL when out of memory. */
-struct fitted *fitted_of_step(struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules);
-/* Of a step with what pins of another step say of it, whose tensors it has under their names; options: of that other step. A new reference, or NULL with *error. */
-struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step, const struct graph *other, const struct scenario *scenario, const struct sharded *sharded,
-	const struct recompute_options *options, struct error *error);
+struct fitted *fitted_of_step(
+	struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules);
+/* Of a step with what pins of another step say of it, whose tensors it has under their names; options: of that other
+ * step. A new reference, or NULL with *error. */
+struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step, const struct graph *other,
+	const struct scenario *scenario, const struct sharded *sharded, const struct recompute_options *options,
+	struct error *error);
 /* All stays, and the plan shows that it keeps the cap. fitted: with what pins make run again, as extra. */
 void fitted_keep(struct fitted *fitted, int64_t cap);
 struct fitted *fitted_retain(struct fitted *fitted);
 void fitted_release(void *fitted);
 
-/* A step's ops that run again in a graph made from it, in picoseconds, with waits for the host in the program's order. O(ops). */
+/* A step's ops that run again in a graph made from it, in picoseconds, with waits for the host in the program's order.
+ * O(ops). */
 int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph);
 
-/* Of these waits in a plan's order, where copies to the host were chosen: extra becomes what the plan takes. waits: plan_time_host_waits() of the plan. */
+/* Of these waits in a plan's order, where copies to the host were chosen: extra becomes what the plan takes. waits:
+ * plan_time_host_waits() of the plan. */
 static inline int64_t fitted_stall(const struct fitted *fitted, int64_t waits)
 {
 	return fitted->away > 0 && waits > fitted->pinned_stall ? waits - fitted->pinned_stall : 0;
 }
 
-/* The step with what the options ask for computed again: by recompute_apply(), or, where their mode is auto, what fits the cap less the wish's margin. sharded: NULL
- * where the graph is not of a device. A new reference, *fitted too; or NULL with *error. */
-struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
-	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error);
+/* The step with what the options ask for computed again: by recompute_apply(), or, where their mode is auto, what fits
+ * the cap less the wish's margin. sharded: NULL where the graph is not of a device. A new reference, *fitted too; or
+ * NULL with *error. */
+struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wish, struct graph *step,
+	const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
+	const struct recompute_options *options, struct fitted **fitted, struct error *error);
 
 /* Everything that stage_fit() reads of a scenario beside pins: for times alone, and for what fits. */
 void fit_times_key_add(struct key *key, const struct scenario *scenario);

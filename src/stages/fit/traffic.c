@@ -10,13 +10,15 @@ static int64_t traffic_bytes_of(const struct graph *graph, const struct csr *ten
 	return bytes;
 }
 
-bool traffic_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis, enum collective_kind *collective, int64_t *bytes)
+bool traffic_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis,
+	enum collective_kind *collective, int64_t *bytes)
 {
 	const struct collective *said = graph->op[op].collective;
 	if (!said || said->kind >= COLLECTIVE_COUNT || (*axis = mesh_axis_named(mesh, said->axis)) == NONE)
 		return false;
 	*collective = said->kind;
-	*bytes = collective_of(&mesh->axis[*axis], *collective, traffic_bytes_of(graph, &graph->reads, op), traffic_bytes_of(graph, &graph->writes, op));
+	*bytes = collective_of(&mesh->axis[*axis], *collective, traffic_bytes_of(graph, &graph->reads, op),
+		traffic_bytes_of(graph, &graph->writes, op));
 	return true;
 }
 

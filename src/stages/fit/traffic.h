@@ -15,10 +15,13 @@ struct traffic_sum {
 	int64_t bytes, time;        /* of all */
 };
 
-/* Sums over a graph that a device runs: its collectives, and those inside its ops; what is computed again sends again. O(ops). */
+/* Sums over a graph that a device runs: its collectives, and those inside its ops; what is computed again sends again.
+ * O(ops). */
 void traffic_find(const struct sharded *sharded, const struct graph *graph, struct traffic_sum *sum);
 
-/* What an op of a device's graph sends: its axis, and bytes as collective_time() takes them. False: it is no collective. */
-bool traffic_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis, enum collective_kind *collective, int64_t *bytes);
+/* What an op of a device's graph sends: its axis, and bytes as collective_time() takes them. False: it is no
+ * collective. */
+bool traffic_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis,
+	enum collective_kind *collective, int64_t *bytes);
 /* Bytes that a device sends inside an op of a device's graph: all-reduces that let it do with a part of a dim. */
 int64_t traffic_inside(const struct sharded *sharded, const struct graph *graph, uint32_t op);

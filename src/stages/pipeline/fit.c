@@ -31,9 +31,10 @@ struct rank_step {
 	struct arena arena;
 };
 
-/* ---- what holds for all ranks -------------------------------------------------------------------------------------------- */
+/* ---- what holds for all ranks ---------------------------------------------------------------- */
 
-/* Collectives of the forward pass belong to it, and what they write stays: they don't run again. So does what several ranks have. */
+/* Collectives of the forward pass belong to it, and what they write stays: they don't run again. So does what several
+ * ranks have. */
 static void pipeline_fit_fix_storages(struct choosing *choosing)
 {
 	const struct graph *device = choosing->device;
@@ -47,7 +48,8 @@ static void pipeline_fit_fix_storages(struct choosing *choosing)
 	}
 	for (uint32_t s = 0; s < device->storages; s++) {
 		uint32_t maker = device->storage[s].allocator;
-		bool stays = choosing->sent[s] || (maker != NONE && choosing->forward[maker] && device->op[maker].phase != PHASE_FORWARD);
+		bool stays = choosing->sent[s] ||
+			(maker != NONE && choosing->forward[maker] && device->op[maker].phase != PHASE_FORWARD);
 		choosing->fixed[s] = stays ? FIT_KEPT : choosing->fit->fitted->input.fixed[s];
 	}
 }
@@ -65,15 +67,18 @@ static enum status pipeline_fit_begin(struct choosing *choosing)
 	choosing->state = arena_alloc(arena, device->storages, sizeof *choosing->state);
 	choosing->chosen = arena_alloc(arena, device->storages, sizeof *choosing->chosen);
 	choosing->paid = arena_alloc(arena, device->ops, sizeof *choosing->paid);
-	NEED_IN(choosing->error, choosing->paid && choosing->sent && choosing->forward && choosing->fixed && choosing->state && choosing->chosen);
+	NEED_IN(choosing->error,
+		choosing->paid && choosing->sent && choosing->forward && choosing->fixed && choosing->state &&
+			choosing->chosen);
 	memset(choosing->state, FIT_KEEP, device->storages);
 	pipeline_fit_fix_storages(choosing);
 	return OK;
 }
 
-/* ---- a rank's graph --------------------------------------------------------------------------------------------------------- */
+/* ---- a rank's graph -------------------------------------------------------------------------- */
 
-/* Microbatches of a storage that the rank holds if it is kept: those of the piece whose backward pass reads it, else of the one that touches it. */
+/* Microbatches of a storage that the rank holds if it is kept: those of the piece whose backward pass reads it, else of
+ * the one that touches it. */
 static uint32_t microbatches_held(const struct choosing *choosing, uint32_t rank, uint32_t s)
 {
 	const struct graph *device = choosing->device;
@@ -93,7 +98,8 @@ static uint32_t microbatches_held(const struct choosing *choosing, uint32_t rank
 	if (piece == NONE && maker != NONE)
 		piece = cut_rank(cut, maker) == rank ? cut->piece[maker] : rank;
 	const struct in_flight *held = piece == NONE ? NULL : &choosing->pipelined->piece[piece].in_flight;
-	bool waits = between && weight && !cut->weight[maker];    /* what gradients of weights make themselves doesn't wait for them */
+	bool waits = between && weight &&
+		!cut->weight[maker]; /* what gradients of weights make themselves doesn't wait for them */
 	uint32_t count = !held ? 1 : between ? (waits ? held->between : 1) : weight ? held->weight : held->input;
 	return count > 1 ? count : 1;
 }
@@ -104,7 +110,8 @@ static bool pipeline_fit_describe(struct choosing *choosing, uint32_t rank, stru
 	const struct graph *graph = step->graph, *device = choosing->device;
 	const struct fitted *fitted = choosing->fit->fitted;
 	struct arena *arena = &step->arena;
-	int64_t *time = arena_alloc(arena, graph->ops, sizeof *time), *sure = arena_alloc(arena, graph->ops, sizeof *sure), *copies = arena_alloc(arena, graph->storages, sizeof *copies);
+	int64_t *time = arena_alloc(arena, graph->ops, sizeof *time), *sure = arena_alloc(arena, graph->ops, sizeof *sure),
+			*copies = arena_alloc(arena, graph->storages, sizeof *copies);
 	uint32_t *traits = arena_alloc(arena, graph->ops, sizeof *traits), flush = NONE;
 	uint8_t *fixed = arena_alloc(arena, graph->storages, sizeof *fixed);
 	bool *forward = arena_alloc(arena, graph->ops, sizeof *forward);
@@ -122,20 +129,36 @@ static bool pipeline_fit_describe(struct choosing *choosing, uint32_t rank, stru
 		if (of != NONE)
 			choosing->paid[of] = true;
 		traits[op] = of == NONE ? 0 : fitted->traits[of];
-		forward[op] = of != NONE ? choosing->forward[of] : sent != NONE && device->tensor[sent].writer != NONE && choosing->forward[device->tensor[sent].writer];
+		forward[op] = of != NONE
+			? choosing->forward[of]
+			: sent != NONE && device->tensor[sent].writer != NONE && choosing->forward[device->tensor[sent].writer];
 	}
 	for (uint32_t s = 0; s < graph->storages; s++) {
-		uint32_t tensor = graph_find_tensor(device, graph->tensor[graph->storage[s].root].name), maker = graph->storage[s].allocator;
+		uint32_t tensor = graph_find_tensor(device, graph->tensor[graph->storage[s].root].name),
+				 maker = graph->storage[s].allocator;
 		uint32_t of = step->storage[s] = tensor == NONE ? NONE : device->tensor[tensor].storage;
-		bool passes = of != NONE && (graph->storage[s].kind == KIND_INPUT || !graph->storage[s].persistent) && !graph->storage[s].live_out;
+		bool passes = of != NONE && (graph->storage[s].kind == KIND_INPUT || !graph->storage[s].persistent) &&
+			!graph->storage[s].live_out;
 		int64_t bytes = 0;
-		if (passes && __builtin_mul_overflow(graph->storage[s].bytes, (int64_t)microbatches_held(choosing, rank, of) - 1, &bytes))
+		if (passes &&
+			__builtin_mul_overflow(graph->storage[s].bytes, (int64_t)microbatches_held(choosing, rank, of) - 1, &bytes))
 			bytes = BYTES_MAX / 2;
 		copies[s] = flush == NONE ? 0 : align_up(bytes, fitted->input.alignment);
-		fixed[s] = of == NONE || (maker != NONE && graph_find_op(device, graph->op[maker].name) == NONE) ? FIT_KEPT : choosing->fixed[of];
+		fixed[s] = of == NONE || (maker != NONE && graph_find_op(device, graph->op[maker].name) == NONE)
+			? FIT_KEPT
+			: choosing->fixed[of];
 	}
-	step->input = (struct fit_input){ .graph = graph, .time = time, .sure = sure, .traits = traits, .alignment = fitted->input.alignment, .workspace = fitted->input.workspace,
-		.random = fitted->input.random, .fixed = fixed, .forward = forward, .copies = flush == NONE ? NULL : copies, .flush = flush };
+	step->input = (struct fit_input){ .graph = graph,
+		.time = time,
+		.sure = sure,
+		.traits = traits,
+		.alignment = fitted->input.alignment,
+		.workspace = fitted->input.workspace,
+		.random = fitted->input.random,
+		.fixed = fixed,
+		.forward = forward,
+		.copies = flush == NONE ? NULL : copies,
+		.flush = flush };
 	return true;
 }
 
@@ -147,23 +170,26 @@ static enum status make_step(struct choosing *choosing, uint32_t rank, struct ra
 	NEED_IN(choosing->error, one);
 	for (uint32_t k = 0; k < pieces; k++)
 		one[k] = (struct in_flight) { 1, 1, 1 };
-	step->graph = pipeline_rank_graph(&pipelined->cut, &choosing->flow, one, pipelined->microbatches, rank, NULL, choosing->error);
+	step->graph = pipeline_rank_graph(
+		&pipelined->cut, &choosing->flow, one, pipelined->microbatches, rank, NULL, choosing->error);
 	if (!step->graph)
 		return choosing->error->status;
 	return pipeline_fit_describe(choosing, rank, step) ? OK : fail_memory(choosing->error);
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------------------------------------ */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 /* What a rank drops; what several ranks make for themselves is dropped where all of them drop it. */
-static void pipeline_fit_take(struct choosing *choosing, const struct rank_step *step, const struct fit_step *seen, const uint8_t *state)
+static void pipeline_fit_take(
+	struct choosing *choosing, const struct rank_step *step, const struct fit_step *seen, const uint8_t *state)
 {
 	for (uint32_t s = 0; s < step->graph->storages; s++) {
 		uint32_t of = step->storage[s];
 		if (of == NONE || !seen->droppable[s])
 			continue;
 		bool first = !choosing->chosen[of];
-		choosing->state[of] = first || (choosing->state[of] != FIT_KEEP && state[s] == FIT_KEEP) ? state[s] : choosing->state[of];
+		choosing->state[of] = first || (choosing->state[of] != FIT_KEEP && state[s] == FIT_KEEP) ? state[s]
+			: choosing->state[of];
 		choosing->chosen[of] = true;
 	}
 }
@@ -173,7 +199,8 @@ static void note_bound(struct fitted *fitted, uint32_t rank, struct rank_step *s
 {
 	if (fitted->ranks != rank)
 		return;
-	fitted->rank[fitted->ranks++] = (struct fitted_rank){ step->graph, step->input, plan->bound, plan->impossible, plan->certificate, step->arena };
+	fitted->rank[fitted->ranks++] = (struct fitted_rank){ step->graph, step->input, plan->bound, plan->impossible,
+		plan->certificate, step->arena };
 	fitted->bound += plan->bound;
 	fitted->impossible |= plan->impossible;
 	step->graph = NULL;
@@ -190,7 +217,8 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, struc
 	OWN(fit_solver) solver;
 	OWN(fit_plan) plan = { 0 };
 	HELD uint8_t *start = NULL;
-	enum status status = activations_find(step->graph, stage->rules, &activations, choosing->error), made = fit_solver_new(&step->input, &solver);
+	enum status status = activations_find(step->graph, stage->rules, &activations, choosing->error),
+				made = fit_solver_new(&step->input, &solver);
 	status = status == OK ? made : status;
 	status = status == OK ? fit_baselines(&solver.step, &activations, stage->control, &start, &options.starts) : status;
 	options.start = start;
@@ -214,7 +242,7 @@ static enum status choose_rank(struct choosing *choosing, uint32_t rank)
 	return status;
 }
 
-/* ---- the device's graph ------------------------------------------------------------------------------------------------------- */
+/* ---- the device's graph ---------------------------------------------------------------------- */
 
 /* The states along the device's program order. What can't be played so is written anew once, for all its readers. */
 static struct graph *apply_states(struct choosing *choosing)
@@ -253,10 +281,13 @@ static struct graph *apply_states(struct choosing *choosing)
 
 struct graph *pipeline_fit_graph(struct stage_context *stage, struct pipeline_fit *fit, struct error *error)
 {
-	struct choosing choosing = { .stage = stage, .fit = fit, .pipelined = fit->pipelined, .device = fit->pipelined->device, .error = error };
+	struct choosing choosing = {
+		.stage = stage, .fit = fit, .pipelined = fit->pipelined, .device = fit->pipelined->device, .error = error
+	};
 	enum status status = pipeline_fit_begin(&choosing);
 	fit->impossible = false;
-	if (status == OK && !fit->fitted->rank && !(fit->fitted->rank = mem_alloc(fit->pipelined->ranks, sizeof *fit->fitted->rank)))
+	if (status == OK && !fit->fitted->rank &&
+		!(fit->fitted->rank = mem_alloc(fit->pipelined->ranks, sizeof *fit->fitted->rank)))
 		status = fail_memory(error);
 	for (uint32_t r = 0; r < fit->pipelined->ranks && status == OK; r++)
 		status = choose_rank(&choosing, r);

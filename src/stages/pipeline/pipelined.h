@@ -1,8 +1,8 @@
 /* pipelined.h: the result of the pipeline stage: what every rank runs and holds, and when.
  *
- * Immutable once made and shared by counted references between plans and the store. The slots of the schedule are timing.slot (solver/pipeline/pipeline.h):
- * rank r's are slot[r * slots] .. slot[(r + 1) * slots - 1], in order of time; a slot says its piece, microbatch, and whether it is backward.
- */
+ * Immutable once made and shared by counted references between plans and the store. The slots of the schedule are
+ * timing.slot (solver/pipeline/pipeline.h): rank r's are slot[r * slots] .. slot[(r + 1) * slots - 1], in order of
+ * time; a slot says its piece, microbatch, and whether it is backward. */
 #pragma once
 
 #include "src/stages/shard/sharded.h"
@@ -20,7 +20,8 @@ struct pipeline_piece {
 	int64_t send;                /* picoseconds to the next piece, and the gradient back */
 	int64_t sent;                /* bytes of that */
 	int64_t kept;                /* bytes kept of one microbatch from its forward to its backward pass */
-	int64_t kept_weight;         /* of these, until gradients of weights are made, where the schedule splits the backward pass */
+	int64_t
+		kept_weight; /* of these, until gradients of weights are made, where the schedule splits the backward pass */
 	int64_t between;             /* bytes of gradients that wait for those of weights */
 	struct in_flight in_flight;  /* microbatches of it that are held when the rank holds the most; at least 1 */
 };
@@ -32,7 +33,7 @@ struct pipeline_rank {
 	int64_t kept;                /* activations of all microbatches in flight */
 	int64_t peak;                /* in program order, with all that comes and goes */
 	int64_t exposed, update;     /* picoseconds: gradients' collectives that nothing hides, the optimizer */
-	uint32_t alike;              /* the first rank whose graph is the same but for names and microbatches in flight; itself */
+	uint32_t alike; /* the first rank whose graph is the same but for names and microbatches in flight; itself */
 };
 
 struct fitted;
@@ -47,14 +48,16 @@ struct pipelined {
 	struct schedule_csv file;    /* of SCHEDULE_FILE */
 	const struct pipeline_order *order;  /* of it; NULL */
 	bool folded, split;          /* pieces lie in a V; backward passes are split */
-	int64_t *forward, *backward, *weight, *send, *forward_link, *backward_link; /* [ranks * chunks] as pipeline_run() takes them; links NULL where no passes overlap */
+	int64_t *forward, *backward, *weight, *send, *forward_link,
+		*backward_link; /* [ranks * chunks] as pipeline_run() takes them; links NULL where no passes overlap */
 	struct pipeline_plan timing; /* the schedule, slot by slot */
-	int64_t time;                /* picoseconds of a step: the pipeline's, exposed collectives and update of the slowest rank */
+	int64_t time; /* picoseconds of a step: the pipeline's, exposed collectives and update of the slowest rank */
 	int64_t bubble, exposed, update;
 	int64_t bound;               /* no schedule of these pieces has a step that takes less */
 	struct fitted *fitted;       /* recompute=auto: what runs again; NULL */
 	int64_t replayed;            /* of it: the most bytes of a rank in program order */
-	bool unfit;                /* recompute=auto: proved, along the cuts that were tried no recomputation lets every rank keep the cap less the wish's margin */
+	bool unfit; /* recompute=auto: proved, along the cuts that were tried no recomputation lets every rank keep the cap
+				   less the wish's margin */
 	int64_t estimate;            /* bytes: the most that a rank takes by the model that cuts were chosen with */
 	bool moved;                  /* the cuts are uneven, so that every rank keeps the memory cap by that model */
 	uint32_t reported;           /* the rank that is planned by default: the highest peak in program order */

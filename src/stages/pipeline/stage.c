@@ -7,7 +7,7 @@
 #include "times.h"
 #include "solver/pipeline/configuration.h"
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct pipelined *pipelined_retain(struct pipelined *pipelined)
 {
@@ -41,7 +41,7 @@ size_t pipelined_bytes(const struct pipelined *pipelined)
 	return bytes;
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------------------------------ */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 static uint32_t pipeline_stage_degree(const struct scenario *scenario, enum knob_id knob)
 {
@@ -80,7 +80,8 @@ static const char *schedule_path(const struct scenario *scenario)
 
 void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, K_software, MEMORY_KNOBS, KNOB_COUNT };
+	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device,
+		K_software, MEMORY_KNOBS, KNOB_COUNT };
 	key_add_knobs(key, scenario, read);
 	key_add(key, scenario_figures_hash(scenario));
 	if (scenario_budget(scenario) >= 0)
@@ -91,7 +92,7 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 		key_add_file(key, schedule_path(scenario));
 }
 
-/* ---- cutting ------------------------------------------------------------------------------------------------------------ */
+/* ---- cutting --------------------------------------------------------------------------------- */
 
 #define STRETCHES 8   /* possible cuts for every piece of a model without layers */
 
@@ -138,8 +139,11 @@ static enum status time_blocks(struct piping *piping)
 		own[b] = b;
 		piping->cost[b].forward = piping->cost[b].backward = piping->cost[b].weight = 0;
 	}
-	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, own,
-		(struct pieces_wanted) { .ranks = piping->blocks.blocks, .pieces = piping->blocks.blocks, .split = piping->pipelined->split }, &cut);
+	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, piping->stage->rules,
+		&piping->sharded->sharding, &piping->blocks, own,
+		(struct pieces_wanted){
+			.ranks = piping->blocks.blocks, .pieces = piping->blocks.blocks, .split = piping->pipelined->split },
+		&cut);
 	for (uint32_t op = 0; status == OK && op < device->ops; op++) {
 		struct block_cost *cost = &piping->cost[cut.piece[op]];
 		if (piping->times.hidden[op] || piping->times.host[op] || cut.side[op] == SIDE_UPDATE)
@@ -181,17 +185,24 @@ static enum status cost_blocks(struct piping *piping)
 	THEN(status, block_work_find(whole, piping->stage->rules, &piping->arena, &work));
 	if (status == OK && !(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
 		status = NO_MEMORY;
-	THEN(status, block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine, pipeline_stage_axis_named(mesh, "cp"),
-		pipeline_stage_axis_named(mesh, "ep"), piping->cost));
+	THEN(status,
+		block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine,
+			pipeline_stage_axis_named(mesh, "cp"), pipeline_stage_axis_named(mesh, "ep"), piping->cost));
 	THEN(status, device_times_find(sharded, sharded->device, piping->stage->rules, &piping->machine, &piping->times));
 	return status == OK ? time_blocks(piping) : status;
 }
 
 static struct config_model pipeline_stage_model_of(const struct piping *piping)
 {
-	int64_t cap = piping->limited == CUTS_ANY ? -1 : piping->machine.memory, margin = piping->limited == CUTS_CAPPED ? 1 : piping->wish->margin;
-	return (struct config_model) { .blocks = piping->blocks.blocks, .cost = piping->cost, .machine = &piping->machine,
-		.devices_per_node = (uint32_t)piping->scenario->value[K_devices_per_node], .limit = cap < 0 || margin == 0 ? -1 : cap > margin ? cap - margin : 0 };
+	int64_t cap = piping->limited == CUTS_ANY ? -1 : piping->machine.memory,
+			margin = piping->limited == CUTS_CAPPED ? 1 : piping->wish->margin;
+	return (struct config_model){ .blocks = piping->blocks.blocks,
+		.cost = piping->cost,
+		.machine = &piping->machine,
+		.devices_per_node = (uint32_t)piping->scenario->value[K_devices_per_node],
+		.limit = cap < 0 || margin == 0 ? -1
+		: cap > margin ? cap - margin
+		: 0 };
 }
 
 /* What the cuts come to by the model, and whether the memory cap has moved them. */
@@ -216,24 +227,27 @@ static enum status pipeline_stage_cut(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	struct config_model model = pipeline_stage_model_of(piping);
-	uint32_t *piece_of = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piece_of), pieces = pipeline_stage_pieces_of(piping);
+	uint32_t *piece_of = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piece_of),
+			 pieces = pipeline_stage_pieces_of(piping);
 	piping->first = arena_alloc(&piping->arena, pieces + (size_t)1, sizeof *piping->first);
 	NEED(piece_of && piping->first);
 	enum status status = config_cut(&model, &piping->config, &piping->overheads, piping->first);
 	if (status == INFEASIBLE)
-		return fail(piping->error, INFEASIBLE, "%u pipeline ranks x %u pieces need %u cuts, but the step has just %u blocks of forward ops",
+		return fail(piping->error, INFEASIBLE,
+			"%u pipeline ranks x %u pieces need %u cuts, but the step has just %u blocks of forward ops",
 			piping->config.pp, piping->config.chunks, pieces - 1, piping->blocks.stretches);
 	for (uint32_t k = 0; k < pieces && status == OK; k++)
 		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
 			piece_of[b] = k;
 	THEN(status, pipeline_stage_estimate(piping, &model));
 	if (status == OK)
-		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, piece_of,
-			(struct pieces_wanted) { piping->config.pp, pieces, pipelined->folded, pipelined->split }, &pipelined->cut);
+		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules,
+			&piping->sharded->sharding, &piping->blocks, piece_of,
+			(struct pieces_wanted){ piping->config.pp, pieces, pipelined->folded, pipelined->split }, &pipelined->cut);
 	return status == OK ? pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error) : status;
 }
 
-/* ---- ranks ---------------------------------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 /* What a rank's graph says of it. */
 static enum status pipeline_stage_measure(struct piping *piping, struct pipeline_rank *rank)
@@ -284,20 +298,23 @@ static void find_alike(struct piping *piping, uint64_t *shape)
 	struct pipelined *pipelined = piping->pipelined;
 	for (uint32_t r = 0; r < pipelined->ranks; r++) {
 		struct pipeline_rank *rank = &pipelined->rank[r];
-		shape[r] = hash_join(pipeline_stage_shape_of(rank->graph), (uint64_t)(rank->parameters + rank->optimizer + rank->gradients + rank->inputs));
+		shape[r] = hash_join(pipeline_stage_shape_of(rank->graph),
+			(uint64_t)(rank->parameters + rank->optimizer + rank->gradients + rank->inputs));
 		rank->alike = r;
 		for (uint32_t other = 0; other < r && rank->alike == r; other++)
 			rank->alike = shape[other] == shape[r] ? other : r;
 	}
 }
 
-/* Of schedules that don't split the backward pass what follows from their definition; of others what has been played. */
+/* Of schedules that don't split the backward pass what follows from their definition; of others what has been played.
+ */
 static struct in_flight piece_in_flight(const struct piping *piping, uint32_t k)
 {
 	const struct pipelined *pipelined = piping->pipelined;
 	struct in_flight in_flight = pipelined->timing.at_most[k];
 	if (!pipelined->split && pipelined->schedule < SCHEDULE_COUNT)
-		in_flight = config_in_flight(&piping->config, piece_rank(k, pipelined->ranks, pipelined->folded), k / pipelined->ranks);
+		in_flight = config_in_flight(
+			&piping->config, piece_rank(k, pipelined->ranks, pipelined->folded), k / pipelined->ranks);
 	in_flight.input = in_flight.input > 0 ? in_flight.input : 1;
 	in_flight.weight = in_flight.weight > 0 ? in_flight.weight : 1;
 	return in_flight;
@@ -315,7 +332,8 @@ static enum status build_ranks(struct piping *piping)
 		pipelined->piece[k].in_flight = in_flight[k] = piece_in_flight(piping, k);
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
 		struct pipeline_rank *rank = &pipelined->rank[r];
-		rank->graph = pipeline_rank_graph(&pipelined->cut, &piping->flow, in_flight, pipelined->microbatches, r, kept, piping->error);
+		rank->graph = pipeline_rank_graph(
+			&pipelined->cut, &piping->flow, in_flight, pipelined->microbatches, r, kept, piping->error);
 		status = rank->graph ? pipeline_stage_measure(piping, rank) : piping->error->status;
 		if (status == OK && rank->peak > pipelined->rank[pipelined->reported].peak)
 			pipelined->reported = r;
@@ -325,15 +343,15 @@ static enum status build_ranks(struct piping *piping)
 		piece->kept = kept[k].input + kept[k].weight;
 		piece->kept_weight = pipelined->split ? kept[k].weight : piece->kept;
 		piece->between = kept[k].between;
-		pipelined->rank[piece_rank(k, pipelined->ranks, pipelined->folded)].kept += kept[k].input * in_flight[k].input + kept[k].weight * in_flight[k].weight
-			+ kept[k].between * in_flight[k].between;
+		pipelined->rank[piece_rank(k, pipelined->ranks, pipelined->folded)].kept += kept[k].input * in_flight[k].input +
+			kept[k].weight * in_flight[k].weight + kept[k].between * in_flight[k].between;
 	}
 	if (status == OK)
 		find_alike(piping, shape);
 	return status;
 }
 
-/* ---- time ------------------------------------------------------------------------------------------------------------------ */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 /* The larger of what goes to the next piece and what comes back. */
 static void measure_sends(struct piping *piping)
@@ -373,7 +391,8 @@ static bool pipeline_stage_reduces(const struct graph *graph, uint32_t op)
 }
 
 /* Collectives that run beside computation: what they take beyond that; and the update. What reduces gradients
- * once a step runs beside one backward pass, what each microbatch gathers or reduces beside its own pass, and nothing beside what the update has made. */
+ * once a step runs beside one backward pass, what each microbatch gathers or reduces beside its own pass, and nothing
+ * beside what the update has made. */
 static void measure_rest(struct piping *piping, uint32_t r)
 {
 	struct pipelined *pipelined = piping->pipelined;
@@ -392,7 +411,9 @@ static void measure_rest(struct piping *piping, uint32_t r)
 		else
 			compute[cut->side[op] == SIDE_BACKWARD] += link ? 0 : time;
 	}
-	rank->exposed = updated + pipeline_stage_beyond(piping, once, compute[1]) + pipelined->microbatches * (pipeline_stage_beyond(piping, each[0], compute[0]) + pipeline_stage_beyond(piping, each[1], compute[1]));
+	rank->exposed = updated + pipeline_stage_beyond(piping, once, compute[1]) +
+		pipelined->microbatches *
+			(pipeline_stage_beyond(piping, each[0], compute[0]) + pipeline_stage_beyond(piping, each[1], compute[1]));
 	pipelined->exposed = rank->exposed > pipelined->exposed ? rank->exposed : pipelined->exposed;
 	pipelined->update = rank->update > pipelined->update ? rank->update : pipelined->update;
 }
@@ -405,7 +426,8 @@ static enum status pipeline_stage_play(struct piping *piping)
 	NEED(host);
 	if (pipelined->device != piping->sharded->device) {    /* ops that run again take time, too */
 		device_times_free(&piping->times);
-		NEED(device_times_find(piping->sharded, pipelined->device, piping->stage->rules, &piping->machine, &piping->times) == OK);
+		NEED(device_times_find(
+				 piping->sharded, pipelined->device, piping->stage->rules, &piping->machine, &piping->times) == OK);
 	}
 	for (uint32_t op = 0; op < cut->graph->ops; op++) {
 		struct pipeline_piece *piece = &pipelined->piece[cut->piece[op]];
@@ -417,14 +439,20 @@ static enum status pipeline_stage_play(struct piping *piping)
 		*(cut->side[op] == SIDE_FORWARD ? &piece->forward : &piece->backward) += counts ? piping->times.time[op] : 0;
 		piece->weight += counts && cut->weight[op] ? piping->times.time[op] : 0;
 		if (pipelined->forward_link)
-			*(cut->side[op] == SIDE_FORWARD ? &piece->forward_link : &piece->backward_link) += counts && piping->times.link[op] ? piping->times.time[op] : 0;
-		host[2 * (size_t)cut->piece[op] + (cut->side[op] != SIDE_FORWARD)] += piping->times.host[op] ? piping->times.time[op] : 0;
+			*(cut->side[op] == SIDE_FORWARD ? &piece->forward_link : &piece->backward_link) += counts &&
+					piping->times.link[op]
+				? piping->times.time[op]
+				: 0;
+		host[2 * (size_t)cut->piece[op] + (cut->side[op] != SIDE_FORWARD)] += piping->times.host[op]
+			? piping->times.time[op]
+			: 0;
 		if (of->phase == PHASE_FORWARD && *of->module) {
 			piece->first = piece->first ? piece->first : of->module;
 			piece->last = of->module;
 		}
 	}
-	for (uint32_t k = 0; k < pipeline_stage_pieces_of(piping); k++) {    /* copies to the host run beside a pass: what takes longer counts */
+	for (uint32_t k = 0; k < pipeline_stage_pieces_of(piping);
+		k++) {    /* copies to the host run beside a pass: what takes longer counts */
 		struct pipeline_piece *piece = &pipelined->piece[k];
 		piece->forward = host[2 * (size_t)k] > piece->forward ? host[2 * (size_t)k] : piece->forward;
 		piece->backward = host[2 * (size_t)k + 1] > piece->backward ? host[2 * (size_t)k + 1] : piece->backward;
@@ -437,9 +465,17 @@ static enum status pipeline_stage_play(struct piping *piping)
 		}
 	}
 	measure_sends(piping);
-	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
-		.microbatches = pipelined->microbatches, .forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send,
-		.order = pipelined->order, .forward_link = pipelined->forward_link, .backward_link = pipelined->backward_link };
+	struct pipeline pipeline = { .schedule = pipelined->schedule,
+		.ranks = pipelined->ranks,
+		.chunks = pipelined->chunks,
+		.microbatches = pipelined->microbatches,
+		.forward = pipelined->forward,
+		.backward = pipelined->backward,
+		.weight = pipelined->weight,
+		.send = pipelined->send,
+		.order = pipelined->order,
+		.forward_link = pipelined->forward_link,
+		.backward_link = pipelined->backward_link };
 	pipelined->bound = pipeline_bound(&pipeline, pipelined->folded);
 	return pipeline_run(&pipeline, &pipelined->timing, piping->error);
 }
@@ -456,7 +492,7 @@ static enum status add_rest(struct piping *piping)
 	return OK;
 }
 
-/* ---- the stage --------------------------------------------------------------------------------------------------------------- */
+/* ---- the stage ------------------------------------------------------------------------------- */
 
 /* Whether passes run beside each other, so that one hides the other's collectives. */
 static bool passes_overlap(const struct pipelined *pipelined)
@@ -505,7 +541,8 @@ static enum status pipeline_stage_read_order(struct piping *piping)
 		return fail(piping->error, BAD_INPUT, "schedule=file needs a file: schedule=@FILE");
 	TRY(schedule_csv_open(path, &pipelined->file, piping->error));
 	if (order->ranks != config->pp || order->microbatches != config->microbatches)
-		return fail(piping->error, BAD_INPUT, "%.200s is a schedule of %u ranks and %u microbatches: set pp=%u microbatches=%u", path, order->ranks,
+		return fail(piping->error, BAD_INPUT,
+			"%.200s is a schedule of %u ranks and %u microbatches: set pp=%u microbatches=%u", path, order->ranks,
 			order->microbatches, order->ranks, order->microbatches);
 	if (order->folded && order->chunks != 2)
 		return fail(piping->error, BAD_INPUT, "%.200s: %u stages on each rank; in a V there can be two", path, order->chunks);
@@ -520,7 +557,8 @@ static enum status pipeline_stage_read_order(struct piping *piping)
 static enum status pipeline_stage_run(struct piping *piping)
 {
 	const struct config *config = &piping->config;
-	enum status status = schedule_possible(piping->pipelined->schedule, config->pp, config->chunks, config->microbatches, piping->error);    /* before anything is cut */
+	enum status status = schedule_possible(piping->pipelined->schedule, config->pp, config->chunks,
+		config->microbatches, piping->error);    /* before anything is cut */
 	if (status == OK && !pipeline_stage_start(piping))
 		status = NO_MEMORY;
 	THEN(status, cost_blocks(piping));
@@ -532,24 +570,40 @@ static enum status pipeline_stage_run(struct piping *piping)
 }
 
 /* Of the sharding's graph of a device, or of that graph with ops that run again. */
-static struct pipelined *stage_device(struct stage_context *stage, const struct sharded *sharded, struct graph *device, enum limited limited, const struct scenario *scenario,
-	const struct plan_wish *wish, struct error *error)
+static struct pipelined *stage_device(struct stage_context *stage, const struct sharded *sharded, struct graph *device,
+	enum limited limited, const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
 {
 	struct pipelined *pipelined = mem_alloc(1, sizeof *pipelined);
-	struct piping piping = { .stage = stage, .limited = limited, .sharded = sharded, .scenario = scenario, .wish = wish, .pipelined = pipelined, .overheads = overheads_all, .error = error };
+	struct piping piping = { .stage = stage,
+		.limited = limited,
+		.sharded = sharded,
+		.scenario = scenario,
+		.wish = wish,
+		.pipelined = pipelined,
+		.overheads = overheads_all,
+		.error = error };
 	if (!pipelined) {
 		fail_memory(error);
 		return NULL;
 	}
 	uint32_t devices = mesh_devices(&sharded->sharding.mesh);
-	piping.config = (struct config) { .dp = devices, .tp = 1, .pp = pipeline_stage_degree(scenario, K_pp), .cp = 1, .ep = 1,
-		.microbatches = pipeline_stage_degree(scenario, K_microbatches), .chunks = scenario_chunks(scenario), .schedule = (uint8_t)scenario->value[K_schedule] };
+	piping.config = (struct config){ .dp = devices,
+		.tp = 1,
+		.pp = pipeline_stage_degree(scenario, K_pp),
+		.cp = 1,
+		.ep = 1,
+		.microbatches = pipeline_stage_degree(scenario, K_microbatches),
+		.chunks = scenario_chunks(scenario),
+		.schedule = (uint8_t)scenario->value[K_schedule] };
 	atomic_store(&pipelined->references, 1);
 	pipelined->device = graph_retain(device);
 	pipelined->ranks = piping.config.pp;
 	pipelined->chunks = piping.config.chunks;
 	pipelined->microbatches = piping.config.microbatches;
-	pipelined->schedule = piping.config.pp < 2 || (piping.config.chunks < 2 && piping.config.schedule == SCHEDULE_INTERLEAVED) ? SCHEDULE_1F1B : (enum schedule)scenario->value[K_schedule];
+	pipelined->schedule = piping.config.pp < 2 ||
+			(piping.config.chunks < 2 && piping.config.schedule == SCHEDULE_INTERLEAVED)
+		? SCHEDULE_1F1B
+		: (enum schedule)scenario->value[K_schedule];
 	pipelined->folded = schedule_folded(pipelined->schedule);
 	pipelined->split = schedule_split(pipelined->schedule);
 	scenario_machine(scenario, &piping.machine);
@@ -566,7 +620,7 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 	return NULL;
 }
 
-/* ---- recompute=auto ------------------------------------------------------------------------------------------------------------ */
+/* ---- recompute=auto -------------------------------------------------------------------------- */
 
 #define FIT_TRIES 3   /* caps of ranks, each less by what the try before was above */
 
@@ -577,8 +631,9 @@ static int64_t cap_of(const struct scenario *scenario, const struct plan_wish *w
 }
 
 /* Cut again with what runs again; lowers the caps of ranks that are above in program order. */
-static struct pipelined *pipeline_stage_try_fit(struct stage_context *stage, const struct sharded *sharded, enum limited limited, const struct scenario *scenario,
-	const struct plan_wish *wish, struct pipeline_fit *fit, struct error *error)
+static struct pipelined *pipeline_stage_try_fit(struct stage_context *stage, const struct sharded *sharded,
+	enum limited limited, const struct scenario *scenario, const struct plan_wish *wish, struct pipeline_fit *fit,
+	struct error *error)
 {
 	OWN(graph) *device = pipeline_fit_graph(stage, fit, error);
 	struct pipelined *next = device ? stage_device(stage, sharded, device, limited, scenario, wish, error) : NULL;
@@ -610,8 +665,9 @@ static void note_fit(struct pipelined *pipelined, const struct pipeline_fit *fit
 }
 
 /* Every rank computes again what lets it keep the cap, behind cuts of that kind. */
-static struct pipelined *stage_fitted(struct stage_context *stage, const struct sharded *sharded, enum limited limited, const struct scenario *scenario,
-	const struct plan_wish *wish, const struct recompute_options *options, struct error *error)
+static struct pipelined *stage_fitted(struct stage_context *stage, const struct sharded *sharded, enum limited limited,
+	const struct scenario *scenario, const struct plan_wish *wish, const struct recompute_options *options,
+	struct error *error)
 {
 	struct pipelined *first = stage_device(stage, sharded, sharded->device, limited, scenario, wish, error);
 	if (!first)
@@ -646,8 +702,9 @@ static struct pipelined *stage_fitted(struct stage_context *stage, const struct 
 	return best;
 }
 
-struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const struct recompute_options *options, struct error *error)
+struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded,
+	const struct scenario *scenario, const struct plan_wish *wish, const struct recompute_options *options,
+	struct error *error)
 {
 	if (!options)
 		return stage_device(stage, sharded, sharded->device, CUTS_AS_WISHED, scenario, wish, error);

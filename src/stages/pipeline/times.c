@@ -16,7 +16,8 @@ static uint32_t moved_tensor(const struct sharded *sharded, const struct graph *
 	return NONE;
 }
 
-enum status device_times_find(const struct sharded *sharded, const struct graph *device, const struct rules *rules, const struct machine *machine, struct device_times *times)
+enum status device_times_find(const struct sharded *sharded, const struct graph *device, const struct rules *rules,
+	const struct machine *machine, struct device_times *times)
 {
 	const struct graph *whole = sharded->shared->graph;
 	const struct mesh *mesh = &sharded->sharding.mesh;
@@ -27,17 +28,22 @@ enum status device_times_find(const struct sharded *sharded, const struct graph 
 	times->hidden = arena_alloc(&times->arena, device->ops, sizeof *times->hidden);
 	times->link = arena_alloc(&times->arena, device->ops, sizeof *times->link);
 	times->host = arena_alloc(&times->arena, device->ops, sizeof *times->host);
-	bool fine = times->host && times->time && times->hidden && times->link && csr_transpose(&scratch, &whole->reads, whole->ops, whole->tensors, &readers) == OK;
+	bool fine = times->host && times->time && times->hidden && times->link &&
+		csr_transpose(&scratch, &whole->reads, whole->ops, whole->tensors, &readers) == OK;
 	for (uint32_t op = 0; fine && op < device->ops; op++) {
 		enum collective_kind collective;
-		uint32_t axis, of = graph_find_op(whole, device->op[op].recomputed && device->op[op].of ? device->op[op].of : device->op[op].name);
+		uint32_t axis,
+			of = graph_find_op(
+				whole, device->op[op].recomputed && device->op[op].of ? device->op[op].of : device->op[op].name);
 		enum machine_limit limit;
 		int64_t bytes;
 		if (plan_time_host(device, op, &bytes)) {
 			times->time[op] = machine_host_time(machine, bytes);
 			times->host[op] = true;
 		} else if (of != NONE) {
-			fine = op_local_time(device, rules, machine, op, op_on_pieces(&sharded->shared->units, of, sharded->sharding.split[of]), &times->time[op], &limit) == OK;
+			fine = op_local_time(device, rules, machine, op,
+					   op_on_pieces(&sharded->shared->units, of, sharded->sharding.split[of]), &times->time[op],
+					   &limit) == OK;
 			times->time[op] += op_inside_time(&sharded->shared->units, mesh, of, sharded->sharding.split[of], NULL, NULL);
 		} else if (traffic_collective(mesh, device, op, &axis, &collective, &bytes)) {
 			uint32_t tensor = moved_tensor(sharded, device, op);
@@ -52,8 +58,9 @@ enum status device_times_find(const struct sharded *sharded, const struct graph 
 	return fine ? OK : NO_MEMORY;
 }
 
-enum status plan_rank_shares(const struct graph *graph, const struct sharded *sharded, const struct pipelined *pipelined, uint32_t rank, const struct scenario *scenario,
-	const struct rules *rules, struct step_shares *shares)
+enum status plan_rank_shares(const struct graph *graph, const struct sharded *sharded,
+	const struct pipelined *pipelined, uint32_t rank, const struct scenario *scenario, const struct rules *rules,
+	struct step_shares *shares)
 {
 	int64_t passes = 0, computed;
 	*shares = (struct step_shares) { .total = pipelined->time };

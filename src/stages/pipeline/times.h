@@ -14,10 +14,13 @@ struct device_times {
 };
 
 /* device: the sharding's graph of a device, or that graph with ops that run again. OK or NO_MEMORY. O(size). */
-enum status device_times_find(const struct sharded *sharded, const struct graph *device, const struct rules *rules, const struct machine *machine, struct device_times *times);
+enum status device_times_find(const struct sharded *sharded, const struct graph *device, const struct rules *rules,
+	const struct machine *machine, struct device_times *times);
 void device_times_free(struct device_times *times);
 
-/* Where the step of a pipeline's rank goes, whose graph is one microbatch and the update: what it computes in all microbatches, what it waits for
- * collectives in its passes and of its gradients, and for other ranks. OK or NO_MEMORY. O(size). */
-enum status plan_rank_shares(const struct graph *graph, const struct sharded *sharded, const struct pipelined *pipelined, uint32_t rank, const struct scenario *scenario,
-	const struct rules *rules, struct step_shares *shares);
+/* Where the step of a pipeline's rank goes, whose graph is one microbatch and the update: what it computes in all
+ * microbatches, what it waits for collectives in its passes and of its gradients, and for other ranks. OK or NO_MEMORY.
+ * O(size). */
+enum status plan_rank_shares(const struct graph *graph, const struct sharded *sharded,
+	const struct pipelined *pipelined, uint32_t rank, const struct scenario *scenario, const struct rules *rules,
+	struct step_shares *shares);

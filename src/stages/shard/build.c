@@ -3,7 +3,7 @@
 #include "stage.h"
 #include "solver/shard/device_graph.h"
 
-/* ---- units ---------------------------------------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------------------- */
 
 struct shared_units *shared_units_find(struct stage_context *stage, struct graph *graph)
 {
@@ -19,13 +19,15 @@ struct shared_units *shared_units_find(struct stage_context *stage, struct graph
 	}
 	atomic_store(&shared->references, 1);
 	shared->graph = graph_retain(graph);
-	store_keep(stage->store, &key, shared_units_retain(shared), shared->units.arena.bytes + shared->units.factors.arena.bytes, shared_units_release);
+	store_keep(stage->store, &key, shared_units_retain(shared),
+		shared->units.arena.bytes + shared->units.factors.arena.bytes, shared_units_release);
 	return shared;
 }
 
-/* ---- what a sharding costs --------------------------------------------------------------------------------------- */
+/* ---- what a sharding costs ------------------------------------------------------------------- */
 
-enum status shard_clock_open(const struct stage_context *stage, const struct units *units, const struct scenario *scenario, struct shard_clock *clock)
+enum status shard_clock_open(const struct stage_context *stage, const struct units *units,
+	const struct scenario *scenario, struct shard_clock *clock)
 {
 	clock->microbatches = scenario->value[K_microbatches] > 1 ? (uint32_t)scenario->value[K_microbatches] : 1;
 	scenario_machine(scenario, &clock->machine);
@@ -49,7 +51,8 @@ static enum status shard_build_build(struct sharded *sharded, const struct shard
 	sharded->device = device_graph_build(units, &sharded->sharding, 0, error);
 	if (!sharded->device)
 		return error->status;
-	enum status status = sharding_cost(units, &sharded->sharding, clock->clock, SHARD_EXPOSED, clock->microbatches, &sharded->cost);
+	enum status status = sharding_cost(
+		units, &sharded->sharding, clock->clock, SHARD_EXPOSED, clock->microbatches, &sharded->cost);
 	if (status != OK)
 		return fail(error, status, "%s", status == NO_MEMORY ? status_text(status) : "a placement can't be reached");
 	for (uint32_t s = 0; s < graph->storages; s++) {
@@ -59,7 +62,8 @@ static enum status shard_build_build(struct sharded *sharded, const struct shard
 	return OK;
 }
 
-struct sharded *sharded_of(struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error)
+struct sharded *sharded_of(
+	struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error)
 {
 	struct sharded *sharded = mem_alloc(1, sizeof *sharded);
 	if (!sharded) {

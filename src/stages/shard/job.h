@@ -37,8 +37,10 @@ int64_t shard_job_cap(const struct plan_wish *wish, const struct scenario *scena
 enum shard_strategy shard_job_strategy(const struct shard_job *job);
 /* Whether a is better than b by estimates: within the cap first. */
 bool shard_job_better(const struct shard_job *job, const struct sharding_cost *a, const struct sharding_cost *b);
-/* An expert's sharding over degrees, pins included. Free it in any case but a failure. BAD_INPUT: a pin that this mesh can't keep. */
-enum status shard_job_split(struct shard_job *job, const struct degrees *degrees, int zero, struct sharding *sharding, struct axis_roles roles[MESH_AXES]);
+/* An expert's sharding over degrees, pins included. Free it in any case but a failure. BAD_INPUT: a pin that this mesh
+ * can't keep. */
+enum status shard_job_split(struct shard_job *job, const struct degrees *degrees, int zero, struct sharding *sharding,
+	struct axis_roles roles[MESH_AXES]);
 /* Lists what was looked at; what a search found as the chosen one. */
 void shard_job_list(struct shard_job *job, const char *text, const struct sharding_cost *cost);
 void shard_job_list_found(struct shard_job *job, const struct sharding *sharding, const struct sharding_cost *cost);
@@ -50,19 +52,22 @@ bool shard_job_describe(struct shard_job *job, struct sharded *sharded);
 struct sharded *shard_job_build(struct shard_job *job, struct sharding *sharding);
 
 /* Keeps what a search of auto has shown of its mesh; takes over what an earlier result's searches have shown. */
-void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, const struct sharding_report *report, struct sharded *sharded);
+void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, const struct sharding_report *report,
+	struct sharded *sharded);
 void shard_job_inherit(const struct shard_job *job, const struct sharded *first, struct sharded *sharded);
 
 /* Searches begin with what is the larger sum for an expert's sharding. */
 void shard_job_begin_mixture(struct shard_job *job, const struct sharding_cost *expert);
 /* Searches a mesh as the job wants it; options are filled in. Free found and report in any case. */
-enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options,
-	struct sharding *found, struct sharding_report *report);
+enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles,
+	struct sharding_options *options, struct sharding *found, struct sharding_report *report);
 /* Searches over the mesh of a sharding; what is found takes its place where it is better. */
-enum status shard_job_improve(struct shard_job *job, const struct axis_roles *roles, struct sharding *sharding, const struct sharding_cost *cost,
-	struct sharding_report *report, struct sharding_point *curve, uint32_t *points);
+enum status shard_job_improve(struct shard_job *job, const struct axis_roles *roles, struct sharding *sharding,
+	const struct sharding_cost *cost, struct sharding_report *report, struct sharding_point *curve, uint32_t *points);
 
 /* What experts write and what the search passed by, for the planner to compare with. */
-enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report, struct sharded *sharded);
-/* The plan of one of first's rivals, or of what moves have led to: what was looked at is as with the first one. NULL with the job's error. */
+enum status shard_job_rivals(
+	struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report, struct sharded *sharded);
+/* The plan of one of first's rivals, or of what moves have led to: what was looked at is as with the first one. NULL
+ * with the job's error. */
 struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *first, const struct sharding *rival);

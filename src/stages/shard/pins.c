@@ -5,7 +5,8 @@
 #include "stage.h"
 
 /* The outermost part of a dim that an axis divides, as the other axes leave it; PLACE_WHOLE: none. */
-static int8_t part_of_dim(const struct units *units, const struct mesh *mesh, struct placement placement, uint32_t tensor, uint32_t dim, uint32_t axis)
+static int8_t part_of_dim(const struct units *units, const struct mesh *mesh, struct placement placement,
+	uint32_t tensor, uint32_t dim, uint32_t axis)
 {
 	uint32_t first = units->part_start[tensor];
 	for (uint32_t i = first; i < units->part_start[tensor + 1]; i++) {
@@ -17,7 +18,8 @@ static int8_t part_of_dim(const struct units *units, const struct mesh *mesh, st
 }
 
 /* The unit along which an op's result has that part cut, or UNIT_NONE. */
-static int8_t unit_making(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t tensor, int8_t part, uint32_t axis)
+static int8_t unit_making(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t tensor,
+	int8_t part, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
 	uint32_t reads = csr_length(&graph->reads, op);
@@ -38,12 +40,13 @@ static enum status no_axis(const struct pin *pin, const struct mesh *mesh, struc
 	size_t used = 0;
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", a ? ", " : "", mesh->axis[a].name);
-	return fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded on %.20s: the mesh's axes are %s", pin->a, pin->b, names);
+	return fail(
+		error, BAD_INPUT, "tensor \"%.100s\" can't be sharded on %.20s: the mesh's axes are %s", pin->a, pin->b, names);
 }
 
 /* Looks a pin up: axis, tensor and the part that is cut. others: where the tensor lies on other axes. */
-static enum status shard_pins_resolve(const struct pin *pin, const struct units *units, const struct mesh *mesh, const struct placement *others,
-	struct placement_pin *found, struct error *error)
+static enum status shard_pins_resolve(const struct pin *pin, const struct units *units, const struct mesh *mesh,
+	const struct placement *others, struct placement_pin *found, struct error *error)
 {
 	const struct graph *graph = units->graph;
 	uint32_t axis = mesh_axis_named(mesh, pin->b), tensor = graph_find_tensor(graph, pin->a);
@@ -55,30 +58,35 @@ static enum status shard_pins_resolve(const struct pin *pin, const struct units 
 	if (pin->number >= of->dims)
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" has no dim %" PRId64 ": it has %u", pin->a, pin->number, of->dims);
 	if (of->alias != NONE)
-		return fail(error, BAD_INPUT, "tensor \"%.100s\" is a view of \"%.100s\": pin that", pin->a, graph->tensor[graph->storage[of->storage].root].name);
+		return fail(error, BAD_INPUT, "tensor \"%.100s\" is a view of \"%.100s\": pin that", pin->a,
+			graph->tensor[graph->storage[of->storage].root].name);
 	if (axis == NONE)
 		return no_axis(pin, mesh, error);
 	const struct mesh_axis *over = &mesh->axis[axis];
 	int8_t part = part_of_dim(units, mesh, others ? others[tensor] : placement, tensor, (uint32_t)pin->number, axis);
 	if (part < 0)
-		return fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: its %" PRId64 " can't be cut into %u pieces",
+		return fail(error, BAD_INPUT,
+			"tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: its %" PRId64
+			" can't be cut into %u pieces",
 			pin->a, pin->number, over->name, of->shape ? of->shape[pin->number] : 0, over->size);
 	*found = (struct placement_pin){ tensor, (uint8_t)axis, part };
 	return OK;
 }
 
-enum status shard_pins_find(const struct scenario *scenario, const struct units *units, const struct mesh *mesh, struct placement_pin *pin, uint32_t *pins,
-	struct error *error)
+enum status shard_pins_find(const struct scenario *scenario, const struct units *units, const struct mesh *mesh,
+	struct placement_pin *pin, uint32_t *pins, struct error *error)
 {
 	enum status status = OK;
 	*pins = 0;
 	for (uint32_t i = 0; i < scenario->pins && status == OK; i++)
-		if (scenario->pin[i].kind == PIN_PLACEMENT && (status = shard_pins_resolve(&scenario->pin[i], units, mesh, NULL, &pin[*pins], error)) == OK)
+		if (scenario->pin[i].kind == PIN_PLACEMENT &&
+			(status = shard_pins_resolve(&scenario->pin[i], units, mesh, NULL, &pin[*pins], error)) == OK)
 			++*pins;
 	return status;
 }
 
-static enum status apply(const struct pin *pin, const struct units *units, struct sharding *sharding, struct error *error)
+static enum status apply(
+	const struct pin *pin, const struct units *units, struct sharding *sharding, struct error *error)
 {
 	const struct graph *graph = units->graph;
 	struct placement_pin found;
@@ -93,15 +101,17 @@ static enum status apply(const struct pin *pin, const struct units *units, struc
 	}
 	int8_t unit = unit_making(units, sharding, of->writer, tensor, part, axis);
 	if (unit < 0)
-		return fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: \"%.80s\" (%.40s) can't be split along it", pin->a,
-			pin->number, over->name, graph->op[of->writer].name, graph->op[of->writer].type);
+		return fail(error, BAD_INPUT,
+			"tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: \"%.80s\" (%.40s) can't be split along it",
+			pin->a, pin->number, over->name, graph->op[of->writer].name, graph->op[of->writer].type);
 	struct split split = sharding->split[of->writer];
 	split.on[axis] = unit;
 	sharding_set(sharding, units, of->writer, split);
 	return OK;
 }
 
-enum status shard_pins_apply(const struct scenario *scenario, const struct units *units, struct sharding *sharding, struct error *error)
+enum status shard_pins_apply(
+	const struct scenario *scenario, const struct units *units, struct sharding *sharding, struct error *error)
 {
 	enum status status = OK;
 	for (uint32_t i = 0; i < scenario->pins && status == OK; i++)

@@ -13,18 +13,21 @@ static void list_again(struct shard_job *job, const struct sharded *first, const
 	for (uint32_t i = 0; i < first->candidates; i++) {
 		struct shard_candidate *candidate = &job->candidate[job->candidates++];
 		*candidate = first->candidate[i];
-		candidate->chosen = !there && candidate->time == sharding_estimate(&chosen->cost) && candidate->usage == chosen->cost.usage;
+		candidate->chosen = !there && candidate->time == sharding_estimate(&chosen->cost) &&
+			candidate->usage == chosen->cost.usage;
 		there |= candidate->chosen;
 	}
 	if (!there)
 		shard_job_list_found(job, &chosen->sharding, &chosen->cost);
 }
 
-/* Takes a rival over. auto doesn't plan one twice; minred's limit needs the experts' arenas, whatever else is like them. */
+/* Takes a rival over. auto doesn't plan one twice; minred's limit needs the experts' arenas, whatever else is like
+ * them. */
 static void rivals_add_rival(const struct shard_job *job, struct sharding *rival, int64_t time, struct sharded *sharded)
 {
 	const struct units *units = &job->shared->units;
-	bool automatic = scenario_strategy(job->scenario) == STRATEGY_AUTO, known = automatic && sharding_equal(units, rival, &sharded->sharding);
+	bool automatic = scenario_strategy(job->scenario) == STRATEGY_AUTO,
+		 known = automatic && sharding_equal(units, rival, &sharded->sharding);
 	for (uint32_t i = 0; i < sharded->rivals && !known && automatic; i++)
 		known = sharding_equal(units, rival, &sharded->rival[i]);
 	if (known) {
@@ -36,7 +39,8 @@ static void rivals_add_rival(const struct shard_job *job, struct sharding *rival
 }
 
 /* Takes over what a search reports beside what it found, the last first, where its estimate is below most. */
-static void add_others(const struct shard_job *job, struct sharding_report *report, int64_t most, struct sharded *sharded)
+static void add_others(
+	const struct shard_job *job, struct sharding_report *report, int64_t most, struct sharded *sharded)
 {
 	for (; report->others > 0 && sharded->rivals < SHARD_RIVALS; report->others--) {
 		int64_t time = report->other_cost[report->others - 1].total;
@@ -59,7 +63,8 @@ static bool is_searched(const struct shard_job *job, const struct shard_choice *
 	return known;
 }
 
-/* What a search finds on an expert's mesh, as a rival where it may still be better than the first; and what it shows of that mesh. */
+/* What a search finds on an expert's mesh, as a rival where it may still be better than the first; and what it shows of
+ * that mesh. */
 static enum status search_mesh_of(struct shard_job *job, const struct shard_choice *expert, struct sharded *sharded)
 {
 	struct axis_roles roles[MESH_AXES];
@@ -85,13 +90,15 @@ static enum status search_mesh_of(struct shard_job *job, const struct shard_choi
 	return status == INFEASIBLE || status == BAD_INPUT ? OK : status;
 }
 
-/* auto: planning decides between meshes, as estimates of different meshes are not exact enough: what a search finds on those of the best experts. One axis
- * after the other: a rival needs no bound. Nothing on graphs where searches are long. */
+/* auto: planning decides between meshes, as estimates of different meshes are not exact enough: what a search finds on
+ * those of the best experts. One axis after the other: a rival needs no bound. Nothing on graphs where searches are
+ * long. */
 static enum status search_elsewhere(struct shard_job *job, const struct shard_choice *choice, struct sharded *sharded)
 {
 	enum status status = OK;
 	uint32_t searched = 0;
-	for (uint32_t i = 0; i < job->experts && status == OK && sharded->rivals < SHARD_RIVALS && searched < SHARD_MESHES; i++)
+	for (uint32_t i = 0; i < job->experts && status == OK && sharded->rivals < SHARD_RIVALS && searched < SHARD_MESHES;
+		i++)
 		if (!is_searched(job, choice, i)) {
 			status = search_mesh_of(job, &job->expert[i], sharded);
 			searched++;
@@ -105,7 +112,8 @@ static enum status add_expert(struct shard_job *job, const struct degrees *degre
 	struct sharding rival;
 	struct sharding_cost cost = { .total = INT64_MAX };
 	TRY(shard_job_split(job, degrees, zero, &rival, roles));
-	if (sharding_cost(&job->shared->units, &rival, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches, &cost) == NO_MEMORY) {
+	if (sharding_cost(&job->shared->units, &rival, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches, &cost) ==
+		NO_MEMORY) {
 		sharding_free(&rival);
 		return NO_MEMORY;
 	}
@@ -113,7 +121,8 @@ static enum status add_expert(struct shard_job *job, const struct degrees *degre
 	return OK;
 }
 
-/* auto: what the strategies that experts write by hand come to, on meshes of their own. Degrees or pins that one can't keep leave it out. */
+/* auto: what the strategies that experts write by hand come to, on meshes of their own. Degrees or pins that one can't
+ * keep leave it out. */
 static enum status add_strategies(struct shard_job *job, struct sharded *sharded)
 {
 	static const enum shard_strategy by_hand[] = { STRATEGY_DATA, STRATEGY_MEGATRON, STRATEGY_ZERO };
@@ -130,7 +139,8 @@ static enum status add_strategies(struct shard_job *job, struct sharded *sharded
 	return status;
 }
 
-/* auto: what tap finds on the mesh of the best expert, where tap itself would take it. Without, the expert's sharding is tap's, and a rival already. */
+/* auto: what tap finds on the mesh of the best expert, where tap itself would take it. Without, the expert's sharding
+ * is tap's, and a rival already. */
 static enum status add_tap(struct shard_job *job, const struct shard_choice *choice, struct sharded *sharded)
 {
 	struct axis_roles roles[MESH_AXES];
@@ -153,7 +163,8 @@ static enum status add_tap(struct shard_job *job, const struct shard_choice *cho
 }
 
 /* What experts write and what the search passed by, for the planner to compare with. */
-enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report, struct sharded *sharded)
+enum status shard_job_rivals(
+	struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report, struct sharded *sharded)
 {
 	bool automatic = shard_job_strategy(job) == STRATEGY_AUTO;
 	enum status status = OK;
@@ -161,7 +172,8 @@ enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *c
 		return OK;
 	for (uint32_t i = 0; i < job->experts && i < EXPERTS_PLANNED && status == OK; i++) {
 		const struct sharding_cost *cost = &job->expert[i].cost;
-		if (!automatic || cost->total != sharded->cost.total || cost->usage != sharded->cost.usage)   /* else the first itself */
+		if (!automatic || cost->total != sharded->cost.total ||
+			cost->usage != sharded->cost.usage)   /* else the first itself */
 			status = add_expert(job, &job->expert[i].degrees, job->expert[i].zero, sharded);
 	}
 	bool first = !job->wish->first;   /* later ones need not be told again what no cap changes */
@@ -187,11 +199,17 @@ struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *fir
 		return NULL;
 	list_again(job, first, sharded);
 	shard_note_unsplit(&job->shared->units, rival, job->notes);
-	note(job->notes, job->wish->told ? "once planned, this sharding is better than what the searches found: one or two ops at a time were split another way, and each such sharding was planned"
-		: rival < first->rival + first->experts ? "once planned, this expert's sharding is better than what the search found"
-		: scenario_strategy(job->scenario) == STRATEGY_AUTO && sharding_estimate(&sharded->cost) < sharding_estimate(&first->cost) ? "once planned, this sharding is better than what the first search found, as its lower estimate says"
-		: scenario_strategy(job->scenario) == STRATEGY_AUTO ? "once planned, this sharding is better than one with a lower estimate"
-		: "once planned, this sharding is better than the one with the least time within the slack");
+	note(job->notes,
+		job->wish->told ? "once planned, this sharding is better than what the searches found: one or two ops at a "
+						  "time were split another way, and each such sharding was planned"
+						: rival < first->rival + first->experts
+			? "once planned, this expert's sharding is better than what the search found"
+			: scenario_strategy(job->scenario) == STRATEGY_AUTO &&
+				sharding_estimate(&sharded->cost) < sharding_estimate(&first->cost)
+			? "once planned, this sharding is better than what the first search found, as its lower estimate says"
+			: scenario_strategy(job->scenario) == STRATEGY_AUTO
+			? "once planned, this sharding is better than one with a lower estimate"
+			: "once planned, this sharding is better than the one with the least time within the slack");
 	memcpy(sharded->curve, first->curve, sizeof sharded->curve);
 	sharded->points = first->points;
 	sharded->space = first->space;

@@ -13,7 +13,8 @@ static int shard_search_by_cost(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* What a strategy itself looked at: of more than there is room for, what it chose and the cheapest. taken: the plan is made of what it chose. */
+/* What a strategy itself looked at: of more than there is room for, what it chose and the cheapest. taken: the plan is
+ * made of what it chose. */
 static enum status add_found(struct shard_job *job, const struct sharding_report *report, bool taken)
 {
 	uint32_t room = CANDIDATES_MAX - job->candidates, chosen = 0, others = 0;
@@ -32,8 +33,8 @@ static enum status add_found(struct shard_job *job, const struct sharding_report
 		if (!found->chosen && (found->cost > most || room <= chosen))
 			continue;
 		char *copy = arena_text(&job->arena, found->text, strlen(found->text));
-		job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", found->cost, found->usage, found->usage,
-			found->cost < SHARD_FORBIDDEN, found->chosen && taken };
+		job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", found->cost, found->usage,
+			found->usage, found->cost < SHARD_FORBIDDEN, found->chosen && taken };
 		chosen -= found->chosen;
 		room--;
 	}
@@ -50,7 +51,8 @@ static enum status find_fold(struct shared_units *shared)
 	return status;
 }
 
-/* The curve over all that was looked at: an expert's sharding, perhaps over another mesh, may be below what the search counts. */
+/* The curve over all that was looked at: an expert's sharding, perhaps over another mesh, may be below what the search
+ * counts. */
 static void add_experts(const struct shard_job *job, struct sharding_point *curve)
 {
 	int64_t least = curve[0].usage;
@@ -67,7 +69,9 @@ static void add_experts(const struct shard_job *job, struct sharding_point *curv
 		for (uint32_t i = 0; i < job->candidates; i++) {
 			const struct shard_candidate *expert = &job->candidate[i];
 			if (expert->usage >= 0 && expert->usage <= limit && expert->time < best.time)
-				best = (struct sharding_point){ .status = OK, .usage = expert->usage, .redundant = expert->redundant, .time = expert->time };
+				best = (struct sharding_point){
+					.status = OK, .usage = expert->usage, .redundant = expert->redundant, .time = expert->time
+				};
 		}
 		best.eps = curve[k].eps;
 		curve[k] = best;
@@ -75,7 +79,8 @@ static void add_experts(const struct shard_job *job, struct sharding_point *curv
 }
 
 /* The options of a search over a mesh; they are the job's. */
-static enum status search_options(struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options)
+static enum status search_options(
+	struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options)
 {
 	struct placement_pin *pin = arena_alloc(&job->arena, job->scenario->pins, sizeof *pin);
 	struct axis_roles *usual = arena_alloc(&job->arena, MESH_AXES, sizeof *usual);
@@ -83,15 +88,26 @@ static enum status search_options(struct shard_job *job, const struct mesh *mesh
 	if (status != OK)
 		return status == NO_MEMORY ? fail_memory(job->error) : status;
 	roles_of_mesh(job->scenario, mesh, usual);
-	*options = (struct sharding_options){ .strategy = shard_job_strategy(job), .roles = roles, .usual = usual, .memory = job->cap,
-		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED,
-		.microbatches = job->clock.microbatches, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin,
-		.by_axes = job->by_axes, .others = job->others, .apart = job->apart, .alone = job->alone, .mixture = job->mixture };
+	*options = (struct sharding_options){ .strategy = shard_job_strategy(job),
+		.roles = roles,
+		.usual = usual,
+		.memory = job->cap,
+		.slack = (uint32_t)job->scenario->value[K_slack],
+		.exposed = SHARD_EXPOSED,
+		.microbatches = job->clock.microbatches,
+		.clock = job->clock.clock,
+		.fold = &job->shared->fold,
+		.pin = pin,
+		.by_axes = job->by_axes,
+		.others = job->others,
+		.apart = job->apart,
+		.alone = job->alone,
+		.mixture = job->mixture };
 	return shard_pins_find(job->scenario, &job->shared->units, mesh, pin, &options->pins, job->error);
 }
 
-enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options,
-	struct sharding *found, struct sharding_report *report)
+enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles,
+	struct sharding_options *options, struct sharding *found, struct sharding_report *report)
 {
 	enum status status = search_options(job, mesh, roles, options);
 	THEN(status, sharding_find(&job->shared->units, mesh, options, job->stage->control, found, report, job->error));
@@ -111,12 +127,14 @@ void shard_job_list_found(struct shard_job *job, const struct sharding *sharding
 }
 
 /* minred: within the slack above the least memory the faster one is better. */
-static bool improves(const struct shard_job *job, const struct sharding_report *report, const struct sharding_cost *expert)
+static bool improves(
+	const struct shard_job *job, const struct sharding_report *report, const struct sharding_cost *expert)
 {
 	const struct sharding_cost *found = &report->cost;
 	int64_t least = report->least_usage < expert->usage ? report->least_usage : expert->usage;
 	int64_t limit = sharding_slack(least, (uint32_t)job->scenario->value[K_slack]);
-	if (shard_job_strategy(job) != STRATEGY_MINRED || report->least_usage < 0 || found->usage > limit || expert->usage > limit)
+	if (shard_job_strategy(job) != STRATEGY_MINRED || report->least_usage < 0 || found->usage > limit ||
+		expert->usage > limit)
 		return shard_job_better(job, found, expert);
 	return found->summed < expert->summed;
 }
@@ -132,8 +150,8 @@ void shard_job_begin_mixture(struct shard_job *job, const struct sharding_cost *
 }
 
 /* Searches over the mesh of a sharding; what is found takes its place where it is better. */
-enum status shard_job_improve(struct shard_job *job, const struct axis_roles *roles, struct sharding *sharding, const struct sharding_cost *cost,
-	struct sharding_report *report, struct sharding_point *curve, uint32_t *points)
+enum status shard_job_improve(struct shard_job *job, const struct axis_roles *roles, struct sharding *sharding,
+	const struct sharding_cost *cost, struct sharding_report *report, struct sharding_point *curve, uint32_t *points)
 {
 	struct sharding_options options = { .pins = 0 };
 	struct sharding found = { 0 };
@@ -144,7 +162,9 @@ enum status shard_job_improve(struct shard_job *job, const struct axis_roles *ro
 	enum status status = shard_job_search(job, &mesh, roles, &options, &found, report);
 	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */
 	if (nearest && job->cap >= 0 && report->cost.usage > job->cap && cost->usage > job->cap)
-		note(job->notes, "the search estimates that no sharding over this mesh fits the cap, short-lived tensors included: this one comes nearest");
+		note(job->notes,
+			"the search estimates that no sharding over this mesh fits the cap, short-lived tensors included: this one "
+			"comes nearest");
 	else if (nearest && !found.split && options.strategy == STRATEGY_TAP)
 		note(job->notes, "an expert's sharding, as the search found none: %s", job->error->text);
 	status = nearest || (status == CANCELLED && found.split) ? OK : status;
@@ -167,10 +187,13 @@ enum status shard_job_improve(struct shard_job *job, const struct axis_roles *ro
 	return status;
 }
 
-enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const struct price *price, const struct mixture *mixture, int64_t *bound, bool *whole, struct error *error)
+enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded,
+	const struct scenario *scenario, const struct plan_wish *wish, const struct price *price,
+	const struct mixture *mixture, int64_t *bound, bool *whole, struct error *error)
 {
-	struct shard_job job = { .stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error };
+	struct shard_job job = {
+		.stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error
+	};
 	struct sharding_options options;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	job.cap = shard_job_cap(wish, scenario);
@@ -178,16 +201,21 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (price->limit < 0 || price->limit == job.cap);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	THEN(status, search_options(&job, mesh, NULL, &options));
-	THEN(status, sharding_priced(&sharded->shared->units, mesh, &options, price->limit, price->alpha, price->beta, bound, error));
+	THEN(status,
+		sharding_priced(
+			&sharded->shared->units, mesh, &options, price->limit, price->alpha, price->beta, bound, error));
 	shard_clock_close(&job.clock);
 	arena_free(&job.arena);
 	return status;
 }
 
-enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const struct mixture *mixture, int64_t *bound, struct error *error)
+enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded,
+	const struct scenario *scenario, const struct plan_wish *wish, const struct mixture *mixture, int64_t *bound,
+	struct error *error)
 {
-	struct shard_job job = { .stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error };
+	struct shard_job job = {
+		.stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error
+	};
 	struct axis_roles roles[MESH_AXES] = { roles_data, roles_data, roles_data, roles_data };
 	struct sharding_options options;
 	struct sharding_report report = { .proof.value = -1 };

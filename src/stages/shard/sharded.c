@@ -50,7 +50,9 @@ uint32_t sharded_op(const struct sharded *sharded, const struct graph *device, u
 {
 	const struct graph *whole = sharded->shared->graph;
 	const struct op *here = &device->op[op];
-	uint32_t found = near && *near < whole->ops && strcmp(whole->op[*near].name, here->name) == 0 ? *near : graph_find_op(whole, here->name);
+	uint32_t found = near && *near < whole->ops && strcmp(whole->op[*near].name, here->name) == 0
+		? *near
+		: graph_find_op(whole, here->name);
 	if (found == NONE && here->recomputed && here->of)
 		found = graph_find_op(whole, here->of);
 	if (near && found != NONE)
@@ -71,7 +73,8 @@ char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct place
 	return text;
 }
 
-char *sharded_place_here(const struct sharded *sharded, const struct graph *device, uint32_t tensor, char *text, size_t size)
+char *sharded_place_here(
+	const struct sharded *sharded, const struct graph *device, uint32_t tensor, char *text, size_t size)
 {
 	uint32_t id = sharded_tensor(sharded, device, tensor);
 	const struct axis_places *places = device->tensor[tensor].places;
@@ -81,8 +84,8 @@ char *sharded_place_here(const struct sharded *sharded, const struct graph *devi
 	if (id != NONE)
 		return sharded_place(sharded, id, sharded->sharding.produced[id], text, size);
 	for (uint32_t a = 0; places && a < places->axes && used < size; a++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s%s", a ? ", " : "[", axis_place_text(places->on[a], word, sizeof word),
-			a + 1 == places->axes ? "]" : "");
+		used += (size_t)snprintf(text + used, size - used, "%s%s%s", a ? ", " : "[",
+			axis_place_text(places->on[a], word, sizeof word), a + 1 == places->axes ? "]" : "");
 	return text;
 }
 

@@ -1,7 +1,7 @@
-/* sharded.h: the result of the shard stage: how a step is split over the mesh, what it costs, and the graph of one device.
+/* sharded.h: the result of the shard stage: how a step is split over the mesh, what it costs, and the graph of one
+ * device.
  *
- * Immutable once made and shared by counted references between plans and the store.
- */
+ * Immutable once made and shared by counted references between plans and the store. */
 #pragma once
 
 #include "src/scenario/scenario.h"
@@ -26,7 +26,8 @@ struct shard_candidate {
 
 #define SHARD_EXPERTS 6
 #define SHARD_MESHES 3         /* that auto searches beside the first */
-#define SHARD_RIVALS (SHARD_EXPERTS + 1 + SHARDING_OTHERS + SHARD_MESHES)   /* experts', tap's, and what searches passed by */
+#define SHARD_RIVALS \
+	(SHARD_EXPERTS + 1 + SHARDING_OTHERS + SHARD_MESHES)   /* experts', tap's, and what searches passed by */
 
 /* What a search over a mesh has shown of all its shardings that keep a cap. */
 struct mesh_bound {
@@ -56,7 +57,8 @@ struct sharded {
 	uint32_t candidates, patterns;      /* listed; TAP's: routed, of which the cheapest are listed */
 	struct sharding_point curve[SHARDING_CURVE_POINTS];   /* curve=on: the least time at each amount of memory */
 	uint32_t points;
-	/* minred, auto: other shardings, which may be better once they are planned; the first ones are experts'. None of a rival's own. */
+	/* minred, auto: other shardings, which may be better once they are planned; the first ones are experts'. None of a
+	 * rival's own. */
 	struct sharding rival[SHARD_RIVALS];
 	int64_t rival_time[SHARD_RIVALS];       /* their estimates */
 	uint32_t rivals, experts;
@@ -72,13 +74,16 @@ void sharded_release(void *sharded);
 
 /* The tensor's id in the graph that was sharded, by its name in another graph; NONE: a collective's own. */
 uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph, uint32_t tensor);
-/* The op of the graph that was sharded, by its name in a device's graph, also where that runs it again; NONE: a collective's or a copy. Who asks for all ops in
- * turn gives the same *near, 0 at first: the op behind the one found last is looked at before all others. NULL: none. */
+/* The op of the graph that was sharded, by its name in a device's graph, also where that runs it again; NONE: a
+ * collective's or a copy. Who asks for all ops in turn gives the same *near, 0 at first: the op behind the one found
+ * last is looked at before all others. NULL: none. */
 uint32_t sharded_op(const struct sharded *sharded, const struct graph *device, uint32_t op, uint32_t *near);
 /* "[S(0), R]": where a tensor lies, axis by axis; "" without axes. Returns text. */
-char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size);
+char *sharded_place(
+	const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size);
 /* The same for a tensor of the device's graph, by its name; a collective's result says itself where it lies. */
-char *sharded_place_here(const struct sharded *sharded, const struct graph *device, uint32_t tensor, char *text, size_t size);
+char *sharded_place_here(
+	const struct sharded *sharded, const struct graph *device, uint32_t tensor, char *text, size_t size);
 /* "dp 2 x tp 4", "1 device". Returns text. */
 char *mesh_text(const struct mesh *mesh, char *text, size_t size);
 /* The axis of that name, or NONE. */

@@ -6,7 +6,7 @@
 #include "job.h"
 #include "src/scenario/own_device.h"
 
-/* ---- notes ------------------------------------------------------------------------------------------------------------ */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 /* Says which extents an axis would like to cut but doesn't divide. */
 static void note_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, char *notes)
@@ -17,19 +17,24 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 			int64_t size = least_extent(units, (enum factor_role)roles[a].role[r]);
 			any |= size > 0;
 			if (size > mesh->axis[a].size && size % mesh->axis[a].size != 0 && mesh->padding)
-				note(notes, "%s %" PRId64 " is not divisible by %s %u: every device counts the largest piece, %" PRId64, factor_role_names[roles[a].role[r]],
-					size, mesh->axis[a].name, mesh->axis[a].size, size / mesh->axis[a].size + 1);
+				note(notes, "%s %" PRId64 " is not divisible by %s %u: every device counts the largest piece, %" PRId64,
+					factor_role_names[roles[a].role[r]], size, mesh->axis[a].name, mesh->axis[a].size,
+					size / mesh->axis[a].size + 1);
 			else if (size > 0 && size % mesh->axis[a].size != 0)
-				note(notes, "%s %" PRId64 " is not divisible by %s %u: it stays whole on every device", factor_role_names[roles[a].role[r]], size,
-					mesh->axis[a].name, mesh->axis[a].size);
+				note(notes, "%s %" PRId64 " is not divisible by %s %u: it stays whole on every device",
+					factor_role_names[roles[a].role[r]], size, mesh->axis[a].name, mesh->axis[a].size);
 		}
 		if (!any && roles[a].role[0] == ROLE_BATCH)
-			note(notes, "no op has a batch to split: the batch is 1, or shapes are not known; %s %u cuts only the states of parameters",
+			note(notes,
+				"no op has a batch to split: the batch is 1, or shapes are not known; %s %u cuts only the states of "
+				"parameters",
 				mesh->axis[a].name, mesh->axis[a].size);
 		else if (!any)
-			note(notes, "the graph has nothing that %s can split: the %u devices along it hold and run the same", mesh->axis[a].name, mesh->axis[a].size);
+			note(notes, "the graph has nothing that %s can split: the %u devices along it hold and run the same",
+				mesh->axis[a].name, mesh->axis[a].size);
 		else if (roles[a].role[0] == ROLE_EXPERTS && least_extent(units, ROLE_EXPERTS) == 0)
-			note(notes, "the graph has no experts for %s %u: it splits the batch, and cuts no parameter", mesh->axis[a].name, mesh->axis[a].size);
+			note(notes, "the graph has no experts for %s %u: it splits the batch, and cuts no parameter",
+				mesh->axis[a].name, mesh->axis[a].size);
 	}
 }
 
@@ -42,12 +47,12 @@ void shard_note_unsplit(const struct units *units, const struct sharding *shardi
 		for (uint32_t op = 0; op < units->graph->ops && !any; op++)
 			any = sharding->split[op].on[a] != UNIT_NONE;
 		if (!any)
-			note(notes, "no op is split over %s %u: every device along it runs the same%s", mesh->axis[a].name, mesh->axis[a].size,
-				units->unit_start[units->graph->ops] == 0 ? ", as shapes are not known" : "");
+			note(notes, "no op is split over %s %u: every device along it runs the same%s", mesh->axis[a].name,
+				mesh->axis[a].size, units->unit_start[units->graph->ops] == 0 ? ", as shapes are not known" : "");
 	}
 }
 
-/* ---- deciding ------------------------------------------------------------------------------------------------------------ */
+/* ---- deciding -------------------------------------------------------------------------------- */
 
 static void add_mesh(struct key *key, const struct mesh *mesh)
 {
@@ -69,8 +74,11 @@ static void add_sharding(struct key *key, const struct graph *graph, const struc
 
 void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick)
 {
-	static const enum knob_id read[] = { K_devices, K_devices_per_node, MACHINE_KNOBS, K_host_bandwidth, K_strategy, K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches, KNOB_COUNT };
-	static const enum knob_id searched[] = { K_slack, K_curve, KNOB_COUNT }, capped[] = { K_memory, K_reserve, KNOB_COUNT };
+	static const enum knob_id read[] = { K_devices, K_devices_per_node, MACHINE_KNOBS, K_host_bandwidth, K_strategy,
+		K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero,
+		K_microbatches, KNOB_COUNT };
+	static const enum knob_id searched[] = { K_slack, K_curve, KNOB_COUNT },
+							  capped[] = { K_memory, K_reserve, KNOB_COUNT };
 	key_add(key, quick && scenario_searches(scenario));
 	key_add(key, scenario_casts_late(scenario));
 	if (scenario_searches(scenario))
@@ -139,12 +147,14 @@ bool shard_job_better(const struct shard_job *job, const struct sharding_cost *a
 }
 
 /* An expert's sharding over degrees. Free it in any case but a failure. */
-enum status shard_job_split(struct shard_job *job, const struct degrees *degrees, int zero, struct sharding *sharding, struct axis_roles roles[MESH_AXES])
+enum status shard_job_split(struct shard_job *job, const struct degrees *degrees, int zero, struct sharding *sharding,
+	struct axis_roles roles[MESH_AXES])
 {
 	struct mesh mesh;
 	mesh_of_degrees(job->scenario, degrees, &mesh, roles);
 	for (uint32_t a = 0; a < mesh.axes && zero >= 0; a++)
-		if (strcmp(mesh.axis[a].name, "dp") == 0 || strcmp(mesh.axis[a].name, "cp") == 0 || strcmp(mesh.axis[a].name, "ep") == 0)
+		if (strcmp(mesh.axis[a].name, "dp") == 0 || strcmp(mesh.axis[a].name, "cp") == 0 ||
+			strcmp(mesh.axis[a].name, "ep") == 0)
 			roles[a].zero = (uint8_t)zero;
 	enum status status = split_by_roles(&job->shared->units, &mesh, roles, sharding);
 	if (status != OK)
@@ -160,7 +170,8 @@ void shard_job_list(struct shard_job *job, const char *text, const struct shardi
 	if (job->candidates == CANDIDATES_MAX)
 		return;
 	char *copy = arena_text(&job->arena, text, strlen(text));
-	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", sharding_estimate(cost), cost->usage, cost->redundant, true, false };
+	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", sharding_estimate(cost),
+		cost->usage, cost->redundant, true, false };
 }
 
 /* Keeps the best: planned, one of them may be better than what is searched. minred: those that take least. */
@@ -169,7 +180,10 @@ static void keep_expert(struct shard_job *job, const struct shard_choice *next)
 	uint32_t i = job->experts;
 	bool least = shard_job_strategy(job) == STRATEGY_MINRED;
 	uint32_t most = least ? EXPERTS_PLANNED : SHARD_EXPERTS;
-	for (; i > 0 && (least ? next->cost.usage < job->expert[i - 1].cost.usage : shard_job_better(job, &next->cost, &job->expert[i - 1].cost)); i--)
+	for (; i > 0 &&
+		(least ? next->cost.usage < job->expert[i - 1].cost.usage
+		: shard_job_better(job, &next->cost, &job->expert[i - 1].cost));
+		i--)
 		if (i < most)
 			job->expert[i] = job->expert[i - 1];
 	if (i < most)
@@ -185,23 +199,27 @@ static bool is_wished(const struct shard_job *job, const struct degrees *degrees
 	return !job->wish->mesh || mesh_equal(&mesh, job->wish->mesh);
 }
 
-/* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a first plan. */
+/* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a
+ * first plan. */
 static enum status best_expert(struct shard_job *job, uint32_t most, struct shard_choice *best)
 {
 	struct degrees degrees[DEGREES_MAX];
 	uint32_t count = degrees_of_search(job->scenario, degrees, most);
-	struct sharding_sum *sum = sharding_sum_new(&job->shared->units, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches);
+	struct sharding_sum *sum = sharding_sum_new(
+		&job->shared->units, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches);
 	enum status status = sum ? OK : fail_memory(job->error);
 	bool refused = false;
 	*best = (struct shard_choice){ .any = false };
 	for (uint32_t i = 0; i < count; i++)
 		for (int zero = 0; zero <= 3 && status == OK; zero += 3) {
-			struct shard_choice next = { degrees[i], job->scenario->value[K_zero] ? (int)job->scenario->value[K_zero] : zero, .any = true };
+			struct shard_choice next = { degrees[i],
+				job->scenario->value[K_zero] ? (int)job->scenario->value[K_zero] : zero, .any = true };
 			struct axis_roles roles[MESH_AXES];
 			struct sharding sharding;
 			char text[120], mesh[96];
 			int used;
-			bool cuts = zero && degrees[i].dp * degrees[i].cp > 1 && scenario_strategy(job->scenario) != STRATEGY_TAP;   /* TAP keeps states whole */
+			bool cuts = zero && degrees[i].dp * degrees[i].cp > 1 &&
+				scenario_strategy(job->scenario) != STRATEGY_TAP;   /* TAP keeps states whole */
 			if ((zero && !cuts) || !is_wished(job, &degrees[i]))
 				continue;
 			status = shard_job_split(job, &degrees[i], next.zero, &sharding, roles);
@@ -228,7 +246,9 @@ static enum status best_expert(struct shard_job *job, uint32_t most, struct shar
 	if (best->any && best->candidate < job->candidates)
 		job->candidate[best->candidate].chosen = true;
 	if (status == OK && !best->any)
-		return refused ? BAD_INPUT : fail(job->error, BAD_INPUT, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
+		return refused
+			? BAD_INPUT
+			: fail(job->error, BAD_INPUT, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
 	return status;
 }
 
@@ -254,31 +274,35 @@ bool shard_job_describe(struct shard_job *job, struct sharded *sharded)
 	return true;
 }
 
-/* ---- what is proved ---------------------------------------------------------------------------------------------------------- */
+/* ---- what is proved -------------------------------------------------------------------------- */
 
 /* Keeps what a search of auto has shown of its mesh. */
-void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, const struct sharding_report *report, struct sharded *sharded)
+void shard_job_add_bound(
+	const struct shard_job *job, const struct mesh *mesh, const struct sharding_report *report, struct sharded *sharded)
 {
 	if (report->proof.bound < 0 || job->wish->least || sharded->bounds == MESH_BOUNDS)
 		return;
 	struct mesh_bound *bound = &sharded->bound[sharded->bounds++];
-	*bound = (struct mesh_bound){ *mesh, job->cap, report->proof.bound, report->proof.by, report->space, report->price, report->mixture, report->folded };
+	*bound = (struct mesh_bound){ *mesh, job->cap, report->proof.bound, report->proof.by, report->space, report->price,
+		report->mixture, report->folded };
 }
 
-/* What is proved of the sharding's mesh is a bound of its estimate, too, whoever found it: the highest. Where it costs less, it lies outside of what was
- * searched. */
+/* What is proved of the sharding's mesh is a bound of its estimate, too, whoever found it: the highest. Where it costs
+ * less, it lies outside of what was searched. */
 static void shard_stage_take_bound(const struct shard_job *job, struct sharded *sharded)
 {
 	int64_t cost = sharding_estimate(&sharded->cost);
 	const struct mesh_bound *best = NULL;
 	for (uint32_t i = 0; i < sharded->bounds; i++) {
 		const struct mesh_bound *bound = &sharded->bound[i];
-		bool holds = mesh_equal(&bound->mesh, &sharded->sharding.mesh) && cost >= bound->bound && (bound->cap < 0 || bound->cap == job->cap);
+		bool holds = mesh_equal(&bound->mesh, &sharded->sharding.mesh) && cost >= bound->bound &&
+			(bound->cap < 0 || bound->cap == job->cap);
 		best = holds && (!best || bound->bound > best->bound) ? bound : best;
 	}
 	if (!best)
 		return;
-	sharded->proof = (struct proof){ job->clock.microbatches > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE, cost, best->bound, best->by };
+	sharded->proof = (struct proof){ job->clock.microbatches > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE, cost,
+		best->bound, best->by };
 	sharded->price = best->price;
 	sharded->mixture = best->mixture;
 	if (!sharded->space) {
@@ -293,7 +317,8 @@ const char *shard_bound_among(const struct scenario *scenario, int64_t limit)
 		return "all shardings searched over this mesh";
 	if (scenario_strategy(scenario) != STRATEGY_MINRED)
 		return "shardings searched over this mesh that keep the memory limit";
-	return scenario->value[K_slack] > 0 ? "shardings within the slack of the least memory" : "shardings of the least memory";
+	return scenario->value[K_slack] > 0 ? "shardings within the slack of the least memory"
+		: "shardings of the least memory";
 }
 
 /* Takes over what an earlier search has shown. */
@@ -340,7 +365,8 @@ static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 	if (error_set(job->error, status) != OK)
 		return NULL;
 	bool sought = job->wish->rivals != RIVALS_ALONE;
-	job->by_axes = job->wish->rivals == RIVALS_NONE || job->wish->mesh;   /* a round needs no bound of its own, nor does a candidate */
+	job->by_axes = job->wish->rivals == RIVALS_NONE ||
+		job->wish->mesh;   /* a round needs no bound of its own, nor does a candidate */
 	if (search && !quick && sought)
 		status = shard_job_improve(job, roles, &sharding, &choice.cost, &report, curve, &points);
 	else if (!search)
@@ -348,20 +374,27 @@ static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 	if (search && status == OK)
 		shard_note_unsplit(units, &sharding, job->notes);
 	if (job->wish->least)
-		note(job->notes, "once planned, a sharding that needs little memory is better here than the one with the least estimate");
+		note(job->notes,
+			"once planned, a sharding that needs little memory is better here than the one with the least estimate");
 	struct sharded *sharded = NULL;
 	if (error_set(job->error, status) == OK)
 		sharded = shard_job_build(job, &sharding);
 	else
 		sharding_free(&sharding);
-	if (search && !quick && job->error->status == BAD_INPUT && job->scenario->pins == 0 && shard_job_split(job, &choice.degrees, choice.zero, &sharding, roles) == OK) {
-		note(job->notes, "no graph of a device can be made for the search's sharding, so an expert's takes its place: %s", job->error->text);
+	if (search && !quick && job->error->status == BAD_INPUT && job->scenario->pins == 0 &&
+		shard_job_split(job, &choice.degrees, choice.zero, &sharding, roles) == OK) {
+		note(job->notes,
+			"no graph of a device can be made for the search's sharding, so an expert's takes its place: %s",
+			job->error->text);
 		report.proof.value = -1;
 		sharded = shard_job_build(job, &sharding);
 	}
 	if (sharded)
 		note_report(job, &report, sharded);
-	if (sharded && (!shard_job_describe(job, sharded) || (!quick && job->wish->rivals != RIVALS_NONE && shard_job_rivals(job, &choice, &report, sharded) == NO_MEMORY))) {
+	if (sharded &&
+		(!shard_job_describe(job, sharded) ||
+			(!quick && job->wish->rivals != RIVALS_NONE &&
+				shard_job_rivals(job, &choice, &report, sharded) == NO_MEMORY))) {
 		fail_memory(job->error);
 		sharded_release(sharded);
 		sharded = NULL;
@@ -374,10 +407,15 @@ static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 	return sharded;
 }
 
-struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
-	struct error *error)
+struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario,
+	const struct plan_wish *wish, bool quick, struct error *error)
 {
-	struct shard_job job = { .stage = stage, .wish = wish, .shared = shared_units_find(stage, graph), .scenario = scenario, .cap = shard_job_cap(wish, scenario), .error = error };
+	struct shard_job job = { .stage = stage,
+		.wish = wish,
+		.shared = shared_units_find(stage, graph),
+		.scenario = scenario,
+		.cap = shard_job_cap(wish, scenario),
+		.error = error };
 	struct sharded *sharded = NULL;
 	struct sharding sharding;
 	enum status status = job.shared ? shard_clock_open(stage, &job.shared->units, scenario, &job.clock) : NO_MEMORY;

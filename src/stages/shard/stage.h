@@ -8,8 +8,7 @@
  *     sharded its result
  *     build   from a decision to the graph of a device
  *     pins    pinned placements
- *     why     what a tensor's other places would cost
- */
+ *     why     what a tensor's other places would cost */
 #pragma once
 
 #include "src/scenario/shard_mesh.h"
@@ -17,20 +16,22 @@
 #include "solver/cost/op_time.h"
 #include "src/stages/stages.h"
 
-/* Percent of the time of collectives that can run beside computation (gradients to their update, parameters before their use)
- * which computation doesn't hide after all. */
+/* Percent of the time of collectives that can run beside computation (gradients to their update, parameters before
+ * their use) which computation doesn't hide after all. */
 #define SHARD_EXPOSED 25
 /* Of larger graphs auto plans the least estimate alone. */
 #define RIVAL_OPS 20000
 
-/* How long ops take on the scenario's device, and how many microbatches share what is done once a step. Not to be moved while it is open. */
+/* How long ops take on the scenario's device, and how many microbatches share what is done once a step. Not to be moved
+ * while it is open. */
 struct shard_clock {
 	uint32_t microbatches;
 	struct machine machine;
 	struct op_times times;
 	struct op_clock clock;
 };
-enum status shard_clock_open(const struct stage_context *stage, const struct units *units, const struct scenario *scenario, struct shard_clock *clock);
+enum status shard_clock_open(const struct stage_context *stage, const struct units *units,
+	const struct scenario *scenario, struct shard_clock *clock);
 void shard_clock_close(struct shard_clock *clock);
 
 /* The units of a graph: a new reference, from the store where they are there. NULL when out of memory. */
@@ -44,27 +45,33 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 /* The key of a decision that is already made, for sharded_of()'s result. */
 struct key shard_key_of(const struct sharded *sharded, const struct scenario *scenario);
 
-/* Shards a graph as the scenario asks. quick: by roles alone, whatever the strategy. A new reference (its key is the caller's to
- * set), or NULL: BAD_INPUT or INFEASIBLE with the reason: degrees that don't multiply to the number of devices, a placement pin that
- * can't be kept. */
-struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
-	struct error *error);
+/* Shards a graph as the scenario asks. quick: by roles alone, whatever the strategy. A new reference (its key is the
+ * caller's to set), or NULL: BAD_INPUT or INFEASIBLE with the reason: degrees that don't multiply to the number of
+ * devices, a placement pin that can't be kept. */
+struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario,
+	const struct plan_wish *wish, bool quick, struct error *error);
 
-/* The bound that a proof's price shows of a mixture, without a search. *whole: its limit is the one that plans of this scenario keep to. LIMIT: too large to be
- * verified so. */
-enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const struct price *price, const struct mixture *mixture, int64_t *bound, bool *whole, struct error *error);
-/* Which shardings a bound on the estimated step is of that holds of all that keep so many bytes (< 0: any); static text. */
+/* The bound that a proof's price shows of a mixture, without a search. *whole: its limit is the one that plans of this
+ * scenario keep to. LIMIT: too large to be verified so. */
+enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded,
+	const struct scenario *scenario, const struct plan_wish *wish, const struct price *price,
+	const struct mixture *mixture, int64_t *bound, bool *whole, struct error *error);
+/* Which shardings a bound on the estimated step is of that holds of all that keep so many bytes (< 0: any); static
+ * text. */
 const char *shard_bound_among(const struct scenario *scenario, int64_t limit);
-/* Searches a sharding's mesh again, from a mixture on, for what no sharding of the space costs less than; -1: nothing is proved. */
-enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const struct mixture *mixture, int64_t *bound, struct error *error);
+/* Searches a sharding's mesh again, from a mixture on, for what no sharding of the space costs less than; -1: nothing
+ * is proved. */
+enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded,
+	const struct scenario *scenario, const struct plan_wish *wish, const struct mixture *mixture, int64_t *bound,
+	struct error *error);
 
 /* The same for a decision that is already made: takes over sharding. */
-struct sharded *sharded_of(struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error);
+struct sharded *sharded_of(
+	struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error);
 
 /* The placement pins as a search takes them, into pin[scenario->pins]. BAD_INPUT as below. */
-enum status shard_pins_find(const struct scenario *scenario, const struct units *units, const struct mesh *mesh, struct placement_pin *pin, uint32_t *pins,
-	struct error *error);
+enum status shard_pins_find(const struct scenario *scenario, const struct units *units, const struct mesh *mesh,
+	struct placement_pin *pin, uint32_t *pins, struct error *error);
 /* Puts what the placement pins ask for into a sharding. BAD_INPUT with the pin's tensor and what is in the way. */
-enum status shard_pins_apply(const struct scenario *scenario, const struct units *units, struct sharding *sharding, struct error *error);
+enum status shard_pins_apply(
+	const struct scenario *scenario, const struct units *units, struct sharding *sharding, struct error *error);

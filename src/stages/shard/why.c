@@ -3,7 +3,8 @@
 #include "solver/cost/reshard.h"
 
 /* Adds a way to a choice; a way that does not exist makes it impossible. */
-static void add_way(const struct sharded *sharded, uint32_t tensor, struct placement from, struct placement to, struct place_choice *choice)
+static void add_way(const struct sharded *sharded, uint32_t tensor, struct placement from, struct placement to,
+	struct place_choice *choice)
 {
 	struct reshard reshard;
 	if (placement_equal(from, to))
@@ -17,7 +18,8 @@ static void add_way(const struct sharded *sharded, uint32_t tensor, struct place
 }
 
 /* From where the tensor lies to where its readers need it, once for each place. */
-static void add_readers(const struct sharded *sharded, uint32_t tensor, struct placement from, struct place_choice *choice)
+static void add_readers(
+	const struct sharded *sharded, uint32_t tensor, struct placement from, struct place_choice *choice)
 {
 	const struct graph *graph = sharded->shared->graph;
 	const struct placement *needed = sharded->sharding.needed;
@@ -47,7 +49,8 @@ static struct split writing_split(const struct sharded *sharded, uint32_t tensor
 	if (units_place(units, op, split.on[axis], k) == on)
 		return split;
 	struct split other = split;
-	for (int unit = units->linear[op] ? UNIT_PARTIAL : UNIT_NONE; unit < (int)unit_count(units, op) && unit <= INT8_MAX; unit++) {
+	for (int unit = units->linear[op] ? UNIT_PARTIAL : UNIT_NONE; unit < (int)unit_count(units, op) && unit <= INT8_MAX;
+		unit++) {
 		other.on[axis] = (int8_t)unit;
 		if (units_place(units, op, (int8_t)unit, k) == on && split_divides(units, &sharded->sharding.mesh, op, other))
 			return other;
@@ -56,14 +59,16 @@ static struct split writing_split(const struct sharded *sharded, uint32_t tensor
 }
 
 /* The writer's operands as the split needs them; then the result to where it is asked for. */
-static void add_writer(const struct sharded *sharded, uint32_t tensor, uint32_t axis, struct placement to, struct place_choice *choice)
+static void add_writer(
+	const struct sharded *sharded, uint32_t tensor, uint32_t axis, struct placement to, struct place_choice *choice)
 {
 	const struct units *units = &sharded->shared->units;
 	const struct graph *graph = units->graph;
 	uint32_t op = graph->tensor[tensor].writer, reads = csr_length(&graph->reads, op);
 	struct split split = writing_split(sharded, tensor, axis, to.on[axis]);
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
-		uint32_t argument = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+		uint32_t argument = k < reads ? graph->reads.item[graph->reads.start[op] + k]
+			: graph->writes.item[graph->writes.start[op] + k - reads];
 		struct placement place = split_place(units, op, split, k);
 		if (k < reads)
 			add_way(sharded, argument, sharded->sharding.produced[argument], place, choice);
@@ -98,12 +103,14 @@ static bool why_before(const struct place_choice *a, const struct place_choice *
 	return a->time != b->time ? a->time < b->time : a->on < b->on;
 }
 
-uint32_t sharded_choices(const struct sharded *sharded, uint32_t tensor, uint32_t axis, struct place_choice choice[PLACE_CHOICES])
+uint32_t sharded_choices(
+	const struct sharded *sharded, uint32_t tensor, uint32_t axis, struct place_choice choice[PLACE_CHOICES])
 {
 	const struct units *units = &sharded->shared->units;
 	int parts = (int)(units->part_start[tensor + 1] - units->part_start[tensor]);
 	uint32_t count = 0, writer = units->graph->tensor[tensor].writer;
-	bool partial = sharded->sharding.produced[tensor].on[axis] == PLACE_PARTIAL || (writer != NONE && units->linear[writer]);
+	bool partial = sharded->sharding.produced[tensor].on[axis] == PLACE_PARTIAL ||
+		(writer != NONE && units->linear[writer]);
 	for (int on = partial ? PLACE_PARTIAL : PLACE_WHOLE; on < parts && count < PLACE_CHOICES; on++) {
 		struct place_choice next = why_choice_of(sharded, tensor, axis, (int8_t)on);
 		uint32_t i = count++;

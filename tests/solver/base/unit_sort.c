@@ -34,7 +34,8 @@ Test(sort, equal_keys_keep_their_order_whatever_the_range)
 		}
 		sort_slowly(list, sorted, count);
 		cr_assert(sort_keyed(list, count));
-		cr_assert_eq(memcmp(list, sorted, count * sizeof *list), 0, "SEED=%llu round %u", (unsigned long long)test_seed(), round);
+		cr_assert_eq(memcmp(list, sorted, count * sizeof *list), 0, "SEED=%llu round %u",
+			(unsigned long long)test_seed(), round);
 	}
 }
 

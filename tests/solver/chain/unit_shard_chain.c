@@ -9,7 +9,7 @@
 
 #define EFFORT UINT64_C(4000000000)
 
-/* ---- the unfolded problem, by brute force ------------------------------------------------------------------------- */
+/* ---- the unfolded problem, by brute force ---------------------------------------------------- */
 
 struct brute {
 	const struct shard_problem *problem;
@@ -24,7 +24,8 @@ static int64_t add_cost(const struct brute *brute, uint32_t node)
 	for (uint32_t edge = 0; edge < problem->edges && sum < SHARD_FORBIDDEN; edge++) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		if ((from == node && to <= node) || (to == node && from < node)) {
-			int64_t cost = problem->pair[problem->table[edge] + (size_t)brute->choice[from] * shard_strategies(problem, to) + brute->choice[to]];
+			int64_t cost = problem->pair[problem->table[edge] +
+				(size_t)brute->choice[from] * shard_strategies(problem, to) + brute->choice[to]];
 			sum = cost < SHARD_FORBIDDEN ? sum + cost : SHARD_FORBIDDEN;
 		}
 	}
@@ -63,7 +64,8 @@ static double combinations(const struct shard_chain *chain)
 {
 	double product = 1;
 	for (uint32_t node = 0; node < chain->nodes; node++)
-		product *= pow(chain->first[node + 1] - chain->first[node], chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
+		product *= pow(chain->first[node + 1] - chain->first[node],
+			chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
 	return product;
 }
 
@@ -79,15 +81,18 @@ static enum status solve(const struct shard_chain *chain, struct chain_plan *pla
 	return solve_within(chain, EFFORT, plan);
 }
 
-/* The plan's price shows what it says, any other one no more than the optimum; without usage's part it is the optimum without a limit. */
+/* The plan's price shows what it says, any other one no more than the optimum; without usage's part it is the optimum
+ * without a limit. */
 static void check_price(const struct shard_chain *chain, const struct chain_plan *plan, int64_t best, int round)
 {
 	struct error error = { 0 };
 	int64_t bound;
 	cr_assert_gt(plan->alpha, 0);
 	cr_assert_eq(shard_chain_bound(chain, plan->alpha, plan->beta, &bound, &error), OK, "%s", error.text);
-	cr_assert(bound == plan->priced && bound <= best, "SEED=%llu round %d: price %lld / %lld shows %lld, not %lld; the optimum is %lld",
-		(unsigned long long)test_seed(), round, (long long)plan->beta, (long long)plan->alpha, (long long)bound, (long long)plan->priced, (long long)best);
+	cr_assert(bound == plan->priced && bound <= best,
+		"SEED=%llu round %d: price %lld / %lld shows %lld, not %lld; the optimum is %lld",
+		(unsigned long long)test_seed(), round, (long long)plan->beta, (long long)plan->alpha, (long long)bound,
+		(long long)plan->priced, (long long)best);
 	if (chain->limit < 0)
 		cr_assert_eq(bound, best);
 	else
@@ -109,8 +114,9 @@ static void check(const struct shard_chain *chain, int round)
 			(unsigned long long)test_seed(), round, (long long)plan.usage, (long long)brute.least);
 	} else {
 		cr_assert(status == OK && plan.choice && plan.cost == brute.best && plan.bound == brute.best && plan.proved,
-			"SEED=%llu round %d: status %d, cost %lld, bound %lld, not %lld (%s)", (unsigned long long)test_seed(), round, status,
-			(long long)plan.cost, (long long)plan.bound, (long long)brute.best, plan.bound_kind ? plan.bound_kind : "");
+			"SEED=%llu round %d: status %d, cost %lld, bound %lld, not %lld (%s)", (unsigned long long)test_seed(),
+			round, status, (long long)plan.cost, (long long)plan.bound, (long long)brute.best,
+			plan.bound_kind ? plan.bound_kind : "");
 		cr_assert_eq(shard_chain_evaluate(chain, &plan, &cost, &usage, &error), OK, "%s", error.text);
 		cr_assert(cost == plan.cost && usage == plan.usage);
 		check_price(chain, &plan, brute.best, round);
@@ -137,8 +143,15 @@ Test(shard_chain, small_chains_are_solved_as_brute_force_does)
 {
 	uint64_t seed = test_seed();
 	for (int round = 0; round < 2500; round++) {
-		struct chain_shape shape = { .segments = round % 3, .copies = 5, .inside = 2, .outside = 3, .strategies = 3, .edges = 3,
-			.forbidden = round % 4 == 3 ? 15 : 0, .costs = round % 5 ? 40 : 1000000, .usages = round % 7 ? 20 : 100000 };
+		struct chain_shape shape = { .segments = round % 3,
+			.copies = 5,
+			.inside = 2,
+			.outside = 3,
+			.strategies = 3,
+			.edges = 3,
+			.forbidden = round % 4 == 3 ? 15 : 0,
+			.costs = round % 5 ? 40 : 1000000,
+			.usages = round % 7 ? 20 : 100000 };
 		struct shard_chain chain;
 		cr_assert(random_chain(&chain, &seed, &shape));
 		if (round % 8)
@@ -149,7 +162,7 @@ Test(shard_chain, small_chains_are_solved_as_brute_force_does)
 	}
 }
 
-/* ---- the unfolded problem, by an integer program ---------------------------------------------------------------- */
+/* ---- the unfolded problem, by an integer program --------------------------------------------- */
 
 /* One choice per node, one pair per edge (the local polytope with binary nodes). NAN: infeasible. */
 static double unfolded_optimum(const struct shard_problem *problem)
@@ -157,14 +170,16 @@ static double unfolded_optimum(const struct shard_problem *problem)
 	OWN(milp) milp = { 0 };
 	struct control control = { 0 };
 	for (uint32_t i = 0; i < problem->first[problem->nodes]; i++)
-		milp_add_column(&milp, 0, problem->cost[i] < SHARD_FORBIDDEN, problem->cost[i] < SHARD_FORBIDDEN ? (double)problem->cost[i] : 0, true);
+		milp_add_column(&milp, 0, problem->cost[i] < SHARD_FORBIDDEN,
+			problem->cost[i] < SHARD_FORBIDDEN ? (double)problem->cost[i] : 0, true);
 	for (uint32_t node = 0; node < problem->nodes; node++) {
 		milp_add_row(&milp, 1, 1);
 		for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
 			milp_add_entry(&milp, i, 1);
 	}
 	for (uint32_t edge = 0; edge < problem->edges; edge++) {
-		uint32_t from = problem->from[edge], to = problem->to[edge], rows = shard_strategies(problem, from), columns = shard_strategies(problem, to);
+		uint32_t from = problem->from[edge], to = problem->to[edge], rows = shard_strategies(problem, from),
+				 columns = shard_strategies(problem, to);
 		uint32_t first = milp.columns;
 		for (uint32_t i = 0; i < rows * columns; i++) {
 			int64_t cost = problem->pair[problem->table[edge] + i];
@@ -202,8 +217,15 @@ Test(shard_chain, longer_chains_cost_what_the_unfolded_program_says)
 {
 	uint64_t seed = test_seed();
 	for (int round = 0; round < 60; round++) {
-		struct chain_shape shape = { .segments = 1 + (uint32_t)round % 2, .copies = 6, .inside = 4, .outside = 3, .strategies = 4, .edges = 2,
-			.forbidden = round % 3 == 2 ? 8 : 0, .costs = 1000, .usages = 100 };
+		struct chain_shape shape = { .segments = 1 + (uint32_t)round % 2,
+			.copies = 6,
+			.inside = 4,
+			.outside = 3,
+			.strategies = 4,
+			.edges = 2,
+			.forbidden = round % 3 == 2 ? 8 : 0,
+			.costs = 1000,
+			.usages = 100 };
 		struct shard_chain chain;
 		struct shard_problem problem;
 		struct chain_plan plan;
@@ -226,12 +248,14 @@ Test(shard_chain, longer_chains_cost_what_the_unfolded_program_says)
 	}
 }
 
-/* ---- long chains, by a table over usage ---------------------------------------------------------------------------- */
+/* ---- long chains, by a table over usage ------------------------------------------------------ */
 
-/* One segment. Outside nodes and the first and last copy are enumerated; between them a table: copy by copy, per state the least cost at each usage. */
+/* One segment. Outside nodes and the first and last copy are enumerated; between them a table: copy by copy, per state
+ * the least cost at each usage. */
 struct table_oracle {
 	const struct shard_problem *problem;
-	uint32_t copies, inside, states, range;   /* nodes of the segment come first: node's copy k is problem node node * copies + k */
+	uint32_t copies, inside, states,
+		range;   /* nodes of the segment come first: node's copy k is problem node node * copies + k */
 	int64_t *row, *next;                       /* [states * range] */
 	uint32_t choice[200];
 	int64_t best;
@@ -258,7 +282,8 @@ static bool is_fixed(const struct table_oracle *oracle, uint32_t node)
 	return copy == 0 || copy == oracle->copies - 1;
 }
 
-/* What a copy adds to those before it: its own cost, and its edges to fixed nodes and to the copy before. last: only edges between those. */
+/* What a copy adds to those before it: its own cost, and its edges to fixed nodes and to the copy before. last: only
+ * edges between those. */
 static int64_t copy_cost(const struct table_oracle *oracle, uint32_t copy, bool fixed)
 {
 	const struct shard_problem *problem = oracle->problem;
@@ -271,9 +296,13 @@ static int64_t copy_cost(const struct table_oracle *oracle, uint32_t copy, bool 
 	for (uint32_t edge = 0; edge < problem->edges; edge++) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		bool a = is_fixed(oracle, from), b = is_fixed(oracle, to);
-		uint32_t later = a ? copy_of(oracle, to) : b ? copy_of(oracle, from) : copy_of(oracle, from) > copy_of(oracle, to) ? copy_of(oracle, from) : copy_of(oracle, to);
+		uint32_t later = a ? copy_of(oracle, to)
+			: b ? copy_of(oracle, from)
+			: copy_of(oracle, from) > copy_of(oracle, to) ? copy_of(oracle, from)
+			: copy_of(oracle, to);
 		if (fixed ? a && b : !(a && b) && later == copy) {
-			int64_t cost = problem->pair[problem->table[edge] + (size_t)oracle->choice[from] * shard_strategies(problem, to) + oracle->choice[to]];
+			int64_t cost = problem->pair[problem->table[edge] +
+				(size_t)oracle->choice[from] * shard_strategies(problem, to) + oracle->choice[to]];
 			sum = cost < SHARD_FORBIDDEN && sum < SHARD_FORBIDDEN ? sum + cost : SHARD_FORBIDDEN;
 		}
 	}
@@ -311,7 +340,8 @@ static void step(struct table_oracle *oracle, uint32_t copy)
 	oracle->next = swap;
 }
 
-/* All copies between, with the fixed ones set. The last step's edges to the last copy are those of the copy before it. */
+/* All copies between, with the fixed ones set. The last step's edges to the last copy are those of the copy before it.
+ */
 static void look_between(struct table_oracle *oracle)
 {
 	int64_t cost = copy_cost(oracle, 0, true), usage = copy_usage(oracle, 0, true);
@@ -348,8 +378,15 @@ Test(shard_chain, long_chains_cost_what_a_table_over_usage_says)
 {
 	uint64_t seed = test_seed();
 	for (int round = 0; round < (int)test_rounds(40, 150); round++) {
-		struct chain_shape shape = { .segments = 1, .copies = 24, .inside = 2, .outside = 2, .strategies = 2 + round % 2, .edges = 2,
-			.forbidden = round % 5 == 4 ? 10 : 0, .costs = round % 3 ? 60 : 100000, .usages = 7 };
+		struct chain_shape shape = { .segments = 1,
+			.copies = 24,
+			.inside = 2,
+			.outside = 2,
+			.strategies = 2 + round % 2,
+			.edges = 2,
+			.forbidden = round % 5 == 4 ? 10 : 0,
+			.costs = round % 3 ? 60 : 100000,
+			.usages = 7 };
 		struct shard_chain chain;
 		struct shard_problem problem;
 		struct chain_plan plan;
@@ -359,7 +396,11 @@ Test(shard_chain, long_chains_cost_what_a_table_over_usage_says)
 		chain.limit = draw_limit(&chain, &seed);
 		if (chain.limit >= 0) {
 			cr_assert_eq(shard_chain_unfold(&chain, &problem, start, &error), OK, "%s", error.text);
-			struct table_oracle oracle = { .problem = &problem, .copies = chain.copies[0], .states = 1, .range = (uint32_t)chain.limit + 1, .best = INT64_MAX };
+			struct table_oracle oracle = { .problem = &problem,
+				.copies = chain.copies[0],
+				.states = 1,
+				.range = (uint32_t)chain.limit + 1,
+				.best = INT64_MAX };
 			for (uint32_t node = 0; node < chain.nodes && chain.segment[node] == 0; node++, oracle.inside++)
 				oracle.states *= chain.first[node + 1] - chain.first[node];
 			HELD int64_t *tables = mem_alloc(2 * (size_t)oracle.states * oracle.range, sizeof *tables);
@@ -379,14 +420,21 @@ Test(shard_chain, long_chains_cost_what_a_table_over_usage_says)
 	}
 }
 
-/* ---- rules, memory ------------------------------------------------------------------------------------------------ */
+/* ---- rules, memory --------------------------------------------------------------------------- */
 
 Test(shard_chain, long_chains_keep_to_their_limit)
 {
 	uint64_t seed = test_seed();
 	int wide = 0;
 	for (int round = 0; round < (int)test_rounds(8, 20); round++) {
-		struct chain_shape shape = { .segments = 1, .copies = 5, .inside = 6, .outside = 2, .strategies = 4, .edges = 2, .costs = 100000, .usages = 5000 };
+		struct chain_shape shape = { .segments = 1,
+			.copies = 5,
+			.inside = 6,
+			.outside = 2,
+			.strategies = 4,
+			.edges = 2,
+			.costs = 100000,
+			.usages = 5000 };
 		struct shard_chain chain;
 		struct chain_plan plan;
 		struct error error;
@@ -406,7 +454,8 @@ Test(shard_chain, long_chains_keep_to_their_limit)
 		chain_plan_free(&plan);
 		arena_free(&chain.arena);
 	}
-	/* However many copies there are, what is left is less than what a few of them could save: but where what all copies see would change. */
+	/* However many copies there are, what is left is less than what a few of them could save: but where what all copies
+	 * see would change. */
 	cr_assert_leq(wide, 3, "SEED=%llu: %d", (unsigned long long)test_seed(), wide);
 }
 
@@ -425,8 +474,18 @@ Test(shard_chain, edges_that_join_what_does_not_belong_together_are_refused)
 	};
 	for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
 		struct chain_edge edge = edges[i].edge;
-		struct shard_chain chain = { .nodes = 3, .edges = 1, .segments = 2, .segment = segment, .copies = copies, .first = first, .cost = cost,
-			.usage = usage, .edge = &edge, .pair = pair, .pairs = 1, .limit = -1 };
+		struct shard_chain chain = { .nodes = 3,
+			.edges = 1,
+			.segments = 2,
+			.segment = segment,
+			.copies = copies,
+			.first = first,
+			.cost = cost,
+			.usage = usage,
+			.edge = &edge,
+			.pair = pair,
+			.pairs = 1,
+			.limit = -1 };
 		struct error error;
 		cr_assert_eq(shard_chain_valid(&chain, &error), edges[i].fine ? OK : BAD_INPUT, "edge %zu", i);
 	}
@@ -436,8 +495,14 @@ Test(shard_chain, the_same_effort_gives_the_same_plan_and_no_memory_leaks_nothin
 {
 	uint64_t seed = test_seed();
 	for (int round = 0; round < 6; round++) {
-		struct chain_shape shape = { .segments = 1 + (uint32_t)round % 2, .copies = 5, .inside = 3, .outside = 2, .strategies = 3, .edges = 2,
-			.costs = 1000, .usages = 100 };
+		struct chain_shape shape = { .segments = 1 + (uint32_t)round % 2,
+			.copies = 5,
+			.inside = 3,
+			.outside = 2,
+			.strategies = 3,
+			.edges = 2,
+			.costs = 1000,
+			.usages = 100 };
 		struct shard_chain chain;
 		cr_assert(random_chain(&chain, &seed, &shape));
 		chain.limit = draw_limit(&chain, &seed) + 50;
@@ -446,7 +511,8 @@ Test(shard_chain, the_same_effort_gives_the_same_plan_and_no_memory_leaks_nothin
 	}
 }
 
-/* Three nodes of 12 strategies, each bound to its next copy: 1,728 states between copies. One pass over their powers is more than any effort. */
+/* Three nodes of 12 strategies, each bound to its next copy: 1,728 states between copies. One pass over their powers is
+ * more than any effort. */
 Test(shard_chain, wide_boundaries_are_left_to_the_rough_method_at_once)
 {
 	enum { NODES = 3, WIDTH = 12, EDGES = 6 };
@@ -463,9 +529,20 @@ Test(shard_chain, wide_boundaries_are_left_to_the_rough_method_at_once)
 	for (uint32_t i = 0; i < EDGES * WIDTH * WIDTH; i++)
 		pair[i] = (int64_t)(random_next(&seed) % 1000);
 	for (uint32_t e = 0; e < EDGES; e++)
-		edge[e] = (struct chain_edge) { e % NODES, e < NODES ? e : (e + 1) % NODES, CHAIN_EVERY, CHAIN_EVERY, e < NODES, (size_t)e * WIDTH * WIDTH };
-	struct shard_chain chain = { .nodes = NODES, .edges = EDGES, .segments = 1, .segment = segment, .copies = copies, .first = first, .cost = cost, .usage = usage,
-		.edge = edge, .pair = pair, .pairs = EDGES * WIDTH * WIDTH, .limit = 12000 };
+		edge[e] = (struct chain_edge){ e % NODES, e < NODES ? e : (e + 1) % NODES, CHAIN_EVERY, CHAIN_EVERY, e < NODES,
+			(size_t)e * WIDTH * WIDTH };
+	struct shard_chain chain = { .nodes = NODES,
+		.edges = EDGES,
+		.segments = 1,
+		.segment = segment,
+		.copies = copies,
+		.first = first,
+		.cost = cost,
+		.usage = usage,
+		.edge = edge,
+		.pair = pair,
+		.pairs = EDGES * WIDTH * WIDTH,
+		.limit = 12000 };
 	struct control control = { 0 };
 	struct chain_plan plan;
 	struct error error = { 0 };

@@ -1,4 +1,5 @@
-/* unit_shard_chain_rough.c: runs of copies, and what a local search and multipliers over them say, against the exact solver. */
+/* unit_shard_chain_rough.c: runs of copies, and what a local search and multipliers over them say, against the exact
+ * solver. */
 #include <string.h>
 
 #include "tests/common/random_chain.h"
@@ -9,7 +10,9 @@
 #define EFFORT UINT64_C(3000000)
 #define SEED (unsigned long long)test_seed()
 
-static const struct chain_shape small = { .segments = 1, .copies = 9, .inside = 4, .outside = 3, .strategies = 4, .edges = 2, .costs = 100000, .usages = 100 };
+static const struct chain_shape small = {
+	.segments = 1, .copies = 9, .inside = 4, .outside = 3, .strategies = 4, .edges = 2, .costs = 100000, .usages = 100
+};
 
 static enum status solve(const struct shard_chain *chain, struct chain_plan *plan)
 {
@@ -37,10 +40,11 @@ static int64_t most_usage(const struct shard_chain *chain)
 	return sum;
 }
 
-/* ---- runs --------------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* A random choice of the runs, and of all copies alike. */
-static void draw_choices(const struct shard_chain *chain, const struct chain_runs *runs, uint64_t *seed, uint32_t *choice, struct chain_plan *plan)
+static void draw_choices(const struct shard_chain *chain, const struct chain_runs *runs, uint64_t *seed,
+	uint32_t *choice, struct chain_plan *plan)
 {
 	uint32_t copy = 0;
 	for (uint32_t node = 0; node < chain->nodes; node++) {
@@ -75,9 +79,11 @@ Test(shard_chain_rough, runs_cost_what_their_copies_do)
 		cr_assert_eq(shard_problem_valid(&runs.problem, &error), OK, "%s", error.text);
 		draw_choices(&chain, &runs, &seed, choice, &plan);
 		enum status status = shard_chain_evaluate(&chain, &plan, &cost, &usage, &error);
-		cr_assert_eq(shard_evaluate(&runs.problem, choice, &of_runs, &peak, &error), status, "SEED=%llu round %d: %s", SEED, round, error.text);
+		cr_assert_eq(shard_evaluate(&runs.problem, choice, &of_runs, &peak, &error), status, "SEED=%llu round %d: %s",
+			SEED, round, error.text);
 		if (status == OK)
-			cr_assert(cost == of_runs && usage == peak, "SEED=%llu round %d: %lld, not %lld", SEED, round, (long long)of_runs, (long long)cost);
+			cr_assert(cost == of_runs && usage == peak, "SEED=%llu round %d: %lld, not %lld", SEED, round,
+				(long long)of_runs, (long long)cost);
 		allowed += status == OK;
 		bool pairs = runs.problem.edges > 0;
 		chain_runs_free(&runs);
@@ -113,7 +119,8 @@ Test(shard_chain_rough, no_potentials_make_the_cut_chain_dearer)
 		cr_assert_eq(chain_runs_write(&chain, STEPS_CUT, 1, potential, 1 << 20, &runs), OK);
 		enum status status = shard_solve(&runs.problem, &options, &control, &found, &error);
 		cr_assert(status == OK || status == LIMIT);
-		cr_assert_leq(found.bound, best.cost, "SEED=%llu round %d: %lld, above %lld", SEED, round, (long long)found.bound, (long long)best.cost);
+		cr_assert_leq(found.bound, best.cost, "SEED=%llu round %d: %lld, above %lld", SEED, round,
+			(long long)found.bound, (long long)best.cost);
 		cut += !runs.whole;
 		shard_plan_free(&found);
 		chain_plan_free(&best);
@@ -123,7 +130,7 @@ Test(shard_chain_rough, no_potentials_make_the_cut_chain_dearer)
 	cr_assert_gt(cut, 100);
 }
 
-/* ---- plans and bounds --------------------------------------------------------------------------------------------- */
+/* ---- plans and bounds ------------------------------------------------------------------------ */
 
 /* Adds up how far plan and bound are from the optimum. */
 static void check(const struct shard_chain *chain, int round, double *dearer, double *lower, double *sum)
@@ -134,16 +141,19 @@ static void check(const struct shard_chain *chain, int round, double *dearer, do
 	enum status status = solve(chain, &exact), roughly = solve_roughly(chain, &rough);
 	cr_assert(status == OK || status == INFEASIBLE);
 	if (status == INFEASIBLE) {
-		cr_assert(roughly == INFEASIBLE || (roughly == LIMIT && !rough.choice), "SEED=%llu round %d: %d", SEED, round, roughly);
+		cr_assert(roughly == INFEASIBLE || (roughly == LIMIT && !rough.choice), "SEED=%llu round %d: %d", SEED, round,
+			roughly);
 	} else {
 		cr_assert(roughly == OK || roughly == LIMIT, "SEED=%llu round %d: %d", SEED, round, roughly);
-		cr_assert(!rough.bound_kind || rough.bound <= exact.cost, "SEED=%llu round %d: %lld, above %lld", SEED, round, (long long)rough.bound,
-			(long long)exact.cost);
+		cr_assert(!rough.bound_kind || rough.bound <= exact.cost, "SEED=%llu round %d: %lld, above %lld", SEED, round,
+			(long long)rough.bound, (long long)exact.cost);
 		cr_assert_eq(rough.proved, roughly == OK);
 	}
 	if (status == OK && rough.choice) {
 		cr_assert_eq(shard_chain_evaluate(chain, &rough, &cost, &usage, &error), OK, "%s", error.text);
-		cr_assert(cost == rough.cost && usage == rough.usage && cost >= exact.cost && (!rough.proved || cost == exact.cost), "SEED=%llu round %d", SEED, round);
+		cr_assert(
+			cost == rough.cost && usage == rough.usage && cost >= exact.cost && (!rough.proved || cost == exact.cost),
+			"SEED=%llu round %d", SEED, round);
 		*dearer += (double)(cost - exact.cost);
 		*lower += (double)(exact.cost - rough.bound);
 		*sum += (double)exact.cost;
@@ -167,7 +177,8 @@ Test(shard_chain_rough, plans_and_bounds_enclose_the_optimum)
 		check(&chain, round, &dearer, &lower, &sum);
 		arena_free(&chain.arena);
 	}
-	/* Random layers gain from differing copies more than layers of models do; that isn't more where there are a thousand. */
+	/* Random layers gain from differing copies more than layers of models do; that isn't more where there are a
+	 * thousand. */
 	cr_assert_lt(dearer, 0.3 * sum, "SEED=%llu: plans %.3f of the optimum above it", SEED, dearer / sum);
 	cr_assert_lt(lower, 0.1 * sum, "SEED=%llu: bounds %.3f of the optimum below it", SEED, lower / sum);
 }

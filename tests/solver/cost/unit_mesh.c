@@ -6,13 +6,17 @@
 
 static struct mesh_axis axis_of(uint32_t size, uint32_t near_size)
 {
-	return (struct mesh_axis) { .name = "tp", .size = size, .near_size = near_size,
-		.near = { .latency = 3000000, .rate = INT64_C(300000000000) }, .far = { .latency = 10000000, .rate = INT64_C(25000000000) } };
+	return (struct mesh_axis){ .name = "tp",
+		.size = size,
+		.near_size = near_size,
+		.near = { .latency = 3000000, .rate = INT64_C(300000000000) },
+		.far = { .latency = 10000000, .rate = INT64_C(25000000000) } };
 }
 
 static void expect_close(int64_t actual, double expected, const char *what)
 {
-	cr_expect(fabs((double)actual - expected) <= 3 + 1e-9 * expected, "%s: %lld instead of %.0f", what, (long long)actual, expected);
+	cr_expect(fabs((double)actual - expected) <= 3 + 1e-9 * expected, "%s: %lld instead of %.0f", what,
+		(long long)actual, expected);
 }
 
 /* Seconds that bytes take over a link, in picoseconds. */
@@ -40,10 +44,14 @@ Test(mesh, rings_where_the_number_of_devices_is_no_power_of_two)
 {
 	struct mesh_axis axis = axis_of(6, 6);
 	double bytes = 12e9, latency = (double)axis.near.latency;
-	expect_close(collective_time(&axis, COLLECTIVE_ALL_GATHER, (int64_t)bytes), 5 * latency + wire(axis.near, bytes * 5 / 6), "gather");
-	expect_close(collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, (int64_t)bytes), 5 * latency + wire(axis.near, bytes * 5 / 6), "scatter");
-	expect_close(collective_time(&axis, COLLECTIVE_ALL_REDUCE, (int64_t)bytes), 10 * latency + wire(axis.near, bytes * 10 / 6), "reduce");
-	expect_close(collective_time(&axis, COLLECTIVE_ALL_TO_ALL, (int64_t)bytes), 5 * latency + wire(axis.near, bytes * 5 / 36), "all to all");
+	expect_close(collective_time(&axis, COLLECTIVE_ALL_GATHER, (int64_t)bytes),
+		5 * latency + wire(axis.near, bytes * 5 / 6), "gather");
+	expect_close(collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, (int64_t)bytes),
+		5 * latency + wire(axis.near, bytes * 5 / 6), "scatter");
+	expect_close(collective_time(&axis, COLLECTIVE_ALL_REDUCE, (int64_t)bytes),
+		10 * latency + wire(axis.near, bytes * 10 / 6), "reduce");
+	expect_close(collective_time(&axis, COLLECTIVE_ALL_TO_ALL, (int64_t)bytes),
+		5 * latency + wire(axis.near, bytes * 5 / 36), "all to all");
 	expect_close(collective_time(&axis, COLLECTIVE_SEND, (int64_t)bytes), latency + wire(axis.near, bytes), "send");
 	cr_expect_eq(collective_time(&axis, COLLECTIVE_SLICE, (int64_t)bytes), 0);
 	/* little data: trees */
@@ -55,9 +63,12 @@ Test(mesh, halving_where_it_is)
 {
 	struct mesh_axis axis = axis_of(8, 8);
 	double bytes = 8e9, latency = (double)axis.near.latency;
-	expect_close(collective_time(&axis, COLLECTIVE_ALL_GATHER, (int64_t)bytes), 3 * latency + wire(axis.near, bytes * 7 / 8), "gather");
-	expect_close(collective_time(&axis, COLLECTIVE_ALL_REDUCE, (int64_t)bytes), 6 * latency + wire(axis.near, bytes * 14 / 8), "reduce");
-	expect_close(collective_time(&axis, COLLECTIVE_ALL_TO_ALL, (int64_t)bytes), 7 * latency + wire(axis.near, bytes * 7 / 64), "all to all");
+	expect_close(collective_time(&axis, COLLECTIVE_ALL_GATHER, (int64_t)bytes),
+		3 * latency + wire(axis.near, bytes * 7 / 8), "gather");
+	expect_close(collective_time(&axis, COLLECTIVE_ALL_REDUCE, (int64_t)bytes),
+		6 * latency + wire(axis.near, bytes * 14 / 8), "reduce");
+	expect_close(collective_time(&axis, COLLECTIVE_ALL_TO_ALL, (int64_t)bytes),
+		7 * latency + wire(axis.near, bytes * 7 / 64), "all to all");
 }
 
 Test(mesh, across_nodes_only_shares_travel)
@@ -71,14 +82,19 @@ Test(mesh, across_nodes_only_shares_travel)
 	cr_expect_eq(collective_time(&axis, COLLECTIVE_ALL_TO_ALL, bytes),
 		collective_time(&near, COLLECTIVE_ALL_TO_ALL, bytes / 4) + collective_time(&far, COLLECTIVE_ALL_TO_ALL, bytes / 8));
 	expect_close(collective_time(&axis, COLLECTIVE_SEND, bytes), 10e6 + wire(axis.far, 32e9), "send");
-	/* what goes to a node once goes on while the rest comes: the longer of both ways, and never longer than the plain one */
-	int64_t plain = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, bytes), inner = collective_time(&near, COLLECTIVE_ALL_TO_ALL, bytes / 4);
+	/* what goes to a node once goes on while the rest comes: the longer of both ways, and never longer than the plain
+	 * one */
+	int64_t plain = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, bytes),
+			inner = collective_time(&near, COLLECTIVE_ALL_TO_ALL, bytes / 4);
 	for (uint16_t share = 1000; share > 0; share = (uint16_t)(share - 50)) {
 		axis.dispatch = share;
-		int64_t time = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, bytes), outer = collective_time(&far, COLLECTIVE_ALL_TO_ALL, bytes / 8 * share / 1000);
+		int64_t time = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, bytes),
+				outer = collective_time(&far, COLLECTIVE_ALL_TO_ALL, bytes / 8 * share / 1000);
 		cr_expect_eq(time, inner > outer ? inner : outer, "%u", share);
 		cr_expect_leq(time, plain);
-		cr_expect_eq(collective_time(&axis, COLLECTIVE_ALL_GATHER, bytes), collective_time(&near, COLLECTIVE_ALL_GATHER, bytes) + collective_time(&far, COLLECTIVE_ALL_GATHER, bytes / 8));
+		cr_expect_eq(collective_time(&axis, COLLECTIVE_ALL_GATHER, bytes),
+			collective_time(&near, COLLECTIVE_ALL_GATHER, bytes) +
+				collective_time(&far, COLLECTIVE_ALL_GATHER, bytes / 8));
 	}
 }
 

@@ -18,7 +18,9 @@ struct fixture {
 
 static void fixture_make(struct fixture *fixture, const int64_t *size, uint32_t axes, const uint32_t *axis)
 {
-	*fixture = (struct fixture) { .tensor = { .dims = PARTS, .bytes = 4 }, .part_start = { 0, PARTS }, .mesh = { .axes = axes } };
+	*fixture = (struct fixture){
+		.tensor = { .dims = PARTS, .bytes = 4 }, .part_start = { 0, PARTS }, .mesh = { .axes = axes }
+	};
 	for (int i = 0; i < PARTS; i++) {
 		fixture->shape[i] = size[i];
 		fixture->tensor.bytes *= size[i];
@@ -48,12 +50,13 @@ static int codes(const struct fixture *fixture)
 	return count;
 }
 
-/* ---- what devices hold, from first principles ------------------------------------------------------------------- */
+/* ---- what devices hold, from first principles ------------------------------------------------ */
 
 struct range { int64_t low, high; };
 
 /* What a device holds of a part: axes cut one after the other. False where that isn't even. */
-static bool held(const struct fixture *fixture, struct placement placement, uint32_t device, int part, struct range *range)
+static bool held(
+	const struct fixture *fixture, struct placement placement, uint32_t device, int part, struct range *range)
 {
 	*range = (struct range) { 0, fixture->part[part].size };
 	for (uint32_t a = 0; a < fixture->mesh.axes; a++) {
@@ -77,7 +80,8 @@ static uint32_t neighbour(const struct mesh *mesh, uint32_t device, uint32_t axi
 }
 
 /* Time of a change on one axis if every device can do it with its group there, else -1. */
-static int64_t change(const struct fixture *fixture, struct placement from, uint32_t axis, int8_t to, bool wants_partial)
+static int64_t change(
+	const struct fixture *fixture, struct placement from, uint32_t axis, int8_t to, bool wants_partial)
 {
 	const struct mesh_axis *on = &fixture->mesh.axis[axis];
 	struct placement after = from;
@@ -113,7 +117,8 @@ static int64_t change(const struct fixture *fixture, struct placement from, uint
 		return collective_time(on, to >= 0 ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE, before_bytes);
 	if (old == PLACE_WHOLE)
 		return 0;
-	return to >= 0 ? collective_time(on, COLLECTIVE_ALL_TO_ALL, before_bytes * on->size) : collective_time(on, COLLECTIVE_ALL_GATHER, after_bytes);
+	return to >= 0 ? collective_time(on, COLLECTIVE_ALL_TO_ALL, before_bytes * on->size)
+		: collective_time(on, COLLECTIVE_ALL_GATHER, after_bytes);
 }
 
 /* The least time over all sequences of at most depth changes. */
@@ -135,7 +140,8 @@ static int64_t brute(const struct fixture *fixture, struct placement from, struc
 	return best;
 }
 
-static void check_moves(const struct fixture *fixture, struct placement from, struct placement to, const struct reshard *reshard)
+static void check_moves(
+	const struct fixture *fixture, struct placement from, struct placement to, const struct reshard *reshard)
 {
 	int64_t time = 0, sent = 0;
 	for (uint32_t i = 0; i < reshard->moves; i++) {
@@ -176,7 +182,8 @@ static void check_all(const int64_t *size, uint32_t axes, const uint32_t *axis, 
 			check_moves(&fixture, from, to, &reshard);
 			int64_t best = brute(&fixture, from, to, depth, -1);
 			if (reshard.moves <= (uint32_t)depth)
-				cr_assert_eq(reshard.time, best, "%d to %d: %lld, but %lld is possible", i, j, (long long)reshard.time, (long long)best);
+				cr_assert_eq(reshard.time, best, "%d to %d: %lld, but %lld is possible", i, j, (long long)reshard.time,
+					(long long)best);
 			else
 				cr_assert(best < 0 || reshard.time < best);
 		}

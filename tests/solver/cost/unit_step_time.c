@@ -1,4 +1,5 @@
-/* unit_step_time.c: steps on several streams: by hand, against limits that any schedule keeps, and against the checker. */
+/* unit_step_time.c: steps on several streams: by hand, against limits that any schedule keeps, and against the checker.
+ */
 #include <stdio.h>
 
 #include "tests/common/random_graph.h"
@@ -7,9 +8,14 @@
 
 #define OPS 64
 
-/* ---- by hand: ops read tensors "t<op>" of earlier ops, or "w<op>" that nothing writes ---------------------------------------- */
+/* ---- by hand: ops read tensors "t<op>" of earlier ops, or "w<op>" that nothing writes -------- */
 
-struct line { uint32_t stream; int64_t time, inside; uint32_t layer; int reads[3]; };   /* reads: op + 1; 0: a parameter */
+struct line {
+	uint32_t stream;
+	int64_t time, inside;
+	uint32_t layer;
+	int reads[3];
+}; /* reads: op + 1; 0: a parameter */
 
 static struct graph *graph_of(const struct line *line, uint32_t ops)
 {
@@ -18,11 +24,18 @@ static struct graph *graph_of(const struct line *line, uint32_t ops)
 	for (uint32_t op = 0; op < ops; op++) {
 		char name[16];
 		snprintf(name, sizeof name, "w%u", op);
-		struct tensor given = { .name = name, .bytes = 8, .alias = NONE, .kind = KIND_PARAMETER, .dtype = DTYPE_OPAQUE, .has_bytes = true };
+		struct tensor given = {
+			.name = name, .bytes = 8, .alias = NONE, .kind = KIND_PARAMETER, .dtype = DTYPE_OPAQUE, .has_bytes = true
+		};
 		draft_tensor(draft, &given);
 		char made[16];
 		snprintf(made, sizeof made, "t%u", op);
-		struct tensor result = { .name = made, .bytes = 10 * (op + 1), .alias = NONE, .kind = KIND_ACTIVATION, .dtype = DTYPE_OPAQUE, .has_bytes = true };
+		struct tensor result = { .name = made,
+			.bytes = 10 * (op + 1),
+			.alias = NONE,
+			.kind = KIND_ACTIVATION,
+			.dtype = DTYPE_OPAQUE,
+			.has_bytes = true };
 		draft_tensor(draft, &result);
 	}
 	for (uint32_t op = 0; op < ops; op++) {
@@ -69,8 +82,9 @@ static void run_drop(struct run *run)
 Test(step_time, gradients_are_reduced_while_earlier_layers_compute)
 {
 	/* forward 10, 10; backward 20 with its gradient's all-reduce of 15, backward 20 with another, updates 5 each */
-	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 0, 10, 0, 0, { 1 } }, { 0, 20, 0, 0, { 2 } }, { 1, 15, 0, 0, { 3 } },
-		{ 0, 20, 0, 0, { 3, 1 } }, { 1, 15, 0, 0, { 5 } }, { 0, 5, 0, 0, { 4 } }, { 0, 5, 0, 0, { 6 } } };
+	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 0, 10, 0, 0, { 1 } }, { 0, 20, 0, 0, { 2 } },
+		{ 1, 15, 0, 0, { 3 } }, { 0, 20, 0, 0, { 3, 1 } }, { 1, 15, 0, 0, { 5 } }, { 0, 5, 0, 0, { 4 } },
+		{ 0, 5, 0, 0, { 6 } } };
 	OWN(run) run;
 	run_lines(line, 8, 1, &run);
 	/* the first is hidden by the second backward op; of the second, 5 are beside the first update */
@@ -85,8 +99,10 @@ Test(step_time, gradients_are_reduced_while_earlier_layers_compute)
 
 Test(step_time, tensor_parallel_collectives_expose_what_their_dependencies_expose)
 {
-	/* compute, all-reduce over axis 1 (read at once), compute; an all-reduce over axis 0 that nothing waits for but the end */
-	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 2, 7, 0, 0, { 1 } }, { 1, 30, 0, 0, { 1 } }, { 0, 10, 0, 0, { 2 } } };
+	/* compute, all-reduce over axis 1 (read at once), compute; an all-reduce over axis 0 that nothing waits for but the
+	 * end */
+	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 2, 7, 0, 0, { 1 } }, { 1, 30, 0, 0, { 1 } },
+		{ 0, 10, 0, 0, { 2 } } };
 	OWN(run) run;
 	run_lines(line, 4, 2, &run);
 	cr_assert_eq(run.time.total, 40);
@@ -97,7 +113,8 @@ Test(step_time, tensor_parallel_collectives_expose_what_their_dependencies_expos
 Test(step_time, what_is_needed_first_goes_first)
 {
 	/* a gradient's all-reduce and an activation's could begin together; the next op reads the activation */
-	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 1, 20, 0, 0, { 1 } }, { 1, 5, 0, 0, { 1 } }, { 0, 10, 0, 0, { 3 } }, { 0, 2, 0, 0, { 2 } } };
+	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 1, 20, 0, 0, { 1 } }, { 1, 5, 0, 0, { 1 } },
+		{ 0, 10, 0, 0, { 3 } }, { 0, 2, 0, 0, { 2 } } };
 	OWN(run) run;
 	run_lines(line, 5, 1, &run);
 	static const int64_t start[] = { 0, 15, 10, 15, 35 };
@@ -108,7 +125,8 @@ Test(step_time, what_is_needed_first_goes_first)
 Test(step_time, a_collective_begins_with_the_op_before_it)
 {
 	/* what the last op reads is there since the first one ended, but its place is behind two others */
-	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 0, 20, 0, 0, { 1 } }, { 0, 20, 0, 0, { 2 } }, { 1, 25, 0, 0, { 1 } }, { 0, 1, 0, 0, { 3, 4 } } };
+	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 0, 20, 0, 0, { 1 } }, { 0, 20, 0, 0, { 2 } },
+		{ 1, 25, 0, 0, { 1 } }, { 0, 1, 0, 0, { 3, 4 } } };
 	OWN(run) run;
 	run_lines(line, 5, 1, &run);
 	cr_assert_eq(run.time.start[3], 30);
@@ -118,11 +136,12 @@ Test(step_time, a_collective_begins_with_the_op_before_it)
 Test(step_time, parameters_are_gathered_one_layer_ahead)
 {
 	/* three layers of 20, each reading a gather of 15 */
-	static const struct line line[] = { { 1, 15, 0, 9, { 0 } }, { 0, 20, 0, 1, { 1 } }, { 1, 15, 0, 9, { 0 } }, { 0, 20, 0, 2, { 2, 3 } },
-		{ 1, 15, 0, 9, { 0 } }, { 0, 20, 0, 3, { 4, 5 } } };
+	static const struct line line[] = { { 1, 15, 0, 9, { 0 } }, { 0, 20, 0, 1, { 1 } }, { 1, 15, 0, 9, { 0 } },
+		{ 0, 20, 0, 2, { 2, 3 } }, { 1, 15, 0, 9, { 0 } }, { 0, 20, 0, 3, { 4, 5 } } };
 	OWN(run) run;
 	run_lines(line, 6, 1, &run);
-	static const int64_t start[] = { 0, 15, 15, 35, 35, 55 };   /* a gather starts with the layer before: not earlier, though its link is free */
+	static const int64_t start[] = { 0, 15, 15, 35, 35,
+		55 }; /* a gather starts with the layer before: not earlier, though its link is free */
 	for (int i = 0; i < 6; i++)
 		cr_assert_eq(run.time.start[i], start[i], "op %d starts at %ld", i, (long)run.time.start[i]);
 	cr_assert_eq(run.time.total, 75);
@@ -133,8 +152,8 @@ Test(step_time, parameters_are_gathered_one_layer_ahead)
 Test(step_time, a_layers_gathers_run_ahead_together)
 {
 	/* layer 1 reads one gather; layer 2 two, by ops one after the other */
-	static const struct line line[] = { { 1, 5, 0, 9, { 0 } }, { 0, 20, 0, 1, { 1 } }, { 1, 8, 0, 9, { 0 } }, { 0, 1, 0, 2, { 2, 3 } }, { 1, 9, 0, 9, { 0 } },
-		{ 0, 20, 0, 2, { 4, 5 } } };
+	static const struct line line[] = { { 1, 5, 0, 9, { 0 } }, { 0, 20, 0, 1, { 1 } }, { 1, 8, 0, 9, { 0 } },
+		{ 0, 1, 0, 2, { 2, 3 } }, { 1, 9, 0, 9, { 0 } }, { 0, 20, 0, 2, { 4, 5 } } };
 	OWN(run) run;
 	run_lines(line, 6, 1, &run);
 	static const int64_t start[] = { 0, 5, 5, 25, 13, 26 };
@@ -158,14 +177,15 @@ Test(step_time, what_an_op_communicates_itself_is_exposed)
 Test(step_time, views_hold_nothing_up)
 {
 	/* a view of a collective's result stands before an op that doesn't need it */
-	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 1, 50, 0, 0, { 1 } }, { 0, 0, 0, 0, { 2 } }, { 0, 10, 0, 0, { 1 } } };
+	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 1, 50, 0, 0, { 1 } }, { 0, 0, 0, 0, { 2 } },
+		{ 0, 10, 0, 0, { 1 } } };
 	OWN(run) run;
 	run_lines(line, 4, 1, &run);
 	cr_assert_eq(run.time.start[3], 10);
 	cr_assert_eq(run.time.start[2], 60);
 }
 
-/* ---- random graphs ----------------------------------------------------------------------------------------------------------- */
+/* ---- random graphs --------------------------------------------------------------------------- */
 
 static int64_t longest_path(const struct step_model *model)
 {
@@ -225,7 +245,8 @@ Test(step_time, limits_that_any_schedule_keeps)
 		int64_t sum = 0, exposed = 0;
 		for (uint32_t op = 0; op < run.model.ops; op++)
 			sum += run.model.time[op];
-		cr_assert_eq(step_time_check(&run.model, &run.time, &error), OK, "SEED=%llu: %s", (unsigned long long)seed, error.text);
+		cr_assert_eq(
+			step_time_check(&run.model, &run.time, &error), OK, "SEED=%llu: %s", (unsigned long long)seed, error.text);
 		cr_assert_leq(run.time.total, sum, "SEED=%llu", (unsigned long long)seed);
 		cr_assert_geq(run.time.total, longest_path(&run.model), "SEED=%llu", (unsigned long long)seed);
 		for (uint32_t s = 0; s < run.model.streams; s++) {
@@ -247,7 +268,8 @@ Test(step_time, the_checker_finds_any_wrong_number)
 		OWN(run) run;
 		struct error error;
 		OWN(graph) *graph = random_run(&random, &run, false);
-		uint32_t op = (uint32_t)(random_next(&random) % run.model.ops), s = (uint32_t)(random_next(&random) % run.model.streams);
+		uint32_t op = (uint32_t)(random_next(&random) % run.model.ops),
+				 s = (uint32_t)(random_next(&random) % run.model.streams);
 		int64_t *const number[] = { &run.time.start[op], &run.time.total, &run.time.busy[s], &run.time.exposed[s] };
 		for (int i = 0; i < 4; i++) {
 			int64_t by = random_next(&random) % 2 ? 1 : -1;

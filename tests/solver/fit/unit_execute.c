@@ -1,4 +1,5 @@
-/* unit_execute.c: recomputed and offloaded steps are executed, and every op of the step gives the same results, to the bit. */
+/* unit_execute.c: recomputed and offloaded steps are executed, and every op of the step gives the same results, to the
+ * bit. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -11,13 +12,32 @@
 
 #define ARGUMENTS 40
 
-static const struct { const char *name; struct model_config size; } tiny[] = {
+static const struct { const char *name; struct model_config size;
+} tiny[] = {
 	{ "gpt", { .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 2 } },
-	{ "llama", { .layers = 2, .hidden = 8, .heads = 4, .kv_heads = 2, .head_width = 2, .ffn = 12, .vocab = 16, .seq = 4, .batch = 2 } },
+	{ "llama",
+		{ .layers = 2,
+			.hidden = 8,
+			.heads = 4,
+			.kv_heads = 2,
+			.head_width = 2,
+			.ffn = 12,
+			.vocab = 16,
+			.seq = 4,
+			.batch = 2 } },
 	{ "bert", { .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 2 } },
 	{ "t5", { .layers = 1, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 12, .vocab = 16, .seq = 4, .batch = 2 } },
 	{ "vit", { .layers = 2, .hidden = 8, .heads = 2, .image = 32, .patch = 16, .classes = 4, .batch = 2 } },
-	{ "moe", { .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 2, .experts = 4, .top_k = 2 } },
+	{ "moe",
+		{ .layers = 2,
+			.hidden = 8,
+			.heads = 2,
+			.vocab = 16,
+			.positions = 8,
+			.seq = 4,
+			.batch = 2,
+			.experts = 4,
+			.top_k = 2 } },
 	{ "dlrm", { .layers = 2, .hidden = 8, .experts = 2, .vocab = 16, .classes = 4, .batch = 4 } },
 	{ "resnet18", { .hidden = 2, .image = 32, .classes = 4, .batch = 2 } },
 };
@@ -25,11 +45,12 @@ static const struct { const char *name; struct model_config size; } tiny[] = {
 
 static struct graph *tiny_step(size_t m)
 {
-	static const struct model_training trainings[] = { { .optimizer = OPTIMIZER_ADAM }, { .optimizer = OPTIMIZER_MOMENTUM, .policy = GRADIENT_IDEAL } };
+	static const struct model_training trainings[] = { { .optimizer = OPTIMIZER_ADAM },
+		{ .optimizer = OPTIMIZER_MOMENTUM, .policy = GRADIENT_IDEAL } };
 	return step_of_config(tiny[m].name, sized_model(tiny[m].name, tiny[m].size), trainings[m % 2]);
 }
 
-/* ---- one device ------------------------------------------------------------------------------------------------------- */
+/* ---- one device ------------------------------------------------------------------------------ */
 
 /* A tensor: its elements' places in a storage. */
 struct cell { struct array shape; double *memory; int32_t *place; };
@@ -81,7 +102,10 @@ static double first_value(const struct tensor *tensor, int64_t place)
 {
 	bool integer = tensor->dtype > DTYPE_F8E5M2 && tensor->dtype < DTYPE_BOOL;
 	double unit = hash_unit(text_hash(tensor->name) + (uint64_t)place * 977);
-	return integer ? floor(unit * 1000) : tensor->dtype == DTYPE_BOOL ? unit > 0.5 : tensor->kind == KIND_OPTIMIZER ? 0.1 + unit : 2 * unit - 1;
+	return integer ? floor(unit * 1000)
+		: tensor->dtype == DTYPE_BOOL ? unit > 0.5
+		: tensor->kind == KIND_OPTIMIZER ? 0.1 + unit
+		: 2 * unit - 1;
 }
 
 static void set_up(struct run *run)
@@ -114,7 +138,8 @@ static struct array values_of(struct run *run, const struct cell *cell)
 }
 
 /* Where a result goes: into memory of its own, over another tensor, or as a view of operand 0. */
-static void put(struct run *run, uint32_t id, uint32_t t, bool view, const struct array *out, const int32_t *from, const struct cell *source, const struct array *operand)
+static void put(struct run *run, uint32_t id, uint32_t t, bool view, const struct array *out, const int32_t *from,
+	const struct cell *source, const struct array *operand)
 {
 	struct cell *cell = &run->cell[t];
 	uint32_t over = graph_written_over(run->graph, id, t);
@@ -173,7 +198,8 @@ static void compare(struct run *run, uint32_t t, uint32_t of, const char *what)
 	}
 	cr_assert_not_null(run->result[of]);
 	run->compared++;
-	cr_assert_eq(memcmp(run->result[of], value.value, (size_t)value.count * sizeof *value.value), 0, "%s: %s has other values", what, run->graph->tensor[t].name);
+	cr_assert_eq(memcmp(run->result[of], value.value, (size_t)value.count * sizeof *value.value), 0,
+		"%s: %s has other values", what, run->graph->tensor[t].name);
 }
 
 static void run_one(struct run *run, uint32_t id, const char *what)
@@ -194,15 +220,23 @@ static void run_one(struct run *run, uint32_t id, const char *what)
 		return;
 	}
 	cr_assert_neq(of, NONE, "%s: %s stands for no op", what, graph->op[id].name);
-	struct call call = { .graph = run->step, .op = of, .rule = rules_find(run->rules, graph->op[id].type), .in = in, .out = out, .from = from, .results = (int)results };
+	struct call call = { .graph = run->step,
+		.op = of,
+		.rule = rules_find(run->rules, graph->op[id].type),
+		.in = in,
+		.out = out,
+		.from = from,
+		.results = (int)results };
 	bool bound = call.rule && rule_bind_op(call.rule, run->step, of, &run->binding, &error) == OK;
 	call.binding = bound ? &run->binding : NULL;
 	const struct cell *source = NULL;
 	FOR_ROW(i, &graph->reads, id) {
 		uint32_t t = graph->reads.item[i], writer = graph->tensor[t].writer;
-		bool statistics = call.rule && (rules_traits(run->rules, call.rule->type) & TRAIT_STATISTICS) && graph->storage[graph->tensor[t].storage].kind == KIND_BUFFER;
+		bool statistics = call.rule && (rules_traits(run->rules, call.rule->type) & TRAIT_STATISTICS) &&
+			graph->storage[graph->tensor[t].storage].kind == KIND_BUFFER;
 		if (statistics || (writer != NONE && graph->op[writer].added == ADDED_RANDOM_STATE))
-			continue;      /* a norm's results don't depend on running statistics; what is random depends on the op's name here */
+			continue; /* a norm's results don't depend on running statistics; what is random depends on the op's name
+						 here */
 		source = source ? source : &run->cell[t];
 		in[call.operands++] = values_of(run, &run->cell[t]);
 	}
@@ -219,7 +253,8 @@ static void run_one(struct run *run, uint32_t id, const char *what)
 	run->copies += graph->op[id].recomputed;
 	run->masked += strcmp(graph->op[id].type, FIT_MASKED_TYPE) == 0;
 	for (uint32_t r = 0; r < results; r++)
-		compare(run, graph->writes.item[graph->writes.start[id] + r], run->step->writes.item[run->step->writes.start[of] + r], what);
+		compare(run, graph->writes.item[graph->writes.start[id] + r],
+			run->step->writes.item[run->step->writes.start[of] + r], what);
 }
 
 /* All ops in program order; at the end what stays is the same, too. */
@@ -232,12 +267,13 @@ static void execute(struct run *run, const struct graph *graph, const char *what
 	for (uint32_t t = 0; t < run->step->tensors; t++) {
 		const struct tensor *tensor = &run->step->tensor[t];
 		uint32_t here = graph_find_tensor(graph, tensor->name);
-		if (run->step->storage[tensor->storage].persistent && run->step->storage[tensor->storage].root == t && here != NONE && tensor->writer == NONE)
+		if (run->step->storage[tensor->storage].persistent && run->step->storage[tensor->storage].root == t &&
+			here != NONE && tensor->writer == NONE)
 			compare(run, here, t, what);
 	}
 }
 
-/* ---- plans at random ---------------------------------------------------------------------------------------------------- */
+/* ---- plans at random ------------------------------------------------------------------------- */
 
 /* A step with some of what is saved away on the host. */
 static struct graph *some_away(struct graph *step, const struct rules *rules, uint64_t *random)
@@ -275,7 +311,9 @@ static struct graph *some_in_windows(struct graph *step, const struct rules *rul
 		total += wanted[s];
 	}
 	struct fit_link link = { .rate = 1, .memory = BYTES_MAX, .time = time };
-	cr_assert_eq(fit_windows_find(&fit, &link, wanted, NULL, NONE, (int64_t)(random_next(random) % (uint64_t)fit.total), UINT32_MAX, window, &windows), OK);
+	cr_assert_eq(fit_windows_find(&fit, &link, wanted, NULL, NONE, (int64_t)(random_next(random) % (uint64_t)fit.total),
+					 UINT32_MAX, window, &windows),
+		OK);
 	cr_assert_leq(windows, total);
 	for (uint32_t i = 0; i < windows; i++)
 		cr_assert(window[i].gone < window[i].back && wanted[window[i].storage]);
@@ -331,7 +369,9 @@ Test(execute, recomputed_and_offloaded_steps_give_the_same_results_to_the_bit)
 		execute(&whole, step, tiny[m].name);
 		for (uint32_t i = 0; i < rounds; i++) {
 			uint32_t kind = (i + (uint32_t)m) % 3;     /* of the last one, what runs again does so before the host is asked */
-			OWN(graph) *first = kind == 2 ? some_again(step, &random) : NULL, *away = kind == 0 ? some_away(step, rules, &random) : some_in_windows(first ? first : step, rules, &random);
+			OWN(graph) *first = kind == 2 ? some_again(step, &random) : NULL,
+					   *away = kind == 0 ? some_away(step, rules, &random)
+					: some_in_windows(first ? first : step, rules, &random);
 			OWN(graph) *again = kind == 2 ? NULL : some_again(away, &random);
 			struct run run = { .step = step, .rules = rules, .result = result };
 			char what[80];
@@ -348,17 +388,20 @@ Test(execute, recomputed_and_offloaded_steps_give_the_same_results_to_the_bit)
 		binding_free(&whole.binding);
 		arena_free(&whole.arena);
 	}
-	printf("%zu steps, %u plans of each: equal to the bit; %u run ops again, %u copies, %u tensors moved, %u products from masks\n", TINY, rounds, played, copies, moved, masked);
+	printf("%zu steps, %u plans of each: equal to the bit; %u run ops again, %u copies, %u tensors moved, %u products "
+		   "from masks\n",
+		TINY, rounds, played, copies, moved, masked);
 	cr_assert(played > 0 && copies > played && moved > 0, "%u played, %u copies, %u moved", played, copies, moved);
 	cr_assert(masked > 0 || rounds == 1, "no product of dropout is computed from its mask");
 }
 
-/* ---- memory by time ------------------------------------------------------------------------------------------------------ */
+/* ---- memory by time -------------------------------------------------------------------------- */
 
 /* Any order that keeps dependencies. */
 static void order_at_random(const struct problem *problem, uint64_t *random, uint32_t *order)
 {
-	uint32_t *waiting = mem_alloc(problem->ops, sizeof *waiting), *ready = mem_alloc(problem->ops, sizeof *ready), count = 0;
+	uint32_t *waiting = mem_alloc(problem->ops, sizeof *waiting), *ready = mem_alloc(problem->ops, sizeof *ready),
+			 count = 0;
 	for (uint32_t op = 0; op < problem->ops; op++)
 		if ((waiting[op] = csr_length(&problem->pred, op)) == 0)
 			ready[count++] = op;
@@ -393,8 +436,10 @@ static void order_of(const struct problem *problem, uint32_t which, uint64_t *ra
 	order_result_free(&result);
 }
 
-/* Streams of computation and of both ways to the host, whose link is so fast that a copy of a mean storage takes up to `slow` mean ops. */
-static struct step_costs costs_of(const struct graph *graph, const struct fit_input *input, int64_t slow, uint64_t *random, struct arena *arena)
+/* Streams of computation and of both ways to the host, whose link is so fast that a copy of a mean storage takes up to
+ * `slow` mean ops. */
+static struct step_costs costs_of(
+	const struct graph *graph, const struct fit_input *input, int64_t slow, uint64_t *random, struct arena *arena)
 {
 	struct step_costs costs = { .axes = 2 };
 	int64_t sum = 1, *time = costs.time = arena_alloc(arena, graph->ops, sizeof *time);
@@ -414,8 +459,10 @@ static struct step_costs costs_of(const struct graph *graph, const struct fit_in
 	return costs;
 }
 
-/* Whether what is alive while the streams are played is above the order's peak. without: as if computation waited for what it reads alone. */
-static bool exceeds(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct step_costs *costs, bool without, const char *what)
+/* Whether what is alive while the streams are played is above the order's peak. without: as if computation waited for
+ * what it reads alone. */
+static bool exceeds(const struct graph *graph, const struct problem *problem, const uint32_t *order,
+	const struct step_costs *costs, bool without, const char *what)
 {
 	OWN(step_model) model;
 	struct step_time time;
@@ -441,7 +488,8 @@ static bool exceeds(const struct graph *graph, const struct problem *problem, co
 
 struct played { uint32_t orders, untrue; };
 
-static void play_orders(const struct graph *graph, uint32_t orders, uint64_t *random, struct played *played, const char *what)
+static void play_orders(
+	const struct graph *graph, uint32_t orders, uint64_t *random, struct played *played, const char *what)
 {
 	static const struct memory_rules rules = { .alignment = 1, .workspace = true };
 	OWN(fit_input) input = fit_input_of(graph);
@@ -453,7 +501,8 @@ static void play_orders(const struct graph *graph, uint32_t orders, uint64_t *ra
 	for (uint32_t i = 0; i < orders; i++) {
 		struct step_costs costs = costs_of(graph, &input, 1 << (random_next(random) % 7), random, &arena);
 		order_of(&problem, i, random, order);
-		cr_assert_not(exceeds(graph, &problem, order, &costs, false, what), "%s: in order %u, bytes that a copy needs count as free", what, i);
+		cr_assert_not(exceeds(graph, &problem, order, &costs, false, what),
+			"%s: in order %u, bytes that a copy needs count as free", what, i);
 		played->untrue += exceeds(graph, &problem, order, &costs, true, what);
 		played->orders++;
 	}
@@ -468,9 +517,11 @@ Test(execute, no_order_counts_memory_as_free_that_a_copy_reads_or_writes)
 	for (size_t m = 0; m <= TINY; m++) {
 		OWN(graph) *step = m < TINY ? tiny_step(m) : fit_model("gpt", 2);
 		for (uint32_t i = 0; i < rounds; i++) {
-			OWN(graph) *away = i % 2 ? some_away(step, rules, &random) : some_in_windows(step, rules, &random), *again = some_again(away, &random);
+			OWN(graph) *away = i % 2 ? some_away(step, rules, &random) : some_in_windows(step, rules, &random),
+					   *again = some_again(away, &random);
 			char what[80];
-			snprintf(what, sizeof what, "%s, round %u, seed %llu", m < TINY ? tiny[m].name : "gpt", i, (unsigned long long)test_seed());
+			snprintf(what, sizeof what, "%s, round %u, seed %llu", m < TINY ? tiny[m].name : "gpt", i,
+				(unsigned long long)test_seed());
 			play_orders(again ? again : away, 8, &random, &played, what);
 		}
 	}

@@ -12,9 +12,10 @@ static struct graph *some_step(size_t i)
 	return fit_model(families[i % (sizeof families / sizeof *families)], 3);
 }
 
-/* ---- replay ------------------------------------------------------------------------------------------------- */
+/* ---- replay ---------------------------------------------------------------------------------- */
 
-/* Without ops passed over, and as a graph, the peak is the same to the byte; and copies take the time that was counted. */
+/* Without ops passed over, and as a graph, the peak is the same to the byte; and copies take the time that was counted.
+ */
 static bool check_replay(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state, const char *what)
 {
 	const struct fit_step *step = replay->step;
@@ -32,14 +33,16 @@ static bool check_replay(struct fit_replay *replay, const struct fit_base *base,
 	OWN(graph) *graph = fit_apply(replay, state, &error);
 	cr_assert_not_null(graph, "%s: %s", what, error.text);
 	cr_assert_eq(graph->repaired, 0, "%s", what);
-	cr_assert_eq(whole_program_peak(graph), peak, "%s: replayed %ld, the graph's program order %ld", what, (long)peak, (long)whole_program_peak(graph));
+	cr_assert_eq(whole_program_peak(graph), peak, "%s: replayed %ld, the graph's program order %ld", what, (long)peak,
+		(long)whole_program_peak(graph));
 	for (uint32_t i = 0; i < replay->length; i++)
 		again += replay->run[i] & 1 ? step->time[replay->run[i] / 2] : 0;
 	cr_assert_eq(again, extra);
 	return true;
 }
 
-static uint32_t replay_step(struct graph *graph, enum fit_random policy, uint64_t seed, uint32_t rounds, const char *what)
+static uint32_t replay_step(
+	struct graph *graph, enum fit_random policy, uint64_t seed, uint32_t rounds, const char *what)
 {
 	OWN(fit_input) input = fit_input_of(graph);
 	OWN(fit_step) step;
@@ -74,7 +77,8 @@ static uint32_t replay_step(struct graph *graph, enum fit_random policy, uint64_
 Test(fit, gradients_are_cast_late)
 {
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED };
-	OWN(graph) *graph = step_of_config("gpt", sized_model("gpt", (struct model_config){ .layers = 3, .seq = 4 }), training);
+	OWN(graph) *graph = step_of_config(
+		"gpt", sized_model("gpt", (struct model_config){ .layers = 3, .seq = 4 }), training);
 	struct fit_input input = fit_input_of(graph);
 	struct fit_step step;
 	struct fit_base base[2];
@@ -96,7 +100,8 @@ Test(fit, gradients_are_cast_late)
 }
 
 /* Nothing that runs again reads weights that were written since: a norm's neither, whose running statistics may be. */
-static void check_weights(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state, const char *what)
+static void check_weights(
+	struct fit_replay *replay, const struct fit_base *base, const uint8_t *state, const char *what)
 {
 	const struct graph *graph = replay->step->graph;
 	HELD bool *written = mem_alloc(graph->storages, sizeof *written);
@@ -106,7 +111,8 @@ static void check_weights(struct fit_replay *replay, const struct fit_base *base
 		FOR_ROW(k, &graph->touches, op) {
 			uint32_t s = graph->touches.item[k];
 			bool weights = graph->storage[s].persistent && graph->storage[s].kind != KIND_BUFFER;
-			cr_assert(!(replay->run[i] & 1) || !weights || !written[s], "%s: %s runs again when %s is another", what, graph->op[op].name, graph->tensor[graph->storage[s].root].name);
+			cr_assert(!(replay->run[i] & 1) || !weights || !written[s], "%s: %s runs again when %s is another", what,
+				graph->op[op].name, graph->tensor[graph->storage[s].root].name);
 			written[s] |= graph_writes_in_place(graph, op, s);
 		}
 	}
@@ -118,7 +124,8 @@ Test(fit, updates_wait_for_what_may_run_again)
 	static const char *const families[] = { "gpt", "vit", "resnet" };
 	struct model_training training = { .optimizer = OPTIMIZER_ADAMW };
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-		OWN(graph) *graph = step_of_config(families[i], sized_model(families[i], (struct model_config){ .layers = 3 }), training);
+		OWN(graph) *graph = step_of_config(
+			families[i], sized_model(families[i], (struct model_config){ .layers = 3 }), training);
 		OWN(fit_input) input = fit_input_of(graph);
 		OWN(fit_step) step;
 		OWN(fit_replay) replay;
@@ -186,7 +193,7 @@ Test(fit, captured_steps_with_dropout_and_writes_in_place_replay_to_the_byte)
 		}
 }
 
-/* ---- plans ------------------------------------------------------------------------------------------------------ */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 /* A certificate with one number changed proves nothing, or no more than it did. */
 static void spoil(const struct fit_input *input, int64_t cap, const struct fit_plan *plan, uint64_t seed)
@@ -242,11 +249,15 @@ static void check_cap(struct fit_solver *solver, const struct fit_input *input, 
 	cr_assert_eq(memcmp(twice.state, plan.state, solver->step.storages), 0);
 }
 
-/* With a link to the host that carries a quarter of what can be kept, and a host that may hold less than that: the bound is lower, and proved as well. */
-static void check_link(const struct fit_solver *solver, const struct fit_input *input, int64_t cap, int64_t range, int64_t without)
+/* With a link to the host that carries a quarter of what can be kept, and a host that may hold less than that: the
+ * bound is lower, and proved as well. */
+static void check_link(
+	const struct fit_solver *solver, const struct fit_input *input, int64_t cap, int64_t range, int64_t without)
 {
 	for (int small = 0; small < 2; small++) {
-		struct fit_link link = { .rate = (int64_t)((double)range / 2 * (double)PICOSECONDS / (double)solver->step.total), .memory = small ? range / 8 : BYTES_MAX };
+		struct fit_link link = { .rate = (int64_t)((double)range / 2 * (double)PICOSECONDS /
+									 (double)solver->step.total),
+			.memory = small ? range / 8 : BYTES_MAX };
 		struct fit_input linked = *input;
 		struct fit_bounds bounds;
 		struct fit_plan plan = { 0 };
@@ -261,12 +272,15 @@ static void check_link(const struct fit_solver *solver, const struct fit_input *
 		plan.impossible = status == INFEASIBLE;
 		cr_assert(status == OK || plan.impossible);
 		cr_assert_leq(plan.bound, without);
-		cr_assert_eq(fit_check(&linked, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error), OK, "%s", error.text);
+		cr_assert_eq(
+			fit_check(&linked, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error), OK, "%s", error.text);
 		if (plan.bound > 0)
 			spoil(&linked, cap, &plan, test_seed() + (uint64_t)cap);
 		link.rate *= 8;
 		link.memory = BYTES_MAX;
-		cr_assert(plan.bound <= 2 || plan.impossible || fit_check(&linked, cap, plan.bound, &plan.certificate, &error) != OK, "a faster link");
+		cr_assert(
+			plan.bound <= 2 || plan.impossible || fit_check(&linked, cap, plan.bound, &plan.certificate, &error) != OK,
+			"a faster link");
 		mem_free(plan.certificate.arc);
 		fit_bounds_free(&bounds);
 	}
@@ -290,7 +304,8 @@ Test(fit, plans_keep_their_caps_and_bounds_are_certified)
 	}
 }
 
-/* Storages of few sizes leave a part of most caps unused: what that costs is in the bound, and its proof says what sizes were rounded to. */
+/* Storages of few sizes leave a part of most caps unused: what that costs is in the bound, and its proof says what
+ * sizes were rounded to. */
 Test(fit, what_no_sizes_add_up_to_is_in_the_bound)
 {
 	OWN(graph) *graph = some_step(1);
@@ -348,14 +363,16 @@ Test(fit, several_changes_at_once_fill_a_cap)
 		cr_assert_eq(search->status, OK);
 		cr_assert_leq(search->extra, before);
 		faster += search->extra < before;
-		cr_assert(fit_play_counted(search, search->best) && search->replay->peak <= cap && search->replay->extra == search->extra);
+		cr_assert(fit_play_counted(search, search->best) && search->replay->peak <= cap &&
+			search->replay->extra == search->extra);
 		cr_assert_geq(search->extra, bound);
 		fit_dual_free(&dual);
 	}
 	cr_assert_geq(faster, 2);
 }
 
-/* A repair goes by what a change takes away for its time; a single change after which all fits counts all the same, if it is faster. */
+/* A repair goes by what a change takes away for its time; a single change after which all fits counts all the same, if
+ * it is faster. */
 Test(fit, no_single_change_that_fits_is_faster_than_a_repair)
 {
 	uint64_t random = 5;
@@ -376,7 +393,8 @@ Test(fit, no_single_change_that_fits_is_faster_than_a_repair)
 		fit_search_begin(search, &solver.base[0], INT64_MAX);
 		if (fit_play(&solver.replay, &solver.base[0], start) == OK && solver.replay.valid) {
 			search->extra = INT64_MAX;
-			fit_search_begin(search, &solver.base[0], solver.replay.peak - 1 - (int64_t)(random_part(&random) * 0.03 * (double)solver.replay.peak));
+			fit_search_begin(search, &solver.base[0],
+				solver.replay.peak - 1 - (int64_t)(random_part(&random) * 0.03 * (double)solver.replay.peak));
 			fit_repair(search, start);
 			repaired += search->extra < INT64_MAX;
 			for (uint32_t s = 0; s < step->storages; s++)
@@ -385,7 +403,9 @@ Test(fit, no_single_change_that_fits_is_faster_than_a_repair)
 					state[s] = to;
 					bool dominated = to == FIT_KEEP && solver.base[0].dominated[s];
 					cr_assert_eq(fit_play(&solver.replay, &solver.base[0], state), OK);
-					cr_assert(dominated || !solver.replay.valid || solver.replay.peak > search->cap || solver.replay.extra >= search->extra, "%s: storage %u to %d", graph->name, s, to);
+					cr_assert(dominated || !solver.replay.valid || solver.replay.peak > search->cap ||
+							solver.replay.extra >= search->extra,
+						"%s: storage %u to %d", graph->name, s, to);
 				}
 		}
 		fit_solver_free(&solver);
@@ -411,7 +431,8 @@ Test(fit, a_larger_cap_is_never_slower_along_a_curve)
 	cr_assert_eq(fit_curve(&solver, cap, CAPS, &options, &control, plan), OK);
 	for (int i = 0; i < CAPS; i++)
 		for (int k = 0; k < CAPS; k++) {
-			cr_assert(cap[i] < cap[k] || plan[i].extra <= plan[k].extra, "%ld bytes: slower than at %ld", (long)cap[i], (long)cap[k]);
+			cr_assert(cap[i] < cap[k] || plan[i].extra <= plan[k].extra, "%ld bytes: slower than at %ld", (long)cap[i],
+				(long)cap[k]);
 			cr_assert(plan[i].extra == INT64_MAX || (plan[i].peak <= cap[i] && plan[i].bound <= plan[i].extra));
 		}
 	for (int k = 0; k < CAPS; k++)
@@ -434,12 +455,13 @@ Test(fit, a_cap_below_an_op_s_own_operands_is_proved_impossible)
 	cr_assert_eq(plan.extra, INT64_MAX);
 	cr_assert_leq(plan.lowest, plan.peak, "shown is what saves memory for little time");
 	cr_assert_eq(solver.shown_peak, plan.peak);
-	cr_assert(solver.shown_score <= (double)plan.lowest * (1 + 0.1 * (double)plan.lowest_extra / (double)solver.step.total));
+	cr_assert(
+		solver.shown_score <= (double)plan.lowest * (1 + 0.1 * (double)plan.lowest_extra / (double)solver.step.total));
 	cr_assert_eq(fit_check(&input, cap, 0, &plan.certificate, &error), OK, "%s", error.text);
 	cr_assert_neq(fit_check(&input, BYTES_MAX / 4, 0, &plan.certificate, &error), OK);
 }
 
-/* ---- the cheapest state --------------------------------------------------------------------------------------- */
+/* ---- the cheapest state ---------------------------------------------------------------------- */
 
 #define WAITING 4
 
@@ -447,14 +469,19 @@ static uint32_t new_tensor(struct draft *draft, const char *kind, int number, in
 {
 	char name[20];
 	snprintf(name, sizeof name, "%s%d", kind, number);
-	return draft_tensor(draft, &(struct tensor){ .name = name, .bytes = bytes, .alias = NONE, .kind = (uint8_t)of, .dtype = DTYPE_F32, .has_bytes = true });
+	return draft_tensor(draft,
+		&(struct tensor){
+			.name = name, .bytes = bytes, .alias = NONE, .kind = (uint8_t)of, .dtype = DTYPE_F32, .has_bytes = true });
 }
 
-static uint32_t new_op(struct draft *draft, const char *kind, int number, enum phase phase, uint32_t read, uint32_t other, uint32_t made)
+static uint32_t new_op(
+	struct draft *draft, const char *kind, int number, enum phase phase, uint32_t read, uint32_t other, uint32_t made)
 {
 	char name[20];
 	snprintf(name, sizeof name, "%s%d", kind, number);
-	uint32_t op = draft_op(draft, &(struct op){ .name = name, .type = "aten.mm.default", .module = "", .phase = (uint8_t)phase, .has_phase = true });
+	uint32_t op = draft_op(draft,
+		&(struct op){
+			.name = name, .type = "aten.mm.default", .module = "", .phase = (uint8_t)phase, .has_phase = true });
 	draft_read(draft, op, read);
 	if (other != NONE)
 		draft_read(draft, op, other);
@@ -462,7 +489,8 @@ static uint32_t new_op(struct draft *draft, const char *kind, int number, enum p
 	return op;
 }
 
-/* A chain of layers whose updates wait for a sum over all gradients. So each gradient is there while the last one, the largest, is made, or what it is made of is. */
+/* A chain of layers whose updates wait for a sum over all gradients. So each gradient is there while the last one, the
+ * largest, is made, or what it is made of is. */
 static struct graph *waiting_gradients(void)
 {
 	OWN(draft) *draft = draft_new();
@@ -478,7 +506,8 @@ static struct graph *waiting_gradients(void)
 		new_op(draft, "c", i, PHASE_UPDATE, gradient[i], NONE, part[i] = new_tensor(draft, "c", i, 1, KIND_TEMPORARY));
 		back = next;
 	}
-	uint32_t all = new_tensor(draft, "n", 0, 1, KIND_TEMPORARY), sum = new_op(draft, "n", 0, PHASE_UPDATE, part[0], part[1], all);
+	uint32_t all = new_tensor(draft, "n", 0, 1, KIND_TEMPORARY),
+			 sum = new_op(draft, "n", 0, PHASE_UPDATE, part[0], part[1], all);
 	for (int i = 2; i < WAITING; i++)
 		draft_read(draft, sum, part[i]);
 	for (int i = 0; i < WAITING; i++)
@@ -488,23 +517,27 @@ static struct graph *waiting_gradients(void)
 	return graph;
 }
 
-/* A loss of two heads, and its gradient counted to the pass: what only one head's gradient reaches depends on the loss, too; what reads the pass alone does not. */
+/* A loss of two heads, and its gradient counted to the pass: what only one head's gradient reaches depends on the loss,
+ * too; what reads the pass alone does not. */
 Test(fit, what_depends_on_a_loss_of_several_heads_is_not_early)
 {
 	struct draft *draft = draft_new();
 	struct error error = { 0 };
-	uint32_t x = new_tensor(draft, "x", 0, 10, KIND_INPUT), a = new_tensor(draft, "a", 0, 10, KIND_ACTIVATION), b = new_tensor(draft, "b", 0, 10, KIND_ACTIVATION);
-	uint32_t first = new_tensor(draft, "l", 1, 1, KIND_ACTIVATION), second = new_tensor(draft, "l", 2, 1, KIND_ACTIVATION), loss = new_tensor(draft, "l", 3, 1, KIND_OUTPUT);
+	uint32_t x = new_tensor(draft, "x", 0, 10, KIND_INPUT), a = new_tensor(draft, "a", 0, 10, KIND_ACTIVATION),
+			 b = new_tensor(draft, "b", 0, 10, KIND_ACTIVATION);
+	uint32_t first = new_tensor(draft, "l", 1, 1, KIND_ACTIVATION),
+			 second = new_tensor(draft, "l", 2, 1, KIND_ACTIVATION), loss = new_tensor(draft, "l", 3, 1, KIND_OUTPUT);
 	uint32_t ones = new_tensor(draft, "o", 0, 1, KIND_GRADIENT), inner = new_tensor(draft, "i", 0, 10, KIND_TEMPORARY);
-	uint32_t of_b = new_tensor(draft, "d", 2, 10, KIND_GRADIENT), of_a = new_tensor(draft, "d", 1, 10, KIND_GRADIENT), sum = new_tensor(draft, "d", 0, 10, KIND_GRADIENT);
+	uint32_t of_b = new_tensor(draft, "d", 2, 10, KIND_GRADIENT), of_a = new_tensor(draft, "d", 1, 10, KIND_GRADIENT),
+			 sum = new_tensor(draft, "d", 0, 10, KIND_GRADIENT);
 	new_op(draft, "f", 0, PHASE_FORWARD, x, NONE, a);
 	new_op(draft, "h", 1, PHASE_FORWARD, a, NONE, first);
 	new_op(draft, "f", 1, PHASE_FORWARD, a, NONE, b);
 	new_op(draft, "h", 2, PHASE_FORWARD, b, NONE, second);
 	new_op(draft, "h", 3, PHASE_FORWARD, first, second, loss);
 	new_op(draft, "o", 0, PHASE_FORWARD, loss, NONE, ones);
-	uint32_t backward[] = { new_op(draft, "g", 1, PHASE_BACKWARD, ones, a, of_a), new_op(draft, "g", 2, PHASE_BACKWARD, ones, b, of_b),
-		new_op(draft, "g", 3, PHASE_BACKWARD, of_b, of_a, sum) };
+	uint32_t backward[] = { new_op(draft, "g", 1, PHASE_BACKWARD, ones, a, of_a),
+		new_op(draft, "g", 2, PHASE_BACKWARD, ones, b, of_b), new_op(draft, "g", 3, PHASE_BACKWARD, of_b, of_a, sum) };
 	uint32_t early = new_op(draft, "i", 0, PHASE_BACKWARD, a, NONE, inner);
 	new_op(draft, "u", 0, PHASE_BACKWARD, sum, inner, new_tensor(draft, "u", 0, 1, KIND_OUTPUT));
 	OWN(graph) *graph = graph_build(draft, &error);
@@ -574,11 +607,13 @@ Test(fit, pins_are_kept)
 	}
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 Test(fit, every_failed_allocation_is_reported_and_nothing_leaks)
 {
-	struct model_config config = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4, .batch = 2 };
+	struct model_config config = {
+		.family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4, .batch = 2
+	};
 	struct model_training training = { .optimizer = OPTIMIZER_SGD };
 	struct error error = { 0 };
 	OWN(graph) *step = model_step("gpt", &config, &training, &error);

@@ -1,17 +1,18 @@
-/* unit_oracle.c: random steps against the least extra time over all orders and reruns, found by Dijkstra's algorithm over what has run and what is in memory. */
+/* unit_oracle.c: random steps against the least extra time over all orders and reruns, found by Dijkstra's algorithm
+ * over what has run and what is in memory. */
 #include "tests/common/fit_step.h"
 
 #define MOST_FORWARD 12
 #define SLOTS (1u << 20)
 #define MEGA 1000000
 
-/* ---- steps --------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 struct tiny {
 	struct graph *graph;
 	int64_t time[64];
 	uint32_t traits[64];
-	int64_t copies[64];        /* [storages] what stays from the pass for a later op takes so much more until the last op */
+	int64_t copies[64]; /* [storages] what stays from the pass for a later op takes so much more until the last op */
 	uint32_t forward;
 };
 
@@ -19,19 +20,25 @@ static uint32_t add_tensor(struct draft *draft, const char *kind, uint32_t numbe
 {
 	char name[20];
 	snprintf(name, sizeof name, "%s%u", kind, number);
-	return draft_tensor(draft, &(struct tensor){ .name = name, .bytes = bytes, .alias = NONE, .kind = (uint8_t)of, .dtype = DTYPE_F32, .has_bytes = true });
+	return draft_tensor(draft,
+		&(struct tensor){
+			.name = name, .bytes = bytes, .alias = NONE, .kind = (uint8_t)of, .dtype = DTYPE_F32, .has_bytes = true });
 }
 
-static uint32_t add_op(struct tiny *tiny, struct draft *draft, const char *kind, uint32_t number, enum phase phase, int64_t time)
+static uint32_t add_op(
+	struct tiny *tiny, struct draft *draft, const char *kind, uint32_t number, enum phase phase, int64_t time)
 {
 	char name[20];
 	snprintf(name, sizeof name, "%s%u", kind, number);
-	uint32_t op = draft_op(draft, &(struct op){ .name = name, .type = "aten.mm.default", .module = "", .phase = (uint8_t)phase, .has_phase = true });
+	uint32_t op = draft_op(draft,
+		&(struct op){
+			.name = name, .type = "aten.mm.default", .module = "", .phase = (uint8_t)phase, .has_phase = true });
 	tiny->time[op] = time;
 	return op;
 }
 
-/* A chain with skips, and its backward pass, which reads some of it: every op needs the one before, so all orders run first times in this one. */
+/* A chain with skips, and its backward pass, which reads some of it: every op needs the one before, so all orders run
+ * first times in this one. */
 static void make_tiny(struct tiny *tiny, uint64_t *random, uint32_t forward, bool flushes)
 {
 	OWN(draft) *draft = draft_new();
@@ -63,7 +70,7 @@ static void make_tiny(struct tiny *tiny, uint64_t *random, uint32_t forward, boo
 	cr_assert_not_null(tiny->graph, "%s", error.text);
 }
 
-/* ---- the oracle -------------------------------------------------------------------------------------------------- */
+/* ---- the oracle ------------------------------------------------------------------------------ */
 
 struct search {
 	const struct tiny *tiny;
@@ -140,12 +147,16 @@ static void run_from(struct search *search, uint64_t memory, uint32_t ran, int32
 	put(search, ((memory | writes) & left) << 8 | (ran + !again), cost + (again ? (int32_t)search->tiny->time[op] : 0));
 }
 
-/* The least extra time under a cap; -1: nothing fits; -2: too many states. late: nothing runs again before the pass is over. */
+/* The least extra time under a cap; -1: nothing fits; -2: too many states. late: nothing runs again before the pass is
+ * over. */
 static int64_t oracle_of(const struct tiny *tiny, int64_t cap, uint64_t stays, bool late)
 {
 	const struct graph *graph = tiny->graph;
-	struct search search = { .tiny = tiny, .key = mem_alloc(SLOTS, sizeof *search.key), .cost = mem_alloc(SLOTS, sizeof *search.cost),
-		.heap = mem_alloc(4u * SLOTS, sizeof *search.heap), .stays = stays };
+	struct search search = { .tiny = tiny,
+		.key = mem_alloc(SLOTS, sizeof *search.key),
+		.cost = mem_alloc(SLOTS, sizeof *search.cost),
+		.heap = mem_alloc(4u * SLOTS, sizeof *search.heap),
+		.stays = stays };
 	int64_t found = -1, room = cap - graph->persistent_bytes;
 	put(&search, 0, 0);
 	while (search.count > 0 && found == -1) {
@@ -196,7 +207,7 @@ static int64_t oracle_with_copies(const struct tiny *tiny, int64_t cap)
 	}
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 struct tally { uint32_t cases, optimal, exact, missed, impossible, tight, left_out; double worst; };
 
@@ -211,9 +222,11 @@ static void check_graph(struct fit_solver *solver, const struct fit_plan *plan, 
 	cr_assert_not_null(graph, "seed %lu: %s", (unsigned long)seed, error.text);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		extra += graph->op[op].recomputed ? solver->step.time[graph_find_op(solver->step.graph, graph->op[op].of)] : 0;
-	cr_assert_eq(extra, plan->extra, "seed %lu: the graph takes %ld more, the plan says %ld", (unsigned long)seed, (long)extra, (long)plan->extra);
+	cr_assert_eq(extra, plan->extra, "seed %lu: the graph takes %ld more, the plan says %ld", (unsigned long)seed,
+		(long)extra, (long)plan->extra);
 	int64_t peak = whole_program_peak(graph);
-	cr_assert(peak <= plan->peak && peak <= cap, "seed %lu: the graph takes %ld bytes, the plan says %ld", (unsigned long)seed, (long)peak, (long)plan->peak);
+	cr_assert(peak <= plan->peak && peak <= cap, "seed %lu: the graph takes %ld bytes, the plan says %ld",
+		(unsigned long)seed, (long)peak, (long)plan->peak);
 }
 
 static void compare(const struct tiny *tiny, int64_t cap, struct tally *tally, uint64_t seed)
@@ -227,14 +240,18 @@ static void compare(const struct tiny *tiny, int64_t cap, struct tally *tally, u
 	int64_t best = oracle(tiny, cap);
 	cr_assert_eq(fit_solver_new(&input, &solver), OK);
 	cr_assert_eq(fit_solve(&solver, cap, &options, &control, &plan), OK);
-	cr_assert_eq(fit_check(&input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error), OK, "seed %lu: %s", (unsigned long)seed, error.text);
+	cr_assert_eq(fit_check(&input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error), OK,
+		"seed %lu: %s", (unsigned long)seed, error.text);
 	if (best >= 0) {
 		cr_assert_not(plan.impossible, "seed %lu: what fits is said to be impossible", (unsigned long)seed);
-		cr_assert_leq(plan.bound, best, "seed %lu: bound %ld above the optimum %ld", (unsigned long)seed, (long)plan.bound, (long)best);
-		cr_assert_geq(plan.extra, best, "seed %lu: plan %ld below the optimum %ld", (unsigned long)seed, (long)plan.extra, (long)best);
+		cr_assert_leq(plan.bound, best, "seed %lu: bound %ld above the optimum %ld", (unsigned long)seed,
+			(long)plan.bound, (long)best);
+		cr_assert_geq(plan.extra, best, "seed %lu: plan %ld below the optimum %ld", (unsigned long)seed,
+			(long)plan.extra, (long)best);
 		tally->optimal += plan.extra == best;
 		tally->exact += plan.exact || plan.proved;
-		cr_assert(!plan.exact || plan.extra == best, "seed %lu: said to be the best of all: %ld, optimum %ld", (unsigned long)seed, (long)plan.extra, (long)best);
+		cr_assert(!plan.exact || plan.extra == best, "seed %lu: said to be the best of all: %ld, optimum %ld",
+			(unsigned long)seed, (long)plan.extra, (long)best);
 		tally->missed += plan.extra == INT64_MAX;
 		tally->tight += plan.bound == best;
 		double over = plan.extra == INT64_MAX ? 0 : (double)(plan.extra - best) / (double)solver.step.total;
@@ -257,16 +274,19 @@ Test(fit_oracle, no_bound_is_above_the_optimum_and_no_plan_below)
 		make_tiny(&tiny, &random, 3 + (uint32_t)(random_next(&random) % (round % 10 == 0 ? MOST_FORWARD - 2 : 5)), false);
 		int64_t peak = whole_program_peak(tiny.graph);
 		static const int percent[] = { 95, 80, 65 };
-		compare(&tiny, tiny.graph->persistent_bytes + (peak - tiny.graph->persistent_bytes) * percent[round % 3] / 100, &tally, seed);
+		compare(&tiny, tiny.graph->persistent_bytes + (peak - tiny.graph->persistent_bytes) * percent[round % 3] / 100,
+			&tally, seed);
 		graph_release(tiny.graph);
 	}
-	printf("%u steps that fit: %u plans optimal (%u said so), %u not found, the others at most %.1f %% of the step above; %u bounds tight; %u fit in no way, %u too large for the oracle\n",
-		tally.cases, tally.optimal, tally.exact, tally.missed, 100 * tally.worst, tally.tight, tally.impossible, tally.left_out);
+	printf("%u steps that fit: %u plans optimal (%u said so), %u not found, the others at most %.1f %% of the step "
+		   "above; %u bounds tight; %u fit in no way, %u too large for the oracle\n",
+		tally.cases, tally.optimal, tally.exact, tally.missed, 100 * tally.worst, tally.tight, tally.impossible,
+		tally.left_out);
 	cr_assert_gt(tally.cases, tally.impossible / 2);
 	cr_assert_geq(tally.optimal * 2, tally.cases, "%u of %u optimal", tally.optimal, tally.cases);
 }
 
-/* ---- microbatches in flight ------------------------------------------------------------------------------------------- */
+/* ---- microbatches in flight ------------------------------------------------------------------ */
 
 /* Of an activation so many microbatches less one are held: as many of all; or of each its own number. */
 static void hold_copies(struct tiny *tiny, uint64_t *random, bool alike)
@@ -284,7 +304,12 @@ struct copied { uint32_t cases, bounds, tight, impossible; double reached; };
 
 static void compare_copied(const struct tiny *tiny, int64_t cap, struct copied *tally, uint64_t seed)
 {
-	struct fit_input input = { .graph = tiny->graph, .time = tiny->time, .traits = tiny->traits, .alignment = 1, .copies = tiny->copies, .flush = tiny->graph->ops - 1 };
+	struct fit_input input = { .graph = tiny->graph,
+		.time = tiny->time,
+		.traits = tiny->traits,
+		.alignment = 1,
+		.copies = tiny->copies,
+		.flush = tiny->graph->ops - 1 };
 	struct fit_options options = { .ticks = 400000 };
 	struct control control = { 0 };
 	struct error error = { 0 };
@@ -293,13 +318,17 @@ static void compare_copied(const struct tiny *tiny, int64_t cap, struct copied *
 	int64_t best = oracle_with_copies(tiny, cap);
 	cr_assert_eq(fit_solver_new(&input, &solver), OK);
 	cr_assert_eq(fit_solve(&solver, cap, &options, &control, &plan), OK);
-	cr_assert_eq(fit_check(&input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error), OK, "seed %lu: %s", (unsigned long)seed, error.text);
+	cr_assert_eq(fit_check(&input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error), OK,
+		"seed %lu: %s", (unsigned long)seed, error.text);
 	if (plan.bound > 0 && !plan.impossible)
-		cr_assert_eq(fit_check(&input, cap, plan.bound + 1 + plan.bound / 1000, &plan.certificate, &error), BAD_INPUT, "seed %lu: proves more than it says", (unsigned long)seed);
+		cr_assert_eq(fit_check(&input, cap, plan.bound + 1 + plan.bound / 1000, &plan.certificate, &error), BAD_INPUT,
+			"seed %lu: proves more than it says", (unsigned long)seed);
 	if (best >= 0) {
 		cr_assert_not(plan.impossible, "seed %lu: what fits is said to be impossible", (unsigned long)seed);
-		cr_assert_leq(plan.bound, best, "seed %lu: bound %ld above the optimum %ld", (unsigned long)seed, (long)plan.bound, (long)best);
-		cr_assert_geq(plan.extra, best, "seed %lu: plan %ld below the optimum %ld", (unsigned long)seed, (long)plan.extra, (long)best);
+		cr_assert_leq(plan.bound, best, "seed %lu: bound %ld above the optimum %ld", (unsigned long)seed,
+			(long)plan.bound, (long)best);
+		cr_assert_geq(plan.extra, best, "seed %lu: plan %ld below the optimum %ld", (unsigned long)seed,
+			(long)plan.extra, (long)best);
 	}
 	tally->cases += best >= 0;
 	tally->impossible += best == -1;
@@ -323,7 +352,8 @@ Test(fit_oracle, no_bound_with_copies_is_above_the_optimum)
 		compare_copied(&tiny, tiny.graph->persistent_bytes + most / 100 * percent[round % 4], &tally, seed);
 		graph_release(tiny.graph);
 	}
-	printf("%u steps with copies that fit, %u in no way: %u bounds above 0, %u tight, %.2f of the optimum in the mean\n", tally.cases, tally.impossible, tally.bounds, tally.tight,
-		tally.reached / (tally.cases > 0 ? tally.cases : 1));
+	printf(
+		"%u steps with copies that fit, %u in no way: %u bounds above 0, %u tight, %.2f of the optimum in the mean\n",
+		tally.cases, tally.impossible, tally.bounds, tally.tight, tally.reached / (tally.cases > 0 ? tally.cases : 1));
 	cr_assert_gt(tally.bounds, 0);
 }

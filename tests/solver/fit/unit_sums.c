@@ -31,7 +31,8 @@ static int by_cost(const void *left, const void *right)
 static void make_items(uint64_t *random, struct fit_item *item, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		int64_t bytes = (int64_t)random_below(random, 2001) - 1000, time = (int64_t)random_below(random, 400) - 100 - 3 * bytes;
+		int64_t bytes = (int64_t)random_below(random, 2001) - 1000,
+				time = (int64_t)random_below(random, 400) - 100 - 3 * bytes;
 		item[i] = (struct fit_item){ time, bytes, (double)time + SLOPE * (double)bytes, random_below(random, 8) == 0 };
 	}
 	qsort(item, count, sizeof *item, by_cost);
@@ -99,8 +100,9 @@ Test(sums, best_of_all_subsets)
 		better += sums > 0;
 		clashing += clash && sums > 0;
 		if (!clash)
-			cr_assert_eq(sums > 0 ? sum[0].time : 0, least_time(item, count, room, budget), "round %u: %ld, and there is %ld", round,
-				(long)(sums > 0 ? sum[0].time : 0), (long)least_time(item, count, room, budget));
+			cr_assert_eq(sums > 0 ? sum[0].time : 0, least_time(item, count, room, budget),
+				"round %u: %ld, and there is %ld", round, (long)(sums > 0 ? sum[0].time : 0),
+				(long)least_time(item, count, room, budget));
 	}
 	printf("%u of %u rounds have a sum, %u of those with items that clash\n", better, rounds, clashing);
 	cr_assert(better > rounds / 2 && clashing > rounds / 8);

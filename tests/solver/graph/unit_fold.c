@@ -36,7 +36,7 @@ static uint64_t fold_label_op(const struct graph *graph, uint32_t op, void *cont
 	return hash_join(hash, (uint64_t)graph->op[op].workspace);
 }
 
-/* ---- an independent checker ------------------------------------------------------------------------------------- */
+/* ---- an independent checker ------------------------------------------------------------------ */
 
 static uint32_t op_at(const struct fold_segment *segment, uint32_t copy, uint32_t index)
 {
@@ -75,7 +75,8 @@ static bool say(uint32_t *image, uint32_t *origin, uint32_t tensor, uint32_t nex
 	return fine;
 }
 
-static const char *wrong_argument(const struct graph *graph, const struct fold *fold, uint32_t number, uint32_t copy, uint32_t index, uint32_t place)
+static const char *wrong_argument(
+	const struct graph *graph, const struct fold *fold, uint32_t number, uint32_t copy, uint32_t index, uint32_t place)
 {
 	const struct fold_segment *segment = &fold->segment[number];
 	uint32_t middle = segment->copies / 2, model = op_at(segment, middle, index), op = op_at(segment, copy, index);
@@ -88,7 +89,8 @@ static const char *wrong_argument(const struct graph *graph, const struct fold *
 		return "an argument comes from afar";
 	if (from < 0 || from >= segment->copies)
 		return other != NONE && fold->segment_of[other] == number ? "an end reads its own segment" : NULL;
-	if (other == NONE || fold->segment_of[other] != number || fold->copy_of[other] != from || fold->index_of[other] != fold->index_of[writer])
+	if (other == NONE || fold->segment_of[other] != number || fold->copy_of[other] != from ||
+		fold->index_of[other] != fold->index_of[writer])
 		return "an argument comes from another op";
 	return NULL;
 }
@@ -110,7 +112,8 @@ static const char *wrong(const struct graph *graph, const struct fold *fold, uin
 			if (!same_op(graph, op, op_at(segment, 0, i)))
 				return "two ops differ";
 			for (uint32_t j = 0; j < csr_length(&graph->reads, op); j++) {
-				uint32_t tensor = graph->reads.item[graph->reads.start[op] + j], after = graph->reads.item[graph->reads.start[next] + j];
+				uint32_t tensor = graph->reads.item[graph->reads.start[op] + j],
+						 after = graph->reads.item[graph->reads.start[next] + j];
 				const char *text = wrong_argument(graph, fold, number, copy, i, j);
 				if (text)
 					return text;
@@ -123,7 +126,8 @@ static const char *wrong(const struct graph *graph, const struct fold *fold, uin
 					return "copies read different tensors from outside";
 			}
 			for (uint32_t j = 0; j < csr_length(&graph->writes, op) && inner; j++)
-				if (!say(image, origin, graph->writes.item[graph->writes.start[op] + j], graph->writes.item[graph->writes.start[next] + j]))
+				if (!say(image, origin, graph->writes.item[graph->writes.start[op] + j],
+						graph->writes.item[graph->writes.start[next] + j]))
 					return "results differ";
 		}
 	return NULL;
@@ -138,18 +142,19 @@ static void find(const struct graph *graph, struct fold *fold)
 	}
 }
 
-/* ---- built-in and captured models -------------------------------------------------------------------------------- */
+/* ---- built-in and captured models ------------------------------------------------------------ */
 
 static struct graph *model_of(const char *name, int64_t layers, enum recompute recompute)
 {
-	return step_of_config(name, sized_model(name, (struct model_config){ .layers = layers }), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .recompute = recompute });
+	return step_of_config(name, sized_model(name, (struct model_config){ .layers = layers }),
+		(struct model_training){ .optimizer = OPTIMIZER_ADAM, .recompute = recompute });
 }
 
 Test(fold, layers_of_built_in_models_are_copies_forward_backward_and_update_together)
 {
-	static const struct { const char *name; int64_t layers; uint32_t copies[2]; } models[] = {
-		{ "gpt", 2, { 2 } }, { "gpt", 3, { 3 } }, { "gpt", 12, { 12 } }, { "llama", 7, { 7 } }, { "bert", 12, { 12 } }, { "vit", 12, { 12 } },
-		{ "moe", 6, { 6 } }, { "t5", 12, { 11, 11 } } };
+	static const struct { const char *name; int64_t layers; uint32_t copies[2];
+	} models[] = { { "gpt", 2, { 2 } }, { "gpt", 3, { 3 } }, { "gpt", 12, { 12 } }, { "llama", 7, { 7 } },
+		{ "bert", 12, { 12 } }, { "vit", 12, { 12 } }, { "moe", 6, { 6 } }, { "t5", 12, { 11, 11 } } };
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
 		OWN(graph) *graph = model_of(models[i].name, models[i].layers, RECOMPUTE_NONE);
 		OWN(fold) fold;
@@ -189,11 +194,12 @@ Test(fold, layers_of_captured_steps_are_copies)
 	}
 }
 
-/* ---- random segments, repeated ------------------------------------------------------------------------------------- */
+/* ---- random segments, repeated --------------------------------------------------------------- */
 
 enum { OPS_MAX = 24, COPIES_MAX = 9, ARGUMENTS = 3 };
 
-/* An op of a copy: arguments are ops of its own copy or the one before, a parameter of its own, or something that all copies share. */
+/* An op of a copy: arguments are ops of its own copy or the one before, a parameter of its own, or something that all
+ * copies share. */
 struct template {
 	uint32_t ops, copies, types;
 	struct { uint32_t type, arguments, from[ARGUMENTS]; uint8_t kind[ARGUMENTS]; } op[OPS_MAX];
@@ -202,7 +208,8 @@ enum { SAME, BEFORE, PARAMETER, SHARED };
 
 static void draw_template(struct template *template, uint64_t *seed)
 {
-	*template = (struct template) { .ops = 4 + random_below(seed, OPS_MAX - 4), .copies = 3 + random_below(seed, COPIES_MAX - 3),
+	*template = (struct template){ .ops = 4 + random_below(seed, OPS_MAX - 4),
+		.copies = 3 + random_below(seed, COPIES_MAX - 3),
 		.types = 1 + random_below(seed, 8) };
 	for (uint32_t i = 0; i < template->ops; i++) {
 		template->op[i].type = random_below(seed, template->types);
@@ -211,7 +218,8 @@ static void draw_template(struct template *template, uint64_t *seed)
 			uint32_t kind = random_below(seed, 6);
 			/* The first argument makes one stream of all ops. */
 			template->op[i].kind[j] = (uint8_t)(j == 0 ? (i ? SAME : BEFORE) : kind < 3 ? (i ? SAME : SHARED) : kind - 2);
-			template->op[i].from[j] = j == 0 ? (i ? i - 1 : template->ops - 1) : template->op[i].kind[j] == SAME ? random_below(seed, i)
+			template->op[i].from[j] = j == 0 ? (i ? i - 1 : template->ops - 1)
+				: template->op[i].kind[j] == SAME ? random_below(seed, i)
 				: random_below(seed, template->ops);
 		}
 	}
@@ -221,7 +229,8 @@ static uint32_t new_tensor(struct draft *draft, const char *prefix, uint32_t num
 {
 	char name[40];
 	snprintf(name, sizeof name, "%s%u", prefix, number);
-	uint32_t tensor = draft_tensor(draft, &(struct tensor) { .name = name, .bytes = 64, .kind = (uint8_t)kind, .alias = NONE, .has_bytes = true });
+	uint32_t tensor = draft_tensor(
+		draft, &(struct tensor){ .name = name, .bytes = 64, .kind = (uint8_t)kind, .alias = NONE, .has_bytes = true });
 	cr_assert_neq(tensor, NONE);
 	return tensor;
 }

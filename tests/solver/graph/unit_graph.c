@@ -8,7 +8,9 @@
 
 static uint32_t tensor(struct draft *draft, const char *name, int64_t bytes, enum kind kind, uint32_t alias)
 {
-	struct tensor record = { .name = name, .bytes = bytes, .kind = (uint8_t)kind, .alias = alias, .has_bytes = true, .line = 7 };
+	struct tensor record = {
+		.name = name, .bytes = bytes, .kind = (uint8_t)kind, .alias = alias, .has_bytes = true, .line = 7
+	};
 	return draft_tensor(draft, &record);
 }
 
@@ -57,11 +59,22 @@ Test(graph, views_without_bytes_have_those_of_their_shapes)
 {
 	static const int64_t matrix[] = { 8, 16 }, half[] = { 8, 8 }, wide[] = { 4, 8, 16 };
 	struct draft *draft = draft_new();
-	uint32_t a = draft_tensor(draft, &(struct tensor) { .name = "a", .bytes = 256, .dtype = DTYPE_F16, .dims = 2, .shape = matrix, .has_bytes = true, .alias = NONE });
-	uint32_t b = draft_tensor(draft, &(struct tensor) { .name = "b", .dtype = DTYPE_F16, .dims = 2, .shape = half, .alias = a });
-	uint32_t c = draft_tensor(draft, &(struct tensor) { .name = "c", .dtype = DTYPE_OPAQUE, .dims = 3, .shape = wide, .alias = b });
+	uint32_t a = draft_tensor(draft,
+		&(struct tensor){ .name = "a",
+			.bytes = 256,
+			.dtype = DTYPE_F16,
+			.dims = 2,
+			.shape = matrix,
+			.has_bytes = true,
+			.alias = NONE });
+	uint32_t b = draft_tensor(
+		draft, &(struct tensor){ .name = "b", .dtype = DTYPE_F16, .dims = 2, .shape = half, .alias = a });
+	uint32_t c = draft_tensor(
+		draft, &(struct tensor){ .name = "c", .dtype = DTYPE_OPAQUE, .dims = 3, .shape = wide, .alias = b });
 	uint32_t d = draft_tensor(draft, &(struct tensor) { .name = "d", .dtype = DTYPE_OPAQUE, .alias = c });
-	uint32_t e = draft_tensor(draft, &(struct tensor) { .name = "e", .bytes = 3, .has_bytes = true, .dtype = DTYPE_F16, .dims = 2, .shape = half, .alias = a });
+	uint32_t e = draft_tensor(draft,
+		&(struct tensor){
+			.name = "e", .bytes = 3, .has_bytes = true, .dtype = DTYPE_F16, .dims = 2, .shape = half, .alias = a });
 	OWN(graph) *graph = build(draft, NULL);
 	cr_expect_eq(graph->tensor[b].bytes, 128);
 	cr_expect_eq(graph->tensor[c].bytes, 1024, "an expanded view of a's format");
@@ -97,7 +110,8 @@ Test(graph, refuses_two_writers_cycles_and_absurd_sizes)
 	draft_write(draft, op(draft, "p"), a);
 	draft_write(draft, op(draft, "q"), a);
 	cr_assert_null(build(draft, &error));
-	cr_assert(strstr(error.text, "two writers") && strstr(error.text, "\"p\"") && strstr(error.text, "\"q\""), "%s", error.text);
+	cr_assert(strstr(error.text, "two writers") && strstr(error.text, "\"p\"") && strstr(error.text, "\"q\""), "%s",
+		error.text);
 	cr_assert_eq(error.line, 9);
 
 	draft = draft_new();
@@ -107,7 +121,8 @@ Test(graph, refuses_two_writers_cycles_and_absurd_sizes)
 	draft_after(draft, r, p);
 	draft_after(draft, r, free_op);
 	cr_assert_null(build(draft, &error));
-	cr_assert(strstr(error.text, "cycle of 3 ops") && strstr(error.text, "\"q\"") && !strstr(error.text, "free"), "%s", error.text);
+	cr_assert(strstr(error.text, "cycle of 3 ops") && strstr(error.text, "\"q\"") && !strstr(error.text, "free"), "%s",
+		error.text);
 
 	draft = draft_new();
 	tensor(draft, "big", BYTES_MAX, KIND_ACTIVATION, NONE);
@@ -141,7 +156,7 @@ Test(graph, a_broken_program_order_moves_to_the_nearest_valid_one)
 	cr_assert_str_eq(graph->op[2].name, "use");
 }
 
-/* ---- memory, against the definition taken literally ---------------------------------------------- */
+/* ---- memory, against the definition taken literally ------------------------------------------ */
 
 /* Live bytes while the op at a position runs: each storage asked anew whether it is alive. */
 static int64_t live_by_definition(const struct graph *graph, const uint32_t *position, uint32_t at, int64_t alignment)
@@ -181,7 +196,8 @@ static void random_order(const struct problem *problem, uint64_t *random, uint32
 	}
 }
 
-static void compare_with_definition(const struct graph *graph, const struct memory_rules *rules, uint64_t *random, uint64_t seed)
+static void compare_with_definition(
+	const struct graph *graph, const struct memory_rules *rules, uint64_t *random, uint64_t seed)
 {
 	OWN(problem) problem;
 	uint32_t order[64], position[64], first[200], last[200], peak_position;
@@ -195,8 +211,8 @@ static void compare_with_definition(const struct graph *graph, const struct memo
 	for (uint32_t i = 0; i < graph->ops; i++) {
 		int64_t expected = live_by_definition(graph, position, i, rules->alignment);
 		expected += rules->workspace ? align_up(graph->op[order[i]].workspace, rules->alignment) : 0;
-		cr_assert_eq(live[i], expected, "position %u: %lld, by definition %lld (SEED=%llu)", i, (long long)live[i], (long long)expected,
-			(unsigned long long)seed);
+		cr_assert_eq(live[i], expected, "position %u: %lld, by definition %lld (SEED=%llu)", i, (long long)live[i],
+			(long long)expected, (unsigned long long)seed);
 		peak = expected > peak ? expected : peak;
 	}
 	cr_assert_eq(told, peak);

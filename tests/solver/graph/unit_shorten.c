@@ -1,4 +1,5 @@
-/* unit_shorten.c: steps that equal layers were left out of, held against steps of models with fewer layers; what can't be cut down is refused. */
+/* unit_shorten.c: steps that equal layers were left out of, held against steps of models with fewer layers; what can't
+ * be cut down is refused. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,8 @@ static void expect_alike(const struct graph *made, const struct graph *wanted, c
 	cr_assert_eq(made->ops, wanted->ops, "%s: %u ops, the model has %u", name, made->ops, wanted->ops);
 	cr_expect_eq(made->tensors, wanted->tensors, "%s", name);
 	cr_expect_eq(made->persistent_bytes, wanted->persistent_bytes, "%s", name);
-	cr_expect_eq(program_peak(made), program_peak(wanted), "%s: %lld, the model's is %lld", name, (long long)program_peak(made), (long long)program_peak(wanted));
+	cr_expect_eq(program_peak(made), program_peak(wanted), "%s: %lld, the model's is %lld", name,
+		(long long)program_peak(made), (long long)program_peak(wanted));
 	const char **ours = types_of(made), **theirs = types_of(wanted);
 	for (uint32_t op = 0; op < made->ops; op++)
 		cr_assert_str_eq(ours[op], theirs[op], "%s", name);

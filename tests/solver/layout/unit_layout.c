@@ -3,7 +3,8 @@
 #include "solver/layout/layout.h"
 #include "tests/common/support.h"
 
-static enum status solve(const struct buffers *buffers, enum layout_strategy strategy, int64_t alignment, struct layout *layout)
+static enum status solve(
+	const struct buffers *buffers, enum layout_strategy strategy, int64_t alignment, struct layout *layout)
 {
 	struct control control = { 0 };
 	struct error error = { 0 };
@@ -34,9 +35,12 @@ Test(layout, every_strategy_gives_a_layout_that_the_checker_accepts)
 
 Test(layout, the_checker_refuses_an_overlap_a_moved_pin_and_a_false_bound)
 {
-	int64_t lower[] = { 0, 1, 2 }, upper[] = { 2, 3, 4 }, size[] = { 4, 4, 4 }, fixed[] = { -1, 4, -1 }, offset[] = { 0, 4, 0 };
+	int64_t lower[] = { 0, 1, 2 }, upper[] = { 2, 3, 4 }, size[] = { 4, 4, 4 }, fixed[] = { -1, 4, -1 },
+			offset[] = { 0, 4, 0 };
 	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size, .fixed = fixed };
-	struct layout layout = { .offset = offset, .arena = 8, .load = 8, .proof = { QUANTITY_ARENA, 8, 8, "load" }, .moment = 1 };
+	struct layout layout = {
+		.offset = offset, .arena = 8, .load = 8, .proof = { QUANTITY_ARENA, 8, 8, "load" }, .moment = 1
+	};
 	struct error error;
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
 	offset[0] = 2;
@@ -59,7 +63,8 @@ static bool overlap(const struct buffers *buffers, const int64_t *offset)
 {
 	uint8_t taken[40][400] = { { 0 } };
 	for (uint32_t i = 0; i < buffers->n; i++) {
-		uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0, last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
+		uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0,
+				 last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
 		struct piece whole = { buffers->lower[i], buffers->upper[i] };
 		for (uint32_t k = first; k < last || (first == last && k == first); k++) {
 			const struct piece *piece = first == last ? &whole : &buffers->piece[k];
@@ -89,7 +94,8 @@ Test(layout, the_checker_finds_exactly_what_overlaps)
 		layout.proof.value = -1;
 		layout.proof.bound = 0;
 		bool refused = layout_check(&sample.buffers, 1, &layout, &error) != OK && strstr(error.text, "overlap");
-		cr_assert_eq(refused, overlap(&sample.buffers, layout.offset), "SEED=%llu round %u: %s", (unsigned long long)test_seed(), round, error.text);
+		cr_assert_eq(refused, overlap(&sample.buffers, layout.offset), "SEED=%llu round %u: %s",
+			(unsigned long long)test_seed(), round, error.text);
 		found += refused;
 		layout_free(&layout);
 	}
@@ -105,8 +111,9 @@ Test(layout, contradictory_pins_are_refused_by_name)
 	struct error error;
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 };
 	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), INFEASIBLE);
-	cr_assert_str_eq(error.text, "buffers 0 and 1 are pinned to overlapping places: to bytes 0 to 3 and 3 to 6, and both are alive at "
-			 "step 1");
+	cr_assert_str_eq(error.text,
+		"buffers 0 and 1 are pinned to overlapping places: to bytes 0 to 3 and 3 to 6, and both are alive at "
+		"step 1");
 	cr_assert_eq(layout.clash.buffer[0], 0);
 	cr_assert_eq(layout.clash.buffer[1], 1);
 	cr_assert_null(layout.offset);
@@ -116,7 +123,8 @@ Test(layout, the_caching_allocator_reserves_what_pytorch_reserves)
 {
 	/* 1 MiB: the small pool's 2 MiB. 3 and 11 MiB: one segment of 20 MiB, whose free ends of 3 and 6 MiB cannot
 	 * take 17 MiB: a segment of 18 MiB; the expandable one grows by 20 MiB at its free end. */
-	int64_t lower[] = { 0, 0, 0, 2 }, upper[] = { 2, 2, 3, 4 }, size[] = { 1 << 20, 3 << 20, 11 << 20, 17 << 20 }, offset[4];
+	int64_t lower[] = { 0, 0, 0, 2 }, upper[] = { 2, 2, 3, 4 }, size[] = { 1 << 20, 3 << 20, 11 << 20, 17 << 20 },
+			offset[4];
 	struct buffers buffers = { .n = 4, .lower = lower, .upper = upper, .size = size };
 	cr_assert_eq(layout_caching(&buffers, false, offset), INT64_C(40) << 20);
 	cr_assert_eq(offset[3], INT64_C(22) << 20);
@@ -136,11 +144,13 @@ Test(layout, streams_have_memory_of_their_own)
 	cr_assert_eq(layout_caching(&buffers, true, NULL), INT64_C(80) << 20);
 }
 
-/* get_free_block() of c10/cuda: the free end of an expandable segment counts as large as it can get, so that a larger hole is taken before it. The
- * last one (100 MiB) then finds room at the end (60 of 120 MiB) to grow by 40; had the end been cut, by 80. */
+/* get_free_block() of c10/cuda: the free end of an expandable segment counts as large as it can get, so that a larger
+ * hole is taken before it. The last one (100 MiB) then finds room at the end (60 of 120 MiB) to grow by 40; had the end
+ * been cut, by 80. */
 Test(layout, an_expandable_segments_end_is_taken_last)
 {
-	int64_t lower[] = { 0, 0, 0, 2, 3 }, upper[] = { 1, 4, 1, 4, 4 }, size[] = { 80 << 20, 20 << 20, 60 << 20, 40 << 20, 100 << 20 };
+	int64_t lower[] = { 0, 0, 0, 2, 3 }, upper[] = { 1, 4, 1, 4, 4 },
+			size[] = { 80 << 20, 20 << 20, 60 << 20, 40 << 20, 100 << 20 };
 	struct buffers buffers = { .n = 5, .lower = lower, .upper = upper, .size = size };
 	cr_assert_eq(layout_caching(&buffers, true, NULL), INT64_C(200) << 20);
 }
@@ -198,7 +208,8 @@ Test(layout, equal_components_are_solved_once)
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
 }
 
-/* Offsets of a checked layout come back as they are. With some of them moved onto others, or gone, the layout is still one. */
+/* Offsets of a checked layout come back as they are. With some of them moved onto others, or gone, the layout is still
+ * one. */
 Test(layout, addresses_of_a_file_are_kept_as_far_as_they_make_up_a_layout)
 {
 	uint64_t seed = test_seed();
@@ -214,13 +225,15 @@ Test(layout, addresses_of_a_file_are_kept_as_far_as_they_make_up_a_layout)
 		cr_assert_eq(solve(&sample.buffers, LAYOUT_FILE, 1, &given), OK);
 		cr_expect_eq(given.moved, 0);
 		for (uint32_t i = 0; i < sample.buffers.n; i++)
-			cr_assert(given.offset[i] == hint[i] || sample.buffers.size[i] == 0, "SEED=%llu round %d", (unsigned long long)test_seed(), round);
+			cr_assert(given.offset[i] == hint[i] || sample.buffers.size[i] == 0, "SEED=%llu round %d",
+				(unsigned long long)test_seed(), round);
 		cr_expect_eq(given.arena, best.arena);
 		layout_free(&given);
 		for (uint32_t i = 0; i < sample.buffers.n; i += 1 + (uint32_t)below(&seed, 4))
 			hint[i] = (int64_t)below(&seed, 20) - 1;
 		cr_assert_eq(solve(&sample.buffers, LAYOUT_FILE, 1 + round % 3, &given), OK);
-		cr_assert_eq(layout_check(&sample.buffers, 1 + round % 3, &given, &error), OK, "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, error.text);
+		cr_assert_eq(layout_check(&sample.buffers, 1 + round % 3, &given, &error), OK, "SEED=%llu round %d: %s",
+			(unsigned long long)test_seed(), round, error.text);
 		layout_free(&given);
 		layout_free(&best);
 	}

@@ -25,7 +25,8 @@ static void check_boxes(const struct buffers *buffers, int64_t room, uint32_t va
 	for (uint32_t b = 0; b < model.n; b++)
 		layout.offset[model.origin[b]] = offset[b] * model.unit;
 	layout.arena = sum * boxes.scale * model.unit;
-	cr_assert_eq(layout_check(buffers, 1, &layout, &error), OK, "SEED=%llu: %s", (unsigned long long)test_seed(), error.text);
+	cr_assert_eq(
+		layout_check(buffers, 1, &layout, &error), OK, "SEED=%llu: %s", (unsigned long long)test_seed(), error.text);
 	layout_boxes_free(&boxes);
 }
 
@@ -80,7 +81,9 @@ Test(layout_boxes, puzzles_are_put_together_again)
 	for (int round = 0; round < rounds; round++) {
 		struct puzzle puzzle;
 		cut_up(&puzzle, 100 + (uint32_t)below(&seed, 200), round % 3 * 5, &seed);
-		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .capacity = 1024, .effort = LAYOUT_EFFORT(1) };
+		struct layout_options options = {
+			.strategy = LAYOUT_BEST, .alignment = 1, .capacity = 1024, .effort = LAYOUT_EFFORT(1)
+		};
 		OWN(layout) layout;
 		struct control control = { 0 };
 		struct error error = { 0 };

@@ -3,7 +3,7 @@
 #include "solver/layout/layout.h"
 #include "tests/common/support.h"
 
-/* ---- buffers without any room to spare --------------------------------------------------------------------------- */
+/* ---- buffers without any room to spare ------------------------------------------------------- */
 
 #define TIGHT_MOST 128
 
@@ -26,8 +26,8 @@ static void start(struct tight *tight, int64_t step, int64_t size, uint32_t part
 	}
 }
 
-/* At every step some of those alive are replaced by others of the same total: the load is the same throughout, but often
- * nothing can be laid out within it. */
+/* At every step some of those alive are replaced by others of the same total: the load is the same throughout, but
+ * often nothing can be laid out within it. */
 static void draw_tight(struct tight *tight, uint32_t n, int64_t load, uint64_t *seed)
 {
 	*tight = (struct tight){ .buffers = { .n = 0 } };
@@ -45,10 +45,12 @@ static void draw_tight(struct tight *tight, uint32_t n, int64_t load, uint64_t *
 	}
 	for (uint32_t i = 0; i < tight->alive_count; i++)
 		tight->upper[tight->alive[i]] = step;
-	tight->buffers = (struct buffers){ .n = tight->buffers.n, .lower = tight->lower, .upper = tight->upper, .size = tight->size };
+	tight->buffers = (struct buffers){
+		.n = tight->buffers.n, .lower = tight->lower, .upper = tight->upper, .size = tight->size
+	};
 }
 
-/* ---- cores ------------------------------------------------------------------------------------------------------- */
+/* ---- cores ----------------------------------------------------------------------------------- */
 
 #define NODES 2000000
 
@@ -57,14 +59,15 @@ static void check_core(const struct buffers *buffers, const struct layout *layou
 	uint32_t rest[TIGHT_MOST];
 	unsigned long long seed = test_seed();
 	cr_assert_gt(layout->core_count, 0u);
-	cr_assert_eq(layout_check_core(buffers, layout->core, layout->core_count, 1, capacity, NODES), INFEASIBLE, "SEED=%llu", seed);
+	cr_assert_eq(layout_check_core(buffers, layout->core, layout->core_count, 1, capacity, NODES), INFEASIBLE,
+		"SEED=%llu", seed);
 	for (uint32_t gone = 0; layout->irreducible && gone < layout->core_count; gone++) {
 		uint32_t count = 0;
 		for (uint32_t i = 0; i < layout->core_count; i++)
 			if (i != gone)
 				rest[count++] = layout->core[i];
-		cr_assert_eq(layout_check_core(buffers, rest, count, 1, capacity, NODES), OK, "SEED=%llu: buffer %u is not needed", seed,
-			     layout->core[gone]);
+		cr_assert_eq(layout_check_core(buffers, rest, count, 1, capacity, NODES), OK,
+			"SEED=%llu: buffer %u is not needed", seed, layout->core[gone]);
 	}
 }
 
@@ -80,7 +83,8 @@ Test(layout_core, bounds_above_the_load_are_proved_by_few_buffers)
 		struct error error = { 0 };
 		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT(1) };
 		cr_assert_eq(layout_solve(&tight.buffers, &options, &control, &layout, &error), OK, "%s", error.text);
-		cr_assert_eq(layout_check(&tight.buffers, 1, &layout, &error), OK, "SEED=%llu: %s", (unsigned long long)test_seed(), error.text);
+		cr_assert_eq(layout_check(&tight.buffers, 1, &layout, &error), OK, "SEED=%llu: %s",
+			(unsigned long long)test_seed(), error.text);
 		cr_assert_eq(layout.load, 24);
 		if (layout.proof.bound > layout.load) {
 			above++;
@@ -100,7 +104,9 @@ Test(layout_core, what_is_called_irreducible_is_so_with_alignments)
 	uint32_t claims = 0;
 	for (uint32_t round = 0; round < test_rounds(600, 6000); round++) {
 		int64_t lower[12], upper[12], size[12], alignment[12], fixed[12];
-		struct buffers buffers = { .n = 3 + (uint32_t)below(&seed, 9), .lower = lower, .upper = upper, .size = size, .alignment = alignment };
+		struct buffers buffers = {
+			.n = 3 + (uint32_t)below(&seed, 9), .lower = lower, .upper = upper, .size = size, .alignment = alignment
+		};
 		for (uint32_t b = 0; b < buffers.n; b++) {
 			lower[b] = (int64_t)below(&seed, 4);
 			upper[b] = below(&seed, 3) ? lower[b] + 1 + (int64_t)below(&seed, 4) : 8;
@@ -112,7 +118,10 @@ Test(layout_core, what_is_called_irreducible_is_so_with_alignments)
 		OWN(layout) layout;
 		struct control control = { 0 };
 		struct error error = { 0 };
-		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT(1), .capacity = round % 2 ? 4 + (int64_t)below(&seed, 40) : 0 };
+		struct layout_options options = { .strategy = LAYOUT_BEST,
+			.alignment = 1,
+			.effort = LAYOUT_EFFORT(1),
+			.capacity = round % 2 ? 4 + (int64_t)below(&seed, 40) : 0 };
 		enum status status = layout_solve(&buffers, &options, &control, &layout, &error);
 		bool refused = status == INFEASIBLE && layout.clash.buffer[0] == NONE;
 		int64_t capacity = layout.ground == LAYOUT_PROOF_LOAD ? options.capacity : layout.proof.bound - 1;
@@ -122,8 +131,9 @@ Test(layout_core, what_is_called_irreducible_is_so_with_alignments)
 				if (i != gone)
 					rest[count++] = layout.core[i];
 			claims++;
-			cr_assert_neq(layout_check_core(&buffers, rest, count, 1, capacity, NODES), INFEASIBLE, "SEED=%llu round %u: buffer %u is not needed",
-				(unsigned long long)test_seed(), round, layout.core[gone]);
+			cr_assert_neq(layout_check_core(&buffers, rest, count, 1, capacity, NODES), INFEASIBLE,
+				"SEED=%llu round %u: buffer %u is not needed", (unsigned long long)test_seed(), round,
+				layout.core[gone]);
 		}
 	}
 	cr_assert_gt(claims, 50, "%u claims", claims);
@@ -155,8 +165,14 @@ Test(layout_core, a_core_that_fits_is_refused)
 	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size };
 	uint32_t core[] = { 0, 1, 2 };
 	int64_t offset[] = { 7, 0, 7 };
-	struct layout layout = { .offset = offset, .arena = 11, .load = 10, .proof = { QUANTITY_ARENA, 11, 11, "search" }, .ground = LAYOUT_PROOF_SEARCH, .moment = 1,
-				 .core = core, .core_count = 3 };
+	struct layout layout = { .offset = offset,
+		.arena = 11,
+		.load = 10,
+		.proof = { QUANTITY_ARENA, 11, 11, "search" },
+		.ground = LAYOUT_PROOF_SEARCH,
+		.moment = 1,
+		.core = core,
+		.core_count = 3 };
 	struct error error;
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
 	cr_assert_str_eq(error.text, "the core of the bound 11 fits below it");
@@ -174,7 +190,9 @@ Test(layout_core, the_plain_search_agrees_with_the_solver)
 		OWN(layout) layout;
 		struct control control = { 0 };
 		struct error error = { 0 };
-		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 + round % 2, .effort = LAYOUT_EFFORT_DEFAULT };
+		struct layout_options options = {
+			.strategy = LAYOUT_BEST, .alignment = 1 + round % 2, .effort = LAYOUT_EFFORT_DEFAULT
+		};
 		enum status status = layout_solve(&sample.buffers, &options, &control, &layout, &error);
 		for (uint32_t i = 0; i < n; i++)
 			all[i] = i;
@@ -191,7 +209,7 @@ Test(layout_core, the_plain_search_agrees_with_the_solver)
 	cr_assert_gt(fits, rounds / 2);
 }
 
-/* ---- one moment -------------------------------------------------------------------------------------------------- */
+/* ---- one moment ------------------------------------------------------------------------------ */
 
 Test(layout_core, pins_and_alignments_at_one_moment_give_bounds_that_hold)
 {
@@ -232,7 +250,8 @@ Test(layout_core, what_fits_between_pins_is_a_subset_sum)
 	struct error error;
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 };
 	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), OK);
-	cr_assert(proof_closed(&layout.proof) && layout.arena == 16 && layout.load == 15 && layout.ground == LAYOUT_PROOF_MOMENT);
+	cr_assert(
+		proof_closed(&layout.proof) && layout.arena == 16 && layout.load == 15 && layout.ground == LAYOUT_PROOF_MOMENT);
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
 }
 
@@ -248,7 +267,9 @@ Test(layout_core, running_out_of_memory_leaks_nothing)
 		struct layout layout;
 		struct control control = { 0 };
 		struct error error;
-		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT(1), .capacity = 23 + n % 2 };
+		struct layout_options options = {
+			.strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT(1), .capacity = 23 + n % 2
+		};
 		tight.buffers.alignment = n % 4 < 2 ? NULL : alignment;
 		long before = memory_blocks();
 		memory_allow(n);

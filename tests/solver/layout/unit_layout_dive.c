@@ -86,14 +86,14 @@ Test(online, is_first_fit_in_the_order_of_time)
 		cr_assert_eq(layout_fit(&model, order, false, INT64_MAX, expected, &height, &control), OK);
 		cr_assert_eq(layout_online(&model, offset), OK);
 		for (uint32_t b = 0; b < model.n; b++)
-			cr_assert_eq(offset[b], expected[b], "SEED=%llu round %d: buffer %u at %lld, not %lld", (unsigned long long)test_seed(), round, b,
-				     (long long)offset[b], (long long)expected[b]);
+			cr_assert_eq(offset[b], expected[b], "SEED=%llu round %d: buffer %u at %lld, not %lld",
+				(unsigned long long)test_seed(), round, b, (long long)offset[b], (long long)expected[b]);
 	}
 }
 
 /* The first in order that lives within sections [first, last) and, if `over` is a section, is alive there. */
-static uint32_t first_within(const struct layout_model *model, const uint32_t *order, const bool *placed, uint32_t first, uint32_t last,
-			     uint32_t over)
+static uint32_t first_within(const struct layout_model *model, const uint32_t *order, const bool *placed,
+	uint32_t first, uint32_t last, uint32_t over)
 {
 	for (uint32_t i = 0; i < model->n; i++) {
 		uint32_t b = order[i];

@@ -5,16 +5,21 @@
 
 #define EFFORT 3000000
 
-static void check(const struct buffers *buffers, const struct layout_model *model, const int64_t *offset, int64_t height, int round)
+static void check(
+	const struct buffers *buffers, const struct layout_model *model, const int64_t *offset, int64_t height, int round)
 {
 	int64_t bytes[MOST] = { 0 };
 	struct error error = { 0 };
 	for (uint32_t b = 0; b < model->n; b++)
 		bytes[model->origin[b]] = offset[b] * model->unit;
 	int64_t load = model->max_load * model->unit;
-	struct layout layout = { .offset = bytes, .arena = height * model->unit, .load = load, .moment = model->time[model->max_section],
-				 .proof = { QUANTITY_ARENA, height * model->unit, load, "load" } };
-	cr_assert_eq(layout_check(buffers, 1, &layout, &error), OK, "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, error.text);
+	struct layout layout = { .offset = bytes,
+		.arena = height * model->unit,
+		.load = load,
+		.moment = model->time[model->max_section],
+		.proof = { QUANTITY_ARENA, height * model->unit, load, "load" } };
+	cr_assert_eq(layout_check(buffers, 1, &layout, &error), OK, "SEED=%llu round %d: %s",
+		(unsigned long long)test_seed(), round, error.text);
 }
 
 /* First fit in order of numbers: a bad layout. */
@@ -29,8 +34,8 @@ static int64_t bad_layout(const struct layout_model *model, int64_t *offset)
 	return height;
 }
 
-/* A training step: forward buffers that live until their backward counterpart, temporaries, gradients that stay. Or two:
- * the second begins half way through the first. */
+/* A training step: forward buffers that live until their backward counterpart, temporaries, gradients that stay. Or
+ * two: the second begins half way through the first. */
 static void draw_step(struct sample *sample, uint32_t layers, bool twice, uint64_t *seed)
 {
 	uint32_t n = 0, half = twice ? layers / 2 : layers;
@@ -39,7 +44,8 @@ static void draw_step(struct sample *sample, uint32_t layers, bool twice, uint64
 	for (uint32_t i = 0; i < layers; i++) {
 		int64_t start = i < half ? 0 : length / 2, end = start + length;
 		int64_t forward = start + 2 * (i % half), backward = end - 2 * (i % half) - 2, activation = 4 + below(seed, 20);
-		int64_t life[4][2] = { { forward, backward + 1 }, { forward, forward + 2 }, { backward, end }, { backward, backward + 2 } };
+		int64_t life[4][2] = { { forward, backward + 1 }, { forward, forward + 2 }, { backward, end },
+			{ backward, backward + 2 } };
 		int64_t size[4] = { activation, 1 + below(seed, 12), 1 + below(seed, 4), 1 + activation / 2 + below(seed, 8) };
 		for (int k = 0; k < 4; k++, n++) {
 			sample->lower[n] = life[k][0];
@@ -67,13 +73,14 @@ Test(peak, lowers_training_steps_to_their_load)
 		check(&sample.buffers, &model, offset, height, round);
 		cr_assert_leq(height, before);
 		cr_assert_eq(layout_peak(&model, model.max_load, EFFORT, again, &height_again, &control), OK);
-		cr_assert(height == height_again && memcmp(offset, again, model.n * sizeof *offset) == 0, "SEED=%llu round %d: differs",
-			  (unsigned long long)test_seed(), round);
+		cr_assert(height == height_again && memcmp(offset, again, model.n * sizeof *offset) == 0,
+			"SEED=%llu round %d: differs", (unsigned long long)test_seed(), round);
 		better += height < before;
 		at_load += height == model.max_load;
 	}
 	cr_assert_gt(better, rounds / 4, "SEED=%llu: better in %d of %d", (unsigned long long)test_seed(), better, rounds);
-	cr_assert_gt(at_load, rounds * 2 / 3, "SEED=%llu: at the load in %d of %d", (unsigned long long)test_seed(), at_load, rounds);
+	cr_assert_gt(at_load, rounds * 2 / 3, "SEED=%llu: at the load in %d of %d", (unsigned long long)test_seed(),
+		at_load, rounds);
 }
 
 /* What a stopped run leaves is a layout, and never a worse one. */

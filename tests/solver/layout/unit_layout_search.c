@@ -75,7 +75,8 @@ static int64_t try_all(struct brute *brute, uint32_t next, int64_t height, int64
 		from = to = buffers->fixed[i];
 	if (from % step)
 		return best;
-	for (int64_t offset = from; offset <= to && offset + buffers->size[i] < best && height < best && best > brute->load; offset += step) {
+	for (int64_t offset = from; offset <= to && offset + buffers->size[i] < best && height < best && best > brute->load;
+		offset += step) {
 		bool free = true;
 		brute->offset[i] = offset;
 		for (uint32_t k = 0; k < next && free; k++)
@@ -96,7 +97,8 @@ static int64_t smallest_arena(const struct buffers *buffers, int64_t limit)
 }
 
 /* The other strategies: honour pins, alignment and gaps, and are never below the smallest arena. */
-static void compare_strategy(const struct buffers *buffers, enum layout_strategy strategy, enum status expected, int64_t smallest)
+static void compare_strategy(
+	const struct buffers *buffers, enum layout_strategy strategy, enum status expected, int64_t smallest)
 {
 	OWN(layout) layout;
 	struct control control = { 0 };
@@ -126,13 +128,15 @@ static void compare_with_oracle(int kind, int rounds, int64_t sizes)
 		enum status status = layout_solve(&sample.buffers, &options, &control, &layout, &error);
 		int64_t limit = status == OK ? layout.arena : 64, smallest = smallest_arena(&sample.buffers, limit);
 		if (status == INFEASIBLE) {
-			cr_assert_gt(smallest, limit, "SEED=%llu kind %d round %d: %s", (unsigned long long)test_seed(), kind, round, error.text);
+			cr_assert_gt(smallest, limit, "SEED=%llu kind %d round %d: %s", (unsigned long long)test_seed(), kind,
+				round, error.text);
 		} else {
 			cr_assert_eq(status, OK);
 			cr_assert_eq(layout_check(&sample.buffers, 1, &layout, &error), OK, "%s", error.text);
-			cr_assert_eq(layout.arena, smallest, "SEED=%llu kind %d round %d: %lld, but %lld is possible", (unsigned long long)test_seed(),
-				     kind, round, (long long)layout.arena, (long long)smallest);
-			cr_assert(proof_closed(&layout.proof), "SEED=%llu kind %d round %d: not proved", (unsigned long long)test_seed(), kind, round);
+			cr_assert_eq(layout.arena, smallest, "SEED=%llu kind %d round %d: %lld, but %lld is possible",
+				(unsigned long long)test_seed(), kind, round, (long long)layout.arena, (long long)smallest);
+			cr_assert(proof_closed(&layout.proof), "SEED=%llu kind %d round %d: not proved",
+				(unsigned long long)test_seed(), kind, round);
 		}
 		static const enum layout_strategy others[] = { LAYOUT_DIVE, LAYOUT_LLFB, LAYOUT_ROAM };
 		if (round % 3 == 0)
@@ -162,7 +166,7 @@ Test(layout_search, buffers_with_gaps_get_the_smallest_arena)
 	compare_with_oracle(GAPPED | PINNED | ALIGNED, 6000, 6);
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------ */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 Test(layout_search, no_rule_loses_a_layout)
 {
@@ -182,8 +186,9 @@ Test(layout_search, no_rule_loses_a_layout)
 			continue;
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, &error), OK);
 		int64_t offset[MOST];
-		static const unsigned rules[] = { 0, LAYOUT_RULES_ALL, LAYOUT_RULE_TABLE | LAYOUT_RULE_PARTS, LAYOUT_RULE_PENDING, LAYOUT_RULE_TWINS,
-						  LAYOUT_RULES_ALL & ~LAYOUT_RULE_PENDING, LAYOUT_RULES_ALL & ~LAYOUT_RULE_PARTS, LAYOUT_RULES_ALL & ~LAYOUT_RULE_FILL };
+		static const unsigned rules[] = { 0, LAYOUT_RULES_ALL, LAYOUT_RULE_TABLE | LAYOUT_RULE_PARTS,
+			LAYOUT_RULE_PENDING, LAYOUT_RULE_TWINS, LAYOUT_RULES_ALL & ~LAYOUT_RULE_PENDING,
+			LAYOUT_RULES_ALL & ~LAYOUT_RULE_PARTS, LAYOUT_RULES_ALL & ~LAYOUT_RULE_FILL };
 		for (int64_t capacity = model.max_load; capacity < model.max_load + 4; capacity++) {
 			enum status first = OK;
 			for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

@@ -69,7 +69,8 @@ static uint32_t cut_strip(struct sample *sample, uint32_t n, uint64_t *seed)
 {
 	uint32_t count = 1;
 	memset(sample, 0, sizeof *sample);
-	sample->buffers = (struct buffers){ 1, sample->lower, sample->upper, sample->size, NULL, NULL, NULL, NULL, NULL, NULL };
+	sample->buffers = (struct buffers){ 1, sample->lower, sample->upper, sample->size, NULL, NULL, NULL, NULL, NULL,
+		NULL };
 	sample->upper[0] = 1000;
 	sample->size[0] = 1000;
 	while (count < n) {

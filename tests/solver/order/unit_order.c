@@ -6,11 +6,13 @@
 #include "solver/order/shave.h"
 #include "tests/common/support.h"
 
-static void check_result(const struct problem *problem, const struct order_result *result, int64_t optimum, uint64_t seed)
+static void check_result(
+	const struct problem *problem, const struct order_result *result, int64_t optimum, uint64_t seed)
 {
 	cr_assert(problem_order_valid(problem, result->order), "seed %lu: the order is not valid", seed);
 	cr_assert_eq(problem_peak(problem, result->order, NULL, NULL), result->peak, "seed %lu: wrong peak", seed);
-	cr_assert_leq(result->proof.bound, optimum, "seed %lu: bound %ld above the optimum %ld", seed, result->proof.bound, optimum);
+	cr_assert_leq(
+		result->proof.bound, optimum, "seed %lu: bound %ld above the optimum %ld", seed, result->proof.bound, optimum);
 	cr_assert_geq(result->peak, optimum, "seed %lu: peak %ld below the optimum %ld", seed, result->peak, optimum);
 	cr_assert_eq(proof_closed(&result->proof), result->peak == result->proof.bound);
 	if (proof_closed(&result->proof))
@@ -79,11 +81,13 @@ static bool proves(const struct problem *problem, const struct order_certificate
 }
 
 /* Precedences in any other order, and others than those found, must not prove what isn't so. */
-static void forge_precedences(const struct problem *problem, struct order_certificate certificate, int64_t optimum, uint64_t *state)
+static void forge_precedences(
+	const struct problem *problem, struct order_certificate certificate, int64_t optimum, uint64_t *state)
 {
 	for (uint32_t i = 0; i < certificate.arcs; i++) {
 		struct order_arc *arc = &certificate.arc[random_below(state, certificate.arcs)], kept = *arc;
-		*arc = (struct order_arc){ NONE, random_below(state, problem->ops + 1), random_below(state, problem->ops), random_below(state, 2) };
+		*arc = (struct order_arc){ NONE, random_below(state, problem->ops + 1), random_below(state, problem->ops),
+			random_below(state, 2) };
 		cr_assert_not(proves(problem, &certificate, optimum + 1));
 		if (random_below(state, 2))
 			*arc = kept;

@@ -10,7 +10,8 @@ static void renumber(const struct problem *problem, struct arena *arena, struct 
 {
 	struct order_model model;
 	uint32_t ops = problem->ops;
-	uint32_t *position = arena_alloc(arena, ops, sizeof *position), *count = arena_alloc(arena, problem->items, sizeof *count);
+	uint32_t *position = arena_alloc(arena, ops, sizeof *position),
+			 *count = arena_alloc(arena, problem->items, sizeof *count);
 	int64_t *live = arena_alloc(arena, ops, sizeof *live);
 	cr_assert_eq(order_model_of(problem, arena, &model), OK);
 	order_profile(&model, problem->program, count, live);
@@ -31,7 +32,9 @@ Test(order_ilp, agrees_with_the_exact_search_up_to_15_ops)
 		cr_assert(random_problem(&state, ops, &problem));
 		renumber(&problem, &arena, &window);
 		uint32_t order[16], states, count[64];
-		int64_t live[16], bound = 0, high = order_profile(&window.model, (uint32_t[]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 }, count, live);
+		int64_t live[16], bound = 0,
+						  high = order_profile(&window.model,
+							  (uint32_t[]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 }, count, live);
 		struct order_search_limits limits = { 1000000, 10000000 };
 		struct control control = { 0 };
 		cr_assert_eq(order_search_least(&window.model, INT64_MAX - 1, &limits, &control, order, &bound, &states), OK);

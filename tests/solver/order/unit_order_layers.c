@@ -8,7 +8,8 @@
 #define LAYER 12
 
 /* Copies of one random problem of LAYER ops, one after the other, with an op between that all of a layer depend on.
- * pin_layer: the layer whose first two unordered ops are pinned, NONE for none. Each op is in one of `layers` layers. */
+ * pin_layer: the layer whose first two unordered ops are pinned, NONE for none. Each op is in one of `layers` layers.
+ */
 static bool stack_layers(uint64_t seed, uint32_t layers, uint32_t pin_layer, struct problem *problem)
 {
 	uint64_t state = seed;
@@ -72,8 +73,8 @@ static bool stack_layers(uint64_t seed, uint32_t layers, uint32_t pin_layer, str
 		&& csr_transpose(arena, &problem->pred, problem->ops, problem->ops, &problem->succ) == OK;
 }
 
-static void solve(uint64_t seed, uint32_t layers, uint32_t pin, enum order_strategy strategy, const struct order_store *store,
-	struct order_result *result)
+static void solve(uint64_t seed, uint32_t layers, uint32_t pin, enum order_strategy strategy,
+	const struct order_store *store, struct order_result *result)
 {
 	OWN(problem) problem;
 	cr_assert(stack_layers(seed, layers, pin, &problem));

@@ -197,7 +197,8 @@ Test(order_parts, lpmf_takes_the_same_ops_as_a_plain_scan)
 }
 
 /* The ready op that grows least what is alive, then the one with most successors; those of the sequence in turn. */
-static void slow_list(const struct problem *problem, const struct order_model *model, const uint32_t *sequence, uint32_t length, uint32_t *order)
+static void slow_list(const struct problem *problem, const struct order_model *model, const uint32_t *sequence,
+	uint32_t length, uint32_t *order)
 {
 	uint32_t state = 0, turn = 0;
 	for (uint32_t n = 0; n < problem->ops; n++) {

@@ -22,7 +22,8 @@ static void random_step(uint64_t *random, struct step *step)
 {
 	*step = (struct step) { .graph = random_graph(random, 4 + (uint32_t)(random_next(random) % (OPS - 3))) };
 	struct step_costs *costs = &step->costs;
-	*costs = (struct step_costs) { 1 + (uint32_t)(random_next(random) % 2), step->stream, step->time, step->inside, step->layer, 1 };
+	*costs = (struct step_costs){ 1 + (uint32_t)(random_next(random) % 2), step->stream, step->time, step->inside,
+		step->layer, 1 };
 	for (uint32_t op = 0; op < step->graph->ops; op++) {
 		step->stream[op] = random_next(random) % 2 ? 0 : 1 + (uint32_t)(random_next(random) % costs->axes);
 		step->time[op] = random_next(random) % 6 ? 1 + (int64_t)(random_next(random) % 40) : 0;
@@ -51,7 +52,7 @@ static int64_t time_of(const struct step *step, const uint32_t *order)
 	return total;
 }
 
-/* ---- every order ---------------------------------------------------------------------------------------------------------- */
+/* ---- every order ----------------------------------------------------------------------------- */
 
 struct every {
 	const struct step *step;
@@ -65,7 +66,8 @@ static void go_on(struct every *every, uint32_t done, uint32_t at)
 	if (every->orders > ORDERS_MOST)
 		return;
 	if (at == problem->ops) {
-		int64_t time = time_of(every->step, every->order), peak = problem_peak(problem, every->order, NULL, &(uint32_t) { 0 });
+		int64_t time = time_of(every->step, every->order),
+				peak = problem_peak(problem, every->order, NULL, &(uint32_t){ 0 });
 		every->orders++;
 		every->any = time < every->any ? time : every->any;
 		every->best = peak <= every->limit && time < every->best ? time : every->best;
@@ -93,11 +95,13 @@ static void expect_valid(const struct step *step, const struct overlap_result *r
 		FOR_ROW(i, &step->problem.pred, op)
 			cr_assert_lt(place[step->problem.pred.item[i]], place[op], "SEED=%llu", (unsigned long long)seed);
 	cr_assert_eq(result->time, time_of(step, result->order), "SEED=%llu", (unsigned long long)seed);
-	cr_assert_eq(result->peak, problem_peak(&step->problem, result->order, NULL, &(uint32_t) { 0 }), "SEED=%llu", (unsigned long long)seed);
+	cr_assert_eq(result->peak, problem_peak(&step->problem, result->order, NULL, &(uint32_t){ 0 }), "SEED=%llu",
+		(unsigned long long)seed);
 	cr_assert_leq(result->peak, limit, "SEED=%llu", (unsigned long long)seed);
 }
 
-/* No order is below the bound; the order found is never slower than its start, nor above the limit, and mostly the best there is. */
+/* No order is below the bound; the order found is never slower than its start, nor above the limit, and mostly the best
+ * there is. */
 Test(overlap, against_every_order)
 {
 	uint64_t random = test_seed();
@@ -116,7 +120,13 @@ Test(overlap, against_every_order)
 		struct every every = { .step = &step, .limit = limit, .best = INT64_MAX, .any = INT64_MAX };
 		go_on(&every, 0, 0);
 		const uint32_t *const start[] = { step.problem.program };
-		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = limit, .start = start, .starts = 1, .moves = 8000 };
+		struct overlap_request request = { .graph = step.graph,
+			.problem = &step.problem,
+			.costs = &step.costs,
+			.limit = limit,
+			.start = start,
+			.starts = 1,
+			.moves = 8000 };
 		cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &result), OK, "SEED=%llu", (unsigned long long)seed);
 		expect_valid(&step, &result, limit, seed);
 		cr_assert_leq(result.time, time_of(&step, step.problem.program), "SEED=%llu", (unsigned long long)seed);
@@ -135,14 +145,17 @@ Test(overlap, against_every_order)
 		}
 		overlap_result_free(&result);
 	}
-	fprintf(stderr, "overlap: the best of all orders %u of %u times, mean %.2f %% above it, at most %.1f %%; the bound is reached %u times\n", best, looked,
-		100 * sum / looked, 100 * worst, closed);
+	fprintf(stderr,
+		"overlap: the best of all orders %u of %u times, mean %.2f %% above it, at most %.1f %%; the bound is reached "
+		"%u times\n",
+		best, looked, 100 * sum / looked, 100 * worst, closed);
 	cr_assert_gt(looked, rounds / 2);
 	cr_assert_gt(best * 10, looked * 8, "the best order found %u of %u times", best, looked);
 	cr_assert_gt(closed * 10, looked * 5, "bound reached %u of %u times", closed, looked);
 }
 
-/* What anneals has its own live bytes and its own simulation: after any moves they are those of the order that it stands for. */
+/* What anneals has its own live bytes and its own simulation: after any moves they are those of the order that it
+ * stands for. */
 Test(overlap, lines_and_plays_are_exact)
 {
 	uint64_t random = test_seed();
@@ -157,7 +170,9 @@ Test(overlap, lines_and_plays_are_exact)
 		step.costs.prefetch = (uint32_t)(random_next(&random) % 3);
 		for (uint32_t op = 0; op < step.graph->ops; op++)
 			step.layer[op] = random_next(&random) % 2 ? NONE : (uint32_t)(random_next(&random) % 3);
-		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = INT64_MAX };
+		struct overlap_request request = {
+			.graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = INT64_MAX
+		};
 		cr_assert_eq(lineup_new(&request, &line), OK);
 		cr_assert_eq(play_new(&request, &line, &play), OK);
 		lineup_set(&line, step.problem.program);
@@ -167,7 +182,8 @@ Test(overlap, lines_and_plays_are_exact)
 				low = line.place[line.pred.item[k]] >= low ? line.place[line.pred.item[k]] + 1 : low;
 			FOR_ROW(k, &line.succ, op)
 				high = line.place[line.succ.item[k]] <= high ? line.place[line.succ.item[k]] - 1 : high;
-			uint32_t to = low + (uint32_t)(random_next(&random) % (high - low + 1)), first = from < to ? from : to, last = from < to ? to : from;
+			uint32_t to = low + (uint32_t)(random_next(&random) % (high - low + 1)), first = from < to ? from : to,
+					 last = from < to ? to : from;
 			lineup_keep(&line, first, last);
 			lineup_move(&line, from, to);
 			if (random_next(&random) % 4 == 0)
@@ -177,7 +193,8 @@ Test(overlap, lines_and_plays_are_exact)
 			for (uint32_t p = 0; p < step.graph->ops; p++) {
 				uint32_t at = line.at[order[p]];
 				if (at != NONE && line.op[at] == order[p])
-					cr_assert_eq(line.before[line.place[at]] + line.adds[at], live[p], "SEED=%llu: bytes of op %u", (unsigned long long)seed, order[p]);
+					cr_assert_eq(line.before[line.place[at]] + line.adds[at], live[p], "SEED=%llu: bytes of op %u",
+						(unsigned long long)seed, order[p]);
 			}
 			int64_t time = time_of(&step, order);
 			cr_assert_eq(play_step(&play, INT64_MAX), time, "SEED=%llu: %lld ps", (unsigned long long)seed, (long long)time);
@@ -197,7 +214,12 @@ Test(overlap, more_memory_is_no_slower)
 		random_step(&random, &step);
 		const uint32_t *const start[] = { step.problem.program };
 		int64_t least = problem_peak(&step.problem, step.problem.program, NULL, &(uint32_t) { 0 }), last = INT64_MAX;
-		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .start = start, .starts = 1, .moves = 6000 };
+		struct overlap_request request = { .graph = step.graph,
+			.problem = &step.problem,
+			.costs = &step.costs,
+			.start = start,
+			.starts = 1,
+			.moves = 6000 };
 		for (int64_t more = 0; more < 200; more += 1 + (int64_t)(random_next(&random) % 40)) {
 			struct overlap_climb climb;
 			request.limit = least + more;
@@ -206,7 +228,8 @@ Test(overlap, more_memory_is_no_slower)
 				expect_valid(&step, &climb.found[i], request.limit, seed);
 				cr_assert(i == 0 || climb.found[i].time < climb.found[i - 1].time, "SEED=%llu", (unsigned long long)seed);
 			}
-			cr_assert_leq(climb.found[climb.count - 1].time, last, "SEED=%llu: %lld bytes more", (unsigned long long)seed, (long long)more);
+			cr_assert_leq(climb.found[climb.count - 1].time, last, "SEED=%llu: %lld bytes more",
+				(unsigned long long)seed, (long long)more);
 			last = climb.found[climb.count - 1].time;
 			overlap_climb_free(&climb);
 		}
@@ -215,7 +238,8 @@ Test(overlap, more_memory_is_no_slower)
 	}
 }
 
-/* Behind an order that takes no longer than the bound, passes that go on find the same time in less memory, or in as much. */
+/* Behind an order that takes no longer than the bound, passes that go on find the same time in less memory, or in as
+ * much. */
 Test(overlap, of_the_fastest_orders_a_lean_one)
 {
 	uint64_t random = test_seed();
@@ -230,13 +254,20 @@ Test(overlap, of_the_fastest_orders_a_lean_one)
 		cr_assert_eq(step_model_build(step.graph, step.problem.program, &step.costs, &model), OK);
 		cr_assert_eq(step_bound_find(&model, &bound), OK);
 		const uint32_t *const start[] = { step.problem.program };
-		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = INT64_MAX, .start = start, .starts = 1, .bound = bound.bound };
+		struct overlap_request request = { .graph = step.graph,
+			.problem = &step.problem,
+			.costs = &step.costs,
+			.limit = INT64_MAX,
+			.start = start,
+			.starts = 1,
+			.bound = bound.bound };
 		cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &first), OK);
 		request.lean = true;
 		cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &lean), OK);
 		expect_valid(&step, &lean, request.limit, seed);
 		cr_assert_eq(lean.time, first.time, "SEED=%llu", (unsigned long long)seed);
-		cr_assert(lean.time > bound.bound || lean.peak <= first.peak, "SEED=%llu: %lld bytes, %lld", (unsigned long long)seed, (long long)lean.peak, (long long)first.peak);
+		cr_assert(lean.time > bound.bound || lean.peak <= first.peak, "SEED=%llu: %lld bytes, %lld",
+			(unsigned long long)seed, (long long)lean.peak, (long long)first.peak);
 		leaner += lean.peak < first.peak;
 		overlap_result_free(&lean);
 		overlap_result_free(&first);
@@ -284,7 +315,9 @@ Test(overlap, no_start_keeps_the_limit)
 	struct overlap_result result;
 	random_step(&random, &step);
 	const uint32_t *const start[] = { step.problem.program };
-	struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = -1, .start = start, .starts = 1 };
+	struct overlap_request request = {
+		.graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = -1, .start = start, .starts = 1
+	};
 	cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &result), INFEASIBLE);
 	cr_assert_null(result.order);
 }
@@ -295,7 +328,13 @@ Test(overlap, allocation_failures)
 	OWN(step) step;
 	random_step(&random, &step);
 	const uint32_t *const start[] = { step.problem.program, step.problem.program };
-	struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = INT64_MAX, .start = start, .starts = 2, .moves = 6000 };
+	struct overlap_request request = { .graph = step.graph,
+		.problem = &step.problem,
+		.costs = &step.costs,
+		.limit = INT64_MAX,
+		.start = start,
+		.starts = 2,
+		.moves = 6000 };
 	EACH_REFUSAL(refused) {
 		struct overlap_result result = { 0 };
 		struct overlap_climb climb;

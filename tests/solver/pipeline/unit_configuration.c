@@ -1,4 +1,5 @@
-/* unit_configuration.c: whole configurations against published formulas and tables, played schedules and brute force. */
+/* unit_configuration.c: whole configurations against published formulas and tables, played schedules and brute force.
+ */
 
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #define GIB 1073741824.0
 #define BLOCKS_MAX 1024
 
-/* ---- a model's repeated layer, from its graph ------------------------------------------------------------------------ */
+/* ---- a model's repeated layer, from its graph ------------------------------------------------ */
 
 struct layers {
 	struct block_cost cost[BLOCKS_MAX];
@@ -21,8 +22,8 @@ struct layers {
 };
 
 /* One axis of the mesh splits along roles; batch and seq 0: the model's own. */
-static void cost_split(const char *name, int64_t batch, int64_t seq, enum recompute recompute, const char *axis, uint32_t size,
-	const struct axis_roles *roles, struct layers *layers)
+static void cost_split(const char *name, int64_t batch, int64_t seq, enum recompute recompute, const char *axis,
+	uint32_t size, const struct axis_roles *roles, struct layers *layers)
 {
 	struct model_config config = model_find(name)->config;
 	struct model_training training = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
@@ -70,23 +71,39 @@ Test(configuration, memory_of_korthikantis_models_is_exact)
 		{ "megatron-530b", 35, 3, 280, 31.640625, { 114.0234375, 66.513671875, 70.5859375, 23.076171875, 10.859375 } },
 		{ "megatron-1t", 64, 1, 512, 32.958984375, { 131.25, 76.5625, 81.25, 26.5625, 12.5 } },
 	};
-	static const struct { enum recompute recompute; bool sp; } modes[5] = { { RECOMPUTE_NONE, false }, { RECOMPUTE_NONE, true },
-		{ RECOMPUTE_SELECTIVE, false }, { RECOMPUTE_SELECTIVE, true }, { RECOMPUTE_FULL, false } };
+	static const struct {
+		enum recompute recompute;
+		bool sp;
+	} modes[5] = { { RECOMPUTE_NONE, false }, { RECOMPUTE_NONE, true }, { RECOMPUTE_SELECTIVE, false },
+		{ RECOMPUTE_SELECTIVE, true }, { RECOMPUTE_FULL, false } };
 	static struct layers layers;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		for (int mode = 0; mode < 5; mode++) {
 			uint32_t first[BLOCKS_MAX];
 			struct rank_memory memory;
-			struct config config = { .dp = 1, .tp = 8, .pp = rows[i].pp, .cp = 1, .ep = 1, .chunks = rows[i].chunks, .microbatch = 1,
-				.microbatches = rows[i].microbatches, .schedule = rows[i].chunks > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B };
+			struct config config = { .dp = 1,
+				.tp = 8,
+				.pp = rows[i].pp,
+				.cp = 1,
+				.ep = 1,
+				.chunks = rows[i].chunks,
+				.microbatch = 1,
+				.microbatches = rows[i].microbatches,
+				.schedule = rows[i].chunks > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B };
 			cost_layers(rows[i].model, modes[mode].recompute, 8, modes[mode].sp, &layers);
-			struct config_model model = { .blocks = layers.blocks, .cost = layers.cost, .machine = &layers.machine, .devices_per_node = 8, .limit = -1 };
+			struct config_model model = { .blocks = layers.blocks,
+				.cost = layers.cost,
+				.machine = &layers.machine,
+				.devices_per_node = 8,
+				.limit = -1 };
 			struct overheads none = { 0 };
 			cr_assert_eq(config_cut(&model, &config, &none, first), OK);
 			config_rank_memory(&model, &config, &none, first, 0, &memory);
-			double state = (double)(memory.parameters + memory.gradients + memory.optimizer) / GIB, activations = (double)memory.activations / GIB;
+			double state = (double)(memory.parameters + memory.gradients + memory.optimizer) / GIB,
+				   activations = (double)memory.activations / GIB;
 			cr_expect_float_eq(state, rows[i].state, 1e-9, "%s: %.9f GiB of state", rows[i].model, state);
-			cr_expect_float_eq(activations, rows[i].activations[mode], 1e-9, "%s %d: %.9f GiB of activations", rows[i].model, mode, activations);
+			cr_expect_float_eq(activations, rows[i].activations[mode], 1e-9, "%s %d: %.9f GiB of activations",
+				rows[i].model, mode, activations);
 		}
 }
 
@@ -104,10 +121,13 @@ Test(configuration, zero_stages_are_exact)
 		struct overheads none = { 0 };
 		struct rank_memory memory;
 		config_rank_memory(&model, &config, &none, first, 0, &memory);
-		cr_expect_float_eq((double)memory.total / 1e9, gigabytes[zero], 1e-6, "ZeRO-%d: %.6f GB", zero, (double)memory.total / 1e9);
+		cr_expect_float_eq(
+			(double)memory.total / 1e9, gigabytes[zero], 1e-6, "ZeRO-%d: %.6f GB", zero, (double)memory.total / 1e9);
 	}
 	/* hybrid sharding: four groups of 16 that hold copies; without shards there is nothing to copy */
-	struct config hybrid = { .dp = 64, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .zero = 3, .replicate = 4 };
+	struct config hybrid = {
+		.dp = 64, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .zero = 3, .replicate = 4
+	};
 	struct overheads nothing = { 0 }, buffers = { .communication = 1 };
 	struct rank_memory copied;
 	config_rank_memory(&model, &hybrid, &nothing, first, 0, &copied);
@@ -137,12 +157,28 @@ Test(configuration, overheads_are_what_they_say)
 	uint32_t first[5];
 	struct rank_memory bare, memory;
 	for (int b = 0; b < 4; b++)
-		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .saved = 50000, .saved_small = 2000, .both.most = { { 0 }, { 70000 } }, .input.most = { { 0 }, { 50000 } }, .matrices = b % 2 ? 3000 : 9000,
-			.shared_with = NONE, .forward_reads = { .bytes = { [3] = 40000 } }, .backward_reads = { .bytes = { [3] = 90000 } },
+		cost[b] = (struct block_cost){ .forward = 10,
+			.backward = 20,
+			.saved = 50000,
+			.saved_small = 2000,
+			.both.most = { { 0 }, { 70000 } },
+			.input.most = { { 0 }, { 50000 } },
+			.matrices = b % 2 ? 3000 : 9000,
+			.shared_with = NONE,
+			.forward_reads = { .bytes = { [3] = 40000 } },
+			.backward_reads = { .bytes = { [3] = 90000 } },
 			.states = { .parameter = { [3] = 40000 }, .gradient = { [3] = 80000 }, .optimizer = { [3] = 240000 } },
 			.vectors = { .parameter = { [3] = 400 }, .gradient = { [3] = 800 }, .optimizer = { [3] = 2400 } } };
 	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
-	struct config config = { .dp = 2, .tp = 2, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatch = 1, .microbatches = 4, .schedule = SCHEDULE_1F1B };
+	struct config config = { .dp = 2,
+		.tp = 2,
+		.pp = 1,
+		.cp = 1,
+		.ep = 1,
+		.chunks = 1,
+		.microbatch = 1,
+		.microbatches = 4,
+		.schedule = SCHEDULE_1F1B };
 	struct overheads none = { .vectors = true, .small = true };
 	cr_assert_eq(config_cut(&model, &config, &none, first), OK);
 	config_rank_memory(&model, &config, &none, first, 0, &bare);
@@ -161,8 +197,10 @@ Test(configuration, overheads_are_what_they_say)
 	WITH(777, workspace, .workspace = 777);
 	WITH(12000, cached, .cached = true);                  /* of each shape one */
 	WITH(70000, transient, .transient = true);
-	config_rank_memory(&model, &config, &(struct overheads) { .vectors = true, .small = true, .transient = true, .cached = true }, first, 0, &memory);
-	cr_expect(memory.transient - bare.transient == 50000 && memory.cached == 12000, "weight gradients are not made beside what is kept for them: %lld", (long long)memory.transient);
+	config_rank_memory(&model, &config,
+		&(struct overheads){ .vectors = true, .small = true, .transient = true, .cached = true }, first, 0, &memory);
+	cr_expect(memory.transient - bare.transient == 50000 && memory.cached == 12000,
+		"weight gradients are not made beside what is kept for them: %lld", (long long)memory.transient);
 	WITH((4 * 50000) / 1000 * 60, fragmentation, .fragmentation = 60);
 	config_rank_memory(&model, &config, &(struct overheads) { .vectors = true }, first, 0, &memory);
 	cr_expect_eq(bare.total - memory.total, 4 * 2000);
@@ -175,7 +213,8 @@ Test(configuration, overheads_are_what_they_say)
 	config.zero = 3;
 	config.microbatches = 1;
 	config_rank_memory(&model, &config, &none, first, 0, &bare);
-	WITH(90000, gathered, .gathered = true);              /* one block is computed while the next is gathered, in the pass that reads more */
+	WITH(90000, gathered,
+		.gathered = true); /* one block is computed while the next is gathered, in the pass that reads more */
 }
 
 /* Every device keeps its part of the sequence, and gathers keys and values: as many bytes as a ring passes on. */
@@ -188,21 +227,24 @@ Test(configuration, context_parallelism_at_a_long_sequence)
 	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
 	int64_t gather = collective_time(&axis, COLLECTIVE_ALL_GATHER, kv / 2);
 	for (uint32_t b = 0; b < 2; b++) {
-		cr_expect_eq(split.cost[b].saved * 8, whole.cost[b].saved, "block %u: %lld of %lld", b, (long long)split.cost[b].saved, (long long)whole.cost[b].saved);
+		cr_expect_eq(split.cost[b].saved * 8, whole.cost[b].saved, "block %u: %lld of %lld", b,
+			(long long)split.cost[b].saved, (long long)whole.cost[b].saved);
 		cr_expect_eq(split.cost[b].send * 8, whole.cost[b].send);
 		cr_expect_float_eq((double)split.cost[b].flops * 8, (double)whole.cost[b].flops, 1e-3 * (double)whole.cost[b].flops);
 		for (int c = 0; c < STATE_CLASSES; c++)
 			cr_expect_eq(split.cost[b].states.parameter[c], whole.cost[b].states.parameter[c]);
 	}
 	/* forward: keys and values once; backward: again, and their gradients are scattered */
-	int64_t link = split.cost[0].forward_link + split.cost[1].forward_link, back = split.cost[0].backward_link + split.cost[1].backward_link;
+	int64_t link = split.cost[0].forward_link + split.cost[1].forward_link,
+			back = split.cost[0].backward_link + split.cost[1].backward_link;
 	cr_expect_eq(link, 2 * gather, "%lld instead of %lld", (long long)link, (long long)(2 * gather));
 	cr_expect_eq(back, 4 * gather, "%lld instead of %lld", (long long)back, (long long)(4 * gather));
 	cr_expect_eq(whole.cost[0].forward_link + whole.cost[1].forward_link, 0);
 }
 
-/* Korthikanti et al., figure 5: a sequence-parallel half of a layer gathers its input once, for as many products as there are, and scatters its
- * result; backward it gathers the gradient and, for the weights' gradients, the input again, and scatters. */
+/* Korthikanti et al., figure 5: a sequence-parallel half of a layer gathers its input once, for as many products as
+ * there are, and scatters its result; backward it gathers the gradient and, for the weights' gradients, the input
+ * again, and scatters. */
 Test(configuration, products_of_one_tensor_gather_it_once)
 {
 	static struct layers split;
@@ -210,8 +252,10 @@ Test(configuration, products_of_one_tensor_gather_it_once)
 	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
 	int64_t gather = collective_time(&axis, COLLECTIVE_ALL_GATHER, INT64_C(4096) * 4096 * 2);
 	for (uint32_t b = 0; b < 2; b++) {
-		cr_expect_eq(split.cost[b].forward_link, 2 * gather, "%lld, not %lld", (long long)split.cost[b].forward_link, (long long)(2 * gather));
-		cr_expect_eq(split.cost[b].backward_link, 3 * gather, "%lld, not %lld", (long long)split.cost[b].backward_link, (long long)(3 * gather));
+		cr_expect_eq(split.cost[b].forward_link, 2 * gather, "%lld, not %lld", (long long)split.cost[b].forward_link,
+			(long long)(2 * gather));
+		cr_expect_eq(split.cost[b].backward_link, 3 * gather, "%lld, not %lld", (long long)split.cost[b].backward_link,
+			(long long)(3 * gather));
 	}
 }
 
@@ -240,34 +284,43 @@ Test(configuration, latent_attention_and_shared_experts_tensor_by_tensor)
 {
 	static struct layers whole, split;
 	const struct model_config *c = &model_find("deepseek-v3")->config;
-	int64_t seq = 4096, h = c->hidden, heads = c->heads, head = c->head_width + c->rope_width, latent = c->kv_rank + c->rope_width;
+	int64_t seq = 4096, h = c->hidden, heads = c->heads, head = c->head_width + c->rope_width,
+			latent = c->kv_rank + c->rope_width;
 	cost_split("deepseek-v3", 8, seq, RECOMPUTE_NONE, "ep", 1, &roles_experts, &whole);
 	cost_split("deepseek-v3", 8, seq, RECOMPUTE_NONE, "ep", 8, &roles_experts, &split);
-	/* two bytes each: norms keep what they read (and a number of four bytes), products what they read, attention its operands, result and
-	 * a number for every head */
-	int64_t attention = 2 * (2 * h + 2 * c->q_rank + latent + c->kv_rank + heads * (2 * head + 2 * c->value_width)) + 3 * 4 + 4 * heads;
+	/* two bytes each: norms keep what they read (and a number of four bytes), products what they read, attention its
+	 * operands, result and a number for every head */
+	int64_t attention = 2 * (2 * h + 2 * c->q_rank + latent + c->kv_rank + heads * (2 * head + 2 * c->value_width)) +
+		3 * 4 + 4 * heads;
 	int64_t routed = 2 * c->top_k * (h + 3 * c->expert_ffn + 1), shared = 2 * 3 * c->shared_experts * c->expert_ffn;
 	int64_t mixture = 2 * 2 * h + 4 + 2 * c->experts + routed + shared;
-	cr_expect_eq(split.cost[0].saved, seq * attention, "%lld, not %lld", (long long)split.cost[0].saved, (long long)(seq * attention));
-	cr_expect_eq(split.cost[1].saved, seq * mixture, "%lld, not %lld", (long long)split.cost[1].saved, (long long)(seq * mixture));
+	cr_expect_eq(split.cost[0].saved, seq * attention, "%lld, not %lld", (long long)split.cost[0].saved,
+		(long long)(seq * attention));
+	cr_expect_eq(split.cost[1].saved, seq * mixture, "%lld, not %lld", (long long)split.cost[1].saved,
+		(long long)(seq * mixture));
 	cr_expect_eq(split.cost[1].states.parameter[WHOLE_ON_CONTEXT] * 8, 2 * 3 * h * c->expert_ffn * c->experts);
-	cr_expect_eq(split.cost[1].states.parameter[WHOLE_ON_CONTEXT | WHOLE_ON_EXPERTS], 2 * (h * c->experts + 3 * h * c->expert_ffn * c->shared_experts + h));
+	cr_expect_eq(split.cost[1].states.parameter[WHOLE_ON_CONTEXT | WHOLE_ON_EXPERTS],
+		2 * (h * c->experts + 3 * h * c->expert_ffn * c->shared_experts + h));
 	for (uint32_t b = 0; b < 2; b++) {
 		cr_expect_eq(split.cost[b].saved * 8, whole.cost[b].saved);
 		cr_expect_float_eq((double)split.cost[b].flops * 8, (double)whole.cost[b].flops, 1e-4 * (double)whole.cost[b].flops);
 		/* one gradient of every shape: of one expert, and of the products beside them */
 		cr_expect_eq(split.cost[b].matrices, whole.cost[b].matrices);
 	}
-	cr_expect_eq(split.cost[1].matrices, 2 * (h * c->experts + 3 * h * c->expert_ffn * (1 + c->shared_experts)), "%lld", (long long)split.cost[1].matrices);
+	cr_expect_eq(split.cost[1].matrices, 2 * (h * c->experts + 3 * h * c->expert_ffn * (1 + c->shared_experts)), "%lld",
+		(long long)split.cost[1].matrices);
 	/* tokens go to their experts and back, with their scores */
 	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
-	int64_t there = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, 8 * seq * c->top_k * h * 2), scores = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, 8 * seq * c->top_k * 2);
-	cr_expect_eq(split.cost[1].forward_link, 2 * there + scores, "%lld, not %lld", (long long)split.cost[1].forward_link, (long long)(2 * there + scores));
-	cr_expect_eq(split.cost[1].backward_link, 2 * there + scores, "%lld, not %lld", (long long)split.cost[1].backward_link, (long long)(2 * there + scores));
+	int64_t there = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, 8 * seq * c->top_k * h * 2),
+			scores = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, 8 * seq * c->top_k * 2);
+	cr_expect_eq(split.cost[1].forward_link, 2 * there + scores, "%lld, not %lld",
+		(long long)split.cost[1].forward_link, (long long)(2 * there + scores));
+	cr_expect_eq(split.cost[1].backward_link, 2 * there + scores, "%lld, not %lld",
+		(long long)split.cost[1].backward_link, (long long)(2 * there + scores));
 	cr_expect_eq(split.cost[0].forward_link + split.cost[0].backward_link, 0);
 }
 
-/* ---- pipelines ----------------------------------------------------------------------------------------------------------- */
+/* ---- pipelines ------------------------------------------------------------------------------- */
 
 Test(configuration, activations_in_flight_are_those_of_played_schedules)
 {
@@ -284,22 +337,28 @@ Test(configuration, activations_in_flight_are_those_of_played_schedules)
 						forward[k] = 100;
 						backward[k] = 200;
 					}
-					struct pipeline pipeline = { .schedule = (enum schedule)schedule, .ranks = p, .chunks = v, .microbatches = m, .forward = forward,
-						.backward = backward, .send = send };
+					struct pipeline pipeline = { .schedule = (enum schedule)schedule,
+						.ranks = p,
+						.chunks = v,
+						.microbatches = m,
+						.forward = forward,
+						.backward = backward,
+						.send = send };
 					cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK, "%s", error.text);
 					struct config config = { .pp = p, .chunks = v, .microbatches = m, .schedule = (uint8_t)schedule };
 					for (uint32_t rank = 0; rank < p; rank++) {
 						uint32_t sum = 0;
 						for (uint32_t c = 0; c < v; c++)
 							sum += config_in_flight(&config, rank, c).weight;
-						cr_expect_eq(sum, plan.in_flight[rank], "p %u v %u m %u schedule %d rank %u: %u instead of %u", p, v, m, schedule, rank, sum,
-							plan.in_flight[rank]);
+						cr_expect_eq(sum, plan.in_flight[rank], "p %u v %u m %u schedule %d rank %u: %u instead of %u",
+							p, v, m, schedule, rank, sum, plan.in_flight[rank]);
 					}
 					pipeline_free(&plan);
 				}
 }
 
-/* Of schedules that split the backward pass, which fill gaps as they come: no less than with equal times, and little more. */
+/* Of schedules that split the backward pass, which fill gaps as they come: no less than with equal times, and little
+ * more. */
 Test(configuration, activations_in_flight_of_split_schedules_are_bounded)
 {
 	for (int schedule = SCHEDULE_ZB1P; schedule < SCHEDULE_COUNT; schedule++)
@@ -313,16 +372,22 @@ Test(configuration, activations_in_flight_of_split_schedules_are_bounded)
 					forward[k] = 100;
 					backward[k] = 200;
 				}
-				struct pipeline pipeline = { .schedule = (enum schedule)schedule, .ranks = p, .chunks = v, .microbatches = m, .forward = forward,
-					.backward = backward, .send = send };
+				struct pipeline pipeline = { .schedule = (enum schedule)schedule,
+					.ranks = p,
+					.chunks = v,
+					.microbatches = m,
+					.forward = forward,
+					.backward = backward,
+					.send = send };
 				cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK, "%s", error.text);
 				struct config config = { .pp = p, .chunks = v, .microbatches = m, .schedule = (uint8_t)schedule };
 				for (uint32_t rank = 0; rank < p; rank++) {
 					uint32_t sum = 0;
 					for (uint32_t c = 0; c < v; c++)
 						sum += config_in_flight(&config, rank, c).weight;
-					cr_expect(sum >= plan.in_flight[rank] && (m < p || sum <= plan.in_flight[rank] + 2), "%s p %u m %u rank %u: %u, played %u",
-						schedule_names[schedule], p, m, rank, sum, plan.in_flight[rank]);
+					cr_expect(sum >= plan.in_flight[rank] && (m < p || sum <= plan.in_flight[rank] + 2),
+						"%s p %u m %u rank %u: %u, played %u", schedule_names[schedule], p, m, rank, sum,
+						plan.in_flight[rank]);
 				}
 			}
 }
@@ -347,21 +412,33 @@ static int64_t brute_cut(const int64_t *time, uint32_t blocks, uint32_t pieces)
 	return best;
 }
 
-/* Slot by slot no rank holds more than the closed form says, and with one piece to a rank exactly that. Where the backward pass is split, what is in flight
- * has been played in both; a slot may hold at once what it frees and what it makes. */
+/* Slot by slot no rank holds more than the closed form says, and with one piece to a rank exactly that. Where the
+ * backward pass is split, what is in flight has been played in both; a slot may hold at once what it frees and what it
+ * makes. */
 Test(configuration, timetables_hold_what_ranks_hold)
 {
 	static struct layers layers;
 	cost_layers("gpt3-175b", RECOMPUTE_NONE, 8, false, &layers);
-	struct config_model model = { .blocks = layers.blocks, .cost = layers.cost, .machine = &layers.machine, .devices_per_node = 8, .limit = -1 };
+	struct config_model model = {
+		.blocks = layers.blocks, .cost = layers.cost, .machine = &layers.machine, .devices_per_node = 8, .limit = -1
+	};
 	for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++)
 		for (uint32_t microbatches = 4; microbatches <= 32; microbatches *= 2) {
 			uint32_t first[BLOCKS_MAX];
 			struct timetable timetable;
 			struct config_result result;
 			struct error error;
-			struct config config = { .dp = 2, .tp = 8, .pp = 4, .cp = 1, .ep = 1, .chunks = schedule == SCHEDULE_INTERLEAVED ? 3
-				: schedule_folded((enum schedule)schedule) ? 2 : 1, .microbatch = 1, .microbatches = microbatches, .schedule = (uint8_t)schedule };
+			struct config config = { .dp = 2,
+				.tp = 8,
+				.pp = 4,
+				.cp = 1,
+				.ep = 1,
+				.chunks = schedule == SCHEDULE_INTERLEAVED ? 3
+				: schedule_folded((enum schedule)schedule) ? 2
+				: 1,
+				.microbatch = 1,
+				.microbatches = microbatches,
+				.schedule = (uint8_t)schedule };
 			if (schedule_possible((enum schedule)schedule, config.pp, config.chunks, microbatches, &error) != OK)
 				continue;
 			cr_assert_eq(config_cut(&model, &config, &overheads_all, first), OK);
@@ -373,11 +450,13 @@ Test(configuration, timetables_hold_what_ranks_hold)
 				config_rank_memory(&model, &config, &overheads_all, first, rank, &memory);
 				int64_t most = timetable_peak(&timetable, rank);
 				if (!schedule_split((enum schedule)schedule))
-					cr_expect(config.chunks > 1 ? most <= memory.total : most == memory.total, "%s rank %u: %ld, not %ld", schedule_names[schedule], rank,
-						(long)most, (long)memory.total);
+					cr_expect(config.chunks > 1 ? most <= memory.total : most == memory.total,
+						"%s rank %u: %ld, not %ld", schedule_names[schedule], rank, (long)most, (long)memory.total);
 				else if (rank == 0 || rank + 1 == config.pp)
-					cr_expect(most >= (rank ? result.last : result.first).total && most <= (rank ? result.last : result.first).total / 4 * 5,
-						"%s rank %u: %ld, not %ld", schedule_names[schedule], rank, (long)most, (long)(rank ? result.last : result.first).total);
+					cr_expect(most >= (rank ? result.last : result.first).total &&
+							most <= (rank ? result.last : result.first).total / 4 * 5,
+						"%s rank %u: %ld, not %ld", schedule_names[schedule], rank, (long)most,
+						(long)(rank ? result.last : result.first).total);
 			}
 			timetable_free(&timetable);
 		}
@@ -388,15 +467,22 @@ Test(configuration, cuts_are_as_even_as_any)
 	uint64_t seed = test_seed(), state = seed;
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
 	for (int round = 0; round < 300; round++) {
-		uint32_t blocks = 1 + (uint32_t)(random_next(&state) % 9), pieces = 1 + (uint32_t)(random_next(&state) % blocks), first[16];
+		uint32_t blocks = 1 + (uint32_t)(random_next(&state) % 9),
+				 pieces = 1 + (uint32_t)(random_next(&state) % blocks), first[16];
 		struct block_cost cost[16] = { { 0 } };
 		int64_t time[16], slowest = 0;
 		for (uint32_t b = 0; b < blocks; b++) {
 			time[b] = (int64_t)(random_next(&state) % 50);
-			cost[b] = (struct block_cost) { .forward = time[b] / 3, .backward = time[b] - time[b] / 3, .saved = 1000, .shared_with = NONE };
+			cost[b] = (struct block_cost){
+				.forward = time[b] / 3, .backward = time[b] - time[b] / 3, .saved = 1000, .shared_with = NONE
+			};
 		}
-		struct config config = { .dp = 1, .tp = 1, .pp = pieces, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 8, .schedule = SCHEDULE_1F1B };
-		struct config_model model = { .blocks = blocks, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+		struct config config = {
+			.dp = 1, .tp = 1, .pp = pieces, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 8, .schedule = SCHEDULE_1F1B
+		};
+		struct config_model model = {
+			.blocks = blocks, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1
+		};
 		struct overheads none = { 0 };
 		cr_assert_eq(config_cut(&model, &config, &none, first), OK);
 		cr_assert(first[0] == 0 && first[pieces] == blocks);
@@ -434,7 +520,15 @@ Test(configuration, a_step_is_the_sum_of_its_parts)
 	for (int b = 0; b < 8; b++)
 		cost[b] = (struct block_cost) { .forward = 1000000000, .backward = 2000000000, .shared_with = NONE };
 	struct config_model model = { .blocks = 8, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
-	struct config config = { .dp = 1, .tp = 1, .pp = 4, .cp = 1, .ep = 1, .chunks = 1, .microbatch = 1, .microbatches = 8, .schedule = SCHEDULE_1F1B };
+	struct config config = { .dp = 1,
+		.tp = 1,
+		.pp = 4,
+		.cp = 1,
+		.ep = 1,
+		.chunks = 1,
+		.microbatch = 1,
+		.microbatches = 8,
+		.schedule = SCHEDULE_1F1B };
 	struct overheads none = { 0 };
 	cr_assert_eq(config_cut(&model, &config, &none, first), OK);
 	cr_assert_eq(config_evaluate(&model, &config, &none, first, false, &even), OK);
@@ -451,16 +545,21 @@ Test(configuration, a_step_is_the_sum_of_its_parts)
 	cr_expect_eq(interleaved.bubble, even.bubble / 2);
 }
 
-/* Gradients of the blocks behind are there only where all updates wait for all of them, in the form that takes less, and what is saved goes as they come. */
+/* Gradients of the blocks behind are there only where all updates wait for all of them, in the form that takes less,
+ * and what is saved goes as they come. */
 Test(configuration, the_fullest_moment_is_when_one_block_works)
 {
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
 	struct block_cost cost[3];
 	uint32_t first[2] = { 0, 3 };
 	for (int b = 0; b < 3; b++)
-		cost[b] = (struct block_cost) { .saved = 1000, .both.most = { { b == 2 ? 50 : 300 }, { b == 2 ? 50 : 300 } }, .update_transient = 7, .shared_with = NONE,
-			.waiting = { [3] = { .bytes = b == 1 ? 1900 : 100 } },    /* the second's are cast later */
-			.states = { .parameter = { [3] = 400 }, .gradient = { [3] = b == 1 ? 2000 : 100 }, .optimizer = { [3] = 2400 } } };
+		cost[b] = (struct block_cost){ .saved = 1000,
+			.both.most = { { b == 2 ? 50 : 300 }, { b == 2 ? 50 : 300 } },
+			.update_transient = 7,
+			.shared_with = NONE,
+			.waiting = { [3] = { .bytes = b == 1 ? 1900 : 100 } }, /* the second's are cast later */
+			.states = {
+				.parameter = { [3] = 400 }, .gradient = { [3] = b == 1 ? 2000 : 100 }, .optimizer = { [3] = 2400 } } };
 	struct config_model model = { .blocks = 3, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	struct config config = { .dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1 };
 	struct rank_memory memory;
@@ -470,9 +569,12 @@ Test(configuration, the_fullest_moment_is_when_one_block_works)
 	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
 	cr_expect_eq(memory.total, 3 * 2800 + 1300 + 2000);     /* the first block's, gradients of two are there */
 	cr_expect_eq(memory.gradients, 2000);
-	cost[1].waiting[3] = (struct block_waiting){ .bytes = 1900, .late = 1900, .late_gradient = 2000, .products = 300, .count = 1 };
+	cost[1].waiting[3] = (struct block_waiting){
+		.bytes = 1900, .late = 1900, .late_gradient = 2000, .products = 300, .count = 1
+	};
 	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
-	cr_expect_eq(memory.total, 3 * 2800 + 3050);            /* what the second's is made of waits; so many have to as 3300 is above that */
+	cr_expect_eq(
+		memory.total, 3 * 2800 + 3050); /* what the second's is made of waits; so many have to as 3300 is above that */
 	cr_expect_eq(memory.late, 1000 * (3300 - 3050) / (1900 - 300));
 	config.dp = 8;
 	config.zero = 1;
@@ -494,18 +596,28 @@ Test(configuration, the_fullest_moment_is_when_one_block_works)
 	cr_expect_eq(memory.total, 3 * 2800 + 11100 + 3050);    /* sums are there all the time */
 }
 
-/* Ranks of a pipeline that a single microbatch goes through hold no sums, either; a backward pass in two parts makes gradients when its first part is done. */
+/* Ranks of a pipeline that a single microbatch goes through hold no sums, either; a backward pass in two parts makes
+ * gradients when its first part is done. */
 Test(configuration, a_single_microbatchs_ranks_hold_no_sums)
 {
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
 	struct block_cost cost[4];
 	uint32_t first[5] = { 0, 2, 4 }, folded[5] = { 0, 1, 2, 3, 4 };
 	for (int b = 0; b < 4; b++)
-		cost[b] = (struct block_cost) { .saved = 1000, .saved_weight = 600, .between = 40, .weights = 5, .both.most = { { 300, 300 }, { 400, 400 } }, .input.most = { { 200, 200 }, { 200, 200 } },
-			.update_transient = 7, .shared_with = NONE, .waiting = { [3] = { .bytes = 1500 } },
+		cost[b] = (struct block_cost){ .saved = 1000,
+			.saved_weight = 600,
+			.between = 40,
+			.weights = 5,
+			.both.most = { { 300, 300 }, { 400, 400 } },
+			.input.most = { { 200, 200 }, { 200, 200 } },
+			.update_transient = 7,
+			.shared_with = NONE,
+			.waiting = { [3] = { .bytes = 1500 } },
 			.states = { .parameter = { [3] = 400 }, .gradient = { [3] = 1500 }, .optimizer = { [3] = 2400 } } };
 	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
-	struct config config = { .dp = 1, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .schedule = SCHEDULE_1F1B };
+	struct config config = {
+		.dp = 1, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .schedule = SCHEDULE_1F1B
+	};
 	struct rank_memory memory;
 	for (uint32_t rank = 0; rank < 2; rank++) {
 		config_rank_memory(&model, &config, &overheads_all, first, rank, &memory);
@@ -527,7 +639,8 @@ Test(configuration, a_single_microbatchs_ranks_hold_no_sums)
 	cr_expect_eq(memory.gradients, 3000);
 }
 
-/* Activations wait in the host as far as copies end with the passes that hide them, two blocks of them are here at a time; optimizer states pass through, two blocks at a time. */
+/* Activations wait in the host as far as copies end with the passes that hide them, two blocks of them are here at a
+ * time; optimizer states pass through, two blocks at a time. */
 Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
 {
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
@@ -536,7 +649,10 @@ Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
 	const int64_t gb = 1000000000;
 	machine.host = (struct link) { .rate = gb };
 	for (int b = 0; b < 8; b++)
-		cost[b] = (struct block_cost) { .forward = INT64_C(1010000000000), .backward = INT64_C(2020000000000), .saved = gb, .shared_with = NONE,
+		cost[b] = (struct block_cost){ .forward = INT64_C(1010000000000),
+			.backward = INT64_C(2020000000000),
+			.saved = gb,
+			.shared_with = NONE,
 			.states = { .parameter = { [3] = gb }, .optimizer = { [3] = 6 * gb } } };
 	struct config_model model = { .blocks = 8, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	struct config config = { .dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 2 };
@@ -544,15 +660,21 @@ Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
 	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &plain), OK);
 	cr_expect_eq(plain.worst.activations, 8 * gb);
 	config.offload = OFFLOAD_ACTIVATIONS;
-	/* a second out for each but the last, which is wanted at once; half as fast, every second one; where there is little time to come back, those that the backward pass leaves time for */
-	const struct { int64_t rate, backward; uint32_t away; } cases[] = { { gb, INT64_C(2020000000000), 7 }, { gb / 2, INT64_C(2020000000000), 3 }, { gb, INT64_C(505000000000), 3 }, { gb / 9, INT64_C(2020000000000), 0 } };
+	/* a second out for each but the last, which is wanted at once; half as fast, every second one; where there is
+	 * little time to come back, those that the backward pass leaves time for */
+	const struct {
+		int64_t rate, backward;
+		uint32_t away;
+	} cases[] = { { gb, INT64_C(2020000000000), 7 }, { gb / 2, INT64_C(2020000000000), 3 },
+		{ gb, INT64_C(505000000000), 3 }, { gb / 9, INT64_C(2020000000000), 0 } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		machine.host.rate = cases[i].rate;
 		for (int b = 0; b < 8; b++)
 			cost[b].backward = cases[i].backward;
 		cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
 		cr_expect_eq(result.host, cases[i].away * gb, "case %zu: %lld", i, (long long)result.host);
-		cr_expect_eq(result.worst.activations, (8 - cases[i].away + (cases[i].away > 1 ? 2 : cases[i].away)) * gb, "case %zu: %lld", i, (long long)result.worst.activations);
+		cr_expect_eq(result.worst.activations, (8 - cases[i].away + (cases[i].away > 1 ? 2 : cases[i].away)) * gb,
+			"case %zu: %lld", i, (long long)result.worst.activations);
 		cr_expect(cases[i].backward != INT64_C(2020000000000) || result.time == plain.time);
 	}
 	/* a pipeline's ranks have as many of each block in the host as are in flight */
@@ -564,7 +686,9 @@ Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
 	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
 	cr_expect_eq(result.host, 2 * 3 * gb);
 	cr_expect_eq(result.first.activations, (2 + 2) * gb);
-	config = (struct config) { .dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 2, .offload = OFFLOAD_OPTIMIZER };
+	config = (struct config){
+		.dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 2, .offload = OFFLOAD_OPTIMIZER
+	};
 	first[1] = 8;
 	machine.host.rate = 6 * gb;
 	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
@@ -579,7 +703,8 @@ Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
 	cr_expect_eq(result.worst.total, plain.worst.total);
 }
 
-/* Launchers share layers out evenly; where that doesn't go, the embedding and the head count as a layer each, as in Llama 3's 126 layers on 16 ranks. */
+/* Launchers share layers out evenly; where that doesn't go, the embedding and the head count as a layer each, as in
+ * Llama 3's 126 layers on 16 ranks. */
 Test(configuration, even_cuts_count_the_ends_as_layers_where_layers_alone_do_not_divide)
 {
 	static struct block_cost cost[2 * 126 + 2];
@@ -587,8 +712,19 @@ Test(configuration, even_cuts_count_the_ends_as_layers_where_layers_alone_do_not
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
 	for (int b = 0; b < 254; b++)
 		cost[b] = (struct block_cost) { .forward = 1000, .backward = 2000, .shared_with = NONE };
-	struct config_model model = { .blocks = 254, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1, .layer = 1, .layers = 126, .period = 2, .even = true };
-	const struct { uint32_t pieces, least, each; } cases[] = { { 1, 126, 126 }, { 2, 63, 63 }, { 7, 18, 18 }, { 16, 7, 8 }, { 64, 1, 2 }, { 126, 1, 1 }, { 128, 0, 1 }, { 5, 0, 0 }, { 256, 0, 0 } };
+	struct config_model model = { .blocks = 254,
+		.cost = cost,
+		.machine = &machine,
+		.devices_per_node = 8,
+		.limit = -1,
+		.layer = 1,
+		.layers = 126,
+		.period = 2,
+		.even = true };
+	const struct {
+		uint32_t pieces, least, each;
+	} cases[] = { { 1, 126, 126 }, { 2, 63, 63 }, { 7, 18, 18 }, { 16, 7, 8 }, { 64, 1, 2 }, { 126, 1, 1 },
+		{ 128, 0, 1 }, { 5, 0, 0 }, { 256, 0, 0 } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct config config = { .dp = 1, .tp = 1, .pp = cases[i].pieces, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1 };
 		enum status status = config_cut(&model, &config, &overheads_all, first);
@@ -596,12 +732,14 @@ Test(configuration, even_cuts_count_the_ends_as_layers_where_layers_alone_do_not
 		for (uint32_t k = 0; status == OK && k < cases[i].pieces; k++) {
 			bool end = k == 0 || k + 1 == cases[i].pieces;
 			uint32_t blocks = first[k + 1] - first[k], ends = (k == 0) + (k + 1 == cases[i].pieces);
-			cr_expect_eq(blocks, 2 * (end ? cases[i].least : cases[i].each) + ends, "%u pieces, piece %u: %u blocks", cases[i].pieces, k, blocks);
+			cr_expect_eq(blocks, 2 * (end ? cases[i].least : cases[i].each) + ends, "%u pieces, piece %u: %u blocks",
+				cases[i].pieces, k, blocks);
 		}
 	}
 }
 
-/* Of each piece the first layers run again, whole layers even where a cut divides one; what is in no layer stays as it is without recomputation. */
+/* Of each piece the first layers run again, whole layers even where a cut divides one; what is in no layer stays as it
+ * is without recomputation. */
 Test(configuration, some_layers_of_every_piece_run_again)
 {
 	struct block_cost again[12], kept[12], mixed[12];
@@ -640,7 +778,9 @@ Test(configuration, failing_allocations_leave_nothing)
 	for (int b = 0; b < 4; b++)
 		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .shared_with = NONE };
 	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
-	struct config config = { .dp = 1, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 4, .schedule = SCHEDULE_1F1B };
+	struct config config = {
+		.dp = 1, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 4, .schedule = SCHEDULE_1F1B
+	};
 	struct overheads none = { 0 };
 	struct config_result result;
 	EACH_REFUSAL(refused) {
@@ -648,7 +788,9 @@ Test(configuration, failing_allocations_leave_nothing)
 		if (refused.status == OK)
 			refused.status = config_evaluate(&model, &config, &none, first, true, &result);
 	}
-	struct model_config small = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1 };
+	struct model_config small = {
+		.family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1
+	};
 	struct error error;
 	OWN(graph) *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_ADAM }, &error);
 	struct blocks blocks;

@@ -1,4 +1,5 @@
-/* unit_exposed.c: which collectives hide behind which passes, in configurations: reductions of gradients, gathers of parameters. */
+/* unit_exposed.c: which collectives hide behind which passes, in configurations: reductions of gradients, gathers of
+ * parameters. */
 
 #include <string.h>
 
@@ -17,14 +18,19 @@ Test(exposed, gradients_are_reduced_behind_the_blocks_before)
 	struct block_cost cost[4];
 	uint32_t first[2] = { 0, 4 };
 	for (int b = 0; b < 4; b++)
-		cost[b] = (struct block_cost) { .forward = 100000000000, .backward = 200000000000, .shared_with = NONE, .parameters = { [3] = 1 },
-			.forward_reads = { { [3] = INT64_C(500000000) }, { [3] = 1 } }, .backward_reads = { { [3] = INT64_C(500000000) }, { [3] = 1 } },
+		cost[b] = (struct block_cost){ .forward = 100000000000,
+			.backward = 200000000000,
+			.shared_with = NONE,
+			.parameters = { [3] = 1 },
+			.forward_reads = { { [3] = INT64_C(500000000) }, { [3] = 1 } },
+			.backward_reads = { { [3] = INT64_C(500000000) }, { [3] = 1 } },
 			.states = { .parameter = { [3] = INT64_C(500000000) }, .gradient = { [3] = INT64_C(1000000000) } } };
 	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	machine.near.rate = machine.far.rate = INT64_C(5000000000);
-	/* a block's gradients take 0.175 s to scatter, 0.35 s to reduce; its parameters 0.0875 s to gather. 0: reductions follow each other from the end of the
-	 * first backward pass on; 1, 2: the last scatter, and four gathers of what was updated; 3: the first gather, the last scatter, and the last two gathers
-	 * that find the links busy: 0.1 s of forward pass hide one, then 0.2625 s of links stand against 0.2 s of computation */
+	/* a block's gradients take 0.175 s to scatter, 0.35 s to reduce; its parameters 0.0875 s to gather. 0: reductions
+	 * follow each other from the end of the first backward pass on; 1, 2: the last scatter, and four gathers of what
+	 * was updated; 3: the first gather, the last scatter, and the last two gathers that find the links busy: 0.1 s of
+	 * forward pass hide one, then 0.2625 s of links stand against 0.2 s of computation */
 	double expected[3] = { 0.2 + 4 * 0.35 - 0.8, 0.175 + 4 * 0.0875, 0.175 + 4 * 0.0875 };
 	for (uint8_t zero = 0; zero < 4; zero++) {
 		struct config config = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .zero = zero };
@@ -38,13 +44,17 @@ Test(exposed, gradients_are_reduced_behind_the_blocks_before)
 	}
 }
 
-/* Experts that are whole over the context axis have the expert axis between that and the data axis: two devices of it share a node, wherever the experts are. */
+/* Experts that are whole over the context axis have the expert axis between that and the data axis: two devices of it
+ * share a node, wherever the experts are. */
 Test(exposed, experts_are_reduced_within_the_node_that_their_context_axis_is_in)
 {
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
-	struct block_cost cost = { .shared_with = NONE, .parameters = { [WHOLE_ON_CONTEXT] = 1 }, .states = { .gradient = { [WHOLE_ON_CONTEXT] = INT64_C(1000000000) } } };
+	struct block_cost cost = { .shared_with = NONE,
+		.parameters = { [WHOLE_ON_CONTEXT] = 1 },
+		.states = { .gradient = { [WHOLE_ON_CONTEXT] = INT64_C(1000000000) } } };
 	struct config_model model = { .blocks = 1, .cost = &cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
-	struct config alone = { .dp = 1, .tp = 4, .pp = 1, .cp = 2, .ep = 1, .chunks = 1, .microbatches = 2 }, spread = alone, far = alone;
+	struct config alone = { .dp = 1, .tp = 4, .pp = 1, .cp = 2, .ep = 1, .chunks = 1, .microbatches = 2 },
+				  spread = alone, far = alone;
 	struct rank_memory memory = { 0 };
 	uint32_t first[2] = { 0, 1 };
 	spread.ep = 4;
@@ -55,21 +65,26 @@ Test(exposed, experts_are_reduced_within_the_node_that_their_context_axis_is_in)
 	cr_expect_gt(config_exposed_time(&model, &far, &overheads_all, 0, &memory, first, 0), near);
 	spread.dp = 2;    /* two nodes: as if both axes lay beside each other */
 	alone.dp = 2;
-	cr_expect_eq(config_exposed_time(&model, &spread, &overheads_all, 0, &memory, first, 0), config_exposed_time(&model, &alone, &overheads_all, 0, &memory, first, 0));
+	cr_expect_eq(config_exposed_time(&model, &spread, &overheads_all, 0, &memory, first, 0),
+		config_exposed_time(&model, &alone, &overheads_all, 0, &memory, first, 0));
 }
 
 /* What one piece of a rank reduces runs beside the passes of its others, too. */
 Test(exposed, all_pieces_of_a_rank_hide_what_one_of_them_reduces)
 {
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
-	struct block_cost cost[4] = { { .shared_with = NONE }, { .shared_with = NONE }, { .shared_with = NONE }, { .shared_with = NONE, .backward = INT64_C(1000000000000) } };
+	struct block_cost cost[4] = { { .shared_with = NONE }, { .shared_with = NONE }, { .shared_with = NONE },
+		{ .shared_with = NONE, .backward = INT64_C(1000000000000) } };
 	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
-	struct config config = { .dp = 2, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .chunks = 2, .microbatches = 4, .schedule = SCHEDULE_ZBV, .zero = 3 };
+	struct config config = {
+		.dp = 2, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .chunks = 2, .microbatches = 4, .schedule = SCHEDULE_ZBV, .zero = 3
+	};
 	struct rank_memory memory = { 0 };
 	uint32_t first[5] = { 0, 1, 2, 3, 4 };
 	cost[0].parameters[3] = 1;
 	cost[0].states.gradient[3] = INT64_C(1000000000);
-	cr_expect_eq(config_exposed_time(&model, &config, &overheads_all, 0, &memory, first, 0), 0, "the first and the last piece");
+	cr_expect_eq(
+		config_exposed_time(&model, &config, &overheads_all, 0, &memory, first, 0), 0, "the first and the last piece");
 	cost[2].backward = cost[3].backward;
 	cost[3].backward = 0;
 	cr_expect_gt(config_exposed_time(&model, &config, &overheads_all, 0, &memory, first, 0), 0, "the other rank's");
@@ -101,7 +116,9 @@ Test(exposed, data_axes_reduce_sums_of_channels_inside_of_ops)
 			norms++;
 			channels += graph->tensor[graph->reads.item[graph->reads.start[op]]].shape[1];
 		}
-	struct config_model model = { .blocks = blocks.blocks, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config_model model = {
+		.blocks = blocks.blocks, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1
+	};
 	struct config of = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 3 };
 	for (uint32_t b = 0; b < blocks.blocks; b++) {
 		cost[b].shared_with = NONE;
@@ -133,13 +150,18 @@ Test(exposed, updated_parameters_are_gathered_behind_what_the_overheads_say)
 	struct block_cost cost[4];
 	uint32_t first[2] = { 0, 4 };
 	for (int b = 0; b < 4; b++)
-		cost[b] = (struct block_cost) { .forward = 50000000000, .backward = 200000000000, .shared_with = NONE, .parameters = { [3] = 1 },
+		cost[b] = (struct block_cost){ .forward = 50000000000,
+			.backward = 200000000000,
+			.shared_with = NONE,
+			.parameters = { [3] = 1 },
 			.states = { .parameter = { [3] = INT64_C(500000000) }, .gradient = { [3] = INT64_C(1000000000) } } };
 	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	machine.near.rate = machine.far.rate = INT64_C(5000000000);
 	for (uint32_t microbatches = 1; microbatches <= 4; microbatches += 3)
 		for (uint8_t zero = 0; zero < 4; zero++) {
-			struct config config = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = zero };
+			struct config config = {
+				.dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = zero
+			};
 			struct overheads overheads = overheads_all;
 			struct config_result behind, plain;
 			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, false, &plain), OK);
@@ -147,14 +169,17 @@ Test(exposed, updated_parameters_are_gathered_behind_what_the_overheads_say)
 			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, false, &behind), OK);
 			/* four gathers of 0.0875 s, 0.2 s of forward pass; copies have nothing to gather, nor have shards */
 			double hidden = zero == 1 || zero == 2 ? 0.1 : 0;
-			cr_expect_float_eq((double)(plain.exposed - behind.exposed) * 1e-12, hidden, 1e-6, "stage %d, %u microbatches", zero, microbatches);
+			cr_expect_float_eq((double)(plain.exposed - behind.exposed) * 1e-12, hidden, 1e-6,
+				"stage %d, %u microbatches", zero, microbatches);
 			overheads.updated = 1000000;
 			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, false, &behind), OK);
-			cr_expect_float_eq((double)(plain.exposed - behind.exposed) * 1e-12, hidden > 0 ? 4 * 0.0875 : 0, 1e-3, "stage %d, %u microbatches", zero, microbatches);
+			cr_expect_float_eq((double)(plain.exposed - behind.exposed) * 1e-12, hidden > 0 ? 4 * 0.0875 : 0, 1e-3,
+				"stage %d, %u microbatches", zero, microbatches);
 		}
 }
 
-/* Loss scaling: updates wait for all gradients of the one pass, and what one has made is gathered beside the next. Of several microbatches plans are timed by passes. */
+/* Loss scaling: updates wait for all gradients of the one pass, and what one has made is gathered beside the next. Of
+ * several microbatches plans are timed by passes. */
 Test(exposed, updates_that_wait_for_all_gradients_hide_their_gathers)
 {
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
@@ -164,13 +189,24 @@ Test(exposed, updates_that_wait_for_all_gradients_hide_their_gathers)
 		for (int64_t update = 50000000000; update <= 100000000000; update += 50000000000) {
 			struct block_cost cost[4];
 			for (int b = 0; b < 4; b++) {
-				cost[b] = (struct block_cost) { .forward = 50000000000, .backward = 200000000000, .shared_with = NONE, .parameters = { [3] = 1 },
-					.states = { .parameter = { [3] = INT64_C(500000000) }, .gradient = { [3] = INT64_C(1000000000) } } };
+				cost[b] = (struct block_cost){ .forward = 50000000000,
+					.backward = 200000000000,
+					.shared_with = NONE,
+					.parameters = { [3] = 1 },
+					.states = {
+						.parameter = { [3] = INT64_C(500000000) }, .gradient = { [3] = INT64_C(1000000000) } } };
 				for (int i = 0; i < UPDATE_SHARES; i++)
 					cost[b].update[3][i] = update;
 			}
-			struct config_model apart = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 }, joint = apart;
-			struct config config = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = 1 };
+			struct config_model apart = { .blocks = 4,
+				.cost = cost,
+				.machine = &machine,
+				.devices_per_node = 8,
+				.limit = -1 },
+								joint = apart;
+			struct config config = {
+				.dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = 1
+			};
 			struct config_result before, beside;
 			joint.joint = true;
 			cr_assert_eq(config_evaluate(&apart, &config, &overheads_all, first, false, &before), OK);
@@ -181,12 +217,19 @@ Test(exposed, updates_that_wait_for_all_gradients_hide_their_gathers)
 		}
 }
 
-/* What is sent is hidden behind one pass at most: stage 2 sends what stage 1 does, in every microbatch. Slow links, so that little of it is. */
+/* What is sent is hidden behind one pass at most: stage 2 sends what stage 1 does, in every microbatch. Slow links, so
+ * that little of it is. */
 Test(exposed, zero_stages_hide_their_traffic_once)
 {
-	struct block_cost cost = { .forward = 400000000000, .backward = 800000000000, .shared_with = NONE, .parameters = { [3] = 1 },
-		.forward_reads = { { [3] = INT64_C(2000000000) }, { [3] = 1 } }, .backward_reads = { { [3] = INT64_C(2000000000) }, { [3] = 1 } },
-		.states = { .parameter = { [3] = INT64_C(2000000000) }, .gradient = { [3] = INT64_C(4000000000) }, .optimizer = { [3] = INT64_C(12000000000) } } };
+	struct block_cost cost = { .forward = 400000000000,
+		.backward = 800000000000,
+		.shared_with = NONE,
+		.parameters = { [3] = 1 },
+		.forward_reads = { { [3] = INT64_C(2000000000) }, { [3] = 1 } },
+		.backward_reads = { { [3] = INT64_C(2000000000) }, { [3] = 1 } },
+		.states = { .parameter = { [3] = INT64_C(2000000000) },
+			.gradient = { [3] = INT64_C(4000000000) },
+			.optimizer = { [3] = INT64_C(12000000000) } } };
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
 	struct config_model model = { .blocks = 1, .cost = &cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	uint32_t first[2] = { 0, 1 };
@@ -194,15 +237,19 @@ Test(exposed, zero_stages_hide_their_traffic_once)
 	for (uint32_t microbatches = 2; microbatches <= 5; microbatches += 3) {
 		struct config_result stage[4];
 		for (uint8_t zero = 0; zero < 4; zero++) {
-			struct config config = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = zero };
+			struct config config = {
+				.dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = zero
+			};
 			cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &stage[zero]), OK);
 		}
-		/* 0.7 s scatter 4 GB over a ring of 8, 0.35 s gather 2 GB: 0.64 s of a backward pass hide gradients, nothing hides what an update made */
-		double scatter = 0.7, gather = 0.35, hidden = 0.64, each[4] = { 0, 0, scatter - hidden, scatter + gather - hidden + gather - 0.32 };
+		/* 0.7 s scatter 4 GB over a ring of 8, 0.35 s gather 2 GB: 0.64 s of a backward pass hide gradients, nothing
+		 * hides what an update made */
+		double scatter = 0.7, gather = 0.35, hidden = 0.64,
+			   each[4] = { 0, 0, scatter - hidden, scatter + gather - hidden + gather - 0.32 };
 		double once[4] = { 2 * scatter - hidden, scatter - hidden + gather, gather, 0 };
 		for (int zero = 0; zero < 4; zero++)
-			cr_expect_float_eq((double)stage[zero].exposed * 1e-12, once[zero] + microbatches * each[zero], 0.002, "stage %d: %.4f s", zero,
-				(double)stage[zero].exposed * 1e-12);
+			cr_expect_float_eq((double)stage[zero].exposed * 1e-12, once[zero] + microbatches * each[zero], 0.002,
+				"stage %d: %.4f s", zero, (double)stage[zero].exposed * 1e-12);
 		cr_expect(stage[2].exposed >= stage[1].exposed);
 	}
 }

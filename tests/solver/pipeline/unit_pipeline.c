@@ -6,7 +6,8 @@
 
 static int64_t forward[PIECES], backward[PIECES], weight[PIECES], sending[PIECES];
 
-static struct pipeline uniform(enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, int64_t f, int64_t b)
+static struct pipeline uniform(
+	enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, int64_t f, int64_t b)
 {
 	for (int i = 0; i < PIECES; i++) {
 		forward[i] = f;
@@ -62,14 +63,16 @@ Test(pipeline, equal_pieces_take_what_the_formulas_say)
 				OWN(pipeline_plan) plan;
 				cr_assert_eq(pipeline_run(&pipeline, &plan, NULL), OK);
 				check_plan(&pipeline, &plan);
-				cr_assert_eq(plan.time, (int64_t)(m + p - 1) * 30, "%s p %u m %u: %ld", schedule_names[schedule], p, m, (long)plan.time);
+				cr_assert_eq(plan.time, (int64_t)(m + p - 1) * 30, "%s p %u m %u: %ld", schedule_names[schedule], p, m,
+					(long)plan.time);
 				cr_assert_eq(plan.ideal, (int64_t)m * 30);
 				for (uint32_t i = 0; i < p; i++) /* 1F1B: min(p - i, m) in flight on rank i; GPipe: all */
 					cr_assert_eq(plan.in_flight[i], schedule == SCHEDULE_GPIPE || m < p - i ? m : p - i);
 			}
 }
 
-/* Narayanan et al. 2021, section 2.2: the bubble is (p - 1)(f + b) / v; Korthikanti et al. 2022: (1 + (p - 1) / (p v)) p v chunks in flight. */
+/* Narayanan et al. 2021, section 2.2: the bubble is (p - 1)(f + b) / v; Korthikanti et al. 2022: (1 + (p - 1) / (p v))
+ * p v chunks in flight. */
 Test(pipeline, interleaving_divides_the_bubble_by_the_chunks)
 {
 	for (uint32_t p = 2; p <= 8; p++)
@@ -85,10 +88,12 @@ Test(pipeline, interleaving_divides_the_bubble_by_the_chunks)
 			}
 }
 
-/* Bubbles and activations with equal F, B, W and no communication. In time W of a stage and in its activations; a stage is two pieces in a V. Qi et al.
- * (arXiv 2401.10241, section 2; arXiv 2405.15362) and DeepSeek's DualPipe (arXiv 2412.19437), as their repositories state them:
- *     1f1b (p - 1)(F + B), p; zb1p (p - 1)(F + B - 2 W), p; zb2p 0, 2 p - 1; zbv 0, p; v-half half the bubble of 1f1b and (p + 2) / 2 stages, rounded down;
- *     v-min two thirds and (p + 4) / 3, rounded down; dualpipev (p - 1)(F&B + B - 3 W), p + 1/2 for F, B, W of a half of a stage. B is a whole backward pass there. */
+/* Bubbles and activations with equal F, B, W and no communication. In time W of a stage and in its activations; a stage
+ * is two pieces in a V. Qi et al. (arXiv 2401.10241, section 2; arXiv 2405.15362) and DeepSeek's DualPipe (arXiv
+ * 2412.19437), as their repositories state them: 1f1b (p - 1)(F + B), p; zb1p (p - 1)(F + B - 2 W), p; zb2p 0, 2 p - 1;
+ * zbv 0, p; v-half half the bubble of 1f1b and (p + 2) / 2 stages, rounded down; v-min two thirds and (p + 4) / 3,
+ * rounded down; dualpipev (p - 1)(F&B + B - 3 W), p + 1/2 for F, B, W of a half of a stage. B is a whole backward pass
+ * there. */
 Test(pipeline, split_schedules_idle_and_hold_what_the_formulas_say)
 {
 	enum { UNIT = 10 };
@@ -107,12 +112,27 @@ Test(pipeline, split_schedules_idle_and_hold_what_the_formulas_say)
 					most = plan.in_flight[r] > most ? plan.in_flight[r] : most;
 				const char *name = schedule_names[schedule];
 				switch (schedule) {
-				case SCHEDULE_ZB1P: cr_expect(idle == behind && most == p, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
-				case SCHEDULE_ZB2P: cr_expect(idle == 0 && most == 2 * p - 1, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
-				case SCHEDULE_ZBV: cr_expect(idle == 0 && most == 2 * p, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
-				case SCHEDULE_V_HALF: cr_expect(idle <= 3 * behind && most == 2 * ((p + 2) / 2), "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
-				case SCHEDULE_V_MIN: cr_expect(idle <= 4 * behind && most == 2 * ((p + 4) / 3), "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
-				default: cr_expect(idle == 2 * behind && most == 2 * p + 1, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
+				case SCHEDULE_ZB1P:
+					cr_expect(idle == behind && most == p, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most);
+					break;
+				case SCHEDULE_ZB2P:
+					cr_expect(idle == 0 && most == 2 * p - 1, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most);
+					break;
+				case SCHEDULE_ZBV:
+					cr_expect(idle == 0 && most == 2 * p, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most);
+					break;
+				case SCHEDULE_V_HALF:
+					cr_expect(idle <= 3 * behind && most == 2 * ((p + 2) / 2), "%s p %u m %u: %ld, %u", name, p, m,
+						(long)idle, most);
+					break;
+				case SCHEDULE_V_MIN:
+					cr_expect(idle <= 4 * behind && most == 2 * ((p + 4) / 3), "%s p %u m %u: %ld, %u", name, p, m,
+						(long)idle, most);
+					break;
+				default:
+					cr_expect(
+						idle == 2 * behind && most == 2 * p + 1, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most);
+					break;
 				}
 				pipeline_free(&plan);
 			}
@@ -123,10 +143,13 @@ Test(pipeline, any_times_give_a_legal_schedule)
 	uint64_t random = test_seed();
 	for (int round = 0; round < 2000; round++) {
 		enum schedule schedule = (enum schedule)(random_next(&random) % SCHEDULE_COUNT);
-		uint32_t p = 2 + (uint32_t)(random_next(&random) % 5), v = schedule == SCHEDULE_INTERLEAVED ? 1 + (uint32_t)(random_next(&random) % 4)
-			: schedule_folded(schedule) ? 2 : 1;
-		uint32_t m = schedule == SCHEDULE_DUALPIPEV ? 2 * p + (uint32_t)(random_next(&random) % 9) : schedule == SCHEDULE_INTERLEAVED
-			? p * (1 + (uint32_t)(random_next(&random) % 4)) : 1 + (uint32_t)(random_next(&random) % 20);
+		uint32_t p = 2 + (uint32_t)(random_next(&random) % 5),
+				 v = schedule == SCHEDULE_INTERLEAVED ? 1 + (uint32_t)(random_next(&random) % 4)
+				: schedule_folded(schedule) ? 2
+				: 1;
+		uint32_t m = schedule == SCHEDULE_DUALPIPEV ? 2 * p + (uint32_t)(random_next(&random) % 9)
+			: schedule == SCHEDULE_INTERLEAVED ? p * (1 + (uint32_t)(random_next(&random) % 4))
+			: 1 + (uint32_t)(random_next(&random) % 20);
 		struct pipeline pipeline = uniform(schedule, p, v, m, 0, 0);
 		for (int i = 0; i < PIECES; i++) {
 			forward[i] = (int64_t)(random_next(&random) % 50);
@@ -147,7 +170,8 @@ Test(pipeline, bad_input_and_allocation_failures)
 	struct error error = { 0 };
 	struct pipeline pipeline = uniform(SCHEDULE_INTERLEAVED, 4, 2, 6, 1, 2);
 	cr_expect_eq(pipeline_run(&pipeline, &plan, &error), BAD_INPUT);
-	cr_expect_str_eq(error.text, "the interleaved schedule needs microbatches that are a multiple of the 4 pipeline ranks, not 6");
+	cr_expect_str_eq(
+		error.text, "the interleaved schedule needs microbatches that are a multiple of the 4 pipeline ranks, not 6");
 	pipeline.schedule = SCHEDULE_1F1B;
 	cr_expect_eq(pipeline_run(&pipeline, &plan, &error), BAD_INPUT);
 	pipeline.chunks = 1;

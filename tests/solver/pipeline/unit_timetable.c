@@ -6,7 +6,8 @@
 #define PIECES 18
 
 struct example {
-	int64_t forward[PIECES], backward[PIECES], send[PIECES], fixed[RANKS], working[RANKS], kept[PIECES], weight[PIECES], between[PIECES];
+	int64_t forward[PIECES], backward[PIECES], send[PIECES], fixed[RANKS], working[RANKS], kept[PIECES], weight[PIECES],
+		between[PIECES];
 	struct pipeline pipeline;
 	struct timetable_bytes bytes;
 };
@@ -14,8 +15,13 @@ struct example {
 static void fill(struct example *example, uint64_t *random)
 {
 	struct pipeline *pipeline = &example->pipeline;
-	*pipeline = (struct pipeline) { .schedule = (enum schedule)(random_below(random, SCHEDULE_COUNT)), .ranks = 1 + random_below(random, RANKS), .chunks = 1,
-		.microbatches = 1 + random_below(random, 9), .forward = example->forward, .backward = example->backward, .send = example->send,
+	*pipeline = (struct pipeline){ .schedule = (enum schedule)(random_below(random, SCHEDULE_COUNT)),
+		.ranks = 1 + random_below(random, RANKS),
+		.chunks = 1,
+		.microbatches = 1 + random_below(random, 9),
+		.forward = example->forward,
+		.backward = example->backward,
+		.send = example->send,
 		.blocking = random_below(random, 2) };
 	if (pipeline->schedule == SCHEDULE_INTERLEAVED && pipeline->ranks > 1) {
 		pipeline->chunks = 2 + random_below(random, 2);
@@ -38,7 +44,8 @@ static void fill(struct example *example, uint64_t *random)
 		example->fixed[i % RANKS] = random_below(random, 1000);
 		example->working[i % RANKS] = random_below(random, 100);
 	}
-	example->bytes = (struct timetable_bytes) { example->fixed, example->working, example->kept, example->weight, example->between };
+	example->bytes = (struct timetable_bytes){ example->fixed, example->working, example->kept, example->weight,
+		example->between };
 }
 
 /* Every microbatch from its forward slot's beginning to its backward slot's end. */
@@ -50,7 +57,8 @@ static int64_t count(const struct example *example, const struct timetable *time
 		sum += slot->begin <= time && time < slot->end ? example->working[rank] : 0;
 		for (uint32_t j = 0; j < timetable->slots; j++) {
 			const struct pipeline_slot *back = timetable_slot(timetable, rank, j);
-			bool during = back->piece == slot->piece && back->microbatch == slot->microbatch && slot->begin <= time && time < back->end;
+			bool during = back->piece == slot->piece && back->microbatch == slot->microbatch && slot->begin <= time &&
+				time < back->end;
 			if (during && slot->pass == PASS_FORWARD && back->pass == PASS_BACKWARD)
 				sum += example->kept[slot->piece];
 			if (during && slot->pass == PASS_FORWARD && back->pass == PASS_INPUT)
@@ -108,7 +116,8 @@ static void check_reasons(const struct timetable *timetable)
 			const struct pipeline_slot *other = timetable_slot(timetable, reason.rank, reason.slot);
 			cr_assert_leq(other->end, slot->begin);
 			if (reason.wait == WAIT_INPUT)
-				cr_assert(slot->overlapped || other->overlapped || other->pass == PASS_WEIGHT || other->microbatch == slot->microbatch);
+				cr_assert(slot->overlapped || other->overlapped || other->pass == PASS_WEIGHT ||
+					other->microbatch == slot->microbatch);
 			else
 				cr_assert_eq(reason.slot + 1, i);
 		}
@@ -133,8 +142,13 @@ Test(timetable, bytes_shares_and_reasons_are_what_counting_says)
 /* Narayanan et al., arXiv 2104.04473, section 2.2: of (m + p - 1) (f + b) a rank waits (p - 1) (f + b). */
 Test(timetable, the_bubble_is_the_formulas)
 {
-	struct example example = { .pipeline = { .schedule = SCHEDULE_1F1B, .ranks = 4, .chunks = 1, .microbatches = 12, .forward = example.forward,
-		.backward = example.backward, .send = example.send } };
+	struct example example = { .pipeline = { .schedule = SCHEDULE_1F1B,
+								   .ranks = 4,
+								   .chunks = 1,
+								   .microbatches = 12,
+								   .forward = example.forward,
+								   .backward = example.backward,
+								   .send = example.send } };
 	OWN(timetable) timetable;
 	struct error error;
 	for (int i = 0; i < PIECES; i++) {

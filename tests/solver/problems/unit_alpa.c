@@ -1,9 +1,10 @@
-/* unit_alpa.c: the strategies that Alpa gives its solver, as sharding problems: its published objectives, and what a wider choice saves.
+/* unit_alpa.c: the strategies that Alpa gives its solver, as sharding problems: its published objectives, and what a
+ * wider choice saves.
  *
- * Strategies and costs as in alpa-projects/alpa, playground/auto_sharding_solver (hlo.py, cluster_env.py; Zheng et al., OSDI 2022): leaves
- * are cut along one dim by one axis or whole; elementwise ops, broadcasts and sums follow an operand, so a sum over the batch is
- * all-reduced as its operand lies; a product splits two of its three extents over the two axes.
- */
+ * Strategies and costs as in alpa-projects/alpa, playground/auto_sharding_solver (hlo.py, cluster_env.py; Zheng et al.,
+ * OSDI 2022): leaves are cut along one dim by one axis or whole; elementwise ops, broadcasts and sums follow an
+ * operand, so a sum over the batch is all-reduced as its operand lies; a product splits two of its three extents over
+ * the two axes. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -91,7 +92,8 @@ static int64_t *add_edge(struct space *space, int from, int to)
 	cr_assert_lt(space->edges, EDGES);
 	space->from[space->edges] = (uint32_t)from;
 	space->to[space->edges] = (uint32_t)to;
-	space->table[space->edges + 1] = space->table[space->edges] + (size_t)(space->node[from].strategies * space->node[to].strategies);
+	space->table[space->edges + 1] = space->table[space->edges] +
+		(size_t)(space->node[from].strategies * space->node[to].strategies);
 	if (space->node[to].depth <= space->node[from].depth)
 		space->node[to].depth = space->node[from].depth + 1;
 	return space->pair + space->table[space->edges++];
@@ -150,7 +152,8 @@ static int sum(struct space *space, int matrix)
 	for (int p = 0; p < of->strategies; p++) {
 		struct spec spec = of->spec[p];
 		double bytes = 4 * of->extent[1] / (spec.on[1] == WHOLE ? 1 : space->size[spec.on[1]]);
-		add_strategy(space, id, spec_of(space, spec.on[1], WHOLE), spec.on[0] == WHOLE ? 0 : reduce(space, bytes, spec.on[0]));
+		add_strategy(
+			space, id, spec_of(space, spec.on[1], WHOLE), spec.on[0] == WHOLE ? 0 : reduce(space, bytes, spec.on[0]));
 	}
 	follow(space, id, matrix);
 	return id;
@@ -159,7 +162,8 @@ static int sum(struct space *space, int matrix)
 /* A product that sums over dim `left` of a and dim `right` of b. */
 static int product(struct space *space, int a, int b, int left, int right)
 {
-	static const int cut[6][3] = { { 0, 1, WHOLE }, { 1, 0, WHOLE }, { 0, WHOLE, 1 }, { 1, WHOLE, 0 }, { WHOLE, 1, 0 }, { WHOLE, 0, 1 } };
+	static const int cut[6][3] = { { 0, 1, WHOLE }, { 1, 0, WHOLE }, { 0, WHOLE, 1 }, { 1, WHOLE, 0 }, { WHOLE, 1, 0 },
+		{ WHOLE, 0, 1 } };
 	struct node *x = &space->node[a], *w = &space->node[b];
 	struct spec wanted[2][STRATEGIES];
 	int id = add_node(space, 2, x->extent[!left], w->extent[!right]), count = 0;
@@ -237,9 +241,18 @@ static double objective(double first, double second, double beta, double batch, 
 			space->cost[at++] = space->cost[n * STRATEGIES + p];
 		space->first[n + 1] = at;
 	}
-	space->problem = (struct shard_problem) { .nodes = (uint32_t)space->nodes, .edges = (uint32_t)space->edges, .first = space->first,
-		.cost = space->cost, .usage = space->usage, .begin = space->begin, .end = space->end, .from = space->from, .to = space->to,
-		.table = space->table, .pair = space->pair, .limit = -1 };
+	space->problem = (struct shard_problem){ .nodes = (uint32_t)space->nodes,
+		.edges = (uint32_t)space->edges,
+		.first = space->first,
+		.cost = space->cost,
+		.usage = space->usage,
+		.begin = space->begin,
+		.end = space->end,
+		.from = space->from,
+		.to = space->to,
+		.table = space->table,
+		.pair = space->pair,
+		.limit = -1 };
 	cr_assert_eq(shard_solve(&space->problem, &options, &control, &plan, &error), OK, "%s", error.text);
 	cr_assert(plan.proved);
 	double found = (double)plan.cost / 1000;
@@ -265,7 +278,8 @@ Test(alpa, objectives_on_one_axis_are_the_published_ones)
 		near(objective(first, second, 1, 128, 1024, 2, false), published_reduce(wide, 4, 1));
 		near(objective(first, second, 1, 1024, 128, 12, false), 12 * published_reduce(square, 4, 1));
 		near(objective(first, second, 1, 128, 1024, 12, false), 11 * published_reduce(wide, 4, 1));
-		near(objective(first, second, 1, 1024, 128, 2, true), 2 * published_reduce(square, 4, 1) + 2 * published_reduce(128 * 4, 4, 1));
+		near(objective(first, second, 1, 1024, 128, 2, true),
+			2 * published_reduce(square, 4, 1) + 2 * published_reduce(128 * 4, 4, 1));
 		near(objective(first, second, 1, 128, 1024, 2, true), published_reduce(wide, 4, 1));
 	}
 }
@@ -275,7 +289,8 @@ Test(alpa, objectives_on_two_axes_are_the_published_ones)
 	static const double shapes[][2] = { { 4, 8 }, { 8, 4 }, { 3, 4 } };
 	for (int i = 0; i < 3; i++) {
 		double m0 = shapes[i][0], m1 = shapes[i][1];
-		double weights = published_reduce(128 * 128 * 4 / m1, m0, 1), tokens = published_reduce(1024 * 128 * 4 / m0, m1, 0.01);
+		double weights = published_reduce(128 * 128 * 4 / m1, m0, 1),
+			   tokens = published_reduce(1024 * 128 * 4 / m0, m1, 0.01);
 		near(objective(m0, m1, 0.01, 1024, 128, 2, false), 2 * weights + tokens);
 		near(objective(m0, m1, 0.01, 1024, 128, 12, false), 12 * weights + 11 * tokens);
 		near(objective(m0, m1, 0.01, 1024, 128, 2, true), tokens + 2 * weights + published_reduce(128 * 4, m0, 1)

@@ -36,15 +36,25 @@ static void draw_follower(struct sample *sample, uint32_t edge, uint32_t rows, u
 			sample->pair[sample->table[edge] + p * columns + q] = (p + shift) % most == q ? below(seed, 10) : SHARD_FORBIDDEN;
 }
 
-/* kind: 0 plain, 1 with forbidden pairs, 2 without a limit, 3 with tables that are sums, 4 with nodes that follow others. */
+/* kind: 0 plain, 1 with forbidden pairs, 2 without a limit, 3 with tables that are sums, 4 with nodes that follow
+ * others. */
 static void draw(struct sample *sample, int kind, uint64_t *seed)
 {
 	memset(sample, 0, sizeof *sample);
 	uint32_t nodes = (uint32_t)(1 + below(seed, NODES)), edges = (uint32_t)below(seed, EDGES + 1);
 	int forbidden = kind == 1 ? 20 : 0;
-	sample->problem = (struct shard_problem) { .nodes = nodes, .edges = edges, .first = sample->first, .cost = sample->cost,
-		.usage = sample->usage, .begin = sample->begin, .end = sample->end, .from = sample->from, .to = sample->to,
-		.table = sample->table, .pair = sample->pair, .limit = kind == 2 ? -1 : 3 + below(seed, 12 * nodes) };
+	sample->problem = (struct shard_problem){ .nodes = nodes,
+		.edges = edges,
+		.first = sample->first,
+		.cost = sample->cost,
+		.usage = sample->usage,
+		.begin = sample->begin,
+		.end = sample->end,
+		.from = sample->from,
+		.to = sample->to,
+		.table = sample->table,
+		.pair = sample->pair,
+		.limit = kind == 2 ? -1 : 3 + below(seed, 12 * nodes) };
 	for (uint32_t node = 0; node < nodes; node++) {
 		sample->first[node + 1] = sample->first[node] + (uint32_t)(1 + below(seed, STRATEGIES));
 		sample->begin[node] = below(seed, 8);
@@ -131,8 +141,9 @@ Test(shard, small_problems_are_solved_as_brute_force_does)
 			cr_assert_eq(status, INFEASIBLE, "SEED=%llu round %d: status %d", (unsigned long long)test_seed(), round, status);
 		} else {
 			cr_assert_eq(status, OK, "SEED=%llu round %d: status %d", (unsigned long long)test_seed(), round, status);
-			cr_assert(plan.choice && plan.cost == best && plan.bound == best && plan.proved, "SEED=%llu round %d: %lld, bound %lld, not %lld",
-				  (unsigned long long)test_seed(), round, (long long)plan.cost, (long long)plan.bound, (long long)best);
+			cr_assert(plan.choice && plan.cost == best && plan.bound == best && plan.proved,
+				"SEED=%llu round %d: %lld, bound %lld, not %lld", (unsigned long long)test_seed(), round,
+				(long long)plan.cost, (long long)plan.bound, (long long)best);
 			cr_assert_eq(weigh(&sample.problem, plan.choice), plan.cost);
 			cr_assert_eq(shard_evaluate(&sample.problem, plan.choice, &cost, &peak, &error), OK, "%s", error.text);
 			cr_assert(cost == plan.cost && peak == plan.peak);
@@ -168,7 +179,8 @@ Test(shard, walks_stay_within_the_limit)
 			if (shard_primal_load(&primal) <= model.limit) {
 				shard_primal_walk(&primal, priced, 2000);
 				double after = shard_primal_cost(&primal);
-				cr_assert(after <= before && shard_primal_load(&primal) <= model.limit, "SEED=%llu round %d", (unsigned long long)test_seed(), round);
+				cr_assert(after <= before && shard_primal_load(&primal) <= model.limit, "SEED=%llu round %d",
+					(unsigned long long)test_seed(), round);
 				walks++;
 				cheaper += after < before;
 			}
@@ -203,7 +215,8 @@ Test(shard, any_multipliers_and_messages_prove_a_bound_below_the_optimum)
 
 Test(shard, the_checker_refuses_what_breaks_a_rule)
 {
-	int64_t cost[] = { 0, 3, 5 }, usage[] = { 4, 2, 3 }, begin[] = { 0, 1 }, end[] = { 2, 3 }, pair[] = { SHARD_FORBIDDEN, 1 };
+	int64_t cost[] = { 0, 3, 5 }, usage[] = { 4, 2, 3 }, begin[] = { 0, 1 }, end[] = { 2, 3 },
+			pair[] = { SHARD_FORBIDDEN, 1 };
 	uint32_t first[] = { 0, 2, 3 }, from[] = { 0 }, to[] = { 1 }, choice[] = { 0, 0 };
 	size_t table[] = { 0, 2 };
 	struct shard_problem problem = { NULL, 2, 1, first, cost, usage, begin, end, from, to, table, pair, 6 };

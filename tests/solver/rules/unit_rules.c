@@ -1,6 +1,5 @@
 /* unit_rules.c: the operator rules: parsing, binding to shapes, and their soundness: every rule executed
- * numerically, sharded along each of its factors against dense.
- */
+ * numerically, sharded along each of its factors against dense. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +32,8 @@ Test(rules, an_overload_and_the_mark_of_in_place_ops_are_no_part_of_the_name)
 
 Test(rules, a_bad_factor_string_is_refused_with_its_place)
 {
-	static const char *const bad[] = { "m k+", "m k+, -> m n ->", "(a b -> a", "() -> a", "9 -> a", "@nonsense", "a b$ -> a" };
+	static const char *const bad[] = { "m k+", "m k+, -> m n ->", "(a b -> a", "() -> a", "9 -> a", "@nonsense",
+		"a b$ -> a" };
 	OWN(rules) *rules = rules_new();
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct rule rule = { "my.op", bad[i], COST_ELEMENT, "", "", NULL, 0 };
@@ -43,10 +43,10 @@ Test(rules, a_bad_factor_string_is_refused_with_its_place)
 	}
 }
 
-/* ---- the captured samples --------------------------------------------------------------------- */
+/* ---- the captured samples -------------------------------------------------------------------- */
 
-static const char *const samples[] = { "alexnet_b1_adam", "mobilenet_v2_b1_adam", "vit_b_16_b1_adam", "bert_base_b1_s512_adam",
-	"gpt2_b1_s1024_adam", "gpt2_xl_b1_s1024_adam" };
+static const char *const samples[] = { "alexnet_b1_adam", "mobilenet_v2_b1_adam", "vit_b_16_b1_adam",
+	"bert_base_b1_s512_adam", "gpt2_b1_s1024_adam", "gpt2_xl_b1_s1024_adam" };
 
 static void check_sample(const struct rules *rules, const char *path)
 {

@@ -22,7 +22,8 @@ static struct model_config small(const char *name)
 	return config;
 }
 
-static const struct mesh mesh = { .axes = 2, .axis = { { .name = "dp", .size = 4, .near_size = 1 }, { .name = "tp", .size = 4, .near_size = 4 } } };
+static const struct mesh mesh = { .axes = 2,
+	.axis = { { .name = "dp", .size = 4, .near_size = 1 }, { .name = "tp", .size = 4, .near_size = 4 } } };
 
 static void check_legal(const struct units *units, const struct sharding *sharding, const char *name)
 {
@@ -33,9 +34,11 @@ static void check_legal(const struct units *units, const struct sharding *shardi
 		for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
 			uint32_t reads = csr_length(&graph->reads, op);
 			bool read = k < reads;
-			uint32_t t = read ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+			uint32_t t = read ? graph->reads.item[graph->reads.start[op] + k]
+				: graph->writes.item[graph->writes.start[op] + k - reads];
 			struct placement placement = read ? sharding->needed[graph->reads.start[op] + k] : sharding->produced[t];
-			cr_assert(placement_divides(units, &mesh, t, placement), "%s: %s of %s", name, graph->tensor[t].name, graph->op[op].name);
+			cr_assert(placement_divides(units, &mesh, t, placement), "%s: %s of %s", name, graph->tensor[t].name,
+				graph->op[op].name);
 			for (int a = 0; a < MESH_AXES; a++)
 				cr_assert_eq(placement.on[a], units_place(units, op, sharding->split[op].on[a], k));
 		}
@@ -67,7 +70,8 @@ Test(units, shardings_by_roles_are_legal_on_every_model)
 	}
 }
 
-static int count_changes(const struct units *units, const struct sharding *sharding, int8_t from, bool from_shard, int8_t to, bool to_shard)
+static int count_changes(
+	const struct units *units, const struct sharding *sharding, int8_t from, bool from_shard, int8_t to, bool to_shard)
 {
 	const struct graph *graph = units->graph;
 	int changes = 0;
@@ -75,13 +79,16 @@ static int count_changes(const struct units *units, const struct sharding *shard
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t t = graph->reads.item[i];
 			int8_t is = sharding->produced[t].on[1], wanted = sharding->needed[i].on[1];
-			bool activation = graph->op[op].phase == PHASE_FORWARD && graph->op[op].module[0] == 'h' && graph->tensor[t].writer != NONE;
-			changes += activation && is != wanted && (from_shard ? is >= 0 : is == from) && (to_shard ? wanted >= 0 : wanted == to);
+			bool activation = graph->op[op].phase == PHASE_FORWARD && graph->op[op].module[0] == 'h' &&
+				graph->tensor[t].writer != NONE;
+			changes += activation && is != wanted && (from_shard ? is >= 0 : is == from) &&
+				(to_shard ? wanted >= 0 : wanted == to);
 		}
 	return changes;
 }
 
-/* Korthikanti et al. 2022, figure 5: per layer two all-gathers before the column-split products, two reduce-scatters behind the row-split ones. */
+/* Korthikanti et al. 2022, figure 5: per layer two all-gathers before the column-split products, two reduce-scatters
+ * behind the row-split ones. */
 Test(units, megatron_with_sequence_parallelism_has_four_collectives_a_layer)
 {
 	struct rules *rules = test_rules();
@@ -139,28 +146,33 @@ static void describe(const struct units *units, uint32_t id, bool is_op, FILE *o
 	const struct graph *graph = units->graph;
 	uint32_t arguments = is_op ? op_arguments(graph, id) : 1, reads = is_op ? csr_length(&graph->reads, id) : 0;
 	if (is_op)
-		fprintf(out, "%s %d %lld %lld %u %d", graph->op[id].type, graph->op[id].phase, (long long)graph->op[id].flops, (long long)graph->op[id].workspace,
-			reads, units->linear[id]);
+		fprintf(out, "%s %d %lld %lld %u %d", graph->op[id].type, graph->op[id].phase, (long long)graph->op[id].flops,
+			(long long)graph->op[id].workspace, reads, units->linear[id]);
 	for (uint32_t u = 0; is_op && u < unit_count(units, id); u++) {
 		const struct unit *unit = &units->unit[units->unit_start[id] + u];
-		fprintf(out, " [%lld %lld %d %d %d", (long long)unit->size, (long long)unit->points, unit->role, unit->reduced, unit->inside);
+		fprintf(out, " [%lld %lld %d %d %d", (long long)unit->size, (long long)unit->points, unit->role, unit->reduced,
+			unit->inside);
 		for (uint32_t k = 0; k < arguments; k++)
 			fprintf(out, " %d", units_place(units, id, (int8_t)u, k));
 	}
 	for (uint32_t k = 0; k < arguments; k++) {
-		uint32_t t = !is_op ? id : k < reads ? graph->reads.item[graph->reads.start[id] + k] : graph->writes.item[graph->writes.start[id] + k - reads];
+		uint32_t t = !is_op ? id
+			: k < reads ? graph->reads.item[graph->reads.start[id] + k]
+			: graph->writes.item[graph->writes.start[id] + k - reads];
 		fprintf(out, " (%lld %d %d", (long long)graph->tensor[t].bytes, graph->tensor[t].dtype, graph_in_host(graph, t));
 		for (uint32_t d = 0; d < graph->tensor[t].dims; d++)
 			fprintf(out, " %lld", graph->tensor[t].shape ? (long long)graph->tensor[t].shape[d] : -1);
 		for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
-			fprintf(out, " %lld.%d.%d.%d", (long long)units->part[i].size, units->part[i].dim, units->part[i].role, units->part[i].even);
+			fprintf(out, " %lld.%d.%d.%d", (long long)units->part[i].size, units->part[i].dim, units->part[i].role,
+				units->part[i].even);
 	}
 }
 
 /* Members of a class have the text of its first member, and no two classes have the same. */
 static void check_classes(const struct units *units, bool are_ops)
 {
-	uint32_t members = are_ops ? units->graph->ops : units->graph->tensors, classes = are_ops ? units->op_classes : units->tensor_classes;
+	uint32_t members = are_ops ? units->graph->ops : units->graph->tensors,
+			 classes = are_ops ? units->op_classes : units->tensor_classes;
 	const uint32_t *class = are_ops ? units->op_class : units->tensor_class;
 	char **text = calloc(classes, sizeof *text);
 	for (uint32_t i = 0; i < members; i++) {
@@ -194,7 +206,8 @@ Test(units, classes_are_what_is_alike)
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		check_classes(&units, true);
 		check_classes(&units, false);
-		cr_assert_lt(3 * units.op_classes, 2 * graph->ops, "%s: %u classes of %u ops", models[m], units.op_classes, graph->ops);
+		cr_assert_lt(
+			3 * units.op_classes, 2 * graph->ops, "%s: %u classes of %u ops", models[m], units.op_classes, graph->ops);
 	}
 }
 
@@ -228,11 +241,13 @@ Test(units, allocation_failures_leave_nothing)
 Test(units, placements_coincide_across_finer_parts)
 {
 	uint32_t start[] = { 0, 2, 5 };
-	struct part part[] = { { .size = 28, .dim = 0 }, { .size = 192, .dim = 1 }, { .size = 4, .dim = 0 }, { .size = 7, .dim = 0 }, { .size = 192, .dim = 1 } };
+	struct part part[] = { { .size = 28, .dim = 0 }, { .size = 192, .dim = 1 }, { .size = 4, .dim = 0 },
+		{ .size = 7, .dim = 0 }, { .size = 192, .dim = 1 } };
 	struct units units = { .part_start = start, .part = part };
-	static const struct { int8_t a[2], b[2]; bool same; } cases[] = {
-		{ { 0, 1 }, { 0, 2 }, true }, { { 1, 1 }, { 2, 2 }, true }, { { 0, 1 }, { 1, 2 }, false }, { { 0, 0 }, { 0, 0 }, false }, { { 1, 0 }, { 0, 2 }, false },
-		{ { PLACE_WHOLE, 1 }, { PLACE_WHOLE, 2 }, true }, { { PLACE_WHOLE, 1 }, { PLACE_PARTIAL, 2 }, false }, { { PLACE_WHOLE, 1 }, { 0, 2 }, false } };
+	static const struct { int8_t a[2], b[2]; bool same;
+	} cases[] = { { { 0, 1 }, { 0, 2 }, true }, { { 1, 1 }, { 2, 2 }, true }, { { 0, 1 }, { 1, 2 }, false },
+		{ { 0, 0 }, { 0, 0 }, false }, { { 1, 0 }, { 0, 2 }, false }, { { PLACE_WHOLE, 1 }, { PLACE_WHOLE, 2 }, true },
+		{ { PLACE_WHOLE, 1 }, { PLACE_PARTIAL, 2 }, false }, { { PLACE_WHOLE, 1 }, { 0, 2 }, false } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct placement a, b;
 		memset(&a, PLACE_WHOLE, sizeof a);
@@ -244,7 +259,8 @@ Test(units, placements_coincide_across_finer_parts)
 	}
 }
 
-/* Rows of 8 images in windows of 7, and of the gradient in pairs: images are what both rows have in common. The noise reads x for its format alone. */
+/* Rows of 8 images in windows of 7, and of the gradient in pairs: images are what both rows have in common. The noise
+ * reads x for its format alone. */
 static const char windows[] =
 	"{\"k\":\"graph\",\"v\":1}\n"
 	"{\"k\":\"tensor\",\"id\":\"x\",\"dtype\":\"f32\",\"shape\":[8,14,14,3],\"kind\":\"input\"}\n"
@@ -300,7 +316,8 @@ Test(units, what_is_cut_in_different_ways_is_split_along_what_is_common)
 	cr_expect_eq(units_place(&units, new, (int8_t)images, 0), 0, "what is read for its format alone is not gathered");
 	cr_expect_eq(units_place(&units, new, (int8_t)images, 1), 0);
 	uint32_t x = graph->reads.item[graph->reads.start[new]];
-	cr_expect_eq(unit_count(&units, new), units.part_start[x + 1] - units.part_start[x], "x may be cut along any of its parts");
+	cr_expect_eq(
+		unit_count(&units, new), units.part_start[x + 1] - units.part_start[x], "x may be cut along any of its parts");
 	for (uint32_t u = 0; u < unit_count(&units, new); u++)
 		cr_expect(u == images || units_place(&units, new, (int8_t)u, 1) == PLACE_WHOLE);
 }

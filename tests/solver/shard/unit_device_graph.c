@@ -6,7 +6,8 @@
 #include "tests/common/support.h"
 
 /* Builds the graph of device 0 and executes it on all. */
-static struct lockstep run_sharding(const struct units *units, const struct sharding *sharding, const struct rules *rules, const char *what)
+static struct lockstep run_sharding(
+	const struct units *units, const struct sharding *sharding, const struct rules *rules, const char *what)
 {
 	struct error error = { 0 };
 	struct lockstep run;
@@ -160,8 +161,8 @@ Test(device_graph, the_checker_finds_what_is_wrong)
 			struct graph *other = spoiled(local, way, &random);
 			/* a result of another name is as good, unless it was a name of the step */
 			enum status expected = way == 4 ? OK : INFEASIBLE;
-			cr_assert_eq(device_graph_check(&units, &sharding, rules, other, &error), expected, "SEED=%lu round %u way %u: %s", (unsigned long)seed,
-				round, way, error.text);
+			cr_assert_eq(device_graph_check(&units, &sharding, rules, other, &error), expected,
+				"SEED=%lu round %u way %u: %s", (unsigned long)seed, round, way, error.text);
 			graph_release(other);
 			spoilt++;
 		}

@@ -19,7 +19,8 @@ static struct mesh mesh_of(uint32_t first, uint32_t second)
 }
 
 /* An element takes a hundred picoseconds, a product of matrices one a multiplication. */
-static int64_t element_time(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+static int64_t element_time(
+	const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
 {
 	const struct graph *graph = units->graph;
 	uint32_t tensor = graph->reads.item[graph->reads.start[op]];
@@ -31,7 +32,7 @@ static int64_t element_time(const void *context, const struct units *units, cons
 	return time * *(const int64_t *)context;
 }
 
-/* ---- every placement ---------------------------------------------------------------------------------------------- */
+/* ---- every placement ------------------------------------------------------------------------- */
 
 #define SPOTS 64
 
@@ -54,7 +55,8 @@ static void note_spot(struct trying *trying, int64_t usage, int64_t cost)
 	uint32_t at = 0, end;
 	while (at < trying->spots && trying->spot[at].usage < usage)
 		at++;
-	if ((at > 0 && trying->spot[at - 1].cost <= cost) || (at < trying->spots && trying->spot[at].usage == usage && trying->spot[at].cost <= cost))
+	if ((at > 0 && trying->spot[at - 1].cost <= cost) ||
+		(at < trying->spots && trying->spot[at].usage == usage && trying->spot[at].cost <= cost))
 		return;
 	for (end = at; end < trying->spots && trying->spot[end].cost >= cost; end++)
 		;
@@ -156,9 +158,12 @@ static bool is_read(const struct graph *graph, uint32_t tensor)
 	return false;
 }
 
-static void brute_force(const struct units *units, const struct mesh *mesh, const struct network_options *options, const struct mixture *mixture, struct trying *trying)
+static void brute_force(const struct units *units, const struct mesh *mesh, const struct network_options *options,
+	const struct mixture *mixture, struct trying *trying)
 {
-	*trying = (struct trying) { .units = units, .sum = sharding_sum_new(units, options->clock, options->exposed, options->microbatches), .mixture = mixture };
+	*trying = (struct trying){ .units = units,
+		.sum = sharding_sum_new(units, options->clock, options->exposed, options->microbatches),
+		.mixture = mixture };
 	cr_assert(trying->sum && sharding_new(units, mesh, &trying->sharding) == OK);
 	for (uint32_t t = 0; t < units->graph->tensors; t++)
 		if (units->graph->tensor[t].writer == NONE && is_read(units->graph, t)) {
@@ -172,11 +177,11 @@ static void brute_force(const struct units *units, const struct mesh *mesh, cons
 	sharding_free(&trying->sharding);
 }
 
-/* ---- the network ---------------------------------------------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 /* Solves a network and sums its sharding anew; the network's cost, INT64_MAX where nothing fits the limit. */
-static int64_t solve(const struct units *units, const struct mesh *mesh, const struct network_options *options, int64_t limit, bool prune,
-	struct sharding_cost *cost)
+static int64_t solve(const struct units *units, const struct mesh *mesh, const struct network_options *options,
+	int64_t limit, bool prune, struct sharding_cost *cost)
 {
 	OWN(network) network;
 	OWN(chain_plan) plan;
@@ -226,8 +231,9 @@ static uint32_t most_readers(const struct graph *graph)
 	return most;
 }
 
-/* One random step, mesh and clock: the network against every placement, without and with a limit between least memory and least time.
- * Under a limit the network is strict: where a tensor is often read, it may count more than what stays, and never less. */
+/* One random step, mesh and clock: the network against every placement, without and with a limit between least memory
+ * and least time. Under a limit the network is strict: where a tensor is often read, it may count more than what stays,
+ * and never less. */
 static uint64_t compare(uint64_t seed, uint32_t round, const struct rules *rules, uint32_t *exact)
 {
 	uint64_t random = seed + round;
@@ -251,10 +257,12 @@ static uint64_t compare(uint64_t seed, uint32_t round, const struct rules *rules
 		options.strict = i == 1;
 		int64_t best = best_within(&trying, limits[i]), found = solve(&units, &mesh, &options, limits[i], round % 2, &cost);
 		bool equal = i == 0 && most_readers(graph) <= 3;
-		cr_assert(found >= best && (!equal || found == best), "SEED=%lu round %u limit %ld: network %ld, best of all %ld", (unsigned long)seed, round,
-			(long)limits[i], (long)found, (long)best);
-		cr_assert(cost.total + cost.ties <= found && (i == 0 || found == INT64_MAX || cost.usage <= limits[i]), "SEED=%lu round %u: %ld in %ld bytes, not %ld in %ld",
-			(unsigned long)seed, round, (long)(cost.total + cost.ties), (long)cost.usage, (long)found, (long)limits[i]);
+		cr_assert(found >= best && (!equal || found == best),
+			"SEED=%lu round %u limit %ld: network %ld, best of all %ld", (unsigned long)seed, round, (long)limits[i],
+			(long)found, (long)best);
+		cr_assert(cost.total + cost.ties <= found && (i == 0 || found == INT64_MAX || cost.usage <= limits[i]),
+			"SEED=%lu round %u: %ld in %ld bytes, not %ld in %ld", (unsigned long)seed, round,
+			(long)(cost.total + cost.ties), (long)cost.usage, (long)found, (long)limits[i]);
 		*exact += found == best;
 	}
 	return trying.tried;
@@ -276,7 +284,8 @@ static struct mixture random_mixture(uint64_t *random, uint32_t axes)
 {
 	struct mixture mixture = { 0 };
 	for (int k = 0; k < HIDINGS; k++) {
-		uint8_t over = random_next(random) % 3 ? (uint8_t)(random_next(random) % 101) : 100, first = axes > 1 ? (uint8_t)(random_next(random) % (over + 1u)) : over;
+		uint8_t over = random_next(random) % 3 ? (uint8_t)(random_next(random) % 101) : 100,
+				first = axes > 1 ? (uint8_t)(random_next(random) % (over + 1u)) : over;
 		mixture.over[k] = over;
 		mixture.axis[k][0] = first;
 		mixture.axis[k][1] = (uint8_t)(over - first);
@@ -284,7 +293,8 @@ static struct mixture random_mixture(uint64_t *random, uint32_t axes)
 	return mixture;
 }
 
-/* What is minimised is never above what any placement comes to by the sums of the classes: so what is shown of a mixture is a bound of the estimate. */
+/* What is minimised is never above what any placement comes to by the sums of the classes: so what is shown of a
+ * mixture is a bound of the estimate. */
 Test(network, the_least_of_a_mixture_is_a_bound_of_every_placement)
 {
 	struct rules *rules = test_rules();
@@ -297,7 +307,10 @@ Test(network, the_least_of_a_mixture_is_a_bound_of_every_placement)
 		OWN(graph) *graph = random_step(&random, two || round % 8 ? 1 : 2, 8);
 		struct mesh mesh = two ? mesh_of(2, 2) : mesh_of(4, 1);
 		struct mixture mixture = random_mixture(&random, mesh.axes);
-		struct network_options options = { .free = 3, .clock = { element_time, &scale, round % 2 }, .exposed = 25, .microbatches = round % 3 ? 1 : 1 + (uint32_t)(random_next(&random) % 8),
+		struct network_options options = { .free = 3,
+			.clock = { element_time, &scale, round % 2 },
+			.exposed = 25,
+			.microbatches = round % 3 ? 1 : 1 + (uint32_t)(random_next(&random) % 8),
 			.mixture = mixture };
 		OWN(units) units;
 		struct trying trying;
@@ -306,12 +319,14 @@ Test(network, the_least_of_a_mixture_is_a_bound_of_every_placement)
 		brute_force(&units, &mesh, &options, &mixture, &trying);
 		int64_t best = best_within(&trying, -1), found = solve(&units, &mesh, &options, -1, round % 2, &cost);
 		bool counted = most_readers(graph) <= 3;
-		cr_assert(!counted || 100 * found <= best, "SEED=%lu round %u: network %ld, best of all %ld hundredths", (unsigned long)seed, round, (long)found, (long)best);
+		cr_assert(!counted || 100 * found <= best, "SEED=%lu round %u: network %ld, best of all %ld hundredths",
+			(unsigned long)seed, round, (long)found, (long)best);
 		few += counted;
 		near += counted && 100 * found >= best - best / 1000 - 10000;
 		placements += trying.tried;
 	}
-	printf("%u steps, %lu placements; of %u bounds %u are what a placement comes to\n", rounds, (unsigned long)placements, few, near);
+	printf("%u steps, %lu placements; of %u bounds %u are what a placement comes to\n", rounds,
+		(unsigned long)placements, few, near);
 	cr_assert_gt(near, few - few / 20);
 }
 
@@ -366,7 +381,9 @@ Test(network, contradictory_pins_name_their_tensor)
 	struct mesh mesh = mesh_of(4, 1);
 	uint32_t w = graph_find_tensor(graph, "w");
 	struct placement_pin pin[2] = { { w, 0, 0 }, { w, 0, 1 } };
-	struct network_options options = { .free = 1, .clock = { element_time, &scale }, .exposed = 100, .pin = pin, .pins = 2 };
+	struct network_options options = {
+		.free = 1, .clock = { element_time, &scale }, .exposed = 100, .pin = pin, .pins = 2
+	};
 	OWN(units) units;
 	OWN(network) network;
 	struct error error;

@@ -1,4 +1,5 @@
-/* unit_sharding.c: strategies that search: published objectives, what experts found, folded against written out, memory against time. */
+/* unit_sharding.c: strategies that search: published objectives, what experts found, folded against written out, memory
+ * against time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +13,15 @@
 #include "tests/common/support.h"
 #include "tests/common/strategy_names.h"
 
-/* ---- Alpa's objectives ---------------------------------------------------------------------------------------------- */
+/* ---- Alpa's objectives ----------------------------------------------------------------------- */
 
 /* A multilayer perceptron: layers of h x h weights over b x h inputs, mean squared error, plain descent. */
 static struct graph *perceptron(int64_t batch, int64_t hidden, uint32_t layers, bool bias)
 {
 	struct build build = { .draft = draft_new(), .phase = PHASE_FORWARD };
 	struct shape shape = SHAPE(batch, hidden), square = SHAPE(hidden, hidden);
-	uint32_t input[16], weight[16], bent[16], x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, shape), y = build_leaf(&build, "y", KIND_INPUT,
-		DTYPE_F32, shape);
+	uint32_t input[16], weight[16], bent[16], x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, shape),
+											  y = build_leaf(&build, "y", KIND_INPUT, DTYPE_F32, shape);
 	for (uint32_t i = 0; i < layers; i++) {
 		char name[20];
 		snprintf(name, sizeof name, "w%u", i);
@@ -37,7 +38,8 @@ static struct graph *perceptron(int64_t batch, int64_t hidden, uint32_t layers, 
 	x = build_map(&build, "aten.sub.Tensor", IN(x, y));
 	build.phase = PHASE_BACKWARD;
 	for (uint32_t i = layers; i-- > 0;) {
-		uint32_t gradient[2] = { NONE, NONE }, turned = build_reshape(&build, "aten.t.default", input[i], SHAPE(hidden, batch));
+		uint32_t gradient[2] = { NONE, NONE },
+				 turned = build_reshape(&build, "aten.t.default", input[i], SHAPE(hidden, batch));
 		build_op(&build, "aten.mm.default", IN(turned, x));
 		gradient[0] = build_output(&build, DTYPE_F32, square);
 		if (bias) {
@@ -63,8 +65,10 @@ static struct graph *perceptron(int64_t batch, int64_t hidden, uint32_t layers, 
 	return graph;
 }
 
-/* Only communication costs, and products of matrices may not be repeated: every axis splits them. The batch is for axis 0 alone, as in Alpa. */
-static int64_t no_repetition(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+/* Only communication costs, and products of matrices may not be repeated: every axis splits them. The batch is for axis
+ * 0 alone, as in Alpa. */
+static int64_t no_repetition(
+	const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
 {
 	const int64_t *batch = context;
 	bool product = strstr(units->graph->op[op].type, "mm");
@@ -81,8 +85,13 @@ static struct mesh plain_mesh(uint32_t first, uint32_t second, int64_t ratio)
 {
 	struct mesh mesh = { .axes = 2, .padding = true };
 	for (uint32_t a = 0; a < 2; a++) {
-		struct link link = { 0, (a == 1 ? ratio : 1) * INT64_C(1000000000) };  /* nanosecond a byte: sums are far above ties */
-		mesh.axis[a] = (struct mesh_axis) { .name = "a", .size = a == 0 ? first : second, .near_size = a == 0 ? first : second, .near = link, .far = link };
+		struct link link = { 0,
+			(a == 1 ? ratio : 1) * INT64_C(1000000000) }; /* nanosecond a byte: sums are far above ties */
+		mesh.axis[a] = (struct mesh_axis){ .name = "a",
+			.size = a == 0 ? first : second,
+			.near_size = a == 0 ? first : second,
+			.near = link,
+			.far = link };
 	}
 	return mesh;
 }
@@ -103,8 +112,13 @@ static double objective(struct graph *graph, struct mesh mesh, const struct plac
 	struct error error = { 0 };
 	int64_t batch = graph->tensor[graph_find_tensor(graph, "x")].shape[0];
 	cr_assert_eq(units_find(graph, rules, &units), OK);
-	struct sharding_options options = { .strategy = STRATEGY_AUTO, .memory = -1, .exposed = 100, .clock = { no_repetition, &batch }, .pin = pin,
-		.pins = pins, .effort = UINT64_C(4000000000) };
+	struct sharding_options options = { .strategy = STRATEGY_AUTO,
+		.memory = -1,
+		.exposed = 100,
+		.clock = { no_repetition, &batch },
+		.pin = pin,
+		.pins = pins,
+		.effort = UINT64_C(4000000000) };
 	cr_assert_eq(sharding_find(&units, &mesh, &options, &control, &sharding, &report, &error), OK, "%s", error.text);
 	double found = (double)report.cost.total / 1000;
 	graph_release(graph);
@@ -124,7 +138,8 @@ Test(sharding, alpa_objectives_on_one_axis)
 	near(objective(perceptron(128, 1024, 2, false), plain_mesh(4, 1, 1), NULL, 0), reduce(wide, 4, 1));
 	near(objective(perceptron(1024, 128, 12, false), plain_mesh(4, 1, 1), NULL, 0), 12 * reduce(square, 4, 1));
 	near(objective(perceptron(128, 1024, 12, false), plain_mesh(4, 1, 1), NULL, 0), 11 * reduce(wide, 4, 1));
-	near(objective(perceptron(1024, 128, 2, true), plain_mesh(4, 1, 1), NULL, 0), 2 * reduce(square, 4, 1) + 2 * reduce(128 * 4, 4, 1));
+	near(objective(perceptron(1024, 128, 2, true), plain_mesh(4, 1, 1), NULL, 0),
+		2 * reduce(square, 4, 1) + 2 * reduce(128 * 4, 4, 1));
 	near(objective(perceptron(128, 1024, 2, true), plain_mesh(4, 1, 1), NULL, 0), reduce(wide, 4, 1));
 }
 
@@ -136,10 +151,11 @@ Test(sharding, alpa_objectives_on_two_axes)
 		struct mesh mesh = plain_mesh(m0, m1, 100);
 		double weights = reduce(128.0 * 128 * 4 / m1, m0, 1), tokens = reduce(1024.0 * 128 * 4 / m0, m1, 0.01);
 		near(objective(perceptron(1024, 128, 2, false), mesh, NULL, 0), 2 * weights + tokens);
-		/* Published, and so in Alpa's space (tests/solver/problems/unit_alpa.c): the last bias is reduced whole over the slow axis. Here each member of the fast
-		 * axis reduces a piece, then they gather. */
+		/* Published, and so in Alpa's space (tests/solver/problems/unit_alpa.c): the last bias is reduced whole over
+		 * the slow axis. Here each member of the fast axis reduces a piece, then they gather. */
 		double published = 2 * weights + tokens + reduce(128 * 4, m0, 1) + reduce(128.0 * 4 / m1, m0, 1);
-		double pieces = reduce(128.0 * 4 / m1, m0, 1) + (m1 - 1.0) / m1 * 128 * 4 * 0.01, found = objective(perceptron(1024, 128, 2, true), mesh, NULL, 0);
+		double pieces = reduce(128.0 * 4 / m1, m0, 1) + (m1 - 1.0) / m1 * 128 * 4 * 0.01,
+			   found = objective(perceptron(1024, 128, 2, true), mesh, NULL, 0);
 		near(found, published - reduce(128 * 4, m0, 1) + pieces);
 		cr_assert_lt(found, published);
 		near(objective(perceptron(1024, 128, 12, false), mesh, NULL, 0), 12 * weights + 11 * tokens);
@@ -157,14 +173,14 @@ Test(sharding, alpa_data_parallelism_by_force)
 				pin[pins++] = (struct placement_pin) { t, 0, (int8_t)d };
 	for (uint32_t t = 0; t < graph->tensors; t++) {  /* so gradients of weights are sums over them */
 		uint32_t writer = graph->tensor[t].writer;
-		if (writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && graph->tensor[t].shape[0] == 1024 && graph->tensor[t].shape[1] == 1024
-			&& strstr(graph->op[writer].type, "mm"))
+		if (writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && graph->tensor[t].shape[0] == 1024 &&
+			graph->tensor[t].shape[1] == 1024 && strstr(graph->op[writer].type, "mm"))
 			pin[pins++] = (struct placement_pin) { t, 0, PLACE_PARTIAL };
 	}
 	near(objective(graph, plain_mesh(4, 1, 1), pin, pins), 2 * reduce(1024.0 * 1024 * 4, 4, 1));
 }
 
-/* ---- built-in models -------------------------------------------------------------------------------------------------- */
+/* ---- built-in models ------------------------------------------------------------------------- */
 
 struct setting {
 	struct graph *graph;
@@ -178,7 +194,8 @@ struct setting {
 	struct sharding_options options;
 };
 
-static void open_model(struct setting *setting, const char *name, uint32_t layers, int64_t batch, int64_t seq, int64_t hidden, uint32_t dp, uint32_t tp)
+static void open_model(struct setting *setting, const char *name, uint32_t layers, int64_t batch, int64_t seq,
+	int64_t hidden, uint32_t dp, uint32_t tp)
 {
 	struct model_config config = model_find(name)->config;
 	config.layers = layers;
@@ -193,8 +210,11 @@ static void open_model(struct setting *setting, const char *name, uint32_t layer
 	*setting = (struct setting) { .rules = rules_new(), .preset = device_preset(DEVICE_NONE) };
 	setting->graph = step_of_config(name, config, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 	cr_assert_eq(units_find(setting->graph, setting->rules, &setting->units), OK);
-	struct { const char *name; uint32_t size, inside; const struct axis_roles *roles; } axis[2] = { { "dp", dp, tp, &roles_data },
-		{ "tp", tp, 1, &roles_tensor_sp } };
+	struct {
+		const char *name;
+		uint32_t size, inside;
+		const struct axis_roles *roles;
+	} axis[2] = { { "dp", dp, tp, &roles_data }, { "tp", tp, 1, &roles_tensor_sp } };
 	for (int i = 0; i < 2; i++)
 		if (axis[i].size > 1) {
 			setting->roles[setting->mesh.axes] = *axis[i].roles;
@@ -202,8 +222,12 @@ static void open_model(struct setting *setting, const char *name, uint32_t layer
 		}
 	cr_assert_eq(op_times_find(&setting->units, setting->rules, &setting->preset.machine, &setting->times), OK);
 	cr_assert_eq(fold_find(setting->graph, units_label, &setting->units, 2, &setting->fold), OK);
-	setting->options = (struct sharding_options) { .strategy = STRATEGY_AUTO, .roles = setting->roles, .memory = -1, .exposed = 100,
-		.clock = op_times_clock(&setting->times), .fold = &setting->fold };
+	setting->options = (struct sharding_options){ .strategy = STRATEGY_AUTO,
+		.roles = setting->roles,
+		.memory = -1,
+		.exposed = 100,
+		.clock = op_times_clock(&setting->times),
+		.fold = &setting->fold };
 }
 
 static void setting_drop(struct setting *setting)
@@ -215,12 +239,14 @@ static void setting_drop(struct setting *setting)
 	graph_release(setting->graph);
 }
 
-static enum status find(struct setting *setting, enum shard_strategy strategy, struct sharding *sharding, struct sharding_report *report)
+static enum status find(
+	struct setting *setting, enum shard_strategy strategy, struct sharding *sharding, struct sharding_report *report)
 {
 	struct control control = { 0 };
 	struct error error = { 0 };
 	setting->options.strategy = strategy;
-	enum status status = sharding_find(&setting->units, &setting->mesh, &setting->options, &control, sharding, report, &error);
+	enum status status = sharding_find(
+		&setting->units, &setting->mesh, &setting->options, &control, sharding, report, &error);
 	cr_assert(status == OK || status == INFEASIBLE, "%s: %d %s", strategy_names[strategy], (int)status, error.text);
 	return status;
 }
@@ -246,19 +272,20 @@ static uint8_t role_of(const struct setting *setting, const struct sharding *sha
 	return ROLE_NONE;
 }
 
-/* What auto splits the first product of matrices of each module along, beside an expert's sharding; norms: the role of those of a module,
- * forward. It is proved the fastest, so never slower than the expert's. */
+/* What auto splits the first product of matrices of each module along, beside an expert's sharding; norms: the role of
+ * those of a module, forward. It is proved the fastest, so never slower than the expert's. */
 struct expected { const char *module; uint8_t role; };
 
-static void rediscover(struct setting *setting, const struct expected *expected, size_t modules, const char *norms, uint8_t role)
+static void rediscover(
+	struct setting *setting, const struct expected *expected, size_t modules, const char *norms, uint8_t role)
 {
 	OWN(sharding) sharding;
 	OWN(sharding_report) report;
 	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), OK);
 	cr_assert(proof_closed(&report.proof));
 	for (size_t i = 0; i < modules; i++)
-		cr_assert_eq(role_of(setting, &sharding, expected[i].module), expected[i].role, "%s is split along %s", expected[i].module,
-			factor_role_names[role_of(setting, &sharding, expected[i].module)]);
+		cr_assert_eq(role_of(setting, &sharding, expected[i].module), expected[i].role, "%s is split along %s",
+			expected[i].module, factor_role_names[role_of(setting, &sharding, expected[i].module)]);
 	for (uint32_t op = 0; op < setting->graph->ops; op++)
 		if (strcmp(setting->graph->op[op].module, norms) == 0 && setting->graph->op[op].phase == PHASE_FORWARD) {
 			int8_t unit = sharding.split[op].on[0];
@@ -270,11 +297,12 @@ static void rediscover(struct setting *setting, const struct expected *expected,
 	setting_drop(setting);
 }
 
-/* Where one sample leaves nothing for data parallelism and weights outweigh activations: columns, then rows, and the sequence between. */
+/* Where one sample leaves nothing for data parallelism and weights outweigh activations: columns, then rows, and the
+ * sequence between. */
 static void rediscover_megatron(int64_t hidden)
 {
-	static const struct expected gpt[] = { { "h.1.attn.c_attn", ROLE_HEADS }, { "h.1.attn.c_proj", ROLE_HEADS }, { "h.1.mlp.c_fc", ROLE_FFN },
-		{ "h.1.mlp.c_proj", ROLE_FFN } };
+	static const struct expected gpt[] = { { "h.1.attn.c_attn", ROLE_HEADS }, { "h.1.attn.c_proj", ROLE_HEADS },
+		{ "h.1.mlp.c_fc", ROLE_FFN }, { "h.1.mlp.c_proj", ROLE_FFN } };
 	struct setting setting;
 	open_model(&setting, "gpt", 4, 1, 512, hidden, 1, 4);
 	rediscover(&setting, gpt, sizeof gpt / sizeof *gpt, "h.1.ln_2", ROLE_SEQUENCE);
@@ -285,8 +313,8 @@ Test(sharding, megatron_is_rediscovered_large) { rediscover_megatron(2048); }
 
 static void rediscover_megatron_in_llama(int64_t hidden)
 {
-	static const struct expected llama[] = { { "layers.1.self_attn.q_proj", ROLE_HEADS }, { "layers.1.self_attn.o_proj", ROLE_HEADS },
-		{ "layers.1.mlp.gate_proj", ROLE_FFN },
+	static const struct expected llama[] = { { "layers.1.self_attn.q_proj", ROLE_HEADS },
+		{ "layers.1.self_attn.o_proj", ROLE_HEADS }, { "layers.1.mlp.gate_proj", ROLE_FFN },
 		{ "layers.1.mlp.up_proj", ROLE_FFN }, { "layers.1.mlp.down_proj", ROLE_FFN }, { "lm_head", ROLE_VOCABULARY } };
 	struct setting setting;
 	open_model(&setting, "llama", 3, 1, 512, hidden, 1, 4);
@@ -296,11 +324,12 @@ static void rediscover_megatron_in_llama(int64_t hidden)
 Test(sharding, megatron_is_rediscovered_in_llama_small) { rediscover_megatron_in_llama(1024); }
 Test(sharding, megatron_is_rediscovered_in_llama_large) { rediscover_megatron_in_llama(2048); }
 
-/* Where there are samples for every device, and experts: each device has its samples, and some of the experts (GShard, arXiv 2006.16668). */
+/* Where there are samples for every device, and experts: each device has its samples, and some of the experts (GShard,
+ * arXiv 2006.16668). */
 static void rediscover_experts(int64_t seq)
 {
-	static const struct expected moe[] = { { "h.1.attn.c_attn", ROLE_BATCH }, { "h.1.attn.c_proj", ROLE_BATCH }, { "h.1.moe.gate", ROLE_BATCH },
-		{ "h.1.moe.experts", ROLE_EXPERTS } };
+	static const struct expected moe[] = { { "h.1.attn.c_attn", ROLE_BATCH }, { "h.1.attn.c_proj", ROLE_BATCH },
+		{ "h.1.moe.gate", ROLE_BATCH }, { "h.1.moe.experts", ROLE_EXPERTS } };
 	struct setting setting;
 	open_model(&setting, "moe", 2, 4, seq, 512, 1, 4);
 	setting.roles[0] = roles_experts;
@@ -336,8 +365,9 @@ static int64_t proved_objective(struct setting *setting, const struct fold *fold
 	setting->options.fold = fold;
 	setting->options.memory = memory;
 	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), OK);
-	cr_assert(proof_closed(&report.proof) && (report.folded > 0) == (fold != NULL), "%s memory %ld: %ld, bound %ld by %s, %u folded", fold ? "folded" : "written out",
-		(long)memory, (long)report.proof.value, (long)report.proof.bound, report.proof.by, report.folded);
+	cr_assert(proof_closed(&report.proof) && (report.folded > 0) == (fold != NULL),
+		"%s memory %ld: %ld, bound %ld by %s, %u folded", fold ? "folded" : "written out", (long)memory,
+		(long)report.proof.value, (long)report.proof.bound, report.proof.by, report.folded);
 	cr_assert(memory < 0 || report.cost.usage <= memory);
 	*usage = report.cost.usage;
 	return report.proof.value;
@@ -359,13 +389,15 @@ Test(sharding, folded_is_as_good_as_written_out)
 		OWN(setting) setting;
 		int64_t usage, other;
 		open_model(&setting, "gpt", layers, 4, 128, 256, 1, 4);
-		int64_t folded = proved_objective(&setting, &setting.fold, -1, &usage), written = proved_objective(&setting, NULL, -1, &other);
+		int64_t folded = proved_objective(&setting, &setting.fold, -1, &usage),
+				written = proved_objective(&setting, NULL, -1, &other);
 		cr_assert_eq(folded, written, "%u layers: %ld folded, %ld written out", layers, (long)folded, (long)written);
 		/* Some layers must do with less than the fastest takes. */
 		int64_t least = least_usage(&setting), cap = least + (usage - least) / 2;
 		folded = proved_objective(&setting, &setting.fold, cap, &usage);
 		written = proved_objective(&setting, NULL, cap, &other);
-		cr_assert_eq(folded, written, "%u layers within %ld bytes: %ld folded, %ld written out", layers, (long)cap, (long)folded, (long)written);
+		cr_assert_eq(folded, written, "%u layers within %ld bytes: %ld folded, %ld written out", layers, (long)cap,
+			(long)folded, (long)written);
 	}
 }
 
@@ -384,12 +416,14 @@ Test(sharding, plans_over_two_axes_have_a_bound)
 		cr_assert_lt((double)(report.proof.value - report.proof.bound), 0.05 * (double)report.proof.value);
 		cr_assert(!capped || report.cost.usage <= setting.options.memory);
 		cr_assert(capped || report.cost.total < cost_of(&setting, STRATEGY_MEGATRON).total);
-		cr_assert(capped || report.proof.bound <= cost_of(&setting, STRATEGY_DATA).total + cost_of(&setting, STRATEGY_DATA).ties);
+		cr_assert(capped ||
+			report.proof.bound <= cost_of(&setting, STRATEGY_DATA).total + cost_of(&setting, STRATEGY_DATA).ties);
 		usage = report.cost.usage;
 	}
 }
 
-/* A query's weight has the extents of an output's, but its heads are rows, not columns: cut alike they would fall apart. */
+/* A query's weight has the extents of an output's, but its heads are rows, not columns: cut alike they would fall
+ * apart. */
 Test(sharding, copies_of_a_segment_can_be_split_alike)
 {
 	OWN(setting) setting;
@@ -404,8 +438,9 @@ Test(sharding, copies_of_a_segment_can_be_split_alike)
 			uint32_t first = segment->op[i % segment->ops], op = segment->op[i];
 			cr_assert_eq(unit_count(units, op), unit_count(units, first));
 			for (uint32_t u = 0; u < unit_count(units, op); u++)
-				cr_assert_eq(units->unit[units->unit_start[op] + u].size, units->unit[units->unit_start[first] + u].size, "%s and %s",
-					setting.graph->op[op].name, setting.graph->op[first].name);
+				cr_assert_eq(units->unit[units->unit_start[op] + u].size,
+					units->unit[units->unit_start[first] + u].size, "%s and %s", setting.graph->op[op].name,
+					setting.graph->op[first].name);
 		}
 	}
 	cr_assert_eq(find(&setting, STRATEGY_MINRED, &sharding, &report), OK);
@@ -435,10 +470,12 @@ Test(sharding, the_network_counts_what_the_sharding_takes)
 	sharding_report_free(&report);
 }
 
-/* ---- dominated strategies, by the definition ------------------------------------------------------------------------------- */
+/* ---- dominated strategies, by the definition ------------------------------------------------- */
 
-/* What t pays more than s on an edge at the most, in one copy of their node; INT64_MAX: t may not where s may, INT64_MIN: s goes with nothing. */
-static int64_t most_more(const struct shard_chain *chain, const bool *gone, const struct chain_edge *edge, bool from, uint32_t t, uint32_t s)
+/* What t pays more than s on an edge at the most, in one copy of their node; INT64_MAX: t may not where s may,
+ * INT64_MIN: s goes with nothing. */
+static int64_t most_more(
+	const struct shard_chain *chain, const bool *gone, const struct chain_edge *edge, bool from, uint32_t t, uint32_t s)
 {
 	uint32_t other = from ? edge->to : edge->from, columns = chain->first[edge->to + 1] - chain->first[edge->to];
 	int64_t most = INT64_MIN;
@@ -469,7 +506,9 @@ static bool dominates(const struct shard_chain *chain, const bool *gone, uint32_
 			most = 0;
 		if (most == INT64_MIN)
 			return true;
-		more += most * (own != CHAIN_EVERY && far == CHAIN_EVERY ? chain->copies[chain->segment[from ? edge->to : edge->from]] : 1);
+		more += most *
+			(own != CHAIN_EVERY && far == CHAIN_EVERY ? chain->copies[chain->segment[from ? edge->to : edge->from]]
+			: 1);
 	}
 	return more <= 0;
 }
@@ -496,7 +535,12 @@ static void compare_pruning(const char *model, uint32_t dp, uint32_t tp, bool st
 	OWN(network) slow, fast;
 	struct error error;
 	open_model(&setting, model, test_rounds(3, 5), 8, 128, 0, dp, tp);
-	struct network_options options = { .free = 3, .fold = &setting.fold, .clock = setting.options.clock, .exposed = 50, .narrow = true, .strict = strict };
+	struct network_options options = { .free = 3,
+		.fold = &setting.fold,
+		.clock = setting.options.clock,
+		.exposed = 50,
+		.narrow = true,
+		.strict = strict };
 	cr_assert_eq(network_build(&setting.units, &setting.mesh, &options, &slow, &error), OK);
 	cr_assert_eq(network_build(&setting.units, &setting.mesh, &options, &fast, &error), OK);
 	bool *gone = calloc(slow.chain.first[slow.chain.nodes], sizeof *gone);
@@ -514,13 +558,17 @@ static void compare_pruning(const char *model, uint32_t dp, uint32_t tp, bool st
 
 Test(sharding, what_is_pruned_is_dominated)
 {
-	static const struct { const char *model; uint32_t dp, tp; } cases[] = { { "gpt", 1, 8 }, { "llama", 4, 1 }, { "moe", 1, 4 }, { "gpt", 2, 4 } };
+	static const struct {
+		const char *model;
+		uint32_t dp, tp;
+	} cases[] = { { "gpt", 1, 8 }, { "llama", 4, 1 }, { "moe", 1, 4 }, { "gpt", 2, 4 } };
 	for (size_t i = 0; i < test_rounds(3, sizeof cases / sizeof *cases); i++)
 		for (int strict = 0; strict < 2; strict++)
 			compare_pruning(cases[i].model, cases[i].dp, cases[i].tp, strict);
 }
 
-/* What a sum remembers of other shardings, and of other meshes, changes nothing; computation and what is kept, summed anew. */
+/* What a sum remembers of other shardings, and of other meshes, changes nothing; computation and what is kept, summed
+ * anew. */
 Test(sharding, one_sum_for_many_shardings)
 {
 	static const struct axis_roles *const all[] = { &roles_data, &roles_tensor, &roles_tensor_sp, &roles_context };
@@ -550,8 +598,8 @@ Test(sharding, one_sum_for_many_shardings)
 		for (uint32_t t = 0; t < units->graph->tensors; t++)
 			if (units->graph->tensor[t].writer == NONE && units->graph->tensor[t].alias == NONE)
 				cost.kept -= placement_bytes(units, &mesh, t, sharding.produced[t]);
-		cr_assert(cost.compute == 0 && cost.kept == 0, "SEED=%lu round %d: %lld ps, %lld bytes too many", (unsigned long)seed, round,
-			(long long)cost.compute, (long long)cost.kept);
+		cr_assert(cost.compute == 0 && cost.kept == 0, "SEED=%lu round %d: %lld ps, %lld bytes too many",
+			(unsigned long)seed, round, (long long)cost.compute, (long long)cost.kept);
 	}
 	sharding_sum_free(sum);
 }
@@ -603,12 +651,14 @@ Test(sharding, tap_tries_every_pattern_of_unique_weights)
 			layer++;
 			chosen += report.candidate[i].chosen;
 			least = report.candidate[i].cost < least ? report.candidate[i].cost : least;
-			cr_assert(!report.candidate[i].chosen || strstr(report.candidate[i].text, "c_fc.weight rows, c_proj.weight columns"));
+			cr_assert(!report.candidate[i].chosen ||
+				strstr(report.candidate[i].text, "c_fc.weight rows, c_proj.weight columns"));
 		}
 	cr_assert_eq(layer, 81);
 	cr_assert_eq(chosen, 1);
 	for (uint32_t i = 0; i < report.candidates; i++)
-		cr_assert(!report.candidate[i].chosen || strncmp(report.candidate[i].text, "4 x ", 4) != 0 || report.candidate[i].cost == least);
+		cr_assert(!report.candidate[i].chosen || strncmp(report.candidate[i].text, "4 x ", 4) != 0 ||
+			report.candidate[i].cost == least);
 }
 
 Test(sharding, the_curve_trades_memory_for_time)
@@ -620,7 +670,8 @@ Test(sharding, the_curve_trades_memory_for_time)
 	struct error error = { 0 };
 	open_model(&setting, "gpt", 2, 4, 256, 512, 4, 1);
 	setting.options.effort = 40000000;
-	cr_assert_eq(sharding_curve(&setting.units, &setting.mesh, &setting.options, &control, point, &error), OK, "%s", error.text);
+	cr_assert_eq(
+		sharding_curve(&setting.units, &setting.mesh, &setting.options, &control, point, &error), OK, "%s", error.text);
 	for (int i = 1; i < SHARDING_CURVE_POINTS; i++) {
 		cr_assert_eq(point[i].eps, eps[i]);
 		cr_assert_leq(point[i].time, point[i - 1].time + point[i - 1].time / 1000);

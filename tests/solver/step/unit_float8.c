@@ -1,4 +1,5 @@
-/* unit_float8.c: products of layers read 8-bit copies, nothing else does, and the step computes what it did, on one device and on two. */
+/* unit_float8.c: products of layers read 8-bit copies, nothing else does, and the step computes what it did, on one
+ * device and on two. */
 #include <string.h>
 
 #include "solver/shard/split_roles.h"
@@ -9,7 +10,9 @@
 
 static struct graph *tiny(const char *name, bool float8, enum recompute recompute)
 {
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .float8 = float8, .recompute = recompute };
+	struct model_training training = {
+		.optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .float8 = float8, .recompute = recompute
+	};
 	return step_of_config(name, two_layers(name, 4, 4), training);
 }
 
@@ -31,9 +34,12 @@ static uint32_t narrow_products(const struct graph *graph, const struct rules *r
 		if (narrow == 0)
 			continue;
 		cr_expect_eq(narrow, 2, "%s", graph->op[op].name);
-		cr_expect_eq(steep, graph->op[op].phase != PHASE_FORWARD && !graph->op[op].recomputed, "%s: gradients are e5m2", graph->op[op].name);
+		cr_expect_eq(steep, graph->op[op].phase != PHASE_FORWARD && !graph->op[op].recomputed, "%s: gradients are e5m2",
+			graph->op[op].name);
 		enum rule_cost cost = rules_find(rules, graph->op[op].type)->cost;
-		cr_expect((cost == COST_CONTRACTION || cost == COST_GROUPED) && strncmp(graph->op[op].module, "layers.", 7) == 0, "%s", graph->op[op].name);
+		cr_expect(
+			(cost == COST_CONTRACTION || cost == COST_GROUPED) && strncmp(graph->op[op].module, "layers.", 7) == 0,
+			"%s", graph->op[op].name);
 		FOR_ROW(i, &graph->writes, op)
 			cr_expect(!is_narrow(graph, graph->writes.item[i]));
 		count++;
@@ -47,7 +53,8 @@ Test(float8, products_of_layers_read_two_narrow_operands_and_nothing_else_does)
 	struct graph *graph = tiny("llama", true, RECOMPUTE_NONE), *again;
 	struct error error = { 0 };
 	uint32_t changed;
-	cr_expect_eq(narrow_products(graph, rules), 2 * 7 * 3, "queries, keys, values, output, gate, up and down: forward, and two products backward");
+	cr_expect_eq(narrow_products(graph, rules), 2 * 7 * 3,
+		"queries, keys, values, output, gate, up and down: forward, and two products backward");
 	again = float8_apply(graph, rules, &changed, &error);
 	cr_expect(again == graph && changed == 0, "nothing is left to change");
 	graph_release(again);
@@ -55,10 +62,26 @@ Test(float8, products_of_layers_read_two_narrow_operands_and_nothing_else_does)
 	graph = tiny("llama", true, RECOMPUTE_FULL);
 	cr_expect_gt(narrow_products(graph, rules), 2 * 7 * 3, "what runs again, too");
 	graph_release(graph);
-	struct model_config config = sized_model("deepseek", (struct model_config) { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .rope_width = 2, .value_width = 2, .kv_rank = 4,
-		.q_rank = 4, .ffn = 12, .expert_ffn = 4, .experts = 4, .top_k = 2, .shared_experts = 1, .vocab = 16, .seq = 4, .batch = 2 });
+	struct model_config config = sized_model("deepseek",
+		(struct model_config){ .layers = 2,
+			.hidden = 8,
+			.heads = 2,
+			.head_width = 4,
+			.rope_width = 2,
+			.value_width = 2,
+			.kv_rank = 4,
+			.q_rank = 4,
+			.ffn = 12,
+			.expert_ffn = 4,
+			.experts = 4,
+			.top_k = 2,
+			.shared_experts = 1,
+			.vocab = 16,
+			.seq = 4,
+			.batch = 2 });
 	graph = step_of_config("deepseek", config, (struct model_training) { .optimizer = OPTIMIZER_ADAM, .float8 = true });
-	cr_expect_eq(narrow_products(graph, rules), (2 * (5 + 3) + 1 + 3) * 3, "five of attention, three of the dense layer or of shared experts; the router, and three of experts");
+	cr_expect_eq(narrow_products(graph, rules), (2 * (5 + 3) + 1 + 3) * 3,
+		"five of attention, three of the dense layer or of shared experts; the router, and three of experts");
 	graph_release(graph);
 }
 

@@ -18,7 +18,8 @@ static struct graph *tiny(int64_t heads, int64_t groups, enum recompute recomput
 	return step_of_config("llama", config, (struct model_training){ .optimizer = OPTIMIZER_ADAM, .recompute = recompute });
 }
 
-/* Executes a step on two devices that share the sequence: they must compute what one does, too. Bytes of keys and values that a device sends. */
+/* Executes a step on two devices that share the sequence: they must compute what one does, too. Bytes of keys and
+ * values that a device sends. */
 static int64_t execute(const struct graph *graph, const struct rules *rules, struct on_two *ran)
 {
 	struct error error = { 0 };
@@ -27,7 +28,8 @@ static int64_t execute(const struct graph *graph, const struct rules *rules, str
 	const struct graph *device = ran->device;
 	cr_assert_eq(device_graph_check(&ran->units, &ran->sharding, rules, device, &error), OK, "%s", error.text);
 	for (uint32_t op = 0; op < device->ops; op++)
-		if (device->op[op].collective && device->op[op].collective->kind == COLLECTIVE_ALL_GATHER && strstr(device->op[op].module, "self_attn"))
+		if (device->op[op].collective && device->op[op].collective->kind == COLLECTIVE_ALL_GATHER &&
+			strstr(device->op[op].module, "self_attn"))
 			sent += device->op[op].collective->moved;
 	return sent;
 }
@@ -51,7 +53,8 @@ static void compare(const struct graph *graph, const struct graph *grouped, cons
 		cr_assert_neq(there, NONE);
 		const struct cell *a = &ran[0].run.dense.cell[root], *b = &ran[1].run.dense.cell[there];
 		for (int64_t i = 0; i < a->shape.count; i++)
-			cr_assert(fabs(value(a, i) - value(b, i)) <= 1e-9 * fmax(1, fabs(value(a, i))), "%s, element %ld", graph->tensor[root].name, (long)i);
+			cr_assert(fabs(value(a, i) - value(b, i)) <= 1e-9 * fmax(1, fabs(value(a, i))), "%s, element %ld",
+				graph->tensor[root].name, (long)i);
 		compared++;
 	}
 	cr_expect_gt(compared, 20);
@@ -61,14 +64,19 @@ static void compare(const struct graph *graph, const struct graph *grouped, cons
 
 Test(grouped_heads, a_step_computes_the_same_and_sends_less)
 {
-	static const struct { int64_t heads, groups; enum recompute recompute; } cases[] = { { 4, 2, RECOMPUTE_NONE }, { 4, 4, RECOMPUTE_NONE }, { 6, 2, RECOMPUTE_FULL } };
+	static const struct {
+		int64_t heads, groups;
+		enum recompute recompute;
+	} cases[] = { { 4, 2, RECOMPUTE_NONE }, { 4, 4, RECOMPUTE_NONE }, { 6, 2, RECOMPUTE_FULL } };
 	struct rules *rules = test_rules();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct error error = { 0 };
-		OWN(graph) *graph = tiny(cases[i].heads, cases[i].groups, cases[i].recompute, true), *grouped = graph_group_heads(graph, rules, &error);
+		OWN(graph) *graph = tiny(cases[i].heads, cases[i].groups, cases[i].recompute, true),
+				   *grouped = graph_group_heads(graph, rules, &error);
 		cr_assert_not_null(grouped, "%s", error.text);
 		/* of each of two layers, three views and a copy of keys and of values, and two views and a sum of their gradients */
-		cr_expect_eq(graph->ops - grouped->ops, 2 * 2 * (4 + 3) + (cases[i].recompute ? 2 * 2 * 4 : 0), "case %zu: %u of %u ops", i, grouped->ops, graph->ops);
+		cr_expect_eq(graph->ops - grouped->ops, 2 * 2 * (4 + 3) + (cases[i].recompute ? 2 * 2 * 4 : 0),
+			"case %zu: %u of %u ops", i, grouped->ops, graph->ops);
 		compare(graph, grouped, rules, cases[i].groups);
 		OWN(graph) *again = graph_group_heads(grouped, rules, &error);
 		cr_expect_eq(again, grouped, "nothing is left to do");
@@ -81,7 +89,8 @@ Test(grouped_heads, what_is_no_kernel_over_groups_stays)
 	struct rules *rules = test_rules();
 	for (int i = 0; i < 2; i++) {
 		struct error error = { 0 };
-		OWN(graph) *graph = tiny(4, i == 0 ? 2 : 1, RECOMPUTE_NONE, i > 0), *grouped = graph_group_heads(graph, rules, &error);
+		OWN(graph) *graph = tiny(4, i == 0 ? 2 : 1, RECOMPUTE_NONE, i > 0),
+				   *grouped = graph_group_heads(graph, rules, &error);
 		cr_expect_eq(graph, grouped);
 	}
 }

@@ -1,4 +1,5 @@
-/* unit_loss_chunks.c: a step with its loss in chunks computes what it did, on one device and on two, and holds a part of the logits at a time. */
+/* unit_loss_chunks.c: a step with its loss in chunks computes what it did, on one device and on two, and holds a part
+ * of the logits at a time. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +27,8 @@ static struct graph *further(int64_t modules, bool fused)
 	return step_of_config("llama", config, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 }
 
-static struct graph *chunked(struct graph *graph, const struct rules *rules, uint32_t chunks, struct loss_chunks_report *report)
+static struct graph *chunked(
+	struct graph *graph, const struct rules *rules, uint32_t chunks, struct loss_chunks_report *report)
 {
 	OWN(factors) factors;
 	struct error error = { 0 };
@@ -37,7 +39,8 @@ static struct graph *chunked(struct graph *graph, const struct rules *rules, uin
 }
 
 /* Every tensor that both have is the same but for rounding: chunks change the order of sums. */
-static void compare(const struct graph *graph, const struct graph *chunks, const struct rules *rules, const struct axis_roles *roles, const char *what)
+static void compare(const struct graph *graph, const struct graph *chunks, const struct rules *rules,
+	const struct axis_roles *roles, const char *what)
 {
 	OWN(on_two) before, after;
 	uint32_t compared = 0, persistent = 0;
@@ -52,7 +55,8 @@ static void compare(const struct graph *graph, const struct graph *chunks, const
 		cr_assert_eq(a->shape.count, b->shape.count);
 		for (int64_t i = 0; i < a->shape.count; i++) {
 			double x = a->memory[a->place[i]], y = b->memory[b->place[i]];
-			cr_assert_lt(fabs(x - y), 1e-9 * (1 + fabs(x)), "%s: %s, element %ld: %g, in chunks %g", what, graph->tensor[t].name, (long)i, x, y);
+			cr_assert_lt(fabs(x - y), 1e-9 * (1 + fabs(x)), "%s: %s, element %ld: %g, in chunks %g", what,
+				graph->tensor[t].name, (long)i, x, y);
 		}
 		compared++;
 	}
@@ -74,13 +78,14 @@ static int64_t largest(const struct graph *graph, int64_t classes)
 
 Test(loss_chunks, a_step_computes_the_same_in_chunks)
 {
-	static const struct { const char *name; int64_t batch; bool fused; uint32_t chunks, made; } cases[] = {
-		{ "llama", 2, true, 2, 2 }, { "llama", 1, false, 3, 3 }, { "gpt", 2, false, 2, 2 }, { "gpt", 3, false, 4, 3 }, { "gpt", 2, true, 6, 5 },
-		{ "bert", 2, false, 3, 3 } };
+	static const struct { const char *name; int64_t batch; bool fused; uint32_t chunks, made;
+	} cases[] = { { "llama", 2, true, 2, 2 }, { "llama", 1, false, 3, 3 }, { "gpt", 2, false, 2, 2 },
+		{ "gpt", 3, false, 4, 3 }, { "gpt", 2, true, 6, 5 }, { "bert", 2, false, 3, 3 } };
 	struct rules *rules = test_rules();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct loss_chunks_report report;
-		OWN(graph) *graph = tiny(cases[i].name, cases[i].batch, cases[i].fused), *result = chunked(graph, rules, cases[i].chunks, &report);
+		OWN(graph) *graph = tiny(cases[i].name, cases[i].batch, cases[i].fused),
+				   *result = chunked(graph, rules, cases[i].chunks, &report);
 		cr_expect_eq(report.chunks, cases[i].made, "%s in %u chunks: %s", cases[i].name, report.chunks, report.why);
 		cr_expect_leq(largest(result, 16) * report.chunks, largest(graph, 16) * 3 / 2, "%s", cases[i].name);
 		cr_expect_str_eq(result->name, graph->name);
@@ -99,7 +104,8 @@ Test(loss_chunks, all_losses_of_a_step_are_cut)
 			OWN(graph) *graph = further(modules, fused), *result = chunked(graph, rules, 3, &report);
 			cr_expect_eq(report.chunks, 3, "%s", report.why);
 			cr_expect_eq(loss_region_losses(graph, rules), 1 + modules);
-			cr_expect_leq(largest(result, 20) * report.chunks, largest(graph, 20) * 3 / 2, "%lld of %lld bytes", (long long)largest(result, 20), (long long)largest(graph, 20));
+			cr_expect_leq(largest(result, 20) * report.chunks, largest(graph, 20) * 3 / 2, "%lld of %lld bytes",
+				(long long)largest(result, 20), (long long)largest(graph, 20));
 			compare(graph, result, rules, fused ? &roles_data : &roles_tensor_sp, "modules that predict further tokens");
 		}
 }

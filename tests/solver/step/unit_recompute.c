@@ -10,29 +10,39 @@
 
 static struct graph *small_step(enum model_family family)
 {
-	static const char *const names[FAMILY_COUNT] = { "gpt", "llama", "bert", "t5", "vit", "resnet", "moe", "deepseek", "dlrm" };
+	static const char *const names[FAMILY_COUNT] = { "gpt", "llama", "bert", "t5", "vit", "resnet", "moe", "deepseek",
+		"dlrm" };
 	return step_of_sizes(names[family], (struct model_config){ .layers = 4, .batch = 2 });
 }
 
-/* ---- by hand: what captured steps do in one line of a model -------------------------------------------------------- */
+/* ---- by hand: what captured steps do in one line of a model ---------------------------------- */
 
-/* In a layer: a mask is made empty and filled through a view of it, the statistics of a norm are updated beside its result; both results
- * are saved for the backward pass, which reads the mask under its first name. A release stands where the mask goes. */
+/* In a layer: a mask is made empty and filled through a view of it, the statistics of a norm are updated beside its
+ * result; both results are saved for the backward pass, which reads the mask under its first name. A release stands
+ * where the mask goes. */
 static struct graph *hand_made_step(void)
 {
 #define TENSOR(id, kind, more) "{\"k\":\"tensor\",\"id\":\"" id "\",\"bytes\":16,\"kind\":\"" kind "\"" more "}\n"
-#define OP(id, type, phase, members) "{\"k\":\"op\",\"id\":\"" id "\",\"op\":\"" type "\",\"phase\":\"" phase "\",\"mod\":\"h.0\",\"flops\":8," members "}\n"
-	static const char text[] = "{\"k\":\"graph\",\"v\":1,\"name\":\"step\"}\n" TENSOR("x", "input", "") TENSOR("statistic", "buffer", "") TENSOR("mask", "activation", "")
-		TENSOR("part", "activation", ",\"alias\":\"mask\"") TENSOR("filled", "activation", ",\"alias\":\"mask\"") TENSOR("y", "activation", "")
-		TENSOR("z", "activation", "") TENSOR("gradient", "output", "")
-		OP("make", "aten.new_zeros.default", "forward", "\"in\":[\"x\"],\"out\":[\"mask\"],\"args\":[{\"t\":\"x\"},[4]],\"result\":\"mask\"")
-		OP("cut", "aten.slice.Tensor", "forward", "\"in\":[\"mask\"],\"out\":[\"part\"],\"args\":[{\"t\":\"mask\"}],\"result\":\"part\"")
-		OP("fill", "aten.fill_.Scalar", "forward", "\"in\":[\"part\"],\"out\":[\"filled\"],\"inplace\":[[\"filled\",\"part\"]],\"args\":[{\"t\":\"part\"},1],\"result\":\"filled\"")
-		OP("norm", "aten.native_batch_norm.default", "forward",
-			"\"in\":[\"x\",\"statistic\"],\"out\":[\"y\"],\"inplace\":[[null,\"statistic\"]],\"args\":[{\"t\":\"x\"},{\"t\":\"statistic\"}],\"result\":[\"y\",null]")
-		OP("use", "aten.mul.Tensor", "forward", "\"in\":[\"y\",\"mask\"],\"out\":[\"z\"],\"args\":[{\"t\":\"y\"},{\"t\":\"mask\"}],\"result\":\"z\"")
-		OP("back", "aten.mul.Tensor", "backward", "\"in\":[\"y\",\"mask\"],\"out\":[\"gradient\"],\"args\":[{\"t\":\"y\"},{\"t\":\"mask\"}],\"result\":\"gradient\"")
-		OP("release", RELEASE_TYPE, "backward", "\"in\":[\"mask\"],\"out\":[]") "{\"k\":\"end\",\"tensors\":8,\"ops\":7}\n";
+#define OP(id, type, phase, members) \
+	"{\"k\":\"op\",\"id\":\"" id "\",\"op\":\"" type "\",\"phase\":\"" phase "\",\"mod\":\"h.0\",\"flops\":8," members \
+	"}\n"
+	static const char text[] = "{\"k\":\"graph\",\"v\":1,\"name\":\"step\"}\n" TENSOR("x", "input", "") TENSOR(
+		"statistic", "buffer", "") TENSOR("mask", "activation", "") TENSOR("part", "activation", ",\"alias\":\"mask\"")
+		TENSOR("filled", "activation", ",\"alias\":\"mask\"") TENSOR("y", "activation", "") TENSOR(
+			"z", "activation", "") TENSOR("gradient", "output", "") OP("make", "aten.new_zeros.default", "forward",
+			"\"in\":[\"x\"],\"out\":[\"mask\"],\"args\":[{\"t\":\"x\"},[4]],\"result\":\"mask\"") OP("cut",
+			"aten.slice.Tensor", "forward",
+			"\"in\":[\"mask\"],\"out\":[\"part\"],\"args\":[{\"t\":\"mask\"}],\"result\":\"part\"")
+			OP("fill", "aten.fill_.Scalar", "forward",
+				"\"in\":[\"part\"],\"out\":[\"filled\"],\"inplace\":[[\"filled\",\"part\"]],\"args\":[{\"t\":\"part\"},"
+				"1],\"result\":\"filled\"") OP("norm", "aten.native_batch_norm.default", "forward",
+				"\"in\":[\"x\",\"statistic\"],\"out\":[\"y\"],\"inplace\":[[null,\"statistic\"]],\"args\":[{\"t\":"
+				"\"x\"},{\"t\":\"statistic\"}],\"result\":[\"y\",null]") OP("use", "aten.mul.Tensor", "forward",
+				"\"in\":[\"y\",\"mask\"],\"out\":[\"z\"],\"args\":[{\"t\":\"y\"},{\"t\":\"mask\"}],\"result\":\"z\"")
+				OP("back", "aten.mul.Tensor", "backward",
+					"\"in\":[\"y\",\"mask\"],\"out\":[\"gradient\"],\"args\":[{\"t\":\"y\"},{\"t\":\"mask\"}],"
+					"\"result\":\"gradient\"") OP("release", RELEASE_TYPE, "backward",
+					"\"in\":[\"mask\"],\"out\":[]") "{\"k\":\"end\",\"tensors\":8,\"ops\":7}\n";
 	struct error error = { 0 };
 	struct graph *graph = graph_of_text(text, sizeof text - 1, &error);
 	cr_assert_not_null(graph, "%s", error.text);
@@ -75,7 +85,7 @@ Test(recompute, what_views_fill_is_filled_again_and_statistics_are_left_alone)
 	free(text);
 }
 
-/* ---- values: an oracle that runs a step on symbols ------------------------------------------------------------- */
+/* ---- values: an oracle that runs a step on symbols ------------------------------------------- */
 
 /* The op that a copy repeats, by name: "x.again" and "x.again2" are x. */
 static uint64_t identity_of(const char *name)
@@ -91,15 +101,16 @@ static uint64_t identity_of(const char *name)
 	return hash;
 }
 
-/* A storage holds a symbol; an op's results are a symbol of the op and of what it reads. Moves to the host and back pass
- * symbols on. value [ops]: what each op read. */
+/* A storage holds a symbol; an op's results are a symbol of the op and of what it reads. Moves to the host and back
+ * pass symbols on. value [ops]: what each op read. */
 static void run_symbols(const struct graph *graph, uint64_t *value)
 {
 	HELD uint64_t *content = mem_alloc(graph->storages, sizeof *content);
 	for (uint32_t s = 0; s < graph->storages; s++)
 		content[s] = identity_of(graph->tensor[graph->storage[s].root].name);
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		bool moves = strncmp(graph->op[op].type, "tidemark.offload", 16) == 0 || strncmp(graph->op[op].type, "tidemark.fetch", 14) == 0;
+		bool moves = strncmp(graph->op[op].type, "tidemark.offload", 16) == 0 ||
+			strncmp(graph->op[op].type, "tidemark.fetch", 14) == 0;
 		uint64_t read = 1, hash;
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t storage = graph->tensor[graph->reads.item[i]].storage;
@@ -226,14 +237,17 @@ Test(recompute, selective_leaves_a_routers_shares_and_its_experts)
 	static const char *const models[] = { "moe", "deepseek-v2-lite" };
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
 		struct model_config config = model_find(models[i])->config;
-		struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .recompute = RECOMPUTE_SELECTIVE };
+		struct model_training training = {
+			.optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .recompute = RECOMPUTE_SELECTIVE
+		};
 		config.layers = 2;
 		config.seq = 16;
 		OWN(graph) *step = step_of_config(models[i], config, training);
 		uint32_t again = 0;
 		for (uint32_t op = 0; op < step->ops; op++) {
 			again += step->op[op].recomputed;
-			cr_expect(!step->op[op].recomputed || strstr(step->op[op].module, "attn"), "%s: \"%s\" of %s runs again", models[i], step->op[op].name, step->op[op].module);
+			cr_expect(!step->op[op].recomputed || strstr(step->op[op].module, "attn"), "%s: \"%s\" of %s runs again",
+				models[i], step->op[op].name, step->op[op].module);
 		}
 		cr_expect_eq(again > 0, i == 0, "attention of deepseek is one kernel");
 	}
@@ -242,7 +256,9 @@ Test(recompute, selective_leaves_a_routers_shares_and_its_experts)
 Test(recompute, products_keeps_attention_kernels_and_every_other_product)
 {
 	struct model_config config = model_find("llama")->config;
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .recompute = RECOMPUTE_PRODUCTS };
+	struct model_training training = {
+		.optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .recompute = RECOMPUTE_PRODUCTS
+	};
 	config.layers = 2;
 	config.seq = 16;
 	config.fused = true;
@@ -294,7 +310,8 @@ static void check_host(const struct graph *graph, const char *what)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t writer = graph->tensor[graph->reads.item[i]].writer;
 			bool host = writer != NONE && strcmp(graph->op[writer].type, "tidemark.offload") == 0;
-			cr_assert(!host || strcmp(graph->op[op].type, "tidemark.fetch") == 0, "%s: \"%s\" reads the host's memory", what, graph->op[op].name);
+			cr_assert(!host || strcmp(graph->op[op].type, "tidemark.fetch") == 0, "%s: \"%s\" reads the host's memory",
+				what, graph->op[op].name);
 		}
 }
 
@@ -320,7 +337,7 @@ Test(recompute, all_that_is_saved_may_wait_in_the_host_whatever_is_computed_agai
 	}
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 {

@@ -5,9 +5,12 @@
 #include "tests/common/native_text.h"
 #include "tests/common/support.h"
 
-#define TENSOR(id, bytes, dtype, shape, kind, more) "{\"k\":\"tensor\",\"id\":\"" id "\",\"bytes\":" #bytes ",\"dtype\":\"" dtype "\",\"shape\":" shape ",\"kind\":\"" kind "\"" more "}\n"
+#define TENSOR(id, bytes, dtype, shape, kind, more) \
+	"{\"k\":\"tensor\",\"id\":\"" id "\",\"bytes\":" #bytes ",\"dtype\":\"" dtype "\",\"shape\":" shape \
+	",\"kind\":\"" kind "\"" more "}\n"
 #define GROWS(members) ",\"per_sample\":{" members "}"
-/* Positions [1, 4] that are no batch; similarities of all pairs of samples; a flat view; memory of which shapes say nothing; what a sample takes away. */
+/* Positions [1, 4] that are no batch; similarities of all pairs of samples; a flat view; memory of which shapes say
+ * nothing; what a sample takes away. */
 #define STEP \
 	"{\"k\":\"graph\",\"v\":1,\"name\":\"step\",\"batch\":2,\"batches\":[2,3]}\n" \
 	TENSOR("x", 32, "f32", "[2,4]", "input", GROWS("\"shape\":[1,0]")) \
@@ -33,7 +36,8 @@ static struct graph *step(void)
 	return graph;
 }
 
-static enum status scale(const struct graph *graph, int64_t batch, struct scale_report *report, struct graph **scaled, struct error *error)
+static enum status scale(
+	const struct graph *graph, int64_t batch, struct scale_report *report, struct graph **scaled, struct error *error)
 {
 	OWN(rules) *rules = rules_new();
 	*scaled = NULL;
@@ -73,11 +77,12 @@ Test(scale_captured, every_size_grows_by_what_a_sample_adds)
 
 Test(scale_captured, products_of_all_pairs_have_the_rules_flops)
 {
-	static const char text[] = "{\"k\":\"graph\",\"v\":1,\"name\":\"clip\",\"batch\":2,\"batches\":[2,3]}\n"
-		TENSOR("a", 32, "f32", "[2,4]", "input", GROWS("\"shape\":[1,0]")) TENSOR("b", 32, "f32", "[4,2]", "input", GROWS("\"shape\":[0,1]"))
-		TENSOR("ab", 16, "f32", "[2,2]", "output", GROWS("\"shape\":[1,1]"))
-		"{\"k\":\"op\",\"id\":\"m\",\"op\":\"aten.mm.default\",\"in\":[\"a\",\"b\"],\"out\":[\"ab\"],\"flops\":32" GROWS("\"flops\":40") "}\n"
-		"{\"k\":\"end\"}\n";
+	static const char text[] = "{\"k\":\"graph\",\"v\":1,\"name\":\"clip\",\"batch\":2,\"batches\":[2,3]}\n" TENSOR(
+		"a", 32, "f32", "[2,4]", "input", GROWS("\"shape\":[1,0]"))
+		TENSOR("b", 32, "f32", "[4,2]", "input", GROWS("\"shape\":[0,1]")) TENSOR("ab", 16, "f32", "[2,2]", "output",
+			GROWS("\"shape\":[1,1]")) "{\"k\":\"op\",\"id\":\"m\",\"op\":\"aten.mm.default\",\"in\":[\"a\",\"b\"],"
+									  "\"out\":[\"ab\"],\"flops\":32" GROWS("\"flops\":40") "}\n"
+																							"{\"k\":\"end\"}\n";
 	struct scale_report report;
 	struct error error = { 0 };
 	OWN(graph) *graph = graph_of_text(text, sizeof text - 1, &error);
@@ -104,7 +109,8 @@ Test(scale_captured, sizes_that_would_be_absurd_are_refused)
 	TENSOR("x", 4096, "f32", "[1024,1]", "input", GROWS("\"shape\":[512,0]")) \
 	"{\"k\":\"op\",\"id\":\"conv\",\"op\":\"my.conv\",\"in\":[\"x\"],\"out\":[],\"workspace\":100,\"workspace_at\":[[2,100],[3,110],[8,1010]]}\n" \
 	"{\"k\":\"end\"}\n"
-#define ALONE "{\"k\":\"graph\",\"v\":1,\"name\":\"step\",\"batch\":1}\n" TENSOR("x", 2048, "f32", "[512,1]", "input", "") \
+#define ALONE "{\"k\":\"graph\",\"v\":1,\"name\":\"step\",\"batch\":1}\n" TENSOR("x", 2048, "f32", "[512,1]", \
+	"input", "") \
 	"{\"k\":\"op\",\"id\":\"other\",\"op\":\"my.other\",\"in\":[\"x\"],\"out\":[],\"workspace\":7}\n{\"k\":\"end\"}\n"
 
 /* What one sample comes to: its first op, bytes of x, and whether that is beyond what was captured. */
@@ -141,7 +147,9 @@ Test(scale_captured, one_sample_is_its_capture_or_on_the_line_or_refused)
 
 Test(scale_captured, workspace_is_on_the_lines_through_what_was_measured)
 {
-	static const struct { int64_t batch, bytes; } expected[] = { { 1, 90 }, { 2, 100 }, { 3, 110 }, { 4, 290 }, { 8, 1010 }, { 9, 1190 } };
+	static const struct {
+		int64_t batch, bytes;
+	} expected[] = { { 1, 90 }, { 2, 100 }, { 3, 110 }, { 4, 290 }, { 8, 1010 }, { 9, 1190 } };
 	static const char text[] = SMALL("\"batch\":2,\"batches\":[2,3]");
 	struct scale_report report;
 	struct error error = { 0 };

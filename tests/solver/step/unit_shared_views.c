@@ -36,7 +36,8 @@ Test(shared_views, a_step_computes_the_same_with_fewer_views)
 		struct error error = { 0 };
 		OWN(graph) *graph = tiny(names[i]), *shared = graph_share_views(graph, rules, &error);
 		cr_assert_not_null(shared, "%s", error.text);
-		/* two of three views of a norm's result, and one of gate's and up's, in each layer of a llama; transposed again in the backward pass */
+		/* two of three views of a norm's result, and one of gate's and up's, in each layer of a llama; transposed again
+		 * in the backward pass */
 		cr_expect(i > 0 || graph->ops - shared->ops >= 2 * 6, "%u of %u ops", shared->ops, graph->ops);
 		compare(graph, shared, rules);
 		OWN(graph) *again = graph_share_views(shared, rules, &error);
@@ -44,14 +45,17 @@ Test(shared_views, a_step_computes_the_same_with_fewer_views)
 	}
 }
 
-/* Slices have offsets, permutations of equal extents may be different ones, and a write in place makes another version. */
+/* Slices have offsets, permutations of equal extents may be different ones, and a write in place makes another version.
+ */
 Test(shared_views, what_shapes_do_not_tell_apart_stays)
 {
 	struct rules *rules = test_rules();
 	struct build build = { .draft = draft_new() };
 	struct error error = { 0 };
-	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 4, 4)), y = build_map(&build, "aten.relu.default", IN(x));
-	uint32_t z = build_leaf(&build, "z", KIND_INPUT, DTYPE_F32, SHAPE(4, 4, 8)), written = build_map(&build, "aten.neg.default", IN(x));
+	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 4, 4)),
+			 y = build_map(&build, "aten.relu.default", IN(x));
+	uint32_t z = build_leaf(&build, "z", KIND_INPUT, DTYPE_F32, SHAPE(4, 4, 8)),
+			 written = build_map(&build, "aten.neg.default", IN(x));
 	for (int i = 0; i < 2; i++) {
 		build_map(&build, "aten.relu.default", IN(build_reshape(&build, "aten.slice.Tensor", y, SHAPE(4, 4, 2))));
 		build_map(&build, "aten.relu.default", IN(build_reshape(&build, "aten.permute.default", y, SHAPE(4, 4, 4))));

@@ -22,8 +22,8 @@ static struct graph *trained(const struct graph *step, enum gradient_policy poli
 	return again;
 }
 
-static const char *const samples[] = { "alexnet_b1_adam", "bert_base_b1_s512_adam", "gpt2_b1_s1024_adam", "gpt2_xl_b1_s1024_adam",
-	"mobilenet_v2_b1_adam", "vit_b_16_b1_adam" };
+static const char *const samples[] = { "alexnet_b1_adam", "bert_base_b1_s512_adam", "gpt2_b1_s1024_adam",
+	"gpt2_xl_b1_s1024_adam", "mobilenet_v2_b1_adam", "vit_b_16_b1_adam" };
 enum { SAMPLES = sizeof samples / sizeof *samples };
 
 Test(train, the_forward_part_of_a_captured_step_trains_to_the_captured_peak)
@@ -38,7 +38,7 @@ Test(train, the_forward_part_of_a_captured_step_trains_to_the_captured_peak)
 	}
 }
 
-/* ---- one op at a time ------------------------------------------------------------------------------------------ */
+/* ---- one op at a time ------------------------------------------------------------------------ */
 
 static struct graph *finish(struct build *build)
 {
@@ -161,7 +161,7 @@ Test(train, an_op_without_a_rule_is_opaque_and_reported)
 	cr_assert_eq(error.status, BAD_INPUT);
 }
 
-/* ---- another optimizer or precision on a captured step ------------------------------------------------------------ */
+/* ---- another optimizer or precision on a captured step --------------------------------------- */
 
 static int64_t state_bytes(const struct graph *graph)
 {
@@ -212,7 +212,8 @@ Test(train, optimizers_keep_the_state_that_they_are_known_for)
 			cr_assert_float_eq(ratio, states[optimizer], 1e-9, "%s: %f", optimizer_names[optimizer], ratio);
 		cr_assert_eq(optimizer_of(other, rules), optimizer, "%s is recognised", optimizer_names[optimizer]);
 		for (uint32_t op = 0; op < other->ops; op++)
-			cr_assert(other->op[op].phase != PHASE_UPDATE || other->op[op].flops >= 0, "%s: %s has FLOPs", optimizer_names[optimizer], other->op[op].name);
+			cr_assert(other->op[op].phase != PHASE_UPDATE || other->op[op].flops >= 0, "%s: %s has FLOPs",
+				optimizer_names[optimizer], other->op[op].name);
 	}
 }
 
@@ -245,7 +246,8 @@ static int64_t named_state(const struct graph *step, const char *end)
 	int64_t sum = 0;
 	for (uint32_t t = 0; t < step->tensors; t++) {
 		size_t length = strlen(step->tensor[t].name), ends = strlen(end);
-		if (step->tensor[t].kind == KIND_OPTIMIZER && step->tensor[t].writer == NONE && length > ends && strcmp(step->tensor[t].name + length - ends, end) == 0)
+		if (step->tensor[t].kind == KIND_OPTIMIZER && step->tensor[t].writer == NONE && length > ends &&
+			strcmp(step->tensor[t].name + length - ends, end) == 0)
 			sum += step->tensor[t].bytes;
 	}
 	return sum;
@@ -256,7 +258,8 @@ Test(train, moments_may_be_narrow_and_a_step_keeps_its_copies_of_the_weights)
 	struct rules *rules = test_rules();
 	struct optimizer_change change = { .same_optimizer = true, .update = { .narrow_moments = true } };
 	struct error error = { 0 };
-	OWN(graph) *step = step_of_config("gpt", sized_model("gpt", (struct model_config){ .layers = 2 }), model_training_default);
+	OWN(graph) *step = step_of_config(
+		"gpt", sized_model("gpt", (struct model_config){ .layers = 2 }), model_training_default);
 	struct graph *narrow = optimizer_replace(step, rules, &change, &error);
 	cr_assert_not_null(narrow, "%s", error.text);
 	cr_expect_gt(named_state(step, ".master"), 0);
@@ -275,7 +278,8 @@ Test(train, an_update_that_mixes_parameters_is_not_replaced)
 {
 	struct rules *rules = test_rules();
 	struct build build = { .draft = draft_new(), .op = NONE };
-	uint32_t a = build_leaf(&build, "a", KIND_PARAMETER, DTYPE_F32, SHAPE(8)), b = build_leaf(&build, "b", KIND_PARAMETER, DTYPE_F32, SHAPE(8));
+	uint32_t a = build_leaf(&build, "a", KIND_PARAMETER, DTYPE_F32, SHAPE(8)),
+			 b = build_leaf(&build, "b", KIND_PARAMETER, DTYPE_F32, SHAPE(8));
 	build.phase = PHASE_BACKWARD;
 	uint32_t da = build_map(&build, "aten.exp.default", IN(a)), db = build_map(&build, "aten.exp.default", IN(b));
 	build.phase = PHASE_UPDATE;

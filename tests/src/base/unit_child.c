@@ -97,7 +97,8 @@ Test(child, one_that_closes_its_output_but_stays_is_ended)
 /* A flood of warnings is no reason to wait until the time is over. */
 Test(child, one_that_warns_without_end_is_ended)
 {
-	const char *arguments[] = { "/bin/sh", "-c", "exec yes 'a warning of a library that never comes to an end' >&2", NULL };
+	const char *arguments[] = { "/bin/sh", "-c", "exec yes 'a warning of a library that never comes to an end' >&2",
+		NULL };
 	struct child_result result;
 	struct error error = { 0 };
 	double start = clock_seconds(CLOCK_MONOTONIC);
@@ -146,7 +147,8 @@ Test(dot_child, draws)
 	char *picture;
 	size_t length;
 	struct error error;
-	cr_assert_eq(dot_child_render(text, strlen(text), "svg", false, NULL, &picture, &length, &error), OK, "%s", error.text);
+	cr_assert_eq(
+		dot_child_render(text, strlen(text), "svg", false, NULL, &picture, &length, &error), OK, "%s", error.text);
 	cr_expect(strstr(picture, "</svg>"));
 	mem_free(picture);
 }
@@ -154,9 +156,18 @@ Test(dot_child, draws)
 Test(safe_text, passes_one_byte_that_is_no_utf8)
 {
 	static const struct { const char *text; uint32_t character; int length; } cases[] = {
-		{ "a", 'a', 1 }, { "é", 0xe9, 2 }, { "日", 0x65e5, 3 }, { "\U0001f600", 0x1f600, 4 }, { "\xc3", UNREADABLE, 1 }, { "\x80x", UNREADABLE, 1 },
-		{ "\xc0\x80", UNREADABLE, 1 }, { "\xe0\x80\x80", UNREADABLE, 1 }, { "\xed\xa0\x80", UNREADABLE, 1 }, { "\xf4\x90\x80\x80", UNREADABLE, 1 },
-		{ "\xff", UNREADABLE, 1 }, { "", 0, 0 },
+		{ "a", 'a', 1 },
+		{ "é", 0xe9, 2 },
+		{ "日", 0x65e5, 3 },
+		{ "\U0001f600", 0x1f600, 4 },
+		{ "\xc3", UNREADABLE, 1 },
+		{ "\x80x", UNREADABLE, 1 },
+		{ "\xc0\x80", UNREADABLE, 1 },
+		{ "\xe0\x80\x80", UNREADABLE, 1 },
+		{ "\xed\xa0\x80", UNREADABLE, 1 },
+		{ "\xf4\x90\x80\x80", UNREADABLE, 1 },
+		{ "\xff", UNREADABLE, 1 },
+		{ "", 0, 0 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const char *at = cases[i].text;
@@ -172,11 +183,12 @@ Test(dot_text, reads_what_it_writes)
 {
 	uint64_t seed = test_seed(), state = seed;
 	for (int round = 0; round < 20000; round++) {
-		static const char *const alphabet[] = { "a", "b", "&", ";", "#", "%", "\\", "\"", ":", ",", "<", ">", " ", "\n", "\t", "\x01", "\x7f", "amp", "é",
-			"empty", "39", "\u202e", "\xc2\x9b", "\u2028", "日", "8238" };
+		static const char *const alphabet[] = { "a", "b", "&", ";", "#", "%", "\\", "\"", ":", ",", "<", ">", " ", "\n",
+			"\t", "\x01", "\x7f", "amp", "é", "empty", "39", "\u202e", "\xc2\x9b", "\u2028", "日", "8238" };
 		char text[200] = "", *written = NULL;
 		for (uint64_t i = 0, used = 0, length = random_next(&state) % 20; i < length; i++)
-			used += (uint64_t)snprintf(text + used, sizeof text - used, "%s", alphabet[random_next(&state) % (sizeof alphabet / sizeof *alphabet)]);
+			used += (uint64_t)snprintf(text + used, sizeof text - used, "%s",
+				alphabet[random_next(&state) % (sizeof alphabet / sizeof *alphabet)]);
 		size_t size;
 		FILE *stream = open_memstream(&written, &size);
 		dot_write_part(stream, text, round % 2 ? ":," : NULL);
@@ -212,14 +224,16 @@ Test(dot_child, runs_no_program_that_is_merely_on_the_path)
 	cr_expect_eq(error.status, LIMIT);
 	cr_expect(strstr(error.text, "TIDEMARK_DOT"), "%s", error.text);
 	/* Whatever the named one says, crashes or hangs on, is an error, too. */
-	static const char *const scripts[] = { "echo nonsense", "kill -SEGV $$", "exit 7", "sleep 30", "echo '{\"k\":\"graph\",\"v\":1}'; sleep 30", "yes" };
+	static const char *const scripts[] = { "echo nonsense", "kill -SEGV $$", "exit 7", "sleep 30",
+		"echo '{\"k\":\"graph\",\"v\":1}'; sleep 30", "yes" };
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
 		program = fopen(path, "w");
 		fprintf(program, "#!/bin/sh\n%s\n", scripts[i]);
 		fclose(program);
 		setenv("TIDEMARK_DOT", path, 1);
 		error = (struct error){ 0 };
-		cr_expect_null(dot_child_read("digraph { a }", 13, &(struct dot_limits){ .milliseconds = 700 }, &error), "%s", scripts[i]);
+		cr_expect_null(
+			dot_child_read("digraph { a }", 13, &(struct dot_limits){ .milliseconds = 700 }, &error), "%s", scripts[i]);
 		cr_expect(error.status != OK && *error.text, "%s", scripts[i]);
 	}
 	remove(path);

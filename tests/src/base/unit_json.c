@@ -35,7 +35,9 @@ Test(json, commas_colons_and_brackets_follow_from_what_is_open)
 	json_write_decimal(&json, "seconds", 1500, 3);
 	json_write_real(&json, "gap", 0.25, 1);
 	json_end(&json);
-	expect(&json, "{\"name\": \"a\\\"b\\\\\\n\\u0001\", \"nothing\": null, \"sizes\": [-9223372036854775808, true, {}], \"seconds\": 1.500, \"gap\": 0.2}\n");
+	expect(&json,
+		"{\"name\": \"a\\\"b\\\\\\n\\u0001\", \"nothing\": null, \"sizes\": [-9223372036854775808, true, {}], "
+		"\"seconds\": 1.500, \"gap\": 0.2}\n");
 }
 
 Test(json, lines_are_broken_where_they_are_asked_for)

@@ -19,7 +19,10 @@ Test(words, what_has_no_room_is_cut_off)
 /* A shell gets back each word as it was. */
 Test(words, a_shell_reads_a_quoted_word_as_it_was)
 {
-	static const char *const asked[] = { "plain/file-1.json", "", "two words", "it's", "$(reboot) `x` \"y\"", "*?[a]", "ä;b&c|d", "line\nbreak", "\x1b[31m'it\\s'", "\xe2\x80\xae\xff" "7%" };
+	static const char *const asked[] = { "plain/file-1.json", "", "two words", "it's", "$(reboot) `x` \"y\"", "*?[a]",
+		"ä;b&c|d", "line\nbreak", "\x1b[31m'it\\s'",
+		"\xe2\x80\xae\xff"
+		"7%" };
 	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
 		char line[256] = "", heard[256] = "";
 		struct words words = { line, sizeof line, 0 };

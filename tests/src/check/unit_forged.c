@@ -1,4 +1,5 @@
-/* unit_forged.c: plan files with one value changed, by type and by a plausible lie: `check` accepts none but those of a table.
+/* unit_forged.c: plan files with one value changed, by type and by a plausible lie: `check` accepts none but those of a
+ * table.
  *
  * `make test` tries a part of all changes, chosen by the seed; `make test-long` (LONG=1) tries all. */
 #include <jansson.h>
@@ -62,7 +63,7 @@ struct forgery {
 	uint64_t seed;
 };
 
-/* ---- plans ------------------------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 static struct graph *graph_of(const char *name)
 {
@@ -76,8 +77,13 @@ static struct graph *graph_of(const char *name)
 	}
 	bool small = strcmp(name, "gpt1") == 0;   /* for what is searched long */
 	name = small ? "gpt" : name;
-	struct model_config config = sized_model(name, (struct model_config){ .layers = small ? 1 : 2, .hidden = small ? 48 : 96, .batch = 8,
-		.seq = small ? 32 : 128, .heads = 12, .vocab = small ? 128 : 512 });
+	struct model_config config = sized_model(name,
+		(struct model_config){ .layers = small ? 1 : 2,
+			.hidden = small ? 48 : 96,
+			.batch = 8,
+			.seq = small ? 32 : 128,
+			.heads = 12,
+			.vocab = small ? 128 : 512 });
 	config.kv_heads = config.kv_heads ? 6 : 0;
 	return step_of_config(name, config, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 }
@@ -101,12 +107,13 @@ static enum status check(const struct forgery *forgery, bool numbers, struct err
 	json_dumpf(forgery->plan, stream, JSON_COMPACT);
 	fclose(stream);
 	*error = (struct error){ 0 };
-	enum status status = plan_check(forgery->graph, path, &(struct check_options){ .numbers = numbers }, &(struct check_outcome){ .over = 0 }, error);
+	enum status status = plan_check(forgery->graph, path, &(struct check_options){ .numbers = numbers },
+		&(struct check_outcome){ .over = 0 }, error);
 	remove(path);
 	return status;
 }
 
-/* ---- what is accepted -------------------------------------------------------------------------------------------------------- */
+/* ---- what is accepted ------------------------------------------------------------------------ */
 
 #define IN_TABLE(table, path) in_table((const char *const *)(table), sizeof (table) / sizeof *(table), path)
 
@@ -160,7 +167,8 @@ static void try_file(struct forgery *forgery, const char *path, const char *what
 	enum status status = check(forgery, true, &error);
 	if (status == OK) {
 		forgery->searched++;
-		cr_expect(IN_TABLE(FREE, path) || IN_TABLE(SEARCHED, path) || strstr(what, "a member more"), "%s: %s %s adds up (SEED=%llu)", forgery->name, path, what, (unsigned long long)forgery->seed);
+		cr_expect(IN_TABLE(FREE, path) || IN_TABLE(SEARCHED, path) || strstr(what, "a member more"),
+			"%s: %s %s adds up (SEED=%llu)", forgery->name, path, what, (unsigned long long)forgery->seed);
 		status = check(forgery, false, &error);
 	}
 	cr_assert(status != NO_MEMORY, "%s: %s %s: out of memory", forgery->name, path, what);
@@ -169,11 +177,11 @@ static void try_file(struct forgery *forgery, const char *path, const char *what
 		return;
 	}
 	forgery->accepted++;
-	cr_expect(IN_TABLE(FREE, path) || (strncmp(path, "scenario.", 9) == 0 && is_true(forgery)), "%s: %s %s is accepted (SEED=%llu)", forgery->name, path, what,
-		(unsigned long long)forgery->seed);
+	cr_expect(IN_TABLE(FREE, path) || (strncmp(path, "scenario.", 9) == 0 && is_true(forgery)),
+		"%s: %s %s is accepted (SEED=%llu)", forgery->name, path, what, (unsigned long long)forgery->seed);
 }
 
-/* ---- changes -------------------------------------------------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 /* Where a value stands: a member of an object, or an element of an array. */
 struct place { json_t *parent; const char *key; size_t index; };
@@ -186,9 +194,11 @@ static void put(const struct place *place, json_t *value)
 		json_array_set(place->parent, place->index, value);
 }
 
-static void try_value(struct forgery *forgery, const char *path, const struct place *place, json_t *old, json_t *value, const char *what, uint32_t *number)
+static void try_value(struct forgery *forgery, const char *path, const struct place *place, json_t *old, json_t *value,
+	const char *what, uint32_t *number)
 {
-	bool sign = json_is_real(old) && json_is_real(value) && signbit(json_real_value(old)) != signbit(json_real_value(value));   /* of 0, too */
+	bool sign = json_is_real(old) && json_is_real(value) &&
+		signbit(json_real_value(old)) != signbit(json_real_value(value)); /* of 0, too */
 	if (sign || !json_equal(old, value)) {
 		char text[200], *dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
 		snprintf(text, sizeof text, "%s: %.100s", what, dumped ? dumped : "?");
@@ -200,9 +210,11 @@ static void try_value(struct forgery *forgery, const char *path, const struct pl
 	json_decref(value);
 }
 
-static void try_types(struct forgery *forgery, const char *path, const struct place *place, json_t *old, uint32_t *number)
+static void try_types(
+	struct forgery *forgery, const char *path, const struct place *place, json_t *old, uint32_t *number)
 {
-	json_t *other[] = { json_null(), json_true(), json_integer(7), json_string("x"), json_array(), json_object(), json_real(0.5) };
+	json_t *other[] = { json_null(), json_true(), json_integer(7), json_string("x"), json_array(), json_object(),
+		json_real(0.5) };
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
 		if (json_typeof(other[i]) != json_typeof(old))
 			try_value(forgery, path, place, old, other[i], "of another type", number);
@@ -210,19 +222,23 @@ static void try_types(struct forgery *forgery, const char *path, const struct pl
 			json_decref(other[i]);
 }
 
-static void try_integers(struct forgery *forgery, const char *path, const struct place *place, json_t *old, uint32_t *number)
+static void try_integers(
+	struct forgery *forgery, const char *path, const struct place *place, json_t *old, uint32_t *number)
 {
 	int64_t v = json_integer_value(old);
-	const int64_t lie[] = { v + 1, v - 1, v / 2, v < INT64_MAX / 2 ? v * 2 : v, 0, -1, 1000, INT64_MAX, INT64_MIN, BYTES_MAX, BYTES_MAX * 4 - 1 };
+	const int64_t lie[] = { v + 1, v - 1, v / 2, v < INT64_MAX / 2 ? v * 2 : v, 0, -1, 1000, INT64_MAX, INT64_MIN,
+		BYTES_MAX, BYTES_MAX * 4 - 1 };
 	for (size_t i = 0; i < sizeof lie / sizeof *lie; i++)
 		try_value(forgery, path, place, old, json_integer(lie[i]), "a lie", number);
 }
 
 /* Words that stand elsewhere in such files, and those of the knob. */
-static void try_words(struct forgery *forgery, const char *path, const struct place *place, json_t *old, uint32_t *number)
+static void try_words(
+	struct forgery *forgery, const char *path, const struct place *place, json_t *old, uint32_t *number)
 {
-	static const char *const words[] = { "", "none", "given", "auto", "best", "program", "load", "search", "alive", "cut", "moment", "buffer", "yes", "no",
-		"unknown", "dp", "tp", "all_reduce", "all_gather", "1f1b", "gpipe", "interleaved", "computation", "R", "P", "S(0)" };
+	static const char *const words[] = { "", "none", "given", "auto", "best", "program", "load", "search", "alive",
+		"cut", "moment", "buffer", "yes", "no", "unknown", "dp", "tp", "all_reduce", "all_gather", "1f1b", "gpipe",
+		"interleaved", "computation", "R", "P", "S(0)" };
 	char text[600], word[64];
 	snprintf(text, sizeof text, "%.500sx", json_string_value(old));
 	try_value(forgery, path, place, old, json_string(text), "a lie", number);
@@ -232,7 +248,8 @@ static void try_words(struct forgery *forgery, const char *path, const struct pl
 	for (int i = 0; id < KNOB_COUNT && knob_word(knobs[id].words, i, word, sizeof word) && *word; i++)
 		try_value(forgery, path, place, old, json_string(word), "another word of the knob", number);
 	if (id < KNOB_COUNT && knobs[id].type == KNOB_SWITCH)
-		try_value(forgery, path, place, old, json_string(strcmp(json_string_value(old), "on") ? "on" : "off"), "turned", number);
+		try_value(forgery, path, place, old, json_string(strcmp(json_string_value(old), "on") ? "on" : "off"), "turned",
+			number);
 	if (id < KNOB_COUNT && knobs[id].type != KNOB_CHOICE && knobs[id].type != KNOB_SWITCH)
 		for (int64_t v = 1; v < 70; v *= 4)
 			try_value(forgery, path, place, old, json_integer(v), "a number", number);
@@ -308,7 +325,9 @@ static void try_object(struct forgery *forgery, const char *path, json_t *object
 /* Every change of one value, then of those in it. */
 static void try_all(struct forgery *forgery, const char *path, const struct place *place)
 {
-	json_t *old = place ? json_incref(place->key ? json_object_get(place->parent, place->key) : json_array_get(place->parent, place->index)) : json_incref(forgery->plan);
+	json_t *old = place ? json_incref(place->key ? json_object_get(place->parent, place->key)
+		: json_array_get(place->parent, place->index))
+		: json_incref(forgery->plan);
 	uint32_t number = 0;
 	if (place)
 		try_types(forgery, path, place, old, &number);
@@ -330,13 +349,15 @@ static void try_all(struct forgery *forgery, const char *path, const struct plac
 	json_decref(old);
 }
 
-/* ---- steps that run things again ------------------------------------------------------------------------------------------------ */
+/* ---- steps that run things again ------------------------------------------------------------- */
 
 /* Which value a tensor holds, if nothing is written in place: its own, or the one that a copy's op stands for. */
 static uint64_t value_of(const struct graph *graph, uint32_t tensor)
 {
 	uint32_t writer = graph->tensor[tensor].writer;
-	const char *name = writer == NONE ? graph->tensor[tensor].name : graph->op[writer].recomputed && graph->op[writer].of ? graph->op[writer].of : graph->op[writer].name;
+	const char *name = writer == NONE ? graph->tensor[tensor].name
+		: graph->op[writer].recomputed && graph->op[writer].of ? graph->op[writer].of
+		: graph->op[writer].name;
 	uint64_t hash = 1;
 	for (; *name; name++)
 		hash = hash_join(hash, (uint64_t)*name);
@@ -349,7 +370,8 @@ static uint64_t value_of(const struct graph *graph, uint32_t tensor)
 static bool counts(const struct graph *graph, uint32_t tensor)
 {
 	uint32_t writer = graph->tensor[tensor].writer;
-	return graph->storage[graph->tensor[tensor].storage].kind != KIND_BUFFER && (writer == NONE || graph->op[writer].added != ADDED_RANDOM_STATE);
+	return graph->storage[graph->tensor[tensor].storage].kind != KIND_BUFFER &&
+		(writer == NONE || graph->op[writer].added != ADDED_RANDOM_STATE);
 }
 
 static bool is_read(const struct graph *graph, uint32_t op)
@@ -366,11 +388,14 @@ static struct rules *all_rules;
 static void refused(const struct plan *plan, const json_t *file, const char *what, const char *op, const char *tensor)
 {
 	struct error error = { 0 };
-	struct check check = { .plan = (json_t *)(uintptr_t)file, .asked = plan->scenario, .error = &error, .rules = all_rules };
+	struct check check = {
+		.plan = (json_t *)(uintptr_t)file, .asked = plan->scenario, .error = &error, .rules = all_rules
+	};
 	const struct fitted *fitted = plan->transformed->fitted;
 	enum status status = check_recompute(&check, fitted, fitted->recomputed);
 	arena_free(&check.arena);
-	cr_assert_eq(status, INFEASIBLE, "%s: %s %s is accepted (SEED=%llu)", what, op, tensor, (unsigned long long)test_seed());
+	cr_assert_eq(
+		status, INFEASIBLE, "%s: %s %s is accepted (SEED=%llu)", what, op, tensor, (unsigned long long)test_seed());
 }
 
 /* An op that reads something else, a copy that stands for another op, or for none. */
@@ -380,10 +405,13 @@ static void break_step(const struct plan *plan, const json_t *file, uint32_t rou
 	uint64_t random = test_seed();
 	uint32_t tried[3] = { 0 };
 	for (uint32_t round = 0; round < rounds; round++) {
-		uint32_t op = (uint32_t)(random_next(&random) % graph->ops), reads = csr_length(&graph->reads, op), other = (uint32_t)(random_next(&random) % graph->tensors);
-		uint32_t *read = &graph->reads.item[graph->reads.start[op] + (reads ? random_next(&random) % reads : 0)], old = reads ? *read : other;
+		uint32_t op = (uint32_t)(random_next(&random) % graph->ops), reads = csr_length(&graph->reads, op),
+				 other = (uint32_t)(random_next(&random) % graph->tensors);
+		uint32_t *read = &graph->reads.item[graph->reads.start[op] + (reads ? random_next(&random) % reads : 0)],
+				 old = reads ? *read : other;
 		struct op *copy = &graph->op[op], kept = *copy;
-		bool writes = csr_length(&graph->writes, op) > 0 && graph->tensor[graph->writes.item[graph->writes.start[op]]].storage == graph->tensor[other].storage;
+		bool writes = csr_length(&graph->writes, op) > 0 &&
+			graph->tensor[graph->writes.item[graph->writes.start[op]]].storage == graph->tensor[other].storage;
 		if (value_of(graph, old) != value_of(graph, other) && counts(graph, old) && counts(graph, other) && !writes
 			&& copy->added != ADDED_RANDOM_STATE) {
 			*read = other;
@@ -420,7 +448,8 @@ static void break_steps(const char *name, const char *words)
 	json_t *file = json_loads(text, 0, NULL);
 	all_rules = rules_new();
 	struct check check = { .plan = file, .asked = plan->scenario, .error = &error, .rules = all_rules };
-	cr_assert_eq(check_recompute(&check, plan->transformed->fitted, plan->transformed->fitted->recomputed), OK, "%s", error.text);
+	cr_assert_eq(check_recompute(&check, plan->transformed->fitted, plan->transformed->fitted->recomputed), OK, "%s",
+		error.text);
 	arena_free(&check.arena);
 	printf("%s %s:\n", name, words);
 	uint32_t masked = 0;
@@ -442,7 +471,7 @@ Test(forged, a_step_that_computes_something_else_is_refused)
 	break_steps("chain.jsonl", "recompute=full layout=bestfit;offload conv1.out");
 }
 
-/* ---- stages that make something else -------------------------------------------------------------------------------------------- */
+/* ---- stages that make something else --------------------------------------------------------- */
 
 #define STAGES_MOST 16
 static struct { const char *step; struct graph *before, *after; } seen[STAGES_MOST];
@@ -462,10 +491,12 @@ static enum status see(void *context, const char *step, const struct graph *befo
 static bool is_given(const struct graph *before, const struct graph *after, uint32_t tensor)
 {
 	uint32_t writer = after->tensor[tensor].writer;
-	return writer == NONE || graph_find_op(before, after->op[writer].name) != NONE || strstr(after->op[writer].name, ".chunk");
+	return writer == NONE || graph_find_op(before, after->op[writer].name) != NONE ||
+		strstr(after->op[writer].name, ".chunk");
 }
 
-/* An op of the step that was made reads something else, or is of another type; a tensor that was scaled has other bytes. */
+/* An op of the step that was made reads something else, or is of another type; a tensor that was scaled has other
+ * bytes. */
 static void break_stage(struct check *check, uint32_t stage, uint32_t rounds)
 {
 	struct graph *before = seen[stage].before, *graph = seen[stage].after;
@@ -473,33 +504,41 @@ static void break_stage(struct check *check, uint32_t stage, uint32_t rounds)
 	uint64_t random = test_seed();
 	uint32_t tried[3] = { 0 };
 	for (uint32_t round = 0; round < rounds; round++) {
-		uint32_t op = (uint32_t)(random_next(&random) % graph->ops), reads = csr_length(&graph->reads, op), other = (uint32_t)(random_next(&random) % graph->tensors);
+		uint32_t op = (uint32_t)(random_next(&random) % graph->ops), reads = csr_length(&graph->reads, op),
+				 other = (uint32_t)(random_next(&random) % graph->tensors);
 		bool chunk = strstr(graph->op[op].name, ".chunk") != NULL;
-		if (reads == 0 || graph->op[op].phase == PHASE_UPDATE || (train && graph->op[op].phase != PHASE_FORWARD) || !(chunk || graph_find_op(before, graph->op[op].name) != NONE))
+		if (reads == 0 || graph->op[op].phase == PHASE_UPDATE || (train && graph->op[op].phase != PHASE_FORWARD) ||
+			!(chunk || graph_find_op(before, graph->op[op].name) != NONE))
 			continue;
 		uint32_t *read = &graph->reads.item[graph->reads.start[op] + random_next(&random) % reads], old = *read;
-		bool differ = graph->tensor[old].storage != graph->tensor[other].storage && graph->tensor[old].bytes > 8 && value_of(graph, old) != value_of(graph, other);
-		if (differ && counts(graph, old) && counts(graph, other) && is_given(before, graph, old) && is_given(before, graph, other)) {
+		bool differ = graph->tensor[old].storage != graph->tensor[other].storage && graph->tensor[old].bytes > 8 &&
+			value_of(graph, old) != value_of(graph, other);
+		if (differ && counts(graph, old) && counts(graph, other) && is_given(before, graph, old) &&
+			is_given(before, graph, other)) {
 			*read = other;
-			cr_assert_eq(made_check(check, seen[stage].step, before, graph), INFEASIBLE, "%s: %s reads %s in place of %s (SEED=%llu)", seen[stage].step, graph->op[op].name,
+			cr_assert_eq(made_check(check, seen[stage].step, before, graph), INFEASIBLE,
+				"%s: %s reads %s in place of %s (SEED=%llu)", seen[stage].step, graph->op[op].name,
 				graph->tensor[other].name, graph->tensor[old].name, (unsigned long long)test_seed());
 			*read = old;
 			tried[0]++;
 		}
 		const char *type = graph->op[op].type;
 		graph->op[op].type = "aten.forged.default";
-		cr_assert_eq(made_check(check, seen[stage].step, before, graph), INFEASIBLE, "%s: %s has another type", seen[stage].step, graph->op[op].name);
+		cr_assert_eq(made_check(check, seen[stage].step, before, graph), INFEASIBLE, "%s: %s has another type",
+			seen[stage].step, graph->op[op].name);
 		graph->op[op].type = type;
 		tried[1]++;
 		uint32_t same = graph_find_tensor(before, graph->tensor[other].name);
 		if (scale && same != NONE && before->tensor[same].bytes != graph->tensor[other].bytes) {
 			graph->tensor[other].bytes++;
-			cr_assert_eq(made_check(check, seen[stage].step, before, graph), INFEASIBLE, "%s: %s has other bytes", seen[stage].step, graph->tensor[other].name);
+			cr_assert_eq(made_check(check, seen[stage].step, before, graph), INFEASIBLE, "%s: %s has other bytes",
+				seen[stage].step, graph->tensor[other].name);
 			graph->tensor[other].bytes--;
 			tried[2]++;
 		}
 	}
-	printf("    %s: %u other reads, %u other types, %u other bytes: all refused\n", seen[stage].step, tried[0], tried[1], tried[2]);
+	printf("    %s: %u other reads, %u other types, %u other bytes: all refused\n", seen[stage].step, tried[0],
+		tried[1], tried[2]);
 	cr_assert(tried[0] > 0 && tried[1] > 0 && (tried[2] > 0 || !scale));
 }
 
@@ -518,7 +557,8 @@ static uint32_t break_stages(const char *name, const char *words)
 	cr_assert_not_null(transformed, "%s", error.text);
 	printf("%s %s:\n", name, words);
 	for (uint32_t i = 0; i < stages_seen; i++) {
-		bool looked_at = strcmp(seen[i].step, "shard") != 0 && strncmp(seen[i].step, "recompute", 9) != 0 && seen[i].before != seen[i].after;
+		bool looked_at = strcmp(seen[i].step, "shard") != 0 && strncmp(seen[i].step, "recompute", 9) != 0 &&
+			seen[i].before != seen[i].after;
 		cr_assert_eq(made_check(&check, seen[i].step, seen[i].before, seen[i].after), OK, "%s: %s", seen[i].step, error.text);
 		if (looked_at)
 			break_stage(&check, i, test_rounds(25, 5000)), broken++;
@@ -542,7 +582,7 @@ Test(forged, a_stage_that_makes_something_else_is_refused)
 	cr_assert_eq(break_stages("llama", "optimizer=sgd accumulation=2 devices=2 strategy=data"), 2);
 }
 
-/* ---- lies that agree with each other ---------------------------------------------------------------------------------------------- */
+/* ---- lies that agree with each other --------------------------------------------------------- */
 
 static void scale(json_t *plan, const char *part, const char *key, double by)
 {
@@ -563,10 +603,12 @@ static void prove(json_t *plan, const char *part, const char *reached, const cha
 	json_object_set_new(object, "proved", json_true());
 }
 
-/* What the sharding's bound is of is claimed to be all that any axis carries, one axis after the other: such sums are above the estimate. */
+/* What the sharding's bound is of is claimed to be all that any axis carries, one axis after the other: such sums are
+ * above the estimate. */
 static void prove_by_all_axes(json_t *plan)
 {
-	json_t *shard = json_object_get(plan, "shard"), *shares = json_object_get(json_object_get(shard, "certificate"), "over_percent");
+	json_t *shard = json_object_get(plan, "shard"),
+		   *shares = json_object_get(json_object_get(shard, "certificate"), "over_percent");
 	size_t axes = json_object_size(json_object_get(shard, "mesh"));
 	for (size_t i = 0; axes > 1 && i < json_array_size(shares); i++)
 		json_array_set_new(shares, i, json_integer(100));
@@ -583,11 +625,16 @@ static void lie(json_t *plan, int which)
 	case 1: scale(plan, "layout", "arena_bytes", 0.9), scale(plan, "layout", "bound_bytes", 0.9); break;
 	case 2: prove(plan, "layout", "arena_bytes", "bound_bytes"); break;
 	case 3: prove(plan, "order", "peak_bytes", "bound_bytes"); break;
-	case 4: scale(plan, "shard", "step_seconds", 0.9), scale(plan, "shard", "computation_seconds", 0.9), scale(plan, "shard", "exposed_seconds", 0.9), scale(plan, "shard", "bound_seconds", 0.9); break;
+	case 4:
+		scale(plan, "shard", "step_seconds", 0.9), scale(plan, "shard", "computation_seconds", 0.9),
+			scale(plan, "shard", "exposed_seconds", 0.9), scale(plan, "shard", "bound_seconds", 0.9);
+		break;
 	case 5: scale(plan, "recompute", "extra_seconds", 0.5), scale(plan, "recompute", "bound_seconds", 0.5); break;
 	case 6: prove(plan, "recompute", "extra_seconds", "bound_seconds"); break;
 	case 7: prove_by_all_axes(plan); break;
-	default: scale(plan, "memory", "persistent_bytes", 0.5), scale(plan, "memory", "peak_bytes", 0.5), scale(plan, "order", "peak_bytes", 0.5), scale(plan, "order", "bound_bytes", 0.5);
+	default:
+		scale(plan, "memory", "persistent_bytes", 0.5), scale(plan, "memory", "peak_bytes", 0.5),
+			scale(plan, "order", "peak_bytes", 0.5), scale(plan, "order", "bound_bytes", 0.5);
 	}
 }
 
@@ -599,22 +646,25 @@ static void try_together(struct forgery *forgery)
 		forgery->plan = json_deep_copy(honest);
 		lie(forgery->plan, which);
 		if (!json_equal(forgery->plan, honest))
-			cr_expect_neq(check(forgery, false, &error), OK, "%s: lies %d that agree with each other are accepted", forgery->name, which);
+			cr_expect_neq(check(forgery, false, &error), OK, "%s: lies %d that agree with each other are accepted",
+				forgery->name, which);
 		json_decref(forgery->plan);
 	}
 	forgery->plan = honest;
 }
 
-/* ---- the tests ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the tests ------------------------------------------------------------------------------- */
 
-/* A cap that a step keeps only if something runs again: of what is alive at its peak beside what is always there, 92 %. */
+/* A cap that a step keeps only if something runs again: of what is alive at its peak beside what is always there, 92 %.
+ */
 static int64_t cap_of(const struct graph *graph)
 {
 	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	scenario_add(&scenario, "order=list layout=bestfit");
 	json_t *file = file_of(graph, &scenario), *memory = json_object_get(file, "memory");
-	int64_t peak = json_integer_value(json_object_get(memory, "peak_bytes")), always = json_integer_value(json_object_get(memory, "persistent_bytes"));
+	int64_t peak = json_integer_value(json_object_get(memory, "peak_bytes")),
+			always = json_integer_value(json_object_get(memory, "persistent_bytes"));
 	json_decref(file);
 	return always + (peak - always) * 92 / 100;
 }
@@ -630,17 +680,20 @@ static void forge(const char *name, const char *words, uint32_t part)
 		scenario.value[K_memory] = cap_of(graph);
 	char title[200];
 	snprintf(title, sizeof title, "%.50s %.140s", name, words);
-	struct forgery forgery = { .graph = graph, .plan = file_of(graph, &scenario), .name = title, .seed = test_seed(), .part = part };
+	struct forgery forgery = {
+		.graph = graph, .plan = file_of(graph, &scenario), .name = title, .seed = test_seed(), .part = part
+	};
 	cr_assert_not_null(forgery.plan, "%s", title);
 	cr_assert_eq(check(&forgery, false, &error), OK, "%s: %s", title, error.text);
 	if (scenario.value[K_recompute] == RECOMPUTE_AUTO)
-		cr_assert_gt(json_number_value(json_object_get(json_object_get(forgery.plan, "recompute"), "extra_seconds")), 0, "%s recomputes nothing", title);
+		cr_assert_gt(json_number_value(json_object_get(json_object_get(forgery.plan, "recompute"), "extra_seconds")), 0,
+			"%s recomputes nothing", title);
 	json_t *before = json_deep_copy(forgery.plan);
 	try_all(&forgery, "", NULL);
 	try_together(&forgery);
 	cr_assert(json_equal(before, forgery.plan), "the file was not put right after a change");
-	printf("%s: %u changes tried, %u left out; %u found by planning again alone, %u accepted\n", title, forgery.tried, forgery.left_out,
-		forgery.searched - forgery.accepted, forgery.accepted);
+	printf("%s: %u changes tried, %u left out; %u found by planning again alone, %u accepted\n", title, forgery.tried,
+		forgery.left_out, forgery.searched - forgery.accepted, forgery.accepted);
 	cr_assert_gt(forgery.tried, 5);
 	json_decref(before);
 	json_decref(forgery.plan);
@@ -685,36 +738,82 @@ Test(forged, a_workspace_over_what_is_live_is_refused)
 	json_decref(first);
 	json_decref(forgery.plan);
 }
-Test(forged, the_caching_allocator) { forge("chain.jsonl", "layout=caching in_place=off alignment=512", test_rounds(16, 1)); }
+Test(forged, the_caching_allocator)
+{
+	forge("chain.jsonl", "layout=caching in_place=off alignment=512", test_rounds(16, 1));
+}
 Test(forged, recomputed) { forge("gpt", "batch=4 precision=bf16 recompute=full layout=bestfit", test_rounds(400, 3)); }
 Test(forged, recomputed_to_a_cap)
 {
-	forge("lessons/recompute.jsonl", "train=eager optimizer=sgd device=a100-40gb recompute=auto memory=280MiB", test_rounds(300, 1));
+	forge("lessons/recompute.jsonl", "train=eager optimizer=sgd device=a100-40gb recompute=auto memory=280MiB",
+		test_rounds(300, 1));
 	if (test_rounds(0, 1))     /* a plan of it takes seconds */
 		forge("gpt1", "recompute=auto order=list layout=bestfit", 3);
 }
 Test(forged, data_parallel) { forge("gpt", "devices=4 strategy=data order=fast layout=bestfit", test_rounds(400, 3)); }
-Test(forged, tensor_parallel) { forge("gpt", "devices=8 strategy=megatron tp=2 zero=1 order=list layout=bestfit", test_rounds(400, 3)); }
-Test(forged, searched) { forge("gpt1", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(600, 4)); }
-Test(forged, searched_under_a_cap) { forge("gpt1", "devices=2 strategy=auto memory=3MiB order=list layout=bestfit", test_rounds(800, 4)); }
-Test(forged, searched_over_two_axes) { forge("gpt1", "devices=4 dp=2 tp=2 strategy=auto intra_bandwidth=2000000000 order=list layout=bestfit", test_rounds(800, 4)); }
+Test(forged, tensor_parallel)
+{
+	forge("gpt", "devices=8 strategy=megatron tp=2 zero=1 order=list layout=bestfit", test_rounds(400, 3));
+}
+Test(forged, searched)
+{
+	forge("gpt1", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(600, 4));
+}
+Test(forged, searched_under_a_cap)
+{
+	forge("gpt1", "devices=2 strategy=auto memory=3MiB order=list layout=bestfit", test_rounds(800, 4));
+}
+Test(forged, searched_over_two_axes)
+{
+	forge("gpt1", "devices=4 dp=2 tp=2 strategy=auto intra_bandwidth=2000000000 order=list layout=bestfit",
+		test_rounds(800, 4));
+}
 Test(forged, offloaded) { forge("chain.jsonl", "layout=bestfit;offload conv1.out", test_rounds(40, 1)); }
-Test(forged, pipelined_with_a_split_schedule) { forge("gpt", "devices=2 pp=2 microbatches=2 strategy=data schedule=zbv order=list layout=bestfit", test_rounds(400, 3)); }
-Test(forged, recomputed_on_ranks) { forge("gpt1", "devices=2 pp=2 microbatches=4 strategy=data recompute=auto memory=2460KiB order=list layout=bestfit", test_rounds(450, 20)); }
-Test(forged, recomputed_in_microbatches) { forge("gpt1", "microbatches=4 recompute=auto memory=2850KiB order=list layout=bestfit", test_rounds(450, 20)); }
-Test(forged, pipelined) { forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(400, 3)); }
+Test(forged, pipelined_with_a_split_schedule)
+{
+	forge("gpt", "devices=2 pp=2 microbatches=2 strategy=data schedule=zbv order=list layout=bestfit",
+		test_rounds(400, 3));
+}
+Test(forged, recomputed_on_ranks)
+{
+	forge("gpt1", "devices=2 pp=2 microbatches=4 strategy=data recompute=auto memory=2460KiB order=list layout=bestfit",
+		test_rounds(450, 20));
+}
+Test(forged, recomputed_in_microbatches)
+{
+	forge("gpt1", "microbatches=4 recompute=auto memory=2850KiB order=list layout=bestfit", test_rounds(450, 20));
+}
+Test(forged, pipelined)
+{
+	forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(400, 3));
+}
 
 /* More kinds, with LONG=1 alone. */
 Test(forged, more_kinds)
 {
 	static const struct { const char *name, *words; } more[] = {
-		{ "fragmentation.jsonl", "layout=roam" }, { "gpt1", "recompute=sqrt" }, { "llama", "recompute=knapsack" }, { "gpt", "loss_chunks=4" }, { "llama", "loss_chunks=2 recompute=selective" },
-		{ "gpt", "optimizer=sgd accumulation=4" }, { "llama", "seq=64 moments=bf16" }, { "gpt", "layout=expandable alignment=512" }, { "gpt", "float8=on" },
-		{ "gpt1", "offload=on recompute=auto host_bandwidth=1GB/s" }, { "gpt", "devices=4 strategy=zero device=h100-80gb" }, { "gpt", "devices=4 strategy=tap curve=on" },
-		{ "gpt1", "devices=4 strategy=auto order=fast" }, { "llama", "devices=4 cp=2 strategy=megatron" }, { "gpt", "devices=2 pp=2 microbatches=4 strategy=data schedule=zb1p" },
-		{ "gpt", "devices=2 pp=2 microbatches=4 strategy=data schedule=v-half" }, { "gpt", "devices=2 pp=2 microbatches=4 strategy=data schedule=dualpipev" },
-		{ "gpt", "devices=4 pp=2 microbatches=4 strategy=megatron schedule=gpipe rank=1" }, { "llama", "devices=2 pp=2 microbatches=2 strategy=data schedule=interleaved recompute=full" },
-		{ "gpt", "devices=2 strategy=data microbatches=2 zero=2" }, { "gpt", "recompute=full devices=2 strategy=zero precision=mixed" }, { "gpt", "order=list layout=llfb workspace=off" },
+		{ "fragmentation.jsonl", "layout=roam" },
+		{ "gpt1", "recompute=sqrt" },
+		{ "llama", "recompute=knapsack" },
+		{ "gpt", "loss_chunks=4" },
+		{ "llama", "loss_chunks=2 recompute=selective" },
+		{ "gpt", "optimizer=sgd accumulation=4" },
+		{ "llama", "seq=64 moments=bf16" },
+		{ "gpt", "layout=expandable alignment=512" },
+		{ "gpt", "float8=on" },
+		{ "gpt1", "offload=on recompute=auto host_bandwidth=1GB/s" },
+		{ "gpt", "devices=4 strategy=zero device=h100-80gb" },
+		{ "gpt", "devices=4 strategy=tap curve=on" },
+		{ "gpt1", "devices=4 strategy=auto order=fast" },
+		{ "llama", "devices=4 cp=2 strategy=megatron" },
+		{ "gpt", "devices=2 pp=2 microbatches=4 strategy=data schedule=zb1p" },
+		{ "gpt", "devices=2 pp=2 microbatches=4 strategy=data schedule=v-half" },
+		{ "gpt", "devices=2 pp=2 microbatches=4 strategy=data schedule=dualpipev" },
+		{ "gpt", "devices=4 pp=2 microbatches=4 strategy=megatron schedule=gpipe rank=1" },
+		{ "llama", "devices=2 pp=2 microbatches=2 strategy=data schedule=interleaved recompute=full" },
+		{ "gpt", "devices=2 strategy=data microbatches=2 zero=2" },
+		{ "gpt", "recompute=full devices=2 strategy=zero precision=mixed" },
+		{ "gpt", "order=list layout=llfb workspace=off" },
 	};
 	for (size_t i = 0; test_rounds(0, 1) && i < sizeof more / sizeof *more; i++)
 		forge(more[i].name, more[i].words, 200);

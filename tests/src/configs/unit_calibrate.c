@@ -1,4 +1,5 @@
-/* unit_calibrate.c: constants are found again from measurements that were made with them, noise and wrong rows among them. */
+/* unit_calibrate.c: constants are found again from measurements that were made with them, noise and wrong rows among
+ * them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #define ROWS 16
 
-/* ---- the fit alone: rows are sums of parts that factors divide or multiply -------------------------------------------- */
+/* ---- the fit alone: rows are sums of parts that factors divide or multiply ------------------- */
 
 struct parts { double part[ROWS][3]; };
 
@@ -32,7 +33,8 @@ static void measure(struct parts *parts, const double *truth, double noise, uint
 	for (int i = 0; i < ROWS; i++) {
 		for (int f = 0; f < 3; f++)
 			parts->part[i][f] = 0.1 + chance(random);
-		row[i] = (struct fit_row) { .measured = sum_of_parts(parts, (uint32_t)i, truth) * (1 + noise * (2 * chance(random) - 1)) };
+		row[i] = (struct fit_row){ .measured = sum_of_parts(parts, (uint32_t)i, truth) *
+				(1 + noise * (2 * chance(random) - 1)) };
 	}
 }
 
@@ -50,8 +52,8 @@ Test(calibrate, factors_are_found_again_from_noisy_rows)
 		cr_assert_eq(fit_rows(&fit), OK);
 		for (int f = 0; f < 3; f++) {
 			cr_expect(fit.told[f], "SEED=%llu", (unsigned long long)seed);
-			cr_expect_float_eq(log(fit.factor[f] / truth[f]), 0, noise > 0 ? fmax(0.05, 4 * fit.deviation[f]) : 0.005, "SEED=%llu: %f, not %f (%f)",
-				(unsigned long long)seed, fit.factor[f], truth[f], fit.deviation[f]);
+			cr_expect_float_eq(log(fit.factor[f] / truth[f]), 0, noise > 0 ? fmax(0.05, 4 * fit.deviation[f]) : 0.005,
+				"SEED=%llu: %f, not %f (%f)", (unsigned long long)seed, fit.factor[f], truth[f], fit.deviation[f]);
 		}
 		for (int i = 0; i < ROWS; i++) {
 			cr_expect(!row[i].outlier, "SEED=%llu", (unsigned long long)seed);
@@ -74,9 +76,11 @@ Test(calibrate, a_wrong_row_is_named_and_hardly_counts)
 		row[wrong].measured *= round % 2 ? 2 : 0.5;
 		cr_assert_eq(fit_rows(&fit), OK);
 		for (uint32_t i = 0; i < ROWS; i++)
-			cr_expect_eq(row[i].outlier, i == wrong, "SEED=%llu row %u of round %d, wrong %u", (unsigned long long)seed, i, round, wrong);
+			cr_expect_eq(row[i].outlier, i == wrong, "SEED=%llu row %u of round %d, wrong %u", (unsigned long long)seed,
+				i, round, wrong);
 		for (int f = 0; f < 3; f++)
-			cr_expect_float_eq(fit.factor[f], truth[f], 0.1, "SEED=%llu: %f, not %f", (unsigned long long)seed, fit.factor[f], truth[f]);
+			cr_expect_float_eq(fit.factor[f], truth[f], 0.1, "SEED=%llu: %f, not %f", (unsigned long long)seed,
+				fit.factor[f], truth[f]);
 	}
 }
 
@@ -126,7 +130,7 @@ Test(calibrate, failing_allocations_leave_nothing)
 		refused.status = fit_rows(&fit);
 }
 
-/* ---- files of measured steps ------------------------------------------------------------------------------------------------ */
+/* ---- files of measured steps ----------------------------------------------------------------- */
 
 #define HEADER "model,devices,tp,pp,batch,sp,recompute,seconds\n"
 
@@ -159,8 +163,9 @@ static void write_rows(char *text, size_t size, const char *const *rows, const d
 /* A machine with other constants measures; from its times the constants are found. */
 Test(calibrate, a_machines_constants_are_found_from_its_steps)
 {
-	static const char *const rows[] = { "gpt2-xl:seq=512,8,8,1,64,1,none", "gpt2-xl:seq=512,8,2,1,64,0,none", "gpt2-xl:seq=512,8,1,1,64,0,full",
-		"gpt2-xl,8,4,1,16,1,selective", "gpt2-xl,8,1,2,32,0,none", "gpt2-medium,8,1,1,64,0,none", "gpt2-medium,8,8,1,8,0,full", "gpt2-medium,8,4,2,32,0,none" };
+	static const char *const rows[] = { "gpt2-xl:seq=512,8,8,1,64,1,none", "gpt2-xl:seq=512,8,2,1,64,0,none",
+		"gpt2-xl:seq=512,8,1,1,64,0,full", "gpt2-xl,8,4,1,16,1,selective", "gpt2-xl,8,1,2,32,0,none",
+		"gpt2-medium,8,1,1,64,0,none", "gpt2-medium,8,8,1,8,0,full", "gpt2-medium,8,4,2,32,0,none" };
 	enum { COUNT = sizeof rows / sizeof *rows };
 	uint64_t seed = test_seed(), random = seed;
 	struct machine truth = device_preset(DEVICE_A100_80).machine, machine = truth;
@@ -185,11 +190,14 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 	cr_assert_eq(read_text(text, &calibration, &error), OK, "%s", error.text);
 	cr_assert_eq(calibration_fit(&calibration, &machine, &overheads_all, &error), OK, "%s", error.text);
 	const struct fit *fit = &calibration.fit;
-	cr_expect_float_eq(fit->factor[CALIBRATED_MATRIX], 0.8, 0.04, "SEED=%llu: %f", (unsigned long long)seed, fit->factor[CALIBRATED_MATRIX]);
-	cr_expect_float_eq(fit->factor[CALIBRATED_NEAR], 1.5, 0.2, "SEED=%llu: %f", (unsigned long long)seed, fit->factor[CALIBRATED_NEAR]);
+	cr_expect_float_eq(fit->factor[CALIBRATED_MATRIX], 0.8, 0.04, "SEED=%llu: %f", (unsigned long long)seed,
+		fit->factor[CALIBRATED_MATRIX]);
+	cr_expect_float_eq(fit->factor[CALIBRATED_NEAR], 1.5, 0.2, "SEED=%llu: %f", (unsigned long long)seed,
+		fit->factor[CALIBRATED_NEAR]);
 	cr_expect(!fit->told[CALIBRATED_FAR] && fit->factor[CALIBRATED_FAR] == 1);
 	for (int i = 0; i < COUNT; i++)
-		cr_expect_float_eq(fit->row[i].left_out, fit->row[i].measured, 0.05 * fit->row[i].measured, "SEED=%llu", (unsigned long long)seed);
+		cr_expect_float_eq(fit->row[i].left_out, fit->row[i].measured, 0.05 * fit->row[i].measured, "SEED=%llu",
+			(unsigned long long)seed);
 	/* what is saved makes the machine anew */
 	char *saved = NULL;
 	size_t size = 0;
@@ -207,7 +215,8 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 	struct machine again;
 	scenario_machine(&scenario, &again);
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		cr_expect(abs(again.matrix.point[i].share - machine.matrix.point[i].share) <= 1, "%d %d", again.matrix.point[i].share, machine.matrix.point[i].share);
+		cr_expect(abs(again.matrix.point[i].share - machine.matrix.point[i].share) <= 1, "%d %d",
+			again.matrix.point[i].share, machine.matrix.point[i].share);
 	cr_expect_eq(again.near.rate, machine.near.rate);
 	cr_expect_eq(again.far.rate, machine.far.rate);
 	free(saved);
@@ -217,8 +226,9 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 /* 8-bit products are faster, and what products hide takes no time. */
 Test(calibrate, rows_say_what_a_step_computes_in_and_what_is_hidden)
 {
-	static const char text[] = "model,devices,batch,tp,seconds,float8,hidden\nllama:layers=8:seq=2048,8,8,8,1,0,0\nllama:layers=8:seq=2048,8,8,8,1,1,0\n"
-		"llama:layers=8:seq=2048,8,8,8,1,0,100\n";
+	static const char text[] = "model,devices,batch,tp,seconds,float8,hidden\nllama:layers=8:seq=2048,8,8,8,1,0,"
+							   "0\nllama:layers=8:seq=2048,8,8,8,1,1,0\n"
+							   "llama:layers=8:seq=2048,8,8,8,1,0,100\n";
 	struct calibration calibration;
 	struct error error;
 	OWN(scenario) scenario;
@@ -241,11 +251,18 @@ Test(calibrate, rows_say_what_a_step_computes_in_and_what_is_hidden)
 	calibration_free(&calibration);
 }
 
-/* Rows of several presets: one set of factors, each on its own preset's constants, with the software that is set; links as rows say what is near. */
+/* Rows of several presets: one set of factors, each on its own preset's constants, with the software that is set; links
+ * as rows say what is near. */
 Test(calibrate, rows_of_several_devices_are_fitted_together)
 {
-	static const struct { enum device device; const char *row; } rows[] = { { DEVICE_H100_80, "gpt2-xl:seq=512,h100-80gb,8,8,8,1,64,1,none" }, { DEVICE_H100_80, "gpt2-xl:seq=512,h100-80gb,8,8,1,1,64,0,full" },
-		{ DEVICE_H100_80, "gpt2-medium,h100-80gb,8,8,1,1,64,0,none" }, { DEVICE_H200_141, "gpt2-xl,h200-141gb,8,8,4,1,16,1,none" }, { DEVICE_H200_141, "gpt2-xl:seq=512,h200-141gb,4,8,1,1,64,0,full" },
+	static const struct {
+		enum device device;
+		const char *row;
+	} rows[] = { { DEVICE_H100_80, "gpt2-xl:seq=512,h100-80gb,8,8,8,1,64,1,none" },
+		{ DEVICE_H100_80, "gpt2-xl:seq=512,h100-80gb,8,8,1,1,64,0,full" },
+		{ DEVICE_H100_80, "gpt2-medium,h100-80gb,8,8,1,1,64,0,none" },
+		{ DEVICE_H200_141, "gpt2-xl,h200-141gb,8,8,4,1,16,1,none" },
+		{ DEVICE_H200_141, "gpt2-xl:seq=512,h200-141gb,4,8,1,1,64,0,full" },
 		{ DEVICE_H200_141, "gpt2-medium,h200-141gb,8,8,8,1,8,0,full" } };
 	enum { COUNT = sizeof rows / sizeof *rows };
 	static const char header[] = "model,device,devices_per_node,devices,tp,pp,batch,sp,recompute,seconds\n";
@@ -273,20 +290,26 @@ Test(calibrate, rows_of_several_devices_are_fitted_together)
 	}
 	struct machine machine = device_preset(DEVICE_A100_80).machine;      /* no row is of the scenario's own device */
 	cr_assert_eq(calibration_fit(&calibration, &machine, &overheads_all, &error), OK, "%s", error.text);
-	cr_expect_float_eq(calibration.fit.factor[CALIBRATED_MATRIX], 0.7, 0.03, "%f", calibration.fit.factor[CALIBRATED_MATRIX]);
+	cr_expect_float_eq(
+		calibration.fit.factor[CALIBRATED_MATRIX], 0.7, 0.03, "%f", calibration.fit.factor[CALIBRATED_MATRIX]);
 	for (int i = 0; i < COUNT; i++)
-		cr_expect_float_eq(calibration.fit.row[i].fitted, seconds[i], 0.02 * seconds[i], "row %d: %f", i, calibration.fit.row[i].fitted);
+		cr_expect_float_eq(calibration.fit.row[i].fitted, seconds[i], 0.02 * seconds[i], "row %d: %f", i,
+			calibration.fit.row[i].fitted);
 	calibration_free(&calibration);
 }
 
 Test(calibrate, a_bad_file_is_refused_with_its_line)
 {
-	static const struct { const char *text; unsigned line; } bad[] = { { "", 0 }, { HEADER, 0 }, { HEADER "gpt2,8,8,1,8,0,none,\n", 2 },
-		{ HEADER "# a comment\n\ngpt2,8,8,1,8,0,none,-1\n", 4 }, { HEADER "gpt2,8,8,1,8,0,none,1\ngpt2,8,3,1,8,0,none,1\n", 3 },
-		{ HEADER "gpt2,8,8,1,8,2,none,1\n", 2 }, { HEADER "gpt2,8,8,1,8,0,often,1\n", 2 }, { HEADER "gpt2,8,8,1,8,0,none,nan\n", 2 },
-		{ HEADER "gpt2,x,8,1,8,0,none,1\n", 2 },
-		{ "devices,seconds,float8\n8,1,2\n", 2 }, { "devices,seconds,hidden\n8,1,101\n", 2 }, { "devices,seconds,device\n8,1,h100\n", 2 }, { "devices,seconds,device\n8,1,none\n", 2 },
-		{ "devices,seconds,devices_per_node\n8,1,0\n", 2 } };
+	static const struct {
+		const char *text;
+		unsigned line;
+	} bad[] = { { "", 0 }, { HEADER, 0 }, { HEADER "gpt2,8,8,1,8,0,none,\n", 2 },
+		{ HEADER "# a comment\n\ngpt2,8,8,1,8,0,none,-1\n", 4 },
+		{ HEADER "gpt2,8,8,1,8,0,none,1\ngpt2,8,3,1,8,0,none,1\n", 3 }, { HEADER "gpt2,8,8,1,8,2,none,1\n", 2 },
+		{ HEADER "gpt2,8,8,1,8,0,often,1\n", 2 }, { HEADER "gpt2,8,8,1,8,0,none,nan\n", 2 },
+		{ HEADER "gpt2,x,8,1,8,0,none,1\n", 2 }, { "devices,seconds,float8\n8,1,2\n", 2 },
+		{ "devices,seconds,hidden\n8,1,101\n", 2 }, { "devices,seconds,device\n8,1,h100\n", 2 },
+		{ "devices,seconds,device\n8,1,none\n", 2 }, { "devices,seconds,devices_per_node\n8,1,0\n", 2 } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct calibration calibration;
 		struct error error;
@@ -296,7 +319,7 @@ Test(calibrate, a_bad_file_is_refused_with_its_line)
 	}
 }
 
-/* ---- traces of the profiler -------------------------------------------------------------------------------------------- */
+/* ---- traces of the profiler ------------------------------------------------------------------ */
 
 struct made_trace { FILE *stream; char *text; size_t size; const struct machine *truth; int64_t ids; };
 
@@ -304,30 +327,46 @@ static void begin_trace(struct made_trace *made, const struct machine *truth)
 {
 	*made = (struct made_trace){ .truth = truth };
 	made->stream = open_memstream(&made->text, &made->size);
-	fputs("{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H100 80GB HBM3\", \"totalGlobalMem\": 85017493504}], \"traceEvents\": [\n"
-		"{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 1, \"args\": {\"name\": \"python\"}}", made->stream);
+	fputs("{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H100 80GB HBM3\", "
+		  "\"totalGlobalMem\": 85017493504}], \"traceEvents\": [\n"
+		  "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 1, \"args\": {\"name\": \"python\"}}",
+		made->stream);
 }
 
-/* An op that lies in another one, and its kernel, as long as the true machine takes. dims and types: as the profiler writes them. */
-static void add_made(struct made_trace *made, const char *name, const char *dims, const char *types, struct op_sample sample)
+/* An op that lies in another one, and its kernel, as long as the true machine takes. dims and types: as the profiler
+ * writes them. */
+static void add_made(
+	struct made_trace *made, const char *name, const char *dims, const char *types, struct op_sample sample)
 {
 	struct op_work work = sample_work(&sample);
 	struct machine eager = *made->truth;
 	eager.fused = eager.eager;
 	double us = (double)op_work_time(&eager, &work, sample.flops, sample.bytes) / 1e6;
 	int64_t at = 100 * ++made->ids;
-	fprintf(made->stream, ",\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"autograd::engine::evaluate_function: X\", \"pid\": 1, \"tid\": 1, \"ts\": %ld, \"dur\": 50, \"args\": {\"External id\": %ld}}",
+	fprintf(made->stream,
+		",\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"autograd::engine::evaluate_function: X\", \"pid\": 1, "
+		"\"tid\": 1, \"ts\": %ld, \"dur\": 50, \"args\": {\"External id\": %ld}}",
 		(long)at, (long)(1000000 + made->ids));
-	fprintf(made->stream, ",\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"%s\", \"pid\": 1, \"tid\": 1, \"ts\": %ld, \"dur\": 9.5, \"args\": {\"External id\": %ld, \"Input Dims\": [%s], \"Input type\": [%s]}}",
+	fprintf(made->stream,
+		",\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"%s\", \"pid\": 1, \"tid\": 1, \"ts\": %ld, \"dur\": 9.5, "
+		"\"args\": {\"External id\": %ld, \"Input Dims\": [%s], \"Input type\": [%s]}}",
 		name, (long)at + 1, (long)made->ids, dims, types);
-	fprintf(made->stream, ",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": %ld, \"dur\": %.6f, \"args\": {\"External id\": %ld, \"stream\": 7}}", (long)at, us, (long)made->ids);
+	fprintf(made->stream,
+		",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": %ld, \"dur\": %.6f, "
+		"\"args\": {\"External id\": %ld, \"stream\": 7}}",
+		(long)at, us, (long)made->ids);
 }
 
-static void add_made_collective(struct made_trace *made, const char *name, enum collective_kind kind, int64_t in, int64_t out, const char *ranks, uint32_t near)
+static void add_made_collective(struct made_trace *made, const char *name, enum collective_kind kind, int64_t in,
+	int64_t out, const char *ranks, uint32_t near)
 {
 	struct mesh_axis axis = { .size = 8, .near_size = near, .near = made->truth->near, .far = made->truth->far };
-	fprintf(made->stream, ",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel\", \"ts\": 1, \"dur\": %.6f, \"args\": {\"Collective name\": \"%s\", \"In msg nelems\": %ld, \"Out msg nelems\": %ld, "
-		"\"Group size\": 8, \"dtype\": \"BFloat16\", \"Process Group Ranks\": %s}}", (double)collective_time(&axis, kind, collective_of(&axis, kind, 2 * in, 2 * out)) / 1e6, name, (long)in, (long)out, ranks);
+	fprintf(made->stream,
+		",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel\", \"ts\": 1, \"dur\": %.6f, \"args\": "
+		"{\"Collective name\": \"%s\", \"In msg nelems\": %ld, \"Out msg nelems\": %ld, "
+		"\"Group size\": 8, \"dtype\": \"BFloat16\", \"Process Group Ranks\": %s}}",
+		(double)collective_time(&axis, kind, collective_of(&axis, kind, 2 * in, 2 * out)) / 1e6, name, (long)in,
+		(long)out, ranks);
 }
 
 static void add_made_ops(struct made_trace *made)
@@ -336,17 +375,23 @@ static void add_made_ops(struct made_trace *made)
 	for (int64_t m = 256; m <= 16384; m *= 4)
 		for (int64_t n = 1024; n <= 16384; n *= 2) {
 			snprintf(dims, sizeof dims, "[%ld, 4096], [4096, %ld]", (long)m, (long)n);
-			add_made(made, "aten::mm", dims, "\"c10::BFloat16\", \"c10::BFloat16\"", (struct op_sample){ SAMPLE_PRODUCT, FORMAT_BF16, 2 * m * n * 4096, 2 * (m * 4096 + 4096 * n + m * n), 0, 1 });
+			add_made(made, "aten::mm", dims, "\"c10::BFloat16\", \"c10::BFloat16\"",
+				(struct op_sample){
+					SAMPLE_PRODUCT, FORMAT_BF16, 2 * m * n * 4096, 2 * (m * 4096 + 4096 * n + m * n), 0, 1 });
 		}
 	for (int64_t s = 1024; s <= 8192; s *= 2) {
-		snprintf(dims, sizeof dims, "[1, 32, %ld, 128], [1, 32, %ld, 128], [1, 32, %ld, 128], [], []", (long)s, (long)s, (long)s);
-		add_made(made, "aten::_scaled_dot_product_flash_attention", dims, "\"c10::BFloat16\", \"c10::BFloat16\", \"c10::BFloat16\", \"Scalar\", \"Scalar\"",
+		snprintf(dims, sizeof dims, "[1, 32, %ld, 128], [1, 32, %ld, 128], [1, 32, %ld, 128], [], []", (long)s, (long)s,
+			(long)s);
+		add_made(made, "aten::_scaled_dot_product_flash_attention", dims,
+			"\"c10::BFloat16\", \"c10::BFloat16\", \"c10::BFloat16\", \"Scalar\", \"Scalar\"",
 			(struct op_sample){ SAMPLE_ATTENTION, FORMAT_BF16, 4 * 32 * s * s * 128, 4 * 2 * 32 * s * 128, 0, 1 });
 	}
 	for (int64_t e = 1 << 16; e <= 1 << 27; e *= 2) {
 		snprintf(dims, sizeof dims, "[%ld], [%ld], []", (long)e, (long)e);
-		add_made(made, "aten::copy_", dims, "\"float\", \"c10::BFloat16\", \"Scalar\"", (struct op_sample){ SAMPLE_COPY, FORMAT_F32, 0, 6 * e, 0, 1 });
-		add_made(made, "aten::add", dims, "\"c10::BFloat16\", \"c10::BFloat16\", \"Scalar\"", (struct op_sample){ SAMPLE_EAGER, FORMAT_BF16, e, 6 * e, 0, 1 });
+		add_made(made, "aten::copy_", dims, "\"float\", \"c10::BFloat16\", \"Scalar\"",
+			(struct op_sample){ SAMPLE_COPY, FORMAT_F32, 0, 6 * e, 0, 1 });
+		add_made(made, "aten::add", dims, "\"c10::BFloat16\", \"c10::BFloat16\", \"Scalar\"",
+			(struct op_sample){ SAMPLE_EAGER, FORMAT_BF16, e, 6 * e, 0, 1 });
 	}
 	for (int i = 0; i < 9; i++)
 		add_made(made, "aten::neg", "[64]", "\"float\"", (struct op_sample){ SAMPLE_EAGER, FORMAT_F32, 64, 512, 0, 1 });
@@ -357,24 +402,30 @@ static void add_made_messages(struct made_trace *made)
 	for (int64_t n = 1 << 10; n <= 1 << 26; n *= 16) {
 		add_made_collective(made, "allreduce", COLLECTIVE_ALL_REDUCE, n, n, "\"[0, 1, 2, 3, 4, 5, 6, 7]\"", 8);
 		add_made_collective(made, "_allgather_base", COLLECTIVE_ALL_GATHER, n, 8 * n, "[8, 9, 10, 11, 12, 13, 14, 15]", 8);
-		add_made_collective(made, "_reduce_scatter_base", COLLECTIVE_REDUCE_SCATTER, 8 * n, n, "\"[0, 8, 16, 24, 32, 40, 48, 56]\"", 1);
+		add_made_collective(
+			made, "_reduce_scatter_base", COLLECTIVE_REDUCE_SCATTER, 8 * n, n, "\"[0, 8, 16, 24, 32, 40, 48, 56]\"", 1);
 		add_made_collective(made, "allreduce", COLLECTIVE_ALL_REDUCE, n, n, "\"[0, 8, 16, 24, 32, 40, 48, 56]\"", 1);
 	}
 }
 
 /* What is read and fitted of a text. */
-static enum status fit_text(const char *text, size_t size, struct device_fit *fit, struct samples *samples, struct error *error)
+static enum status fit_text(
+	const char *text, size_t size, struct device_fit *fit, struct samples *samples, struct error *error)
 {
 	struct rules *rules = test_rules();
 	*samples = (struct samples){ 0 };
 	*error = (struct error){ 0 };
 	enum status status = samples_read(samples, text, size, rules, 8, error);
 	samples_join(samples);
-	THEN(status, device_fit_find(fit, samples->gpu ? device_called(samples->device, samples->memory) : DEVICE_CPU, samples->memory, samples));
+	THEN(status,
+		device_fit_find(fit, samples->gpu ? device_called(samples->device, samples->memory) : DEVICE_CPU,
+			samples->memory, samples));
 	return status;
 }
 
-#define CLOSE(is, truth, part) cr_expect_float_eq((double)(is), (double)(truth), (part) * (double)(truth), #is ": %g, not %g", (double)(is), (double)(truth))
+#define CLOSE(is, truth, part) \
+	cr_expect_float_eq( \
+		(double)(is), (double)(truth), (part) * (double)(truth), #is ": %g, not %g", (double)(is), (double)(truth))
 
 Test(calibrate, a_trace_gives_back_the_machine_that_made_it)
 {
@@ -413,23 +464,32 @@ Test(calibrate, a_trace_gives_back_the_machine_that_made_it)
 	CLOSE(found->near.latency, truth.near.latency, 0.05);
 	CLOSE(found->far.rate, truth.far.rate, 0.03);
 	CLOSE(found->far.latency, truth.far.latency, 0.05);
-	cr_expect(!fit.figure[FIGURE_FUSED].told && !fit.figure[FIGURE_FP32].told && fit.figure[FIGURE_MATRIX].told && fit.figure[FIGURE_MATRIX].left_out >= 0);
+	cr_expect(!fit.figure[FIGURE_FUSED].told && !fit.figure[FIGURE_FP32].told && fit.figure[FIGURE_MATRIX].told &&
+		fit.figure[FIGURE_MATRIX].left_out >= 0);
 	free(made.text);
 }
 
 /* Of groups of more than 30 members PyTorch writes the first ranks and the last. */
 Test(calibrate, ranks_that_are_cut_short_tell_the_node)
 {
-	static const struct { const char *ranks; uint32_t near; } groups[] = { { "\"[0, 8, 16, ..., 504]\"", 1 }, { "\"[0, 1, 2, 3, 16, 17, 18, 19, ..., 307]\"", 4 },
-		{ "\"[0, 1, 2, ..., 63]\"", 8 }, { "\"[..., 63]\"", 8 }, { "\"[0, 1, 2]\"", 8 }, { "\"\"", 8 }, { "null", 8 }, { "\"[0, 1, 2, 8, ..., 63]\"", 0 } };
+	static const struct {
+		const char *ranks;
+		uint32_t near;
+	} groups[] = { { "\"[0, 8, 16, ..., 504]\"", 1 }, { "\"[0, 1, 2, 3, 16, 17, 18, 19, ..., 307]\"", 4 },
+		{ "\"[0, 1, 2, ..., 63]\"", 8 }, { "\"[..., 63]\"", 8 }, { "\"[0, 1, 2]\"", 8 }, { "\"\"", 8 }, { "null", 8 },
+		{ "\"[0, 1, 2, 8, ..., 63]\"", 0 } };
 	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
 		char text[600];
 		OWN(samples) samples = { 0 };
 		struct error error;
 		OWN(rules) *rules = rules_new();
-		int length = snprintf(text, sizeof text, "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)\", \"ts\": 1, "
-			"\"dur\": 90, \"args\": {\"Collective name\": \"_allgather_base\", \"In msg nelems\": 1024, \"Out msg nelems\": 65536, \"Group size\": 64, \"dtype\": \"BFloat16\", "
-			"\"Process Group Ranks\": %s}}]}", groups[i].ranks);
+		int length = snprintf(text, sizeof text,
+			"{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": "
+			"\"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)\", \"ts\": 1, "
+			"\"dur\": 90, \"args\": {\"Collective name\": \"_allgather_base\", \"In msg nelems\": 1024, \"Out msg "
+			"nelems\": 65536, \"Group size\": 64, \"dtype\": \"BFloat16\", "
+			"\"Process Group Ranks\": %s}}]}",
+			groups[i].ranks);
 		cr_assert_eq(samples_read(&samples, text, (size_t)length, rules, 8, &error), OK, "%s", error.text);
 		cr_expect_eq(samples.collectives, groups[i].near > 0, "%s", groups[i].ranks);
 		if (samples.collectives > 0)
@@ -440,20 +500,35 @@ Test(calibrate, ranks_that_are_cut_short_tell_the_node)
 /* A preset is found again by what the driver calls the device. */
 Test(calibrate, devices_are_known_by_their_names)
 {
-	static const struct { const char *name; int64_t gib; enum device device; } names[] = { { "NVIDIA A100-SXM4-80GB", 79, DEVICE_A100_80 }, { "NVIDIA A100-SXM4-40GB", 39, DEVICE_A100_40 },
-		{ "NVIDIA H100 80GB HBM3", 79, DEVICE_H100_80 }, { "NVIDIA H100 PCIe", 79, DEVICE_H100_PCIE }, { "NVIDIA H100", 94, DEVICE_H100_96 }, { "Tesla V100-SXM2-16GB", 16, DEVICE_V100_16 },
-		{ "NVIDIA GeForce RTX 4090", 24, DEVICE_RTX4090_24 }, { "NVIDIA GB200", 184, DEVICE_GB200_186 }, { "NVIDIA GB300", 277, DEVICE_GB300_279 }, { "NVIDIA B200", 178, DEVICE_B200_180 }, { "NVIDIA L40S", 44, DEVICE_L40S_48 },
-		{ "NVIDIA RTX A6000", 47, DEVICE_A6000_48 }, { "AMD Instinct MI300X", 191, DEVICE_MI300X_192 }, { "NVIDIA T4", 15, DEVICE_NONE }, { "", 0, DEVICE_NONE } };
+	static const struct {
+		const char *name;
+		int64_t gib;
+		enum device device;
+	} names[] = { { "NVIDIA A100-SXM4-80GB", 79, DEVICE_A100_80 }, { "NVIDIA A100-SXM4-40GB", 39, DEVICE_A100_40 },
+		{ "NVIDIA H100 80GB HBM3", 79, DEVICE_H100_80 }, { "NVIDIA H100 PCIe", 79, DEVICE_H100_PCIE },
+		{ "NVIDIA H100", 94, DEVICE_H100_96 }, { "Tesla V100-SXM2-16GB", 16, DEVICE_V100_16 },
+		{ "NVIDIA GeForce RTX 4090", 24, DEVICE_RTX4090_24 }, { "NVIDIA GB200", 184, DEVICE_GB200_186 },
+		{ "NVIDIA GB300", 277, DEVICE_GB300_279 }, { "NVIDIA B200", 178, DEVICE_B200_180 },
+		{ "NVIDIA L40S", 44, DEVICE_L40S_48 }, { "NVIDIA RTX A6000", 47, DEVICE_A6000_48 },
+		{ "AMD Instinct MI300X", 191, DEVICE_MI300X_192 }, { "NVIDIA T4", 15, DEVICE_NONE }, { "", 0, DEVICE_NONE } };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		cr_expect_eq(device_called(names[i].name, names[i].gib << 30), names[i].device, "%s", names[i].name);
 }
 
 Test(calibrate, a_bad_trace_is_refused_with_its_line)
 {
-	static const struct { const char *text; unsigned line; } bad[] = { { "", 1 }, { "3", 1 }, { "{}", 1 }, { "{\n\"a\": 1}\n", 2 }, { "{\n\"traceEvents\": 5}", 2 }, { "{\"traceEvents\": [", 1 },
-		{ "{\"traceEvents\": [\n{\"ph\": \"X\"},\n{\"ph\": }]}", 3 }, { "{\"traceEvents\": [{\"ph\": \"X\"}\n", 2 }, { "{\"traceEvents\": []}", 0 },
-		{ "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"ts\": 1, \"dur\": 5, \"pid\": 1, \"tid\": 1}]", 0 },
-		{ "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"args\": {\"Input Dims\": [[-3]], \"Input type\": [\"float\"]}}]", 0 } };
+	static const struct {
+		const char *text;
+		unsigned line;
+	} bad[] = { { "", 1 }, { "3", 1 }, { "{}", 1 }, { "{\n\"a\": 1}\n", 2 }, { "{\n\"traceEvents\": 5}", 2 },
+		{ "{\"traceEvents\": [", 1 }, { "{\"traceEvents\": [\n{\"ph\": \"X\"},\n{\"ph\": }]}", 3 },
+		{ "{\"traceEvents\": [{\"ph\": \"X\"}\n", 2 }, { "{\"traceEvents\": []}", 0 },
+		{ "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"ts\": 1, \"dur\": 5, \"pid\": 1, \"tid\": "
+		  "1}]",
+			0 },
+		{ "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"args\": {\"Input Dims\": [[-3]], \"Input "
+		  "type\": [\"float\"]}}]",
+			0 } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct device_fit fit;
 		OWN(samples) samples;

@@ -52,7 +52,8 @@ static void check_rows(const char *model, int64_t tenths)
 	scenario_init(&scenario);
 	OWN(plan) *whole = plan_anew(graph, &scenario, "order=program");
 	cap(&scenario, plan_arena(whole) / 10 * tenths);
-	cr_assert_eq(fit_list_find(&planner, graph, &scenario, 2, &(struct fit_watch){ count, &seen }, &list, &error), OK, "%s", error.text);
+	cr_assert_eq(fit_list_find(&planner, graph, &scenario, 2, &(struct fit_watch){ count, &seen }, &list, &error), OK,
+		"%s", error.text);
 	cr_assert(!list.fits && list.fitting > 0, "%s", model);
 	cr_assert_geq(seen.calls, list.ways);
 	for (uint32_t i = 0; i < list.ways; i++) {

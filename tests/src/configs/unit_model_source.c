@@ -4,9 +4,16 @@
 #include "src/scenario/devices.h"
 #include "tests/common/support.h"
 
-static struct config_result evaluated(struct model_source *source, const struct scenario *scenario, const struct config *config)
+static struct config_result evaluated(
+	struct model_source *source, const struct scenario *scenario, const struct config *config)
 {
-	struct config_request request = { .devices = 16, .devices_per_node = 8, .overheads = overheads_all, .zero = -1, .sp = -1, .recompute = -1, .schedule = -1 };
+	struct config_request request = { .devices = 16,
+		.devices_per_node = 8,
+		.overheads = overheads_all,
+		.zero = -1,
+		.sp = -1,
+		.recompute = -1,
+		.schedule = -1 };
 	struct config_result result;
 	struct error error = { 0 };
 	model_source_request(source, &request);
@@ -27,7 +34,8 @@ static void agree(const char *name, const struct config *config)
 	struct error error;
 	scenario_init(&scenario);
 	cr_assert_eq(scenario_set(&scenario, "device=h100-80gb", &error), OK);
-	cr_assert_eq(scenario_set(&scenario, "recompute=ops:mla_up_proj+moe_act+mlp", &error), OK);    /* where the configuration says ops */
+	cr_assert_eq(scenario_set(&scenario, "recompute=ops:mla_up_proj+moe_act+mlp", &error),
+		OK);    /* where the configuration says ops */
 	cr_assert_eq(model_source_open(&few, name, NULL, &scenario), 0, "%s", name);
 	cr_assert_gt(few.repeat, 0, "%s", name);
 	struct config_result short_one = evaluated(&few, &scenario, config);
@@ -36,8 +44,10 @@ static void agree(const char *name, const struct config *config)
 	struct config_result whole = evaluated(&few, &scenario, config);
 	char words[200];
 	config_text(config, words, sizeof words);
-	cr_expect_eq(short_one.time, whole.time, "%s, %s: %lld ps, of all layers %lld", name, words, (long long)short_one.time, (long long)whole.time);
-	cr_expect_eq(short_one.worst.total, whole.worst.total, "%s, %s: %lld bytes, of all layers %lld", name, words, (long long)short_one.worst.total, (long long)whole.worst.total);
+	cr_expect_eq(short_one.time, whole.time, "%s, %s: %lld ps, of all layers %lld", name, words,
+		(long long)short_one.time, (long long)whole.time);
+	cr_expect_eq(short_one.worst.total, whole.worst.total, "%s, %s: %lld bytes, of all layers %lld", name, words,
+		(long long)short_one.worst.total, (long long)whole.worst.total);
 	cr_expect_eq(short_one.link, whole.link, "%s, %s", name, words);
 	model_source_close(&few);
 	scenario_done(&scenario);
@@ -50,11 +60,22 @@ static void agree(const char *name, const struct config *config)
 Test(model_source, few_layers_cost_what_all_of_them_do)
 {
 	static const char *const dense[] = { "gpt:layers=9:heads=4" SMALL, "llama3-8b:layers=9:heads=8:ffn=512" SMALL };
-	static const char *const mixtures[] = { "moe:layers=9:experts=8:heads=4" SMALL, "deepseek-v2-lite:layers=12" EXPERTS, "deepseek-v3:layers=14" EXPERTS,
-		"deepseek-v3:layers=14:dense_layers=2" EXPERTS, "deepseek-v3:layers=17:dense_layers=5" EXPERTS, "deepseek-v3:layers=11:dense_layers=0:mtp_layers=0" EXPERTS };
+	static const char *const mixtures[] = { "moe:layers=9:experts=8:heads=4" SMALL,
+		"deepseek-v2-lite:layers=12" EXPERTS, "deepseek-v3:layers=14" EXPERTS,
+		"deepseek-v3:layers=14:dense_layers=2" EXPERTS, "deepseek-v3:layers=17:dense_layers=5" EXPERTS,
+		"deepseek-v3:layers=11:dense_layers=0:mtp_layers=0" EXPERTS };
 	static const enum recompute modes[] = { RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_PRODUCTS, RECOMPUTE_OPS };
 	for (size_t mode = 0; mode < sizeof modes / sizeof *modes; mode++) {
-		struct config config = { .dp = 2, .tp = 2, .pp = 4, .cp = 1, .ep = 1, .microbatch = 1, .microbatches = 8, .chunks = 1, .schedule = SCHEDULE_1F1B, .zero = 1,
+		struct config config = { .dp = 2,
+			.tp = 2,
+			.pp = 4,
+			.cp = 1,
+			.ep = 1,
+			.microbatch = 1,
+			.microbatches = 8,
+			.chunks = 1,
+			.schedule = SCHEDULE_1F1B,
+			.zero = 1,
 			.recompute = (uint8_t)modes[mode] };
 		for (size_t i = 0; i < sizeof dense / sizeof *dense; i++)
 			agree(dense[i], &config);

@@ -112,9 +112,11 @@ Test(draw, boxes_of_a_long_chain_stand_below_each_other)
 		uint32_t pairs;
 		cr_assert_eq(drawing_make(graph, NULL, &(struct draw_options){ .detail = DRAW_MODULES }, &drawing, &error), OK);
 		cr_assert_eq(cluster_stack(&drawing, &pair, &pairs), OK);
-		cr_expect_eq(pairs, count < 6 ? 0 : 2 * ((uint32_t)count - 1), "%u", pairs);   /* each pass of a layer above the next one's other pass */
+		cr_expect_eq(pairs, count < 6 ? 0 : 2 * ((uint32_t)count - 1), "%u",
+			pairs);   /* each pass of a layer above the next one's other pass */
 		for (uint32_t i = 0; i < pairs; i++) {
-			cr_expect_neq(graph->op[drawing.node[pair[i].above].first].phase, graph->op[drawing.node[pair[i].below].first].phase);
+			cr_expect_neq(
+				graph->op[drawing.node[pair[i].above].first].phase, graph->op[drawing.node[pair[i].below].first].phase);
 			cr_expect_eq(layer_of(&drawing, pair[i].below), layer_of(&drawing, pair[i].above) + 1);
 		}
 		mem_free(pair);
@@ -126,7 +128,9 @@ Test(draw, hops_count_data_dependencies)
 	OWN(graph) *graph = layers(4, -1);
 	struct drawing drawing;
 	struct error error;
-	cr_assert_eq(drawing_make(graph, NULL, &(struct draw_options){ .detail = DRAW_OPS, .around = "op5", .hops = 3 }, &drawing, &error), OK);
+	cr_assert_eq(drawing_make(graph, NULL, &(struct draw_options){ .detail = DRAW_OPS, .around = "op5", .hops = 3 },
+					 &drawing, &error),
+		OK);
 	cr_expect_eq(drawing.nodes, 7);
 	cr_expect_eq(drawing.edges, 6);
 	drawing_free(&drawing);
@@ -267,7 +271,8 @@ Test(timeline, thinning_keeps_the_peak_and_every_stretchs_extremes)
 	static int64_t live[5000];
 	uint32_t keep[2000];
 	for (int round = 0; round < 500; round++) {
-		uint32_t count = 1 + (uint32_t)(random_next(&random) % 5000), most = 8 + (uint32_t)(random_next(&random) % 1992), peak = 0;
+		uint32_t count = 1 + (uint32_t)(random_next(&random) % 5000),
+				 most = 8 + (uint32_t)(random_next(&random) % 1992), peak = 0;
 		for (uint32_t i = 0; i < count; i++) {
 			live[i] = (int64_t)(random_next(&random) % (round % 2 ? 10 : 1000000));
 			if (live[i] > live[peak])
@@ -280,6 +285,7 @@ Test(timeline, thinning_keeps_the_peak_and_every_stretchs_extremes)
 			cr_assert(keep[i] < count && (i == 0 || keep[i] > keep[i - 1]));
 			found |= keep[i] == peak;
 		}
-		cr_assert(found && keep[0] == 0 && keep[kept - 1] == count - 1, "seed %llu round %d", (unsigned long long)seed, round);
+		cr_assert(found && keep[0] == 0 && keep[kept - 1] == count - 1, "seed %llu round %d", (unsigned long long)seed,
+			round);
 	}
 }

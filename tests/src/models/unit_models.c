@@ -28,8 +28,10 @@ Test(models, built_in_models_agree_with_captured_ones)
 		OWN(graph) *captured = graph_open(pairs[i].sample, NULL, &error);
 		cr_assert_not_null(captured, "%s", error.text);
 		OWN(graph) *built = step_of_config(pairs[i].name, model_find(pairs[i].name)->config, adam);
-		cr_assert_eq(bytes_of_kind(built, KIND_PARAMETER), bytes_of_kind(captured, KIND_PARAMETER), "%s: parameters", pairs[i].name);
-		cr_assert_eq(bytes_of_kind(built, KIND_OPTIMIZER), bytes_of_kind(captured, KIND_OPTIMIZER), "%s: state", pairs[i].name);
+		cr_assert_eq(bytes_of_kind(built, KIND_PARAMETER), bytes_of_kind(captured, KIND_PARAMETER), "%s: parameters",
+			pairs[i].name);
+		cr_assert_eq(
+			bytes_of_kind(built, KIND_OPTIMIZER), bytes_of_kind(captured, KIND_OPTIMIZER), "%s: state", pairs[i].name);
 		int64_t peak = program_peak(built), truth = program_peak(captured);
 		cr_assert_leq(llabs(peak - truth) * 100, truth, "%s: peak %ld, captured %ld", pairs[i].name, (long)peak, (long)truth);
 	}
@@ -38,25 +40,42 @@ Test(models, built_in_models_agree_with_captured_ones)
 Test(models, presets_have_their_published_numbers_of_parameters)
 {
 	static const struct { const char *name; double millions; } published[] = {
-		{ "gpt2-medium", 354.8 }, { "gpt2-large", 774.0 }, { "llama3-8b", 8030.3 }, { "llama3-70b", 70553.7 }, { "bert-large", 335.2 },
-		{ "t5-large", 737.7 }, { "t5-3b", 2851.6 }, { "t5-11b", 11307.3 }, { "vit-l-16", 304.3 }, { "vit-h-14", 632.0 },
-		{ "resnet18", 11.69 }, { "resnet34", 21.80 }, { "resnet50", 25.56 }, { "resnet101", 44.55 }, { "resnet152", 60.19 },
+		{ "gpt2-medium", 354.8 },
+		{ "gpt2-large", 774.0 },
+		{ "llama3-8b", 8030.3 },
+		{ "llama3-70b", 70553.7 },
+		{ "bert-large", 335.2 },
+		{ "t5-large", 737.7 },
+		{ "t5-3b", 2851.6 },
+		{ "t5-11b", 11307.3 },
+		{ "vit-l-16", 304.3 },
+		{ "vit-h-14", 632.0 },
+		{ "resnet18", 11.69 },
+		{ "resnet34", 21.80 },
+		{ "resnet50", 25.56 },
+		{ "resnet101", 44.55 },
+		{ "resnet152", 60.19 },
 	};
 	static const struct model_training forward = { .forward_only = true };
 	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
 		OWN(graph) *graph = step_of_config(published[i].name, model_find(published[i].name)->config, forward);
 		double millions = (double)bytes_of_kind(graph, KIND_PARAMETER) / 4e6;
-		cr_assert_float_eq(millions, published[i].millions, 0.001 * published[i].millions, "%s: %.2f million", published[i].name, millions);
+		cr_assert_float_eq(millions, published[i].millions, 0.001 * published[i].millions, "%s: %.2f million",
+			published[i].name, millions);
 	}
 }
 
-/* The parameters of deepseek-ai's published configurations (15.7, 236 and 671 billion), to the last; V3's corrections of routing scores, which
- * no gradient reaches, left out. Beside these its module for multi-token prediction, 11.6 billion: with copies of the table and of the head, as in the published
- * file, 684.5 billion in all (deepseek-ai/DeepSeek-V3: 671 of the main model, 14 of the module). */
+/* The parameters of deepseek-ai's published configurations (15.7, 236 and 671 billion), to the last; V3's corrections
+ * of routing scores, which no gradient reaches, left out. Beside these its module for multi-token prediction, 11.6
+ * billion: with copies of the table and of the head, as in the published file, 684.5 billion in all
+ * (deepseek-ai/DeepSeek-V3: 671 of the main model, 14 of the module). */
 Test(models, deepseek_has_the_parameters_of_its_published_configurations)
 {
-	static const struct { const char *name; int64_t parameters; } published[] = { { "deepseek-v2-lite", INT64_C(15706484224) },
-		{ "deepseek-v2", INT64_C(235741434880) }, { "deepseek-v3", INT64_C(671026404352) } };
+	static const struct {
+		const char *name;
+		int64_t parameters;
+	} published[] = { { "deepseek-v2-lite", INT64_C(15706484224) }, { "deepseek-v2", INT64_C(235741434880) },
+		{ "deepseek-v3", INT64_C(671026404352) } };
 	static const struct model_training forward = { .forward_only = true };
 	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
 		const struct model_config *c = &model_find(published[i].name)->config;
@@ -67,13 +86,14 @@ Test(models, deepseek_has_the_parameters_of_its_published_configurations)
 			+ c->heads * c->value_width * c->hidden;
 		int64_t mixture = c->experts * c->hidden + 3 * c->hidden * c->expert_ffn * (c->experts + c->shared_experts);
 		int64_t module = attention + 2 * c->hidden + mixture + 2 * c->hidden * c->hidden + 3 * c->hidden;
-		int64_t sum = c->layers * (attention + 2 * c->hidden) + c->dense_layers * 3 * c->hidden * c->ffn + (c->layers - c->dense_layers) * mixture
-			+ 2 * c->vocab * c->hidden + c->hidden;
+		int64_t sum = c->layers * (attention + 2 * c->hidden) + c->dense_layers * 3 * c->hidden * c->ffn +
+			(c->layers - c->dense_layers) * mixture + 2 * c->vocab * c->hidden + c->hidden;
 		cr_expect_eq(sum, published[i].parameters, "%s: %lld", published[i].name, (long long)sum);
 		sum += c->mtp_layers * module;
 		cr_expect_eq(c->mtp_layers, strcmp(published[i].name, "deepseek-v3") == 0);
 		cr_expect(c->mtp_layers == 0 || (sum + 2 * c->vocab * c->hidden) / 1000000000 == 684);
-		cr_expect_eq(bytes_of_kind(graph, KIND_PARAMETER), 4 * sum, "%s: %lld", published[i].name, (long long)bytes_of_kind(graph, KIND_PARAMETER) / 4);
+		cr_expect_eq(bytes_of_kind(graph, KIND_PARAMETER), 4 * sum, "%s: %lld", published[i].name,
+			(long long)bytes_of_kind(graph, KIND_PARAMETER) / 4);
 		/* scores are as wide as queries, what is made of them as wide as values; a causal mask hides half of both */
 		for (uint32_t op = 0; op < graph->ops && !flops; op++)
 			flops = strstr(graph->op[op].type, "flash_attention") ? graph->op[op].flops : 0;
@@ -84,7 +104,8 @@ Test(models, deepseek_has_the_parameters_of_its_published_configurations)
 Test(models, every_preset_trains_in_every_precision_without_an_op_that_has_no_rule)
 {
 	for (const struct model_preset *preset = model_presets; preset->name; preset++)
-		for (enum precision precision = (preset - model_presets) % test_rounds(PRECISION_COUNT, 1); precision < PRECISION_COUNT; precision += test_rounds(PRECISION_COUNT, 1)) {
+		for (enum precision precision = (preset - model_presets) % test_rounds(PRECISION_COUNT, 1);
+			precision < PRECISION_COUNT; precision += test_rounds(PRECISION_COUNT, 1)) {
 			struct model_config config = preset->config;
 			config.layers = config.layers > 2 ? 2 : config.layers;
 			struct model_training training = { .optimizer = OPTIMIZER_ADAMW, .precision = precision };
@@ -103,10 +124,20 @@ static uint32_t ops_of(const struct graph *graph, const char *type)
 	return count;
 }
 
-/* Where layers alone are compiled, the loss is the library's: log-softmax and both gradients of it lie side by side in fp32. Labels are shifted, so no logits are copied. */
+/* Where layers alone are compiled, the loss is the library's: log-softmax and both gradients of it lie side by side in
+ * fp32. Labels are shifted, so no logits are copied. */
 Test(models, the_loss_may_stay_eager_where_layers_are_compiled)
 {
-	const struct model_config layers = { .family = FAMILY_LLAMA, .layers = 2, .hidden = 64, .heads = 4, .kv_heads = 2, .ffn = 96, .vocab = 8192, .seq = 256, .batch = 2, .flash = true };
+	const struct model_config layers = { .family = FAMILY_LLAMA,
+		.layers = 2,
+		.hidden = 64,
+		.heads = 4,
+		.kv_heads = 2,
+		.ffn = 96,
+		.vocab = 8192,
+		.seq = 256,
+		.batch = 2,
+		.flash = true };
 	const struct model_training mixed = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED };
 	for (int fused = 0; fused <= 1; fused++) {
 		struct model_config config = layers;
@@ -120,7 +151,8 @@ Test(models, the_loss_may_stay_eager_where_layers_are_compiled)
 		cr_expect_eq(ops_of(eager, "tidemark.cross_entropy"), 0);
 		cr_expect_eq(bytes_of_kind(eager, KIND_PARAMETER), bytes_of_kind(plain, KIND_PARAMETER));
 		if (fused)
-			cr_expect_geq(program_peak(eager) - program_peak(plain), 2 * logits - logits / 2, "%ld", (long)(program_peak(eager) - program_peak(plain)));
+			cr_expect_geq(program_peak(eager) - program_peak(plain), 2 * logits - logits / 2, "%ld",
+				(long)(program_peak(eager) - program_peak(plain)));
 		else
 			cr_expect_lt(ops_of(eager, "aten.slice.Tensor"), ops_of(plain, "aten.slice.Tensor"));
 	}
@@ -156,7 +188,7 @@ Test(models, every_failed_allocation_is_reported_and_nothing_leaks)
 	}
 }
 
-/* ---- Korthikanti et al. 2022: "Reducing activation recomputation in large transformer models" -------------- */
+/* ---- Korthikanti et al. 2022: "Reducing activation recomputation in large transformer models" --- */
 
 /* The paper's accounting of a device in the first pipeline stage, on a step's graph:
  *   activations of the layers, without the statistics of norms (the paper neglects what is small against s b h);
@@ -220,8 +252,8 @@ static double state_bytes(const struct graph *graph, const struct device *device
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		const struct tensor *root = &graph->tensor[graph->storage[s].root];
 		bool state = (root->kind == KIND_PARAMETER || root->kind == KIND_OPTIMIZER) && strncmp(root->name, "h.", 2) == 0;
-		bool gradient = root->dtype == DTYPE_F32 && graph->storage[s].phase == PHASE_BACKWARD && of_layer(graph, root->writer) &&
-			strncmp(graph->op[root->writer].type, "aten._to_copy", 13) == 0;
+		bool gradient = root->dtype == DTYPE_F32 && graph->storage[s].phase == PHASE_BACKWARD &&
+			of_layer(graph, root->writer) && strncmp(graph->op[root->writer].type, "aten._to_copy", 13) == 0;
 		if ((state || gradient) && root->dims == 2)
 			bytes += (double)graph->storage[s].bytes;
 	}
@@ -236,11 +268,14 @@ static const struct published {
 	struct device device;
 	double state, activations[MODES], percent[MODES];
 } published[] = {
-	{ "megatron-22b", { .tensor = 8, .stages = 1, .interleaved = 1 }, 45.5625, { 59.25, 0, 0, 9.5625, 0 }, { 100, 66.84, 49.42, 16.18, 7.64 } },
-	{ "gpt3-175b", { .tensor = 8, .stages = 8, .interleaved = 3 }, 45.5625, { 66.84375, 0, 0, 12.3515625, 0 }, { 100, 62.04, 56.53, 18.49, 8.71 } },
-	{ "megatron-530b", { .tensor = 8, .stages = 35, .interleaved = 3 }, 31.640625, { 114.0234375, 0, 0, 23.076171875, 0 },
+	{ "megatron-22b", { .tensor = 8, .stages = 1, .interleaved = 1 }, 45.5625, { 59.25, 0, 0, 9.5625, 0 },
+		{ 100, 66.84, 49.42, 16.18, 7.64 } },
+	{ "gpt3-175b", { .tensor = 8, .stages = 8, .interleaved = 3 }, 45.5625, { 66.84375, 0, 0, 12.3515625, 0 },
+		{ 100, 62.04, 56.53, 18.49, 8.71 } },
+	{ "megatron-530b", { .tensor = 8, .stages = 35, .interleaved = 3 }, 31.640625,
+		{ 114.0234375, 0, 0, 23.076171875, 0 }, { 100, 58.31, 62.04, 20.27, 9.42 } },
+	{ "megatron-1t", { .tensor = 8, .stages = 64, .interleaved = 1 }, 32.958984375, { 131.25, 0, 0, 26.5625, 0 },
 		{ 100, 58.31, 62.04, 20.27, 9.42 } },
-	{ "megatron-1t", { .tensor = 8, .stages = 64, .interleaved = 1 }, 32.958984375, { 131.25, 0, 0, 26.5625, 0 }, { 100, 58.31, 62.04, 20.27, 9.42 } },
 };
 
 Test(models, korthikanti_published_memory_is_reproduced_from_generated_graphs)
@@ -263,10 +298,11 @@ Test(models, korthikanti_published_memory_is_reproduced_from_generated_graphs)
 			none = mode == NO_SAVING ? activations : none;
 			cr_assert_float_eq(state, row->state, 1e-6, "%s: state %.6f GiB, published %.6f", row->model, state, row->state);
 			if (row->activations[mode] > 0)
-				cr_assert_float_eq(activations, row->activations[mode], 1e-6, "%s, mode %d: %.6f GiB, published %.6f", row->model, (int)mode,
-					activations, row->activations[mode]);
+				cr_assert_float_eq(activations, row->activations[mode], 1e-6, "%s, mode %d: %.6f GiB, published %.6f",
+					row->model, (int)mode, activations, row->activations[mode]);
 			double percent = 100 * activations / none;
-			cr_assert_float_eq(percent, row->percent[mode], 0.2, "%s, mode %d: %.2f %%, published %.2f", row->model, (int)mode, percent, row->percent[mode]);
+			cr_assert_float_eq(percent, row->percent[mode], 0.2, "%s, mode %d: %.2f %%, published %.2f", row->model,
+				(int)mode, percent, row->percent[mode]);
 		}
 	}
 }

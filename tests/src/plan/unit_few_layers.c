@@ -1,4 +1,5 @@
-/* unit_few_layers.c: what few layers foretell, held against whole plans; choices by it, against choices by whole plans. */
+/* unit_few_layers.c: what few layers foretell, held against whole plans; choices by it, against choices by whole plans.
+ */
 #include <stdlib.h>
 
 #include "src/plan/few_layers.h"
@@ -10,7 +11,8 @@
 
 static struct graph *deep_step(const char *name, int64_t layers)
 {
-	return step_of_sizes(name, (struct model_config){ .layers = layers, .hidden = 64, .heads = 4, .kv_heads = 2, .seq = 32, .vocab = 128 });
+	return step_of_sizes(name,
+		(struct model_config){ .layers = layers, .hidden = 64, .heads = 4, .kv_heads = 2, .seq = 32, .vocab = 128 });
 }
 
 static void set(struct scenario *scenario, const char *const *words)
@@ -40,12 +42,15 @@ static void expect_foretold(struct planner *planner, struct graph *graph, const 
 	struct planning planning = { &stage, graph, &scenario, &error };
 	cr_assert_eq(few_layers_new(&planning, plan->transformed->sharded->shared, &layers), OK);
 	cr_assert_not_null(layers, "%s has layers that stand for all", name);
-	cr_assert_eq(few_layers_foretell(layers, &planning, &plan->transformed->sharded->sharding, &foretold), OK, "%s", error.text);
+	cr_assert_eq(
+		few_layers_foretell(layers, &planning, &plan->transformed->sharded->sharding, &foretold), OK, "%s", error.text);
 	/* Heuristics' orders of least memory hide other transfers than complete ones do. */
-	cr_expect(off(foretold.time, plan_step_time(plan)) < 0.05 && off(foretold.time, plan_step_time(plan)) > -0.05, "%s, %s: %lld ps foretold, %lld planned", name, words[0],
-		(long long)foretold.time, (long long)plan_step_time(plan));
-	cr_expect(off(foretold.needs, plan_needs(plan)) < 0.04 && off(foretold.needs, plan_needs(plan)) > -0.02, "%s, %s: %lld B foretold, %lld planned", name, words[0],
-		(long long)foretold.needs, (long long)plan_needs(plan));
+	cr_expect(off(foretold.time, plan_step_time(plan)) < 0.05 && off(foretold.time, plan_step_time(plan)) > -0.05,
+		"%s, %s: %lld ps foretold, %lld planned", name, words[0], (long long)foretold.time,
+		(long long)plan_step_time(plan));
+	cr_expect(off(foretold.needs, plan_needs(plan)) < 0.04 && off(foretold.needs, plan_needs(plan)) > -0.02,
+		"%s, %s: %lld B foretold, %lld planned", name, words[0], (long long)foretold.needs,
+		(long long)plan_needs(plan));
 	few_layers_free(layers);
 	plan_release(plan);
 	scenario_done(&scenario);
@@ -55,7 +60,8 @@ Test(few_layers, foretell_what_all_come_to)
 {
 	static const char *const names[] = { "gpt", "llama3-8b" };
 	static const char *const scenarios[][5] = {
-		{ "strategy=tap", "devices=4", "batch=8", "order=best", NULL }, { "strategy=minred", "devices=4", "batch=8", "order=best", NULL },
+		{ "strategy=tap", "devices=4", "batch=8", "order=best", NULL },
+		{ "strategy=minred", "devices=4", "batch=8", "order=best", NULL },
 		{ "strategy=tap", "devices=4", "batch=8", "microbatches=2", NULL },
 	};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -68,7 +74,8 @@ Test(few_layers, foretell_what_all_come_to)
 	}
 }
 
-/* minred, which chooses by what few layers foretell: no strategy takes less memory than its plan, and the plan checks. */
+/* minred, which chooses by what few layers foretell: no strategy takes less memory than its plan, and the plan checks.
+ */
 Test(few_layers, choices_keep_their_promises)
 {
 	static const char *const strategies[] = { "strategy=data", "strategy=megatron", "strategy=zero", "strategy=tap" };

@@ -10,21 +10,69 @@
 
 /* Scenarios, and other values of knobs. */
 static const char *const scenarios[] = {
-	"", "device=a100-40gb", "device=v100-32gb", "device=b200-180gb software=torchtitan", "devices=4 strategy=data batch=8", "devices=4 strategy=megatron tp=2 batch=8", "devices=4 strategy=megatron tp=1 batch=8",
-	"devices=2 strategy=minred batch=8", "devices=2 strategy=zero batch=8 memory=1GiB", "devices=4", "batch=8 microbatches=2", "devices=2 strategy=auto batch=8",
-	"devices=2 pp=2 strategy=data microbatches=4 batch=8", "devices=2 pp=2 strategy=data microbatches=4 batch=8 schedule=interleaved",
-	"recompute=full", "recompute=auto memory=700MiB device=a100-40gb", "order=list layout=bestfit", "devices=16 strategy=data batch=16",
+	"",
+	"device=a100-40gb",
+	"device=v100-32gb",
+	"device=b200-180gb software=torchtitan",
+	"devices=4 strategy=data batch=8",
+	"devices=4 strategy=megatron tp=2 batch=8",
+	"devices=4 strategy=megatron tp=1 batch=8",
+	"devices=2 strategy=minred batch=8",
+	"devices=2 strategy=zero batch=8 memory=1GiB",
+	"devices=4",
+	"batch=8 microbatches=2",
+	"devices=2 strategy=auto batch=8",
+	"devices=2 pp=2 strategy=data microbatches=4 batch=8",
+	"devices=2 pp=2 strategy=data microbatches=4 batch=8 schedule=interleaved",
+	"recompute=full",
+	"recompute=auto memory=700MiB device=a100-40gb",
+	"order=list layout=bestfit",
+	"devices=16 strategy=data batch=16",
 };
 static const char *const values[] = {
-	"schedule=gpipe", "schedule=zb1p", "chunks=2", "chunks=3", "rank=0", "strategy=megatron", "sp=off", "sp=on", "zero=1", "zero=3", "padding=off", "devices_per_node=2", "intra_bandwidth=1000000000",
-	"inter_bandwidth=1000000000", "intra_latency=90000", "inter_latency=90000", "dispatch_share=40", "slack=20", "curve=on", "reserve=1GiB", "group_buffers=1GiB", "random=never", "order=fast",
-	"software=torchtitan", "software=maxtext", "dp=2", "tp=2", "cp=2", "ep=2", "prefetch=0", "reshard_after_forward=off", "reduce_dtype=param", "host_bandwidth=1000000000", "workspace=off", "order_effort=1", "layout_effort=1",
+	"schedule=gpipe",
+	"schedule=zb1p",
+	"chunks=2",
+	"chunks=3",
+	"rank=0",
+	"strategy=megatron",
+	"sp=off",
+	"sp=on",
+	"zero=1",
+	"zero=3",
+	"padding=off",
+	"devices_per_node=2",
+	"intra_bandwidth=1000000000",
+	"inter_bandwidth=1000000000",
+	"intra_latency=90000",
+	"inter_latency=90000",
+	"dispatch_share=40",
+	"slack=20",
+	"curve=on",
+	"reserve=1GiB",
+	"group_buffers=1GiB",
+	"random=never",
+	"order=fast",
+	"software=torchtitan",
+	"software=maxtext",
+	"dp=2",
+	"tp=2",
+	"cp=2",
+	"ep=2",
+	"prefetch=0",
+	"reshard_after_forward=off",
+	"reduce_dtype=param",
+	"host_bandwidth=1000000000",
+	"workspace=off",
+	"order_effort=1",
+	"layout_effort=1",
 };
 
 static bool equal_plans(const struct plan *a, const struct plan *b)
 {
-	return a->graph->fingerprint == b->graph->fingerprint && plan_peak(a) == plan_peak(b) && plan_arena(a) == plan_arena(b)
-		&& plan_step_time(a) == plan_step_time(b) && memcmp(a->ordered->result.order, b->ordered->result.order, a->graph->ops * sizeof(uint32_t)) == 0;
+	return a->graph->fingerprint == b->graph->fingerprint && plan_peak(a) == plan_peak(b) &&
+		plan_arena(a) == plan_arena(b) && plan_step_time(a) == plan_step_time(b) &&
+		memcmp(a->ordered->result.order, b->ordered->result.order, a->graph->ops * sizeof(uint32_t)) == 0;
 }
 
 Test(idle_knobs, without_effect_means_equal_plans)
@@ -46,7 +94,8 @@ Test(idle_knobs, without_effect_means_equal_plans)
 			scenario_add(&other, values[v]);
 			enum knob_id knob = knob_find(name);
 			plain = plain ? plain : plan_with(&planner, graph, &scenario);
-			bool same = other.value[knob] == scenario.value[knob] || scenario.value[knob] != knobs[knob].normal;    /* beside its default */
+			bool same = other.value[knob] == scenario.value[knob] ||
+				scenario.value[knob] != knobs[knob].normal;    /* beside its default */
 			const char *why = same ? NULL : knob_idle(&other, knob);
 			why = why || same ? why : plan_knob_idle(plain, knob);
 			works += !why;

@@ -50,7 +50,8 @@ Test(planner, a_layout_knob_runs_the_layout_alone_and_going_back_runs_nothing)
 /* Turns a random knob to a random value, or adds or removes a pin. */
 static void change(struct scenario *scenario, const struct graph *graph, uint64_t *random)
 {
-	static const enum knob_id turned[] = { K_order, K_layout, K_alignment, K_in_place, K_workspace, K_expandable, K_memory, K_layout_effort };
+	static const enum knob_id turned[] = { K_order, K_layout, K_alignment, K_in_place, K_workspace, K_expandable,
+		K_memory, K_layout_effort };
 	enum knob_id knob = turned[random_next(random) % (sizeof turned / sizeof *turned)];
 	char text[120];
 	switch (random_next(random) % 8) {
@@ -69,7 +70,8 @@ static void change(struct scenario *scenario, const struct graph *graph, uint64_
 		else if (knob == K_layout_effort)
 			scenario->value[knob] = (int64_t)(random_next(random) % 3);
 		else
-			scenario->value[knob] = (int64_t)(random_next(random) % (uint64_t)(knob == K_memory ? 5000 : knobs[knob].maximum + 1));
+			scenario->value[knob] = (int64_t)(random_next(random) %
+				(uint64_t)(knob == K_memory ? 5000 : knobs[knob].maximum + 1));
 	}
 }
 
@@ -112,8 +114,8 @@ Test(planner, incremental_plans_equal_those_from_scratch)
 /* A knob that a stage reads and doesn't have in its key changes nothing once the stage has run. */
 Test(planner, every_knob_is_in_the_key_of_the_stage_that_reads_it)
 {
-	static const char *const bases[] = { "devices=4 strategy=megatron tp=2 zero=1", "", "devices=4 strategy=data pp=2 microbatches=2 memory=250MiB",
-		"devices=2 strategy=minred device=a100-40gb" };
+	static const char *const bases[] = { "devices=4 strategy=megatron tp=2 zero=1", "",
+		"devices=4 strategy=data pp=2 microbatches=2 memory=250MiB", "devices=2 strategy=minred device=a100-40gb" };
 	OWN(graph) *graph = sample("samples/lessons/split_matmul.jsonl");
 	for (uint32_t base = 0; base < test_rounds(1, sizeof bases / sizeof *bases); base++) {
 		OWN(planner) planner = { .store = store_new() };
@@ -137,7 +139,8 @@ Test(planner, every_knob_is_in_the_key_of_the_stage_that_reads_it)
 /* Whatever decides how long ops take decides what recomputation costs. */
 Test(planner, every_knob_of_the_machine_is_in_the_key_of_recomputation)
 {
-	static const char *const turned[] = { "kernels=eager", "other_traffic=3000", "matrix_efficiency=200", "software=torchtitan", "device=h100-80gb", "host_bandwidth=1000000000" };
+	static const char *const turned[] = { "kernels=eager", "other_traffic=3000", "matrix_efficiency=200",
+		"software=torchtitan", "device=h100-80gb", "host_bandwidth=1000000000" };
 	OWN(graph) *graph = sample("samples/alexnet_b1_adam.jsonl.gz");
 	OWN(planner) planner = { .store = store_new() };
 	for (size_t i = 0; i < sizeof turned / sizeof *turned; i++) {
@@ -180,7 +183,8 @@ Test(planner, every_plan_passes_the_independent_check)
 	}
 }
 
-static struct plan *plan_to(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth)
+static struct plan *plan_to(
+	struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth)
 {
 	struct error error;
 	struct plan *result = planner_run(planner, graph, scenario, depth, &error);
@@ -192,7 +196,8 @@ static struct plan *plan_to(struct planner *planner, struct graph *graph, const 
 Test(planner, recomputation_to_a_cap_makes_room_for_what_the_layout_adds)
 {
 	/* order=list: another order would make room first. */
-	static const char *const words[] = { "train=eager", "optimizer=sgd", "order=list", "layout=bestfit", "recompute=auto", "memory=220MiB" };
+	static const char *const words[] = { "train=eager", "optimizer=sgd", "order=list", "layout=bestfit",
+		"recompute=auto", "memory=220MiB" };
 	OWN(graph) *graph = sample("samples/lessons/recompute.jsonl");
 	OWN(planner) planner = { .store = store_new() };
 	OWN(scenario) scenario;
@@ -226,7 +231,8 @@ static void check_room(struct graph *graph, const char *layout, const char *reco
 		int64_t limit = cap + (plan_arena(free_of_caps) - cap) / 3 * more;
 		snprintf(memory, sizeof memory, "memory=%lld", (long long)limit);
 		scenario_add(&scenario, memory);
-		OWN(plan) *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE), *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
+		OWN(plan) *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE),
+				  *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
 		cr_expect(plan_arena(fitting) <= limit, "%s: %lld of %lld", layout, (long long)plan_arena(fitting), (long long)limit);
 		cr_expect(stored && plan_arena(stored) == plan_arena(fitting), "the order is in the store");
 		check_with_file(graph, fitting, 0);
@@ -254,7 +260,8 @@ Test(planner, a_cap_below_every_recomputation_gives_a_valid_plan_above_it)
 	cr_assert(plan_arena(result) > INT64_C(2000) << 20);
 	cr_assert_eq(result->fit_margin, 0, "another round could not save more");
 	const char *told = strstr(result->transformed->notes, "computed again");
-	cr_assert(told && !strstr(told + 1, "computed again"), "what is computed again is chosen once: %s", result->transformed->notes);
+	cr_assert(told && !strstr(told + 1, "computed again"), "what is computed again is chosen once: %s",
+		result->transformed->notes);
 	check_with_file(graph, result, 0);
 }
 
@@ -296,7 +303,7 @@ Test(planner, every_allocation_may_fail)
 	}
 }
 
-/* ---- two plans laid over each other ------------------------------------------------------------------------ */
+/* ---- two plans laid over each other ---------------------------------------------------------- */
 
 Test(planner, what_is_proved_of_one_order_is_proved_of_every_order)
 {
@@ -313,7 +320,8 @@ Test(planner, what_is_proved_of_one_order_is_proved_of_every_order)
 			OWN(plan) *plan = plan_of_words(&fresh, graph, words), *later = plan_of_words(&used, graph, words);
 			char *text = plan_text(plan), *again = plan_text(later);
 			struct error error = { 0 };
-			cr_assert_geq(plan_bound(plan), plan_bound(best), "%s: %" PRId64 ", best proves %" PRId64, words, plan_bound(plan), plan_bound(best));
+			cr_assert_geq(plan_bound(plan), plan_bound(best), "%s: %" PRId64 ", best proves %" PRId64, words,
+				plan_bound(plan), plan_bound(best));
 			cr_assert_leq(plan_bound(plan), plan_peak(best), "%s", words);
 			cr_assert_str_eq(text, again, "%s: with what best has proved in the store", words);
 			cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", words, error.text);
@@ -339,7 +347,8 @@ static void stop_then(void *context, const struct progress *progress)
 /* Wherever a run is stopped, its plan says so, and what it leaves in the store leads to no other plan afterwards. */
 static int stop_everywhere(const char *words)
 {
-	OWN(graph) *graph = step_of_sizes("gpt", (struct model_config){ .layers = 1, .hidden = 48, .batch = 8, .seq = 32, .heads = 4, .vocab = 64 });
+	OWN(graph) *graph = step_of_sizes(
+		"gpt", (struct model_config){ .layers = 1, .hidden = 48, .batch = 8, .seq = 32, .heads = 4, .vocab = 64 });
 	OWN(planner) planner = { .store = store_new() };
 	OWN(plan) *whole = plan_of_words(&planner, graph, words);
 	char *expected = plan_text(whole);
@@ -349,7 +358,8 @@ static int stop_everywhere(const char *words)
 		struct stop stop = { .after = after };
 		struct error error = { 0 };
 		OWN(scenario) scenario;
-		OWN(planner) used = { .store = store_new(), .control = { .cancel = &stop.cancel, .report = stop_then, .context = &stop } };
+		OWN(planner)
+		used = { .store = store_new(), .control = { .cancel = &stop.cancel, .report = stop_then, .context = &stop } };
 		scenario_of(words, &scenario);
 		OWN(plan) *cut = planner_run(&used, graph, &scenario, PLAN_COMPLETE, &error);
 		if (!atomic_load(&stop.cancel))
@@ -391,7 +401,8 @@ static void expect_beside(const struct plan *one, const struct plan *other, stru
 	cr_assert_eq(beside_make(one, other, beside), OK);
 	for (int side = 0; side < 2; side++) {
 		const struct plan *ours = side == 0 ? one : other, *theirs = side == 0 ? other : one;
-		cr_expect_eq(beside->peak[side], holders_sum(beside, side) + beside->paired[side] + beside->workspace[side] + beside->rest[side]);
+		cr_expect_eq(beside->peak[side],
+			holders_sum(beside, side) + beside->paired[side] + beside->workspace[side] + beside->rest[side]);
 		cr_expect_eq(beside->peak[side], plan_peak(ours));
 		for (uint32_t at = 0, before = 0; at < ours->graph->ops; at++) {
 			uint32_t there = beside_position(beside, side, at);
@@ -407,8 +418,10 @@ Test(beside, peaks_add_up_and_a_step_beside_itself_has_nothing_of_its_own)
 {
 	struct error error = { 0 };
 	struct beside beside;
-	OWN(graph) *graph = small_resnet(4), *other = sample("samples/mobilenet_v2_b1_adam.jsonl.gz"), *trace = sample("tests/corpus/snapshot/stacks_2.pickle");
-	OWN(plan) *read = plan_as_read(graph, NULL, NULL, &error), *foreign = plan_as_read(other, NULL, NULL, &error), *ran = plan_as_read(trace, NULL, NULL, &error);
+	OWN(graph) *graph = small_resnet(4), *other = sample("samples/mobilenet_v2_b1_adam.jsonl.gz"),
+			   *trace = sample("tests/corpus/snapshot/stacks_2.pickle");
+	OWN(plan) *read = plan_as_read(graph, NULL, NULL, &error), *foreign = plan_as_read(other, NULL, NULL, &error),
+			  *ran = plan_as_read(trace, NULL, NULL, &error);
 	cr_assert(read && foreign && ran, "%s", error.text);
 	cr_expect_eq(plan_peak(read), read->ordered->program_peak, "its own order");
 	expect_beside(read, read, &beside);

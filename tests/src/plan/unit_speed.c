@@ -30,9 +30,12 @@ static int64_t products(const struct graph *graph)
 
 Test(speed, tokens_and_the_share_of_the_peak_follow_from_the_step)
 {
-	static const char *const alone[] = { "order=program", NULL }, *const again[] = { "order=program", "recompute=full", NULL },
-		*const split[] = { "order=program", "devices=4", "strategy=megatron", "dp=4", "batch=8", NULL },
-		*const piped[] = { "order=program", "devices=4", "strategy=megatron", "pp=2", "dp=2", "batch=8", "microbatches=2", NULL };
+	static const char *const alone[] = { "order=program", NULL },
+							 *const again[] = { "order=program", "recompute=full", NULL },
+							 *const split[] = { "order=program", "devices=4", "strategy=megatron", "dp=4", "batch=8",
+								 NULL },
+							 *const piped[] = { "order=program", "devices=4", "strategy=megatron", "pp=2", "dp=2",
+								 "batch=8", "microbatches=2", NULL };
 	struct error error = { 0 };
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", NULL, &error);
@@ -43,7 +46,8 @@ Test(speed, tokens_and_the_share_of_the_peak_follow_from_the_step)
 	cr_expect_eq(plan->speed.tokens, 1024);
 	cr_expect_eq(plan->speed.samples, 1);
 	cr_expect_eq(plan->speed.model_flops, flops);
-	cr_expect(fabs(plan->speed.mfu - (double)flops / peak / ((double)plan->speed.time * 1e-12)) < 1e-9, "%g", plan->speed.mfu);
+	cr_expect(fabs(plan->speed.mfu - (double)flops / peak / ((double)plan->speed.time * 1e-12)) < 1e-9, "%g",
+		plan->speed.mfu);
 	cr_expect(fabs(plan_speed_rate(&plan->speed) * (double)plan->speed.time * 1e-12 - 1024) < 1e-6);
 	struct plan *full = plan_of(&planner, graph, again);
 	cr_expect_eq(full->speed.model_flops, flops, "what runs again is no work of the model");
@@ -76,8 +80,10 @@ static int64_t sum_of_shares(struct planner *planner, const struct plan *plan)
 {
 	struct step_shares shares;
 	int64_t sum = 0;
-	struct plan_time *time = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, planner->rules);
-	cr_assert_eq(plan_time_shares(plan->graph, plan->transformed->sharded, &plan->scenario, planner->rules, time, &shares), OK);
+	struct plan_time *time = plan_time_of(
+		plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, planner->rules);
+	cr_assert_eq(
+		plan_time_shares(plan->graph, plan->transformed->sharded, &plan->scenario, planner->rules, time, &shares), OK);
 	for (int part = 0; part < STEP_PARTS; part++)
 		for (int limit = 0; limit < STEP_LIMITS; limit++)
 			sum += shares.time[part][limit];
@@ -98,7 +104,8 @@ Test(speed, a_step_that_accumulates_counts_every_pass)
 	for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
 		int64_t time[3], work[3];
 		for (int i = 0; i < 3; i++) {
-			const char *const settings[] = { "order=program", "layout=bestfit", "batch=2", kind[k], k < 2 ? "devices=1" : "devices=2", passes[i], NULL };
+			const char *const settings[] = { "order=program", "layout=bestfit", "batch=2", kind[k],
+				k < 2 ? "devices=1" : "devices=2", passes[i], NULL };
 			OWN(plan) *plan = plan_of(&planner, graph, settings);
 			cr_expect_eq(plan->speed.samples, 2 * (i + 2), "%s", kind[k]);
 			cr_expect_eq(plan->speed.tokens, 2 * 1024 * (i + 2));
@@ -109,7 +116,8 @@ Test(speed, a_step_that_accumulates_counts_every_pass)
 			time[i] = plan->speed.time;
 			work[i] = plan_flops(plan);
 		}
-		cr_expect(time[2] - time[1] == time[1] - time[0] && 2 * (time[1] - time[0]) <= time[0], "%s: the step rises by a pass", kind[k]);
+		cr_expect(time[2] - time[1] == time[1] - time[0] && 2 * (time[1] - time[0]) <= time[0],
+			"%s: the step rises by a pass", kind[k]);
 		cr_expect_eq(work[2] - work[1], work[1] - work[0]);
 	}
 }

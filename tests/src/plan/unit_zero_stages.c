@@ -13,10 +13,20 @@ enum { DEVICES = 4 };
 
 static struct graph *model(void)
 {
-	return step_of_sizes("llama", (struct model_config){ .layers = 2, .hidden = 64, .ffn = 64, .vocab = 64, .heads = 4, .kv_heads = 4, .head_width = 16, .seq = 16, .batch = 32 });
+	return step_of_sizes("llama",
+		(struct model_config){ .layers = 2,
+			.hidden = 64,
+			.ffn = 64,
+			.vocab = 64,
+			.heads = 4,
+			.kv_heads = 4,
+			.head_width = 16,
+			.seq = 16,
+			.batch = 32 });
 }
 
-/* Of a plan's graph: bytes of gradients that wait for the update, and of reductions in a microbatch's own passes and behind them. */
+/* Of a plan's graph: bytes of gradients that wait for the update, and of reductions in a microbatch's own passes and
+ * behind them. */
 struct held { int64_t sums, each, once; };
 
 static struct held plan(struct planner *planner, struct graph *graph, int64_t stage, int64_t microbatches)
@@ -35,7 +45,10 @@ static struct held plan(struct planner *planner, struct graph *graph, int64_t st
 	cr_assert_not_null(plan, "%s", error.text);
 	const struct graph *device = plan->transformed->graph;
 	for (uint32_t t = 0; t < device->tensors; t++)
-		held.sums += device->tensor[t].relation == RELATION_SUM && device->tensor[t].alias == NONE && device->tensor[t].kind == KIND_GRADIENT ? device->tensor[t].bytes : 0;
+		held.sums += device->tensor[t].relation == RELATION_SUM && device->tensor[t].alias == NONE &&
+				device->tensor[t].kind == KIND_GRADIENT
+			? device->tensor[t].bytes
+			: 0;
 	for (uint32_t op = 0; op < device->ops; op++) {
 		const struct collective *said = device->op[op].collective;
 		flushed |= op == device->flush;
@@ -55,16 +68,18 @@ Test(zero_stages, sums_over_microbatches_are_whole_in_stage_1_and_shards_from_st
 		parameters += graph->storage[s].kind == KIND_PARAMETER ? graph->storage[s].bytes : 0;
 	for (int64_t stage = 1; stage <= 3; stage++) {
 		struct held held = plan(&planner, graph, stage, 4);
-		cr_expect_eq(held.sums, stage == 1 ? parameters : parameters / DEVICES, "stage %ld: %ld of %ld", (long)stage, (long)held.sums, (long)parameters);
+		cr_expect_eq(held.sums, stage == 1 ? parameters : parameters / DEVICES, "stage %ld: %ld of %ld", (long)stage,
+			(long)held.sums, (long)parameters);
 		cr_expect_eq(stage == 1 ? held.once : held.each, parameters / DEVICES * (DEVICES - 1), "stage %ld", (long)stage);
 		cr_expect_eq(stage == 1 ? held.each : held.once, 0, "stage %ld", (long)stage);
 	}
 }
 
-/* ---- hybrid sharding, what stays gathered, the format of sums --------------------------------------------------------------- */
+/* ---- hybrid sharding, what stays gathered, the format of sums -------------------------------- */
 
 /* Bytes that a device sends of a kind over an axis, but for what is no parameter's or gradient's. */
-static int64_t sent(struct planner *planner, struct graph *graph, const char *words, const char *axis, enum collective_kind kind)
+static int64_t sent(
+	struct planner *planner, struct graph *graph, const char *words, const char *axis, enum collective_kind kind)
 {
 	OWN(scenario) scenario;
 	struct error error = { 0 };
@@ -88,7 +103,8 @@ static int64_t sent(struct planner *planner, struct graph *graph, const char *wo
 	return bytes;
 }
 
-/* PyTorch FSDP2: HSDP reduce-scatters gradients within a group and sums the shards over groups; reshard_after_forward=False gathers once. */
+/* PyTorch FSDP2: HSDP reduce-scatters gradients within a group and sums the shards over groups;
+ * reshard_after_forward=False gathers once. */
 Test(zero_stages, groups_hold_copies_and_what_stays_is_gathered_once)
 {
 	OWN(planner) planner = { .store = store_new() };
@@ -96,17 +112,21 @@ Test(zero_stages, groups_hold_copies_and_what_stays_is_gathered_once)
 	int64_t parameters = 0, group = DEVICES / 2;
 	for (uint32_t s = 0; s < graph->storages; s++)
 		parameters += graph->storage[s].kind == KIND_PARAMETER ? graph->storage[s].bytes : 0;
-	cr_expect_eq(sent(&planner, graph, "zero=3 replicate=2", "dp", COLLECTIVE_REDUCE_SCATTER), parameters / group * (group - 1));
+	cr_expect_eq(
+		sent(&planner, graph, "zero=3 replicate=2", "dp", COLLECTIVE_REDUCE_SCATTER), parameters / group * (group - 1));
 	cr_expect_eq(sent(&planner, graph, "zero=3 replicate=2", "copies", COLLECTIVE_ALL_REDUCE), parameters / group);
 	cr_expect_eq(sent(&planner, graph, "zero=3 replicate=2", "copies", COLLECTIVE_ALL_GATHER), 0);
-	cr_expect_eq(sent(&planner, graph, "zero=3 reshard_after_forward=off", "dp", COLLECTIVE_ALL_GATHER), parameters / DEVICES * (DEVICES - 1));
+	cr_expect_eq(sent(&planner, graph, "zero=3 reshard_after_forward=off", "dp", COLLECTIVE_ALL_GATHER),
+		parameters / DEVICES * (DEVICES - 1));
 	cr_expect_gt(sent(&planner, graph, "zero=3", "dp", COLLECTIVE_ALL_GATHER), parameters / DEVICES * (DEVICES - 1));
 }
 
-/* Devices that share a sequence are of the group that shares states, as in Megatron's distributed optimizer and FSDP: a device holds as much of them, whichever axis it is on. */
+/* Devices that share a sequence are of the group that shares states, as in Megatron's distributed optimizer and FSDP: a
+ * device holds as much of them, whichever axis it is on. */
 Test(zero_stages, states_are_cut_over_samples_and_sequence_together)
 {
-	static const char *const words[] = { "zero=3 strategy=zero", "zero=3 strategy=megatron dp=2 cp=2", "zero=3 strategy=megatron dp=1 cp=4" };
+	static const char *const words[] = { "zero=3 strategy=zero", "zero=3 strategy=megatron dp=2 cp=2",
+		"zero=3 strategy=megatron dp=1 cp=4" };
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model();
 	int64_t held[3];
@@ -125,22 +145,26 @@ Test(zero_stages, states_are_cut_over_samples_and_sequence_together)
 		const struct graph *device = plan->transformed->graph;
 		held[w] = 0;
 		for (uint32_t s = 0; s < device->storages; s++)
-			held[w] += device->storage[s].kind == KIND_PARAMETER || device->storage[s].kind == KIND_OPTIMIZER ? device->storage[s].bytes : 0;
+			held[w] += device->storage[s].kind == KIND_PARAMETER || device->storage[s].kind == KIND_OPTIMIZER
+				? device->storage[s].bytes
+				: 0;
 	}
 	cr_expect_eq(held[1], held[0], "%ld of %ld", (long)held[1], (long)held[0]);
 	cr_expect_eq(held[2], held[0], "%ld of %ld", (long)held[2], (long)held[0]);
 }
 
-/* ---- beside computation -------------------------------------------------------------------------------------------------- */
+/* ---- beside computation ---------------------------------------------------------------------- */
 
-/* A gradient that is reduced before its cast to a wider format is on its way while the pass goes on, as PyTorch's and Megatron's hooks send it: the cast stands back. */
+/* A gradient that is reduced before its cast to a wider format is on its way while the pass goes on, as PyTorch's and
+ * Megatron's hooks send it: the cast stands back. */
 Test(zero_stages, reductions_before_a_cast_run_beside_the_pass_of_each_microbatch)
 {
 	OWN(planner) planner = { .store = store_new() };
 	OWN(scenario) scenario;
 	struct error error = { 0 };
 	struct model_config config = { .layers = 1, .hidden = 128, .vocab = 512, .heads = 4, .seq = 64, .batch = 32 };
-	OWN(graph) *graph = step_of_config("gpt", sized_model("gpt", config), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
+	OWN(graph) *graph = step_of_config("gpt", sized_model("gpt", config),
+		(struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
 	uint32_t before_cast = 0;
 	scenario_init(&scenario);
 	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
@@ -159,7 +183,8 @@ Test(zero_stages, reductions_before_a_cast_run_beside_the_pass_of_each_microbatc
 		FOR_ROW(i, &device->reads, op) {
 			uint32_t writer = device->tensor[device->reads.item[i]].writer;
 			const struct collective *said = writer == NONE ? NULL : device->op[writer].collective;
-			if (!graph_widens_gradient(device, op) || !said || (said->kind != COLLECTIVE_REDUCE_SCATTER && said->kind != COLLECTIVE_ALL_REDUCE))
+			if (!graph_widens_gradient(device, op) || !said ||
+				(said->kind != COLLECTIVE_REDUCE_SCATTER && said->kind != COLLECTIVE_ALL_REDUCE))
 				continue;
 			before_cast++;
 			cr_expect(times.hidden[writer] && !times.link[writer], "%s", device->op[writer].name);

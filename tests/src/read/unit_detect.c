@@ -3,7 +3,9 @@
 
 #include "src/read/detect.h"
 
-#define EXPECT(text, kind) cr_expect_eq(input_detect(text, sizeof text - 1), kind, "%s is a %s", #text, input_kind_name(input_detect(text, sizeof text - 1)))
+#define EXPECT(text, kind) \
+	cr_expect_eq(input_detect(text, sizeof text - 1), kind, "%s is a %s", #text, \
+		input_kind_name(input_detect(text, sizeof text - 1)))
 
 Test(detect, knows_texts_by_their_first_words)
 {
@@ -30,7 +32,8 @@ Test(detect, knows_texts_by_their_first_words)
 	EXPECT("#loc = loc(unknown)", INPUT_MLIR);
 	EXPECT("I1122 16:50 1 torch/_functorch/x.py:1] [0/0] [__aot_graphs]  ===== Forward graph 0 =====\n", INPUT_FX);
 	EXPECT("{\n  \"nodes\": [\n    {\n      \"name\": \"op0\",\n      \"buffer_names\": [", INPUT_INDUCTOR);
-	EXPECT("{\"mesh\": {\"shape\": [8]}, \"nodes\": [{\"name\": \"a\", \"op\": \"placeholder\", \"placement\": \"R\"", INPUT_AUTOPARALLEL);
+	EXPECT("{\"mesh\": {\"shape\": [8]}, \"nodes\": [{\"name\": \"a\", \"op\": \"placeholder\", \"placement\": \"R\"",
+		INPUT_AUTOPARALLEL);
 	EXPECT("class GraphModule(torch.nn.Module):\n    def forward(self):\n", INPUT_FX);
 	EXPECT("class <lambda>(torch.nn.Module):\n    def forward(self, arg0_1: \"f32[8]\"):\n", INPUT_FX);
 	EXPECT("hello", INPUT_UNKNOWN);
@@ -38,14 +41,18 @@ Test(detect, knows_texts_by_their_first_words)
 	EXPECT("[{\"ph\": \"X\"", INPUT_JSON);
 	EXPECT("[]", INPUT_JSON);
 	EXPECT("{\"train_batch_size\": 32, \"zero_optimization\": {\"stage\": 3}}", INPUT_SETTINGS);
-	EXPECT("compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n", INPUT_SETTINGS);
+	EXPECT("compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n",
+		INPUT_SETTINGS);
 	EXPECT("# torchtitan\n[job]\ndump_folder = \"./outputs\"\n", INPUT_SETTINGS);
 	EXPECT("---\n- name: x\n  value: y\n", INPUT_SETTINGS);
 	EXPECT("lower case: a sentence\n", INPUT_UNKNOWN);
 	EXPECT("a line\nkey: value\n", INPUT_UNKNOWN);
 	EXPECT("INFO: x\nINFO: y\nINFO: z\n", INPUT_UNKNOWN);
-	EXPECT("Traceback (most recent call last):\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n", INPUT_MESSAGE);
-	EXPECT("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.", INPUT_MESSAGE);
+	EXPECT(
+		"Traceback (most recent call last):\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
+		INPUT_MESSAGE);
+	EXPECT("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.",
+		INPUT_MESSAGE);
 	EXPECT("import torch\nmodel = f()\n", INPUT_PYTHON);
 	EXPECT("#!/usr/bin/env python3\n", INPUT_PYTHON);
 }
@@ -77,7 +84,10 @@ Test(detect, knows_binaries_by_their_first_bytes)
 
 Test(detect, never_reads_past_the_end)
 {
-	static const char *const whole[] = { "\x0a\x80\x40\x0a\x0cjit_train__1\x12\x04main\x1a\xff", "\x08\x07\x12\x07pytorch\x1a\x06" "1.13", "/* x */ strict digraph" };
+	static const char *const whole[] = { "\x0a\x80\x40\x0a\x0cjit_train__1\x12\x04main\x1a\xff",
+		"\x08\x07\x12\x07pytorch\x1a\x06"
+		"1.13",
+		"/* x */ strict digraph" };
 	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
 		for (size_t size = 0; size <= strlen(whole[i]); size++) {
 			char *copy = malloc(size + 1);   /* the sanitizer watches its end */

@@ -1,4 +1,5 @@
-/* unit_read_options.c: how a graph is read, from words and to words; a session that is taken up reads its graph the same way. */
+/* unit_read_options.c: how a graph is read, from words and to words; a session that is taken up reads its graph the
+ * same way. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 
 Test(read_options, words_and_back)
 {
-	static const char *const words[] = { "", " --graph 2", " --fusions open", " --graph 7 --fusions open --dim batch=8 --dim s0=12" };
+	static const char *const words[] = { "", " --graph 2", " --fusions open",
+		" --graph 7 --fusions open --dim batch=8 --dim s0=12" };
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		struct read_options options = { 0 };
 		struct error error = { 0 };
@@ -22,9 +24,16 @@ Test(read_options, words_and_back)
 Test(read_options, what_is_wrong_is_said)
 {
 	static const struct { const char *words, *said; } wrong[] = {
-		{ "--graph 0", "--graph 0: expected a number" }, { "--graph two", "expected a number" }, { "--graph", "expected a number" },
-		{ "--dim s0", "expected NAME=SIZE" }, { "--dim =8", "expected NAME=SIZE" }, { "--dim s0=0", "expected NAME=SIZE" }, { "--dim s0=8x", "expected NAME=SIZE" },
-		{ "--fusions half", "closed or open" }, { "--other 1", "expected --graph, --dim or --fusions" }, { "graph=2", "behind the file" },
+		{ "--graph 0", "--graph 0: expected a number" },
+		{ "--graph two", "expected a number" },
+		{ "--graph", "expected a number" },
+		{ "--dim s0", "expected NAME=SIZE" },
+		{ "--dim =8", "expected NAME=SIZE" },
+		{ "--dim s0=0", "expected NAME=SIZE" },
+		{ "--dim s0=8x", "expected NAME=SIZE" },
+		{ "--fusions half", "closed or open" },
+		{ "--other 1", "expected --graph, --dim or --fusions" },
+		{ "graph=2", "behind the file" },
 	};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct read_options options = { 0 };
@@ -69,7 +78,8 @@ Test(read_options, a_session_reads_its_graph_the_same_way)
 	cr_assert_eq(read_options_take(&options, "dim", "s0=64", &error), OK);
 	scenario_init(&scenario);
 	struct graph *graph = graph_open("tests/corpus/fx/symbols.py", &options, &error);
-	struct session *session = session_new(graph, "tests/corpus/fx/symbols.py", &scenario, &(struct session_options){ .reading = &options }, &error);
+	struct session *session = session_new(
+		graph, "tests/corpus/fx/symbols.py", &scenario, &(struct session_options){ .reading = &options }, &error);
 	int64_t of_64 = taken_up(session, path);
 	cr_assert_eq(session_command(session, "open tests/corpus/fx/symbols.py --dim s0=8", &error), OK, "%s", error.text);
 	int64_t of_8 = taken_up(session, path);

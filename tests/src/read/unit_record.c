@@ -10,8 +10,14 @@
 /* Whether both say the same of a value. Members may stand in another order. */
 static bool same(const struct value *value, const json_t *json)
 {
-	static const uint8_t kinds[] = { [JSON_OBJECT] = VALUE_OBJECT, [JSON_ARRAY] = VALUE_LIST, [JSON_STRING] = VALUE_TEXT, [JSON_INTEGER] = VALUE_INTEGER,
-		[JSON_REAL] = VALUE_REAL, [JSON_TRUE] = VALUE_TRUE, [JSON_FALSE] = VALUE_FALSE, [JSON_NULL] = VALUE_NULL };
+	static const uint8_t kinds[] = { [JSON_OBJECT] = VALUE_OBJECT,
+		[JSON_ARRAY] = VALUE_LIST,
+		[JSON_STRING] = VALUE_TEXT,
+		[JSON_INTEGER] = VALUE_INTEGER,
+		[JSON_REAL] = VALUE_REAL,
+		[JSON_TRUE] = VALUE_TRUE,
+		[JSON_FALSE] = VALUE_FALSE,
+		[JSON_NULL] = VALUE_NULL };
 	size_t i = 0;
 	bool fine = json && value->kind == kinds[json_typeof(json)];
 	if (!fine)
@@ -25,7 +31,8 @@ static bool same(const struct value *value, const json_t *json)
 	if (value->kind == VALUE_LIST || value->kind == VALUE_OBJECT)
 		for EACH_INSIDE(item, value)
 			fine = fine && same(item, item->key ? json_object_get(json, item->key) : json_array_get(json, i++));
-	return fine && (value->kind != VALUE_LIST || value->items == json_array_size(json)) && (value->kind != VALUE_OBJECT || value->items == json_object_size(json));
+	return fine && (value->kind != VALUE_LIST || value->items == json_array_size(json)) &&
+		(value->kind != VALUE_OBJECT || value->items == json_object_size(json));
 }
 
 /* Each member's bytes are a part of the line as it was. */
@@ -58,11 +65,54 @@ static bool agrees(struct record *record, const char *line)
 
 static const char *const lines[] = {
 	"{\"k\":\"tensor\",\"id\":\"h.0\",\"bytes\":8192,\"dtype\":\"i64\",\"shape\":[1,1024],\"kind\":\"input\"}",
-	" { \"a\" : [ ] , \"b\" : { } , \"c\" : [ null , true , false ] }\t", "{\"a\":-0,\"b\":0,\"c\":999999999999999999,\"d\":9223372036854775807,\"e\":-9223372036854775808}",
-	"{\"big\":9223372036854775808}", "{\"a\":1.5e3,\"b\":-0.0,\"c\":1E400}", "{\"a\":01}", "{\"a\":-}", "{\"a\":1.}", "{\"a\":+1}", "{\"a\":.5}", "{\"a\":1e}", "{\"a\":0x1}",
-	"{\"a\\u0062\":\"\\n\\t\\\"\\\\\\/\"}", "{\"a\":\"\\ud83d\\ude00\"}", "{\"a\":\"\\ud83d\"}", "{\"a\":\"\\u0000\"}", "{\"a\":\"\\x\"}", "{\"a\":\"gr\xc3\xbc\xc3\x9f\"}", "{\"a\":\"\xc3\"}", "{\"a\":\"\xff\"}",
-	"{\"a\":\"\x01\"}", "{\"a\":\"b", "{\"a\":\"b\\", "{\"a\":\"b\\\"", "{\"a\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}", "{\"a\":{\"b\":1,\"b\":2}}", "{\"a\":1,}", "{,}", "[1,]", "[,1]", "[1 2]", "{\"a\" 1}", "{\"a\":}",
-	"{a:1}", "{\"a\":nul}", "{\"a\":nullx}", "{\"a\":True}", "{} {}", "{}x", "[", "{", "]", "\"a\"", "7", "null", "[[[[{\"a\":[[]]}]]]]", "[1,[2,{\"b\":[3,4]},5],6]", "{\"\":\"\"}",
+	" { \"a\" : [ ] , \"b\" : { } , \"c\" : [ null , true , false ] }\t",
+	"{\"a\":-0,\"b\":0,\"c\":999999999999999999,\"d\":9223372036854775807,\"e\":-9223372036854775808}",
+	"{\"big\":9223372036854775808}",
+	"{\"a\":1.5e3,\"b\":-0.0,\"c\":1E400}",
+	"{\"a\":01}",
+	"{\"a\":-}",
+	"{\"a\":1.}",
+	"{\"a\":+1}",
+	"{\"a\":.5}",
+	"{\"a\":1e}",
+	"{\"a\":0x1}",
+	"{\"a\\u0062\":\"\\n\\t\\\"\\\\\\/\"}",
+	"{\"a\":\"\\ud83d\\ude00\"}",
+	"{\"a\":\"\\ud83d\"}",
+	"{\"a\":\"\\u0000\"}",
+	"{\"a\":\"\\x\"}",
+	"{\"a\":\"gr\xc3\xbc\xc3\x9f\"}",
+	"{\"a\":\"\xc3\"}",
+	"{\"a\":\"\xff\"}",
+	"{\"a\":\"\x01\"}",
+	"{\"a\":\"b",
+	"{\"a\":\"b\\",
+	"{\"a\":\"b\\\"",
+	"{\"a\":1,\"a\":2}",
+	"{\"a\":1,\"\\u0061\":2}",
+	"{\"a\":{\"b\":1,\"b\":2}}",
+	"{\"a\":1,}",
+	"{,}",
+	"[1,]",
+	"[,1]",
+	"[1 2]",
+	"{\"a\" 1}",
+	"{\"a\":}",
+	"{a:1}",
+	"{\"a\":nul}",
+	"{\"a\":nullx}",
+	"{\"a\":True}",
+	"{} {}",
+	"{}x",
+	"[",
+	"{",
+	"]",
+	"\"a\"",
+	"7",
+	"null",
+	"[[[[{\"a\":[[]]}]]]]",
+	"[1,[2,{\"b\":[3,4]},5],6]",
+	"{\"\":\"\"}",
 };
 
 Test(record, values_and_refusals_are_janssons)
@@ -83,7 +133,9 @@ Test(record, so_are_those_of_random_lines)
 		char line[600];
 		size_t used = (size_t)snprintf(line, sizeof line, "%s", lines[random_next(&seed) % (sizeof lines / sizeof *lines)]);
 		if (random_next(&seed) % 4 == 0)
-			used = (size_t)snprintf(line, sizeof line, "{\"x\":%s,\"y\":[%s]}", lines[random_next(&seed) % (sizeof lines / sizeof *lines)], lines[random_next(&seed) % (sizeof lines / sizeof *lines)]);
+			used = (size_t)snprintf(line, sizeof line, "{\"x\":%s,\"y\":[%s]}",
+				lines[random_next(&seed) % (sizeof lines / sizeof *lines)],
+				lines[random_next(&seed) % (sizeof lines / sizeof *lines)]);
 		for (uint64_t changes = random_next(&seed) % 4; changes; changes--)
 			line[random_next(&seed) % used] = bytes[random_next(&seed) % (sizeof bytes - 1)];
 		cr_assert(agrees(&record, line));
@@ -99,7 +151,8 @@ Test(record, many_members_and_deep_lists)
 	for (int twice = 0; twice < 2; twice++) {
 		size_t used = (size_t)snprintf(line, sizeof line, "{");
 		for (int i = 0; i < 1000; i++)
-			used += (size_t)snprintf(line + used, sizeof line - used, "%s\"member %d\":%d", i ? "," : "", twice && i == 999 ? 3 : i, i);
+			used += (size_t)snprintf(
+				line + used, sizeof line - used, "%s\"member %d\":%d", i ? "," : "", twice && i == 999 ? 3 : i, i);
 		used += (size_t)snprintf(line + used, sizeof line - used, "}");
 		cr_expect_eq(record_read(&record, line, used, &error), twice ? BAD_INPUT : OK);
 		if (!twice)

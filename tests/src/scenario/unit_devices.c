@@ -29,7 +29,9 @@ Test(devices, presets_are_plausible_and_named_by_the_knob)
 		}
 		/* what no table may get wrong: units, and memory faster than links within a node, these than links between nodes */
 		cr_expect(machine->memory_rate > 100e9 && machine->memory_rate < 10e12);
-		cr_expect(machine->near.rate < machine->memory_rate && machine->far.rate < machine->near.rate && machine->far.rate > 1e9, "%s", preset.name);
+		cr_expect(machine->near.rate < machine->memory_rate && machine->far.rate < machine->near.rate &&
+				machine->far.rate > 1e9,
+			"%s", preset.name);
 		cr_expect_geq(machine->matrix_rate[FORMAT_F16], machine->matrix_rate[FORMAT_F32]);
 		cr_expect_geq(machine->matrix_rate[FORMAT_F8], machine->matrix_rate[FORMAT_BF16]);
 		for (int p = 1; p < EFFICIENCY_POINTS; p++) {
@@ -40,18 +42,22 @@ Test(devices, presets_are_plausible_and_named_by_the_knob)
 	}
 }
 
-/* An H200 is an H100 with other memory, an H800 one with fewer links: what is reached of the peaks is the H100's, and said to be no fit of theirs. */
+/* An H200 is an H100 with other memory, an H800 one with fewer links: what is reached of the peaks is the H100's, and
+ * said to be no fit of theirs. */
 Test(devices, presets_of_the_same_chip_reach_the_same_of_their_peaks)
 {
-	const struct device_preset known = device_preset(DEVICE_H100_80), others[] = { device_preset(DEVICE_H200_141), device_preset(DEVICE_H800_80) };
+	const struct device_preset known = device_preset(DEVICE_H100_80),
+							   others[] = { device_preset(DEVICE_H200_141), device_preset(DEVICE_H800_80) };
 	static const enum device id[] = { DEVICE_H200_141, DEVICE_H800_80 };
 	char text[500];
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		const struct machine *machine = &others[i].machine;
 		for (int p = 0; p < EFFICIENCY_POINTS; p++)
 			cr_expect_eq(machine->matrix.point[p].share, known.machine.matrix.point[p].share, "%s", others[i].name);
-		cr_expect(machine->fused == known.machine.fused && machine->eager == known.machine.eager && machine->attention == known.machine.attention && machine->narrow == known.machine.narrow);
-		cr_expect_neq(machine->memory_rate * 2 + machine->near.rate, known.machine.memory_rate * 2 + known.machine.near.rate, "%s", others[i].name);
+		cr_expect(machine->fused == known.machine.fused && machine->eager == known.machine.eager &&
+			machine->attention == known.machine.attention && machine->narrow == known.machine.narrow);
+		cr_expect_neq(machine->memory_rate * 2 + machine->near.rate,
+			known.machine.memory_rate * 2 + known.machine.near.rate, "%s", others[i].name);
 		cr_expect(strncmp(profile_text(id[i], SOFTWARE_GIVEN, text, sizeof text), "not fitted", 10) == 0);
 	}
 }
@@ -65,9 +71,11 @@ Test(devices, a_preset_has_a_reserve_and_a_cap_that_is_set_has_none)
 		scenario.value[K_device] = i;
 		bool bare = i == DEVICE_NONE || i == DEVICE_CPU;
 		cr_expect_eq(scenario_reserve(&scenario) == 0, bare, "%s", preset.name);
-		cr_expect_eq(scenario_group_buffers(&scenario) == 0, bare || strncmp(preset.name, "tpu-", 4) == 0, "%s", preset.name);   /* no NCCL there */
+		cr_expect_eq(scenario_group_buffers(&scenario) == 0, bare || strncmp(preset.name, "tpu-", 4) == 0, "%s",
+			preset.name);   /* no NCCL there */
 		if (i != DEVICE_NONE)
-			cr_expect_eq(scenario_budget(&scenario) + scenario_reserve(&scenario), scenario_device_memory(&scenario), "%s", preset.name);
+			cr_expect_eq(scenario_budget(&scenario) + scenario_reserve(&scenario), scenario_device_memory(&scenario),
+				"%s", preset.name);
 		scenario.value[K_memory] = INT64_C(1) << 30;   /* what the user counts is the user's affair */
 		cr_expect_eq(scenario_reserve(&scenario) + scenario_group_buffers(&scenario), 0, "%s", preset.name);
 		scenario.value[K_reserve] = 5;
@@ -89,7 +97,8 @@ Test(devices, every_figure_says_where_it_comes_from)
 		cr_assert(figures > 15 && figures <= DEVICE_FIGURES);
 		for (int f = 0; f < figures; f++) {
 			cr_expect(*figure[f].name && *figure[f].counted && *figure[f].why, "%d: %s", i, figure[f].name);
-			cr_expect(strlen(figure[f].name) < 25 && strlen(figure[f].counted) < 22 && strlen(figure[f].sheet) < 14, "%d: %s is %s", i, figure[f].name, figure[f].counted);
+			cr_expect(strlen(figure[f].name) < 25 && strlen(figure[f].counted) < 22 && strlen(figure[f].sheet) < 14,
+				"%d: %s is %s", i, figure[f].name, figure[f].counted);
 		}
 		cr_expect(*device_sheet_source((enum device)i) && *device_reached_text(&scenario, text, sizeof text));
 		static const struct { const char *set, *name, *counted, *why; } cases[] = {
@@ -103,7 +112,8 @@ Test(devices, every_figure_says_where_it_comes_from)
 			cr_assert_eq(scenario_set(&scenario, cases[c].set, &error), OK, "%s", error.text);
 			figures = device_figures(&scenario, figure);
 			for (int f = 0; f < figures; f++)
-				found |= strcmp(figure[f].name, cases[c].name) == 0 && strcmp(figure[f].counted, cases[c].counted) == 0 && strcmp(figure[f].why, cases[c].why) == 0;
+				found |= strcmp(figure[f].name, cases[c].name) == 0 &&
+					strcmp(figure[f].counted, cases[c].counted) == 0 && strcmp(figure[f].why, cases[c].why) == 0;
 			cr_expect(found, "%d: %s", i, cases[c].set);
 		}
 		scenario_done(&scenario);
@@ -113,10 +123,14 @@ Test(devices, every_figure_says_where_it_comes_from)
 /* The user's own figures are counted with, and never said to be the data sheet's. */
 Test(devices, what_is_set_is_no_data_sheets)
 {
-	static const struct { const char *set, *name; } own[] = { { "memory 12GiB", "memory for the plan" }, { "memory_bandwidth 123GB/s", "memory bandwidth" },
-		{ "fp64 1.23TFLOP/s", "products, 64 bits" }, { "fp32 2TFLOP/s", "products, fp32" }, { "fp16 3TFLOP/s", "products, fp16" }, { "bf16 4TFLOP/s", "products, bf16" },
-		{ "fp8 5TFLOP/s", "products, 8 bits" }, { "vector 6TFLOP/s", "other arithmetic" }, { "intra_bandwidth 7GB/s", "link within a node" },
-		{ "intra_latency 8us", "a hop within a node" }, { "inter_bandwidth 9GB/s", "link between nodes" }, { "inter_latency 10us", "a hop between nodes" },
+	static const struct {
+		const char *set, *name;
+	} own[] = { { "memory 12GiB", "memory for the plan" }, { "memory_bandwidth 123GB/s", "memory bandwidth" },
+		{ "fp64 1.23TFLOP/s", "products, 64 bits" }, { "fp32 2TFLOP/s", "products, fp32" },
+		{ "fp16 3TFLOP/s", "products, fp16" }, { "bf16 4TFLOP/s", "products, bf16" },
+		{ "fp8 5TFLOP/s", "products, 8 bits" }, { "vector 6TFLOP/s", "other arithmetic" },
+		{ "intra_bandwidth 7GB/s", "link within a node" }, { "intra_latency 8us", "a hop within a node" },
+		{ "inter_bandwidth 9GB/s", "link between nodes" }, { "inter_latency 10us", "a hop between nodes" },
 		{ "host_bandwidth 11GB/s", "link to the host" } };
 	for (int device = DEVICE_NONE + 1; device < DEVICE_COUNT; device++)
 		for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -130,7 +144,8 @@ Test(devices, what_is_set_is_no_data_sheets)
 			snprintf(pin, sizeof pin, "figure %s", own[i].set);
 			cr_assert_eq(scenario_pin(&scenario, pin, &error), OK, "%s", error.text);
 			cr_assert_eq(device_figures(&scenario, figure), figures);
-			bool units = strncmp(own[i].name, "products", 8) == 0;   /* a format without units of its own takes another's: nothing is said of a sheet */
+			bool units = strncmp(own[i].name, "products", 8) ==
+				0;   /* a format without units of its own takes another's: nothing is said of a sheet */
 			for (int f = 0; f < figures; f++) {
 				bool set = strcmp(figure[f].name, own[i].name) == 0;
 				cr_expect_str_eq(figure[f].sheet, plain[f].sheet, "%d, %s: %s", device, pin, figure[f].name);
@@ -161,10 +176,12 @@ Test(devices, ops_take_the_longer_of_arithmetic_and_traffic)
 	enum machine_limit limit;
 	int64_t flops = INT64_C(2) * 8192 * 8192 * 8192, bytes = INT64_C(3) * 2 * 8192 * 8192;
 	double share = efficiency_at(&machine.matrix, flops) / 1000.0;
-	cr_expect_float_eq((double)machine_time(&machine, true, FORMAT_BF16, flops, 1, bytes, &limit), (double)flops / (312e12 * share) * 1e12, 2.0);
+	cr_expect_float_eq((double)machine_time(&machine, true, FORMAT_BF16, flops, 1, bytes, &limit),
+		(double)flops / (312e12 * share) * 1e12, 2.0);
 	cr_expect_eq(limit, LIMIT_PRODUCTS);
 	share = efficiency_at(&machine.traffic, bytes) / 1000.0;
-	cr_expect_float_eq((double)machine_time(&machine, false, FORMAT_BF16, 8192, 1, bytes, &limit), (double)bytes / (2039e9 * share) * 1e12, 2.0);
+	cr_expect_float_eq((double)machine_time(&machine, false, FORMAT_BF16, 8192, 1, bytes, &limit),
+		(double)bytes / (2039e9 * share) * 1e12, 2.0);
 	cr_expect_eq(limit, LIMIT_TRAFFIC);
 	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 8, 1, 8, &limit), machine.launch);
 	cr_expect_eq(limit, LIMIT_LAUNCH);
@@ -172,18 +189,20 @@ Test(devices, ops_take_the_longer_of_arithmetic_and_traffic)
 	cr_expect_eq(machine_time(&machine, true, FORMAT_F64, INT64_MAX, 1, BYTES_MAX, &limit), COLLECTIVE_TIME_MAX);
 }
 
-/* Experts' products are kernels of their own: each reaches what a product of its size does, and a device that has a part of the experts takes that part of the time. What
- * brings tokens into slots moves them once more. */
+/* Experts' products are kernels of their own: each reaches what a product of its size does, and a device that has a
+ * part of the experts takes that part of the time. What brings tokens into slots moves them once more. */
 Test(devices, experts_products_reach_what_one_of_them_does)
 {
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
 	OWN(rules) *rules = rules_new();
-	OWN(graph) *graph = step_of_sizes("moe", (struct model_config) { .layers = 1, .hidden = 1024, .heads = 8, .experts = 8, .seq = 512, .batch = 8 });
+	OWN(graph) *graph = step_of_sizes(
+		"moe", (struct model_config){ .layers = 1, .hidden = 1024, .heads = 8, .experts = 8, .seq = 512, .batch = 8 });
 	OWN(units) units;
 	struct op_times times;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(op_times_find(&units, rules, &machine, &times), OK);
-	struct mesh mesh = { .axes = 1, .axis = { { .name = "ep", .size = 4, .near_size = 4, .near = machine.near, .far = machine.far } } };
+	struct mesh mesh = { .axes = 1,
+		.axis = { { .name = "ep", .size = 4, .near_size = 4, .near = machine.near, .far = machine.far } } };
 	uint32_t products = 0, moves = 0;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		const struct op_work *work = &times.work[units.op_class[op]];
@@ -207,7 +226,8 @@ Test(devices, experts_products_reach_what_one_of_them_does)
 			if (units.unit[units.unit_start[op] + u].role == ROLE_EXPERTS)
 				split.on[0] = (int8_t)u;
 		part = op_share_time(&units, &mesh, work, &machine, op, split);
-		cr_expect_float_eq((double)part, (double)time / 4, (double)time / 1000, "%s: %ld of %ld", graph->op[op].name, (long)part, (long)time);
+		cr_expect_float_eq((double)part, (double)time / 4, (double)time / 1000, "%s: %ld of %ld", graph->op[op].name,
+			(long)part, (long)time);
 	}
 	cr_expect_eq(products, 6);
 	cr_expect_eq(moves, 4);
@@ -251,7 +271,8 @@ Test(devices, inner_axes_fill_nodes_first)
 	cr_expect_eq(mesh.axis[0].near_size, 2);
 	cr_expect_str_eq(mesh.axis[1].name, "tp");
 	cr_expect_eq(mesh.axis[1].near_size, 4);
-	MESH_OF(&mesh, OK, "devices=128", "tp=2", "cp=2", "ep=4", "devices_per_node=8", "intra_bandwidth=100GB/s", "inter_latency=7us");
+	MESH_OF(&mesh, OK, "devices=128", "tp=2", "cp=2", "ep=4", "devices_per_node=8", "intra_bandwidth=100GB/s",
+		"inter_latency=7us");
 	cr_assert_eq(mesh.axes, 4);
 	cr_expect_str_eq(mesh.axis[1].name, "ep");
 	cr_expect_eq(mesh.axis[0].near_size, 1);
@@ -273,7 +294,8 @@ Test(devices, inner_axes_fill_nodes_first)
 /* The presets of which measured steps are known, and what is said of the others. */
 Test(devices, what_is_not_fitted_is_said_to_be)
 {
-	static const enum device fitted[] = { DEVICE_A100_40, DEVICE_A100_80, DEVICE_H100_80, DEVICE_H100_96, DEVICE_B200_180, DEVICE_GB200_186, DEVICE_GB300_279, DEVICE_TPU_V5P_95, DEVICE_TPU_V6E_32 };
+	static const enum device fitted[] = { DEVICE_A100_40, DEVICE_A100_80, DEVICE_H100_80, DEVICE_H100_96,
+		DEVICE_B200_180, DEVICE_GB200_186, DEVICE_GB300_279, DEVICE_TPU_V5P_95, DEVICE_TPU_V6E_32 };
 	char text[700];
 	for (int i = DEVICE_NONE + 1; i < DEVICE_COUNT; i++) {
 		OWN(scenario) scenario;
@@ -292,14 +314,16 @@ Test(devices, what_is_not_fitted_is_said_to_be)
 
 static bool same_reach(const struct machine *one, const struct machine *other)
 {
-	bool same = one->attention == other->attention && one->pieces == other->pieces && one->fused == other->fused && one->eager == other->eager && one->narrow == other->narrow &&
-		one->launch == other->launch;
+	bool same = one->attention == other->attention && one->pieces == other->pieces && one->fused == other->fused &&
+		one->eager == other->eager && one->narrow == other->narrow && one->launch == other->launch;
 	for (int p = 0; p < EFFICIENCY_POINTS; p++)
-		same &= one->matrix.point[p].size == other->matrix.point[p].size && one->matrix.point[p].share == other->matrix.point[p].share;
+		same &= one->matrix.point[p].size == other->matrix.point[p].size &&
+			one->matrix.point[p].share == other->matrix.point[p].share;
 	return same;
 }
 
-/* Whatever the software: peaks are the preset's, and of its profile it is said whether it was fitted to the chip, carried over, or isn't there. */
+/* Whatever the software: peaks are the preset's, and of its profile it is said whether it was fitted to the chip,
+ * carried over, or isn't there. */
 Test(devices, software_decides_what_is_reached_of_a_chips_peaks)
 {
 	for (int d = DEVICE_NONE; d < DEVICE_COUNT; d++) {
@@ -313,12 +337,17 @@ Test(devices, software_decides_what_is_reached_of_a_chips_peaks)
 			cr_expect_str_eq(preset.name, own.name);
 			cr_expect(preset.machine.memory == own.machine.memory && preset.machine.memory_rate == own.machine.memory_rate);
 			cr_expect(memcmp(preset.machine.matrix_rate, own.machine.matrix_rate, sizeof own.machine.matrix_rate) == 0);
-			cr_expect_eq(preset.apart > 0, d != DEVICE_NONE && reached.basis == BASIS_FITTED, "%s with %s", own.name, software_name((enum software)s));
+			cr_expect_eq(preset.apart > 0, d != DEVICE_NONE && reached.basis == BASIS_FITTED, "%s with %s", own.name,
+				software_name((enum software)s));
 			others |= !same_reach(&preset.machine, &own.machine);
 			if (reached.missing)
-				cr_expect(same_reach(&preset.machine, &own.machine) && strstr(text, "not fitted: ") == text && strstr(text, software_name((enum software)s)), "%s", text);
+				cr_expect(same_reach(&preset.machine, &own.machine) && strstr(text, "not fitted: ") == text &&
+						strstr(text, software_name((enum software)s)),
+					"%s", text);
 			else if (s != SOFTWARE_GIVEN)
-				cr_expect(strstr(text, software_name((enum software)s)) == text && strstr(text, reached.basis == BASIS_FITTED ? ", fitted to " : ", carried over from "), "%s", text);
+				cr_expect(strstr(text, software_name((enum software)s)) == text &&
+						strstr(text, reached.basis == BASIS_FITTED ? ", fitted to " : ", carried over from "),
+					"%s", text);
 			cr_expect(reached.missing || s == SOFTWARE_GIVEN || reached.profile->software == (enum software)s);
 			cr_expect(reached.missing || s == SOFTWARE_GIVEN || reached.basis != BASIS_ELSEWHERE);
 		}
@@ -326,30 +355,48 @@ Test(devices, software_decides_what_is_reached_of_a_chips_peaks)
 	}
 }
 
-/* What was measured is counted where it was measured, and on other chips of its architecture; a chip's own comes before another one's. */
+/* What was measured is counted where it was measured, and on other chips of its architecture; a chip's own comes before
+ * another one's. */
 Test(devices, software_is_carried_over_within_an_architecture)
 {
-	static const struct { enum device device; enum software software; enum device like; bool fitted; } cases[] = {
-		{ DEVICE_H100_80, SOFTWARE_MEGATRON_BRIDGE, DEVICE_H100_80, true }, { DEVICE_H800_80, SOFTWARE_MEGATRON_BRIDGE, DEVICE_H100_80, false }, { DEVICE_H20_96, SOFTWARE_TORCHTITAN, DEVICE_H100_80, false },
-		{ DEVICE_H200_141, SOFTWARE_TORCHTITAN, DEVICE_H100_80, true }, { DEVICE_H100_96, SOFTWARE_TORCHTITAN, DEVICE_H100_96, true }, { DEVICE_GB200_186, SOFTWARE_MEGATRON_LM, DEVICE_B200_180, false },
-		{ DEVICE_B200_180, SOFTWARE_MEGATRON_LM, DEVICE_B200_180, true }, { DEVICE_A100_40, SOFTWARE_MEGATRON_LM, DEVICE_A100_80, true } };
+	static const struct { enum device device; enum software software; enum device like; bool fitted;
+	} cases[] = { { DEVICE_H100_80, SOFTWARE_MEGATRON_BRIDGE, DEVICE_H100_80, true },
+		{ DEVICE_H800_80, SOFTWARE_MEGATRON_BRIDGE, DEVICE_H100_80, false },
+		{ DEVICE_H20_96, SOFTWARE_TORCHTITAN, DEVICE_H100_80, false },
+		{ DEVICE_H200_141, SOFTWARE_TORCHTITAN, DEVICE_H100_80, true },
+		{ DEVICE_H100_96, SOFTWARE_TORCHTITAN, DEVICE_H100_96, true },
+		{ DEVICE_GB200_186, SOFTWARE_MEGATRON_LM, DEVICE_B200_180, false },
+		{ DEVICE_B200_180, SOFTWARE_MEGATRON_LM, DEVICE_B200_180, true },
+		{ DEVICE_A100_40, SOFTWARE_MEGATRON_LM, DEVICE_A100_80, true } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct device_preset preset = device_preset_with(cases[i].device, cases[i].software), like = device_preset_with(cases[i].like, cases[i].software);
+		struct device_preset preset = device_preset_with(cases[i].device, cases[i].software),
+							 like = device_preset_with(cases[i].like, cases[i].software);
 		cr_expect(same_reach(&preset.machine, &like.machine), "%s", preset.name);
-		cr_expect_eq(profile_find(cases[i].device, cases[i].software).basis == BASIS_FITTED, cases[i].fitted, "%s", preset.name);
+		cr_expect_eq(
+			profile_find(cases[i].device, cases[i].software).basis == BASIS_FITTED, cases[i].fitted, "%s", preset.name);
 	}
-	cr_expect(profile_find(DEVICE_B200_180, SOFTWARE_TORCHTITAN).missing && profile_find(DEVICE_MI300X_192, SOFTWARE_MAXTEXT).missing && profile_find(DEVICE_CPU, SOFTWARE_MEGATRON_LM).missing);
-	cr_expect(profile_has_others(DEVICE_H100_80) && profile_has_others(DEVICE_NONE) && !profile_has_others(DEVICE_V100_32) && !profile_has_others(DEVICE_TPU_V6E_32) && profile_has_others(DEVICE_H20_96));
+	cr_expect(profile_find(DEVICE_B200_180, SOFTWARE_TORCHTITAN).missing &&
+		profile_find(DEVICE_MI300X_192, SOFTWARE_MAXTEXT).missing &&
+		profile_find(DEVICE_CPU, SOFTWARE_MEGATRON_LM).missing);
+	cr_expect(profile_has_others(DEVICE_H100_80) && profile_has_others(DEVICE_NONE) &&
+		!profile_has_others(DEVICE_V100_32) && !profile_has_others(DEVICE_TPU_V6E_32) &&
+		profile_has_others(DEVICE_H20_96));
 }
 
 /* Every figure that isn't the data sheet's says whether it was fitted, carried over or assumed. */
 Test(devices, every_figure_says_what_it_rests_on)
 {
-	static const struct { const char *set; const char *figure; enum figure_basis basis; } cases[] = {
-		{ "", "products, bf16", FIGURE_FITTED }, { "", "attention in one kernel", FIGURE_ASSUMED }, { "", "memory for the plan", FIGURE_PLAIN }, { "", "memory bandwidth", FIGURE_ASSUMED },
-		{ "", "products, 8 bits", FIGURE_FITTED }, { "software=torchtitan", "traffic of eager ops", FIGURE_FITTED }, { "software=torchtitan", "attention in one kernel", FIGURE_ASSUMED },
-		{ "software=megatron-lm", "products, bf16", FIGURE_FITTED }, { "device=h200-141gb", "products, bf16", FIGURE_CARRIED }, { "device=h800-80gb software=llm-foundry", "attention in one kernel", FIGURE_CARRIED },
-		{ "device=l40s-48gb", "products, bf16", FIGURE_ASSUMED }, { "intra_bandwidth=100GB/s", "link within a node", FIGURE_PLAIN }, { "device=gb200-186gb software=megatron-lm", "a kernel, at least", FIGURE_CARRIED } };
+	static const struct { const char *set; const char *figure; enum figure_basis basis;
+	} cases[] = { { "", "products, bf16", FIGURE_FITTED }, { "", "attention in one kernel", FIGURE_ASSUMED },
+		{ "", "memory for the plan", FIGURE_PLAIN }, { "", "memory bandwidth", FIGURE_ASSUMED },
+		{ "", "products, 8 bits", FIGURE_FITTED }, { "software=torchtitan", "traffic of eager ops", FIGURE_FITTED },
+		{ "software=torchtitan", "attention in one kernel", FIGURE_ASSUMED },
+		{ "software=megatron-lm", "products, bf16", FIGURE_FITTED },
+		{ "device=h200-141gb", "products, bf16", FIGURE_CARRIED },
+		{ "device=h800-80gb software=llm-foundry", "attention in one kernel", FIGURE_CARRIED },
+		{ "device=l40s-48gb", "products, bf16", FIGURE_ASSUMED },
+		{ "intra_bandwidth=100GB/s", "link within a node", FIGURE_PLAIN },
+		{ "device=gb200-186gb software=megatron-lm", "a kernel, at least", FIGURE_CARRIED } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct device_figure figure[DEVICE_FIGURES];
 		OWN(scenario) scenario;
@@ -398,9 +445,12 @@ Test(devices, figures_are_read_as_they_are_written)
 
 Test(devices, figures_that_are_none_are_refused)
 {
-	static const char *const bad[] = { "figure launch 2", "figure launch -2us", "figure launch us", "figure launch 2us3", "figure lunch 2us", "figure matrix 1G", "figure matrix 1G:5%,1G:6%",
-		"figure matrix 1G:5%,", "figure matrix 1:5%", "figure matrix 1G:0%", "figure matrix 1M:1%,2M:1%,3M:1%,4M:1%,5M:1%", "figure attention 6001%", "figure attention 85", "figure fp32 1e400TFLOP/s",
-		"figure fp32 nanTFLOP/s", "figure fp32 0TFLOP/s", "figure name a b", "figure name a/b", "figure memory 80", "figure launch" };
+	static const char *const bad[] = { "figure launch 2", "figure launch -2us", "figure launch us",
+		"figure launch 2us3", "figure lunch 2us", "figure matrix 1G", "figure matrix 1G:5%,1G:6%",
+		"figure matrix 1G:5%,", "figure matrix 1:5%", "figure matrix 1G:0%",
+		"figure matrix 1M:1%,2M:1%,3M:1%,4M:1%,5M:1%", "figure attention 6001%", "figure attention 85",
+		"figure fp32 1e400TFLOP/s", "figure fp32 nanTFLOP/s", "figure fp32 0TFLOP/s", "figure name a b",
+		"figure name a/b", "figure memory 80", "figure launch" };
 	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -13,7 +13,8 @@ Test(knobs, every_value_that_is_printed_is_read_back)
 		for (int i = 0; i < 200; i++) {
 			value = i == 0 ? low : i == 1 ? high : i == 2 ? knobs[knob].normal
 				: low + (int64_t)(random_next(&random) % (uint64_t)(high - low + 1));
-			cr_assert_eq(knob_parse(knob, knob_text(knob, value, text, sizeof text), &back, NULL), OK, "%s=%s", knobs[knob].name, text);
+			cr_assert_eq(knob_parse(knob, knob_text(knob, value, text, sizeof text), &back, NULL), OK, "%s=%s",
+				knobs[knob].name, text);
 			cr_assert_eq(back, value, "%s=%s", knobs[knob].name, text);
 		}
 		cr_assert(strlen(knobs[knob].help) > 10 && knobs[knob].normal <= high);
@@ -27,7 +28,8 @@ Test(knobs, stepping_stays_in_range_and_reaches_every_word)
 			int64_t value = knobs[knob].normal;
 			for (int i = 0; i < 100; i++) {
 				value = knob_step(knob, value, direction);
-				cr_assert((value >= knobs[knob].minimum && value <= knobs[knob].maximum) || (value == KNOB_GIVEN && knobs[knob].words),
+				cr_assert((value >= knobs[knob].minimum && value <= knobs[knob].maximum) ||
+						(value == KNOB_GIVEN && knobs[knob].words),
 					"%s=%lld", knobs[knob].name, (long long)value);
 			}
 		}
@@ -42,7 +44,8 @@ Test(knobs, a_choice_tells_what_each_of_its_words_means_or_none)
 		if (knobs[knob].type != KNOB_CHOICE || !*knob_word_help(knob, 0, text, sizeof text))
 			continue;
 		cr_expect(*knob_word_help(knob, last, text, sizeof text), "%s: the last word's meaning is missing", knobs[knob].name);
-		cr_expect_str_empty(knob_word_help(knob, last + 1, text, sizeof text), "%s: more meanings than words", knobs[knob].name);
+		cr_expect_str_empty(
+			knob_word_help(knob, last + 1, text, sizeof text), "%s: more meanings than words", knobs[knob].name);
 	}
 }
 
@@ -73,7 +76,8 @@ Test(knobs, units_and_ranges)
 	cr_assert_eq(knob_parse(K_recompute, "knapsack:0", &value, NULL), OK);
 	cr_assert_eq(knob_number(K_recompute, value), 0);
 	cr_assert_str_eq(knob_text(K_recompute, value, text, sizeof text), "knapsack:0%");
-	static const char *const wrong[] = { "layers:0", "layers:", "layers:2%", "layers:-1", "layers:9999999", "knapsack:101%", "knapsack:", "sqrt:2", "full:", "lay", "ops:" };
+	static const char *const wrong[] = { "layers:0", "layers:", "layers:2%", "layers:-1", "layers:9999999",
+		"knapsack:101%", "knapsack:", "sqrt:2", "full:", "lay", "ops:" };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		cr_assert_eq(knob_parse(K_recompute, wrong[i], &value, &error), BAD_INPUT, "%s", wrong[i]);
 	cr_assert_eq(knob_find("layout-effort"), K_layout_effort);
@@ -81,8 +85,15 @@ Test(knobs, units_and_ranges)
 }
 
 static const char *const pins[] = {
-	"pin op a before b", "pin op \"a b\" before \"c d\"", "pin tensor t at 4096", "pin tensor t behind \"u v\"", "pin tensor t shard 1 on tp", "pin layer 3 recompute", "pin type aten.gelu recompute",
-	"keep t resident", "offload t",
+	"pin op a before b",
+	"pin op \"a b\" before \"c d\"",
+	"pin tensor t at 4096",
+	"pin tensor t behind \"u v\"",
+	"pin tensor t shard 1 on tp",
+	"pin layer 3 recompute",
+	"pin type aten.gelu recompute",
+	"keep t resident",
+	"offload t",
 };
 
 Test(scenario, pins_are_printed_as_they_are_read)
@@ -102,8 +113,9 @@ Test(scenario, pins_are_printed_as_they_are_read)
 
 Test(scenario, nonsense_is_refused)
 {
-	static const char *const nonsense[] = { "", "pin", "pin op a", "pin op a before", "pin tensor t at", "pin tensor t at x", "pin tensor t behind", "keep t",
-		"pin op a before b c", "pin tensor t shard x on tp", "pin op \"a before b" };
+	static const char *const nonsense[] = { "", "pin", "pin op a", "pin op a before", "pin tensor t at",
+		"pin tensor t at x", "pin tensor t behind", "keep t", "pin op a before b c", "pin tensor t shard x on tp",
+		"pin op \"a before b" };
 	OWN(scenario) scenario;
 	struct error error;
 	scenario_init(&scenario);
@@ -137,7 +149,10 @@ Test(scenario, types_of_ops_are_pins)
 	cr_assert_eq(scenario_set(&scenario, "recompute=ops:a++b", &error), BAD_INPUT);
 	cr_assert_eq(scenario_set(&scenario, "recompute=ops:", &error), BAD_INPUT);
 	scenario_done(&scenario);
-	cr_assert(is_named("aten.add_.Tensor", "add") && is_named("aten.add_.Tensor", "aten.add") && is_named("aten.add_.Tensor", "aten.add_"));
-	cr_assert(is_named("aten.add_.Tensor", "aten.add_.Tensor") && is_named("gelu", "gelu") && is_named("onnx.Gelu", "Gelu"));
-	cr_assert(!is_named("aten.addmm.default", "aten.add") && !is_named("aten.add.Tensor", "ad") && !is_named("aten.add.Tensor", "aten"));
+	cr_assert(is_named("aten.add_.Tensor", "add") && is_named("aten.add_.Tensor", "aten.add") &&
+		is_named("aten.add_.Tensor", "aten.add_"));
+	cr_assert(
+		is_named("aten.add_.Tensor", "aten.add_.Tensor") && is_named("gelu", "gelu") && is_named("onnx.Gelu", "Gelu"));
+	cr_assert(!is_named("aten.addmm.default", "aten.add") && !is_named("aten.add.Tensor", "ad") &&
+		!is_named("aten.add.Tensor", "aten"));
 }

@@ -1,9 +1,9 @@
-/* stress_session.c: random use of sessions, for the thread sanitizer (Criterion doesn't run under it), and what memory many plans of a large graph take.
+/* stress_session.c: random use of sessions, for the thread sanitizer (Criterion doesn't run under it), and what memory
+ * many plans of a large graph take.
  *
  *   stress_session [ROUNDS]           SEED= sets the seed; aborts where something is inconsistent
- *   stress_session GRAPH CHANGES [quick]   so many random changes of knobs, each planned to its end; aborts where the program is above what `store` allows;
- *                                     quick: heuristics alone, whose results weigh as much
- */
+ *   stress_session GRAPH CHANGES [quick]   so many random changes of knobs, each planned to its end; aborts where the
+ * program is above what `store` allows; quick: heuristics alone, whose results weigh as much */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,27 @@ static void must(bool condition, const char *what)
 }
 
 static const char *const lines[] = {
-	"set order=list", "set order=best", "set order=roam", "set layout=bestfit", "set layout=best", "set layout=roam", "set alignment=512",
-	"set alignment=1", "reset", "undo", "undo", "redo", "baseline", "set in_place=off", "set workspace=off", "set memory=1KiB",
-	"set layout_effort=0", "pin op op1 before op7", "unpin 1", "set order_effort=5", "set store=256KiB",
+	"set order=list",
+	"set order=best",
+	"set order=roam",
+	"set layout=bestfit",
+	"set layout=best",
+	"set layout=roam",
+	"set alignment=512",
+	"set alignment=1",
+	"reset",
+	"undo",
+	"undo",
+	"redo",
+	"baseline",
+	"set in_place=off",
+	"set workspace=off",
+	"set memory=1KiB",
+	"set layout_effort=0",
+	"pin op op1 before op7",
+	"unpin 1",
+	"set order_effort=5",
+	"set store=256KiB",
 };
 
 static void use(struct session *session, uint64_t *random)
@@ -42,7 +60,8 @@ static void use(struct session *session, uint64_t *random)
 	session_poll(session);
 	session_status(session, &status);
 	const struct plan *plan = session_plan(session);
-	must(!plan || plan->ordered->live[plan->ordered->peak_position] == plan_peak(plan), "a plan's peak is not where it says");
+	must(!plan || plan->ordered->live[plan->ordered->peak_position] == plan_peak(plan),
+		"a plan's peak is not where it says");
 	for (uint32_t i = 0; i < session_runs(session); i++)
 		must(session_run(session, i)->complete, "an unfinished plan among the runs");
 }
@@ -59,12 +78,15 @@ static int64_t resident(void)
 	return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Kept results and kept runs are within `store` each; the step that is planned at the moment, with its graphs, comes on top: as much again and what it took at first. */
+/* Kept results and kept runs are within `store` each; the step that is planned at the moment, with its graphs, comes on
+ * top: as much again and what it took at first. */
 static int many_changes(const char *path, long changes, bool quick, uint64_t random)
 {
-	static const char *const knob[] = { "order=program", "order=list", "order=lpmf", "order=best", "layout=bestfit", "layout=llfb", "layout=best", "layout=caching", "alignment=1",
-		"alignment=256", "alignment=512", "in_place=on", "in_place=off", "batch=1", "batch=2", "batch=4", "batch=8", "precision=given", "precision=bf16", "precision=mixed",
-		"recompute=none", "recompute=selective", "recompute=full", "optimizer=given", "optimizer=sgd", "workspace=on", "workspace=off" };
+	static const char *const knob[] = { "order=program", "order=list", "order=lpmf", "order=best", "layout=bestfit",
+		"layout=llfb", "layout=best", "layout=caching", "alignment=1", "alignment=256", "alignment=512", "in_place=on",
+		"in_place=off", "batch=1", "batch=2", "batch=4", "batch=8", "precision=given", "precision=bf16",
+		"precision=mixed", "recompute=none", "recompute=selective", "recompute=full", "optimizer=given",
+		"optimizer=sgd", "workspace=on", "workspace=off" };
 	struct session_options options = { .interactive = false };
 	OWN(scenario) scenario;
 	struct error error;
@@ -73,7 +95,9 @@ static int many_changes(const char *path, long changes, bool quick, uint64_t ran
 	scenario_init(&scenario);
 	store = scenario.value[K_store];
 	if (quick)
-		must(scenario_set(&scenario, "order=list", &error) == OK && scenario_set(&scenario, "layout=bestfit", &error) == OK, "no knobs");
+		must(scenario_set(&scenario, "order=list", &error) == OK &&
+				scenario_set(&scenario, "layout=bestfit", &error) == OK,
+			"no knobs");
 	struct graph *graph = graph_open(path, NULL, &error);
 	OWN(session) *session = graph ? session_new(graph, path, &scenario, &options, &error) : NULL;
 	must(session != NULL, "no session");
@@ -83,7 +107,9 @@ static int many_changes(const char *path, long changes, bool quick, uint64_t ran
 		first = i == 0 ? now : first;
 		most = now > most ? now : most;
 		if (i % 100 == 0 || i == changes)
-			printf("%ld changes: %lld MiB resident, %lld at most, %u runs kept\n", i, (long long)(now >> 20), (long long)(most >> 20), session_runs(session)), fflush(stdout);
+			printf("%ld changes: %lld MiB resident, %lld at most, %u runs kept\n", i, (long long)(now >> 20),
+				(long long)(most >> 20), session_runs(session)),
+				fflush(stdout);
 		must(most < 3 * store + 2 * first, "more memory than the store may take");
 		do
 			snprintf(line, sizeof line, "set %s", knob[random_next(&random) % (sizeof knob / sizeof *knob)]);
@@ -113,7 +139,8 @@ int main(int argc, char **argv)
 		session_command(session, "reset", NULL);
 		session_command(session, "set order=lpmf", NULL);
 		session_wait(session);
-		must(session_plan(session) && session_plan(session)->scenario.value[K_order] == ORDER_LPMF, "the last change has no plan");
+		must(session_plan(session) && session_plan(session)->scenario.value[K_order] == ORDER_LPMF,
+			"the last change has no plan");
 	}
 	return 0;
 }

@@ -18,22 +18,29 @@ static int read_text(struct user_config *config, const char *text)
 Test(config, statements_are_read)
 {
 	struct user_config config;
-	int warnings = read_text(&config, "# mine\n\nset order list\nset memory=16GiB\nset theme dark\nset glyphs ascii\nbind J next-peak\nbind w shell grep -n \"$1\" notes\ncolor peak red default bold\n");
+	int warnings = read_text(&config,
+		"# mine\n\nset order list\nset memory=16GiB\nset theme dark\nset glyphs ascii\nbind J next-peak\nbind w shell "
+		"grep -n \"$1\" notes\ncolor peak red default bold\n");
 	cr_assert_eq(warnings, 0);
 	cr_assert_eq(config.scenario.value[K_order], ORDER_LIST);
 	cr_assert_eq(config.scenario.value[K_memory], INT64_C(16) << 30);
 	cr_assert_str_eq(config.theme, "dark");
 	cr_assert_str_eq(config.glyphs, "ascii");
-	cr_assert(config.bindings == 2 && strcmp(config.binding[0].key, "J") == 0 && config.binding[0].command == COMMAND_NEXT_PEAK);
-	cr_assert(config.binding[1].command == COMMAND_SHELL && strcmp(config.binding[1].arguments, "grep -n \"$1\" notes") == 0 && !*config.binding[0].arguments);
-	cr_assert(config.colours == 1 && strcmp(config.colour[0].role, "peak") == 0 && strcmp(config.colour[0].attributes, "bold ") == 0);
+	cr_assert(config.bindings == 2 && strcmp(config.binding[0].key, "J") == 0 &&
+		config.binding[0].command == COMMAND_NEXT_PEAK);
+	cr_assert(config.binding[1].command == COMMAND_SHELL &&
+		strcmp(config.binding[1].arguments, "grep -n \"$1\" notes") == 0 && !*config.binding[0].arguments);
+	cr_assert(config.colours == 1 && strcmp(config.colour[0].role, "peak") == 0 &&
+		strcmp(config.colour[0].attributes, "bold ") == 0);
 	scenario_done(&config.scenario);
 }
 
 Test(config, what_is_unknown_is_warned_of_and_left_out)
 {
 	struct user_config config;
-	int warnings = read_text(&config, "set nothing 1\nset order fastest\nset order\nbind X\nbind X fly\nfoo bar\ncolor peak\nset glyphs runes\nset layout bestfit\n");
+	int warnings = read_text(&config,
+		"set nothing 1\nset order fastest\nset order\nbind X\nbind X fly\nfoo bar\ncolor peak\nset glyphs runes\nset "
+		"layout bestfit\n");
 	cr_assert_eq(warnings, 8);
 	cr_assert_eq(config.scenario.value[K_order], ORDER_AUTO);
 	cr_assert_eq(config.scenario.value[K_layout], LAYOUT_BEST_FIT);

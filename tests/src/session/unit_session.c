@@ -41,8 +41,8 @@ static bool settled(struct session *session, bool complete)
 }
 
 /* Solves until it is told to stop. */
-static enum status never_ends(const struct problem *problem, const struct order_options *options, struct control *control,
-	struct order_result *result)
+static enum status never_ends(const struct problem *problem, const struct order_options *options,
+	struct control *control, struct order_result *result)
 {
 	(void)options;
 	order_quick(problem, &(struct control){ 0 }, result);
@@ -105,12 +105,14 @@ Test(session, several_knobs_are_one_step)
 	const struct scenario *scenario;
 	cr_assert_eq(session_command(session, "set devices=4  memory=80 GiB tp=2", NULL), OK);
 	scenario = session_scenario(session);
-	cr_assert(scenario->value[K_devices] == 4 && scenario->value[K_memory] == INT64_C(80) << 30 && scenario->value[K_tp] == 2);
+	cr_assert(scenario->value[K_devices] == 4 && scenario->value[K_memory] == INT64_C(80) << 30 &&
+		scenario->value[K_tp] == 2);
 	cr_assert_eq(session_command(session, "set devices=8 tp=none", NULL), BAD_INPUT);
 	cr_assert_eq(session_scenario(session)->value[K_devices], 4, "one mistake changes nothing");
 	cr_assert_eq(session_command(session, "undo", NULL), OK);
 	scenario = session_scenario(session);
-	cr_assert(scenario->value[K_devices] == 1 && scenario->value[K_memory] == KNOB_GIVEN && scenario->value[K_tp] == KNOB_GIVEN);
+	cr_assert(scenario->value[K_devices] == 1 && scenario->value[K_memory] == KNOB_GIVEN &&
+		scenario->value[K_tp] == KNOB_GIVEN);
 	cr_assert_eq(session_command(session, "set", NULL), BAD_INPUT);
 }
 
@@ -135,14 +137,16 @@ Test(session, an_export_takes_a_view_and_a_quoted_name_and_logs_what_reads_back)
 		cr_assert_eq(line.force, cases[i].typed[3] == '!');
 		cr_assert_str_eq(export_line_text(&line, text, sizeof text), cases[i].text);
 		cr_assert_eq(export_line_parse(text + 7, &again, NULL), OK);
-		cr_assert(strcmp(again.path, line.path) == 0 && strcmp(again.view, line.view) == 0 && strcmp(again.stage, line.stage) == 0);
+		cr_assert(strcmp(again.path, line.path) == 0 && strcmp(again.view, line.view) == 0 &&
+			strcmp(again.stage, line.stage) == 0);
 	}
 }
 
 Test(session, mistakes_change_nothing_and_say_why)
 {
-	static const char *const mistakes[] = { "set order=fastest", "set nothing=1", "pin op a before b", "unpin 1", "undo", "redo",
-		"export nothing x", "export json", "export json x --stage middle", "export json x y\" --view", "fly", "set order", "reset nothing", "open /nowhere" };
+	static const char *const mistakes[] = { "set order=fastest", "set nothing=1", "pin op a before b", "unpin 1",
+		"undo", "redo", "export nothing x", "export json", "export json x --stage middle", "export json x y\" --view",
+		"fly", "set order", "reset nothing", "open /nowhere" };
 	struct session_options options = { .interactive = false };
 	OWN(session) *session = new_session("samples/diamond.jsonl", &options);
 	for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
@@ -170,7 +174,8 @@ static const struct preview *answer(struct session *session, enum knob_id knob, 
 
 Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 {
-	OWN(session) *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
+	OWN(session) *session = new_session(
+		"samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
 	cr_assert(settled(session, true));
 	struct preview preview = *answer(session, K_order, ORDER_PROGRAM);
 	cr_assert(preview.known);
@@ -186,17 +191,20 @@ Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 	cr_assert_not(session_plan(session)->limited);
 }
 
-/* What has no plan yet is as far from the plan on the screen as the model of whole configurations says; what has one is exact. */
+/* What has no plan yet is as far from the plan on the screen as the model of whole configurations says; what has one is
+ * exact. */
 Test(session, a_preview_of_a_configuration_is_the_models)
 {
 	struct error error;
 	OWN(scenario) scenario, other;
 	OWN(graph) *graph = step_of_sizes("gpt", (struct model_config){ .layers = 2, .batch = 8, .seq = 32 });
 	scenario_init(&scenario);
-	static const char *const set[] = { "devices=8", "strategy=megatron", "dp=4", "tp=2", "order=program", "layout=bestfit" };
+	static const char *const set[] = { "devices=8", "strategy=megatron", "dp=4", "tp=2", "order=program",
+		"layout=bestfit" };
 	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
 		cr_assert_eq(scenario_set(&scenario, set[i], &error), OK);
-	OWN(session) *session = session_new(graph_retain(graph), NULL, &scenario, &(struct session_options){ .interactive = false }, &error);
+	OWN(session) *session = session_new(
+		graph_retain(graph), NULL, &scenario, &(struct session_options){ .interactive = false }, &error);
 	session_wait(session);
 	const struct plan *plan = session_plan(session);
 	cr_assert_not_null(plan, "%s", session_problem(session));
@@ -245,7 +253,8 @@ Test(session, a_preview_that_never_ends_stops_for_a_command)
 
 Test(session, raised_effort_makes_no_further_runs)
 {
-	OWN(session) *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
+	OWN(session) *session = new_session(
+		"samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
 	cr_assert_eq(session_command(session, "set order_effort=0", NULL), OK);
 	cr_assert(settled(session, true));
 	double end = clock_seconds(CLOCK_MONOTONIC) + 3;
@@ -268,15 +277,16 @@ static size_t in_use(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* Every change is another step, order and layout: kept results and kept runs stay within `store` each, whatever the number of changes. What undo
- * goes back to takes about a kilobyte. */
+/* Every change is another step, order and layout: kept results and kept runs stay within `store` each, whatever the
+ * number of changes. What undo goes back to takes about a kilobyte. */
 Test(session, memory_is_bounded_by_the_store)
 {
 	enum { STORE = 512 << 10 };
 	uint32_t changes = test_rounds(1000, 10000);
 	char line[80];
 	struct error error = { 0 };
-	OWN(session) *session = new_session("samples/lessons/recompute.jsonl", &(struct session_options){ .interactive = false });
+	OWN(session) *session = new_session(
+		"samples/lessons/recompute.jsonl", &(struct session_options){ .interactive = false });
 	snprintf(line, sizeof line, "set store=%d", STORE);
 	cr_assert_eq(session_command(session, line, &error), OK, "%s", error.text);
 	session_wait(session);
@@ -289,9 +299,11 @@ Test(session, memory_is_bounded_by_the_store)
 		most = in_use() > most ? in_use() : most;
 		most_runs = session_runs(session) > most_runs ? session_runs(session) : most_runs;
 	}
-	cr_log_info("%u changes: at most %zu KiB above the beginning, %u runs at once, %u at the end", changes, (most - begin) >> 10, most_runs, session_runs(session));
+	cr_log_info("%u changes: at most %zu KiB above the beginning, %u runs at once, %u at the end", changes,
+		(most - begin) >> 10, most_runs, session_runs(session));
 	cr_assert_gt(session_runs(session), 1);
-	cr_assert_lt(most - begin, 3 * (size_t)STORE + changes * (size_t)1024, "%zu bytes after %u changes", most - begin, changes);
+	cr_assert_lt(
+		most - begin, 3 * (size_t)STORE + changes * (size_t)1024, "%zu bytes after %u changes", most - begin, changes);
 }
 
 static void copy_to(const char *path, const char *from)

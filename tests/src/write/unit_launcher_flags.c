@@ -30,7 +30,8 @@ static void close_setting(struct setting *setting)
 }
 
 /* The flags of an expert's sharding over degrees, a parameter cut elsewhere where `moved` says so. */
-static void find(struct setting *setting, struct degrees degrees, uint8_t zero, bool moved, struct launcher_flags flags[LAUNCHER_COUNT])
+static void find(struct setting *setting, struct degrees degrees, uint8_t zero, bool moved,
+	struct launcher_flags flags[LAUNCHER_COUNT])
 {
 	struct mesh mesh;
 	struct axis_roles roles[MESH_AXES];
@@ -59,7 +60,8 @@ Test(launcher_flags, placements_decide_and_not_knobs)
 	setting.scenario.value[K_microbatches] = 4;
 	setting.scenario.value[K_pp] = 2;
 	find(&setting, (struct degrees) { 4, 2, 1, 1, 2 }, 1, false, flags);
-	cr_expect_str_eq(flags[LAUNCHER_MEGATRON].text, "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --sequence-parallel "
+	cr_expect_str_eq(flags[LAUNCHER_MEGATRON].text,
+		"--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --sequence-parallel "
 		"--use-distributed-optimizer --global-batch-size 64 --micro-batch-size 4");
 	expect(&flags[LAUNCHER_DEEPSPEED], false, NULL);
 	expect(&flags[LAUNCHER_FSDP], false, NULL);
@@ -75,7 +77,8 @@ Test(launcher_flags, placements_decide_and_not_knobs)
 	}
 	setting.scenario.value[K_sp] = 0;
 	find(&setting, (struct degrees) { 4, 2, 1, 1, 1 }, 0, false, flags);
-	cr_expect_str_eq(flags[LAUNCHER_DEEPSPEED].text, "{\"zero_optimization\": {\"stage\": 0}, \"gradient_accumulation_steps\": 4, "
+	cr_expect_str_eq(flags[LAUNCHER_DEEPSPEED].text,
+		"{\"zero_optimization\": {\"stage\": 0}, \"gradient_accumulation_steps\": 4, "
 		"\"train_micro_batch_size_per_gpu\": 4, \"tensor_parallel\": {\"autotp_size\": 2}}");
 	cr_expect_null(strstr(flags[LAUNCHER_MEGATRON].text, "--sequence-parallel"));
 	close_setting(&setting);

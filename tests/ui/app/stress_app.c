@@ -1,10 +1,10 @@
-/* stress_app.c: random keys and clicks in the explorer while the worker plans, for the thread sanitizer (Criterion doesn't run under it). What fails is
- * made short by delta debugging (A. Zeller, R. Hildebrandt: Simplifying and isolating failure-inducing input, 2002): the keys that are needed, and the
- * session file of their run, are printed.
+/* stress_app.c: random keys and clicks in the explorer while the worker plans, for the thread sanitizer (Criterion
+ * doesn't run under it). What fails is made short by delta debugging (A. Zeller, R. Hildebrandt: Simplifying and
+ * isolating failure-inducing input, 2002): the keys that are needed, and the session file of their run, are printed.
  *
  *   stress_app [KEYS [GRAPH...]]     SEED= sets the seed; exit status 1 where a run failed
- *   stress_app plant [KEYS]          a failure is planted: P somewhere behind a z; exit status 0 where just these two keys are left
- */
+ *   stress_app plant [KEYS]          a failure is planted: P somewhere behind a z; exit status 0 where just these two
+ * keys are left */
 #include <dirent.h>
 #include <locale.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void must(bool condition, const char *what)
 	abort();
 }
 
-/* ---- one run ------------------------------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static struct app *open_app(struct session *session)
 {
@@ -107,9 +107,10 @@ static bool fails(struct stress *stress, const uint32_t *kept, uint32_t count)
 	return !WIFEXITED(state) || WEXITSTATUS(state) != 0;
 }
 
-/* ---- delta debugging ------------------------------------------------------------------------------------------------ */
+/* ---- delta debugging ------------------------------------------------------------------------- */
 
-/* Leaves out parts of `kept` as long as the rest fails, first halves, then ever smaller ones, to single keys. Returns how many are left. */
+/* Leaves out parts of `kept` as long as the rest fails, first halves, then ever smaller ones, to single keys. Returns
+ * how many are left. */
 static uint32_t shorten(struct stress *stress, uint32_t *kept, uint32_t count)
 {
 	uint32_t *rest = malloc(count * sizeof *rest), parts = 2;
@@ -171,7 +172,7 @@ static uint32_t tell(struct stress *stress, uint32_t *kept, uint32_t count)
 	return left;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static uint64_t seed(void)
 {
@@ -224,7 +225,9 @@ int main(int argc, char **argv)
 			left = tell(&stress, kept, keys);
 		else
 			printf("ok %s\n", path);
-		bad |= planted ? left != 2 || strcmp(step[kept[0]].key.name, "z") != 0 || strcmp(step[kept[1]].key.name, "P") != 0 : failed;
+		bad |= planted
+			? left != 2 || strcmp(step[kept[0]].key.name, "z") != 0 || strcmp(step[kept[1]].key.name, "P") != 0
+			: failed;
 		free(step);
 		free(kept);
 	}

@@ -30,7 +30,8 @@ static struct session *session_on(const char *sample, const char *const *setting
 }
 
 /* The screen after some keys, in that place. */
-static struct app *app_on(struct session *session, enum theme theme, bool ascii, int width, int height, const char *keys)
+static struct app *app_on(
+	struct session *session, enum theme theme, bool ascii, int width, int height, const char *keys)
 {
 	int x, y;
 	struct app *app = app_new(session, theme, 256, ascii, NULL);
@@ -131,7 +132,8 @@ Test(app, a_picture_holds_every_word_of_the_screen_and_is_well_formed)
 Test(app, knobs_without_a_plan_say_why_in_every_view_until_they_are_taken_back)
 {
 	struct session *session = session_on("samples/diamond.jsonl", NULL);
-	OWN(app) *app = app_on(session, THEME_MONO, false, 80, 24, ": set space devices=8 space strategy=data space tp=3 Enter");
+	OWN(app) *app = app_on(
+		session, THEME_MONO, false, 80, 24, ": set space devices=8 space strategy=data space tp=3 Enter");
 	for (const char *view = "1 2 3 4 5 6 7"; *view; view += view[1] ? 2 : 1) {
 		press(app, (const char[]){ *view, '\0' });
 		expect(app, "no plan of these knobs: tp 3 doesn't divide the 8");
@@ -361,8 +363,11 @@ Test(app, programs_that_share_a_history_lose_no_line)
 		wait(NULL);
 	FILE *stream = fopen(path, "r");
 	while (fgets(line, sizeof line, stream)) {
-		cr_assert(sscanf(line, "line %d of %d%n", &number, &process, &end) == 2 && line[end] == '\n' && process >= 0 && process < PROCESSES, "torn: %s", line);
-		cr_assert(last[process] == 0 || number == last[process] + 1, "lines of %d between %d and %d are lost", process, last[process], number);
+		cr_assert(sscanf(line, "line %d of %d%n", &number, &process, &end) == 2 && line[end] == '\n' && process >= 0 &&
+				process < PROCESSES,
+			"torn: %s", line);
+		cr_assert(last[process] == 0 || number == last[process] + 1, "lines of %d between %d and %d are lost", process,
+			last[process], number);
 		last[newest = process] = number;
 	}
 	cr_assert(newest >= 0 && last[newest] == 399, "the last line is lost");
@@ -379,7 +384,8 @@ static void expect_not(const struct app *app, const char *unwanted)
 Test(app, runs_of_equal_plans_have_no_difference)
 {
 	static const char *const set[] = { "devices=2", "strategy=zero", NULL };
-	OWN(app) *app = app_on(session_on("samples/weight_update.jsonl", set), THEME_MONO, false, 120, 30, "b : set space zero=3 Enter 7");
+	OWN(app) *app = app_on(
+		session_on("samples/weight_update.jsonl", set), THEME_MONO, false, 120, 30, "b : set space zero=3 Enter 7");
 	expect(app, "run 2");
 	expect_not(app, "zero: 3, was 0");
 	press(app, ": set space zero=1 Enter 7");
@@ -389,7 +395,8 @@ Test(app, runs_of_equal_plans_have_no_difference)
 Test(app, what_is_shown_beside_knobs_without_a_plan_is_of_the_plan_before)
 {
 	static const char *const set[] = { "device=a100-80gb", "devices=8", "strategy=data", NULL };
-	OWN(app) *app = app_on(session_on("samples/weight_update.jsonl", set), THEME_MONO, false, 120, 40, "6 space space space space");
+	OWN(app) *app = app_on(
+		session_on("samples/weight_update.jsonl", set), THEME_MONO, false, 120, 40, "6 space space space space");
 	expect(app, "a100-80gb                 data sheet");
 	press(app, ": set space device=h100-80gb space tp=3 Enter");
 	expect(app, "shown is the plan before");
@@ -407,7 +414,8 @@ Test(app, columns_are_chosen_named_and_kept)
 	expect(app, "usual, as many as fit");
 	press(app, "down space");                       /* without kind */
 	press(app, "l");                                /* name behind made */
-	cr_assert_str_eq(column_list_text(&app->columns.shown, text), "bytes,made,name,last,life,offset,used,shape,maker,module,source");
+	cr_assert_str_eq(
+		column_list_text(&app->columns.shown, text), "bytes,made,name,last,life,offset,used,shape,maker,module,source");
 	press(app, "q");
 	cr_assert(app->running, "q leaves the list first");
 	expect(app, " bytes v      made  name");
@@ -485,7 +493,9 @@ Test(app, columns_keep_to_the_width)
 		columns_arrange(&sets.shown, width, &layout);
 		cr_assert(layout.count >= 1 && layout.count + layout.left_out == sets.shown.count);
 		for (int i = 1; i < layout.count; i++)
-			cr_assert(layout.x[i] >= layout.x[i - 1] + layout.width[i - 1] + 2 && layout.x[i] + layout.width[i] <= width, "width %d, column %d", width, i);
+			cr_assert(
+				layout.x[i] >= layout.x[i - 1] + layout.width[i - 1] + 2 && layout.x[i] + layout.width[i] <= width,
+				"width %d, column %d", width, i);
 	}
 	cr_assert_eq(layout.left_out, 0);
 }
@@ -529,7 +539,8 @@ Test(app, a_move_by_hand_is_answered_in_a_sentence)
 	press(app, "G J");
 	expect(app, "is the last op: it can't run later");
 	close_app(app);
-	app = app_on(session_on("samples/lessons/updates.jsonl", (const char *const[]){ "order=program", NULL }), THEME_ANSI, false, 100, 24, "3 G K");
+	app = app_on(session_on("samples/lessons/updates.jsonl", (const char *const[]){ "order=program", NULL }),
+		THEME_ANSI, false, 100, 24, "3 G K");
 	expect(app, "the peak stays 32.8 MiB: ");   /* and not: 32.8 MiB -> 32.8 MiB */
 	close_app(app);
 }
@@ -546,7 +557,8 @@ Test(app, undo_in_the_challenge_takes_its_last_op_back)
 
 Test(app, the_map_tells_neighbours_apart_and_names_them)
 {
-	struct session *session = session_on("samples/lessons/fragmentation.jsonl", (const char *const[]){ "layout=firstfit", NULL });
+	struct session *session = session_on(
+		"samples/lessons/fragmentation.jsonl", (const char *const[]){ "layout=firstfit", NULL });
 	OWN(app) *app = app_on(session, THEME_ANSI, false, 120, 40, "2");
 	expect(app, "conv1.out");
 	expect(app, "conv2.out");
@@ -575,8 +587,12 @@ Test(app, a_source_file_is_no_argument_of_the_editor)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		FILE *file = fopen(names[i], "w"), *graph = fopen("g.jsonl", "w");
 		cr_assert(file && graph);
-		fprintf(graph, "{\"k\":\"graph\",\"v\":1,\"name\":\"g\"}\n{\"k\":\"tensor\",\"id\":\"t\",\"bytes\":4,\"kind\":\"output\"}\n"
-			"{\"k\":\"op\",\"id\":\"o\",\"op\":\"relu\",\"in\":[],\"out\":[\"t\"],\"src\":\"%s:7\"}\n{\"k\":\"end\",\"tensors\":1,\"ops\":1}\n", names[i]);
+		fprintf(graph,
+			"{\"k\":\"graph\",\"v\":1,\"name\":\"g\"}\n{\"k\":\"tensor\",\"id\":\"t\",\"bytes\":4,\"kind\":\"output\"}"
+			"\n"
+			"{\"k\":\"op\",\"id\":\"o\",\"op\":\"relu\",\"in\":[],\"out\":[\"t\"],\"src\":\"%s:7\"}\n{\"k\":\"end\","
+			"\"tensors\":1,\"ops\":1}\n",
+			names[i]);
 		cr_assert(fclose(file) == 0 && fclose(graph) == 0);
 		OWN(app) *app = app_on(session_on("g.jsonl", NULL), THEME_ANSI, false, 80, 24, "3 e");
 		cr_assert(access(app->edited, R_OK) == 0, "%s", app->model.message);

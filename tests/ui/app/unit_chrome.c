@@ -188,7 +188,9 @@ Test(chrome, the_status_line_says_stale_and_keeps_its_numbers_whole)
 {
 	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 80, 1);
-	fixture.model.status = (struct session_status){ .solving = true, .stale = true, .stage = "order: cuts", .fraction = 0.5 };
+	fixture.model.status = (struct session_status){
+		.solving = true, .stale = true, .stage = "order: cuts", .fraction = 0.5
+	};
 	for (int width = 40; width < 200; width++) {
 		cr_assert(frame_resize(&fixture.frame, width, 1));
 		chrome_status(&fixture.frame, &fixture.model);
@@ -204,7 +206,8 @@ Test(chrome, a_step_that_does_not_fit_shows_the_key_for_what_does)
 	OWN(fixture) fixture;
 	struct error error = { 0 };
 	open_program_order(&fixture, diamond(), 80, 1);
-	cr_assert_eq(scenario_set(&((struct plan *)(uintptr_t)fixture.model.plan)->scenario, "memory=100MiB", &error), OK, "%s", error.text);
+	cr_assert_eq(scenario_set(&((struct plan *)(uintptr_t)fixture.model.plan)->scenario, "memory=100MiB", &error), OK,
+		"%s", error.text);
 	for (int width = 80; width < 200; width++) {
 		cr_assert(frame_resize(&fixture.frame, width, 1));
 		chrome_status(&fixture.frame, &fixture.model);
@@ -219,11 +222,21 @@ Test(chrome, the_prompt_completes_commands_knobs_values_and_names)
 	static struct completion completion;
 	open_program_order(&fixture, diamond(), 80, 24);
 	static const struct { const char *typed, *wanted; } cases[] = {
-		{ "base", "baseline" }, { "set ord", "set order=" }, { "set order=rev", "set order=reverse-lpmf" }, { "set in_place=o", "set in_place=off" },
-		{ "go left_", "go left_pool" }, { "pin o", "pin op" }, { "pin op left_", "pin op left_pool" },
-		{ "pin op left b", "pin op left before " }, { "pin op left before ri", "pin op left before right" },
-		{ "pin tensor stem", "pin tensor stem.out" }, { "export tik", "export tikz" }, { "export svg a.svg --v", "export svg a.svg --view " },
-		{ "export svg a.svg --view modu", "export svg a.svg --view modules" }, { "export dot a.dot --stage i", "export dot a.dot --stage input" }, { "reset align", "reset alignment" },
+		{ "base", "baseline" },
+		{ "set ord", "set order=" },
+		{ "set order=rev", "set order=reverse-lpmf" },
+		{ "set in_place=o", "set in_place=off" },
+		{ "go left_", "go left_pool" },
+		{ "pin o", "pin op" },
+		{ "pin op left_", "pin op left_pool" },
+		{ "pin op left b", "pin op left before " },
+		{ "pin op left before ri", "pin op left before right" },
+		{ "pin tensor stem", "pin tensor stem.out" },
+		{ "export tik", "export tikz" },
+		{ "export svg a.svg --v", "export svg a.svg --view " },
+		{ "export svg a.svg --view modu", "export svg a.svg --view modules" },
+		{ "export dot a.dot --stage i", "export dot a.dot --stage input" },
+		{ "reset align", "reset alignment" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		completion_find(cases[i].typed, &fixture.model, &completion);
@@ -232,9 +245,14 @@ Test(chrome, the_prompt_completes_commands_knobs_values_and_names)
 	}
 	/* Parts of names, then letters in their order; every offer says what it is. */
 	static const struct { const char *typed, *wanted, *note; } finds[] = {
-		{ "set device=a100-8", "set device=a100-80gb", "80 GiB  312 TFLOP/s bf16  2039 GB/s" }, { "set recompute=sel", "set recompute=selective", "scores of attentions" },
-		{ "go igh", "go right", "op 2, f" }, { "go lft", "go left", "op 1" }, { "go stem.o", "go stem.out", "tensor, 16.0 MiB" },
-		{ "export svg", "export svg", "a drawing" }, { "baseln", "baseline", "make this plan" }, { "set order=be", "set order=best", "min-cut" },
+		{ "set device=a100-8", "set device=a100-80gb", "80 GiB  312 TFLOP/s bf16  2039 GB/s" },
+		{ "set recompute=sel", "set recompute=selective", "scores of attentions" },
+		{ "go igh", "go right", "op 2, f" },
+		{ "go lft", "go left", "op 1" },
+		{ "go stem.o", "go stem.out", "tensor, 16.0 MiB" },
+		{ "export svg", "export svg", "a drawing" },
+		{ "baseln", "baseline", "make this plan" },
+		{ "set order=be", "set order=best", "min-cut" },
 	};
 	for (size_t i = 0; i < sizeof finds / sizeof *finds; i++) {
 		completion_find(finds[i].typed, &fixture.model, &completion);

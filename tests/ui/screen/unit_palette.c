@@ -1,5 +1,6 @@
-/* What memory is of has colours that colour-blind readers tell apart, on paper and on the screen; and grey prints keep apart what is stacked on each other.
- * Differences are CIE 1976's Delta E. Colour blindness is simulated as Machado et al. do (IEEE TVCG 15:6, 2009, severity 1). */
+/* What memory is of has colours that colour-blind readers tell apart, on paper and on the screen; and grey prints keep
+ * apart what is stacked on each other. Differences are CIE 1976's Delta E. Colour blindness is simulated as Machado et
+ * al. do (IEEE TVCG 15:6, 2009, severity 1). */
 #include <math.h>
 
 #include "src/draw/figure_pipeline.h"
@@ -34,7 +35,9 @@ static void lab_of(unsigned colour, enum sight sight, double lab[3])
 		linear[i] = value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4);
 	}
 	for (int i = 0; i < 3; i++)
-		seen[i] = fmin(1, fmax(0, matrix[sight][i][0] * linear[0] + matrix[sight][i][1] * linear[1] + matrix[sight][i][2] * linear[2]));
+		seen[i] = fmin(1,
+			fmax(0,
+				matrix[sight][i][0] * linear[0] + matrix[sight][i][1] * linear[1] + matrix[sight][i][2] * linear[2]));
 	double x = curve((0.4124564 * seen[0] + 0.3575761 * seen[1] + 0.1804375 * seen[2]) / 0.95047);
 	double y = curve(0.2126729 * seen[0] + 0.7151522 * seen[1] + 0.0721750 * seen[2]);
 	double z = curve((0.0193339 * seen[0] + 0.1191920 * seen[1] + 0.9503041 * seen[2]) / 1.08883);
@@ -51,14 +54,16 @@ static double difference(unsigned a, unsigned b, enum sight sight)
 	return sqrt(pow(one[0] - other[0], 2) + pow(one[1] - other[1], 2) + pow(one[2] - other[2], 2));
 }
 
-/* Any two by hue; by lightness, too, those that are neighbours in a stack: each and the next, and before the last any two (some kinds may be missing). */
+/* Any two by hue; by lightness, too, those that are neighbours in a stack: each and the next, and before the last any
+ * two (some kinds may be missing). */
 static void expect_apart(const char *where, const unsigned *colour, int colours, bool any)
 {
 	for (int i = 0; i < colours; i++)
 		for (int k = 0; k < i; k++)
 			for (int sight = 0; sight < (k == i - 1 || (any && i < colours - 1) ? SIGHTS : GREY); sight++) {
 				double apart = difference(colour[i], colour[k], (enum sight)sight);
-				cr_expect_geq(apart, LEAST, "%s: %06X and %06X are %.1f apart: %s", where, colour[k], colour[i], apart, sights[sight]);
+				cr_expect_geq(apart, LEAST, "%s: %06X and %06X are %.1f apart: %s", where, colour[k], colour[i], apart,
+					sights[sight]);
 			}
 }
 
@@ -89,9 +94,13 @@ Test(palette, bars_and_slots_tell_neighbours_apart_without_red_or_green)
 {
 	for (int sight = 0; sight < GREY; sight++) {
 		for (int i = 1; i < PIPELINE_PARTS; i++)
-			cr_expect_geq(difference(colour_of(pipeline_colours[i - 1]), colour_of(pipeline_colours[i]), (enum sight)sight), LEAST, "passes %d", i);
+			cr_expect_geq(
+				difference(colour_of(pipeline_colours[i - 1]), colour_of(pipeline_colours[i]), (enum sight)sight),
+				LEAST, "passes %d", i);
 		for (int i = 1; i < STEP_LIMITS; i++)
-			cr_expect_geq(difference(colour_of(roofline_colours[i - 1]), colour_of(roofline_colours[i]), (enum sight)sight), LEAST, "limits %d", i);
+			cr_expect_geq(
+				difference(colour_of(roofline_colours[i - 1]), colour_of(roofline_colours[i]), (enum sight)sight),
+				LEAST, "limits %d", i);
 	}
 }
 

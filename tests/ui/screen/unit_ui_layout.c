@@ -7,7 +7,8 @@ enum { RECTS = 6 };
 
 static void rects_of(const struct screen *screen, struct rect rect[RECTS])
 {
-	const struct rect all[RECTS] = { screen->tabs, screen->status, screen->body, screen->panel, screen->message, screen->footer };
+	const struct rect all[RECTS] = { screen->tabs, screen->status, screen->body, screen->panel, screen->message,
+		screen->footer };
 	memcpy(rect, all, sizeof all);
 }
 
@@ -18,7 +19,8 @@ static bool empty(struct rect r)
 
 static bool overlap(struct rect a, struct rect b)
 {
-	return !empty(a) && !empty(b) && a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+	return !empty(a) && !empty(b) && a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height &&
+		b.y < a.y + a.height;
 }
 
 Test(ui_layout, nothing_overlaps_and_everything_is_inside_at_every_size)

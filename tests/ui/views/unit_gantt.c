@@ -16,7 +16,8 @@ struct example {
 };
 static struct example example;
 
-static void open_example(enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, int width, int height)
+static void open_example(
+	enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, int width, int height)
 {
 	struct error error;
 	setlocale(LC_ALL, "C.UTF-8");
@@ -27,8 +28,13 @@ static void open_example(enum schedule schedule, uint32_t ranks, uint32_t chunks
 		example.fixed[i] = INT64_C(1) << 30;
 		example.kept[i] = INT64_C(1) << 29;
 	}
-	struct pipeline pipeline = { .schedule = schedule, .ranks = ranks, .chunks = chunks, .microbatches = microbatches, .forward = example.forward,
-		.backward = example.backward, .send = example.send };
+	struct pipeline pipeline = { .schedule = schedule,
+		.ranks = ranks,
+		.chunks = chunks,
+		.microbatches = microbatches,
+		.forward = example.forward,
+		.backward = example.backward,
+		.send = example.send };
 	struct timetable_bytes bytes = { .fixed = example.fixed, .working = example.working, .kept = example.kept };
 	cr_assert_eq(timetable_build(&pipeline, &bytes, PICOSECONDS, &example.timetable, &error), OK, "%s", error.text);
 	example.frame.ascii = example.frame.mono = true;
@@ -63,7 +69,8 @@ static void press(enum command_id command)
 	cr_assert(gantt_command(&example.gantt, &example.timetable, command));
 }
 
-/* 16 seconds in 64 columns: a forward pass is 4 wide, a backward pass 8. Narayanan et al., arXiv 2104.04473, figure 4, top. */
+/* 16 seconds in 64 columns: a forward pass is 4 wide, a backward pass 8. Narayanan et al., arXiv 2104.04473, figure 4,
+ * top. */
 Test(gantt, slots_stand_where_they_run_with_their_microbatchs_number)
 {
 	open_example(SCHEDULE_1F1B, 2, 1, 4, 64 + GANTT_LABELS + GANTT_AMOUNTS, 10);
@@ -128,7 +135,8 @@ Test(gantt, many_ranks_and_microbatches_are_summed)
 	open_example(SCHEDULE_1F1B, 64, 1, 512, 80, 16);
 	char *text = draw(false, -1);
 	double share = busy_share(text), wanted = 512.0 / (512 + 63);
-	cr_assert(share > wanted - 0.05 && share < wanted + 0.05, "%.3f of the cells are busy, not %.3f\n%s", share, wanted, text);
+	cr_assert(share > wanted - 0.05 && share < wanted + 0.05, "%.3f of the cells are busy, not %.3f\n%s", share, wanted,
+		text);
 	cr_assert(strstr(text, "a row") && strstr(text, "0-6"), "\n%s", text);
 	mem_free(text);
 	for (int i = 0; i < 8; i++)

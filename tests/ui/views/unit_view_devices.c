@@ -9,7 +9,8 @@
 
 static void open_fixture(struct fixture *fixture, const char *const *set, int width, int height)
 {
-	open_fixture_with(fixture, step_of_sizes("gpt", (struct model_config){ .layers = 1, .batch = 8, .seq = 32 }), set, PLAN_QUICK, width, height);
+	open_fixture_with(fixture, step_of_sizes("gpt", (struct model_config){ .layers = 1, .batch = 8, .seq = 32 }), set,
+		PLAN_QUICK, width, height);
 }
 
 /* To a part, from the one that is shown first. */
@@ -60,7 +61,10 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 Test(view_devices, wide_screens_use_their_width)
 {
 	static const struct { enum device_part part; const char *wanted; } cases[] = {
-		{ PART_MEMORY, "largest of these" }, { PART_MEMORY, "counted with" }, { PART_FIGURES, "what collectives reach" }, { PART_TRAFFIC, "the longest, one by one" },
+		{ PART_MEMORY, "largest of these" },
+		{ PART_MEMORY, "counted with" },
+		{ PART_FIGURES, "what collectives reach" },
+		{ PART_TRAFFIC, "the longest, one by one" },
 		{ PART_PLACES, "made by, in module" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -74,7 +78,8 @@ Test(view_devices, wide_screens_use_their_width)
 /* Four ranks of eight devices, as planned: the schedule's peaks are the plan's. */
 Test(view_devices, the_schedule_is_the_plans)
 {
-	static const char *const piped[] = { "devices=8", "strategy=megatron", "dp=2", "tp=1", "pp=4", "microbatches=4", "memory=1GiB", NULL };
+	static const char *const piped[] = { "devices=8", "strategy=megatron", "dp=2", "tp=1", "pp=4", "microbatches=4",
+		"memory=1GiB", NULL };
 	OWN(fixture) fixture;
 	struct error error;
 	open_fixture(&fixture, piped, 100, 30);
@@ -85,7 +90,8 @@ Test(view_devices, the_schedule_is_the_plans)
 	cr_assert(outlook->planned && timetable->ranks == 4 && timetable->microbatches == 4);
 	cr_assert_eq(timetable->time, pipelined->time);
 	for (uint32_t rank = 0; rank < 4; rank++) {
-		cr_assert_eq(timetable_peak(timetable, rank), fixture.plan->by_rank ? fixture.plan->by_rank[rank].peak : pipelined->rank[rank].peak);
+		cr_assert_eq(timetable_peak(timetable, rank),
+			fixture.plan->by_rank ? fixture.plan->by_rank[rank].peak : pipelined->rank[rank].peak);
 		for (uint32_t i = 0; i < timetable->slots; i++)
 			cr_assert_eq(memcmp(timetable_slot(timetable, rank, i), &pipelined->timing.slot[rank * pipelined->timing.slots + i],
 				sizeof(struct pipeline_slot)), 0);
@@ -114,7 +120,8 @@ Test(view_devices, the_schedule_is_the_plans)
 /* A step in one piece has the plan's numbers in its schedule, too, split or not, whatever its batch divides by. */
 Test(view_devices, the_schedule_of_a_step_in_one_piece_is_the_plans)
 {
-	static const char *const one[] = { "devices=1", NULL }, *const cut[] = { "devices=16", "strategy=megatron", "tp=1", "recompute=selective", NULL };
+	static const char *const one[] = { "devices=1", NULL },
+							 *const cut[] = { "devices=16", "strategy=megatron", "tp=1", "recompute=selective", NULL };
 	const char *const *sets[] = { one, eight, cut };
 	for (int i = 0; i < 3; i++) {
 		OWN(fixture) fixture;
@@ -125,8 +132,10 @@ Test(view_devices, the_schedule_of_a_step_in_one_piece_is_the_plans)
 		cr_assert_eq(outlook->timetable.ranks, 1);
 		cr_assert_eq(timetable_peak(&outlook->timetable, 0), plan_peak(fixture.plan));
 		cr_assert(plan_step_time(fixture.plan) < 0 || outlook->timetable.time == plan_step_time(fixture.plan));
-		const struct pipeline_slot *forward = timetable_slot(&outlook->timetable, 0, 0), *backward = timetable_slot(&outlook->timetable, 0, 1);
-		cr_assert(forward->end > 0 && backward->begin == forward->end && backward->end > backward->begin && backward->end <= outlook->timetable.time);
+		const struct pipeline_slot *forward = timetable_slot(&outlook->timetable, 0, 0),
+								   *backward = timetable_slot(&outlook->timetable, 0, 1);
+		cr_assert(forward->end > 0 && backward->begin == forward->end && backward->end > backward->begin &&
+			backward->end <= outlook->timetable.time);
 	}
 }
 
@@ -144,7 +153,8 @@ Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
 	snprintf(planned, sizeof planned, " ms, %s", bytes_text(plan_peak(fixture.plan), bytes, sizeof bytes));
 	expect(&fixture, DEVICES, planned);
 	char *text = screen_of(&fixture, DEVICES), *heads = strstr(text, "candidate\n");
-	cr_assert(heads && strncmp(heads + strlen("candidate\n"), " \u25b8 ", strlen(" \u25b8 ")) == 0, "what was chosen comes first in\n%s", text);
+	cr_assert(heads && strncmp(heads + strlen("candidate\n"), " \u25b8 ", strlen(" \u25b8 ")) == 0,
+		"what was chosen comes first in\n%s", text);
 	mem_free(text);
 	fixture_drop(&fixture);
 }
@@ -174,7 +184,8 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	press(&fixture, DEVICES, COMMAND_DOWN);
 	press(&fixture, DEVICES, COMMAND_ACTIVATE);
 	const struct config *config = &list->entry[1].config;
-	snprintf(text, sizeof text, "set dp=%u tp=%u pp=%u cp=%u ep=%u sp=%s ", config->dp, config->tp, config->pp, config->cp, config->ep, config->sp ? "on" : "off");
+	snprintf(text, sizeof text, "set dp=%u tp=%u pp=%u cp=%u ep=%u sp=%s ", config->dp, config->tp, config->pp,
+		config->cp, config->ep, config->sp ? "on" : "off");
 	cr_assert_eq(strncmp(fixture.model.request, text, strlen(text)), 0, "%s", fixture.model.request);
 	snprintf(fixture.model.filter, sizeof fixture.model.filter, "dp 2 tp 4");
 	expect(&fixture, DEVICES, "dp 2 tp 4");
@@ -194,7 +205,8 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	}
 	press(&fixture, DEVICES, COMMAND_LAST);
 	expect(&fixture, DEVICES, "too much; the most are");
-	expect(&fixture, DEVICES, fixture.model.ranking->list.fitting ? "The smallest change that fits: " : "Nothing fits 8 devices");
+	expect(&fixture, DEVICES,
+		fixture.model.ranking->list.fitting ? "The smallest change that fits: " : "Nothing fits 8 devices");
 	configurations_free(&kept);
 }
 
@@ -266,7 +278,8 @@ Test(view_devices, every_part_draws_at_every_size)
 	struct stage_context stage = { .rules = rules, .control = &control };
 	open_fixture(&fixture, eight, 10, 10);
 	stage.store = fixture.planner.store;
-	OWN(outlook) *outlook = outlook_find(&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->transformed->sharded->sharding.mesh, &error);
+	OWN(outlook) *outlook = outlook_find(
+		&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->transformed->sharded->sharding.mesh, &error);
 	cr_assert(outlook, "%s", error.text);
 	fixture.model.outlook = outlook;
 	for (int part = 0; part < PART_COUNT; part++, press(&fixture, DEVICES, COMMAND_PART))

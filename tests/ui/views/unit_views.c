@@ -99,11 +99,13 @@ Test(views, zooming_keeps_the_cursor_on_the_screen)
 	OWN(fixture) fixture;
 	open_program_order(&fixture, spike(3000), 80, 20);
 	uint64_t state = test_seed();
-	static const enum command_id moves[] = { COMMAND_LEFT, COMMAND_RIGHT, COMMAND_ZOOM_IN, COMMAND_ZOOM_OUT, COMMAND_PAGE_UP, COMMAND_PAGE_DOWN,
-						 COMMAND_COLUMN_LEFT, COMMAND_COLUMN_RIGHT, COMMAND_FIRST, COMMAND_LAST, COMMAND_PEAK };
+	static const enum command_id moves[] = { COMMAND_LEFT, COMMAND_RIGHT, COMMAND_ZOOM_IN, COMMAND_ZOOM_OUT,
+		COMMAND_PAGE_UP, COMMAND_PAGE_DOWN, COMMAND_COLUMN_LEFT, COMMAND_COLUMN_RIGHT, COMMAND_FIRST, COMMAND_LAST,
+		COMMAND_PEAK };
 	for (int i = 0; i < 5000; i++) {
 		view_command(&fixture.model, moves[random_next(&state) % (sizeof moves / sizeof *moves)]);
-		uint32_t position = model_position(&fixture.model), first = fixture.model.zoom_first, count = fixture.model.zoom_count;
+		uint32_t position = model_position(&fixture.model), first = fixture.model.zoom_first,
+				 count = fixture.model.zoom_count;
 		cr_assert(first <= position && position < first + count && first + count <= 3000 && count >= 8, "seed %llu step %d",
 			  (unsigned long long)test_seed(), i);
 	}
@@ -156,7 +158,8 @@ Test(views, the_map_names_the_neighbours_in_address_and_the_holes_between)
 			if (!alive_at(plan, s, position))
 				continue;
 			struct neighbours next = plan_neighbours(&fixture.index, s, position);
-			int64_t low = plan->laid_out->offset[s] - next.hole_below, high = plan->laid_out->offset[s] + plan->laid_out->bytes[s] + next.hole_above;
+			int64_t low = plan->laid_out->offset[s] - next.hole_below,
+					high = plan->laid_out->offset[s] + plan->laid_out->bytes[s] + next.hole_above;
 			cr_assert_eq(low, next.below == NONE ? 0 : plan->laid_out->offset[next.below] + plan->laid_out->bytes[next.below]);
 			cr_assert_eq(high, next.above == NONE ? plan_arena(plan) : plan->laid_out->offset[next.above]);
 			for (uint32_t other = 0; other < plan->graph->storages; other++)
@@ -445,9 +448,25 @@ static bool filtered(const char *text, const char *name, const char *kind, const
 Test(views, filters_have_parts_letters_expressions_fields_and_their_opposite)
 {
 	static const struct { const char *text; bool passes; } cases[] = {
-		{ "", true }, { "soft", true }, { "ACTIV", true }, { "soft relu", false }, { "!relu", true }, { "!soft", false }, { "~sfx", true }, { "~xsf", false },
-		{ "/^_soft.*0$/", true }, { "/^soft/", false }, { "!/^soft/", true }, { "kind:act", true }, { "kind=act", false }, { "kind=activation", true },
-		{ "module:h.1", true }, { "module:/^h\\.1(\\.|$)/", false }, { "dtype=f32 phase:forward", true }, { "type:mm !kind:grad", true }, { "kind:~atv", true },
+		{ "", true },
+		{ "soft", true },
+		{ "ACTIV", true },
+		{ "soft relu", false },
+		{ "!relu", true },
+		{ "!soft", false },
+		{ "~sfx", true },
+		{ "~xsf", false },
+		{ "/^_soft.*0$/", true },
+		{ "/^soft/", false },
+		{ "!/^soft/", true },
+		{ "kind:act", true },
+		{ "kind=act", false },
+		{ "kind=activation", true },
+		{ "module:h.1", true },
+		{ "module:/^h\\.1(\\.|$)/", false },
+		{ "dtype=f32 phase:forward", true },
+		{ "type:mm !kind:grad", true },
+		{ "kind:~atv", true },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		cr_assert_eq(filtered(cases[i].text, "_softmax_0", "activation", "h.10.attn"), cases[i].passes, "%s", cases[i].text);

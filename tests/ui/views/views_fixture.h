@@ -14,12 +14,15 @@ enum { OVERVIEW, MAP, ORDER, TENSORS, GRAPH, DEVICES, RUNS };
 
 static inline uint32_t add_tensor(struct draft *draft, const char *name, int64_t mib, enum kind kind)
 {
-	return draft_tensor(draft, &(struct tensor){ .name = name, .bytes = mib * MIB, .alias = NONE, .kind = (uint8_t)kind, .has_bytes = true });
+	return draft_tensor(draft,
+		&(struct tensor){ .name = name, .bytes = mib * MIB, .alias = NONE, .kind = (uint8_t)kind, .has_bytes = true });
 }
 
-static inline uint32_t add_op(struct draft *draft, const char *name, const char *module, uint32_t in, uint32_t more, uint32_t out)
+static inline uint32_t add_op(
+	struct draft *draft, const char *name, const char *module, uint32_t in, uint32_t more, uint32_t out)
 {
-	uint32_t op = draft_op(draft, &(struct op){ .name = name, .type = "f", .module = module, .flops = -1, .has_module = true });
+	uint32_t op = draft_op(
+		draft, &(struct op){ .name = name, .type = "f", .module = module, .flops = -1, .has_module = true });
 	if (in != NONE)
 		draft_read(draft, op, in);
 	if (more != NONE)
@@ -33,9 +36,12 @@ static inline struct graph *diamond(void)
 {
 	struct draft *draft = draft_new();
 	uint32_t weight = add_tensor(draft, "weight", 4, KIND_PARAMETER);
-	uint32_t stem = add_tensor(draft, "stem.out", 16, KIND_ACTIVATION), left = add_tensor(draft, "left.out", 64, KIND_ACTIVATION);
-	uint32_t right = add_tensor(draft, "right.out", 48, KIND_ACTIVATION), small = add_tensor(draft, "left.small", 4, KIND_ACTIVATION);
-	uint32_t less = add_tensor(draft, "right.small", 8, KIND_ACTIVATION), result = add_tensor(draft, "result", 1, KIND_OUTPUT);
+	uint32_t stem = add_tensor(draft, "stem.out", 16, KIND_ACTIVATION),
+			 left = add_tensor(draft, "left.out", 64, KIND_ACTIVATION);
+	uint32_t right = add_tensor(draft, "right.out", 48, KIND_ACTIVATION),
+			 small = add_tensor(draft, "left.small", 4, KIND_ACTIVATION);
+	uint32_t less = add_tensor(draft, "right.small", 8, KIND_ACTIVATION),
+			 result = add_tensor(draft, "result", 1, KIND_OUTPUT);
 	add_op(draft, "stem", "net", weight, NONE, stem);
 	add_op(draft, "left", "net.left", stem, NONE, left);
 	add_op(draft, "right", "net.right", stem, NONE, right);
@@ -62,7 +68,8 @@ struct fixture {
 };
 
 /* Plans a graph, which it takes over, under settings (name=value, up to NULL). */
-static inline void open_fixture_with(struct fixture *fixture, struct graph *graph, const char *const *set, enum planner_depth depth, int width, int height)
+static inline void open_fixture_with(struct fixture *fixture, struct graph *graph, const char *const *set,
+	enum planner_depth depth, int width, int height)
 {
 	struct error error = { 0 };
 	setlocale(LC_ALL, "C.UTF-8");

@@ -1,4 +1,5 @@
-/* unit_hlo.c: modules of XLA HLO: what is read of their text and their proto, and what becomes of loops, fusions and donated arguments. */
+/* unit_hlo.c: modules of XLA HLO: what is read of their text and their proto, and what becomes of loops, fusions and
+ * donated arguments. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -60,7 +61,9 @@ Test(hlo, a_step_has_phases_kinds_modules_and_places_in_the_source)
 static struct graph *read_text(const char *text, struct error *error)
 {
 	OWN(hlo_module) module;
-	struct graph *graph = hlo_text_read(text, strlen(text), &module, error) == OK ? hlo_graph(&module, false, "HLO", error) : NULL;
+	struct graph *graph = hlo_text_read(text, strlen(text), &module, error) == OK
+		? hlo_graph(&module, false, "HLO", error)
+		: NULL;
 	return graph;
 }
 
@@ -75,8 +78,11 @@ static struct graph *graph_of(const char *text)
 /* Before XLA's optimization functions are calls, and what is in them has the rest of the path alone. */
 Test(hlo, what_is_called_is_of_the_phase_of_the_call)
 {
-	OWN(graph) *graph = graph_of("HloModule step\n\nsilu.1 {\n  a = f32[4]{0} parameter(0)\n  ROOT mul = f32[4]{0} multiply(a, a), metadata={op_name=\"mul\"}\n}\n\n"
-		"ENTRY main {\n  x = f32[4]{0} parameter(0)\n  y = f32[4]{0} call(x), to_apply=silu.1, metadata={op_name=\"jit(step)/jvp(MLP)/jit(silu)\"}\n"
+	OWN(graph) *graph = graph_of(
+		"HloModule step\n\nsilu.1 {\n  a = f32[4]{0} parameter(0)\n  ROOT mul = f32[4]{0} multiply(a, a), "
+		"metadata={op_name=\"mul\"}\n}\n\n"
+		"ENTRY main {\n  x = f32[4]{0} parameter(0)\n  y = f32[4]{0} call(x), to_apply=silu.1, "
+		"metadata={op_name=\"jit(step)/jvp(MLP)/jit(silu)\"}\n"
 		"  g = f32[4]{0} call(y), to_apply=silu.1, metadata={op_name=\"jit(step)/transpose(jvp(MLP))/jit(silu)\"}\n"
 		"  ROOT n = f32[4]{0} call(g), to_apply=silu.1, metadata={op_name=\"jit(step)/jit(silu)\"}\n}\n");
 	cr_expect_eq(op_named(graph, "y/mul")->phase, PHASE_FORWARD);
@@ -89,7 +95,8 @@ Test(hlo, what_is_called_is_of_the_phase_of_the_call)
 
 Test(hlo, a_module_without_names_has_no_phases)
 {
-	OWN(graph) *graph = graph_of("HloModule step\n\nENTRY main {\n  x = f32[4]{0} parameter(0)\n  ROOT y = f32[4]{0} multiply(x, x)\n}\n");
+	OWN(graph) *graph = graph_of(
+		"HloModule step\n\nENTRY main {\n  x = f32[4]{0} parameter(0)\n  ROOT y = f32[4]{0} multiply(x, x)\n}\n");
 	cr_expect_not(op_named(graph, "y")->has_phase);
 	cr_expect(strstr(graph->about.intake.assumed, "op_name"));
 }
@@ -103,7 +110,8 @@ static uint32_t one_of(const char *text)
 	bool whole = strstr(graph->about.intake.assumed, "before it is cut over 4 devices");
 	uint32_t devices = graph->about.axes ? graph->about.axis[0].size : 1;
 	cr_expect(!whole || devices == 1, "%s", text);
-	cr_expect(devices == 1 || strstr(graph->about.intake.version, "of one of 4 devices"), "%s", graph->about.intake.version);
+	cr_expect(
+		devices == 1 || strstr(graph->about.intake.version, "of one of 4 devices"), "%s", graph->about.intake.version);
 	return whole ? 0 : devices;
 }
 
@@ -116,19 +124,33 @@ Test(hlo, a_module_is_of_one_device_of_several_or_not_cut_over_them_yet)
 		{ "HloModule m\nENTRY main {\n  x = f32[4]{0} parameter(0)\n  ROOT y = f32[4]{0} negate(x)\n}\n", 1 },
 		{ "HloModule m\nENTRY main {\n  " CUT "ROOT y = f32[4]{0} negate(x)\n}\n", 0 },
 		{ "HloModule m, num_partitions=4\nENTRY main {\n  " CUT "ROOT y = f32[4]{0} negate(x)\n}\n", 0 },
-		{ "HloModule m, is_scheduled=true, num_partitions=4\nENTRY main {\n  " CUT "ROOT y = f32[4]{0} negate(x)\n}\n", 4 },
-		{ "HloModule m, is_scheduled=true, replica_count=2, num_partitions=2\nENTRY main {\n  x = f32[4]{0} parameter(0)\n  ROOT y = f32[4]{0} negate(x)\n}\n", 4 },
+		{ "HloModule m, is_scheduled=true, num_partitions=4\nENTRY main {\n  " CUT "ROOT y = f32[4]{0} negate(x)\n}\n",
+			4 },
+		{ "HloModule m, is_scheduled=true, replica_count=2, num_partitions=2\nENTRY main {\n  x = f32[4]{0} "
+		  "parameter(0)\n  ROOT y = f32[4]{0} negate(x)\n}\n",
+			4 },
 		/* The partitioner leaves the arguments' shardings, and sends. */
 		{ "HloModule m\n" ADD "ENTRY main {\n  " CUT SENT "ROOT y = f32[4]{0} negate(s)\n}\n", 4 },
-		{ "HloModule m, num_partitions=4\n" ADD "ENTRY main {\n  " CUT SENT "ROOT y = f32[4]{0} negate(s), sharding={devices=[2,2]<=[4] last_tile_dim_replicate}\n}\n", 4 },
-		{ "HloModule m\n" ADD "ENTRY main {\n  x = f32[4]{0} parameter(0)\n  " SENT "ROOT y = f32[4]{0} negate(s)\n}\n", 4 },
+		{ "HloModule m, num_partitions=4\n" ADD "ENTRY main {\n  " CUT SENT
+		  "ROOT y = f32[4]{0} negate(s), sharding={devices=[2,2]<=[4] last_tile_dim_replicate}\n}\n",
+			4 },
+		{ "HloModule m\n" ADD "ENTRY main {\n  x = f32[4]{0} parameter(0)\n  " SENT "ROOT y = f32[4]{0} negate(s)\n}\n",
+			4 },
 		/* A shard_map sends before it; what is inside says how it is cut. */
-		{ "HloModule m, num_partitions=4\n" ADD "ENTRY main {\n  " CUT "i = f32[4]{0} custom-call(x), custom_call_target=\"SPMDFullToShardShape\"\n  "
-			"s = f32[4]{0} all-reduce(i), replica_groups={{0,1,2,3}}, to_apply=add\n  ROOT y = f32[4]{0} negate(s)\n}\n", 0 },
-		{ "HloModule m, num_partitions=4\n" ADD "ENTRY main {\n  " CUT "t = f32[4]{0} tanh(x), sharding={devices=[2,2]<=[4]}\n  "
-			"s = f32[4]{0} all-reduce(t), replica_groups={{0,1,2,3}}, to_apply=add\n  ROOT y = f32[4]{0} negate(s)\n}\n", 0 },
-		{ "HloModule m, num_partitions=4\nENTRY main {\n  " CUT "ROOT y = f32[4]{0} custom-call(x), custom_call_target=\"xla.sdy.FuncResultSharding\"\n}\n", 0 },
-		{ "HloModule m\nENTRY main {\n  x = f32[4]{0} parameter(0)\n  ROOT y = f32[4]{0} collective-permute(x), source_target_pairs={{0,1},{1,2},{2,3},{3,0}}\n}\n", 4 },
+		{ "HloModule m, num_partitions=4\n" ADD "ENTRY main {\n  " CUT
+		  "i = f32[4]{0} custom-call(x), custom_call_target=\"SPMDFullToShardShape\"\n  "
+		  "s = f32[4]{0} all-reduce(i), replica_groups={{0,1,2,3}}, to_apply=add\n  ROOT y = f32[4]{0} negate(s)\n}\n",
+			0 },
+		{ "HloModule m, num_partitions=4\n" ADD "ENTRY main {\n  " CUT
+		  "t = f32[4]{0} tanh(x), sharding={devices=[2,2]<=[4]}\n  "
+		  "s = f32[4]{0} all-reduce(t), replica_groups={{0,1,2,3}}, to_apply=add\n  ROOT y = f32[4]{0} negate(s)\n}\n",
+			0 },
+		{ "HloModule m, num_partitions=4\nENTRY main {\n  " CUT
+		  "ROOT y = f32[4]{0} custom-call(x), custom_call_target=\"xla.sdy.FuncResultSharding\"\n}\n",
+			0 },
+		{ "HloModule m\nENTRY main {\n  x = f32[4]{0} parameter(0)\n  ROOT y = f32[4]{0} collective-permute(x), "
+		  "source_target_pairs={{0,1},{1,2},{2,3},{3,0}}\n}\n",
+			4 },
 	};
 	for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
 		cr_expect_eq(one_of(modules[i].text), modules[i].devices, "%s", modules[i].text);
@@ -137,8 +159,11 @@ Test(hlo, a_module_is_of_one_device_of_several_or_not_cut_over_them_yet)
 /* As people write them for tests: comments, no header, attributes on the next lines. */
 Test(hlo, computations_alone_and_attributes_on_other_lines_are_read)
 {
-	static const char text[] = "// RUN: x %s\n\n" ADD "/* a\nblock */\nall (p: f32[2,3],\n     q: f32[2,3]) -> f32[2]\n{\n  p = f32[2, 3] parameter(0)\n  q = f32[2,3]  parameter(1)\n"
-		"  d = f32[2,3] add(f32[2,3] %p,\n    q\n  )\n  z = f32[] constant(0)\n  ROOT r = f32[2]\n    reduce(d, z),\n    dimensions={1}\n    , to_apply=\n    add\n}\n// CHECK: y\n";
+	static const char text[] =
+		"// RUN: x %s\n\n" ADD "/* a\nblock */\nall (p: f32[2,3],\n     q: f32[2,3]) -> f32[2]\n{\n  p = f32[2, 3] "
+							   "parameter(0)\n  q = f32[2,3]  parameter(1)\n"
+		"  d = f32[2,3] add(f32[2,3] %p,\n    q\n  )\n  z = f32[] constant(0)\n  ROOT r = f32[2]\n    reduce(d, z),\n  "
+		"  dimensions={1}\n    , to_apply=\n    add\n}\n// CHECK: y\n";
 	struct error error = { 0 };
 	cr_expect_eq(input_detect(text, sizeof text - 1), INPUT_HLO_TEXT);
 	OWN(graph) *graph = read_text(text, &error);
@@ -151,8 +176,12 @@ Test(hlo, computations_alone_and_attributes_on_other_lines_are_read)
 static struct graph *graph_named(const char *forward, const char *backward)
 {
 	char text[600];
-	snprintf(text, sizeof text, "HloModule step\n\nENTRY main {\n  x = f32[4,4]{1,0} parameter(0)\n  y = f32[4,4]{1,0} multiply(x, x), metadata={op_name=\"%s\"}\n"
-		"  ROOT g = f32[4,4]{1,0} dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name=\"%s\"}\n}\n", forward, backward);
+	snprintf(text, sizeof text,
+		"HloModule step\n\nENTRY main {\n  x = f32[4,4]{1,0} parameter(0)\n  y = f32[4,4]{1,0} multiply(x, x), "
+		"metadata={op_name=\"%s\"}\n"
+		"  ROOT g = f32[4,4]{1,0} dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+		"metadata={op_name=\"%s\"}\n}\n",
+		forward, backward);
 	return graph_of(text);
 }
 
@@ -174,7 +203,8 @@ Test(hlo, phases_are_told_where_names_mark_them)
 	}
 }
 
-/* What all branches give back untouched is no result; what lies in the memory of the others before they are written takes none. */
+/* What all branches give back untouched is no result; what lies in the memory of the others before they are written
+ * takes none. */
 Test(hlo, a_conditional_has_its_dearest_branch_beside_its_results)
 {
 	struct error error = { 0 };
@@ -182,7 +212,8 @@ Test(hlo, a_conditional_has_its_dearest_branch_beside_its_results)
 	cr_assert(graph, "%s", error.text);
 	const struct op *op = op_named(graph, "cond");
 	cr_expect_eq(graph->tensors, 4);
-	cr_expect_eq(op->workspace, 2 * 64 * 64 * 4 - 256 * 4, "the product and its transpose, but for the result's kilobyte: %ld", (long)op->workspace);
+	cr_expect_eq(op->workspace, 2 * 64 * 64 * 4 - 256 * 4,
+		"the product and its transpose, but for the result's kilobyte: %ld", (long)op->workspace);
 }
 
 /* A hundred thousand results in one place: once this took seconds. */
@@ -218,7 +249,8 @@ static int64_t peak_of(const struct graph *graph)
 	struct error error;
 	struct problem problem;
 	uint32_t position;
-	cr_assert_eq(problem_of_graph(graph, &(struct memory_rules){ .alignment = 1, .workspace = true }, &problem, &error), OK);
+	cr_assert_eq(
+		problem_of_graph(graph, &(struct memory_rules){ .alignment = 1, .workspace = true }, &problem, &error), OK);
 	int64_t peak = problem_peak(&problem, problem.program, NULL, &position);
 	problem_free(&problem);
 	return peak;
@@ -232,7 +264,8 @@ static int64_t peak_of_text(const char *text)
 	return peak_of(graph);
 }
 
-#define DONATED "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }\nENTRY %main (w: f32[4,4], x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n" \
+#define DONATED "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }\nENTRY %main (w: " \
+	"f32[4,4], x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n" \
 	"  %w = f32[4,4]{1,0} parameter(0)\n  %x = f32[4,4]{1,0} parameter(1)\n"
 #define ENDS(a, b) "  ROOT %t = (f32[4,4]{1,0}, f32[4,4]{1,0}) tuple(" a ", " b ")\n}\n"
 #define ARRAY(name, rest) "  %" name " = f32[4,4]{1,0} " rest "\n"
@@ -240,46 +273,62 @@ static int64_t peak_of_text(const char *text)
 /* Each new value goes where the last one lay, all in the argument's memory. */
 Test(hlo, a_donated_argument_is_updated_again_and_again_in_its_own_memory)
 {
-	cr_expect_eq(peak_of_text(DONATED ARRAY("a", "subtract(%w, %x)") ARRAY("b", "subtract(%a, %x)") ARRAY("c", "subtract(%b, %x)") ENDS("%c", "%c")), 128);
-	cr_expect_eq(peak_of_text(DONATED ARRAY("g", "dot(%x, %w)") ARRAY("a", "subtract(%w, %g)") ARRAY("h", "dot(%x, %a)") ARRAY("b", "subtract(%a, %h)") ENDS("%b", "%b")), 192);
+	cr_expect_eq(peak_of_text(DONATED ARRAY("a", "subtract(%w, %x)") ARRAY("b", "subtract(%a, %x)")
+						 ARRAY("c", "subtract(%b, %x)") ENDS("%c", "%c")),
+		128);
+	cr_expect_eq(peak_of_text(DONATED ARRAY("g", "dot(%x, %w)") ARRAY("a", "subtract(%w, %g)") ARRAY("h", "dot(%x, %a)")
+						 ARRAY("b", "subtract(%a, %h)") ENDS("%b", "%b")),
+		192);
 }
 
-/* Between its last use and its new value, which nothing can write over it, a donated argument's memory is free for others. */
+/* Between its last use and its new value, which nothing can write over it, a donated argument's memory is free for
+ * others. */
 Test(hlo, a_donated_argument_is_freed_before_its_new_value_comes)
 {
-	static const char text[] = DONATED ARRAY("a", "dot(%w, %x)") ARRAY("b", "dot(%a, %x)") ARRAY("c", "dot(%b, %x)") ENDS("%c", "%x");
+	static const char text[] = DONATED ARRAY("a", "dot(%w, %x)") ARRAY("b", "dot(%a, %x)") ARRAY("c", "dot(%b, %x)")
+		ENDS("%c", "%x");
 	struct error error = { 0 };
 	OWN(graph) *graph = read_text(text, &error);
 	cr_assert(graph, "%s", error.text);
-	cr_expect(tensor_named(graph, "w")->replaced && tensor_named(graph, "w")->kind == KIND_PARAMETER && tensor_named(graph, "c")->kind == KIND_OUTPUT);
+	cr_expect(tensor_named(graph, "w")->replaced && tensor_named(graph, "w")->kind == KIND_PARAMETER &&
+		tensor_named(graph, "c")->kind == KIND_OUTPUT);
 	cr_expect_not(tensor_named(graph, "x")->replaced, "nobody gave it away");
 	cr_expect_eq(peak_of(graph), 192, "x and two of the chain");
 }
 
 Test(hlo, a_fusion_of_several_results_writes_each_over_an_operand_that_it_reads_at_its_place)
 {
-	static const char text[] = "HloModule m, is_scheduled=true\n%f (p: f32[4,4], q: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n"
-		ARRAY("p", "parameter(0)") ARRAY("q", "parameter(1)") ARRAY("s", "add(%p, %q)") ARRAY("m", "multiply(%s, %q)") ENDS("%s", "%m")
-		"ENTRY %main (x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n" ARRAY("x", "parameter(0)") ARRAY("a", "dot(%x, %x)") ARRAY("b", "dot(%x, %a)")
-		"  %two = (f32[4,4]{1,0}, f32[4,4]{1,0}) fusion(%a, %b), kind=kLoop, calls=%f\n"
-		"  %y = f32[4,4]{1,0} get-tuple-element(%two), index=0\n  %z = f32[4,4]{1,0} get-tuple-element(%two), index=1\n" ENDS("%y", "%z");
+	static const char text[] =
+		"HloModule m, is_scheduled=true\n%f (p: f32[4,4], q: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n" ARRAY(
+			"p", "parameter(0)") ARRAY("q", "parameter(1)") ARRAY("s", "add(%p, %q)") ARRAY("m", "multiply(%s, %q)")
+			ENDS("%s", "%m") "ENTRY %main (x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n" ARRAY("x", "parameter(0)")
+				ARRAY("a", "dot(%x, %x)") ARRAY(
+					"b", "dot(%x, %a)") "  %two = (f32[4,4]{1,0}, f32[4,4]{1,0}) fusion(%a, %b), kind=kLoop, calls=%f\n"
+										"  %y = f32[4,4]{1,0} get-tuple-element(%two), index=0\n  %z = f32[4,4]{1,0} "
+										"get-tuple-element(%two), index=1\n" ENDS("%y", "%z");
 	cr_expect_eq(peak_of_text(text), 192);
 }
 
 Test(hlo, what_xla_puts_in_an_operands_place_lies_there)
 {
-	static const char text[] = "HloModule m, is_scheduled=true\nENTRY %main (x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n" ARRAY("x", "parameter(0)") ARRAY("a", "dot(%x, %x)")
-		ARRAY("c", "custom-call(%x, %a), custom_call_target=\"gemm\", output_to_operand_aliasing={{}: (1, {})}") ENDS("%c", "%c");
+	static const char text[] =
+		"HloModule m, is_scheduled=true\nENTRY %main (x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n" ARRAY(
+			"x", "parameter(0)") ARRAY("a", "dot(%x, %x)")
+			ARRAY("c", "custom-call(%x, %a), custom_call_target=\"gemm\", output_to_operand_aliasing={{}: (1, {})}")
+				ENDS("%c", "%c");
 	cr_expect_eq(peak_of_text(text), 128);
 }
 
 /* The branch reads its operand before it makes the result: they needn't be there at once. */
 Test(hlo, a_branch_overwrites_an_operand_that_nobody_else_reads)
 {
-	static const char text[] = "HloModule m, is_scheduled=true\n%b (p: f32[4,4]) -> f32[4,4] {\n" ARRAY("p", "parameter(0)")
-		"  %r = f32[4]{0} reduce-window(%p)\n  ROOT %w = f32[4,4]{1,0} broadcast(%r), dimensions={0}\n}\n"
-		"ENTRY %main (x: f32[4,4], i: s32[]) -> (f32[4,4], f32[4,4]) {\n" ARRAY("x", "parameter(0)") "  %i = s32[] parameter(1)\n" ARRAY("a", "dot(%x, %x)")
-		"  %c = f32[4,4]{1,0} conditional(%i, %a), branch_computations={%b}\n" ENDS("%c", "%c");
+	static const char text[] = "HloModule m, is_scheduled=true\n%b (p: f32[4,4]) -> f32[4,4] {\n" ARRAY(
+		"p", "parameter(0)") "  %r = f32[4]{0} reduce-window(%p)\n  ROOT %w = f32[4,4]{1,0} broadcast(%r), "
+							 "dimensions={0}\n}\n"
+							 "ENTRY %main (x: f32[4,4], i: s32[]) -> (f32[4,4], f32[4,4]) {\n" ARRAY(
+								 "x", "parameter(0)") "  %i = s32[] parameter(1)\n" ARRAY("a",
+								 "dot(%x, %x)") "  %c = f32[4,4]{1,0} conditional(%i, %a), "
+												"branch_computations={%b}\n" ENDS("%c", "%c");
 	cr_expect_eq(peak_of_text(text), 64 + 4 + 64 + 16, "the arguments, a or the result, and what is read of it");
 }
 
@@ -295,7 +344,9 @@ static bool copy_is_free(const char *text)
 	return one && tensor_named(graph, "c")->storage == tensor_named(graph, "w")->storage;
 }
 
-#define COPIED(layout, read) DONATED "  %c = f32[4,4]" layout " copy(%w)\n" ARRAY("y", "dot(%x, %c)") ARRAY("n", read "(%c, %y)") ENDS("%n", "%y")
+#define COPIED(layout, read) \
+	DONATED "  %c = f32[4,4]" layout " copy(%w)\n" ARRAY("y", "dot(%x, %c)") ARRAY("n", read "(%c, %y)") \
+		ENDS("%n", "%y")
 
 Test(hlo, a_copy_of_a_donated_argument_lies_where_the_argument_does)
 {
@@ -332,7 +383,8 @@ Test(hlo, open_fusions_have_an_op_for_each_instruction)
 Test(hlo, text_and_proto_give_one_graph)
 {
 	struct error error = { 0 };
-	OWN(graph) *text = read_file("tests/corpus/hlo/scan.txt", false, &error), *proto = read_file("tests/corpus/hlo/scan.hlo.pb", false, &error);
+	OWN(graph) *text = read_file("tests/corpus/hlo/scan.txt", false, &error),
+			   *proto = read_file("tests/corpus/hlo/scan.hlo.pb", false, &error);
 	cr_assert(text && proto, "%s", error.text);
 	cr_expect_eq(text->ops, proto->ops);
 	cr_expect_eq(text->fingerprint, proto->fingerprint);
@@ -348,8 +400,12 @@ Test(hlo, text_and_proto_give_one_graph)
 Test(hlo, what_is_wrong_is_said_with_its_line)
 {
 	static const struct { const char *path, *text; unsigned line; } cases[] = {
-		{ "cyclic", "call themselves", 4 }, { "deep", "nested more than", 3 }, { "index", "takes a part", 4 },
-		{ "size_2_63", "overflows", 3 }, { "truncated", "truncated", 61 }, { "tuples", "another shape than what it joins", 5 },
+		{ "cyclic", "call themselves", 4 },
+		{ "deep", "nested more than", 3 },
+		{ "index", "takes a part", 4 },
+		{ "size_2_63", "overflows", 3 },
+		{ "truncated", "truncated", 61 },
+		{ "tuples", "another shape than what it joins", 5 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char path[100];
@@ -367,9 +423,12 @@ Test(hlo, what_is_wrong_is_said_with_its_line)
 Test(hlo, numbers_and_names_that_lead_nowhere_are_refused)
 {
 	static const struct { const char *text, *wrong; unsigned line; } cases[] = {
-		{ "HloModule m\nENTRY e {\n  a = (f32[4]) parameter(0)\n  ROOT b = f32[4] get-tuple-element(a), index=4294967297\n}\n", "is no number of a part", 4 },
+		{ "HloModule m\nENTRY e {\n  a = (f32[4]) parameter(0)\n  ROOT b = f32[4] get-tuple-element(a), "
+		  "index=4294967297\n}\n",
+			"is no number of a part", 4 },
 		{ "HloModule m\nENTRY e {\n  ROOT a = f32[4] parameter(4000000000)\n}\n", "beyond all parameters", 3 },
-		{ "HloModule m\nf {\n  ROOT p = f32[4] parameter(0)\n}\nf {\n  ROOT q = f32[4] parameter(0)\n}\n", "two computations named \"f\"", 5 },
+		{ "HloModule m\nf {\n  ROOT p = f32[4] parameter(0)\n}\nf {\n  ROOT q = f32[4] parameter(0)\n}\n",
+			"two computations named \"f\"", 5 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct hlo_module module;
@@ -384,7 +443,10 @@ Test(hlo, numbers_and_names_that_lead_nowhere_are_refused)
 		hlo_free(&module);
 	}
 	/* A computation "e" of one parameter, whose root is instruction 9. */
-	static const char root[] = "\x0a\x01m\x12\x01""e\x1a\x1e\x0a\x01""e\x12\x15\x0a\x01""a\x12\x09parameter\x1a\x02\x10\x0b\x98\x02\x01\x28\x01\x30\x09\x28\x01\x30\x01";
+	static const char root[] = "\x0a\x01m\x12\x01"
+							   "e\x1a\x1e\x0a\x01"
+							   "e\x12\x15\x0a\x01"
+							   "a\x12\x09parameter\x1a\x02\x10\x0b\x98\x02\x01\x28\x01\x30\x09\x28\x01\x30\x01";
 	struct hlo_module module;
 	struct error error = { 0 };
 	cr_expect_eq(hlo_proto_read(root, sizeof root - 1, &module, &error), BAD_INPUT);
@@ -422,7 +484,9 @@ Test(hlo, calls_that_double_come_to_an_end)
 	FILE *stream = open_memstream(&text, &size);
 	fputs("HloModule bomb\n%c0 (p: f32[2]) -> f32[2] {\n  ROOT %p = f32[2] parameter(0)\n}\n", stream);
 	for (int i = 1; i < 38; i++)
-		fprintf(stream, "%%c%d (p: f32[2]) -> f32[2] {\n  %%p = f32[2] parameter(0)\n  %%x = f32[2] call(%%p), to_apply=%%c%d\n  ROOT %%y = f32[2] call(%%x), to_apply=%%c%d\n}\n",
+		fprintf(stream,
+			"%%c%d (p: f32[2]) -> f32[2] {\n  %%p = f32[2] parameter(0)\n  %%x = f32[2] call(%%p), to_apply=%%c%d\n  "
+			"ROOT %%y = f32[2] call(%%x), to_apply=%%c%d\n}\n",
 			i, i - 1, i - 1);
 	fclose(stream);
 	cr_assert_eq(hlo_text_read(text, size, &module, &error), OK, "%s", error.text);
@@ -431,17 +495,27 @@ Test(hlo, calls_that_double_come_to_an_end)
 	free(text);
 }
 
-/* The copy of the donated argument lies elsewhere, so that the quotient can lie in the argument until its new value comes. */
-static const char assigned_module[] = "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }\nENTRY %main (w: f32[4,4], x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n"
-	"  %w = f32[4,4]{1,0} parameter(0)\n  %x = f32[4,4]{1,0} parameter(1)\n  %c = f32[4,4]{1,0} copy(%w)\n  %s = f32[4,4]{1,0} dot(%x, %c)\n"
+/* The copy of the donated argument lies elsewhere, so that the quotient can lie in the argument until its new value
+ * comes. */
+static const char assigned_module[] =
+	"HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }\nENTRY %main (w: f32[4,4], x: "
+	"f32[4,4]) -> (f32[4,4], f32[4,4]) {\n"
+	"  %w = f32[4,4]{1,0} parameter(0)\n  %x = f32[4,4]{1,0} parameter(1)\n  %c = f32[4,4]{1,0} copy(%w)\n  %s = "
+	"f32[4,4]{1,0} dot(%x, %c)\n"
 	"  %q = f32[4,4]{1,0} dot(%s, %x)\n  %y = f32[4,4]{1,0} dot(%x, %q)\n  %n = f32[4,4]{1,0} subtract(%c, %y)\n"
 	"  ROOT %t = (f32[4,4]{1,0}, f32[4,4]{1,0}) tuple(%n, %y)\n}\n";
-static const char assignment[] = "BufferAssignment:\nallocation 0: size 64, parameter 0, shape |f32[4,4]| at ShapeIndex {}, maybe-live-out:\n value: <1 w @0> (size=64,offset=0): f32[4,4]{1,0}\n"
+static const char assignment[] =
+	"BufferAssignment:\nallocation 0: size 64, parameter 0, shape |f32[4,4]| at ShapeIndex {}, maybe-live-out:\n "
+	"value: <1 w @0> (size=64,offset=0): f32[4,4]{1,0}\n"
 	" value: <5 q @0> (size=64,offset=0): f32[4,4]{1,0}\n value: <7 n @0> (size=64,offset=0): f32[4,4]{1,0}\n"
-	"allocation 1: size 64, parameter 1, shape |f32[4,4]| at ShapeIndex {}:\n value: <2 x @0> (size=64,offset=0): f32[4,4]{1,0}\n"
-	"allocation 2: size 16, output shape is |(f32[4,4], f32[4,4])|, maybe-live-out:\n value: <8 t{} @0> (size=16,offset=0): (f32[4,4]{1,0}, f32[4,4]{1,0})\n"
-	"allocation 3: size 192, preallocated-temp:\n value: <3 c @0> (size=64,offset=128): f32[4,4]{1,0}\n value: <4 s @0> (size=64,offset=0): f32[4,4]{1,0}\n"
-	" value: <6 y @0> (size=64,offset=64): f32[4,4]{1,0}\nallocation 4: size 4, thread-local:\n value: <9 z @0> (size=4,offset=0): f32[]\n\nTotal bytes used: 400\n";
+	"allocation 1: size 64, parameter 1, shape |f32[4,4]| at ShapeIndex {}:\n value: <2 x @0> (size=64,offset=0): "
+	"f32[4,4]{1,0}\n"
+	"allocation 2: size 16, output shape is |(f32[4,4], f32[4,4])|, maybe-live-out:\n value: <8 t{} @0> "
+	"(size=16,offset=0): (f32[4,4]{1,0}, f32[4,4]{1,0})\n"
+	"allocation 3: size 192, preallocated-temp:\n value: <3 c @0> (size=64,offset=128): f32[4,4]{1,0}\n value: <4 s "
+	"@0> (size=64,offset=0): f32[4,4]{1,0}\n"
+	" value: <6 y @0> (size=64,offset=64): f32[4,4]{1,0}\nallocation 4: size 4, thread-local:\n value: <9 z @0> "
+	"(size=4,offset=0): f32[]\n\nTotal bytes used: 400\n";
 
 Test(hlo, xlas_own_assignment_gives_addresses)
 {
@@ -455,16 +529,22 @@ Test(hlo, xlas_own_assignment_gives_addresses)
 	OWN(graph) *graph = hlo_graph(&module, false, "HLO", &error);
 	cr_assert(graph, "%s", error.text);
 	hlo_free(&module);
-	static const struct { const char *name; int64_t address; } expected[] = { { "w", 0 }, { "x", 64 }, { "s", 144 }, { "y", 208 }, { "c", 272 }, { "q", 0 }, { "n", 0 } };
+	static const struct {
+		const char *name;
+		int64_t address;
+	} expected[] = { { "w", 0 }, { "x", 64 }, { "s", 144 }, { "y", 208 }, { "c", 272 }, { "q", 0 }, { "n", 0 } };
 	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
-		cr_expect_eq(tensor_named(graph, expected[i].name)->address, expected[i].address, "%s: %lld", expected[i].name, (long long)tensor_named(graph, expected[i].name)->address);
+		cr_expect_eq(tensor_named(graph, expected[i].name)->address, expected[i].address, "%s: %lld", expected[i].name,
+			(long long)tensor_named(graph, expected[i].name)->address);
 	cr_expect_eq(peak_of(graph), 256, "x, the copy, a result and what is in the argument's place");
 }
 
 Test(hlo, a_wrong_assignment_is_refused_with_its_line)
 {
-	static const char *const wrong[] = { "BufferAssignment:\nallocation 0: bytes 4\n", "BufferAssignment:\n", "allocation 0: size 9223372036854775808:\n", "",
-		"BufferAssignment:\nallocation 0: size 1152921504606846976, preallocated-temp:\nallocation 1: size 1, preallocated-temp:\n" };
+	static const char *const wrong[] = { "BufferAssignment:\nallocation 0: bytes 4\n", "BufferAssignment:\n",
+		"allocation 0: size 9223372036854775808:\n", "",
+		"BufferAssignment:\nallocation 0: size 1152921504606846976, preallocated-temp:\nallocation 1: size 1, "
+		"preallocated-temp:\n" };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct error error = { 0 };
 		OWN(hlo_module) module;
@@ -476,12 +556,15 @@ Test(hlo, a_wrong_assignment_is_refused_with_its_line)
 Test(hlo, of_a_folder_of_dumps_the_largest_module_is_the_step)
 {
 	struct error error = { 0 };
-	struct graph *step = graph_open("tests/corpus/hlo_folder", NULL, &error), *same = read_file("tests/corpus/hlo/scan.hlo.pb", false, &error);
+	struct graph *step = graph_open("tests/corpus/hlo_folder", NULL, &error),
+				 *same = read_file("tests/corpus/hlo/scan.hlo.pb", false, &error);
 	cr_assert(step && same, "%s", error.text);
 	cr_expect_eq(step->ops, same->ops);
 	cr_expect_str_eq(step->about.intake.format, "XLA HLO proto", "it has the buffer assignment");
-	cr_expect(step->about.intake.graph == 2 && strstr(step->about.intake.graphs, "module_0000.jit_init, ") && strstr(step->about.intake.graphs, "\nmodule_0001.jit_step, "));
-	cr_expect_null(strchr(strchr(step->about.intake.graphs, '\n') + 1, '\n'), "two modules, each once: %s", step->about.intake.graphs);
+	cr_expect(step->about.intake.graph == 2 && strstr(step->about.intake.graphs, "module_0000.jit_init, ") &&
+		strstr(step->about.intake.graphs, "\nmodule_0001.jit_step, "));
+	cr_expect_null(strchr(strchr(step->about.intake.graphs, '\n') + 1, '\n'), "two modules, each once: %s",
+		step->about.intake.graphs);
 	graph_release(step);
 	graph_release(same);
 	step = graph_open("tests/corpus/hlo_folder", &(struct read_options){ .graph = 1 }, &error);
@@ -492,11 +575,15 @@ Test(hlo, of_a_folder_of_dumps_the_largest_module_is_the_step)
 	cr_expect(error.status == BAD_INPUT && strstr(error.text, "the folder has 2 modules of XLA"), "%s", error.text);
 }
 
-/* A user's function may begin with an underscore, as a lambda does; JAX's own ones for random numbers are no step, however large. */
+/* A user's function may begin with an underscore, as a lambda does; JAX's own ones for random numbers are no step,
+ * however large. */
 Test(hlo, of_a_folder_of_dumps_jaxs_own_helpers_are_no_step)
 {
-	static const struct { const char *name; int bytes; } files[] = { { "module_0000.jit_broadcast_in_dim", 10 }, { "module_0001.jit__lambda", 50 }, { "module_0002.jit__normal", 90 },
-		{ "module_0003.jit__threefry_seed", 95 } };
+	static const struct {
+		const char *name;
+		int bytes;
+	} files[] = { { "module_0000.jit_broadcast_in_dim", 10 }, { "module_0001.jit__lambda", 50 },
+		{ "module_0002.jit__normal", 90 }, { "module_0003.jit__threefry_seed", 95 } };
 	char folder[] = "/tmp/tidemark-hlo-XXXXXX", path[200];
 	cr_assert(mkdtemp(folder));
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -520,20 +607,34 @@ Test(hlo, of_a_folder_of_dumps_jaxs_own_helpers_are_no_step)
 /* All forms that XLA has had, in the text and in the proto. */
 Test(hlo, the_groups_of_a_collective_have_their_size)
 {
-	static const struct { const char *text; uint32_t size, devices; } texts[] = { { "{{0,1,2,3},{4,5,6,7}}", 4, 8 }, { "{{0,10}}", 2, 11 }, { "{}", 0, 0 }, { "[4,2]<=[2,4]T(1,0)", 2, 8 }, { "[8]<=[8]", 0, 0 },
-		{ "mesh['axis_0'=8,'axis_1'=1] {'axis_0'}, x=1", 8, 8 }, { "mesh['a'=4,'b'=1,'c'=2], device_ids=([2,4]T(1,0)) {'c'}", 2, 8 }, { "mesh['a'=2,'b'=4] {'a','b'}", 8, 8 },
-		{ "mesh['a'=8] {'a':(1)2}", 2, 8 }, { "mesh['a'=8] {}", 1, 8 }, { "mesh['a'=99999999999,'b'=99999999999] {'a','b'}", 0, 0 }, { "mesh['a'=8", 0, 0 }, { "", 0, 0 } };
+	static const struct {
+		const char *text;
+		uint32_t size, devices;
+	} texts[] = { { "{{0,1,2,3},{4,5,6,7}}", 4, 8 }, { "{{0,10}}", 2, 11 }, { "{}", 0, 0 },
+		{ "[4,2]<=[2,4]T(1,0)", 2, 8 }, { "[8]<=[8]", 0, 0 }, { "mesh['axis_0'=8,'axis_1'=1] {'axis_0'}, x=1", 8, 8 },
+		{ "mesh['a'=4,'b'=1,'c'=2], device_ids=([2,4]T(1,0)) {'c'}", 2, 8 }, { "mesh['a'=2,'b'=4] {'a','b'}", 8, 8 },
+		{ "mesh['a'=8] {'a':(1)2}", 2, 8 }, { "mesh['a'=8] {}", 1, 8 },
+		{ "mesh['a'=99999999999,'b'=99999999999] {'a','b'}", 0, 0 }, { "mesh['a'=8", 0, 0 }, { "", 0, 0 } };
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		const char *end = texts[i].text + strlen(texts[i].text), *comma = strchr(texts[i].text, ']');
-		struct hlo_groups found = hlo_groups_text((struct span){ texts[i].text, strncmp(texts[i].text, "mesh", 4) == 0 && comma ? comma + 1 : end }, end);
-		cr_expect(found.size == texts[i].size && found.devices == texts[i].devices, "%s: %u of %u", texts[i].text, found.size, found.devices);
+		struct hlo_groups found = hlo_groups_text(
+			(struct span){ texts[i].text, strncmp(texts[i].text, "mesh", 4) == 0 && comma ? comma + 1 : end }, end);
+		cr_expect(found.size == texts[i].size && found.devices == texts[i].devices, "%s: %u of %u", texts[i].text,
+			found.size, found.devices);
 	}
-	static const struct { uint32_t number, size, devices; const char *bytes; size_t length; } protos[] = { { 49, 2, 6, "\x0a\x02\x01\x05", 4 }, { 49, 2, 3, "\x08\x01\x08\x02", 4 },
-		{ 87, 3, 3, "\x0a\x05\x0a\x03\x00\x01\x02", 7 }, { 87, 2, 8, "\x12\x04\x08\x04\x10\x02", 6 }, { 92, 2, 8, "\x08\x04\x10\x02", 4 },
-		{ 93, 4, 8, "\x0a\x0e\x0a\x05\x0a\x01\x61\x10\x02\x0a\x05\x0a\x01\x62\x10\x04\x12\x02\x08\x01", 20 }, { 93, 2, 8, "\x0a\x07\x0a\x05\x0a\x01\x61\x10\x08\x12\x04\x12\x02\x10\x02", 15 } };
+	static const struct {
+		uint32_t number, size, devices;
+		const char *bytes;
+		size_t length;
+	} protos[] = { { 49, 2, 6, "\x0a\x02\x01\x05", 4 }, { 49, 2, 3, "\x08\x01\x08\x02", 4 },
+		{ 87, 3, 3, "\x0a\x05\x0a\x03\x00\x01\x02", 7 }, { 87, 2, 8, "\x12\x04\x08\x04\x10\x02", 6 },
+		{ 92, 2, 8, "\x08\x04\x10\x02", 4 },
+		{ 93, 4, 8, "\x0a\x0e\x0a\x05\x0a\x01\x61\x10\x02\x0a\x05\x0a\x01\x62\x10\x04\x12\x02\x08\x01", 20 },
+		{ 93, 2, 8, "\x0a\x07\x0a\x05\x0a\x01\x61\x10\x08\x12\x04\x12\x02\x10\x02", 15 } };
 	for (size_t i = 0; i < sizeof protos / sizeof *protos; i++) {
 		struct hlo_groups found = hlo_groups_proto(protos[i].number, wire_of(protos[i].bytes, protos[i].length));
-		cr_expect(found.size == protos[i].size && found.devices == protos[i].devices, "%zu: %u of %u", i, found.size, found.devices);
+		cr_expect(found.size == protos[i].size && found.devices == protos[i].devices, "%zu: %u of %u", i, found.size,
+			found.devices);
 	}
 }
 
@@ -541,13 +642,17 @@ Test(hlo, the_groups_of_a_collective_have_their_size)
 Test(hlo, text_and_proto_say_the_same_groups)
 {
 	static const char *const files[] = { "tests/corpus/hlo/groups.txt", "tests/corpus/hlo/groups.hlo.pb" };
-	static const struct { const char *op; uint32_t size; } expected[] = { { "r1", 8 }, { "r2", 2 }, { "r3", 8 }, { "r4", 2 } };
+	static const struct {
+		const char *op;
+		uint32_t size;
+	} expected[] = { { "r1", 8 }, { "r2", 2 }, { "r3", 8 }, { "r4", 2 } };
 	for (size_t f = 0; f < 2; f++) {
 		struct error error = { 0 };
 		OWN(graph) *graph = read_file(files[f], false, &error);
 		cr_assert(graph, "%s: %s", files[f], error.text);
 		cr_expect_eq(graph->about.axis[0].size, 8, "%s", files[f]);
 		for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
-			cr_expect_eq(op_named(graph, expected[i].op)->collective->size, expected[i].size, "%s: %s", files[f], expected[i].op);
+			cr_expect_eq(op_named(graph, expected[i].op)->collective->size, expected[i].size, "%s: %s", files[f],
+				expected[i].op);
 	}
 }

@@ -25,7 +25,8 @@ Test(buffers_csv, columns_come_in_any_order_and_come_back_as_they_were)
 {
 	OWN(buffers_csv) csv;
 	struct error error;
-	cr_assert_eq(read_text("size,note,id,start,upper\r\n4,x y,b1,0,3\r\n\r\n8,,b2,2,9\r\n", &csv, &error), OK, "%s", error.text);
+	cr_assert_eq(
+		read_text("size,note,id,start,upper\r\n4,x y,b1,0,3\r\n\r\n8,,b2,2,9\r\n", &csv, &error), OK, "%s", error.text);
 	cr_assert_eq(csv.buffers.n, 2);
 	cr_assert_eq(csv.buffers.upper[0], 3);
 	cr_assert_eq(csv.buffers.size[1], 8);
@@ -48,8 +49,9 @@ Test(buffers_csv, offsets_pin_and_negative_ones_do_not)
 {
 	OWN(buffers_csv) csv;
 	struct error error;
-	cr_assert_eq(read_text("id,lower,upper,size,offset,hint,alignment\na,0,2,4,16,-1,8\nb,0,2,4,-1,7,1\nc,0,2,4,,,1\n", &csv, &error), OK, "%s",
-		     error.text);
+	cr_assert_eq(read_text("id,lower,upper,size,offset,hint,alignment\na,0,2,4,16,-1,8\nb,0,2,4,-1,7,1\nc,0,2,4,,,1\n",
+					 &csv, &error),
+		OK, "%s", error.text);
 	cr_assert_eq(csv.buffers.fixed[0], 16);
 	cr_assert_lt(csv.buffers.fixed[1], 0);
 	cr_assert_lt(csv.buffers.fixed[2], 0);
@@ -85,7 +87,8 @@ Test(buffers_csv, what_is_wrong_is_said_with_its_line)
 		{ "id,lower,upper,size,gaps\na,0,3,4,1\n", 2, "a gap is not of the form a-b: 1" },
 		{ "id,lower,upper,size,gaps\na,0,3,4,1-9\n", 2, "a gap is empty or outside its buffer's life: 1-9" },
 		{ "id,lower,upper,size,gaps\na,0,9,4,1-4 3-5\n", 2, "gaps overlap" },
-		{ "id,lower,upper,size\na,0,2,10\n\nb,0,1,1\n a,1,3,10\na,4,5,1\n", 5, "there are two buffers of one id, the other in line 2: a" },
+		{ "id,lower,upper,size\na,0,2,10\n\nb,0,1,1\n a,1,3,10\na,4,5,1\n", 5,
+			"there are two buffers of one id, the other in line 2: a" },
 		{ "id,lower,upper,size,gaps\na,0,9,4,1-4@0:2\n", 2, "a gap is not of the form a-b: 1-4@0:2" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

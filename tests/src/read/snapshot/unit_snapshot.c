@@ -6,7 +6,7 @@
 #include "tests/common/named.h"
 #include "tests/common/support.h"
 
-/* ---- pickles made here --------------------------------------------------------------------------------- */
+/* ---- pickles made here ----------------------------------------------------------------------- */
 
 struct pickle { unsigned char data[(1 << 20) + 16]; size_t size; };
 
@@ -87,7 +87,8 @@ static struct source source_of(const struct pickle *pickle, struct text_left *le
 	return source_of_text(left);
 }
 
-static enum status read_all(struct pickle *pickle, struct buffers_csv *csv, struct snapshot_facts *facts, struct error *error)
+static enum status read_all(
+	struct pickle *pickle, struct buffers_csv *csv, struct snapshot_facts *facts, struct error *error)
 {
 	struct snapshot snapshot;
 	struct text_left left;
@@ -101,7 +102,7 @@ static enum status read_all(struct pickle *pickle, struct buffers_csv *csv, stru
 	return status;
 }
 
-/* ---- what is read ----------------------------------------------------------------------------------------- */
+/* ---- what is read ---------------------------------------------------------------------------- */
 
 static struct pickle pickle;
 
@@ -176,9 +177,13 @@ static void wrap(const struct pickle *from, struct pickle *page, const char *hea
 
 Test(snapshot, the_page_that_shows_a_snapshot_holds_it)
 {
-	static const char head[] = "\n<!DOCTYPE html>\n<script type=\"module\">\nimport {add_local_files} from \"https://x/MemoryViz.js\"\nconst local_files = [{\"name\": \"snapshot.pickle\", \"base64\": \"";
+	static const char head[] =
+		"\n<!DOCTYPE html>\n<script type=\"module\">\nimport {add_local_files} from \"https://x/MemoryViz.js\"\nconst "
+		"local_files = [{\"name\": \"snapshot.pickle\", \"base64\": \"";
 	static struct pickle page;
-	static const struct { const char *head, *tail, *what; } bad[] = { { head, "", "the page ends within its snapshot" }, { head, "?\"}]", NULL },
+	static const struct {
+		const char *head, *tail, *what;
+	} bad[] = { { head, "", "the page ends within its snapshot" }, { head, "?\"}]", NULL },
 		{ "<html>", "", "the page holds no snapshot in base64" } };
 	struct buffers_csv csv;
 	struct snapshot_facts facts;
@@ -238,14 +243,17 @@ Test(snapshot, peaks_are_those_of_the_trace)
 		int64_t whole = layout_caching(&csv.buffers, false, NULL), grown = layout_caching(&csv.buffers, true, NULL);
 		buffers_csv_free(&csv);
 		cr_assert_eq(snapshot_read(source_of(&pickle, &left), &snapshot, &error), OK);
-		struct graph *graph = snapshot_graph(&snapshot, 0, SNAPSHOT_ALLOCS_MOST, &error), *grouped = snapshot_graph(&snapshot, 0, 20, &error);
+		struct graph *graph = snapshot_graph(&snapshot, 0, SNAPSHOT_ALLOCS_MOST, &error),
+					 *grouped = snapshot_graph(&snapshot, 0, 20, &error);
 		snapshot_free(&snapshot);
 		cr_assert(graph && grouped, "%s", error.text);
 		cr_assert(grouped->ops >= 20 && grouped->ops < graph->ops && grouped->tensors <= graph->tensors);
-		cr_assert_eq(grouped->about.intake.caching[0], whole, "round %d: the allocator is simulated with each buffer, joined or not", round);
+		cr_assert_eq(grouped->about.intake.caching[0], whole,
+			"round %d: the allocator is simulated with each buffer, joined or not", round);
 		cr_assert_eq(grouped->about.intake.caching[1], grown);
 		cr_assert_eq(graph->about.intake.caching[0], 0);
-		cr_assert_eq(program_peak(grouped), peak, "round %d, seed %llu: in groups %lld", round, (unsigned long long)test_seed(), (long long)program_peak(grouped));
+		cr_assert_eq(program_peak(grouped), peak, "round %d, seed %llu: in groups %lld", round,
+			(unsigned long long)test_seed(), (long long)program_peak(grouped));
 		graph_release(grouped);
 		cr_assert_eq(graph->ops, allocated + 1);
 		cr_assert_eq(program_peak(graph), peak, "round %d, seed %llu: as a graph", round, (unsigned long long)test_seed());
@@ -258,7 +266,9 @@ static int64_t alive_at(const struct buffers *buffers, int64_t step, bool rounde
 {
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < buffers->n; i++)
-		sum += buffers->lower[i] <= step && step < buffers->upper[i] ? rounded ? align_up(buffers->size[i], SNAPSHOT_ALIGNMENT) : buffers->size[i] : 0;
+		sum += buffers->lower[i] <= step && step < buffers->upper[i]
+			? rounded ? align_up(buffers->size[i], SNAPSHOT_ALIGNMENT) : buffers->size[i]
+			: 0;
 	return sum;
 }
 
@@ -277,11 +287,13 @@ static void check_sums(const struct buffers_csv *csv, const struct snapshot_fact
 	cr_assert_eq(facts->peak_event, first);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		int64_t sum = alive_at(buffers, buffers->lower[i], true) - align_up(buffers->size[i], SNAPSHOT_ALIGNMENT);
-		cr_assert(facts->origin[i].before || facts->alive[i] == sum, "%lld and %lld", (long long)facts->alive[i], (long long)sum);
+		cr_assert(facts->origin[i].before || facts->alive[i] == sum, "%lld and %lld", (long long)facts->alive[i],
+			(long long)sum);
 	}
 }
 
-/* Traces that begin and end in the middle, with frees that are missing and frees of nothing: sums kept along the trace are those of the lives. */
+/* Traces that begin and end in the middle, with frees that are missing and frees of nothing: sums kept along the trace
+ * are those of the lives. */
 Test(snapshot, sums_along_a_trace_are_those_of_the_lives)
 {
 	uint64_t seed = test_seed();
@@ -292,7 +304,8 @@ Test(snapshot, sums_along_a_trace_are_those_of_the_lives)
 		begin(&pickle);
 		begin_trace(&pickle);
 		for (int i = 0; i < 200; i++)
-			put_event(&pickle, random_next(&seed) % 2 ? "alloc" : "free_completed", 1 + (int64_t)(random_next(&seed) % 24) * 1048576, (int64_t)(random_next(&seed) % 3000) + 1);
+			put_event(&pickle, random_next(&seed) % 2 ? "alloc" : "free_completed",
+				1 + (int64_t)(random_next(&seed) % 24) * 1048576, (int64_t)(random_next(&seed) % 3000) + 1);
 		end(&pickle);
 		cr_assert_eq(read_all(&pickle, &csv, &facts, &error), OK, "%s", error.text);
 		cr_assert_gt(facts.before, 0);
@@ -310,7 +323,8 @@ Test(snapshot, stack_traces_say_who_asked)
 		struct graph *graph = graph_open(path[i], NULL, &error);
 		cr_assert(graph, "%s: %s", path[i], error.text);
 		cr_expect_eq(graph->ops, 5, "an op for each allocation, and one for what came before");
-		cr_expect_str_eq(op_named(graph, "forward.1")->src, "/home/u/model.py:6 in forward", "the innermost frame of one's own");
+		cr_expect_str_eq(
+			op_named(graph, "forward.1")->src, "/home/u/model.py:6 in forward", "the innermost frame of one's own");
 		cr_expect_str_eq(op_named(graph, "forward.1")->module, "main.forward");
 		cr_expect_eq(op_named(graph, "main.3")->phase, PHASE_BACKWARD);
 		cr_expect_eq(op_named(graph, "main.4")->phase, PHASE_UPDATE);
@@ -323,7 +337,7 @@ Test(snapshot, stack_traces_say_who_asked)
 	}
 }
 
-/* ---- what is refused -------------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void expect_refused(struct pickle *bad, const char *reason)
 {
@@ -334,7 +348,12 @@ static void expect_refused(struct pickle *bad, const char *reason)
 	cr_expect(strstr(error.text, reason), "%s, not: %s", reason, error.text);
 }
 
-#define REFUSED(text, reason) do { pickle = (struct pickle){ 0 }; PUT(&pickle, text); expect_refused(&pickle, reason); } while (0)
+#define REFUSED(text, reason) \
+	do { \
+		pickle = (struct pickle){ 0 }; \
+		PUT(&pickle, text); \
+		expect_refused(&pickle, reason); \
+	} while (0)
 
 Test(snapshot, nothing_is_called)
 {

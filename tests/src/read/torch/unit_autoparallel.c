@@ -1,4 +1,5 @@
-/* unit_autoparallel.c: steps as AutoParallel writes them: local sizes, transfers where placements differ, parts of results, and what is refused. */
+/* unit_autoparallel.c: steps as AutoParallel writes them: local sizes, transfers where placements differ, parts of
+ * results, and what is refused. */
 #include <string.h>
 
 #include "src/read/torch/autoparallel.h"
@@ -25,14 +26,17 @@ Test(autoparallel, the_graph_is_that_of_one_device)
 	cr_expect_eq(bytes_of(graph, "mm as S(0)R"), 3 * 20 * 4);
 	cr_expect_eq(bytes_of(graph, "mean"), 3 * 4);
 	cr_expect_eq(bytes_of(graph, "dw"), 8 * 5 * 4, "partial sums are as large as what they add up to");
-	cr_expect_eq(tensor_named(graph, "y as S(0)S(1)")->storage, tensor_named(graph, "y")->storage, "every device cuts its own piece");
+	cr_expect_eq(tensor_named(graph, "y as S(0)S(1)")->storage, tensor_named(graph, "y")->storage,
+		"every device cuts its own piece");
 	cr_expect_eq(tensor_named(graph, "y")->writer, tensor_named(graph, "mean")->writer, "results of one op");
 	cr_expect_eq(tensor_named(graph, "dw2")->kind, KIND_OUTPUT);
 	cr_expect_eq(tensor_named(graph, "w")->kind, KIND_PARAMETER);
 	cr_expect_eq(graph->ops, 5 + 3, "the gathered product is shared");
 	cr_expect_eq(graph->about.intake.missing, 0);
-	const struct op *gather = &graph->op[tensor_named(graph, "mm as S(0)R")->writer], *add_up = &graph->op[tensor_named(graph, "dw as RS(1)")->writer];
-	cr_expect(strcmp(gather->type, "comm.all_gather") == 0 && gather->collective->size == 4 && strcmp(gather->collective->axis, "tp") == 0);
+	const struct op *gather = &graph->op[tensor_named(graph, "mm as S(0)R")->writer],
+					*add_up = &graph->op[tensor_named(graph, "dw as RS(1)")->writer];
+	cr_expect(strcmp(gather->type, "comm.all_gather") == 0 && gather->collective->size == 4 &&
+		strcmp(gather->collective->axis, "tp") == 0);
 	cr_expect(strcmp(add_up->type, "comm.all_reduce") == 0 && add_up->collective->size == 2);
 	cr_expect_str_eq(graph->op[tensor_named(graph, "mm")->writer].src, "model.py:7 in forward");
 }
@@ -43,13 +47,19 @@ Test(autoparallel, the_graph_is_that_of_one_device)
 Test(autoparallel, what_is_wrong_is_said)
 {
 	static const struct { const char *text, *why; } bad[] = {
-		{ "", "not JSON" }, { "{}", "no list of nodes" }, { "{\"nodes\": []}", "mesh: expected a shape" }, { "{\"mesh\": {\"shape\": [0]}, \"nodes\": []}", "sizes from 1" },
+		{ "", "not JSON" },
+		{ "{}", "no list of nodes" },
+		{ "{\"nodes\": []}", "mesh: expected a shape" },
+		{ "{\"mesh\": {\"shape\": [0]}, \"nodes\": []}", "sizes from 1" },
 		{ STEP("{\"name\": \"a\"}"), "expected a name and an op of node: \"a\"" },
 		{ STEP("{\"name\": \"a\", \"op\": \"x\"}, {\"name\": \"a\", \"op\": \"x\"}"), "two nodes have one name" },
 		{ STEP("{\"name\": \"a\", \"op\": \"x\", \"inputs\": [{\"name\": \"b\"}]}"), "no node before it makes" },
 		{ STEP("{\"name\": \"a\", \"op\": \"x\", \"inputs\": [{\"name\": \"a\"}]}"), "no node before it makes" },
-		{ STEP("{\"name\": \"a\", \"op\": \"placeholder\", \"dtype\": \"float32\", \"shape\": [9223372036854775807, 9]}"), "a size overflows" },
-		{ STEP("{\"name\": \"a\", \"op\": \"placeholder\", \"shape\": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}"), "too many dims" },
+		{ STEP("{\"name\": \"a\", \"op\": \"placeholder\", \"dtype\": \"float32\", \"shape\": [9223372036854775807, "
+			   "9]}"),
+			"a size overflows" },
+		{ STEP("{\"name\": \"a\", \"op\": \"placeholder\", \"shape\": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}"),
+			"too many dims" },
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct error error = { 0 };
@@ -62,9 +72,12 @@ Test(autoparallel, what_is_wrong_is_said)
 /* Of several results some may not be there. What is cut along both axes is gathered along one after the other. */
 Test(autoparallel, every_axis_that_differs_has_an_op)
 {
-	static const char text[] = "{\"mesh\": {\"shape\": [2, 4], \"dim_names\": [\"dp\", \"tp\"]}, \"nodes\": ["
-		"{\"name\": \"x\", \"op\": \"placeholder\", \"placement\": \"S(0)S(1)\", \"dtype\": \"float32\", \"shape\": [8, 16], \"inputs\": []},"
-		"{\"name\": \"n\", \"op\": \"aten.native_layer_norm_backward.default\", \"placement\": \"(None, RR, RR)\", \"dtype\": \"float32\", \"shape\": [16],"
+	static const char text[] =
+		"{\"mesh\": {\"shape\": [2, 4], \"dim_names\": [\"dp\", \"tp\"]}, \"nodes\": ["
+		"{\"name\": \"x\", \"op\": \"placeholder\", \"placement\": \"S(0)S(1)\", \"dtype\": \"float32\", \"shape\": "
+		"[8, 16], \"inputs\": []},"
+		"{\"name\": \"n\", \"op\": \"aten.native_layer_norm_backward.default\", \"placement\": \"(None, RR, RR)\", "
+		"\"dtype\": \"float32\", \"shape\": [16],"
 		" \"inputs\": [{\"name\": \"x\", \"src_placement\": \"S(0)S(1)\", \"dst_placement\": \"RR\"}]}]}";
 	struct error error = { 0 };
 	OWN(graph) *graph = autoparallel_read(text, sizeof text - 1, &error);

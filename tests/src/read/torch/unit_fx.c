@@ -33,7 +33,8 @@ static void check_step(const char *path)
 	cr_expect_eq(tensor_named(graph, "primals_2")->kind, KIND_INPUT);
 	cr_expect_eq(tensor_named(graph, "relu")->bytes, 2 * 8 * 4);
 	cr_expect_eq(tensor_named(graph, "permute")->storage, tensor_named(graph, "primals_1")->storage, "a view");
-	cr_expect_eq(tensor_named(graph, "getitem_1")->storage, tensor_named(graph, "mm")->storage, "a view of one of several results");
+	cr_expect_eq(tensor_named(graph, "getitem_1")->storage, tensor_named(graph, "mm")->storage,
+		"a view of one of several results");
 	cr_expect_eq(op_named(graph, "mm")->phase, PHASE_FORWARD);
 	cr_expect_str_eq(op_named(graph, "mm")->src, "model.py:6 in forward");
 	cr_expect_eq(op_named(graph, "mm.bw")->phase, PHASE_BACKWARD, "a name that both graphs have");
@@ -65,24 +66,44 @@ Test(fx, symbolic_sizes_are_expressions)
 {
 	static const char *const dim[] = { "s0=8", "s77=3", "u*=5" };
 	static const struct { const char *text; int64_t value; } fine[] = {
-		{ "12", 12 }, { "s0", 8 }, { "2*s0", 16 }, { "s0*s77 + 1", 25 }, { "s0 - s77", 5 }, { "8*(((u8 + u11 + 71)//8))", 80 }, { "((s0 - 1)//2) + 1", 4 },
-		{ "s77**2", 9 }, { "Max(1, s77 - 7)", 1 }, { "Min(s0, 4, s77)", 3 }, { "Mod(s0, s77)", 2 }, { "CeilDiv(s0, 3)", 3 }, { "floor(s0/3)", 2 }, { "s0 % 3", 2 },
-		{ "-s77 + s0", 5 }, { "(-s77)//2 + 4", 2 }, { "ModularIndexing(s0*4, 8, 3)", 1 }, { "0", 0 },
+		{ "12", 12 },
+		{ "s0", 8 },
+		{ "2*s0", 16 },
+		{ "s0*s77 + 1", 25 },
+		{ "s0 - s77", 5 },
+		{ "8*(((u8 + u11 + 71)//8))", 80 },
+		{ "((s0 - 1)//2) + 1", 4 },
+		{ "s77**2", 9 },
+		{ "Max(1, s77 - 7)", 1 },
+		{ "Min(s0, 4, s77)", 3 },
+		{ "Mod(s0, s77)", 2 },
+		{ "CeilDiv(s0, 3)", 3 },
+		{ "floor(s0/3)", 2 },
+		{ "s0 % 3", 2 },
+		{ "-s77 + s0", 5 },
+		{ "(-s77)//2 + 4", 2 },
+		{ "ModularIndexing(s0*4, 8, 3)", 1 },
+		{ "0", 0 },
 	};
-	static const char *const wrong[] = { "", "s1", "s0 -", "2*s0)", "(s0", "s77 - s0", "s0//0", "Max(s0", "99999999999999999999", "s0**70", "nothing(s0)", "s0 s0", "Max(", "4611686018427387904*s0" };
+	static const char *const wrong[] = { "", "s1", "s0 -", "2*s0)", "(s0", "s77 - s0", "s0//0", "Max(s0",
+		"99999999999999999999", "s0**70", "nothing(s0)", "s0 s0", "Max(", "4611686018427387904*s0" };
 	const struct fx_sizes sizes = { dim, 3 };
 	char deep[400];
 	const char *symbol;
 	size_t length;
 	int64_t value;
 	for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
-		cr_expect(fx_size(&sizes, fine[i].text, fine[i].text + strlen(fine[i].text), &value, &symbol, &length), "%s", fine[i].text);
+		cr_expect(fx_size(&sizes, fine[i].text, fine[i].text + strlen(fine[i].text), &value, &symbol, &length), "%s",
+			fine[i].text);
 		cr_expect_eq(value, fine[i].value, "%s is %lld", fine[i].text, (long long)value);
 	}
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		cr_expect(!fx_size(&sizes, wrong[i], wrong[i] + strlen(wrong[i]), &value, &symbol, &length) && value == 0, "%s", wrong[i]);
+		cr_expect(!fx_size(&sizes, wrong[i], wrong[i] + strlen(wrong[i]), &value, &symbol, &length) && value == 0, "%s",
+			wrong[i]);
 	static const char unknown[] = "2*s0 + zz9*s77";
-	cr_expect(!fx_size(&sizes, unknown, unknown + strlen(unknown), &value, &symbol, &length) && symbol == unknown + 7 && length == 3, "the first symbol without a number is said");
+	cr_expect(!fx_size(&sizes, unknown, unknown + strlen(unknown), &value, &symbol, &length) && symbol == unknown + 7 &&
+			length == 3,
+		"the first symbol without a number is said");
 	memset(deep, '(', sizeof deep);
 	cr_expect(!fx_size(&sizes, deep, deep + sizeof deep, &value, &symbol, &length), "a depth has an end");
 }
@@ -90,7 +111,8 @@ Test(fx, symbolic_sizes_are_expressions)
 Test(fx, symbolic_sizes_are_missing_until_they_are_given)
 {
 	struct error error = { 0 };
-	OWN(graph) *without = step_of("tests/corpus/fx/symbols.py", 0, NULL, &error), *with = step_of("tests/corpus/fx/symbols.py", 0, "s0=8", &error);
+	OWN(graph) *without = step_of("tests/corpus/fx/symbols.py", 0, NULL, &error),
+			   *with = step_of("tests/corpus/fx/symbols.py", 0, "s0=8", &error);
 	cr_assert(without && with, "%s", error.text);
 	cr_expect_gt(without->about.intake.missing, 0);
 	cr_expect_eq(tensor_named(without, "relu")->bytes, 0);
@@ -102,11 +124,14 @@ Test(fx, symbolic_sizes_are_missing_until_they_are_given)
 Test(fx, a_log_says_what_its_symbols_were)
 {
 	static const char text[] =
-		"V1123 13:25:09.0 2 torch/x.py:6075] {\"create_symbol\": {\"symbol\": \"s7\", \"val\": \"6\", \"vr\": \"\"}, \"frame_id\": 1, \"frame_compile_id\": 0}\n"
-		"V1123 13:25:09.0 2 torch/x.py:6075] {\"create_symbol\": {\"symbol\": \"s9\", \"val\": \"j0\"}, \"frame_id\": 0, \"frame_compile_id\": 0}\n"
+		"V1123 13:25:09.0 2 torch/x.py:6075] {\"create_symbol\": {\"symbol\": \"s7\", \"val\": \"6\", \"vr\": \"\"}, "
+		"\"frame_id\": 1, \"frame_compile_id\": 0}\n"
+		"V1123 13:25:09.0 2 torch/x.py:6075] {\"create_symbol\": {\"symbol\": \"s9\", \"val\": \"j0\"}, \"frame_id\": "
+		"0, \"frame_compile_id\": 0}\n"
 		"I1123 13:25:09.0 2 torch/x.py:6075] [0/0] create_symbol s7 = 5 for L['x'].size()[0] [2, int_oo]\n"
 		"I1123 13:25:10.0 2 torch/y.py:18] [0/0] [__aot_graphs]  ===== Forward graph with no backward =====\n"
-		"def forward(self, x_1: \"f32[s7, 4][4, 1]cpu\"):\n    add: \"f32[s7, 4][4, 1]cpu\" = torch.ops.aten.add.Tensor(x_1, 1)\n    return (add,)\n";
+		"def forward(self, x_1: \"f32[s7, 4][4, 1]cpu\"):\n    add: \"f32[s7, 4][4, 1]cpu\" = "
+		"torch.ops.aten.add.Tensor(x_1, 1)\n    return (add,)\n";
 	static const char *const dim[] = { "s7=9" };
 	for (uint32_t given = 0; given < 2; given++) {
 		OWN(fx_log) log;
@@ -121,7 +146,10 @@ Test(fx, a_log_says_what_its_symbols_were)
 Test(fx, what_is_wrong_is_said)
 {
 	static const struct { const char *path; uint32_t wanted; const char *text; } cases[] = {
-		{ "truncated.log", 0, "truncated" }, { "huge.py", 0, "overflows" }, { "twice.py", 0, "a second value" }, { "step.log", 2, "it has 1 step" },
+		{ "truncated.log", 0, "truncated" },
+		{ "huge.py", 0, "overflows" },
+		{ "twice.py", 0, "a second value" },
+		{ "step.log", 2, "it has 1 step" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char path[100];
@@ -166,7 +194,8 @@ Test(fx, placements_of_dtensors_need_the_mesh)
 	cr_expect_null(tensor_named(graph, "mm")->places);
 	cr_expect(strstr(graph->about.intake.advice, "--dim mesh0"));
 	graph_release(graph);
-	graph = graph_open("tests/corpus/fx/dtensor.py", &(struct read_options){ .dims = 2, .dim = { "mesh0=4", "mesh1=2" } }, &error);
+	graph = graph_open(
+		"tests/corpus/fx/dtensor.py", &(struct read_options){ .dims = 2, .dim = { "mesh0=4", "mesh1=2" } }, &error);
 	cr_assert(graph, "%s", error.text);
 	const struct tensor *mm = tensor_named(graph, "mm"), *sum = tensor_named(graph, "sum_1");
 	cr_expect_eq(mm->bytes, 2 * 4 * 4, "6 rows over 4 devices are 2");
@@ -178,18 +207,28 @@ Test(fx, placements_of_dtensors_need_the_mesh)
 	graph_release(graph);
 }
 
-/* As PyTorch writes them: the size of a group stands in all-gathers, as a list in all-to-alls, and nowhere in all-reduces. */
+/* As PyTorch writes them: the size of a group stands in all-gathers, as a list in all-to-alls, and nowhere in
+ * all-reduces. */
 Test(fx, collectives_have_the_size_of_their_group)
 {
-	static const char text[] = "TRACED GRAPH\n ===== Forward graph 0 =====\n class GraphModule(torch.nn.Module):\n"
-		"    def forward(self, primals_1: \"f32[64, 32][32, 1]cpu\", primals_2: \"DTensor(f32[64, 32][32, 1]cpu, S(0)R)\"):\n"
-		"        a2a: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_to_all_single.default(primals_1, [16, 16, 16, 16], [16, 16, 16, 16], '521')\n"
+	static const char text[] =
+		"TRACED GRAPH\n ===== Forward graph 0 =====\n class GraphModule(torch.nn.Module):\n"
+		"    def forward(self, primals_1: \"f32[64, 32][32, 1]cpu\", primals_2: \"DTensor(f32[64, 32][32, 1]cpu, "
+		"S(0)R)\"):\n"
+		"        a2a: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_to_all_single.default(primals_1, [16, "
+		"16, 16, 16], [16, 16, 16, 16], '521')\n"
 		"        w: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.wait_tensor.default(a2a);  a2a = None\n"
-		"        ar: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_reduce.default(w, 'sum', '521');  w = None\n"
-		"        ag: \"f32[512, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_gather_into_tensor.default(ar, 8, '0')\n"
-		"        rd: \"DTensor(f32[64, 32][32, 1]cpu, RR)\" = torch.ops.prim.redistribute.default(primals_2)\n        return (ag, rd)\n";
+		"        ar: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_reduce.default(w, 'sum', '521');  w = "
+		"None\n"
+		"        ag: \"f32[512, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_gather_into_tensor.default(ar, 8, "
+		"'0')\n"
+		"        rd: \"DTensor(f32[64, 32][32, 1]cpu, RR)\" = torch.ops.prim.redistribute.default(primals_2)\n        "
+		"return (ag, rd)\n";
 	static const char *const dim[] = { "mesh0=8", "mesh1=2" };
-	static const struct { const char *op, *type; uint32_t size; } expected[] = { { "a2a", "comm.all_to_all", 4 }, { "ar", "comm.all_reduce", 4 }, { "ag", "comm.all_gather", 8 },
+	static const struct {
+		const char *op, *type;
+		uint32_t size;
+	} expected[] = { { "a2a", "comm.all_to_all", 4 }, { "ar", "comm.all_reduce", 4 }, { "ag", "comm.all_gather", 8 },
 		{ "rd", "comm.all_gather", 8 } };
 	struct error error = { 0 };
 	OWN(fx_log) log;
@@ -207,13 +246,17 @@ Test(fx, collectives_have_the_size_of_their_group)
 /* What no collective of a group says is asked for; and DTensors of one graph say nothing of another. */
 Test(fx, a_groups_size_that_nobody_says_is_asked_for)
 {
-	static const char text[] = "TRACED GRAPH\n ===== Forward graph 0 =====\n"
-		"def forward(self, primals_1: \"DTensor(f32[64, 32][32, 1]cpu, S(0))\"):\n    neg: \"DTensor(f32[64, 32][32, 1]cpu, S(0))\" = torch.ops.aten.neg.default(primals_1)\n    return (neg,)\n"
+	static const char text[] =
+		"TRACED GRAPH\n ===== Forward graph 0 =====\n"
+		"def forward(self, primals_1: \"DTensor(f32[64, 32][32, 1]cpu, S(0))\"):\n    neg: \"DTensor(f32[64, 32][32, "
+		"1]cpu, S(0))\" = torch.ops.aten.neg.default(primals_1)\n    return (neg,)\n"
 		"TRACED GRAPH\n ===== Forward graph 1 =====\ndef forward(self, primals_1: \"f32[64, 32][32, 1]cpu\"):\n"
 		"    # File: model.py:6 in forward, code: x = \"File: y\"\n"
 		"    a: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_reduce.default(primals_1, 'sum', '5')\n"
-		"    # Backward of forward node: File: model.py:7 in forward, code: b\n    b: \"f32[64, 32][32, 1]cpu\" = torch.ops.aten.neg.default(a)\n"
-		"    # recompute: MUST_SAVE Backward of forward node: File: lib.py:8 in g, code: c\n    c: \"f32[64, 32][32, 1]cpu\" = torch.ops.aten.neg.default(b)\n"
+		"    # Backward of forward node: File: model.py:7 in forward, code: b\n    b: \"f32[64, 32][32, 1]cpu\" = "
+		"torch.ops.aten.neg.default(a)\n"
+		"    # recompute: MUST_SAVE Backward of forward node: File: lib.py:8 in g, code: c\n    c: \"f32[64, 32][32, "
+		"1]cpu\" = torch.ops.aten.neg.default(b)\n"
 		"    # by File\n    d: \"f32[64, 32][32, 1]cpu\" = torch.ops.aten.neg.default(c)\n    return (d,)\n";
 	static const char *const dim[] = { "group5=4" };
 	for (uint32_t given = 0; given < 2; given++) {
@@ -257,18 +300,31 @@ static struct graph *step_of_text(const char *text, struct error *error)
 Test(fx, a_graph_alone_is_of_the_phase_that_it_shows)
 {
 	static const struct { const char *text, *version; bool told; enum phase phase; } cases[] = {
-		{ "===== Forward graph 0 =====\ndef forward(self, arg0_1: \"f32[4][1]cpu\", arg1_1: \"f32[4][1]cpu\"):\n    op: \"f32[4][1]cpu\" = torch.ops.aten.sub.Tensor(arg0_1, arg1_1);  arg1_1 = None\n"
-			"    copy_: \"f32[4][1]cpu\" = torch.ops.aten.copy_.default(arg0_1, op);  arg0_1 = op = copy_ = None\n    return ()\n", "update only", true, PHASE_UPDATE },
-		{ "V1124 01:30:19.470000 1 a.py:4] [!0/2/0] [__aot_graphs] ===== Forward graph 1 =====\ndef forward(self, arg0_1: \"f32[4][1]cpu\"):\n"
-			"    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n    return (op,)\n", "[!0/2/0] backward only", true, PHASE_BACKWARD },
-		{ "V1124 01:30:19.470000 1 a.py:4] {\"aot_inference_graph\": {}, \"compiled_autograd_id\": 0, \"frame_id\": 2, \"frame_compile_id\": 0}\n\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n"
-			"\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n\t    return (op,)\n", "[!0/2/0] backward only", true, PHASE_BACKWARD },
-		{ "def forward(self, arg0_1: \"f32[4][1]cpu\", arg1_1: \"f32[4][1]cpu\"):\n    op: \"f32[4][1]cpu\" = torch.ops.aten.threshold_backward.default(arg0_1, arg1_1, 0);  arg0_1 = arg1_1 = None\n"
-			"    return (op,)\n", "forward and backward in one", false, PHASE_FORWARD },
-		{ "def forward(self, arg0_1: \"f32[4][1]cpu\"):\n    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n    return (op,)\n", "inference", true, PHASE_FORWARD },
+		{ "===== Forward graph 0 =====\ndef forward(self, arg0_1: \"f32[4][1]cpu\", arg1_1: \"f32[4][1]cpu\"):\n    "
+		  "op: \"f32[4][1]cpu\" = torch.ops.aten.sub.Tensor(arg0_1, arg1_1);  arg1_1 = None\n"
+		  "    copy_: \"f32[4][1]cpu\" = torch.ops.aten.copy_.default(arg0_1, op);  arg0_1 = op = copy_ = None\n    "
+		  "return ()\n",
+			"update only", true, PHASE_UPDATE },
+		{ "V1124 01:30:19.470000 1 a.py:4] [!0/2/0] [__aot_graphs] ===== Forward graph 1 =====\ndef forward(self, "
+		  "arg0_1: \"f32[4][1]cpu\"):\n"
+		  "    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n    return (op,)\n",
+			"[!0/2/0] backward only", true, PHASE_BACKWARD },
+		{ "V1124 01:30:19.470000 1 a.py:4] {\"aot_inference_graph\": {}, \"compiled_autograd_id\": 0, \"frame_id\": 2, "
+		  "\"frame_compile_id\": 0}\n\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n"
+		  "\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n\t    return (op,)\n",
+			"[!0/2/0] backward only", true, PHASE_BACKWARD },
+		{ "def forward(self, arg0_1: \"f32[4][1]cpu\", arg1_1: \"f32[4][1]cpu\"):\n    op: \"f32[4][1]cpu\" = "
+		  "torch.ops.aten.threshold_backward.default(arg0_1, arg1_1, 0);  arg0_1 = arg1_1 = None\n"
+		  "    return (op,)\n",
+			"forward and backward in one", false, PHASE_FORWARD },
+		{ "def forward(self, arg0_1: \"f32[4][1]cpu\"):\n    op: \"f32[4][1]cpu\" = "
+		  "torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n    return (op,)\n",
+			"inference", true, PHASE_FORWARD },
 		/* A file of TORCH_COMPILE_DEBUG names no compilation. */
-		{ "def forward(self, arg0_1: \"f32[4]\"):\n    # File: <eval_with_key>.11:23 in forward, code: mul = torch__dynamo_compiled_autograd_ops_MulBackward0([getitem], [True])\n"
-			"    op: \"f32[4]\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n    return (op,)\n", "backward only", true, PHASE_BACKWARD },
+		{ "def forward(self, arg0_1: \"f32[4]\"):\n    # File: <eval_with_key>.11:23 in forward, code: mul = "
+		  "torch__dynamo_compiled_autograd_ops_MulBackward0([getitem], [True])\n"
+		  "    op: \"f32[4]\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n    return (op,)\n",
+			"backward only", true, PHASE_BACKWARD },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct error error = { 0 };
@@ -283,8 +339,10 @@ Test(fx, a_graph_alone_is_of_the_phase_that_it_shows)
 /* Of several ranks' logs in a folder the rank stands before the number of a compilation. */
 Test(fx, compiled_autograd_of_a_rank_is_backward)
 {
-	static const char text[] = "V1124 01:30:19.470000 1 a.py:4] {\"aot_inference_graph\": {}, \"compiled_autograd_id\": 0, \"frame_id\": 2, \"frame_compile_id\": 0}\n"
-		"\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n\t    return (op,)\n";
+	static const char text[] = "V1124 01:30:19.470000 1 a.py:4] {\"aot_inference_graph\": {}, "
+							   "\"compiled_autograd_id\": 0, \"frame_id\": 2, \"frame_compile_id\": 0}\n"
+							   "\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = "
+							   "torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n\t    return (op,)\n";
 	OWN(fx_log) log = { 0 };
 	struct error error = { 0 };
 	cr_assert_eq(fx_add(&log, text, sizeof text - 1, &(struct fx_origin){ "rank_0", FX_OTHER }, NULL, 0, &error), OK);
@@ -294,21 +352,31 @@ Test(fx, compiled_autograd_of_a_rank_is_backward)
 	cr_expect_eq(op_named(graph, "op")->phase, PHASE_BACKWARD);
 }
 
-/* torch.func's gradients stand in the graph of what calls them; of a gradient within a gradient, what lies between them is what the outer one differentiates. */
+/* torch.func's gradients stand in the graph of what calls them; of a gradient within a gradient, what lies between them
+ * is what the outer one differentiates. */
 Test(fx, gradients_of_torch_func_are_backward)
 {
-#define GRADIENT "    # File: /torch/_functorch/eager_transforms.py:1518 in grad_and_value_impl, code: flat_grad_input = _autograd_grad(\n"
+#define GRADIENT \
+	"    # File: /torch/_functorch/eager_transforms.py:1518 in grad_and_value_impl, code: flat_grad_input = " \
+	"_autograd_grad(\n"
 #define USER "    # File: step.py:6 in step, code: g = grad(loss)(w)\n"
 #define OP(name, read) "    " name ": \"f32[4][1]cpu\" = torch.ops.aten.neg.default(" read ")\n"
 	struct error error = { 0 };
-	struct graph *graph = step_of_text("def forward(self, w: \"f32[4][1]cpu\"):\n" USER OP("loss", "w") GRADIENT OP("inner", "loss") USER OP("between", "inner") GRADIENT OP("outer", "between")
-		USER OP("update", "outer") "    # No stacktrace found for following nodes\n" OP("other", "w") "    return (update, other)\n", &error);
-	static const struct { const char *op; enum phase phase; } phases[] = { { "loss", PHASE_FORWARD }, { "inner", PHASE_BACKWARD }, { "between", PHASE_FORWARD }, { "outer", PHASE_BACKWARD },
-		{ "update", PHASE_UPDATE }, { "other", PHASE_FORWARD } };
+	struct graph *graph = step_of_text(
+		"def forward(self, w: \"f32[4][1]cpu\"):\n" USER OP("loss", "w") GRADIENT OP("inner", "loss") USER OP(
+			"between", "inner") GRADIENT OP("outer", "between") USER OP("update",
+			"outer") "    # No stacktrace found for following nodes\n" OP("other", "w") "    return (update, other)\n",
+		&error);
+	static const struct {
+		const char *op;
+		enum phase phase;
+	} phases[] = { { "loss", PHASE_FORWARD }, { "inner", PHASE_BACKWARD }, { "between", PHASE_FORWARD },
+		{ "outer", PHASE_BACKWARD }, { "update", PHASE_UPDATE }, { "other", PHASE_FORWARD } };
 	cr_assert(graph, "%s", error.text);
 	cr_expect_str_eq(graph->about.intake.version, "forward and backward in one");
 	for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
-		cr_expect(op_named(graph, phases[i].op)->has_phase && op_named(graph, phases[i].op)->phase == phases[i].phase, "%s", phases[i].op);
+		cr_expect(op_named(graph, phases[i].op)->has_phase && op_named(graph, phases[i].op)->phase == phases[i].phase,
+			"%s", phases[i].op);
 	graph_release(graph);
 }
 
@@ -316,8 +384,11 @@ Test(fx, gradients_of_torch_func_are_backward)
 Test(fx, a_tensor_of_a_strange_type_has_no_known_size)
 {
 	struct error error = { 0 };
-	struct graph *graph = step_of_text("def forward(self, a: \"f6e3m2[4][1]cpu\", b: \"f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 8][8]cpu\", c: \"f4e2m1fn_x2[16][1]cpu\", s: \"Sym(s0)\"):\n"
-		"    op: \"f32[4][1]cpu\" = torch.ops.aten.cat.default([a, b, c])\n    return (op,)\n", &error);
+	struct graph *graph = step_of_text(
+		"def forward(self, a: \"f6e3m2[4][1]cpu\", b: \"f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
+		"8][8]cpu\", c: \"f4e2m1fn_x2[16][1]cpu\", s: \"Sym(s0)\"):\n"
+		"    op: \"f32[4][1]cpu\" = torch.ops.aten.cat.default([a, b, c])\n    return (op,)\n",
+		&error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(graph->tensors, 4);
 	cr_expect_eq(graph->about.intake.missing, 2);
@@ -326,16 +397,24 @@ Test(fx, a_tensor_of_a_strange_type_has_no_known_size)
 }
 
 /* What a compilation had come to when it failed stands in a trace, too. It ran nowhere. */
-/* PyTorch's kernel fills 64 bytes and then makes one number of them in the same memory, which a program holds as its loss. A number that is only saved is freed after its last use. */
+/* PyTorch's kernel fills 64 bytes and then makes one number of them in the same memory, which a program holds as its
+ * loss. A number that is only saved is freed after its last use. */
 Test(fx, a_loss_is_held_with_the_memory_of_its_kernel)
 {
-	static const char text[] = "===== Forward graph 0 =====\ndef forward(self, primals_1: \"f32[16][1]cpu\", primals_2: \"f32[16][1]cpu\"):\n"
-		"    mul: \"f32[16][1]cpu\" = torch.ops.aten.mul.Tensor(primals_1, 2);  primals_1 = None\n    %s: \"f32[][]cpu\" = torch.ops.aten.%s.default(mul, primals_2)\n"
+	static const char text[] =
+		"===== Forward graph 0 =====\ndef forward(self, primals_1: \"f32[16][1]cpu\", primals_2: \"f32[16][1]cpu\"):\n"
+		"    mul: \"f32[16][1]cpu\" = torch.ops.aten.mul.Tensor(primals_1, 2);  primals_1 = None\n    %s: "
+		"\"f32[][]cpu\" = torch.ops.aten.%s.default(mul, primals_2)\n"
 		"    sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(mul)\n    return (%s, mul, primals_2, sum_1)\n"
-		"===== Backward graph 0 =====\ndef forward(self, mul: \"f32[16][1]cpu\", primals_2: \"f32[16][1]cpu\", sum_1: \"f32[][]cpu\", tangents_1: \"f32[][]cpu\"):\n"
-		"    back: \"f32[16][1]cpu\" = torch.ops.aten.mul.Tensor(mul, tangents_1);  mul = tangents_1 = None\n    back_1: \"f32[16][1]cpu\" = torch.ops.aten.mul.Tensor(back, sum_1);  back = sum_1 = None\n"
+		"===== Backward graph 0 =====\ndef forward(self, mul: \"f32[16][1]cpu\", primals_2: \"f32[16][1]cpu\", sum_1: "
+		"\"f32[][]cpu\", tangents_1: \"f32[][]cpu\"):\n"
+		"    back: \"f32[16][1]cpu\" = torch.ops.aten.mul.Tensor(mul, tangents_1);  mul = tangents_1 = None\n    "
+		"back_1: \"f32[16][1]cpu\" = torch.ops.aten.mul.Tensor(back, sum_1);  back = sum_1 = None\n"
 		"    return (back_1, None)\n";
-	static const struct { const char *op; int64_t bytes; } cases[] = { { "mse_loss", 64 }, { "smooth_l1_loss", 64 }, { "mse_loss_like", 4 } };
+	static const struct {
+		const char *op;
+		int64_t bytes;
+	} cases[] = { { "mse_loss", 64 }, { "smooth_l1_loss", 64 }, { "mse_loss_like", 4 } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char filled[1500];
 		struct error error = { 0 };
@@ -351,10 +430,15 @@ Test(fx, a_loss_is_held_with_the_memory_of_its_kernel)
 Test(fx, a_graph_that_was_given_up_is_none)
 {
 	struct error error = { 0 };
-	cr_expect_null(step_of_text("V1124 01:29:57.536000 1 a.py:3] {\"artifact\": {\"name\": \"make_fx_fail_partial\"}, \"frame_id\": 0, \"frame_compile_id\": 0}\n"
-		"\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n"
-		"V1124 01:29:57.536000 1 a.py:3] {\"artifact\": {\"name\": \"make_fx_fail_partial\"}, \"frame_id\": 0, \"frame_compile_id\": 0}\n"
-		"\tdef forward(self, tangents_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(tangents_1);  tangents_1 = None\n"
-		"V1124 01:29:57.536000 1 a.py:3] {\"chromium_event\": {}}\n", &error));
+	cr_expect_null(step_of_text("V1124 01:29:57.536000 1 a.py:3] {\"artifact\": {\"name\": \"make_fx_fail_partial\"}, "
+								"\"frame_id\": 0, \"frame_compile_id\": 0}\n"
+								"\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = "
+								"torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n"
+								"V1124 01:29:57.536000 1 a.py:3] {\"artifact\": {\"name\": \"make_fx_fail_partial\"}, "
+								"\"frame_id\": 0, \"frame_compile_id\": 0}\n"
+								"\tdef forward(self, tangents_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = "
+								"torch.ops.aten.neg.default(tangents_1);  tangents_1 = None\n"
+								"V1124 01:29:57.536000 1 a.py:3] {\"chromium_event\": {}}\n",
+		&error));
 	cr_expect(strstr(error.text, "there is no graph of torch.compile in it"), "%s", error.text);
 }

@@ -1,4 +1,5 @@
-/* unit_inductor.c: Inductor's memory graphs: its peaks and its orders, as PyTorch 2.15 computed them on these files, and what is refused. */
+/* unit_inductor.c: Inductor's memory graphs: its peaks and its orders, as PyTorch 2.15 computed them on these files,
+ * and what is refused. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 
 #define FOLDER "tests/corpus/inductor/"
 
-static void check_order(const struct graph *graph, const struct problem *problem, enum order_strategy strategy, int64_t peak, const char *names)
+static void check_order(const struct graph *graph, const struct problem *problem, enum order_strategy strategy,
+	int64_t peak, const char *names)
 {
 	struct order_options options = { .strategy = strategy };
 	struct control control = { 0 };
@@ -48,7 +50,8 @@ Test(inductor, peaks_and_orders_are_those_of_pytorch)
 	}
 }
 
-#define BUFFER(name, sizes, deps) "{\"name\": \"" name "\", " sizes ", \"is_input\": false, \"is_output\": false, \"deps\": [" deps "]}"
+#define BUFFER(name, sizes, deps) \
+	"{\"name\": \"" name "\", " sizes ", \"is_input\": false, \"is_output\": false, \"deps\": [" deps "]}"
 #define FILE_OF(nodes, buffers) "{\"nodes\": [" nodes "], \"buffers\": [" buffers "]}"
 #define NODE(name, buffers) "{\"name\": \"" name "\", \"buffer_names\": [" buffers "]}"
 #define TEN "\"size_alloc\": 10, \"size_free\": 10"
@@ -56,14 +59,19 @@ Test(inductor, peaks_and_orders_are_those_of_pytorch)
 Test(inductor, what_is_wrong_is_said)
 {
 	static const struct { const char *text, *why; } bad[] = {
-		{ "", "not JSON" }, { "[]", "no list of nodes" }, { "{\"nodes\": []}", "no list of buffers" }, { FILE_OF("1", ""), "expected a name" },
-		{ FILE_OF("", "1"), "a buffer without a name" }, { FILE_OF("", BUFFER("b", "\"size_alloc\": -1, \"size_free\": 0", "")), "from 0 to 2^60, of buffer: \"b\"" },
+		{ "", "not JSON" },
+		{ "[]", "no list of nodes" },
+		{ "{\"nodes\": []}", "no list of buffers" },
+		{ FILE_OF("1", ""), "expected a name" },
+		{ FILE_OF("", "1"), "a buffer without a name" },
+		{ FILE_OF("", BUFFER("b", "\"size_alloc\": -1, \"size_free\": 0", "")), "from 0 to 2^60, of buffer: \"b\"" },
 		{ FILE_OF("", BUFFER("b", "\"size_alloc\": 9223372036854775807, \"size_free\": 0", "")), "from 0 to 2^60" },
 		{ FILE_OF("", BUFFER("b", TEN, "") ", " BUFFER("b", TEN, "")), "two buffers have one name" },
 		{ FILE_OF(NODE("n", "\"b\"") ", " NODE("m", "\"b\""), BUFFER("b", TEN, "")), "two nodes make the buffer" },
 		{ FILE_OF(NODE("n", "\"b\""), BUFFER("b", TEN, "\"c\"")), "not in the file is among the deps of: \"b\"" },
 		{ FILE_OF(NODE("n", "\"b\""), BUFFER("b", TEN, "7")), "not in the file" },
-		{ FILE_OF(NODE("n", "\"b\"") ", " NODE("m", "\"c\""), BUFFER("b", TEN, "\"c\"") ", " BUFFER("c", TEN, "\"b\"")), "cycle" },
+		{ FILE_OF(NODE("n", "\"b\"") ", " NODE("m", "\"c\""), BUFFER("b", TEN, "\"c\"") ", " BUFFER("c", TEN, "\"b\"")),
+			"cycle" },
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct error error = { 0 };

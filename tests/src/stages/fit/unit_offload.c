@@ -19,7 +19,8 @@ static struct plan *plan_with(struct graph *graph, const char *const *setting, s
 	return plan;
 }
 
-/* Memory is fullest somewhat behind the forward pass, at the loss: what is copied until there counts, and the room that it leaves is used. */
+/* Memory is fullest somewhat behind the forward pass, at the loss: what is copied until there counts, and the room that
+ * it leaves is used. */
 Test(offload, copies_last_until_memory_is_fullest)
 {
 	static const char *const setting[] = { "recompute=auto", "offload=on", "host_bandwidth=10GB/s", "memory=1864800000" };
@@ -30,7 +31,8 @@ Test(offload, copies_last_until_memory_is_fullest)
 	const struct fitted *fitted = plan->transformed->fitted;
 	cr_assert_leq(plan_needs(plan), 1864800000);
 	cr_assert_gt(fitted->away, 0);
-	cr_assert_leq(fitted->extra - fitted->bound, fitted->total / 2000, "%g %% above the bound", 100 * (double)(fitted->extra - fitted->bound) / (double)fitted->total);
+	cr_assert_leq(fitted->extra - fitted->bound, fitted->total / 2000, "%g %% above the bound",
+		100 * (double)(fitted->extra - fitted->bound) / (double)fitted->total);
 	uint32_t behind = 0;
 	bool backward = false;
 	for (uint32_t op = 0; op < plan->graph->ops; op++) {

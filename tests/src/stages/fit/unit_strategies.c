@@ -18,8 +18,9 @@ static struct plan *plan_of_program(struct planner *planner, struct graph *graph
 }
 
 static const char *const families[] = { "gpt", "llama", "bert", "resnet", "t5", "vit", "moe", "dlrm" };
-static const char *const words[] = { "recompute=sqrt", "recompute=layers:1", "recompute=layers:2", "recompute=layers:3", "recompute=knapsack:0%",
-	"recompute=knapsack:20%", "recompute=knapsack:60%", "recompute=knapsack:100%", "recompute=every:2" };
+static const char *const words[] = { "recompute=sqrt", "recompute=layers:1", "recompute=layers:2", "recompute=layers:3",
+	"recompute=knapsack:0%", "recompute=knapsack:20%", "recompute=knapsack:60%", "recompute=knapsack:100%",
+	"recompute=every:2" };
 
 /* check runs both steps on symbols: every op reads what it read. */
 Test(strategies, every_plan_passes_the_check)
@@ -59,7 +60,8 @@ Test(strategies, every_so_manieth_layer_runs_again)
 	}
 }
 
-/* Of the op types that were named, all that is saved runs again; nothing else does but what these need and nobody saves. */
+/* Of the op types that were named, all that is saved runs again; nothing else does but what these need and nobody
+ * saves. */
 Test(strategies, named_types_run_again)
 {
 	OWN(planner) planner = { .store = store_new() };
@@ -71,18 +73,21 @@ Test(strategies, named_types_run_again)
 		bool named = strncmp(record->type, "aten.tanh.", 10) == 0 || strcmp(record->type, "aten.tanh") == 0;
 		all += named && !record->recomputed;
 		again += named && record->recomputed;
-		cr_assert(named || !record->recomputed || plan->graph->inplace_start[op] == plan->graph->inplace_start[op + 1], "%s", record->name);
+		cr_assert(named || !record->recomputed || plan->graph->inplace_start[op] == plan->graph->inplace_start[op + 1],
+			"%s", record->name);
 	}
 	cr_assert(all > 0 && again == all, "%u of %u", again, all);
 }
 
-/* Megatron's lists of modules: a module runs again but for what leaves it, norms with what they give, scores of attention as with selective, beside states of dropout. */
+/* Megatron's lists of modules: a module runs again but for what leaves it, norms with what they give, scores of
+ * attention as with selective, beside states of dropout. */
 Test(strategies, named_modules_run_again)
 {
 	static const char *const names[] = { "mlp", "layernorm", "core_attn", "layernorm+mlp", "attn" };
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = fit_model("gpt", 2);
-	OWN(plan) *none = plan_of_program(&planner, graph, "recompute=none"), *selective = plan_of_program(&planner, graph, "recompute=selective");
+	OWN(plan) *none = plan_of_program(&planner, graph, "recompute=none"),
+			  *selective = plan_of_program(&planner, graph, "recompute=selective");
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		char text[60];
 		struct error error = { 0 };
@@ -94,19 +99,26 @@ Test(strategies, named_modules_run_again)
 			bool mlp = strstr(record->module, "mlp"), norm = strstr(record->module, "ln_") && strstr(record->type, "layer_norm");
 			again += record->recomputed;
 			if (record->recomputed && !strstr(record->type, "view"))
-				cr_expect(i == 0 ? mlp : i == 1 ? norm : i == 3 ? mlp || norm : true, "%s: %s in %s", names[i], record->name, record->module);
+				cr_expect(i == 0 ? mlp
+				: i == 1 ? norm
+				: i == 3 ? mlp || norm
+				: true,
+					"%s: %s in %s", names[i], record->name, record->module);
 		}
 		cr_expect_gt(again, 0, "%s", names[i]);
 		cr_expect_lt(plan_peak(plan), plan_peak(none), "%s", names[i]);
-		cr_expect(i != 2 || llabs(plan_peak(plan) - plan_peak(selective)) < 256, "%ld, %ld", (long)plan_peak(plan), (long)plan_peak(selective));
+		cr_expect(i != 2 || llabs(plan_peak(plan) - plan_peak(selective)) < 256, "%ld, %ld", (long)plan_peak(plan),
+			(long)plan_peak(selective));
 		char *file = plan_text(plan);
 		cr_expect_eq(check_plan_text(graph, file, &error), OK, "%s: %s", names[i], error.text);
 		free(file);
 	}
-	cr_expect(module_is_named("h.3.mlp.fc", "mlp") && module_is_named("mlp", "mlp") && !module_is_named("h.3.mlp2", "mlp") && !module_is_named("", "mlp") && !module_is_named("h.3", "h.3"));
+	cr_expect(module_is_named("h.3.mlp.fc", "mlp") && module_is_named("mlp", "mlp") &&
+		!module_is_named("h.3.mlp2", "mlp") && !module_is_named("", "mlp") && !module_is_named("h.3", "h.3"));
 }
 
-/* One of Megatron's words: what runs again of a step, by module and type; "" where nothing may. kept: what the module gives isn't made again. */
+/* One of Megatron's words: what runs again of a step, by module and type; "" where nothing may. kept: what the module
+ * gives isn't made again. */
 struct word_case { const char *name, *module, *type; };
 
 static void word_reruns(struct planner *planner, struct graph *graph, const struct word_case *word)
@@ -119,8 +131,9 @@ static void word_reruns(struct planner *planner, struct graph *graph, const stru
 	for (uint32_t op = 0; op < plan->graph->ops; op++) {
 		const struct op *record = &plan->graph->op[op];
 		again += record->recomputed;
-		cr_expect(!record->recomputed || (strstr(record->module, word->module) && (!word->type || strstr(record->type, word->type))), "%s: %s (%s) in %s", word->name, record->name,
-			record->type, record->module);
+		cr_expect(!record->recomputed ||
+				(strstr(record->module, word->module) && (!word->type || strstr(record->type, word->type))),
+			"%s: %s (%s) in %s", word->name, record->name, record->type, record->module);
 	}
 	cr_expect(*word->module ? again > 0 : again == 0, "%s: %u", word->name, again);
 	char *file = plan_text(plan);
@@ -128,44 +141,70 @@ static void word_reruns(struct planner *planner, struct graph *graph, const stru
 	free(file);
 }
 
-/* Experts beside dense layers, latent attention: each of Megatron's words means its own part of them, and nothing where there is none. */
+/* Experts beside dense layers, latent attention: each of Megatron's words means its own part of them, and nothing where
+ * there is none. */
 Test(strategies, megatrons_modules_of_mixtures_run_again)
 {
-	static const struct word_case latent[] = { { "moe_act", ".experts", "swiglu_scaled" }, { "shared_experts", "shared_experts", NULL }, { "mla_up_proj", "self_attn", NULL },
+	static const struct word_case latent[] = { { "moe_act", ".experts", "swiglu_scaled" },
+		{ "shared_experts", "shared_experts", NULL }, { "mla_up_proj", "self_attn", NULL },
 		{ "core_attn", "self_attn", "flash_attention" }, { "mlp", "layers.0.mlp", NULL }, { "moe", "mlp", NULL } };
-	static const struct word_case mixture[] = { { "moe_act", ".experts", NULL }, { "moe", "moe", NULL }, { "mlp", "", NULL }, { "shared_experts", "", NULL }, { "mla_up_proj", "", NULL } };
+	static const struct word_case mixture[] = { { "moe_act", ".experts", NULL }, { "moe", "moe", NULL },
+		{ "mlp", "", NULL }, { "shared_experts", "", NULL }, { "mla_up_proj", "", NULL } };
 	OWN(planner) planner = { .store = store_new() };
-	OWN(graph) *deepseek = step_of_sizes("deepseek", (struct model_config) { .layers = 3, .batch = 2, .hidden = 64, .heads = 4, .head_width = 16, .rope_width = 8, .value_width = 16, .kv_rank = 24,
-		.q_rank = 24, .ffn = 96, .expert_ffn = 32, .experts = 4, .top_k = 2, .vocab = 128, .seq = 32, .mtp_layers = 1 }), *moe = fit_model("moe", 2);
+	OWN(graph) *deepseek = step_of_sizes("deepseek",
+		(struct model_config){ .layers = 3,
+			.batch = 2,
+			.hidden = 64,
+			.heads = 4,
+			.head_width = 16,
+			.rope_width = 8,
+			.value_width = 16,
+			.kv_rank = 24,
+			.q_rank = 24,
+			.ffn = 96,
+			.expert_ffn = 32,
+			.experts = 4,
+			.top_k = 2,
+			.vocab = 128,
+			.seq = 32,
+			.mtp_layers = 1 }),
+			   *moe = fit_model("moe", 2);
 	for (size_t i = 0; i < sizeof latent / sizeof *latent; i++)
 		word_reruns(&planner, deepseek, &latent[i]);
 	for (size_t i = 0; i < sizeof mixture / sizeof *mixture; i++)
 		word_reruns(&planner, moe, &mixture[i]);
 }
 
-/* Queries, keys and values wait for no backward pass: from the low ranks on they are made again, attention's result isn't. */
+/* Queries, keys and values wait for no backward pass: from the low ranks on they are made again, attention's result
+ * isn't. */
 Test(strategies, latent_projections_keep_their_low_ranks_alone)
 {
 	OWN(planner) planner = { .store = store_new() };
-	OWN(graph) *graph = step_of_sizes("deepseek", (struct model_config) { .layers = 2, .batch = 2, .q_rank = 24, .seq = 64, .vocab = 128 });
+	OWN(graph) *graph = step_of_sizes(
+		"deepseek", (struct model_config){ .layers = 2, .batch = 2, .q_rank = 24, .seq = 64, .vocab = 128 });
 	OWN(plan) *plan = plan_of_program(&planner, graph, "recompute=ops:mla_up_proj");
 	uint32_t products = 0;
 	for (uint32_t op = 0; op < plan->graph->ops; op++) {
 		const struct op *record = &plan->graph->op[op];
 		cr_expect(!record->recomputed || !strstr(record->type, "attention"), "%s", record->name);
-		products += record->recomputed && strstr(record->type, "mm") && (strstr(record->module, "q_b_proj") || strstr(record->module, "kv_b_proj"));
-		cr_expect(!record->recomputed || !(strstr(record->module, "q_a_proj") || strstr(record->module, "kv_a_proj") || strstr(record->module, "o_proj")), "%s", record->module);
+		products += record->recomputed && strstr(record->type, "mm") &&
+			(strstr(record->module, "q_b_proj") || strstr(record->module, "kv_b_proj"));
+		cr_expect(!record->recomputed ||
+				!(strstr(record->module, "q_a_proj") || strstr(record->module, "kv_a_proj") ||
+					strstr(record->module, "o_proj")),
+			"%s", record->module);
 		FOR_ROW(i, &plan->graph->reads, op) {
 			uint32_t writer = plan->graph->storage[plan->graph->tensor[plan->graph->reads.item[i]].storage].allocator;
 			const char *module = writer == NONE ? "" : plan->graph->op[writer].module;
 			bool kept = record->phase == PHASE_BACKWARD && writer != NONE && plan->graph->op[writer].phase == PHASE_FORWARD;
-			cr_expect(!kept || !(strstr(module, "q_b_proj") || strstr(module, "kv_b_proj")), "%s reads what %s gave", record->name, module);
+			cr_expect(!kept || !(strstr(module, "q_b_proj") || strstr(module, "kv_b_proj")), "%s reads what %s gave",
+				record->name, module);
 		}
 	}
 	cr_expect_eq(products, 4);
 }
 
-/* ---- the partitioner's cut against all sets -------------------------------------------------------------------------- */
+/* ---- the partitioner's cut against all sets -------------------------------------------------- */
 
 /* The node's weight, written anew from what partitioners.py says. */
 static double weight(const struct joint *joint, uint32_t n)
@@ -182,7 +221,8 @@ static double weight(const struct joint *joint, uint32_t n)
 	return node->steady ? 0 : (double)(int64_t)(bytes + 1e-6) * (fused && !node->input ? 2 : 1);
 }
 
-/* The least weight of a set of saved nodes from which all others that the backward pass reads can be made without banned ones; over all sets of `choice`. */
+/* The least weight of a set of saved nodes from which all others that the backward pass reads can be made without
+ * banned ones; over all sets of `choice`. */
 static double least(const struct joint *joint, const uint32_t *banned, const uint32_t *choice, uint32_t choices)
 {
 	double best = INFINITY;
@@ -213,7 +253,8 @@ static double least(const struct joint *joint, const uint32_t *banned, const uin
 static void compare_cut(const struct joint *joint, const struct joint_bans *bans)
 {
 	HELD bool *saved = mem_alloc(joint->nodes, sizeof *saved);
-	uint32_t *banned = mem_alloc(joint->nodes, sizeof *banned), *choice = mem_alloc(joint->nodes, sizeof *choice), choices = 0;
+	uint32_t *banned = mem_alloc(joint->nodes, sizeof *banned), *choice = mem_alloc(joint->nodes, sizeof *choice),
+			 choices = 0;
 	struct control control = { 0 };
 	double sum = 0;
 	cr_assert_eq(joint_cut(joint, bans, NULL, &control, saved, banned), OK);
@@ -233,19 +274,42 @@ static void compare_cut(const struct joint *joint, const struct joint_bans *bans
 /* A chain of elementwise ops and products with random jumps, and a backward op for each. */
 static struct graph *small_joint(uint64_t *random)
 {
-	static const char *const types[] = { "aten.mul", "aten.exp", "aten.mm", "aten.native_dropout", "aten.view", "aten.sum", "aten.embedding", "aten.add" };
+	static const char *const types[] = { "aten.mul", "aten.exp", "aten.mm", "aten.native_dropout", "aten.view",
+		"aten.sum", "aten.embedding", "aten.add" };
 	OWN(draft) *draft = draft_new();
 	int64_t shape[2] = { 8, 8 };
 	uint32_t tensor[20], op, last = NONE;
 	char name[16];
-	tensor[0] = draft_tensor(draft, &(struct tensor){ .name = "x", .kind = KIND_INPUT, .dtype = DTYPE_F32, .dims = 2, .shape = shape, .bytes = 256, .alias = NONE, .has_shape = true });
+	tensor[0] = draft_tensor(draft,
+		&(struct tensor){ .name = "x",
+			.kind = KIND_INPUT,
+			.dtype = DTYPE_F32,
+			.dims = 2,
+			.shape = shape,
+			.bytes = 256,
+			.alias = NONE,
+			.has_shape = true });
 	uint32_t count = 5 + (uint32_t)(random_next(random) % 8);
 	for (uint32_t i = 1; i <= count; i++) {
 		shape[0] = 1 + (int64_t)(random_next(random) % 64);
 		snprintf(name, sizeof name, "t%u", i);
-		tensor[i] = draft_tensor(draft, &(struct tensor){ .name = name, .kind = KIND_ACTIVATION, .dtype = DTYPE_F32, .dims = 2, .shape = shape, .bytes = shape[0] * 32, .alias = NONE, .has_shape = true });
+		tensor[i] = draft_tensor(draft,
+			&(struct tensor){ .name = name,
+				.kind = KIND_ACTIVATION,
+				.dtype = DTYPE_F32,
+				.dims = 2,
+				.shape = shape,
+				.bytes = shape[0] * 32,
+				.alias = NONE,
+				.has_shape = true });
 		snprintf(name, sizeof name, "o%u", i);
-		op = draft_op(draft, &(struct op){ .name = name, .type = types[random_next(random) % 8], .phase = PHASE_FORWARD, .has_phase = true, .flops = -1, .module = "" });
+		op = draft_op(draft,
+			&(struct op){ .name = name,
+				.type = types[random_next(random) % 8],
+				.phase = PHASE_FORWARD,
+				.has_phase = true,
+				.flops = -1,
+				.module = "" });
 		draft_read(draft, op, tensor[i - 1]);
 		if (random_next(random) % 3 == 0)
 			draft_read(draft, op, tensor[random_next(random) % i]);
@@ -253,9 +317,23 @@ static struct graph *small_joint(uint64_t *random)
 	}
 	for (uint32_t i = count; i > 0; i--) {
 		snprintf(name, sizeof name, "g%u", i);
-		uint32_t gradient = draft_tensor(draft, &(struct tensor){ .name = name, .kind = KIND_GRADIENT, .dtype = DTYPE_F32, .dims = 2, .shape = shape, .bytes = 64, .alias = NONE, .has_shape = true });
+		uint32_t gradient = draft_tensor(draft,
+			&(struct tensor){ .name = name,
+				.kind = KIND_GRADIENT,
+				.dtype = DTYPE_F32,
+				.dims = 2,
+				.shape = shape,
+				.bytes = 64,
+				.alias = NONE,
+				.has_shape = true });
 		snprintf(name, sizeof name, "b%u", i);
-		op = draft_op(draft, &(struct op){ .name = name, .type = types[random_next(random) % 8], .phase = PHASE_BACKWARD, .has_phase = true, .flops = -1, .module = "" });
+		op = draft_op(draft,
+			&(struct op){ .name = name,
+				.type = types[random_next(random) % 8],
+				.phase = PHASE_BACKWARD,
+				.has_phase = true,
+				.flops = -1,
+				.module = "" });
 		draft_read(draft, op, last == NONE ? tensor[count] : last);
 		if (random_next(random) % 2)
 			draft_read(draft, op, tensor[i - 1]);
@@ -279,7 +357,12 @@ Test(strategies, the_partitioners_cut_saves_the_least_weight)
 			forward[op] = graph->op[op].phase == PHASE_FORWARD;
 		cr_assert_eq(joint_find(graph, forward, rules, &joint), OK);
 		for (uint32_t bits = 0; bits < 8; bits++)
-			compare_cut(&joint, &(struct joint_bans){ .not_generated = bits & 1, .reductions = bits & 2, .materialized = bits & 4, .far_apart = bits & 4, .long_chains = bits & 4 });
+			compare_cut(&joint,
+				&(struct joint_bans){ .not_generated = bits & 1,
+					.reductions = bits & 2,
+					.materialized = bits & 4,
+					.far_apart = bits & 4,
+					.long_chains = bits & 4 });
 		joint_free(&joint);
 	}
 }

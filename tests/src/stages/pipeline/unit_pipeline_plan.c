@@ -15,12 +15,14 @@
 struct tally { uint32_t run, refused, sent, tied, shared, caught, split; };
 
 /* Gradients of a piece's weights come behind all others of its backward pass, in every order of the rank's graph. */
-static void check_weights_wait(const struct pipeline_cut *cut, const struct graph *rank, uint32_t number, const char *what, struct tally *tally)
+static void check_weights_wait(
+	const struct pipeline_cut *cut, const struct graph *rank, uint32_t number, const char *what, struct tally *tally)
 {
 	HELD bool *behind = mem_alloc(rank->ops, sizeof *behind);
 	for (uint32_t op = 0; op < cut->graph->ops; op++) {
 		uint32_t first = graph_find_op(rank, cut->graph->op[op].name);
-		if (first == NONE || cut->weight[op] || cut->anywhere[op] || cut->side[op] != SIDE_BACKWARD || cut_rank(cut, op) != number)
+		if (first == NONE || cut->weight[op] || cut->anywhere[op] || cut->side[op] != SIDE_BACKWARD ||
+			cut_rank(cut, op) != number)
 			continue;
 		for (uint32_t id = 0; id < rank->ops; id++) {
 			behind[id] = id == first;
@@ -29,7 +31,8 @@ static void check_weights_wait(const struct pipeline_cut *cut, const struct grap
 		}
 		for (uint32_t other = 0; other < cut->graph->ops; other++) {
 			uint32_t id = graph_find_op(rank, cut->graph->op[other].name);
-			if (id == NONE || !cut->weight[other] || cut->anywhere[other] || cut->of_tied[other] != NONE || cut->piece[other] != cut->piece[op])
+			if (id == NONE || !cut->weight[other] || cut->anywhere[other] || cut->of_tied[other] != NONE ||
+				cut->piece[other] != cut->piece[op])
 				continue;
 			cr_assert(behind[id], "%s: %s doesn't wait for %s", what, rank->op[id].name, rank->op[first].name);
 			tally->split++;
@@ -37,9 +40,10 @@ static void check_weights_wait(const struct pipeline_cut *cut, const struct grap
 	}
 }
 
-/* Cuts a step behind some ops, runs all ranks and compares. whole: the step before ops were copied to run again, which the blocks are of. */
-static void cut_and_run(struct graph *graph, const struct graph *whole, const struct blocks *blocks, uint32_t ranks, uint32_t microbatches, bool split, const struct rules *rules, const char *what,
-	struct tally *tally)
+/* Cuts a step behind some ops, runs all ranks and compares. whole: the step before ops were copied to run again, which
+ * the blocks are of. */
+static void cut_and_run(struct graph *graph, const struct graph *whole, const struct blocks *blocks, uint32_t ranks,
+	uint32_t microbatches, bool split, const struct rules *rules, const char *what, struct tally *tally)
 {
 	uint32_t piece_of[256];
 	struct in_flight in_flight[256];
@@ -71,7 +75,8 @@ static void cut_and_run(struct graph *graph, const struct graph *whole, const st
 			held->most = count > held->most ? count : held->most;
 			held->least = b < ranks || count < held->least ? count : held->least;
 		}
-		cr_assert_eq(pipeline_check_ranks(graph, rules, rank, ranks, microbatches, most, &error), OK, "%s: %s", what, error.text);
+		cr_assert_eq(pipeline_check_ranks(graph, rules, rank, ranks, microbatches, most, &error), OK, "%s: %s", what,
+			error.text);
 		for (uint32_t r = 0; r < ranks; r++)
 			less[r] = (struct held) { 1, 1 };
 		for (uint32_t r = 0; r < ranks && split; r++)
@@ -82,7 +87,8 @@ static void cut_and_run(struct graph *graph, const struct graph *whole, const st
 		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rules, rank, ranks, microbatches, most, &error) != OK;
 		rank[0] = first;
 		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rules, rank, ranks - 1, microbatches, most, &error) != OK;
-		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rules, rank + 1, ranks - 1, microbatches, most, &error) != OK;
+		tally->caught += ranks > 1 &&
+			pipeline_check_ranks(graph, rules, rank + 1, ranks - 1, microbatches, most, &error) != OK;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(sharding_new(&units, &mesh, &sharding), OK);
 		bool same = ranks_run(&run, &units, &sharding, &cut, rank, microbatches, rules);
@@ -134,12 +140,41 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 {
 	static const struct { const char *name; struct model_config size; uint32_t tied; } tiny[] = {
 		{ "gpt", { .layers = 3, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 2 }, 1 },
-		{ "llama", { .layers = 2, .hidden = 8, .heads = 2, .kv_heads = 1, .ffn = 8, .vocab = 16, .seq = 4, .batch = 2 }, 0 },
-		{ "t5", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 8, .vocab = 16, .seq = 4, .batch = 2 }, 1 },
+		{ "llama", { .layers = 2, .hidden = 8, .heads = 2, .kv_heads = 1, .ffn = 8, .vocab = 16, .seq = 4, .batch = 2 },
+			0 },
+		{ "t5", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 8, .vocab = 16, .seq = 4, .batch = 2 },
+			1 },
 		{ "vit", { .layers = 2, .hidden = 8, .heads = 2, .classes = 4, .image = 32, .patch = 16, .batch = 2 }, 0 },
-		{ "llama", { .layers = 1, .hidden = 8, .heads = 2, .kv_heads = 1, .ffn = 8, .vocab = 16, .seq = 4, .batch = 2, .mtp_layers = 2 }, 1 },
-		{ "deepseek", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .rope_width = 2, .value_width = 2, .kv_rank = 4, .q_rank = 4, .ffn = 12,
-			.expert_ffn = 4, .experts = 4, .top_k = 2, .shared_experts = 2, .vocab = 16, .seq = 4, .batch = 2, .mtp_layers = 1 }, 1 },
+		{ "llama",
+			{ .layers = 1,
+				.hidden = 8,
+				.heads = 2,
+				.kv_heads = 1,
+				.ffn = 8,
+				.vocab = 16,
+				.seq = 4,
+				.batch = 2,
+				.mtp_layers = 2 },
+			1 },
+		{ "deepseek",
+			{ .layers = 2,
+				.hidden = 8,
+				.heads = 2,
+				.head_width = 4,
+				.rope_width = 2,
+				.value_width = 2,
+				.kv_rank = 4,
+				.q_rank = 4,
+				.ffn = 12,
+				.expert_ffn = 4,
+				.experts = 4,
+				.top_k = 2,
+				.shared_experts = 2,
+				.vocab = 16,
+				.seq = 4,
+				.batch = 2,
+				.mtp_layers = 1 },
+			1 },
 	};
 	static const enum optimizer optimizers[] = { OPTIMIZER_ADAM, OPTIMIZER_SGD, OPTIMIZER_ADAMW, OPTIMIZER_MOMENTUM };
 	struct rules *rules = test_rules();
@@ -202,8 +237,9 @@ static struct graph *summed_in_place(const struct graph *graph, uint32_t *sums)
 	HELD uint32_t *over = mem_alloc(graph->ops, sizeof *over);
 	cr_assert_eq(draft_describe(draft, graph->name, NULL, NULL, &graph->about), OK);
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		bool sum = strcmp(graph->op[op].type, "aten.add.Tensor") == 0 && graph->op[op].phase == PHASE_BACKWARD && csr_length(&graph->reads, op) == 2
-			&& graph->tensor[graph->writes.item[graph->writes.start[op]]].kind == KIND_GRADIENT;
+		bool sum = strcmp(graph->op[op].type, "aten.add.Tensor") == 0 && graph->op[op].phase == PHASE_BACKWARD &&
+			csr_length(&graph->reads, op) == 2 &&
+			graph->tensor[graph->writes.item[graph->writes.start[op]]].kind == KIND_GRADIENT;
 		over[op] = sum ? read_once(graph, op) : NONE;
 		*sums += over[op] != NONE;
 	}
@@ -236,9 +272,18 @@ Test(pipeline_plan, ranks_that_sum_tied_gradients_in_place_compute_the_whole_ste
 	static const char *const names[] = { "gpt", "t5" };
 	struct rules *rules = test_rules();
 	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
-		struct model_config size = { .layers = 3, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 8, .vocab = 16, .positions = 8, .seq = 4, .batch = 2 };
+		struct model_config size = { .layers = 3,
+			.hidden = 8,
+			.heads = 2,
+			.head_width = 4,
+			.ffn = 8,
+			.vocab = 16,
+			.positions = 8,
+			.seq = 4,
+			.batch = 2 };
 		uint32_t sums = 0;
-		OWN(graph) *step = step_of_config(names[m], sized_model(names[m], size), (struct model_training){ .optimizer = OPTIMIZER_ADAM });
+		OWN(graph) *step = step_of_config(
+			names[m], sized_model(names[m], size), (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 		OWN(graph) *graph = summed_in_place(step, &sums);
 		cr_expect_gt(sums, 0, "%s", names[m]);
 		cut_twice_and_run(graph, rules, names[m]);
@@ -259,7 +304,8 @@ Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_s
 		config.hidden = config.ffn = config.positions = 8;
 		config.vocab = 16;
 		config.seq = 4;
-		OWN(graph) *built = model_build(names[m], &config, &error), *mixed = built ? precision_apply(built, rules, PRECISION_MIXED, &error) : NULL;
+		OWN(graph) *built = model_build(names[m], &config, &error),
+				   *mixed = built ? precision_apply(built, rules, PRECISION_MIXED, &error) : NULL;
 		OWN(graph) *step = mixed ? train_step(mixed, &options, &error) : NULL;
 		cr_assert_not_null(step, "%s", error.text);
 		OWN(graph) *graph = late_casts(step, true, &moved, &error);
@@ -276,8 +322,17 @@ Test(pipeline_plan, ranks_of_a_scaled_loss_compute_the_whole_steps_states)
 	static const char *const names[] = { "gpt", "llama" };
 	struct rules *rules = test_rules();
 	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
-		struct model_config size = { .layers = 2, .hidden = 8, .heads = 2, .kv_heads = 2, .ffn = 8, .positions = 8, .vocab = 16, .seq = 4, .batch = 2 };
-		OWN(graph) *graph = step_of_config(names[m], sized_model(names[m], size), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
+		struct model_config size = { .layers = 2,
+			.hidden = 8,
+			.heads = 2,
+			.kv_heads = 2,
+			.ffn = 8,
+			.positions = 8,
+			.vocab = 16,
+			.seq = 4,
+			.batch = 2 };
+		OWN(graph) *graph = step_of_config(names[m], sized_model(names[m], size),
+			(struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
 		cut_twice_and_run(graph, rules, names[m]);
 	}
 }
@@ -285,7 +340,15 @@ Test(pipeline_plan, ranks_of_a_scaled_loss_compute_the_whole_steps_states)
 /* Layers that run again on the ranks that ran them: the device's graph has ops that the step that was cut has not. */
 Test(pipeline_plan, ranks_run_again_what_they_ran)
 {
-	struct model_config small = { .family = FAMILY_GPT, .layers = 4, .hidden = 8, .heads = 2, .vocab = 8, .positions = 4, .seq = 4, .batch = 1, .tied = true };
+	struct model_config small = { .family = FAMILY_GPT,
+		.layers = 4,
+		.hidden = 8,
+		.heads = 2,
+		.vocab = 8,
+		.positions = 4,
+		.seq = 4,
+		.batch = 1,
+		.tied = true };
 	struct error error;
 	OWN(graph) *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
 	struct rules *rules = test_rules();
@@ -309,7 +372,8 @@ Test(pipeline_plan, ranks_run_again_what_they_ran)
 }
 
 /* The graphs of a schedule's ranks, with what it has in flight, run slot by slot as it is played. */
-static void run_scheduled(struct graph *graph, const struct blocks *blocks, enum schedule schedule, uint32_t ranks, uint32_t microbatches, const struct rules *rules, uint32_t *ran)
+static void run_scheduled(struct graph *graph, const struct blocks *blocks, enum schedule schedule, uint32_t ranks,
+	uint32_t microbatches, const struct rules *rules, uint32_t *ran)
 {
 	uint32_t pieces = ranks * (schedule_folded(schedule) || schedule == SCHEDULE_INTERLEAVED ? 2 : 1), piece_of[64];
 	int64_t time[4][16];
@@ -330,10 +394,18 @@ static void run_scheduled(struct graph *graph, const struct blocks *blocks, enum
 		time[2][k] = 10;
 		time[3][k] = k % 2;
 	}
-	struct pipeline pipeline = { .schedule = schedule, .ranks = ranks, .chunks = pieces / ranks, .microbatches = microbatches, .forward = time[0], .backward = time[1],
-		.weight = time[2], .send = time[3] };
+	struct pipeline pipeline = { .schedule = schedule,
+		.ranks = ranks,
+		.chunks = pieces / ranks,
+		.microbatches = microbatches,
+		.forward = time[0],
+		.backward = time[1],
+		.weight = time[2],
+		.send = time[3] };
 	cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK, "%s", error.text);
-	cr_assert_eq(pipeline_cut_find(graph, graph, rules, NULL, blocks, piece_of, (struct pieces_wanted) { ranks, pieces, plan.folded, plan.split }, &cut), OK);
+	cr_assert_eq(pipeline_cut_find(graph, graph, rules, NULL, blocks, piece_of,
+					 (struct pieces_wanted){ ranks, pieces, plan.folded, plan.split }, &cut),
+		OK);
 	cr_assert_eq(pipeline_flow_find(&cut, &flow, &error), OK, "%s", error.text);
 	for (uint32_t r = 0; r < ranks; r++) {
 		rank[r] = pipeline_rank_graph(&cut, &flow, plan.piece_in_flight, microbatches, r, NULL, &error);
@@ -350,10 +422,19 @@ static void run_scheduled(struct graph *graph, const struct blocks *blocks, enum
 		graph_release(rank[r]);
 }
 
-/* Every schedule: a split backward pass is two passes of ops, each of which finds there what it reads when the schedule says that it runs. */
+/* Every schedule: a split backward pass is two passes of ops, each of which finds there what it reads when the schedule
+ * says that it runs. */
 Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
 {
-	struct model_config small = { .family = FAMILY_GPT, .layers = 3, .hidden = 8, .heads = 2, .vocab = 8, .positions = 4, .seq = 4, .batch = 1, .tied = true };
+	struct model_config small = { .family = FAMILY_GPT,
+		.layers = 3,
+		.hidden = 8,
+		.heads = 2,
+		.vocab = 8,
+		.positions = 4,
+		.seq = 4,
+		.batch = 1,
+		.tied = true };
 	OWN(graph) *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
 	struct rules *rules = test_rules();
 	OWN(blocks) blocks;
@@ -366,15 +447,24 @@ Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
 			uint32_t ran[PASS_COUNT];
 			bool split = schedule_split((enum schedule)schedule);
 			run_scheduled(graph, &blocks, (enum schedule)schedule, ranks, 2 * ranks, rules, ran);
-			cr_expect(ran[PASS_FORWARD] > 0 && (ran[PASS_WEIGHT] > 0) == split && (ran[PASS_INPUT] > 0) == split && (ran[PASS_BACKWARD] > 0) == !split, "%s",
-				schedule_names[schedule]);
+			cr_expect(ran[PASS_FORWARD] > 0 && (ran[PASS_WEIGHT] > 0) == split && (ran[PASS_INPUT] > 0) == split &&
+					(ran[PASS_BACKWARD] > 0) == !split,
+				"%s", schedule_names[schedule]);
 		}
 }
 
 /* Two microbatches of a tied model over two ranks: what failing allocations leave. */
 Test(pipeline_plan, failing_allocations_leave_nothing)
 {
-	struct model_config small = { .family = FAMILY_GPT, .layers = 1, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1, .tied = true };
+	struct model_config small = { .family = FAMILY_GPT,
+		.layers = 1,
+		.hidden = 8,
+		.heads = 2,
+		.vocab = 16,
+		.positions = 4,
+		.seq = 4,
+		.batch = 1,
+		.tied = true };
 	struct error error;
 	OWN(graph) *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
 	OWN(blocks) blocks;
@@ -389,7 +479,8 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 		OWN(pipeline_cut) cut = { 0 };
 		OWN(pipeline_flow) flow = { 0 };
 		struct graph *rank = NULL;
-		refused.status = pipeline_cut_find(graph, graph, rules, NULL, &blocks, piece_of, (struct pieces_wanted) { .ranks = 2, .pieces = 2, .split = true }, &cut);
+		refused.status = pipeline_cut_find(graph, graph, rules, NULL, &blocks, piece_of,
+			(struct pieces_wanted){ .ranks = 2, .pieces = 2, .split = true }, &cut);
 		if (refused.status == OK)
 			refused.status = pipeline_flow_find(&cut, &flow, &error);
 		for (uint32_t r = 0; r < 2 && refused.status == OK; r++) {
@@ -407,7 +498,8 @@ Test(pipeline_plan, schedules_played_twice_agree)
 	uint64_t seed = test_seed(), state = seed;
 	for (int round = 0; round < 200; round++) {
 		uint32_t ranks = 1 + (uint32_t)(random_next(&state) % 5), chunks = ranks > 1 && round % 3 == 0 ? 2 + round % 2 : 1;
-		uint32_t microbatches = chunks > 1 ? ranks * (1 + (uint32_t)(random_next(&state) % 3)) : 1 + (uint32_t)(random_next(&state) % 9);
+		uint32_t microbatches = chunks > 1 ? ranks * (1 + (uint32_t)(random_next(&state) % 3))
+			: 1 + (uint32_t)(random_next(&state) % 9);
 		struct held in_flight[5];
 		int64_t forward[15], backward[15], send[15];
 		OWN(pipeline_plan) plan;
@@ -417,22 +509,34 @@ Test(pipeline_plan, schedules_played_twice_agree)
 			backward[k] = (int64_t)(random_next(&state) % 200);
 			send[k] = (int64_t)(random_next(&state) % 30);
 		}
-		struct pipeline pipeline = { .schedule = chunks > 1 ? SCHEDULE_INTERLEAVED : round % 2 ? SCHEDULE_GPIPE : SCHEDULE_1F1B, .ranks = ranks,
-			.chunks = chunks, .microbatches = microbatches, .forward = forward, .backward = backward, .send = send, .blocking = round % 7 == 0 };
+		struct pipeline pipeline = { .schedule = chunks > 1 ? SCHEDULE_INTERLEAVED
+			: round % 2 ? SCHEDULE_GPIPE
+			: SCHEDULE_1F1B,
+			.ranks = ranks,
+			.chunks = chunks,
+			.microbatches = microbatches,
+			.forward = forward,
+			.backward = backward,
+			.send = send,
+			.blocking = round % 7 == 0 };
 		cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK);
-		cr_assert_eq(pipeline_check_time(&pipeline, in_flight, NULL), plan.time, "SEED=%lu round %d", (unsigned long)seed, round);
+		cr_assert_eq(pipeline_check_time(&pipeline, in_flight, NULL), plan.time, "SEED=%lu round %d",
+			(unsigned long)seed, round);
 		for (uint32_t k = 0; k < ranks * chunks; k++)
-			cr_assert(plan.piece_in_flight[k].weight <= in_flight[k % ranks].most && plan.piece_in_flight[k].weight >= in_flight[k % ranks].least);
+			cr_assert(plan.piece_in_flight[k].weight <= in_flight[k % ranks].most &&
+				plan.piece_in_flight[k].weight >= in_flight[k % ranks].least);
 	}
 }
 
-/* Passes beside each other hide each other's collectives: the schedule again by the checker's own way, never longer than without, never below its bound. */
+/* Passes beside each other hide each other's collectives: the schedule again by the checker's own way, never longer
+ * than without, never below its bound. */
 Test(pipeline_plan, passes_beside_each_other_hide_collectives)
 {
 	uint64_t seed = test_seed(), state = seed;
 	uint32_t shorter = 0;
 	for (int round = 0; round < 200; round++) {
-		uint32_t ranks = 2 + (uint32_t)(random_next(&state) % 4), microbatches = 2 * ranks + (uint32_t)(random_next(&state) % 9), pieces = 2 * ranks;
+		uint32_t ranks = 2 + (uint32_t)(random_next(&state) % 4),
+				 microbatches = 2 * ranks + (uint32_t)(random_next(&state) % 9), pieces = 2 * ranks;
 		struct held in_flight[5];
 		int64_t forward[10], backward[10], weight[10], send[10], links[2][10];
 		OWN(pipeline_plan) plan, alone;
@@ -445,8 +549,14 @@ Test(pipeline_plan, passes_beside_each_other_hide_collectives)
 			links[0][k] = (int64_t)(random_next(&state) % (uint64_t)(forward[k] + 1));
 			links[1][k] = (int64_t)(random_next(&state) % (uint64_t)(backward[k] - weight[k] + 1));
 		}
-		struct pipeline pipeline = { .schedule = SCHEDULE_DUALPIPEV, .ranks = ranks, .chunks = 2, .microbatches = microbatches, .forward = forward, .backward = backward,
-			.weight = weight, .send = send };
+		struct pipeline pipeline = { .schedule = SCHEDULE_DUALPIPEV,
+			.ranks = ranks,
+			.chunks = 2,
+			.microbatches = microbatches,
+			.forward = forward,
+			.backward = backward,
+			.weight = weight,
+			.send = send };
 		cr_assert_eq(pipeline_run(&pipeline, &alone, &error), OK, "%s", error.text);
 		pipeline.forward_link = links[0];
 		pipeline.backward_link = links[1];
@@ -454,7 +564,8 @@ Test(pipeline_plan, passes_beside_each_other_hide_collectives)
 		struct pipeline_order order = { ranks, 2, microbatches, plan.folded, plan.split, plan.slots, plan.slot };
 		struct pipeline again = pipeline;
 		again.order = &order;
-		cr_assert_eq(pipeline_check_time(&again, in_flight, NULL), plan.time, "SEED=%lu round %d", (unsigned long)seed, round);
+		cr_assert_eq(
+			pipeline_check_time(&again, in_flight, NULL), plan.time, "SEED=%lu round %d", (unsigned long)seed, round);
 		cr_assert_geq(plan.time, pipeline_bound(&pipeline, true));
 		cr_assert_geq(plan.time, plan.ideal);
 		shorter += plan.time < alone.time;

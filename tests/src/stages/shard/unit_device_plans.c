@@ -1,4 +1,5 @@
-/* unit_device_plans.c: what the sharding strategies find computes the dense result, and moves the bytes that they counted. */
+/* unit_device_plans.c: what the sharding strategies find computes the dense result, and moves the bytes that they
+ * counted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "tests/common/strategy_names.h"
 
 /* An op's share of a picosecond for each floating-point operation, and of its start. */
-static int64_t op_time(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+static int64_t op_time(
+	const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
 {
 	int64_t time = units->graph->op[op].flops > 0 ? units->graph->op[op].flops : 100;
 	(void)context;
@@ -23,7 +25,9 @@ static int64_t op_time(const void *context, const struct units *units, const str
 
 static struct mesh square_mesh(uint32_t first, uint32_t second, int64_t rate)
 {
-	struct mesh mesh = { .axes = second > 1 ? 2 : 1, .axis = { { .name = "dp", .size = first, .near_size = first }, { .name = "tp", .size = second, .near_size = second } } };
+	struct mesh mesh = { .axes = second > 1 ? 2 : 1,
+		.axis = { { .name = "dp", .size = first, .near_size = first },
+			{ .name = "tp", .size = second, .near_size = second } } };
 	for (int a = 0; a < 2; a++)
 		mesh.axis[a].near = mesh.axis[a].far = (struct link) { 100, rate };
 	return mesh;
@@ -40,19 +44,25 @@ static int64_t bytes_moved(const struct graph *local)
 
 struct tally { uint32_t plans, split, same_traffic; };
 
-static void find_and_run(const struct units *units, const struct mesh *mesh, const struct rules *rules, enum shard_strategy strategy,
-	const char *what, struct tally *tally)
+static void find_and_run(const struct units *units, const struct mesh *mesh, const struct rules *rules,
+	enum shard_strategy strategy, const char *what, struct tally *tally)
 {
 	struct axis_roles roles[MESH_AXES] = { roles_data, roles_tensor_sp };
-	struct sharding_options options = { .strategy = strategy, .roles = roles, .memory = -1, .slack = strategy == STRATEGY_MINRED ? 5 : 0, .exposed = 100,
-		.clock = { .takes = op_time }, .effort = 200000 };
+	struct sharding_options options = { .strategy = strategy,
+		.roles = roles,
+		.memory = -1,
+		.slack = strategy == STRATEGY_MINRED ? 5 : 0,
+		.exposed = 100,
+		.clock = { .takes = op_time },
+		.effort = 200000 };
 	struct control control = { 0 };
 	struct sharding sharding;
 	struct sharding_report report;
 	struct error error = { 0 };
 	struct lockstep run;
 	enum status status = sharding_find(units, mesh, &options, &control, &sharding, &report, &error);
-	if (status == INFEASIBLE && strategy == STRATEGY_TAP) {   /* as published: every pattern of some op meets another that it doesn't fit */
+	if (status == INFEASIBLE &&
+		strategy == STRATEGY_TAP) {   /* as published: every pattern of some op meets another that it doesn't fit */
 		sharding_report_free(&report);
 		sharding_free(&sharding);
 		return;
@@ -83,7 +93,8 @@ Test(device_plans, plans_of_random_steps_compute_the_dense_result)
 		uint64_t random = seed + round;
 		OWN(graph) *graph = random_step(&random, 2 + round % 6, rules);
 		/* two axes take the searches long on more than a few ops */
-		struct mesh mesh = square_mesh(2 + 2 * (round % 2), graph->ops <= 12 && round % 4 == 1 ? 2 : 1, round % 4 < 2 ? INT64_C(100000000000000) : INT64_C(1000000000000));
+		struct mesh mesh = square_mesh(2 + 2 * (round % 2), graph->ops <= 12 && round % 4 == 1 ? 2 : 1,
+			round % 4 < 2 ? INT64_C(100000000000000) : INT64_C(1000000000000));
 		OWN(units) units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		for (enum shard_strategy strategy = STRATEGY_TAP; strategy < STRATEGY_COUNT; strategy++) {
@@ -93,7 +104,8 @@ Test(device_plans, plans_of_random_steps_compute_the_dense_result)
 		}
 	}
 	/* Now and then a tensor has readers in many places, and takes another way than the sum's. */
-	cr_expect_geq(tally.same_traffic * 20, tally.plans * 19, "SEED=%lu: %u of %u", (unsigned long)seed, tally.same_traffic, tally.plans);
+	cr_expect_geq(tally.same_traffic * 20, tally.plans * 19, "SEED=%lu: %u of %u", (unsigned long)seed,
+		tally.same_traffic, tally.plans);
 	cr_expect_gt(tally.split, tally.plans);
 }
 
@@ -101,14 +113,49 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 {
 	static const struct { const char *name; struct model_config size; } tiny[] = {
 		{ "gpt", { .layers = 1, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 4 } },
-		{ "moe", { .layers = 1, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 4, .experts = 4, .top_k = 2 } },
-		{ "llama", { .layers = 1, .hidden = 8, .heads = 4, .kv_heads = 2, .head_width = 2, .ffn = 12, .vocab = 16, .seq = 4, .batch = 1 } },
-		{ "t5", { .layers = 1, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 12, .vocab = 16, .seq = 4, .batch = 3 } },
+		{ "moe",
+			{ .layers = 1,
+				.hidden = 8,
+				.heads = 2,
+				.vocab = 16,
+				.positions = 8,
+				.seq = 4,
+				.batch = 4,
+				.experts = 4,
+				.top_k = 2 } },
+		{ "llama",
+			{ .layers = 1,
+				.hidden = 8,
+				.heads = 4,
+				.kv_heads = 2,
+				.head_width = 2,
+				.ffn = 12,
+				.vocab = 16,
+				.seq = 4,
+				.batch = 1 } },
+		{ "t5",
+			{ .layers = 1, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 12, .vocab = 16, .seq = 4, .batch = 3 } },
 		{ "vit", { .layers = 1, .hidden = 8, .heads = 2, .image = 32, .patch = 16, .classes = 4, .batch = 2 } },
 		{ "bert", { .layers = 1, .hidden = 15, .heads = 5, .vocab = 17, .positions = 7, .seq = 5, .batch = 3 } },
 		{ "dlrm", { .layers = 1, .hidden = 3, .experts = 3, .vocab = 11, .classes = 4, .batch = 5 } },
-		{ "deepseek", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .rope_width = 2, .value_width = 2, .kv_rank = 4, .q_rank = 4, .ffn = 12,
-			.expert_ffn = 4, .experts = 4, .top_k = 2, .shared_experts = 2, .vocab = 16, .seq = 4, .batch = 2, .mtp_layers = 1 } },
+		{ "deepseek",
+			{ .layers = 2,
+				.hidden = 8,
+				.heads = 2,
+				.head_width = 4,
+				.rope_width = 2,
+				.value_width = 2,
+				.kv_rank = 4,
+				.q_rank = 4,
+				.ffn = 12,
+				.expert_ffn = 4,
+				.experts = 4,
+				.top_k = 2,
+				.shared_experts = 2,
+				.vocab = 16,
+				.seq = 4,
+				.batch = 2,
+				.mtp_layers = 1 } },
 	};
 	struct rules *rules = test_rules();
 	struct tally tally = { 0 };

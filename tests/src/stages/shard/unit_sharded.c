@@ -1,4 +1,5 @@
-/* unit_sharded.c: the shard stage from knobs to plan files: every plan passes the checker, and what is impossible is refused by name. */
+/* unit_sharded.c: the shard stage from knobs to plan files: every plan passes the checker, and what is impossible is
+ * refused by name. */
 #include <jansson.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 
 static struct graph *model(const char *name, int64_t batch)
 {
-	return step_of_sizes(name, (struct model_config){ .layers = 1, .batch = batch, .seq = model_find(name)->config.seq ? 32 : 0 });
+	return step_of_sizes(
+		name, (struct model_config){ .layers = 1, .batch = batch, .seq = model_find(name)->config.seq ? 32 : 0 });
 }
 
 static void refused(struct graph *graph, const char *words, const char *pin, const char *why)
@@ -31,12 +33,20 @@ static void refused(struct graph *graph, const char *words, const char *pin, con
 Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_graph)
 {
 	static const struct { const char *model, *words; } cases[] = {
-		{ "gpt", "devices=4 strategy=data" }, { "gpt", "devices=8 strategy=megatron" }, { "gpt", "devices=4 strategy=zero" },
-		{ "gpt", "devices=8 strategy=megatron tp=2 zero=1" }, { "gpt", "devices=8 strategy=data cp=2 zero=2" },
-		{ "llama", "devices=8 strategy=megatron sp=off" }, { "moe", "devices=8 strategy=data ep=4" }, { "resnet18", "devices=4 strategy=zero zero=2" },
-		{ "gpt", "devices=4 strategy=data in_place=off" }, { "gpt", "devices=8 strategy=tap" },
-		{ "moe", "devices=2 strategy=minred microbatches=2" }, { "gpt", "devices=4 strategy=auto memory=900MiB" },
-		{ "gpt", "devices=8 strategy=auto" }, { "moe", "devices=4 strategy=minred curve=on" },
+		{ "gpt", "devices=4 strategy=data" },
+		{ "gpt", "devices=8 strategy=megatron" },
+		{ "gpt", "devices=4 strategy=zero" },
+		{ "gpt", "devices=8 strategy=megatron tp=2 zero=1" },
+		{ "gpt", "devices=8 strategy=data cp=2 zero=2" },
+		{ "llama", "devices=8 strategy=megatron sp=off" },
+		{ "moe", "devices=8 strategy=data ep=4" },
+		{ "resnet18", "devices=4 strategy=zero zero=2" },
+		{ "gpt", "devices=4 strategy=data in_place=off" },
+		{ "gpt", "devices=8 strategy=tap" },
+		{ "moe", "devices=2 strategy=minred microbatches=2" },
+		{ "gpt", "devices=4 strategy=auto memory=900MiB" },
+		{ "gpt", "devices=8 strategy=auto" },
+		{ "moe", "devices=4 strategy=minred curve=on" },
 	};
 	OWN(planner) planner = { .store = store_new() };
 	for (size_t i = 0; i < test_rounds(12, sizeof cases / sizeof *cases); i++) {
@@ -55,7 +65,9 @@ Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_
 /* With all-reduces inside ops: of a vocabulary that is padded, and of batches whose statistics are computed again. */
 Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
 {
-	static const struct { const char *model, *words; } cases[] = { { "gpt", "devices=8 strategy=megatron tp=8" }, { "resnet18", "devices=4 strategy=data" },
+	static const struct {
+		const char *model, *words;
+	} cases[] = { { "gpt", "devices=8 strategy=megatron tp=8" }, { "resnet18", "devices=4 strategy=data" },
 		{ "resnet18", "devices=4 strategy=data recompute=auto memory=170MiB" } };
 	OWN(planner) planner = { .store = store_new() };
 	for (size_t i = 0; i < test_rounds(2, sizeof cases / sizeof *cases); i++) {
@@ -84,7 +96,8 @@ Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
 /* Every device moves its own piece: an eighth of activations, where strategies without a search cut them. */
 Test(sharded, what_is_offloaded_is_not_gathered_first)
 {
-	static const char *const words[] = { "strategy=data", "strategy=zero", "strategy=megatron tp=2", "strategy=auto tp=2", "strategy=auto", "strategy=tap" };
+	static const char *const words[] = { "strategy=data", "strategy=zero", "strategy=megatron tp=2",
+		"strategy=auto tp=2", "strategy=auto", "strategy=tap" };
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
 	for (size_t i = 0; i < test_rounds(3, sizeof words / sizeof *words); i++) {
@@ -95,7 +108,8 @@ Test(sharded, what_is_offloaded_is_not_gathered_first)
 		snprintf(text, sizeof text, "devices=8 %s", words[i]);
 		scenario_of(text, &scenario);
 		for (uint32_t t = 0; t < graph->tensors; t++)
-			if (graph->tensor[t].kind == KIND_ACTIVATION && graph->tensor[t].dims == 3 && graph->tensor[t].bytes >= 8 * 32 * 768 * 4) {
+			if (graph->tensor[t].kind == KIND_ACTIVATION && graph->tensor[t].dims == 3 &&
+				graph->tensor[t].bytes >= 8 * 32 * 768 * 4) {
 				snprintf(text, sizeof text, "pin offload %.100s", graph->tensor[t].name);
 				cr_assert_eq(scenario_pin(&scenario, text, &error), OK, "%s", error.text);
 				pins++;
@@ -106,7 +120,8 @@ Test(sharded, what_is_offloaded_is_not_gathered_first)
 				continue;
 			const struct tensor *tensor = &plan->graph->tensor[plan->graph->reads.item[plan->graph->reads.start[op]]];
 			cr_assert(strncmp(plan->graph->op[tensor->writer].type, "comm.", 5) != 0, "%s: %s", words[i], tensor->name);
-			cr_assert(i > 2 || tensor->bytes * 8 == graph->tensor[graph_find_tensor(graph, tensor->name)].bytes, "%s: %s", words[i], tensor->name);
+			cr_assert(i > 2 || tensor->bytes * 8 == graph->tensor[graph_find_tensor(graph, tensor->name)].bytes,
+				"%s: %s", words[i], tensor->name);
 			moved++;
 		}
 		cr_assert(moved > 3 && moved <= pins, "%u of %u", moved, pins);
@@ -119,7 +134,8 @@ Test(sharded, what_is_offloaded_is_not_gathered_first)
 }
 
 /* The plan file with one value of "shard" changed: path "placements", key a tensor. */
-static void lie(const struct graph *graph, const char *text, const char *part, const char *key, json_t *value, const char *why)
+static void lie(
+	const struct graph *graph, const char *text, const char *part, const char *key, json_t *value, const char *why)
 {
 	struct error error = { 0 };
 	json_t *plan = json_loads(text, 0, NULL), *shard = json_object_get(plan, "shard");
@@ -166,9 +182,12 @@ Test(sharded, the_check_finds_what_is_not_so)
 /* At equal mesh and ZeRO stage: planned, not just by what stays. */
 Test(sharded, minred_never_takes_more_memory_than_an_expert)
 {
-	static const struct { const char *model, *mesh, *slack; } cases[] = { { "gpt", "devices=4 dp=1 tp=4", "20" }, { "llama", "devices=4 dp=1 tp=4", "0" },
-		{ "gpt", "devices=4 dp=1 tp=4", "0" }, { "resnet", "devices=4 dp=4 zero=1", "5" }, { "bert", "devices=4 dp=1 tp=4", "5" },
-		{ "moe", "devices=4 dp=1 tp=4", "0" }, { "bert", "devices=4 dp=2 tp=2 zero=1", "0" } };
+	static const struct {
+		const char *model, *mesh, *slack;
+	} cases[] = { { "gpt", "devices=4 dp=1 tp=4", "20" }, { "llama", "devices=4 dp=1 tp=4", "0" },
+		{ "gpt", "devices=4 dp=1 tp=4", "0" }, { "resnet", "devices=4 dp=4 zero=1", "5" },
+		{ "bert", "devices=4 dp=1 tp=4", "5" }, { "moe", "devices=4 dp=1 tp=4", "0" },
+		{ "bert", "devices=4 dp=2 tp=2 zero=1", "0" } };
 	OWN(planner) planner = { .store = store_new() };
 	uint32_t less = 0;
 	for (size_t i = 0; i < test_rounds(1, sizeof cases / sizeof *cases); i++) {
@@ -179,7 +198,8 @@ Test(sharded, minred_never_takes_more_memory_than_an_expert)
 		snprintf(words, sizeof words, "%s strategy=minred slack=%s", cases[i].mesh, cases[i].slack);
 		OWN(plan) *plan = plan_of_words(&planner, graph, words);
 		cr_assert_leq(plan_arena(plan), plan_arena(expert), "%s %s", cases[i].model, words);
-		cr_assert(plan_arena(plan) < plan_arena(expert) || plan_step_time(plan) <= plan_step_time(expert), "%s %s", cases[i].model, words);
+		cr_assert(plan_arena(plan) < plan_arena(expert) || plan_step_time(plan) <= plan_step_time(expert), "%s %s",
+			cases[i].model, words);
 		less += plan_arena(plan) < plan_arena(expert);
 	}
 	cr_assert_geq(less, test_rounds(1, 2), "less in %u", less);
@@ -188,11 +208,13 @@ Test(sharded, minred_never_takes_more_memory_than_an_expert)
 /* Planned memory is what the slack is of. */
 Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
 {
-	static const char *const cases[][2] = { { "gpt", "devices=4 dp=4 zero=1" }, { "llama", "devices=4 dp=1 tp=4" }, { "bert", "devices=4 dp=4" }, { "moe", "devices=4 dp=4" } };
+	static const char *const cases[][2] = { { "gpt", "devices=4 dp=4 zero=1" }, { "llama", "devices=4 dp=1 tp=4" },
+		{ "bert", "devices=4 dp=4" }, { "moe", "devices=4 dp=4" } };
 	OWN(planner) planner = { .store = store_new() };
 	uint32_t within = 0;
 	for (size_t i = 0; i < test_rounds(1, sizeof cases / sizeof *cases); i++) {
-		static const char *const strategies[] = { "strategy=megatron sp=on", "strategy=auto", "strategy=minred slack=0", "strategy=minred slack=40" };   /* in an order that seeks no time */
+		static const char *const strategies[] = { "strategy=megatron sp=on", "strategy=auto", "strategy=minred slack=0",
+			"strategy=minred slack=40" };   /* in an order that seeks no time */
 		OWN(graph) *graph = model(cases[i][0], 8);
 		struct plan *plan[4];
 		for (int k = 0; k < 4; k++) {
@@ -200,9 +222,11 @@ Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
 			snprintf(words, sizeof words, "%s %s order=list", cases[i][1], strategies[k]);
 			plan[k] = plan_of_words(&planner, graph, words);
 		}
-		bool fits = plan_arena(plan[1]) <= plan_arena(plan[0]) && plan_arena(plan[1]) <= plan_arena(plan[2]) + plan_arena(plan[2]) / 100 * 40;
-		cr_assert(!fits || plan_step_time(plan[3]) <= plan_step_time(plan[1]) + plan_step_time(plan[1]) / 100, "%s %s: %lld ps, auto %lld", cases[i][0], cases[i][1],
-			(long long)plan_step_time(plan[3]), (long long)plan_step_time(plan[1]));
+		bool fits = plan_arena(plan[1]) <= plan_arena(plan[0]) &&
+			plan_arena(plan[1]) <= plan_arena(plan[2]) + plan_arena(plan[2]) / 100 * 40;
+		cr_assert(!fits || plan_step_time(plan[3]) <= plan_step_time(plan[1]) + plan_step_time(plan[1]) / 100,
+			"%s %s: %lld ps, auto %lld", cases[i][0], cases[i][1], (long long)plan_step_time(plan[3]),
+			(long long)plan_step_time(plan[1]));
 		within += fits;
 		for (int k = 0; k < 4; k++)
 			plan_release(plan[k]);
@@ -219,7 +243,8 @@ Test(sharded, impossible_degrees_and_pins_are_refused_by_name)
 	refused(graph, "devices=7 strategy=data pp=2 tp=7", NULL, "pp 2 x tp 7 is more than the 7 devices");
 	refused(graph, "devices=6 strategy=data pp=2 tp=2", NULL, "pp 2 x tp 2 doesn't divide the 6 devices");
 	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 0 on tp", "the mesh's axes are dp");
-	refused(graph, "devices=4 strategy=data padding=off", "pin tensor wte.weight shard 0 on dp", "can't be cut into 4 pieces");
+	refused(graph, "devices=4 strategy=data padding=off", "pin tensor wte.weight shard 0 on dp",
+		"can't be cut into 4 pieces");
 	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 5 on dp", "has no dim 5: it has 2");
 	refused(graph, "devices=4 strategy=data", "pin tensor nothing shard 0 on dp", "there is no tensor named \"nothing\"");
 	refused(graph, "devices=1 strategy=data", "pin tensor wte.weight shard 0 on dp", "the step is not split");
@@ -229,19 +254,23 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 {
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
-	OWN(plan) *plan = plan_of_words(&planner, graph, "devices=8 strategy=auto"), *least = plan_of_words(&planner, graph, "devices=8 strategy=minred curve=on");
+	OWN(plan) *plan = plan_of_words(&planner, graph, "devices=8 strategy=auto"),
+			  *least = plan_of_words(&planner, graph, "devices=8 strategy=minred curve=on");
 	cr_assert(plan->transformed->sharded->candidates > 4);
 	cr_assert(plan->compared > 1);
 	for (size_t e = 0; e < 3; e++) {   /* the planned step decides, not the estimate */
-		OWN(plan) *expert = plan_of_words(&planner, graph, (const char *[]) { "devices=8 strategy=data", "devices=8 strategy=megatron", "devices=8 strategy=zero" }[e]);
+		OWN(plan) *expert = plan_of_words(&planner, graph,
+			(const char *[]){ "devices=8 strategy=data", "devices=8 strategy=megatron", "devices=8 strategy=zero" }[e]);
 		cr_assert(plan_step_time(plan) <= plan_step_time(expert), "expert %zu", e);
 	}
 	for (uint32_t i = 0; i < least->transformed->sharded->candidates; i++)
-		cr_assert(least->transformed->sharded->curve[0].usage <= least->transformed->sharded->candidate[i].usage, "%s", least->transformed->sharded->candidate[i].text);
+		cr_assert(least->transformed->sharded->curve[0].usage <= least->transformed->sharded->candidate[i].usage, "%s",
+			least->transformed->sharded->candidate[i].text);
 
 	cr_assert_eq(least->transformed->sharded->points, SHARDING_CURVE_POINTS);
 	for (uint32_t i = 1; i < least->transformed->sharded->points; i++)
-		cr_assert(least->transformed->sharded->curve[i].time <= least->transformed->sharded->curve[i - 1].time, "more memory is never slower");
+		cr_assert(least->transformed->sharded->curve[i].time <= least->transformed->sharded->curve[i - 1].time,
+			"more memory is never slower");
 }
 
 static int64_t gradients_of(struct planner *planner, struct graph *graph, const char *words)
@@ -251,18 +280,21 @@ static int64_t gradients_of(struct planner *planner, struct graph *graph, const 
 	return bytes;
 }
 
-/* Of several microbatches gradients are summed up as they are written: whole with ZeRO-1, which reduces them once a step, in pieces with ZeRO-2. */
+/* Of several microbatches gradients are summed up as they are written: whole with ZeRO-1, which reduces them once a
+ * step, in pieces with ZeRO-2. */
 Test(sharded, sums_of_gradients_are_counted_until_they_are_reduced)
 {
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("resnet18", 8);
-	int64_t once = gradients_of(&planner, graph, "devices=2 strategy=data zero=1"), whole = gradients_of(&planner, graph, "devices=2 strategy=data zero=1 microbatches=2"),
-		pieces = gradients_of(&planner, graph, "devices=2 strategy=data zero=2 microbatches=2");
+	int64_t once = gradients_of(&planner, graph, "devices=2 strategy=data zero=1"),
+			whole = gradients_of(&planner, graph, "devices=2 strategy=data zero=1 microbatches=2"),
+			pieces = gradients_of(&planner, graph, "devices=2 strategy=data zero=2 microbatches=2");
 	cr_assert_eq(pieces, once, "%lld and %lld", (long long)pieces, (long long)once);
 	cr_assert_geq(whole, once + once / 10 * 9, "%lld and %lld", (long long)whole, (long long)once);
 }
 
-/* Gradients and what is saved are not all there at once: what stays may be more than the arena, which alone the cap is about. */
+/* Gradients and what is saved are not all there at once: what stays may be more than the arena, which alone the cap is
+ * about. */
 Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 {
 	static const char *const expert[] = { "data", "megatron", "zero" };
@@ -276,8 +308,10 @@ Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 	snprintf(words, sizeof words, "%s order=best strategy=minred", mesh);
 	OWN(plan) *least = plan_of_words(&planner, graph, words);
 	cr_assert(least->transformed->sharded->cost.usage > plan_needs(least) && plan_needs(least) < plan_needs(fastest));
-	int64_t cap[] = { plan_needs(fastest), (plan_needs(fastest) + plan_needs(least)) / 2, plan_needs(least) + plan_needs(least) / 50 };
-	for (size_t c = test_rounds(2, 1) - 1; c < sizeof cap / sizeof *cap; c += test_rounds(2, 1)) {     /* the one between, or all */
+	int64_t cap[] = { plan_needs(fastest), (plan_needs(fastest) + plan_needs(least)) / 2,
+		plan_needs(least) + plan_needs(least) / 50 };
+	for (size_t c = test_rounds(2, 1) - 1; c < sizeof cap / sizeof *cap;
+		c += test_rounds(2, 1)) {     /* the one between, or all */
 		snprintf(words, sizeof words, "%s order=best strategy=auto memory=%lld", mesh, (long long)cap[c]);
 		OWN(plan) *plan = plan_of_words(&planner, graph, words);
 		cr_assert(plan_needs(plan) <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan_needs(plan));
@@ -285,8 +319,9 @@ Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 		for (size_t e = 0; e < sizeof expert / sizeof *expert; e++) {
 			snprintf(words, sizeof words, "%s order=best strategy=%s", mesh, expert[e]);
 			OWN(plan) *other = plan_of_words(&planner, graph, words);
-			cr_assert(plan_needs(other) > cap[c] || plan->transformed->sharded->cost.total <= other->transformed->sharded->cost.total, "cap %lld: %s",
-				(long long)cap[c], expert[e]);
+			cr_assert(plan_needs(other) > cap[c] ||
+					plan->transformed->sharded->cost.total <= other->transformed->sharded->cost.total,
+				"cap %lld: %s", (long long)cap[c], expert[e]);
 		}
 		char *text = plan_text(plan);
 		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
@@ -294,14 +329,16 @@ Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 	}
 }
 
-/* Less samples than devices: communication alone would let every device run the whole step. More patterns than a plan lists: what is chosen is listed. */
+/* Less samples than devices: communication alone would let every device run the whole step. More patterns than a plan
+ * lists: what is chosen is listed. */
 Test(sharded, tap_shares_the_work_and_lists_what_it_chose)
 {
 	static const char *const name[] = { "gpt", "bert", "dlrm", "llama" };
 	OWN(planner) planner = { .store = store_new() };
 	for (size_t m = 0; m < sizeof name / sizeof *name; m++) {
 		OWN(graph) *graph = model(name[m], 1);
-		OWN(plan) *plan = plan_of_words(&planner, graph, "devices=4 strategy=tap"), *megatron = plan_of_words(&planner, graph, "devices=4 strategy=megatron");
+		OWN(plan) *plan = plan_of_words(&planner, graph, "devices=4 strategy=tap"),
+				  *megatron = plan_of_words(&planner, graph, "devices=4 strategy=megatron");
 		const struct sharded *sharded = plan->transformed->sharded;
 		struct error error = { 0 };
 		uint32_t chosen = 0;
@@ -313,24 +350,29 @@ Test(sharded, tap_shares_the_work_and_lists_what_it_chose)
 			cr_assert(!candidate->chosen || candidate->possible, "%s: %s", name[m], candidate->text);
 		}
 		bool ours = !strstr(sharded->notes, "an expert's sharding");
-		cr_assert(chosen >= (ours ? 2 : 1) && (ours || m > 0) && sharded->patterns > 9, "%s: %u of %u", name[m], chosen, sharded->patterns);
+		cr_assert(chosen >= (ours ? 2 : 1) && (ours || m > 0) && sharded->patterns > 9, "%s: %u of %u", name[m], chosen,
+			sharded->patterns);
 		char *text = plan_text(plan);
 		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", name[m], error.text);
-		cr_assert(strstr(text, "\"search\": {\"space\": \"patterns of the weights of each unique subgraph\", \"folded_ops\": "));
+		cr_assert(strstr(
+			text, "\"search\": {\"space\": \"patterns of the weights of each unique subgraph\", \"folded_ops\": "));
 		free(text);
 	}
 }
 
-/* 12 heads and 50257 words over 8 devices: pieces of 2 and 6283, and what the file says is what its own scenario allows. */
+/* 12 heads and 50257 words over 8 devices: pieces of 2 and 6283, and what the file says is what its own scenario
+ * allows. */
 Test(sharded, what_does_not_divide_is_cut_all_the_same)
 {
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
-	struct plan *on = plan_of_words(&planner, graph, "devices=8 strategy=megatron tp=8"), *off = plan_of_words(&planner, graph,
-		"devices=8 strategy=megatron tp=8 padding=off");
+	struct plan *on = plan_of_words(&planner, graph, "devices=8 strategy=megatron tp=8"),
+				*off = plan_of_words(&planner, graph, "devices=8 strategy=megatron tp=8 padding=off");
 	const struct sharded *padded = on->transformed->sharded, *plain = off->transformed->sharded;
 	struct error error = { 0 };
-	cr_assert(strstr(padded->notes, "vocabulary 50257 is not divisible by tp 8: every device counts the largest piece, 6283"), "%s", padded->notes);
+	cr_assert(
+		strstr(padded->notes, "vocabulary 50257 is not divisible by tp 8: every device counts the largest piece, 6283"),
+		"%s", padded->notes);
 	cr_assert(strstr(plain->notes, "vocabulary 50257 is not divisible by tp 8: it stays whole"), "%s", plain->notes);
 	cr_assert(padded->cost.usage < plain->cost.usage && padded->cost.total < plain->cost.total);
 	char *text = plan_text(on);
@@ -361,7 +403,8 @@ Test(sharded, a_pin_is_kept)
 	cr_assert_eq(scenario_pin(&scenario, pin, &error), OK);
 	OWN(plan) *plan = plan_with(&planner, graph, &scenario);
 	const struct sharded *sharded = plan->transformed->sharded;
-	uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), made = graph_find_tensor(sharded->shared->graph, activation);
+	uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"),
+			 made = graph_find_tensor(sharded->shared->graph, activation);
 	cr_assert_str_eq(sharded_place(sharded, weight, sharded->sharding.produced[weight], place, sizeof place), "[S(1)]");
 	cr_assert_str_eq(sharded_place(sharded, made, sharded->sharding.produced[made], place, sizeof place), "[S(1)]");
 	char *text = plan_text(plan);
@@ -372,7 +415,8 @@ Test(sharded, a_pin_is_kept)
 /* With all degrees given the experts write one sharding several times. */
 Test(sharded, auto_plans_no_sharding_twice)
 {
-	static const char *const words[] = { "devices=4 strategy=auto", "devices=8 strategy=auto dp=4 tp=2", "devices=8 strategy=auto", "devices=8 strategy=auto dp=2 tp=4 zero=1" };
+	static const char *const words[] = { "devices=4 strategy=auto", "devices=8 strategy=auto dp=4 tp=2",
+		"devices=8 strategy=auto", "devices=8 strategy=auto dp=2 tp=4 zero=1" };
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
 	uint32_t rivals = 0;
@@ -383,9 +427,11 @@ Test(sharded, auto_plans_no_sharding_twice)
 		rivals += sharded->rivals;
 		for (uint32_t i = 0; i < sharded->rivals; i++) {
 			cr_assert(sharding_equal(units, &sharded->rival[i], &sharded->rival[i]));
-			cr_assert_not(sharding_equal(units, &sharded->rival[i], &sharded->sharding), "%s: rival %u is the first", words[w], i);
+			cr_assert_not(sharding_equal(units, &sharded->rival[i], &sharded->sharding), "%s: rival %u is the first",
+				words[w], i);
 			for (uint32_t k = 0; k < i; k++)
-				cr_assert_not(sharding_equal(units, &sharded->rival[i], &sharded->rival[k]), "%s: rivals %u and %u are one", words[w], k, i);
+				cr_assert_not(sharding_equal(units, &sharded->rival[i], &sharded->rival[k]),
+					"%s: rivals %u and %u are one", words[w], k, i);
 		}
 	}
 	cr_assert(rivals > 0, "nothing was compared");
@@ -394,21 +440,23 @@ Test(sharded, auto_plans_no_sharding_twice)
 /* What computation can't hide counts: with slow links an expert's estimate is near its simulated step. */
 Test(sharded, estimates_are_near_the_step_where_links_are_slow)
 {
-	static const char *const words[] = { "devices=8 strategy=data intra_bandwidth=2000000000", "devices=8 strategy=zero intra_bandwidth=2000000000",
-		"devices=4 strategy=data intra_bandwidth=500000000" };
+	static const char *const words[] = { "devices=8 strategy=data intra_bandwidth=2000000000",
+		"devices=8 strategy=zero intra_bandwidth=2000000000", "devices=4 strategy=data intra_bandwidth=500000000" };
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
 	for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
 		OWN(plan) *plan = plan_of_words(&planner, graph, words[w]);
 		int64_t step = plan_step_time(plan), estimate = plan->transformed->sharded->cost.total;
-		cr_assert(estimate > step - step / 8 && estimate < step + step / 8, "%s: estimated %lld ps, simulated %lld", words[w], (long long)estimate, (long long)step);
+		cr_assert(estimate > step - step / 8 && estimate < step + step / 8, "%s: estimated %lld ps, simulated %lld",
+			words[w], (long long)estimate, (long long)step);
 	}
 }
 
 /* Over all meshes auto is hardly slower than on any one of them. */
 Test(sharded, auto_finds_the_mesh)
 {
-	static const char *const links[] = { "2000000000", "200000000000" }, *const meshes[] = { "dp=8", "tp=8", "dp=4 tp=2", "cp=8", "dp=2 tp=4", "dp=2 cp=4" };
+	static const char *const links[] = { "2000000000", "200000000000" },
+							 *const meshes[] = { "dp=8", "tp=8", "dp=4 tp=2", "cp=8", "dp=2 tp=4", "dp=2 cp=4" };
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
 	for (size_t l = 0; l < test_rounds(1, sizeof links / sizeof *links); l++) {
@@ -418,16 +466,19 @@ Test(sharded, auto_finds_the_mesh)
 		for (size_t m = 0; m < test_rounds(1, sizeof meshes / sizeof *meshes); m++) {
 			snprintf(words, sizeof words, "devices=8 strategy=auto intra_bandwidth=%s %s", links[l], meshes[m]);
 			OWN(plan) *plan = plan_of_words(&planner, graph, words);
-			cr_assert(plan_step_time(best) <= plan_step_time(plan) + plan_step_time(plan) / 100, "%s: %lld ps, over all meshes %lld", words,
-				(long long)plan_step_time(plan), (long long)plan_step_time(best));
+			cr_assert(plan_step_time(best) <= plan_step_time(plan) + plan_step_time(plan) / 100,
+				"%s: %lld ps, over all meshes %lld", words, (long long)plan_step_time(plan),
+				(long long)plan_step_time(best));
 		}
 	}
 }
 
-/* Every mesh of two devices has one axis, and is searched: whoever found the sharding that won, its mesh has a bound, and check verifies it. */
+/* Every mesh of two devices has one axis, and is searched: whoever found the sharding that won, its mesh has a bound,
+ * and check verifies it. */
 Test(sharded, what_wins_has_the_bound_of_its_mesh)
 {
-	static const char *const words[] = { "devices=2 strategy=auto", "devices=2 strategy=auto intra_bandwidth=2000000000", "devices=2 strategy=auto zero=1",
+	static const char *const words[] = { "devices=2 strategy=auto",
+		"devices=2 strategy=auto intra_bandwidth=2000000000", "devices=2 strategy=auto zero=1",
 		"devices=2 strategy=auto microbatches=4" };
 	static const char *const models[] = { "llama", "bert" };
 	uint32_t rivals = 0, plans = 0;
@@ -455,7 +506,8 @@ Test(sharded, below_every_cap_the_nearest_is_the_fastest_of_the_least_memory)
 {
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
-	OWN(plan) *nearest = plan_of_words(&planner, graph, "devices=4 strategy=auto dp=1 cp=1 memory=1MiB"), *least = plan_of_words(&planner, graph, "devices=4 strategy=minred dp=1 cp=1");
+	OWN(plan) *nearest = plan_of_words(&planner, graph, "devices=4 strategy=auto dp=1 cp=1 memory=1MiB"),
+			  *least = plan_of_words(&planner, graph, "devices=4 strategy=minred dp=1 cp=1");
 	int64_t ours = plan_arena(nearest), theirs = plan_arena(least);
 	cr_assert(ours > 1 << 20 && ours <= theirs, "%lld against %lld", (long long)ours, (long long)theirs);
 	cr_assert(ours < theirs || plan_step_time(nearest) <= plan_step_time(least));
@@ -474,7 +526,8 @@ Test(sharded, a_pin_chooses_among_the_meshes_of_a_search)
 		cr_assert_eq(scenario_pin(&scenario, "pin tensor wte.weight shard 1 on tp", &error), OK);
 		OWN(plan) *plan = plan_with(&planner, graph, &scenario);
 		const struct sharded *sharded = plan->transformed->sharded;
-		uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), axis = mesh_axis_named(&sharded->sharding.mesh, "tp");
+		uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"),
+				 axis = mesh_axis_named(&sharded->sharding.mesh, "tp");
 		cr_assert_neq(axis, NONE, "%s", words[i]);
 		cr_assert_eq(sharded->sharding.produced[weight].on[axis], 1);
 	}
@@ -487,13 +540,17 @@ Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
 	OWN(graph) *graph = model("gpt", 8);
 	struct scenario scenario;
 	struct error error;
-	OWN(plan) *one = plan_of_words(&planner, graph, "devices=1 strategy=megatron"), *whole = plan_of_words(&planner, graph, "devices=4");
+	OWN(plan) *one = plan_of_words(&planner, graph, "devices=1 strategy=megatron"),
+			  *whole = plan_of_words(&planner, graph, "devices=4");
 	cr_assert(!one->transformed->sharded && !whole->transformed->sharded && one->graph == graph && whole->graph == graph);
-	OWN(plan) *four = plan_of_words(&planner, graph, "devices=4 strategy=megatron"), *two = plan_of_words(&planner, graph, "devices=2 strategy=megatron");
-	cr_assert(four->ordered->problem.base < two->ordered->problem.base && two->ordered->problem.base < one->ordered->problem.base);
+	OWN(plan) *four = plan_of_words(&planner, graph, "devices=4 strategy=megatron"),
+			  *two = plan_of_words(&planner, graph, "devices=2 strategy=megatron");
+	cr_assert(four->ordered->problem.base < two->ordered->problem.base &&
+		two->ordered->problem.base < one->ordered->problem.base);
 	scenario_of("devices=4 strategy=megatron", &scenario);
 	OWN(plan) *again = planner_run(&planner, graph, &scenario, PLAN_STORED, &error);
-	cr_assert(again && again->transformed->sharded == four->transformed->sharded && again->laid_out->offset == four->laid_out->offset);
+	cr_assert(again && again->transformed->sharded == four->transformed->sharded &&
+		again->laid_out->offset == four->laid_out->offset);
 	scenario_done(&scenario);
 	OWN(plan) *linked = plan_of_words(&planner, graph, "devices=4 strategy=megatron intra_bandwidth=1GB/s");
 	cr_assert(linked->traffic.time > four->traffic.time);
@@ -503,10 +560,20 @@ Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
 Test(sharded, groups_of_queries_do_not_hinder_tensor_parallelism)
 {
 	OWN(planner) planner = { .store = store_new() };
-	OWN(graph) *graph = step_of_sizes("llama", (struct model_config){ .layers = 1, .hidden = 64, .ffn = 64, .vocab = 64, .heads = 32, .kv_heads = 8, .head_width = 2, .seq = 16, .batch = 8 });
+	OWN(graph) *graph = step_of_sizes("llama",
+		(struct model_config){ .layers = 1,
+			.hidden = 64,
+			.ffn = 64,
+			.vocab = 64,
+			.heads = 32,
+			.kv_heads = 8,
+			.head_width = 2,
+			.seq = 16,
+			.batch = 8 });
 	struct plan *plan = plan_of_words(&planner, graph, "devices=8 strategy=megatron");
 	const struct mesh *mesh = &plan->transformed->sharded->sharding.mesh;
-	cr_expect(mesh->axes == 1 && mesh->axis[0].size == 8 && strcmp(mesh->axis[0].name, "tp") == 0, "%u axes, %s %u", mesh->axes, mesh->axis[0].name, mesh->axis[0].size);
+	cr_expect(mesh->axes == 1 && mesh->axis[0].size == 8 && strcmp(mesh->axis[0].name, "tp") == 0, "%u axes, %s %u",
+		mesh->axes, mesh->axis[0].name, mesh->axis[0].size);
 	cr_expect(!strstr(plan->transformed->notes, "divisible"), "%s", plan->transformed->notes);
 	plan_release(plan);
 	plan = plan_of_words(&planner, graph, "devices=16 strategy=megatron tp=16");
