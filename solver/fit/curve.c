@@ -3,28 +3,13 @@
 
 #include "fit.h"
 
-static bool copy_sequence(const struct fit_sequence *from, struct fit_sequence *to)
-{
-	mem_free(to->run);
-	mem_free(to->stays);
-	*to = *from;
-	to->run = mem_alloc(from->length, sizeof *to->run);
-	to->stays = mem_alloc(from->length, sizeof *to->stays);
-	for (uint32_t i = 0; i < from->length && to->run && to->stays; i++) {
-		to->run[i] = from->run[i];
-		to->stays[i] = from->stays[i];
-	}
-	return to->run && to->stays;
-}
-
-static enum status fit_curve_take_over(const struct fit_step *step, const struct fit_plan *from, struct fit_plan *to)
+static void fit_curve_take_over(const struct fit_step *step, const struct fit_plan *from, struct fit_plan *to)
 {
 	to->extra = from->extra;
 	to->peak = from->peak;
 	to->proved = to->extra <= to->bound;
 	memcpy(to->state, from->state, step->storages);
 	memcpy(to->order, from->order, step->ops * sizeof *to->order);
-	return copy_sequence(&from->sequence, &to->sequence) ? OK : NO_MEMORY;
 }
 
 /* The smallest cap above the last one, and of equals the first; NONE: there is no more. */
@@ -53,7 +38,7 @@ enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t ca
 		if (status != OK)
 			break;
 		if (fastest != NONE && plan[fastest].extra < plan[i].extra)
-			status = fit_curve_take_over(&solver->step, &plan[fastest], &plan[i]);
+			fit_curve_take_over(&solver->step, &plan[fastest], &plan[i]);
 		if (plan[i].extra < INT64_MAX)
 			fastest = i;
 		if (options->solved)

@@ -166,7 +166,6 @@ static void fit_take(struct solving *solving, const uint8_t *state, const uint32
 	struct fit_plan *plan = solving->plan;
 	plan->extra = extra;
 	plan->peak = peak;
-	plan->sequence.length = 0;
 	memmove(plan->state, state, solving->solver->step.storages);
 	memmove(plan->order, order, solving->solver->step.ops * sizeof *order);
 }
@@ -205,27 +204,6 @@ static void on_base(struct solving *solving, uint32_t number, bool hard)
 {
 	solve_base(solving, number, hard);
 	fit_take_best(solving, number);
-}
-
-/* What fits by mixing is far from the bound: cuts repaired, which end elsewhere. */
-static void repair_base(struct solving *solving, uint32_t number)
-{
-	struct fit_solver *solver = solving->solver;
-	struct fit_search *search = &solver->search;
-	struct fit_dual dual;
-	search->extra = INT64_MAX;
-	fit_search_begin(search, &solver->base[number], solving->cap);
-	enum status status = fit_dual_solve(
-		&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
-	if (status == OK) {
-		repair_all(solving, &dual);
-		fit_allow(search, solving->ticks / 8);
-		fit_fill(search);
-		fit_take_best(solving, number);
-	} else if (status != INFEASIBLE) {
-		search->status = status;
-	}
-	fit_dual_free(&dual);
 }
 
 /* The orderer's order of states along an order is one more base. Where their graph fits in that order though it didn't
@@ -289,23 +267,6 @@ static bool fit_may(const struct solving *solving, const uint8_t *state)
 		kept[s] = solver->step.droppable[s] && state[s] == FIT_KEEP;
 	bool may = !kept || fit_bound_peak(&solver->bounds, kept) <= solving->cap;
 	return may;
-}
-
-/* What simple strategies choose fits in an orderer's order, maybe, where it doesn't as played: no plan may be slower
- * than they are. */
-static enum status order_starts(struct solving *solving)
-{
-	struct fit_solver *solver = solving->solver;
-	enum status status = OK;
-	bool added;
-	for (uint32_t i = 0; i < solving->options->starts && status == OK; i++) {
-		const uint8_t *start = solving->options->start + (size_t)i * solver->step.storages;
-		status = fit_play(&solver->replay, &solver->base[0], start);
-		if (status == OK && solver->replay.valid && solver->replay.extra < solving->plan->extra &&
-			solver->replay.extra >= solving->plan->bound && fit_may(solving, start))
-			status = order_states(solving, start, solver->base[0].order, solving->cap, &added);
-	}
-	return status;
 }
 
 static bool allocate_plan(const struct fit_solver *solver, struct fit_plan *plan)
@@ -467,38 +428,6 @@ static void search_orders(struct solving *solving)
 	}
 }
 
-/* Nothing fits along the own orders, and what fits along an orderer's is far from the bound: that order was made for
- * other states. A somewhat smaller cap leads to others. */
-static void order_lower(struct solving *solving)
-{
-	struct fit_solver *solver = solving->solver;
-	struct fit_search *search = &solver->search;
-	static const int percent[] = { 3, 8 };
-	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.003, 3e-4);
-		i++) {
-		struct fit_plan lower;
-		struct solving other = *solving;
-		if (!allocate_plan(solver, &lower)) {
-			search->status = NO_MEMORY;
-			return;
-		}
-		other.plan = &lower;
-		other.best = NONE;
-		other.cap = solving->cap - (solving->cap - solver->step.persistent) / 100 * percent[i];
-		lower.bound = solving->plan->bound;
-		for (uint32_t b = 0; b < FIT_OWN_BASES && search->status == OK; b++)
-			on_base(&other, b, false);
-		search_orders(&other);
-		if (lower.extra < solving->plan->extra) {
-			fit_take(solving, lower.state, lower.order, lower.extra, lower.peak);
-			solving->best = 0;
-		}
-		if (search->status == OK)
-			on_base(solving, solver->bases - 1, false);
-		fit_plan_free(&lower);
-	}
-}
-
 static enum status search_all(struct solving *solving)
 {
 	struct fit_search *search = &solving->solver->search;
@@ -520,12 +449,9 @@ static enum status search_all(struct solving *solving)
 		return search->status;
 	if (solving->options->coarse)
 		return search->status;
-	bool foreign = solving->plan->extra == INT64_MAX;
 	search_orders(solving);
 	if (fit_is_hopeless(solving))
 		return search->status;
-	if (foreign && search->status == OK && solving->options->orderer && !is_near(solving, 0.003, 3e-4))
-		order_lower(solving);
 	bool small = solving->solver->base[0].actives < SMALL_STEP, tiny = solving->solver->base[0].actives < TINY_STEP;
 	for (uint32_t i = solving->solver->bases; i-- > 0 && search->status == OK && !is_done(solving);) {
 		int64_t extra = solving->plan->extra;
@@ -540,20 +466,12 @@ static enum status search_all(struct solving *solving)
 	begin_part(solving, 2);
 	if (search->status == OK && !is_done(solving))
 		anneal(solving, small ? PLAYS : PLAYS / 4);
-	begin_part(solving, 2);
-	for (uint32_t i = 0; i < solving->solver->bases && search->status == OK && solving->plan->extra < INT64_MAX &&
-		!is_near(solving, 0, FAR);
-		i++)
-		repair_base(solving, i);
 	begin_part(solving, 4);
 	if (search->status == OK && !small && solving->plan->extra < INT64_MAX && !is_near(solving, 0, FAR))
 		anneal(solving, PLAYS * 4);
 	begin_part(solving, 1);
 	if (search->status == OK && solving->plan->extra < INT64_MAX && !is_done(solving))
 		exchange_best(solving);
-	begin_part(solving, 1);
-	if (search->status == OK && solving->options->orderer && !solving->options->played)
-		search->status = order_starts(solving);
 	for (int round = 0; round < 3 && small && search->status == OK && solving->options->orderer && !is_done(solving);
 		round++) {
 		int64_t extra = solving->plan->extra;
@@ -571,31 +489,6 @@ static void forget_orders(struct fit_solver *solver)
 {
 	while (solver->bases > FIT_OWN_BASES)
 		fit_base_free(&solver->base[--solver->bases]);
-}
-
-/* A small step's best plan, in whatever order: its ops in the order of their first run, and what runs again. */
-static enum status try_exactly(struct solving *solving)
-{
-	struct fit_plan *plan = solving->plan;
-	const struct fit_step *step = &solving->solver->step;
-	struct fit_sequence *sequence = &plan->sequence;
-	enum status status = fit_exact(step, solving->cap, plan->extra, solving->ticks / 2, solving->control, sequence);
-	plan->exact = status == OK && sequence->all;
-	if (status != OK || sequence->length == 0)
-		return status;
-	plan->extra = sequence->extra;
-	plan->peak = sequence->peak;
-	memset(plan->state, FIT_KEEP, step->storages);
-	for (uint32_t i = 0, ops = 0; i < sequence->length; i++) {
-		uint32_t op = sequence->run[i] / 2;
-		if (!(sequence->run[i] & 1))
-			plan->order[ops++] = op;
-		else
-			FOR_ROW(k, &step->makes, op)
-				if (sequence->stays[i] >> (k - step->makes.start[op]) & 1)
-					plan->state[step->makes.item[k]] = FIT_HOLD;
-	}
-	return OK;
 }
 
 enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options,
@@ -616,8 +509,6 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	plan->impossible = status == INFEASIBLE;
 	status = status == INFEASIBLE ? OK : status;
 	status = status == OK ? search_all(&solving) : status;
-	if (status == OK && !plan->impossible && plan->extra > plan->bound && !options->coarse)
-		status = try_exactly(&solving);
 	if (status == OK && plan->extra == INT64_MAX && solver->shown_score < HUGE_VAL && !options->lowest)
 		fit_take(&solving, solver->shown, solver->shown_order, INT64_MAX, solver->shown_peak);
 	plan->proved = plan->extra <= plan->bound;
@@ -698,23 +589,11 @@ void fit_plan_free(struct fit_plan *plan)
 	mem_free(plan->state);
 	mem_free(plan->order);
 	mem_free(plan->certificate.arc);
-	mem_free(plan->sequence.run);
-	mem_free(plan->sequence.stays);
 	*plan = (struct fit_plan){ 0 };
-}
-
-static struct graph *sequence_graph(struct fit_solver *solver, const struct fit_plan *plan, struct error *error)
-{
-	struct fit_replay replay = {
-		.step = &solver->step, .run = plan->sequence.run, .stays = plan->sequence.stays, .length = plan->sequence.length
-	};
-	return fit_apply(&replay, plan->state, error);
 }
 
 struct graph *fit_plan_graph(struct fit_solver *solver, const struct fit_plan *plan, struct error *error)
 {
-	if (plan->sequence.length > 0)
-		return sequence_graph(solver, plan, error);
 	struct fit_base base;
 	struct graph *graph = NULL;
 	enum status status = fit_base_of(&solver->step, plan->order, &base);

@@ -23,7 +23,6 @@
  *     exchange    several changes at once, combined as numbers
  *     sums        the changes whose numbers add up to the best
  *     anneal      changes at random, near a floor
- *     exact       small steps: every order, any number of reruns
  *     baselines   what simple strategies choose
  *     strategies  what published strategies keep
  *     joint       the two passes as PyTorch's partitioner sees them
@@ -36,7 +35,6 @@
 #pragma once
 
 #include "bound.h"
-#include "exact.h"
 #include "search.h"
 
 struct fit_plan;
@@ -98,8 +96,6 @@ struct fit_plan {
 	struct fit_certificate certificate;
 	uint8_t *state;            /* [storages] */
 	uint32_t *order;           /* [ops] base order */
-	struct fit_sequence sequence; /* length > 0: what runs when, where no states along an order say it (exact.h) */
-	bool exact;                /* everything was tried: no order with any reruns is faster */
 };
 
 /* What caps share: the step, its networks, its orders. OK or NO_MEMORY. Free with fit_solver_free() in any case. */

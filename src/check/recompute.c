@@ -49,7 +49,7 @@ enum status check_read_certificate(
 	uint32_t op = check_recompute_op_of(step, json_object_get(json, "op"));
 	bool impossible = by && (strcmp(by, "room") == 0 || strcmp(by, "state") == 0),
 		 known = by &&
-		(op == NONE ? strcmp(by, "none") == 0 || strcmp(by, "search") == 0 : impossible || strcmp(by, "cut") == 0);
+		(op == NONE ? strcmp(by, "none") == 0 : impossible || strcmp(by, "cut") == 0);
 	if (!known || !json_is_integer(price) || json_integer_value(unit) != FIT_PRICE_UNIT)
 		return fail(check->error, BAD_INPUT, "not a plan file: recomputation has no certificate");
 	if (json_object_get(json, "rounded") &&
@@ -73,26 +73,6 @@ enum status check_read_certificate(
 	return OK;
 }
 
-/* A bound that rests on an exhausted search is searched again: for anything faster. */
-static enum status check_search(struct check *check, const struct fitted *fitted, int64_t cap, int64_t bound)
-{
-	struct fit_step step;
-	struct fit_sequence sequence = { 0 };
-	struct control control = { 0 };
-	enum status status = fit_step_find(&fitted->input, &step);
-	status = status == OK ? fit_exact(&step, cap, bound, FIT_EFFORT_DEFAULT, &control, &sequence) : status;
-	bool least = sequence.all && sequence.length == 0;
-	mem_free(sequence.run);
-	mem_free(sequence.stays);
-	fit_step_free(&step);
-	if (status != OK)
-		return fail_memory(check->error);
-	if (!least)
-		return check_wrong(check, "recompute.bound_seconds is not the least of all plans");
-	check_passed(check, "the bound on the time of recomputation, by another search of all plans");
-	return OK;
-}
-
 static enum status check_recompute_check_bound(struct check *check, const struct fitted *fitted)
 {
 	struct fit_certificate certificate;
@@ -108,9 +88,6 @@ static enum status check_recompute_check_bound(struct check *check, const struct
 	int64_t bound = json_is_number(claim) ? llround(json_number_value(claim) * 1e12) : 0;
 	if (json_is_null(claim) != certificate.impossible)
 		return check_wrong(check, "recompute.bound_seconds contradicts its certificate");
-	const char *by = json_string_value(json_object_get(check_member(check, "recompute", "certificate"), "by"));
-	if (strcmp(by, "search") == 0)
-		return check_search(check, fitted, cap, bound);
 	if (fit_check(&fitted->input, cap, bound, &certificate, &why) != OK)
 		return check_wrong(check, "%s", why.text);
 	check_passed(check, "the bound on the time of recomputation, from its certificate");

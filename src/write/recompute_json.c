@@ -25,13 +25,12 @@ static void recompute_json_write_arc(const struct graph *step, const struct fit_
 }
 
 static void recompute_json_write_certificate(
-	const struct graph *step, const struct fit_certificate *certificate, bool searched, struct json *json)
+	const struct graph *step, const struct fit_certificate *certificate, struct json *json)
 {
 	json_new_line(json, 2);
 	json_open_object(json, "certificate");
 	json_write_text(json, "by",
-		searched ? "search"
-		: certificate->op == NONE ? "none"
+		certificate->op == NONE ? "none"
 		: !certificate->impossible ? "cut"
 		: certificate->arcs ? "state"
 		: "room");
@@ -81,7 +80,7 @@ static void write_ranks(const struct fitted *fitted, struct json *json)
 		json_new_line(json, 2);
 		json_open_object(json, NULL);
 		write_bound(rank->bound, rank->impossible, json);
-		recompute_json_write_certificate(rank->step, &rank->certificate, false, json);
+		recompute_json_write_certificate(rank->step, &rank->certificate, json);
 		json_close(json);
 	}
 	json_close(json);
@@ -113,7 +112,7 @@ void recompute_write_json(const struct plan *plan, struct json *json)
 		if (fitted->ranks > 0)
 			write_ranks(fitted, json);
 		else
-			recompute_json_write_certificate(fitted->step, &fitted->certificate, fitted->searched, json);
+			recompute_json_write_certificate(fitted->step, &fitted->certificate, json);
 	}
 	json_close(json);
 }

@@ -230,7 +230,7 @@ static enum status fit_planned_take(struct rivals *rivals, int64_t limit)
 	enum status status = fit_bound(&rivals->solver.bounds, rivals->budget, rivals->stage->control, &fitted->bound,
 		&fitted->slope, &fitted->certificate);
 	fitted->planned = true;
-	fitted->impossible = fitted->searched = false;
+	fitted->impossible = false;
 	fitted->lowest = 0;
 	fitted->cap = rivals->budget;
 	fitted->replayed = fitted->replayed < limit ? fitted->replayed : limit;

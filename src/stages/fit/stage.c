@@ -189,11 +189,6 @@ static void fit_stage_take_plan(struct fitted *fitted, struct fit_plan *plan, in
 	fitted->bound = plan->bound;
 	fitted->impossible = plan->impossible;
 	fitted->slope = plan->slope;
-	fitted->searched = plan->exact && plan->extra > plan->bound && plan->extra < INT64_MAX;
-	if (fitted->searched) {
-		fitted->bound = plan->extra;
-		return;
-	}
 	fitted->certificate = plan->certificate;
 	plan->certificate.arc = NULL;
 }

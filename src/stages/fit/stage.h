@@ -45,7 +45,6 @@ struct fitted {
 	int64_t bound;                 /* picoseconds: any plan of the cap takes so much more */
 	bool proved, impossible;
 	bool planned; /* chosen by the arena that order and layout came to: cap is the whole one, whatever the margin */
-	bool searched;                 /* the bound is the least of all plans, which were tried; it has no certificate */
 	double slope;                  /* picoseconds that a byte more of cap is worth */
 	struct fit_certificate certificate;
 	struct fitted_rank *rank; /* [ranks] of a pipeline, or of microbatches, in place of the certificate; the bound is
