@@ -172,6 +172,9 @@ static void print_entry(const struct search *search, FILE *file, uint32_t number
 		fprintf(file, "      can't be planned: %s\n", entry->planned.reason);
 	else if (entry->planned.known && !entry->planned.fits)
 		fprintf(file, "      its plan does not fit\n");
+	if (entry->guess)
+		fprintf(file, "      a guess: not all of a microbatch of %u was captured; its plan says what\n",
+			entry->config.microbatch * entry->config.ep);
 }
 
 /* X(field, name): what an overhead is made of. */
@@ -411,7 +414,8 @@ static json_t *entry_json(const struct search *search, const struct config_list 
 	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) /
 		search->request.devices;
 	return json_pack(
-		"{si si si si si sb si ss si ss si ss si si sf sf sf sf sf sb sb sb sb so si so so so si sI so so so so}", "dp",
+		"{si si si si si sb si ss si ss si ss si si sf sf sf sf sf sb sb sb sb sb so si so so so si sI so so so so}",
+		"dp",
 		(int)config->dp, "tp", (int)config->tp, "pp", (int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep,
 		"sp", config->sp, "zero", config->zero, "schedule", schedule_names[config->schedule], "chunks",
 		(int)config->chunks, "recompute", recompute_names[config->recompute], "recompute_layers",
@@ -419,8 +423,9 @@ static json_t *entry_json(const struct search *search, const struct config_list 
 		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12,
 		"bubble_seconds", (double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds",
 		(double)result->exposed / 1e12, "update_seconds", (double)result->update / 1e12, "fits", entry->fits, "played",
-		entry->played, "front", entry->front, "leads", entry->leads, "tie", tie_json(search, list, number), "variants",
-		(int)entry->variants, "first_rank", memory_json(&result->first), "last_rank", memory_json(&result->last),
+		entry->played, "front", entry->front, "leads", entry->leads, "guess", entry->guess, "tie",
+		tie_json(search, list, number), "variants", (int)entry->variants, "first_rank",
+		memory_json(&result->first), "last_rank", memory_json(&result->last),
 		"worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank, "host", (json_int_t)result->host,
 		"planned", planned_json(&entry->planned), "tokens_per_second_and_device",
 		tokens > 0 ? json_real(tokens) : json_null(), "mfu", result->mfu > 0 ? json_real(result->mfu) : json_null(),

@@ -18,6 +18,7 @@
 /* A step and what all its shardings share. */
 struct step {
 	struct graph *graph;
+	bool guess;
 	struct units units;
 	struct blocks blocks;
 	struct block_work work;
@@ -70,7 +71,7 @@ static void step_free(struct step *step)
 static enum status step_build(struct searching *searching, int64_t batch, enum recompute recompute, struct step *step)
 {
 	const struct config_request *request = searching->request;
-	step->graph = request->step(request->context, batch, recompute, searching->error);
+	step->graph = request->step(request->context, batch, recompute, &step->guess, searching->error);
 	if (!step->graph)
 		return searching->error->status;
 	searching->list->graphs++;
@@ -197,6 +198,7 @@ static enum status evaluate_entry(const struct searching *searching, bool exact,
 	enum status status = config_evaluate(
 		&model, &entry->config, &request->overheads, searching->first, exact, &entry->result);
 	entry->fits = status == OK && entry_fits(request, &entry->result);
+	entry->guess = searching->step.guess;
 	return status;
 }
 

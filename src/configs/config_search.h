@@ -21,8 +21,9 @@
 #include "solver/pipeline/configuration.h"
 
 /* Gives the training step of a batch under a recomputation; a new reference. NULL with *status and *error: BAD_INPUT
- * where the graph can't have that batch. */
-typedef struct graph *config_step(void *context, int64_t batch, enum recompute recompute, struct error *error);
+ * where the graph can't have that batch. *guess, false before: whether it rests on what nobody knows (NOTE_GUESS). */
+typedef struct graph *config_step(
+	void *context, int64_t batch, enum recompute recompute, bool *guess, struct error *error);
 
 struct config_request {
 	config_step *step;
@@ -58,6 +59,7 @@ struct config_entry {
 	struct config_result result; /* estimated */
 	struct config_planned planned;
 	bool fits;
+	bool guess;                  /* its step rests on what nobody knows: its plan's notes say on what */
 	bool played;                 /* the schedule, if it has one, slot by slot: the time is no closed form */
 	bool front;                  /* no other that fits is faster and takes no more memory */
 	bool leads;                  /* the fastest that fits of those that cut the model alike (tp, pp, ep) */

@@ -10,6 +10,7 @@
 #include "src/base/nearest.h"
 #include "src/base/words.h"
 #include "src/read/open.h"
+#include "src/stages/notes.h"
 #include "model_source.h"
 
 #define LAYERS_BUILT 3      /* of a built-in model whose layers repeat: the others are copies of one of them */
@@ -53,21 +54,24 @@ static enum status open_stage(struct model_source *source, struct error *error)
 	return OK;
 }
 
-/* The graph of a scenario. Takes the old one, NULL stays NULL. */
-static struct graph *transformed_by(
-	struct model_source *source, struct graph *graph, const struct scenario *scenario, struct error *error)
+/* The graph of a scenario, and whether it's a guess. Takes the old one, NULL stays NULL. */
+static struct graph *transformed_by(struct model_source *source, struct graph *graph, const struct scenario *scenario,
+	bool *guess, struct error *error)
 {
+	char guesses[GUESSES_BYTES];
 	struct transformed *transformed = graph
 		? stage_transform(&source->stage, graph, scenario, &(struct plan_wish){ 0 }, false, error)
 		: NULL;
 	struct graph *result = transformed ? graph_retain(transformed->graph) : NULL;
+	*guess = transformed && *notes_guesses(transformed->notes, guesses);
 	transformed_release(transformed);
 	graph_release(graph);
 	return result;
 }
 
 /* The step in which what recompute=ops names runs again, then in 8 bits as asked: all else is in the step. Takes it. */
-static struct graph *named_again(struct model_source *source, struct graph *graph, struct error *error)
+static struct graph *named_again(
+	struct model_source *source, struct graph *graph, bool *guess, struct error *error)
 {
 	OWN(scenario) scenario;
 	static const enum knob_id apart[] = { K_recompute, K_float8, MACHINE_KNOBS };
@@ -80,10 +84,11 @@ static struct graph *named_again(struct model_source *source, struct graph *grap
 		scenario.value[knob] = knobs[knob].normal;
 	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
 		scenario.value[apart[i]] = source->scenario->value[apart[i]];
-	return transformed_by(source, graph, &scenario, error);
+	return transformed_by(source, graph, &scenario, guess, error);
 }
 
-static struct graph *built_in(void *context, int64_t batch, enum recompute recompute, struct error *error)
+static struct graph *built_in(
+	void *context, int64_t batch, enum recompute recompute, bool *guess, struct error *error)
 {
 	struct model_source *source = context;
 	struct model_config config = source->config;
@@ -93,10 +98,11 @@ static struct graph *built_in(void *context, int64_t batch, enum recompute recom
 	training.float8 = training.float8 && !named;
 	config.batch = batch;
 	struct graph *graph = model_step(source->preset->name, &config, &training, error);
-	return reduced_as_asked(source, named ? named_again(source, graph, error) : graph, error);
+	return reduced_as_asked(source, named ? named_again(source, graph, guess, error) : graph, error);
 }
 
-static struct graph *from_file(void *context, int64_t batch, enum recompute recompute, struct error *error)
+static struct graph *from_file(
+	void *context, int64_t batch, enum recompute recompute, bool *guess, struct error *error)
 {
 	struct model_source *source = context;
 	struct scenario scenario;
@@ -107,7 +113,7 @@ static struct graph *from_file(void *context, int64_t batch, enum recompute reco
 	static const enum knob_id apart[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_zero, K_microbatches };
 	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) /* the step itself is of one device */
 		scenario.value[apart[i]] = knobs[apart[i]].normal;
-	struct graph *graph = transformed_by(source, graph_retain(source->graph), &scenario, error);
+	struct graph *graph = transformed_by(source, graph_retain(source->graph), &scenario, guess, error);
 	scenario_done(&scenario);
 	return reduced_as_asked(source, graph, error);
 }

@@ -108,7 +108,8 @@ static struct shared_units *outlook_units_of(
 {
 	enum recompute recompute = estimated(scenario->value[K_recompute]) ? (enum recompute)scenario->value[K_recompute]
 		: RECOMPUTE_NONE;
-	OWN(graph) *graph = source->step(source, scenario->value[K_batch], recompute, error);
+	bool guess;   /* the plan on the screen says so */
+	OWN(graph) *graph = source->step(source, scenario->value[K_batch], recompute, &guess, error);
 	struct shared_units *units = graph ? shared_units_find(&source->stage, graph) : NULL;
 	if (graph && !units)
 		fail_memory(error);

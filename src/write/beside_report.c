@@ -5,6 +5,7 @@
 #include "src/base/json.h"
 #include "src/base/safe_text.h"
 #include "src/draw/figure.h"
+#include "src/stages/notes.h"
 
 #define HOLDERS_TOLD 10u
 
@@ -27,13 +28,15 @@ static void print_file(const struct beside_report *report, int side, FILE *strea
 {
 	static const char *const words[2] = { "first", "second" };
 	const struct intake *intake = &report->plan[side]->input->about.intake;
-	char clean[400], bytes[32];
+	char clean[400], bytes[32], guesses[GUESSES_BYTES];
 	fprintf(stream, "%-7s %s: %s, %" PRIu32 " ops", words[side], text_clean(report->name[side], clean, sizeof clean),
 		intake->format ? intake->format : "graph", report->plan[side]->graph->ops);
 	if (report->beside->steps[side] > 1)
 		fprintf(stream, "; %" PRIu32 " steps, of which the one with the peak", report->beside->steps[side]);
 	if (intake->peak > 0)
 		fprintf(stream, "; says itself %s", bytes_text(intake->peak, bytes, sizeof bytes));
+	if (*notes_guesses(report->plan[side]->transformed->notes, guesses))
+		fprintf(stream, "; %s", guesses);
 	fputc('\n', stream);
 }
 
@@ -99,6 +102,8 @@ static void write_side(struct json *json, const struct beside_report *report, in
 	json_write_text(json, "file", text_clean(report->name[side], clean, sizeof clean));
 	json_write_text(json, "format", report->plan[side]->input->about.intake.format);
 	json_write_integer(json, "ops", report->plan[side]->graph->ops);
+	if (*notes_guesses(report->plan[side]->transformed->notes, clean))
+		json_write_text(json, "guesses", clean);
 	json_write_integer(json, "steps", beside->steps[side]);
 	json_write_integer(json, "peak_bytes", beside->peak[side]);
 	json_write_integer(json, "arena_bytes", plan_arena(report->plan[side]));

@@ -111,6 +111,8 @@ static void devices_configs_draw_row(
 	size_t used = strlen(config_text(&entry->config, text, sizeof text));
 	if (entry->variants > 0)
 		snprintf(text + used, sizeof text - used, "  +%u", entry->variants);
+	if (entry->guess)
+		at += frame_text(frame, at, y, width - at, ROLE_WARN, "guess: ");
 	frame_name(frame, at, y, width - at, entry->front ? ROLE_GOOD : entry->fits ? ROLE_TEXT : ROLE_FAINT, text);
 	if (selected)
 		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
