@@ -274,11 +274,13 @@ static bool hlo_graph_is_collective(const struct hlo_instruction *instruction)
 	return false;
 }
 
-/* Before XLA's partitioner: sizes are those of all devices together. It leaves shardings at the parameters and the root
- * alone, and where it hasn't run yet, collectives stand in shard_maps alone. */
+/* Before XLA's partitioner: sizes are those of all devices together. The partitioner names the entry NAME_spmd and
+ * leaves shardings at its parameters and its root only; before it, collectives are in shard_maps only. */
 static bool is_whole(const struct hlo_module *module)
 {
 	bool cut = false, sends = false, inside = module->unpartitioned;
+	if (module->scheduled || strstr(module->computation[module->entry].name, "_spmd"))
+		return false;
 	for (uint32_t c = 0; c < module->computations; c++)
 		for (uint32_t i = 0; i < module->computation[c].instructions; i++) {
 			const struct hlo_instruction *instruction = &module->computation[c].instruction[i];
@@ -287,7 +289,7 @@ static bool is_whole(const struct hlo_module *module)
 			inside |= instruction->shards > 1 && !kept;
 			sends |= hlo_graph_is_collective(instruction);
 		}
-	return !module->scheduled && (inside || (cut && !sends));
+	return inside || (cut && !sends);
 }
 
 static enum status hlo_graph_describe(struct making *making, const char *format, bool open)

@@ -136,6 +136,11 @@ Test(hlo, a_module_is_of_one_device_of_several_or_not_cut_over_them_yet)
 			4 },
 		{ "HloModule m\n" ADD "ENTRY main {\n  x = f32[4]{0} parameter(0)\n  " SENT "ROOT y = f32[4]{0} negate(s)\n}\n",
 			4 },
+		/* It names the entry so, also where nothing is sent. */
+		{ "HloModule m, num_partitions=4\nENTRY main.5_spmd {\n  " CUT "ROOT y = f32[4]{0} negate(x)\n}\n", 4 },
+		{ "HloModule m\nENTRY main.5_spmd {\n  " CUT "t = f32[4]{0} tanh(x), sharding={devices=[4]<=[4]}\n  "
+		  "ROOT y = f32[4]{0} negate(t)\n}\n",
+			4 },
 		/* A shard_map sends before it; what is inside says how it is cut. */
 		{ "HloModule m, num_partitions=4\n" ADD "ENTRY main {\n  " CUT
 		  "i = f32[4]{0} custom-call(x), custom_call_target=\"SPMDFullToShardShape\"\n  "
