@@ -118,24 +118,20 @@ static int parse_options(int argc, char **argv, struct options *options)
 static enum status convert_dot(
 	const struct options *options, const char *content, size_t size, FILE *stream, struct error *error)
 {
-	struct normal normal;
-	enum status status = normal_form(content, size, &normal, error);
-	Agraph_t *dot = NULL;
-	if (status == OK && !(dot = parse_dot(&normal, options->limits.edges, error)))
-		status = BAD_INPUT;
+	Agraph_t *dot = parse_dot(content, size, options->limits.edges, error);
+	enum status status = dot ? OK : BAD_INPUT;
 	if (status == OK && options->format > OUTPUT_DOT) {
 		status = render(dot, options->positions ? "nop2" : "dot", format_names[options->format], stream, error);
 		if (*parse_messages())
 			fprintf(stderr, "tidemark-dot: %s: ", options->input), text_write_clean(stderr, parse_messages(), "\n");
 	} else if (status == OK) {
-		OWN(graph) *graph = read_dot(dot, &normal, error);
+		OWN(graph) *graph = read_dot(dot, content, error);
 		status = graph ? OK : error->status;
 		if (graph && !(options->format == OUTPUT_DOT ? dot_write : native_write)(graph, stream))
 			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
 	}
 	if (dot)
 		agclose(dot);
-	normal_free(&normal);
 	return status;
 }
 

@@ -1,5 +1,8 @@
 /* parse.c: calls libcgraph's parser with disciplines of our own. Its state is global, and so is ours: one graph a
  * process. Without memory, or with 0 for a node's id, libcgraph crashes: there the process ends. */
+#include <string.h>
+#include <unistr.h>
+
 #include "guard.h"
 #include "parse.h"
 
@@ -55,12 +58,23 @@ static void explain(struct error *error)
 	if (strstr(reading.message, "syntax error"))
 		fail(error, BAD_INPUT, "syntax error%s", near);
 	else if (strstr(reading.message, "memory exhausted"))
-		fail(error, BAD_INPUT, "a chain of subgraphs that is too long, or braces nested too deeply");
+		fail(error, BAD_INPUT, "a chain of nodes that is too long (divide it), or braces nested too deeply");
 	else
 		fail(error, BAD_INPUT, "%.*s", (int)strcspn(message, "\n"), message);
 }
 
-Agraph_t *parse_dot(const struct normal *normal, int64_t edges_most, struct error *error)
+static bool is_text(const char *text, size_t size, struct error *error)
+{
+	const char *nul = memchr(text, '\0', size), *odd = (const char *)u8_check((const uint8_t *)text, size);
+	const char *wrong = nul && (!odd || nul < odd) ? nul : odd;
+	error->line = wrong ? 1 : 0;
+	for (const char *at = text; wrong && at < wrong; at++)
+		error->line += *at == '\n';
+	return !wrong || fail(error, BAD_INPUT, wrong == nul ? "the text contains a NUL byte"
+		: "the text is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts)") == OK;
+}
+
+Agraph_t *parse_dot(const char *text, size_t size, int64_t edges_most, struct error *error)
 {
 	static Agiddisc_t id;
 	static Agiodisc_t io;
@@ -69,8 +83,11 @@ Agraph_t *parse_dot(const struct normal *normal, int64_t edges_most, struct erro
 	id.map = map_id;
 	io = AgIoDisc;
 	io.afread = parse_read_text;
-	reading.text = normal->text;
-	reading.left = normal->length;
+	if (!is_text(text, size, error))
+		return NULL;
+	size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	reading.text = text + mark;
+	reading.left = size - mark;
 	reading.edges = 0;
 	reading.edges_most = edges_most;
 	*reading.message = '\0';

@@ -1,7 +1,10 @@
 /* read.c: nodes become tensors and ops, edges become arguments.
  *
  * libcgraph keeps nodes in the order of their first mention. Ops are ordered by step=, those without one following
- * the op before them. */
+ * the op before them.
+ */
+#include <ctype.h>
+
 #include "attributes.h"
 #include "read.h"
 #include "src/base/dot_text.h"
@@ -14,6 +17,7 @@ struct record {
 	int64_t step;
 	uint32_t sequence;
 	Agnode_t *node;
+	unsigned line;             /* where its name is first met, 0: unknown */
 };
 
 /* libcgraph takes names as char *. */
@@ -21,7 +25,7 @@ static char record_name[] = "tidemark", order_name[] = "order", source_name[] = 
 
 struct reader {
 	Agraph_t *dot;
-	const struct normal *normal;
+	const char *text;
 	struct draft *draft;
 	struct error *error;
 	struct arena arena;        /* decoded texts */
@@ -36,14 +40,54 @@ static struct record *record_of(Agnode_t *node)
 	return (struct record *)node->base.data;   /* bound first and locked there */
 }
 
-static unsigned read_line_of(const struct reader *reader, Agnode_t *node)
+/* The end of the comment, or of the word, or of the string behind its first quote, that begins there; at itself: none. */
+static char *read_token_end(char *at, bool string, unsigned *line)
 {
-	return normal_line(reader->normal, agnameof(node));
+	const char *end = string ? "\"" : at[0] == '/' && at[1] == '*' ? "*/" : at[0] == '/' && at[1] == '/' ? "\n" : NULL;
+	for (; *at && (end ? strncmp(at, end, strlen(end)) != 0 : isalnum(*at & 0xff) || strchr("_.", *at) || *at & 0x80); at++) {
+		at += string && at[0] == '\\' && at[1];
+		*line += *at == '\n';
+	}
+	return at;
+}
+
+/* libcgraph knows no lines: a node's is that of the first word or string that is its name, where it has no escapes. */
+static void read_lines(struct record **list, struct names *names, char *at)
+{
+	unsigned line = 1;
+	while (*at) {
+		bool string = *at == '"';
+		unsigned begins = line;
+		char *word = at + string, *end = read_token_end(word, string, &line), after = *end;
+		*end = '\0';
+		uint32_t id = end > word ? names_find(names, word) : NONE;
+		if (id != NONE && !list[id]->line)
+			list[id]->line = begins;
+		*end = after;
+		line += !string && end == word && after == '\n';
+		at = end + (after && (string || end == word));
+	}
+}
+
+static enum status read_find_lines(struct reader *reader, struct record **list)
+{
+	struct names names = { 0 };
+	uint32_t count = 0;
+	char *text = arena_text(&reader->arena, reader->text, strlen(reader->text));
+	bool kept = text != NULL;
+	for (Agnode_t *node = agfstnode(reader->dot); node; node = agnxtnode(reader->dot, node), count++) {
+		kept &= names_add(&names, agnameof(node), count) != NONE;
+		list[count] = record_of(node);
+	}
+	if (kept)
+		read_lines(list, &names, text);
+	names_free(&names);
+	return kept ? OK : fail_memory(reader->error);
 }
 
 static enum status read_bad(struct reader *reader, Agnode_t *node, const char *what, const char *value)
 {
-	reader->error->line = read_line_of(reader, node);
+	reader->error->line = record_of(node)->line;
 	return fail(reader->error, BAD_INPUT, "node \"%.100s\": %s%s%.60s%s", agnameof(node), what,
 		value ? " \"" : "", value ? value : "", value ? "\"" : "");
 }
@@ -87,7 +131,7 @@ static enum status extra_value(struct reader *reader, Agnode_t *node, enum recor
 	char *text;
 	enum status status = unknown_keys(&reader->attributes, node, record, &reader->arena, &text, reader->error);
 	if (status == BAD_INPUT)
-		reader->error->line = read_line_of(reader, node);
+		reader->error->line = record_of(node)->line;
 	*extra = text;
 	return status == NO_MEMORY ? fail_memory(reader->error) : status;
 }
@@ -107,6 +151,7 @@ static enum status bind_node(struct reader *reader, Agnode_t *node)
 	record->step = 0;
 	record->sequence = 0;
 	record->node = node;
+	record->line = 0;
 	const char *name = attribute_of(&reader->attributes, node, ATTRIBUTE_NAME);
 	record->name = decoded(reader, name ? name : agnameof(node));
 	NEED_IN(reader->error, record->name);
@@ -116,9 +161,7 @@ static enum status bind_node(struct reader *reader, Agnode_t *node)
 static enum status read_add_tensor(struct reader *reader, Agnode_t *node)
 {
 	struct record *record = record_of(node);
-	struct tensor tensor = {
-		.name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = read_line_of(reader, node)
-	};
+	struct tensor tensor = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = record_of(node)->line };
 	int64_t shape[DIMS_MAX];
 	bool there;
 	TRY(word_value(reader, node, ATTRIBUTE_KIND, "unknown kind", kind_names, KIND_COUNT, &tensor.kind, &there));
@@ -147,7 +190,7 @@ static enum status read_add_tensor(struct reader *reader, Agnode_t *node)
 static enum status read_add_op(struct reader *reader, Agnode_t *node)
 {
 	struct record *record = record_of(node);
-	struct op op = { .name = record->name, .type = "op", .module = "", .flops = -1, .line = read_line_of(reader, node) };
+	struct op op = { .name = record->name, .type = "op", .module = "", .flops = -1, .line = record_of(node)->line };
 	TRY(word_value(reader, node, ATTRIBUTE_PHASE, "unknown phase", phase_names, PHASE_COUNT, &op.phase, &op.has_phase));
 	TRY(bytes_value(reader, node, ATTRIBUTE_WORKSPACE, "not a size in bytes:", &op.workspace, &op.has_workspace));
 	TRY(extra_value(reader, node, RECORD_OP, &op.extra));
@@ -177,12 +220,8 @@ static enum status read_add_result(struct reader *reader, Agnode_t *node)
 {
 	struct record *record = record_of(node);
 	enum phase phase = draft_op_at(reader->draft, record->op)->phase;
-	struct tensor result = { .name = record->name,
-		.alias = NONE,
-		.dtype = DTYPE_OPAQUE,
-		.line = read_line_of(reader, node),
-		.kind = phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION,
-		.has_bytes = true };
+	struct tensor result = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = record_of(node)->line,
+		.kind = phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, .has_bytes = true };
 	struct tensor kept = result;
 	bool there;
 	TRY(bytes_value(reader, node, ATTRIBUTE_BYTES, "not a size in bytes:", &result.bytes, &there));
@@ -248,7 +287,7 @@ static bool is_control(const struct reader *reader, Agedge_t *edge)
 
 static enum status bad_edge(struct reader *reader, Agnode_t *from, Agnode_t *to, const char *what)
 {
-	reader->error->line = read_line_of(reader, from);
+	reader->error->line = record_of(from)->line;
 	return fail(reader->error, BAD_INPUT, "edge \"%.60s\" -> \"%.60s\": %s", agnameof(from), agnameof(to), what);
 }
 
@@ -452,6 +491,7 @@ static enum status dot_read_all(struct reader *reader)
 		status = bind_node(reader, node);
 		reader->full |= is_tensor(reader, node);
 	}
+	THEN(status, read_find_lines(reader, list));
 	THEN(status, read_describe(reader));
 	THEN(status, name_modules(reader));
 	THEN(status, read_add_nodes(reader, list, &ops));
@@ -462,10 +502,10 @@ static enum status dot_read_all(struct reader *reader)
 	return status == OK ? for_nodes(reader, add_inplace) : status;
 }
 
-struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error *error)
+struct graph *read_dot(Agraph_t *dot, const char *text, struct error *error)
 {
 	struct error unused = { 0 };
-	struct reader reader = { .dot = dot, .normal = normal, .error = error ? error : &unused };
+	struct reader reader = { .dot = dot, .text = text, .error = error ? error : &unused };
 	reader.draft = draft_new();
 	enum status status = reader.draft ? dot_read_all(&reader) : fail_memory(reader.error);
 	struct graph *graph = NULL;

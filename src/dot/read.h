@@ -3,8 +3,6 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     main        the program tidemark-dot
  *     guard       limits on the process
- *     lex         tokens of DOT
- *     normal      DOT that libcgraph reads safely
  *     parse       runs libcgraph's parser
  *     attributes  the attributes that we know
  *     read        from nodes and edges to a graph
@@ -15,9 +13,9 @@
 
 #include <graphviz/cgraph.h>
 
-#include "normal.h"
 #include "solver/graph/graph.h"
 
-/* Full dialect where a node has kind=, else teaching dialect (docs/design.md section 6, tidemark(5)). normal gives the
- * lines for errors. NULL with *status and *error. O(nodes + edges + nodes x depth of their clusters). */
-struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error *error);
+/* Full dialect where a node has kind=, else teaching dialect (docs/design.md section 6, tidemark(5)). text is what dot
+ * was parsed of: it gives errors their lines. NULL with *status and *error. O(text + edges + nodes x depth of their
+ * clusters). */
+struct graph *read_dot(Agraph_t *dot, const char *text, struct error *error);

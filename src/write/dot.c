@@ -87,7 +87,7 @@ static void dot_write_inplace(const struct graph *graph, uint32_t op, FILE *stre
 	fputs(", inplace=\"", stream);
 	for (uint32_t i = begin; i < end; i++) {
 		if (i > begin)
-			putc(',', stream);
+			fputs((i - begin) % 16 ? "," : ",\"+\"", stream);   /* a long string in pieces, as in dot_write_text() */
 		if (graph->inplace[i].out != NONE)
 			dot_write_part(stream, graph->tensor[graph->inplace[i].out].name, ":, ");
 		putc(':', stream);

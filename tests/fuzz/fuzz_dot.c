@@ -24,17 +24,14 @@ static void must(bool condition)
 
 static struct graph *parse(const char *text, size_t size, struct error *error)
 {
-	struct normal normal;
 	struct graph *graph = NULL;
 	aglexbad();   /* the scanner keeps what stood behind the last graph; tidemark-dot reads just one */
 	*error = (struct error){ 0 };
-	enum status status = normal_form(text, size, &normal, error);
-	Agraph_t *dot = status == OK ? parse_dot(&normal, 16000000, error) : NULL;
+	Agraph_t *dot = parse_dot(text, size, 16000000, error);
 	if (dot) {
-		graph = read_dot(dot, &normal, error);
+		graph = read_dot(dot, text, error);
 		agclose(dot);
 	}
-	normal_free(&normal);
 	return graph;
 }
 
