@@ -63,7 +63,7 @@ static void explain(struct error *error)
 		fail(error, BAD_INPUT, "%.*s", (int)strcspn(message, "\n"), message);
 }
 
-static bool is_text(const char *text, size_t size, struct error *error)
+static bool parse_is_text(const char *text, size_t size, struct error *error)
 {
 	const char *nul = memchr(text, '\0', size), *odd = (const char *)u8_check((const uint8_t *)text, size);
 	const char *wrong = nul && (!odd || nul < odd) ? nul : odd;
@@ -83,7 +83,7 @@ Agraph_t *parse_dot(const char *text, size_t size, int64_t edges_most, struct er
 	id.map = map_id;
 	io = AgIoDisc;
 	io.afread = parse_read_text;
-	if (!is_text(text, size, error))
+	if (!parse_is_text(text, size, error))
 		return NULL;
 	size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	reading.text = text + mark;

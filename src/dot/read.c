@@ -1,8 +1,7 @@
 /* read.c: nodes become tensors and ops, edges become arguments.
  *
  * libcgraph keeps nodes in the order of their first mention. Ops are ordered by step=, those without one following
- * the op before them.
- */
+ * the op before them. */
 #include <ctype.h>
 
 #include "attributes.h"
@@ -40,11 +39,13 @@ static struct record *record_of(Agnode_t *node)
 	return (struct record *)node->base.data;   /* bound first and locked there */
 }
 
-/* The end of the comment, or of the word, or of the string behind its first quote, that begins there; at itself: none. */
+/* The end of the comment, or of the word, or of the string behind its first quote, that begins there; at itself: none.
+ */
 static char *read_token_end(char *at, bool string, unsigned *line)
 {
 	const char *end = string ? "\"" : at[0] == '/' && at[1] == '*' ? "*/" : at[0] == '/' && at[1] == '/' ? "\n" : NULL;
-	for (; *at && (end ? strncmp(at, end, strlen(end)) != 0 : isalnum(*at & 0xff) || strchr("_.", *at) || *at & 0x80); at++) {
+	for (; *at && (end ? strncmp(at, end, strlen(end)) != 0 : isalnum(*at & 0xff) || strchr("_.", *at) || *at & 0x80);
+		at++) {
 		at += string && at[0] == '\\' && at[1];
 		*line += *at == '\n';
 	}
@@ -52,7 +53,7 @@ static char *read_token_end(char *at, bool string, unsigned *line)
 }
 
 /* libcgraph knows no lines: a node's is that of the first word or string that is its name, where it has no escapes. */
-static void read_lines(struct record **list, struct names *names, char *at)
+static void dot_lines(struct record **list, struct names *names, char *at)
 {
 	unsigned line = 1;
 	while (*at) {
@@ -69,7 +70,7 @@ static void read_lines(struct record **list, struct names *names, char *at)
 	}
 }
 
-static enum status read_find_lines(struct reader *reader, struct record **list)
+static enum status dot_find_lines(struct reader *reader, struct record **list)
 {
 	struct names names = { 0 };
 	uint32_t count = 0;
@@ -80,7 +81,7 @@ static enum status read_find_lines(struct reader *reader, struct record **list)
 		list[count] = record_of(node);
 	}
 	if (kept)
-		read_lines(list, &names, text);
+		dot_lines(list, &names, text);
 	names_free(&names);
 	return kept ? OK : fail_memory(reader->error);
 }
@@ -491,7 +492,7 @@ static enum status dot_read_all(struct reader *reader)
 		status = bind_node(reader, node);
 		reader->full |= is_tensor(reader, node);
 	}
-	THEN(status, read_find_lines(reader, list));
+	THEN(status, dot_find_lines(reader, list));
 	THEN(status, read_describe(reader));
 	THEN(status, name_modules(reader));
 	THEN(status, read_add_nodes(reader, list, &ops));
