@@ -16,6 +16,7 @@ from .replay import TORCH_DTYPES, decode, find_function, bind
 from .workspace import LEAST, allocator_peak, heap, say
 
 LARGEST = 4 << 30  # bytes of operands and results: larger calls aren't run
+SMALL = 64 << 20  # bytes of these: kernels of larger calls don't begin to need workspace as the batch grows
 QUIET = ("aten.clone", "aten._to_copy", "aten.copy_", "aten.add", "aten.mul", "aten.div", "aten.sub", "aten.fill_", "aten.zero_", "aten.zeros", "aten.ones",
          "aten.empty", "aten.full", "aten.arange", "aten.new_", "aten.cat", "aten.embedding")  # have no workspace
 RESERVING = ("aten.mkldnn_rnn_layer.", "aten._cudnn_rnn.", "aten.miopen_rnn.")  # make what their backward kernels write into
@@ -119,13 +120,13 @@ class Kernels:
         return self.meter.peak(lambda: function(*args, **kwargs)) - results
 
     @torch.no_grad()
-    def measure(self, wanted=None):
-        """Op -> bytes of its workspace, None where its kind of call couldn't be run. wanted: only these ops; None: all that
-        are worth a run."""
+    def measure(self, wanted=None, small=0):
+        """Op -> bytes of its workspace, None where its kind of call couldn't be run. wanted: only these ops and calls of
+        fewer bytes than `small`; None: all that are worth a run."""
         known, found = {}, {}
         gc.collect()
         for name, op in self.graph.ops.items():
-            if not self.runs(op) or (wanted is not None and name not in wanted):
+            if not self.runs(op) or (wanted is not None and name not in wanted and self.bytes_of(op) >= small):
                 continue
             key = json.dumps([op["op"], self.without_names(op["args"]), op["kwargs"].get("dtype")])
             if key not in known:
@@ -140,20 +141,19 @@ class Kernels:
 
 def measure_workspace(graph, largest=LARGEST):
     """Sets each op's `workspace` in a captured graph by running every kind of call once, alone, on this machine's CPU. Of a
-    step that knows how it grows, also at the other batches at which it was captured, and, of calls that have workspace, at
-    2, 4 and 8 samples and on up to its own batch. Calls of more than `largest` bytes of operands and results are left out.
-    Returns (kinds of calls, those that couldn't be run)."""
+    step that knows how it grows, also at the other batches at which it was captured, and at 2, 4 and 8 samples and on up
+    to its own batch: at the largest of these small calls and those that have workspace, at the others what has any. Calls
+    of more than `largest` bytes of operands and results are left out. Returns (kinds of calls, those that couldn't be run).
+    """
     line, own = graph.head.get("batches", []), graph.head.get("batch")
+    powers = [2 ** power for power in range(max(own or 0, 8).bit_length() - 1, 0, -1)] if line else []
+    kernels, measured, needy = Kernels(graph, largest), {}, set()
     with _disable_current_modes():
-        kernels = Kernels(graph, largest)
-        measured = {own: kernels.measure()}
-        for batch in line:
-            if batch != own:
-                measured[batch] = Kernels(at_batch(graph, batch), largest).measure()
-        needy = {name for found in measured.values() for name, size in found.items() if (size or 0) >= LEAST}
-        for batch in (2 ** power for power in range(1, max(own or 0, 8).bit_length())):
-            if line and needy and batch not in measured:
-                measured[batch] = Kernels(at_batch(graph, batch), largest).measure(needy)
+        for batch in dict.fromkeys([own, *line, *powers]):
+            others = kernels if batch == own else Kernels(at_batch(graph, batch), largest)
+            known = batch == own or batch in line
+            measured[batch] = others.measure(None if known else needy, SMALL if batch == max(powers, default=0) else 0)
+            needy |= {name for name, size in measured[batch].items() if (size or 0) >= LEAST}
     for name, size in measured[own].items():
         if size is not None:
             sizes = {batch: measured[batch].get(name) for batch in sorted(measured)} if name in needy else {}
