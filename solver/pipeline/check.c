@@ -352,6 +352,27 @@ static bool *sent_on(struct check *check, const struct graph *graph)
 	return on;
 }
 
+/* Ops of no backward pass, and needed by none, that need an update (an average of parameters); what only these need. */
+static bool *behind_updates(struct check *check, const struct graph *graph)
+{
+	bool *behind = arena_alloc(&check->arena, graph->ops, sizeof *behind);
+	for (uint32_t op = 0; behind && op < graph->ops; op++) {
+		behind[op] = graph->op[op].phase == PHASE_UPDATE;
+		FOR_ROW(i, &graph->pred, op)
+			behind[op] |= behind[graph->pred.item[i]] && graph->op[op].phase != PHASE_BACKWARD;
+	}
+	for (uint32_t op = graph->ops; behind && op-- > 0;) {
+		bool needed = false, all = csr_length(&graph->succ, op) > 0 && graph->op[op].phase != PHASE_BACKWARD;
+		FOR_ROW(i, &graph->succ, op) {
+			uint32_t next = graph->succ.item[i];
+			needed |= !behind[next] && graph->op[next].phase != PHASE_COMMUNICATION;
+			all &= behind[next];
+		}
+		behind[op] = (behind[op] && !needed) || all;
+	}
+	return behind;
+}
+
 /* An activation: filled by a forward op, received before one reads it, or an input; read by a backward op. */
 static bool pipeline_check_waits(const struct graph *graph, const bool *on, uint32_t s)
 {
@@ -374,12 +395,13 @@ static enum status pipeline_check_waiting(struct check *check, uint32_t r)
 {
 	const struct graph *graph = check->rank[r];
 	uint32_t flush = graph->flush;
-	bool *marked = flush == NONE ? NULL : pipeline_check_before(check, graph, flush), *on = sent_on(check, graph);
-	if (!on || (flush != NONE && !marked))
+	bool *marked = flush == NONE ? NULL : pipeline_check_before(check, graph, flush), *on = sent_on(check, graph),
+		 *updated = behind_updates(check, graph);
+	if (!on || !updated || (flush != NONE && !marked))
 		return fail_memory(check->error);
 	for (uint32_t op = 0; op < graph->ops && marked; op++)
 		if ((graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD) && !marked[op] &&
-			csr_length(&graph->reads, op) > 0 &&
+			!updated[op] && csr_length(&graph->reads, op) > 0 &&
 			!pipeline_check_views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
 			return pipeline_check_wrong(check, r, "the copies in flight don't wait for", graph->op[op].name);
 	for (uint32_t s = 0; s < graph->storages; s++) {

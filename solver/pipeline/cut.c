@@ -112,6 +112,27 @@ static void place_states(struct finding *finding)
 					finding->cut->piece[op] = finding->cut->piece[finding->cut->readers.item[j]];
 }
 
+/* What reads updated parameters behind the last backward pass, averages of them say, runs once, and in no forward pass
+ * of a microbatch; so does what only it reads. */
+static void place_behind_updates(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	uint8_t *side = finding->cut->side;
+	uint32_t end = 0;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		end = side[op] == SIDE_BACKWARD ? op : end;
+	for (uint32_t op = end; op < graph->ops; op++)
+		FOR_ROW(i, &graph->pred, op)
+			if (side[graph->pred.item[i]] == SIDE_UPDATE)
+				side[op] = SIDE_UPDATE;
+	for (uint32_t op = graph->ops; op-- > end + 1;) {
+		bool behind = csr_length(&graph->succ, op) > 0;
+		FOR_ROW(i, &graph->succ, op)
+			behind &= side[graph->succ.item[i]] == SIDE_UPDATE;
+		side[op] = behind ? SIDE_UPDATE : side[op];
+	}
+}
+
 static void pipeline_cut_place_ops(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
@@ -121,6 +142,7 @@ static void pipeline_cut_place_ops(struct finding *finding)
 		cut->side[op] = pipeline_cut_side_of(graph->op[op].phase);
 		cut->piece[op] = of == NONE ? 0 : finding->piece_of[finding->blocks->of[of]];
 	}
+	place_behind_updates(finding);
 	for (uint32_t op = graph->ops; op-- > 0;)
 		if (pipeline_cut_is_collective(graph, op))
 			place_collective(finding, op);

@@ -233,11 +233,28 @@ static enum status sort(struct flowing *flowing)
 	return OK;
 }
 
+/* Microbatches all run before the update: a step whose passes read what an update gives has none. OK or BAD_INPUT. */
+static enum status updates_once(const struct pipeline_cut *cut, struct error *error)
+{
+	const struct graph *graph = cut->graph;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->pred, op) {
+			uint32_t before = graph->pred.item[i];
+			bool second = graph->op[op].phase == PHASE_BACKWARD || cut->side[op] == SIDE_BACKWARD;
+			if (second && graph->op[op].phase != PHASE_COMMUNICATION && cut->side[before] == SIDE_UPDATE)
+				return fail(error, BAD_INPUT,
+					"the step has several updates: the backward op \"%.100s\" comes behind one; such a step can't be cut "
+					"into microbatches or pipeline ranks", graph->op[op].name);
+		}
+	return OK;
+}
+
 enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_flow *flow, struct error *error)
 {
 	const struct graph *graph = cut->graph;
 	struct arena arena = { 0 };
 	*flow = (struct pipeline_flow) { 0 };
+	TRY(updates_once(cut, error));
 	struct flowing flowing = { .cut = cut, .flow = flow, .error = error };
 	flowing.runs = arena_alloc(&arena, graph->ops, sizeof *flowing.runs);
 	flowing.side = arena_alloc(&arena, graph->ops, sizeof *flowing.side);

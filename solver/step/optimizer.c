@@ -176,6 +176,7 @@ struct updates {
 	uint32_t *identity, *op;       /* [tensors], [ops] of the graph */
 	uint32_t *group_at, *next;     /* [tensors] the first group whose gradient it is, or NONE; [count] the next */
 	uint32_t *before;              /* [count] the op of the graph that comes next, or how many there are */
+	uint32_t late;                 /* the first op of the graph that reads what updates give, or how many there are */
 };
 
 /* Whether the step keeps a group's gradient longer than its update needs it, until zero_grad(), without saying so. */
@@ -225,14 +226,29 @@ static void take_gradients(struct build *build, struct updates *updates, uint32_
 			build, updates->replacement->options, updates->parameter[group], updates->gradient[group]);
 }
 
+/* All updates in one, where the optimizer has no order of its own. */
+static void write_together(struct build *build, struct updates *updates)
+{
+	build->phase = PHASE_UPDATE;
+	update_all(build, updates->replacement->options, updates->parameter, updates->gradient, updates->count);
+	release_gradients(build, updates, 0, updates->count);
+}
+
+static bool keeps_places(const struct replacement *replacement)
+{
+	return replacement->groups->eager && eager_update_known(replacement->options->optimizer);
+}
+
 /* The ops of a graph with the gradient of each group taken to where the update reads it, and the updates where they
- * were. */
+ * were, or together. */
 static void optimizer_write_step(struct build *build, const struct graph *graph, struct updates *updates)
 {
 	const struct replacement *replacement = updates->replacement;
-	bool eager = replacement->groups->eager && eager_update_known(replacement->options->optimizer);
+	bool eager = keeps_places(replacement);
 	for (uint32_t i = 0; i <= graph->ops && build->status == OK; i++) {
 		uint32_t here = 0;
+		if (!eager && i == updates->late && i < graph->ops)
+			write_together(build, updates);
 		while (eager && updates->written + here < updates->count && updates->before[updates->written + here] <= i)
 			here++;
 		if (here)
@@ -251,10 +267,30 @@ static void optimizer_write_step(struct build *build, const struct graph *graph,
 	for (uint32_t s = 0; s < graph->storages && eager; s++)
 		if (graph->storage[s].kind == KIND_PARAMETER && csr_length(&graph->users, s) == 0)
 			eager_update_idle(build, replacement->options, updates->identity[graph->storage[s].root]);
-	if (eager)
-		return;
-	update_all(build, replacement->options, updates->parameter, updates->gradient, updates->count);
-	release_gradients(build, updates, 0, updates->count);
+	if (!eager && updates->late == graph->ops)
+		write_together(build, updates);
+}
+
+/* Ops that read what the update gives, averages of parameters say, come behind it. OK, or BAD_INPUT: updates that are
+ * written together can't all be before the first of them. */
+static enum status find_late(const struct graph *graph, struct updates *updates, struct error *error)
+{
+	const struct replacement *replacement = updates->replacement;
+	const struct graph *step = replacement->groups->step;
+	updates->late = graph->ops;
+	for (uint32_t op = 0; op < step->ops && updates->late == graph->ops; op++)
+		FOR_ROW(i, &step->reads, op) {
+			uint32_t tensor = step->reads.item[i], found = NONE;
+			if (!replacement->dropped[op] && step->storage[step->tensor[tensor].storage].kind == KIND_PARAMETER &&
+				kept_tensor(replacement, tensor) != tensor)
+				found = graph_find_op(graph, step->op[op].name);
+			updates->late = found == NONE ? updates->late : found;
+		}
+	for (uint32_t i = 0; i < updates->count && !keeps_places(replacement); i++)
+		if (updates->before[i] > updates->late)
+			return fail(error, BAD_INPUT, "the update can't be replaced: \"%.100s\" reads a part of what it gives",
+				graph->op[updates->late].name);
+	return OK;
 }
 
 static bool prepare_updates(struct updates *updates, const struct graph *graph, struct arena *arena)
@@ -304,6 +340,9 @@ static struct graph *with_update(const struct graph *graph, struct replacement *
 	enum status status = build.draft && prepare_updates(&updates, graph, &replacement->arena) ? OK : NO_MEMORY;
 	if (status == OK) {
 		place_updates(&build, graph, &updates);
+		status = find_late(graph, &updates, error);
+	}
+	if (status == OK) {
 		optimizer_write_step(&build, graph, &updates);
 		build_finish(&build);
 		status = build.status != OK
@@ -312,7 +351,7 @@ static struct graph *with_update(const struct graph *graph, struct replacement *
 	}
 	if (status == OK)
 		result = graph_build(build.draft, error);
-	else
+	else if (build.status != OK || status == NO_MEMORY)
 		fail(error, status, "%s", status == BAD_INPUT ? "a tensor of the update is too large" : status_text(status));
 	draft_free(build.draft);
 	return result;

@@ -322,6 +322,17 @@ static bool kept_for_backward(const struct graph *graph, const struct rules *rul
 	return !graph->storage[storage].live_out;
 }
 
+/* An op whose results need an update: of a second pass, an average of parameters. NONE: there is none. */
+static uint32_t behind_update(const struct graph *step)
+{
+	for (uint32_t op = 0; op < step->ops; op++)
+		FOR_ROW(i, &step->pred, op)
+			if (step->op[op].phase == PHASE_FORWARD && step->op[step->pred.item[i]].phase == PHASE_UPDATE &&
+				!op_releases(&step->op[op]))
+				return op;
+	return NONE;
+}
+
 /* A tensor, and the root that its storage belongs to. */
 static void train_want(const struct graph *step, uint32_t tensor, bool wish, bool *wanted)
 {
@@ -362,6 +373,13 @@ struct graph *train_forward_part(const struct graph *step, const struct rules *r
 	uint32_t *tensor = arena_alloc(&arena, step->tensors, sizeof *tensor),
 			 *op = arena_alloc(&arena, step->ops, sizeof *op);
 	bool *wanted = arena_alloc(&arena, step->tensors, sizeof *wanted);
+	uint32_t behind = behind_update(step);
+	if (behind != NONE) {
+		fail(error, BAD_INPUT, "train can't make the step anew: forward op \"%.100s\" comes behind the update",
+			step->op[behind].name);
+		draft_free(build.draft);
+		return NULL;
+	}
 	build.status = build.draft && tensor && op && wanted ? OK : NO_MEMORY;
 	if (build.status == OK)
 		copy_forward(&build, step, rules, tensor, op, wanted);

@@ -192,6 +192,16 @@ static uint64_t sum_symbol(const struct run *run, uint32_t op)
 	return sum;
 }
 
+/* What an op writes over a storage: where updates may be others, a parameter is updated by whichever. */
+static uint64_t content_over(const struct run *run, uint32_t op, uint32_t storage, uint64_t written)
+{
+	const struct graph *graph = run->graph;
+	bool updates = (run->allowed & VALUES_UPDATES) && graph->op[op].phase == PHASE_UPDATE &&
+		graph->storage[storage].kind == KIND_PARAMETER;
+	return updates ? hash_join(text_symbol("updated"), text_symbol(graph->tensor[graph->storage[storage].root].name))
+		: written;
+}
+
 static void check_values_run_op(struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
@@ -212,14 +222,15 @@ static void check_values_run_op(struct run *run, uint32_t op)
 		} else if (view) {
 			run->path[tensor] = hash_join(run->path[viewed(graph, op, tensor)], hash_join(view_symbol(run, op), position));
 		} else {
-			run->content[storage] = sum ? summed : hash_join(result, position);
+			run->content[storage] = content_over(run, op, storage, sum ? summed : hash_join(result, position));
 			run->path[tensor] = run->separate ? run->content[storage] : over == NONE ? 0 : run->path[over];
 		}
 		position++;
 	}
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].out == NONE) {
-			run->content[graph->tensor[graph->inplace[i].in].storage] = result;
+			uint32_t storage = graph->tensor[graph->inplace[i].in].storage;
+			run->content[storage] = content_over(run, op, storage, result);
 			run->path[graph->inplace[i].in] = run->separate ? result : run->path[graph->inplace[i].in];
 		}
 }
@@ -359,7 +370,7 @@ enum status values_check(struct check *check, const struct rules *rules, const s
 	first = { .graph = before,
 		.other = after,
 		.rules = rules,
-		.allowed = allowed & (VALUES_TWINS | VALUES_REGROUPED),
+		.allowed = allowed & (VALUES_TWINS | VALUES_REGROUPED | VALUES_UPDATES),
 		.separate = separate };
 	OWN(run) second = { .graph = after, .other = before, .rules = rules, .allowed = allowed, .separate = separate };
 	enum status status = run_graph(&first) && run_graph(&second) ? OK : fail_memory(check->error);
