@@ -19,15 +19,6 @@ static int64_t count_groups(const struct check *check)
 	return groups + (scenario_pipelines(&check->asked) && check->asked.value[K_pp] > 1);
 }
 
-/* A cap that is set holds for what is counted; else the device has a context and its collectives have buffers. */
-static int64_t beside(const struct check *check, enum knob_id knob, int64_t of_device)
-{
-	const int64_t *value = check->asked.value;
-	if (value[knob] >= 0)
-		return value[knob];
-	return value[K_memory] >= 0 || value[K_device] == DEVICE_NONE ? 0 : of_device;
-}
-
 static enum status check_verdict_expect(struct check *check, const char *key, int64_t expected)
 {
 	return check_expect(check, "memory", key, expected);
@@ -66,8 +57,8 @@ enum status check_verdict(struct check *check)
 {
 	int64_t arena = json_integer_value(check_member(check, "layout", "arena_bytes")), groups = count_groups(check);
 	struct device_preset preset = scenario_preset(&check->asked);
-	struct verdict verdict = { .plan = arena, .reserve = beside(check, K_reserve, preset.context),
-		.buffers = groups * beside(check, K_group_buffers, preset.group_buffers) };
+	struct verdict verdict = { .plan = arena, .reserve = scenario_reserve(&check->asked),
+		.buffers = groups * scenario_group_buffers(&check->asked) };
 	const json_t *note;
 	size_t i;
 	if (check->as_planned)   /* the step isn't simulated */

@@ -1,4 +1,5 @@
 /* help_command.c: one word, looked up in every table that has words. */
+#include "src/scenario/own_device.h"
 #include "help_command.h"
 
 #include <stdio.h>
@@ -183,11 +184,24 @@ static bool help_command_print_knob(const char *word)
 	return knob != KNOB_COUNT;
 }
 
+/* One figure of the device, or all of them. */
+static bool help_print_figures(const char *word)
+{
+	bool found = false;
+	for (int i = 0; i < FIGURE_COUNT; i++)
+		if (strcmp(word, "figures") == 0 || figure_find(word) == (enum figure_id)i) {
+			printf("--set %s=VALUE\n", figure_name((enum figure_id)i));
+			words_print(stdout, "", TEXT_COLUMN, figure_help((enum figure_id)i));
+			found = true;
+		}
+	return found;
+}
+
 /* Everything that the word means. False: nothing. */
 static bool print_word(const char *word)
 {
-	static bool (*const print[])(const char *word) = { help_command_print_knob, help_print_device, print_glossary,
-		print_values, print_exports, print_key, print_options };
+	static bool (*const print[])(const char *word) = { help_command_print_knob, help_print_figures, help_print_device,
+		print_glossary, print_values, print_exports, print_key, print_options };
 	bool found = false;
 	for (size_t i = 0; i < sizeof print / sizeof *print; i++)
 		found |= print[i](word);
@@ -201,6 +215,8 @@ static void consider_all(struct nearest *nearest)
 	char word[84];
 	for (int i = 0; i < KNOB_COUNT; i++)
 		nearest_consider(nearest, knobs[i].name);
+	for (int i = 0; i < FIGURE_COUNT; i++)
+		nearest_consider(nearest, figure_name((enum figure_id)i));
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		for (int i = 0; knobs[knob].type == KNOB_CHOICE && knob_word(knobs[knob].words, i, word, sizeof word); i++)
 			nearest_consider(nearest, word);

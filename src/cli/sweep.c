@@ -19,21 +19,24 @@
 #include "options.h"
 #include "src/base/gzip_stream.h"
 #include "src/base/text_stream.h"
+#include "src/scenario/own_device.h"
 #include "src/stages/notes.h"
 
 #define VARIED_MAX 32
 #define VALUES_MAX 4096
 #define RUN 4               /* scenarios that a job takes at once */
 
+/* A knob or a figure of the device, and its values as they are written. */
 struct varied {
-	int64_t *value;
+	const char **value;
 	uint32_t values;
 };
 
 struct sweep {
 	struct scenario base;
 	struct varied varied[VARIED_MAX];
-	enum knob_id columns[VARIED_MAX]; /* what is varied */
+	const char *columns[VARIED_MAX]; /* what is varied */
+	struct arena arena;     /* of names and values */
 	int count;
 	enum sweep_form form;
 	uint64_t total;
@@ -61,12 +64,14 @@ static int vary(struct sweep *sweep, const char *text)
 		return usage_error("sweep", "--vary %s: expected KNOB=V1,V2,...", text);
 	snprintf(name, sizeof name, "%.*s", (int)(at - text), text);
 	struct varied *varied = &sweep->varied[sweep->count];
-	enum knob_id knob = sweep->columns[sweep->count] = knob_find(name);
+	enum knob_id knob = knob_find(name);
 	struct error unknown = { 0 };
-	if (knob == KNOB_COUNT && knob_unknown(name, &unknown) != OK)
+	if (knob == KNOB_COUNT && figure_find(name) == FIGURE_COUNT && knob_unknown(name, &unknown) != OK)
 		return usage_error("sweep", "%s", unknown.text);
-	varied->value = mem_alloc(VALUES_MAX, sizeof *varied->value);
-	if (!varied->value)
+	const char *column = knob == KNOB_COUNT ? name : knobs[knob].name;
+	sweep->columns[sweep->count] = column = arena_text(&sweep->arena, column, strlen(column));
+	varied->value = arena_alloc(&sweep->arena, VALUES_MAX, sizeof *varied->value);
+	if (!column || !varied->value)
 		return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	sweep->count++;
 	do {
@@ -78,14 +83,16 @@ static int vary(struct sweep *sweep, const char *text)
 		scenario_init(&probe);
 		if (scenario_set(&probe, word, &error) != OK)
 			return usage_error("sweep", "%s", error.text);
-		bool pinned = probe.pins > 0;
+		bool pinned = probe.pins > 0 && knob != KNOB_COUNT;
 		if (pinned)
 			scenario_done(&probe);
 		if (pinned)
 			return usage_error("sweep", "--vary %s: a file is no value to vary: set it for the whole sweep with --set", word);
 		if (varied->values == VALUES_MAX)
 			return usage_error("sweep", "--vary %s: more than %d values", name, VALUES_MAX);
-		varied->value[varied->values++] = probe.value[knob];
+		scenario_value_text(&probe, name, word, sizeof word);
+		if (!(varied->value[varied->values++] = arena_text(&sweep->arena, word, strlen(word))))
+			return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 		batch_doubt(&probe, NULL);
 		scenario_done(&probe);
 	} while (*at == ',');
@@ -156,12 +163,16 @@ static int sweep_parse(struct sweep *sweep, int argc, char **argv)
 static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct scenario *scenario)
 {
 	NEED(scenario_copy(scenario, &sweep->base) == OK);
-	for (int i = sweep->count - 1; i >= 0; i--) {
+	enum status status = OK;
+	uint64_t step = sweep->total;
+	for (int i = 0; i < sweep->count && status == OK; i++) {
+		char text[160];
 		const struct varied *varied = &sweep->varied[i];
-		scenario->value[sweep->columns[i]] = varied->value[k % varied->values];
-		k /= varied->values;
+		step /= varied->values;
+		snprintf(text, sizeof text, "%s=%s", sweep->columns[i], varied->value[k / step % varied->values]);
+		status = scenario_set(scenario, text, NULL);
 	}
-	return OK;
+	return status;
 }
 
 static int sweep_write_text(const struct sweep *sweep, const char *text, size_t size)
@@ -288,9 +299,9 @@ static void find_fingerprint(struct sweep *sweep)
 	if (sweep->line.rules_file)
 		key_add_file(&key, sweep->line.rules_file);
 	for (int i = 0; i < sweep->count; i++) {
-		sweep->base.value[sweep->columns[i]] = 0;
-		key_add(&key, sweep->columns[i]);
-		key_add_bytes(&key, sweep->varied[i].value, sweep->varied[i].values * sizeof *sweep->varied[i].value);
+		key_add_bytes(&key, sweep->columns[i], strlen(sweep->columns[i]) + 1);
+		for (uint32_t k = 0; k < sweep->varied[i].values; k++)
+			key_add_bytes(&key, sweep->varied[i].value[k], strlen(sweep->varied[i].value[k]) + 1);
 	}
 	key_add_scenario(&key, &sweep->base);
 	sweep->fingerprint = key.half[0];
@@ -429,8 +440,7 @@ int sweep_command(int argc, char **argv)
 		code = EXIT_LIMIT;
 	graph_release(sweep.graph);
 	mem_free(sweep.done);
-	for (int i = 0; i < sweep.count; i++)
-		mem_free(sweep.varied[i].value);
+	arena_free(&sweep.arena);
 	scenario_done(&sweep.base);
 	return code;
 }

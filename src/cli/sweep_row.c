@@ -75,9 +75,9 @@ static void write_head(const struct sweep_row *row, struct json *json)
 		fprintf(json->stream, "%" PRIu64 ",%s", row->number, sweep);
 	}
 	for (int i = 0; i < row->count; i++) {
-		const char *value = knob_text(row->varied[i], row->scenario->value[row->varied[i]], text, sizeof text);
+		const char *value = scenario_value_text(row->scenario, row->varied[i], text, sizeof text);
 		if (row->form == SWEEP_JSON)
-			json_write_text(json, knobs[row->varied[i]].name, value);
+			json_write_text(json, row->varied[i], value);
 		else
 			fputc(',', json->stream), csv_text(json->stream, value);
 	}
@@ -132,9 +132,9 @@ static void sweep_row_write_csv(const struct sweep_row *row, const struct cell *
 
 enum { STATUS_WIDTH = 11, CELL_WIDTH = 10, KNOB_LEAST = 8 };
 
-static int knob_width(enum knob_id knob)
+static int knob_width(const char *name)
 {
-	int length = (int)strlen(knobs[knob].name);
+	int length = (int)strlen(name);
 	return length > KNOB_LEAST ? length : KNOB_LEAST;
 }
 
@@ -160,7 +160,7 @@ static void sweep_row_write_table(const struct sweep_row *row, const struct cell
 	fprintf(stream, "%8" PRIu64, row->number);
 	for (int i = 0; i < row->count; i++)
 		fprintf(stream, "  %*s", knob_width(row->varied[i]),
-			knob_text(row->varied[i], row->scenario->value[row->varied[i]], text, sizeof text));
+			scenario_value_text(row->scenario, row->varied[i], text, sizeof text));
 	fprintf(stream, "  %-*s", STATUS_WIDTH, status_of(row->plan));
 	for (int i = 0; i < CELLS && row->plan; i++)
 		if (cell[i].shown)
@@ -187,7 +187,7 @@ void sweep_row_names(const struct sweep_row *row, FILE *stream)
 		return;
 	fputs(table ? "scenario" : "scenario,sweep", stream);
 	for (int i = 0; i < row->count; i++)
-		write_name(stream, table, knob_width(row->varied[i]), knobs[row->varied[i]].name);
+		write_name(stream, table, knob_width(row->varied[i]), row->varied[i]);
 	write_name(stream, table, -STATUS_WIDTH, "status");
 	for (int i = 0; i < CELLS; i++)
 		if (!table || cell[i].shown)

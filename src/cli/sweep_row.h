@@ -8,7 +8,7 @@
 enum sweep_form { SWEEP_JSON, SWEEP_CSV, SWEEP_TABLE };
 
 struct sweep_row {
-	const enum knob_id *varied;      /* [count]: the knobs that are varied */
+	const char *const *varied;       /* [count]: the knobs and figures that are varied */
 	int count;
 	enum sweep_form form;
 	uint64_t sweep;                  /* fingerprint of all that the sweep's rows have in common */

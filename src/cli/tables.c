@@ -1,6 +1,7 @@
 /* tables.c: the tables in mdoc(7), so that the man page says what the program does. */
 #include <string.h>
 
+#include "src/scenario/own_device.h"
 #include "src/session/commands.h"
 #include "src/write/export.h"
 #include "options.h"
@@ -98,6 +99,17 @@ static void write_commands(FILE *stream)
 			fputs(".\n", stream);
 		}
 		roff(command->help, stream);
+		fputs(".\n", stream);
+	}
+	fputs(".El\n", stream);
+}
+
+static void tables_write_figures(FILE *stream)
+{
+	fputs(".Bl -tag -width Ds\n", stream);
+	for (int i = 0; i < FIGURE_COUNT; i++) {
+		fprintf(stream, ".It Cm %s\n", figure_name((enum figure_id)i));
+		roff(figure_help((enum figure_id)i), stream);
 		fputs(".\n", stream);
 	}
 	fputs(".El\n", stream);
@@ -207,7 +219,7 @@ bool tables_write(const char *table, FILE *stream)
 	static const struct { const char *name; void (*write)(FILE *stream); } tables[] = {
 		{ "knobs", write_knobs },
 		{ "commands", write_commands },
-		{ "pins", write_pins },
+		{ "figures", tables_write_figures }, { "pins", write_pins },
 		{ "exports", write_exports },
 		{ "views", write_views },
 		{ "subcommands", write_subcommands },

@@ -5,7 +5,7 @@
 
 #include "calibrate.h"
 #include "src/base/lines.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 
 #define COLUMNS_MAX 32
 
@@ -357,24 +357,24 @@ void calibration_print(const struct calibration *calibration, FILE *file)
 void calibration_save(const struct calibration *calibration, const struct scenario *scenario, FILE *file)
 {
 	const struct fit *fit = &calibration->fit;
-	char text[64];
+	char text[64], value[200];
 	fprintf(file, "# fitted to %u measured steps, worst error %.2f %%, %.2f %% of rows left out\n", fit->rows,
 		worst(fit, false), worst(fit, true));
 	fprintf(file, "device=%s\n", knob_text(K_device, scenario->value[K_device], text, sizeof text));
 	if (scenario->value[K_software] != SOFTWARE_GIVEN)
 		fprintf(file, "software=%s\n", knob_text(K_software, scenario->value[K_software], text, sizeof text));
-	const struct { enum knob_id knob; enum calibrated constant; double value; } lines[] = {
-		{ K_matrix_efficiency, CALIBRATED_MATRIX,
-			(double)scenario->value[K_matrix_efficiency] * fit->factor[CALIBRATED_MATRIX] },
-		{ K_attention_efficiency, CALIBRATED_ATTENTION,
-			(double)scenario->value[K_attention_efficiency] * fit->factor[CALIBRATED_ATTENTION] },
-		{ K_other_traffic, CALIBRATED_TRAFFIC,
-			(double)scenario->value[K_other_traffic] * fit->factor[CALIBRATED_TRAFFIC] },
-		{ K_intra_bandwidth, CALIBRATED_NEAR, (double)calibration->machine.near.rate },
-		{ K_inter_bandwidth, CALIBRATED_FAR, (double)calibration->machine.far.rate },
+	static const struct { enum figure_id figure; enum calibrated constant; } lines[] = {
+		{ FIGURE_MATRIX, CALIBRATED_MATRIX }, { FIGURE_ATTENTION, CALIBRATED_ATTENTION },
+		{ FIGURE_PIECES, CALIBRATED_PIECES }, { FIGURE_NARROW, CALIBRATED_NARROW }, { FIGURE_FUSED, CALIBRATED_TRAFFIC },
+		{ FIGURE_EAGER, CALIBRATED_EAGER }, { FIGURE_NEAR, CALIBRATED_NEAR }, { FIGURE_FAR, CALIBRATED_FAR }
 	};
-	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-		if (fit->told[lines[i].constant])
-			fprintf(file, "%s=%s\n", knobs[lines[i].knob].name,
-				knob_text(lines[i].knob, (int64_t)round(lines[i].value), text, sizeof text));
+	struct device_preset preset = { .machine = calibration->machine };
+	bool eager = scenario->value[K_kernels];   /* then what is fused has the traffic of eager kernels */
+	if (eager)
+		preset.machine.eager = preset.machine.fused;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		enum figure_id figure = eager && lines[i].figure == FIGURE_FUSED ? FIGURE_EAGER : lines[i].figure;
+		if (fit->told[lines[i].constant] && !(eager && lines[i].constant == CALIBRATED_EAGER))
+			fprintf(file, "%s=%s\n", figure_name(figure), figure_text(figure, &preset, value, sizeof value));
+	}
 }

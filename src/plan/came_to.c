@@ -85,21 +85,6 @@ static int64_t degree_of(enum knob_id knob, const struct scenario *scenario, con
 		(knob == K_dp ? scenario_copies(scenario) : 1);
 }
 
-static int64_t machine_value(enum knob_id knob, const struct scenario *scenario)
-{
-	struct machine machine = scenario_preset(scenario).machine;
-	switch (knob) {
-	case K_memory: return machine.memory;
-	case K_intra_bandwidth: return machine.near.rate;
-	case K_inter_bandwidth: return machine.far.rate;
-	case K_host_bandwidth: return machine.host.rate;
-	case K_intra_latency: return machine.near.latency / 1000;
-	case K_inter_latency: return machine.far.latency / 1000;
-	case K_reserve: return scenario_reserve(scenario);
-	default: return scenario_group_buffers(scenario);
-	}
-}
-
 /* What a word (or ZeRO's 0 with strategy=zero) comes to, as a value of the knob; KNOB_GIVEN where the knob's value says
  * itself what it is, or where nothing is known. */
 static int64_t knob_came_to(
@@ -120,15 +105,8 @@ static int64_t knob_came_to(
 	case K_dp: case K_tp: case K_pp: case K_cp: case K_ep: return degree_of(knob, scenario, plan);
 	case K_order: return scenario_order(scenario) == ORDER_AUTO ? KNOB_GIVEN : (int64_t)scenario_order(scenario);
 	case K_rank: return answers(plan, scenario) && plan->transformed->pipelined ? (int64_t)plan->rank : KNOB_GIVEN;
-	case K_memory:
-	case K_intra_bandwidth:
-	case K_inter_bandwidth:
-	case K_host_bandwidth:
-	case K_intra_latency:
-	case K_inter_latency:
-	case K_reserve:
-	case K_group_buffers:
-		return machine_value(knob, scenario);
+	case K_memory: return scenario_preset(scenario).machine.memory;
+	case K_reserve: return scenario_reserve(scenario);
 	default: return KNOB_GIVEN;
 	}
 }

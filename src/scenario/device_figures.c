@@ -37,9 +37,8 @@ __attribute__((format(printf, 5, 6))) static void device_figures_add(
 /* The last figure is the user's where a pin has it. */
 static void mark_own(struct listing *listing, enum figure_id own)
 {
-	for (uint32_t i = 0; i < listing->scenario->pins; i++)
-		if (listing->scenario->pin[i].kind == PIN_FIGURE && figure_find(listing->scenario->pin[i].a) == own)
-			listing->figure[listing->count - 1].basis = FIGURE_YOURS;
+	if (scenario_figure(listing->scenario, own))
+		listing->figure[listing->count - 1].basis = FIGURE_YOURS;
 }
 
 /* The last figure's: a share that the profile's steps tell, or don't; one that has a name in files may be the user's.
@@ -152,17 +151,14 @@ static void add_rates(struct listing *listing)
 	static const enum figure_id own_peak[FORMAT_COUNT] = { FIGURE_FP64, FIGURE_FP32, FIGURE_FP16, FIGURE_BF16,
 		FIGURE_FP8 };
 	const struct machine *machine = &listing->machine;
-	const int64_t *value = listing->scenario->value;
-	const char *by = value[K_matrix_efficiency] == knobs[K_matrix_efficiency].normal
-		? "the FLOPs of the product"
-		: "the FLOPs of the product, times the knob matrix_efficiency";
 	add_curve(listing, "memory bandwidth", &machine->traffic, listing->sheet.machine.memory_rate, machine->memory_rate,
 		1000, 1e9, "GB/s", "the bytes that an op moves");
 	rests_on(listing, REACH_COUNT, FIGURE_TRAFFIC);
 	mark_own(listing, FIGURE_TRAFFIC_PEAK);
 	for (int i = FORMAT_COUNT - 1; i >= 0; i--) {
 		add_curve(listing, names[i], &machine->matrix, listing->sheet.matrix_sheet[i], machine->matrix_rate[i],
-			i == FORMAT_F8 ? machine->narrow : 1000, 1e12, "TFLOP/s", by);
+			i == FORMAT_F8 ? machine->narrow : 1000, 1e12, "TFLOP/s",
+			"the FLOPs of the product");
 		rests_on(listing, i == FORMAT_F8 && machine->narrow != 1000 ? REACH_NARROW : REACH_MATRIX,
 			i == FORMAT_F8 ? FIGURE_NARROW : FIGURE_MATRIX);
 		mark_own(listing, own_peak[i]);
@@ -200,28 +196,36 @@ static void add_kernels(struct listing *listing)
 }
 
 static void device_figures_add_link(struct listing *listing, const char *name, const char *hop,
-	const struct link *counted, const struct link *sheet, enum knob_id rate, enum knob_id latency)
+	const struct link *counted, const struct link *sheet, enum reach reach, enum figure_id rate)
 {
 	char theirs[32], ours[40];
 	snprintf(theirs, sizeof theirs, "%.4g GB/s", (double)sheet->rate / 1e9);
 	snprintf(ours, sizeof ours, "%.3g GB/s", (double)counted->rate / 1e9);
-	if (is_set(listing, rate))
-		device_figures_add(listing, name, theirs, ours, "the knob %s, taken as reached", knobs[rate].name);
-	else
-		device_figures_add(listing, name, theirs, ours,
-			"%.3g %% of the data sheet's, one direction: what collectives reach",
-			sheet->rate > 0 ? 100.0 * (double)counted->rate / (double)sheet->rate : 0);
-	rests_on(listing, rate == K_intra_bandwidth ? REACH_NEAR : REACH_FAR,
-		rate == K_intra_bandwidth ? FIGURE_NEAR : FIGURE_FAR);
-	if (is_set(listing, rate))
-		listing->figure[listing->count - 1].basis = FIGURE_PLAIN;
+	device_figures_add(listing, name, theirs, ours, "%.3g %% of the data sheet's, one direction: what collectives reach",
+		sheet->rate > 0 ? 100.0 * (double)counted->rate / (double)sheet->rate : 0);
+	rests_on(listing, reach, rate);
 	snprintf(ours, sizeof ours, "%.3g us", (double)counted->latency / 1e6);
-	if (is_set(listing, latency))
-		device_figures_add(listing, hop, "", ours, "the knob %s", knobs[latency].name);
+	device_figures_add(listing, hop, "", ours, "each step of a ring takes that beside its bytes");
+	mark_own(listing, rate + 1);
+}
+
+static void add_buffers(struct listing *listing)
+{
+	char counted[40];
+	int64_t bytes = scenario_group_buffers(listing->scenario);
+	bool own = scenario_figure(listing->scenario, FIGURE_BUFFERS) != NULL;
+	bytes_text(bytes, counted, sizeof counted);
+	if (bytes > 0 && !own)
+		device_figures_add(listing, "buffers of a group", "", counted,
+			"%u channels of 12 MiB (NVIDIA/nccl issues 1041 and 1685), for each group of devices that a device talks "
+			"with",
+			listing->preset.channels);
 	else
-		device_figures_add(listing, hop, "", ours, "each step of a ring takes that beside its bytes");
-	if (!is_set(listing, latency))
-		mark_own(listing, latency == K_intra_latency ? FIGURE_NEAR_HOP : FIGURE_FAR_HOP);
+		device_figures_add(listing, "buffers of a group", "", counted, "%s",
+			own ? "for each group of devices that a device talks with"
+			: is_set(listing, K_memory) ? "where the knob memory is the limit, what it counts is yours"
+			: "no such buffers are known there");
+	mark_own(listing, FIGURE_BUFFERS);
 }
 
 static void add_links(struct listing *listing)
@@ -229,30 +233,19 @@ static void add_links(struct listing *listing)
 	const struct device_preset *preset = &listing->preset;
 	char sheet[32], counted[40];
 	device_figures_add_link(listing, "link within a node", "a hop within a node", &listing->machine.near,
-		&preset->near_sheet, K_intra_bandwidth, K_intra_latency);
+		&preset->near_sheet, REACH_NEAR, FIGURE_NEAR);
 	device_figures_add_link(listing, "link between nodes", "a hop between nodes", &listing->machine.far,
-		&preset->far_sheet, K_inter_bandwidth, K_inter_latency);
+		&preset->far_sheet, REACH_FAR, FIGURE_FAR);
 	snprintf(sheet, sizeof sheet, preset->host_sheet.rate ? "%.4g GB/s" : "", (double)preset->host_sheet.rate / 1e9);
-	snprintf(counted, sizeof counted,
-		preset->host_sheet.rate || is_set(listing, K_host_bandwidth) ? "%.3g GB/s" : "none",
+	snprintf(counted, sizeof counted, listing->machine.host.rate ? "%.3g GB/s" : "none",
 		(double)listing->machine.host.rate / 1e9);
 	device_figures_add(listing, "link to the host", sheet, counted, "%s",
-		is_set(listing, K_host_bandwidth) ? "the knob host_bandwidth" : preset->host_source);
-	if (!is_set(listing, K_host_bandwidth))
-		mark_own(listing, FIGURE_HOST);
-	bytes_text(scenario_group_buffers(listing->scenario), counted, sizeof counted);
-	if (is_set(listing, K_group_buffers))
-		device_figures_add(listing, "buffers of a group", "", counted,
-			"the knob group_buffers, for each group of devices that a device talks with");
-	else if (is_set(listing, K_memory) || preset->channels == 0 || scenario_group_buffers(listing->scenario) == 0)
-		device_figures_add(listing, "buffers of a group", "", counted, "%s",
-			is_set(listing, K_memory) ? "where the knob memory is the cap, what it counts is yours"
-			: "no such buffers are known there");
-	else
-		device_figures_add(listing, "buffers of a group", "", counted,
-			"%u channels of 12 MiB (NVIDIA/nccl issues 1041 and 1685), for each group of devices that a device talks "
-			"with",
-			preset->channels);
+		scenario_figure(listing->scenario, FIGURE_HOST) ? "each way" : preset->host_source);
+	mark_own(listing, FIGURE_HOST);
+	add_share(listing, "tokens sent to experts", listing->machine.dispatch,
+		"of the bytes of all-to-alls between nodes (100 %: every copy by itself)");
+	mark_own(listing, FIGURE_DISPATCH);
+	add_buffers(listing);
 }
 
 /* "fitted: 43 % of the data sheet's". */
@@ -318,8 +311,10 @@ char *device_rests_text(const struct scenario *scenario, char *text, size_t size
 
 uint32_t device_errors_apart(const struct scenario *scenario)
 {
-	for (uint32_t i = 0; i < scenario->pins; i++)
-		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) != FIGURE_NAME)
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		enum figure_id figure = scenario->pin[i].kind == PIN_FIGURE ? figure_find(scenario->pin[i].a) : FIGURE_NAME;
+		if (figure >= FIGURE_TRAFFIC_PEAK && figure <= FIGURE_LAUNCH)
 			return 0;
+	}
 	return scenario_preset(scenario).apart;
 }

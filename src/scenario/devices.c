@@ -87,6 +87,7 @@ struct device_preset device_preset_with(enum device device, enum software softwa
 	preset.machine.fused = profile->fused;
 	preset.machine.eager = profile->eager;
 	preset.machine.narrow = profile->narrow;
+	preset.machine.dispatch = 1000;
 	preset.machine.launch = profile->launch * INT64_C(1000);
 	const struct host_link *host = host_link(device);
 	preset.host_sheet = preset.machine.host = host->sheet;
@@ -123,70 +124,29 @@ char *device_text(enum device device, bool sources, char *text, size_t size)
 	return text;
 }
 
-char *device_link_text(const struct scenario *scenario, bool between, char *text, size_t size)
-{
-	enum device device = (enum device)scenario->value[K_device];
-	enum software software = (enum software)scenario->value[K_software];
-	struct device_preset preset = device_preset_with(device, software);
-	char source[500];
-	const struct machine *peak = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].machine;
-	const struct link *reached = between ? &preset.machine.far : &preset.machine.near,
-					  *sheet = between ? &peak->far : &peak->near;
-	snprintf(text, size, "%.3g of the data sheet's %.4g GB/s are reached: %s", (double)reached->rate / 1e9,
-		(double)sheet->rate / 1e9, profile_text(device, software, source, sizeof source));
-	return text;
-}
-
-/* A cap that the user sets is one on what is counted; a preset's memory is the whole device's. */
-static int64_t whole_device(const struct scenario *scenario, enum knob_id knob, int64_t preset)
-{
-	return scenario->value[knob] != KNOB_GIVEN ? scenario->value[knob]
-		: scenario->value[K_memory] != KNOB_GIVEN ? 0
-		: preset;
-}
-
+/* A limit that the user sets is one on what is counted; a preset's memory is the whole device's. */
 int64_t scenario_reserve(const struct scenario *scenario)
 {
-	return whole_device(scenario, K_reserve, scenario_preset(scenario).context);
+	return scenario->value[K_reserve] != KNOB_GIVEN ? scenario->value[K_reserve]
+		: scenario->value[K_memory] != KNOB_GIVEN ? 0
+		: scenario_preset(scenario).context;
 }
 
 int64_t scenario_group_buffers(const struct scenario *scenario)
 {
-	return whole_device(scenario, K_group_buffers, scenario_preset(scenario).group_buffers);
+	return scenario->value[K_memory] != KNOB_GIVEN && !scenario_figure(scenario, FIGURE_BUFFERS) ? 0
+		: scenario_preset(scenario).group_buffers;
 }
 
 /* ---- from a scenario ------------------------------------------------------------------------- */
-
-static uint16_t scenario_devices_scaled(uint16_t share, int64_t thousandths, int64_t most)
-{
-	int64_t product = (share * thousandths + 500) / 1000;
-	return (uint16_t)(product < 1 ? 1 : product > most ? most : product);
-}
 
 void scenario_machine(const struct scenario *scenario, struct machine *machine)
 {
 	const int64_t *value = scenario->value;
 	*machine = scenario_preset(scenario).machine;
-	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		machine->matrix.point[i].share = scenario_devices_scaled(
-			machine->matrix.point[i].share, value[K_matrix_efficiency], 1000);
 	if (value[K_kernels])
 		machine->fused = machine->eager;
 	machine->joins_updates = !value[K_kernels] && value[K_device] != DEVICE_NONE;
-	machine->attention = scenario_devices_scaled(machine->attention, value[K_attention_efficiency], 10000);
-	machine->fused = scenario_devices_scaled(machine->fused, value[K_other_traffic], 60000);
-	machine->eager = scenario_devices_scaled(machine->eager, value[K_other_traffic], 60000);
-	if (value[K_intra_bandwidth] != KNOB_GIVEN)
-		machine->near.rate = value[K_intra_bandwidth];
-	if (value[K_inter_bandwidth] != KNOB_GIVEN)
-		machine->far.rate = value[K_inter_bandwidth];
-	if (value[K_host_bandwidth] != KNOB_GIVEN)
-		machine->host.rate = value[K_host_bandwidth];
-	if (value[K_intra_latency] != KNOB_GIVEN)
-		machine->near.latency = value[K_intra_latency] * 1000;
-	if (value[K_inter_latency] != KNOB_GIVEN)
-		machine->far.latency = value[K_inter_latency] * 1000;
-	machine->dispatch = value[K_dispatch_share] < 100 ? (uint16_t)(10 * value[K_dispatch_share]) : 0;
 	if (value[K_memory] != KNOB_GIVEN)
 		machine->memory = value[K_memory];
 	int64_t reserve = scenario_reserve(scenario);
@@ -205,6 +165,6 @@ void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t 
 			near = i;
 	struct mesh_axis *axis = &mesh->axis[mesh->axes++];
 	*axis = (struct mesh_axis) { .size = size, .near_size = near, .near = machine->near, .far = machine->far };
-	axis->dispatch = strcmp(name, "ep") == 0 ? machine->dispatch : 0;
+	axis->dispatch = strcmp(name, "ep") == 0 && machine->dispatch < 1000 ? machine->dispatch : 0;
 	snprintf(axis->name, sizeof axis->name, "%s", name);
 }

@@ -29,17 +29,13 @@ struct device_preset device_preset_with(enum device device, enum software softwa
 /* "80 GiB  312 TFLOP/s bf16  2039 GB/s  links 300 and 25 GB/s"; sources: with where the figures come from. Returns
  * text. */
 char *device_text(enum device device, bool sources, char *text, size_t size);
-/* What the device's link within a node (between: between nodes) reaches, of what, and why: "129 of 300 GB/s: ...".
- * Returns text. */
-char *device_link_text(const struct scenario *scenario, bool between, char *text, size_t size);
-/* What a device of the scenario can do: its preset with the knob software, overridden by the knobs intra_bandwidth,
- * inter_bandwidth (which are taken as reached), intra_latency and inter_latency, scaled by matrix_efficiency,
- * attention_efficiency and other_traffic; memory from the knob, else the preset's, less reserve. */
+/* What a device of the scenario can do: its preset with the knob software and the figures of its own; memory from the
+ * knob, else the preset's, less reserve. */
 void scenario_machine(const struct scenario *scenario, struct machine *machine);
 /* Bytes of a device that are not for the plan: the knob reserve, else the preset's context where its memory is the cap,
  * else 0. */
 int64_t scenario_reserve(const struct scenario *scenario);
-/* Bytes of buffers for every group of devices that a device talks with: the knob group_buffers, else likewise. */
+/* Bytes of buffers for every group of devices that a device talks with: the device's own figure, else likewise. */
 int64_t scenario_group_buffers(const struct scenario *scenario);
 /* Adds an axis of that size inside those that are there (none of size 1). A node holds as many of its members as fit
  * beside the devices of all axes that will be inside it. */

@@ -22,16 +22,6 @@ WHEN(has_no_cap, scenario_budget(scenario) < 0)
 WHEN(is_not_fitted, scenario->value[K_recompute] != RECOMPUTE_AUTO)
 WHEN(offloads_nothing, is_not_fitted(scenario) || !scenario->value[K_offload])
 
-static bool moves_nothing_to_host(const struct scenario *scenario)
-{
-	bool moves = !offloads_nothing(scenario);
-	for (uint32_t i = 0; i < scenario->pins; i++)
-		moves |= scenario->pin[i].kind == PIN_OFFLOAD;
-	return !moves;
-}
-
-WHEN(is_in_one_node, scenario->value[K_devices] <= scenario->value[K_devices_per_node])
-
 /* Data parallelism alone, with or without ZeRO: what is left over is dp's. */
 static bool splits_samples_alone(const struct scenario *scenario)
 {
@@ -82,11 +72,6 @@ static const struct row {
 	{ K_zero, has_one_device, "the step runs on one device" },
 	{ K_padding, has_one_device, "the step runs on one device" },
 	{ K_devices_per_node, has_one_device, "the step runs on one device" },
-	{ K_intra_bandwidth, has_one_device, "the step runs on one device" },
-	{ K_inter_bandwidth, has_one_device, "the step runs on one device" },
-	{ K_intra_latency, has_one_device, "the step runs on one device" },
-	{ K_inter_latency, has_one_device, "the step runs on one device" },
-	{ K_dispatch_share, has_one_device, "the step runs on one device" },
 	{ K_sp, is_not_split, "strategy=none splits nothing" },
 	{ K_zero, is_not_split, "strategy=none splits nothing" },
 	{ K_padding, is_not_split, "strategy=none splits nothing" },
@@ -111,23 +96,12 @@ static const struct row {
 	{ K_ep, is_not_split, "strategy=none splits nothing" },
 	{ K_sp, splits_samples_alone, "strategy=data and zero split samples alone (tp=1)" },
 	{ K_devices_per_node, is_not_split, "strategy=none splits nothing" },
-	{ K_intra_bandwidth, is_not_split, "strategy=none splits nothing" },
-	{ K_inter_bandwidth, is_not_split, "strategy=none splits nothing" },
-	{ K_intra_latency, is_not_split, "strategy=none splits nothing" },
-	{ K_inter_latency, is_not_split, "strategy=none splits nothing" },
-	{ K_dispatch_share, is_not_split, "strategy=none splits nothing" },
-	{ K_inter_bandwidth, is_in_one_node, "all devices are in one node" },
-	{ K_inter_latency, is_in_one_node, "all devices are in one node" },
-	{ K_dispatch_share, is_in_one_node, "all devices are in one node" },
-	{ K_host_bandwidth, moves_nothing_to_host,
-		"nothing waits in the host's memory: recompute=auto with offload=on puts tensors there" },
 	{ K_order_effort, orders_by_rule, "this order is a rule: only best, fast and roam search" },
 	{ K_layout_effort, lays_out_by_rule, "this layout is a rule: only best, dive and roam search" },
 	{ K_software, has_one_software, "no other software was measured on chips of the device's architecture" },
 	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
 	{ K_curve, is_not_minred, "only strategy=minred has this curve" },
 	{ K_reserve, has_no_cap, "there is no memory cap" },
-	{ K_group_buffers, has_no_cap, "there is no memory cap" },
 	{ K_random, is_not_fitted, "only recompute=auto chooses what runs again" },
 	{ K_offload, is_not_fitted, "only recompute=auto chooses what waits in the host" },
 	{ K_host_memory, offloads_nothing, "only offload=on fills it" },

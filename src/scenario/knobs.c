@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "src/scenario/own_device.h"
 #include "knobs.h"
 #include "src/base/nearest.h"
 
@@ -39,6 +40,8 @@ enum status knob_unknown(const char *name, struct error *error)
 	struct nearest nearest = { .wanted = name };
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		nearest_consider(&nearest, knobs[knob].name);
+	for (int figure = 0; figure < FIGURE_COUNT; figure++)
+		nearest_consider(&nearest, figure_name((enum figure_id)figure));
 	return fail(error, BAD_INPUT, "there is no knob \"%.60s\"%s", name, nearest_text(&nearest, "", text, sizeof text));
 }
 

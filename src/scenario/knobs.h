@@ -60,30 +60,10 @@ enum knob_type {
 		"breaks a constraint") \
 	X(reserve, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory that contexts, libraries and " \
 		"fragmentation take; auto: the device preset's context, nothing where memory is set") \
-	X(group_buffers, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, \
-		"memory of NCCL's buffers for each group of devices that a device talks with; auto: the device preset's, nothing " \
-		"where memory is set") \
-	X(intra_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, \
-		"link bandwidth between devices of a node") \
-	X(inter_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, \
-		"link bandwidth per device between nodes") \
-	X(host_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, \
-		"bandwidth to the memory of the node's processors, each way") \
 	X(host_memory, "devices", BYTES, "any", 0, BYTES_MAX, KNOB_GIVEN, SHARD, \
 		"memory of the node's processors that a device may fill, with offload=on and in searches with --offload") \
-	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop within a node") \
-	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop between nodes") \
-	X(dispatch_share, "devices", NUMBER, NULL, 1, 100, 100, SHARD, "percent of what all-to-alls of tokens to experts " \
-		"(ep) send between nodes that is left where each token goes to a node once and from there to its experts (DeepEP, " \
-		"HybridEP): with k experts of a token on n nodes n (1 - (1 - 1/n)^k) of k copies; 100: every copy by itself") \
 	X(kernels, "devices", CHOICE, "compiled|eager", 0, 1, 0, SHARD, "how ops other than matrix products run: as a " \
 		"compiler fuses them, or one kernel each, with the memory traffic that the device's preset has for it") \
-	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in " \
-		"thousandths of the preset's; tidemark search --calibrate finds it") \
-	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, \
-		"efficiency of attention in one kernel, in thousandths of the preset's") \
-	X(other_traffic, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "memory traffic of all other ops, in thousandths " \
-		"of the preset's") \
 	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, \
 		"how the model is split over devices") \
 	X(dp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "data parallel degree") \

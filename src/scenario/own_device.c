@@ -18,8 +18,8 @@ enum figure_type {
 	TYPE_CURVE      /* struct efficiency */
 };
 
-static const struct row { const char *name; enum figure_type type; size_t at; } rows[FIGURE_COUNT] = {
-#define X(id, name, type, member, help) { name, TYPE_##type, offsetof(struct device_preset, member) },
+static const struct row { const char *name; enum figure_type type; size_t at; const char *help; } rows[FIGURE_COUNT] = {
+#define X(id, name, type, member, help) { name, TYPE_##type, offsetof(struct device_preset, member), help },
 	FIGURES(X)
 #undef X
 };
@@ -35,6 +35,11 @@ enum figure_id figure_find(const char *name)
 const char *figure_name(enum figure_id figure)
 {
 	return rows[figure].name;
+}
+
+const char *figure_help(enum figure_id figure)
+{
+	return rows[figure].help;
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -159,9 +164,18 @@ enum status figure_parse(enum figure_id figure, const char *value, struct device
 	return OK;
 }
 
-static void add_number(struct words *words, double number, const struct unit_name *unit)
+/* In the first unit in which six digits say it exactly. */
+static void add_number(struct words *words, double number, const struct unit_name *units)
 {
-	words_add(words, "%.6g%s", number / unit->scale, unit->name);
+	char text[32];
+	for (const struct unit_name *unit = units; unit->name; unit++) {
+		snprintf(text, sizeof text, "%.6g", number / unit->scale);
+		if (fabs(strtod(text, NULL) * unit->scale - number) < 0.5) {
+			words_add(words, "%s%s", text, unit->name);
+			return;
+		}
+	}
+	words_add(words, "%.15g%s", number / units->scale, units->name);
 }
 
 char *figure_text(enum figure_id figure, const struct device_preset *preset, char *text, size_t size)
@@ -203,6 +217,14 @@ struct device_preset scenario_preset(const struct scenario *scenario)
 			figure_parse(figure, pin->b, &preset, NULL);   /* it was looked at when it was set */
 	}
 	return preset;
+}
+
+const char *scenario_figure(const struct scenario *scenario, enum figure_id figure)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) == figure)
+			return scenario->pin[i].b;
+	return NULL;
 }
 
 const char *scenario_device_name(const struct scenario *scenario)

@@ -36,6 +36,9 @@
 	X(FAR, "inter_bandwidth", RATE, machine.far.rate, "as collectives reach it, per device between nodes") \
 	X(FAR_HOP, "inter_latency", TIME, machine.far.latency, "of a hop") \
 	X(HOST, "host_bandwidth", RATE, machine.host.rate, "to the memory of the node's processors, each way") \
+	X(DISPATCH, "dispatch", SHARE, machine.dispatch, "of what all-to-alls of tokens to experts (ep) send between " \
+		"nodes, what is left where each token goes to a node once and from there to its experts (DeepEP, HybridEP): with " \
+		"k experts of a token on n nodes n (1 - (1 - 1/n)^k) of k copies; 100%: every copy by itself") \
 	X(CONTEXT, "context", BYTES, context, "memory beside all tensors: the driver's, loaded kernels") \
 	X(BUFFERS, "group_buffers", BYTES, group_buffers, "memory of buffers for each group that a device talks with")
 #define X(id, ...) FIGURE_##id,
@@ -45,6 +48,7 @@ enum figure_id { FIGURES(X) FIGURE_COUNT };
 /* The figure of that name, or FIGURE_COUNT. */
 enum figure_id figure_find(const char *name);
 const char *figure_name(enum figure_id figure);
+const char *figure_help(enum figure_id figure);
 /* Sets a preset's figure from a text. BAD_INPUT with what was expected. FIGURE_NAME isn't set: its text must live as
  * long as the preset. */
 enum status figure_parse(enum figure_id figure, const char *value, struct device_preset *preset, struct error *error);
@@ -53,6 +57,8 @@ char *figure_text(enum figure_id figure, const struct device_preset *preset, cha
 
 /* The preset of a scenario's device, with the figures of its own. Its name is the scenario's text. */
 struct device_preset scenario_preset(const struct scenario *scenario);
+/* The value of a figure of its own, as figure_text() writes it; NULL where the preset's counts. */
+const char *scenario_figure(const struct scenario *scenario, enum figure_id figure);
 /* What the device is called. */
 const char *scenario_device_name(const struct scenario *scenario);
 /* A number that changes with the figures; 0 where none is the user's. */

@@ -1,4 +1,5 @@
 /* scenario.c: knob values and pins. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -194,6 +195,17 @@ static enum status scenario_take_line(struct scenario *scenario, char *line, str
 	return status;
 }
 
+/* A device whose file doesn't name it is called as the file is. */
+static enum status scenario_name_device(struct scenario *scenario, const char *path, struct error *error)
+{
+	char name[40];
+	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
+	for (char *at = name; *at; at++)
+		*at = isalnum((unsigned char)*at) || strchr("._-", *at) ? *at : '-';
+	return set_figure(scenario, "name", *name ? name : "own", error);
+}
+
 /* A device's file. All of it counts or, where a line is wrong, nothing. */
 static enum status set_device(struct scenario *scenario, const char *path, struct error *error)
 {
@@ -210,6 +222,8 @@ static enum status set_device(struct scenario *scenario, const char *path, struc
 		scenario_drop_figures(&changed);
 	while (status == OK && (got = lines_next(&lines, &why)) > 0)
 		status = scenario_take_line(&changed, lines.text, &why);
+	if (status == OK && got == 0 && !scenario_figure(&changed, FIGURE_NAME))
+		status = scenario_name_device(&changed, path, &why);
 	if (status == OK && got < 0)
 		status = why.status;
 	if (status == OK && changed.value[K_device] == DEVICE_NONE)
@@ -237,6 +251,8 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 		return fail(error, BAD_INPUT, "\"%.100s\": expected KNOB=VALUE", assignment);
 	if (!value)
 		return fail(error, BAD_INPUT, "%s: its value is missing: %s=VALUE", name, name);
+	if (knob == KNOB_COUNT && figure_find(name) != FIGURE_COUNT)
+		return set_figure(scenario, name, value + 1, error);
 	if (knob == KNOB_COUNT)
 		return knob_unknown(name, error);
 	if (knob == K_recompute && strncmp(value + 1, "ops:", 4) == 0) {
@@ -260,11 +276,21 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 	if (status == BAD_INPUT && (knob == K_schedule || knob == K_device) && strpbrk(value + 1, "./"))
 		return fail(error, BAD_INPUT, "%s=%.150s: the name of a file stands behind an @: %s=@%.150s", name, value + 1,
 			name, value + 1);
-	if (status == OK && knob == K_device)
+	if (status == OK && knob == K_device && scenario_figure(scenario, FIGURE_NAME))
 		scenario_drop_figures(scenario);
 	if (status == OK)
 		scenario->value[knob] = number;
 	return status;
+}
+
+char *scenario_value_text(const struct scenario *scenario, const char *name, char *text, size_t size)
+{
+	enum knob_id knob = knob_find(name);
+	enum figure_id figure = figure_find(name);
+	struct device_preset preset = scenario_preset(scenario);
+	return knob != KNOB_COUNT ? knob_text(knob, scenario->value[knob], text, size)
+		: figure != FIGURE_COUNT ? figure_text(figure, &preset, text, size)
+		: NULL;
 }
 
 /* ---- words --------------------------------------------------------------------------- */

@@ -65,17 +65,18 @@ char *scenario_doubt(const struct scenario *scenario, const struct graph *graph,
 #define MEMORY_KNOBS K_alignment, K_workspace
 /* The knobs that decide how long ops and collectives take: they belong into the key of whatever asks
  * scenario_machine(), with scenario_figures_hash(). */
-#define MACHINE_KNOBS K_device, K_software, K_kernels, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, \
-	K_intra_bandwidth, K_inter_bandwidth, K_intra_latency, K_inter_latency, \
-	K_dispatch_share
+#define MACHINE_KNOBS K_device, K_software, K_kernels
 struct memory_rules scenario_memory_rules(const struct scenario *scenario);
 /* The whole memory of a device: the knob, or the preset's; -1: any amount. */
 int64_t scenario_device_memory(const struct scenario *scenario);
 /* "knob=value". "recompute=ops:T+U" sets the knob and puts "pin type T recompute" and so on in place of what pins of
  * this kind were there; "schedule=@FILE" sets schedule=file and "pin schedule from FILE"; "device=@FILE" sets the
- * preset and the figures that the file has, device=PRESET no figures. BAD_INPUT for an unknown knob (the nearest
+ * preset and the figures that the file has, which device=PRESET takes away; "FIGURE=VALUE" sets a figure of the device
+ * (own_device.h). BAD_INPUT for an unknown knob (the nearest
  * named), a bad value, or a knob that can't be turned yet; with a line in the error where a file is wrong. */
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error);
+/* What scenario_set() would read as the value of that knob or figure. Returns text, or NULL: there is no such name. */
+char *scenario_value_text(const struct scenario *scenario, const char *name, char *text, size_t size);
 /* Parses a pin's words and appends it. BAD_INPUT says what was expected. Names are not looked up here. */
 enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error);
 /* The device is its preset again: pins of figures go. */

@@ -183,7 +183,7 @@ class Recomputed(unittest.TestCase):
     def test_what_fits_a_cap_runs(self):
         for name in ("transposed", "transformer"):
             self.check(name, "recompute=auto", share=0.95)
-        offloaded = self.check("blocks", "recompute=auto", "offload=on", "host_bandwidth=1000000000000", share=0.9, sign="offload_wait")
+        offloaded = self.check("blocks", "recompute=auto", "offload=on", "host_bandwidth=1000GB/s", share=0.9, sign="offload_wait")
         self.assertLess(abs(offloaded - 1), 0.005)  # what waits in the host's memory isn't the device's
 
 
@@ -523,7 +523,7 @@ class Applied(unittest.TestCase):
         self.assertEqual([run(x, y).item() for _ in range(3)], [step().item() for _ in range(3)])
 
     def test_copies_to_the_host_are_made(self):
-        step, applied = self.make("blocks", "recompute=auto", "offload=on", "host_bandwidth=1000000000000", graph_as_planned=True, share=0.9)
+        step, applied = self.make("blocks", "recompute=auto", "offload=on", "host_bandwidth=1000GB/s", graph_as_planned=True, share=0.9)
         self.assertIn("tidemark.offload_wait", {op["op"] for op in applied.graph.ops.values()})
         self.check_order(step, step.module, step.optimizer, applied, step.inputs)
 

@@ -1,4 +1,5 @@
 /* completion.c: continuations of the last word of a line, from the command table, the knob table and the graph. */
+#include "src/scenario/own_device.h"
 #include "completion.h"
 
 #include <glob.h>
@@ -96,6 +97,12 @@ static void offer_knobs(
 									  sizeof now, now, sizeof now)
 									: "",
 				knobs[i].help);
+	}
+	for (int i = 0; i < FIGURE_COUNT && !value; i++) {
+		char *note = completion_offer(
+			completion, line, (size_t)(part - line), part, figure_name((enum figure_id)i), tail);
+		if (note)
+			snprintf(note, COMPLETION_NOTE, "a figure of the device: %s", figure_help((enum figure_id)i));
 	}
 	if (!value)
 		return;
@@ -324,8 +331,9 @@ const char *completion_hint(const char *line)
 		const char *knob = command_arguments(line);
 		snprintf(name, sizeof name, "%.*s", (int)strcspn(knob, "="), knob);
 		enum knob_id id = knob_find(name);
-		if (id != KNOB_COUNT)
-			return knobs[id].help;
+		enum figure_id figure = figure_find(name);
+		if (id != KNOB_COUNT || figure != FIGURE_COUNT)
+			return id != KNOB_COUNT ? knobs[id].help : figure_help(figure);
 	}
 	return commands[command].help;
 }

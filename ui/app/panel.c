@@ -301,8 +301,6 @@ static const char *value_help(const struct model *model, enum knob_id knob, char
 		snprintf(text, size, "%s: %s", device_software(scenario), device_reached_text(scenario, figures, sizeof figures));
 		return text;
 	}
-	if (knob == K_intra_bandwidth || knob == K_inter_bandwidth)
-		return scenario->value[knob] == KNOB_GIVEN ? device_link_text(scenario, knob == K_inter_bandwidth, text, size) : "";
 	return knob_word_help(knob, scenario->value[knob], text, size);
 }
 

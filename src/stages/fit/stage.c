@@ -728,7 +728,7 @@ struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wis
 
 void fit_times_key_add(struct key *key, const struct scenario *scenario)
 {
-	static const enum knob_id read[] = { MACHINE_KNOBS, K_host_bandwidth, KNOB_COUNT };
+	static const enum knob_id read[] = { MACHINE_KNOBS, KNOB_COUNT };
 	key_add_knobs(key, scenario, read);
 	key_add(key, scenario_figures_hash(scenario));
 }

@@ -765,7 +765,7 @@ Test(forged, searched_under_a_cap)
 }
 Test(forged, searched_over_two_axes)
 {
-	forge("gpt1", "devices=4 dp=2 tp=2 strategy=auto intra_bandwidth=2000000000 order=list layout=bestfit",
+	forge("gpt1", "devices=4 dp=2 tp=2 strategy=auto intra_bandwidth=2GB/s order=list layout=bestfit",
 		test_rounds(800, 4));
 }
 Test(forged, offloaded) { forge("chain.jsonl", "layout=bestfit;offload conv1.out", test_rounds(40, 1)); }

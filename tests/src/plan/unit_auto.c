@@ -89,8 +89,8 @@ static void sweep(const struct rivals *rivals, struct graph *graph, const char *
 }
 
 static const char *const devices[] = { "devices=2", "devices=4", "devices=4 zero=1", "devices=8" },
-						 *const links[] = { "", "device=a100-80gb", "intra_bandwidth=2000000000",
-							 "intra_bandwidth=300000000000 intra_latency=0.000001" },
+						 *const links[] = { "", "device=a100-80gb", "intra_bandwidth=2GB/s",
+							 "intra_bandwidth=300GB/s intra_latency=1us" },
 						 *const pieces[] = { "", "microbatches=2", "microbatches=4" };
 
 Test(auto_strategy, no_other_is_faster_on_random_steps)
@@ -188,7 +188,7 @@ Test(auto_recompute, keeping_all_is_not_faster)
 	for (uint32_t round = 0; round < test_rounds(2, 60); round++) {
 		char base[200], words[300];
 		OWN(graph) *graph = model(models[round % 6], 8, 1 + round / 6 % 3);
-		snprintf(base, sizeof base, "reserve=0 group_buffers=0 %s %s", links[random_next(&random) % 4], how[round % 5]);
+		snprintf(base, sizeof base, "reserve=0 group_buffers=0B %s %s", links[random_next(&random) % 4], how[round % 5]);
 		snprintf(words, sizeof words, "%s memory=%lld recompute=none", base, 1LL << 45);
 		struct planner planner = { .store = store_new() };
 		struct plan *free = plan_of(&planner, graph, words);
@@ -210,7 +210,7 @@ Test(auto_recompute, minred_keeps_all_where_that_is_faster)
 {
 	OWN(graph) *graph = model("moe", 8, 2);
 	struct tally tally = { 0 };
-	compare_kept(graph, "moe", "reserve=0 group_buffers=0 device=a100-80gb devices=4 strategy=minred", 712156350, &tally);
+	compare_kept(graph, "moe", "reserve=0 group_buffers=0B device=a100-80gb devices=4 strategy=minred", 712156350, &tally);
 	cr_assert_eq(tally.caps, 1);
 	cr_assert_eq(tally.beaten, 0);
 }

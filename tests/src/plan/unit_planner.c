@@ -139,8 +139,8 @@ Test(planner, every_knob_is_in_the_key_of_the_stage_that_reads_it)
 /* Whatever decides how long ops take decides what recomputation costs. */
 Test(planner, every_knob_of_the_machine_is_in_the_key_of_recomputation)
 {
-	static const char *const turned[] = { "kernels=eager", "other_traffic=3000", "matrix_efficiency=200",
-		"software=torchtitan", "device=h100-80gb", "host_bandwidth=1000000000" };
+	static const char *const turned[] = { "kernels=eager", "fused=300%", "matrix=50M:2%,1G:9%,16G:15%",
+		"software=torchtitan", "device=h100-80gb", "host_bandwidth=1GB/s" };
 	OWN(graph) *graph = sample("samples/alexnet_b1_adam.jsonl.gz");
 	OWN(planner) planner = { .store = store_new() };
 	for (size_t i = 0; i < sizeof turned / sizeof *turned; i++) {

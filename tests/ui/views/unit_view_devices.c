@@ -194,7 +194,7 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	fixture.model.filter[0] = '\0';
 	fixture.scenario.value[K_memory] = fixture.plan->scenario.value[K_memory] = INT64_C(100) << 20;
 	expect(&fixture, DEVICES, "f searches again");
-	fixture.plan->scenario.value[K_group_buffers] = INT64_C(1) << 20;
+	cr_assert_eq(scenario_set(&fixture.plan->scenario, "group_buffers=1MiB", NULL), OK);
 	search(&fixture, &kept);
 	expect(&fixture, DEVICES, "100 MiB");
 	list = &fixture.model.ranking->list;

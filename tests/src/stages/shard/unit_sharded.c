@@ -440,8 +440,8 @@ Test(sharded, auto_plans_no_sharding_twice)
 /* What computation can't hide counts: with slow links an expert's estimate is near its simulated step. */
 Test(sharded, estimates_are_near_the_step_where_links_are_slow)
 {
-	static const char *const words[] = { "devices=8 strategy=data intra_bandwidth=2000000000",
-		"devices=8 strategy=zero intra_bandwidth=2000000000", "devices=4 strategy=data intra_bandwidth=500000000" };
+	static const char *const words[] = { "devices=8 strategy=data intra_bandwidth=2GB/s",
+		"devices=8 strategy=zero intra_bandwidth=2GB/s", "devices=4 strategy=data intra_bandwidth=500MB/s" };
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
 	for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
@@ -455,7 +455,7 @@ Test(sharded, estimates_are_near_the_step_where_links_are_slow)
 /* Over all meshes auto is hardly slower than on any one of them. */
 Test(sharded, auto_finds_the_mesh)
 {
-	static const char *const links[] = { "2000000000", "200000000000" },
+	static const char *const links[] = { "2GB/s", "200GB/s" },
 							 *const meshes[] = { "dp=8", "tp=8", "dp=4 tp=2", "cp=8", "dp=2 tp=4", "dp=2 cp=4" };
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
@@ -478,7 +478,7 @@ Test(sharded, auto_finds_the_mesh)
 Test(sharded, what_wins_has_the_bound_of_its_mesh)
 {
 	static const char *const words[] = { "devices=2 strategy=auto",
-		"devices=2 strategy=auto intra_bandwidth=2000000000", "devices=2 strategy=auto zero=1",
+		"devices=2 strategy=auto intra_bandwidth=2GB/s", "devices=2 strategy=auto zero=1",
 		"devices=2 strategy=auto microbatches=4" };
 	static const char *const models[] = { "llama", "bert" };
 	uint32_t rivals = 0, plans = 0;
