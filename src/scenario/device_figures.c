@@ -209,7 +209,7 @@ static void device_figures_add_link(struct listing *listing, const char *name, c
 	mark_own(listing, rate + 1);
 }
 
-static void add_buffers(struct listing *listing)
+static void device_figures_add_buffers(struct listing *listing)
 {
 	char counted[40];
 	int64_t bytes = scenario_group_buffers(listing->scenario);
@@ -245,7 +245,7 @@ static void add_links(struct listing *listing)
 	add_share(listing, "tokens sent to experts", listing->machine.dispatch,
 		"of the bytes of all-to-alls between nodes (100 %: every copy by itself)");
 	mark_own(listing, FIGURE_DISPATCH);
-	add_buffers(listing);
+	device_figures_add_buffers(listing);
 }
 
 /* "fitted: 43 % of the data sheet's". */
