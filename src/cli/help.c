@@ -6,7 +6,7 @@
 
 #include "src/base/words.h"
 #include "src/scenario/device_figures.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "src/scenario/profiles.h"
 #include "src/scenario/scenario.h"
 #include "src/session/commands.h"
@@ -22,7 +22,6 @@ static const char *const examples[SUBCOMMAND_COUNT] = {
 	[SUBCOMMAND_layout] = "tidemark layout buffers.csv --capacity 1048576",
 	[SUBCOMMAND_check] = "tidemark check step.jsonl.gz plan.json",
 	[SUBCOMMAND_search] = "tidemark search llama3-70b --devices 64 --device h100-80gb",
-	[SUBCOMMAND_calibrate] = "tidemark calibrate trace.json.gz -o my.preset",
 	[SUBCOMMAND_model] = "tidemark model llama3-8b --layers 4 -o llama.jsonl",
 	[SUBCOMMAND_fit] = "tidemark fit step.jsonl.gz --memory 24GiB --devices 8",
 	[SUBCOMMAND_replay] = "tidemark replay samples/lessons/order.tide --table",
@@ -110,6 +109,11 @@ bool help_print_device(const char *name)
 		if (!profile_find((enum device)device, (enum software)i).missing)
 			words_print(stdout, head, 6, device_reached_text(&scenario, text, sizeof text));
 	}
+	struct device_preset preset = device_preset((enum device)device);
+	puts("as lines of a device file (device=@FILE):");
+	for (int i = FIGURE_NAME + 1; i < FIGURE_COUNT; i++)
+		printf("      %s=%s\n", figure_name((enum figure_id)i),
+			figure_text((enum figure_id)i, &preset, text, sizeof text));
 	scenario_done(&scenario);
 	return true;
 }

@@ -87,11 +87,6 @@
 	X(overhead, "overhead", 0, "X", BY(search), "what is counted beside saved activations and states, see the list of X") \
 	X(calibrate, "calibrate", 0, "F", BY(search), "fit the machine to the measured steps of a CSV first") \
 	X(constants, "constants", 0, "F", BY(search), "write what --calibrate finds, for --set @F of any command") \
-	X(base, "base", 'b', "PRESET", BY(calibrate), "the preset that has the peaks, and what the traces don't tell (the " \
-		"one of the GPU that they name; cpu without one)") \
-	X(name, "name", 0, "NAME", BY(calibrate), "what the device is called (the file's name)") \
-	X(node, "devices-per-node", 0, "N", BY(calibrate), "devices of a node, which tell links within nodes from links " \
-		"between them (8)") \
 	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16 or mixed (the default: fp16 with f32 master weights " \
 		"and loss scaling)") \
 	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw, adafactor, rmsprop " \

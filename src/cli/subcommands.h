@@ -17,7 +17,6 @@
  *     check_command   tidemark check
  *     search_command  tidemark search
  *     model_command   tidemark model
- *     calibrate_command  tidemark calibrate
  *     fit_command     tidemark fit
  *     fit_most_command  its --max and --smallest-device
  *     fit_check       what was asked of it, and its files verified
@@ -37,8 +36,6 @@
 		"snapshot") \
 	X(check, "GRAPH|BUFFERS.csv PLAN", "verify everything that a plan file says, or a file of tidemark layout or fit") \
 	X(search, "MODEL|GRAPH", "rank all ways to train a model on a cluster") \
-	X(calibrate, "TRACE.json", "make a preset of your own device from traces of PyTorch's profiler; several traces " \
-		"count together") \
 	X(model, "NAME|CONFIG.json", "write the training step of a built-in model, or of a Hugging Face config.json") \
 	X(fit, "GRAPH", "plan the changes that make a step fit into so much memory, and rank them by time") \
 	X(replay, "SESSION.tide", "run the lines of a session file without a terminal")

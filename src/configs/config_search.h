@@ -11,8 +11,6 @@
  *     fit_list       the changes that make a step fit, planned
  *     fit_most       the largest batch or sequence that fits; the devices on which a step does
  *     calibrate      a machine fitted to measured steps
- *     op_samples     times of ops by what they do, from a trace
- *     device_fit     a device's figures from these
  *     least_squares  factors fitted to measurements, for that */
 #pragma once
 

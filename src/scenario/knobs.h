@@ -52,7 +52,7 @@ enum knob_type {
 	X(devices_per_node, "devices", NUMBER, NULL, 1, 1 << 10, 8, SHARD, "devices that share the fast links of one node") \
 	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, \
 		"preset of memory, peak FLOP/s, memory bandwidth and links; none is an a100-80gb with any amount of memory; " \
-		"device=@FILE reads what tidemark calibrate wrote") \
+		"device=@FILE reads what python -m tidemark_torch calibrate wrote") \
 	X(software, "devices", CHOICE, SOFTWARES(SOFTWARE_WORD), 0, SOFTWARE_COUNT - 1, SOFTWARE_GIVEN, SHARD, \
 		"software whose measured steps say what is reached of the device's peaks; where it was measured on another chip " \
 		"of that architecture, its shares of the peaks are carried over") \

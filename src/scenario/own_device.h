@@ -1,8 +1,8 @@
 /* own_device.h: a device of the user's own: a preset, and figures that stand in place of some of its.
  *
  * In a scenario each figure is a pin, "figure NAME VALUE", so that plan files and sessions hold all that they were made
- * with. In a file, which `tidemark calibrate` writes and device=@FILE reads, each is a line NAME=VALUE, beside
- * base=PRESET. */
+ * with. In a file, which `python -m tidemark_torch calibrate` writes and device=@FILE reads, each is a line
+ * NAME=VALUE, beside base=PRESET. */
 #pragma once
 
 #include "devices.h"

@@ -270,7 +270,7 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 	if (knob == K_device && value[1] == '@')
 		return value[2] ? set_device(scenario, value + 2, error)
 			: fail(error, BAD_INPUT,
-							  "device=@: expected a file that tidemark calibrate wrote, such as device=@my.preset");
+							  "device=@: expected the name of a device file, such as device=@my.preset");
 	int64_t number;
 	enum status status = knob_parse(knob, value + 1, &number, error);
 	if (status == BAD_INPUT && (knob == K_schedule || knob == K_device) && strpbrk(value + 1, "./"))

@@ -12,6 +12,10 @@ argument that has them all), and it returns one of
 A function that takes batch is captured at three batches, so that the file knows how the step grows.
 MODEL may be a model's name, too: torchvision:resnet50, timm:vit_tiny_patch16_224, hf:llama, hf:meta-llama/Llama-3.2-1B,
 hf:gpt2:n_layer=2,n_head=4, or one that --list prints. Nothing is allocated, downloaded or computed, unless --real asks for it.
+
+    python -m tidemark_torch calibrate TRACE... --base PRESET [-o FILE]
+
+makes a device file from traces of torch.profiler: see calibrate --help.
 """
 import argparse
 import contextlib
@@ -38,7 +42,10 @@ def parse():
 
 
 def main():
-    """Captures, and says in a line what was."""
+    """Captures, and says in a line what was; or calibrates."""
+    if sys.argv[1:2] == ["calibrate"]:
+        from . import calibrate
+        return calibrate.main(sys.argv[2:])
     options = parse()
     if options.list or not options.model:
         from .models import MODELS
@@ -81,4 +88,4 @@ def main():
 
 
 if __name__ == "__main__":
-    command.run(main)
+    command.run(main, needs_torch=sys.argv[1:2] != ["calibrate"])

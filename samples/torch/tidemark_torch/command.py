@@ -95,11 +95,12 @@ def under_heap_shim(module):
         sys.exit(subprocess.run([sys.executable, "-m", module] + sys.argv[1:], env=environment).returncode)
 
 
-def run(main):
+def run(main, needs_torch=True):
     """Runs a command: errors become one line and exit status 3."""
     warnings.filterwarnings("ignore")
     try:
-        check_version()
+        if needs_torch:
+            check_version()
         sys.exit(main())
     except CaptureError as error:
         text = str(error)

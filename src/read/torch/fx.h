@@ -13,8 +13,7 @@
  *     fx_step       joins forward and backward
  *     places        placements as DTensor writes them
  *     autoparallel  reads what AutoParallel writes of a sharded step
- *     inductor      reads Inductor's memory graphs
- *     trace         reads what the profiler saw */
+ *     inductor      reads Inductor's memory graphs */
 #pragma once
 
 #include "solver/graph/graph.h"
