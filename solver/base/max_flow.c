@@ -252,7 +252,7 @@ enum status flow_force(struct max_flow *flow, uint8_t *side, uint32_t node, enum
 {
 	struct pass pass = { flow, side, control };
 	bool added = add_border(flow, node);
-	side[node] = as;
+	side[node] = (uint8_t)as;
 	flow->supply[node] = as == FLOW_SOURCE ? limit : -limit;
 	enum status status = max_flow_settle(&pass);
 	*more = limit - (as == FLOW_SOURCE ? flow->supply[node] : -flow->supply[node]);

@@ -235,7 +235,7 @@ static enum status solve_guarded(struct run *run)
 enum status milp_solve(const struct milp *milp, const struct milp_limits *limits, struct control *control,
 	struct milp_solution *solution)
 {
-	*solution = (struct milp_solution) { .bound = -INFINITY };
+	*solution = (struct milp_solution) { .bound = -HUGE_VAL };
 	if (milp->failed)
 		return NO_MEMORY;
 	struct run run = {

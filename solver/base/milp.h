@@ -17,7 +17,7 @@ struct milp {
 };
 
 struct milp_column {
-	double low, high, cost;    /* -INFINITY and INFINITY: unbounded */
+	double low, high, cost;    /* -HUGE_VAL and HUGE_VAL: unbounded */
 	bool integer;
 };
 

@@ -85,7 +85,7 @@ static uint64_t rough_pass_ticks(const struct shard_model *model)
 static void rough_pass(const struct rough *rough, struct shard_dual *dual, double multiplier, uint32_t most)
 {
 	const struct shard_model *model = dual->model;
-	double last = -(double)INFINITY;
+	double last = -(double)HUGE_VAL;
 	for (uint32_t slot = 0; slot < model->slots; slot++)
 		dual->multiplier[slot] = multiplier;
 	shard_dual_price(model, dual->multiplier, dual->before, dual->priced);
@@ -171,7 +171,7 @@ static void go_on_from(const struct ascent *tied, struct ascent *cut)
 static void rough_find_price(const struct rough *rough, struct shard_dual *dual, double *message, double *multiplier)
 {
 	const struct shard_model *model = dual->model;
-	double best = -(double)INFINITY, factor = 1.25, trial = rough->multiplier;
+	double best = -(double)HUGE_VAL, factor = 1.25, trial = rough->multiplier;
 	*multiplier = trial;
 	for (int i = 0; i < PRICES && control_status(rough->control) == OK; i++) {
 		rough_pass(rough, dual, trial, i == 0 ? PASSES_MOST : PASSES_MOST / 5);

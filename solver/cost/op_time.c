@@ -10,7 +10,7 @@ static enum status op_time_find_work(
 	enum status status = OK;
 	struct error ignored;
 	*work = (struct op_work){ .flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0,
-		.format = machine_format_of(graph, op) };
+		.format = (uint8_t)machine_format_of(graph, op) };
 	work->view = rule ? rule->cost == COST_NONE : graph_is_view(graph, op);
 	if (!rule)
 		return OK;

@@ -111,11 +111,11 @@ static enum status master_prices(const struct fit_dual *dual, struct control *co
 {
 	OWN(milp) milp = { 0 };
 	OWN(milp_solution) solution;
-	uint32_t top = milp_add_column(&milp, -INFINITY, INFINITY, -1, false);
+	uint32_t top = milp_add_column(&milp, -HUGE_VAL, HUGE_VAL, -1, false);
 	for (uint32_t m = 0; m < dual->moments; m++)
 		milp_add_column(&milp, 0, PRICE_MOST, 0, false);
 	for (uint32_t c = 0; c < dual->columns; c++) {
-		milp_add_row(&milp, -INFINITY, (double)dual->column[c].time / GIGA);
+		milp_add_row(&milp, -HUGE_VAL, (double)dual->column[c].time / GIGA);
 		milp_add_entry(&milp, top, 1);
 		for (uint32_t m = 0; m < dual->moments; m++)
 			milp_add_entry(&milp, top + 1 + m, -fit_dual_excess(dual, c, m));
@@ -137,12 +137,12 @@ static enum status master_mix(struct fit_dual *dual, struct control *control)
 	for (uint32_t c = 0; c < dual->columns; c++)
 		milp_add_column(&milp, 0, 1, (double)dual->column[c].time / GIGA, false);
 	for (uint32_t m = 0; m < dual->moments; m++)
-		milp_add_column(&milp, 0, INFINITY, PRICE_MOST, false);
+		milp_add_column(&milp, 0, HUGE_VAL, PRICE_MOST, false);
 	milp_add_row(&milp, 1, 1);
 	for (uint32_t c = 0; c < dual->columns; c++)
 		milp_add_entry(&milp, c, 1);
 	for (uint32_t m = 0; m < dual->moments; m++) {
-		milp_add_row(&milp, -INFINITY, 0);
+		milp_add_row(&milp, -HUGE_VAL, 0);
 		for (uint32_t c = 0; c < dual->columns; c++)
 			milp_add_entry(&milp, c, fit_dual_excess(dual, c, m));
 		milp_add_entry(&milp, dual->columns + m, -1);

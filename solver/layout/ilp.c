@@ -22,11 +22,11 @@ static int compare_below(const void *left, const void *right)
 static void layout_ilp_add_pair(struct milp *milp, const struct layout_model *model, uint32_t a, uint32_t b, double big)
 {
 	uint32_t above = milp_add_column(milp, 0, 1, 0, true);
-	milp_add_row(milp, -INFINITY, big - (double)model->size[a]);
+	milp_add_row(milp, -HUGE_VAL, big - (double)model->size[a]);
 	milp_add_entry(milp, a, 1);
 	milp_add_entry(milp, b, -1);
 	milp_add_entry(milp, above, big);
-	milp_add_row(milp, -INFINITY, -(double)model->size[b]);
+	milp_add_row(milp, -HUGE_VAL, -(double)model->size[b]);
 	milp_add_entry(milp, b, 1);
 	milp_add_entry(milp, a, -1);
 	milp_add_entry(milp, above, -big);
@@ -38,7 +38,7 @@ static void layout_ilp_build(struct milp *milp, const struct layout_model *model
 		milp_add_column(milp, 0, big - (double)model->size[b], 0, false);
 	uint32_t arena = milp_add_column(milp, (double)model->max_load, big, 1, false);
 	for (uint32_t b = 0; b < model->n; b++) {
-		milp_add_row(milp, -INFINITY, -(double)model->size[b]);
+		milp_add_row(milp, -HUGE_VAL, -(double)model->size[b]);
 		milp_add_entry(milp, b, 1);
 		milp_add_entry(milp, arena, -1);
 		for (uint32_t a = 0; a < b; a++)

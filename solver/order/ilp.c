@@ -111,10 +111,10 @@ static void add_prefix_rows(struct program *program)
 	for (uint32_t op = 0; op < model->ops; op++)
 		for (uint32_t step = program->early[op] + 1; step < program->late[op]; step++) {
 			double constant = 0;
-			milp_add_row(milp, 0, INFINITY);
+			milp_add_row(milp, 0, HUGE_VAL);
 			add_prefix(program, op, step, 1, &constant);
 			add_prefix(program, op, step - 1, -1, &constant);
-			close_row(program, 0, INFINITY, constant);
+			close_row(program, 0, HUGE_VAL, constant);
 		}
 	for (uint32_t step = 1; step < model->ops; step++) {
 		double constant = 0;
@@ -127,10 +127,10 @@ static void add_prefix_rows(struct program *program)
 		FOR_ROW(i, &model->pred, op)
 			for (uint32_t step = program->early[op]; step <= program->late[op]; step++) {
 				double constant = 0;
-				milp_add_row(milp, 0, INFINITY);
+				milp_add_row(milp, 0, HUGE_VAL);
 				add_prefix(program, model->pred.item[i], step - 1, 1, &constant);
 				add_prefix(program, op, step, -1, &constant);
-				close_row(program, 0, INFINITY, constant);
+				close_row(program, 0, HUGE_VAL, constant);
 			}
 }
 
@@ -138,13 +138,13 @@ static void add_prefix_rows(struct program *program)
 static void add_alive_row(struct program *program, uint32_t alive, uint32_t producer, uint32_t user, uint32_t step)
 {
 	double constant = producer == NONE ? -1 : 0;
-	milp_add_row(&program->milp, 0, INFINITY);
+	milp_add_row(&program->milp, 0, HUGE_VAL);
 	milp_add_entry(&program->milp, alive, 1);
 	if (producer != NONE)
 		add_prefix(program, producer, step, -1, &constant);
 	if (user != NONE)
 		add_prefix(program, user, step - 1, 1, &constant);
-	close_row(program, 0, INFINITY, constant);
+	close_row(program, 0, HUGE_VAL, constant);
 }
 
 /* "item is alive in step": continuous, and as low as its rows allow. */
@@ -172,7 +172,7 @@ static void add_step(struct program *program, uint32_t step)
 	double constant = 0;
 	for (uint32_t item = 0; item < model->items; item++)
 		add_alive(program, item, step);
-	milp_add_row(&program->milp, 0, INFINITY);
+	milp_add_row(&program->milp, 0, HUGE_VAL);
 	milp_add_entry(&program->milp, program->peak, 1);
 	for (uint32_t item = 0; item < model->items; item++)
 		milp_add_entry(&program->milp, program->alive[item], -order_ilp_scaled(program, model->size[item]));
@@ -182,7 +182,7 @@ static void add_step(struct program *program, uint32_t step)
 		add_prefix(program, op, step, -order_ilp_scaled(program, model->workspace[op]), &constant);
 		add_prefix(program, op, step - 1, order_ilp_scaled(program, model->workspace[op]), &constant);
 	}
-	close_row(program, 0, INFINITY, constant);
+	close_row(program, 0, HUGE_VAL, constant);
 }
 
 /* ---- solving --------------------------------------------------------------------------------- */

@@ -139,7 +139,7 @@ static void pipeline_cut_place_ops(struct finding *finding)
 	struct pipeline_cut *cut = finding->cut;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t of = pipeline_cut_is_collective(graph, op) ? NONE : op_of_whole(finding, op);
-		cut->side[op] = pipeline_cut_side_of(graph->op[op].phase);
+		cut->side[op] = (uint8_t)pipeline_cut_side_of(graph->op[op].phase);
 		cut->piece[op] = of == NONE ? 0 : finding->piece_of[finding->blocks->of[of]];
 	}
 	place_behind_updates(finding);

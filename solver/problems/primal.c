@@ -195,7 +195,7 @@ static void rise(struct shard_primal *primal, uint32_t node, uint32_t edge)
 	const double *row = shard_rows(model, edge, node), *value = primal->value + model->first[node];
 	uint32_t *answer = primal->answer + shard_into(model, edge, up), count = shard_width(model, node);
 	for (uint32_t p = 0; p < width; p++, row += count) {
-		double best = INFINITY;
+		double best = HUGE_VAL;
 		uint32_t choice = 0;
 		for (uint32_t q = 0; q < count; q++)
 			if (row[q] + value[q] < best) {

@@ -25,7 +25,7 @@ struct shard_run {
 	struct control *control;
 	struct shard_plan *plan;
 	struct error *error;
-	uint32_t *choice;          /* the best choice within the limit, as the model counts; valid while cost < INFINITY */
+	uint32_t *choice;          /* the best choice within the limit, as the model counts; valid while cost < HUGE_VAL */
 	uint32_t *plain; /* the best one that no walk has touched: where a walk has got stuck, shaking starts from here */
 	double cost, bound;        /* the best ones */
 	double plain_cost;
@@ -182,7 +182,7 @@ static enum status problems_try_search(struct shard_run *run, uint64_t spent)
 static void problems_pass(struct shard_run *run)
 {
 	uint32_t passes = run->steps == 0 && run->options->passes > DUAL_PASSES ? run->options->passes : DUAL_PASSES;
-	double before = -(double)INFINITY;
+	double before = -(double)HUGE_VAL;
 	for (uint32_t i = 0; i < passes && (i == 0 || control_status(run->control) != CANCELLED); i++) {
 		shard_dual_pass(&run->dual, NULL);
 		if (i >= DUAL_PASSES && run->dual.bound - before < FIRST_RISE * fabs(run->dual.bound))
@@ -243,7 +243,7 @@ static enum status run_begin(struct shard_run *run)
 {
 	enum status status = shard_model_build(&run->model, run->problem, run->error);
 	if (status == OK && run->problem->limit < 0)
-		run->model.limit = (double)INFINITY;
+		run->model.limit = (double)HUGE_VAL;
 	THEN(status, shard_dual_begin(&run->dual, &run->model));
 	THEN(status, shard_primal_begin(&run->primal, &run->model, run->control));
 	run->choice = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->choice);
@@ -264,10 +264,10 @@ enum status shard_solve(const struct shard_problem *problem, const struct shard_
 		.control = control,
 		.plan = plan,
 		.error = error,
-		.cost = (double)INFINITY,
-		.plain_cost = (double)INFINITY,
-		.bound = -(double)INFINITY,
-		.last = -(double)INFINITY,
+		.cost = (double)HUGE_VAL,
+		.plain_cost = (double)HUGE_VAL,
+		.bound = -(double)HUGE_VAL,
+		.last = -(double)HUGE_VAL,
 		.relaxation = 0.3 };
 	*plan = (struct shard_plan) { 0 };
 	enum status status = shard_problem_valid(problem, error);

@@ -129,7 +129,7 @@ static void region_solve(struct walk *walk, double multiple)
 	shard_primal_solve(primal, primal->priced, walk->count);
 }
 
-/* Solves the tree at rising prices until the solution fits; what it costs more than before, INFINITY where that is more
+/* Solves the tree at rising prices until the solution fits; what it costs more than before, HUGE_VAL where that is more
  * than allowed. */
 static double region_resolve(struct walk *walk, double allowed)
 {
@@ -146,7 +146,7 @@ static double region_resolve(struct walk *walk, double allowed)
 		region_shift(walk, true);
 		multiple = multiple > 0 ? 2.5 * multiple : 0.3;
 	}
-	return (double)INFINITY;
+	return (double)HUGE_VAL;
 }
 
 /* One tree. What the walk's cost changes by. */

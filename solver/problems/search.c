@@ -102,7 +102,7 @@ static enum status problems_search_begin(struct search *search, struct shard_dua
 	problems_search_reduce(search, dual, part);
 	for (uint32_t node = 0; node < model->nodes; node++)
 		FOR_PIECES(piece, model, node) {
-			double least = INFINITY;
+			double least = HUGE_VAL;
 			for (uint32_t p = 0; p < shard_width(model, node); p++)
 				least = fmin(least, model->use[piece->base + p]);
 			search->lightest[piece - model->piece] = least;
@@ -111,7 +111,7 @@ static enum status problems_search_begin(struct search *search, struct shard_dua
 	return OK;
 }
 
-/* What strategy p of the node adds to the trial's costs above the bound; INFINITY where it is forbidden. */
+/* What strategy p of the node adds to the trial's costs above the bound; HUGE_VAL where it is forbidden. */
 static double problems_search_weigh(const struct search *search, uint32_t node, uint32_t p)
 {
 	const struct shard_model *model = search->model;
@@ -122,7 +122,7 @@ static double problems_search_weigh(const struct search *search, uint32_t node, 
 			continue;
 		size_t at = (size_t)search->trial[other] * shard_width(model, node) + p;
 		if (model->pair[model->table[edge] + at] >= model->penalty / 2)
-			return (double)INFINITY;
+			return (double)HUGE_VAL;
 		above += search->edge[search->start[edge] + at];
 	}
 	return above;

@@ -31,7 +31,7 @@ static uint32_t block_end(const struct shard_slack *slack, uint32_t block)
 
 static double slack_least_of(const struct shard_slack *slack, uint32_t block, uint32_t begin, uint32_t end)
 {
-	double least = INFINITY;
+	double least = HUGE_VAL;
 	for (uint32_t i = begin; i < end; i++)
 		least = slack->value[i] < least ? slack->value[i] : least;
 	return least + slack->added[block];
@@ -64,7 +64,7 @@ void shard_slack_add(struct shard_slack *slack, uint32_t begin, uint32_t end, do
 
 double shard_slack_least(const struct shard_slack *slack, uint32_t begin, uint32_t end)
 {
-	double least = INFINITY;
+	double least = HUGE_VAL;
 	for (uint32_t block = begin / BLOCK; begin < end; block++, begin = block * BLOCK) {
 		uint32_t last = block_end(slack, block) < end ? block_end(slack, block) : end;
 		bool whole = begin == block * BLOCK && last == block_end(slack, block);

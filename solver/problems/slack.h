@@ -10,7 +10,7 @@ struct shard_slack *shard_slack_new(struct arena *arena, uint32_t slots);
 /* Sets every slot to limit - load. */
 void shard_slack_set(struct shard_slack *slack, const double *load, double limit);
 void shard_slack_add(struct shard_slack *slack, uint32_t begin, uint32_t end, double bytes);
-/* INFINITY for an empty range. */
+/* HUGE_VAL for an empty range. */
 double shard_slack_least(const struct shard_slack *slack, uint32_t begin, uint32_t end);
 
 /* Fisher and Yates's shuffle. */

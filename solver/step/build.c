@@ -42,7 +42,7 @@ static uint32_t step_build_add_tensor(struct build *build, const char *name, enu
 	}
 	struct tensor tensor = {
 		.name = name, .shape = shape->dim, .dims = shape->dims, .bytes = (bits + 7) / 8, .alias = alias, .writer = NONE,
-		.kind = kind, .dtype = dtype, .has_shape = true, .has_dtype = true, .has_bytes = true,
+		.kind = (uint8_t)kind, .dtype = (uint8_t)dtype, .has_shape = true, .has_dtype = true, .has_bytes = true,
 	};
 	uint32_t id = draft_tensor(build->draft, &tensor);
 	if (id == NONE)
@@ -118,7 +118,7 @@ uint32_t build_op(struct build *build, const char *type, const uint32_t *input, 
 		.type = type,
 		.module = module,
 		.src = build->src,
-		.phase = build->phase,
+		.phase = (uint8_t)build->phase,
 		.has_phase = true,
 		.has_module = *module != '\0',
 		.flops = -1 };
@@ -252,7 +252,7 @@ enum dtype build_dtype(const struct build *build, uint32_t tensor)
 void build_kind(struct build *build, uint32_t tensor, enum kind kind)
 {
 	if (build->status == OK)
-		draft_tensor_at(build->draft, tensor)->kind = kind;
+		draft_tensor_at(build->draft, tensor)->kind = (uint8_t)kind;
 }
 
 uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t op, const uint32_t *tensor)

@@ -43,7 +43,8 @@ struct reader {
 	struct graph *graph;      /* the first graph, where this is the second */
 };
 
-static enum status read_native_bad(struct reader *reader, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static enum status read_native_bad(
+	struct reader *reader, const char *format, ...)
 {
 	va_list arguments;
 	char text[400];

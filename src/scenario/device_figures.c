@@ -236,10 +236,10 @@ static void add_links(struct listing *listing)
 		&preset->near_sheet, REACH_NEAR, FIGURE_NEAR);
 	device_figures_add_link(listing, "link between nodes", "a hop between nodes", &listing->machine.far,
 		&preset->far_sheet, REACH_FAR, FIGURE_FAR);
-	snprintf(sheet, sizeof sheet, preset->host_sheet.rate ? "%.4g GB/s" : "", (double)preset->host_sheet.rate / 1e9);
+	snprintf(sheet, sizeof sheet, "%.4g GB/s", (double)preset->host_sheet.rate / 1e9);
 	snprintf(counted, sizeof counted, listing->machine.host.rate ? "%.3g GB/s" : "none",
 		(double)listing->machine.host.rate / 1e9);
-	device_figures_add(listing, "link to the host", sheet, counted, "%s",
+	device_figures_add(listing, "link to the host", preset->host_sheet.rate ? sheet : "", counted, "%s",
 		scenario_figure(listing->scenario, FIGURE_HOST) ? "each way" : preset->host_source);
 	mark_own(listing, FIGURE_HOST);
 	add_share(listing, "tokens sent to experts", listing->machine.dispatch,

@@ -367,7 +367,9 @@ static void edit_source(struct app *app)
 	size_t length = colon ? (size_t)(colon - src) : strcspn(src, " ");
 	/* To an editor a name that begins with + or - is an argument. */
 	snprintf(app->edited, sizeof app->edited, "%s%.*s", *src == '/' ? "" : "./", (int)length, src);
-	snprintf(app->edited_line, sizeof app->edited_line, colon ? "+%ld" : "", colon ? strtol(colon + 1, NULL, 10) : 0L);
+	*app->edited_line = '\0';
+	if (colon)
+		snprintf(app->edited_line, sizeof app->edited_line, "+%ld", strtol(colon + 1, NULL, 10));
 	if (access(app->edited, R_OK) != 0)
 		view_say(model, "%s is not here: start tidemark in the program's folder", app->edited);
 	else
