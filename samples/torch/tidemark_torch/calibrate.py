@@ -42,8 +42,8 @@ UNITS = {"memory": "GiB", "memory_bandwidth": "GB/s", "fp64": "TFLOP/s", "fp32":
          "eager": "%", "launch": "us", "intra_bandwidth": "GB/s", "intra_latency": "us", "inter_bandwidth": "GB/s",
          "inter_latency": "us"}
 SCALES = {"B": 1, "MB": 1e6, "GB": 1e9, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "B/s": 1, "MB/s": 1e6,
-          "GB/s": 1e9, "TB/s": 1e12, "GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1,
-          "%": 10, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+          "GB/s": 1e9, "TB/s": 1e12, "GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15, "ns": 1e-9, "us": 1e-6,
+          "ms": 1e-3, "s": 1, "%": 10, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 Row = collections.namedtuple("Row", "what seconds count")       # Work or Message, and how many took these seconds
 # What a figure rests on: ops or collectives, their shapes, median error of these, and of those left out of the fit.

@@ -173,15 +173,23 @@ def broadcast(shapes):
     return result
 
 
-def result_of(name, shapes):
+def convolution_backward(shapes, said):
+    """As result_of(): a product for each gradient that is asked for, of the data and of the weight."""
+    gradient, data, weight = shapes[:3]
+    said = said if isinstance(said, list) and len(said) > 10 else []
+    transposed = str(said[7]) == "True" if said else weight[0] != gradient[1]
+    products = re.findall("True|False", str(said[10]))[:2].count("True") if said else 2
+    return MATMUL, 2 * products * math.prod(data if transposed else gradient) * math.prod(weight[1:]), data
+
+
+def result_of(name, shapes, said):
     """Class, FLOPs and the first result's shape; None if these don't follow from operands' shapes. FLOPs of what is
-    neither matmul nor attention are the elements of its largest tensor."""
+    neither matmul nor attention are the elements of its largest tensor. said: its arguments that are no tensors."""
     if name in CONTRACTIONS:
         made = contraction(CONTRACTIONS[name], shapes)
         return made and (MATMUL, 2 * made[0], made[1])
     if name == "convolution_backward" and len(shapes) > 2 and min(map(len, shapes[:3])) > 2:
-        gradient, data, weight = shapes[:3]
-        return MATMUL, 2 * math.prod(gradient) * math.prod(weight[1:]), data
+        return convolution_backward(shapes, said)
     if ATTENTIONS.fullmatch(name) and len(shapes) > 2 and [len(shape) for shape in shapes[:3]] == [4, 4, 4]:
         query, key, value = shapes[:3]
         return ATTENTION, 2 * math.prod(query[:3]) * key[2] * (query[3] + value[3]), query[:3] + value[3:]
@@ -211,13 +219,14 @@ def work_of(op):
     if op.name == "aten::copy_" and len(op.operands) == 2:
         return Work(COPY, form, 0, min(moved, LARGEST))
     name = op.name.removeprefix("aten::")
-    shapes = [shape for shape, _ in op.operands]
+    shapes, said = [shape for shape, _ in op.operands], op.arguments.get("Concrete Inputs")
     if name == op.name:
         return None
-    made = result_of(name, shapes) or result_of(name.removesuffix("_"), shapes)
+    made = result_of(name, shapes, said) or result_of(name.removesuffix("_"), shapes, said)
     if not made:
         return None
     kind, flops, shape = made
+    moved -= bytes_of(*op.operands[0]) if name == "embedding" else 0     # of the table, the rows that it gives
     return Work(kind, form, min(flops, LARGEST), min(moved + bytes_of(shape, op.operands[0][1]), LARGEST))
 
 
