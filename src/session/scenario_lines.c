@@ -30,23 +30,28 @@ enum status scenario_line_reset(struct scenario *scenario, const char *argument,
 	return OK;
 }
 
+size_t scenario_line_word(const char *argument, char word[200])
+{
+	const char *end = argument;
+	size_t length;
+	do
+		end += strcspn(end, " \t") + strspn(end + strcspn(end, " \t"), " \t");
+	while (*end && strcspn(end, "=") > strcspn(end, " \t"));
+	for (length = (size_t)(end - argument); length > 0 && strchr(" \t", argument[length - 1]); length--)
+		;
+	snprintf(word, 200, "%.*s", length < 200 ? (int)length : 0, argument);
+	return (size_t)(end - argument);
+}
+
 enum status scenario_line_set(struct scenario *scenario, const char *argument, struct error *error)
 {
-	char assignment[200];
+	char word[200];
 	enum status status = OK;
 	do {
-		const char *end = argument;
-		size_t length;
-		do
-			end += strcspn(end, " \t") + strspn(end + strcspn(end, " \t"), " \t");
-		while (*end && strcspn(end, "=") > strcspn(end, " \t"));
-		for (length = (size_t)(end - argument); length > 0 && strchr(" \t", argument[length - 1]); length--)
-			;
-		if (length >= sizeof assignment)
-			return fail(error, BAD_INPUT, "set KNOB=VALUE: the value is too long");
-		snprintf(assignment, sizeof assignment, "%.*s", (int)length, argument);
-		status = scenario_set(scenario, assignment, error);
-		argument = end;
+		const char *from = argument;
+		argument += scenario_line_word(argument, word);
+		status = *from && !*word ? fail(error, BAD_INPUT, "set KNOB=VALUE: the value is too long")
+			: scenario_set(scenario, word, error);
 	} while (status == OK && *argument);
 	return status;
 }

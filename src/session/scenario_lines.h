@@ -3,6 +3,8 @@
 
 #include "src/scenario/scenario.h"
 
+/* The first assignment of such a line, "" where it's 200 bytes or longer; how far on the next one begins. */
+size_t scenario_line_word(const char *argument, char word[200]);
 /* "k=v l=w ...": an assignment reaches to the word with the next '='. */
 enum status scenario_line_set(struct scenario *scenario, const char *argument, struct error *error);
 /* A knob's name, or nothing: all of them. */

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "src/base/named_file.h"
 #include "src/write/export.h"
@@ -310,11 +311,11 @@ void session_wait_preview(struct session *session)
 
 bool session_poll(struct session *session)
 {
-	uint64_t request;
+	uint64_t request, failed;
 	struct error error;
 	take_answers(session);
-	struct plan *plan = worker_take(session->worker, &request, &error);
-	if (request == session->request && error.text[0])
+	struct plan *plan = worker_take(session->worker, &request, &failed, &error);
+	if (failed == session->request && error.text[0])
 		session->problem = error;
 	if (!plan)
 		return false;
@@ -402,6 +403,21 @@ void session_cursor(const struct session *session, uint32_t *op, uint32_t *tenso
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
+/* A session of somebody else must not choose which of the user's files are read, nor wait for what is no file. */
+static enum status check_source(const struct session *session, const char *path, struct error *error)
+{
+	struct stat state;
+	if (stat(path, &state) != 0 || S_ISDIR(state.st_mode))
+		return OK;    /* who opens it says so */
+	if (!S_ISREG(state.st_mode))
+		return fail(error, BAD_INPUT, "%.200s is not a regular file", path);
+	if (session->folder && !named_file_within(path, session->folder, false) && !named_file_within(path, ".", false))
+		return fail(error, BAD_INPUT,
+			"%.200s is neither below the session's folder nor below this one: --allow-write lets a session read and write "
+			"anywhere", path);
+	return OK;
+}
+
 /* Changes a copy of the present scenario and, where that works, makes it the present. */
 static enum status session_change(struct session *session,
 	enum status (*edit)(struct scenario *, const char *, struct error *), const char *argument, struct error *error)
@@ -420,7 +436,13 @@ static enum status session_change(struct session *session,
 
 static enum status do_set(struct session *session, const char *argument, struct error *error)
 {
-	char doubt[160];
+	char doubt[160], word[200];
+	for (const char *at = argument; *at;) {
+		at += scenario_line_word(at, word);
+		const char *value = strchr(word, '=');
+		if (value && value[1] == '@')
+			TRY(check_source(session, value + 2, error));
+	}
 	enum status status = session_change(session, scenario_line_set, argument, error);
 	if (status == OK && session->graph && *scenario_doubt(present(session), session->graph, doubt, sizeof doubt))
 		session_say(session, "%s", doubt);
@@ -440,6 +462,9 @@ static enum status do_pin(struct session *session, const char *line, struct erro
 	if (status != OK)
 		return fail_status(error, status);
 	status = scenario_pin(&probe, line, error);
+	for (uint32_t i = 0; i < probe.pins; i++)
+		if (probe.pin[i].kind == PIN_SCHEDULE)
+			THEN(status, check_source(session, probe.pin[i].a, error));
 	if (status == OK && session->graph)
 		status = check_pins(session->graph, &probe, error);
 	scenario_done(&probe);
@@ -494,8 +519,8 @@ static enum status do_against(struct session *session, const char *argument, str
 	struct read_options reading;
 	if (!*argument)
 		return fail(error, BAD_INPUT, "against FILE: which file?");
-	if (opened_words(argument, path, sizeof path, &reading, error) != OK)
-		return error->status;
+	TRY(opened_words(argument, path, sizeof path, &reading, error));
+	TRY(check_source(session, path, error));
 	struct graph *graph = graph_open(path, &reading, error);
 	struct plan *plan = graph ? plan_as_read(graph, session->rules_file, NULL, error) : NULL;
 	graph_release(graph);
@@ -531,7 +556,7 @@ static enum status check_target(const struct session *session, const char *path,
 	TRY(opened_spare(&session->opened, path, error));
 	if (session->folder && !named_file_within(path, session->folder, true))
 		return fail(error, BAD_INPUT,
-			"%.200s is not below the session's folder: --allow-write lets a session write anywhere", path);
+			"%.200s is not below the session's folder: --allow-write lets a session read and write anywhere", path);
 	return OK;
 }
 
@@ -625,6 +650,7 @@ static enum status do_open(struct session *session, const char *argument, struct
 	struct read_options reading;
 	uint32_t dropped;
 	TRY(opened_words(argument, path, sizeof path, &reading, error));
+	TRY(check_source(session, path, error));
 	return session_open_graph(session, path, &reading, false, &dropped, error);
 }
 

@@ -36,7 +36,7 @@ struct session_options {
 	const char *rules_file; /* a user's operator rules, or NULL; must outlive the session */
 	const struct read_options *reading; /* how the graph was read, for the log, or NULL */
 	const char
-		*folder; /* exports and saves stay in it and below; NULL: they may go anywhere; must outlive the session */
+		*folder; /* what lines read and write is below it, or what they read below this folder; NULL: anywhere; lent */
 	bool interactive;       /* raise the effort in the background until the plan is proved; write a log */
 	enum status (*order_solver)(
 		const struct problem *, const struct order_options *, struct control *, struct order_result *);

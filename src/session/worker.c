@@ -39,7 +39,7 @@ struct worker {
 	bool quit, user_cancelled;
 	struct worker_state state;
 	struct plan *published;
-	uint64_t published_request;
+	uint64_t published_request, failed_request;
 	struct request preview;     /* waits to be made */
 	bool previewing, raising;   /* what the thread is doing */
 	struct preview made;        /* number 0: nothing new */
@@ -90,7 +90,7 @@ static void publish_error(struct worker *worker, const struct error *error, uint
 	if (!worker->next.number) {
 		worker->error = *error;
 		worker->has_error = true;
-		worker->published_request = request;
+		worker->failed_request = request;
 	}
 	pthread_mutex_unlock(&worker->mutex);
 	wake_reader(worker);
@@ -486,7 +486,7 @@ int worker_wake_fd(const struct worker *worker)
 	return worker->wake[0];
 }
 
-struct plan *worker_take(struct worker *worker, uint64_t *request, struct error *error)
+struct plan *worker_take(struct worker *worker, uint64_t *request, uint64_t *failed, struct error *error)
 {
 	char bytes[64];
 	while (read(worker->wake[0], bytes, sizeof bytes) > 0)
@@ -494,7 +494,8 @@ struct plan *worker_take(struct worker *worker, uint64_t *request, struct error 
 	pthread_mutex_lock(&worker->mutex);
 	struct plan *plan = worker->published;
 	worker->published = NULL;
-	*request = plan || worker->has_error ? worker->published_request : 0;
+	*request = plan ? worker->published_request : 0;
+	*failed = worker->has_error ? worker->failed_request : 0;
 	*error = worker->has_error ? worker->error : (struct error){ 0 };
 	worker->has_error = false;
 	pthread_mutex_unlock(&worker->mutex);

@@ -27,9 +27,10 @@ uint64_t worker_request(struct worker *worker, struct graph *graph, const struct
 void worker_cancel(struct worker *worker);
 /* Readable when something was published. */
 int worker_wake_fd(const struct worker *worker);
-/* The newest plan published since the last call, as a new reference, or NULL. *request: the one it belongs to.
- * error->text is set, and the request, where it has no plan. Empties the wake fd. */
-struct plan *worker_take(struct worker *worker, uint64_t *request, struct error *error);
+/* The newest plan published since the last call, as a new reference, or NULL. *request: the one it belongs to, or 0.
+ * *failed: that or a later request, of which was said since the last call that it has no plan, with the reason; or 0.
+ * Empties the wake fd. */
+struct plan *worker_take(struct worker *worker, uint64_t *request, uint64_t *failed, struct error *error);
 /* What a scenario would come to: exactly where the plan is in the store; else about, solved with the least effort, or
  * as far from a plan as the model of whole configurations says. */
 struct preview {

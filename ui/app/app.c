@@ -174,9 +174,7 @@ static struct rect draw_problem(struct app *app, struct rect body)
 	char text[700];
 	if (!*model->status.problem)
 		return body;
-	bool first = model->plan &&
-		scenario_alike(
-			&model->plan->scenario, model->scenario, KNOB_COUNT); /* what heuristics made before the reason showed */
+	bool first = model->plan && !model->status.stale;   /* what heuristics made before the reason showed */
 	snprintf(text, sizeof text, "no plan of these knobs: %s%s", model->status.problem,
 		first ? "; shown is a first guess" : model->plan ? "; shown is the plan before, u goes back to it" : "");
 	int rows = text_rows(text, body.width - 1), most = body.height / 2;

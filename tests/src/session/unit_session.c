@@ -355,3 +355,27 @@ Test(session, a_file_that_changes_is_read_again_beside_the_old_baseline)
 	cr_expect_eq(session_plan(session)->graph->ops, 3, "what was open stays");
 	cr_assert_eq(unlink(path), 0);
 }
+
+/* It is shown as stale beside the reason, not as the plan of knobs that have none. */
+Test(session, a_plan_that_nobody_has_taken_is_of_its_own_request)
+{
+	struct error error;
+	struct scenario scenario;
+	uint64_t request, failed;
+	OWN(graph) *graph = graph_open("samples/diamond.jsonl", NULL, &error);
+	struct worker *worker = worker_new(NULL, NULL);
+	cr_assert(graph && worker);
+	scenario_init(&scenario);
+	uint64_t first = worker_request(worker, graph, &scenario, false);
+	worker_wait(worker, first);
+	cr_assert_eq(scenario_set(&scenario, "devices=8", &error), OK);
+	cr_assert_eq(scenario_set(&scenario, "strategy=data", &error), OK);
+	cr_assert_eq(scenario_set(&scenario, "tp=3", &error), OK);
+	uint64_t second = worker_request(worker, graph, &scenario, false);
+	worker_wait(worker, second);
+	struct plan *plan = worker_take(worker, &request, &failed, &error);
+	cr_expect(plan && request == first && failed == second && *error.text);
+	plan_release(plan);
+	worker_free(worker);
+	scenario_done(&scenario);
+}
