@@ -38,7 +38,7 @@
 	X(table, "table", 0, NULL, BY(sweep), "write a table for people") \
 	X(replay_table, "table", 0, NULL, BY(replay), "plan behind each line that turns knobs, and write peak and arena " \
 		"before it") \
-	X(allow_write, "allow-write", 0, NULL, BY(replay), "let the session read and write files outside of its own folder and this one") \
+	X(allow_write, "allow-write", 0, NULL, BY(replay), "let the session read and write outside of its own folder") \
 	X(text, "text", 0, NULL, BY(plan), "as --as text") \
 	X(view, "view", 'v', "V", BY(plan) | BY(export), "which drawing or figure, see the list of views") \
 	X(width, "width", 'w', "POINTS", BY(plan) | BY(export) | BY(compare), "width of a figure") \

@@ -176,7 +176,7 @@ static enum status add_held(struct reading *reading)
 	return OK;
 }
 
-static enum status add_buffers(struct reading *reading)
+static enum status inductor_add_buffers(struct reading *reading)
 {
 	for (uint32_t i = 0; i < reading->buffers; i++) {
 		struct buffer *buffer = &reading->buffer[i];
@@ -263,7 +263,7 @@ static enum status torch_inductor_read_graph(struct reading *reading, const json
 	TRY(take_owners(reading, nodes));
 	TRY(torch_inductor_add_ops(reading, nodes));
 	TRY(add_held(reading));
-	TRY(add_buffers(reading));
+	TRY(inductor_add_buffers(reading));
 	TRY(torch_inductor_add_reads(reading, (uint32_t)json_array_size(nodes)));
 	return torch_inductor_describe(reading);
 }

@@ -72,7 +72,7 @@ static const struct soundness_case cases[] = {
 		attention_backward },
 	{ "aten._scaled_dot_product_flash_attention_for_cpu_backward", "2442 2446 2486 2482 2442 244 > 2446 2486 2482",
 		attention_backward },
-	{ "aten._safe_softmax aten._fft_c2c", "246 > 246", by_row },
+	{ "aten._safe_softmax aten._fft_c2c aten._sample_dirichlet", "246 > 246", by_row },
 	{ "aten._fft_r2c", "246 > 243", by_row },
 	{ "aten._fft_c2r", "243 > 246", by_row },
 	{ "aten._softmax aten._log_softmax aten.cumsum onnx.Softmax onnx.LogSoftmax onnx.CumSum softmax", "246 > 246",
