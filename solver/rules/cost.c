@@ -12,6 +12,18 @@ static int64_t points(const struct binding *binding)
 	return product;
 }
 
+/* Of a product whose rows go to one group each, where groups end is an operand of one dim: how many groups; else 1. */
+static int64_t groups_of_rows(const struct binding *binding)
+{
+	for (uint32_t t = 0; t < binding->operands; t++) {
+		const struct binding_dim *dim = &binding->dim[binding->dim_start[t]];
+		if (binding_dims(binding, t) == 1 && dim->count == 1 && dim->size > 0 &&
+			binding->factor[binding->part[dim->first]].marks & FACTOR_WHOLE)
+			return dim->size;
+	}
+	return 1;
+}
+
 static int64_t largest_tensor(const struct binding *binding)
 {
 	int64_t largest = 0;
@@ -78,7 +90,7 @@ int64_t rule_flops(const struct rule *rule, const struct binding *binding)
 		return attention_flops(binding, 1, 3, 2);
 	}
 	int64_t flops;
-	return __builtin_mul_overflow(2 * products, points(binding), &flops) ? INT64_MAX : flops;
+	return __builtin_mul_overflow(2 * products, points(binding) / groups_of_rows(binding), &flops) ? INT64_MAX : flops;
 }
 
 enum status rule_bind_op(

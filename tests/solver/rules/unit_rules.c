@@ -43,6 +43,27 @@ Test(rules, a_bad_factor_string_is_refused_with_its_place)
 	}
 }
 
+/* A row is multiplied by its own group's matrix alone; where groups are a dim of both operands, every row is of one. */
+Test(rules, grouped_products_count_each_row_once)
+{
+	static const struct { int dims[4]; int64_t shape[4][3]; uint32_t operands; int64_t flops; } cases[] = {
+		{ { 2, 3, 1, 2 }, { { 64, 16 }, { 8, 16, 32 }, { 8 }, { 64, 32 } }, 3, 2 * 64 * 16 * 32 },
+		{ { 2, 2, 1, 3 }, { { 16, 64 }, { 64, 32 }, { 8 }, { 8, 16, 32 } }, 3, 2 * 64 * 16 * 32 },
+		{ { 3, 3, 3 }, { { 8, 5, 16 }, { 8, 16, 32 }, { 8, 5, 32 } }, 2, 2 * 8 * 5 * 16 * 32 },
+	};
+	const struct rule *rule = rules_find(test_rules(), "aten._grouped_mm");
+	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+		struct rule_tensor tensor[4];
+		struct binding binding = { 0 };
+		struct error error = { 0 };
+		for (uint32_t t = 0; t <= cases[c].operands; t++)
+			tensor[t] = (struct rule_tensor) { cases[c].shape[t], cases[c].dims[t] };
+		cr_assert_eq(rule_bind(rule, tensor, cases[c].operands, 1, false, &binding, &error), OK, "%s", error.text);
+		cr_expect_eq(rule_flops(rule, &binding), cases[c].flops, "%zu: %ld", c, (long)rule_flops(rule, &binding));
+		binding_free(&binding);
+	}
+}
+
 /* ---- the captured samples -------------------------------------------------------------------- */
 
 static const char *const samples[] = { "alexnet_b1_adam", "mobilenet_v2_b1_adam", "vit_b_16_b1_adam",
