@@ -15,12 +15,24 @@
  * that are taken forward come from behind. */
 enum pool { POOL_FREE, POOL_READY, POOL_WAITS, POOL_FAR, POOL_FAR_GATHERS, POOLS };
 
+/* Whether no order is above the limit: all that is ever alive, at once. */
+static bool is_roomy(const struct overlap_request *request)
+{
+	const struct problem *problem = request->problem;
+	int64_t left = request->limit - problem->base, workspace = 0;
+	for (uint32_t item = 0; item < problem->items && left >= 0; item++)
+		left -= problem->size[item];
+	for (uint32_t op = 0; op < problem->ops; op++)
+		workspace = larger_of(workspace, problem->workspace[op]);
+	return left >= workspace;
+}
+
 enum status overlap_terms_find(const struct overlap_request *request, struct overlap_terms *terms)
 {
 	const struct graph *graph = request->graph;
 	const struct step_costs *costs = request->costs;
 	const uint32_t *program = request->problem->program;
-	*terms = (struct overlap_terms) { .request = request };
+	*terms = (struct overlap_terms) { .request = request, .roomy = is_roomy(request) };
 	terms->whole = arena_alloc(&terms->arena, graph->ops, sizeof *terms->whole);
 	terms->tail = arena_alloc(&terms->arena, graph->ops, sizeof *terms->tail);
 	terms->early = arena_alloc(&terms->arena, graph->ops, sizeof *terms->early);
@@ -133,26 +145,35 @@ static void pass_find_relief(struct passing *passing, uint32_t op)
 		passing->relief[j] += passing->relief[j - 1];
 }
 
-/* Whether op may run now; then it is put there, else nothing changes. */
-static bool take_forward(struct passing *passing, uint32_t op)
+/* Whether op may run now; then live[] is as if it did, else nothing changes. */
+static bool move_live(struct passing *passing, uint32_t op)
 {
 	uint32_t at = passing->at, to = passing->place[op];
 	int64_t limit = passing->terms->request->limit, stays = stays_of(passing, op),
 			first = passing->alive + products_of(passing, op);
-	if (to == at)
-		return true;
 	if (first > limit)
 		return false;
 	pass_find_relief(passing, op);
 	for (uint32_t j = at; j < to; j++)
 		if (passing->live[j] + stays - passing->relief[j - at] > limit)
 			return false;
-	for (uint32_t j = to; j-- > at;) {
+	for (uint32_t j = to; j-- > at;)
 		passing->live[j + 1] = passing->live[j] + stays - passing->relief[j - at];
-		passing->order[j + 1] = passing->order[j];
-		passing->place[passing->order[j + 1]] = j + 1;
-	}
 	passing->live[at] = first;
+	return true;
+}
+
+/* Whether op may run now; then it is put there, else nothing changes. */
+static bool take_forward(struct passing *passing, uint32_t op)
+{
+	uint32_t at = passing->at, to = passing->place[op];
+	if (to == at)
+		return true;
+	if (!passing->terms->roomy && !move_live(passing, op))
+		return false;
+	memmove(passing->order + at + 1, passing->order + at, (to - at) * sizeof *passing->order);
+	for (uint32_t j = at; j < to; j++)
+		passing->place[passing->order[j + 1]] = j + 1;
 	passing->order[at] = op;
 	passing->place[op] = at;
 	return true;
@@ -336,7 +357,8 @@ static enum status pass_prepare(struct passing *passing, const uint32_t *from)
 	passing->relief = arena_alloc(&passing->arena, ops + (size_t)1, sizeof *passing->relief);
 	for (int p = 0; p < POOLS; p++)
 		fine &= order_heap_init(&passing->pool[p], ops, &passing->arena) == OK;
-	if (!fine || !passing->left || !passing->relief || problem_peak(problem, from, passing->live, &(uint32_t) { 0 }) < 0)
+	if (!fine || !passing->left || !passing->relief ||
+		(!passing->terms->roomy && problem_peak(problem, from, passing->live, &(uint32_t){ 0 }) < 0))
 		return NO_MEMORY;
 	passing->alive = problem->base;
 	for (uint32_t item = 0; item < problem->items; item++) {

@@ -5,6 +5,7 @@
 
 /* What all passes of a run share. */
 struct overlap_terms {
+	bool roomy;               /* no order is above the limit */
 	const struct overlap_request *request;
 	int64_t *whole;            /* [ops] picoseconds with what an op communicates itself */
 	int64_t *tail;             /* [ops] picoseconds from an op's begin to the end of the step, along the longest way */
