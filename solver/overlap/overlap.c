@@ -17,7 +17,6 @@ struct seeking {
 	uint32_t *order;                /* [ops] the pass's result */
 	uint32_t *release;              /* [ops] of the best order: when parameters are gathered */
 	uint64_t spent;
-	int64_t least;                  /* bytes: the peak of the first start */
 	struct arena arena;
 };
 
@@ -69,7 +68,7 @@ static bool overlap_is_fastest(const struct seeking *seeking)
 static bool overlap_is_over(const struct seeking *seeking)
 {
 	return seeking->spent > effort_of(seeking) || control_status(seeking->control) != OK ||
-		(overlap_is_fastest(seeking) && (!seeking->request->lean || seeking->result->peak <= seeking->least));
+		overlap_is_fastest(seeking);
 }
 
 static bool is_spent(struct seeking *seeking)
@@ -91,6 +90,7 @@ static enum status try_rule(struct seeking *seeking, const struct overlap_rule *
 	return overlap_consider(seeking, seeking->order, rule->name, better);
 }
 
+#define START "the order of the least peak"
 #define FORWARD "an order for time: ops taken forward where computation waits"
 #define URGENT "an order for time: the longest way to the end first"
 
@@ -108,9 +108,6 @@ static const struct overlap_rule ways[][7] = {
 		{ .window = 2048, .name = FORWARD }, { .urgent = true, .window = 2048, .gather = 48, .name = URGENT },
 		{ .urgent = true, .window = 2048, .gather = 2048, .name = URGENT },
 		{ .urgent = true, .patient = true, .window = 512, .gather = 256, .name = URGENT } },
-	{ { .urgent = true, .window = 2048, .gather = 2048, .name = URGENT },
-		{ .urgent = true, .patient = true, .window = 2048, .gather = 48, .name = URGENT },
-		{ .window = 2048, .patient = true, .name = FORWARD }, { .window = 512, .gather = 256, .name = FORWARD } },
 };
 #define WAYS (sizeof ways / sizeof *ways)
 
@@ -208,30 +205,20 @@ static enum status overlap_keep_better(struct seeking *seeking, struct found *be
 	return copy_found(seeking, &here, best);
 }
 
-static bool is_new_start(const struct overlap_request *request, uint32_t start)
-{
-	bool new = true;
-	for (uint32_t i = 0; i < start && new; i++)
-		new = memcmp(request->start[i], request->start[start], request->graph->ops * sizeof *request->start[i]) != 0;
-	return new;
-}
-
 /* Each way from a start. */
 static enum status from_start(struct seeking *seeking, const uint32_t *start, struct found *best)
 {
 	struct found first = { 0 };
-	seeking->result->winner = NULL;
-	TRY(overlap_consider(seeking, start, "the order of the least peak", NULL));
+	TRY(overlap_consider(seeking, start, START, NULL));
 	if (!seeking->result->winner)
 		return OK;
-	seeking->least = best->winner ? seeking->least : seeking->result->peak;
 	if (is_hasty(seeking)) {
 		TRY(is_spent(seeking) ? OK : try_rule(seeking, &ways[0][0], NULL));
 		return overlap_keep_better(seeking, best);
 	}
 	struct found here = best_so_far(seeking);
 	TRY(copy_found(seeking, &here, &first));
-	for (uint32_t way = 0; way < WAYS; way++) {
+	for (uint32_t way = 0; way < (seeking->request->glance ? 1 : WAYS); way++) {
 		TRY(overlap_go_to(seeking, &first));
 		TRY(overlap_settle(seeking, ways[way]));
 		TRY(overlap_keep_better(seeking, best));
@@ -241,15 +228,18 @@ static enum status from_start(struct seeking *seeking, const uint32_t *start, st
 	return OK;
 }
 
-/* Each way from each start; the best of their ends goes on. */
+/* Each way from the first start that keeps the limit; the best of their ends goes on, or another start. */
 static enum status from_starts(struct seeking *seeking)
 {
+	const struct overlap_request *request = seeking->request;
 	struct found best = { 0 };
-	for (uint32_t i = 0; i < seeking->request->starts; i++)
-		if (is_new_start(seeking->request, i))
-			TRY(from_start(seeking, seeking->request->start[i], &best));
-	seeking->result->winner = NULL;
-	return best.winner ? overlap_go_to(seeking, &best) : OK;
+	uint32_t i = 0;
+	for (; i < request->starts && !best.winner; i++)
+		TRY(from_start(seeking, request->start[i], &best));
+	TRY(best.winner ? overlap_go_to(seeking, &best) : OK);
+	for (; i < request->starts; i++)
+		TRY(overlap_consider(seeking, request->start[i], START, NULL));
+	return OK;
 }
 
 #define MOVES "an order for time: ops moved at random"
@@ -280,11 +270,11 @@ enum status overlap_schedule(
 	*result = (struct overlap_result) { .time = -1, .peak = -1 };
 	enum status status = overlap_prepare(&seeking);
 	THEN(status, from_starts(&seeking));
-	if (status == OK && result->winner && !is_hasty(&seeking) && !overlap_is_fastest(&seeking))
+	if (status == OK && result->winner && !request->glance && !is_hasty(&seeking) && !overlap_is_fastest(&seeking))
 		status = overlap_shake(&seeking);
 	if (status == OK && request->known)
 		status = overlap_consider(&seeking, request->known, MOVES, NULL);
-	if (status == OK && result->winner && overlap_changes(request->moves, request->graph->ops) > 0 &&
+	if (status == OK && result->winner && !request->glance && overlap_changes(request->moves, request->graph->ops) > 0 &&
 		result->time > request->bound && control_status(control) == OK && play_can(request->graph))
 		status = overlap_change(&seeking);
 	overlap_terms_free(&seeking.terms);

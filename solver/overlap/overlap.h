@@ -24,14 +24,13 @@ struct overlap_request {
 	const struct problem *problem;      /* of the graph: lives of its storages, dependencies, pins */
 	const struct step_costs *costs;
 	int64_t limit;                      /* bytes that an order's peak keeps; INT64_MAX: any */
-	const uint32_t *const *start;       /* [starts] orders to begin with; those above the limit are left out */
+	const uint32_t *const *start;       /* [starts] orders: passes begin with the first that keeps the limit */
 	uint32_t starts;
 	uint64_t ticks;                     /* effort of passes; 0: OVERLAP_EFFORT */
 	uint64_t moves;                     /* effort of changes at random after them; 0: none */
 	int64_t bound;                      /* picoseconds: an order that takes no longer is the best there is */
 	const uint32_t *known;              /* [ops] an order that keeps the limit and needs no passes; or NULL */
-	bool lean; /* passes go on behind an order that takes no longer than the bound, as another one may have less memory
-				*/
+	bool glance;                        /* by the first way alone: a few passes, often within 3 % */
 };
 
 #define OVERLAP_EFFORT UINT64_C(150000000)

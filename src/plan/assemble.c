@@ -44,9 +44,11 @@ static bool find_speed(struct plan *plan, const struct rules *rules)
 	return time >= 0;
 }
 
-enum status plan_find_program_time(struct plan *plan, const struct rules *rules)
+enum status plan_finish(struct plan *plan, const struct rules *rules)
 {
 	const struct ordered *ordered = plan->ordered;
+	if (plan->time && plan->complete && scenario_seeks_time(&plan->scenario))
+		TRY(plan_time_bound(plan->time));
 	plan->program_time = plan->speed.time;
 	if (plan->speed.time < 0 || plan->transformed->pipelined ||
 		memcmp(ordered->result.order, ordered->problem.program,
@@ -73,6 +75,7 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 		return NULL;
 	}
 	plan->transformed = transformed_retain(transformed);
+	memcpy(plan->notes, transformed->notes, strlen(transformed->notes) + 1);
 	plan->ordered = ordered_retain(ordered);
 	plan->laid_out = laid_out_retain(laid_out);
 	plan->input = graph_retain(input);
@@ -114,182 +117,104 @@ static struct plan *plan_ordered(
 	return plan;
 }
 
-static struct plan_time_search search_of(const struct planning *planning, const struct transformed *transformed,
-	const struct ordered *ordered, int64_t limit)
+/* A plan of the same in another order; of arguments that allocate, NULL with the error's status. */
+static struct plan *plan_reordered(
+	const struct planning *planning, const struct plan *from, const uint32_t *order, const char *winner)
 {
-	return (struct plan_time_search){ ordered->graph, &ordered->problem, ordered->result.order, transformed->sharded,
-		planning->scenario, planning->stage->rules, limit };
-}
-
-/* The same in an order of a shorter step whose peak keeps the limit, in bytes: NULL where none was found, or with the
- * error's status. *limited: the search was cut short. */
-static struct ordered *order_faster(const struct planning *planning, const struct transformed *transformed,
-	const struct ordered *ordered, int64_t limit, bool *limited)
-{
-	struct plan_time_search search = search_of(planning, transformed, ordered, limit);
-	struct overlap_result faster;
-	enum status status = plan_time_order(&search, planning->stage->control, &faster);
-	*limited = status == CANCELLED;
-	if (status == NO_MEMORY)
-		fail_memory(planning->error);
-	struct ordered *next = faster.order
-		? ordered_again(ordered, planning->scenario, faster.order, faster.winner, planning->error)
-		: NULL;
-	overlap_result_free(&faster);
-	return next;
-}
-
-/* A plan of the same in an order of a shorter step, whose arena keeps limit bytes more or less: NULL where none was
- * found, or with the error's status. */
-static struct plan *plan_faster(const struct planning *planning, const struct plan *plan, int64_t limit)
-{
-	bool limited;
-	struct ordered *ordered = order_faster(planning, plan->transformed, plan->ordered, limit, &limited);
-	struct plan *next = ordered ? plan_ordered(planning, plan->transformed, ordered, false) : NULL;
-	if (next)
-		next->limited |= limited;
+	struct ordered *ordered = ordered_again(from->ordered, planning->scenario, order, winner, planning->error);
+	struct plan *plan = ordered ? plan_ordered(planning, from->transformed, ordered, false) : NULL;
 	ordered_release(ordered);
-	return next;
+	if (plan) {
+		plan->run[STAGE_ORDER] = from->run[STAGE_ORDER];
+		plan->fit_margin = from->fit_margin;
+		plan->complete = from->complete;
+		plan->limited |= from->limited;
+	}
+	return plan;
 }
 
-/* The plan of the program's order where that is faster and keeps the cap, else the plan given; takes it over. NULL with
- * the error's status. */
-static struct plan *plan_in_program_order(const struct planning *planning, struct plan *plan)
+static void add_program(const struct planning *planning, const struct plan *plan, struct shortlist *list)
 {
-	const struct ordered *ordered = plan->ordered;
-	struct ordered *program = ordered_again(
-		ordered, planning->scenario, ordered->problem.program, "program", planning->error);
-	struct plan *next = program ? plan_ordered(planning, plan->transformed, program, false) : NULL;
-	ordered_release(program);
-	if (!next) {
-		plan_release(plan);
-		return NULL;
+	shortlist_add(
+		list, plan_reordered(planning, plan, plan->ordered->problem.program, order_strategy_names[ORDER_PROGRAM]));
+}
+
+/* Plans in the orders found: the fastest whose arena keeps the cap, and slower ones of less memory that are as fast.
+ * Bytes by which the fastest is above the cap; 0: it keeps it. */
+static int64_t add_orders(const struct planning *planning, const struct plan *plan, const struct overlap_climb *climb,
+	bool limited, struct shortlist *list, bool *any)
+{
+	int64_t budget = scenario_budget(&plan->scenario), over = 0, time = INT64_MAX, peak = INT64_MAX;
+	*any = false;
+	for (uint32_t i = climb->count; i-- > 0 && is_as_fast(climb->found[i].time, time) && planning->error->status == OK;) {
+		const struct overlap_result *found = &climb->found[i];
+		struct plan *next = found->peak < peak ? plan_reordered(planning, plan, found->order, found->winner) : NULL;
+		int64_t above = next && budget >= 0 ? plan_needs(next) - budget : 0;
+		if (!next)
+			continue;
+		next->limited |= limited;
+		over = over == 0 && !*any ? larger_of(above, 0) : over;
+		if (above <= 0) {
+			*any = true;
+			time = time < found->time ? time : found->time;
+			peak = found->peak;
+		}
+		shortlist_add(list, next);
 	}
-	bool better = plan_needs(next) <= scenario_budget(&plan->scenario) && next->speed.time >= 0 &&
-		next->speed.time < plan->speed.time;
-	if (better) {
-		next->run[STAGE_ORDER] = plan->run[STAGE_ORDER];
-		next->fit_margin = plan->fit_margin;
-		next->complete = plan->complete;
-		next->limited |= plan->limited;
-	}
-	plan_release(better ? plan : next);
-	return better ? next : plan;
+	return over;
+}
+
+/* In what orders of a shorter step than a plan's are sought. */
+static struct plan_time_search search_of(const struct planning *planning, const struct plan *plan, int how)
+{
+	int64_t budget = plan_budget(plan);
+	return (struct plan_time_search){ plan->ordered->graph, &plan->ordered->problem, plan->ordered->result.order,
+		plan->transformed->sharded, planning->scenario, planning->stage->rules,
+		budget >= 0 ? budget
+		: how == TIME_CLIMBS ? INT64_MAX
+		: plan->ordered->program_peak,
+		how };
+}
+
+int64_t plan_glance(const struct planning *planning, const struct plan *plan)
+{
+	struct plan_time_search search = search_of(planning, plan, TIME_GLANCES);
+	struct overlap_climb climb = { 0 };
+	bool once = plan->time && planning->scenario->value[K_accumulation] == 1;
+	enum status status = once ? plan_time_orders(&search, planning->stage->control, &climb) : OK;
+	int64_t time = climb.count > 0 ? climb.found[0].time : -1;
+	overlap_climb_free(&climb);
+	if (status == NO_MEMORY || status == CANCELLED)
+		fail_status(planning->error, status);
+	return time;
 }
 
 #define FAST_ROUNDS 3
 
-static bool assemble_keeps_cap(const struct plan *plan)
+/* Where an arena needs more than its order's peak, the next round allows the peak as much less, and the program's own
+ * order may be the fastest whose arena fits. */
+void plan_fast(const struct planning *planning, struct plan *plan, bool foretells, struct shortlist *list)
 {
-	int64_t budget = scenario_budget(&plan->scenario);
-	return budget < 0 || plan_needs(plan) <= budget;
-}
-
-/* Takes the faster of both that keep the cap. Whether next keeps it. */
-static bool keep_faster(struct plan **best, struct plan *next)
-{
-	bool keeps = assemble_keeps_cap(next),
-		 better = keeps && (!assemble_keeps_cap(*best) || plan_step_time(next) < plan_step_time(*best));
-	plan_release(better ? *best : next);
-	*best = better ? next : *best;
-	return keeps;
-}
-
-/* Orders for time that keep the cap: the fastest whose arena keeps it, too. Returns whether a faster one's doesn't. */
-static bool try_orders(const struct planning *planning, const struct plan *plan, int64_t limit, struct plan **best)
-{
-	struct plan_time_search search = search_of(planning, plan->transformed, plan->ordered, limit);
-	struct overlap_climb climb;
-	enum status status = plan_time_orders(&search, planning->stage->control, &climb);
-	bool found = false, tight = false;
-	if (status == NO_MEMORY)
-		fail_memory(planning->error);
-	for (uint32_t i = climb.count; i-- > 0 && !found && planning->error->status == OK;) {
-		struct ordered *ordered = ordered_again(
-			plan->ordered, planning->scenario, climb.found[i].order, climb.found[i].winner, planning->error);
-		struct plan *next = ordered ? plan_ordered(planning, plan->transformed, ordered, false) : NULL;
-		ordered_release(ordered);
-		if (!next)
-			break;
-		next->limited |= status == CANCELLED;
-		found = keep_faster(best, next);
-		tight |= !found;
+	int64_t over = 1;
+	bool climbs = scenario_order(planning->scenario) == ORDER_FAST && !foretells, tight = false, any = false;
+	struct plan_time_search search = search_of(
+		planning, plan, climbs ? TIME_CLIMBS : foretells ? TIME_FORETELLS : TIME_COMPARES);
+	for (int round = 0; round < (climbs ? 1 : FAST_ROUNDS) && over > 0 && !any && error_set(planning->error, OK) == OK;
+		round++) {
+		struct overlap_climb climb;
+		enum status status = plan_time_orders(&search, planning->stage->control, &climb);
+		if (status == NO_MEMORY)
+			fail_memory(planning->error);
+		over = add_orders(planning, plan, &climb, status == CANCELLED, list, &any);
+		search.limit -= over;
+		tight |= over > 0;
+		plan->limited |= status == CANCELLED;
+		overlap_climb_free(&climb);
 	}
-	overlap_climb_free(&climb);
-	return tight;
-}
-
-/* The same for a comparison, with less effort. */
-static bool try_order(const struct planning *planning, const struct plan *plan, int64_t limit, struct plan **best)
-{
-	bool tight = false;
-	for (int round = 0; round < FAST_ROUNDS && error_set(planning->error, OK) == OK; round++) {
-		struct plan *next = plan_faster(planning, plan, limit);
-		int64_t needs = next ? plan_needs(next) : 0;
-		if (!next || keep_faster(best, next))
-			break;
-		limit -= needs - scenario_budget(&plan->scenario);   /* the next round allows the peak as much less */
-		tight = true;
-	}
-	return tight;
-}
-
-/* The end of a search for time: the bound on the step. Takes the plan over; NULL with the error's status. */
-static struct plan *bound_time(const struct planning *planning, struct plan *plan)
-{
-	bool fine = planning->error->status == OK || planning->error->status == CANCELLED;
-	if (fine && plan_time_bound(plan->time) != OK)
-		fine = fail_memory(planning->error) == OK;
+	if (tight && planning->error->status == OK)
+		add_program(planning, plan, list);
 	plan->limited |= planning->error->status == CANCELLED;
-	if (fine) {
-		error_set(planning->error, OK);
-		return plan;
-	}
-	plan_release(plan);
-	return NULL;
-}
-
-/* Bytes that an order for time may take without a memory cap: what the program's order takes, as frameworks run that.
- * order=fast may take any. */
-static int64_t uncapped_limit(const struct scenario *scenario, const struct ordered *ordered)
-{
-	return scenario_order(scenario) == ORDER_FAST ? INT64_MAX : ordered->program_peak;
-}
-
-/* Where an arena needs more than its order's peak, the program's own order may be the fastest whose arena fits. */
-struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool foretells)
-{
-	int64_t budget = plan_budget(plan), limit = budget < 0 ? uncapped_limit(planning->scenario, plan->ordered) : budget;
-	struct plan *best = plan_retain(plan);
-	bool climbs = scenario_order(planning->scenario) == ORDER_FAST && !foretells,
-		 tight = climbs ? try_orders(planning, plan, limit, &best) : try_order(planning, plan, limit, &best);
-	if (tight && planning->error->status == OK && !(best = plan_in_program_order(planning, best))) {
-		plan_release(plan);
-		return NULL;
-	}
-	best->run[STAGE_ORDER] = plan->run[STAGE_ORDER];
-	best->fit_margin = plan->fit_margin;
-	best->complete = plan->complete;
-	plan_release(plan);
-	return bound_time(planning, best);
-}
-
-/* No cap is to be kept, so the faster order alone is laid out. The order is never slower than the least peak's. */
-static struct plan *plan_fast_uncapped(
-	const struct planning *planning, struct transformed *transformed, struct ordered *ordered)
-{
-	bool limited;
-	struct ordered *faster = order_faster(
-		planning, transformed, ordered, uncapped_limit(planning->scenario, ordered), &limited);
-	bool same = faster &&
-		memcmp(faster->result.order, ordered->result.order, ordered->problem.ops * sizeof *ordered->result.order) == 0;
-	struct plan *plan = planning->error->status == OK
-		? plan_ordered(planning, transformed, faster && !same ? faster : ordered, false)
-		: NULL;
-	ordered_release(faster);
-	if (plan)
-		plan->limited |= limited;
-	return plan ? bound_time(planning, plan) : NULL;
+	shortlist_add(list, plan);
 }
 
 /* Whether another order may take the place of the one found. */
@@ -314,53 +239,58 @@ static struct plan *plan_for_room(const struct planning *planning, struct plan *
 	int64_t limit = scenario_budget(planning->scenario) - (plan_needs(plan) - plan_arena(plan));
 	struct ordered *ordered = room_order(
 		planning->stage, plan->ordered, plan_arena(plan), planning->scenario, limit, planning->error);
-	struct plan *next = ordered ? plan_ordered(planning, plan->transformed, ordered, false) : NULL;
+	struct plan *next = ordered ? plan_reordered(planning, plan, ordered->result.order, ordered->result.winner) : NULL;
 	bool fine = planning->error->status == OK;
-	if (next) {
-		next->run[STAGE_ORDER] = plan->run[STAGE_ORDER];
-		next->fit_margin = plan->fit_margin;
-		next->complete = plan->complete;
-	}
 	ordered_release(ordered);
 	if (next || !fine)
 		plan_release(plan);
 	return next || !fine ? next : plan;
 }
 
-/* auto without a cap: whether the order of the least peak need not be laid out. */
-static bool is_uncapped(const struct scenario *scenario, const struct transformed *transformed)
-{
-	const struct fitted *fitted = transformed->fitted;
-	return scenario_budget(scenario) < 0 && scenario_order(scenario) == ORDER_AUTO && transformed->sharded &&
-		!transformed->pipelined && !(fitted && fitted->away > 0);
-}
-
-/* Order and layout of a transformed graph, or of another pipeline rank's. */
-static struct plan *plan_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph,
-	const struct plan_wish *wish, bool quick)
+/* Order and layout of a transformed graph, or of another pipeline rank's, in all orders that may be taken. */
+static void add_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph,
+	const struct plan_wish *wish, bool quick, struct shortlist *list)
 {
 	struct stage_context *stage = planning->stage;
-	const struct scenario *scenario = planning->scenario;
-	struct ordered *ordered = stage_order(stage, graph, scenario, quick, planning->error);
-	bool reused = stage->order_reused, uncapped = !quick && is_uncapped(scenario, transformed);
-	struct plan *plan = !ordered ? NULL
-		: uncapped ? plan_fast_uncapped(planning, transformed, ordered)
-		: plan_ordered(planning, transformed, ordered, quick);
+	const struct fitted *fitted = transformed->fitted;
+	struct ordered *ordered = stage_order(stage, graph, planning->scenario, quick, planning->error);
+	bool reused = stage->order_reused;
+	struct plan *plan = ordered ? plan_ordered(planning, transformed, ordered, quick) : NULL;
 	if (plan) {
 		plan->run[STAGE_ORDER] = assemble_run_of(&ordered->run, reused);
 		plan->fit_margin = wish->margin;
 		plan->complete = !quick;
 	}
 	ordered_release(ordered);
-	if (!plan || quick || uncapped)
+	if (plan && !quick && lacks_room(planning, plan))
+		plan = plan_for_room(planning, plan);
+	if (plan && !quick && fitted && fitted->away > 0 && !transformed->pipelined && assemble_is_free(planning->scenario))
+		add_program(planning, plan, list);   /* copies have their windows along it: in another one of a slightly lower
+												peak computation may wait for them */
+	else if (plan && !quick && plan->time && scenario_seeks_time(planning->scenario))
+		plan_fast(planning, plan, false, list);
+	else
+		shortlist_add(list, plan);
+}
+
+/* The end of a choice: what ends every run leaves no plan. */
+static struct plan *take(const struct planning *planning, struct shortlist *list)
+{
+	struct plan *plan = shortlist_take(list);
+	if (plan && planning->error->status == CANCELLED)
+		error_set(planning->error, OK);
+	if (planning->error->status == OK)
 		return plan;
-	const struct fitted *fitted = transformed->fitted;
-	if (lacks_room(planning, plan) && !(plan = plan_for_room(planning, plan)))
-		return NULL;
-	if (fitted && fitted->away > 0 && !transformed->pipelined && assemble_is_free(scenario))
-		return plan_in_program_order(planning, plan);   /* copies have their windows along it: in another one of a
-														   slightly lower peak computation may wait for them */
-	return plan->time && scenario_seeks_time(scenario) ? plan_fast(planning, plan, false) : plan;
+	plan_release(plan);
+	return NULL;
+}
+
+static struct plan *plan_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph,
+	const struct plan_wish *wish, bool quick)
+{
+	struct shortlist list = { .goal = { GOAL_FASTEST, scenario_budget(planning->scenario) } };
+	add_graph(planning, transformed, graph, wish, quick, &list);
+	return take(planning, &list);
 }
 
 /* ---- pipeline ranks ------------------------------------------------------------------------ */
@@ -439,6 +369,15 @@ static struct plan *plan_ranks(
 	mem_free(by_rank);
 	plan_release(best);
 	return NULL;
+}
+
+void plan_each_order(const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish,
+	bool quick, struct shortlist *list)
+{
+	if (transformed->pipelined)
+		shortlist_add(list, plan_ranks(planning, transformed, wish, quick));
+	else
+		add_graph(planning, transformed, transformed->graph, wish, quick, list);
 }
 
 struct plan *plan_transformed(

@@ -1,7 +1,7 @@
 /* assemble.h: one pass through the stages, without a choice between plans (choose.h makes it). */
 #pragma once
 
-#include "plan.h"
+#include "shortlist.h"
 #include "transform.h"
 
 /* What a run plans, and with what. */
@@ -19,11 +19,18 @@ uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scen
  * new reference or NULL. */
 struct plan *plan_transformed(
 	const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish, bool quick);
-/* Fills in program_time: of the plan that was chosen, as a candidate doesn't need it. OK or NO_MEMORY. O(plan). */
-enum status plan_find_program_time(struct plan *plan, const struct rules *rules);
+/* In every order that may be taken: adds to a list. What went wrong is the error's status. */
+void plan_each_order(const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish,
+	bool quick, struct shortlist *list);
 /* All stages. A new reference or NULL. */
 struct plan *plan_once(const struct planning *planning, const struct plan_wish *wish, bool quick);
-/* The plan in the fastest order found whose arena keeps the cap; it begins with a plan of the least peak (of a step
- * split over devices), which it takes over. foretells: of a few layers, to draw out from, with fewer tries where the
- * cap is tight. NULL with the error's status. */
-struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool foretells);
+/* Adds plans in the fastest orders found to a list, and the one that they begin with: of the least peak (of a step
+ * split over devices), which it takes over. foretells: of a few layers, to draw out from. What went wrong is the
+ * error's status. */
+void plan_fast(const struct planning *planning, struct plan *plan, bool foretells, struct shortlist *list);
+/* Picoseconds of a step in an order that a few passes find, mostly within 3 % of what a search comes to; -1: none, or
+ * the error's status. */
+int64_t plan_glance(const struct planning *planning, const struct plan *plan);
+/* What the plan that was chosen says besides: the step in the program's order, and where orders for time were sought
+ * the bound on the step. OK or NO_MEMORY. O(plan). */
+enum status plan_finish(struct plan *plan, const struct rules *rules);

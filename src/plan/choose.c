@@ -1,7 +1,7 @@
 /* choose.c: the policy of choosing: candidates in, the better plan out.
  *
  * Choices on the way to a plan (recomputation, sharding, cuts) count with models; order and layout show what they come
- * to. So plans are compared, by plan_better() alone, and the stages are asked again with another wish: another share of
+ * to. So plans are compared, by shortlist.h alone, and the stages are asked again with another wish: another share of
  * the memory cap, a rival sharding, the least memory. */
 #include "choose_margin.h"
 #include "prospects.h"
@@ -14,10 +14,12 @@
 #define LIMIT_ROUNDS 6      /* without rivals they are short */
 #define SEEN_MOST 3
 
-/* A run of choosing. */
 struct choosing {
 	const struct planning *planning;
 	const struct plan *rival;   /* of another schedule, which only a better plan is worth planning against; or NULL */
+	struct shortlist list;      /* of all plans so far */
+	bool limited;               /* cut short */
+	bool left_out;              /* moves, which the cap may need */
 	uint32_t compared;          /* shardings planned so far */
 	uint32_t foretold;          /* shardings of which a few layers alone were planned */
 	struct few_layers *layers;  /* of a step with very many that are equal; else NULL */
@@ -25,34 +27,30 @@ struct choosing {
 	uint32_t seens;
 };
 
-bool foretold_better(const struct goal *goal, const struct foretold *a, const struct foretold *b)
+static bool is_automatic(const struct planning *planning)
 {
-	bool fits_a = goal->limit < 0 || a->needs <= goal->limit, fits_b = goal->limit < 0 || b->needs <= goal->limit;
-	if (fits_a != fits_b)
-		return fits_a;
-	if ((goal->of == GOAL_FASTEST && fits_a && a->time != b->time) || a->needs == b->needs)
-		return a->time < b->time;
-	return a->needs < b->needs;
+	return scenario_strategy(planning->scenario) == STRATEGY_AUTO;
 }
 
-static bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
+/* After a candidate: whether another one may follow. One that came to nothing leaves the others, but for what ends
+ * every run. */
+static bool choose_goes_on(struct choosing *choosing)
 {
-	struct foretold ours = plan_came_to(a), theirs = plan_came_to(b);
-	return foretold_better(goal, &ours, &theirs);
+	struct error *error = choosing->planning->error;
+	choosing->limited |= error->status == CANCELLED;
+	if (error->status == NO_MEMORY || error->status == LIMIT)
+		return false;
+	error_set(error, OK);
+	return !choosing->limited;
 }
 
-struct plan *better_of(const struct goal *goal, struct plan *first, struct plan *second)
+/* What a candidate has to beat: the best plan so far, or one that another schedule has shown. Lent. */
+static const struct plan *leader_of(const struct choosing *choosing)
 {
-	bool turn = second && (!first || plan_better(goal, second, first));
-	plan_release(turn ? first : second);
-	return turn ? second : first;
-}
-
-/* A candidate that came to nothing leaves the best so far, but for what ends every run. */
-static bool choose_goes_on(const struct planning *planning)
-{
-	enum status status = planning->error->status;
-	return status != NO_MEMORY && status != LIMIT;
+	const struct plan *leader = shortlist_leader(&choosing->list);
+	struct goal fastest = { GOAL_FASTEST, scenario_budget(choosing->planning->scenario) };
+	struct foretold ours = plan_came_to(leader), theirs = choosing->rival ? plan_came_to(choosing->rival) : ours;
+	return foretold_better(&fastest, &theirs, &ours) ? choosing->rival : leader;
 }
 
 /* ---- limits: what choices count with is not the arena ---------------------------------------- */
@@ -72,36 +70,35 @@ static int64_t choose_next_limit(const struct plan *last, const struct bracket *
 }
 
 /* auto, whose first plan needs more than the cap: plans of what a search finds within other limits of what stays, as
- * the arena may be more than that or less. Keeps neither. The best that keeps the cap, or NULL; *margin is its own, or
- * the last. */
-static struct plan *fit_limits(struct choosing *choosing, struct plan *first, int64_t *margin)
+ * the arena may be more than that or less. *margin: that of the best of them. */
+static void fit_limits(struct choosing *choosing, struct plan *first, int64_t *margin)
 {
 	const struct planning *planning = choosing->planning;
 	int64_t budget = scenario_budget(&first->scenario);
 	struct goal goal = { GOAL_FASTEST, budget };
+	struct foretold best = { INT64_MAX, INT64_MAX };
 	struct bracket bracket = { 0, first->transformed->fit_peak };
 	struct plan_wish wish = { .rivals = RIVALS_NONE, .first = first->transformed->sharded };
-	struct plan *best = NULL, *last = plan_retain(first);
-	for (int round = 0; round < LIMIT_ROUNDS; round++) {
+	struct plan *last = plan_retain(first);
+	for (int round = 0; round < LIMIT_ROUNDS && !last->limited; round++) {
 		int64_t limit = choose_next_limit(last, &bracket, budget);
 		wish.margin = budget - limit;
 		struct plan *next = limit < 0 ? NULL : plan_once(planning, &wish, false);
 		if (!next)
 			break;
+		struct foretold came = plan_came_to(next);
 		choosing->compared++;
-		plan_release(last);
-		last = next;
-		if (plan_needs(next) <= budget || next->transformed->fit_peak > limit)
+		if (came.needs <= budget || next->transformed->fit_peak > limit)
 			bracket.low = limit;
 		else
 			bracket.high = next->transformed->fit_peak;
-		best = better_of(&goal, best, plan_retain(next));
-		*margin = best->fit_margin;
-		if (last->limited)
-			break;
+		*margin = foretold_better(&goal, &came, &best) ? next->fit_margin : *margin;
+		best = foretold_better(&goal, &came, &best) ? came : best;
+		plan_release(last);
+		last = next;
+		shortlist_add(&choosing->list, plan_retain(next));
 	}
 	plan_release(last);
-	return best;
 }
 
 /* ---- rivals: planned memory and time decide between shardings -------------------------------- */
@@ -121,59 +118,71 @@ static bool has_chance(const struct plan *best, const struct plan *quick)
 	return plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT;
 }
 
-/* auto: whether no order of a rival's graph can be faster than the best plan so far. Of accumulated microbatches the
+/* auto: whether no order of a rival's graph can be as fast as the best plan so far. Of accumulated microbatches the
  * time doesn't depend on the order. */
 static bool is_slower_in_any_order(
 	const struct planning *planning, const struct plan *best, const struct transformed *transformed)
 {
-	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || choose_is_over(best))
+	if (!is_automatic(planning) || choose_is_over(best))
 		return false;
 	int64_t least = transformed->pipelined ? transformed->pipelined->time
 		: plan_time_least(transformed->graph, transformed->sharded, planning->scenario, planning->stage->rules);
-	return least >= 0 && least > plan_step_time(best);
+	return least >= 0 && !is_as_fast(least, plan_step_time(best));
 }
 
-/* auto, whose best keeps the cap: whether a rival that heuristics planned can't win, whatever its order: as it is far
- * above the cap, or by a bound on its step. Of accumulated microbatches the time itself is one. */
+/* auto, whose best keeps the cap: whether a rival that heuristics planned can't be taken, whatever its order: as it is
+ * far above the cap, or by a bound on its step. Of accumulated microbatches the time itself is one. */
 static bool is_behind(const struct plan *best, struct plan *quick)
 {
-	int64_t budget = scenario_budget(&best->scenario);
+	int64_t budget = scenario_budget(&best->scenario), time = plan_step_time(best);
 	if (budget >= 0 && plan_needs(quick) > budget + budget / 100 * FAR_PERCENT)
 		return true;
-	if (plan_step_time(quick) <= plan_step_time(best) || !quick->time)
+	if (is_as_fast(plan_step_time(quick), time) || !quick->time)
 		return false;
 	return best->scenario.value[K_microbatches] > 1 ||
-		(plan_time_bound(quick->time) == OK && quick->time->bound.bound > plan_step_time(best));
+		(plan_time_bound(quick->time) == OK && !is_as_fast(quick->time->bound.bound, time));
 }
 
-/* The plan of a wish; NULL where it has no chance against the best so far. auto takes the heuristics' own where the
- * complete one is slower. sure: only what no order can mend rules it out. */
-static struct plan *plan_candidate(
-	const struct planning *planning, const struct plan_wish *wish, const struct plan *best, bool sure)
+#define SLOW_PART 40     /* a glance longer than the best step by such a part */
+
+/* auto: whether a few passes say that a rival comes to no plan as fast as the best so far. */
+static bool looks_slow(const struct planning *planning, const struct plan *best, const struct plan *quick)
 {
+	bool seeks = is_automatic(planning) && !choose_is_over(best) && scenario_seeks_time(planning->scenario) &&
+		planning->scenario->value[K_microbatches] == 1;
+	return seeks && plan_glance(planning, quick) - plan_step_time(best) > plan_step_time(best) / SLOW_PART;
+}
+
+/* Adds the plans of a wish to a list, where it has a chance against the best so far; auto's also as heuristics planned
+ * it, as the complete one may be slower. sure: only what no order can mend rules it out. */
+static void plan_candidate(struct choosing *choosing, const struct plan_wish *wish, bool sure, struct shortlist *list)
+{
+	const struct planning *planning = choosing->planning;
+	const struct plan *best = leader_of(choosing);
 	struct transformed *transformed = stage_transform(
 		planning->stage, planning->input, planning->scenario, wish, false, planning->error);
-	bool hopeless = transformed && is_slower_in_any_order(planning, best, transformed),
-		 fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
-	struct plan *plan = transformed && !hopeless ? plan_transformed(planning, transformed, wish, true) : NULL;
-	bool near = plan && (fastest && !choose_is_over(best) ? !is_behind(best, plan) : sure || has_chance(best, plan));
-	struct plan *quick = near && fastest ? plan_retain(plan) : NULL;
-	if (quick)
+	bool hopeless = transformed && is_slower_in_any_order(planning, best, transformed), fastest = is_automatic(planning);
+	struct plan *quick = transformed && !hopeless ? plan_transformed(planning, transformed, wish, true) : NULL;
+	bool near = quick && (fastest && !choose_is_over(best) ? !is_behind(best, quick) : sure || has_chance(best, quick));
+	choosing->compared++;
+	near = near && !looks_slow(planning, best, quick);
+	if (near)
+		plan_each_order(planning, transformed, wish, false, list);
+	if (near && fastest) {
 		quick->complete = true;    /* as a candidate: nothing better of it follows */
-	plan_release(plan);
-	plan = near ? plan_transformed(planning, transformed, wish, false) : NULL;
+		shortlist_add(list, plan_retain(quick));
+	}
+	plan_release(quick);
 	transformed_release(transformed);
-	return better_of(&(struct goal){ GOAL_FASTEST, scenario_budget(planning->scenario) }, plan, quick);
 }
 
-/* A rival's plan, or NULL as above. What auto promises to be no slower than, experts' shardings, is planned even where
- * nothing keeps the cap so far. */
-static struct plan *plan_rival(const struct planning *planning, const struct sharded *first, int64_t margin,
-	const struct plan *best, uint32_t rival)
+/* A rival, as above. What auto promises to be no slower than, experts' shardings, is planned even where nothing keeps
+ * the cap so far. */
+static void plan_rival(
+	struct choosing *choosing, const struct sharded *first, int64_t margin, uint32_t rival, struct shortlist *list)
 {
 	struct plan_wish wish = { .margin = margin, .rival = rival, .first = first };
-	bool promised = scenario_strategy(planning->scenario) == STRATEGY_AUTO && rival <= first->experts;
-	return plan_candidate(planning, &wish, best, promised);
+	plan_candidate(choosing, &wish, is_automatic(choosing->planning) && rival <= first->experts, list);
 }
 
 /* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. needs[0]: of the
@@ -206,15 +215,8 @@ static bool is_seen(const struct choosing *choosing, const struct sharding *shar
 
 static void keep_seen(struct choosing *choosing, struct sharded *sharded)
 {
-	if (choosing->seens < SEEN_MOST && scenario_strategy(choosing->planning->scenario) == STRATEGY_AUTO)
+	if (choosing->seens < SEEN_MOST && is_automatic(choosing->planning))
 		choosing->seen[choosing->seens++] = sharded_retain(sharded);
-}
-
-/* The better one of a plan and of the one that another schedule has shown, lent. */
-static const struct plan *leader_of(const struct choosing *choosing, const struct plan *plan)
-{
-	struct goal fastest = { GOAL_FASTEST, scenario_budget(&plan->scenario) };
-	return choosing->rival && plan_better(&fastest, choosing->rival, plan) ? choosing->rival : plan;
 }
 
 /* Rivals in the order in which they are planned: auto begins with the least estimate, as a fast leader rules others
@@ -229,72 +231,54 @@ static void rank_rivals(const struct sharded *sharded, bool by_time, uint32_t ra
 	}
 }
 
-/* The end of a part of the choice that may have been cut short: the best so far, or NULL where no run goes on. Takes it
- * over. */
-static struct plan *choose_end_of(const struct planning *planning, struct plan *best)
+/* Every rival planned, or ruled out by its plan by heuristics. minred: what is taken has a limit that follows from what
+ * all come to. */
+static void judge_each(struct choosing *choosing, struct plan *first)
 {
-	best->limited |= planning->error->status == CANCELLED;
-	if (choose_goes_on(planning)) {
-		error_set(planning->error, OK);
-		return best;
-	}
-	plan_release(best);
-	return NULL;
-}
-
-/* Every rival planned, or ruled out by its plan by heuristics. */
-static struct plan *judge_each(struct choosing *choosing, struct plan *first)
-{
-	const struct planning *planning = choosing->planning;
 	struct sharded *sharded = first->transformed->sharded;
 	uint32_t rivals = sharded->rivals, rank[SHARD_RIVALS];
-	bool automatic = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
-	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
+	bool automatic = is_automatic(choosing->planning);
+	struct plan *plan[1 + SHARD_RIVALS] = { plan_retain(first) };
 	int64_t needs[1 + SHARD_RIVALS];
-	const struct plan *leader = leader_of(choosing, first);    /* the fastest that keeps the cap, so far */
-	struct goal fastest = { GOAL_FASTEST, scenario_budget(&first->scenario) };
-	enum status status = OK;
 	rank_rivals(sharded, automatic, rank);
-	for (uint32_t i = 0; i < rivals && (status == OK || status == INFEASIBLE || status == BAD_INPUT); i++) {
+	for (uint32_t i = 0; i < rivals && choose_goes_on(choosing); i++) {
+		struct shortlist own = { .goal = choosing->list.goal };
 		uint32_t rival = 1 + rank[i];
 		if (is_seen(choosing, &sharded->rival[rank[i]]))
 			continue;
-		error_set(planning->error, OK);
-		plan[rival] = plan_rival(planning, sharded, first->fit_margin, leader, rival);
-		leader = plan[rival] && plan_better(&fastest, plan[rival], leader) ? plan[rival] : leader;
-		status = planning->error->status;
-		choosing->compared++;
+		plan_rival(choosing, sharded, first->fit_margin, rival, automatic ? &choosing->list : &own);
+		plan[rival] = shortlist_take(&own);
 	}
 	for (uint32_t k = 0; k <= rivals; k++)
 		needs[k] = plan[k] ? plan_needs(plan[k]) : INT64_MAX;
-	struct goal goal = { GOAL_FASTEST, automatic ? fastest.limit : choose_limit_of(first, needs, 1 + rivals) };
+	if (!automatic) {
+		shortlist_drop(&choosing->list);
+		choosing->list.goal.limit = choose_limit_of(first, needs, 1 + rivals);
+	}
 	for (uint32_t k = 0; k <= rivals; k++)
-		best = better_of(&goal, best, plan[k]);
-	return best;
+		shortlist_add(&choosing->list, plan[k]);
 }
 
-/* Plans prospects, the most promising one first, as long as one has a chance against the best so far, which is taken
- * over. first: minred's, whose limit follows from what all come to; else NULL. */
-static struct plan *plan_prospects(
-	struct choosing *choosing, struct prospects *prospects, const struct plan *first, struct plan *best)
+/* Plans prospects, the most promising one first, as long as one has a chance against the best so far. first: minred's,
+ * whose limit follows from what all come to; else NULL. */
+static void plan_prospects(struct choosing *choosing, struct prospects *prospects, const struct plan *first)
 {
-	const struct planning *planning = choosing->planning;
-	struct goal goal = { GOAL_FASTEST, scenario_budget(planning->scenario) };
-	for (;;) {
+	struct goal *goal = &choosing->list.goal;
+	while (choose_goes_on(choosing)) {
 		int64_t needs[1 + PROSPECTS_MOST] = { first ? plan_needs(first) : 0 };
 		for (uint32_t i = 0; i < prospects->count; i++)
 			needs[1 + i] = prospects->prospect[i].comes_to.needs;
-		goal.limit = first ? choose_limit_of(first, needs, 1 + prospects->count) : goal.limit;
-		const struct plan *leader = leader_of(choosing, best);
-		uint32_t next = prospects_next(prospects, &goal);
-		if (next == NONE || planning->error->status == CANCELLED || !choose_goes_on(planning))
-			return best;
-		error_set(planning->error, OK);
-		struct plan *plan = plan_candidate(planning, &prospects->prospect[next].wish, leader, true);
+		goal->limit = first ? choose_limit_of(first, needs, 1 + prospects->count) : goal->limit;
+		uint32_t next = prospects_next(prospects, goal);
+		if (next == NONE)
+			return;
+		struct shortlist own = { .goal = *goal };
+		plan_candidate(choosing, &prospects->prospect[next].wish, true, &own);
+		const struct plan *plan = shortlist_leader(&own);
 		struct foretold after = plan ? plan_came_to(plan) : prospects->best;
-		prospects_planned(prospects, next, plan ? &after : NULL, foretold_better(&goal, &after, &prospects->best));
-		choosing->compared++;
-		best = better_of(&goal, best, plan);
+		prospects_planned(prospects, next, plan ? &after : NULL, foretold_better(goal, &after, &prospects->best));
+		while (own.plans > 0)
+			shortlist_add(&choosing->list, own.plan[--own.plans]);
 	}
 }
 
@@ -313,59 +297,47 @@ static enum status foretell_rivals(
 	return status;
 }
 
-/* Of a step with very many equal layers: rivals are foretold, and those with a chance are planned. NULL where they
+/* Of a step with very many equal layers: rivals are foretold, and those with a chance are planned. False where they
  * can't be. */
-static struct plan *judge_foretold(struct choosing *choosing, struct plan *first)
+static bool judge_foretold(struct choosing *choosing, struct plan *first)
 {
 	struct prospects prospects = { .count = 0 };
-	bool automatic = scenario_strategy(choosing->planning->scenario) == STRATEGY_AUTO;
 	enum status status = prospects_begin(&prospects, choosing->layers, choosing->planning, first);
 	if (status == OK)
 		status = foretell_rivals(choosing, first->transformed->sharded, first->fit_margin, &prospects);
 	if (status == INFEASIBLE)
-		return NULL;
+		return false;
 	choosing->foretold += prospects.count;
-	struct plan *best = plan_retain(first);
-	return status == OK ? plan_prospects(choosing, &prospects, automatic ? NULL : first, best) : best;
+	if (status == OK)
+		plan_prospects(choosing, &prospects, is_automatic(choosing->planning) ? NULL : first);
+	return true;
 }
 
-/* What search and experts count is what stays; order and layout add what comes and goes. Takes over the first plan. */
-static struct plan *choose_judge(struct choosing *choosing, struct plan *first)
+/* What search and experts count is what stays; order and layout add what comes and goes. Adds the first plan and its
+ * rivals'. Takes the first plan over. */
+static void choose_judge(struct choosing *choosing, struct plan *first)
 {
 	struct sharded *sharded = first->transformed->sharded;
-	if (!sharded || first->limited || sharded->rivals == 0)
-		return first;
-	sharded_retain(sharded);
-	struct plan *best = choosing->layers ? judge_foretold(choosing, first) : NULL;
-	if (best)
-		plan_release(first);
-	else
-		best = judge_each(choosing, first);
-	keep_seen(choosing, sharded);    /* only now: it would rule out its own rivals */
-	sharded_release(sharded);
-	return choose_end_of(choosing->planning, best);
+	choosing->limited |= first->limited;
+	shortlist_add(&choosing->list, plan_retain(first));
+	if (sharded && !choosing->limited && sharded->rivals > 0) {
+		if (!choosing->layers || !judge_foretold(choosing, first))
+			judge_each(choosing, first);
+		keep_seen(choosing, sharded);    /* only now: it would rule out its own rivals */
+	}
+	plan_release(first);
 }
 
-/* ---- where nothing fits ---------------------------------------------------------------------- */
-
-/* Whether every sharding keeps more than the cap: what the whole step keeps, over all devices. */
-static bool keeps_too_much(const struct plan *plan)
-{
-	const struct graph *whole = plan->transformed->sharded->shared->graph;
-	int64_t kept = 0;
-	for (uint32_t i = 0; i < whole->storages; i++)
-		kept += whole->storage[i].persistent ? whole->storage[i].bytes : 0;
-	return kept / plan->scenario.value[K_devices] > scenario_budget(&plan->scenario);
-}
+/* ---- what minred finds ----------------------------------------------------------------------- */
 
 /* The same as below of a step with very many equal layers. Returns false, and does nothing, where one of them can't be
  * foretold. */
-static bool try_least_foretold(
-	struct choosing *choosing, const struct sharded *least, const struct plan_wish *wish, struct plan **best)
+static bool try_least_foretold(struct choosing *choosing, const struct sharded *least, const struct plan_wish *wish)
 {
 	struct prospects prospects = { .count = 0 };
 	struct prospect itself = { .wish = *wish, .sharding = &least->sharding };
-	enum status status = prospects_begin(&prospects, choosing->layers, choosing->planning, *best);
+	enum status status = prospects_begin(
+		&prospects, choosing->layers, choosing->planning, shortlist_leader(&choosing->list));
 	if (status == OK && !is_seen(choosing, &least->sharding))
 		status = prospects_add(&prospects, choosing->layers, choosing->planning, &itself);
 	if (status == OK)
@@ -374,80 +346,55 @@ static bool try_least_foretold(
 		return false;
 	choosing->foretold += prospects.count;
 	if (status == OK)
-		*best = plan_prospects(choosing, &prospects, NULL, *best);
+		plan_prospects(choosing, &prospects, NULL);
 	return true;
 }
 
-/* What minred finds, and its rivals. *mesh: over which. Takes over the best so far. */
-static struct plan *try_least_over(
-	struct choosing *choosing, const struct plan_wish *wish, struct plan *best, struct mesh *mesh)
+/* What minred finds, and its rivals, as candidates of auto: it may be faster than what the estimate chose. Of a
+ * pipeline where nothing fits the cap so far. */
+static void try_least(struct choosing *choosing, const struct plan *first)
 {
 	const struct planning *planning = choosing->planning;
-	struct goal goal = { GOAL_FASTEST, scenario_budget(&best->scenario) };
+	const struct plan *best = shortlist_leader(&choosing->list);
+	bool cuts = scenario_cuts(planning->scenario);
+	struct plan_wish wish = {
+		.margin = cuts ? best->fit_margin : MARGIN_NO_CAP, .least = true, .first = first->transformed->sharded
+	};
+	if (!best->transformed->sharded || !is_automatic(planning) ||
+		planning->scenario->value[K_recompute] == RECOMPUTE_AUTO ||
+		(cuts && !choose_is_over(best)))
+		return;
 	struct transformed *transformed = stage_transform(
-		planning->stage, planning->input, planning->scenario, wish, false, planning->error);
+		planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
 	const struct sharded *least = transformed ? transformed->sharded : NULL;
-	bool foretold = least && choosing->layers && try_least_foretold(choosing, least, wish, &best);
-	for (uint32_t rival = 0; least && !foretold && rival <= least->rivals && choose_goes_on(planning) &&
-		planning->error->status != CANCELLED;
-		rival++) {
+	bool foretold = least && choosing->layers && try_least_foretold(choosing, least, &wish);
+	for (uint32_t rival = 0; least && !foretold && rival <= least->rivals && choose_goes_on(choosing); rival++)
 		if (is_seen(choosing, rival ? &least->rival[rival - 1] : &least->sharding))
 			continue;
-		error_set(planning->error, OK);
-		best = better_of(&goal, best, rival ? plan_rival(planning, least, wish->margin, leader_of(choosing, best), rival)
-			: plan_candidate(planning, wish, leader_of(choosing, best), true));
-		choosing->compared++;
-	}
-	*mesh = least ? least->sharding.mesh : (struct mesh) { 0 };
+		else if (rival > 0)
+			plan_rival(choosing, least, wish.margin, rival, &choosing->list);
+		else
+			plan_candidate(choosing, &wish, true, &choosing->list);
 	transformed_release(transformed);
-	return best;
 }
 
-/* What minred finds, as candidates of auto: on graphs whose searches are short, as it may be faster than what the
- * estimate chose, over the best plan's mesh, too; on others where nothing fits the cap so far, unless every sharding
- * keeps more than it. Takes over the best so far. */
-static struct plan *try_least(struct choosing *choosing, const struct plan *first, struct plan *best)
-{
-	const struct planning *planning = choosing->planning;
-	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP,
-		.least = true,
-		.first = first->transformed->sharded };
-	int64_t budget = scenario_budget(&best->scenario);
-	bool over = budget >= 0 && plan_needs(best) > budget,
-		 small = best->input->ops <= RIVAL_OPS && !scenario_cuts(planning->scenario);
-	if (!best->transformed->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO ||
-		planning->scenario->value[K_recompute] == RECOMPUTE_AUTO || best->limited ||
-		!(small || (over && !keeps_too_much(best))))
-		return best;
-	struct mesh searched, mesh;
-	best = try_least_over(choosing, &wish, best, &searched);
-	mesh = best->transformed->sharded->sharding.mesh;
-	wish.mesh = &mesh;
-	if (small && choose_goes_on(planning) && planning->error->status != CANCELLED && !mesh_equal(&mesh, &searched))
-		best = try_least_over(choosing, &wish, best, &searched);
-	return choose_end_of(planning, best);
-}
+/* ---- all candidates -------------------------------------------------------------------------- */
 
 /* auto under a cap that the fastest doesn't keep: rivals, other limits of what stays, and the rivals of the best of
- * them. Takes the first plan over. */
-static struct plan *choose_within(struct choosing *choosing, struct plan *first)
+ * them. */
+static void choose_within(struct choosing *choosing, struct plan *first)
 {
 	const struct planning *planning = choosing->planning;
-	struct goal goal = { GOAL_FASTEST, scenario_budget(&first->scenario) };
-	struct plan *best = choose_judge(choosing, plan_retain(first));
 	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .rivals = RIVALS_ALONE, .first = first->transformed->sharded };
-	if (best && !best->limited && first->transformed->fit_peak >= 0 && plan_needs(first) > goal.limit) {
-		best = better_of(&goal, best, fit_limits(choosing, first, &wish.margin));
-		best = choose_end_of(planning, best);
-	}
-	if (best && wish.margin != MARGIN_NO_CAP && !best->limited) {
-		struct plan *other = plan_once(planning, &wish, false);
-		choosing->compared += other != NULL;
-		best = better_of(&goal, best, other ? choose_judge(choosing, other) : NULL);
-		best = choose_end_of(planning, best);
-	}
-	plan_release(first);
-	return best;
+	choose_judge(choosing, plan_retain(first));
+	if (choose_goes_on(choosing) && first->transformed->fit_peak >= 0 && choose_is_over(first))
+		fit_limits(choosing, first, &wish.margin);
+	if (!choose_goes_on(choosing) || wish.margin == MARGIN_NO_CAP)
+		return;
+	struct plan *other = plan_once(planning, &wish, false);
+	choosing->compared += other != NULL;
+	if (other)
+		choose_judge(choosing, other);
 }
 
 static bool has_placement_pins(const struct scenario *scenario)
@@ -463,75 +410,73 @@ static bool has_placement_pins(const struct scenario *scenario)
 static bool choose_is_fastest(const struct plan *first, const struct plan *best)
 {
 	const struct transformed *transformed = first->transformed;
-	int64_t budget = scenario_budget(&first->scenario);
 	bool estimated = transformed->sharded && !transformed->pipelined;
-	return plan_needs(first) <= budget && (!estimated || plan_step_time(best) <= transformed->sharded->cost.total);
+	return !choose_is_over(first) && (!estimated || plan_step_time(best) <= transformed->sharded->cost.total);
 }
 
-/* auto under a cap on a small graph: what moves from the fastest and from the best so far lead to. Takes over the best
- * so far. */
-static struct plan *try_moves(struct choosing *choosing, const struct plan *first, struct plan *best)
+/* auto under a cap on a small graph: what moves from the fastest and from the best so far lead to. */
+static void try_moves(struct choosing *choosing, const struct plan *first)
 {
-	const struct planning *planning = choosing->planning;
-	struct goal goal = { GOAL_FASTEST, scenario_budget(&best->scenario) };
+	OWN(plan) *best = plan_retain(shortlist_leader(&choosing->list));
 	const struct plan *start[] = { first, best };
 	struct shard_moves moves;
-	if (best->limited || choose_is_fastest(first, best))
-		return best;
-	enum status status = shard_moves_find(planning, start, 2, best, &moves);
+	if (choose_is_fastest(first, best))
+		return;
+	enum status status = shard_moves_find(choosing->planning, start, 2, best, &moves);
 	choosing->compared += moves.plans;
+	choosing->left_out = moves.left_out && choose_is_over(first);
 	if (status == OK && moves.found.split) {
 		struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = moves.from->transformed->sharded, .told = &moves.found };
-		best = better_of(&goal, best, plan_candidate(planning, &wish, best, true));
+		choosing->compared--;
+		plan_candidate(choosing, &wish, true, &choosing->list);
 	}
 	sharding_free(&moves.found);
-	return choose_end_of(planning, best);
-}
-
-/* All candidates, of a first plan. */
-static struct plan *choose_among(struct choosing *choosing, struct plan *first)
-{
-	const struct planning *planning = choosing->planning;
-	bool automatic = scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO;
-	struct plan *plan = plan_retain(first);
-	if (automatic && starts_without_cap(planning->scenario)) {
-		plan = choose_within(choosing, plan);
-	} else {
-		plan = choose_margin(planning, plan, false, &choosing->compared);
-		plan = plan ? choose_judge(choosing, plan) : NULL;
-	}
-	plan = plan ? try_least(choosing, first, plan) : NULL;
-	bool movable = plan && automatic && starts_without_cap(planning->scenario) && !has_placement_pins(planning->scenario);
-	return movable ? try_moves(choosing, first, plan) : plan;
 }
 
 /* order=fast within a cap: what candidates need depends on their orders, and so does which limits are tried next. The
- * sharding that order=best leads to is a candidate, too, so that auto takes no longer than with it. Takes over the best
- * so far. */
-static struct plan *try_best_order(struct choosing *choosing, const struct plan *first, struct plan *best)
+ * sharding that order=auto leads to is a candidate, too, so that auto takes no longer than with it. */
+static void try_comparing_order(struct choosing *choosing, const struct plan *first)
 {
 	const struct planning *planning = choosing->planning;
-	struct goal goal = { GOAL_FASTEST, scenario_budget(planning->scenario) };
+	const struct plan *best = shortlist_leader(&choosing->list);
 	struct scenario scenario;
-	bool automatic = scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO;
-	if (!automatic || planning->scenario->value[K_order] != ORDER_FAST || goal.limit < 0 || best->limited ||
-		plan_needs(first) <= goal.limit || !choose_goes_on(planning) ||
+	if (planning->scenario->value[K_order] != ORDER_FAST || !choose_is_over(first) ||
 		scenario_copy(&scenario, planning->scenario) != OK)
-		return best;
+		return;
 	scenario.value[K_order] = ORDER_AUTO;
 	struct planning other = *planning;
 	other.scenario = &scenario;
 	struct plan *plan = choose_plan(&other, best);
-	if (plan && !plan->limited && plan->transformed->sharded && plan_better(&goal, plan, best)) {
+	struct foretold ours = plan_came_to(best), theirs = plan ? plan_came_to(plan) : ours;
+	if (plan && !plan->limited && plan->transformed->sharded && foretold_better(&choosing->list.goal, &theirs, &ours)) {
 		struct plan_wish wish = {
 			.margin = MARGIN_NO_CAP, .first = plan->transformed->sharded, .told = &plan->transformed->sharded->sharding
 		};
-		best = better_of(&goal, best, plan_candidate(planning, &wish, best, true));
-		choosing->compared += plan->compared;
+		plan_candidate(choosing, &wish, true, &choosing->list);
+		choosing->compared += plan->compared - 1;
 	}
 	plan_release(plan);
 	scenario_done(&scenario);
-	return choose_end_of(planning, best);
+}
+
+/* All candidates, of a first plan. */
+static void choose_among(struct choosing *choosing, struct plan *first)
+{
+	const struct planning *planning = choosing->planning;
+	bool capped = scenario_searches(planning->scenario) && is_automatic(planning) &&
+		starts_without_cap(planning->scenario);
+	struct plan *plan = capped ? NULL : choose_margin(planning, plan_retain(first), false, &choosing->compared);
+	if (capped)
+		choose_within(choosing, first);
+	else if (plan)
+		choose_judge(choosing, plan);
+	if (choose_goes_on(choosing))
+		try_least(choosing, first);
+	if (choose_goes_on(choosing) && capped && !has_placement_pins(planning->scenario))
+		try_moves(choosing, first);
+	if (choose_goes_on(choosing) && scenario_searches(planning->scenario) && is_automatic(planning))
+		try_comparing_order(choosing, first);
+	choose_goes_on(choosing);
 }
 
 struct plan_wish first_wish(const struct scenario *scenario)
@@ -541,17 +486,27 @@ struct plan_wish first_wish(const struct scenario *scenario)
 
 struct plan *choose_plan(const struct planning *planning, const struct plan *rival)
 {
-	struct choosing choosing = { .planning = planning, .rival = rival, .compared = 1 };
+	struct choosing choosing = { .planning = planning,
+		.rival = rival,
+		.compared = 1,
+		.list.goal = { GOAL_FASTEST, scenario_budget(planning->scenario) } };
 	struct plan_wish wish = first_wish(planning->scenario);
-	struct plan *first = plan_once(planning, &wish, false);
+	struct plan *first = plan_once(planning, &wish, false), *plan = NULL;
 	bool fine = !first || !first->transformed->sharded ||
 		few_layers_new(planning, first->transformed->sharded->shared, &choosing.layers) == OK;
-	struct plan *plan = first && fine ? choose_among(&choosing, first) : NULL;
-	plan = plan ? try_best_order(&choosing, first, plan) : NULL;
+	if (first && fine)
+		choose_among(&choosing, first);
+	if (planning->error->status == OK)
+		plan = shortlist_take(&choosing.list);
+	shortlist_drop(&choosing.list);
 	if (plan && plan->transformed->sharded && choosing.compared > 1)
 		plan->compared = choosing.compared;
-	if (plan)
+	if (plan) {
 		plan->foretold = choosing.foretold;
+		plan->limited |= choosing.limited;
+		if (choosing.left_out)
+			note(plan->notes, NOTE_LEFT_OUT "shardings that differ in one or two ops, as the step has many ops");
+	}
 	for (uint32_t i = 0; i < choosing.seens; i++)
 		sharded_release(choosing.seen[i]);
 	few_layers_free(choosing.layers);

@@ -1,21 +1,8 @@
-/* choose.h: which of several plans is better: the one place that compares them, and the candidates that it asks for. */
+/* choose.h: the plan of a scenario: candidates, of which shortlist.h takes one. */
 #pragma once
 
 #include "assemble.h"
 #include "few_layers.h"
-
-/* What is sought: the fastest plan within limit bytes, or the smallest; where nothing is within the limit, the
- * smallest. */
-struct goal {
-	enum { GOAL_SMALLEST, GOAL_FASTEST } of;
-	int64_t limit;              /* of what a plan needs (verdict.h); < 0: none */
-};
-
-/* Whether a is to be preferred: by memory and by the time of the step, nothing else. Of equals neither is. */
-bool foretold_better(const struct goal *goal, const struct foretold *a, const struct foretold *b);
-/* The same of planned memory and time. Gives back the worse of two plans, returns the better one, the first where they
- * are equal. Either may be NULL. */
-struct plan *better_of(const struct goal *goal, struct plan *first, struct plan *second);
 
 /* What the first pass of choose_plan() wishes. */
 struct plan_wish first_wish(const struct scenario *scenario);
@@ -26,3 +13,8 @@ struct plan_wish first_wish(const struct scenario *scenario);
 struct plan *choose_plan(const struct planning *planning, const struct plan *rival);
 /* The same by heuristics alone, without rivals. */
 struct plan *choose_quickly(const struct planning *planning);
+/* Either of both. With recompute=auto the better one of that and of the plan that recompute=none
+ * comes to, whose orders, cuts and shardings are sought for a step that keeps all: what keeps the cap so is not always
+ * found on the way to what runs again. Under a search for shardings the step with all kept comes first, and where the
+ * cap leaves it its fastest plan there is nothing else to look for. */
+struct plan *choose_fit(const struct planning *planning, const struct plan *rival, bool quick);

@@ -1,5 +1,4 @@
 /* choose_kept.c: recompute=auto against the step with all kept. */
-#include "choose_kept.h"
 #include "choose_margin.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/stages/fit/stage.h"
@@ -55,14 +54,6 @@ static struct plan *choose_kept_finish(const struct planning *planning, struct p
 	return kept;
 }
 
-/* Of two plans, the second of which may be NULL. Releases the other one. */
-static struct plan *choose_kept_best_of(struct plan *a, struct plan *b, int64_t budget)
-{
-	bool turn = b && fits_faster(b, a, budget);
-	plan_release(turn ? a : b);
-	return turn ? b : a;
-}
-
 /* The step with all kept, where heuristics leave it a chance; else NULL. Of a sharding that is searched for they say
  * nothing: theirs is by roles. */
 static struct plan *plan_kept(const struct planning *kept, bool quick)
@@ -94,7 +85,7 @@ static struct plan *choose_fastest(
 	struct plan *again = choose_plan(planning, best);
 	if (planning->error->status != NO_MEMORY) {
 		error_set(planning->error, OK);
-		return choose_kept_best_of(best, again, scenario_budget(planning->scenario));
+		return better_of(scenario_budget(planning->scenario), best, again);
 	}
 	plan_release(best);
 	plan_release(again);
@@ -116,8 +107,8 @@ static struct plan *choose_other(
 	}
 	if (status != NO_MEMORY) {
 		error_set(planning->error, OK);
-		return choose_kept_best_of(
-			best, other ? choose_kept_finish(planning, other) : NULL, scenario_budget(planning->scenario));
+		return better_of(scenario_budget(planning->scenario), best,
+			other ? choose_kept_finish(planning, other) : NULL);
 	}
 	plan_release(best);
 	return NULL;

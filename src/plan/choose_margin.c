@@ -8,8 +8,7 @@
 
 #define FIT_ROUNDS 4
 #define REFINE_ROUNDS 8     /* of recomputation: more where the layout's part was a bad guess */
-#define HOST_ROUNDS \
-	3 /* where storages may wait in the host: each takes long, and recomputation alone is tried with all of them */
+#define HOST_ROUNDS 3       /* where storages may wait in the host: each takes long, and others follow without it */
 #define FINE 200            /* limits are told apart by so small a part of the cap */
 #define NEAR 64             /* a plan that uses the cap but for so small a part of it */
 #define CLOSE 500           /* or takes so small a part longer than one above the cap is good enough */
@@ -45,10 +44,11 @@ static bool next_margin(const struct plan *plan, int64_t *margin)
 
 static struct plan *rounds(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
 {
-	struct goal goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST,
-		scenario_budget(&first->scenario) };
-	struct plan *best = plan_retain(first), *last = first;
+	struct shortlist list = { .goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST,
+								  scenario_budget(&first->scenario) } };
+	struct plan *last = first;
 	struct plan_wish wish = { .margin = first->fit_margin };
+	shortlist_add(&list, plan_retain(first));
 	for (int round = 0; round < FIT_ROUNDS && next_margin(last, &wish.margin); round++) {
 		struct plan *next = plan_once(planning, &wish, quick);
 		if (!next)
@@ -56,8 +56,9 @@ static struct plan *rounds(const struct planning *planning, struct plan *first, 
 		++*compared;
 		plan_release(last);
 		last = next;
-		best = better_of(&goal, best, plan_retain(next));
+		shortlist_add(&list, plan_retain(next));
 	}
+	struct plan *best = shortlist_take(&list);
 	best->limited |= last->limited;
 	plan_release(last);
 	return best;
@@ -130,31 +131,23 @@ static int64_t choose_margin_next_limit(
 	return -1;
 }
 
-bool fits_faster(const struct plan *a, const struct plan *b, int64_t budget)
-{
-	bool fits_a = plan_needs(a) <= budget, fits_b = plan_needs(b) <= budget;
-	if (fits_a != fits_b)
-		return fits_a;
-	return fits_a && a->speed.time != b->speed.time ? a->speed.time < b->speed.time : plan_needs(a) < plan_needs(b);
-}
-
 /* recompute=auto: the largest limit found whose plan keeps the cap. */
 static struct plan *choose_margin_refine(
 	const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
 {
 	int rounds = planning->scenario->value[K_offload] && !alone ? HOST_ROUNDS : REFINE_ROUNDS;
 	struct halving halving = { .budget = scenario_budget(planning->scenario), .up = true };
-	struct plan *best = plan_retain(first);
+	struct shortlist list = { .goal = { GOAL_FASTEST, halving.budget } };
 	int64_t peak = first->transformed->fit_peak;
 	bool unfit = first->transformed->pipelined && first->transformed->pipelined->unfit && first->fit_margin <= 0;
 	if (unfit || plan_needs(first) <= halving.budget || peak < 0 || first->limited ||
-		(!first->transformed->pipelined && peak > halving.budget - first->fit_margin)) {
-		plan_release(first);
-		return best;
-	}
+		(!first->transformed->pipelined && peak > halving.budget - first->fit_margin))
+		return first;
 	struct plan *last = plan_retain(first), *guess = NULL;
+	shortlist_add(&list, plan_retain(first));
 	for (int round = 0; !last->limited; round++) {
 		int64_t limit = round < rounds ? choose_margin_next_limit(&halving, first, last, round) : -1;
+		const struct plan *best = shortlist_leader(&list);
 		if (limit < 0 && halving.up && guess && (plan_needs(best) > halving.budget || below_floor(&halving, best))) {
 			halving.up = halving.begun = false;    /* no larger limit helps: plans at the floor differ, too */
 			plan_release(last);
@@ -169,10 +162,9 @@ static struct plan *choose_margin_refine(
 		plan_release(last);
 		last = plan_retain(next);
 		guess = guess ? guess : plan_retain(next);
-		bool better = fits_faster(next, best, halving.budget);
-		plan_release(better ? best : next);
-		best = better ? next : best;
+		shortlist_add(&list, next);
 	}
+	struct plan *best = shortlist_take(&list);
 	best->limited |= last->limited;
 	plan_release(guess);
 	plan_release(last);
@@ -197,10 +189,8 @@ static struct plan *try_alone(const struct planning *planning, struct plan *plan
 		return plan;
 	struct plan *first = plan_once(planning, &wish, false),
 				*alone = first ? choose_margin_refine(planning, first, true, false, compared) : NULL;
-	bool better = alone && fits_faster(alone, plan, budget);
 	*compared += alone != NULL;
-	plan_release(better ? plan : alone);
-	return better ? alone : plan;
+	return better_of(budget, plan, alone);
 }
 
 static struct plan *fit_recomputation(

@@ -7,9 +7,6 @@
  * cap. */
 bool starts_without_cap(const struct scenario *scenario);
 
-/* Whether plan a is to be preferred under a cap in bytes: the faster one of two that fit, else the smaller. */
-bool fits_faster(const struct plan *a, const struct plan *b, int64_t budget);
-
 /* Plans with other margins, as long as that helps: what the first plan has shown decides on the next. Takes over the
  * first plan; returns the best that fits, or that with the smallest arena. A round that is cancelled, or that the pins
  * forbid, leaves the best so far. *compared: rises by the plans made. NULL where no run goes on. */

@@ -3,13 +3,11 @@
  * Which schedule keeps a cap shows in planned arenas alone: the peak of a program order may be above it where another
  * order isn't. So every schedule that may be the best gets a plan of its own, by the same choice as by name. */
 #include "choose_schedule.h"
-#include "choose_kept.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/stages/pipeline/stage.h"
 #include "verdict.h"
 
-#define CHUNKS_FEW \
-	4      /* plans of heuristics alone have no more pieces of a rank, others of more than these the fastest number */
+#define CHUNKS_FEW 4      /* heuristics alone have no more pieces of a rank, others of more the fastest number */
 #define TRIALS (SCHEDULE_COUNT + SCHEDULE_CHUNKS_MAX - 2)
 #define FAR_PERCENT 25   /* no order and no layout takes that much off heuristics' arena */
 
@@ -98,7 +96,7 @@ static bool choose_schedule_is_hopeless(struct trials *trials, const struct tria
 	bool fits = best && (budget < 0 || needs <= budget);
 	if (!best || trials->searches)
 		return false;
-	if (fits && trial->time >= plan_step_time(best))
+	if (fits && !is_as_fast(trial->time, plan_step_time(best)))
 		return true;
 	if (budget < 0)
 		return false;
@@ -125,8 +123,7 @@ struct plan *choose_schedule(const struct planning *planning, bool quick)
 	struct trials trials = {
 		.planning = *planning, .asked = planning->scenario, .searches = scenario_searches(planning->scenario)
 	};
-	struct goal goal = { GOAL_FASTEST, scenario_budget(planning->scenario) };
-	struct plan *best = NULL;
+	struct shortlist list = { .goal = { GOAL_FASTEST, scenario_budget(planning->scenario) } };
 	if (scenario_copy(&trials.scenario, planning->scenario) != OK) {
 		fail_memory(planning->error);
 		return NULL;
@@ -136,11 +133,13 @@ struct plan *choose_schedule(const struct planning *planning, bool quick)
 	leave_one(&trials);
 	for (uint32_t i = 0; i < trials.count && choose_schedule_goes_on(planning); i++) {
 		name_schedule(&trials, &trials.trial[i]);
+		const struct plan *best = shortlist_leader(&list);
 		if (choose_schedule_is_hopeless(&trials, &trials.trial[i], best))
 			continue;
 		error_set(planning->error, OK);
-		best = better_of(&goal, best, choose_fit(&trials.planning, best, quick));
+		shortlist_add(&list, choose_fit(&trials.planning, best, quick));
 	}
+	struct plan *best = shortlist_take(&list);
 	bool cancelled = planning->error->status == CANCELLED, fine = choose_schedule_goes_on(planning) || cancelled;
 	scenario_done(&trials.scenario);
 	if (best && fine) {

@@ -7,9 +7,7 @@
 #define SEGMENTS_MOST 3    /* kinds of layers that are cut down */
 #define MANY 24            /* a kind with fewer layers stays whole */
 #define FEWEST 4           /* layers of a kind in the smallest plan, at least */
-#define PART \
-	64 /* the larger plan has that part of a kind's layers, at least: the more is drawn out, the more an error of the \
-		  heuristics grows */
+#define PART 64            /* the larger plan has such a part of a kind's layers: errors are drawn out */
 #define SAVES 6            /* all plans together have at most a sixth of the step's ops, else they would save little */
 
 struct few {
@@ -196,9 +194,12 @@ static enum status plan_few_faster(struct few_plans *few, uint32_t which, int64_
 		few->scenario.value[K_memory] = plan_needs(few->plan[which]) + room;
 		few->scenario.value[K_reserve] = 0;
 	}
-	few->plan[which] = plan_fast(&planning, few->plan[which], true);
+	struct shortlist list = { .goal = { GOAL_FASTEST, scenario_budget(&few->scenario) } };
+	plan_fast(&planning, few->plan[which], true, &list);
+	few->plan[which] = plan_retain(shortlist_leader(&list));   /* the fastest, of all numbers of layers alike */
+	shortlist_drop(&list);
 	few->planning->stage->control->ticks = few->control.ticks;
-	return few->plan[which] ? few->plan[which]->limited ? error_set(planning.error, CANCELLED) : OK
+	return planning.error->status == OK && few->plan[which]->limited ? error_set(planning.error, CANCELLED)
 		: planning.error->status;
 }
 

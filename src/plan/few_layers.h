@@ -8,9 +8,6 @@
 
 #include "assemble.h"
 
-/* Bytes as plan_needs() counts them, and picoseconds of a step as plan_step_time() does: foretold. */
-struct foretold { int64_t needs, time; };
-
 /* The few layers, made once for all shardings of a step. */
 struct few_layers;
 

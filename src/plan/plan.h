@@ -7,10 +7,11 @@
  *     planner         a run: rules and store
  *     choose_schedule schedule=auto: a plan of every schedule that may be the best
  *     choose_kept     recompute=auto against the step with all kept
- *     choose          which of several plans is better; the candidates that are asked for
+ *     choose          the candidates that are asked for
  *     few_layers      what plans of very many equal layers would come to
  *     prospects       candidates of a choice, foretold before any is planned
  *     choose_margin   how much of the cap is left to order and layout
+ *     shortlist       which of several plans is taken
  *     assemble        one pass through the stages
  *     weigh           how much memory plans keep
  *     transform       the steps from graph to graph
@@ -29,6 +30,7 @@
 #include "src/scenario/scenario.h"
 #include "src/stages/pipeline/pipelined.h"
 #include "src/stages/fit/plan_time.h"
+#include "src/stages/notes.h"
 #include "src/stages/results.h"
 #include "speed.h"
 #include "src/stages/fit/traffic.h"
@@ -58,17 +60,15 @@ struct plan {
 	struct plan_time
 		*time; /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
 	struct plan_speed speed;
-	int64_t program_time; /* picoseconds of a step in the program's order: what the order gains is beside it. -1:
-							 unknown. Of ordered->program_peak */
-	int64_t
-		stall; /* picoseconds that computation waits in this order for copies to the host that offload=on has chosen */
-	uint32_t compared; /* shardings whose plans were compared by memory and simulated time, this one included; 0: there
-						  was just one */
+	int64_t program_time; /* picoseconds of a step in the program's order, of ordered->program_peak; -1: unknown */
+	int64_t stall; /* picoseconds that computation waits in this order for copies to the host of offload=on */
+	uint32_t compared;            /* shardings whose plans were compared, this one included; 0: there was just one */
 	uint32_t foretold;            /* shardings of which a few layers alone were planned, to see which are worth a plan */
 	uint32_t schedules;           /* schedule=auto: how many can be played and were compared; else 0 */
 	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */
 	bool kept;                    /* recompute=auto: planned as recompute=none is, as that keeps the cap */
 	struct stage_run run[STAGE_COUNT];
+	char notes[NOTES_BYTES];      /* the stages', and what choosing between plans has to say: sentences, one a line */
 	bool limited;                 /* cut short by --time, a cancel or a signal */
 	bool complete;                /* false: a better plan of the same scenario may follow */
 	uint64_t fingerprint;         /* of graph and scenario: equal plans have equal fingerprints */

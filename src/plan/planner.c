@@ -1,5 +1,4 @@
 /* planner.c: a run: rules and store, then one pass or a choice of plans. */
-#include "choose_kept.h"
 #include "choose_schedule.h"
 #include "planner.h"
 #include "src/read/rules_file.h"
@@ -49,7 +48,7 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 		return NULL;
 	struct plan *plan = has_free_schedule(scenario) ? choose_schedule(&planning, depth == PLAN_QUICK)
 		: depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_fit(&planning, NULL, false);
-	if (plan && plan_find_program_time(plan, planner->rules) != OK) {
+	if (plan && plan_finish(plan, planner->rules) != OK) {
 		fail_memory(error);
 		plan_release(plan);
 		return NULL;

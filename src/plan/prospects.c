@@ -2,16 +2,10 @@
 #include <float.h>
 
 #include "prospects.h"
-#include "verdict.h"
 
 /* By so many thousandths a candidate may seem to be behind and is planned all the same. */
-enum { NEEDS_NEAR = 10, TIME_NEAR = 2 };
+enum { NEEDS_NEAR = 10, TIME_NEAR = 10 };
 #define MISSES_MOST 2      /* after so many plans in a row that were not better the rest is left */
-
-struct foretold plan_came_to(const struct plan *plan)
-{
-	return (struct foretold) { plan_needs(plan), plan_step_time(plan) };
-}
 
 static double smaller_part(double least, int64_t came, int64_t said)
 {

@@ -35,6 +35,3 @@ enum status prospects_add(struct prospects *prospects, const struct few_layers *
 uint32_t prospects_next(const struct prospects *prospects, const struct goal *goal);
 /* It was planned: what its plan comes to, NULL where there is none. better: it is the best so far. */
 void prospects_planned(struct prospects *prospects, uint32_t which, const struct foretold *came_to, bool better);
-
-/* The same numbers of a plan. */
-struct foretold plan_came_to(const struct plan *plan);

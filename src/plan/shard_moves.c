@@ -440,9 +440,10 @@ enum status shard_moves_find(const struct planning *planning, const struct plan 
 	store_begin(climb.stage.store, MOVE_STORE, planning->stage->control->cancel);
 	for (uint32_t i = 0; i <= starts && status == OK && planning->error->status != CANCELLED; i++) {
 		const struct plan *from = start[i % starts];
+		bool small = MOVE_WORK / (starts + 1) / (from->graph->ops + 1) >= MOVE_PLANS;
 		climb.work = MOVE_WORK / (starts + 1);
-		if (climb.work / (from->graph->ops + 1) >= MOVE_PLANS &&
-			(i == starts || from == best || plan_step_time(from) < climb.best))
+		moves->left_out |= !small;
+		if (small && (i == starts || from == best || plan_step_time(from) < climb.best))
 			status = shard_moves_climb_from(&climb, from, i == starts);
 	}
 	store_free(climb.stage.store);

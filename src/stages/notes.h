@@ -6,6 +6,7 @@
 #define NOTES_BYTES 2000
 #define NOTE_GUESS \
 	"guess: "   /* begins a note of what nobody knows: up to its first semicolon what, then what would tell */
+#define NOTE_LEFT_OUT "left out: "   /* begins a note of what a search passes over as the step is large */
 #define GUESSES_BYTES 300
 
 /* Appends a line; what there is no room for is cut off. */

@@ -28,7 +28,7 @@ typedef enum status transform_witness(
 
 #define MARGIN_NO_CAP (-BYTES_MAX)      /* a margin that leaves no cap */
 
-/* recompute=auto with nothing computed again but what pins say: no word of the knob, but what choose_kept.h makes of a
+/* recompute=auto with nothing computed again but what pins say: no word of the knob, but what choose_kept.c makes of a
  * scenario. Choices that follow are those of recompute=none. */
 #define RECOMPUTE_KEPT RECOMPUTE_COUNT
 
@@ -39,7 +39,6 @@ struct plan_wish {
 					   they come to less */
 	bool alone;                 /* offload=on: recomputation sends nothing to the host by itself */
 	bool least;                 /* auto: what minred finds */
-	const struct mesh *mesh;    /* least: over this mesh; NULL: over the one where experts need least */
 	enum {
 		RIVALS_SOUGHT,
 		RIVALS_NONE,

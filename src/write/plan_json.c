@@ -87,7 +87,7 @@ static void write_notes(const struct plan *plan, struct json *json)
 {
 	json_new_line(json, 1);
 	json_open_array(json, "notes");
-	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1) {
+	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1) {
 		char text[2000];
 		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
 		json_write_text(json, NULL, text);

@@ -284,7 +284,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 		fprintf(stream,
 			"  %-22s %12.3f ms    computation waits so long for copies to and from the host, in this order\n",
 			"waits for the host", (double)plan->stall * 1e-9);
-	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1)
+	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1)
 		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
 	write_idle_knobs(plan, stream);
 	if (plan->limited)

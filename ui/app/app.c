@@ -38,9 +38,8 @@ static void app_take_plan(struct app *app)
 	app->plan = plan;
 	app->index = index;
 	model_take_plan(&app->model, plan, &app->index);
-	if (*plan->transformed->notes && app->tour == 0 &&
-		(!old || strcmp(plan->transformed->notes, old->transformed->notes) != 0))
-		say_notes(app, plan->transformed->notes);
+	if (*plan->notes && app->tour == 0 && (!old || strcmp(plan->notes, old->notes) != 0))
+		say_notes(app, plan->notes);
 	plan_index_free(&old_index);
 	plan_release(old);
 }

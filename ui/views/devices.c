@@ -186,7 +186,7 @@ static void views_devices_draw_memory(struct frame *frame, const struct model *m
 	struct rect window = frame->window;
 	frame_window(frame, (struct rect){ window.x, window.y, devices_draw_beside(frame, model), window.height });
 	int rows = devices_draw_memory(frame, model);
-	if (*plan->transformed->notes)
+	if (*plan->notes)
 		rows = devices_draw_notes(frame, rows + 1, plan);
 	if (!plan->transformed->sharded)
 		frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 6 }, ROLE_FAINT,

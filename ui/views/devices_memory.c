@@ -125,7 +125,7 @@ int devices_draw_memory(struct frame *frame, const struct model *model)
 
 int devices_draw_notes(struct frame *frame, int y, const struct plan *plan)
 {
-	for (const char *at = plan->transformed->notes; *at && y < frame->window.height; at += strcspn(at, "\n") + 1) {
+	for (const char *at = plan->notes; *at && y < frame->window.height; at += strcspn(at, "\n") + 1) {
 		char text[400];
 		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
 		frame_glyph(frame, 1, y, GLYPH_SEPARATOR, ROLE_FAINT);

@@ -351,21 +351,36 @@ static bool request_of(const struct plan_time_search *search, struct timing *tim
 	return plan_time_find_costs(timing) && plan_time_find_bound(search, &timing->costs, &request->bound) == OK;
 }
 
-enum status plan_time_order(
-	const struct plan_time_search *search, struct control *control, struct overlap_result *result)
+/* The fastest order within the peak of the program's, as that memory is there in any case; where a few passes from it
+ * say that more memory makes a faster one the fastest within the limit, too. */
+static enum status compare_orders(const struct plan_time_search *search, struct overlap_request *request,
+	struct control *control, struct overlap_climb *climb)
 {
-	struct timing timing;
-	const uint32_t *start[2];
-	struct overlap_request request;
-	*result = (struct overlap_result) { 0 };
-	bool fine = request_of(search, &timing, start, &request);
-	if (scenario_order(search->scenario) != ORDER_FAST) {
-		request.ticks /= COMPARED_PART;
-		request.moves /= COMPARED_PART;
+	struct overlap_result *found = climb->found;
+	int64_t program = problem_peak(search->problem, search->problem->program, NULL, NULL);
+	NEED(program >= 0);
+	request->ticks /= COMPARED_PART;
+	request->moves /= COMPARED_PART;
+	request->glance = search->how <= TIME_FORETELLS;
+	request->limit = program < search->limit && search->how > TIME_GLANCES ? program : search->limit;
+	enum status status = overlap_schedule(request, control, &found[0]);
+	const uint32_t *from = found[0].order;
+	climb->count = from != NULL;
+	if (status != OK || search->how != TIME_COMPARES || request->limit == search->limit)
+		return status;
+	request->limit = search->limit;
+	request->start = &from;
+	request->starts = 1;
+	bool gains = !is_as_fast(found[0].time, request->bound);
+	for (int round = 0; round < 2 && gains && status == OK; round++) {
+		overlap_result_free(&found[1]);
+		request->glance = round == 0;
+		status = overlap_schedule(request, control, &found[1]);
+		gains = found[1].order && !is_as_fast(found[0].time, found[1].time);
 	}
-	request.lean = true;
-	enum status status = fine ? overlap_schedule(&request, control, result) : NO_MEMORY;
-	arena_free(&timing.arena);
+	climb->count += gains;
+	if (!gains)
+		overlap_result_free(&found[1]);
 	return status;
 }
 
@@ -376,8 +391,10 @@ enum status plan_time_orders(
 	const uint32_t *start[2];
 	struct overlap_request request;
 	*climb = (struct overlap_climb) { 0 };
-	enum status status = request_of(search, &timing, start, &request) ? overlap_climb_orders(&request, control, climb)
-		: NO_MEMORY;
+	bool fine = request_of(search, &timing, start, &request);
+	enum status status = !fine ? NO_MEMORY
+		: search->how == TIME_CLIMBS ? overlap_climb_orders(&request, control, climb)
+		: compare_orders(search, &request, control, climb);
 	arena_free(&timing.arena);
 	return status;
 }

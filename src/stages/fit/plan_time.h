@@ -32,6 +32,11 @@ void plan_time_free(struct plan_time *time);
 int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded);
 /* Fills in the bound, of one pass and the update. OK or NO_MEMORY. */
 enum status plan_time_bound(struct plan_time *time);
+/* Whether a step, in picoseconds, is no slower than another one but for such a part that memory decides. */
+static inline bool is_as_fast(int64_t time, int64_t than)
+{
+	return time - than <= than / 1000;
+}
 /* Orders of a shorter step are sought: in what, and with what. */
 struct plan_time_search {
 	const struct graph *graph;
@@ -41,11 +46,11 @@ struct plan_time_search {
 	const struct scenario *scenario;
 	const struct rules *rules;
 	int64_t limit;                 /* bytes that a peak keeps */
+	/* How: by a few passes alone; within the peak of the program's order; so, and then within the limit; limits are
+	 * climbed (climb.h), with more effort. */
+	enum { TIME_GLANCES, TIME_FORETELLS, TIME_COMPARES, TIME_CLIMBS } how;
 };
-/* For a comparison of plans: one order (overlap.h). Statuses as overlap_schedule(). */
-enum status plan_time_order(
-	const struct plan_time_search *search, struct control *control, struct overlap_result *result);
-/* All that keep the limit (climb.h), with more effort. Statuses as overlap_climb_orders(). */
+/* Orders that keep the limit, the slowest first. Statuses as overlap_climb_orders(). */
 enum status plan_time_orders(
 	const struct plan_time_search *search, struct control *control, struct overlap_climb *climb);
 /* Picoseconds that no order of the graph goes below in a whole step: what the busiest stream has to do, or the longest

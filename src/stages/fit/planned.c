@@ -250,7 +250,9 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	int64_t extra = 0, limit = rivals.budget - margin, arena = 0;
 	struct graph *found = NULL;
 	error_set(error, OK);
-	if (fitted->step->ops > SMALL && margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT)
+	bool slight = fitted->step->ops > SMALL && margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT;
+	fitted->left_out = slight || fitted->step->ops > LARGE;
+	if (slight)
 		return graph;
 	rivals.rival = arena_alloc(&rivals.arena, rivals.room, sizeof *rivals.rival);
 	enum status status = fit_solver_new(&fitted->input, &rivals.solver);

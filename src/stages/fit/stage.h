@@ -45,6 +45,7 @@ struct fitted {
 	int64_t bound;                 /* picoseconds: any plan of the cap takes so much more */
 	bool proved, impossible;
 	bool planned; /* chosen by the arena that order and layout came to: cap is the whole one, whatever the margin */
+	bool left_out;                 /* order and layout weren't tried for all choices, as the step has many ops */
 	double slope;                  /* picoseconds that a byte more of cap is worth */
 	struct fit_certificate certificate;
 	struct fitted_rank *rank; /* [ranks] of a pipeline, or of microbatches, in place of the certificate; the bound is

@@ -91,8 +91,7 @@ static enum status search_mesh_of(struct shard_job *job, const struct shard_choi
 }
 
 /* auto: planning decides between meshes, as estimates of different meshes are not exact enough: what a search finds on
- * those of the best experts. One axis after the other: a rival needs no bound. Nothing on graphs where searches are
- * long. */
+ * those of the best experts. One axis after the other: a rival needs no bound. */
 static enum status search_elsewhere(struct shard_job *job, const struct shard_choice *choice, struct sharded *sharded)
 {
 	enum status status = OK;
@@ -168,8 +167,6 @@ enum status shard_job_rivals(
 {
 	bool automatic = shard_job_strategy(job) == STRATEGY_AUTO;
 	enum status status = OK;
-	if (automatic && job->shared->graph->ops > RIVAL_OPS)
-		return OK;
 	for (uint32_t i = 0; i < job->experts && i < EXPERTS_PLANNED && status == OK; i++) {
 		const struct sharding_cost *cost = &job->expert[i].cost;
 		if (!automatic || cost->total != sharded->cost.total ||
@@ -202,7 +199,7 @@ struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *fir
 	note(job->notes,
 		job->wish->told ? "once planned, this sharding is better than what the searches found: one or two ops at a "
 						  "time were split another way, and each such sharding was planned"
-						: rival < first->rival + first->experts
+							: rival < first->rival + first->experts
 			? "once planned, this expert's sharding is better than what the search found"
 			: scenario_strategy(job->scenario) == STRATEGY_AUTO &&
 				sharding_estimate(&sharded->cost) < sharding_estimate(&first->cost)

@@ -157,7 +157,7 @@ enum status shard_job_improve(struct shard_job *job, const struct axis_roles *ro
 	struct sharding found = { 0 };
 	struct mesh mesh = sharding->mesh;
 	job->others = true;
-	job->apart = !job->by_axes && shard_job_strategy(job) == STRATEGY_AUTO && job->shared->graph->ops <= RIVAL_OPS;
+	job->apart = !job->by_axes && shard_job_strategy(job) == STRATEGY_AUTO;
 	shard_job_begin_mixture(job, cost);
 	enum status status = shard_job_search(job, &mesh, roles, &options, &found, report);
 	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */

@@ -91,8 +91,6 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 		key_add(key, 6 * wish->rival + 2 * (uint32_t)wish->rivals + wish->least);
 	if (wish->rival > 0 || wish->rivals != RIVALS_SOUGHT || wish->told)
 		key_add_key(key, &wish->first->key);
-	if (wish->mesh)
-		add_mesh(key, wish->mesh);
 	if (wish->told)
 		add_sharding(key, wish->first->shared->graph, wish->told);
 	key_add_knobs(key, scenario, read);
@@ -182,7 +180,7 @@ static void keep_expert(struct shard_job *job, const struct shard_choice *next)
 	uint32_t most = least ? EXPERTS_PLANNED : SHARD_EXPERTS;
 	for (; i > 0 &&
 		(least ? next->cost.usage < job->expert[i - 1].cost.usage
-		: shard_job_better(job, &next->cost, &job->expert[i - 1].cost));
+			: shard_job_better(job, &next->cost, &job->expert[i - 1].cost));
 		i--)
 		if (i < most)
 			job->expert[i] = job->expert[i - 1];
@@ -191,20 +189,12 @@ static void keep_expert(struct shard_job *job, const struct shard_choice *next)
 	job->experts += job->experts < most;
 }
 
-static bool is_wished(const struct shard_job *job, const struct degrees *degrees)
-{
-	struct axis_roles roles[MESH_AXES];
-	struct mesh mesh;
-	mesh_of_degrees(job->scenario, degrees, &mesh, roles);
-	return !job->wish->mesh || mesh_equal(&mesh, job->wish->mesh);
-}
-
 /* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a
  * first plan. */
 static enum status best_expert(struct shard_job *job, uint32_t most, struct shard_choice *best)
 {
 	struct degrees degrees[DEGREES_MAX];
-	uint32_t count = degrees_of_search(job->scenario, degrees, most);
+	uint32_t all = degrees_of_search(job->scenario, degrees, DEGREES_MAX), count = all < most ? all : most;
 	struct sharding_sum *sum = sharding_sum_new(
 		&job->shared->units, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches);
 	enum status status = sum ? OK : fail_memory(job->error);
@@ -220,7 +210,7 @@ static enum status best_expert(struct shard_job *job, uint32_t most, struct shar
 			int used;
 			bool cuts = zero && degrees[i].dp * degrees[i].cp > 1 &&
 				scenario_strategy(job->scenario) != STRATEGY_TAP;   /* TAP keeps states whole */
-			if ((zero && !cuts) || !is_wished(job, &degrees[i]))
+			if (zero && !cuts)
 				continue;
 			status = shard_job_split(job, &degrees[i], next.zero, &sharding, roles);
 			if (status == BAD_INPUT) {   /* this mesh can't keep a pin, another may; else the error stays */
@@ -242,6 +232,8 @@ static enum status best_expert(struct shard_job *job, uint32_t most, struct shar
 			if (status == OK && (!best->any || shard_job_better(job, &next.cost, &best->cost)))
 				*best = next;
 		}
+	if (count < all)
+		note(job->notes, NOTE_LEFT_OUT "%u of %u meshes, as the step has many ops", all - count, all);
 	sharding_sum_free(sum);
 	if (best->any && best->candidate < job->candidates)
 		job->candidate[best->candidate].chosen = true;
@@ -365,8 +357,7 @@ static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 	if (error_set(job->error, status) != OK)
 		return NULL;
 	bool sought = job->wish->rivals != RIVALS_ALONE;
-	job->by_axes = job->wish->rivals == RIVALS_NONE ||
-		job->wish->mesh;   /* a round needs no bound of its own, nor does a candidate */
+	job->by_axes = job->wish->rivals == RIVALS_NONE;   /* a round needs no bound of its own */
 	if (search && !quick && sought)
 		status = shard_job_improve(job, roles, &sharding, &choice.cost, &report, curve, &points);
 	else if (!search)

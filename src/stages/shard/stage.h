@@ -19,8 +19,6 @@
 /* Percent of the time of collectives that can run beside computation (gradients to their update, parameters before
  * their use) which computation doesn't hide after all. */
 #define SHARD_EXPOSED 25
-/* Of larger graphs auto plans the least estimate alone. */
-#define RIVAL_OPS 20000
 
 /* How long ops take on the scenario's device, and how many microbatches share what is done once a step. Not to be moved
  * while it is open. */

@@ -238,43 +238,6 @@ Test(overlap, more_memory_is_no_slower)
 	}
 }
 
-/* Behind an order that takes no longer than the bound, passes that go on find the same time in less memory, or in as
- * much. */
-Test(overlap, of_the_fastest_orders_a_lean_one)
-{
-	uint64_t random = test_seed();
-	uint32_t leaner = 0;
-	for (uint32_t round = 0; round < test_rounds(400, 4000); round++) {
-		uint64_t seed = random;
-		OWN(step) step;
-		OWN(step_model) model;
-		OWN(step_bound) bound;
-		struct overlap_result first, lean;
-		random_step(&random, &step);
-		cr_assert_eq(step_model_build(step.graph, step.problem.program, &step.costs, &model), OK);
-		cr_assert_eq(step_bound_find(&model, &bound), OK);
-		const uint32_t *const start[] = { step.problem.program };
-		struct overlap_request request = { .graph = step.graph,
-			.problem = &step.problem,
-			.costs = &step.costs,
-			.limit = INT64_MAX,
-			.start = start,
-			.starts = 1,
-			.bound = bound.bound };
-		cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &first), OK);
-		request.lean = true;
-		cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &lean), OK);
-		expect_valid(&step, &lean, request.limit, seed);
-		cr_assert_eq(lean.time, first.time, "SEED=%llu", (unsigned long long)seed);
-		cr_assert(lean.time > bound.bound || lean.peak <= first.peak, "SEED=%llu: %lld bytes, %lld",
-			(unsigned long long)seed, (long long)lean.peak, (long long)first.peak);
-		leaner += lean.peak < first.peak;
-		overlap_result_free(&lean);
-		overlap_result_free(&first);
-	}
-	cr_assert_gt(leaner, 0);
-}
-
 /* A claim that is a picosecond higher, and a station with other numbers whose claim would be higher, are refused. */
 Test(overlap, a_wrong_bound_is_refused)
 {

@@ -1,0 +1,94 @@
+/* shortlist.c: plans of one choice. */
+#include "shortlist.h"
+#include "verdict.h"
+
+static bool keeps_limit(const struct goal *goal, const struct foretold *plan)
+{
+	return goal->limit < 0 || plan->needs <= goal->limit;
+}
+
+/* Whether time decides between plans of which one keeps the limit. */
+static bool by_time(const struct goal *goal, const struct foretold *plan)
+{
+	return goal->of == GOAL_FASTEST && keeps_limit(goal, plan);
+}
+
+bool foretold_better(const struct goal *goal, const struct foretold *a, const struct foretold *b)
+{
+	if (keeps_limit(goal, a) != keeps_limit(goal, b))
+		return keeps_limit(goal, a);
+	if (a->needs == b->needs || (by_time(goal, a) && a->time != b->time))
+		return a->time < b->time;
+	return a->needs < b->needs;
+}
+
+struct foretold plan_came_to(const struct plan *plan)
+{
+	return (struct foretold) { plan_needs(plan), plan->speed.time < 0 ? INT64_MAX : plan->speed.time };
+}
+
+/* Whether b is out where a is there. Of equals each is. */
+static bool beats(const struct goal *goal, const struct plan *first, const struct plan *second)
+{
+	struct foretold a = plan_came_to(first), b = plan_came_to(second);
+	if (!by_time(goal, &a) || !keeps_limit(goal, &b))
+		return !foretold_better(goal, &b, &a);
+	return (a.time <= b.time && a.needs <= b.needs) || !is_as_fast(b.time, a.time);
+}
+
+void shortlist_add(struct shortlist *list, struct plan *plan)
+{
+	uint32_t left = 0;
+	bool out = !plan || list->plans == sizeof list->plan / sizeof *list->plan;
+	for (uint32_t i = 0; i < list->plans && !out; i++)
+		out = beats(&list->goal, list->plan[i], plan);
+	if (out) {
+		plan_release(plan);
+		return;
+	}
+	for (uint32_t i = 0; i < list->plans; i++)
+		if (beats(&list->goal, plan, list->plan[i]))
+			plan_release(list->plan[i]);
+		else
+			list->plan[left++] = list->plan[i];
+	list->plan[left] = plan;
+	list->plans = left + 1;
+}
+
+/* The best by a goal, first of all within the limit. */
+static uint32_t best_of(const struct shortlist *list, const struct goal *goal)
+{
+	uint32_t best = 0;
+	for (uint32_t i = 1; i < list->plans; i++) {
+		struct foretold ours = plan_came_to(list->plan[best]), theirs = plan_came_to(list->plan[i]);
+		best = foretold_better(goal, &theirs, &ours) ? i : best;
+	}
+	return best;
+}
+
+struct plan *shortlist_leader(const struct shortlist *list)
+{
+	return list->plans > 0 ? list->plan[best_of(list, &list->goal)] : NULL;
+}
+
+struct plan *shortlist_take(struct shortlist *list)
+{
+	struct goal smallest = { GOAL_SMALLEST, list->goal.limit };
+	struct plan *plan = list->plans > 0 ? plan_retain(list->plan[best_of(list, &smallest)]) : NULL;
+	shortlist_drop(list);
+	return plan;
+}
+
+void shortlist_drop(struct shortlist *list)
+{
+	while (list->plans > 0)
+		plan_release(list->plan[--list->plans]);
+}
+
+struct plan *better_of(int64_t limit, struct plan *first, struct plan *second)
+{
+	struct shortlist list = { .goal = { GOAL_FASTEST, limit } };
+	shortlist_add(&list, first);
+	shortlist_add(&list, second);
+	return shortlist_take(&list);
+}
