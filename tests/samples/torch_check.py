@@ -759,6 +759,22 @@ class Sharded(unittest.TestCase):
 class Capture(unittest.TestCase):
     """The context manager and the command line."""
 
+    def test_numbers_that_a_model_computes_as_it_is_made_are_known(self):
+        class Rates(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rates = [rate.item() for rate in torch.linspace(0, 0.3, 4)]
+                self.wide = nn.Linear(int(torch.tensor([3, 5]).sum()), torch.arange(6).view(2, 3).max().item() + 1)
+
+            def forward(self, x):
+                return sum(self.wide(x).sum() * rate for rate in self.rates)
+        with fake():
+            model = Rates()
+            graph = capture_step(None, TrainingStep(model, (torch.randn(4, 8),), "sgd"))
+        self.assertAlmostEqual(model.rates[1], 0.1, places=5)
+        self.assertEqual(tuple(model.wide.weight.shape), (6, 8))
+        self.assertNotIn("assumed", graph.head)
+
     def test_what_a_program_remembers_is_no_fake_tensor(self):
         @functools.lru_cache(maxsize=8)
         def places(count):
@@ -899,7 +915,7 @@ class Capture(unittest.TestCase):
             self.assertEqual(f"{loss:.2f} {loss.detach()}", "0.00 0.0")
         self.assertIn(".item() gives 0.0", session.graph.head["assumed"][0])
         with fake():
-            self.assertIn("FakeTensor", f"{torch.zeros(())}")
+            self.assertIn("FakeTensor", f"{torch.rand(())}")
 
     def test_distributions_take_their_arguments_for_valid(self):
         model = nn.Linear(8, 8)

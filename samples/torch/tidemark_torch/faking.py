@@ -5,6 +5,9 @@ import gc
 
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .values import UNKNOWN, Values
 
 FAKE = FakeTensorMode(allow_fallback_kernels=True)
 
@@ -65,11 +68,37 @@ def caches_emptied():
                 cache.cache_clear()
 
 
+class Numbers(TorchDispatchMode):
+    """Small numbers that models compute as they are made have values: `.item()` of a linspace. Not while a step is
+    recorded: recorders have their own."""
+    active = True
+
+    def __init__(self):
+        super().__init__()
+        self.values = Values()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if not self.active:
+            return function(*args, **kwargs)
+        known = self.values.known(function, args, kwargs)
+        if isinstance(known, (bool, int, float, complex)):
+            return known
+        written = [value for argument, value in zip(function._schema.arguments, args)
+                   if argument.alias_info is not None and argument.alias_info.is_write]
+        result = function(*args, **kwargs)
+        if function is torch.ops.aten.lift_fresh.default and not isinstance(args[0], FakeTensor):
+            self.values.keep(result, args[0])
+        else:
+            self.values.follow(result, known, [value for value in written if isinstance(value, torch.Tensor)])
+        return result
+
+
 @contextlib.contextmanager
 def fake():
     """A context under which modules and tensors are made fake: they have shapes, but no memory. Use it around the
     making of models that are too large for the machine."""
-    with caches_emptied(), FAKE, patched(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_args, **_kwargs: tensor):
+    with caches_emptied(), FAKE, Numbers(), patched(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_args, **_kwargs: tensor):
         yield
 
 

@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 from . import flops
 from .eager import Eager
 from .errors import CaptureError, check_version, explain
-from .faking import caches_emptied, FAKE, fake, patched  # noqa: F401, fake is what users call
+from .faking import caches_emptied, FAKE, fake, Numbers, patched  # noqa: F401, fake is what users call
 from .graph import StepGraph, write_graph
 from .growth import kind_of, LEAST, line_of_program, remaining, sentence
 from .hints import Hints
@@ -786,6 +786,7 @@ class capture:
                 self.stack.enter_context(FAKE)
             # transformers takes other ways where it sees fake tensors
             self.stack.enter_context(patched(sys.modules.get("transformers.utils.import_utils"), "is_fake_tensor", lambda _: False))
+        self.stack.enter_context(patched(Numbers, "active", False))
         with _disable_current_modes():
             recorder.eager = Eager()
             for tensor in tensors_left() if self.looks_back else ():
