@@ -34,6 +34,7 @@ struct fit_base {
  */
 enum status fit_base_of(const struct fit_step *step, const uint32_t *order, struct fit_base *base);
 void fit_base_free(struct fit_base *base);
+#define fit_base_drop fit_base_free
 
 /* The program order with every update as soon as what it needs is there. casts: gradients are cast to a wider type
  * right before their updates alone, as where all are checked together before the first update. order: [ops]. OK;

@@ -1,5 +1,4 @@
 /* fit.c: the least slowdown at which a training step fits a cap. */
-#include <math.h>
 #include <string.h>
 
 #include "apply.h"
@@ -20,6 +19,8 @@
 #define HOPELESS 4         /* what is above the cap, as a share of what the cap leaves */
 #define ORDERED_FIRST \
 	2 /* of candidates of a large step: so many are ordered before what that brings decides about more */
+#define HALVINGS 6         /* of what is between what always stays and the lowest peak so far */
+#define DEEPER 3           /* searches in full below that */
 #define REACH 32 /* an order may take off so small a share of what the cap leaves, whatever it took off others */
 
 /* ---- one cap --------------------------------------------------------------------------------- */
@@ -170,15 +171,6 @@ static void fit_take(struct solving *solving, const uint8_t *state, const uint32
 	memmove(plan->order, order, solving->solver->step.ops * sizeof *order);
 }
 
-static void note_shown(struct solving *solving, uint32_t number)
-{
-	struct fit_solver *solver = solving->solver;
-	memcpy(solver->shown, solver->search.shown, solver->step.storages);
-	memcpy(solver->shown_order, solver->base[number].order, solver->step.ops * sizeof *solver->shown_order);
-	solver->shown_peak = solver->search.shown_peak;
-	solver->shown_score = solver->search.shown_score;
-}
-
 /* Keeps what is best so far; the search begins anew on every base, so that none hides what another finds. */
 static void fit_take_best(struct solving *solving, uint32_t number)
 {
@@ -187,12 +179,6 @@ static void fit_take_best(struct solving *solving, uint32_t number)
 	bool fits = search->extra < INT64_MAX,
 		 better = fits && (search->extra < plan->extra || (search->extra == plan->extra && search->peak < plan->peak));
 	bool lower = !fits && plan->extra == INT64_MAX && search->lowest_peak < plan->peak;
-	if (search->shown_score < solving->solver->shown_score)
-		note_shown(solving, number);
-	if (lower) {
-		plan->lowest = search->lowest_peak;
-		plan->lowest_extra = search->lowest_extra;
-	}
 	if (!better && !lower)
 		return;
 	fit_take(solving, fits ? search->best : search->lowest, solving->solver->base[number].order, search->extra,
@@ -224,8 +210,9 @@ static enum status order_states(
 	THEN(status, solving->options->orderer(solving->options->context, graph, ceiling, solving->control, order, &peak));
 	solving->gained = status == OK && played - peak > solving->gained ? played - peak : solving->gained;
 	solving->candidates++;
-	if (status == OK && peak <= solving->cap && extra < solving->plan->extra && !solving->options->played) {
-		fit_take(solving, state, along, extra, peak);
+	bool fits = peak <= solving->cap, lower = solving->plan->extra == INT64_MAX && peak < solving->plan->peak;
+	if (status == OK && !solving->options->played && (fits ? extra < solving->plan->extra : lower)) {
+		fit_take(solving, state, along, fits ? extra : INT64_MAX, peak);
 		solving->best = 0;
 	}
 	THEN(status, fit_order_back(&solver->step, graph, order, solver->order));
@@ -445,7 +432,7 @@ static enum status search_all(struct solving *solving)
 	}
 	if (search->status == OK && solving->plan->extra == INT64_MAX && !solving->solver->step.copies)
 		search->status = prove_impossible(solving);
-	if (solving->plan->impossible && !solving->options->lowest)
+	if (solving->plan->impossible)
 		return search->status;
 	if (solving->options->coarse)
 		return search->status;
@@ -502,16 +489,46 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	solver->search.control = control;
 	solver->search.status = OK;
 	solver->search.extra = INT64_MAX;
-	solver->shown_score = HUGE_VAL;
 	for (uint32_t op = 0; op < solver->step.ops; op++)
 		plan->order[op] = op;
 	enum status status = fit_bound(&solver->bounds, cap, control, &plan->bound, &plan->slope, &plan->certificate);
 	plan->impossible = status == INFEASIBLE;
 	status = status == INFEASIBLE ? OK : status;
 	status = status == OK ? search_all(&solving) : status;
-	if (status == OK && plan->extra == INT64_MAX && solver->shown_score < HUGE_VAL && !options->lowest)
-		fit_take(&solving, solver->shown, solver->shown_order, INT64_MAX, solver->shown_peak);
 	plan->proved = plan->extra <= plan->bound;
+	return status;
+}
+
+/* The lower of two plans stays in the first's place; true: it is the second. */
+static bool keep_lower(struct fit_plan *plan, struct fit_plan *other)
+{
+	bool lower = other->peak < plan->peak;
+	struct fit_plan goes = lower ? *plan : *other;
+	*plan = lower ? *other : *plan;
+	fit_plan_free(&goes);
+	return lower;
+}
+
+enum status fit_least(
+	struct fit_solver *solver, const struct fit_options *options, struct control *control, struct fit_plan *plan)
+{
+	struct fit_options look = *options;
+	struct fit_plan other;
+	OWN(fit_base) base = { 0 };
+	int64_t low = solver->step.persistent;
+	bool lower = true;
+	look.coarse = true;
+	enum status status = fit_solve(solver, low, &look, control, plan);
+	for (int n = 0; n < HALVINGS + DEEPER && status == OK && plan->peak > low && lower; n++) {
+		look.coarse = n < HALVINGS;
+		int64_t cap = look.coarse ? low + (plan->peak - low) / 2 : plan->peak - 1;
+		status = fit_solve(solver, cap, &look, control, &other);
+		low = other.extra == INT64_MAX ? cap : low;
+		lower = keep_lower(plan, &other) || look.coarse;
+	}
+	THEN(status, fit_base_of(&solver->step, plan->order, &base));
+	THEN(status, fit_play(&solver->replay, &base, plan->state));
+	plan->extra = solver->replay.extra;
 	return status;
 }
 

@@ -53,7 +53,6 @@ struct fit_options {
 	uint32_t starts;
 	uint64_t ticks;            /* effort for a cap; 0: FIT_EFFORT_DEFAULT */
 	bool coarse;               /* the cuts along the own orders alone, for a first look */
-	bool lowest;               /* where nothing fits the cap, the least memory is searched for all the same */
 	/* Of fit_curve() alone. */
 	const uint8_t *candidate;  /* [candidates * storages] for fit_consider() at every cap */
 	uint32_t candidates;
@@ -76,19 +75,12 @@ struct fit_solver {
 	struct fit_base base[FIT_BASES];   /* early, program, then orderers' */
 	uint32_t bases;
 	uint32_t *order;           /* [ops] scratch */
-	/* Of the cap that is solved, while nothing fits: what is shown if nothing will. */
-	uint8_t *shown;            /* [storages] */
-	uint32_t *shown_order;     /* [ops] base order */
-	int64_t shown_peak;
-	double shown_score;
 	struct arena arena;
 };
 
 struct fit_plan {
 	int64_t extra, peak; /* picoseconds; bytes as replayed, or in the orderer's order where that alone fits. extra is
-							INT64_MAX where nothing fits: then state is as fit_search.shown, or of the lowest peak where
-							options ask for that */
-	int64_t lowest, lowest_extra; /* where nothing fits: the lowest peak that was seen as played, and its time */
+							INT64_MAX where nothing fits: then state is of the lowest peak that was seen */
 	int64_t bound;             /* picoseconds: no plan under the cap takes less */
 	bool proved;               /* extra == bound */
 	bool impossible;           /* proved that nothing fits */
@@ -114,6 +106,10 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	struct control *control, struct fit_plan *plan);
 void fit_plan_free(struct fit_plan *plan);
 #define fit_plan_drop fit_plan_free
+
+/* The lowest peak found, whatever the cap, and its extra time: for caps that nothing keeps. No bound, nothing proved. OK, CANCELLED, NO_MEMORY. Free with fit_plan_free() in any case. */
+enum status fit_least(
+	struct fit_solver *solver, const struct fit_options *options, struct control *control, struct fit_plan *plan);
 
 /* Other choices as candidates, those of published strategies say: state [count * storages]. What fits, as played or in
  * the orderer's order, and is faster than the plan becomes the plan, improved where it can be. What takes less than the

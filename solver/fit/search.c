@@ -1,5 +1,4 @@
 /* search.c: what all parts of the search share, and mixing cuts. */
-#include <math.h>
 #include <string.h>
 
 #include "search.h"
@@ -13,12 +12,11 @@ enum status fit_search_new(const struct fit_step *step, struct fit_network *netw
 	};
 	search->best = arena_alloc(arena, step->storages, sizeof *search->best);
 	search->lowest = arena_alloc(arena, step->storages, sizeof *search->lowest);
-	search->shown = arena_alloc(arena, step->storages, sizeof *search->shown);
 	search->state = arena_alloc(arena, step->storages, sizeof *search->state);
 	search->dropped = arena_alloc(arena, step->storages, sizeof *search->dropped);
 	search->list = arena_alloc(arena, step->storages, sizeof *search->list);
 	search->score = arena_alloc(arena, step->storages, sizeof *search->score);
-	return search->best && search->lowest && search->shown && search->state && search->dropped && search->list &&
+	return search->best && search->lowest && search->state && search->dropped && search->list &&
 			search->score
 		? fit_fold_find(step, &search->fold)
 		: NO_MEMORY;
@@ -75,13 +73,6 @@ void fit_sort(uint32_t *list, const double *score, uint32_t count, uint32_t *scr
 	}
 }
 
-/* What is shown where nothing fits has the least of it: a hundredth of the memory is worth a tenth of the step's time,
- * not any time at all. */
-static double show_score(const struct fit_step *step, int64_t peak, int64_t extra)
-{
-	return (double)peak * (1 + 0.1 * (double)extra / (double)(step->total > 0 ? step->total : 1));
-}
-
 bool fit_try(struct fit_search *search, const uint8_t *state)
 {
 	const struct fit_replay *replay = search->replay;
@@ -89,13 +80,6 @@ bool fit_try(struct fit_search *search, const uint8_t *state)
 	if (valid && replay->peak < search->lowest_peak) {
 		memmove(search->lowest, state, search->step->storages);
 		search->lowest_peak = replay->peak;
-		search->lowest_extra = replay->extra;
-	}
-	double score = valid && search->extra == INT64_MAX ? show_score(search->step, replay->peak, replay->extra) : HUGE_VAL;
-	if (score < search->shown_score) {
-		memmove(search->shown, state, search->step->storages);
-		search->shown_peak = replay->peak;
-		search->shown_score = score;
 	}
 	bool better = fits &&
 		(replay->extra < search->extra || (replay->extra == search->extra && replay->peak < search->peak));
@@ -113,7 +97,6 @@ void fit_search_begin(struct fit_search *search, const struct fit_base *base, in
 	search->base = base;
 	search->cap = cap;
 	search->extra = search->lowest_peak = INT64_MAX;
-	search->shown_score = HUGE_VAL;
 	if (had)
 		fit_try(search, search->best);
 }

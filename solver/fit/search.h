@@ -20,11 +20,7 @@ struct fit_search {
 	uint8_t *best;             /* [storages] */
 	int64_t extra, peak;
 	uint8_t *lowest;           /* [storages] while nothing fits: the states with the lowest peak that was seen */
-	int64_t lowest_peak, lowest_extra;
-	uint8_t *shown; /* [storages] while nothing fits: the states with the least score: a hundredth of the memory is
-					   worth a tenth of the step's time */
-	int64_t shown_peak;
-	double shown_score;
+	int64_t lowest_peak;
 	/* scratch */
 	uint8_t *state;            /* [storages] */
 	uint8_t *dropped;          /* [storages] the state of what cuts don't keep */

@@ -101,9 +101,7 @@ enum status fit_solver_begin(const struct fit_input *input, struct fit_solver *s
 	memset(solver, 0, sizeof *solver);
 	enum status status = fit_step_find(input, &solver->step);
 	solver->order = arena_alloc(&solver->arena, input->graph->ops, sizeof *solver->order);
-	solver->shown = arena_alloc(&solver->arena, input->graph->storages, sizeof *solver->shown);
-	solver->shown_order = arena_alloc(&solver->arena, input->graph->ops, sizeof *solver->shown_order);
-	status = solver->order && solver->shown && solver->shown_order ? status : NO_MEMORY;
+	status = solver->order ? status : NO_MEMORY;
 	status = status == OK ? fit_network_new(&solver->step, false, &solver->network) : status;
 	status = status == OK ? fit_replay_new(&solver->step, &solver->replay) : status;
 	status = status == OK ? fit_search_new(&solver->step, &solver->network, &solver->replay, NULL, &solver->search)

@@ -193,11 +193,19 @@ static struct plan *try_alone(const struct planning *planning, struct plan *plan
 	return better_of(budget, plan, alone);
 }
 
+/* Where nothing keeps the cap, the plan of the least memory, on which no cap decides. */
 static struct plan *fit_recomputation(
 	const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
 {
-	struct plan *plan = choose_margin_refine(planning, first, false, quick, compared);
-	return try_alone(planning, plan, quick, compared);
+	struct plan *plan = try_alone(
+		planning, choose_margin_refine(planning, first, false, quick, compared), quick, compared);
+	int64_t budget = scenario_budget(planning->scenario);
+	if (quick || plan->limited || plan_needs(plan) <= budget || planning->error->status != OK ||
+		plan->transformed->pipelined)
+		return plan;
+	struct plan *least = plan_once(planning, &(struct plan_wish) { .margin = budget }, false);
+	*compared += least != NULL;
+	return better_of(&(struct goal) { GOAL_SMALLEST, budget }, plan, least);
 }
 
 struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)

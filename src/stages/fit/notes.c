@@ -55,11 +55,6 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struc
 		note(notes, "recompute=auto changes nothing: the graph has no backward pass, for which something could run again");
 	else if (fitted->replayed > fitted->cap)
 		note(notes, "no recomputation was found that meets the memory cap%s", less);
-	if (fitted->replayed > fitted->cap && fitted->lowest > 0)
-		note(notes,
-			"this plan saves memory for little time: the lowest peak that was found takes %.4g %% of the step's time "
-			"more",
-			100 * (double)fitted->lowest_extra / step);
 	if (fitted->away > 0)
 		note(notes, "%u tensor%s, %s, wait%s in the host's memory between the passes", fitted->away,
 			fitted->away == 1 ? "" : "s", bytes_text(fitted->moved, margin, sizeof margin),

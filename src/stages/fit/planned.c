@@ -11,6 +11,7 @@
 #define RUNG_TICKS UINT64_C(1000000)
 #define LARGE 1500         /* ops: of larger steps what is far above the cap as played is not ordered */
 #define FAR 8              /* above it by more than such a part of what the cap leaves */
+#define LOWEST 8           /* so many choices are looked at for the least memory */
 #define SMALL 300          /* ops: of larger steps a margin below */
 #define SLIGHT \
 	32 /* such a part of what the cap leaves is no reason to order and lay out dozens of choices: a little less is \
@@ -21,7 +22,7 @@ struct rivals {
 	struct stage_context *stage;
 	const struct scenario *scenario;
 	struct fitted *fitted;
-	struct fit_solver solver;
+	struct fit_solver *solver; /* of the step */
 	int64_t budget;
 	struct rival {
 		uint8_t *state;        /* [storages] */
@@ -35,7 +36,7 @@ struct rivals {
 
 static enum status fit_planned_add_rival(struct rivals *rivals, const uint8_t *state, const uint32_t *order)
 {
-	struct fit_solver *solver = &rivals->solver;
+	struct fit_solver *solver = rivals->solver;
 	struct rival *rival = &rivals->rival[rivals->count];
 	struct fit_base base = { 0 };
 	enum status status = rivals->count < rivals->room ? fit_base_of(&solver->step, order, &base) : LIMIT;
@@ -59,11 +60,11 @@ static enum status fit_planned_add_rival(struct rivals *rivals, const uint8_t *s
 /* The same, and of small steps with nothing held for longer than a layer, or than one reader. */
 static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const uint32_t *order)
 {
-	uint32_t storages = rivals->solver.step.storages;
+	uint32_t storages = rivals->solver->step.storages;
 	enum status status = fit_planned_add_rival(rivals, state, order);
 	HELD uint8_t *other = mem_alloc(storages, sizeof *other);
 	status = other ? status : NO_MEMORY;
-	for (uint8_t to = FIT_LATE; to < FIT_STATES && status == OK && rivals->solver.step.ops <= LARGE; to++) {
+	for (uint8_t to = FIT_LATE; to < FIT_STATES && status == OK && rivals->solver->step.ops <= LARGE; to++) {
 		for (uint32_t s = 0; s < storages; s++)
 			other[s] = state[s] == FIT_HOLD ? to : state[s];
 		status = fit_planned_add_rival(rivals, other, order);
@@ -73,7 +74,7 @@ static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const
 
 static enum status add_published(struct rivals *rivals, const struct activations *activations)
 {
-	struct fit_solver *solver = &rivals->solver;
+	struct fit_solver *solver = rivals->solver;
 	HELD uint8_t *state = NULL;
 	uint32_t count = 0;
 	enum status status = fit_published_states(
@@ -86,7 +87,7 @@ static enum status add_published(struct rivals *rivals, const struct activations
 /* Cuts for caps that depend on the step alone, so that what a cap finds every larger one does. */
 static enum status add_rungs(struct rivals *rivals)
 {
-	struct fit_solver *solver = &rivals->solver;
+	struct fit_solver *solver = rivals->solver;
 	struct fit_options options = { .coarse = solver->step.ops > LARGE, .ticks = RUNG_TICKS };
 	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
 	enum status status = keep ? fit_play(&solver->replay, &solver->base[1], keep) : NO_MEMORY;
@@ -109,14 +110,14 @@ static struct key key_of_rivals(const struct rivals *rivals)
 	key_add(&key, rivals->fitted->step->fingerprint);
 	fit_times_key_add(&key, rivals->scenario);
 	key_add_knobs(&key, rivals->scenario, read);
-	key_add_bytes(&key, rivals->fitted->input.fixed, rivals->solver.step.storages);
+	key_add_bytes(&key, rivals->fitted->input.fixed, rivals->solver->step.storages);
 	return key;
 }
 
 /* One rival as bytes, to and fro. */
 static uint8_t *copy_rival(const struct rivals *rivals, struct rival *rival, uint8_t *bytes, bool out)
 {
-	const struct fit_step *step = &rivals->solver.step;
+	const struct fit_step *step = &rivals->solver->step;
 	struct {
 		void *data;
 		size_t bytes;
@@ -134,8 +135,8 @@ static enum status find_stored(struct rivals *rivals, const struct key *key, uin
 	size_t bytes = store_find_blob(rivals->stage->store, key->half, blob, RIVALS * each);
 	for (size_t i = 0; i < bytes / each; i++) {
 		struct rival *rival = &rivals->rival[rivals->count++];
-		rival->state = arena_alloc(&rivals->arena, rivals->solver.step.storages, sizeof *rival->state);
-		rival->order = arena_alloc(&rivals->arena, rivals->solver.step.ops, sizeof *rival->order);
+		rival->state = arena_alloc(&rivals->arena, rivals->solver->step.storages, sizeof *rival->state);
+		rival->order = arena_alloc(&rivals->arena, rivals->solver->step.ops, sizeof *rival->order);
 		NEED(rival->state && rival->order);
 		copy_rival(rivals, rival, blob + i * each, false);
 	}
@@ -144,7 +145,7 @@ static enum status find_stored(struct rivals *rivals, const struct key *key, uin
 
 static enum status fit_planned_find_rivals(struct rivals *rivals, const struct activations *activations)
 {
-	size_t each = 2 * sizeof(int64_t) + rivals->solver.step.storages + rivals->solver.step.ops * sizeof(uint32_t);
+	size_t each = 2 * sizeof(int64_t) + rivals->solver->step.storages + rivals->solver->step.ops * sizeof(uint32_t);
 	uint8_t *blob = mem_alloc(RIVALS, each), *end = blob;
 	struct key key = key_of_rivals(rivals);
 	enum status status = blob ? find_stored(rivals, &key, blob, each) : NO_MEMORY;
@@ -185,29 +186,41 @@ static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_
 static struct graph *graph_of(struct rivals *rivals, const struct rival *rival)
 {
 	struct fit_plan plan = { .state = rival->state, .order = rival->order };
-	return fit_plan_graph(&rivals->solver, &plan, rivals->error);
+	return fit_plan_graph(rivals->solver, &plan, rivals->error);
 }
 
 static bool fit_planned_may_fit(const struct rivals *rivals, const struct rival *rival)
 {
-	return rivals->solver.step.ops <= LARGE ||
-		rival->peak - rivals->budget <= (rivals->budget - rivals->solver.step.persistent) / FAR;
+	return rivals->solver->step.ops <= LARGE ||
+		rival->peak - rivals->budget <= (rivals->budget - rivals->solver->step.persistent) / FAR;
+}
+
+/* By extra time, or by their peaks as played; equals stay in their order. */
+static void sort_rivals(struct rivals *rivals, bool by_peak)
+{
+	for (uint32_t i = 1; i < rivals->count; i++)
+		for (uint32_t k = i; k > 0; k--) {
+			struct rival other = rivals->rival[k], before = rivals->rival[k - 1];
+			if ((by_peak ? before.peak - other.peak : before.extra - other.extra) <= 0)
+				break;
+			rivals->rival[k] = before;
+			rivals->rival[k - 1] = other;
+		}
+}
+
+static bool is_same(const struct rivals *rivals, uint32_t i)
+{
+	const struct rival *rival = &rivals->rival[i];
+	return i > 0 && rival->extra == rival[-1].extra && rival->peak == rival[-1].peak;
 }
 
 /* The first by extra time that keeps the cap and takes less than `below`; NULL: none does, or *error. */
 static struct graph *find_fastest(struct rivals *rivals, int64_t below, int64_t *extra)
 {
-	for (uint32_t i = 1; i < rivals->count; i++)
-		for (uint32_t k = i; k > 0 && rivals->rival[k - 1].extra > rivals->rival[k].extra; k--) {
-			struct rival other = rivals->rival[k];
-			rivals->rival[k] = rivals->rival[k - 1];
-			rivals->rival[k - 1] = other;
-		}
+	sort_rivals(rivals, false);
 	for (uint32_t i = 0; i < rivals->count && rivals->rival[i].extra < below; i++) {
 		int64_t arena = INT64_MAX;
-		bool same = i > 0 && rivals->rival[i].extra == rivals->rival[i - 1].extra &&
-			rivals->rival[i].peak == rivals->rival[i - 1].peak;
-		if (same || !fit_planned_may_fit(rivals, &rivals->rival[i]))
+		if (is_same(rivals, i) || !fit_planned_may_fit(rivals, &rivals->rival[i]))
 			continue;
 		struct graph *graph = graph_of(rivals, &rivals->rival[i]);
 		if (!graph || find_arena(rivals, graph, &arena) != OK) {
@@ -227,11 +240,10 @@ static enum status fit_planned_take(struct rivals *rivals, int64_t limit)
 {
 	struct fitted *fitted = rivals->fitted;
 	mem_free(fitted->certificate.arc);
-	enum status status = fit_bound(&rivals->solver.bounds, rivals->budget, rivals->stage->control, &fitted->bound,
+	enum status status = fit_bound(&rivals->solver->bounds, rivals->budget, rivals->stage->control, &fitted->bound,
 		&fitted->slope, &fitted->certificate);
 	fitted->planned = true;
 	fitted->impossible = false;
-	fitted->lowest = 0;
 	fitted->cap = rivals->budget;
 	fitted->replayed = fitted->replayed < limit ? fitted->replayed : limit;
 	return status;
@@ -247,6 +259,7 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 		.budget = scenario_budget(scenario),
 		.room = RIVALS,
 		.error = error };
+	OWN(fit_solver) solver = { 0 };
 	int64_t extra = 0, limit = rivals.budget - margin, arena = 0;
 	struct graph *found = NULL;
 	error_set(error, OK);
@@ -255,7 +268,8 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	if (slight)
 		return graph;
 	rivals.rival = arena_alloc(&rivals.arena, rivals.room, sizeof *rivals.rival);
-	enum status status = fit_solver_new(&fitted->input, &rivals.solver);
+	rivals.solver = &solver;
+	enum status status = fit_solver_new(&fitted->input, &solver);
 	status = status == OK && !rivals.rival ? NO_MEMORY : status;
 	status = status == OK ? fit_planned_find_rivals(&rivals, activations) : status;
 	/* Where the margin was asked for too much, the graph is what takes little memory and not what is fast. */
@@ -273,10 +287,110 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 		fitted->proved = extra <= fitted->bound;
 	}
 	graph_release(found);
-	fit_solver_free(&rivals.solver);
 	arena_free(&rivals.arena);
 	if (status == OK || status == CANCELLED)
 		return graph;
 	graph_release(graph);
 	return NULL;
+}
+
+/* ---- the least memory ------------------------------------------------------------------------ */
+
+/* No cap decides on it. */
+static struct key key_of_least(
+	const struct scenario *scenario, const struct fitted *fitted, const struct fit_options *options)
+{
+	static const enum knob_id read[] = { MEMORY_KNOBS, K_random, KNOB_COUNT };
+	struct key key = key_of("the least peak");
+	key_add(&key, fitted->step->fingerprint);
+	fit_times_key_add(&key, scenario);
+	key_add_knobs(&key, scenario, read);
+	fit_orders_key_add(&key, scenario, false);
+	key_add(&key, options->played);
+	key_add_bytes(&key, fitted->input.fixed, fitted->step->storages);
+	return key;
+}
+
+enum status fit_planned_least(struct stage_context *stage, const struct scenario *scenario,
+	const struct fitted *fitted, const struct fit_options *options, struct fit_solver *solver, struct fit_plan *plan)
+{
+	OWN(fit_plan) least = { 0 };
+	struct key key = key_of_least(scenario, fitted, options);
+	size_t states = solver->step.storages, orders = solver->step.ops * sizeof *plan->order,
+		   head = sizeof plan->peak + sizeof plan->extra;
+	HELD uint8_t *blob = mem_alloc(head + states + orders, 1);
+	NEED(blob);
+	if (store_find_blob(stage->store, key.half, blob, head + states + orders) == 0) {
+		TRY(fit_least(solver, options, stage->control, &least));
+		memcpy(blob, (int64_t[]){ least.peak, least.extra }, head);
+		memcpy(blob + head, least.state, states);
+		memcpy(blob + head + states, least.order, orders);
+		store_keep_blob(stage->store, key.half, blob, head + states + orders);
+	}
+	memcpy(&plan->peak, blob, sizeof plan->peak);
+	memcpy(&plan->extra, blob + sizeof plan->peak, sizeof plan->extra);
+	memcpy(plan->state, blob + head, states);
+	memcpy(plan->order, blob + head + states, orders);
+	return OK;
+}
+
+/* Nothing runs again but what pins say: another order may need less than any choice. */
+static enum status add_kept(struct rivals *rivals)
+{
+	const struct fit_step *step = &rivals->solver->step;
+	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	NEED(keep);
+	for (uint32_t s = 0; s < step->storages; s++)
+		keep[s] = step->droppable[s] && step->fixed[s] == FIT_DROPPED ? FIT_HOLD : FIT_KEEP;
+	return fit_planned_add_rival(rivals, keep, rivals->solver->base[1].order);
+}
+
+/* Of the lowest choices as played, and of the last two, the one whose arena is the smallest, into plan. */
+static enum status take_lowest(struct rivals *rivals, struct fit_plan *plan)
+{
+	const struct fit_step *step = &rivals->solver->step;
+	int64_t least = INT64_MAX, arena;
+	for (uint32_t i = 0, looks = 0; i < rivals->count; i++) {
+		const struct rival *rival = &rivals->rival[i];
+		if (i + 2 < rivals->count && (is_same(rivals, i) || looks++ >= LOWEST))
+			continue;
+		OWN(graph) *graph = graph_of(rivals, rival);
+		TRY(graph ? find_arena(rivals, graph, &arena) : rivals->error->status);
+		if (arena >= least)
+			continue;
+		least = arena;
+		plan->peak = rival->peak;
+		plan->extra = rival->extra;
+		memcpy(plan->state, rival->state, step->storages);
+		memcpy(plan->order, rival->order, step->ops * sizeof *plan->order);
+	}
+	return OK;
+}
+
+/* Of a whole step the smallest arena of what comes near the least peak. */
+static enum status find_lowest(struct rivals *rivals, const struct activations *activations, struct fit_plan *plan)
+{
+	rivals->rival = arena_alloc(&rivals->arena, rivals->room, sizeof *rivals->rival);
+	NEED(rivals->rival);
+	TRY(fit_planned_find_rivals(rivals, activations));
+	sort_rivals(rivals, true);
+	rivals->count = rivals->count < rivals->room - 2 ? rivals->count : rivals->room - 2;
+	TRY(fit_planned_add_rival(rivals, plan->state, plan->order));
+	TRY(add_kept(rivals));
+	return take_lowest(rivals, plan);
+}
+
+enum status fit_planned_lowest(struct stage_context *stage, const struct scenario *scenario,
+	const struct activations *activations, struct fitted *fitted, struct fit_solver *solver, struct fit_plan *plan,
+	struct error *error)
+{
+	struct rivals rivals = { .stage = stage,
+		.scenario = scenario,
+		.fitted = fitted,
+		.solver = solver,
+		.room = RIVALS,
+		.error = error };
+	enum status status = find_lowest(&rivals, activations, plan);
+	arena_free(&rivals.arena);
+	return status;
 }

@@ -12,3 +12,13 @@
 struct graph *fit_planned(struct stage_context *stage, const struct scenario *scenario,
 	const struct activations *activations, int64_t margin, struct graph *graph, struct fitted *fitted,
 	struct error *error);
+
+/* The choice of the least peak, whatever the cap, as the plan's, with its extra time; the bound stays. solver: of the
+ * step. OK, CANCELLED or NO_MEMORY. */
+enum status fit_planned_least(struct stage_context *stage, const struct scenario *scenario,
+	const struct fitted *fitted, const struct fit_options *options, struct fit_solver *solver, struct fit_plan *plan);
+/* Of that choice and of others near it the one that the scenario's order and layout make the least memory of. Not of a
+ * device's graph. The status; *error where it is no failed allocation. */
+enum status fit_planned_lowest(struct stage_context *stage, const struct scenario *scenario,
+	const struct activations *activations, struct fitted *fitted, struct fit_solver *solver, struct fit_plan *plan,
+	struct error *error);

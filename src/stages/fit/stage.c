@@ -182,10 +182,6 @@ static void fit_stage_take_plan(struct fitted *fitted, struct fit_plan *plan, in
 	fitted->capped = true;
 	fitted->cap = cap;
 	fitted->replayed = plan->peak;
-	if (plan->extra == INT64_MAX && plan->lowest < plan->peak) {
-		fitted->lowest = plan->lowest;
-		fitted->lowest_extra = plan->lowest_extra;
-	}
 	fitted->bound = plan->bound;
 	fitted->impossible = plan->impossible;
 	fitted->slope = plan->slope;
@@ -228,19 +224,18 @@ static bool keeps_all(
 enum effort {
 	EFFORT_ALL,
 	EFFORT_UNPUBLISHED,
-	EFFORT_LOOK
-}; /* published strategies as candidates; not; the cuts alone */
+	EFFORT_LOOK,
+	EFFORT_LEAST
+}; /* published strategies as candidates; not; the cuts alone; the least memory, whatever the cap */
 
 static struct graph *fit_stage_solve(struct stage_context *stage, const struct scenario *scenario,
-	const struct activations *activations, int64_t cap, enum effort effort, struct fitted *fitted, struct error *error)
+	const struct sharded *sharded, const struct activations *activations, int64_t cap, enum effort effort, struct fitted *fitted, struct error *error)
 {
 	struct ordering ordering = { scenario };
-	/* A cap less a margin is a guess at what the layout adds: what doesn't fit it may fit the cap. */
 	struct fit_options options = { .orderer = order_step,
 		.context = &ordering,
 		.played = scenario_order(scenario) == ORDER_PROGRAM || has_copies(fitted->step),
-		.coarse = effort == EFFORT_LOOK,
-		.lowest = cap < scenario_budget(scenario) };
+		.coarse = effort >= EFFORT_LOOK };
 	OWN(fit_solver) solver;
 	OWN(fit_plan) plan = { 0 };
 	struct graph *graph = NULL;
@@ -251,6 +246,12 @@ static struct graph *fit_stage_solve(struct stage_context *stage, const struct s
 	status = status == OK ? fit_solve(&solver, cap, &options, stage->control, &plan) : status;
 	if (status == OK && !plan.proved && !plan.impossible && effort == EFFORT_ALL)
 		status = consider_published(stage, &solver, activations, cap, &options, &plan);
+	if (status == OK && (effort == EFFORT_LEAST || (effort != EFFORT_LOOK && plan.extra == INT64_MAX))) {
+		options.coarse = false;
+		status = fit_planned_least(stage, scenario, fitted, &options, &solver, &plan);
+		if (status == OK && effort == EFFORT_LEAST && !sharded)
+			status = fit_planned_lowest(stage, scenario, activations, fitted, &solver, &plan, error);
+	}
 	if (status == OK && keeps_all(&solver, &plan, scenario, cap))
 		graph = graph_retain(fitted->step);
 	else if (status == OK)
@@ -363,7 +364,8 @@ static enum status solve_away(struct both *both, struct graph *away, enum effort
 	struct fitted *sub = fitted_of_pinned(
 		both->stage, away, fitted->step, both->scenario, both->sharded, both->options, both->error);
 	if (sub && activations_find(away, both->stage->rules, &activations, both->error) == OK)
-		graph = fit_stage_solve(both->stage, both->scenario, &activations, both->cap, effort, sub, both->error);
+		graph = fit_stage_solve(
+			both->stage, both->scenario, both->sharded, &activations, both->cap, effort, sub, both->error);
 	activations_free(&activations);
 	struct fitted before = *fitted;
 	enum status status = !graph
@@ -422,7 +424,8 @@ static enum status look_after(struct both *both, int64_t more, enum effort effor
 				  *sub = fitted_of_pinned(both->stage, fitted->step, fitted->step, both->scenario, both->sharded,
 					  both->options, both->error);
 	OWN(graph) *graph = sub
-		? fit_stage_solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error)
+		? fit_stage_solve(both->stage, both->scenario, both->sharded, both->activations,
+			  both->cap + more, effort, sub, both->error)
 		: NULL;
 	OWN(graph) *away = NULL;
 	enum status status = graph ? OK : both->error->status;
@@ -660,7 +663,9 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 		graph = keep_all(step, activations, options, drop, scenario, *fitted, error);
 	} else if (options->mode == RECOMPUTE_AUTO) {
 		fit_stage_fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
-		int64_t cap = scenario_budget(scenario) - wish->margin;
+		int64_t budget = scenario_budget(scenario);
+		bool least = budget > 0 && wish->margin >= budget;
+		int64_t cap = least ? budget : budget - wish->margin;
 		struct both both = { .stage = stage,
 			.scenario = scenario,
 			.sharded = sharded,
@@ -671,8 +676,10 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 			.fitted = *fitted,
 			.error = error };
 		graph = scenario->value[K_offload] ? solve_both(&both)
-			: fit_stage_solve(stage, scenario, activations, cap, EFFORT_ALL, *fitted, error);
-		if (graph && !sharded && !scenario->value[K_offload] && wish->margin > 0 &&
+			: fit_stage_solve(stage, scenario, sharded, activations, cap,
+				  least ? EFFORT_LEAST : EFFORT_ALL, *fitted, error);
+		(*fitted)->planned |= least;
+		if (graph && !least && !sharded && !scenario->value[K_offload] && wish->margin > 0 &&
 			!((*fitted)->proved && (*fitted)->extra == 0))
 			graph = fit_planned(stage, scenario, activations, wish->margin, graph, *fitted, error);
 	} else {
@@ -733,6 +740,20 @@ void fit_times_key_add(struct key *key, const struct scenario *scenario)
 	key_add(key, scenario_figures_hash(scenario));
 }
 
+void fit_orders_key_add(struct key *key, const struct scenario *scenario, bool planned)
+{
+	key_add(key, scenario_order(scenario));
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind != PIN_ORDER && !(planned && (pin->kind == PIN_OFFSET || pin->kind == PIN_BEHIND)))
+			continue;
+		key_add_bytes(key, pin->a, strlen(pin->a));
+		if (pin->b)
+			key_add_bytes(key, pin->b, strlen(pin->b));
+		key_add(key, (uint64_t)pin->number);
+	}
+}
+
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
 	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, K_host_memory,
@@ -740,18 +761,9 @@ void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margi
 	static const enum knob_id planned[] = { K_order_effort, K_layout, K_layout_effort, K_in_place, KNOB_COUNT };
 	fit_times_key_add(key, scenario);
 	key_add_knobs(key, scenario, read);
-	key_add(key, scenario_order(scenario));
 	if (margin > 0)
 		key_add_knobs(key, scenario, planned);
-	for (uint32_t i = 0; i < scenario->pins; i++) {
-		const struct pin *pin = &scenario->pin[i];
-		if (pin->kind != PIN_ORDER && !(margin > 0 && (pin->kind == PIN_OFFSET || pin->kind == PIN_BEHIND)))
-			continue;
-		key_add_bytes(key, pin->a, strlen(pin->a));
-		if (pin->b)
-			key_add_bytes(key, pin->b, strlen(pin->b));
-		key_add(key, (uint64_t)pin->number);
-	}
+	fit_orders_key_add(key, scenario, margin > 0);
 	key_add(key, (uint64_t)margin);
 }
 

@@ -40,8 +40,6 @@ struct fitted {
 	int64_t alone;                 /* with away: picoseconds that recomputation without the host takes at least */
 	bool capped;                   /* recompute=auto: the rest is known */
 	int64_t cap, replayed;         /* bytes: what it had to fit into, its peak in the order that it was chosen along */
-	int64_t lowest, lowest_extra; /* bytes and picoseconds of the lowest peak that was seen where nothing fits; 0: it is
-									 the plan's, or something fits */
 	int64_t bound;                 /* picoseconds: any plan of the cap takes so much more */
 	bool proved, impossible;
 	bool planned; /* chosen by the arena that order and layout came to: cap is the whole one, whatever the margin */
@@ -85,6 +83,8 @@ struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wis
 	const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
 	const struct recompute_options *options, struct fitted **fitted, struct error *error);
 
+/* What orders of recomputed steps read; planned: and their layouts' pins. */
+void fit_orders_key_add(struct key *key, const struct scenario *scenario, bool planned);
 /* Everything that stage_fit() reads of a scenario beside pins: for times alone, and for what fits. */
 void fit_times_key_add(struct key *key, const struct scenario *scenario);
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin);
