@@ -2,6 +2,7 @@
 #include "choose_schedule.h"
 #include "planner.h"
 #include "src/read/rules_file.h"
+#include "src/scenario/shard_mesh.h"
 
 /* What every run begins with: rules, store, pins that the graph knows. False: error says why. */
 static bool planner_start(struct planner *planner, const struct graph *input, const struct scenario *scenario,
@@ -20,6 +21,8 @@ static bool planner_start(struct planner *planner, const struct graph *input, co
 	return error_set(error, check_pins(input, scenario, error)) == OK;
 }
 
+#define PROVED_OPS 500      /* of larger graphs little effort proves what more would: the rest goes into orders */
+
 /* What no order is below doesn't depend on the order asked for, and the search for the least peak proves most: its
  * bound is every plan's, so that no knob makes one forgotten. Takes the plan over. */
 static struct plan *planner_take_bound(struct stage_context *stage, struct plan *plan, struct error *error)
@@ -28,6 +31,9 @@ static struct plan *planner_take_bound(struct stage_context *stage, struct plan 
 	OWN(scenario) best;
 	scenario_init(&best);
 	THEN(status, scenario_copy(&best, &plan->scenario) == OK ? OK : fail_memory(error));
+	enum order_strategy order = scenario_order(&best);
+	if (best.value[K_order_effort] > 1 && plan->graph->ops > PROVED_OPS && order != ORDER_BEST && order != ORDER_FAST)
+		best.value[K_order_effort] = 1;
 	best.value[K_order] = ORDER_BEST;
 	OWN(ordered) *least = status == OK ? stage_order(stage, plan->graph, &best, false, error) : NULL;
 	if (least && least->result.proof.bound > plan->ordered->result.proof.bound)
