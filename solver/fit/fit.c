@@ -74,21 +74,6 @@ static void fit_try_all(struct solving *solving, enum fit_state state)
 	fit_try(search, search->state);
 }
 
-/* What simple strategies choose; and the same with nothing held for longer than a layer. */
-static void try_starts(struct solving *solving)
-{
-	struct fit_search *search = &solving->solver->search;
-	const struct fit_step *step = &solving->solver->step;
-	for (uint32_t i = 0; i < solving->options->starts; i++) {
-		const uint8_t *start = solving->options->start + (size_t)i * step->storages;
-		fit_try(search, start);
-		for (uint32_t s = 0; s < step->storages; s++)
-			search->state[s] = start[s] == FIT_HOLD ? FIT_LATE : start[s];
-		if (search->extra == INT64_MAX)
-			fit_try(search, search->state);
-	}
-}
-
 /* From states that do not fit to some that do, first from those with the lowest peak. */
 static void repair_all(struct solving *solving, const struct fit_dual *dual)
 {
@@ -138,7 +123,6 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 	else if (status != INFEASIBLE)
 		search->status = status;
 	bool mixed = search->extra < INT64_MAX;
-	try_starts(solving);
 	if (search->status == OK && search->extra == INT64_MAX)
 		fit_try_all(solving, FIT_HOLD);
 	if (search->status == OK && !mixed && !solving->options->coarse &&
@@ -345,27 +329,6 @@ static void anneal(struct solving *solving, uint64_t plays)
 	}
 }
 
-/* What came of other searches leaves as much of the cap as cuts do: it is exchanged, too. */
-static void exchange_best(struct solving *solving)
-{
-	struct fit_solver *solver = solving->solver;
-	struct fit_search *search = &solver->search;
-	uint32_t number = solving->best == NONE ? 0 : solving->best;
-	struct fit_dual dual;
-	fit_search_begin(search, &solver->base[number], solving->cap);
-	fit_try(search, solving->plan->state);
-	enum status status = fit_dual_solve(
-		&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
-	if (status == OK) {
-		fit_allow(search, solving->ticks / 4);
-		fit_exchange(search, &dual, solving->plan->bound, solving->plan->slope);
-		fit_take_best(solving, number);
-	} else if (status != INFEASIBLE) {
-		search->status = status;
-	}
-	fit_dual_free(&dual);
-}
-
 /* Nothing was found: an op where the lowest plan is highest may be above the cap in any order, whatever is computed
  * again. */
 static enum status prove_impossible(struct solving *solving)
@@ -418,7 +381,6 @@ static void search_orders(struct solving *solving)
 static enum status search_all(struct solving *solving)
 {
 	struct fit_search *search = &solving->solver->search;
-	bool added = false;
 	begin_part(solving, 3);
 	if (solving->plan->impossible) {          /* what is lowest is shown, not searched for */
 		solving->solver->search.end = solving->control->ticks + solving->ticks / 32;
@@ -456,18 +418,6 @@ static enum status search_all(struct solving *solving)
 	begin_part(solving, 4);
 	if (search->status == OK && !small && solving->plan->extra < INT64_MAX && !is_near(solving, 0, FAR))
 		anneal(solving, PLAYS * 4);
-	begin_part(solving, 1);
-	if (search->status == OK && solving->plan->extra < INT64_MAX && !is_done(solving))
-		exchange_best(solving);
-	for (int round = 0; round < 3 && small && search->status == OK && solving->options->orderer && !is_done(solving);
-		round++) {
-		int64_t extra = solving->plan->extra;
-		search->status = order_plan(solving, &added);
-		if (search->status == OK && added)
-			on_base(solving, solving->solver->bases - 1, true);
-		if (solving->plan->extra == extra)
-			break;
-	}
 	return search->status;
 }
 

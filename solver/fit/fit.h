@@ -23,7 +23,6 @@
  *     exchange    several changes at once, combined as numbers
  *     sums        the changes whose numbers add up to the best
  *     anneal      changes at random, near a floor
- *     baselines   what simple strategies choose
  *     strategies  what published strategies keep
  *     joint       the two passes as PyTorch's partitioner sees them
  *     offload     what waits in the host's memory, and when
@@ -49,8 +48,6 @@ struct fit_options {
 	void *context;
 	bool played; /* what fits in an orderer's order alone is no plan: the step will run in the order that it is given
 					in, or its copies' windows are along that */
-	const uint8_t *start;      /* [starts * storages] states to begin with, of simple strategies */
-	uint32_t starts;
 	uint64_t ticks;            /* effort for a cap; 0: FIT_EFFORT_DEFAULT */
 	bool coarse;               /* the cuts along the own orders alone, for a first look */
 	/* Of fit_curve() alone. */
@@ -107,7 +104,8 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 void fit_plan_free(struct fit_plan *plan);
 #define fit_plan_drop fit_plan_free
 
-/* The lowest peak found, whatever the cap, and its extra time: for caps that nothing keeps. No bound, nothing proved. OK, CANCELLED, NO_MEMORY. Free with fit_plan_free() in any case. */
+/* The lowest peak found, whatever the cap, and its extra time: for caps that nothing keeps. No bound, nothing is
+ * proved. OK, CANCELLED, NO_MEMORY. Free with fit_plan_free() in any case. */
 enum status fit_least(
 	struct fit_solver *solver, const struct fit_options *options, struct control *control, struct fit_plan *plan);
 

@@ -73,7 +73,6 @@ struct halving {
 	int64_t fits, above; /* limits outside of the tree that were planned: up to the one plans keep the cap, from the
 							other on none does */
 	bool begun;
-	bool up;                    /* below the step's floor on to larger limits, whatever the layout makes of it */
 };
 
 static int64_t persistent_bytes(const struct graph *graph)
@@ -111,15 +110,15 @@ static int64_t choose_margin_next_limit(
 	bool fits = plan_needs(plan) <= halving->budget;
 	if (round == 0 && next_margin(plan, &margin) && margin < halving->budget)
 		return halving->budget - margin;
-	if (round == 1 && fits && !(halving->up && below_floor(halving, plan)) &&
+	if (round == 1 && fits && !below_floor(halving, plan) &&
 		(plan_needs(plan) >= halving->budget - halving->budget / NEAR ||
 			plan->speed.time - first->speed.time <= first->speed.time / CLOSE))
 		return -1;
 	if (!halving->begun) {
 		begin_halving(halving, plan);
 		halving->fits = fits ? limit : -1;
-		halving->above = fits || (halving->up && below_floor(halving, plan)) ? halving->budget - first->fit_margin : limit;
-	} else if (fits || (halving->up && below_floor(halving, plan))) {
+		halving->above = fits || below_floor(halving, plan) ? halving->budget - first->fit_margin : limit;
+	} else if (fits || below_floor(halving, plan)) {
 		halving->low = limit;
 	}
 	for (halving->step /= 2; halving->step > halving->budget / FINE; halving->step /= 2) {
@@ -136,24 +135,17 @@ static struct plan *choose_margin_refine(
 	const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
 {
 	int rounds = planning->scenario->value[K_offload] && !alone ? HOST_ROUNDS : REFINE_ROUNDS;
-	struct halving halving = { .budget = scenario_budget(planning->scenario), .up = true };
+	struct halving halving = { .budget = scenario_budget(planning->scenario) };
 	struct shortlist list = { .goal = { GOAL_FASTEST, halving.budget } };
 	int64_t peak = first->transformed->fit_peak;
 	bool unfit = first->transformed->pipelined && first->transformed->pipelined->unfit && first->fit_margin <= 0;
 	if (unfit || plan_needs(first) <= halving.budget || peak < 0 || first->limited ||
 		(!first->transformed->pipelined && peak > halving.budget - first->fit_margin))
 		return first;
-	struct plan *last = plan_retain(first), *guess = NULL;
+	struct plan *last = plan_retain(first);
 	shortlist_add(&list, plan_retain(first));
 	for (int round = 0; !last->limited; round++) {
 		int64_t limit = round < rounds ? choose_margin_next_limit(&halving, first, last, round) : -1;
-		const struct plan *best = shortlist_leader(&list);
-		if (limit < 0 && halving.up && guess && (plan_needs(best) > halving.budget || below_floor(&halving, best))) {
-			halving.up = halving.begun = false;    /* no larger limit helps: plans at the floor differ, too */
-			plan_release(last);
-			last = plan_retain(guess);
-			limit = choose_margin_next_limit(&halving, first, last, round = 1);
-		}
 		struct plan_wish wish = { .margin = halving.budget - limit, .alone = alone };
 		struct plan *next = limit < 0 ? NULL : plan_once(planning, &wish, quick);
 		if (!next)
@@ -161,12 +153,10 @@ static struct plan *choose_margin_refine(
 		++*compared;
 		plan_release(last);
 		last = plan_retain(next);
-		guess = guess ? guess : plan_retain(next);
 		shortlist_add(&list, next);
 	}
 	struct plan *best = shortlist_take(&list);
 	best->limited |= last->limited;
-	plan_release(guess);
 	plan_release(last);
 	plan_release(first);
 	return best;

@@ -4,7 +4,6 @@
 
 #include "src/stages/fit/stage.h"
 #include "slowdown.h"
-#include "solver/fit/baselines.h"
 #include "solver/fit/strategies.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/own_device.h"
@@ -153,13 +152,9 @@ static enum status find_plans(struct drawing *drawing, struct fit_solver *solver
 	struct fit_options options = { .ticks = PLAN_TICKS, .context = drawing, .solved = slowdown_add_plan };
 	struct fit_plan plan[SLOWDOWN_PLANS] = { 0 };
 	int64_t cap[SLOWDOWN_PLANS];
-	HELD uint8_t *start = NULL, *candidate = NULL;
-	enum status status = fit_baselines(
-		&solver->step, &drawing->activations, drawing->stage.control, &start, &options.starts);
-	THEN(status,
-		fit_published_states(&solver->step, &drawing->activations, drawing->stage.rules, drawing->stage.control,
-			&candidate, &options.candidates));
-	options.start = start;
+	HELD uint8_t *candidate = NULL;
+	enum status status = fit_published_states(&solver->step, &drawing->activations, drawing->stage.rules,
+		drawing->stage.control, &candidate, &options.candidates);
 	options.candidate = candidate;
 	for (int i = 0; i < SLOWDOWN_PLANS; i++)
 		cap[i] = slowdown->most - (slowdown->most - slowdown->least) / (SLOWDOWN_PLANS + 1) * (i + 1);

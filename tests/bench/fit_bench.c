@@ -8,7 +8,6 @@
 
 #include "src/base/clock.h"
 #include "solver/cost/op_time.h"
-#include "solver/fit/baselines.h"
 #include "solver/fit/check.h"
 #include "solver/fit/fit.h"
 #include "fit_milp.h"
@@ -39,10 +38,9 @@ static enum status order_graph(
 	return status;
 }
 
-static void row(
-	struct fit_solver *solver, const struct fit_input *input, int64_t cap, const uint8_t *first, uint32_t starts)
+static void row(struct fit_solver *solver, const struct fit_input *input, int64_t cap)
 {
-	struct fit_options options = { .orderer = order_graph, .start = first, .starts = starts };
+	struct fit_options options = { .orderer = order_graph };
 	struct control control = { 0 };
 	struct fit_plan plan;
 	struct error error = { 0 };
@@ -107,12 +105,6 @@ int main(int count, char **words)
 	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	if (fit_solver_new(&input, &solver) != OK)
 		return 1;
-	struct activations activations = { 0 };
-	uint8_t *starts = NULL;
-	uint32_t some = 0;
-	if (activations_find(graph, rules, &activations, &error) != OK ||
-		fit_baselines(&solver.step, &activations, &(struct control){ 0 }, &starts, &some) != OK)
-		return 1;
 	uint8_t *keep = calloc(solver.step.storages, 1);
 	int64_t top = INT64_MAX, floor = 0;
 	for (int i = 0; i < 2; i++) {
@@ -126,13 +118,10 @@ int main(int count, char **words)
 		(double)floor / 1e6, clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start);
 	printf("| cap MB | bound %% | ours %% | replayed, program, planned MB | | s | |\n");
 	for (int i = 2; i < count; i++)
-		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * (strchr(words[i], '%') ? (double)top / 100 : 1e6)),
-			starts, some);
+		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * (strchr(words[i], '%') ? (double)top / 100 : 1e6)));
 	for (int i = 1; i < 10 && count == 2; i++)
-		row(&solver, &input, top - (top - floor) / 10 * i, starts, some);
+		row(&solver, &input, top - (top - floor) / 10 * i);
 	free(keep);
-	mem_free(starts);
-	activations_free(&activations);
 	free(time);
 	free(traits);
 	fit_solver_free(&solver);

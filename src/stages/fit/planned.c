@@ -72,6 +72,17 @@ static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const
 	return status;
 }
 
+/* Nothing runs again but what pins say: another order may need less than any choice. */
+static enum status fit_planned_add_kept(struct rivals *rivals)
+{
+	const struct fit_step *step = &rivals->solver->step;
+	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	NEED(keep);
+	for (uint32_t s = 0; s < step->storages; s++)
+		keep[s] = step->droppable[s] && step->fixed[s] == FIT_DROPPED ? FIT_HOLD : FIT_KEEP;
+	return fit_planned_add_rival(rivals, keep, rivals->solver->base[1].order);
+}
+
 static enum status add_published(struct rivals *rivals, const struct activations *activations)
 {
 	struct fit_solver *solver = rivals->solver;
@@ -102,16 +113,23 @@ static enum status add_rungs(struct rivals *rivals)
 
 /* ---- the store's copy ------------------------------------------------------------------------ */
 
-/* Choices depend on the step alone, and every cap and margin asks for them. */
-static struct key key_of_rivals(const struct rivals *rivals)
+/* Choices depend on the step and its orders alone, and every cap and margin asks for them. */
+static struct key key_of_rivals(const struct rivals *rivals, const char *what)
 {
 	static const enum knob_id read[] = { MEMORY_KNOBS, K_random, KNOB_COUNT };
-	struct key key = key_of("choices to be planned");
+	struct key key = key_of(what);
 	key_add(&key, rivals->fitted->step->fingerprint);
 	fit_times_key_add(&key, rivals->scenario);
 	key_add_knobs(&key, rivals->scenario, read);
+	fit_orders_key_add(&key, rivals->scenario, false);
 	key_add_bytes(&key, rivals->fitted->input.fixed, rivals->solver->step.storages);
 	return key;
+}
+
+static size_t bytes_each(const struct rivals *rivals)
+{
+	const struct fit_step *step = &rivals->solver->step;
+	return 2 * sizeof(int64_t) + step->storages + step->ops * sizeof(uint32_t);
 }
 
 /* One rival as bytes, to and fro. */
@@ -132,7 +150,7 @@ static uint8_t *copy_rival(const struct rivals *rivals, struct rival *rival, uin
 
 static enum status find_stored(struct rivals *rivals, const struct key *key, uint8_t *blob, size_t each)
 {
-	size_t bytes = store_find_blob(rivals->stage->store, key->half, blob, RIVALS * each);
+	size_t bytes = store_find_blob(rivals->stage->store, key->half, blob, rivals->room * each);
 	for (size_t i = 0; i < bytes / each; i++) {
 		struct rival *rival = &rivals->rival[rivals->count++];
 		rival->state = arena_alloc(&rivals->arena, rivals->solver->step.storages, sizeof *rival->state);
@@ -145,9 +163,9 @@ static enum status find_stored(struct rivals *rivals, const struct key *key, uin
 
 static enum status fit_planned_find_rivals(struct rivals *rivals, const struct activations *activations)
 {
-	size_t each = 2 * sizeof(int64_t) + rivals->solver->step.storages + rivals->solver->step.ops * sizeof(uint32_t);
+	size_t each = bytes_each(rivals);
 	uint8_t *blob = mem_alloc(RIVALS, each), *end = blob;
-	struct key key = key_of_rivals(rivals);
+	struct key key = key_of_rivals(rivals, "choices to be planned");
 	enum status status = blob ? find_stored(rivals, &key, blob, each) : NO_MEMORY;
 	if (status == OK && rivals->count == 0) {
 		status = add_published(rivals, activations);
@@ -195,44 +213,47 @@ static bool fit_planned_may_fit(const struct rivals *rivals, const struct rival 
 		rival->peak - rivals->budget <= (rivals->budget - rivals->solver->step.persistent) / FAR;
 }
 
-/* By extra time, or by their peaks as played; equals stay in their order. */
-static void sort_rivals(struct rivals *rivals, bool by_peak)
+/* By extra time, or where the least memory is sought by peaks as played; equals stay in their order. */
+static void sort_rivals(struct rivals *rivals, bool least)
 {
 	for (uint32_t i = 1; i < rivals->count; i++)
 		for (uint32_t k = i; k > 0; k--) {
 			struct rival other = rivals->rival[k], before = rivals->rival[k - 1];
-			if ((by_peak ? before.peak - other.peak : before.extra - other.extra) <= 0)
+			if ((least ? before.peak - other.peak : before.extra - other.extra) <= 0)
 				break;
 			rivals->rival[k] = before;
 			rivals->rival[k - 1] = other;
 		}
 }
 
-static bool is_same(const struct rivals *rivals, uint32_t i)
+/* The first by extra time that keeps the cap and takes less than `below`; least: of the lowest and the last rival the
+ * one whose arena is the smallest and below *arena. NULL: none does, or *error. *which: the rival. */
+static struct graph *find_best(
+	struct rivals *rivals, bool least, int64_t below, int64_t *arena, const struct rival **which)
 {
-	const struct rival *rival = &rivals->rival[i];
-	return i > 0 && rival->extra == rival[-1].extra && rival->peak == rival[-1].peak;
-}
-
-/* The first by extra time that keeps the cap and takes less than `below`; NULL: none does, or *error. */
-static struct graph *find_fastest(struct rivals *rivals, int64_t below, int64_t *extra)
-{
-	sort_rivals(rivals, false);
-	for (uint32_t i = 0; i < rivals->count && rivals->rival[i].extra < below; i++) {
-		int64_t arena = INT64_MAX;
-		if (is_same(rivals, i) || !fit_planned_may_fit(rivals, &rivals->rival[i]))
+	struct graph *best = NULL;
+	for (uint32_t i = 0, looks = 0; i < rivals->count && (least || rivals->rival[i].extra < below); i++) {
+		const struct rival *rival = &rivals->rival[i];
+		bool last = least && i + 1 == rivals->count,
+			 same = i > 0 && rival->extra == rival[-1].extra && rival->peak == rival[-1].peak;
+		int64_t takes = INT64_MAX;
+		if (!last && (same || (least ? looks++ >= LOWEST : !fit_planned_may_fit(rivals, rival))))
 			continue;
-		struct graph *graph = graph_of(rivals, &rivals->rival[i]);
-		if (!graph || find_arena(rivals, graph, &arena) != OK) {
+		struct graph *graph = graph_of(rivals, rival);
+		if (!graph || find_arena(rivals, graph, &takes) != OK) {
 			graph_release(graph);
+			graph_release(best);
 			return NULL;
 		}
-		*extra = rivals->rival[i].extra;
-		if (arena <= rivals->budget)
-			return graph;
-		graph_release(graph);
+		bool better = least ? takes < *arena : takes <= rivals->budget;
+		graph_release(better ? best : graph);
+		best = better ? graph : best;
+		*which = better ? rival : *which;
+		*arena = better ? takes : *arena;
+		if (better && !least)
+			break;
 	}
-	return NULL;
+	return best;
 }
 
 /* The bound under the whole cap, which the graph's arena was held against. */
@@ -260,31 +281,42 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 		.room = RIVALS,
 		.error = error };
 	OWN(fit_solver) solver = { 0 };
-	int64_t extra = 0, limit = rivals.budget - margin, arena = 0;
+	const struct rival *rival = NULL;
+	int64_t limit = rivals.budget - margin, arena = 0;
+	bool least = limit <= 0;
 	struct graph *found = NULL;
 	error_set(error, OK);
+<<<<<<< HEAD
 	bool slight = fitted->step->ops > SMALL && margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT;
 	fitted->left_out = slight || fitted->step->ops > LARGE;
 	if (slight)
+=======
+	if (!least && fitted->step->ops > SMALL && margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT)
+>>>>>>> a5f9bead (What fits is searched for without simple starts and two repetitions)
 		return graph;
 	rivals.rival = arena_alloc(&rivals.arena, rivals.room, sizeof *rivals.rival);
 	rivals.solver = &solver;
 	enum status status = fit_solver_new(&fitted->input, &solver);
 	status = status == OK && !rivals.rival ? NO_MEMORY : status;
 	status = status == OK ? fit_planned_find_rivals(&rivals, activations) : status;
+	sort_rivals(&rivals, least);
+	rivals.count = least && rivals.count == RIVALS ? RIVALS - 1 : rivals.count;
+	THEN(status, least ? fit_planned_add_kept(&rivals) : OK);
 	/* Where the margin was asked for too much, the graph is what takes little memory and not what is fast. */
-	bool floor = fitted->impossible || fitted->replayed > limit;
+	bool floor = least || fitted->impossible || fitted->replayed > limit;
 	if (status == OK && floor)
 		status = find_arena(&rivals, graph, &arena);
 	if (status == OK)
-		found = find_fastest(&rivals, floor && arena > rivals.budget ? INT64_MAX : fitted->extra, &extra);
+		found = find_best(
+			&rivals, least, floor && arena > rivals.budget ? INT64_MAX : fitted->extra, &arena, &rival);
 	status = status == OK ? error->status : error_set(error, status);
-	if (status == OK && found && fit_planned_take(&rivals, limit) == OK) {
+	if (status == OK && found && (least || fit_planned_take(&rivals, limit) == OK)) {
 		graph_release(graph);
 		graph = found;
 		found = NULL;
-		fitted->extra = extra;
-		fitted->proved = extra <= fitted->bound;
+		fitted->replayed = least ? rival->peak : fitted->replayed;
+		fitted->extra = rival->extra;
+		fitted->proved = rival->extra <= fitted->bound;
 	}
 	graph_release(found);
 	arena_free(&rivals.arena);
@@ -294,103 +326,24 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	return NULL;
 }
 
-/* ---- the least memory ------------------------------------------------------------------------ */
-
-/* No cap decides on it. */
-static struct key key_of_least(
-	const struct scenario *scenario, const struct fitted *fitted, const struct fit_options *options)
+enum status fit_planned_least(struct stage_context *stage, const struct scenario *scenario, struct fitted *fitted,
+	const struct fit_options *options, struct fit_solver *solver, struct fit_plan *plan)
 {
-	static const enum knob_id read[] = { MEMORY_KNOBS, K_random, KNOB_COUNT };
-	struct key key = key_of("the least peak");
-	key_add(&key, fitted->step->fingerprint);
-	fit_times_key_add(&key, scenario);
-	key_add_knobs(&key, scenario, read);
-	fit_orders_key_add(&key, scenario, false);
-	key_add(&key, options->played);
-	key_add_bytes(&key, fitted->input.fixed, fitted->step->storages);
-	return key;
-}
-
-enum status fit_planned_least(struct stage_context *stage, const struct scenario *scenario,
-	const struct fitted *fitted, const struct fit_options *options, struct fit_solver *solver, struct fit_plan *plan)
-{
+	struct rival one = { plan->state, plan->order, 0, 0 };
+	struct rivals rivals = { .stage = stage, .scenario = scenario, .fitted = fitted, .solver = solver, .rival = &one,
+		.room = 1 };
+	struct key key = key_of_rivals(&rivals, "the least peak");
 	OWN(fit_plan) least = { 0 };
-	struct key key = key_of_least(scenario, fitted, options);
-	size_t states = solver->step.storages, orders = solver->step.ops * sizeof *plan->order,
-		   head = sizeof plan->peak + sizeof plan->extra;
-	HELD uint8_t *blob = mem_alloc(head + states + orders, 1);
+	size_t each = bytes_each(&rivals);
+	HELD uint8_t *blob = mem_alloc(each, 1);
 	NEED(blob);
-	if (store_find_blob(stage->store, key.half, blob, head + states + orders) == 0) {
+	if (store_find_blob(stage->store, key.half, blob, each) == 0) {
 		TRY(fit_least(solver, options, stage->control, &least));
-		memcpy(blob, (int64_t[]){ least.peak, least.extra }, head);
-		memcpy(blob + head, least.state, states);
-		memcpy(blob + head + states, least.order, orders);
-		store_keep_blob(stage->store, key.half, blob, head + states + orders);
+		copy_rival(&rivals, &(struct rival){ least.state, least.order, least.extra, least.peak }, blob, true);
+		store_keep_blob(stage->store, key.half, blob, each);
 	}
-	memcpy(&plan->peak, blob, sizeof plan->peak);
-	memcpy(&plan->extra, blob + sizeof plan->peak, sizeof plan->extra);
-	memcpy(plan->state, blob + head, states);
-	memcpy(plan->order, blob + head + states, orders);
+	copy_rival(&rivals, &one, blob, false);
+	plan->extra = one.extra;
+	plan->peak = one.peak;
 	return OK;
-}
-
-/* Nothing runs again but what pins say: another order may need less than any choice. */
-static enum status add_kept(struct rivals *rivals)
-{
-	const struct fit_step *step = &rivals->solver->step;
-	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
-	NEED(keep);
-	for (uint32_t s = 0; s < step->storages; s++)
-		keep[s] = step->droppable[s] && step->fixed[s] == FIT_DROPPED ? FIT_HOLD : FIT_KEEP;
-	return fit_planned_add_rival(rivals, keep, rivals->solver->base[1].order);
-}
-
-/* Of the lowest choices as played, and of the last two, the one whose arena is the smallest, into plan. */
-static enum status take_lowest(struct rivals *rivals, struct fit_plan *plan)
-{
-	const struct fit_step *step = &rivals->solver->step;
-	int64_t least = INT64_MAX, arena;
-	for (uint32_t i = 0, looks = 0; i < rivals->count; i++) {
-		const struct rival *rival = &rivals->rival[i];
-		if (i + 2 < rivals->count && (is_same(rivals, i) || looks++ >= LOWEST))
-			continue;
-		OWN(graph) *graph = graph_of(rivals, rival);
-		TRY(graph ? find_arena(rivals, graph, &arena) : rivals->error->status);
-		if (arena >= least)
-			continue;
-		least = arena;
-		plan->peak = rival->peak;
-		plan->extra = rival->extra;
-		memcpy(plan->state, rival->state, step->storages);
-		memcpy(plan->order, rival->order, step->ops * sizeof *plan->order);
-	}
-	return OK;
-}
-
-/* Of a whole step the smallest arena of what comes near the least peak. */
-static enum status find_lowest(struct rivals *rivals, const struct activations *activations, struct fit_plan *plan)
-{
-	rivals->rival = arena_alloc(&rivals->arena, rivals->room, sizeof *rivals->rival);
-	NEED(rivals->rival);
-	TRY(fit_planned_find_rivals(rivals, activations));
-	sort_rivals(rivals, true);
-	rivals->count = rivals->count < rivals->room - 2 ? rivals->count : rivals->room - 2;
-	TRY(fit_planned_add_rival(rivals, plan->state, plan->order));
-	TRY(add_kept(rivals));
-	return take_lowest(rivals, plan);
-}
-
-enum status fit_planned_lowest(struct stage_context *stage, const struct scenario *scenario,
-	const struct activations *activations, struct fitted *fitted, struct fit_solver *solver, struct fit_plan *plan,
-	struct error *error)
-{
-	struct rivals rivals = { .stage = stage,
-		.scenario = scenario,
-		.fitted = fitted,
-		.solver = solver,
-		.room = RIVALS,
-		.error = error };
-	enum status status = find_lowest(&rivals, activations, plan);
-	arena_free(&rivals.arena);
-	return status;
 }

@@ -6,7 +6,6 @@
 #include "plan_time.h"
 #include "planned.h"
 #include "src/stages/strategy_stage.h"
-#include "solver/fit/baselines.h"
 #include "solver/fit/strategies.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
@@ -229,7 +228,7 @@ enum effort {
 }; /* published strategies as candidates; not; the cuts alone; the least memory, whatever the cap */
 
 static struct graph *fit_stage_solve(struct stage_context *stage, const struct scenario *scenario,
-	const struct sharded *sharded, const struct activations *activations, int64_t cap, enum effort effort, struct fitted *fitted, struct error *error)
+	const struct activations *activations, int64_t cap, enum effort effort, struct fitted *fitted, struct error *error)
 {
 	struct ordering ordering = { scenario };
 	struct fit_options options = { .orderer = order_step,
@@ -239,18 +238,13 @@ static struct graph *fit_stage_solve(struct stage_context *stage, const struct s
 	OWN(fit_solver) solver;
 	OWN(fit_plan) plan = { 0 };
 	struct graph *graph = NULL;
-	HELD uint8_t *start = NULL;
 	enum status status = fit_solver_new(&fitted->input, &solver);
-	THEN(status, fit_baselines(&solver.step, activations, stage->control, &start, &options.starts));
-	options.start = start;
 	status = status == OK ? fit_solve(&solver, cap, &options, stage->control, &plan) : status;
 	if (status == OK && !plan.proved && !plan.impossible && effort == EFFORT_ALL)
 		status = consider_published(stage, &solver, activations, cap, &options, &plan);
 	if (status == OK && (effort == EFFORT_LEAST || (effort != EFFORT_LOOK && plan.extra == INT64_MAX))) {
 		options.coarse = false;
 		status = fit_planned_least(stage, scenario, fitted, &options, &solver, &plan);
-		if (status == OK && effort == EFFORT_LEAST && !sharded)
-			status = fit_planned_lowest(stage, scenario, activations, fitted, &solver, &plan, error);
 	}
 	if (status == OK && keeps_all(&solver, &plan, scenario, cap))
 		graph = graph_retain(fitted->step);
@@ -364,8 +358,7 @@ static enum status solve_away(struct both *both, struct graph *away, enum effort
 	struct fitted *sub = fitted_of_pinned(
 		both->stage, away, fitted->step, both->scenario, both->sharded, both->options, both->error);
 	if (sub && activations_find(away, both->stage->rules, &activations, both->error) == OK)
-		graph = fit_stage_solve(
-			both->stage, both->scenario, both->sharded, &activations, both->cap, effort, sub, both->error);
+		graph = fit_stage_solve(both->stage, both->scenario, &activations, both->cap, effort, sub, both->error);
 	activations_free(&activations);
 	struct fitted before = *fitted;
 	enum status status = !graph
@@ -424,8 +417,7 @@ static enum status look_after(struct both *both, int64_t more, enum effort effor
 				  *sub = fitted_of_pinned(both->stage, fitted->step, fitted->step, both->scenario, both->sharded,
 					  both->options, both->error);
 	OWN(graph) *graph = sub
-		? fit_stage_solve(both->stage, both->scenario, both->sharded, both->activations,
-			  both->cap + more, effort, sub, both->error)
+		? fit_stage_solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error)
 		: NULL;
 	OWN(graph) *away = NULL;
 	enum status status = graph ? OK : both->error->status;
@@ -676,11 +668,11 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 			.fitted = *fitted,
 			.error = error };
 		graph = scenario->value[K_offload] ? solve_both(&both)
-			: fit_stage_solve(stage, scenario, sharded, activations, cap,
-				  least ? EFFORT_LEAST : EFFORT_ALL, *fitted, error);
+			: fit_stage_solve(
+				  stage, scenario, activations, cap, least ? EFFORT_LEAST : EFFORT_ALL, *fitted, error);
 		(*fitted)->planned |= least;
-		if (graph && !least && !sharded && !scenario->value[K_offload] && wish->margin > 0 &&
-			!((*fitted)->proved && (*fitted)->extra == 0))
+		if (graph && !sharded && !scenario->value[K_offload] && wish->margin > 0 &&
+			(least || !((*fitted)->proved && (*fitted)->extra == 0)))
 			graph = fit_planned(stage, scenario, activations, wish->margin, graph, *fitted, error);
 	} else {
 		if (options->mode > RECOMPUTE_AUTO)

@@ -3,7 +3,6 @@
 
 #include "fit.h"
 #include "solver/fit/apply.h"
-#include "solver/fit/baselines.h"
 
 #define TICKS (FIT_EFFORT_DEFAULT / 4)   /* of a rank */
 
@@ -216,12 +215,9 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, struc
 	OWN(activations) activations = { 0 };
 	OWN(fit_solver) solver;
 	OWN(fit_plan) plan = { 0 };
-	HELD uint8_t *start = NULL;
 	enum status status = activations_find(step->graph, stage->rules, &activations, choosing->error),
 				made = fit_solver_new(&step->input, &solver);
 	status = status == OK ? made : status;
-	status = status == OK ? fit_baselines(&solver.step, &activations, stage->control, &start, &options.starts) : status;
-	options.start = start;
 	status = status == OK ? fit_solve(&solver, fit->cap[rank], &options, stage->control, &plan) : status;
 	if (status == OK) {
 		pipeline_fit_take(choosing, step, &solver.step, plan.state);

@@ -1,5 +1,5 @@
 /* unit_fit.c: replays against graphs, plans against caps and bounds, certificates against their checker. */
-#include "solver/fit/baselines.h"
+#include "solver/fit/strategies.h"
 #include "tests/common/fit_step.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/random_step.h"
@@ -148,8 +148,8 @@ Test(fit, updates_wait_for_what_may_run_again)
 	}
 }
 
-/* What simple strategies choose can be played, whatever is written over in place. */
-Test(fit, what_simple_strategies_choose_can_be_played)
+/* What published strategies choose can be played, whatever is written over in place. */
+Test(fit, what_published_strategies_choose_can_be_played)
 {
 	struct error error = { 0 };
 	struct control control = { 0 };
@@ -163,7 +163,7 @@ Test(fit, what_simple_strategies_choose_can_be_played)
 	uint32_t count = 0;
 	cr_assert_eq(fit_solver_begin(&input, &solver), OK);
 	cr_assert_eq(activations_find(graph, rules, &activations, &error), OK);
-	cr_assert_eq(fit_baselines(&solver.step, &activations, &control, &state, &count), OK);
+	cr_assert_eq(fit_published_states(&solver.step, &activations, rules, &control, &state, &count), OK);
 	cr_assert_gt(count, 2);
 	for (uint32_t i = 0; i < count; i++) {
 		cr_assert_eq(fit_play(&solver.replay, &solver.base[0], state + (size_t)i * solver.step.storages), OK);
