@@ -195,7 +195,7 @@ static struct plan *fit_recomputation(
 		return plan;
 	struct plan *least = plan_once(planning, &(struct plan_wish) { .margin = budget }, false);
 	*compared += least != NULL;
-	return better_of(&(struct goal) { GOAL_SMALLEST, budget }, plan, least);
+	return better_of(budget, plan, least);
 }
 
 struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)

@@ -1,5 +1,4 @@
 /* unit_fit.c: replays against graphs, plans against caps and bounds, certificates against their checker. */
-#include "solver/fit/strategies.h"
 #include "tests/common/fit_step.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/random_step.h"
@@ -146,30 +145,6 @@ Test(fit, updates_wait_for_what_may_run_again)
 		check_weights(&replay, &base, state, families[i]);
 		fit_base_free(&base);
 	}
-}
-
-/* What published strategies choose can be played, whatever is written over in place. */
-Test(fit, what_published_strategies_choose_can_be_played)
-{
-	struct error error = { 0 };
-	struct control control = { 0 };
-	OWN(graph) *graph = graph_open("samples/mobilenet_v2_b1_adam.jsonl.gz", NULL, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	OWN(fit_input) input = fit_input_of(graph);
-	OWN(fit_solver) solver;
-	OWN(activations) activations;
-	OWN(rules) *rules = rules_new();
-	uint8_t *state = NULL;
-	uint32_t count = 0;
-	cr_assert_eq(fit_solver_begin(&input, &solver), OK);
-	cr_assert_eq(activations_find(graph, rules, &activations, &error), OK);
-	cr_assert_eq(fit_published_states(&solver.step, &activations, rules, &control, &state, &count), OK);
-	cr_assert_gt(count, 2);
-	for (uint32_t i = 0; i < count; i++) {
-		cr_assert_eq(fit_play(&solver.replay, &solver.base[0], state + (size_t)i * solver.step.storages), OK);
-		cr_assert(solver.replay.valid, "choice %u", i);
-	}
-	mem_free(state);
 }
 
 Test(fit, a_replay_has_the_peak_of_its_graph_to_the_byte)
