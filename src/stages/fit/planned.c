@@ -286,13 +286,10 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	bool least = limit <= 0;
 	struct graph *found = NULL;
 	error_set(error, OK);
-<<<<<<< HEAD
-	bool slight = fitted->step->ops > SMALL && margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT;
+	bool slight = !least && fitted->step->ops > SMALL &&
+		margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT;
 	fitted->left_out = slight || fitted->step->ops > LARGE;
 	if (slight)
-=======
-	if (!least && fitted->step->ops > SMALL && margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT)
->>>>>>> a5f9bead (What fits is searched for without simple starts and two repetitions)
 		return graph;
 	rivals.rival = arena_alloc(&rivals.arena, rivals.room, sizeof *rivals.rival);
 	rivals.solver = &solver;
