@@ -105,7 +105,7 @@ char *arena_text(struct arena *arena, const char *text, size_t length); /* a ter
 void arena_free(struct arena *arena);
 #define arena_drop arena_free
 
-/* ---- control -------------------------------------------------------------- */
+/* ---- control ---- */
 
 /* What a running solver says of itself. Called from the solving thread. */
 struct progress {
@@ -129,7 +129,7 @@ bool control_spend(struct control *control, uint64_t ticks);
 enum status control_status(const struct control *control);
 void control_report(struct control *control, const char *stage, double fraction, int64_t best, int64_t bound);
 
-/* ---- small shared things ---------------------------------------------------- */
+/* ---- small shared things ---- */
 
 /* For qsort(): numbers upwards. */
 int compare_uint32(const void *left, const void *right);

@@ -57,7 +57,7 @@ enum status flow_ready(struct max_flow *flow)
 	return OK;
 }
 
-/* ---- moving flow from supply to need --------------------------------------------- */
+/* ---- moving flow from supply to need ---- */
 
 /* Flow passes only through nodes that are free, or through none: terminals give and take. */
 struct pass {
@@ -191,7 +191,7 @@ static void max_flow_prepare(struct max_flow *flow, const uint8_t *side)
 		}
 }
 
-/* ---- the cut ----------------------------------------------------------------------- */
+/* ---- the cut ---- */
 
 static void mark_reached(struct max_flow *flow, const uint8_t *side)
 {

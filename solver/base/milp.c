@@ -12,7 +12,7 @@
 
 #define SIMPLEX_STEP 200       /* iterations between two looks at the control */
 
-/* ---- building ---------------------------------------------------------------------- */
+/* ---- building ---- */
 
 uint32_t milp_add_column(struct milp *milp, double low, double high, double cost, bool integer)
 {
@@ -54,7 +54,7 @@ void milp_solution_free(struct milp_solution *solution)
 	*solution = (struct milp_solution) { 0 };
 }
 
-/* ---- solving ----------------------------------------------------------------------- */
+/* ---- solving ---- */
 
 struct run {
 	const struct milp *milp;

@@ -97,7 +97,7 @@ static bool chain_bound_settle(struct auditing *auditing, struct table *table)
 	return least < BLOCKED;
 }
 
-/* ---- what the chain means -------------------------------------------------------------------- */
+/* ---- what the chain means ---- */
 
 /* A new table's entries from costs and usages (NULL: none), every stride-th, counted from the least. */
 static enum status chain_bound_fill(
@@ -195,7 +195,7 @@ static enum status chain_bound_begin(struct auditing *auditing)
 	return auditing->spread > WEIGHT_MAX ? LIMIT : OK;
 }
 
-/* ---- elimination ----------------------------------------------------------------------------- */
+/* ---- elimination ---- */
 
 /* The variables that share a table with this one, itself last. LIMIT: too many. */
 static enum status find_scope(

@@ -50,7 +50,7 @@ struct run {
 	bool exhausted;            /* all that could be better has been searched */
 };
 
-/* ---- models ---------------------------------------------------------------------------------- */
+/* ---- models ---- */
 
 static enum status open_link(struct run *run, uint32_t number)
 {
@@ -141,7 +141,7 @@ static wide chain_weight_at(struct price price, int64_t cost, int64_t usage)
 	return (wide)price.alpha * cost + (wide)price.beta * usage;
 }
 
-/* ---- plans ----------------------------------------------------------------------------------- */
+/* ---- plans ---- */
 
 static void chain_write_node(const struct run *run, const struct chain_choice *found, uint32_t node, uint32_t *choice)
 {
@@ -194,7 +194,7 @@ static enum status chain_offer(struct run *run, struct chain_choice *choice, str
 	return status;
 }
 
-/* ---- prices ---------------------------------------------------------------------------------- */
+/* ---- prices ---- */
 
 /* No plan within the limit costs less than (weight - beta * limit) / alpha. */
 static int64_t bound_at(const struct run *run, int64_t weight)
@@ -384,7 +384,7 @@ static enum status chain_find_price(struct run *run, struct vertex over, struct 
 	return OK;
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- the rest ---- */
 
 /* One round: all plans that weigh up to share above the least. What was left out weighs more. LIMIT: too many. */
 static enum status try_share(struct run *run, int64_t share)
@@ -501,7 +501,7 @@ static enum status search_plans(struct run *run)
 	return status;
 }
 
-/* ---- results --------------------------------------------------------------------------------- */
+/* ---- results ---- */
 
 /* What the best price shows with all strategies there: from the last pass over all of them, or from one more where that
  * is quick. */

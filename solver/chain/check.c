@@ -29,7 +29,7 @@ static uint32_t chain_check_copy_of(const struct shard_chain *chain, uint32_t no
 	return where == CHAIN_EVERY ? k : where == CHAIN_LAST ? chain_check_copies_of(chain, node) - 1 : 0;
 }
 
-/* ---- rules ----------------------------------------------------------------------------------- */
+/* ---- rules ---- */
 
 static bool chain_check_add_magnitude(int64_t *sum, int64_t value, uint32_t times)
 {
@@ -106,7 +106,7 @@ enum status shard_chain_valid(const struct shard_chain *chain, struct error *err
 	return status;
 }
 
-/* ---- a plan ---------------------------------------------------------------------------------- */
+/* ---- a plan ---- */
 
 static enum status chain_check_add_nodes(
 	const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)

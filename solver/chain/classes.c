@@ -9,7 +9,7 @@
 
 #define COVER_TAILS 10         /* covers of the step edges are tried out where they have no more tails */
 
-/* ---- classes --------------------------------------------------------------------------------- */
+/* ---- classes ---- */
 
 enum status chain_classes_begin(struct chain_classes *classes, uint32_t strategies, struct arena *arena)
 {
@@ -62,7 +62,7 @@ int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_
 	return pair;
 }
 
-/* ---- states ---------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 /* A cover of the step edges: each has its tail or its head in it. */
 struct cover {

@@ -11,7 +11,7 @@ static bool has_points(const struct chain_front *front, const struct chain_part 
 	return part->child != NONE ? !tree->bucket[part->child].plain : tree->graph->factor[part->factor].weight != NULL;
 }
 
-/* ---- room ------------------------------------------------------------------------------------ */
+/* ---- room ---- */
 
 static bool front_push(struct chain_point **list, size_t *room, uint32_t count, struct chain_point point)
 {
@@ -29,7 +29,7 @@ static uint32_t push_trail(struct chain_front *front, uint32_t before, uint32_t 
 	return front->trails++;
 }
 
-/* ---- sets ------------------------------------------------------------------------------------ */
+/* ---- sets ---- */
 
 int chain_points_by_usage(const void *left, const void *right)
 {
@@ -215,7 +215,7 @@ static enum status front_combine(struct row *row)
 	return status;
 }
 
-/* ---- buckets --------------------------------------------------------------------------------- */
+/* ---- buckets ---- */
 
 /* Moves the points at hand behind those of the row that are there already, and leaves the best of both. */
 static enum status front_keep(struct row *row, uint32_t begin)

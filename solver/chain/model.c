@@ -1,7 +1,7 @@
 /* model.c: the factor graphs. */
 #include "model.h"
 
-/* ---- factors --------------------------------------------------------------------------------- */
+/* ---- factors ---- */
 
 static void chain_model_add_pair(struct chain_graph *graph, uint32_t from, uint32_t to, int64_t *cost)
 {
@@ -100,7 +100,7 @@ static bool chain_model_among(const uint32_t *list, uint32_t count, uint32_t ite
 	return false;
 }
 
-/* ---- variables ------------------------------------------------------------------------------- */
+/* ---- variables ---- */
 
 static struct chain_link *chain_model_link_of(const struct chain_model *model, uint32_t node)
 {
@@ -282,7 +282,7 @@ static enum status make_link_factor(struct chain_model *model, struct chain_link
 	return core->failed ? NO_MEMORY : OK;
 }
 
-/* ---- edges ----------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 static void place_step(struct chain_model *model, const struct chain_edge *edge, const struct chain_table *table)
 {
@@ -358,7 +358,7 @@ static void place_edge(struct chain_model *model, uint32_t number)
 	}
 }
 
-/* ---- all together ---------------------------------------------------------------------------- */
+/* ---- all together ---- */
 
 static int64_t largest(const int64_t *values, size_t count)
 {

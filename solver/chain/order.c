@@ -191,7 +191,7 @@ static enum status chain_order_find(const struct chain_graph *graph, bool links_
 	return full ? OK : NO_MEMORY;
 }
 
-/* ---- buckets --------------------------------------------------------------------------------- */
+/* ---- buckets ---- */
 
 static size_t chain_order_product(const struct chain_graph *graph, const uint32_t *scope, uint32_t count)
 {

@@ -20,7 +20,7 @@ static int64_t reduce_pair_of(const struct shard_chain *chain, const struct chai
 	return chain->pair[edge->table + (size_t)p * reduce_count_of(chain, edge->to) + q];
 }
 
-/* ---- partners -------------------------------------------------------------------------------- */
+/* ---- partners ---- */
 
 /* Does every copy of an end have this edge? */
 static bool everywhere(const struct chain_edge *edge, uint8_t where)
@@ -79,7 +79,7 @@ static enum status reduce_prune(struct reduction *reduction, struct control *con
 	return OK;
 }
 
-/* ---- what is left ---------------------------------------------------------------------------- */
+/* ---- what is left ---- */
 
 static int64_t reduce_least_of(const int64_t *values, size_t count)
 {

@@ -25,7 +25,7 @@ struct rough {
 	double multiplier;         /* of usage, as the plan's search left it */
 };
 
-/* ---- plans ----------------------------------------------------------------------------------- */
+/* ---- plans ---- */
 
 /* Every copy chooses as its run does. */
 static enum status rough_take_choice(struct rough *rough, const struct chain_runs *runs, const uint32_t *choice)
@@ -74,7 +74,7 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 	return status;
 }
 
-/* ---- bounds ---------------------------------------------------------------------------------- */
+/* ---- bounds ---- */
 
 static uint64_t rough_pass_ticks(const struct shard_model *model)
 {

@@ -35,7 +35,7 @@ static bool is_cut(const struct writing *writing, uint32_t node)
 	return writing->steps != STEPS_ALIKE && run_count(writing, node) < chain_copies(writing->chain, node);
 }
 
-/* ---- runs ------------------------------------------------------------------------------------ */
+/* ---- runs ---- */
 
 /* The first copies of a node's runs into begin; how many there are. */
 static uint32_t cut_runs(uint32_t count, uint32_t inner, uint32_t *begin)
@@ -71,7 +71,7 @@ static enum status chain_runs_lay_out(struct writing *writing, uint32_t inner)
 	return OK;
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static int64_t chain_runs_times(int64_t cost, uint32_t factor)
 {
@@ -140,7 +140,7 @@ static enum status add_twins(struct writing *writing, uint32_t node)
 	return status;
 }
 
-/* ---- edges ----------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 /* An edge without costs. */
 static enum status chain_runs_add_edge(struct writing *writing, uint32_t from, uint32_t to)

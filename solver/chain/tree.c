@@ -93,7 +93,7 @@ void chain_graph_add(struct chain_graph *graph, uint32_t var, const int64_t *cos
 	}
 }
 
-/* ---- pieces of tables ------------------------------------------------------------------------ */
+/* ---- pieces of tables ---- */
 
 /* All assignments within a piece but for the innermost level, with the place in a part's table. */
 struct walk {
@@ -213,7 +213,7 @@ static void make_piece(const struct chain_tree *tree, const struct chain_bucket 
 	}
 }
 
-/* ---- up -------------------------------------------------------------------------------------- */
+/* ---- up ---- */
 
 static void chain_tree_scale(
 	const int64_t *cost, const int64_t *usage, int64_t alpha, int64_t beta, size_t size, int64_t *scaled)
@@ -290,7 +290,7 @@ int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, stru
 	return tree->bucket[tree->buckets - 1].table[chain_tree_best(tree)];
 }
 
-/* ---- down ------------------------------------------------------------------------------------ */
+/* ---- down ---- */
 
 /* A piece of the least of everything for each entry of the bucket's scope, in weights, into scratch. */
 static const int64_t *believe(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number)
@@ -408,7 +408,7 @@ void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t most,
 			down_bucket(tree, &tree->bucket[i], least);
 }
 
-/* ---- choices --------------------------------------------------------------------------------- */
+/* ---- choices ---- */
 
 void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value)
 {

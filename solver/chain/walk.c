@@ -284,7 +284,7 @@ static void free_walks(struct chain_walks *walks)
 	*walks = (struct chain_walks) { 0 };
 }
 
-/* ---- paths ----------------------------------------------------------------------------------- */
+/* ---- paths ---- */
 
 /* Arcs of a walk, points of arcs, from *next on. */
 static void spell_out(const struct chain_walks *walks, uint32_t walk, uint32_t **next)
@@ -337,7 +337,7 @@ static enum status walk_path(
 	return status;
 }
 
-/* ---- whole plans ----------------------------------------------------------------------------- */
+/* ---- whole plans ---- */
 
 /* The cheapest of the root's points within the limit, below below; NONE: there is none. */
 static uint32_t walk_cheapest(const struct chain_front *core, const struct chain_search *search, int64_t below)

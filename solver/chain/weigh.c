@@ -3,7 +3,7 @@
 
 #include "search.h"
 
-/* ---- choices --------------------------------------------------------------------------------- */
+/* ---- choices ---- */
 
 void chain_choice_free(struct chain_choice *choice)
 {
@@ -39,7 +39,7 @@ void chain_choice_sum(const struct chain_model *model, struct chain_choice *choi
 		}
 }
 
-/* ---- weighing -------------------------------------------------------------------------------- */
+/* ---- weighing ---- */
 
 void chain_weigh(struct chain_search *search, int64_t alpha, int64_t beta)
 {

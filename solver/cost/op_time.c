@@ -1,7 +1,7 @@
 /* op_time.c: the roofline of an op's share. */
 #include "op_time.h"
 
-/* ---- what an op does ------------------------------------------------------------------------- */
+/* ---- what an op does ---- */
 
 static enum status op_time_find_work(
 	const struct graph *graph, const struct rules *rules, uint32_t op, struct binding *binding, struct op_work *work)
@@ -143,7 +143,7 @@ enum status op_whole_time(
 	return op_local_time(graph, rules, machine, op, false, time, &limit);
 }
 
-/* ---- shares ---------------------------------------------------------------------------------- */
+/* ---- shares ---- */
 
 enum status op_times_find(
 	const struct units *units, const struct rules *rules, const struct machine *machine, struct op_times *times)

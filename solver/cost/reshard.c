@@ -43,7 +43,7 @@ static uint32_t reshard_state_of(const struct way *way, struct placement placeme
 	return state;
 }
 
-/* ---- moves ----------------------------------------------------------------------------------- */
+/* ---- moves ---- */
 
 /* True where a later axis cuts the same part: the pieces of this axis are not contiguous then. */
 static bool cut_later(const struct way *way, struct placement placement, uint32_t axis, int8_t on)
@@ -149,7 +149,7 @@ static void write_down(const struct way *way, uint32_t target, struct reshard *r
 	}
 }
 
-/* ---- the search ------------------------------------------------------------------------------ */
+/* ---- the search ---- */
 
 static bool reshard_add_candidate(struct way *way, int8_t value)
 {
@@ -263,7 +263,7 @@ enum status reshard_find(const struct units *units, const struct mesh *mesh, uin
 	return written(&way, target, reshard);
 }
 
-/* ---- many of one tensor ---------------------------------------------------------------------- */
+/* ---- many of one tensor ---- */
 
 /* All ways from a placement to those that are summands on certain axes: another search is needed only for other axes.
  */
@@ -353,7 +353,7 @@ static enum status map_find(
 	return written(way, target, reshard);
 }
 
-/* ---- shards become summands ------------------------------------------------------------------ */
+/* ---- shards become summands ---- */
 
 /* A way of two: by way of where the shards are whole. */
 static struct placement reshard_middle_of(const struct mesh *mesh, struct placement from, struct placement to)

@@ -114,7 +114,7 @@ static void step_time_run(struct running *running)
 	running->time->total = running->now;
 }
 
-/* ---- what is exposed ------------------------------------------------------------------------- */
+/* ---- what is exposed ---- */
 
 /* The time from `from` to the end of op, by what ran last on the way to it. */
 static void expose(struct running *running, uint32_t op, int64_t from)
@@ -142,7 +142,7 @@ static void find_exposed(struct running *running)
 	expose(running, latest, free);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static enum status find_releases(struct running *running)
 {

@@ -42,7 +42,7 @@ static bool apply_failed(struct apply *apply, bool fine)
 	return apply->build.status != OK;
 }
 
-/* ---- arguments ------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 /* What an op's arguments are called: in its copy, or in the op itself, which reads what is there now. */
 struct naming {
@@ -89,7 +89,7 @@ static void apply_rename_arguments(struct apply *apply, uint32_t draft_op, uint3
 	apply_failed(apply, renamed && draft_op_arguments(apply->build.draft, draft_op, renamed) == OK);
 }
 
-/* ---- copies ---------------------------------------------------------------------------------- */
+/* ---- copies ---- */
 
 /* A copy of a tensor: a view of what its root is now where it shares memory. */
 static uint32_t apply_copy_tensor(struct apply *apply, uint32_t tensor)
@@ -133,7 +133,7 @@ static uint32_t apply_copy_op(struct apply *apply, uint32_t op)
 	return id;
 }
 
-/* ---- views ----------------------------------------------------------------------------------- */
+/* ---- views ---- */
 
 /* The tensor is of another instance than its storage is now. */
 static bool is_stale(const struct apply *apply, uint32_t tensor)
@@ -184,7 +184,7 @@ static void apply_resolve(struct apply *apply, uint32_t tensor)
 	}
 }
 
-/* ---- ops ------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 /* The generator's state before a random op's first run. */
 static void save_state(struct apply *apply, uint32_t op)
@@ -297,7 +297,7 @@ static void apply_run_again(struct apply *apply, uint32_t op, uint64_t bits)
 		apply_rename_arguments(apply, copy, op, true);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static bool apply_prepare(struct apply *apply)
 {

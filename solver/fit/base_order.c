@@ -5,7 +5,7 @@
 #include "late_updates.h"
 #include "solver/base/heap.h"
 
-/* ---- an order -------------------------------------------------------------------------------- */
+/* ---- an order ---- */
 
 static bool base_order_allocate(const struct fit_step *step, struct fit_base *base)
 {
@@ -62,7 +62,7 @@ static bool base_order_place(struct fit_base *base, const uint32_t *order)
 	return count == step->ops;
 }
 
-/* ---- what it says of storages ---------------------------------------------------------------- */
+/* ---- what it says of storages ---- */
 
 static void find_ends(struct fit_base *base)
 {
@@ -261,7 +261,7 @@ void fit_base_free(struct fit_base *base)
 	arena_free(&base->arena);
 }
 
-/* ---- updates early --------------------------------------------------------------------------- */
+/* ---- updates early ---- */
 
 struct earliest {
 	const struct fit_step *step;

@@ -31,7 +31,7 @@ struct fit_turn {
 	int64_t held;              /* M of bound.h */
 };
 
-/* ---- the moments ----------------------------------------------------------------------------- */
+/* ---- the moments ---- */
 
 static void fit_bound_reach(const struct csr *next, uint32_t from, uint32_t *stack, bool *seen)
 {
@@ -214,7 +214,7 @@ static int64_t room_of(const struct fit_turn *turn, int64_t cap)
 	return cap - turn->there + turn->away;
 }
 
-/* ---- one moment ------------------------------------------------------------------------------ */
+/* ---- one moment ---- */
 
 /* A cut as a line over the price: time + price * over. */
 struct line { int64_t time, over; };
@@ -314,7 +314,7 @@ static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64
 	return OK;
 }
 
-/* ---- the best of them ------------------------------------------------------------------------ */
+/* ---- the best of them ---- */
 
 /* The storage or op that a node is of, except the sink. */
 static void fit_bound_find_owners(const struct fit_network *network, uint32_t *owner)

@@ -60,7 +60,7 @@ static wide counted_size(const struct proof *proof, uint32_t storage)
 	return stayed < both ? (stayed < once ? stayed : once) : both < once ? both : once;
 }
 
-/* ---- what the graph says --------------------------------------------------------------------- */
+/* ---- what the graph says ---- */
 
 static bool overwrites(const struct proof *proof, uint32_t op, uint32_t storage)
 {
@@ -207,7 +207,7 @@ static enum status fit_check_set_up(struct proof *proof)
 	return OK;
 }
 
-/* ---- the flow -------------------------------------------------------------------------------- */
+/* ---- the flow ---- */
 
 /* An op that must run after z wants what is in the storage in the end, and nothing that must run after z writes it. */
 static enum status check_start(const struct proof *proof, uint32_t storage)
@@ -338,7 +338,7 @@ static enum status fit_check_flow(struct proof *proof, int64_t *value)
 	return OK;
 }
 
-/* ---- the bytes ------------------------------------------------------------------------------- */
+/* ---- the bytes ---- */
 
 /* In memory while z runs, whatever a plan keeps. */
 static int64_t bytes_there(const struct proof *proof)

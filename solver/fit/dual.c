@@ -54,7 +54,7 @@ void fit_dual_profile(const struct fit_base *base, const int64_t *fixed, const b
 	}
 }
 
-/* ---- columns --------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 static struct fit_column *new_column(struct fit_dual *dual)
 {
@@ -99,7 +99,7 @@ static enum status fit_dual_add_cut(struct fit_dual *dual, const double *lambda,
 	return OK;
 }
 
-/* ---- the master ------------------------------------------------------------------------------ */
+/* ---- the master ---- */
 
 static double fit_dual_excess(const struct fit_dual *dual, uint32_t column, uint32_t moment)
 {
@@ -177,7 +177,7 @@ static bool add_moment(struct fit_dual *dual)
 	return true;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static enum status iterate(struct fit_dual *dual, struct control *control)
 {

@@ -58,7 +58,7 @@ struct exchange {
 	struct arena arena;
 };
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- changes ---- */
 
 static uint64_t hash_part(const struct exchange *exchange, const struct part *part)
 {
@@ -208,7 +208,7 @@ static int by_kind(const void *left, const void *right)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* ---- kinds ----------------------------------------------------------------------------------- */
+/* ---- kinds ---- */
 
 static void exchange_make(struct exchange *exchange, const struct change *change)
 {
@@ -250,7 +250,7 @@ static int exchange_by_cost(const void *left, const void *right)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- sums ---- */
 
 static int exchange_by_bytes(const void *left, const void *right)
 {
@@ -319,7 +319,7 @@ static void exchange_combine(struct exchange *exchange)
 	}
 }
 
-/* ---- the search ------------------------------------------------------------------------------ */
+/* ---- the search ---- */
 
 /* A change of the kind that touches nothing that others of the combination do, which is marked; NULL: there is none. */
 static const struct change *exchange_find_apart(struct exchange *exchange, uint32_t number)

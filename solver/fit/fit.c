@@ -23,7 +23,7 @@
 #define DEEPER 3           /* searches in full below that */
 #define REACH 32 /* an order may take off so small a share of what the cap leaves, whatever it took off others */
 
-/* ---- one cap --------------------------------------------------------------------------------- */
+/* ---- one cap ---- */
 
 struct solving {
 	struct fit_solver *solver;

@@ -17,7 +17,7 @@ static int64_t improve_write_time(const struct fit_step *step, uint32_t storage)
 	return time;
 }
 
-/* ---- fill ------------------------------------------------------------------------------------ */
+/* ---- fill ---- */
 
 /* Storages that are not kept, with the time that keeping them saves for a byte: as played where there are few, else
  * their writers' time. */
@@ -80,7 +80,7 @@ void fit_fill(struct fit_search *search)
 			break;
 }
 
-/* ---- other states ---------------------------------------------------------------------------- */
+/* ---- other states ---- */
 
 /* One storage, or all of a class, in any other state, as long as that fits and is faster: first classes, then storages.
  */
@@ -112,7 +112,7 @@ void fit_refine(struct fit_search *search)
 	}
 }
 
-/* ---- all of few ------------------------------------------------------------------------------ */
+/* ---- all of few ---- */
 
 /* The states that a storage may have here; what is never worth keeping is not kept. */
 static uint32_t choices(const struct fit_search *search, uint32_t storage, uint8_t *choice)
@@ -154,7 +154,7 @@ void fit_enumerate(struct fit_search *search)
 	}
 }
 
-/* ---- swap ------------------------------------------------------------------------------------ */
+/* ---- swap ---- */
 
 /* Drops one storage, then keeps others as long as that fits; false where the result is no better. */
 static bool swap_one(struct fit_search *search, uint32_t storage, const uint32_t *dropped, uint32_t drops)
@@ -212,7 +212,7 @@ void fit_swap(struct fit_search *search)
 	}
 }
 
-/* ---- cuts at other prices -------------------------------------------------------------------- */
+/* ---- cuts at other prices ---- */
 
 static double normal(uint64_t *random)
 {

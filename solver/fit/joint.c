@@ -4,7 +4,7 @@
 
 #include "joint.h"
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static int64_t joint_bytes_of(const struct graph *graph, uint32_t tensor)
 {
@@ -134,7 +134,7 @@ void joint_free(struct joint *joint)
 	arena_free(&joint->arena);
 }
 
-/* ---- bans ------------------------------------------------------------------------------------ */
+/* ---- bans ---- */
 
 static bool fusible(const struct joint_node *a, const struct joint_node *b)
 {
@@ -267,7 +267,7 @@ static void ban_long_chains(struct banning *banning)
 	}
 }
 
-/* ---- the cut --------------------------------------------------------------------------------- */
+/* ---- the cut ---- */
 
 static bool materialized(const struct joint *joint, uint32_t n)
 {

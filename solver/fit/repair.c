@@ -46,7 +46,7 @@ static uint32_t fit_repair_list_candidates(
 	return count < most ? count : most;
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- changes ---- */
 
 /* Storages that all get a state. */
 struct change { const uint32_t *storage; uint32_t count; uint8_t to; double score; };

@@ -60,7 +60,7 @@ static uint32_t writers_of(const struct play *play, uint32_t storage)
 	return csr_length(&play->step->writers, storage);
 }
 
-/* ---- running an op --------------------------------------------------------------------------- */
+/* ---- running an op ---- */
 
 static uint32_t new_instance(struct fit_replay *replay, int64_t bytes, uint32_t first, uint32_t last)
 {
@@ -171,7 +171,7 @@ static void fit_replay_run(struct play *play, uint32_t op, bool again)
 	replay->length++;
 }
 
-/* ---- what must run again first --------------------------------------------------------------- */
+/* ---- what must run again first ---- */
 
 static uint32_t fit_replay_push(struct fit_replay *replay, uint32_t depth, uint32_t storage, uint32_t version)
 {
@@ -293,7 +293,7 @@ static void forget_loose(struct play *play)
 	replay->looses = kept;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 /* Copies of what is kept for other microbatches. */
 static int64_t fit_replay_copies_of(const struct play *play)

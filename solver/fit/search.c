@@ -107,7 +107,7 @@ void fit_states_of(const struct fit_step *step, const bool *kept, uint8_t *state
 		state[s] = kept[s] || !step->droppable[s] ? FIT_KEEP : FIT_HOLD;
 }
 
-/* ---- mixing two cuts ------------------------------------------------------------------------- */
+/* ---- mixing two cuts ---- */
 
 /* Storages made before the position follow heavy. */
 static bool try_switch(struct fit_search *search, const bool *heavy, const bool *light, uint32_t position)
@@ -156,7 +156,7 @@ static void fit_search_mix(struct fit_search *search, const bool *heavy, const b
 			try_switch(search, heavy, light, low + step < count ? search->list[low + step] : UINT32_MAX);
 }
 
-/* ---- cuts of a dual -------------------------------------------------------------------------- */
+/* ---- cuts of a dual ---- */
 
 #define CANDIDATES 8
 #define ROUNDS 5

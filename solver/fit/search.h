@@ -55,7 +55,7 @@ void fit_sort(uint32_t *list, const double *score, uint32_t count, uint32_t *scr
 /* What a cut keeps, as states: all else that can be dropped is held. */
 void fit_states_of(const struct fit_step *step, const bool *kept, uint8_t *state);
 
-/* ---- parts of the search: each makes the best better, or leaves it --------------------------- */
+/* ---- parts of the search: each makes the best better, or leaves it ---- */
 
 /* Cuts of a dual mixed in pairs, the dual anew with the transients that the replay showed, until near the dual's bound.
  */

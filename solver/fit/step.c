@@ -92,7 +92,7 @@ enum status fit_early_ops(const struct graph *graph, bool *forward)
 	return OK;
 }
 
-/* ---- pairs that become rows ------------------------------------------------------------------ */
+/* ---- pairs that become rows ---- */
 
 struct rows {
 	uint32_t *row, *item, count;
@@ -122,7 +122,7 @@ static bool fit_step_finish(struct fit_step *step, struct rows *rows, uint32_t c
 	return fine;
 }
 
-/* ---- what ops do with storages --------------------------------------------------------------- */
+/* ---- what ops do with storages ---- */
 
 static bool fit_step_allocate(const struct fit_input *input, struct fit_step *step)
 {
@@ -190,7 +190,7 @@ static void note_ops(const struct fit_input *input, struct fit_step *step)
 	}
 }
 
-/* ---- what can be dropped --------------------------------------------------------------------- */
+/* ---- what can be dropped ---- */
 
 /* Only ops of the forward pass write it, and what is in it goes away. */
 static void mark_droppable(const struct fit_input *input, struct fit_step *step)
@@ -278,7 +278,7 @@ static bool fit_step_settle(struct fit_step *step)
 	return true;
 }
 
-/* ---- the rows -------------------------------------------------------------------------------- */
+/* ---- the rows ---- */
 
 static bool find_touches(struct fit_step *step)
 {

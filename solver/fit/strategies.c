@@ -6,7 +6,7 @@
 #include "search.h"
 #include "strategies.h"
 
-/* ---- groups of layers ------------------------------------------------------------------------ */
+/* ---- groups of layers ---- */
 
 void fit_keep_groups(const struct fit_step *step, const struct activations *activations, uint32_t every, bool *keep)
 {
@@ -36,7 +36,7 @@ uint32_t fit_root_of_layers(const struct activations *activations)
 	return root > 0 ? root : 1;
 }
 
-/* ---- PyTorch's memory budget ----------------------------------------------------------------- */
+/* ---- PyTorch's memory budget ---- */
 
 #define SHARES 10000       /* the solver counts memory in shares of what the default saves */
 #define FIRST_BANNED 1u
@@ -241,7 +241,7 @@ enum status fit_keep_knapsack(const struct fit_step *step, const struct activati
 	return status;
 }
 
-/* ---- states ---------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 enum status fit_states_keeping(const struct fit_step *step, const bool *keep, struct control *control, uint8_t *state)
 {
@@ -261,7 +261,7 @@ enum status fit_states_keeping(const struct fit_step *step, const bool *keep, st
 	return status;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 static const int64_t budgets[] = { 0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100 };
 #define BUDGETS ((uint32_t)(sizeof budgets / sizeof *budgets))

@@ -6,7 +6,7 @@
 #define SEGMENTS_MAX 8
 #define OPS_LEAST 3            /* of a copy: less is no layer */
 
-/* ---- orbits ---------------------------------------------------------------------------------- */
+/* ---- orbits ---- */
 
 static enum status fold_orbits_of(
 	const struct fold_run *run, const struct fold_shift *shift, struct fold_orbits *orbits, struct arena *arena)
@@ -36,7 +36,7 @@ static enum status fold_orbits_of(
 	return orbits->offset && orbits->out ? OK : NO_MEMORY;
 }
 
-/* ---- segments -------------------------------------------------------------------------------- */
+/* ---- segments ---- */
 
 static enum status add_segment(struct fold_run *run, struct fold *fold, const struct fold_orbits *orbits)
 {

@@ -18,7 +18,7 @@ static const uint32_t *fold_match_reads_of(const struct graph *graph, uint32_t o
 	return graph->reads.item + graph->reads.start[op];
 }
 
-/* ---- labels, colours, levels ----------------------------------------------------------------- */
+/* ---- labels, colours, levels ---- */
 
 static enum status find_readers(struct fold_run *run)
 {
@@ -85,7 +85,7 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 	return OK;
 }
 
-/* ---- the map --------------------------------------------------------------------------------- */
+/* ---- the map ---- */
 
 struct matcher {
 	const struct fold_run *run;
@@ -217,7 +217,7 @@ static void fold_match_spread(struct matcher *matcher, uint32_t op, uint32_t ima
 	}
 }
 
-/* ---- where to begin -------------------------------------------------------------------------- */
+/* ---- where to begin ---- */
 
 struct member { uint64_t colour; uint32_t op; };
 struct seed {

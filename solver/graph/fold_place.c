@@ -43,7 +43,7 @@ static uint32_t fold_place_middle_of(const struct fold_orbits *orbits, uint32_t 
 	return orbits->item[orbits->start[orbit] + fold_place_length_of(orbits, orbit) / 2];
 }
 
-/* ---- links ----------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 static void fold_place_add_link(struct placing *placing, uint32_t from, uint32_t to, uint32_t tensor)
 {
@@ -92,7 +92,7 @@ static enum status fold_place_find_links(struct placing *placing)
 	return status != OK ? status : csr_of_pairs(placing->arena, orbits->orbits, placing->links, row, item, &placing->to);
 }
 
-/* ---- rings: Tarjan's algorithm without recursion --------------------------------------------- */
+/* ---- rings: Tarjan's algorithm without recursion ---- */
 
 struct tarjan { uint32_t *number, *low, *stack, *path, *next, numbered, depth, height; };
 
@@ -153,7 +153,7 @@ static enum status find_rings(struct placing *placing)
 	return OK;
 }
 
-/* ---- costs ----------------------------------------------------------------------------------- */
+/* ---- costs ---- */
 
 static int32_t fold_place_distance(const struct placing *placing, const struct link *link)
 {
@@ -188,7 +188,7 @@ static uint64_t fold_place_cost_of(struct placing *placing, const uint32_t *orbi
 	return cost;
 }
 
-/* ---- cutting rings --------------------------------------------------------------------------- */
+/* ---- cutting rings ---- */
 
 static int32_t floor_div(int64_t a, int64_t b)
 {
@@ -295,7 +295,7 @@ static bool place_ring(struct placing *placing, const uint32_t *orbit, uint32_t 
 	return false;
 }
 
-/* ---- all others ------------------------------------------------------------------------------ */
+/* ---- all others ---- */
 
 /* The offset at which the fewest arguments cross, of those that make one of them not cross. */
 static bool place_beside(struct placing *placing, uint32_t orbit)

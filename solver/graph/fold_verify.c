@@ -92,7 +92,7 @@ static bool agree(
 		source->step == model->step;
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- changes ---- */
 
 static void fold_verify_drop(struct verifying *verifying, uint32_t orbit)
 {
@@ -115,7 +115,7 @@ static void differ(struct verifying *verifying, uint32_t orbit, int32_t copy)
 	}
 }
 
-/* ---- the rounds ------------------------------------------------------------------------------ */
+/* ---- the rounds ---- */
 
 /* First reads of tensors that nothing writes, copy after copy. */
 static void set_tags(struct verifying *verifying)
@@ -250,7 +250,7 @@ static enum status fold_verify_make_room(struct verifying *verifying, struct are
 	return verifying->tag && verifying->model && verifying->first ? OK : NO_MEMORY;
 }
 
-/* ---- the range to begin with ----------------------------------------------------------------- */
+/* ---- the range to begin with ---- */
 
 /* The most common value, by Boyer and Moore's vote and a count around it: good enough for a first range. */
 static int32_t common_end(const struct fold_orbits *orbits, bool last)

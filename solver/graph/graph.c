@@ -52,7 +52,7 @@ static enum status graph_bad(struct build *build, unsigned line, enum status sta
 	return status;
 }
 
-/* ---- records ------------------------------------------------------------------ */
+/* ---- records ---- */
 
 /* The graph takes over what the draft holds: its texts, records and names. */
 static enum status take_tensors(struct build *build)
@@ -166,7 +166,7 @@ static enum status graph_check_sizes(struct build *build)
 	return status;
 }
 
-/* ---- aliases and writers --------------------------------------------------------- */
+/* ---- aliases and writers ---- */
 
 /* Follows every alias to its root, halving paths. A chain longer than the number of tensors is a cycle. */
 static enum status find_roots(struct build *build)
@@ -320,7 +320,7 @@ static enum status index_arguments(struct build *build)
 		: fail_memory(build->error);
 }
 
-/* ---- program order ---------------------------------------------------------------- */
+/* ---- program order ---- */
 
 /* Data and declared control dependencies by draft numbers: a tensor's writer before its readers,
  * the allocator of a storage before everybody who touches it. */
@@ -435,7 +435,7 @@ static enum status order_ops(struct build *build)
 	return done == ops ? OK : report_cycle(build, &pred, waiting);
 }
 
-/* ---- rows in program order ----------------------------------------------------------- */
+/* ---- rows in program order ---- */
 
 /* Rows of pairs, with op numbers (and where both are ops, both) turned into program order. */
 static enum status graph_rows_of(struct build *build, const struct pairs *pairs, bool both, struct csr *rows)
@@ -575,7 +575,7 @@ static enum status dependency_rows(struct build *build)
 		: fail_memory(build->error);
 }
 
-/* ---- fingerprint and life ---------------------------------------------------------------- */
+/* ---- fingerprint and life ---- */
 
 static uint64_t hash_name(uint64_t hash, const char *text)
 {

@@ -241,7 +241,7 @@ struct graph {
 	atomic_uint references;       /* graphs are shared between plans: see graph_release() */
 };
 
-/* ---- draft: the mutable form ------------------------------------------------- */
+/* ---- draft: the mutable form ---- */
 
 struct draft;
 

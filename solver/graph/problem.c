@@ -1,7 +1,7 @@
 /* problem.c: the ordering problem of a graph, and the evaluation of orders. */
 #include "problem.h"
 
-/* ---- from a graph ------------------------------------------------------------- */
+/* ---- from a graph ---- */
 
 static uint32_t *number_items(const struct graph *graph, struct problem *problem)
 {
@@ -205,7 +205,7 @@ void problem_free(struct problem *problem)
 	*problem = (struct problem){ 0 };
 }
 
-/* ---- evaluation ------------------------------------------------------------------ */
+/* ---- evaluation ---- */
 
 int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64_t *live, uint32_t *peak_position)
 {

@@ -48,7 +48,7 @@ enum status problem_of_graph(
 void problem_free(struct problem *problem);
 #define problem_drop problem_free
 
-/* ---- evaluation ----------------------------------------------------------------- */
+/* ---- evaluation ---- */
 
 /* Live bytes of an order, as defined above. live: [ops] by position, may be NULL.
  * Returns the peak, or -1 when out of memory; *peak_position is the first position that has it (NONE without ops).

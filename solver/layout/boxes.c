@@ -7,7 +7,7 @@
  * joined like buffers. */
 #include "boxes.h"
 
-/* ---- boxes ----------------------------------------------------------------------------------- */
+/* ---- boxes ---- */
 
 static enum status boxes_add(struct layout_boxes *boxes, struct box box)
 {
@@ -30,7 +30,7 @@ static enum status boxes_join(struct layout_boxes *boxes, uint32_t left, uint32_
 			.real = a->real || b->real });
 }
 
-/* ---- free room ------------------------------------------------------------------------------- */
+/* ---- free room ---- */
 
 /* Room that has opened and not closed yet. */
 struct open { uint32_t first; int64_t size; };
@@ -87,7 +87,7 @@ static enum status add_rooms(struct layout_boxes *boxes, const struct layout_mod
 	return status;
 }
 
-/* ---- joining --------------------------------------------------------------------------------- */
+/* ---- joining ---- */
 
 /* A box where it starts, sorted by two keys. */
 struct start { uint32_t first; int64_t key; uint64_t tie; uint32_t box; };
@@ -192,7 +192,7 @@ static enum status join_all(struct layout_boxes *boxes, uint32_t variant)
 	return status;
 }
 
-/* ---- the joined model ------------------------------------------------------------------------ */
+/* ---- the joined model ---- */
 
 static enum status build_model(struct layout_boxes *boxes, const struct layout_model *model)
 {

@@ -54,7 +54,7 @@ static uint32_t caching_new_block(struct caching *caching, int64_t address, int6
 	return id;
 }
 
-/* ---- the treap ------------------------------------------------------------------------------- */
+/* ---- the treap ---- */
 
 static bool caching_before(const struct block *a, const struct block *b)
 {
@@ -134,7 +134,7 @@ static uint32_t pool_next(const struct caching *caching, const struct pool *pool
 	return found;
 }
 
-/* ---- allocation ------------------------------------------------------------------------------ */
+/* ---- allocation ---- */
 
 /* A block of at least size from the device. */
 static uint32_t caching_reserve(struct caching *caching, struct pool *pool, int64_t size)
@@ -234,7 +234,7 @@ static void caching_release(struct caching *caching, uint8_t stream, uint32_t id
 	pool_insert(caching, pool, id);
 }
 
-/* ---- the run --------------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 /* Buffers that have bytes, in the order in which they start, and in that in which they end. start: NULL where it is
  * that of their numbers. */

@@ -70,7 +70,7 @@ static enum status layout_check_prepare(struct check *check, const int64_t *offs
 	return OK;
 }
 
-/* ---- the set of those that are alive --------------------------------------------------------- */
+/* ---- the set of those that are alive ---- */
 
 static bool numbers_make(struct numbers *numbers, uint32_t count)
 {
@@ -120,7 +120,7 @@ static uint32_t nearest(const struct numbers *numbers, uint32_t number, bool bel
 	return NONE;
 }
 
-/* ---- overlaps -------------------------------------------------------------------------------- */
+/* ---- overlaps ---- */
 
 static const struct rectangle *numbered(const struct check *check, uint32_t number)
 {
@@ -180,7 +180,7 @@ static enum status check_overlaps(struct check *check, struct error *error)
 	return status;
 }
 
-/* ---- what the layout says -------------------------------------------------------------------- */
+/* ---- what the layout says ---- */
 
 static enum status check_offsets(const struct check *check, const struct layout *layout, struct error *error)
 {

@@ -112,7 +112,7 @@ static enum status place_rest(struct core_check *check, uint32_t depth, uint64_t
 	return INFEASIBLE;
 }
 
-/* ---- setting up ------------------------------------------------------------------------------ */
+/* ---- setting up ---- */
 
 /* The pieces of a buffer, or its whole life. */
 static const struct piece *check_core_pieces_of(

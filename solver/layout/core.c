@@ -30,7 +30,7 @@ static enum status core_decide(const struct layout_model *model, const uint32_t 
 	return status;
 }
 
-/* ---- finding --------------------------------------------------------------------------------- */
+/* ---- finding ---- */
 
 struct sized { int64_t size; uint32_t buffer; };
 
@@ -109,7 +109,7 @@ enum status layout_core_find(const struct layout_model *model, int64_t capacity,
 	return status;
 }
 
-/* ---- shrinking ------------------------------------------------------------------------------- */
+/* ---- shrinking ---- */
 
 enum status layout_core_shrink(const struct layout_model *model, int64_t capacity, uint64_t nodes,
 	struct layout_core *core, struct control *control)
@@ -148,7 +148,7 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 	return status;
 }
 
-/* ---- the load -------------------------------------------------------------------------------- */
+/* ---- the load ---- */
 
 enum status layout_core_of_load(const struct layout_model *model, int64_t capacity, struct layout_core *core)
 {

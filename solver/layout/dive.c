@@ -39,7 +39,7 @@ struct dive {
 	uint64_t steps;
 };
 
-/* ---- heaps ----------------------------------------------------------------------------------- */
+/* ---- heaps ---- */
 
 static uint32_t meld(struct dive *dive, uint32_t a, uint32_t b)
 {
@@ -82,7 +82,7 @@ static uint32_t dive_pop(struct dive *dive, uint32_t section)
 	return best;
 }
 
-/* ---- the tree -------------------------------------------------------------------------------- */
+/* ---- the tree ---- */
 
 static void raise(struct node *node, int64_t top)
 {
@@ -180,7 +180,7 @@ static int64_t dive_highest(struct dive *dive, uint32_t first, uint32_t last, ui
 	return top;
 }
 
-/* ---- the dive -------------------------------------------------------------------------------- */
+/* ---- the dive ---- */
 
 static enum status dive_set_up(struct dive *dive, const struct layout_model *model)
 {

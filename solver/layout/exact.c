@@ -97,7 +97,7 @@ static enum status search_core(struct exact *exact, int64_t capacity, uint64_t n
 	return status;
 }
 
-/* ---- boxes ----------------------------------------------------------------------------------- */
+/* ---- boxes ---- */
 
 static enum status layout_exact_search_in(
 	struct exact *exact, const struct layout_boxes *boxes, int64_t capacity, size_t count, uint64_t nodes)
@@ -145,7 +145,7 @@ static enum status search_boxes(struct exact *exact, int64_t capacity, uint32_t 
 	return status;
 }
 
-/* ---- rounds ---------------------------------------------------------------------------------- */
+/* ---- rounds ---- */
 
 /* The capacities of a round, most wanted first; the height of the best layout may drop on the way. */
 static int64_t target(const struct exact *exact, int number)

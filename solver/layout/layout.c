@@ -33,7 +33,7 @@ struct solve {
 	bool late;               /* effort or time is up: what is left gets the first layout */
 };
 
-/* ---- what lives through everything ----------------------------------------------------------- */
+/* ---- what lives through everything ---- */
 
 static bool resident(const struct layout_model *model, uint32_t b)
 {
@@ -73,7 +73,7 @@ static enum status lift_residents(struct solve *solve)
 	return fine ? OK : NO_MEMORY;
 }
 
-/* ---- one part -------------------------------------------------------------------------------- */
+/* ---- one part ---- */
 
 /* A search has shown that the part needs more than was thought. What lies below it belongs to the core, too. */
 static enum status layout_raise_bound(
@@ -203,7 +203,7 @@ static enum status layout_solve_part(struct solve *solve, uint32_t from, uint32_
 	return status;
 }
 
-/* ---- all parts ------------------------------------------------------------------------------- */
+/* ---- all parts ---- */
 
 /* A part ends where nothing goes on. */
 static enum status solve_parts(struct solve *solve)

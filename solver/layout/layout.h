@@ -171,7 +171,7 @@ enum status layout_check_core(const struct buffers *buffers, const uint32_t *cor
  * -1 when out of memory. Shares no code with the solvers. */
 int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, int64_t step);
 
-/* ---- the caching allocator, the baseline that users know ------------------------------------- */
+/* ---- the caching allocator, the baseline that users know ---- */
 
 /* PyTorch's CUDA caching allocator fed with the buffers in order of steps, frees before allocations, within
  * a step in the order of the buffers: sizes rounded to 512 bytes, small and large pools, best fit, splitting and

@@ -52,7 +52,7 @@ void layout_model_free(struct layout_model *model);
 /* The highest unit in use. */
 int64_t layout_model_height(const struct layout_model *model, const int64_t *offset);
 
-/* ---- orders --------------------------------------------------------------------------------- */
+/* ---- orders ---- */
 
 /* Ranks buffers by up to three keys, each descending, ties by number: T the largest load of the sections it lives in,
  * W lifetime (width), A area, Z size, O overlapping buffers, C sections, L late start, E early start.

@@ -13,7 +13,7 @@ static uint32_t nest_node_of(const struct nest *nest, uint32_t first, uint32_t l
 	return (nest->leaves + first) >> height;
 }
 
-/* ---- building -------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 static enum status nest_allocate(struct nest *nest)
 {
@@ -122,7 +122,7 @@ void nest_free(struct nest *nest)
 	arena_free(&nest->arena);
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- questions ---- */
 
 /* The first of m ascending values that is >= value. */
 static uint32_t nest_position(const uint32_t *values, uint32_t m, uint32_t value)
@@ -248,7 +248,7 @@ uint32_t nest_best_over(const struct nest *nest, uint32_t first, uint32_t last, 
 	return best;
 }
 
-/* ---- removal --------------------------------------------------------------------------------- */
+/* ---- removal ---- */
 
 void nest_remove(struct nest *nest, uint32_t buffer)
 {

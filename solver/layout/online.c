@@ -39,7 +39,7 @@ static uint32_t online_new_block(struct online *online, int64_t at, int64_t size
 	return id;
 }
 
-/* ---- the treap of holes ---------------------------------------------------------------------- */
+/* ---- the treap of holes ---- */
 
 static int64_t online_most_of(const struct online *online, uint32_t id)
 {
@@ -119,7 +119,7 @@ static uint32_t online_lowest(const struct online *online, int64_t size)
 	}
 }
 
-/* ---- buffers that come and go ---------------------------------------------------------------- */
+/* ---- buffers that come and go ---- */
 
 /* The block that holds so many units now, NONE when out of memory. */
 static uint32_t online_come(struct online *online, int64_t size)
@@ -172,7 +172,7 @@ static void online_leave(struct online *online, uint32_t id)
 	online_insert(online, below);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 /* Buffers by a section that each has, as rows. */
 static enum status online_sort_by(const struct layout_model *model, const uint32_t *section, struct csr *rows)

@@ -19,7 +19,7 @@
 
 enum verdict { RUNNING, SOLVED, FAILED };
 
-/* ---- state ----------------------------------------------------------------------------------- */
+/* ---- state ---- */
 
 static void layout_search_note(struct layout_search *search, struct trails *trails, uint32_t index, int64_t value)
 {
@@ -109,7 +109,7 @@ static void layout_search_reset(struct layout_search *search)
 	search->nodes = 0;
 }
 
-/* ---- inference ------------------------------------------------------------------------------- */
+/* ---- inference ---- */
 
 /* The lowest that anything unplaced of a section can start; pending buffers by what lifts them. Stops at the first that
  * can start on the floor. */
@@ -262,7 +262,7 @@ static void unplace(struct layout_search *search, struct frame *frame)
 	frame->placed = NONE;
 }
 
-/* ---- parts ----------------------------------------------------------------------------------- */
+/* ---- parts ---- */
 
 static int compare_keys(const void *left, const void *right)
 {
@@ -352,7 +352,7 @@ static bool find_cuts(struct layout_search *search, struct frame *frame, uint32_
 	return layout_search_add_cut(search, frame, frame->last);
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static struct failure *layout_search_table_slot(struct layout_search *search, const struct set_key *key)
 {
@@ -581,7 +581,7 @@ static enum verdict layout_search_advance(struct layout_search *search)
 	return give_up_candidate(search);
 }
 
-/* ---- the search ------------------------------------------------------------------------------ */
+/* ---- the search ---- */
 
 static enum verdict layout_search_start(struct layout_search *search)
 {

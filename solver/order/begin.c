@@ -148,7 +148,7 @@ enum status order_run_seeds(struct order_job *job, bool all)
 	return seed_between(job);
 }
 
-/* ---- cuts --------------------------------------------------------------------------------- */
+/* ---- cuts ---- */
 
 /* What is known of the cut at each op before it is sought: it is at most the live bytes at the op in any order. */
 struct cutting {

@@ -24,7 +24,7 @@ struct closing {
 	struct order_cut cut;
 };
 
-/* ---- where to begin ----------------------------------------------------------------------- */
+/* ---- where to begin ---- */
 
 static bool best_is_large(const struct order_job *job)
 {
@@ -79,7 +79,7 @@ static enum status run_roam(struct closing *closing)
 	return OK;
 }
 
-/* ---- closing the gap -------------------------------------------------------------------- */
+/* ---- closing the gap ---- */
 
 /* The seed of the lowest peak that isn't used yet, or -1. */
 static int next_seed(const struct order_job *job, const bool used[SEEDS])
@@ -158,7 +158,7 @@ static enum status search_backward(struct closing *closing)
 	return best_search(closing->job, true, 60000);
 }
 
-/* ---- the run ------------------------------------------------------------------------------ */
+/* ---- the run ---- */
 
 /* docs/benchmarks.md says what each step is worth. helps: NULL: always. */
 static const struct step {

@@ -10,7 +10,7 @@
 #define START(cut) ((cut)->problem->ops)
 #define END(cut) ((cut)->problem->ops + 1)
 
-/* ---- the network ------------------------------------------------------------------ */
+/* ---- the network ---- */
 
 /* Bytes of all items must stay below FLOW_UNLIMITED when scaled; when they would not, there are no prices. */
 static int64_t choose_scale(const struct problem *problem, bool prices)
@@ -144,7 +144,7 @@ void order_cut_free(struct order_cut *cut)
 	arena_free(&cut->arena);
 }
 
-/* ---- one cut ------------------------------------------------------------------------- */
+/* ---- one cut ---- */
 
 static void order_cut_mark_reachable(struct order_cut *cut, const struct csr *arcs, uint32_t op, uint8_t mark)
 {
@@ -207,7 +207,7 @@ enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *pos
 	return status;
 }
 
-/* ---- the certificate -------------------------------------------------------------------- */
+/* ---- the certificate ---- */
 
 static void add_certificate_arc(
 	struct order_certificate *certificate, uint32_t item, uint32_t from, uint32_t to, int64_t flow)

@@ -18,7 +18,7 @@ struct program {
 	struct arena arena;
 };
 
-/* ---- steps ----------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static uint32_t count_reachable(const struct csr *arcs, uint32_t ops, uint32_t op, bool *seen, uint32_t *stack)
 {
@@ -71,7 +71,7 @@ static void add_peak(struct program *program, int64_t high)
 	program->peak = milp_add_column(&program->milp, 0, order_ilp_scaled(program, high - model->base), 1, false);
 }
 
-/* ---- the prefix model -------------------------------------------------------------------- */
+/* ---- the prefix model ---- */
 
 /* Adds factor * x[op, step] to the current row; what is fixed goes to *constant. */
 static void add_prefix(struct program *program, uint32_t op, uint32_t step, double factor, double *constant)
@@ -185,7 +185,7 @@ static void add_step(struct program *program, uint32_t step)
 	close_row(program, 0, HUGE_VAL, constant);
 }
 
-/* ---- solving --------------------------------------------------------------------------------- */
+/* ---- solving ---- */
 
 /* The order in a solution; false when rounding has spoilt it. */
 static bool order_ilp_read_order(const struct program *program, const double *value, uint32_t *order)

@@ -52,7 +52,7 @@ static enum status operands_of(const struct problem *problem, struct arena *aren
 	return OK;
 }
 
-/* ---- least peak memory first ----------------------------------------------------------------- */
+/* ---- least peak memory first ---- */
 
 struct lpmf {
 	const struct problem *problem;
@@ -140,7 +140,7 @@ enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
 	return status;
 }
 
-/* ---- breadth first --------------------------------------------------------------------------- */
+/* ---- breadth first ---- */
 
 struct bfs {
 	struct csr operands;
@@ -219,7 +219,7 @@ enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 	return status;
 }
 
-/* ---- depth first ----------------------------------------------------------------------------- */
+/* ---- depth first ---- */
 
 struct weighed { int64_t bytes; uint32_t place, op; };
 

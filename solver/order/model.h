@@ -33,7 +33,7 @@ int64_t order_profile(const struct order_model *model, const uint32_t *order, ui
 /* OK when order is a permutation of the ops that keeps every dependency, else INFEASIBLE; NO_MEMORY. */
 enum status order_keeps_dependencies(const struct order_model *model, const uint32_t *order);
 
-/* ---- walking from state to state ------------------------------------------------ */
+/* ---- walking from state to state ---- */
 
 struct order_walk {
 	const struct order_model *model;

@@ -8,7 +8,7 @@
 
 #define CUTS 8                 /* ops at which a single strategy's bound is sought */
 
-/* ---- a run's begin and end ---------------------------------------------------------------- */
+/* ---- a run's begin and end ---- */
 
 /* The run's own control: the caller's cancel flag and reports, effort counted from zero. */
 static struct control own_control(const struct control *outer, uint64_t ticks)
@@ -113,7 +113,7 @@ static enum status job_finish(
 	return status;
 }
 
-/* ---- runs ------------------------------------------------------------------------------ */
+/* ---- runs ---- */
 
 enum status order_quick(const struct problem *problem, struct control *control, struct order_result *result)
 {

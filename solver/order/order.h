@@ -155,7 +155,7 @@ enum status order_solve(const struct problem *problem, const struct order_option
  * bound is that of a few cuts instead, which keeps it near linear. */
 enum status order_quick(const struct problem *problem, struct control *control, struct order_result *result);
 
-/* ---- checking: no code shared with the solver ---------------------- */
+/* ---- checking: no code shared with the solver ---- */
 
 /* Verifies a bound from its certificate. BAD_INPUT, with the reason, when it does not hold.
  *

@@ -47,7 +47,7 @@ struct roam {
 	struct arena arena;
 };
 
-/* ---- the main path and its waists ------------------------------------------------------ */
+/* ---- the main path and its waists ---- */
 
 static void roam_mark(const struct csr *arcs, uint32_t from, uint32_t *stack, bool *seen)
 {
@@ -128,7 +128,7 @@ static enum status find_segments(struct roam *roam)
 	return OK;
 }
 
-/* ---- branches -------------------------------------------------------------------------- */
+/* ---- branches ---- */
 
 /* Connected parts of what is not on the main path. */
 static enum status roam_find_branches(struct roam *roam)
@@ -199,7 +199,7 @@ static enum status measure_branches(struct roam *roam)
 	return OK;
 }
 
-/* ---- the order ---------------------------------------------------------------------------- */
+/* ---- the order ---- */
 
 static void roam_run_op(struct roam *roam, uint32_t op)
 {
@@ -306,7 +306,7 @@ static void assign_branches(struct roam *roam)
 	roam->segment[segment].last = roam->done - 1;
 }
 
-/* ---- leaves --------------------------------------------------------------------------------- */
+/* ---- leaves ---- */
 
 struct leaves {
 	struct roam *roam;
@@ -441,7 +441,7 @@ static enum status solve_segments(struct roam *roam)
 	return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static enum status roam_prepare(struct roam *roam)
 {

@@ -52,7 +52,7 @@ struct search {
 	struct arena arena;
 };
 
-/* ---- the walk ---------------------------------------------------------------------- */
+/* ---- the walk ---- */
 
 static void order_search_list_add(uint32_t *list, uint32_t *place, uint32_t *count, uint32_t op)
 {
@@ -135,7 +135,7 @@ static bool order_search_fits(const struct search *search, uint32_t op)
 	return search->walk.live + order_walk_need(&search->walk, op) <= search->threshold;
 }
 
-/* ---- safe moves and runs ------------------------------------------------------------ */
+/* ---- safe moves and runs ---- */
 
 /* Runs calm ops that fit until there are none. */
 static void run_safe_moves(struct search *search)
@@ -231,7 +231,7 @@ static void close_state(struct search *search)
 	}
 }
 
-/* ---- states --------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 static uint32_t *order_search_table_slot(const struct search *search, const uint64_t hash[2])
 {
@@ -317,7 +317,7 @@ static void order_search_go_to(struct search *search, uint32_t target)
 	search->at = at;
 }
 
-/* ---- expanding -------------------------------------------------------------------------- */
+/* ---- expanding ---- */
 
 /* Tells the control what was spent, now and then: what one state leads to may take as long as all the rest. */
 static enum status look_up(struct search *search)

@@ -8,7 +8,7 @@
 #include "seeds.h"
 #include "tournament.h"
 
-/* ---- greedy --------------------------------------------------------------------- */
+/* ---- greedy ---- */
 
 struct greedy {
 	struct order_walk walk;
@@ -117,7 +117,7 @@ enum status order_greedy_beside(
 	return greedy.place ? greedy_all(&greedy, model, false, &arena, order) : NO_MEMORY;
 }
 
-/* ---- by priority ------------------------------------------------------------------- */
+/* ---- by priority ---- */
 
 enum status order_by_priority(
 	const struct order_model *model, const uint8_t *group, const uint32_t *priority, uint32_t *order)
@@ -145,7 +145,7 @@ enum status order_by_priority(
 	return status;
 }
 
-/* ---- depth first -------------------------------------------------------------------- */
+/* ---- depth first ---- */
 
 /* What the search prefers among operands: most other users above it, then most bytes above it. */
 struct operand {

@@ -41,7 +41,7 @@ struct shaving {
 	struct arena arena;            /* of problem's precedences */
 };
 
-/* ---- the problem with its precedences -------------------------------------------------------- */
+/* ---- the problem with its precedences ---- */
 
 /* One direction of the precedences: those of the run's problem, and all that were found. */
 static enum status join_rows(struct shaving *shaving, const struct csr *given, bool after, struct csr *joined)
@@ -87,7 +87,7 @@ static enum status shave_add_edge(struct shaving *shaving, struct precedence fou
 	return OK;
 }
 
-/* ---- one op ---------------------------------------------------------------------------------- */
+/* ---- one op ---- */
 
 /* Keeps the residuals of the maximum flow, from which every forced op is tried. */
 static enum status shave_keep_flow(struct shaving *shaving)
@@ -137,7 +137,7 @@ static enum status shave_op(struct shaving *shaving, uint32_t op)
 	return shaving->edges > edges ? shave_refresh(shaving) : OK;
 }
 
-/* ---- one threshold --------------------------------------------------------------------------- */
+/* ---- one threshold ---- */
 
 /* Ops by falling cuts: an insertion sort, as few change places between passes. */
 static void sort_visits(struct shaving *shaving)

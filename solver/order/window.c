@@ -8,7 +8,7 @@
 #include "search.h"
 #include "window.h"
 
-/* ---- cutting out ------------------------------------------------------------------- */
+/* ---- cutting out ---- */
 
 struct cutting {
 	const struct order_model *model;
@@ -181,7 +181,7 @@ void order_window_apply(const struct order_window *window, uint32_t *order, uint
 	memcpy(order + window->first, local, ops * sizeof *order);
 }
 
-/* ---- solving ----------------------------------------------------------------------- */
+/* ---- solving ---- */
 
 /* What is kept of a decision: the order follows if there is one. */
 struct answer {
@@ -230,7 +230,7 @@ static enum status order_window_solve(
 	return status;
 }
 
-/* ---- around the peak --------------------------------------------------------------------- */
+/* ---- around the peak ---- */
 
 struct improvement {
 	struct order_job *job;

@@ -4,7 +4,7 @@
 
 #include "lineup.h"
 
-/* ---- which ops ------------------------------------------------------------------------------- */
+/* ---- which ops ---- */
 
 static bool is_light(const struct overlap_request *request, uint32_t op)
 {
@@ -112,7 +112,7 @@ void lineup_free(struct lineup *line)
 	arena_free(&line->arena);
 }
 
-/* ---- orders ---------------------------------------------------------------------------------- */
+/* ---- orders ---- */
 
 /* The last place of an op but `but` that needs the item; -1: there is none. */
 static int64_t last_use(const struct lineup *line, uint32_t item, uint32_t but)

@@ -179,7 +179,7 @@ static bool take_forward(struct passing *passing, uint32_t op)
 	return true;
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 static void run_collective(struct passing *passing, uint32_t op)
 {
@@ -296,7 +296,7 @@ static void pass_finish(struct passing *passing)
 	}
 }
 
-/* ---- choice ---------------------------------------------------------------------------------- */
+/* ---- choice ---- */
 
 /* Whether something more urgent could begin well before the op would end. */
 static bool is_in_the_way(const struct passing *passing, uint32_t op)

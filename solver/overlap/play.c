@@ -12,7 +12,7 @@ bool play_can(const struct graph *graph)
 	return can;
 }
 
-/* ---- what doesn't depend on the order -------------------------------------------------------- */
+/* ---- what doesn't depend on the order ---- */
 
 static uint32_t count_nodes(const struct play *play)
 {
@@ -126,7 +126,7 @@ void play_free(struct play *play)
 	arena_free(&play->arena);
 }
 
-/* ---- what does ------------------------------------------------------------------------------- */
+/* ---- what does ---- */
 
 /* Places and first uses of collectives, and the op that computes before each. */
 static void play_find_uses(struct play *play)
@@ -197,7 +197,7 @@ static uint32_t play_take(struct play *play, uint32_t stream)
 	return top;
 }
 
-/* ---- the step -------------------------------------------------------------------------------- */
+/* ---- the step ---- */
 
 static void play_may_begin(struct play *play, uint32_t node, uint32_t *ends)
 {

@@ -16,7 +16,7 @@ struct bounding {
 	struct arena arena;
 };
 
-/* ---- one stream ------------------------------------------------------------------------------ */
+/* ---- one stream ---- */
 
 /* Heapsort by head: no allocation, no comparison with a context. */
 static void sort_by_head(const int64_t *head, uint32_t *op, uint32_t count)
@@ -91,7 +91,7 @@ static int64_t jackson(struct bounding *bounding, uint32_t count, struct step_st
 	return value;
 }
 
-/* ---- stations -------------------------------------------------------------------------------- */
+/* ---- stations ---- */
 
 /* What must be done before op (NONE: the end), and how long what follows each of them takes at least until then. */
 static void look_back(struct bounding *bounding, uint32_t op)

@@ -137,7 +137,7 @@ static int64_t block_costs_storage_bytes(const struct costing *costing, uint32_t
 	return block_costs_bytes_at(costing, root, costing->sharding->produced[root]);
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 static int64_t op_time(const struct costing *costing, uint32_t op)
 {
@@ -258,7 +258,7 @@ static enum status add_times(struct costing *costing)
 	return OK;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static int64_t block_costs_elements_of(const struct graph *graph, uint32_t tensor)
 {

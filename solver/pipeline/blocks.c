@@ -143,7 +143,7 @@ static void join_reruns(struct cutting *cutting)
 	}
 }
 
-/* ---- which block the other phases belong to -------------------------------------------------- */
+/* ---- which block the other phases belong to ---- */
 
 static void find_crossing(struct cutting *cutting)
 {
@@ -419,7 +419,7 @@ enum status blocks_find_at(const struct graph *graph, const bool *gap, struct bl
 	return pipeline_blocks_find(graph, gap, blocks);
 }
 
-/* ---- cheap gaps ------------------------------------------------------------------------------ */
+/* ---- cheap gaps ---- */
 
 /* Bytes that go through the gap behind every forward op: what an op before it makes and one behind it reads. */
 static void crossing_bytes(const struct graph *graph, int64_t *bytes)

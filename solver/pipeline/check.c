@@ -38,7 +38,7 @@ static bool accumulates(const struct graph *graph, uint32_t op)
 		csr_length(&graph->writes, op) == 1;
 }
 
-/* ---- what tensors hold ----------------------------------------------------------------------- */
+/* ---- what tensors hold ---- */
 
 /* The copies of other microbatches belong to the storage that holds this one's. */
 static void identify(struct check *check, uint32_t r)
@@ -122,7 +122,7 @@ static bool pipeline_check_views(const struct graph *graph, uint32_t op, uint32_
 	return all;
 }
 
-/* ---- ops of the step ------------------------------------------------------------------------- */
+/* ---- ops of the step ---- */
 
 static enum status pipeline_check_op(struct check *check, uint32_t r, uint32_t id, uint32_t of)
 {
@@ -195,7 +195,7 @@ static void find_reduced(struct check *check)
 				check->reduced[check->of[r][check->rank[r]->reads.item[check->rank[r]->reads.start[id]]]] = true;
 }
 
-/* ---- sums over ranks ------------------------------------------------------------------------- */
+/* ---- sums over ranks ---- */
 
 /* Adds a mark to every tensor of the device's graph that a rank's tensor is made of by additions and what is done to
  * one operand alone. */
@@ -273,7 +273,7 @@ static enum status check_complete(const struct check *check)
 	return OK;
 }
 
-/* ---- between ranks --------------------------------------------------------------------------- */
+/* ---- between ranks ---- */
 
 static enum status check_received(const struct check *check, uint32_t r)
 {
@@ -324,7 +324,7 @@ static enum status check_progress(struct check *check)
 	return left == 0 ? OK : fail(check->error, INFEASIBLE, "%u pipeline ranks wait for each other", left);
 }
 
-/* ---- what waits ------------------------------------------------------------------------------ */
+/* ---- what waits ---- */
 
 /* Marks what comes before an op. */
 static bool *pipeline_check_before(struct check *check, const struct graph *graph, uint32_t op)
@@ -432,7 +432,7 @@ static enum status check_offloaded(struct check *check, uint32_t r)
 	return OK;
 }
 
-/* ---- all ranks ------------------------------------------------------------------------------- */
+/* ---- all ranks ---- */
 
 static bool pipeline_check_start(struct check *check, const struct rules *rules)
 {
@@ -488,7 +488,7 @@ enum status pipeline_check_ranks(const struct graph *device, const struct rules 
 	return status;
 }
 
-/* ---- schedules ------------------------------------------------------------------------------- */
+/* ---- schedules ---- */
 
 struct playing {
 	const struct pipeline *pipeline;

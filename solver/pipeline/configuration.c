@@ -20,7 +20,7 @@ struct in_flight config_in_flight(const struct config *config, uint32_t rank, ui
 		(enum schedule)config->schedule, config->pp, config->chunks, config->microbatches, rank, chunk);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static void configuration_add_states(
 	const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
@@ -172,7 +172,7 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 	rank_memory(model, config, overheads, first, rank, NULL, memory);
 }
 
-/* ---- cuts ------------------------------------------------------------------------------------ */
+/* ---- cuts ---- */
 
 /* Beside a backward pass in one part its gradients of weights hide how gradients of inputs are summed up; in two parts
  * these have to be there before the others begin (Transformer Engine's bulk overlap, ub_bulk_wgrad, is refused with
@@ -383,7 +383,7 @@ enum status config_cut(
 	return OK;
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 /* The update of so many devices together: between powers of two in proportion to a device's share. */
 static int64_t shared_update(const int64_t time[UPDATE_SHARES], uint32_t group)
@@ -596,7 +596,7 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	return OK;
 }
 
-/* ---- slot by slot ---------------------------------------------------------------------------- */
+/* ---- slot by slot ---- */
 
 static int64_t configuration_kept_of(
 	const struct config_model *model, const struct overheads *overheads, uint32_t begin, uint32_t end)

@@ -39,7 +39,7 @@ static bool in_place(const struct graph *graph, uint32_t op)
 	return graph->inplace_start[op] != graph->inplace_start[op + 1];
 }
 
-/* ---- pieces and passes ----------------------------------------------------------------------- */
+/* ---- pieces and passes ---- */
 
 static enum side pipeline_cut_side_of(uint8_t phase)
 {
@@ -218,7 +218,7 @@ static void place_releases(struct finding *finding)
 	}
 }
 
-/* ---- what every rank can make for itself ----------------------------------------------------- */
+/* ---- what every rank can make for itself ---- */
 
 /* A view of all of its operand. */
 static bool pipeline_cut_is_view(const struct graph *graph, uint32_t op)
@@ -267,7 +267,7 @@ static void find_anywhere(struct finding *finding)
 	}
 }
 
-/* ---- updates --------------------------------------------------------------------------------- */
+/* ---- updates ---- */
 
 static uint32_t parameter_of(const struct finding *finding, uint32_t op)
 {
@@ -335,7 +335,7 @@ static void pipeline_cut_find_joint(struct finding *finding)
 	}
 }
 
-/* ---- parameters that several ranks hold ------------------------------------------------------ */
+/* ---- parameters that several ranks hold ---- */
 
 static bool is_addition(const struct finding *finding, uint32_t op)
 {
@@ -457,7 +457,7 @@ static void pipeline_cut_find_tied(struct finding *finding)
 	}
 }
 
-/* ---- the two parts of a backward pass -------------------------------------------------------- */
+/* ---- the two parts of a backward pass ---- */
 
 /* The block of an op, of a collective that of what it moves, else of who reads it. */
 static uint32_t pipeline_cut_block_of(const struct finding *finding, uint32_t op, const uint32_t *block)
@@ -494,7 +494,7 @@ static bool pipeline_cut_find_weights(struct finding *finding)
 	return true;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static bool pipeline_cut_start(struct finding *finding)
 {

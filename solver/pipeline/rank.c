@@ -10,7 +10,7 @@ static uint32_t pass_of(const struct making *making, uint32_t op)
 		: 2 * cut->pieces + 1;
 }
 
-/* ---- tensors --------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 /* A tensor that is there from the start. */
 static uint32_t rank_leaf(struct making *making, uint32_t tensor)
@@ -75,7 +75,7 @@ static uint32_t result(struct making *making, uint32_t op, uint32_t tensor)
 	return making->status == OK ? making->local[tensor] = made(making, draft_tensor(making->draft, &copy)) : NONE;
 }
 
-/* ---- between ranks --------------------------------------------------------------------------- */
+/* ---- between ranks ---- */
 
 /* Of a tensor, called by its name and an ending; rank: the other end, or of a sum this one. */
 static uint32_t communication(struct making *making, const char *tensor, const char *ending, enum collective_kind kind,
@@ -167,7 +167,7 @@ static void rank_receive(struct making *making, uint32_t tensor, uint32_t reader
 	after_sends(making, op, pass_of(making, reader));
 }
 
-/* ---- ops ------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 /* Reduces over the ranks: sums of tied gradients, and numbers that are everybody's. */
 static void rank_reduce(struct making *making, uint32_t tensor, const char *name, const char *module, int64_t bytes)
@@ -407,7 +407,7 @@ static void update(struct making *making)
 	exchange_state(making);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static bool rank_start(struct making *making)
 {

@@ -11,7 +11,7 @@ struct list {
 	uint32_t forward[2], backward[2], weight[2];   /* passes of a chunk so far, of schedules with two */
 };
 
-/* ---- GPipe, 1F1B, interleaved ---------------------------------------------------------------- */
+/* ---- GPipe, 1F1B, interleaved ---- */
 
 /* Slot number k of a rank's forward (or backward) passes: groups of as many microbatches as ranks go through the chunks
  * in turn (Megatron, arXiv 2104.04473, figure 4). */
@@ -52,7 +52,7 @@ static void list_turns(const struct pipeline *pipeline, struct pipeline_slot *sl
 	}
 }
 
-/* ---- one pass after the other ---------------------------------------------------------------- */
+/* ---- one pass after the other ---- */
 
 static uint32_t piece_of(const struct list *list, uint32_t chunk)
 {
@@ -80,7 +80,7 @@ static void input(struct list *list, uint32_t chunk)
 		schedules_add(list, chunk, PASS_INPUT, list->backward[chunk]++);
 }
 
-/* ---- orders without gradients of weights ----------------------------------------------------- */
+/* ---- orders without gradients of weights ---- */
 
 /* ZB1P, ZB2P: after the warm-up one forward, one backward pass; the more forward passes go ahead, the smaller the
  * bubble. */
@@ -181,7 +181,7 @@ static uint32_t schedules_most_held(enum schedule schedule, uint32_t ranks)
 	}
 }
 
-/* ---- gradients of weights fill the gaps ------------------------------------------------------ */
+/* ---- gradients of weights fill the gaps ---- */
 
 /* A schedule as it is played: what is left of each rank's order, and the gradients of weights that wait. */
 struct filling {
@@ -321,7 +321,7 @@ static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, 
 	return OK;
 }
 
-/* ---- DualPipeV ------------------------------------------------------------------------------- */
+/* ---- DualPipeV ---- */
 
 static void weights(struct list *list, uint32_t chunk)
 {
@@ -404,7 +404,7 @@ static void list_dualpipev(struct list *list)
 		any_weights(list);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 enum status schedule_list(const struct pipeline *pipeline, uint32_t slots, struct pipeline_slot *slot)
 {
@@ -420,7 +420,7 @@ enum status schedule_list(const struct pipeline *pipeline, uint32_t slots, struc
 	return OK;
 }
 
-/* ---- in flight, without playing -------------------------------------------------------------- */
+/* ---- in flight, without playing ---- */
 
 /* Of GPipe, 1F1B, interleaved. */
 static uint32_t turns_in_flight(

@@ -171,7 +171,7 @@ uint32_t timetable_bubble(const struct timetable *timetable)
 	return all > 0 ? (uint32_t)(1000 * (1 - busy / all) + 0.5) : 0;
 }
 
-/* ---- why a slot begins when it does ---------------------------------------------------------- */
+/* ---- why a slot begins when it does ---- */
 
 /* Where a microbatch goes forward through a piece, or where its gradients are made that go back from there. */
 static uint32_t timetable_slot_of(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward)

@@ -1,7 +1,7 @@
 /* waiting.c: what a rank holds between passes: activations of other microbatches, gradients that wait, sums. */
 #include "waiting.h"
 
-/* ---- what the rank needs --------------------------------------------------------------------- */
+/* ---- what the rank needs ---- */
 
 static bool is_float(const struct tensor *tensor)
 {
@@ -103,7 +103,7 @@ void waiting_note_sends(struct making *making)
 	}
 }
 
-/* ---- what lasts longer than a microbatch ----------------------------------------------------- */
+/* ---- what lasts longer than a microbatch ---- */
 
 /* Adds a microbatch's gradient to the sum. */
 void waiting_accumulate(struct making *making, uint32_t s)

@@ -14,7 +14,7 @@ __extension__ typedef __int128 wide;
 
 #define SHIFT_MAX 40
 
-/* ---- a choice -------------------------------------------------------------------------------- */
+/* ---- a choice ---- */
 
 struct change { int64_t time, bytes; };
 
@@ -79,7 +79,7 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 	return OK;
 }
 
-/* ---- a bound --------------------------------------------------------------------------------- */
+/* ---- a bound ---- */
 
 struct link { uint32_t low, high, edge; };   /* an edge under its ends, the lower one first */
 
@@ -220,7 +220,7 @@ static bool problems_check_prune(struct audit *audit, const struct link *link)
 	return changed;
 }
 
-/* ---- merged nodes ---------------------------------------------------------------------------- */
+/* ---- merged nodes ---- */
 
 /* The root of a node; every node on the way gets the root for parent, and its map to it. */
 static uint32_t problems_check_find(struct audit *audit, uint32_t node)

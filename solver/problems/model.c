@@ -44,7 +44,7 @@ static enum status problems_model_find_groups(struct shard_model *model)
 	return OK;
 }
 
-/* ---- arc consistency ------------------------------------------------------------------------- */
+/* ---- arc consistency ---- */
 
 /* Kills strategies without a partner over the run of parallel edges that begins at i. */
 static bool prune_group(struct builder *builder, uint32_t i)
@@ -104,7 +104,7 @@ static enum status problems_model_settle(struct builder *builder)
 	return status;
 }
 
-/* ---- strategies ------------------------------------------------------------------------------ */
+/* ---- strategies ---- */
 
 static enum status place_members(struct builder *builder, struct error *error)
 {
@@ -173,7 +173,7 @@ static enum status problems_model_keep_strategies(struct builder *builder, struc
 	return status;
 }
 
-/* ---- slots ----------------------------------------------------------------------------------- */
+/* ---- slots ---- */
 
 static uint32_t first_not_below(const int64_t *moment, uint32_t count, int64_t time)
 {
@@ -298,7 +298,7 @@ static enum status build_slots(struct builder *builder)
 	return build_pieces(builder);
 }
 
-/* ---- edges ----------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 void shard_bundle_ends(const struct shard_model *model, uint32_t i, uint32_t *low, uint32_t *high)
 {

@@ -47,7 +47,7 @@ void shard_primal_free(struct shard_primal *primal)
 	arena_free(&primal->arena);
 }
 
-/* ---- what a choice is worth ------------------------------------------------------------------ */
+/* ---- what a choice is worth ---- */
 
 double shard_primal_cost(const struct shard_primal *primal)
 {
@@ -124,7 +124,7 @@ void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *d
 	}
 }
 
-/* ---- forests --------------------------------------------------------------------------------- */
+/* ---- forests ---- */
 
 /* Joins the node to the trees next to it, unless two of its neighbours are in the same one. */
 static bool primal_join(struct shard_primal *primal, uint32_t node)

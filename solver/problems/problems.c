@@ -50,7 +50,7 @@ static bool problems_found(const struct shard_run *run)
 	return isfinite(run->cost);
 }
 
-/* ---- choices --------------------------------------------------------------------------------- */
+/* ---- choices ---- */
 
 /* Polishes the choice at hand, which is within the limit, and keeps it if it is the best. plain: it doesn't come from a
  * walk. */
@@ -115,7 +115,7 @@ static void problems_walk(struct shard_run *run, uint64_t ticks)
 	problems_offer(run, false);
 }
 
-/* ---- multipliers ----------------------------------------------------------------------------- */
+/* ---- multipliers ---- */
 
 /* Shortens the step again and again while the bound does not rise; begins anew where that has led nowhere. */
 static void relax(struct shard_run *run)
@@ -216,7 +216,7 @@ static enum status problems_improve(struct shard_run *run)
 	return status;
 }
 
-/* ---- results --------------------------------------------------------------------------------- */
+/* ---- results ---- */
 
 static enum status problems_take_choice(struct shard_run *run)
 {

@@ -88,7 +88,7 @@ struct shard_options {
 enum status shard_solve(const struct shard_problem *problem, const struct shard_options *options,
 	struct control *control, struct shard_plan *plan, struct error *error);
 
-/* ---- checking: shares no code with the solver ------------------------------------------------ */
+/* ---- checking: shares no code with the solver ---- */
 
 /* Sums a choice's costs and finds its peak. BAD_INPUT: a forbidden strategy or pair, or more than the limit. */
 enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *choice, int64_t *cost, int64_t *peak,

@@ -64,7 +64,7 @@ static void classes_free(struct classes *classes)
 	mem_free(classes->bucket);
 }
 
-/* ---- tensors --------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 static uint64_t hash_tensor(const struct units *units, uint32_t t)
 {
@@ -96,7 +96,7 @@ static bool tensors_alike(const struct units *units, uint32_t model, uint32_t me
 	return true;
 }
 
-/* ---- ops ------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 static uint64_t hash_op(const struct units *units, uint32_t o)
 {
@@ -146,7 +146,7 @@ static bool ops_alike(const struct units *units, uint32_t model, uint32_t member
 		&& units_alike(units, model, member) && strcmp(a->type, b->type) == 0;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 enum status units_find_alike(struct units *units)
 {

@@ -265,7 +265,7 @@ static bool bind_match(struct matcher *matcher)
 	return false;
 }
 
-/* ---- writing the binding ------------------------------------------------------------------- */
+/* ---- writing the binding ---- */
 
 static bool emit_product(struct matcher *matcher, struct binding *binding, uint32_t at, const struct place *place)
 {

@@ -151,7 +151,7 @@ static void name_head_size(const struct naming *naming)
 		}
 }
 
-/* ---- which factors lie between products ------------------------------------------------------ */
+/* ---- which factors lie between products ---- */
 
 enum { SUMMED = 1, WRITTEN = 2, INNER = SUMMED | WRITTEN };   /* what products of parameters do along a factor */
 

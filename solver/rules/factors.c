@@ -61,7 +61,7 @@ static bool rules_factors_add_link(
 	return true;
 }
 
-/* ---- the inputs ------------------------------------------------------------------------------ */
+/* ---- the inputs ---- */
 
 static bool is_index(const struct tensor *tensor)
 {
@@ -155,7 +155,7 @@ static bool label_sources(struct search *search)
 	return true;
 }
 
-/* ---- one op ---------------------------------------------------------------------------------- */
+/* ---- one op ---- */
 
 static uint32_t local_node(struct search *search, uint32_t factor)
 {
@@ -263,7 +263,7 @@ static bool keep_links(struct search *search, uint32_t op)
 	return true;
 }
 
-/* ---- views: by atoms, not by extents --------------------------------------------------------- */
+/* ---- views: by atoms, not by extents ---- */
 
 /* Distributes the operand's atoms over the result's dims. */
 struct view {
@@ -436,7 +436,7 @@ static bool view_op(struct search *search, uint32_t op)
 	return true;
 }
 
-/* ---- the walk -------------------------------------------------------------------------------- */
+/* ---- the walk ---- */
 
 /* Dims of an op's tensors that no rule has reached. */
 static bool finish_tensor(struct search *search, uint32_t tensor)
@@ -577,7 +577,7 @@ static bool settle_all(struct search *search)
 	return true;
 }
 
-/* ---- the result ------------------------------------------------------------------------------ */
+/* ---- the result ---- */
 
 struct writer {
 	struct search *search;

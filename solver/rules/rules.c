@@ -46,7 +46,7 @@ static const uint32_t structure_traits[STRUCTURES] = { [EINSUM] = TRAIT_SHAPED,
 	[SOURCE] = TRAIT_SOURCE,
 	[OPAQUE] = TRAIT_OPAQUE };
 
-/* ---- parsing ---------------------------------------------------------------------------- */
+/* ---- parsing ---- */
 
 struct parser {
 	const char *at, *start;
@@ -244,7 +244,7 @@ static enum status rules_parse(
 	return fail(error, BAD_INPUT, "unknown structural rule \"%s\"", factors);
 }
 
-/* ---- the set ------------------------------------------------------------------------------- */
+/* ---- the set ---- */
 
 static const char *rules_keep(struct arena *arena, const char *text, bool *failed)
 {

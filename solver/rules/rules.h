@@ -163,7 +163,7 @@ bool rules_named_backward(const char *name);
  * "aten.mse_loss.default". O(length). */
 bool rules_keeps_room(const struct rules *rules, const char *type);
 
-/* ---- binding: a rule applied to the shapes of one op ---------------------------------- */
+/* ---- binding: a rule applied to the shapes of one op ---- */
 
 enum factor_mark {
 	FACTOR_REDUCED = 1, /* summed over */

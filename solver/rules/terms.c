@@ -59,7 +59,7 @@ uint32_t term_find(struct terms *terms, uint32_t node)
 	return node;
 }
 
-/* ---- a product being read, as a stack: the outermost atom on top ----------------------------- */
+/* ---- a product being read, as a stack: the outermost atom on top ---- */
 
 struct reading {
 	uint32_t depth;

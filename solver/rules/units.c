@@ -5,7 +5,7 @@
 
 #define PARTS_MAX 24           /* of one tensor: more are not told apart */
 
-/* ---- parts: factors of tensors' dims --------------------------------------------------------- */
+/* ---- parts: factors of tensors' dims ---- */
 
 /* A factor that is cut into equal results (queries, keys and values in one projection) is a product: pieces, then what
  * the pieces consist of. refined[factor] is that product, outermost first, or empty. */
@@ -190,7 +190,7 @@ static bool fill_parts(struct refining *refining)
 	return true;
 }
 
-/* ---- units: indices of ops ------------------------------------------------------------------- */
+/* ---- units: indices of ops ---- */
 
 /* A local factor of an op and the parts that carry it in one argument. */
 struct carried { uint32_t argument, first, count; };

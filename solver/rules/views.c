@@ -57,7 +57,7 @@ static enum status views_done(bool fine)
 	return fine ? OK : NO_MEMORY;
 }
 
-/* ---- reshape --------------------------------------------------------------------------------- */
+/* ---- reshape ---- */
 
 #define DIM_FACTORS (2 * DIMS_MAX)
 
@@ -196,7 +196,7 @@ static enum status bind_reshape(struct binding *binding)
 	return views_done(fine);
 }
 
-/* ---- permute --------------------------------------------------------------------------------- */
+/* ---- permute ---- */
 
 static uint32_t count_differences(const struct binding *binding, struct side in, struct side out, uint32_t place[2])
 {
@@ -345,7 +345,7 @@ static enum status bind_move(struct binding *binding, uint32_t item)
 	return OK;
 }
 
-/* ---- broadcast, cut, join -------------------------------------------------------------------- */
+/* ---- broadcast, cut, join ---- */
 
 static enum status bind_expand(struct binding *binding)
 {
@@ -502,7 +502,7 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 	return OK;
 }
 
-/* ---- reductions and tables ------------------------------------------------------------------- */
+/* ---- reductions and tables ---- */
 
 /* A reduction that keeps every extent was over dims of extent 1: trailing ones (pooling), else the first. */
 static uint32_t hidden_reduction(const struct binding *binding, struct side in)
@@ -631,7 +631,7 @@ static enum status bind_gather(struct binding *binding)
 	return views_done(fine);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 enum status bind_structure(struct binding *binding, enum structure structure)
 {

@@ -81,7 +81,7 @@ bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr
 	return any || (all && readers->start[tensor] < readers->start[tensor + 1]);
 }
 
-/* ---- of the graph alone ---------------------------------------------------------------------- */
+/* ---- of the graph alone ---- */
 
 static void shard_cost_find_late(struct sharding_sum *sum)
 {
@@ -168,7 +168,7 @@ static void find_staying(struct sharding_sum *sum)
 	}
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- sums ---- */
 
 static int64_t stay(struct sharding_sum *sum, uint32_t tensor, struct placement placement)
 {

@@ -30,7 +30,7 @@ static enum status device_check_wrong(const struct check *check, const char *wha
 	return fail(check->error, INFEASIBLE, "the graph of a device: %s \"%.100s\"", what, name);
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 /* The placement of a tensor that a collective names. False where it names none of the tensor. */
 static bool read_places(
@@ -63,7 +63,7 @@ static uint32_t named_axis(const struct check *check, const struct collective *s
 	return NONE;
 }
 
-/* ---- versions -------------------------------------------------------------------------------- */
+/* ---- versions ---- */
 
 static bool is_slice_view(const struct graph *device, uint32_t tensor)
 {
@@ -94,7 +94,7 @@ static bool up_to_date(const struct check *check, uint32_t tensor)
 	return tensor != NONE;
 }
 
-/* ---- ops of the step ------------------------------------------------------------------------- */
+/* ---- ops of the step ---- */
 
 /* True where a dim of some argument is cut in blocks: local extents then say less than the rule wants to know. */
 static bool strided(const struct check *check, uint32_t id)
@@ -195,7 +195,7 @@ static enum status device_check_op(struct check *check, uint32_t id)
 	return check_rule(check, id, of);
 }
 
-/* ---- collectives ----------------------------------------------------------------------------- */
+/* ---- collectives ---- */
 
 /* What a change on one axis is. */
 static enum collective_kind device_check_kind_of(int8_t from, int8_t to)
@@ -267,7 +267,7 @@ static enum status check_collective(struct check *check, uint32_t id)
 	return check_move(check, id, from, to);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 /* Every tensor has the extents and bytes of its placement. */
 static enum status device_check_sizes(const struct check *check)

@@ -13,7 +13,7 @@ void walk_stop(struct walk *walk, enum status status)
 		walk->status = status == NO_MEMORY ? fail_memory(walk->error) : status;
 }
 
-/* ---- tensors and collectives ----------------------------------------------------------------- */
+/* ---- tensors and collectives ---- */
 
 static bool all_whole(struct placement placement)
 {
@@ -140,7 +140,7 @@ static enum status find_chain(
 	return walk->status;
 }
 
-/* ---- versions -------------------------------------------------------------------------------- */
+/* ---- versions ---- */
 
 bool walk_home(const struct walk *walk, uint32_t holder)
 {
@@ -198,7 +198,7 @@ void walk_bring_up(struct walk *walk, uint32_t holder)
 	walk->holder[holder].version = walk->version[at.storage];
 }
 
-/* ---- copies ---------------------------------------------------------------------------------- */
+/* ---- copies ---- */
 
 /* Where a tensor is at hand, and the chain from there. */
 struct source { uint32_t copy, name; struct placement at; struct reshard chain; };
@@ -368,7 +368,7 @@ uint32_t walk_reach(struct walk *walk, uint32_t tensor, struct placement to, uin
 	return source.name;
 }
 
-/* ---- reductions, as soon as there is a partial sum ------------------------------------------- */
+/* ---- reductions, as soon as there is a partial sum ---- */
 
 static bool device_copies_is_reduction(const struct reshard_move *move)
 {

@@ -26,7 +26,7 @@ static void device_graph_describe(struct walk *walk)
 	walk_stop(walk, draft_describe(walk->draft, graph->name, graph->source, graph->extra, &about));
 }
 
-/* ---- ops of the input ------------------------------------------------------------------------ */
+/* ---- ops of the input ---- */
 
 /* What an op reads: the draft's tensors and their holders, in the order of graph->reads. */
 struct operands { uint32_t *name, *holder; };
@@ -166,7 +166,7 @@ static void finish_storages(struct walk *walk, uint32_t op)
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static bool index_readers(struct walk *walk)
 {

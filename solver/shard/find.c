@@ -76,7 +76,7 @@ static enum status keep_apart(struct sharding_job *job, int64_t limit, const str
 	return status;
 }
 
-/* ---- least memory first ---------------------------------------------------------------------- */
+/* ---- least memory first ---- */
 
 /* Liang and Shi's two programs (Shi et al., FITEE 26, 2025): (P1) the least redundant memory of all operators; (P2) the
  * least time with memory within eps of it. What stays of a tensor beyond one copy is redundant, so least bytes that
@@ -161,7 +161,7 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 	return status;
 }
 
-/* ---- least time ------------------------------------------------------------------------------ */
+/* ---- least time ---- */
 
 /* With slack: the least memory of all shardings that are at most so much slower, by halving the limit's range. */
 static enum status spend_slack(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)

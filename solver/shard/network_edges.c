@@ -4,7 +4,7 @@
 
 #include "network_build.h"
 
-/* ---- edges ----------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 static uint32_t network_edges_choices_of(const struct building *building, uint32_t node)
 {
@@ -391,7 +391,7 @@ static void fill_return(
 	}
 }
 
-/* ---- second copies --------------------------------------------------------------------------- */
+/* ---- second copies ---- */
 
 /* The place of a placement, a new one where it has none; NULL when out of memory. */
 static struct place *note_place(struct places *places, struct placement placement)

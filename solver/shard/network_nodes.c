@@ -52,7 +52,7 @@ struct placement choice_place(const struct building *building, uint32_t tensor, 
 	return split_place(building->units, op, choice->split, k);
 }
 
-/* ---- usage ----------------------------------------------------------------------------------- */
+/* ---- usage ---- */
 
 static const struct storage *network_nodes_storage_of(const struct graph *graph, uint32_t tensor)
 {
@@ -117,7 +117,7 @@ static int64_t network_nodes_usage_of(const struct building *building, uint32_t 
 	return bytes;
 }
 
-/* ---- choices --------------------------------------------------------------------------------- */
+/* ---- choices ---- */
 
 static bool pinned_away(const struct building *building, uint32_t tensor, struct placement placement)
 {
@@ -294,7 +294,7 @@ static enum status some_choice(struct building *building, uint32_t tensor, bool 
 		name);
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 /* Ops of other copies have the nodes of the first one's. */
 static void copy_nodes(struct network *network, const struct fold_segment *segment)

@@ -6,7 +6,7 @@
 
 #include "network_build.h"
 
-/* ---- classes --------------------------------------------------------------------------------- */
+/* ---- classes ---- */
 
 static uint32_t tensor_node(const struct building *building, uint32_t tensor, uint32_t *copy)
 {
@@ -64,7 +64,7 @@ static bool number_classes(struct building *building)
 	return true;
 }
 
-/* ---- readings -------------------------------------------------------------------------------- */
+/* ---- readings ---- */
 
 /* The tensor that an op's in-place write leaves in a storage that stays: to be kept as its root is. NONE: none, or not
  * the last. */
@@ -125,7 +125,7 @@ static enum status add_reading(struct building *building, uint32_t *list, uint32
 	return OK;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 /* The op of a layer's copy. */
 static uint32_t network_readings_op_of(const struct fold_segment *segment, uint32_t index, uint32_t copy)

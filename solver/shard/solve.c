@@ -53,7 +53,7 @@ void sharding_job_end(struct sharding_job *job)
 	mem_free(job->memo);
 }
 
-/* ---- one network ----------------------------------------------------------------------------- */
+/* ---- one network ---- */
 
 /* All of it, before any strategy is left out. */
 static enum status build_whole(struct sharding_job *job, const struct sharding_aim *aim, struct network *network)
@@ -231,7 +231,7 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 	return status;
 }
 
-/* ---- all axes -------------------------------------------------------------------------------- */
+/* ---- all axes ---- */
 
 static uint32_t solve_axes_of(const struct mesh *mesh)
 {
@@ -487,7 +487,7 @@ enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory
 	return search_several(job, axes, limit, memory, sharding, cost);
 }
 
-/* ---- mixtures -------------------------------------------------------------------------------- */
+/* ---- mixtures ---- */
 
 /* How far the next step of every class goes, in halves of a percent. */
 struct mixing { int step[HIDINGS]; };
@@ -597,7 +597,7 @@ enum status sharding_search_time(
 	return search_mixtures(job, limit, status, &mixing, *cost, sharding, cost);
 }
 
-/* ---- axes side by side ----------------------------------------------------------------------- */
+/* ---- axes side by side ---- */
 
 #define WORTHLESS_PERCENT 2   /* so little, at most, is not worth a search */
 

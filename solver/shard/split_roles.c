@@ -142,7 +142,7 @@ static int8_t keep_cut(const struct units *units, const struct sharding *shardin
 	return best;
 }
 
-/* ---- ZeRO ------------------------------------------------------------------------------------ */
+/* ---- ZeRO ---- */
 
 /* The part of a tensor that states are cut along: what is left of it is the largest, equal pieces before unequal ones.
  * PLACE_WHOLE: none. A part that a later axis cuts is none: cutting it first would take pieces from other devices. */
@@ -197,7 +197,7 @@ static bool views_parameter(const struct graph *graph, uint32_t op)
 	return graph->storage[graph->tensor[tensor].storage].kind == KIND_PARAMETER && graph->tensor[result].alias != NONE;
 }
 
-/* ---- what nothing writes --------------------------------------------------------------------- */
+/* ---- what nothing writes ---- */
 
 #define UNSEEN INT8_MAX
 

@@ -44,7 +44,7 @@ static const struct network_choice *tap_choice_of(const struct tap *tap, uint32_
 	return &tap->network.choice[tap->network.chain.first[node] + choice];
 }
 
-/* ---- weights --------------------------------------------------------------------------------- */
+/* ---- weights ---- */
 
 static bool is_weight(const struct tap *tap, uint32_t node)
 {
@@ -100,7 +100,7 @@ static uint32_t tap_find_weights(const struct tap *tap, uint32_t segment, uint32
 	return count;
 }
 
-/* ---- routing --------------------------------------------------------------------------------- */
+/* ---- routing ---- */
 
 /* Where a tensor is by the choices so far; false: not decided. */
 static bool given(const struct tap *tap, uint32_t tensor, int8_t *on)
@@ -313,7 +313,7 @@ static int64_t route(struct tap *tap)
 	return sum;
 }
 
-/* ---- patterns of a subgraph ------------------------------------------------------------------ */
+/* ---- patterns of a subgraph ---- */
 
 static const char *last_words(const char *name)
 {
@@ -412,7 +412,7 @@ static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *wei
 	return status;
 }
 
-/* ---- the plan -------------------------------------------------------------------------------- */
+/* ---- the plan ---- */
 
 /* Fixes what was routed: weights, and the results of the forward pass. */
 static enum status tap_finish(

@@ -9,7 +9,7 @@
 const char *const recompute_names[RECOMPUTE_COUNT] = { RECOMPUTES(X) };
 #undef X
 
-/* ---- layers ---------------------------------------------------------------------------------- */
+/* ---- layers ---- */
 
 size_t module_layer_length(const char *module)
 {
@@ -54,7 +54,7 @@ static enum status find_layers(const struct graph *graph, struct activations *ac
 	return status;
 }
 
-/* ---- storages -------------------------------------------------------------------------------- */
+/* ---- storages ---- */
 
 static void find_saved(const struct graph *graph, struct activations *activations)
 {
@@ -75,7 +75,7 @@ static void find_saved(const struct graph *graph, struct activations *activation
 	}
 }
 
-/* ---- attention ------------------------------------------------------------------------------- */
+/* ---- attention ---- */
 
 static int64_t elements_written(const struct graph *graph, uint32_t op)
 {
@@ -165,7 +165,7 @@ static enum status find_attention(const struct graph *graph, const struct rules 
 	return stack && seen && traits ? OK : NO_MEMORY;
 }
 
-/* ---- products -------------------------------------------------------------------------------- */
+/* ---- products ---- */
 
 static bool reads_weight(const struct graph *graph, uint32_t op)
 {
@@ -190,7 +190,7 @@ static enum status find_kept_products(
 	return count ? OK : NO_MEMORY;
 }
 
-/* ---- cost ------------------------------------------------------------------------------------ */
+/* ---- cost ---- */
 
 static void activations_find_flops(
 	const struct graph *graph, const struct rules *rules, struct activations *activations)

@@ -62,7 +62,7 @@ static void count_uses(struct forming *forming)
 	}
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- sums ---- */
 
 static bool device_form_same_shape(const struct tensor *a, const struct tensor *b)
 {
@@ -241,7 +241,7 @@ static enum status group_sums(struct forming *forming)
 	return OK;
 }
 
-/* ---- tied parameters ------------------------------------------------------------------------- */
+/* ---- tied parameters ---- */
 
 /* Marks views of parameters that the forward pass computes with under several names, where the backward pass reads
  * them. */
@@ -275,7 +275,7 @@ static enum status device_form_find_tied(struct forming *forming)
 	return OK;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void make_again(struct forming *forming, uint32_t tensor)
 {

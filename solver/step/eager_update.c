@@ -124,7 +124,7 @@ bool eager_update_counts(enum optimizer optimizer)
 	return sequence_of(optimizer)->counts;
 }
 
-/* ---- one call: parameters updated by the same ops -------------------------------------------- */
+/* ---- one call: parameters updated by the same ops ---- */
 
 enum { LETTERS = 128 };
 

@@ -11,7 +11,7 @@
 
 #include "gradient.h"
 
-/* ---- shorthands ------------------------------------------------------------------------------ */
+/* ---- shorthands ---- */
 
 /* An op in fresh memory with the shape and dtype of a forward tensor. */
 static uint32_t like(
@@ -65,7 +65,7 @@ static uint32_t zeros(const struct gradient *g, uint32_t tensor)
 	return like(g, "aten.new_zeros.default", tensor, NULL, 0);
 }
 
-/* ---- linear algebra -------------------------------------------------------------------------- */
+/* ---- linear algebra ---- */
 
 /* c = a b, also batched: da = dc b', db = a' dc. */
 static void step_gradient_product(const struct gradient *g, uint32_t a, uint32_t b)
@@ -92,7 +92,7 @@ static void addmm(const struct gradient *g)
 		g->to[0] = sum_to(g, g->from[0], g->in[0]);
 }
 
-/* ---- normalisation --------------------------------------------------------------------------- */
+/* ---- normalisation ---- */
 
 /* One backward op with the gradients of the input, and of weight and bias where they are wanted. */
 static void norm_outputs(const struct gradient *g)
@@ -133,7 +133,7 @@ static void rms_norm(const struct gradient *g)
 	norm_outputs(g);
 }
 
-/* ---- element by element ---------------------------------------------------------------------- */
+/* ---- element by element ---- */
 
 static void gradient_pass(const struct gradient *g)
 {
@@ -228,7 +228,7 @@ static void where(const struct gradient *g)
 DERIVATIVE(masked_fill,
 	g->to[0] = sum_to(g, build_map(g->build, "aten.masked_fill.Scalar", IN(g->from[0], input_or_none(g, 1))), g->in[0]))
 
-/* ---- lookups, selections, scatters ----------------------------------------------------------- */
+/* ---- lookups, selections, scatters ---- */
 
 /* Zeros of the input's shape into which the gradient is added at the indices. */
 static void scatter_add(const struct gradient *g, const char *type, uint32_t indices)
@@ -257,7 +257,7 @@ static void pick(const struct gradient *g)
 		scatter_add(g, "aten.scatter_.src", output_or_none(g, 1));
 }
 
-/* ---- reductions ------------------------------------------------------------------------------ */
+/* ---- reductions ---- */
 
 /* The gradient with the reduced dims back, as a view without memory of its own. */
 static uint32_t expanded(const struct gradient *g)
@@ -296,7 +296,7 @@ static void variance(const struct gradient *g)
 
 DERIVATIVE(same_again, g->to[0] = like(g, g->type, g->in[0], IN(g->from[0])))
 
-/* ---- views, splits, joins -------------------------------------------------------------------- */
+/* ---- views, splits, joins ---- */
 
 DERIVATIVE(reshape,
 	g->to[0] = build_reshape(g->build, "aten._reshape_alias.default", g->from[0], build_shape(g->build, g->in[0])))
@@ -332,7 +332,7 @@ static void gradient_join(const struct gradient *g)
 			g->to[i] = build_reshape(g->build, type, g->from[0], build_shape(g->build, g->in[i]));
 }
 
-/* ---- ops with one backward kernel, and opaque ones ------------------------------------------- */
+/* ---- ops with one backward kernel, and opaque ones ---- */
 
 /* One word of a rule's `saved`: "i1|2", "o0", "i0*", "x:f32(b c)". */
 struct saved {
@@ -423,7 +423,7 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 		build_share(g->build, g->done, g->whole);
 }
 
-/* ---- the table of derivatives that take more than one kernel --------------------------------- */
+/* ---- the table of derivatives that take more than one kernel ---- */
 
 struct derivative {
 	const char *name;

@@ -95,7 +95,7 @@ static uint32_t reshaped(struct chunking *chunking, uint32_t tensor, struct shap
 	return shape_equal(&now, &shape) ? tensor : build_reshape(&chunking->build, "aten.view.default", tensor, shape);
 }
 
-/* ---- what is cut ----------------------------------------------------------------------------- */
+/* ---- what is cut ---- */
 
 static int64_t chunk_rows(const struct chunking *chunking, uint32_t chunk)
 {
@@ -167,7 +167,7 @@ static uint32_t loss_chunks_part_of(struct chunking *chunking, uint32_t op, uint
 	return reshaped(chunking, part, shape);
 }
 
-/* ---- the loss -------------------------------------------------------------------------------- */
+/* ---- the loss ---- */
 
 /* How many labels of each chunk count, and how many do in all: gradients of the first chunk need that before the loss
  * of the last. */
@@ -212,7 +212,7 @@ static void add_loss(struct chunking *chunking, uint32_t chunk, uint32_t loss)
 	chunking->loss = chunk == 0 ? loss : build_map(build, "aten.add.Tensor", IN(chunking->loss, loss));
 }
 
-/* ---- a chunk --------------------------------------------------------------------------------- */
+/* ---- a chunk ---- */
 
 static uint32_t loss_chunks_root_of(const struct chunking *chunking, uint32_t tensor)
 {
@@ -392,7 +392,7 @@ static void write_chunk(struct chunking *chunking, uint32_t chunk)
 	}
 }
 
-/* ---- what comes behind the chunks ------------------------------------------------------------ */
+/* ---- what comes behind the chunks ---- */
 
 /* The last op's result, under the name and with the kind that the given graph has. */
 static uint32_t loss_chunks_named(struct chunking *chunking, uint32_t tensor, uint32_t view_of)
@@ -458,7 +458,7 @@ static void loss_chunks_write_results(struct chunking *chunking)
 		}
 }
 
-/* ---- the graph ------------------------------------------------------------------------------- */
+/* ---- the graph ---- */
 
 /* A tensor that the region doesn't make; a view of what it made lies where that is now. */
 static void loss_chunks_copy_tensor(struct chunking *chunking, uint32_t tensor, uint32_t alias)

@@ -76,7 +76,7 @@ static bool loss_region_is_large(const struct finding *finding, uint32_t tensor)
 	return has_classes(finding, tensor) && loss_region_has_rows(finding, tensor);
 }
 
-/* ---- the loss -------------------------------------------------------------------------------- */
+/* ---- the loss ---- */
 
 static int64_t loss_bytes(const struct graph *graph, const struct rules *rules, uint32_t op)
 {
@@ -160,7 +160,7 @@ static void find_longer(struct finding *finding)
 	}
 }
 
-/* ---- its ops --------------------------------------------------------------------------------- */
+/* ---- its ops ---- */
 
 static bool touches_marked(const struct graph *graph, uint32_t op, const bool *marked)
 {
@@ -286,7 +286,7 @@ static void loss_region_find_backward(struct finding *finding)
 			region->backward = op;
 }
 
-/* ---- what it reads and leaves ---------------------------------------------------------------- */
+/* ---- what it reads and leaves ---- */
 
 /* A first gradient that reads the loss for its shape alone. */
 static bool is_seed(const struct finding *finding, uint32_t op)

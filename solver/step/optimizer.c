@@ -28,7 +28,7 @@ enum optimizer optimizer_of(const struct graph *step, const struct rules *rules)
 	return optimizer;
 }
 
-/* ---- the step without its update ------------------------------------------------------------- */
+/* ---- the step without its update ---- */
 
 struct replacement {
 	const struct update_groups *groups;
@@ -165,7 +165,7 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 	return NULL;
 }
 
-/* ---- the new update -------------------------------------------------------------------------- */
+/* ---- the new update ---- */
 
 struct updates {
 	const struct replacement *replacement;
@@ -357,7 +357,7 @@ static struct graph *with_update(const struct graph *graph, struct replacement *
 	return result;
 }
 
-/* ---- whether it can be done ------------------------------------------------------------------ */
+/* ---- whether it can be done ---- */
 
 /* Update ops that work on gradients and belong to no parameter: clipping, say. Loss scaling's check is written anew. */
 static enum status check_strays(const struct update_groups *groups, struct error *error)

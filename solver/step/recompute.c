@@ -9,7 +9,7 @@
 
 #include "replay.h"
 
-/* ---- running again --------------------------------------------------------------------------- */
+/* ---- running again ---- */
 
 /* Just another name: its op changes nothing. */
 static bool step_recompute_is_view(const struct graph *graph, uint32_t tensor)
@@ -160,7 +160,7 @@ static void step_recompute_run_again(struct replay *replay, uint32_t op)
 	step_recompute_rename_arguments(replay, copy, op, true);
 }
 
-/* ---- offloading ------------------------------------------------------------------------------ */
+/* ---- offloading ---- */
 
 static bool writes_storage(const struct graph *graph, uint32_t op, uint32_t storage)
 {
@@ -276,7 +276,7 @@ static void fetch_storage(struct replay *replay, uint32_t storage, uint32_t buff
 	}
 }
 
-/* ---- what is read after the pass ------------------------------------------------------------- */
+/* ---- what is read after the pass ---- */
 
 /* Readers of what an in-place op is about to overwrite, whose own results are written anew, must run before it. */
 static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *depth, uint32_t capacity)
@@ -374,7 +374,7 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 /* A release of what isn't kept until then any more. */
 static bool releases_early(const struct replay *replay, uint32_t op)

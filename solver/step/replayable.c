@@ -1,7 +1,7 @@
 /* replayable.c: what to write anew in the backward pass, what of it can be, and what that costs. */
 #include "replay.h"
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choosing ---- */
 
 void recompute_choose(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options, bool *drop)
@@ -22,7 +22,7 @@ void recompute_choose(const struct graph *step, const struct activations *activa
 		drop[storage_of(step, options->offload[i])] = false;
 }
 
-/* ---- what can be run again ------------------------------------------------------------------- */
+/* ---- what can be run again ---- */
 
 static void find_overwrites(struct replay *replay)
 {

@@ -58,7 +58,7 @@ static bool scale_allocate(struct scaling *scaling)
 	return true;
 }
 
-/* ---- sizes ----------------------------------------------------------------------------------- */
+/* ---- sizes ---- */
 
 static int64_t count_elements(const int64_t *shape, uint32_t dims)
 {
@@ -133,7 +133,7 @@ static int64_t scale_new_bytes(const struct scaling *scaling, uint32_t tensor)
 	return scale_bytes_of(from, count_elements(new_shape(scaling, tensor), from->dims));
 }
 
-/* ---- checks ---------------------------------------------------------------------------------- */
+/* ---- checks ---- */
 
 static bool touches_changed(const struct scaling *scaling, uint32_t op)
 {
@@ -341,7 +341,7 @@ static void count_left_behind(struct scaling *scaling)
 		scaling->report->left_behind += scaling->copied[op] && scale_left_behind(scaling, op);
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* Where what is copied is let go of: each storage once. */
 static void scale_find_held(struct scaling *scaling)

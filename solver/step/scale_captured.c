@@ -118,7 +118,7 @@ static enum status scale_captured_write_tensors(struct growing *growing)
 	return OK;
 }
 
-/* ---- ops ------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 static enum status scale_captured_bind_new(
 	struct growing *growing, const struct rule *rule, uint32_t op, struct error *why)

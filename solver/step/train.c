@@ -79,7 +79,7 @@ static void train_find_needs(struct train *train)
 	}
 }
 
-/* ---- forward --------------------------------------------------------------------------------- */
+/* ---- forward ---- */
 
 static void train_copy_tensors(struct train *train)
 {
@@ -127,7 +127,7 @@ static void forward_ops(struct train *train)
 	build_copy_control(&train->build, graph, train->op);
 }
 
-/* ---- backward -------------------------------------------------------------------------------- */
+/* ---- backward ---- */
 
 static void accumulate(struct train *train, uint32_t tensor, uint32_t gradient)
 {
@@ -222,7 +222,7 @@ static void backward_ops(struct train *train)
 	}
 }
 
-/* ---- update ---------------------------------------------------------------------------------- */
+/* ---- update ---- */
 
 /* Returns how many parameters have a gradient. */
 static uint32_t update_ops(struct train *train)
@@ -243,7 +243,7 @@ static uint32_t update_ops(struct train *train)
 	return count;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static enum status train_describe(struct train *train)
 {
@@ -305,7 +305,7 @@ struct graph *train_step(const struct graph *forward, const struct train_options
 	return step;
 }
 
-/* ---- the forward part of a step -------------------------------------------------------------- */
+/* ---- the forward part of a step ---- */
 
 /* A copy that only backward ops read was made for them: train_step() makes its own. */
 static bool kept_for_backward(const struct graph *graph, const struct rules *rules, uint32_t op)

@@ -27,7 +27,7 @@ static uint32_t leader(const struct update_groups *groups, uint32_t storage)
 	return storage;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static void take_row_of_all(const struct graph *graph, uint32_t op, struct rows *rows)
 {
@@ -73,7 +73,7 @@ static void update_groups_take_rows(const struct graph *graph, uint32_t op, stru
 			rows->tensor[i * columns + j] = column[j * count + i];
 }
 
-/* ---- what hangs together --------------------------------------------------------------------- */
+/* ---- what hangs together ---- */
 
 /* "layer.weight.exp_avg" is of the parameter "layer.weight". */
 static bool is_state_of_parameter(const struct graph *graph, uint32_t storage, uint32_t *parameter)
@@ -140,7 +140,7 @@ static void update_groups_join_row(struct update_groups *groups, const uint32_t 
 	}
 }
 
-/* ---- what an op says of its group ------------------------------------------------------------ */
+/* ---- what an op says of its group ---- */
 
 /* The group that a row belongs to; NULL: none. */
 static struct update_group *group_of_row(const struct update_groups *groups, const uint32_t *tensor, uint32_t width)
@@ -231,7 +231,7 @@ static enum status update_groups_note_gradient(
 	return OK;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 enum pass { PASS_JOIN, PASS_PARAMETERS, PASS_MEMBERS, PASS_GRADIENTS };
 
@@ -409,7 +409,7 @@ void update_groups_free(struct update_groups *groups)
 	arena_free(&groups->arena);
 }
 
-/* ---- whose update it is ---------------------------------------------------------------------- */
+/* ---- whose update it is ---- */
 
 /* Whether the parameter has just the state that the optimizer keeps, by its names. */
 static bool has_states_of(const struct graph *step, const struct update_group *group, enum optimizer optimizer)

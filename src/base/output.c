@@ -23,7 +23,7 @@ static struct { atomic_bool taken, set; char path[PATH_BYTES]; } unfinished[SLOT
 /* Process groups of programs that we started and that must not outlive us; 0: none. */
 static atomic_int started[SLOTS];
 
-/* ---- signals --------------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 void output_take_away(void)
 {
@@ -94,7 +94,7 @@ static void output_forget(int slot)
 	atomic_store(&unfinished[slot].taken, false);
 }
 
-/* ---- the process ----------------------------------------------------------------------------- */
+/* ---- the process ---- */
 
 void output_prepare(void)
 {
@@ -106,7 +106,7 @@ void output_prepare(void)
 		signal(SIGXFSZ, SIG_IGN);
 }
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static enum status output_failed(const char *name, struct error *error)
 {
@@ -240,7 +240,7 @@ enum status output_open(struct output *output, const char *path, bool replace, s
 	return status;
 }
 
-/* ---- closing --------------------------------------------------------------------------------- */
+/* ---- closing ---- */
 
 /* The new name is kept by the folder: it goes to the disk, too. What can't (some file systems) is no failure. */
 static void sync_folder(const char *path)

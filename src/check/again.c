@@ -21,7 +21,7 @@ static const struct free_member FREE[] = {
 	{ NULL, NULL },
 };
 
-/* ---- planning -------------------------------------------------------------------------------- */
+/* ---- planning ---- */
 
 /* The plan as its file would be, NULL when out of memory. */
 static json_t *file_of(struct check *check, const struct plan *plan, enum status *status)

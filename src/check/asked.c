@@ -11,7 +11,7 @@
 #include "src/read/schedule_csv.h"
 #include "verdict.h"
 
-/* ---- the graph ------------------------------------------------------------------------------- */
+/* ---- the graph ---- */
 
 static enum status check_fingerprint(struct check *check, const char *key, uint64_t expected)
 {
@@ -87,7 +87,7 @@ enum status check_planned_graph(struct check *check)
 	return status;
 }
 
-/* ---- the scenario ---------------------------------------------------------------------------- */
+/* ---- the scenario ---- */
 
 /* A knob's value as it is written: a number, or a word of the knob's. */
 static enum status read_knob(struct check *check, enum knob_id id, const json_t *value)
@@ -164,7 +164,7 @@ enum status check_scenario(struct check *check)
 	return status == OK && !check->as_planned ? check_pins(check->input, &check->scenario, check->error) : status;
 }
 
-/* ---- the memory cap -------------------------------------------------------------------------- */
+/* ---- the memory cap ---- */
 
 enum status check_fit(struct check *check)
 {

@@ -53,7 +53,7 @@ static int64_t check_buffers_step_of(const struct look *look, uint32_t i)
 	return look->places->alignment / greatest_divisor(look->places->alignment, own) * own;
 }
 
-/* ---- each buffer by itself ------------------------------------------------------------------- */
+/* ---- each buffer by itself ---- */
 
 static enum status check_place(const struct look *look, uint32_t i)
 {
@@ -70,7 +70,7 @@ static enum status check_place(const struct look *look, uint32_t i)
 	return OK;
 }
 
-/* ---- pairs ----------------------------------------------------------------------------------- */
+/* ---- pairs ---- */
 
 static void check_buffers_add_part(struct look *look, uint32_t i, int64_t lower, int64_t upper)
 {
@@ -122,7 +122,7 @@ static enum status check_pairs(const struct look *look, size_t *live)
 	return OK;
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- sums ---- */
 
 struct change { int64_t step, bytes; };
 

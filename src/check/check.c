@@ -22,7 +22,7 @@
 #include "solver/shard/device_graph.h"
 #include "src/plan/choose_schedule.h"
 
-/* ---- the graph ----------------------------------------------------------------------------- */
+/* ---- the graph ---- */
 
 static enum status check_shard(
 	struct check *check, struct stage_context *stage, const struct plan_wish *wish, const struct sharded *sharded)
@@ -188,7 +188,7 @@ static enum status prepare_graph(struct check *check)
 	return OK;
 }
 
-/* ---- order ---------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 static enum status src_check_order(struct check *check)
 {
@@ -251,7 +251,7 @@ static enum status check_time(struct check *check)
 	return status;
 }
 
-/* ---- memory: lifetimes first, then a sum of differences -------------------------------------- */
+/* ---- memory: lifetimes first, then a sum of differences ---- */
 
 static void find_lifetime(struct check *check, uint32_t s)
 {
@@ -311,7 +311,7 @@ static enum status src_check_memory(struct check *check)
 	return status;
 }
 
-/* ---- the order's bound ----------------------------------------------------------------------- */
+/* ---- the order's bound ---- */
 
 static uint32_t op_named(const struct check *check, const json_t *name)
 {
@@ -446,7 +446,7 @@ static enum status check_order_bound(struct check *check)
 	return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static enum status src_check_version(struct check *check)
 {

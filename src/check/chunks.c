@@ -70,7 +70,7 @@ static uint32_t base_of(const struct chunks *chunks, uint32_t tensor)
 	return tensor;
 }
 
-/* ---- ops of chunks --------------------------------------------------------------------------- */
+/* ---- ops of chunks ---- */
 
 static enum status check_operand(struct chunks *chunks, uint32_t op, uint32_t old, uint32_t tensor, uint32_t chunk)
 {
@@ -111,7 +111,7 @@ static enum status check_chunk_op(struct chunks *chunks, uint32_t op, uint32_t o
 	return status;
 }
 
-/* ---- what stands between them ---------------------------------------------------------------- */
+/* ---- what stands between them ---- */
 
 /* One more term of a sum: of a chunk's own result, or of a product of its operands. */
 static void add_term(struct chunks *chunks, uint32_t op, uint32_t result)
@@ -207,7 +207,7 @@ static enum status check_whole_op(struct chunks *chunks, uint32_t op, uint32_t o
 	return OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 /* Whether an op that leaves rows out, or its reverse, says that so many elements of a tensor are left. */
 static bool is_shortened(const struct chunks *chunks, int64_t elements, int64_t made)

@@ -5,7 +5,7 @@
 #include "layout.h"
 #include "solver/layout/layout.h"
 
-/* ---- layout ---------------------------------------------------------------------------------- */
+/* ---- layout ---- */
 
 static enum status read_buffer(struct check *check, const json_t *buffer)
 {
@@ -332,7 +332,7 @@ enum status check_layout(struct check *check)
 	return status;
 }
 
-/* ---- host memory ----------------------------------------------------------------------------- */
+/* ---- host memory ---- */
 
 struct waiting { int64_t offset, bytes; uint32_t first, last, tensor, others; };
 

@@ -8,7 +8,7 @@
 #include "values.h"
 #include "solver/fit/check.h"
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
 static enum status expect_time(struct check *check, const char *key, int64_t picoseconds)
 {

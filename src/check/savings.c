@@ -6,7 +6,7 @@
 #include "src/plan/fsdp.h"
 #include "src/scenario/shard_mesh.h"
 
-/* ---- peaks ----------------------------------------------------------------------------------- */
+/* ---- peaks ---- */
 
 /* The highest live bytes when op position[i] runs at step i; by hand of the lifetimes' definition, once more. -1: out
  * of memory. */
@@ -67,7 +67,7 @@ static enum status check_peaks(struct check *check)
 	return status;
 }
 
-/* ---- the caching allocator ------------------------------------------------------------------- */
+/* ---- the caching allocator ---- */
 
 static enum status check_reserved(struct check *check)
 {
@@ -105,7 +105,7 @@ static enum status check_fully_shard(struct check *check)
 	return reserved < 0 ? fail_memory(check->error) : check_expect(check, "layout", "fully_shard_bytes", reserved);
 }
 
-/* ---- kinds, notes ---------------------------------------------------------------------------- */
+/* ---- kinds, notes ---- */
 
 static enum status expect_in(struct check *check, const json_t *object, const char *key, int64_t expected)
 {

@@ -8,7 +8,7 @@
 #include "src/write/launcher_flags.h"
 #include "src/write/sharding_words.h"
 
-/* ---- collectives ----------------------------------------------------------------------------- */
+/* ---- collectives ---- */
 
 struct sums {
 	int64_t count[MESH_AXES][COLLECTIVE_COUNT], bytes[MESH_AXES][COLLECTIVE_COUNT], time[MESH_AXES][COLLECTIVE_COUNT];
@@ -99,7 +99,7 @@ static enum status check_rows(
 	return json_array_size(rows) == next ? OK : fail(error, INFEASIBLE, "shard.collectives must have %zu rows", next);
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 static enum status check_annotations(const json_t *shard, const struct sharded *sharded, struct error *error)
 {

@@ -28,7 +28,7 @@ static enum status expect_amount(struct check *check, const char *key, int64_t e
 	return json_is_null(check_member(check, "speed", key)) ? OK : check_wrong(check, "speed.%s must be null", key);
 }
 
-/* ---- passes whose gradients are added up ----------------------------------------------------- */
+/* ---- passes whose gradients are added up ---- */
 
 static bool is_pass(const struct graph *graph, uint32_t op)
 {

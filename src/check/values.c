@@ -37,7 +37,7 @@ static const char *op_repeated(const struct graph *graph, uint32_t op)
 	return graph->op[op].recomputed && graph->op[op].of ? graph->op[op].of : graph->op[op].name;
 }
 
-/* ---- views ----------------------------------------------------------------------------------- */
+/* ---- views ---- */
 
 static bool extents_differ(const struct tensor *tensor)
 {
@@ -84,7 +84,7 @@ static uint32_t viewed(const struct graph *graph, uint32_t op, uint32_t tensor)
 	return graph->tensor[tensor].alias;
 }
 
-/* ---- ops ------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 /* A new op whose result counts as its operand; and copies to the host and back. */
 static bool is_transparent(const struct run *run, uint32_t op)
@@ -260,7 +260,7 @@ static void run_drop(struct run *run)
 	mem_free(run->read);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- comparing ---- */
 
 /* Whether ops of this phase may be others. */
 static bool is_replaced(const struct op *op, unsigned allowed)

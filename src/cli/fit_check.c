@@ -14,7 +14,7 @@
 
 static const struct free_member FREE[] = { { NULL, NULL } };   /* none: all follows again */
 
-/* ---- what was asked -------------------------------------------------------------------------- */
+/* ---- what was asked ---- */
 
 void fit_write_asked(struct json *json, const struct scenario *scenario, const struct fit_asked *asked)
 {
@@ -76,7 +76,7 @@ static enum status fit_check_take_asked(
 	return fine ? OK : fit_check_bad(error, "\"asked\" is missing or wrong");
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- sums ---- */
 
 /* A way fits if its bytes are within the cap, and is over by what they are above it. */
 static enum status check_way(const json_t *way, int64_t cap, struct error *error)
@@ -135,7 +135,7 @@ static enum status fit_check_sums(const json_t *file, const struct fit_asked *as
 	return status;
 }
 
-/* ---- once more ------------------------------------------------------------------------------- */
+/* ---- once more ---- */
 
 static enum status fit_check_write_again(struct graph *graph, const struct scenario *scenario,
 	const struct fit_asked *asked, const char *rules_file, FILE *stream, struct error *error)
@@ -174,7 +174,7 @@ static enum status plan_again(struct graph *graph, const json_t *file, const str
 	return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 bool fit_is_file(const json_t *file)
 {

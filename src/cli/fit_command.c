@@ -16,7 +16,7 @@ struct request {
 	struct fit_asked asked;
 };
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static int set_memory(struct request *request, const char *text)
 {
@@ -65,10 +65,17 @@ static int fit_command_parse(struct request *request, int argc, char **argv)
 		return usage_error("fit", "--max and --smallest-device are two questions");
 	if (scenario_budget(&request->scenario) < 0 && !request->asked.smallest)
 		return usage_error("fit", "into how much? --memory 24GiB, or --set device=PRESET");
+	int64_t *value = request->scenario.value;
+	bool spreads = (request->asked.smallest || request->asked.most != KNOB_COUNT) &&
+		request->asked.devices > value[K_devices];
+	if (spreads && value[K_strategy] == 0)
+		value[K_strategy] = 1 + STRATEGY_AUTO;
+	if (spreads)
+		value[K_devices] = request->asked.devices;
 	return EXIT_FINE;
 }
 
-/* ---- text ------------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 /* "--set devices=8 --set zero=1" of "devices=8 zero=1". Returns text. */
 static char *options_text(const char *set, char *text, size_t size)
@@ -124,13 +131,14 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 	char memory[32], cap[32], over[32], safe[320];
 	bytes_text(list->arena, memory, sizeof memory);
 	bytes_text(list->budget, cap, sizeof cap);
+	const char *how = list->captured ? " (program order, PyTorch's caching allocator)" : "";
 	if (list->fits) {
-		fprintf(file, "the step fits as it is: it needs %s of %s and takes %.4g ms%s%s\n", memory, cap,
+		fprintf(file, "the step fits as it is%s: it needs %s of %s and takes %.4g ms%s%s\n", how, memory, cap,
 			(double)list->step / 1e9, *list->guesses ? "; " : "", list->guesses);
 		return;
 	}
-	fprintf(file, "the step doesn't fit as it is: it needs %s, %s over the cap of %s, and takes %.4g ms%s%s\n", memory,
-		bytes_text(list->arena - list->budget, over, sizeof over), cap, (double)list->step / 1e9,
+	fprintf(file, "the step doesn't fit as it is%s: it needs %s, %s over the cap of %s, and takes %.4g ms%s%s\n", how,
+		memory, bytes_text(list->arena - list->budget, over, sizeof over), cap, (double)list->step / 1e9,
 		*list->guesses ? "; " : "", list->guesses);
 	if (list->forbids)
 		fprintf(file,
@@ -147,7 +155,7 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 	print_rest(file, list);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 static void write_set(struct json *json, const char *set)
 {
@@ -202,6 +210,7 @@ void fit_write_json(
 	fit_write_asked(&json, scenario, asked);
 	json_write_integer(&json, "memory_bytes", list->budget);
 	json_write_bool(&json, "fits", list->fits);
+	json_write_bool(&json, "as_captured", list->captured);
 	json_write_integer(&json, "arena_bytes", list->arena);
 	json_write_decimal(&json, "step_seconds", list->step, 12);
 	if (*list->guesses)
@@ -214,7 +223,7 @@ void fit_write_json(
 	json_end(&json);
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static int fit_command_write_list(const struct request *request, const struct fit_list *list)
 {

@@ -8,7 +8,7 @@
 #include "src/base/safe_text.h"
 #include "src/configs/fit_most.h"
 
-/* ---- the most -------------------------------------------------------------------------------- */
+/* ---- the most ---- */
 
 static void print_most(FILE *file, enum knob_id knob, const struct fit_most *most)
 {
@@ -56,7 +56,7 @@ static void write_most(
 	json_end(&json);
 }
 
-/* ---- devices --------------------------------------------------------------------------------- */
+/* ---- devices ---- */
 
 static const struct fit_device *fit_most_command_smallest(const struct fit_device *device, uint32_t devices)
 {
@@ -120,7 +120,7 @@ static void write_devices(FILE *file, const struct scenario *scenario, const str
 	json_end(&json);
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- both ---- */
 
 struct answer {
 	struct fit_most most;

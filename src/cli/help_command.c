@@ -81,7 +81,7 @@ static void print_usage(void)
 	puts("\nFor example:\n  tidemark help recompute\n  tidemark help a100-80gb\n  tidemark help bubble");
 }
 
-/* ---- one word -------------------------------------------------------------------------------- */
+/* ---- one word ---- */
 
 /* Whether a word is one of those with ", " between. */
 static bool help_command_among(const char *words, const char *word)
@@ -208,7 +208,7 @@ static bool print_word(const char *word)
 	return found;
 }
 
-/* ---- what there isn't ------------------------------------------------------------------------ */
+/* ---- what there isn't ---- */
 
 static void consider_all(struct nearest *nearest)
 {

@@ -59,7 +59,7 @@ static void passed(const struct result_check *check, const char *what)
 	fprintf(check->report, "ok  %s\n", what);
 }
 
-/* ---- what was asked -------------------------------------------------------------------------- */
+/* ---- what was asked ---- */
 
 static bool layout_check_take_bytes(const json_t *object, const char *key, int64_t *bytes)
 {
@@ -109,7 +109,7 @@ static enum status take_wanted(struct result_check *check)
 	return OK;
 }
 
-/* ---- places of a JSON object ----------------------------------------------------------------- */
+/* ---- places of a JSON object ---- */
 
 static enum status layout_check_take_places(struct result_check *check)
 {
@@ -126,7 +126,7 @@ static enum status layout_check_take_places(struct result_check *check)
 	return OK;
 }
 
-/* ---- places of a CSV ------------------------------------------------------------------------- */
+/* ---- places of a CSV ---- */
 
 /* Whether a row of the result is of the same buffer as the input's. */
 static bool same_buffer(const struct buffers_csv *a, const struct buffers_csv *b, uint32_t i)
@@ -163,7 +163,7 @@ static enum status take_csv(struct result_check *check, struct input *input)
 	return status;
 }
 
-/* ---- claims ---------------------------------------------------------------------------------- */
+/* ---- claims ---- */
 
 static enum status layout_check_expect(struct result_check *check, const json_t *object, const char *key, int64_t is)
 {
@@ -209,7 +209,7 @@ static enum status layout_check_memory(struct result_check *check, bool *above)
 	return status != OK ? status : cli_layout_check_bound(check, reached, above);
 }
 
-/* ---- once more ------------------------------------------------------------------------------- */
+/* ---- once more ---- */
 
 static enum status compare_again(struct result_check *check, json_t *again)
 {
@@ -283,7 +283,7 @@ static enum status check_claims(struct result_check *check, bool numbers)
 	return OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static enum status check_places(struct result_check *check)
 {

@@ -35,7 +35,7 @@ static void layout_command_print_more(void)
 	help_print_words("S, for --strategy", layout_strategy_names, layout_strategy_help, LAYOUT_STRATEGY_COUNT);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 static int parse_strategy(const char *text)
 {
@@ -81,7 +81,7 @@ static int parse_arguments(struct request *request, int argc, char **argv)
 	return EXIT_FINE;
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 /* To standard output; takes the object. */
 static bool dump(json_t *object)

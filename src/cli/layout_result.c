@@ -8,7 +8,7 @@
 
 #define INPUT_MOST ((size_t)1 << 30)
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- what is asked ---- */
 
 bool layout_parse_bytes(const char *text, int64_t *bytes)
 {
@@ -16,7 +16,7 @@ bool layout_parse_bytes(const char *text, int64_t *bytes)
 	return knob_parse(K_memory, text, bytes, &error) == OK && *bytes > 0;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* Snapshots are read as a stream: a recording may have gigabytes. */
 static enum status read_snapshot(
@@ -73,7 +73,7 @@ enum status layout_read(struct layout_request *request, const char *path, struct
 	return status;
 }
 
-/* ---- results --------------------------------------------------------------------------------- */
+/* ---- results ---- */
 
 void layout_each_of_core(const struct buffers_csv *csv, const struct layout *layout,
 	void (*visit)(void *context, struct slice id), void *context)

@@ -71,7 +71,7 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	return status;
 }
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 /* Where a size is kept in the configuration, and its range. */
 static int64_t *size_field(struct model_config *config, int index, const char **name, int64_t *least, int64_t *most)

@@ -63,7 +63,7 @@ static void options_collect(enum subcommand_id command, struct taken *taken)
 	taken->option[taken->count] = (struct option){ 0 };
 }
 
-/* ---- what is wrong --------------------------------------------------------------------------- */
+/* ---- what is wrong ---- */
 
 static const char *options_command_name(enum subcommand_id command)
 {
@@ -112,7 +112,7 @@ static int say_wrong(const char *command, int letter, const char *word, const st
 	return say_unknown(command, word + 2, taken);
 }
 
-/* ---- help ------------------------------------------------------------------------------------ */
+/* ---- help ---- */
 
 void command_line_help(enum subcommand_id command)
 {
@@ -151,7 +151,7 @@ static void print_help(const struct command_line *line)
 	help_print_example((enum subcommand_id)(subcommand - subcommands));
 }
 
-/* ---- parsing --------------------------------------------------------------------------------- */
+/* ---- parsing ---- */
 
 /* How a graph is read: every command that reads one has these. */
 static int take_reading(struct command_line *line, int row, const char *value)
@@ -293,7 +293,7 @@ int command_line_parse(struct command_line *line, int argc, char **argv)
 	return EXIT_FINE;
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 int option_number(
 	const struct command_line *line, int row, const char *value, int64_t least, int64_t most, int64_t *number)

@@ -19,7 +19,7 @@
 	X(vary, "vary", 0, "K=V1,V2,...", BY(sweep), "try these values of a knob, with all values of the others that vary") \
 	X(device, "device", 'd', "PRESET", BY(search), "as --set device=PRESET") \
 	X(devices, "devices", 'n', "N", BY(search), "as --set devices=N") \
-	X(most_devices, "devices", 'n', "N", BY(fit), "the most devices that changes may use") \
+	X(most_devices, "devices", 'n', "N", BY(fit), "devices to use: by changes, --max and --smallest-device") \
 	X(memory, "memory", 'm', "BYTES", BY(search) | BY(fit), "as --set memory=BYTES") \
 	X(batch, "batch", 'b', "SAMPLES", BY(search), "as --set batch=SAMPLES") \
 	X(fusions, "fusions", 0, "HOW", BY_READERS, "of XLA HLO: open, each instruction in a fusion is an op with a " \

@@ -36,7 +36,7 @@ struct search {
 	struct config_request request;
 };
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- what is asked for ---- */
 
 static uint32_t wanted(const struct search *search, enum knob_id knob)
 {
@@ -87,7 +87,7 @@ static struct config_request search_command_freed(const struct config_request *r
 	return free_one;
 }
 
-/* ---- printing -------------------------------------------------------------------------------- */
+/* ---- printing ---- */
 
 static double gib(int64_t bytes)
 {
@@ -460,7 +460,7 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	return fine || ferror(file) ? OK : NO_MEMORY;
 }
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static const char *const overhead_words[] = { "context=BYTES", "communication=BYTES", "bucket=BYTES", "workspace=BYTES",
 	"fragmentation=PERCENT", "transient=on|off", "small=on|off", "vectors=on|off", "gathered=on|off", "cached=on|off",

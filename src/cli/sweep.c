@@ -54,7 +54,7 @@ struct shared {
 	_Atomic uint64_t next, finished;
 };
 
-/* ---- options --------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static int vary(struct sweep *sweep, const char *text)
 {
@@ -158,7 +158,7 @@ static int sweep_parse(struct sweep *sweep, int argc, char **argv)
 	return EXIT_FINE;
 }
 
-/* ---- one scenario -------------------------------------------------------------------------- */
+/* ---- one scenario ---- */
 
 static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct scenario *scenario)
 {
@@ -224,7 +224,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 	return code;
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------ */
+/* ---- jobs ---- */
 
 static void sweep_show_progress(const struct sweep *sweep, struct shared *shared)
 {
@@ -288,7 +288,7 @@ static int run_jobs(const struct sweep *sweep)
 	return code;
 }
 
-/* ---- output and resuming --------------------------------------------------------------------- */
+/* ---- output and resuming ---- */
 
 /* What all rows of the sweep have in common: the graph, the operators' rules, what --set and --pin fix, and what
  * varies. */

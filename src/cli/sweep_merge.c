@@ -34,7 +34,7 @@ struct merge {
 	bool json;
 };
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 /* Commas outside of quotes. */
 static int commas(const char *text)
@@ -95,7 +95,7 @@ static enum status sweep_merge_take_line(
 	return OK;
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static enum status read_content(struct merge *merge, int file, size_t *size, struct error *error)
 {
@@ -134,7 +134,7 @@ static enum status read_piece(struct merge *merge, int file, struct error *error
 	return status;
 }
 
-/* ---- together -------------------------------------------------------------------------------- */
+/* ---- together ---- */
 
 static int sweep_merge_by_number(const void *a, const void *b)
 {

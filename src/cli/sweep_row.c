@@ -10,7 +10,7 @@
 #include "src/write/data.h"
 #include "sweep_row.h"
 
-/* ---- what a row says ----------------------------------------------------------------------- */
+/* ---- what a row says ---- */
 
 enum cell_kind { BYTES, TRUTH, TIME, WORK };
 
@@ -85,7 +85,7 @@ static void write_head(const struct sweep_row *row, struct json *json)
 		json_close(json);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void write_json_cell(struct json *json, const struct cell *cell)
 {
@@ -110,7 +110,7 @@ static void sweep_row_write_json(const struct sweep_row *row, const struct cell 
 	json_end(&json);
 }
 
-/* ---- CSV ----------------------------------------------------------------------------------- */
+/* ---- CSV ---- */
 
 static void sweep_row_write_csv(const struct sweep_row *row, const struct cell *cell, FILE *stream)
 {
@@ -128,7 +128,7 @@ static void sweep_row_write_csv(const struct sweep_row *row, const struct cell *
 	fputc('\n', stream);
 }
 
-/* ---- a table for people -------------------------------------------------------------------- */
+/* ---- a table for people ---- */
 
 enum { STATUS_WIDTH = 11, CELL_WIDTH = 10, KNOB_LEAST = 8 };
 
@@ -168,7 +168,7 @@ static void sweep_row_write_table(const struct sweep_row *row, const struct cell
 	fprintf(stream, "%s%s\n", *row->reason ? "  " : "", row->reason);
 }
 
-/* ---- all three ----------------------------------------------------------------------------- */
+/* ---- all three ---- */
 
 static void write_name(FILE *stream, bool table, int width, const char *name)
 {
@@ -206,7 +206,7 @@ void sweep_row_write(const struct sweep_row *row, FILE *stream)
 	}
 }
 
-/* ---- rows of an earlier run ---------------------------------------------------------------- */
+/* ---- rows of an earlier run ---- */
 
 /* Where a cell ends that begins here, with its comma; NULL: no such cell. */
 static const char *cell_end(const struct sweep_row *row, const struct cell *cell, bool must, const char *at)

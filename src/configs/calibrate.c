@@ -9,7 +9,7 @@
 
 #define COLUMNS_MAX 32
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 enum column {
 	COLUMN_NONE,
@@ -228,7 +228,7 @@ void calibration_free(struct calibration *calibration)
 	*calibration = (struct calibration) { 0 };
 }
 
-/* ---- fitting --------------------------------------------------------------------------------- */
+/* ---- fitting ---- */
 
 struct fitting {
 	struct calibration *calibration;

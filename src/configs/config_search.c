@@ -55,7 +55,7 @@ static bool has_role(const struct units *units, enum factor_role role, int64_t d
 	return false;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static void step_free(struct step *step)
 {
@@ -153,7 +153,7 @@ static void config_search_expand(
 	}
 }
 
-/* ---- entries --------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 static enum status add_entry(struct searching *searching, const struct config_entry *entry)
 {
@@ -314,7 +314,7 @@ static enum status vary_pipeline(struct searching *searching, struct config conf
 	return status;
 }
 
-/* ---- shardings ------------------------------------------------------------------------------- */
+/* ---- shardings ---- */
 
 /* A sharding with its context and experts axes, or NONE. */
 struct split_step { struct sharding sharding; uint32_t context, experts; };
@@ -431,7 +431,7 @@ static enum status vary_inner(struct searching *searching, struct config config)
 	return status;
 }
 
-/* ---- steps of all sizes ---------------------------------------------------------------------- */
+/* ---- steps of all sizes ---- */
 
 static enum status vary_step(struct searching *searching, struct config config)
 {
@@ -481,7 +481,7 @@ static enum status vary_all(struct searching *searching)
 	return status;
 }
 
-/* ---- the fastest, played --------------------------------------------------------------------- */
+/* ---- the fastest, played ---- */
 
 /* Evaluates an entry anew, its schedule played slot by slot. The step is open. */
 static enum status config_search_play(struct searching *searching, struct config_entry *entry)
@@ -570,7 +570,7 @@ static enum status rank_played(struct searching *searching)
 	return status;
 }
 
-/* ---- one configuration ----------------------------------------------------------------------- */
+/* ---- one configuration ---- */
 
 struct config_case {
 	struct searching searching;

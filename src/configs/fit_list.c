@@ -21,16 +21,18 @@ const char *const fit_meaning_texts[FIT_MEANING_COUNT] = { FIT_MEANINGS(X) };
 /* How a row of the table becomes a change. */
 enum form {
 	FORM_PLAIN,       /* the words as they are */
+	FORM_ORDER,       /* our order and addresses, where the step as it is has its program's */
+	FORM_STRATEGY,    /* only where recompute=auto can't be planned: where it can, no strategy is faster within the cap */
 	FORM_DEVICES,     /* %u is the number of devices, of which there are more than one */
 	FORM_BATCH,       /* %u is the batch, divided by the row's number */
 	FORM_SEQUENCE,    /* the same of the sequence */
-	FORM_PARTS,       /* the batch in so many parts */
-	FORM_STRATEGY     /* only where recompute=auto can't be planned: where it can, no strategy is faster within the cap */
+	FORM_PARTS        /* the batch in so many parts */
 };
 
 /* X(group, words, form, divisor, meaning); what takes longest comes first, so that threads end together. */
 #define FIT_CHANGES(X) \
 	X("devices", "devices=%u strategy=auto", DEVICES, 1, SPREAD) \
+	X("order", "order=auto", ORDER, 1, SAME) \
 	X("recompute", "recompute=auto", PLAIN, 1, SAME) \
 	X("recompute", "recompute=auto offload=on", PLAIN, 1, SAME) \
 	X("recompute", "recompute=selective", STRATEGY, 1, SAME) \
@@ -78,7 +80,7 @@ struct finding {
 	struct error *error;
 };
 
-/* ---- planning one change --------------------------------------------------------------------- */
+/* ---- planning one change ---- */
 
 /* Picoseconds of a plan's step, simulated; -1 with status NO_MEMORY. */
 static int64_t fit_list_step_of(const struct finding *finding, const struct plan *plan)
@@ -219,7 +221,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 	return status;
 }
 
-/* ---- planning many --------------------------------------------------------------------------- */
+/* ---- planning many ---- */
 
 #define THREADS 2
 
@@ -355,7 +357,7 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 	return status;
 }
 
-/* ---- the changes ----------------------------------------------------------------------------- */
+/* ---- the changes ---- */
 
 /* The change that a row of the table stands for here; false: there is none. */
 static bool make_way(const struct finding *finding, const struct change *change, struct fit_way *way)
@@ -369,7 +371,7 @@ static bool make_way(const struct finding *finding, const struct change *change,
 	*way = (struct fit_way){ .group = change->group, .meaning = change->meaning, .done = 1, .whole = 1 };
 	if ((change->form == FORM_DEVICES && finding->devices < 2) || (whole && whole % change->divisor != 0))
 		return false;
-	if (change->form != FORM_DEVICES && change->form != FORM_PLAIN && change->form != FORM_STRATEGY && whole < 2)
+	if ((change->form == FORM_ORDER && !finding->list->captured) || (change->form > FORM_DEVICES && whole < 2))
 		return false;
 	if (change->form == FORM_PARTS && finding->scenario->value[K_microbatches] > 1)
 		return false;
@@ -434,7 +436,7 @@ static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct f
 {
 	*pair = (struct fit_way){ .group = a->group, .meaning = a->meaning > b->meaning ? a->meaning : b->meaning,
 		.done = a->done * b->done, .whole = a->whole * b->whole };
-	return strcmp(a->group, b->group) != 0 &&
+	return strcmp(a->group, b->group) != 0 && strcmp(a->group, "order") != 0 && strcmp(b->group, "order") != 0 &&
 		snprintf(pair->set, sizeof pair->set, "%s %s", a->set, b->set) < (int)sizeof pair->set;
 }
 
@@ -494,13 +496,22 @@ static enum status plan_nearest(struct finding *finding)
 	return plan_ways(&unwatched, way, ways, false, true);
 }
 
-/* ---- the list -------------------------------------------------------------------------------- */
+/* ---- the list ---- */
 
 /* The step as it is. */
 static enum status find_base(struct finding *finding)
 {
 	struct fit_list *list = finding->list;
-	struct plan *plan = planner_run(finding->planner, finding->graph, finding->scenario, PLAN_COMPLETE, finding->error);
+	OWN(scenario) scenario;
+	NEED_IN(finding->error, scenario_copy(&scenario, finding->scenario) == OK);
+	int64_t *value = scenario.value;
+	list->captured = strncmp(finding->graph->source, "torch ", 6) == 0 && value[K_order] == ORDER_AUTO &&
+		value[K_layout] == LAYOUT_BEST && value[K_recompute] != RECOMPUTE_AUTO;
+	if (list->captured) {
+		value[K_order] = ORDER_PROGRAM;
+		value[K_layout] = value[K_expandable] ? LAYOUT_EXPANDABLE : LAYOUT_CACHING;
+	}
+	struct plan *plan = planner_run(finding->planner, finding->graph, &scenario, PLAN_COMPLETE, finding->error);
 	if (!plan)
 		return finding->error->status;
 	enum status status = plan->limited ? fail(finding->error, CANCELLED, "cancelled") : OK;

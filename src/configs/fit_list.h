@@ -34,7 +34,8 @@ struct fit_way {
 };
 
 struct fit_list {
-	int64_t budget, arena, step;  /* the cap; the plan of the scenario as it is: bytes and picoseconds */
+	int64_t budget, arena, step;  /* the limit; the step as it is: bytes and picoseconds */
+	bool captured;                /* as it is means program order in PyTorch's caching allocator, not this plan */
 	bool fits;                    /* as it is; no change was planned then */
 	struct fit_way *way; /* [ways]: those that fit by extra time, then the others by what is missing, then what is
 							proved to be above, then what can't be planned */
@@ -51,12 +52,13 @@ struct fit_watch {
 	void *context;
 };
 
-/* Plans the scenario, and where that is above its cap, every change of the table: singly, and where no single one fits,
- * pairs of those that come nearest. devices > 1: also what spreads the step over so many. The scenario must have a cap
- * (scenario_budget()). OK, CANCELLED, NO_MEMORY, or what planning the scenario itself says. Equal input gives equal
- * lists. Some 15 plans on two threads, at most 15 more for pairs; a change that bounds prove to be above the cap is
- * planned only where nothing fits and it is one of the nearest. watch may be NULL. Free with fit_list_free() in any
- * case. */
+/* Plans the step as it is: one captured from PyTorch in its program's order with PyTorch's caching allocator, unless
+ * the scenario sets order or layout, any other as the scenario says. Where that is above the limit, every change of the
+ * table: singly, and where no single one fits, pairs of those that come nearest. devices > 1: also what spreads the
+ * step over so many. The scenario must have a cap (scenario_budget()). OK, CANCELLED, NO_MEMORY, or what planning the
+ * scenario itself says. Equal input gives equal lists. Some 15 plans on two threads, at most 15 more for pairs; a
+ * change that bounds prove to be above the cap is planned only where nothing fits and it is one of the nearest. watch
+ * may be NULL. Free with fit_list_free() in any case. */
 enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	uint32_t devices, const struct fit_watch *watch, struct fit_list *list, struct error *error);
 /* OK or NO_MEMORY. */

@@ -5,7 +5,7 @@
 #include "fit_most.h"
 #include "src/plan/verdict.h"
 
-/* ---- one plan -------------------------------------------------------------------------------- */
+/* ---- one plan ---- */
 
 struct planned { int64_t arena, step; char guesses[GUESSES_BYTES]; };
 
@@ -31,7 +31,7 @@ static enum status plan_it(struct planner *planner, struct graph *graph, const s
 	return status;
 }
 
-/* ---- the most -------------------------------------------------------------------------------- */
+/* ---- the most ---- */
 
 #define STALE 2       /* probes that don't halve what is left, before the middle is tried */
 
@@ -147,7 +147,7 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 	return most->most == 0 ? INFEASIBLE : OK;
 }
 
-/* ---- devices --------------------------------------------------------------------------------- */
+/* ---- devices ---- */
 
 static int compare_devices(const void *left, const void *right)
 {

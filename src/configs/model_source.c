@@ -258,7 +258,7 @@ void model_source_of(struct model_source *source, struct graph *graph, const str
 	};
 }
 
-/* ---- all of it, to be planned ---------------------------------------------------------------- */
+/* ---- all of it, to be planned ---- */
 
 struct graph *model_source_whole(struct model_source *source, int64_t batch, struct error *error)
 {

@@ -31,7 +31,7 @@ uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *s
 	return key.half[0];
 }
 
-/* ---- the configuration that is asked for ----------------------------------------------------- */
+/* ---- the configuration that is asked for ---- */
 
 static int64_t batch_of(const struct units *units)
 {
@@ -101,7 +101,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 	return OK;
 }
 
-/* ---- evaluating ------------------------------------------------------------------------------ */
+/* ---- evaluating ---- */
 
 static struct shared_units *outlook_units_of(
 	struct model_source *source, const struct scenario *scenario, struct error *error)
@@ -169,7 +169,7 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 	return batch;
 }
 
-/* ---- of plans -------------------------------------------------------------------------------- */
+/* ---- of plans ---- */
 
 /* The most that is alive in positions [from, to), or least where there are none. */
 static int64_t outlook_highest(const struct plan *plan, uint32_t from, uint32_t to, int64_t least)

@@ -197,7 +197,7 @@ bool parse_dims(const char *text, int64_t shape[DIMS_MAX], uint8_t *dims)
 	}
 }
 
-/* ---- unknown keys ---------------------------------------------------------------- */
+/* ---- unknown keys ---- */
 
 /* The members as an object, or NULL. */
 static json_t *attributes_members(const char *extra)

@@ -29,7 +29,7 @@ bool figure_is(const char *content, size_t size)
 	return size >= sizeof magic - 1 && memcmp(content, magic, sizeof magic - 1) == 0;
 }
 
-/* ---- words of a line ------------------------------------------------------------------------- */
+/* ---- words of a line ---- */
 
 static double dot_figure_number(struct drawing *drawing)
 {
@@ -160,7 +160,7 @@ static void dot_figure_draw_list(struct drawing *drawing)
 	}
 }
 
-/* ---- surfaces -------------------------------------------------------------------------------- */
+/* ---- surfaces ---- */
 
 static cairo_status_t dot_figure_put(void *stream, const unsigned char *data, unsigned length)
 {

@@ -65,7 +65,7 @@ void guard_expect_end(void)
 	end_expected = true;
 }
 
-/* ---- threads of libraries -------------------------------------------------------------------- */
+/* ---- threads of libraries ---- */
 
 enum { STACK = 1 << 16 };   /* the handler must run after a stack overflow, too */
 
@@ -105,7 +105,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 }
 #endif
 
-/* ---- limits ---------------------------------------------------------------------------------- */
+/* ---- limits ---- */
 
 static void set_limit(int resource, int64_t limit)
 {

@@ -101,7 +101,7 @@ static char *decoded(struct reader *reader, const char *text)
 	return copy;
 }
 
-/* ---- values -------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static enum status bytes_value(
 	struct reader *reader, Agnode_t *node, enum attribute attribute, const char *what, int64_t *bytes, bool *there)
@@ -137,7 +137,7 @@ static enum status extra_value(struct reader *reader, Agnode_t *node, enum recor
 	return status == NO_MEMORY ? fail_memory(reader->error) : status;
 }
 
-/* ---- nodes ----------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static bool is_tensor(const struct reader *reader, Agnode_t *node)
 {
@@ -278,7 +278,7 @@ static enum status read_add_nodes(struct reader *reader, struct record **list, u
 	return status;
 }
 
-/* ---- edges ------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 static bool is_control(const struct reader *reader, Agedge_t *edge)
 {
@@ -393,7 +393,7 @@ static enum status add_inplace(struct reader *reader, Agnode_t *node)
 	return status;
 }
 
-/* ---- the graph ----------------------------------------------------------------------------- */
+/* ---- the graph ---- */
 
 /* The subgraph after this one in the order parent, children; NULL at the end. */
 static Agraph_t *next_subgraph(Agraph_t *root, Agraph_t *subgraph)

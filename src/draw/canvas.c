@@ -285,7 +285,7 @@ int canvas_legend(struct canvas *canvas, double x, double y, double width, doubl
 	return rows;
 }
 
-/* ---- files ----------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static void write_svg(const struct canvas *canvas, FILE *stream)
 {

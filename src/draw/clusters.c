@@ -27,7 +27,7 @@ bool cluster_edge_back(const struct drawing *drawing, const struct draw_edge *ed
 	return phase_of(drawing, edge->from) == PHASE_BACKWARD && phase_of(drawing, edge->to) == PHASE_BACKWARD;
 }
 
-/* ---- what stands above what ------------------------------------------------------------------ */
+/* ---- what stands above what ---- */
 
 /* The edges as they are drawn, and the pairs so far: chains from each node. */
 struct drawn {

@@ -36,7 +36,7 @@ struct writer {
 	struct placement_colours places;
 };
 
-/* ---- texts ------------------------------------------------------------------------------ */
+/* ---- texts ---- */
 
 /* Text inside an HTML label, cut after so many characters. */
 static void html_text(FILE *stream, const char *text, int most)
@@ -77,7 +77,7 @@ static const char *draw_bytes_of(int64_t bytes, char text[32])
 	return bytes_text(bytes, text, 32);
 }
 
-/* ---- modules ------------------------------------------------------------------------------ */
+/* ---- modules ---- */
 
 /* A module's path below the cluster around it. */
 static const char *path_below(const struct drawing *drawing, uint32_t id)
@@ -87,7 +87,7 @@ static const char *path_below(const struct drawing *drawing, uint32_t id)
 	return module->path + strlen(outer) + (*outer != '\0');
 }
 
-/* ---- nodes -------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 /* The heading: an op's name; of a module its own name, or the type of the main op for the ops between its parts. */
 static void node_heading(const struct writer *writer, const struct draw_node *node)
@@ -169,7 +169,7 @@ static void draw_write_node(const struct writer *writer, uint32_t id)
 	fputs("];\n", writer->stream);
 }
 
-/* ---- clusters -------------------------------------------------------------------------------- */
+/* ---- clusters ---- */
 
 static void open_cluster(const struct writer *writer, uint32_t id)
 {
@@ -264,7 +264,7 @@ static enum status write_nodes(const struct writer *writer)
 	return made ? OK : NO_MEMORY;
 }
 
-/* ---- edges ----------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 static double width_of(const struct writer *writer, int64_t bytes)
 {
@@ -303,7 +303,7 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 	fputs(back ? ", dir=back];\n" : "];\n", writer->stream);
 }
 
-/* ---- the caption ----------------------------------------------------------------------------- */
+/* ---- the caption ---- */
 
 /* A row of the legend: Graphviz widens all columns of a table that has room, here almost only the empty ones at both
  * ends. */
@@ -402,7 +402,7 @@ static void caption(const struct writer *writer, const struct draw_options *opti
 	fputs("</TD></TR></TABLE>>; labelloc=b;\n", writer->stream);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static void head(const struct writer *writer)
 {

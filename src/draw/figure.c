@@ -162,7 +162,7 @@ static enum status draw_figure_open_axes(
 	return canvas_open(&axes->canvas, paper, height) == OK ? OK : fail_memory(error);
 }
 
-/* ---- the timeline --------------------------------------------------------------------- */
+/* ---- the timeline ---- */
 
 struct thinned {
 	int64_t (*group)[GROUP_COUNT];
@@ -260,7 +260,7 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 	return status;
 }
 
-/* ---- the address map ---------------------------------------------------------------------- */
+/* ---- the address map ---- */
 
 struct box { double x, y, width, height; };
 
@@ -311,7 +311,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	return canvas_close(&axes.canvas, stream, error);
 }
 
-/* ---- several plans ------------------------------------------------------------------------ */
+/* ---- several plans ---- */
 
 const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9",
 	"#222222" };

@@ -41,7 +41,7 @@ static int64_t figure_pipeline_time_unit(int64_t picoseconds, const char **name)
 	return unit;
 }
 
-/* ---- boxes ----------------------------------------------------------------------------------- */
+/* ---- boxes ---- */
 
 typedef void box_function(void *context, double x, double y, double width, double height, enum pipeline_part part,
 	const struct pipeline_slot *slot);
@@ -100,7 +100,7 @@ static void pipeline_boxes(const struct timetable *timetable, double least, box_
 	}
 }
 
-/* ---- the schedule ---------------------------------------------------------------------------- */
+/* ---- the schedule ---- */
 
 #define CHUNKS 8u   /* of a rank, that are told apart here; what is behind counts as the last */
 
@@ -263,7 +263,7 @@ static void figure_pipeline_draw_title(struct figure *figure, char *text)
 	canvas_title(&figure->canvas, EDGE, TOP - 15, NORMAL, INK, text);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static double figure_pipeline_y_of(const struct figure *figure, double bytes)
 {

@@ -35,7 +35,7 @@ struct scene {
 	const char *time;        /* what the time is of */
 };
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static bool figure_sweep_is_number(const char *text)
 {
@@ -126,7 +126,7 @@ static int figure_sweep_draw_legend(struct canvas *canvas, const struct sweep_ta
 	return rows + canvas_rows(canvas, x, y + LEADING * rows, width, SMALL, LEADING, INK, text);
 }
 
-/* ---- time over memory ------------------------------------------------------------------------ */
+/* ---- time over memory ---- */
 
 /* The knob whose values get colours: of few values the one with the most. */
 static void choose_colours(struct scene *scene)
@@ -264,7 +264,7 @@ enum status figure_pareto(
 	return status;
 }
 
-/* ---- lines over a knob ----------------------------------------------------------------------- */
+/* ---- lines over a knob ---- */
 
 /* The combination of all knobs but the axis, as a number. */
 static uint64_t figure_sweep_line_of(const struct scene *scene, const struct swept *row)
@@ -452,7 +452,7 @@ enum status figure_sweep(
 	return draw_sweep(&scene, &lines, name, paper, stream, error);
 }
 
-/* ---- captions -------------------------------------------------------------------------------- */
+/* ---- captions ---- */
 
 enum status sweep_colours(const struct sweep_table *table, bool pareto, char *text, size_t size, struct error *error)
 {

@@ -22,7 +22,7 @@ struct builder {
 
 struct chained { uint32_t node, next; };
 
-/* ---- which ops ----------------------------------------------------------------------- */
+/* ---- which ops ---- */
 
 static bool reads_from(const struct graph *graph, uint32_t op, uint32_t writer)
 {
@@ -119,7 +119,7 @@ static enum status select_ops(struct builder *builder, const struct draw_options
 	return status;
 }
 
-/* ---- rows of layers --------------------------------------------------------------------- */
+/* ---- rows of layers ---- */
 
 /* An op of a folded module is stood for by the op of the same number in the row's first module. */
 static enum status find_stand_ins(struct builder *builder)
@@ -170,7 +170,7 @@ static uint32_t draw_groups_module_of(const struct drawing *drawing, uint32_t op
 	return id;
 }
 
-/* ---- nodes ---------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static enum status draw_groups_add_link(struct builder *builder, uint32_t node, uint32_t pred)
 {
@@ -283,7 +283,7 @@ static enum status draw_groups_gather(struct builder *builder)
 	return OK;
 }
 
-/* ---- what nodes hold ------------------------------------------------------------------------- */
+/* ---- what nodes hold ---- */
 
 static int64_t made_bytes(const struct graph *graph, uint32_t op)
 {
@@ -342,7 +342,7 @@ static enum status draw_groups_measure(struct builder *builder)
 	return OK;
 }
 
-/* ---- edges ----------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 /* One tensor between two nodes; control dependencies have none. */
 struct flow { uint32_t from, to, storage, tensor; };
@@ -428,7 +428,7 @@ static enum status join_edges(struct builder *builder)
 	return OK;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static enum status draw_groups_make_room(struct builder *builder)
 {

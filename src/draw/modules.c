@@ -114,7 +114,7 @@ static enum status grow_tree(struct builder *builder)
 	return OK;
 }
 
-/* ---- folding ----------------------------------------------------------------------- */
+/* ---- folding ---- */
 
 static uint64_t modules_hash_text(const char *text)
 {

@@ -20,7 +20,7 @@
 #define BYTES_MOST ((size_t)16 << 20)
 #define LAYERS_MOST 4096       /* a file is not asked for, as --layers is: what it may cost is bounded */
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 /* A value in a few words, as settings are compared and as messages say it. Texts of the file are cut short. */
 static const char *hugging_face_describe(const json_t *value, char *text, size_t size)
@@ -67,7 +67,7 @@ static enum status hugging_face_take_number(const json_t *file, const char *key,
 	return OK;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+/* ---- keys ---- */
 
 /* One more line of the model's notes; what has no room is left out. */
 __attribute__((format(printf, 2, 3)))
@@ -405,7 +405,7 @@ static enum status take_others(
 	return status == OK ? take_window(file, type, model, error) : status;
 }
 
-/* ---- keys nobody knows ----------------------------------------------------------------------- */
+/* ---- keys nobody knows ---- */
 
 /* The part of a dotted key before the dot is the key of the file. */
 static bool same_key(const char *known, const char *key)
@@ -453,7 +453,7 @@ static void note_unknown(json_t *file, const struct hf_type *type, struct huggin
 		hugging_face_note(model, "keys that are not understood, and may change the model: %s", names);
 }
 
-/* ---- one file -------------------------------------------------------------------------------- */
+/* ---- one file ---- */
 
 static const struct hf_type *type_named(const char *name)
 {
@@ -589,7 +589,7 @@ enum status hugging_face_read(const char *text, size_t size, struct hugging_face
 	return status;
 }
 
-/* ---- paths ----------------------------------------------------------------------------------- */
+/* ---- paths ---- */
 
 static enum status read_path(const char *path, char **text, size_t *size, struct error *error)
 {

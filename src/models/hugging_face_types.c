@@ -12,7 +12,7 @@
 #define SWITCHES(name, ...) static const struct hf_switch name##_switches[] = { __VA_ARGS__, { 0 } }
 #define SETTINGS(name, ...) static const struct hf_setting name##_settings[] = { __VA_ARGS__, { 0 } }
 
-/* ---- GPT-2, GPT-NeoX, Phi -------------------------------------------------------------------- */
+/* ---- GPT-2, GPT-NeoX, Phi ---- */
 
 SIZES(gpt2, SIZE("n_layer", layers, 12), SIZE("n_embd", hidden, 768), SIZE("n_head", heads, 12),
 	SIZE_OR_NULL("n_inner", ffn, HF_FOLLOWS), SIZE("vocab_size", vocab, 50257), SIZE("n_positions", positions, 1024));
@@ -38,7 +38,7 @@ SETTINGS(phi3, { "attention_bias", "false" }, { "mlp_bias", "false" });
 static const struct hf_setting no_settings[] = { { 0 } };
 static const struct hf_switch no_switches[] = { { 0 } };
 
-/* ---- Llama, Mistral, Qwen, Mixtral, Gemma ---------------------------------------------------- */
+/* ---- Llama, Mistral, Qwen, Mixtral, Gemma ---- */
 
 SIZES(llama, DECODER_SIZES(32, 4096, 32, 11008, 32000), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
 SIZES(mistral, DECODER_SIZES(32, 4096, 32, 14336, 32000), GROUPED(8, HF_FOLLOWS));
@@ -71,7 +71,7 @@ SWITCHES(gemma2, BIASES(false), CAP("attn_logit_softcapping", score_cap, true),
 SWITCHES(gemma3, BIASES(false), CAP("attn_logit_softcapping", score_cap, false),
 	CAP("final_logit_softcapping", final_cap, false));
 
-/* ---- kin of Llama ---------------------------------------------------------------------------- */
+/* ---- kin of Llama ---- */
 
 SIZES(olmo, DECODER_SIZES(32, 4096, 32, 11008, 50304), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
 SIZES(olmoe, DECODER_SIZES(16, 2048, 16, 2048, 50304), GROUPED(HF_FOLLOWS, HF_FOLLOWS),
@@ -126,7 +126,7 @@ SIZES(opt, SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 76
 SETTINGS(opt, { "do_layer_norm_before", "true" }, { "enable_bias", "true" },
 	{ "layer_norm_elementwise_affine", "true" }, { "_remove_final_layer_norm", "false" });
 
-/* ---- grouped queries, and experts beside a shared one ---------------------------------------- */
+/* ---- grouped queries, and experts beside a shared one ---- */
 
 #define BESIDE(count, chosen, width, shared) SIZE("n_routed_experts", experts, count), SIZE("num_experts_per_tok", \
 	top_k, chosen), \
@@ -160,7 +160,7 @@ SWITCHES(glm_off, SWITCH("attention_bias", qkv_bias, false));
 SWITCHES(llama4, BIASES(false));
 SETTINGS(beside, NO_DROPOUT, { "hidden_act", "\"silu\"" });
 
-/* ---- DeepSeek -------------------------------------------------------------------------------- */
+/* ---- DeepSeek ---- */
 
 #define LATENT_SIZES SIZE("kv_lora_rank", kv_rank, 512), SIZE_OR_NULL("q_lora_rank", q_rank, 1536), \
 	SIZE("qk_nope_head_dim", head_width, 128), \
@@ -181,7 +181,7 @@ SETTINGS(deepseek_v3, { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "p
 SIZES(youtu, DECODER_SIZES(32, 2048, 16, 6144, 128256), LATENT_SIZES);
 SETTINGS(youtu, { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY);
 
-/* ---- encoders -------------------------------------------------------------------------------- */
+/* ---- encoders ---- */
 
 SIZES(bert, SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768),
 	SIZE("num_attention_heads", heads, 12), SIZE("intermediate_size", ffn, 3072), SIZE("vocab_size", vocab, 30522),
@@ -207,7 +207,7 @@ SIZES(mt5, SIZE("num_layers", layers, 8), SIZE("d_model", hidden, 512), SIZE("nu
 	SIZE("relative_attention_num_buckets", buckets, 32), SIZE_OR_NULL("num_decoder_layers", decoder_layers, HF_FOLLOWS));
 SETTINGS(t5, { "is_encoder_decoder", "true" }, { "is_decoder", "false" });
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 #define READS(size, switch_, setting) \
 	.sizes = size##_sizes, .switches = switch_##_switches, .settings = setting##_settings

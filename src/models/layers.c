@@ -45,7 +45,7 @@ uint32_t layer_input(struct model *model, const char *name, enum dtype dtype, st
 	return build_leaf(&model->build, name, KIND_INPUT, dtype, shape);
 }
 
-/* ---- one op ---------------------------------------------------------------------------------- */
+/* ---- one op ---- */
 
 uint32_t layer_map(struct model *model, const char *type, uint32_t x)
 {
@@ -86,7 +86,7 @@ uint32_t layer_dropout(struct model *model, uint32_t x)
 	return kept;
 }
 
-/* ---- linear layers, norms, tables ------------------------------------------------------------ */
+/* ---- linear layers, norms, tables ---- */
 
 /* [.., width] -> [rows, width]. */
 static uint32_t as_matrix(struct model *model, uint32_t x)
@@ -224,7 +224,7 @@ uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t 
 	return result;
 }
 
-/* ---- attention ------------------------------------------------------------------------------- */
+/* ---- attention ---- */
 
 uint32_t layer_split_heads(struct model *model, uint32_t x, int64_t heads)
 {
@@ -338,7 +338,7 @@ uint32_t layer_join_last(struct model *model, uint32_t left, uint32_t right)
 	return build_output(build, build_dtype(build, left), shape);
 }
 
-/* ---- losses ---------------------------------------------------------------------------------- */
+/* ---- losses ---- */
 
 uint32_t layer_cross_entropy(struct model *model, uint32_t logits, uint32_t labels)
 {

@@ -267,10 +267,11 @@ static void add_graph(const struct planning *planning, struct transformed *trans
 	if (plan && !quick && fitted && fitted->away > 0 && !transformed->pipelined && assemble_is_free(planning->scenario))
 		add_program(planning, plan, list);   /* copies have their windows along it: in another one of a slightly lower
 												peak computation may wait for them */
-	else if (plan && !quick && plan->time && scenario_seeks_time(planning->scenario))
+	else if (plan && !quick && plan->time && scenario_seeks_time(planning->scenario)) {
 		plan_fast(planning, plan, false, list);
-	else
-		shortlist_add(list, plan);
+		return;
+	}
+	shortlist_add(list, plan);
 }
 
 /* The end of a choice: what ends every run leaves no plan. */
@@ -293,7 +294,7 @@ static struct plan *plan_graph(const struct planning *planning, struct transform
 	return take(planning, &list);
 }
 
-/* ---- pipeline ranks ------------------------------------------------------------------------ */
+/* ---- pipeline ranks ---- */
 
 /* Bytes of the copies in flight, and the position of the flush that ends them; 0 where there are none. */
 static int64_t copies_in_flight(const struct plan *plan, const struct graph *graph, uint32_t *until)

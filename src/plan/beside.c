@@ -5,7 +5,7 @@
 #include "beside.h"
 #include "planner.h"
 
-/* ---- the steps, and where their phases begin ------------------------------------------------ */
+/* ---- the steps, and where their phases begin ---- */
 
 static enum phase phase_at(const struct plan *plan, uint32_t position)
 {
@@ -123,7 +123,7 @@ uint32_t beside_position(const struct beside *beside, int side, uint32_t positio
 	return at < end ? at : end > begin ? end - 1 : begin;
 }
 
-/* ---- what holds the peaks -------------------------------------------------------------------- */
+/* ---- what holds the peaks ---- */
 
 struct alive { const char *place; int64_t bytes, rounded; };
 
@@ -276,7 +276,7 @@ void beside_free(struct beside *beside)
 	*beside = (struct beside){ 0 };
 }
 
-/* ---- as its file has it ---------------------------------------------------------------------- */
+/* ---- as its file has it ---- */
 
 static bool has_addresses(const struct graph *graph)
 {

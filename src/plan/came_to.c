@@ -11,7 +11,7 @@
 #include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 
-/* ---- what a graph is ----------------------------------------------------------------- */
+/* ---- what a graph is ---- */
 
 /* The type of most bytes among tensors of a kind, or DTYPE_COUNT. */
 static enum dtype most_bytes(const struct graph *graph, enum kind kind)
@@ -62,7 +62,7 @@ void given_find(const struct graph *graph, const struct factors *factors, const 
 		rules_free(rules);
 }
 
-/* ---- what a plan came to ------------------------------------------------------------- */
+/* ---- what a plan came to ---- */
 
 /* Whether the plan is one of these knobs: its stages' results are those of the scenario. */
 static bool answers(const struct plan *plan, const struct scenario *scenario)

@@ -53,7 +53,7 @@ static const struct plan *leader_of(const struct choosing *choosing)
 	return foretold_better(&fastest, &theirs, &ours) ? choosing->rival : leader;
 }
 
-/* ---- limits: what choices count with is not the arena ---------------------------------------- */
+/* ---- limits: what choices count with is not the arena ---- */
 
 /* Limits of what stays: with the lower one a plan kept the cap, or no sharding keeps it; with the upper one the plan
  * was above the cap. */
@@ -101,7 +101,7 @@ static void fit_limits(struct choosing *choosing, struct plan *first, int64_t *m
 	plan_release(last);
 }
 
-/* ---- rivals: planned memory and time decide between shardings -------------------------------- */
+/* ---- rivals: planned memory and time decide between shardings ---- */
 
 #define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
 #define FAR_PERCENT 25   /* no order and no layout takes that much off heuristics' arena */
@@ -328,7 +328,7 @@ static void choose_judge(struct choosing *choosing, struct plan *first)
 	plan_release(first);
 }
 
-/* ---- what minred finds ----------------------------------------------------------------------- */
+/* ---- what minred finds ---- */
 
 /* The same as below of a step with very many equal layers. Returns false, and does nothing, where one of them can't be
  * foretold. */
@@ -378,7 +378,7 @@ static void try_least(struct choosing *choosing, const struct plan *first)
 	transformed_release(transformed);
 }
 
-/* ---- all candidates -------------------------------------------------------------------------- */
+/* ---- all candidates ---- */
 
 /* auto under a cap that the fastest doesn't keep: rivals, other limits of what stays, and the rivals of the best of
  * them. */

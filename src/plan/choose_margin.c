@@ -64,7 +64,7 @@ static struct plan *rounds(const struct planning *planning, struct plan *first, 
 	return best;
 }
 
-/* ---- recomputation --------------------------------------------------------------------------- */
+/* ---- recomputation ---- */
 
 /* Limits that recomputation is tried with: halves of halves of a range that no cap changes, so that a larger cap never
  * ends at a smaller limit where what fits the one fits the other. */

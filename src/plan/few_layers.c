@@ -23,7 +23,7 @@ struct few_layers {
 	struct few few[SEGMENTS_MOST + 1];
 };
 
-/* ---- cutting down ---------------------------------------------------------------------------- */
+/* ---- cutting down ---- */
 
 /* Whether plans of the scenario are alike but for their number of layers. Pins name what may be left out; cuts between
  * ranks and what recomputation takes change with the layers. */
@@ -122,7 +122,7 @@ void few_layers_free(struct few_layers *layers)
 	mem_free(layers);
 }
 
-/* ---- plans of few layers --------------------------------------------------------------------- */
+/* ---- plans of few layers ---- */
 
 static struct sharded *shard_few(
 	const struct few_layers *layers, const struct few *few, const struct planning *planning, const struct sharding *of)
@@ -203,7 +203,7 @@ static enum status plan_few_faster(struct few_plans *few, uint32_t which, int64_
 		: planning.error->status;
 }
 
-/* ---- drawing out ----------------------------------------------------------------------------- */
+/* ---- drawing out ---- */
 
 /* What a value comes to with all layers of the kind that few[i] has twice as many of as few[0]: beside that in few[0].
  */

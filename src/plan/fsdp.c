@@ -87,7 +87,7 @@ static int64_t fsdp_bytes_of(const struct graph *graph, uint32_t storage)
 	return graph->storage[storage].bytes;
 }
 
-/* ---- what is gathered ------------------------------------------------------------------------ */
+/* ---- what is gathered ---- */
 
 static int by_use(const void *left, const void *right)
 {
@@ -232,7 +232,7 @@ static void fsdp_find_groups(struct fsdp *fsdp)
 	}
 }
 
-/* ---- what is reduced ------------------------------------------------------------------------- */
+/* ---- what is reduced ---- */
 
 static bool read_by_update(const struct graph *graph, uint32_t storage)
 {
@@ -306,7 +306,7 @@ static void replace_gradients(struct fsdp *fsdp)
 	}
 }
 
-/* ---- what eager checkpointing keeps ---------------------------------------------------------- */
+/* ---- what eager checkpointing keeps ---- */
 
 #define PRODUCT_FLOPS 64   /* of an element: fewer than any product's, more than those of any other op */
 
@@ -355,7 +355,7 @@ static void keep_products(struct fsdp *fsdp)
 	}
 }
 
-/* ---- the run --------------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 static void fsdp_add(struct fsdp *fsdp, uint8_t stream, int64_t lower, int64_t upper, int64_t bytes)
 {

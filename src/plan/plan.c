@@ -158,7 +158,7 @@ uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list)
 	return count;
 }
 
-/* ---- why ------------------------------------------------------------------------------ */
+/* ---- why ---- */
 
 static enum alive_reason reason_of(const struct plan *plan, uint32_t op, enum order_reason certainty, uint32_t id)
 {

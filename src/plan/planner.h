@@ -30,7 +30,7 @@ void planner_done(struct planner *planner);
 struct plan *planner_run(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	enum planner_depth depth, struct error *error);
 
-/* ---- by bounds alone -------------------------------------------------------------------- */
+/* ---- by bounds alone ---- */
 
 struct least {
 	struct transformed *transformed; /* a new reference, or NULL where nothing was looked at */

@@ -38,7 +38,7 @@ struct climb {
 	struct shard_moves *moves;
 };
 
-/* ---- decisions ------------------------------------------------------------------------------- */
+/* ---- decisions ---- */
 
 static uint32_t shard_moves_power(uint32_t base, uint32_t exponent)
 {
@@ -137,7 +137,7 @@ static bool shard_moves_decide(const struct units *units, struct sharding *shard
 	return keeps_place(units, sharding, t);
 }
 
-/* ---- waves: what reads a tensor that lies otherwise follows it ------------------------------- */
+/* ---- waves: what reads a tensor that lies otherwise follows it ---- */
 
 static void mark_written(const struct graph *graph, uint32_t op, bool *moved)
 {
@@ -205,7 +205,7 @@ static void shard_moves_follow(
 	}
 }
 
-/* ---- moves ----------------------------------------------------------------------------------- */
+/* ---- moves ---- */
 
 /* The quick plan of a sharding, or NULL. */
 static struct plan *plan_of(struct climb *climb, const struct sharding *sharding)
@@ -312,7 +312,7 @@ static bool try_pairs(struct climb *climb)
 	return any;
 }
 
-/* ---- small spaces: all shardings by estimate ------------------------------------------------- */
+/* ---- small spaces: all shardings by estimate ---- */
 
 struct estimated { int64_t cost; uint32_t code; };
 
@@ -384,7 +384,7 @@ static void search_through(struct climb *climb, struct arena *arena)
 	shard_clock_close(&clock);
 }
 
-/* ---- climbs ---------------------------------------------------------------------------------- */
+/* ---- climbs ---- */
 
 /* From climb->at on, first without losing time, until no move counts. */
 static enum status climb_on(struct climb *climb)

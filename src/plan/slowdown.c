@@ -29,7 +29,7 @@ static void slowdown_tell(const struct drawing *drawing)
 		drawing->watch->found(drawing->watch->context, drawing->slowdown);
 }
 
-/* ---- the bound ------------------------------------------------------------------------------- */
+/* ---- the bound ---- */
 
 int64_t slowdown_bound(const struct slowdown *slowdown, int64_t cap, double *price)
 {
@@ -71,7 +71,7 @@ static enum status slowdown_find_bound(struct drawing *drawing, struct fit_solve
 	return status;
 }
 
-/* ---- strategies ------------------------------------------------------------------------------ */
+/* ---- strategies ---- */
 
 /* The peak of a graph in the order that the scenario gives it: what a plan of it has. */
 static enum status planned_peak_of(struct drawing *drawing, struct graph *graph, int64_t *peak)
@@ -131,7 +131,7 @@ static enum status find_strategies(struct drawing *drawing)
 	return status;
 }
 
-/* ---- plans ----------------------------------------------------------------------------------- */
+/* ---- plans ---- */
 
 /* From the smallest cap up; the list has most memory first. */
 static void slowdown_add_plan(void *context, const struct fit_plan *plan)
@@ -164,7 +164,7 @@ static enum status find_plans(struct drawing *drawing, struct fit_solver *solver
 	return status;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static enum status find_all(struct drawing *drawing)
 {

@@ -65,7 +65,7 @@ static struct transformed *transformed_new(struct graph *graph, const char *note
 	return transformed;
 }
 
-/* ---- the steps -------------------------------------------------------------------------- */
+/* ---- the steps ---- */
 
 struct job {
 	struct stage_context *stage;
@@ -654,7 +654,7 @@ static struct graph *run_separate(struct job *job)
 	return graph_without_inplace(job->graph, job->error);
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 /* In a step's list of knobs: it reads the pins of recomputation, what fitting reads, or what sharding reads, too. */
 enum { READS_PINS = KNOB_COUNT, READS_TIMES, READS_FIT, READS_SHARD, READS_PIPELINE };

@@ -69,7 +69,7 @@ int64_t plan_budget(const struct plan *plan)
 	return budget < 0 ? -1 : larger_of(budget - beside, 0);
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 struct scale { const char *name; double bytes; };
 

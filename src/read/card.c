@@ -60,7 +60,7 @@ bool graph_of_allocations(const struct graph *graph)
 	return graph->about.intake.format && strcmp(graph->about.intake.format, input_kind_name(INPUT_SNAPSHOT)) == 0;
 }
 
-/* ---- text -------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 static void write_phases(const struct card *card, FILE *stream)
 {
@@ -188,7 +188,7 @@ char *card_brief(const struct graph *graph, size_t most)
 	return brief;
 }
 
-/* ---- JSON -------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 void card_json(const struct graph *graph, struct json *json)
 {

@@ -58,7 +58,7 @@ static void detect_skip_space(struct view *view)
 		view->at++;
 }
 
-/* ---- texts ------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 /* The word at the beginning, ignoring case, and not just the beginning of a word. */
 static bool word(const struct view *view, const char *text)
@@ -98,7 +98,7 @@ static bool is_hlo_text(struct view view)
 		(detect_contains(&view, " parameter(0)") && detect_contains(&view, "ROOT ") && detect_contains(&view, "{\n"));
 }
 
-/* ---- what others write ----------------------------------------------------------------- */
+/* ---- what others write ---- */
 
 static enum input_kind magic_kind(const struct view *view)
 {
@@ -222,7 +222,7 @@ static bool is_fx(const struct view *view)
 	return false;
 }
 
-/* ---- protocol buffers ------------------------------------------------------------------ */
+/* ---- protocol buffers ---- */
 
 static bool varint(struct view *view, uint64_t *value)
 {

@@ -55,7 +55,7 @@ __attribute__((format(printf, 2, 3))) static enum status read_native_bad(
 	return fail(reader->error, BAD_INPUT, "%s", text);
 }
 
-/* ---- lines --------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static enum status read_native_fill(struct reader *reader)
 {
@@ -109,7 +109,7 @@ static enum status read_native_next_line(struct reader *reader, char **text, siz
 	}
 }
 
-/* ---- members of a record ----------------------------------------------------------- */
+/* ---- members of a record ---- */
 
 static bool read_native_listed(const struct keys *keys, const struct value *member)
 {
@@ -198,7 +198,7 @@ static enum status word_member(
 	return *index >= 0 ? OK : bad_word(reader, key, word, words, count);
 }
 
-/* ---- records ---------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 static uint32_t find_named(const struct reader *reader, enum role role, const char *name)
 {
@@ -265,7 +265,7 @@ static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 	return OK;
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 static enum status read_tensor(struct reader *reader, const struct value *record)
 {
@@ -460,7 +460,7 @@ static enum status read_native_resolve(struct reader *reader)
 	return OK;
 }
 
-/* ---- the file ------------------------------------------------------------------------------ */
+/* ---- the file ---- */
 
 /* Builds the graph whose records have been read. */
 static enum status read_native_build(struct reader *reader, struct graph **graph)

@@ -31,7 +31,7 @@ static uint32_t record_add(struct scan *scan, enum value_kind kind)
 	return record->values++;
 }
 
-/* ---- what isn't plain ------------------------------------------------------------ */
+/* ---- what isn't plain ---- */
 
 /* The scalar [begin, end) as jansson reads it; NULL: it is none. */
 static json_t *by_library(struct scan *scan, const char *begin, const char *end)
@@ -68,7 +68,7 @@ static bool number_by_library(struct scan *scan, const char *begin, const char *
 	return fine;
 }
 
-/* ---- the walk: each returns one past what it read, or NULL where that is no JSON ------------ */
+/* ---- the walk: each returns one past what it read, or NULL where that is no JSON ---- */
 
 /* A text in quotes; its closing quote becomes its end where it is plain. */
 static char *scan_text(struct scan *scan, char *quote, const char **text, uint32_t *length)
@@ -212,7 +212,7 @@ static char *scan_value(struct scan *scan, char *at, uint32_t id, int depth)
 	return at;
 }
 
-/* ---- the line ---------------------------------------------------------------------------- */
+/* ---- the line ---- */
 
 /* Texts that end in the line do so where a quote stood: a line has no NUL of its own. */
 static void put_quotes_back(char *text, size_t length)

@@ -49,7 +49,7 @@ static enum status wrong_here(struct reader *reader, const char *what)
 	return wrong_at(reader, reader->line, (uint32_t)(reader->at - reader->line_start) + 1, what, shown);
 }
 
-/* ---- cells ----------------------------------------------------------------------------------- */
+/* ---- cells ---- */
 
 static bool at_digit(const struct reader *reader)
 {
@@ -194,7 +194,7 @@ static enum status schedule_csv_read_rows(struct reader *reader)
 	return status;
 }
 
-/* ---- what is wrong with the whole ------------------------------------------------------------ */
+/* ---- what is wrong with the whole ---- */
 
 static uint32_t row_begin(const struct reader *reader, uint32_t rank)
 {
@@ -295,7 +295,7 @@ static enum status schedule_csv_check_passes(struct reader *reader, uint8_t *don
 	return OK;
 }
 
-/* ---- the order ------------------------------------------------------------------------------- */
+/* ---- the order ---- */
 
 static void schedule_csv_put(struct pipeline_slot **slot, const struct cell *cell, enum pass pass, bool joined)
 {

@@ -90,7 +90,7 @@ static enum status sweep_file_take_line(struct sweep_table *table, const char *t
 	return status;
 }
 
-/* ---- order ----------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 static int sweep_file_by_number(const void *a, const void *b)
 {

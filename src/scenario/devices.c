@@ -5,7 +5,7 @@
 #include "own_device.h"
 #include "profiles.h"
 
-/* ---- presets --------------------------------------------------------------------------------- */
+/* ---- presets ---- */
 
 #define RATE(value, unit) ((int64_t)((value) * (unit)))
 #define MACHINE(gib, traffic_peak, f64, f32, f16, bf16, f8, vector_peak, near_peak, near_hop, far_peak, far_hop) { \
@@ -138,7 +138,7 @@ int64_t scenario_group_buffers(const struct scenario *scenario)
 		: scenario_preset(scenario).group_buffers;
 }
 
-/* ---- from a scenario ------------------------------------------------------------------------- */
+/* ---- from a scenario ---- */
 
 void scenario_machine(const struct scenario *scenario, struct machine *machine)
 {

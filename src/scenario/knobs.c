@@ -57,7 +57,7 @@ bool knob_word(const char *words, int i, char *word, size_t size)
 	return true;
 }
 
-/* ---- what words mean: one line for each word of a choice, in the words' order ------------ */
+/* ---- what words mean: one line for each word of a choice, in the words' order ---- */
 
 #define HELP_LINE(id, name, help) help "\n"
 #define SCHEDULE_HELP(id, name, folded, split, help) help "\n"
@@ -100,7 +100,7 @@ char *knob_word_help(enum knob_id knob, int64_t value, char *text, size_t size)
 	return text;
 }
 
-/* ---- units ------------------------------------------------------------------------- */
+/* ---- units ---- */
 
 const char *const knob_units[] = { [KNOB_CHOICE] = NULL,
 	[KNOB_SWITCH] = NULL,

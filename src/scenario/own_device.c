@@ -42,7 +42,7 @@ const char *figure_help(enum figure_id figure)
 	return rows[figure].help;
 }
 
-/* ---- texts ----------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 #define SHARE_MOST 60000
 #define WHOLE_MOST 1e18
@@ -202,7 +202,7 @@ char *figure_text(enum figure_id figure, const struct device_preset *preset, cha
 	return text;
 }
 
-/* ---- a scenario's ---------------------------------------------------------------------------- */
+/* ---- a scenario's ---- */
 
 struct device_preset scenario_preset(const struct scenario *scenario)
 {

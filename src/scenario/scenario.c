@@ -112,7 +112,7 @@ bool scenario_alike(const struct scenario *one, const struct scenario *other, en
 	return true;
 }
 
-/* ---- setting -------------------------------------------------------------------------- */
+/* ---- setting ---- */
 
 static void drop_pins(struct scenario *scenario, enum pin_kind kind)
 {
@@ -293,7 +293,7 @@ char *scenario_value_text(const struct scenario *scenario, const char *name, cha
 		: NULL;
 }
 
-/* ---- words --------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 #define WORDS_MAX 8
 

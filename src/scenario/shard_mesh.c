@@ -35,7 +35,7 @@ bool scenario_casts_late(const struct scenario *scenario)
 	return automatic && !scenario_pipelines(scenario) && scenario_seeks_time(scenario);
 }
 
-/* ---- degrees --------------------------------------------------------------------------------- */
+/* ---- degrees ---- */
 
 int64_t least_extent(const struct units *units, enum factor_role role)
 {
@@ -171,7 +171,7 @@ uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degre
 	return count < most ? count : most;
 }
 
-/* ---- mesh ------------------------------------------------------------------------------------ */
+/* ---- mesh ---- */
 
 /* What an expert splits on the axis. */
 static struct axis_roles roles_of_axis(const struct scenario *scenario, const char *name)

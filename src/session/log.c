@@ -104,7 +104,7 @@ enum status log_save(const struct session_log *log, const char *path, bool repla
 	return output_close(&output, OK, error);
 }
 
-/* ---- the newest ------------------------------------------------------------------- */
+/* ---- the newest ---- */
 
 static bool ended_well(const char *path)
 {

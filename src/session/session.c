@@ -83,7 +83,7 @@ static void session_start(struct session *session)
 		session->request = worker_request(session->worker, session->graph, present(session), session->interactive);
 }
 
-/* ---- history ------------------------------------------------------------------------- */
+/* ---- history ---- */
 
 static void forget_after(struct session *session, uint32_t kept)
 {
@@ -121,7 +121,7 @@ static enum status travel(struct session *session, int direction, struct error *
 	return OK;
 }
 
-/* ---- life -------------------------------------------------------------------------------- */
+/* ---- life ---- */
 static void drop_plans(struct session *session)
 {
 	plan_release(session->plan);
@@ -194,7 +194,7 @@ void session_free(struct session *session)
 	mem_free(session);
 }
 
-/* ---- plans ----------------------------------------------------------------------------------- */
+/* ---- plans ---- */
 
 int session_wake_fd(const struct session *session)
 {
@@ -229,7 +229,7 @@ static void keep_run(struct session *session, struct plan *plan)
 		session, session->runs - plans_within(session->run, session->runs, (size_t)present(session)->value[K_store]));
 }
 
-/* ---- previews -------------------------------------------------------------------------------- */
+/* ---- previews ---- */
 
 /* Questions before an answer that have none were given up. */
 static void take_answers(struct session *session)
@@ -401,7 +401,7 @@ void session_cursor(const struct session *session, uint32_t *op, uint32_t *tenso
 	*tensor = session->tensor;
 }
 
-/* ---- commands -------------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 /* A session of somebody else must not choose which of the user's files are read, nor wait for what is no file. */
 static enum status check_source(const struct session *session, const char *path, struct error *error)

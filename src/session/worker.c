@@ -115,7 +115,7 @@ static bool worker_better(const struct plan *plan, const struct plan *than)
 	return plan_bound(plan) > plan_bound(than) || plan->laid_out->layout.proof.bound > than->laid_out->layout.proof.bound;
 }
 
-/* ---- previews -------------------------------------------------------------------------- */
+/* ---- previews ---- */
 
 static void request_done(struct request *request)
 {
@@ -222,7 +222,7 @@ static void set_raising(struct worker *worker, bool raising)
 	pthread_mutex_unlock(&worker->mutex);
 }
 
-/* ---- requests ---------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 /* There is something better to do than to raise the effort. */
 static bool stopped(struct worker *worker)

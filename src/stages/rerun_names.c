@@ -19,7 +19,7 @@ static bool is_forward_op(const struct naming *naming, uint32_t op)
 	return naming->graph->op[op].phase == PHASE_FORWARD;
 }
 
-/* ---- modules by what they hold --------------------------------------------------------------- */
+/* ---- modules by what they hold ---- */
 
 /* Notes the path before a part of that name. */
 static enum status note_scope(struct naming *naming, const char *module, const char *name)
@@ -67,7 +67,7 @@ static bool named_any(const char *module, const char *const *names)
 	return false;
 }
 
-/* ---- what each word means -------------------------------------------------------------------- */
+/* ---- what each word means ---- */
 
 static enum rule_cost rerun_names_cost_of(const struct naming *naming, uint32_t op)
 {
@@ -181,7 +181,7 @@ static enum status mark_other(struct naming *naming, const char *name, bool *wit
 	return OK;
 }
 
-/* ---- what isn't kept ------------------------------------------------------------------------- */
+/* ---- what isn't kept ---- */
 
 /* What is named gives; without: also what other ops read of it. */
 static enum status drop_inside(struct naming *naming, bool without)

@@ -24,7 +24,7 @@ static bool abandoned(const struct stage_context *stage)
 	return stage->abandoned && atomic_load(stage->abandoned);
 }
 
-/* ---- life ------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 struct ordered *ordered_retain(struct ordered *ordered)
 {
@@ -60,7 +60,7 @@ void laid_out_release(void *pointer)
 	mem_free(laid_out);
 }
 
-/* ---- order ------------------------------------------------------------------------------ */
+/* ---- order ---- */
 
 /* An order for time begins with that of the least peak. */
 static enum order_strategy first_strategy(const struct scenario *scenario)
@@ -276,7 +276,7 @@ struct ordered *ordered_again(const struct ordered *from, const struct scenario 
 	return NULL;
 }
 
-/* ---- layout --------------------------------------------------------------------------------- */
+/* ---- layout ---- */
 
 static struct key layout_key(const struct ordered *ordered, const struct scenario *scenario, bool quick)
 {

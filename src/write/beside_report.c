@@ -11,7 +11,7 @@
 
 static const char *const part_names[BESIDE_PARTS] = { "forward", "backward", "update" };
 
-/* ---- text ------------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 static void print_amount(FILE *stream, const char *what, int64_t one, int64_t other)
 {
@@ -91,7 +91,7 @@ void beside_text(const struct beside_report *report, FILE *stream)
 		print_holders(report, side, stream);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 static void write_side(struct json *json, const struct beside_report *report, int side)
 {
@@ -140,7 +140,7 @@ void beside_json(const struct beside_report *report, FILE *stream)
 	json_end(&json);
 }
 
-/* ---- one over the other ---------------------------------------------------------------------- */
+/* ---- one over the other ---- */
 
 /* The second one's highest live bytes between where a position and the next one stand. */
 static int64_t highest_there(const struct beside_report *report, uint32_t position)

@@ -17,7 +17,7 @@
 
 #define ROOM 16384   /* bytes of what is said beside the command */
 
-/* ---- what the figure shows ------------------------------------------------------------------- */
+/* ---- what the figure shows ---- */
 
 static bool shows(const struct export_options *options, const char *view)
 {
@@ -146,7 +146,7 @@ static enum status add_contents(
 	return shows(options, "pipeline") ? add_pipeline(plan, options, words, error) : OK;
 }
 
-/* ---- knobs and command ----------------------------------------------------------------------- */
+/* ---- knobs and command ---- */
 
 static void add_knobs(const struct scenario *scenario, struct words *words)
 {

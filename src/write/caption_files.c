@@ -14,7 +14,7 @@ static bool is_standard(const char *path)
 	return strcmp(path, "-") == 0;
 }
 
-/* ---- plans ----------------------------------------------------------------------------------- */
+/* ---- plans ---- */
 
 /* The knobs that aren't at their defaults, and pins. */
 static void add_scenario(const json_t *scenario, struct words *words)
@@ -69,7 +69,7 @@ enum status caption_add_plans(char *const *path, int paths, struct words *words,
 	return status;
 }
 
-/* ---- sweeps ---------------------------------------------------------------------------------- */
+/* ---- sweeps ---- */
 
 enum status caption_add_sweep(const char *path, bool pareto, struct words *words, struct error *error)
 {

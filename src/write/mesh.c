@@ -58,7 +58,7 @@ static void device_at(
 	*y = TOP + node / placing->across * placing->high + inside / placing->columns * placing->cell + LABEL + 2;
 }
 
-/* ---- the figure ------------------------------------------------------------------------------ */
+/* ---- the figure ---- */
 
 /* Where the node stands, and what each of its devices holds, where the squares are too small to say so. */
 static void node_text(
@@ -151,7 +151,7 @@ static enum status figure_mesh(
 	return canvas_close(&canvas, stream, error);
 }
 
-/* ---- tables ---------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static void write_mesh_write_csv(const struct device_grid *grid, FILE *stream)
 {
@@ -193,7 +193,7 @@ static void write_mesh_write_json(const struct device_grid *grid, const char *na
 	json_end(&json);
 }
 
-/* ---- the table's function -------------------------------------------------------------------- */
+/* ---- the table's function ---- */
 
 enum status export_mesh(const struct export_job *job)
 {

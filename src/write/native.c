@@ -8,7 +8,7 @@ static void begin_record(struct json *json, const char *kind)
 	json_write_text(json, "k", kind);
 }
 
-/* ---- members that other programs don't have -------------------------------------------------- */
+/* ---- members that other programs don't have ---- */
 
 static void write_places(struct json *json, const char *key, const struct axis_places *places)
 {
@@ -252,7 +252,7 @@ void native_graph_members(const struct graph *graph, struct json *json)
 	}
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 static void write_native_write_tensor(const struct graph *graph, const struct tensor *tensor, struct json *json)
 {

@@ -20,7 +20,7 @@ static enum status with_outlook(
 	return OK;
 }
 
-/* ---- table ----------------------------------------------------------------------------------- */
+/* ---- table ---- */
 
 static void write_pipeline_write_csv(const struct export_job *job, const struct outlook *outlook)
 {
@@ -40,7 +40,7 @@ static void write_pipeline_write_csv(const struct export_job *job, const struct 
 		}
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 static void write_slot(const struct timetable *timetable, uint32_t rank, uint32_t i, struct json *json)
 {
@@ -96,7 +96,7 @@ static void write_pipeline_write_json(const struct export_job *job, const struct
 	json_end(&json);
 }
 
-/* ---- trace ----------------------------------------------------------------------------------- */
+/* ---- trace ---- */
 
 static void trace_times(struct json *json, int64_t begin, int64_t end)
 {
@@ -164,7 +164,7 @@ static void write_trace(const struct export_job *job, const struct outlook *outl
 	trace_end(&json);
 }
 
-/* ---- the table's functions ------------------------------------------------------------------- */
+/* ---- the table's functions ---- */
 
 enum status pipeline_csv(const struct export_job *job)
 {

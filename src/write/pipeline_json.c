@@ -132,7 +132,7 @@ void pipeline_write_json(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
-/* ---- report ---------------------------------------------------------------------------------- */
+/* ---- report ---- */
 
 #define RANKS_SHOWN 16
 

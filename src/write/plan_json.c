@@ -33,7 +33,7 @@ static void open_result(const struct plan *plan, const char *key, enum knob_id s
 	json_new_line(json, 2);
 }
 
-/* ---- graph and scenario -------------------------------------------------------------- */
+/* ---- graph and scenario ---- */
 
 static void write_fingerprint(struct json *json, const char *key, const struct graph *graph)
 {
@@ -107,7 +107,7 @@ static void write_limited(const struct plan *plan, struct json *json)
 	json_write_bool(json, "limited", true);
 }
 
-/* ---- order ---------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 /* The op's name, or null where there is none. */
 static void plan_json_write_op(const struct plan *plan, const char *key, uint32_t op, struct json *json)
@@ -206,7 +206,7 @@ static void plan_json_write_order(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
-/* ---- layout ------------------------------------------------------------------------------ */
+/* ---- layout ---- */
 
 /* The core holds buffers: items that are there, in order. A tensor's is its name, a workspace's an object with that of
  * its op. */
@@ -338,7 +338,7 @@ static bool write_host(const struct plan *plan, struct json *json)
 	return true;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------- */
+/* ---- the rest ---- */
 
 /* An amount, or null where it isn't known. */
 static void write_amount(struct json *json, const char *key, int64_t amount)

@@ -90,7 +90,7 @@ static void for_boxes(const struct plan *plan, enum timeline_group group, int wh
 	}
 }
 
-/* ---- pgfplots ----------------------------------------------------------------------------- */
+/* ---- pgfplots ---- */
 
 #define NO_LESS "no order needs less"
 #define LIMIT   "memory limit"
@@ -238,7 +238,7 @@ enum status tikz_map(const struct export_job *job)
 	return OK;
 }
 
-/* ---- gnuplot --------------------------------------------------------------------------------- */
+/* ---- gnuplot ---- */
 
 #define APOSTROPHE 0x2019u
 

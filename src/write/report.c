@@ -291,7 +291,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 		fputs("  (cut short: a better plan may exist)\n", stream);
 }
 
-/* ---- the curve: each column shows the highest of its ops, so that the peak is never lost ----- */
+/* ---- the curve: each column shows the highest of its ops, so that the peak is never lost ---- */
 
 static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 {

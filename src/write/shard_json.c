@@ -8,7 +8,7 @@
 #include "launcher_flags.h"
 #include "sharding_words.h"
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void shard_json_write_seconds(struct json *json, const char *key, int64_t picoseconds)
 {
@@ -349,7 +349,7 @@ void shard_write_json(const struct plan *plan, struct json *json)
 	write_suggestions(plan, json);
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 struct reading {
 	const json_t *shard;

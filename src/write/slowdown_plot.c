@@ -35,7 +35,7 @@ static void for_bound(const struct slowdown *slowdown, FILE *stream,
 	}
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------- */
+/* ---- CSV ---- */
 
 static void csv_bound(FILE *stream, int64_t bytes, double seconds, double percent, double price)
 {
@@ -67,7 +67,7 @@ enum status slowdown_csv(const struct export_job *job)
 	return with_curve(job, slowdown_plot_write_csv);
 }
 
-/* ---- pictures -------------------------------------------------------------------------------- */
+/* ---- pictures ---- */
 
 enum status slowdown_picture(const struct export_job *job)
 {
@@ -76,7 +76,7 @@ enum status slowdown_picture(const struct export_job *job)
 	return figure_slowdown(job->plan, &slowdown, export_paper(job->options, job->kind), job->stream, job->error);
 }
 
-/* ---- sources --------------------------------------------------------------------------------- */
+/* ---- sources ---- */
 
 #define CLOSE 0.06   /* of both axes: of points that near to each other one has a name */
 

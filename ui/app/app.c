@@ -7,7 +7,7 @@
 
 enum { WHEEL_ROWS = 3, COMPLETION_ROWS = 12 };
 
-/* ---- plans ------------------------------------------------------------------------ */
+/* ---- plans ---- */
 
 /* What was assumed for a plan, where it is one sentence that fits; else where it stands. */
 static void say_notes(struct app *app, const char *notes)
@@ -93,7 +93,7 @@ bool app_watch(struct app *app)
 	return true;
 }
 
-/* ---- drawing ------------------------------------------------------------------------- */
+/* ---- drawing ---- */
 
 unsigned app_context(const struct app *app)
 {
@@ -287,7 +287,7 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 	return true;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+/* ---- keys ---- */
 
 /* The user's binding of a key, or NULL. */
 static const struct key_binding *binding_of(const struct app *app, const char *key)
@@ -470,7 +470,7 @@ void app_key(struct app *app, const struct key_press *key)
 		key_in_line(app, key);
 }
 
-/* ---- start and end --------------------------------------------------------------------------- */
+/* ---- start and end ---- */
 
 void app_free(struct app *app)
 {

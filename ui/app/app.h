@@ -94,7 +94,7 @@ void app_key(struct app *app, const struct key_press *key);
 /* Runs lines of the prompt; those that begin with # are left out. */
 void app_script(struct app *app, const char *script);
 
-/* ---- between app.c and commands.c ---------------------------------------------------- */
+/* ---- between app.c and commands.c ---- */
 
 /* The contexts whose commands are valid now. */
 unsigned app_context(const struct app *app);

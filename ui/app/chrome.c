@@ -114,7 +114,7 @@ void chrome_status(struct frame *frame, const struct model *model)
 	frame->marks = 0;
 }
 
-/* ---- footer ------------------------------------------------------------------------ */
+/* ---- footer ---- */
 
 static int item_width(enum command_id command)
 {

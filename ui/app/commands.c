@@ -11,7 +11,7 @@
 #include "src/session/export_line.h"
 #include "tour.h"
 
-/* ---- finding ----------------------------------------------------------------------------- */
+/* ---- finding ---- */
 
 static void go_to_tensor(struct app *app, uint32_t tensor)
 {
@@ -72,7 +72,7 @@ static void go_to_name(struct app *app, const char *name)
 	}
 }
 
-/* ---- commands ------------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 void app_open_line(struct app *app, enum mode mode, const char *text)
 {

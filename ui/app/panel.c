@@ -25,7 +25,7 @@ enum { FIRST_KNOBS = sizeof first_knobs / sizeof *first_knobs };
 /* The groups as they stand below; groups that are not named here follow. */
 static const char *const first_groups[] = { "training", "devices", "parallelism", "order", "layout" };
 
-/* ---- places: knobs and groups' titles, from top to bottom, whether folded or not ------------- */
+/* ---- places: knobs and groups' titles, from top to bottom, whether folded or not ---- */
 
 struct place {
 	bool title, first;     /* a group's title; one of first_knobs */
@@ -153,7 +153,7 @@ bool panel_find(struct panel *panel, const char *text, int direction)
 	return found != NONE;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 /* The knob's value with what it comes to; the word gives way to the knob's name where the panel is narrow. */
 static char *panel_value_text(const struct model *model, enum knob_id knob, int width, char *text, size_t size)
@@ -191,7 +191,7 @@ static void panel_draw_title(
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
-/* ---- what a step would do, from the runs so far ---------------------------------------------- */
+/* ---- what a step would do, from the runs so far ---- */
 
 /* The newest run of what is asked for with that value of the knob, or NULL. */
 static const struct plan *known_run(const struct model *model, enum knob_id knob, int64_t value)
@@ -360,7 +360,7 @@ void panel_draw(struct panel *panel, const struct model *model, bool has_keys, s
 			&place[panel->selected < places ? panel->selected : 0]);
 }
 
-/* ---- commands -------------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 static void panel_turn(struct model *model, enum knob_id knob, int direction)
 {

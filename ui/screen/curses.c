@@ -39,7 +39,7 @@ static struct {
 	size_t length;
 } rescue = { .error = -1, .pipe = { -1, -1 } };
 
-/* ---- signals -------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 /* Async-signal-safe. */
 static void restore_terminal(void)
@@ -107,7 +107,7 @@ static void uninstall_all(void)
 		signal(all[i], SIG_DFL);
 }
 
-/* ---- opening and closing ------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
 static void remember_capability(const char *name)
 {
@@ -259,7 +259,7 @@ void terminal_close(struct terminal *terminal)
 	mem_free(terminal);
 }
 
-/* ---- what it is ------------------------------------------------------------------------- */
+/* ---- what it is ---- */
 
 void terminal_size(const struct terminal *terminal, int *width, int *height)
 {
@@ -304,7 +304,7 @@ int terminal_signal(struct terminal *terminal)
 	return number;
 }
 
-/* ---- keys ---------------------------------------------------------------------------------- */
+/* ---- keys ---- */
 
 static const struct { int code; const char *name; } key_names[] = {
 	{ KEY_UP, "up" }, { KEY_DOWN, "down" }, { KEY_LEFT, "left" }, { KEY_RIGHT, "right" }, { KEY_PPAGE, "PgUp" },
@@ -387,7 +387,7 @@ bool terminal_key(struct terminal *terminal, struct key_press *key)
 	return true;
 }
 
-/* ---- drawing --------------------------------------------------------------------------------- */
+/* ---- drawing ---- */
 
 /* The pair of two colours (-1: the terminal's own); 0 where there are no more pairs. */
 static int curses_pair_of(struct terminal *terminal, int colour, int ground)

@@ -114,7 +114,7 @@ void frame_line(struct frame *frame, int x, int y, enum role role)
 	frame_put(frame, x, y, frame_code(frame, GLYPH_VERTICAL), role, (enum role)(filled ? cell->role : cell->ground));
 }
 
-/* ---- text ---------------------------------------------------------------------- */
+/* ---- text ---- */
 
 /* The next character as it is shown. */
 static uint32_t frame_shown(const char **text)
@@ -254,7 +254,7 @@ int text_rows(const char *text, int width)
 	return rows;
 }
 
-/* ---- areas ------------------------------------------------------------------------- */
+/* ---- areas ---- */
 
 void frame_repeat(struct frame *frame, int x, int y, int width, enum glyph glyph, enum role role)
 {
@@ -300,7 +300,7 @@ void frame_mark(struct frame *frame, struct rect rect, enum mark mark)
 		}
 }
 
-/* ---- dumps ----------------------------------------------------------------------------- */
+/* ---- dumps ---- */
 
 char *frame_dump(const struct frame *frame)
 {

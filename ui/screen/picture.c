@@ -76,7 +76,7 @@ static bool same_paint(struct paint a, struct paint b)
 static int picture_left_of(int x) { return MARGIN + x * CELL_WIDTH; }
 static int top_of(int y) { return MARGIN + y * CELL_HEIGHT; }
 
-/* ---- areas: one path per colour ------------------------------------------------------ */
+/* ---- areas: one path per colour ---- */
 
 struct colours {
 	uint32_t colour[COLOURS_MAX];
@@ -97,7 +97,7 @@ static void box(struct picture *picture, int x, int y, int width, int height)
 	fprintf(picture->stream, "M%d %dh%dv%dh-%dz", x, y, width, height, width);
 }
 
-/* ---- shapes ------------------------------------------------------------------------ */
+/* ---- shapes ---- */
 
 /* The arms of box-drawing characters, as bits: left, right, up, down; and how heavy. */
 static const struct { uint32_t code; int arms, weight;
@@ -146,7 +146,7 @@ static void picture_draw_line(struct picture *picture, int left, int top, int wi
 		box(picture, middle_x - half, from_y, thick, to_y - from_y);
 }
 
-/* ---- rows ---------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static void write_escaped(FILE *stream, uint32_t code)
 {
@@ -220,7 +220,7 @@ static void draw_areas(struct picture *picture, bool shapes)
 	}
 }
 
-/* ---- text ---------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 /* A run of text of one look, stretched to its cells whatever the font. */
 static void picture_draw_run(struct picture *picture, int x, int end, int y, struct paint paint)

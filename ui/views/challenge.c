@@ -32,7 +32,7 @@ bool challenge_on(struct challenge *challenge, const struct model *model)
 	return played;
 }
 
-/* ---- what can still be reached --------------------------------------------------------- */
+/* ---- what can still be reached ---- */
 
 /* The problem in which the ops that ran keep their places: each is pinned before the next, the last before all others.
  */
@@ -103,7 +103,7 @@ static bool challenge_look(struct challenge *challenge, struct model *model)
 	return true;
 }
 
-/* ---- playing ------------------------------------------------------------------------------ */
+/* ---- playing ---- */
 
 static void challenge_begin(struct challenge *challenge, struct model *model)
 {
@@ -213,7 +213,7 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 	}
 }
 
-/* ---- drawing --------------------------------------------------------------------------------- */
+/* ---- drawing ---- */
 
 /* 1000 for an order as good as the best known; what is above costs its share, a hint 50, an op taken back 20. */
 static int score_of(const struct challenge *challenge)

@@ -16,7 +16,7 @@ static const enum column usual[] = { COLUMN_BYTES, COLUMN_KIND, COLUMN_FIRST, CO
 				     COLUMN_READERS, COLUMN_SHAPE, COLUMN_MAKER, COLUMN_MODULE, COLUMN_SOURCE };
 enum { USUAL = sizeof usual / sizeof *usual, USUAL_FIRST = 4 };
 
-/* ---- lists of columns ---------------------------------------------------------------- */
+/* ---- lists of columns ---- */
 
 int column_place(const struct column_set *set, enum column column)
 {
@@ -69,7 +69,7 @@ char *column_list_text(const struct column_set *set, char text[COLUMN_LIST_BYTES
 	return text;
 }
 
-/* ---- changing what is shown ------------------------------------------------------------ */
+/* ---- changing what is shown ---- */
 
 void column_set_usual(struct column_set *set)
 {
@@ -119,7 +119,7 @@ void column_move(struct column_sets *sets, enum column column, int places)
 	shown->column[to] = (uint8_t)column;
 }
 
-/* ---- sets with names --------------------------------------------------------------------- */
+/* ---- sets with names ---- */
 
 static struct column_set *find_set(struct column_sets *sets, const char *name)
 {
@@ -223,7 +223,7 @@ enum status columns_statement(struct column_sets *sets, const char *line, struct
 	return fail(error, BAD_INPUT, "expected set NAME COLUMN,COLUMN,... or use NAME");
 }
 
-/* ---- places ------------------------------------------------------------------------------- */
+/* ---- places ---- */
 
 /* Which usual columns fit, the last ones going first; the name grows before the rarer columns come. */
 static void arrange_usual(int width, struct column_layout *layout)

@@ -32,7 +32,7 @@ struct search_job {
 	bool changed;
 };
 
-/* ---- outlooks -------------------------------------------------------------------------------- */
+/* ---- outlooks ---- */
 
 static void configurations_find_outlook(void *context, const atomic_bool *cancel)
 {
@@ -92,7 +92,7 @@ const struct outlook *configurations_outlook(
 	return kept->fingerprint == wanted && !kept->job ? kept->outlook : NULL;
 }
 
-/* ---- all configurations ---------------------------------------------------------------------- */
+/* ---- all configurations ---- */
 
 static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches,
 	K_schedule, K_chunks, K_recompute, K_slack, K_curve };
@@ -281,7 +281,7 @@ const struct config_ranking *configurations_ranking(struct configurations *kept)
 	return &kept->ranking;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- both ---- */
 
 bool configurations_pending(const struct configurations *kept)
 {

@@ -126,7 +126,7 @@ static void views_devices_draw_title(struct frame *frame, const struct plan *pla
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 }
 
-/* ---- parts ----------------------------------------------------------------------------------- */
+/* ---- parts ---- */
 
 #define X(id, name) name,
 static const char *const part_names[PART_COUNT] = { DEVICE_PARTS(X) };

@@ -68,7 +68,7 @@ static bool is_present(const struct model *model, const struct config *config)
 			(config->tp == 1 || config->sp == (model->plan->scenario.value[K_sp] != 0));
 }
 
-/* ---- the list -------------------------------------------------------------------------------- */
+/* ---- the list ---- */
 
 /* What the row's plan comes to; nothing where it wasn't tried. */
 static void draw_planned(struct frame *frame, int y, const struct config_planned *planned)
@@ -132,7 +132,7 @@ static void devices_configs_draw_header(struct frame *frame, int y)
 	frame_text(frame, names_at(width), y, width, ROLE_LABEL, "configuration (> shown, +N more cut alike)");
 }
 
-/* ---- why ------------------------------------------------------------------------------------- */
+/* ---- why ---- */
 
 /* "planned: 9.76 ms, 164 MiB. ", why it can't be, or nothing. Returns what it wrote. */
 static size_t planned_words(const struct config_planned *planned, char *text, size_t size)
@@ -188,7 +188,7 @@ static void devices_configs_draw_why(struct frame *frame, int y, const struct mo
 	frame_wrapped(frame, (struct rect){ 0, y + 1, width, WHY - 1 }, ROLE_WARN, text);
 }
 
-/* ---- time over memory ------------------------------------------------------------------------ */
+/* ---- time over memory ---- */
 
 struct scales { double low, high, fast, slow; struct rect rect; };
 
@@ -255,7 +255,7 @@ static void devices_configs_draw_plot(
 		frame_text(frame, scales.rect.x + scales.rect.width / 2 - 14, bottom, 30, ROLE_FAINT, "step over memory of a device");
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static void devices_configs_draw_title(struct frame *frame, const struct model *model)
 {
@@ -320,7 +320,7 @@ void configs_draw(struct frame *frame, struct config_rows *list, const struct mo
 		devices_configs_draw_why(frame, height - why, model, list->row[list->selected]);
 }
 
-/* ---- commands -------------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 /* The knobs that give the configuration. */
 static void devices_configs_apply(struct model *model, const struct config *config)

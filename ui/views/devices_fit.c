@@ -82,7 +82,9 @@ static void devices_fit_draw_title(struct frame *frame, const struct model *mode
 	char text[160], bytes[32];
 	int x = 0, end = frame->window.width;
 	if (list->fits) {
-		frame_text(frame, 0, 0, end, ROLE_GOOD, "the step fits as it is");
+		frame_text(frame, 0, 0, end, ROLE_GOOD, list->captured
+				? "the step fits as it is: in program order, in PyTorch's caching allocator"
+				: "the step fits as it is");
 		return;
 	}
 	snprintf(text, sizeof text, "%u of %u changes fit", list->fitting, list->ways + list->useless);

@@ -135,7 +135,7 @@ int devices_draw_notes(struct frame *frame, int y, const struct plan *plan)
 	return y;
 }
 
-/* ---- collectives ----------------------------------------------------------------------------- */
+/* ---- collectives ---- */
 
 enum { COUNT_END = 30, BYTES_END = 42, TIME_END = 54, SENT_FROM = 58, SENT_LEAST = 80, SENT_MOST = 150 };
 

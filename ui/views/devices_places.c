@@ -21,7 +21,7 @@ void places_free(struct place_list *list)
 	list->row = NULL;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 struct place_row { int64_t key; const char *name; uint32_t tensor; };
 
@@ -102,7 +102,7 @@ static void share_selection(const struct place_list *list, struct model *model)
 		model->storage = plan->graph->tensor[tensor].storage;
 }
 
-/* ---- drawing --------------------------------------------------------------------------------- */
+/* ---- drawing ---- */
 
 static void devices_places_draw_header(struct frame *frame, const struct place_list *list, int name, bool kinds)
 {

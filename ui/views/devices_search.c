@@ -105,7 +105,7 @@ static int draw_candidates(struct frame *frame, int y, int end, const struct sha
 	return y;
 }
 
-/* ---- time against redundancy ----------------------------------------------------------------- */
+/* ---- time against redundancy ---- */
 
 static int devices_search_place_of(int64_t value, int64_t least, int64_t most, int cells)
 {

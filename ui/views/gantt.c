@@ -22,7 +22,7 @@ static enum role gantt_role_of(bool backward, uint32_t shade)
 	return role_of_pass(backward ? PASS_BACKWARD : PASS_FORWARD, shade);
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- what is shown ---- */
 
 void gantt_take(struct gantt *gantt, const struct timetable *timetable, uint64_t fingerprint)
 {
@@ -88,7 +88,7 @@ void gantt_row(const struct gantt *gantt, const struct timetable *timetable, int
 	*end = *end < last ? *end : last;
 }
 
-/* ---- cells ----------------------------------------------------------------------------------- */
+/* ---- cells ---- */
 
 /* A cell of which share[0] goes forward and share[1] backward, of a whole. */
 static void draw_shares(struct frame *frame, int x, int y, const double share[2])
@@ -191,7 +191,7 @@ static void mark_slot(struct frame *frame, const struct gantt *gantt, const stru
 		frame_mark(frame, (struct rect){ gantt->plot.x + left, y, right - left, 1 }, mark);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 char *gantt_rank_text(uint32_t first, uint32_t end, char *text, size_t size)
 {
@@ -307,7 +307,7 @@ static void gantt_draw_legend(struct frame *frame, int y, bool split)
 		frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, "x both  : some");
 }
 
-/* ---- the slot under the cursor --------------------------------------------------------------- */
+/* ---- the slot under the cursor ---- */
 
 static const char *pass_text(
 	const struct timetable *timetable, const struct pipeline_slot *slot, char *text, size_t size)
@@ -363,7 +363,7 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	frame_part(frame, &x, y + 2, width, ROLE_FAINT, text);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 /* The rank's bytes below its slots, on the same axis. */
 static void gantt_draw_curve(
@@ -412,7 +412,7 @@ void gantt_draw(
 		gantt_draw_legend(frame, y + info, timetable->split);
 }
 
-/* ---- commands -------------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 static void gantt_go_to(struct gantt *gantt, const struct timetable *timetable, uint32_t rank, int64_t time)
 {

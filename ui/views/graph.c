@@ -34,7 +34,7 @@ static void graph_free(void *state)
 	views_graph_forget(state);
 }
 
-/* ---- lines -------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static void views_graph_add_ops(struct graph_view *view, uint32_t m)
 {
@@ -114,7 +114,7 @@ static bool views_graph_prepare(struct graph_view *view, const struct model *mod
 	return true;
 }
 
-/* ---- drawing --------------------------------------------------------------------------- */
+/* ---- drawing ---- */
 
 static void draw_module(
 	struct frame *frame, int y, const struct graph_view *view, const struct model *model, const struct line *line)
@@ -260,7 +260,7 @@ static void graph_draw(void *state, struct model *model, struct frame *frame)
 		views_graph_draw_neighbours(frame, height - below, model);
 }
 
-/* ---- commands ------------------------------------------------------------------------------ */
+/* ---- commands ---- */
 
 static void views_graph_fold(struct graph_view *view)
 {

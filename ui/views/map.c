@@ -26,7 +26,7 @@ static void map_free(void *state)
 	map->shade = NULL;
 }
 
-/* ---- addresses ------------------------------------------------------------------- */
+/* ---- addresses ---- */
 
 static bool map_shown(const struct map *map, const struct plan *plan, uint32_t item)
 {
@@ -72,7 +72,7 @@ static void zoom_address(struct map *map, const struct model *model, bool in)
 	map->high = whole ? 0 : high;
 }
 
-/* ---- the grid ------------------------------------------------------------------------ */
+/* ---- the grid ---- */
 
 static double map_overlap(double a_low, double a_high, double b_low, double b_high)
 {
@@ -151,7 +151,7 @@ static bool build_grid(struct map *map, const struct model *model, int height, i
 	return map->shade;
 }
 
-/* ---- drawing ------------------------------------------------------------------------- */
+/* ---- drawing ---- */
 
 static bool is_selected(const struct model *model, uint32_t item)
 {
@@ -383,7 +383,7 @@ static void map_draw(void *state, struct model *model, struct frame *frame)
 			map->persistent_hidden);
 }
 
-/* ---- commands --------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 /* The next storage alive at the cursor above (1) or below (-1) the selected one. */
 static void select_next(const struct map *map, struct model *model, int direction)

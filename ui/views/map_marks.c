@@ -35,7 +35,7 @@ uint8_t *map_shades(const struct tiles *tiles, const struct plan *plan)
 	return shade;
 }
 
-/* ---- names -------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 struct room { uint32_t item; int x, y, width; };
 
@@ -95,7 +95,7 @@ void map_names_draw(struct frame *frame, const struct tiles *tiles, int left, in
 	}
 }
 
-/* ---- legend ------------------------------------------------------------------------------- */
+/* ---- legend ---- */
 
 void map_legend_draw(struct frame *frame, int y, const struct tiles *tiles, const struct plan *plan)
 {

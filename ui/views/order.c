@@ -52,7 +52,7 @@ static bool views_order_prepare(struct order_view *view, const struct model *mod
 	return false;
 }
 
-/* ---- the decision --------------------------------------------------------------------------- */
+/* ---- the decision ---- */
 
 static void views_order_draw_pane(
 	struct frame *frame, struct rect rect, struct order_view *view, const struct model *model)
@@ -130,7 +130,7 @@ static void order_draw(void *state, struct model *model, struct frame *frame)
 		views_order_draw_pane(frame, (struct rect){ 0, height - pane, width, pane }, view, model);
 }
 
-/* ---- commands -------------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 /* The cursor's position in the schedule, which may differ from the plan's. */
 static void go(struct order_view *view, struct model *model, int64_t position)

@@ -14,7 +14,7 @@ enum {
 static const enum column wanted[] = { COLUMN_MAKER, COLUMN_SHAPE, COLUMN_MODULE, COLUMN_SOURCE };
 enum { WANTED = sizeof wanted / sizeof *wanted };
 
-/* ---- lanes ---------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 /* What an item does at a row: made, used, freed or just there. */
 static enum glyph lane_glyph(const struct order_schedule *schedule, uint32_t item, uint32_t position)
@@ -55,7 +55,7 @@ static void draw_lanes(struct frame *frame, struct rect rect, const struct order
 	}
 }
 
-/* ---- rows ------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static void order_rows_draw_bar(struct frame *frame, int x, int y, int64_t live, int64_t base, int64_t peak)
 {
@@ -130,7 +130,7 @@ uint32_t order_rows_at(const struct order_rows *rows, int y)
 	return there && segment_row_of_rule(rows->roam, row, &position) == NONE ? position : NONE;
 }
 
-/* ---- what an op does ----------------------------------------------------------------- */
+/* ---- what an op does ---- */
 
 void order_items_draw(struct frame *frame, int y, const struct model *model, const struct problem *problem,
 	const char *verb, enum role role, const uint32_t *item, uint32_t count)

@@ -1,7 +1,7 @@
 /* schedule.c: evaluating an order step by step. */
 #include "schedule.h"
 
-/* ---- lanes: first fit, largest items first ------------------------------------------ */
+/* ---- lanes: first fit, largest items first ---- */
 
 /* A segment tree over positions; each node holds the lanes taken in all of its range, and those taken anywhere in it.
  */
@@ -84,7 +84,7 @@ static enum status assign_lanes(struct order_schedule *schedule)
 	return enough ? OK : NO_MEMORY;
 }
 
-/* ---- the order ------------------------------------------------------------------------ */
+/* ---- the order ---- */
 
 static enum status schedule_evaluate(struct order_schedule *schedule)
 {
@@ -154,7 +154,7 @@ static enum status swap(struct order_schedule *schedule, uint32_t position)
 	return status;
 }
 
-/* ---- a move in words ------------------------------------------------------------------------- */
+/* ---- a move in words ---- */
 
 struct life { uint32_t first, last; };
 
@@ -276,7 +276,7 @@ enum status schedule_run(struct order_schedule *schedule, uint32_t position, uin
 	return status;
 }
 
-/* ---- one step ------------------------------------------------------------------------------ */
+/* ---- one step ---- */
 
 static int64_t products(const struct problem *problem, uint32_t op)
 {

@@ -34,7 +34,7 @@ static void tensors_free(void *state)
 	frequency_free(&tensors->frequency);
 }
 
-/* ---- rows -------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 struct sortable {
 	int64_t key;
@@ -112,7 +112,7 @@ static bool tensors_make_rows(struct tensors *tensors, const struct model *model
 	return true;
 }
 
-/* ---- drawing -------------------------------------------------------------------------- */
+/* ---- drawing ---- */
 
 /* The user's choice; the usual columns where there is nobody to choose. */
 static const struct column_sets *sets_of(const struct model *model)
@@ -287,7 +287,7 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 		draw_detail(frame, height - 1, model, tensors->row[tensors->selected], &layout);
 }
 
-/* ---- commands ---------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 static void tensors_sort_by(struct tensors *tensors, enum column column)
 {

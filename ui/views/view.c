@@ -132,7 +132,7 @@ int model_column_of(const struct model *model, uint32_t position, int width)
 	return (int)(first + (next - first - 1) / 2);
 }
 
-/* ---- for views ----------------------------------------------------------------------- */
+/* ---- for views ---- */
 
 void view_request(struct model *model, bool edit, const char *format, ...)
 {

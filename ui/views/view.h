@@ -114,7 +114,7 @@ VIEW_TABLE(X)
 #undef X
 extern const struct view_ops *const views[VIEWS];
 
-/* ---- the shared cursor ----------------------------------------------------------- */
+/* ---- the shared cursor ---- */
 
 uint32_t model_position(const struct model *model);
 /* Puts the cursor at a position; the zoom follows. */
@@ -129,7 +129,7 @@ void model_column(const struct model *model, int x, int width, uint32_t *first, 
 /* The column in which a position stands, clipped to -1 and width. */
 int model_column_of(const struct model *model, uint32_t position, int width);
 
-/* ---- for views ----------------------------------------------------------------------- */
+/* ---- for views ---- */
 
 void view_request(struct model *model, bool edit, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void view_say(struct model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));

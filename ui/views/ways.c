@@ -42,7 +42,7 @@ static void views_ways_find(void *context, const atomic_bool *cancel)
 	}
 	scenario.value[K_store] = scenario.value[K_store] < STORE_BYTES ? scenario.value[K_store] : STORE_BYTES;
 	struct fit_watch watch = { ways_take_row, job };
-	if (fit_list_find(&planner, job->plan->input, &scenario, devices > 1 ? (uint32_t)devices : 2, &watch, &list,
+	if (fit_list_find(&planner, job->plan->input, &scenario, (uint32_t)devices, &watch, &list,
 			&job->error) == OK)
 		ways_take_row(job, &list);
 	fit_list_free(&list);

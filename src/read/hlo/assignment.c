@@ -27,7 +27,7 @@ struct assignment {
 	size_t allocations, values, logicals, allocation_room, value_room, logical_room;
 };
 
-/* ---- instructions -------------------------------------------------------------------- */
+/* ---- instructions ---- */
 
 static int assignment_by_name(const void *a, const void *b)
 {
@@ -77,7 +77,7 @@ static uint32_t leaf_at(const struct hlo_shape *shape, const int64_t *path, size
 	return shape->tuple ? NONE : leaf;
 }
 
-/* ---- what both forms come to --------------------------------------------------------------- */
+/* ---- what both forms come to ---- */
 
 static enum status add_allocation(struct assignment *assignment, enum purpose purpose, uint64_t bytes)
 {
@@ -155,7 +155,7 @@ int64_t hlo_address(const struct hlo_module *module, const struct hlo_instructio
 	return found ? found->address : -1;
 }
 
-/* ---- the proto ------------------------------------------------------------------------------- */
+/* ---- the proto ---- */
 
 /* LogicalBufferProto: id 1, size 2, defined_at 3; of that shape_index 3, instruction_id 4. */
 static enum status read_logical(struct assignment *assignment, struct wire body)
@@ -248,7 +248,7 @@ enum status hlo_assignment_proto(struct wire body, struct hlo_module *module, st
 	return assignment_done(&assignment, status);
 }
 
-/* ---- the text -------------------------------------------------------------------------------- */
+/* ---- the text ---- */
 
 /* The rest of the line behind a word; at NULL: it isn't there. */
 static struct span behind(struct span line, const char *word)

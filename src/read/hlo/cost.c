@@ -32,7 +32,7 @@ static bool same_dims(const struct hlo_shape *a, const struct hlo_shape *b)
 		&& (a->layout == b->layout || !a->layout || !b->layout);
 }
 
-/* ---- memory ------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static const struct hlo_instruction *through_bitcasts(const struct hlo_computation *computation, uint32_t id)
 {
@@ -133,7 +133,7 @@ bool hlo_shares(struct flat *flat, const struct flat_op *op, uint32_t k, uint32_
 	return hlo_cost_updated_parameter(inside, leaf) == r || (same_dims(in, out) && place_by_place(flat, inside, r, out));
 }
 
-/* ---- work ------------------------------------------------------------------------------ */
+/* ---- work ---- */
 
 static int64_t hlo_cost_product(int64_t a, int64_t b)
 {

@@ -17,7 +17,7 @@ static enum status too_deep(struct flat *flat, const struct hlo_instruction *ins
 		HLO_DEPTH, instruction->name);
 }
 
-/* ---- values ----------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static uint32_t flat_add_tensor(struct flat *flat, const struct flat_tensor *tensor)
 {
@@ -70,7 +70,7 @@ static enum status new_value(
 	return OK;
 }
 
-/* ---- instructions -------------------------------------------------------------------- */
+/* ---- instructions ---- */
 
 struct scope {
 	const struct hlo_computation *computation;
@@ -294,7 +294,7 @@ static enum status flatten(struct flat *flat, struct scope *scope, struct value 
 	return OK;
 }
 
-/* ---- memory that is written again ------------------------------------------------------- */
+/* ---- memory that is written again ---- */
 
 static void find_last(struct flat *flat)
 {
@@ -352,7 +352,7 @@ static void flat_share(struct flat *flat, const struct value *result)
 	find_last(flat);
 }
 
-/* ---- what computations hold that ops run ------------------------------------------------- */
+/* ---- what computations hold that ops run ---- */
 
 /* The most that lives at once: all but what stays. O(flat). */
 static enum status flat_simulate(struct flat *flat, int64_t *peak)
@@ -513,7 +513,7 @@ static enum status find_workspaces(struct flat *flat)
 	return OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 /* Arguments stay, but for those that are given away for a result. */
 static void give_arguments(struct flat *flat)

@@ -18,7 +18,7 @@ struct making {
 	bool named, told;          /* ops say what they come from, and so of which phase they are */
 };
 
-/* ---- names ------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static const char *hlo_graph_unique(
 	struct making *making, const char *text, size_t length, uint32_t (*find)(const struct draft *, const char *))
@@ -74,7 +74,7 @@ static void hlo_graph_module_of(const char *op_name, char *module, size_t size)
 		hlo_graph_add_part(module, size, at, (size_t)(slash - at));
 }
 
-/* ---- tensors ------------------------------------------------------------------------ */
+/* ---- tensors ---- */
 
 static bool hlo_graph_contains(const char *text, const char *part)
 {
@@ -137,7 +137,7 @@ static enum status hlo_graph_add_tensor(struct making *making, uint32_t id)
 	return making->tensor[id] == NONE ? fail_memory(making->error) : OK;
 }
 
-/* ---- ops ------------------------------------------------------------------------------------ */
+/* ---- ops ---- */
 
 static const struct { const char *opcode, *type;
 } collectives[] = {
@@ -264,7 +264,7 @@ static enum status hlo_graph_add_op(struct making *making, const struct flat_op 
 	return id == NONE ? fail_memory(making->error) : add_arguments(making, id, flat);
 }
 
-/* ---- what is said of it ---------------------------------------------------------------------- */
+/* ---- what is said of it ---- */
 
 static bool hlo_graph_is_collective(const struct hlo_instruction *instruction)
 {

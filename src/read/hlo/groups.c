@@ -31,7 +31,7 @@ static void hlo_groups_add_axis(struct axes *axes, uint64_t size)
 		axes->size[axes->count++] = size < NONE ? size : NONE;
 }
 
-/* ---- the text -------------------------------------------------------------------- */
+/* ---- the text ---- */
 
 bool hlo_next_number(const char **at, const char *end, uint64_t *number)
 {
@@ -108,7 +108,7 @@ struct hlo_groups hlo_groups_text(struct span value, const char *end)
 	return hlo_groups_of(size, devices);
 }
 
-/* ---- the proto ---------------------------------------------------------------------- */
+/* ---- the proto ---- */
 
 /* ReplicaGroup: replica_ids 1. */
 static struct hlo_groups one_group(struct wire body)

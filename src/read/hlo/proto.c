@@ -33,7 +33,7 @@ static const char *proto_text_of(struct reader *reader, struct wire body)
 	return arena_text(reader->arena, (const char *)body.at, nul ? (size_t)((const unsigned char *)nul - body.at) : size);
 }
 
-/* ---- shapes ------------------------------------------------------------------------- */
+/* ---- shapes ---- */
 
 static const char *const primitive_types[] = { NULL, "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64",
 	"f16", "f32", "f64", NULL, "opaque", "c64", "bf16", "token", "c128", "f8e5m2", "f8e4m3fn", "s4", "u4",
@@ -85,7 +85,7 @@ static enum status proto_read_shape(struct reader *reader, struct wire body, int
 	return hlo_shape_finish(shape) ? OK : proto_bad(reader, "a shape's size overflows");
 }
 
-/* ---- source locations ------------------------------------------------------------------ */
+/* ---- source locations ---- */
 
 enum { FILES, FUNCTIONS, LOCATIONS, FRAMES };
 
@@ -186,7 +186,7 @@ static enum status proto_read_metadata(struct reader *reader, struct wire body, 
 	return OK;
 }
 
-/* ---- instructions ------------------------------------------------------------------------ */
+/* ---- instructions ---- */
 
 /* How many take part in a collective; the module's devices are as many as one says at least. */
 static void proto_read_groups(
@@ -523,7 +523,7 @@ static enum status proto_read_computation(struct reader *reader, struct wire bod
 	return status;
 }
 
-/* ---- the module ---------------------------------------------------------------------------- */
+/* ---- the module ---- */
 
 /* A map from a computation's id to a sequence of instruction ids. */
 static enum status proto_read_schedule(struct reader *reader, struct wire body)

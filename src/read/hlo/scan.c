@@ -20,7 +20,7 @@ enum status scan_no_memory(struct scanner *scanner)
 	return fail_memory(scanner->error);
 }
 
-/* ---- characters --------------------------------------------------------------------- */
+/* ---- characters ---- */
 
 size_t scan_length(struct span span)
 {
@@ -152,7 +152,7 @@ struct span scan_find(struct span in, const char *before, char until)
 	return (struct span){ in.at, in.at };
 }
 
-/* ---- shapes -------------------------------------------------------------------------- */
+/* ---- shapes ---- */
 
 static enum status scan_read_dims(struct scanner *scanner, struct hlo_shape *shape)
 {

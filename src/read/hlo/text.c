@@ -26,7 +26,7 @@ struct parser {
 	struct frame *frame;
 };
 
-/* ---- source locations ------------------------------------------------------------------ */
+/* ---- source locations ---- */
 
 /* "1 ..." : the id, which must be the next. */
 static bool row(struct parser *parser, struct span *rest, uint32_t next)
@@ -122,7 +122,7 @@ static const char *text_frame(struct parser *parser, uint32_t id)
 	return arena_text(parser->scan.arena, text, (size_t)length);
 }
 
-/* ---- attributes ------------------------------------------------------------------------ */
+/* ---- attributes ---- */
 
 /* A C string's escapes undone. */
 static const char *text_plain(struct parser *parser, struct span span)
@@ -280,7 +280,7 @@ static enum status read_attribute(
 	return OK;
 }
 
-/* ---- instructions ------------------------------------------------------------------------ */
+/* ---- instructions ---- */
 
 static enum status text_read_operands(struct parser *parser, struct hlo_instruction *instruction)
 {
@@ -451,7 +451,7 @@ static enum status text_read_computation(struct parser *parser)
 	return OK;
 }
 
-/* ---- the module ---------------------------------------------------------------------------- */
+/* ---- the module ---- */
 
 static enum status text_read_header(struct parser *parser)
 {

@@ -6,7 +6,7 @@
 #include "values.h"
 #include "solver/base/base.h"
 
-/* ---- element by element ---------------------------------------------------------------------- */
+/* ---- element by element ---- */
 
 /* All operands, from the first on, broadcast. */
 static bool broadcast_all(struct infer *infer, uint32_t first, struct onnx_shape *made)
@@ -201,7 +201,7 @@ void infer_cast(struct infer *infer)
 		real[i] = (double)whole_ones->value[i];
 }
 
-/* ---- shapes as values ------------------------------------------------------------------------ */
+/* ---- shapes as values ---- */
 
 void infer_shape_op(struct infer *infer)
 {
@@ -318,7 +318,7 @@ void infer_range(struct infer *infer)
 		value[i] = from->value[0] + i * by->value[0];
 }
 
-/* ---- other shapes of the same elements ------------------------------------------------------- */
+/* ---- other shapes of the same elements ---- */
 
 void infer_reshape(struct infer *infer)
 {
@@ -452,7 +452,7 @@ void infer_tile(struct infer *infer)
 	infer_result(infer, 0, &made, a->dtype);
 }
 
-/* ---- parts and joins ------------------------------------------------------------------------- */
+/* ---- parts and joins ---- */
 
 void infer_gather(struct infer *infer)
 {

@@ -74,7 +74,7 @@ static struct onnx_shape *onnx_shape_of(struct reader *reader, const char *name)
 	return &reader->shape[reader->shapes++];
 }
 
-/* ---- what the file says of tensors ------------------------------------------------------ */
+/* ---- what the file says of tensors ---- */
 
 /* The name of a size that nobody gave; "unk__" stands for what shape inference gave up. */
 static void keep_symbol(struct reader *reader, struct wire name)
@@ -200,7 +200,7 @@ static enum status read_tensors(struct reader *reader, struct wire graph)
 	return status == OK && graph.broken ? onnx_bad(reader, "its graph is broken") : status;
 }
 
-/* ---- what follows from operands ------------------------------------------------------------ */
+/* ---- what follows from operands ---- */
 
 /* Element by element, with broadcasting: false where a dim is unknown or they don't agree. */
 static bool onnx_broadcast(
@@ -281,7 +281,7 @@ static void infer(struct reader *reader, const char *type, const uint32_t *in, u
 	result->typed = result->known = result->inferred = true;
 }
 
-/* ---- the graph ------------------------------------------------------------------------------- */
+/* ---- the graph ---- */
 
 static enum status onnx_add_tensor(struct reader *reader, uint32_t id, enum kind kind, uint32_t alias)
 {
@@ -393,7 +393,7 @@ static enum status read_words(
 	return *type && *name ? OK : fail_memory(reader->error);
 }
 
-/* ---- graphs inside of ops: what they read of outside ----------------------------------------- */
+/* ---- graphs inside of ops: what they read of outside ---- */
 
 /* A name that an op's graph reads. Names are given once in a model, its inner graphs included: one that is known here
  * so far comes from here. */
@@ -441,7 +441,7 @@ static enum status read_inner_graphs(struct reader *reader, uint32_t op, struct 
 	return status;
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static bool onnx_is_view(const struct reader *reader, const char *type)
 {
@@ -534,7 +534,7 @@ static enum status onnx_add_nodes(struct reader *reader, struct wire graph)
 	return status;
 }
 
-/* ---- branches that are taken ----------------------------------------------------------------- */
+/* ---- branches that are taken ---- */
 
 /* Names of a branch's results, in their order (ValueInfoProto: name 1). */
 static const char *result_name(struct reader *reader, struct wire value)

@@ -9,7 +9,7 @@
 #include "values.h"
 #include "solver/base/base.h"
 
-/* ---- products, windows, sums ----------------------------------------------------------------- */
+/* ---- products, windows, sums ---- */
 
 /* Of operands 0 and `second`; dtype -1: as the first one. */
 static void matmul_of(struct infer *infer, uint32_t second, int dtype)
@@ -244,7 +244,7 @@ static void one_hot(struct infer *infer)
 	infer_result(infer, 0, &made, values->dtype);
 }
 
-/* ---- layers ---------------------------------------------------------------------------------- */
+/* ---- layers ---- */
 
 /* Statistics of batch normalization are as long as its scale; those of layer normalization have one number where it
  * sums. */
@@ -382,7 +382,7 @@ static void determinant(struct infer *infer)
 	infer_result(infer, 0, &made, a->dtype);
 }
 
-/* ---- what onnxruntime's training writes ------------------------------------------------------ */
+/* ---- what onnxruntime's training writes ---- */
 
 /* The gradient of the loss, log-probabilities, labels. */
 static void loss_gradient(struct infer *infer)
@@ -414,7 +414,7 @@ static void preview_update(struct infer *infer)
 	}
 }
 
-/* ---- quantised numbers ----------------------------------------------------------------------- */
+/* ---- quantised numbers ---- */
 
 /* What an operand holds, `normal` where that isn't known. */
 static int shapes_dtype_of(const struct infer *infer, uint32_t i, int normal)
@@ -491,7 +491,7 @@ static void packed_matmul(struct infer *infer)
 	infer_result(infer, 0, &made, a->dtype);
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static const struct { const char *ops; void (*fill)(struct infer *infer);
 } table[] = {

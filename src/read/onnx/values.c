@@ -64,7 +64,7 @@ int onnx_ints(struct wire node, const char *name, int64_t *list, int most)
 	return count;
 }
 
-/* ---- TensorProto ----------------------------------------------------------------------------- */
+/* ---- TensorProto ---- */
 
 int onnx_dtype(uint64_t type)
 {

@@ -85,7 +85,7 @@ static bool buffers_csv_parse_number(struct slice cell, int64_t *number)
 	return true;
 }
 
-/* ---- header ---------------------------------------------------------------------------------- */
+/* ---- header ---- */
 
 static enum status read_column_name(struct reader *reader, struct slice cell, int index)
 {
@@ -148,7 +148,7 @@ static enum status buffers_csv_allocate(struct reader *reader, uint32_t rows)
 	return done ? OK : fail_memory(reader->error);
 }
 
-/* ---- gaps ------------------------------------------------------------------------------------ */
+/* ---- gaps ---- */
 
 static int compare_gaps(const void *left, const void *right)
 {
@@ -219,7 +219,7 @@ static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t 
 	return status;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static enum status read_cell(struct reader *reader, const struct slice *cell, enum column column, int64_t *number)
 {
@@ -371,7 +371,7 @@ void buffers_csv_free(struct buffers_csv *csv)
 	*csv = (struct buffers_csv){ 0 };
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* A line with its offset replaced, or one behind the last cell. */
 static void write_line(const struct buffers_csv *csv, struct slice line, const char *offset, FILE *stream)

@@ -191,7 +191,7 @@ static enum status snapshot_buffers_follow(struct builder *builder, const struct
 	return status;
 }
 
-/* ---- what the trace says itself -------------------------------------------------------------- */
+/* ---- what the trace says itself ---- */
 
 /* The largest sum of segments: those of the end, less and more what the events before did. */
 static enum status find_reserved(
@@ -234,7 +234,7 @@ static void snapshot_buffers_find_peaks(struct builder *builder)
 	facts->rounded_peak = builder->before[1] + builder->most[1];
 }
 
-/* ---- as a CSV -------------------------------------------------------------------------------- */
+/* ---- as a CSV ---- */
 
 /* Rows as they would stand in a file. */
 enum status snapshot_rows(struct buffers_csv *csv, struct error *error)

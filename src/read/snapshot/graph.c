@@ -11,7 +11,7 @@
 #include "src/base/bytes.h"
 #include "src/base/words.h"
 
-/* ---- what holds the peak --------------------------------------------------------------- */
+/* ---- what holds the peak ---- */
 
 static int snapshot_graph_larger(const void *a, const void *b)
 {
@@ -47,7 +47,7 @@ uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_
 	return count;
 }
 
-/* ---- the graph ---------------------------------------------------------------------------- */
+/* ---- the graph ---- */
 
 /* What a stack trace says of an op. */
 struct stack_says { const char *function, *module, *src; uint8_t phase; bool known; };

@@ -31,7 +31,7 @@ static enum status pickle_refuse(struct machine *machine, const char *what)
 	return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": %s", machine->before + machine->at, what);
 }
 
-/* ---- bytes ----------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 static enum status pickle_refill(struct machine *machine)
 {
@@ -91,7 +91,7 @@ static inline enum status pickle_take_number(struct machine *machine, unsigned b
 	return OK;
 }
 
-/* ---- stack ----------------------------------------------------------------------------------- */
+/* ---- stack ---- */
 
 static inline enum status pickle_push(struct machine *machine, struct pickle_value value)
 {
@@ -158,7 +158,7 @@ static enum status replace_top(struct machine *machine, size_t values)
 	return pickle_replace(machine, machine->depth - values, PICKLE_OTHER);
 }
 
-/* ---- dicts and lists ------------------------------------------------------------------------- */
+/* ---- dicts and lists ---- */
 
 /* Numbers are not kept. */
 static uint32_t memo_entry(const struct pickle_value *value)
@@ -217,7 +217,7 @@ static enum status fill_new(struct machine *machine, enum pickle_kind kind)
 	return pickle_fill(machine, from + 1, kind);
 }
 
-/* ---- memo ------------------------------------------------------------------------------------ */
+/* ---- memo ---- */
 
 static enum status pickle_put(struct machine *machine, uint64_t index)
 {
@@ -272,7 +272,7 @@ static enum status get_row(struct machine *machine, unsigned bytes)
 	return status;
 }
 
-/* ---- texts and numbers ----------------------------------------------------------------------- */
+/* ---- texts and numbers ---- */
 
 static enum status text(struct machine *machine, unsigned length_bytes)
 {
@@ -339,7 +339,7 @@ static enum status fixed_size(struct machine *machine, unsigned bytes)
 	return push_kind(machine, PICKLE_OTHER);
 }
 
-/* ---- opcodes --------------------------------------------------------------------------------- */
+/* ---- opcodes ---- */
 
 static const struct { unsigned char code; const char *name; } calls[] = {
 	{ 'c', "GLOBAL" }, { 0x93, "STACK_GLOBAL" }, { 'R', "REDUCE" }, { 'b', "BUILD" }, { 'i', "INST" }, { 'o', "OBJ" },

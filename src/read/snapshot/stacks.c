@@ -10,7 +10,7 @@
 
 #define STACK_FRAMES_SINGLE 64           /* nobody writes longer ones frame by frame, which takes time by the square */
 
-/* ---- tables ----------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static size_t stacks_slot_of(const struct stack_table *table, uint64_t hash)
 {
@@ -36,7 +36,7 @@ static bool stacks_grow(struct stack_table *table)
 	return true;
 }
 
-/* ---- adding ------------------------------------------------------------------------------ */
+/* ---- adding ---- */
 
 static uint32_t no_memory(struct stacks *stacks)
 {
@@ -137,7 +137,7 @@ void stacks_free(struct stacks *stacks)
 	*stacks = (struct stacks){ 0 };
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static const char *stacks_text_of(const struct stacks *stacks, uint32_t text)
 {

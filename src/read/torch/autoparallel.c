@@ -40,7 +40,7 @@ static const char *autoparallel_text_of(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-/* ---- mesh, placements ------------------------------------------------------------------------ */
+/* ---- mesh, placements ---- */
 
 static enum status autoparallel_take_mesh(struct reading *reading, const json_t *file)
 {
@@ -73,7 +73,7 @@ static bool autoparallel_take_places(const struct reading *reading, const char *
 	return all;
 }
 
-/* ---- tensors --------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 static int autoparallel_dtype_of(const char *name)
 {
@@ -187,7 +187,7 @@ static enum status take_values(struct reading *reading, const json_t *nodes)
 	return OK;
 }
 
-/* ---- ops ------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 static enum phase autoparallel_phase_of(const json_t *node)
 {
@@ -330,7 +330,7 @@ static enum status autoparallel_add_node(struct reading *reading, struct value *
 	return status == OK && !value->parts ? autoparallel_add_result(reading, value, value->op, value->source) : status;
 }
 
-/* ---- the step -------------------------------------------------------------------------------- */
+/* ---- the step ---- */
 
 static enum status autoparallel_describe(struct reading *reading, const json_t *file)
 {

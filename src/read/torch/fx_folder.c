@@ -21,7 +21,7 @@ struct folder {
 	struct error *error;
 };
 
-/* ---- which files ------------------------------------------------------------------ */
+/* ---- which files ---- */
 
 static bool is_readable(const char *base)
 {
@@ -44,7 +44,7 @@ static enum status add_file(struct folder *folder, const char *name)
 	return OK;
 }
 
-/* ---- what their folders say ----------------------------------------------------------- */
+/* ---- what their folders say ---- */
 
 /* Length of what lies before "model__0_forward_1.7/fx_graph_readable.py". */
 static size_t parent_of(const char *name)
@@ -106,7 +106,7 @@ static const char *log_id(struct folder *folder, const struct file *file, bool s
 		&folder->arena, name, rank && several ? strcspn(name, "_") + 1 + strspn(name + 5, "0123456789") : strlen(name));
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ---- */
 
 static enum status fx_folder_add(struct folder *folder, const char *top, const struct file *file, bool several,
 	size_t *left, const char *const *dim, uint32_t dims, struct fx_log *log)

@@ -36,7 +36,7 @@ struct making {
 	bool split;                       /* one graph holds several */
 };
 
-/* ---- which graphs are a step ---------------------------------------------------------- */
+/* ---- which graphs are a step ---- */
 
 /* The offers of a log, at most as many as it has graphs. A joint graph gives way to the partitioned ones of its
  * compilation, which follow it. */
@@ -133,7 +133,7 @@ static uint32_t offer_nodes(const struct offer *offer)
 	return offer->first->nodes + (offer->backward ? offer->backward->nodes : 0);
 }
 
-/* ---- names ------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static const char *fx_step_unique(
 	struct making *making, const char *text, uint32_t (*find)(const struct draft *, const char *))
@@ -145,7 +145,7 @@ static const char *fx_step_unique(
 	return arena_text(&making->arena, name, strlen(name));
 }
 
-/* ---- tensors -------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 /* Of every axis of the DTensors' mesh. */
 static bool mesh_known(const struct making *making)
@@ -235,7 +235,7 @@ static enum kind input_kind(const struct fx_value *value, bool trained)
 	return text_begins(value->name, "tangents_") ? KIND_GRADIENT : KIND_INPUT;
 }
 
-/* ---- ops ------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 static const struct { const char *word, *type;
 } collectives[] = {
@@ -495,7 +495,7 @@ static uint32_t *fx_step_add_graph(
 	return status == OK ? tensor : NULL;
 }
 
-/* ---- the step -------------------------------------------------------------------------------- */
+/* ---- the step ---- */
 
 /* A line on each step that the log has; "" for one alone. */
 static void list_offers(const struct offer *offers, uint32_t count, char *text, size_t size)

@@ -52,7 +52,7 @@ static enum status fx_text_bad(struct reader *reader, const char *what, struct s
 		name.at);
 }
 
-/* ---- characters ------------------------------------------------------------------- */
+/* ---- characters ---- */
 
 static size_t fx_text_length_of(struct span span)
 {
@@ -103,7 +103,7 @@ static const char *fx_text_keep(struct reader *reader, struct span span)
 	return arena_text(&reader->log->arena, span.at, fx_text_length_of(span));
 }
 
-/* ---- lines ------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static bool digits(struct span span, size_t count)
 {
@@ -213,7 +213,7 @@ static void fx_text_note(struct reader *reader, struct span line)
 		}
 }
 
-/* ---- values --------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static int fx_text_dtype_of(struct span span)
 {
@@ -367,7 +367,7 @@ static enum status read_inputs(struct reader *reader, struct span text)
 	return status;
 }
 
-/* ---- statements -------------------------------------------------------------------------- */
+/* ---- statements ---- */
 
 static bool fx_text_quoted(struct span *text)
 {
@@ -514,7 +514,7 @@ static enum status fx_text_read_line(struct reader *reader, struct span line)
 	return status;
 }
 
-/* ---- graphs ------------------------------------------------------------------------------- */
+/* ---- graphs ---- */
 
 /* Sizes that the caller gives come first; then what the compilation of this graph said last. */
 static enum status fx_text_find_given(struct reader *reader)

@@ -30,7 +30,7 @@ static enum status torch_inductor_wrong(struct reading *reading, const char *wha
 	return fail(reading->error, BAD_INPUT, "%s: \"%.80s\"", what, name ? name : "");
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 static bool torch_inductor_take_bytes(const json_t *object, const char *key, int64_t *bytes)
 {
@@ -108,7 +108,7 @@ static enum status take_owners(struct reading *reading, const json_t *nodes)
 	return OK;
 }
 
-/* ---- tensors --------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 static uint32_t torch_inductor_add_tensor(
 	struct reading *reading, const char *name, int64_t bytes, enum kind kind, uint32_t alias)
@@ -199,7 +199,7 @@ static enum status inductor_add_buffers(struct reading *reading)
 	return OK;
 }
 
-/* ---- ops ------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 static enum status torch_inductor_add_ops(struct reading *reading, const json_t *nodes)
 {

@@ -60,7 +60,7 @@ int64_t host_stall(const struct graph *graph, const struct scenario *scenario, c
 	return stall;
 }
 
-/* ---- how good a choice is -------------------------------------------------------------------- */
+/* ---- how good a choice is ---- */
 
 static enum status fit_offload_judge(const struct choosing *choosing, const struct fitted *fitted, struct away *away)
 {
@@ -136,7 +136,7 @@ static void take_better(struct away *best, struct away *other)
 	other->graph = NULL;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choosing ---- */
 
 /* Where all fits with so many away: as few of them, those made first, as still do. */
 static enum status take_fewer(const struct choosing *choosing, const bool *wanted, struct away *best)

@@ -111,7 +111,7 @@ static enum status add_rungs(struct rivals *rivals)
 	return status;
 }
 
-/* ---- the store's copy ------------------------------------------------------------------------ */
+/* ---- the store's copy ---- */
 
 /* Choices depend on the step and its orders alone, and every cap and margin asks for them. */
 static struct key key_of_rivals(const struct rivals *rivals, const char *what)
@@ -179,7 +179,7 @@ static enum status fit_planned_find_rivals(struct rivals *rivals, const struct a
 	return status;
 }
 
-/* ---- what they come to ----------------------------------------------------------------------- */
+/* ---- what they come to ---- */
 
 /* The arena that the scenario's order and layout come to. */
 static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_t *arena)

@@ -19,7 +19,7 @@
 #define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along: at most, */
 #define ORDER_OP_TICKS UINT64_C(5000)       /* and for each op */
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 struct fitted *fitted_retain(struct fitted *fitted)
 {
@@ -120,7 +120,7 @@ int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph)
 	return extra + fitted->stall;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choosing ---- */
 
 struct ordering { const struct scenario *scenario; };
 

@@ -30,7 +30,7 @@ struct rank_step {
 	struct arena arena;
 };
 
-/* ---- what holds for all ranks ---------------------------------------------------------------- */
+/* ---- what holds for all ranks ---- */
 
 /* Collectives of the forward pass belong to it, and what they write stays: they don't run again. So does what several
  * ranks have. */
@@ -74,7 +74,7 @@ static enum status pipeline_fit_begin(struct choosing *choosing)
 	return OK;
 }
 
-/* ---- a rank's graph -------------------------------------------------------------------------- */
+/* ---- a rank's graph ---- */
 
 /* Microbatches of a storage that the rank holds if it is kept: those of the piece whose backward pass reads it, else of
  * the one that touches it. */
@@ -176,7 +176,7 @@ static enum status make_step(struct choosing *choosing, uint32_t rank, struct ra
 	return pipeline_fit_describe(choosing, rank, step) ? OK : fail_memory(choosing->error);
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choosing ---- */
 
 /* What a rank drops; what several ranks make for themselves is dropped where all of them drop it. */
 static void pipeline_fit_take(
@@ -238,7 +238,7 @@ static enum status choose_rank(struct choosing *choosing, uint32_t rank)
 	return status;
 }
 
-/* ---- the device's graph ---------------------------------------------------------------------- */
+/* ---- the device's graph ---- */
 
 /* The states along the device's program order. What can't be played so is written anew once, for all its readers. */
 static struct graph *apply_states(struct choosing *choosing)

@@ -7,7 +7,7 @@
 #include "times.h"
 #include "solver/pipeline/configuration.h"
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 struct pipelined *pipelined_retain(struct pipelined *pipelined)
 {
@@ -41,7 +41,7 @@ size_t pipelined_bytes(const struct pipelined *pipelined)
 	return bytes;
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- what is asked for ---- */
 
 static uint32_t pipeline_stage_degree(const struct scenario *scenario, enum knob_id knob)
 {
@@ -92,7 +92,7 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 		key_add_file(key, schedule_path(scenario));
 }
 
-/* ---- cutting --------------------------------------------------------------------------------- */
+/* ---- cutting ---- */
 
 #define STRETCHES 8   /* possible cuts for every piece of a model without layers */
 
@@ -247,7 +247,7 @@ static enum status pipeline_stage_cut(struct piping *piping)
 	return status == OK ? pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error) : status;
 }
 
-/* ---- ranks ----------------------------------------------------------------------------------- */
+/* ---- ranks ---- */
 
 /* What a rank's graph says of it. */
 static enum status pipeline_stage_measure(struct piping *piping, struct pipeline_rank *rank)
@@ -351,7 +351,7 @@ static enum status build_ranks(struct piping *piping)
 	return status;
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 /* The larger of what goes to the next piece and what comes back. */
 static void measure_sends(struct piping *piping)
@@ -492,7 +492,7 @@ static enum status add_rest(struct piping *piping)
 	return OK;
 }
 
-/* ---- the stage ------------------------------------------------------------------------------- */
+/* ---- the stage ---- */
 
 /* Whether passes run beside each other, so that one hides the other's collectives. */
 static bool passes_overlap(const struct pipelined *pipelined)
@@ -620,7 +620,7 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 	return NULL;
 }
 
-/* ---- recompute=auto -------------------------------------------------------------------------- */
+/* ---- recompute=auto ---- */
 
 #define FIT_TRIES 3   /* caps of ranks, each less by what the try before was above */
 

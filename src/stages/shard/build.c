@@ -3,7 +3,7 @@
 #include "stage.h"
 #include "solver/shard/device_graph.h"
 
-/* ---- units ----------------------------------------------------------------------------------- */
+/* ---- units ---- */
 
 struct shared_units *shared_units_find(struct stage_context *stage, struct graph *graph)
 {
@@ -24,7 +24,7 @@ struct shared_units *shared_units_find(struct stage_context *stage, struct graph
 	return shared;
 }
 
-/* ---- what a sharding costs ------------------------------------------------------------------- */
+/* ---- what a sharding costs ---- */
 
 enum status shard_clock_open(const struct stage_context *stage, const struct units *units,
 	const struct scenario *scenario, struct shard_clock *clock)

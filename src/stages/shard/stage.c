@@ -6,7 +6,7 @@
 #include "job.h"
 #include "src/scenario/own_device.h"
 
-/* ---- notes ----------------------------------------------------------------------------------- */
+/* ---- notes ---- */
 
 /* Says which extents an axis would like to cut but doesn't divide. */
 static void note_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, char *notes)
@@ -52,7 +52,7 @@ void shard_note_unsplit(const struct units *units, const struct sharding *shardi
 	}
 }
 
-/* ---- deciding -------------------------------------------------------------------------------- */
+/* ---- deciding ---- */
 
 static void add_mesh(struct key *key, const struct mesh *mesh)
 {
@@ -266,7 +266,7 @@ bool shard_job_describe(struct shard_job *job, struct sharded *sharded)
 	return true;
 }
 
-/* ---- what is proved -------------------------------------------------------------------------- */
+/* ---- what is proved ---- */
 
 /* Keeps what a search of auto has shown of its mesh. */
 void shard_job_add_bound(
