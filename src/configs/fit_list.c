@@ -505,7 +505,8 @@ static enum status find_base(struct finding *finding)
 	OWN(scenario) scenario;
 	NEED_IN(finding->error, scenario_copy(&scenario, finding->scenario) == OK);
 	int64_t *value = scenario.value;
-	list->captured = strncmp(finding->graph->source, "torch ", 6) == 0 && value[K_order] == ORDER_AUTO &&
+	const char *source = finding->graph->source;
+	list->captured = source && strncmp(source, "torch ", 6) == 0 && value[K_order] == ORDER_AUTO &&
 		value[K_layout] == LAYOUT_BEST && value[K_recompute] != RECOMPUTE_AUTO;
 	if (list->captured) {
 		value[K_order] = ORDER_PROGRAM;
