@@ -249,16 +249,18 @@ Test(planner, another_order_makes_room_for_a_layout_that_is_a_rule)
 
 Test(planner, a_cap_below_every_recomputation_gives_a_valid_plan_above_it)
 {
-	OWN(graph) *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
+	OWN(graph) *graph = step_of_sizes(
+		"gpt", (struct model_config){ .layers = 3, .hidden = 96, .batch = 4, .seq = 64, .heads = 4, .vocab = 500 });
 	OWN(planner) planner = { .store = store_new() };
 	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	scenario_add(&scenario, "recompute=auto");
-	scenario_add(&scenario, "memory=2000MiB");
+	scenario_add(&scenario, "memory=6MiB");
 	scenario_add(&scenario, "layout=bestfit");
 	OWN(plan) *result = plan_with(&planner, graph, &scenario);
-	cr_assert(plan_arena(result) > INT64_C(2000) << 20);
-	cr_assert_eq(result->fit_margin, 0, "another round could not save more");
+	cr_assert(plan_arena(result) > INT64_C(6) << 20);
+	cr_assert(result->fit_margin == 0 || result->fit_margin == scenario_budget(&scenario),
+		"planned once, or for the least memory: another round could not save more");
 	const char *told = strstr(result->transformed->notes, "computed again");
 	cr_assert(told && !strstr(told + 1, "computed again"), "what is computed again is chosen once: %s",
 		result->transformed->notes);
@@ -354,7 +356,7 @@ static int stop_everywhere(const char *words)
 	char *expected = plan_text(whole);
 	int stopped = 0;
 	bool ended = false;
-	for (int after = 1; !ended; after += after < 8 ? 1 : after / 4) {
+	for (int after = 1; !ended; after += after < 4 ? 1 : (int)test_rounds((uint32_t)after, (uint32_t)after / 4)) {
 		struct stop stop = { .after = after };
 		struct error error = { 0 };
 		OWN(scenario) scenario;

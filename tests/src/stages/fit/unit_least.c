@@ -58,7 +58,7 @@ Test(least, memory_falls_with_the_cap_and_is_least_below_all)
 {
 	uint64_t random = test_seed();
 	struct tally tally = { 0 };
-	for (uint32_t round = 0; round < test_rounds(4, 60); round++) {
+	for (uint32_t round = 0; round < test_rounds(2, 60); round++) {
 		char name[32];
 		OWN(graph) *graph = random_step(&random, 20 + (uint32_t)(random_next(&random) % 40), 256);
 		snprintf(name, sizeof name, "random step %u", round);
