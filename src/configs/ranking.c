@@ -180,7 +180,7 @@ static int64_t memory_of(const struct config_entry *entry)
 	return entry->planned.known ? entry->planned.needs : entry->result.worst.total;
 }
 
-/* Of rows as fast as the first within 0.1 %, both planned or both not, the one that needs the least memory leads. */
+/* Of rows as fast as the first within 0.1 %, the one of the least memory leads. */
 static void lead_with_least(struct config_entry *entry, uint32_t count)
 {
 	uint32_t least = 0;

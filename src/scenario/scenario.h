@@ -75,7 +75,7 @@ int64_t scenario_device_memory(const struct scenario *scenario);
  * (own_device.h). BAD_INPUT for an unknown knob (the nearest
  * named), a bad value, or a knob that can't be turned yet; with a line in the error where a file is wrong. */
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error);
-/* What scenario_set() would read as the value of that knob or figure. Returns text, or NULL: there is no such name. */
+/* The value of that knob or figure, as scenario_set() reads it. Returns text; NULL: no such name. */
 char *scenario_value_text(const struct scenario *scenario, const char *name, char *text, size_t size);
 /* Parses a pin's words and appends it. BAD_INPUT says what was expected. Names are not looked up here. */
 enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error);
