@@ -35,7 +35,7 @@ struct fit_way {
 
 struct fit_list {
 	int64_t budget, arena, step;  /* the limit; the step as it is: bytes and picoseconds */
-	bool captured;                /* as it is means program order in PyTorch's caching allocator, not this plan */
+	bool captured;                /* as it is: program order, PyTorch's allocator */
 	bool fits;                    /* as it is; no change was planned then */
 	struct fit_way *way; /* [ways]: those that fit by extra time, then the others by what is missing, then what is
 							proved to be above, then what can't be planned */
@@ -45,8 +45,7 @@ struct fit_list {
 	char guesses[GUESSES_BYTES];  /* in the plan of the scenario as it is */
 };
 
-/* Told with every change that has been planned: the list so far, sorted, lent for the call, which may come from any
- * thread, but one at a time. */
+/* Told with every change planned: the list so far, sorted, lent for the call, from any thread, one at a time. */
 struct fit_watch {
 	void (*found)(void *context, const struct fit_list *list);
 	void *context;

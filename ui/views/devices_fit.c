@@ -83,15 +83,16 @@ static void devices_fit_draw_title(struct frame *frame, const struct model *mode
 	int x = 0, end = frame->window.width;
 	if (list->fits) {
 		frame_text(frame, 0, 0, end, ROLE_GOOD, list->captured
-				? "the step fits as it is: in program order, in PyTorch's caching allocator"
+				? "the step fits as it is: program order, PyTorch's allocator"
 				: "the step fits as it is");
 		return;
 	}
 	snprintf(text, sizeof text, "%u of %u changes fit", list->fitting, list->ways + list->useless);
 	frame_part(frame, &x, 0, end, list->fitting ? ROLE_TITLE : ROLE_BAD, text);
 	bool older = ways->fingerprint != model->plan->fingerprint;
-	snprintf(text, sizeof text, older ? "was over by %s" : "over by %s now",
-		bytes_text(list->arena - list->budget, bytes, sizeof bytes));
+	snprintf(text, sizeof text, "%s by %s%s", older ? "was over" : "over",
+		bytes_text(list->arena - list->budget, bytes, sizeof bytes),
+		list->captured ? " in PyTorch's allocator" : older ? "" : " now");
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	if (list->useless) {
 		snprintf(text, sizeof text, "%u save nothing", list->useless);
