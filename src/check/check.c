@@ -206,7 +206,7 @@ static enum status src_check_order(struct check *check)
 		if (op == NONE)
 			return check_wrong(check, "position %zu of the order is no op of the graph", i);
 		if (check->position[op] != NONE)
-			return check_wrong(check, "op \"%.100s\" stands in the order twice", graph->op[op].name);
+			return check_wrong(check, "op \"%.100s\" appears in the order twice", graph->op[op].name);
 		check->position[op] = (uint32_t)i;
 		check->order[i] = op;
 	}

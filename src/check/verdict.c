@@ -1,4 +1,4 @@
-/* verdict.c: does the plan fit, with all that stands beside it? Added up anew. */
+/* verdict.c: does the plan fit, with parameters gathered ahead, buffers and reserve? Added up anew. */
 #include <string.h>
 
 #include "src/plan/verdict.h"
@@ -80,7 +80,7 @@ enum status check_verdict(struct check *check)
 	THEN(status, check_verdict_check_words(check, &verdict));
 	if (status == OK)
 		check_passed(check,
-			verdict.cap < 0 ? "what the plan needs, with all that stands beside it"
-			: "whether the plan fits its device, with all that stands beside it");
+			verdict.cap < 0 ? "what the plan needs, with parameters gathered ahead, buffers and reserve"
+			: "whether the plan fits its device, with parameters gathered ahead, buffers and reserve");
 	return status;
 }

@@ -274,7 +274,7 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 	int64_t number;
 	enum status status = knob_parse(knob, value + 1, &number, error);
 	if (status == BAD_INPUT && (knob == K_schedule || knob == K_device) && strpbrk(value + 1, "./"))
-		return fail(error, BAD_INPUT, "%s=%.150s: the name of a file stands behind an @: %s=@%.150s", name, value + 1,
+		return fail(error, BAD_INPUT, "%s=%.150s: put an @ before the name of a file: %s=@%.150s", name, value + 1,
 			name, value + 1);
 	if (status == OK && knob == K_device && scenario_figure(scenario, FIGURE_NAME))
 		scenario_drop_figures(scenario);

@@ -686,7 +686,7 @@ class Applied(unittest.TestCase):
         step, applied = self.make("blocks", "recompute=full")
         for run, said in ((lambda: applied.step(step.module, step.optimizer), "--stage device"),
                           (lambda: tidemark_torch.apply(applied.plan).order and tidemark_torch.apply(applied.plan).graph, "graph is needed"),
-                          (lambda: tidemark_torch.apply({}), "is no plan"), (lambda: applied.checkpoint(nn.Linear(2, 2)), "no module")):
+                          (lambda: tidemark_torch.apply({}), "isn't a plan file"), (lambda: applied.checkpoint(nn.Linear(2, 2)), "no module")):
             self.assertRaisesRegex(tidemark_torch.CaptureError, said, run)
         plain = tidemark_torch.apply({"order": {"ops": list(applied.graph.ops)}}, applied.graph)
         for run, said in ((lambda: plain.checkpoint(step.module), "recomputes nothing"), (lambda: plain.step(step.module), "pass the optimizer"),

@@ -359,7 +359,7 @@ static void edit_source(struct app *app)
 	uint32_t op = tensor_chosen(app) ? graph->tensor[graph->storage[model->storage].root].writer : model->op;
 	const char *src = op < graph->ops ? graph->op[op].src : NULL, *colon = src ? strchr(src, ':') : NULL;
 	if (!src) {
-		view_say(model, "nothing is known of where %s stands in the program", op < graph->ops ? graph->op[op].name : "this");
+		view_say(model, "the source line of %s is not known", op < graph->ops ? graph->op[op].name : "this");
 		return;
 	}
 	while (colon && (colon[1] < '0' || colon[1] > '9'))

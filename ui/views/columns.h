@@ -16,7 +16,7 @@
 	X(SHAPE, "shape", "shape", 20, false, false, "type of number and dims") \
 	X(MAKER, "maker", "made by", 24, false, false, "the operator that makes it") \
 	X(MODULE, "module", "module", 20, false, false, "the module of the op that makes it") \
-	X(SOURCE, "source", "source", 28, false, false, "where that op stands in the program") \
+	X(SOURCE, "source", "source", 28, false, false, "that op's line in the program") \
 	X(SHARE, "share", "of peak", 7, true, true, "its share of the peak; nothing where it isn't alive there") \
 	X(DTYPE, "dtype", "dtype", 5, false, false, "its type of number") \
 	X(PHASE, "phase", "phase", 8, false, false, "forward, backward or update: of the op that makes it")

@@ -36,10 +36,10 @@ class Applied:
                 try:
                     self.plan = json.load(text)
                 except ValueError as error:
-                    raise CaptureError(f"{plan} is no plan ({error}): tidemark plan GRAPH --json writes one") from None
+                    raise CaptureError(f"{plan} isn't a plan file ({error}): tidemark plan GRAPH --json writes one") from None
             self.name = str(plan)
         if "order" not in self.plan:
-            raise CaptureError(f"{self.name} is no plan: tidemark plan GRAPH --json writes one")
+            raise CaptureError(f"{self.name} isn't a plan file: tidemark plan GRAPH --json writes one")
         if graph is None or isinstance(graph, StepGraph):
             self.the_graph = graph
         else:

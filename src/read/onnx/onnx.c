@@ -632,7 +632,7 @@ static enum status onnx_describe(struct reader *reader, struct wire graph)
 	used = strlen(assumed);
 	if (reader->opened)
 		snprintf(assumed + used, sizeof assumed - used,
-			"\n%u condition%s known: the branch that is taken stands in place of its If", reader->opened,
+			"\n%u condition%s known: the branch that is taken replaces its If", reader->opened,
 			reader->opened == 1 ? " is" : "s are");
 	used = strlen(assumed);
 	if (reader->functions)

@@ -95,7 +95,7 @@ static enum status read_column_name(struct reader *reader, struct slice cell, in
 			continue;
 		enum column column = column_names[i].column;
 		if (reader->at[column] >= 0)
-			return fail_at(reader, "a column stands there twice", cell);
+			return fail_at(reader, "a column appears twice", cell);
 		reader->at[column] = index;
 		reader->inclusive |= column_names[i].inclusive;
 	}

@@ -162,7 +162,7 @@ static enum status read_root(
 		(traces->count && traces->note != NOTE_NONE && traces->note != NOTE_TRACE))
 		return fail(error, BAD_INPUT, "device_traces is no list of lists of events");
 	if (reader->traced)
-		return fail(error, BAD_INPUT, "device_traces stands there twice");
+		return fail(error, BAD_INPUT, "device_traces appears twice");
 	reader->traced = true;
 	dict->note = NOTE_ROOT;
 	return OK;
@@ -208,7 +208,7 @@ static enum status visit_pairs(
 	}
 	if (event + segment + block + root > 1 || dict->note != NOTE_NONE)
 		return fail(error, BAD_INPUT,
-			"one record stands in two places: as an event, a block, a segment or the snapshot itself");
+			"one record is in two places: as an event, a block, a segment or the snapshot itself");
 	if (event)
 		return read_event(context, dict, value, error);
 	if (segment)

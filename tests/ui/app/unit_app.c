@@ -572,7 +572,7 @@ Test(app, names_are_copied_and_words_explained)
 	press(app, "4 g Y");
 	cr_assert_str_eq(app->copied, storage_name(app->plan, app->model.storage));
 	press(app, "3 e");
-	expect(app, "nothing is known of where");
+	expect(app, "the source line of");
 	press(app, "? cheapest");
 	expect(app, "of all that could be alive while this op runs");
 	press(app, "Enter Esc");

@@ -75,7 +75,7 @@ Test(buffers_csv, what_is_wrong_is_said_with_its_line)
 	static const struct { const char *text; unsigned line; const char *message; } cases[] = {
 		{ "", 0, "the file is empty" },
 		{ "id,lower,size\n", 1, "the header lacks a column: upper or end" },
-		{ "id,lower,upper,end,size\n", 1, "a column stands there twice: end" },
+		{ "id,lower,upper,end,size\n", 1, "a column appears twice: end" },
 		{ "id,lower,upper,size\na,0,3\n", 2, "fewer columns than the header: a,0,3" },
 		{ "id,lower,upper,size\na,0,3,4,5\n", 2, "more columns than the header: a,0,3,4,5" },
 		{ "id,lower,upper,size\na,0,3,4\nb,0,x,4\n", 3, "upper is not a number: x" },

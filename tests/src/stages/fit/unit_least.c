@@ -1,4 +1,4 @@
-/* unit_least.c: recompute=auto under caps that nothing keeps: the least memory that is found under any cap, whatever the
+/* unit_least.c: recompute=auto under limits that nothing keeps: the least memory found under any limit, whatever the
  * cap; and no tighter cap takes more memory than a looser one.
  *
  * VERBOSE=1 prints a row for each cap. */
