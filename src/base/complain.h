@@ -8,7 +8,6 @@
  *     json_memory  memory that ends inside jansson
  *     lines        short text files, line by line
  *     folder_walk  the files below a folder
- *     unpack       a descriptor's bytes, gzip decompressed
  *     source       a file as a stream of bytes, plain or gzip
  *     wire         fields of protocol buffers
  *     gzip_stream  a stream that is compressed into a file

@@ -4,20 +4,20 @@
  * other parts; here stand the claims of the search, which nothing else in the file shows: how much effort was spent,
  * which step won, what candidates came to, the margin that choices kept free, what pipeline ranks that are not in the
  * file come to. The planner is deterministic, so they are true if they follow again. */
-#include "again.h"
+#include "state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare.h"
+#include "members.h"
+#include "src/base/text_stream.h"
 #include "src/plan/planner.h"
 #include "src/write/factors.h"
 #include "src/write/plan_json.h"
-#include "src/base/text_stream.h"
 
 /* Members at the top that say nothing of the plan, and why. All others are compared. */
 static const struct free_member FREE[] = {
-	{ "run", "seconds and what was kept from before differ from run to run: run.c has looked at its shape" },
+	{ "run", "seconds and what was kept from before differ from run to run: check.c has looked at its shape" },
 	{ NULL, NULL },
 };
 

@@ -3,7 +3,7 @@
  * solver/layout/caching.c, which this checks, keeps treaps instead. */
 #include <stdlib.h>
 
-#include "savings.h"
+#include "state.h"
 
 #define KIB(n) (INT64_C(1024) * (n))
 #define MIB(n) KIB(INT64_C(1024) * (n))

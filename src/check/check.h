@@ -7,21 +7,17 @@
  *     streams   memory by time, while copies to the host run
  *     layout    buffers, arena and its bound
  *     savings   what the plan is compared with; the peak by kinds
- *     verdict   whether the plan fits its device
  *     allocator PyTorch's caching allocator once more
  *     made      what each stage made of the graph
  *     values    two graphs, run on symbols
  *     sizes     another batch or sequence
- *     chunks    a loss in chunks
  *     recompute what runs again, its time and the bound
- *     recompute_ranks  the bound on the ranks of a pipeline
  *     shard     placements, costs and bounds
  *     shard_sums  collectives by kind, words of frameworks
  *     pipeline  ranks, schedule and memory
  *     speed     how fast the step is
  *     members   a file has no members that nobody looks at
  *     plan_members  which ones plan files have
- *     run       how it was made
  *     again     the scenario is planned anew, and compared
  *     compare   two files, member by member
  *     buffers   results of `tidemark layout`: places of any buffers, pair by pair */
@@ -51,9 +47,9 @@ struct check_outcome {
  * lifetimes and peaks, overlaps and pins of the layout, the simulated allocator, the host's buffers, what collectives
  * add up to, bounds by their certificates in integers. The graph that is planned is made by the same stages as the
  * planner's (src/plan/transform.h), with the file's own sharding in the place of the search; what each stage made is
- * then held against what it was given, op by op, by code that shares nothing with the stage (made.h, device_check,
+ * then held against what it was given, op by op, by code that shares nothing with the stage (state.h, device_check,
  * pipeline check). What that can't show is told as taken on trust. Not independent: bounds without a certificate are
- * searched again, and at the end the scenario is planned again, which binds what only the search explains (again.h).
+ * searched again, and at the end the scenario is planned again, which binds what only the search explains (state.h).
  *
  * OK: nothing in it is wrong, see *outcome; INFEASIBLE: something is: error says what; BAD_INPUT: not a plan file of
  * this graph. */

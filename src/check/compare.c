@@ -1,5 +1,5 @@
 /* compare.c: two objects member by member, and where they first differ. */
-#include "compare.h"
+#include "members.h"
 
 #include <math.h>
 #include <stdlib.h>

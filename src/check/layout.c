@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "layout.h"
 #include "solver/layout/layout.h"
+#include "state.h"
 
 /* ---- layout ---- */
 

@@ -14,3 +14,13 @@ struct member_row { const char *path, *names; unsigned with; };
  * would look at, or one is missing, or a number is -0. O(size of the file * rows). */
 enum status members_check(
 	const json_t *file, const struct member_row *rows, size_t count, unsigned has, struct error *error);
+
+/* compare: a file against the one that what it asks for leads to. */
+
+/* A member at the top that may differ, and why. */
+struct free_member { const char *name, *why; };
+
+/* OK where all members but the free ones (up to one without a name) are equal; INFEASIBLE with the first that differs.
+ * O(size). */
+enum status compare_files(
+	const json_t *file, const json_t *again, const struct free_member *free_members, struct error *error);

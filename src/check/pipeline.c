@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/text_stream.h"
-#include "pipeline.h"
 #include "solver/pipeline/check.h"
+#include "src/base/text_stream.h"
 #include "src/read/schedule_csv.h"
 #include "src/write/schedule_rows.h"
+#include "state.h"
 
 struct checking {
 	const json_t *shard, *pipeline;

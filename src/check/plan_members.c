@@ -1,5 +1,5 @@
 /* plan_members.c: what members a plan file may have; docs/plan.schema.json lists the same for everybody. */
-#include "plan_members.h"
+#include "state.h"
 
 #include "members.h"
 #include "src/stages/pipeline/pipelined.h"

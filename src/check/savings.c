@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "savings.h"
 #include "src/plan/fsdp.h"
 #include "src/scenario/shard_mesh.h"
+#include "state.h"
 
 /* ---- peaks ---- */
 

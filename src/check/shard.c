@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "shard.h"
 #include "src/write/shard_json.h"
+#include "state.h"
 
 enum status shard_decision(void *context, const struct units *units, struct sharding *sharding, struct error *error)
 {

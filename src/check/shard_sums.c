@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "shard.h"
 #include "src/write/launcher_flags.h"
 #include "src/write/sharding_words.h"
+#include "state.h"
 
 /* ---- collectives ---- */
 

@@ -1,7 +1,7 @@
 /* sizes.c: shapes, bytes and FLOPs of a scaled step. */
 #include <math.h>
 
-#include "sizes.h"
+#include "state.h"
 
 struct comparison {
 	struct check *check;

@@ -3,13 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "savings.h"
-#include "speed.h"
-#include "src/stages/pipeline/pipelined.h"
-#include "src/stages/fit/plan_time.h"
 #include "src/plan/speed.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/stages/fit/plan_time.h"
+#include "src/stages/pipeline/pipelined.h"
+#include "state.h"
 
 /* digits: those behind the point that the file has. */
 static enum status expect_real(struct check *check, const char *key, double expected, int digits)

@@ -1,8 +1,8 @@
 /* values.c: graphs run on symbols of 64 bits. */
 #include <string.h>
 
-#include "values.h"
 #include "solver/fit/apply.h"
+#include "state.h"
 
 struct run {
 	const struct graph *graph, *other;   /* other: an op whose name stands there isn't new */

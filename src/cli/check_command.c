@@ -6,12 +6,346 @@
 #include <sys/stat.h>
 
 #include "batch.h"
+#include "fit_check.h"
+#include "layout_result.h"
+#include "options.h"
+#include "src/base/json_memory.h"
+#include "src/check/buffers.h"
 #include "src/check/check.h"
+#include "src/check/members.h"
 #include "src/read/detect.h"
 #include "src/read/plan_file.h"
-#include "fit_check.h"
-#include "layout_check.h"
-#include "options.h"
+
+/* layout_check: results of `tidemark layout` against the buffers that they are of.
+ *
+ * Places and sums are looked at by code that shares nothing with the solvers. What only a search can say (a bound above
+ * what is alive, who won) is laid out again and compared. */
+
+enum { OF_SNAPSHOT = 1 };
+
+/* Members that say nothing of the layout, and why. */
+static const struct free_member FREE[] = {
+	{ "seconds", "how long it took differs from run to run" },
+	{ NULL, NULL },
+};
+
+/* All members that such a file may have. */
+static const struct member_row MEMBERS[] = {
+	{ "", "asked seconds limited offsets strategy infeasible arena_bytes bound_bytes load_bytes proved certificate",
+		0 },
+	{ "", "snapshot", OF_SNAPSHOT },
+	{ "asked", "strategy alignment_bytes capacity_bytes? device? seconds?", 0 },
+	{ "certificate", "by moment core? irreducible? confirmed?", 0 },
+	{ "snapshot", NULL, 0 },   /* looked at as a whole */
+};
+
+struct result_check {
+	const struct layout_request *wanted;  /* by the options of the check; zero: whatever the file says */
+	struct layout_request request;
+	struct buffers_csv csv;
+	const json_t *file;          /* NULL: the result is a CSV */
+	int64_t *offset;
+	struct buffers_sums sums;
+	struct arena arena;
+	FILE *report;
+	struct error *error;
+};
+
+static enum status layout_check_bad(struct result_check *check, const char *what)
+{
+	return fail(check->error, BAD_INPUT, "not a result of tidemark layout: %s", what);
+}
+
+static enum status layout_check_differs(struct result_check *check, const char *what, int64_t said, int64_t is)
+{
+	return fail(check->error, INFEASIBLE, "%s is %" PRId64 ", but it must be %" PRId64, what, said, is);
+}
+
+static void passed(const struct result_check *check, const char *what)
+{
+	fprintf(check->report, "ok  %s\n", what);
+}
+
+/* ---- what was asked ---- */
+
+static bool layout_check_take_bytes(const json_t *object, const char *key, int64_t *bytes)
+{
+	const json_t *value = json_object_get(object, key);
+	if (!value)
+		return true;
+	*bytes = json_integer_value(value);
+	return json_is_integer(value) && *bytes > 0 && *bytes <= BYTES_MAX;
+}
+
+static enum status layout_check_take_asked(struct result_check *check)
+{
+	struct layout_request *request = &check->request;
+	const json_t *asked = json_object_get(check->file, "asked"), *device = json_object_get(asked, "device"),
+		*seconds = json_object_get(asked, "seconds");
+	const char *strategy = json_string_value(json_object_get(asked, "strategy"));
+	int index = strategy ? name_index(layout_strategy_names, LAYOUT_STRATEGY_COUNT, strategy) : -1;
+	bool fine = index >= 0 && json_object_get(asked, "alignment_bytes") &&
+		layout_check_take_bytes(asked, "alignment_bytes", &request->options.alignment) &&
+		layout_check_take_bytes(asked, "capacity_bytes", &request->options.capacity);
+	request->options.strategy = (enum layout_strategy)index;
+	request->options.effort = COMMAND_EFFORT;
+	request->device = device ? json_integer_value(device) : -1;
+	request->seconds = seconds ? json_number_value(seconds) : 0;
+	fine = fine && (!device || (json_is_integer(device) && request->device >= 0 && request->device < UINT32_MAX)) &&
+		(!seconds || request->seconds > 0);
+	return fine ? OK : layout_check_bad(check, "\"asked\" is missing or wrong");
+}
+
+static bool same_slice(struct slice a, struct slice b)
+{
+	return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
+}
+
+/* What the options of the check say, too, must be what the file is of. */
+static enum status take_wanted(struct result_check *check)
+{
+	const struct layout_request *wanted = check->wanted;
+	struct layout_request *request = &check->request;
+	if (!check->file) {
+		*request = *wanted;
+		request->options.strategy = LAYOUT_BEST;
+		return OK;
+	}
+	if (wanted->options.alignment && wanted->options.alignment != request->options.alignment)
+		return layout_check_differs(check, "the alignment", request->options.alignment, wanted->options.alignment);
+	return OK;
+}
+
+/* ---- places of a JSON object ---- */
+
+static enum status layout_check_take_places(struct result_check *check)
+{
+	const json_t *offsets = json_object_get(check->file, "offsets");
+	uint32_t n = check->csv.buffers.n;
+	if (json_array_size(offsets) != n)
+		return layout_check_bad(check, "it has places for another number of buffers");
+	for (uint32_t i = 0; i < n; i++) {
+		const json_t *offset = json_array_get(offsets, i);
+		if (!json_is_integer(offset))
+			return layout_check_bad(check, "an offset is no integer");
+		check->offset[i] = json_integer_value(offset);
+	}
+	return OK;
+}
+
+/* ---- places of a CSV ---- */
+
+/* Whether a row of the result is of the same buffer as the input's. */
+static bool same_buffer(const struct buffers_csv *a, const struct buffers_csv *b, uint32_t i)
+{
+	const struct buffers *x = &a->buffers, *y = &b->buffers;
+	uint32_t pieces = x->piece_start ? x->piece_start[i + 1] - x->piece_start[i] : 0;
+	bool same = same_slice(a->id[i], b->id[i]) && x->lower[i] == y->lower[i] && x->upper[i] == y->upper[i] &&
+		x->size[i] == y->size[i] && (x->alignment ? x->alignment[i] : 1) == (y->alignment ? y->alignment[i] : 1) &&
+		pieces == (y->piece_start ? y->piece_start[i + 1] - y->piece_start[i] : 0);
+	return same && (pieces == 0 || memcmp(x->piece + x->piece_start[i], y->piece + y->piece_start[i],
+		pieces * sizeof *x->piece) == 0);
+}
+
+static enum status layout_check_take_row(struct result_check *check, const struct buffers_csv *result, uint32_t i)
+{
+	if (!same_buffer(&check->csv, result, i))
+		return fail(check->error, INFEASIBLE, "line %u is not of the same buffer as line %u of the input",
+			result->line[i], check->csv.line[i]);
+	if (!result->buffers.fixed || result->buffers.fixed[i] < 0)
+		return fail(check->error, INFEASIBLE, "line %u has no offset", result->line[i]);
+	check->offset[i] = result->buffers.fixed[i];
+	return OK;
+}
+
+static enum status take_csv(struct result_check *check, struct input *input)
+{
+	struct layout_request request = { .device = -1 };
+	OWN(buffers_csv) result = { 0 };
+	enum status status = layout_read_input(&request, input, &result, check->error);
+	if (status == OK && result.buffers.n != check->csv.buffers.n)
+		status = fail(check->error, INFEASIBLE, "it has %u buffers, the input %u", result.buffers.n, check->csv.buffers.n);
+	for (uint32_t i = 0; status == OK && i < result.buffers.n; i++)
+		status = layout_check_take_row(check, &result, i);
+	return status;
+}
+
+/* ---- claims ---- */
+
+static enum status layout_check_expect(struct result_check *check, const json_t *object, const char *key, int64_t is)
+{
+	const json_t *value = json_object_get(object, key);
+	if (!json_is_integer(value))
+		return fail(check->error, BAD_INPUT, "not a result of tidemark layout: \"%s\" is no integer", key);
+	return json_integer_value(value) == is ? OK : layout_check_differs(check, key, json_integer_value(value), is);
+}
+
+/* The bound: not above what was reached, and what is proved is reached. above: it says more than what is alive does, so
+ * a search has to show it. */
+static enum status cli_layout_check_bound(struct result_check *check, int64_t reached, bool *above)
+{
+	const json_t *bound = json_object_get(check->file, "bound_bytes"), *proved = json_object_get(check->file, "proved");
+	if (!json_is_integer(bound) || !json_is_boolean(proved))
+		return layout_check_bad(check, "a bound is missing");
+	if (json_integer_value(bound) < 0 || json_integer_value(bound) > reached ||
+		json_is_true(proved) != (json_integer_value(bound) == reached))
+		return fail(check->error, INFEASIBLE,
+			"bound_bytes %" PRId64 " or \"proved\" contradicts what was reached, %" PRId64,
+			(int64_t)json_integer_value(bound), reached);
+	*above |= json_integer_value(bound) > check->sums.load;
+	return OK;
+}
+
+/* The simulated allocator reserves more than the highest byte; how much, and what it counts as alive, it has to say
+ * again. */
+static bool layout_check_simulated(const struct result_check *check)
+{
+	return check->request.options.strategy == LAYOUT_CACHING || check->request.options.strategy == LAYOUT_EXPANDABLE;
+}
+
+static enum status layout_check_memory(struct result_check *check, bool *above)
+{
+	const json_t *file = check->file;
+	int64_t arena = check->sums.arena, said = json_integer_value(json_object_get(file, "arena_bytes")),
+		reached = layout_check_simulated(check) ? said : arena;
+	enum status status = layout_check_expect(check, file, "arena_bytes", reached);
+	if (status == OK && reached < arena)
+		status = layout_check_differs(check, "arena_bytes", reached, arena);
+	if (status == OK && !layout_check_simulated(check))
+		status = layout_check_expect(check, file, "load_bytes", check->sums.load);
+	return status != OK ? status : cli_layout_check_bound(check, reached, above);
+}
+
+/* ---- once more ---- */
+
+static enum status compare_again(struct result_check *check, json_t *again)
+{
+	/* As a file has it: reals are rounded there. */
+	char *text = again ? json_dumps(again, JSON_REAL_PRECISION(6)) : NULL;
+	json_t *read = text ? json_loads(text, 0, NULL) : NULL;
+	enum status status = read ? compare_files(check->file, read, FREE, check->error) : fail_memory(check->error);
+	free(text);
+	json_decref(read);
+	json_decref(again);
+	return status;
+}
+
+static enum status lay_out_again(struct result_check *check)
+{
+	struct control control = { 0 };
+	OWN(layout) layout = { 0 };
+	enum status status = layout_solve(&check->csv.buffers, &check->request.options, &control, &layout, check->error);
+	if (status == NO_MEMORY)
+		fail_memory(check->error);
+	else if (status == BAD_INPUT || !layout.offset)
+		status = fail(check->error, INFEASIBLE, "what was asked leads to no layout");
+	else
+		status = compare_again(check, layout_json(&check->request, &check->csv, &layout, status == CANCELLED
+			|| status == LIMIT, 0));
+	if (status == OK)
+		passed(check, "laid out again: what was asked leads to just this result (not independent: this asks the solver)");
+	return status;
+}
+
+/* What follows from the buffers and the sums alone. */
+static enum status check_rest(struct result_check *check)
+{
+	const struct layout_request *request = &check->request;
+	bool limited = json_is_boolean(json_object_get(check->file, "limited"));
+	TRY(members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, request->snapshot ? OF_SNAPSHOT : 0,
+		check->error));
+	if (!limited || !json_is_number(json_object_get(check->file, "seconds")))
+		return layout_check_bad(check, "\"limited\" or \"seconds\" is missing");
+	int64_t arena = json_integer_value(json_object_get(check->file, "arena_bytes")),
+			bound = json_integer_value(json_object_get(check->file, "bound_bytes"));
+	const json_t *infeasible = json_object_get(check->file, "infeasible");
+	if (!json_is_boolean(infeasible) ||
+		json_is_true(infeasible) != (request->options.capacity > 0 && bound > request->options.capacity))
+		return fail(check->error, INFEASIBLE, "\"infeasible\" contradicts the bound and the capacity");
+	json_memory_failed();
+	enum status status = OK;
+	json_t *snapshot = request->snapshot ? snapshot_json(&request->report, arena) : NULL;
+	if (request->snapshot && (!snapshot || json_memory_failed()))
+		status = fail_memory(check->error);
+	else if (snapshot && !json_equal(json_object_get(check->file, "snapshot"), snapshot))
+		status = fail(check->error, INFEASIBLE, "\"snapshot\" is not what the snapshot says");
+	json_decref(snapshot);
+	if (status == OK && request->snapshot)
+		passed(check, "what the snapshot itself says");
+	return status;
+}
+
+static enum status check_claims(struct result_check *check, bool numbers)
+{
+	bool above = false;
+	TRY(layout_check_memory(check, &above));
+	passed(check, "arena and load, summed anew");
+	TRY(check_rest(check));
+	if (!above)
+		passed(check, "bounds: so much is alive together");
+	if (!numbers && check->request.seconds == 0)
+		return lay_out_again(check);
+	fprintf(check->report, "--  not looked at: %swhich strategy led to it, in what time, and its certificate\n",
+		above ? "bounds above what is alive together, " : "");
+	return OK;
+}
+
+/* ---- all of it ---- */
+
+static enum status check_places(struct result_check *check)
+{
+	struct buffers_places places = { check->offset, check->request.options.alignment, layout_check_simulated(check) };
+	TRY(buffers_check(&check->csv, &places, &check->sums, check->error));
+	passed(check, "every buffer lies where it may: no two that are alive together overlap; pins, alignments");
+	int64_t arena = check->sums.arena, capacity = check->wanted->options.capacity;
+	if (!check->file)
+		fprintf(check->report, "    arena %" PRId64 " bytes\n", arena);
+	return capacity > 0 && arena > capacity ? fail(check->error, INFEASIBLE,
+		"the arena has %" PRId64 " bytes, but room for only %" PRId64, arena, capacity) : OK;
+}
+
+static enum status check_all(struct result_check *check, const char *buffers_path, struct input *result, bool numbers)
+{
+	TRY(check->file ? layout_check_take_asked(check) : OK);
+	TRY(take_wanted(check));
+	TRY(layout_read(&check->request, buffers_path, &check->csv, check->error));
+	if (check->request.snapshot)
+		TRY(snapshot_rows(&check->csv, check->error));
+	check->offset = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->offset);
+	if (!check->offset)
+		return fail_memory(check->error);
+	enum status status = check->file ? layout_check_take_places(check) : take_csv(check, result);
+	THEN(status, check_places(check));
+	return status == OK && check->file ? check_claims(check, numbers) : status;
+}
+
+/* Verifies offsets and sums of a result (the object of --json, or the CSV with offsets) by src/check/buffers.h, bounds
+ * by their certificates; then, unless numbers is set or the result was cut short by --time, lays out again what the
+ * file says was asked for, and compares every member. A line on report for each part, and *outcome. wanted: what
+ * capacity and alignment it must be of; zero: any. OK; INFEASIBLE: something in it is wrong; BAD_INPUT; NO_MEMORY. */
+static enum status layout_check_file(const char *buffers_path, const char *result_path,
+	const struct layout_request *wanted, bool numbers, FILE *report, struct check_outcome *outcome, struct error *error)
+{
+	struct result_check check = { .wanted = wanted, .request = { .device = -1 }, .report = report, .error = error };
+	struct input *result = input_open(result_path, error);
+	if (!result)
+		return error->status;
+	size_t size, at = 0;
+	const char *text = input_peek(result, &size);
+	while (at < size && strchr(" \t\r\n", text[at]))
+		at++;
+	bool object = at < size && text[at] == '{';
+	json_t *file = object ? plan_file_take(result, error) : NULL;
+	enum status status = object && !file ? error->status : OK;
+	check.file = file;
+	THEN(status, check_all(&check, buffers_path, result, numbers));
+	*outcome = (struct check_outcome){ .partly = check.request.seconds > 0 };
+	input_close(result);
+	buffers_csv_free(&check.csv);
+	json_decref(file);
+	arena_free(&check.arena);
+	return status;
+}
 
 struct check_request {
 	struct command_line line;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/text_stream.h"
-#include "src/check/compare.h"
 #include "fit_most_command.h"
+#include "src/base/text_stream.h"
+#include "src/check/members.h"
 
 static const struct free_member FREE[] = { { NULL, NULL } };   /* none: all follows again */
 

@@ -13,7 +13,6 @@
  *     layout_command  tidemark layout
  *     layout_result   buffers read and laid out, and the object that says so
  *     layout_snapshot  what it says of a memory snapshot
- *     layout_check    files of tidemark layout verified
  *     check_command   tidemark check
  *     search_command  tidemark search
  *     model_command   tidemark model

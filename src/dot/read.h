@@ -6,7 +6,6 @@
  *     parse       runs libcgraph's parser
  *     attributes  the attributes that we know
  *     read        from nodes and edges to a graph
- *     render      pictures by libgvc
  *     figure      figures by Cairo and Pango, from a list of what is drawn
  *     pdf_date    the date in a PDF */
 #pragma once

@@ -15,7 +15,6 @@
  *     placement_colours  colours by placement
  *     tikz             what LaTeX sources have in common
  *     canvas           SVG, PDF, PNG and TikZ
- *     plot             axes
  *     labels           names beside points
  *     figure           timeline and map
  *     figure_sweep     what a sweep found

@@ -23,10 +23,8 @@
  *     beside_report   two plans of different graphs
  *     sweep_figures   a sweep's lines as figures
  *     caption         a figure's caption
- *     caption_files   what it says of plans over each other, and of sweeps
  *     data            formats of other programs, as follow
  *     minimalloc      MiniMalloc's CSV
- *     trace           Perfetto
  *     memory_viz      PyTorch's memory snapshot
  *     slowdown_plot   time over memory: table and sources
  *     plot            TikZ and gnuplot */

@@ -4,9 +4,208 @@
 #include "data.h"
 #include "pipeline.h"
 #include "schedule_rows.h"
-#include "src/draw/figure_pipeline.h"
+#include "src/base/json.h"
 #include "src/configs/outlook.h"
-#include "trace.h"
+#include "src/draw/figure_pipeline.h"
+#include "src/plan/timeline.h"
+
+/* trace: Chrome's trace events: complete events (X) for ops, counters (C) for bytes, asynchronous ones
+ * (b, e) for storages, which may overlap freely. A step over several devices has its simulated times, too, of all its
+ * passes: a thread for each stream. */
+
+enum { PROCESS_OPS = 1, PROCESS_STORAGES = 2, PROCESS_STEP = 3 };
+/* More events of a step than this take a viewer minutes. */
+#define EVENTS_MOST INT64_C(200000)
+
+/* Begins a trace of that graph. Members of its description may follow until trace_events(). */
+static void trace_begin(struct json *json, const char *graph, FILE *stream)
+{
+	*json = (struct json){ .stream = stream };
+	json_open_object(json, NULL);
+	json_write_text(json, "displayTimeUnit", "ms");
+	json_open_object(json, "otherData");
+	json_write_text(json, "graph", graph);
+}
+
+static void trace_events(struct json *json)
+{
+	json_close(json);
+	json_open_array(json, "traceEvents");
+}
+
+static void trace_end(struct json *json)
+{
+	json_new_line(json, 0);
+	json_end(json);
+}
+
+/* Begins an event with its first three members: the caller adds the others and closes it. phase: "X", "C", "b", "e",
+ * "M". */
+static void trace_event(struct json *json, const char *name, const char *phase, int process)
+{
+	json_new_line(json, 0);
+	json_open_object(json, NULL);
+	json_write_text(json, "name", name);
+	json_write_text(json, "ph", phase);
+	json_write_integer(json, "pid", process);
+}
+
+/* The name of a process or thread (what: "process_name", "thread_name"); thread -1: none is said. */
+static void trace_name(struct json *json, const char *what, int process, int thread, const char *name)
+{
+	trace_event(json, what, "M", process);
+	if (thread >= 0)
+		json_write_integer(json, "tid", thread);
+	json_open_object(json, "args");
+	json_write_text(json, "name", name);
+	json_close(json);
+	json_close(json);
+}
+
+static void event_at(struct json *json, const char *name, const char *phase, int process, uint32_t time)
+{
+	trace_event(json, name, phase, process);
+	json_write_integer(json, "tid", 1);
+	json_write_integer(json, "ts", time);
+}
+
+static void write_trace_write_op(const struct plan *plan, uint32_t position, struct json *json)
+{
+	const struct op *op = &plan->graph->op[plan->ordered->result.order[position]];
+	event_at(json, op->name, "X", PROCESS_OPS, position);
+	json_write_integer(json, "dur", 1);
+	json_write_text(json, "cat", phase_names[op->phase]);
+	json_open_object(json, "args");
+	json_write_text(json, "type", op->type);
+	json_write_text(json, "module", op->module);
+	json_write_integer(json, "live_bytes", plan->ordered->live[position]);
+	json_write_integer(json, "workspace", op->workspace);
+	json_close(json);
+	json_close(json);
+}
+
+static void write_counter(const int64_t bytes[GROUP_COUNT], uint32_t position, struct json *json)
+{
+	event_at(json, "live bytes", "C", PROCESS_OPS, position);
+	json_open_object(json, "args");
+	for (int group = 0; group < GROUP_COUNT; group++)
+		json_write_integer(json, group_names[group], bytes[group]);
+	json_close(json);
+	json_close(json);
+}
+
+/* A storage or a workspace. */
+static void write_item(const struct plan *plan, uint32_t item, struct json *json)
+{
+	const char *name = item_name(plan, item), *kind = item < plan->graph->storages ? kind_names[item_kind(plan, item)]
+		: "workspace";
+	event_at(json, name, "b", PROCESS_STORAGES, plan->laid_out->first[item]);
+	json_write_text(json, "cat", kind);
+	json_write_integer(json, "id", item);
+	json_open_object(json, "args");
+	json_write_integer(json, "bytes", plan->laid_out->bytes[item]);
+	json_write_integer(json, "offset", plan->laid_out->offset[item]);
+	json_close(json);
+	json_close(json);
+	event_at(json, name, "e", PROCESS_STORAGES, plan->laid_out->last[item] + 1);
+	json_write_text(json, "cat", kind);
+	json_write_integer(json, "id", item);
+	json_close(json);
+}
+
+static void begin_step_event(struct json *json, const char *name, uint32_t stream, int64_t start, int64_t time)
+{
+	trace_event(json, name, "X", PROCESS_STEP);
+	json_write_integer(json, "tid", stream + 1);
+	json_write_decimal(json, "ts", start, 6);
+	json_write_decimal(json, "dur", time, 6);
+}
+
+/* The ops of a pass, counted from 0, that begins at a time. Times are in microseconds with the picoseconds behind the
+ * point. */
+static void write_pass(const struct plan *plan, int64_t pass, int64_t begin, struct json *json)
+{
+	bool last = pass + 1 == plan->time->passes;
+	const struct step_model *model = last ? &plan->time->model : &plan->time->pass_model;
+	const struct step_time *time = last ? &plan->time->time : &plan->time->pass;
+	for (uint32_t i = 0; i < model->ops; i++) {
+		uint32_t op = model->sequence[i];
+		const struct op *of = &plan->graph->op[model->of[op]];
+		if (model->time[op] == 0)
+			continue;
+		begin_step_event(json, of->name, model->stream[op], begin + time->start[op], model->time[op]);
+		json_write_text(json, "cat", phase_names[of->phase]);
+		json_open_object(json, "args");
+		json_write_text(json, "type", of->type);
+		json_write_integer(json, "position", plan->ordered->position[model->of[op]]);
+		if (plan->time->passes > 1)
+			json_write_integer(json, "pass", pass);
+		json_close(json);
+		json_close(json);
+	}
+}
+
+/* One event for passes that are as the first one, from the second to the last but one. */
+static void write_equal_passes(const struct plan_time *time, struct json *json)
+{
+	char name[80];
+	snprintf(name, sizeof name, "passes 1 to %lld, each as pass 0", (long long)time->passes - 2);
+	begin_step_event(json, name, 0, time->pass.total, (time->passes - 2) * time->pass.total);
+	json_close(json);
+}
+
+/* The step as simulated: a thread for each stream. Gradients that are added up take several passes; many equal ones are
+ * one event. */
+static void write_trace_write_step(const struct plan *plan, struct json *json)
+{
+	const struct plan_time *time = plan->time;
+	int64_t passes = time->passes;
+	trace_name(json, "process_name", PROCESS_STEP, 0, "simulated step");
+	for (uint32_t s = 0; s < time->model.streams; s++)
+		trace_name(json, "thread_name", PROCESS_STEP, (int)s + 1, plan_time_stream(plan->transformed->sharded, s));
+	bool all = passes <= EVENTS_MOST / (1 + (int64_t)time->model.ops);
+	for (int64_t pass = 0; pass < passes; pass++) {
+		if (!all && pass == 1 && passes > 2) {
+			write_equal_passes(time, json);
+			pass = passes - 1;
+		}
+		write_pass(plan, pass, pass * time->pass.total, json);
+	}
+}
+
+static void write_bytes(struct json *json, const char *key, int64_t bytes)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld", (long long)bytes);
+	json_write_text(json, key, text);
+}
+
+enum status export_trace(const struct export_job *job)
+{
+	const struct plan *plan = job->plan;
+	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
+	struct json json;
+	NEED_IN(job->error, bytes);
+	trace_begin(&json, plan->graph->name, job->stream);
+	write_bytes(&json, "peak_bytes", plan_peak(plan));
+	write_bytes(&json, "arena_bytes", plan_arena(plan));
+	trace_events(&json);
+	trace_name(
+		&json, "process_name", PROCESS_OPS, -1, plan->scenario.value[K_accumulation] > 1 ? "ops of one pass" : "ops");
+	trace_name(&json, "process_name", PROCESS_STORAGES, -1, "storages");
+	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+		write_trace_write_op(plan, i, &json);
+		write_counter(bytes[i], i, &json);
+	}
+	for (uint32_t item = 0; item < plan->laid_out->items; item++)
+		if (plan->laid_out->first[item] != NONE)
+			write_item(plan, item, &json);
+	if (plan->time)
+		write_trace_write_step(plan, &json);
+	trace_end(&json);
+	mem_free(bytes);
+	return OK;
+}
 
 /* Writes what a schedule is written as. */
 static enum status with_outlook(

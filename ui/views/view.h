@@ -7,9 +7,7 @@
  *     view             what views share
  *     plan_index       what they look up in a plan
  *     overview         view 1
- *     curve            memory over the order
  *     map              view 2
- *     map_marks        its shades, names and legend
  *     map_list         what lies at an op, beside a wide map
  *     order            view 3
  *     order_rows       its rows
@@ -18,13 +16,11 @@
  *     challenge        an order made by hand
  *     tensors          view 4
  *     columns          its columns
- *     columns_chooser  where they are chosen
  *     tensor_values    what stands in them
  *     details          such columns in other views
  *     row_filter       which of its rows are shown
  *     frequency        its rows counted
  *     graph            view 5
- *     module_tree      its tree
  *     graph_factors    factors of dims
  *     devices          view 6; its parts follow
  *     devices_memory   what a device holds
@@ -41,7 +37,6 @@
  *     devices_changes  differences
  *     runs             view 7
  *     runs_plot        its plot
- *     runs_log         its log
  *     runs_slowdown    time over memory
  *     slowdowns        where that comes from */
 #pragma once

@@ -11,7 +11,6 @@
  * back.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
- *     page       the page that shows a snapshot in a browser, as the pickle in it
  *     pickle     walks over a Python pickle, builds nothing
  *     stacks     stack traces, each once
  *     snapshot   reads snapshots

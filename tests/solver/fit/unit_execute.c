@@ -5,7 +5,7 @@
 
 #include "solver/fit/offload.h"
 #include "solver/order/order.h"
-#include "src/check/streams.h"
+#include "src/check/state.h"
 #include "tests/common/fit_step.h"
 #include "tests/common/interpreter.h"
 #include "tests/common/model_steps.h"
