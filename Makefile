@@ -76,7 +76,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 $(BUILD)/solver/problems/dual.o: EXTRA := -O3
 
 # A stream with our own functions behind it is the C library's own invention.
-$(BUILD)/src/base/text_stream.o $(BUILD)/src/base/gzip_stream.o: EXTRA := -D_GNU_SOURCE
+$(BUILD)/src/base/streams.o: EXTRA := -D_GNU_SOURCE
 
 # What a test does itself is watched under LONG=1 alone: its macros cost more to watch than all of the library.
 $(call objects,$(UNIT)): EXTRA := $(if $(LONG),,-fno-sanitize=all)

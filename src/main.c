@@ -8,21 +8,19 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "src/base/json_memory.h"
-#include "src/cli/batch.h"
-#include "src/write/export.h"
-#include "src/read/input.h"
 #include "solver/base/milp.h"
+#include "src/base/files.h"
+#include "src/base/json.h"
 #include "src/base/output.h"
-#include "src/base/program_folder.h"
+#include "src/cli/batch.h"
+#include "src/cli/help.h"
+#include "src/cli/options.h"
+#include "src/read/input.h"
 #include "src/session/log.h"
-#include "src/cli/tables.h"
+#include "src/write/export.h"
 #include "ui/app/explore.h"
 #include "ui/screen/terminal.h"
 #include "ui/screen/theme.h"
-#include "ui/app/screenshot.h"
-#include "src/cli/options.h"
-#include "src/cli/help_command.h"
 
 static int print_version(void)
 {

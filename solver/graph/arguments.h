@@ -1,5 +1,5 @@
 /* arguments.h: what a captured op is called with and what its results are called, for those who run it. Files say it by
- * the members args, kwargs and result: see tidemark(5) and src/read/argument_members.h. */
+ * the members args, kwargs and result: see tidemark(5) and src/read/record.h. */
 #pragma once
 
 #include "solver/base/base.h"

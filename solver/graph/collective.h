@@ -1,5 +1,5 @@
 /* collective.h: what an op that moves data between devices does, and where a tensor lies on their grid, in words that a
- * graph carries by itself. Files say the same by members of a record: see tidemark(5) and src/read/device_members.h. */
+ * graph carries by itself. Files say the same by members of a record: see tidemark(5) and src/read/record.h. */
 #pragma once
 
 #include "solver/base/base.h"

@@ -2,27 +2,20 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     complain     exit statuses and messages
- *     bytes        sizes and amounts of work for people
- *     words        a text put together piece by piece
+ *     words        a text put together piece by piece; sizes for people; the nearest names
  *     json         JSON, member by member
- *     json_memory  memory that ends inside jansson
+ *     files        paths: what a file may name, where state is kept, what is below a folder
+ *     streams      into memory, and compressed into a file
  *     lines        short text files, line by line
- *     folder_walk  the files below a folder
  *     source       a file as a stream of bytes, plain or gzip
  *     wire         fields of protocol buffers
- *     gzip_stream  a stream that is compressed into a file
  *     output       a file is written whole or not at all
  *     picture_file whether a picture is not cut short
- *     text_stream  a stream into memory
  *     dot_text     a text in DOT
  *     safe_text    texts of any origin, safe to print
- *     program_folder  where the program is
- *     state_files  where state is kept
- *     named_file   a file that a file names
  *     child        runs a program with limits
  *     clock        seconds
- *     background   one call on a thread of its own
- *     nearest      the names that come nearest to a misspelt one */
+ *     background   one call on a thread of its own */
 #pragma once
 
 #include "solver/base/base.h"

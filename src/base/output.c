@@ -1,6 +1,6 @@
 /* output.c: a temporary file, checked at every step, renamed at the end. */
 #include "output.h"
-#include "gzip_stream.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <fcntl.h>

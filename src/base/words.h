@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Begin with { text, size, 0 }, size at least 1. */
@@ -20,3 +21,30 @@ void words_add_quoted(struct words *words, const char *word);
 /* Of a place in a program's source, "/home/me/model.py:6 in forward", the part behind the folders: a pointer into it.
  */
 const char *words_of_place(const char *place);
+
+/* bytes: sizes and amounts of work for people. */
+
+/* Bytes for people: "1.50 GiB", "12 KiB", "7 B"; always powers of 1024. Returns text. */
+char *bytes_text(int64_t bytes, char *text, size_t size);
+/* With a sign: "+1.50 GiB", "-12 KiB", "0 B". Returns text. */
+char *change_text(int64_t bytes, char *text, size_t size);
+/* Floating-point operations for people: "3.35 TFLOP", "12.0 GFLOP", "7 FLOP"; powers of 1000. Returns text. */
+char *flops_text(double flops, char *text, size_t size);
+
+/* nearest: the names that come nearest to a misspelt one. */
+
+#define NEAREST_MOST 3
+
+/* Begin with { .wanted = name } and consider every name that there is. */
+struct nearest {
+	const char *wanted;
+	char name[NEAREST_MOST][84];        /* nearest first, cut */
+	unsigned distance[NEAREST_MOST];
+	int count;
+};
+
+/* Levenshtein distance of the first 63 bytes, two letters swapped being one slip; a name that begins with the wanted
+ * one has 0. O(length^2). */
+void nearest_consider(struct nearest *nearest, const char *name);
+/* "; the nearest is --view": where one name is likely meant, with the sign before it, else "". Returns text. */
+char *nearest_text(const struct nearest *nearest, const char *sign, char *text, size_t size);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "members.h"
-#include "src/base/text_stream.h"
+#include "src/base/streams.h"
 #include "src/plan/planner.h"
 #include "src/write/factors.h"
 #include "src/write/plan_json.h"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/files.h"
 #include "src/base/json.h"
-#include "src/base/named_file.h"
-#include "src/base/text_stream.h"
+#include "src/base/streams.h"
 #include "src/plan/verdict.h"
 #include "src/read/card.h"
 #include "src/read/schedule_csv.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "solver/pipeline/check.h"
-#include "src/base/text_stream.h"
+#include "src/base/streams.h"
 #include "src/read/schedule_csv.h"
 #include "src/write/schedule_rows.h"
 #include "state.h"

@@ -9,7 +9,7 @@
 #include "fit_check.h"
 #include "layout_result.h"
 #include "options.h"
-#include "src/base/json_memory.h"
+#include "src/base/json.h"
 #include "src/check/buffers.h"
 #include "src/check/check.h"
 #include "src/check/members.h"

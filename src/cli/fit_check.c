@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fit_most_command.h"
-#include "src/base/text_stream.h"
+#include "src/base/streams.h"
 #include "src/check/members.h"
 
 static const struct free_member FREE[] = { { NULL, NULL } };   /* none: all follows again */

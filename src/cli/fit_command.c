@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include "batch.h"
-#include "fit_most_command.h"
+#include "fit_check.h"
+#include "options.h"
 #include "src/base/json.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
 #include "src/configs/fit_list.h"
-#include "options.h"
 
 struct request {
 	struct command_line line;

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "batch.h"
-#include "fit_most_command.h"
+#include "fit_check.h"
 #include "src/base/json.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"

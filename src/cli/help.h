@@ -2,6 +2,9 @@
  * KNOB`. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "src/scenario/knobs.h"
 #include "subcommands.h"
 
@@ -19,3 +22,21 @@ void help_print_words(const char *title, const char *const *names, const char *c
 void help_print_session_words(void);
 /* One line to try, of a command. */
 void help_print_example(enum subcommand_id command);
+
+/* help_command: `tidemark --help`, `tidemark help WORD`, and what is said of a command that there isn't. */
+
+/* What the program does, its commands, and the explorer's options. */
+void help_print(void);
+/* argv from "help" on: a command's --help; what a knob, a device, a value, an option, a kind or view of figures, a
+ * key's command or a word of the screen means. An exit status. */
+int help_command(int argc, char **argv);
+/* Says that there is no such command, and which is nearest. The exit status. */
+int help_no_command(const char *word);
+/* A single word that is no file, no option and looks like a command; help: --help is asked of it, so that no file is
+ * meant. */
+bool help_misspelt(const char *word, bool help);
+
+/* tables: prints the tables of knobs, commands, pins, exports and subcommands for the man page. */
+
+/* mdoc(7) list items of one table: "knobs", "commands", "pins", "exports" or "subcommands". False for another name. */
+bool tables_write(const char *table, FILE *stream);

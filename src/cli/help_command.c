@@ -1,6 +1,5 @@
 /* help_command.c: one word, looked up in every table that has words. */
 #include "src/scenario/own_device.h"
-#include "help_command.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include "help.h"
 #include "options.h"
 #include "src/base/complain.h"
-#include "src/base/nearest.h"
 #include "src/base/words.h"
 #include "src/session/commands.h"
 #include "src/session/glossary.h"

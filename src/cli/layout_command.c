@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/clock.h"
 #include "batch.h"
-#include "src/base/json_memory.h"
+#include "help.h"
+#include "layout_result.h"
+#include "options.h"
+#include "src/base/clock.h"
+#include "src/base/json.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
-#include "layout_result.h"
-#include "help.h"
-#include "options.h"
 #include "src/base/words.h"
 
 struct request {

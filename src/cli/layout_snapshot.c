@@ -1,9 +1,9 @@
 /* layout_snapshot.c: a snapshot's own memory beside that of its buffers planned. */
 #include <inttypes.h>
 
-#include "layout_snapshot.h"
-#include "src/base/bytes.h"
+#include "layout_result.h"
 #include "src/base/safe_text.h"
+#include "src/base/words.h"
 
 enum status snapshot_report_places(
 	struct snapshot_report *report, const struct snapshot *snapshot, const struct buffers_csv *csv)

@@ -6,7 +6,6 @@
 #include "batch.h"
 #include "help.h"
 #include "options.h"
-#include "src/base/nearest.h"
 #include "src/base/output.h"
 #include "src/base/words.h"
 #include "src/scenario/knobs.h"

@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "batch.h"
-#include "src/base/json_memory.h"
+#include "help.h"
+#include "options.h"
+#include "src/base/json.h"
 #include "src/base/output.h"
+#include "src/base/words.h"
 #include "src/configs/calibrate.h"
 #include "src/configs/planned.h"
 #include "src/configs/ranking.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
-#include "help.h"
-#include "options.h"
-#include "src/base/words.h"
 
 #define TOP 10
 #define SHARES_MOST 16      /* ways to share the tokens out that are named */

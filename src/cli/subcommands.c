@@ -10,7 +10,6 @@
 #include "src/write/export.h"
 #include "src/write/sweep_figures.h"
 #include "src/write/plan_curves.h"
-#include "src/base/nearest.h"
 #include "src/base/words.h"
 #include "src/base/output.h"
 #include "src/scenario/shard_mesh.h"
@@ -193,7 +192,7 @@ static void print_kinds(void)
 	export_help(stdout);
 }
 
-/* Of export --screen all options are the explorer's: see ui/app/screenshot.h. */
+/* Of export --screen all options are the explorer's: see ui/app/explore.h. */
 static void print_kinds_and_screens(void)
 {
 	putchar('\n');

@@ -14,13 +14,11 @@
 #include <unistd.h>
 
 #include "batch.h"
-#include "sweep_merge.h"
-#include "sweep_row.h"
 #include "options.h"
-#include "src/base/gzip_stream.h"
-#include "src/base/text_stream.h"
+#include "src/base/streams.h"
 #include "src/scenario/own_device.h"
 #include "src/stages/notes.h"
+#include "sweep_row.h"
 
 #define VARIED_MAX 32
 #define VALUES_MAX 4096

@@ -1,5 +1,4 @@
 /* sweep_merge.c: the pieces of one sweep, put together. */
-#include "sweep_merge.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -7,7 +6,7 @@
 #include <string.h>
 
 #include "src/base/complain.h"
-#include "src/base/json_memory.h"
+#include "src/base/json.h"
 #include "src/base/output.h"
 #include "src/base/words.h"
 #include "src/read/input.h"

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/plan/verdict.h"
-#include "src/base/bytes.h"
 #include "src/base/json.h"
-#include "src/base/text_stream.h"
+#include "src/base/streams.h"
+#include "src/base/words.h"
+#include "src/plan/verdict.h"
 #include "src/write/data.h"
 #include "sweep_row.h"
 

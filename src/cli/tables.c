@@ -1,11 +1,11 @@
 /* tables.c: the tables in mdoc(7), so that the man page says what the program does. */
 #include <string.h>
 
+#include "help.h"
+#include "options.h"
 #include "src/scenario/own_device.h"
 #include "src/session/commands.h"
 #include "src/write/export.h"
-#include "options.h"
-#include "tables.h"
 
 /* Text as mdoc takes it: no macro at the beginning of a line, backslashes and quotes escaped. */
 static void roff(const char *text, FILE *stream)

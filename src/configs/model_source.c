@@ -7,7 +7,6 @@
 #include "solver/step/late_casts.h"
 #include "src/base/complain.h"
 #include "src/scenario/devices.h"
-#include "src/base/nearest.h"
 #include "src/base/words.h"
 #include "src/read/open.h"
 #include "src/stages/notes.h"

@@ -6,7 +6,7 @@
 #include "attributes.h"
 #include "src/base/dot_text.h"
 #include "src/base/json.h"
-#include "src/base/text_stream.h"
+#include "src/base/streams.h"
 
 #define X(id, name) name,
 static const char *const names[ATTRIBUTE_COUNT] = { ATTRIBUTES(X) };

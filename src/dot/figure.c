@@ -14,7 +14,7 @@
 
 #include "figure.h"
 #include "pdf_date.h"
-#include "src/base/text_stream.h"
+#include "src/base/streams.h"
 
 #define FAMILY "Helvetica, Arial, Liberation Sans, sans-serif"
 #define PNG_SCALE 3.0          /* pixels for a point: 216 a inch */

@@ -2,9 +2,8 @@
  * form). */
 #include "canvas.h"
 #include "src/base/safe_text.h"
-#include "src/base/text_stream.h"
+#include "src/base/streams.h"
 #include "src/read/dot_child.h"
-#include "tikz.h"
 
 #define BOLDER   1.08   /* bold letters are wider */
 #define ELLIPSIS 1.0    /* the width of one, of the size */

@@ -75,3 +75,13 @@ int canvas_legend(struct canvas *canvas, double x, double y, double width, doubl
 /* Writes the figure and frees everything. PDF and PNG need tidemark-dot beside the program: BAD_INPUT or LIMIT, error
  * says why it can't draw. */
 enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *error);
+
+/* tikz: what all LaTeX sources of figures have in common. */
+
+/* A document that is one figure, up to its first line: pdflatex and lualatex take it, with the class standalone or
+ * without. packages: a line of LaTeX. */
+void tikz_head(FILE *stream, const char *packages);
+/* Its last line. */
+void tikz_end(FILE *stream);
+/* A text that LaTeX prints as it is; letters that pdflatex's fonts don't have become "?". */
+void tikz_text(FILE *stream, const char *text);

@@ -1,5 +1,5 @@
 /* clusters.c: boxes of the picture, one below the other. */
-#include "clusters.h"
+#include "groups.h"
 
 #define BOX_LEAST  4u   /* nodes of a layer that get a box */
 #define STEPS_LEAST 5u  /* of fewer a staircase is none */

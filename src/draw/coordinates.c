@@ -1,5 +1,5 @@
 /* coordinates.c: rows by depth in the folded graph (backward edges count the other way round), columns by phase. */
-#include "coordinates.h"
+#include "groups.h"
 
 #define ROW    46.0
 #define COLUMN 190.0

@@ -4,11 +4,8 @@
 #include "src/base/dot_text.h"
 #include "src/base/safe_text.h"
 #include "src/base/words.h"
-#include "clusters.h"
 #include "draw.h"
 #include "groups.h"
-#include "coordinates.h"
-#include "placement_colours.h"
 
 /* Okabe and Ito's colours, which colour-blind readers can tell apart, and tints of them for areas. */
 static const struct { const char *line, *area; } phase_colour[PHASE_COUNT] = {

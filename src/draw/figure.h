@@ -2,7 +2,11 @@
 #pragma once
 
 #include "canvas.h"
+#include "solver/pipeline/timetable.h"
 #include "src/plan/plan.h"
+#include "src/plan/slowdown.h"
+#include "src/read/plan_file.h"
+#include "src/stages/fit/plan_time.h"
 
 /* Live bytes over the order, stacked by group, with the peak and the proved bound. */
 enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error);
@@ -35,3 +39,82 @@ double axis_step(double range, int most);
 /* The room that the numbers of an upright axis (least to most, every step, of that size) take with the paper's edge:
  * where the plot begins, in points. */
 double axis_margin(double least, double most, double step, double size);
+
+/* labels: names beside points, clear of each other. */
+
+struct label_box { double left, right, top, bottom; };
+
+/* The place that names may take, and what is there already. Points. */
+struct labels {
+	double left, right, top, bottom;
+	struct label_box taken[300];                  /* names and marks: nothing may lie on them */
+	bool mark[300];                               /* of them */
+	struct { double x, y, to_x, to_y; } line[300];/* curves: names keep off them where there is room */
+	int count, lines;
+};
+
+/* Keeps names off a mark of that size around (x, y). */
+void label_avoid(struct labels *labels, double x, double y, double size);
+/* Keeps names off a line, where they find another place near by. */
+void label_avoid_line(struct labels *labels, double x, double y, double to_x, double to_y);
+/* Draws a name of that size in the free place that is nearest to (x, y), right of it first; a thin line leads there
+ * from afar. Nothing where all places are taken. O(places x (marks + lines)). */
+void label_point(struct labels *labels, struct canvas *canvas, double x, double y, double size, const char *colour,
+	const char *name);
+
+/* figure_pipeline: a pipeline's schedule as a figure of a paper's width: ranks down, time to the right, memory of the
+ * ranks below. */
+
+/* name: of the graph. limit: bytes of a device, < 0: any. */
+enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit,
+	struct canvas_paper paper, FILE *stream, struct error *error);
+
+/* ---- shared with captions and the sources for other plotters ---- */
+
+/* What the figure shows, in one row or in two: the graph's name, ": ", and the rest. */
+void pipeline_title(const struct timetable *timetable, const char *name, char *text, size_t size);
+
+/* What a box stands for. */
+enum pipeline_part { PART_FORWARD, PART_BACKWARD, PART_WEIGHT, PART_UPDATE, PIPELINE_PARTS };
+extern const char *const pipeline_names[PIPELINE_PARTS], *const pipeline_colours[PIPELINE_PARTS];
+
+/* figure_roofline: a step's time by phase and by what limits it, as a figure of a paper's width. */
+
+extern const char *const roofline_colours[STEP_LIMITS];
+
+/* "gpt2: step 87.3 ms, computation 80.1 ms". */
+void roofline_title(const struct step_shares *shares, const char *name, char *text, size_t size);
+/* A bar for each phase that takes time, stacked by what its ops are limited by. */
+enum status figure_roofline(
+	const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
+
+/* figure_slowdown: extra time over memory as a figure of a paper's width. */
+
+#define SLOWDOWN_NOTHING  "#E4E4E4"   /* where nothing fits */
+/* Okabe and Ito's: lines of plans, marks of strategies, of those that fill a knapsack. */
+#define SLOWDOWN_PLAN     "#0072B2"
+#define SLOWDOWN_STRATEGY "#D55E00"
+#define SLOWDOWN_KNAPSACK "#009E73"
+
+/* The bound as an area that no plan reaches, plans as a line, strategies as marks with their words, the plan itself as
+ * a cross. */
+enum status figure_slowdown(const struct plan *plan, const struct slowdown *slowdown, struct canvas_paper paper,
+	FILE *stream, struct error *error);
+
+/* Percent of the step at the upper end of the axis: all plans, and strategies not far above them. */
+double slowdown_top(const struct slowdown *slowdown);
+
+/* figure_sweep: what a sweep found, as figures of a paper's width. */
+
+/* Every scenario as a point: time of a step over memory; the scenarios that no other one beats in both are joined and
+ * named. Where `batch` is varied, time of a sample. BAD_INPUT: no scenario has a time. O(rows log rows). */
+enum status figure_pareto(
+	const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
+/* Memory and time over the values of one varied knob (the one with the most numbers), a line for each combination of
+ * the others. BAD_INPUT: more lines than can be told apart. */
+enum status figure_sweep(
+	const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
+
+/* What the colours of such a figure stand for, for its caption: "Colours: batch 1 (#0072B2), 2 (#D55E00)"; "" where
+ * there is one. BAD_INPUT as figure_sweep(). */
+enum status sweep_colours(const struct sweep_table *table, bool pareto, char *text, size_t size, struct error *error);

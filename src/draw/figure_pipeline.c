@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "figure.h"
-#include "figure_pipeline.h"
 
 #define EDGE        4.0     /* of the paper */
 #define RIGHT       10.0

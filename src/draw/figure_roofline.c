@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "figure.h"
-#include "figure_roofline.h"
 
 #define EDGE    4.0      /* of the paper */
 #define TOP     26.0

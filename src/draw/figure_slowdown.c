@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "figure_slowdown.h"
-#include "labels.h"
+#include "figure.h"
 
 #define PLOT    190.0
 #define EDGE    4.0     /* of the paper */

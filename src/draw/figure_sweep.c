@@ -6,8 +6,6 @@
 
 #include "canvas.h"
 #include "figure.h"
-#include "figure_sweep.h"
-#include "labels.h"
 #include "src/base/words.h"
 
 /* plot: the axes of a plot: numbers, grid, frame and names. */

@@ -3,7 +3,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "labels.h"
+#include "figure.h"
 
 #define BESIDE  4.5      /* from a point to its name */
 #define APART   1.0      /* two names */

@@ -1,5 +1,5 @@
 /* modules.c: builds and folds the tree of modules. */
-#include "modules.h"
+#include "groups.h"
 
 #define DEPTH_MOST 24u   /* deeper parts of a path stay together in one name */
 

@@ -1,7 +1,7 @@
 /* placement_colours.c: colours of a drawing's nodes by where their results lie on the mesh. */
 #include <string.h>
 
-#include "placement_colours.h"
+#include "groups.h"
 
 #define DISTINCT 64            /* placements that are counted */
 

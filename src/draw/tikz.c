@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "canvas.h"
 #include "src/base/safe_text.h"
-#include "tikz.h"
 
 #define LATIN    0x17fu     /* pdflatex stops at what its fonts don't have */
 #define ELLIPSIS 0x2026u

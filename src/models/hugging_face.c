@@ -13,8 +13,8 @@
 
 #include "hugging_face.h"
 #include "hugging_face_types.h"
-#include "src/base/json_memory.h"
-#include "src/base/nearest.h"
+#include "src/base/json.h"
+#include "src/base/words.h"
 #include "src/read/input.h"
 
 #define BYTES_MOST ((size_t)16 << 20)

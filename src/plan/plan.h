@@ -26,14 +26,14 @@
  *     idle            knobs that change nothing in a plan */
 #pragma once
 
-#include "src/base/bytes.h"
-#include "src/scenario/scenario.h"
-#include "src/stages/pipeline/pipelined.h"
-#include "src/stages/fit/plan_time.h"
-#include "src/stages/notes.h"
-#include "src/stages/results.h"
 #include "speed.h"
+#include "src/base/words.h"
+#include "src/scenario/scenario.h"
+#include "src/stages/fit/plan_time.h"
 #include "src/stages/fit/traffic.h"
+#include "src/stages/notes.h"
+#include "src/stages/pipeline/pipelined.h"
+#include "src/stages/results.h"
 
 /* What a pipeline rank comes to in its plan; of ranks that are alike but for names and microbatches in flight one is
  * planned, the others follow its order. */

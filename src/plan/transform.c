@@ -4,23 +4,23 @@
  * result is kept under the fingerprint of its input graph and of just the knobs that it reads. */
 #include <string.h>
 
-#include "src/base/bytes.h"
-#include "src/stages/fit/notes.h"
-#include "src/stages/notes.h"
-#include "src/stages/pipeline/stage.h"
-#include "src/stages/shard/stage.h"
+#include "solver/graph/growth.h"
+#include "solver/step/device_form.h"
 #include "solver/step/float8.h"
 #include "solver/step/grouped_heads.h"
 #include "solver/step/late_casts.h"
 #include "solver/step/late_reruns.h"
 #include "solver/step/loss_chunks.h"
 #include "solver/step/optimizer.h"
-#include "solver/graph/growth.h"
 #include "solver/step/scale_captured.h"
 #include "solver/step/scale_flat.h"
-#include "solver/step/device_form.h"
 #include "solver/step/shared_views.h"
 #include "solver/step/train.h"
+#include "src/base/words.h"
+#include "src/stages/fit/notes.h"
+#include "src/stages/notes.h"
+#include "src/stages/pipeline/stage.h"
+#include "src/stages/shard/stage.h"
 #include "transform.h"
 
 struct transformed *transformed_retain(struct transformed *transformed)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "argument_members.h"
+#include "record.h"
 #include "src/base/json.h"
 
 #define NESTED_MOST (JSON_DEPTH - 4)

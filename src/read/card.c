@@ -5,8 +5,8 @@
 
 #include "card.h"
 #include "detect.h"
-#include "src/base/bytes.h"
-#include "src/base/text_stream.h"
+#include "src/base/streams.h"
+#include "src/base/words.h"
 
 struct card {
 	const char *format, *version;      /* version: NULL where the file says none */

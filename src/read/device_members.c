@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device_members.h"
+#include "record.h"
 
 void keys_add(struct keys *keys, const char *key)
 {

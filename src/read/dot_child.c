@@ -1,11 +1,11 @@
 /* dot_child.c: finds and runs tidemark-dot. */
 #include <unistd.h>
 
-#include "src/base/child.h"
-#include "src/base/picture_file.h"
-#include "src/base/program_folder.h"
 #include "dot_child.h"
 #include "native.h"
+#include "src/base/child.h"
+#include "src/base/files.h"
+#include "src/base/picture_file.h"
 
 #define PROGRAM "tidemark-dot"
 #define PROGRAM_NAMED "TIDEMARK_DOT"

@@ -1,7 +1,7 @@
 /* growth_members.c: members of records that say how a step grows with its batch. */
 #include <string.h>
 
-#include "growth_members.h"
+#include "record.h"
 
 static bool growth_members_number(const struct value *value, int64_t least, int64_t *number)
 {

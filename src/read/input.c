@@ -8,15 +8,12 @@
 
 #include "detect.h"
 #include "dot_child.h"
+#include "input.h"
 #include "native.h"
-#include "src/read/hlo/assignment.h"
-#include "src/read/hlo/folder.h"
+#include "src/read/hlo/hlo.h"
 #include "src/read/onnx/onnx.h"
 #include "src/read/snapshot/snapshot.h"
-#include "src/read/torch/autoparallel.h"
 #include "src/read/torch/fx.h"
-#include "src/read/torch/inductor.h"
-#include "input.h"
 
 #define TEXT_MOST ((size_t)1 << 30)   /* bytes of a format that is not read as a stream */
 #define DOT_MOST ((size_t)1 << 27)    /* bytes of DOT: libcgraph takes 8 s and more for each 100 MB */

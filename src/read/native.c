@@ -3,12 +3,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "argument_members.h"
-#include "device_members.h"
-#include "growth_members.h"
 #include "native.h"
 #include "record.h"
-#include "src/base/nearest.h"
 #include "src/base/words.h"
 
 #define EMPTY_MOST 1000000   /* empty lines: a small compressed file can hold any number of them */

@@ -1,7 +1,7 @@
 /* plan_file.c: plan files as JSON. */
 #include "plan_file.h"
 
-#include "src/base/json_memory.h"
+#include "src/base/json.h"
 
 #define PLAN_BYTES_MAX ((size_t)1 << 30)
 

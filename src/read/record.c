@@ -4,7 +4,7 @@
 
 #include "record.h"
 #include "solver/base/names.h"
-#include "src/base/json_memory.h"
+#include "src/base/json.h"
 
 enum { DEPTH_MOST = 512, FEW = 32, DIGITS_SURE = 18 };
 

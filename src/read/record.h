@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "solver/base/base.h"
+#include "solver/graph/graph.h"
 
 enum value_kind {
 	VALUE_NULL,
@@ -83,3 +84,42 @@ static inline uint32_t value_items(const struct value *value, enum value_kind ki
 const struct value *value_member(const struct value *object, const char *key);
 /* O(i). */
 const struct value *value_item(const struct value *list, uint32_t i);
+
+/* device_members: members of records that only device graphs have: placements, collectives, what ops come from,
+ * meshes and pipelines. */
+
+/* Keys of a record that have a place in the graph: those of every record, and others of this one. */
+#define KEYS 24
+struct keys {
+	const char *key[KEYS];
+	uint32_t count;
+};
+void keys_add(struct keys *keys, const char *key);
+
+/* Each reads what is as Tidemark writes it, and adds its keys to those that are known. Texts are the record's or in the
+ * arena. */
+bool record_places(const struct value *list, struct axis_places *places);
+void record_collective(
+	const struct value *record, enum collective_kind kind, struct collective *said, struct keys *known);
+void record_origin(struct arena *names, const struct value *record, struct op *op, struct keys *known);
+void record_about(struct arena *names, const struct value *record, struct about *about, struct keys *known);
+
+/* growth_members: members of records that say how a step grows with its batch: tidemark(5). BAD_INPUT, without words,
+ * where one isn't as Tidemark writes it; what is read becomes a known key. */
+
+/* "batches": those at which the step was captured, its own among them, ascending. All zero: none. */
+enum status record_line(const struct value *record, int64_t batch, int64_t line[LINE_BATCHES], struct keys *known);
+/* "per_sample" of a tensor, in by[]; *grows is that, or NULL where there is none. */
+enum status record_tensor_growth(const struct value *record, const struct tensor *tensor, int64_t by[DIMS_MAX + 1],
+	const int64_t **grows, struct keys *known);
+/* The same of an op, with places among the numbers of its arguments, and "workspace_at"; in the arena. NO_MEMORY, too.
+ */
+enum status record_op_growth(struct arena *arena, const struct value *record, const struct op *op, int64_t batch,
+	const struct op_growth **grows, struct keys *known);
+
+/* argument_members: members of an op's record that say what it is called with. */
+
+/* Reads `args`, `kwargs` and `result` (tidemark(5)). *arguments is in the arena, as its numbers are; other texts are
+ * the record's. NULL where none of them is there, or one is more than a writer can take: then they stay members that we
+ * don't know. */
+enum status record_arguments(struct arena *arena, const struct value *record, const struct arguments **arguments);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/bytes.h"
 #include "src/base/words.h"
 #include "device_figures.h"
 #include "own_device.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/scenario/own_device.h"
 #include "knobs.h"
-#include "src/base/nearest.h"
+#include "src/base/words.h"
+#include "src/scenario/own_device.h"
 
 #define X(id, name) name,
 const char *const stage_names[STAGE_COUNT] = { STAGES(X) };

@@ -1,7 +1,7 @@
 /* pins.c: checks the names in pins against a graph and suggests the nearest. */
-#include "src/base/nearest.h"
-#include "shard_mesh.h"
 #include "scenario.h"
+#include "shard_mesh.h"
+#include "src/base/words.h"
 
 static enum status scenario_pins_unknown(
 	const char *what, const char *name, const struct nearest *nearest, struct error *error)

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/base/lines.h"
-#include "src/base/nearest.h"
 #include "own_device.h"
 #include "scenario.h"
+#include "src/base/lines.h"
+#include "src/base/words.h"
 
 void scenario_init(struct scenario *scenario)
 {

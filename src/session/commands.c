@@ -1,7 +1,7 @@
 /* commands.c: the command table and its look-ups. */
 #include "commands.h"
 
-#include "src/base/nearest.h"
+#include "src/base/words.h"
 
 #define X(id, word, keys, footer, context, arguments, help) \
 	[COMMAND_##id] = { word, keys, footer, arguments, help, context },

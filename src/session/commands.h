@@ -159,3 +159,18 @@ const char *command_arguments(const char *line);
 enum command_id command_of_key(const char *key, unsigned context);
 /* The first key of a command, into text ("" where it has none). Returns text. */
 char *command_key(enum command_id command, char text[16]);
+
+/* export_line: the words of an export at the prompt and in session files: KIND FILE [--view V] [--stage S]. */
+
+struct export_line {
+	char kind[64];
+	char path[4096];
+	char view[1024], stage[16];  /* "": not given */
+	bool force;                  /* a "!" after the kind: a file that exists is replaced */
+};
+
+/* Reads what follows the word `export`. The file's name may stand in double quotes and has to when it contains " --".
+ * BAD_INPUT says what is missing or wrong; the kind is not looked up. */
+enum status export_line_parse(const char *argument, struct export_line *line, struct error *error);
+/* The whole command, as export_line_parse() reads it back, without the "!". Returns text. */
+char *export_line_text(const struct export_line *line, char *text, size_t size);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export_line.h"
+#include "commands.h"
 
 static const char *export_line_skip_blanks(const char *at)
 {

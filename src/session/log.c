@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "src/base/files.h"
 #include "src/base/output.h"
-#include "src/base/state_files.h"
 
 #define END_MARK "# end of session\n"
 #define SESSIONS "sessions"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/read/read_options.h"
+#include "src/scenario/scenario.h"
 
 /* What tells one state of a file from the next; all zero: there is none. */
 struct file_state { int64_t bytes, seconds, nanoseconds; uint64_t file; };
@@ -22,3 +23,14 @@ enum status opened_words(
 bool opened_changed(struct opened *opened);
 /* BAD_INPUT where the path is that file: nothing is written over it. */
 enum status opened_spare(const struct opened *opened, const char *path, struct error *error);
+
+/* scenario_lines: what follows `set`, `reset` and `unpin` at the prompt and in session files. */
+
+/* The first assignment of such a line, "" where it's 200 bytes or longer; how far on the next one begins. */
+size_t scenario_line_word(const char *argument, char word[200]);
+/* "k=v l=w ...": an assignment reaches to the word with the next '='. */
+enum status scenario_line_set(struct scenario *scenario, const char *argument, struct error *error);
+/* A knob's name, or nothing: all of them. */
+enum status scenario_line_reset(struct scenario *scenario, const char *argument, struct error *error);
+/* A pin's number, from 1 on. */
+enum status scenario_line_unpin(struct scenario *scenario, const char *argument, struct error *error);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scenario_lines.h"
+#include "opened.h"
 
 enum status scenario_line_unpin(struct scenario *scenario, const char *argument, struct error *error)
 {

@@ -4,18 +4,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "src/base/named_file.h"
-#include "src/write/export.h"
-#include "export_line.h"
-#include "src/read/input.h"
-#include "src/plan/beside.h"
-#include "src/plan/weigh.h"
-#include "session.h"
 #include "commands.h"
 #include "log.h"
 #include "opened.h"
-#include "scenario_lines.h"
+#include "session.h"
+#include "src/base/files.h"
+#include "src/plan/beside.h"
+#include "src/plan/weigh.h"
+#include "src/read/input.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/write/export.h"
 #include "worker.h"
 
 #define RUNS_MAX \

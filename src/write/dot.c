@@ -2,10 +2,10 @@
  * op: reading keeps both orders, and with them the order of the arguments. */
 #include <inttypes.h>
 
-#include "src/base/dot_text.h"
-#include "src/base/text_stream.h"
-#include "src/read/native.h"
 #include "dot.h"
+#include "src/base/dot_text.h"
+#include "src/base/streams.h"
+#include "src/read/native.h"
 
 /* Ops and tensors are one name space in DOT: an op gives way to a tensor of its name. */
 static void op_node(const struct graph *graph, uint32_t op, FILE *stream)

@@ -1,10 +1,10 @@
 /* drawing.c: drawings through tidemark-dot. */
-#include "src/read/dot_child.h"
 #include "dot.h"
-#include "src/draw/draw.h"
 #include "drawing.h"
+#include "src/base/streams.h"
+#include "src/draw/draw.h"
 #include "src/draw/figure.h"
-#include "src/base/text_stream.h"
+#include "src/read/dot_child.h"
 
 #define LAYOUT_MILLISECONDS 20000
 #define PAINT_MILLISECONDS 120000   /* where every node has its place */

@@ -6,7 +6,7 @@
 #include "schedule_rows.h"
 #include "src/base/json.h"
 #include "src/configs/outlook.h"
-#include "src/draw/figure_pipeline.h"
+#include "src/draw/figure.h"
 #include "src/plan/timeline.h"
 
 /* trace: Chrome's trace events: complete events (X) for ops, counters (C) for bytes, asynchronous ones

@@ -3,8 +3,8 @@
 
 #include "data.h"
 #include "src/base/safe_text.h"
+#include "src/draw/canvas.h"
 #include "src/draw/figure.h"
-#include "src/draw/tikz.h"
 #include "src/plan/timeline.h"
 
 #define POINTS_MOST 2000u

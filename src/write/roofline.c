@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "roofline.h"
-#include "src/draw/figure_roofline.h"
+#include "src/draw/figure.h"
 #include "src/read/rules_file.h"
 #include "src/stages/pipeline/times.h"
 

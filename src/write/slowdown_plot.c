@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "data.h"
-#include "src/draw/figure_slowdown.h"
+#include "src/draw/figure.h"
 
 #define ROWS 120
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "src/draw/figure_sweep.h"
+#include "src/draw/figure.h"
 
 bool sweep_figure_view(const char *view)
 {

@@ -8,7 +8,7 @@
 #include "src/base/clock.h"
 #include "src/read/input.h"
 #include "ui/app/app.h"
-#include "ui/app/key_script.h"
+#include "ui/app/explore.h"
 
 enum { PRESSES = 40 };
 

@@ -2,10 +2,10 @@
  * closed and open. Of a text, what begins with a line "BufferAssignment:" is read as the file of XLA's addresses that
  * lies beside the module's. */
 
-#include "src/read/hlo/assignment.h"
-#include "tests/common/order_valid.h"
-#include "solver/graph/problem.h"
 #include "must.h"
+#include "solver/graph/problem.h"
+#include "src/read/hlo/hlo.h"
+#include "tests/common/order_valid.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

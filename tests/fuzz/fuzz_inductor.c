@@ -1,6 +1,6 @@
 /* fuzz_inductor.c: anything read as a memory graph of Inductor is refused with a reason, or becomes a graph. */
-#include "src/read/torch/inductor.h"
 #include "any_text.h"
+#include "src/read/torch/fx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,9 +1,8 @@
 /* app.c: plans, frames and keys of the explorer. */
 #include "app.h"
 
-#include "chrome.h"
 #include "history_file.h"
-#include "ui/screen/screen.h"
+#include "ui/screen/terminal.h"
 
 enum { WHEEL_ROWS = 3, COMPLETION_ROWS = 12 };
 

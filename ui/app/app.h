@@ -19,12 +19,78 @@
  *     screenshot    a screen as a file */
 #pragma once
 
-#include "completion.h"
-#include "help.h"
-#include "panel.h"
 #include "src/session/config.h"
-#include "ui/views/columns.h"
+#include "ui/screen/line_edit.h"
 #include "ui/screen/theme.h"
+#include "ui/views/columns.h"
+#include "ui/views/view.h"
+
+/* panel: the control panel: every knob with its value, generated from the knob table. */
+
+struct panel {
+	uint32_t selected;     /* place of a knob, or of a group's title */
+	uint32_t top;          /* first row shown */
+	unsigned open;         /* bit g: group g is unfolded */
+	char narrow[100];      /* only knobs with this text are shown; "" shows all that is not folded */
+	int page, width;
+};
+
+/* has_keys: the panel has the keyboard, and shows its cursor and the knob's sentence. */
+void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame);
+/* The other value of the selected knob in a direction (-1 or 1) whose effect is worth knowing; false where there is
+ * none. */
+bool panel_asks(
+	const struct panel *panel, const struct model *model, int direction, enum knob_id *knob, int64_t *value);
+/* Shows only the knobs whose name, group, words or sentence has the text, and selects the best (the one of that name
+ * first); "" shows all again. */
+void panel_narrow(struct panel *panel, const char *text);
+/* The next knob that has the text, in a direction; false where there is none. */
+bool panel_find(struct panel *panel, const char *text, int direction);
+/* A click at a cell of the panel: selects a knob, turns it where its arrows are. */
+void panel_click(struct panel *panel, struct model *model, int x, int y);
+/* Moves, or requests "set knob=value". False for commands it doesn't know. */
+bool panel_command(struct panel *panel, struct model *model, enum command_id command);
+
+/* help: the `?` overlay: the commands that are valid here, narrowed by typing, run by Enter. */
+
+struct help {
+	struct line_edit filter;
+	uint32_t selected, top;
+	int page;
+};
+
+void help_open(struct help *help);
+/* Handles a key. Returns the command to run (Enter), or COMMAND_COUNT; *close tells that the overlay is done. */
+enum command_id help_key(
+	struct help *help, const struct model *model, unsigned context, const struct key_press *key, bool *close);
+/* Draws over the whole screen; returns the column and row of the cursor in x and y. */
+void help_draw(struct help *help, const struct model *model, unsigned context, struct frame *frame, int *x, int *y);
+
+/* completion: what could follow at the `:` prompt. */
+
+#define COMPLETIONS 40
+#define COMPLETION_NOTE 120
+
+/* One continuation: the whole line with it, where its last word begins, and a line on what that is. */
+struct candidate_line {
+	char line[LINE_SIZE], note[COMPLETION_NOTE];
+	uint16_t word;
+	uint8_t rank;          /* 0: the word begins with what was typed; 1: contains it; 2: has its letters in their order */
+};
+
+struct completion {
+	struct candidate_line offer[COMPLETIONS];   /* by rank */
+	uint32_t count;
+};
+
+/* Continuations of the line's last word: commands, knobs and their values, kinds and views of exports, names of ops and
+ * tensors, files. The words that have its letters in their order are there only where no word contains it. */
+void completion_find(const char *line, const struct model *model, struct completion *completion);
+/* The list, best at the top, in the lower rows of the rectangle; the one chosen (from 1 on; 0: none) is marked. Returns
+ * the rows that it took. */
+int completion_draw(struct frame *frame, struct rect rect, const struct completion *completion, uint32_t chosen);
+/* A hint for what is being typed: the knob's sentence, the command's arguments; "" where there is none. */
+const char *completion_hint(const char *line);
 
 enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_SEARCH, MODE_FILTER, MODE_CONFIRM };
 
@@ -116,3 +182,29 @@ bool app_say_card(struct app *app);
 /* Asks which graph of the file to open, where it has several and there is a plan of one. */
 bool app_ask_graph(struct app *app);
 void app_use_theme(struct app *app, enum theme theme);
+
+/* chrome: what stands around the views: tabs, status line, footer. */
+
+/* Each draws into the one row of the current window. */
+void chrome_tabs(struct frame *frame, const struct model *model, int view);
+void chrome_status(struct frame *frame, const struct model *model);
+/* The same as places in the row, for the mouse. Returns how many. */
+struct footer_item { enum command_id command; int x, width; };
+int chrome_footer_items(int width, unsigned context, struct footer_item item[COMMAND_COUNT]);
+/* The keys of the contexts, most useful first, as many as fit; generated from the command table. */
+void chrome_footer(struct frame *frame, unsigned context);
+
+/* The view whose tab is at a column of the first row, or -1. */
+int chrome_tab_at(int width, int view, int x);
+
+/* Why a command can't run now, or NULL. Static text. */
+const char *command_unavailable(const struct model *model, enum command_id command);
+
+/* tour: a short guided tour: commands that are run for the newcomer, each with a sentence about what is seen. */
+
+struct tour_step {
+	const char *commands;   /* lines of the prompt, one a line */
+	const char *text;       /* fits a line of 80 columns with the step's number in front */
+};
+extern const struct tour_step tour_steps[];
+extern const int tour_step_count;

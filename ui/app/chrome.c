@@ -1,5 +1,5 @@
 /* chrome.c: tabs, status line, footer. Everything has a fixed place, so that nothing jumps while the solver runs. */
-#include "chrome.h"
+#include "app.h"
 #include "src/plan/verdict.h"
 
 /* A tab's text. */

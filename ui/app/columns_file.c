@@ -1,5 +1,5 @@
 /* columns_file.c: a line for each set, then the one that is shown. */
-#include "columns_file.h"
+#include "history_file.h"
 
 #include <unistd.h>
 

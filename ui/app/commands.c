@@ -5,11 +5,9 @@
 
 #include <unistd.h>
 
-#include "chrome.h"
-#include "columns_file.h"
+#include "history_file.h"
+#include "src/session/commands.h"
 #include "ui/screen/picture.h"
-#include "src/session/export_line.h"
-#include "tour.h"
 
 /* ---- finding ---- */
 

@@ -1,12 +1,12 @@
 /* completion.c: continuations of the last word of a line, from the command table, the knob table and the graph. */
+#include "app.h"
 #include "src/scenario/own_device.h"
-#include "completion.h"
 
 #include <glob.h>
 
 #include "src/scenario/devices.h"
-#include "ui/views/columns.h"
 #include "src/write/export.h"
+#include "ui/views/columns.h"
 
 /* Words that only the session's language has. */
 static const char *const session_words[] = { "keep", "offload" };

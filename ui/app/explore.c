@@ -6,9 +6,8 @@
 #include <time.h>
 
 #include "app.h"
-#include "columns_file.h"
 #include "history_file.h"
-#include "src/base/state_files.h"
+#include "src/base/files.h"
 #include "ui/screen/terminal.h"
 
 /* Progress is drawn at most so often: text on the screen can still be selected with the mouse. */

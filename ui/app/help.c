@@ -1,7 +1,6 @@
 /* help.c: a list of the command table's rows for one context, and of the screen's words. */
-#include "help.h"
+#include "app.h"
 
-#include "chrome.h"
 #include "src/session/glossary.h"
 
 /* The selected command's whole sentence stands below the list. */

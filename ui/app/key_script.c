@@ -1,5 +1,5 @@
 /* key_script.c: keys from text. */
-#include "key_script.h"
+#include "explore.h"
 
 #include <strings.h>
 

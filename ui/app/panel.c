@@ -1,11 +1,11 @@
 /* panel.c: the control panel. What people turn comes first; the rest is folded by group, but what was changed is always
  * there. Below stands what the selected knob does, or why it can't be turned, and what its neighbouring values gave
  * where a run so far has them. */
-#include "panel.h"
+#include "app.h"
 
+#include "src/plan/idle.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/devices.h"
-#include "src/plan/idle.h"
 #include "src/scenario/idle_knobs.h"
 #include "src/session/worker.h"
 

@@ -1,14 +1,13 @@
 /* screenshot.c: opens a session, presses keys, draws once, writes the cells. */
-#include "screenshot.h"
 #include "src/base/output.h"
 
 #include <locale.h>
 
-#include "key_script.h"
-#include "ui/screen/picture.h"
-#include "ui/screen/screen.h"
+#include "explore.h"
 #include "src/cli/batch.h"
 #include "src/cli/options.h"
+#include "ui/screen/picture.h"
+#include "ui/screen/terminal.h"
 
 enum { SIZE_MAX_CELLS = 1000 };
 

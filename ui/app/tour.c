@@ -1,5 +1,5 @@
 /* tour.c: from the peak to the knob that moves it. */
-#include "tour.h"
+#include "app.h"
 
 const struct tour_step tour_steps[] = {
 	{ "view 1\npeak", "memory over the step; the mark below is its peak. t goes on, Esc ends" },

@@ -5,7 +5,7 @@
  *     body            | panel
  *     message         (from 14 rows on; below, messages stand in the footer's row)
  *     footer */
-#include "screen.h"
+#include "terminal.h"
 
 enum { PANEL_BESIDE = 76, PANEL_MIN = 28, PANEL_MAX = 40, BODY_MIN = 24, MESSAGE_ROWS = 14 };
 

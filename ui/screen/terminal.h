@@ -2,6 +2,7 @@
  * There is one terminal per process: signal handlers restore it whatever happens. */
 #pragma once
 
+#include "frame.h"
 #include "line_edit.h"
 #include "theme.h"
 
@@ -45,3 +46,20 @@ void terminal_suspend(struct terminal *terminal);
 
 /* The version of the terminal library, "ncurses 6.4.20221231". */
 const char *curses_version_text(void);
+
+/* screen: where things stand: the rectangles of a terminal of any size. */
+
+#define SCREEN_WIDTH_MIN 40
+#define SCREEN_HEIGHT_MIN 10
+
+struct screen {
+	bool small;          /* below the minimum: nothing but one line fits, all rectangles are empty */
+	struct rect tabs, status, body, panel, message, footer;   /* panel and message may be empty (0 x 0) */
+};
+
+/* Rectangles that neither overlap nor leave the screen. The panel stands at the right where there is room for it beside
+ * the view; on a narrow screen it appears, over a part of the view or all of it, while it has the keys. */
+struct screen screen_layout(int width, int height, bool panel_has_keys);
+
+/* The line for screens that are too small, centred. */
+void screen_draw_small(struct frame *frame);

@@ -1,7 +1,6 @@
 /* columns.c: which columns the table of tensors has, and in which places. */
 #include "columns.h"
 
-#include "src/base/nearest.h"
 #include "src/base/words.h"
 #include "src/session/commands.h"
 

@@ -1,14 +1,14 @@
 /* configurations.c: outlooks and searches on threads of their own. */
-#include "configurations.h"
+#include "view.h"
 
 #include <pthread.h>
 
 #include "src/base/background.h"
-#include "src/scenario/devices.h"
 #include "src/configs/model_source.h"
 #include "src/configs/planned.h"
 #include "src/plan/plan.h"
 #include "src/read/rules_file.h"
+#include "src/scenario/devices.h"
 #include "src/stages/stages.h"
 
 #define STORE_BYTES ((size_t)1 << 28)

@@ -1,8 +1,6 @@
 /* details.c: which columns fit, and what stands in them. */
 #include "details.h"
 
-#include "tensor_values.h"
-
 enum { GAP = 2 };
 
 static bool filled(const struct plan_index *index, enum column column)

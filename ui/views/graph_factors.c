@@ -1,5 +1,5 @@
 /* graph_factors.c: factors kept from one plan to the next, and shapes in words. */
-#include "graph_factors.h"
+#include "view.h"
 
 #include <inttypes.h>
 

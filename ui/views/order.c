@@ -4,9 +4,7 @@
  * run, what each would need and leave behind, and why the order takes this one. `J` and `K` move ops by hand.
  * Plans of order=roam have a rule above each segment and a line about the segment, or the branch, of the op at the
  * cursor. */
-#include "challenge.h"
 #include "order_rows.h"
-#include "segment_rows.h"
 
 struct order_view {
 	struct order_schedule schedule;

@@ -1,8 +1,6 @@
 /* order_rows.c: like the lanes of a commit graph. */
 #include "order_rows.h"
 
-#include "segment_rows.h"
-
 enum {
 	NUMBER = 8,
 	AMOUNT = ORDER_AMOUNT,

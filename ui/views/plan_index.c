@@ -1,5 +1,5 @@
 /* plan_index.c: sorted lists and curves of one plan. */
-#include "plan_index.h"
+#include "view.h"
 
 struct sortable { int64_t key; uint32_t id; };
 

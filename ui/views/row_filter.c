@@ -1,5 +1,5 @@
 /* row_filter.c: words that rows must have. */
-#include "row_filter.h"
+#include "frequency.h"
 
 #include <ctype.h>
 

@@ -2,7 +2,6 @@
  * log. */
 #include "devices.h"
 #include "runs_plot.h"
-#include "runs_slowdown.h"
 #include "src/plan/verdict.h"
 #include "view.h"
 

@@ -23,3 +23,14 @@ bool runs_work(const struct model *model, double *work);
  * there is room; selected: a run's number. work: [runs]. */
 void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *model, int axis, const double *work,
 	bool flops, uint32_t selected);
+
+/* runs_slowdown: the pane of the Runs view that shows time over memory, with a cap to move along it. */
+
+struct slowdown_pane {
+	int64_t cap;               /* under the cursor; 0: the plan's memory cap, or its peak */
+	int64_t column;            /* bytes of a column when it was drawn last */
+};
+
+void slowdown_draw(struct frame *frame, struct rect rect, struct slowdown_pane *pane, const struct model *model);
+/* Moves the cap, or sets it; false for other commands. */
+bool slowdown_command(struct slowdown_pane *pane, struct model *model, enum command_id command);

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "devices.h"
-#include "runs_slowdown.h"
+#include "runs_plot.h"
 
 enum { LABELS = 8, ABOVE = 3, BELOW = 2, PAGE = 10 };
 

@@ -1,5 +1,5 @@
 /* schedule.c: evaluating an order step by step. */
-#include "schedule.h"
+#include "order_rows.h"
 
 /* ---- lanes: first fit, largest items first ---- */
 

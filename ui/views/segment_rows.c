@@ -1,5 +1,5 @@
 /* segment_rows.c: rules above ROAM's segments, and what it decided about an op. */
-#include "segment_rows.h"
+#include "order_rows.h"
 
 /* How many segments begin at or before a position; or, counted in rows, which the rules before it shift. */
 static uint32_t begun(const struct order_roam *roam, uint32_t place, bool in_rows)

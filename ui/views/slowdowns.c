@@ -1,5 +1,5 @@
 /* slowdowns.c: the curve of time over memory, on a thread of its own. */
-#include "slowdowns.h"
+#include "view.h"
 
 #include <pthread.h>
 

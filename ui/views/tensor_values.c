@@ -1,5 +1,5 @@
 /* tensor_values.c: what the columns of tensors hold. */
-#include "tensor_values.h"
+#include "details.h"
 
 int64_t tensor_value(const struct plan *plan, uint32_t id, enum column column)
 {

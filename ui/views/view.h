@@ -41,15 +41,166 @@
  *     slowdowns        where that comes from */
 #pragma once
 
-#include "configurations.h"
-#include "graph_factors.h"
-#include "plan_index.h"
+#include "solver/graph/graph.h"
+#include "src/configs/config_search.h"
+#include "src/configs/fit_list.h"
+#include "src/configs/outlook.h"
 #include "src/plan/beside.h"
 #include "src/plan/came_to.h"
+#include "src/plan/plan.h"
+#include "src/plan/slowdown.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
-#include "slowdowns.h"
-#include "ways.h"
+#include "ui/screen/frame.h"
+
+/* ways: what would make the step fit its memory cap: the list of `tidemark fit`, planned beside the screen, row by
+ * row. */
+
+struct ways {
+	uint64_t fingerprint;          /* of the plan that was asked about */
+	bool finding;                  /* more rows may come */
+	struct fit_list list;          /* as far as it is there */
+	struct error error;
+	struct ways_job *job;          /* under way, or NULL */
+};
+
+/* Plans changes of the plan's scenario that may fit its cap; what was being planned before is given up. Out of memory:
+ * the error says so. */
+void ways_find(struct ways *ways, const struct plan *plan, const char *rules_file);
+/* Takes the rows that are there by now. */
+const struct ways *ways_look(struct ways *ways);
+/* Gives up what is under way; false where there is nothing. */
+bool ways_cancel(struct ways *ways);
+bool ways_pending(const struct ways *ways);
+void ways_wait(struct ways *ways);
+void ways_free(struct ways *ways);
+
+/* slowdowns: time over memory of the step on the screen: found beside the screen, shown as far as it is there. */
+
+struct slowdowns {
+	bool there, finding;       /* there: the curve holds something; finding: more may come */
+	struct slowdown curve;
+	struct error error;
+	struct slowdowns_job *job; /* under way, or NULL */
+};
+
+/* Finds the curve of a plan's step, unless it is there or on its way; another one that is on its way is given up. Out
+ * of memory: the error says so. */
+void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const char *rules_file);
+/* Takes what is there by now. */
+const struct slowdowns *slowdowns_look(struct slowdowns *slowdowns);
+bool slowdowns_cancel(struct slowdowns *slowdowns);
+bool slowdowns_pending(const struct slowdowns *slowdowns);
+void slowdowns_wait(struct slowdowns *slowdowns);
+void slowdowns_free(struct slowdowns *slowdowns);
+
+/* plan_index: what the views look up in a plan again and again, computed once per plan. */
+
+struct plan_index {
+	const struct plan *plan;
+	int64_t *category;       /* [ops * CATEGORIES] live bytes by category at each position; they add up to plan->live */
+	uint32_t present;        /* items of the layout, workspaces too, that are there at some time */
+	uint32_t *by_bytes;      /* [present] largest first */
+	uint32_t *by_offset;     /* [present] lowest first */
+	bool shapes, modules, sources;   /* some tensor has dims, some op a module, a place in the program */
+	struct arena arena;
+};
+
+/* OK or NO_MEMORY (an empty index). O(storages log storages + ops). The plan must outlive the index. */
+enum status plan_index_build(const struct plan *plan, struct plan_index *index);
+void plan_index_free(struct plan_index *index);
+
+/* Holes between what is live at a position, below the arena's end. */
+struct holes {
+	uint32_t count;
+	int64_t total, largest, largest_offset;
+};
+struct holes plan_holes(const struct plan_index *index, uint32_t position);
+
+/* What lies next to an item of the layout in address at a position, and the free bytes between. NONE: nothing on that
+ * side, and the free bytes reach the arena's end. */
+struct neighbours {
+	uint32_t below, above;
+	int64_t hole_below, hole_above;
+};
+/* The item must be live at the position. O(items). */
+struct neighbours plan_neighbours(const struct plan_index *index, uint32_t item, uint32_t position);
+
+/* The position with the most live bytes among [first, last]. */
+uint32_t plan_highest(const struct plan *plan, uint32_t first, uint32_t last);
+/* The next local peak after (direction 1) or before (-1) a position: a position that nothing within
+ * 1/100 of the step on either side surpasses. The position itself where there is none. O(ops). */
+uint32_t plan_local_peak(const struct plan *plan, uint32_t position, int direction);
+
+/* graph_factors: the factors of the dims of the graph on the screen, found once per graph and only when a view shows
+ * them. */
+
+/* solver/rules/factors.h and ui/screen/frame.h both have words that begin with ROLE_: views see factors through this
+ * header alone. */
+struct factors;
+
+struct graph_factors {
+	bool asked;
+	uint64_t fingerprint;        /* of the graph that they were asked for */
+	struct factors *factors;     /* NULL when they could not be found */
+	struct factors_job *job;     /* the thread that looks for them, or NULL */
+};
+
+/* The factors of a graph: those from the last call when the graph is equal. rules_file: a user's operator rules, or
+ * NULL. NULL when memory is out or the rules can't be read, and for large graphs while a thread of its own looks for
+ * them. */
+const struct factors *graph_factors_of(struct graph_factors *kept, const struct graph *graph, const char *rules_file);
+/* True while that thread has not been waited for; graph_factors_of() or graph_factors_wait() do so. */
+bool graph_factors_pending(const struct graph_factors *kept);
+void graph_factors_wait(struct graph_factors *kept);
+void graph_factors_free(struct graph_factors *kept);
+
+/* A tensor's type and dims with what they carry, "f32[1024=batch*sequence, 2304]"; "" where the shape is unknown.
+ * factors: of its graph, or NULL for the dims alone. Cut off to fit size. Returns text. */
+char *carried_text(const struct graph *graph, uint32_t tensor, const struct factors *factors, char *text, size_t size);
+
+/* configurations: what the model of whole configurations says of the plan on the screen, and the ranked list of all
+ * configurations: found beside the screen, kept until something else is asked. */
+
+/* All configurations of a step on a cluster. */
+struct config_ranking {
+	uint64_t fingerprint;          /* of what it was searched for */
+	bool searching;                /* it isn't there yet */
+	bool planning;                 /* it is; its best rows are planned one after the other */
+	uint64_t serial;               /* another one with every change of the list */
+	struct config_list list;       /* empty with error where nothing can be evaluated */
+	uint32_t devices;
+	int64_t batch, memory;         /* bytes of a device, < 0: any */
+	struct error error;
+};
+
+struct configurations {
+	struct outlook *outlook;       /* of the plan that was asked for last, or NULL */
+	struct error problem;          /* why there is none */
+	uint64_t fingerprint;          /* of what outlook or problem belong to */
+	struct outlook_job *job;       /* under way, or NULL */
+	struct config_ranking ranking;
+	struct search_job *search;
+};
+
+/* The outlook of a plan, NULL while it is looked for or where there is none: then *problem says why, "" while it is
+ * looked for. */
+const struct outlook *configurations_outlook(
+	struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem);
+/* Looks for all configurations of a plan's step on its devices, then plans the best of them; the last list stays until
+ * the estimates of the new one are there, and planned rows come one by one. A search that is under way for another
+ * scenario is given up. Out of memory: the list's error says so. */
+void configurations_search(struct configurations *kept, const struct plan *plan, const char *rules_file);
+/* Gives up a search that is under way, which keeps what it has found and planned; false where there is none. */
+bool configurations_cancel(struct configurations *kept);
+/* The list as far as it is there. */
+const struct config_ranking *configurations_ranking(struct configurations *kept);
+/* What ranking_current compares: of a plan's step and the cluster. */
+uint64_t configurations_fingerprint(const struct plan *plan);
+
+bool configurations_pending(const struct configurations *kept);
+void configurations_wait(struct configurations *kept);
+void configurations_free(struct configurations *kept);
 
 struct column_sets;
 

@@ -1,5 +1,5 @@
 /* ways.c: the list of changes that fit, on a thread of its own. */
-#include "ways.h"
+#include "view.h"
 
 #include <pthread.h>
 

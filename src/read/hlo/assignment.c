@@ -2,8 +2,7 @@
  * values at offsets. */
 #include <stdlib.h>
 
-#include "assignment.h"
-#include "scan.h"
+#include "hlo.h"
 
 #define PATH_MOST 8            /* of a value in nested tuples */
 

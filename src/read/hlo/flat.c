@@ -1,8 +1,8 @@
 /* flat.c: flattens a computation, and finds what a loop's body allocates. */
 #include <stdio.h>
 
-#include "assignment.h"
 #include "flat.h"
+#include "hlo.h"
 
 #define STEPS_MOST 5000000u    /* instructions visited: calls can repeat computations without end */
 #define PAIRS_MOST \

@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "folder.h"
-#include "src/base/bytes.h"
-#include "src/base/folder_walk.h"
+#include "hlo.h"
+#include "src/base/files.h"
 #include "src/base/words.h"
 
 /* Endings, the better ones of one module first. */

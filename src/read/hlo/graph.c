@@ -1,8 +1,8 @@
 /* graph.c: from a flat HLO module to a graph: kinds, phases, names, what is written in place. */
 #include <stdio.h>
 
-#include "assignment.h"
 #include "flat.h"
+#include "hlo.h"
 
 struct making {
 	struct flat flat;

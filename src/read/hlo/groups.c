@@ -1,6 +1,6 @@
 /* groups.c: replica groups as lists of devices, as an iota of devices, and as axes of a mesh: what XLA writes differs
  * from version to version. */
-#include "groups.h"
+#include "hlo.h"
 
 #define AXES_MOST 64
 

@@ -17,7 +17,9 @@
  *     folder      which file of a folder of dumps is the step */
 #pragma once
 
+#include "solver/base/base.h"
 #include "solver/graph/graph.h"
+#include "src/base/wire.h"
 
 /* An array, or a tuple of parts. Tokens are tuples of nothing. */
 struct hlo_shape {
@@ -72,7 +74,7 @@ struct hlo_module {
 	uint32_t devices;             /* partitions times replicas, or as many as a collective or a sharding names at least */
 	bool scheduled;
 	bool unpartitioned;           /* it calls what XLA's partitioner takes out */
-	/* What XLA itself planned, where the file says it: bytes by purpose, and addresses: see assignment.h. */
+	/* What XLA itself planned, where the file says it: bytes by purpose, and addresses: see hlo.h. */
 	bool assigned;
 	int64_t arguments, temporary, outputs, constants;
 	struct hlo_place *place;      /* [places], in the arena */
@@ -102,3 +104,87 @@ bool hlo_shape_finish(struct hlo_shape *shape);
 
 /* The step: fusions closed (one op each) or open (an op for each instruction in it). NULL with *error. */
 struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, const char *format, struct error *error);
+
+/* assignment: XLA's own buffer assignment: where each array of a module lies, as the proto or the text that lies
+ * beside a dump says it. */
+
+/* Both fill in the module's sums and places. Its allocations are put one behind another: arguments, constants, results,
+ * temporaries. What the module doesn't have is left out; memory of single threads is not the step's. OK, BAD_INPUT
+ * (text: it is none), NO_MEMORY. O(size log instructions). */
+enum status hlo_assignment_proto(struct wire body, struct hlo_module *module, struct error *error);
+enum status hlo_assignment_text(const char *text, size_t size, struct hlo_module *module, struct error *error);
+
+/* The address of array `leaf` of an instruction, -1 where the assignment has none. O(log places). */
+int64_t hlo_address(const struct hlo_module *module, const struct hlo_instruction *instruction, uint32_t leaf);
+
+/* scan: the characters, words and shapes of HLO text. */
+
+/* A part of the text. */
+struct span { const char *at, *end; };
+
+struct scanner {
+	const char *at, *end;
+	unsigned line;
+	struct error *error;
+	struct arena *arena;
+};
+
+/* BAD_INPUT with the line, NO_MEMORY. */
+enum status scan_bad(struct scanner *scanner, const char *format, ...) __attribute__((format(printf, 2, 3)));
+enum status scan_no_memory(struct scanner *scanner);
+
+size_t scan_length(struct span span);
+bool scan_is(struct span span, const char *text);
+bool scan_starts(const struct scanner *scanner, const char *text);
+/* White space and comments. */
+void scan_skip(struct scanner *scanner);
+/* Behind blanks, that character or nothing. */
+bool scan_take(struct scanner *scanner, char c);
+bool scan_name_character(char c);
+/* A name without its %. */
+struct span scan_word(struct scanner *scanner);
+/* To the next comma or closing bracket that no bracket or quotes enclose. */
+struct span scan_balanced(struct scanner *scanner);
+/* False for what is no whole number of 63 bits. */
+bool scan_number(struct span span, int64_t *number);
+/* A copy in the arena, NULL when out of memory. */
+const char *scan_keep(struct scanner *scanner, struct span span);
+/* The part between the brackets around a value. */
+struct span scan_inside(struct span span);
+/* What stands between `before` and the next `until`. */
+struct span scan_find(struct span in, const char *before, char until);
+
+/* An array's or tuple's shape with its layout; depth 0 for the outermost. */
+enum status scan_shape(struct scanner *scanner, int depth, struct hlo_shape *shape);
+
+/* groups: how many devices take part in a collective, as the text or the proto of a module says it. */
+
+/* devices: in all groups together, as far as that is said. 0: nobody says. */
+struct hlo_groups { uint32_t size, devices; };
+
+/* The next whole number from *at on; false where there is none before `end`. Above 2^32 it is 2^32 - 1. */
+bool hlo_next_number(const char **at, const char *end, uint64_t *number);
+
+/* "{{0,1,2,3}}", "[2,4]<=[8]" or "mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'b'}". value: up to the first comma
+ * outside of brackets; end: of the file. O(length of the line). */
+struct hlo_groups hlo_groups_text(struct span value, const char *end);
+
+/* Of an instruction's field 49 (a ReplicaGroup, one of several), 87 (CollectiveDeviceListProto), 92
+ * (IotaReplicaGroupListProto) or 93 (MeshAxesReplicaGroupListProto). O(size). */
+struct hlo_groups hlo_groups_proto(uint32_t number, struct wire body);
+
+/* folder: what XLA leaves in a folder with --xla_dump_to: which of its files is the step. */
+
+/* The chosen module. list: a line on each where there are several, else "". number: which of them it is, from 1 on. */
+struct hlo_folder {
+	char path[4096];
+	char *list;
+	uint32_t modules, number;
+};
+
+/* Modules after optimization, as proto (which has the buffer assignment) or text; where there are none of these,
+ * before. wanted: the module, from 1 on in the order of their names; 0: that of the largest file. Without any *found
+ * stays with no modules, which is OK. BAD_INPUT: no module of that number. Free with hlo_folder_free(), after an error
+ * too. O(files log files). */
+enum status hlo_folder_find(const char *path, uint32_t wanted, struct hlo_folder *found, struct error *error);
+void hlo_folder_free(struct hlo_folder *found);

@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "assignment.h"
-#include "groups.h"
+#include "hlo.h"
 
 struct numbered { int64_t id; uint32_t index; };
 

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "scan.h"
+#include "hlo.h"
 
 enum status scan_bad(struct scanner *scanner, const char *format, ...)
 {

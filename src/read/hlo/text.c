@@ -1,8 +1,7 @@
 /* text.c: reads the text of an HLO module: "HloModule name, ...", tables of source locations, then computations. */
 #include <stdio.h>
 
-#include "groups.h"
-#include "scan.h"
+#include "hlo.h"
 
 struct location { uint32_t file, function, line; };
 struct frame { uint32_t location, parent; };

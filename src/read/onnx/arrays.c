@@ -2,8 +2,7 @@
  * sizes that are computed in the graph. */
 #include <string.h>
 
-#include "infer.h"
-#include "values.h"
+#include "shapes.h"
 #include "solver/base/base.h"
 
 /* ---- element by element ---- */

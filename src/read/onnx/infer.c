@@ -1,8 +1,7 @@
 /* infer.c: operands and results of an ONNX node, with the small numbers that are followed. */
 #include <string.h>
 
-#include "infer.h"
-#include "values.h"
+#include "shapes.h"
 #include "solver/base/base.h"
 
 /* An operand whose shape and type are known, NULL where there is none. */

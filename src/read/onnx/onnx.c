@@ -3,9 +3,7 @@
 #include <stdlib.h>
 
 #include "onnx.h"
-#include "places.h"
 #include "shapes.h"
-#include "values.h"
 #include "solver/rules/rules.h"
 #include "src/base/words.h"
 

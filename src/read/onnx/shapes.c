@@ -5,8 +5,7 @@
  */
 #include <string.h>
 
-#include "infer.h"
-#include "values.h"
+#include "shapes.h"
 #include "solver/base/base.h"
 
 /* ---- products, windows, sums ---- */

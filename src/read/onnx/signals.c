@@ -1,6 +1,5 @@
 /* signals.c: shapes of what resamples images and takes signals apart. */
-#include "infer.h"
-#include "values.h"
+#include "shapes.h"
 
 /* X [batch, channels, ...], grid [batch, ..., coordinates] -> [batch, channels, ...] of the grid. */
 void infer_grid_sample(struct infer *infer)

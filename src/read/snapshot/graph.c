@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "snapshot.h"
-#include "src/base/bytes.h"
 #include "src/base/words.h"
 
 /* ---- what holds the peak ---- */

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "pickle.h"
+#include "snapshot.h"
 
 #define CHUNK      (256u << 10)
 #define STACK_MOST (1u << 20)

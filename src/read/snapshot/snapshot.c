@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "pickle.h"
 #include "snapshot.h"
 #include "src/base/source.h"
 

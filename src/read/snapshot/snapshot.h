@@ -20,10 +20,58 @@
  *     graph      a trace as a graph, and what holds its peak */
 #pragma once
 
-#include "src/read/problems/buffers_csv.h"
-#include "src/base/source.h"
+#include "solver/base/base.h"
+#include "solver/base/names.h"
 #include "solver/graph/graph.h"
-#include "stacks.h"
+#include "src/base/source.h"
+#include "src/read/problems/buffers_csv.h"
+
+/* stacks: the stack traces of a snapshot, each once. Numbers count from 1; 0 is none, what is above a limit, and what
+ * there was no memory for, which is noted. */
+
+/* A place in the source. name: the function. Texts are numbers, too. */
+struct stack_frame { uint32_t file, name; int64_t line; };
+
+/* Open addressing by hash; equal hashes stand behind each other. */
+struct stack_table {
+	struct { uint64_t hash; uint32_t id; } *slot;
+	size_t slots, used;
+};
+
+struct stacks {
+	struct arena arena;
+	struct names text_names;
+	const char **text;
+	struct stack_frame *frame;
+	uint32_t *item;                 /* frames of all stacks, the innermost one first */
+	struct { uint32_t first, count; } *stack;
+	struct stack_table by_frame, by_stack;
+	size_t text_room, frame_room, item_room, stack_room;
+	uint32_t texts, frames, items, stack_count;
+	bool no_memory;                 /* something is missing because memory ended */
+};
+
+#define STACK_FRAMES_MOST 1000          /* of one stack; what is further out is left away */
+
+/* The number of a text, a frame, a stack, which is new or was there before. Expected O(length). */
+uint32_t stacks_text(struct stacks *stacks, const char *text, size_t length);
+uint32_t stacks_frame(struct stacks *stacks, uint32_t file, uint32_t name, int64_t line);
+/* A stack with count frames further out than those of `inner` (0: none). */
+uint32_t stacks_add(struct stacks *stacks, uint32_t inner, const uint32_t *frame, uint32_t count);
+void stacks_free(struct stacks *stacks);
+
+/* The number of the innermost frame that is neither the framework's nor another library's; of the innermost one where
+ * there is no such. */
+uint32_t stacks_place(const struct stacks *stacks, uint32_t stack);
+/* "model.py:6 in forward"; "" of frame 0. Returns text. */
+char *stacks_frame_text(const struct stacks *stacks, uint32_t frame, char *text, size_t size);
+/* The functions of the program's own frames from the outermost to the innermost, with dots between; "" where there are
+ * none. Returns text. */
+char *stacks_path(const struct stacks *stacks, uint32_t stack, char *text, size_t size);
+/* A frame's function, or "". */
+const char *stacks_function(const struct stacks *stacks, uint32_t frame);
+/* Whether a frame's file, or its function, has that word in its name. */
+bool stacks_within(const struct stacks *stacks, uint32_t stack, const char *word);
 
 /* What PyTorch's allocator rounds sizes to and aligns addresses at. */
 #define SNAPSHOT_ALIGNMENT 512
@@ -58,9 +106,9 @@ struct snapshot {
 	struct stacks stacks;
 };
 
-/* Reads a snapshot as a stream, or the page that torch.cuda._memory_viz makes of it. BAD_INPUT: no pickle that pickle.h
- * reads, no snapshot, no events in it, sizes out of range. Free with snapshot_free(), after an error too. O(bytes); 24
- * bytes of memory for an event, four for an entry of the memo, and each stack trace once. */
+/* Reads a snapshot as a stream, or the page that torch.cuda._memory_viz makes of it. BAD_INPUT: no pickle that
+ * snapshot.h reads, no snapshot, no events in it, sizes out of range. Free with snapshot_free(), after an error too.
+ * O(bytes); 24 bytes of memory for an event, four for an entry of the memo, and each stack trace once. */
 enum status snapshot_read(struct source source, struct snapshot *snapshot, struct error *error);
 void snapshot_free(struct snapshot *snapshot);
 
@@ -129,3 +177,46 @@ bool snapshot_within(const struct buffers *buffers, const struct snapshot_facts 
  * of groups, buffers of the same two groups are one, but for those alive at the peak. wanted: the device, from 1 on, of
  * those that have events; 0: the one with the most. NULL with *error. O(events log events). */
 struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, uint32_t most, struct error *error);
+
+/* pickle: walks over a Python pickle (protocols 2 to 5) without building anything from it and without calling
+ * anything.
+ *
+ * The machine of pickletools.py, as far as dicts, lists, tuples, sets, texts, bytes and numbers need it. Whatever would
+ * import, call or build an object (GLOBAL, REDUCE, BUILD, ...) ends the walk. A value on the stack has 24 bytes,
+ * whatever it is: texts are words that the reader knows, or what the visitor keeps of them; dicts and lists are what
+ * the visitor notes in them. The memo has four bytes per entry, and a limit. So memory is that of the memo, of a stack
+ * with a limit, and what the visitor keeps. */
+
+enum pickle_kind { PICKLE_OTHER, PICKLE_NUMBER, PICKLE_WORD, PICKLE_DICT, PICKLE_LIST };
+
+struct pickle_value {
+	uint8_t kind;
+	bool again;           /* a dict or list out of the memo: what is noted in it is not known any more */
+	uint8_t note;         /* the visitor's own, 0 in a new dict or list */
+	uint32_t count;       /* of a list: its items so far */
+	uint32_t kept; /* the visitor's own number, 0 in a new dict or list: unlike note and number, the memo has it, too */
+	uint32_t memo;        /* of the pickle machine */
+	int64_t number;       /* a number; the word's index; the visitor's own, 0 in a new dict or list */
+};
+#define PICKLE_TEXT_MOST 4096
+
+/* The visitor sees each dict and list when its members come, what is inside first. Anything but OK ends the walk. */
+struct pickle_visitor {
+	const char *const *words;  /* texts to know, at most 200 of at most 30 bytes; NULL ends them */
+	/* count pairs of key and value come to the dict */
+	enum status (*pairs)(
+		void *context, struct pickle_value *dict, const struct pickle_value *pair, uint32_t count, struct error *error);
+	/* count items come to the list, behind list->count others */
+	enum status (*items)(
+		void *context, struct pickle_value *list, const struct pickle_value *item, uint32_t count, struct error *error);
+	/* A text of at most PICKLE_TEXT_MOST bytes that is no word: the number to keep, 0: none. NULL: none of them is of
+	 * interest. */
+	uint32_t (*text)(void *context, const char *text, size_t length);
+	void *context;
+};
+
+/* Reads one pickle, up to its STOP; *root is what it is. BAD_INPUT with the byte in error's text where it is truncated,
+ * isn't a pickle of these protocols, wants to call something, or needs a stack of more than a million values. O(bytes).
+ */
+enum status pickle_walk(
+	struct source source, const struct pickle_visitor *visitor, struct pickle_value *root, struct error *error);

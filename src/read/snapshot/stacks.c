@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "stacks.h"
+#include "snapshot.h"
 
 #define NUMBERS_MOST (UINT32_C(1) << 28)
 #define ITEMS_MOST   (UINT32_C(1) << 26)   /* frames of all stacks: one list could be many, each a frame longer */

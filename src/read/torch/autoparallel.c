@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "autoparallel.h"
-#include "places.h"
+#include "fx.h"
 #include "solver/graph/collective.h"
 #include "solver/rules/rules.h"
-#include "src/base/json_memory.h"
+#include "src/base/json.h"
 
 struct value {
 	const char *name;

@@ -16,6 +16,8 @@
  *     inductor      reads Inductor's memory graphs */
 #pragma once
 
+#include "solver/base/base.h"
+#include "solver/graph/collective.h"
 #include "solver/graph/graph.h"
 
 enum fx_kind {
@@ -104,3 +106,53 @@ enum status fx_folder_read(
 /* The step number `wanted` of a log, from 1 (0: the one with the most ops): a forward graph with its backward graph, a
  * joint graph, or one without gradients. NULL with *error, which lists the steps where there is none of that number. */
 struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *error);
+
+/* fx_phases: which ops of a graph that holds both passes are of which. */
+
+/* The phase of each node of a joint graph, or of one whose gradients torch.func took. *phase is NULL where nothing in
+ * the graph says it. O(size). */
+enum status fx_phases(struct arena *arena, const struct fx_graph *graph, uint8_t **phase);
+
+/* fx_size: symbolic sizes as PyTorch prints them: "s77", "2*s0 + 1", "8*(((u0 + u1 + 71)//8))", "Max(1, s0)". */
+
+/* What the caller knows: "s77=8" a symbol, "u*=64" all whose names begin so; the first that matches counts. */
+struct fx_sizes { const char *const *dim; uint32_t dims; };
+
+/* The value of an expression; false where it has a symbol without a number (*symbol, of *length letters, is the first
+ * one), no such grammar, or a value below 0 or above 2^62. Sums, products, floor division (a division that isn't whole,
+ * too), remainders, powers; Max, Min, FloorDiv, CeilDiv, Mod, PythonMod, ModularIndexing, floor, ceiling. O(length *
+ * dims). */
+bool fx_size(const struct fx_sizes *sizes, const char *text, const char *end, int64_t *value, const char **symbol,
+	size_t *length);
+
+/* places: placements as PyTorch's DTensor writes them. */
+
+/* "S(0)RP(sum)", a word for each axis of the mesh: at most that many, up to what is no such word. "_S(1, 4)" is cut in
+ * blocks; of "S(1)[0]" the order of several cuts of a dim is left out. Returns how many there were. O(length). */
+uint32_t places_read(const char *text, uint32_t most, struct axis_places *places);
+
+/* The type of the op that turns one place on an axis into another, "comm.all_gather"; NULL where every device cuts its
+ * own piece, or nothing changes. O(1). */
+const char *place_move(struct axis_place from, struct axis_place to);
+
+/* inductor: Inductor's memory graph: what torch._inductor.config.reorder_for_peak_memory_debug writes into the
+ * structured trace.
+ *
+ * One JSON object: `nodes` in the order that Inductor began with, each with its name and the names of the buffers that
+ * it makes; `buffers` with size_alloc, size_free, is_input, is_output and deps, the buffers that the node of this one
+ * reads. A node of several outputs allocates them all, and nodes behind it that take one out free it: these become
+ * views here. Inputs that can't be freed are not in it. */
+
+/* The graph of a text: NULL with *error, BAD_INPUT or NO_MEMORY. O(size). */
+struct graph *inductor_read(const char *text, size_t size, struct error *error);
+
+/* autoparallel: what AutoParallel (meta-pytorch/autoparallel) writes of a sharded step: get_json(), or the artifact
+ * of that in a structured trace.
+ *
+ * One JSON object: `mesh` with its shape and names; `nodes` of the joint FX graph with op, phase, shape (of the whole
+ * tensor), dtype, placement, and for each input the placement that it comes in and the one that the op needs; `summary`
+ * with the optimizer's costs. The graph is that of one device: sizes are local, and where placements differ an op of
+ * communication stands between, once for each tensor and placement. */
+
+/* The graph of a text: NULL with *error, BAD_INPUT or NO_MEMORY. O(size). */
+struct graph *autoparallel_read(const char *text, size_t size, struct error *error);

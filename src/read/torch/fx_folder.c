@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fx.h"
-#include "src/base/folder_walk.h"
+#include "src/base/files.h"
 #include "src/base/source.h"
 
 #define BYTES_ALL ((size_t)1 << 30)   /* of all files */

@@ -1,5 +1,5 @@
 /* fx_phases.c: what depends on a tangent, or stands where torch.func takes a gradient, is backward. */
-#include "fx_phases.h"
+#include "fx.h"
 
 /* Marks what depends on marked values or nodes. */
 static void spread_down(const struct fx_graph *graph, bool *node, bool *value)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fx_size.h"
+#include "fx.h"
 
 enum { DEPTH_MOST = 60 };
 #define VALUE_MOST (INT64_C(1) << 62)

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "fx.h"
-#include "fx_phases.h"
-#include "places.h"
 #include "solver/rules/rules.h"
 #include "src/base/words.h"
 

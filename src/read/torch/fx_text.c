@@ -3,8 +3,6 @@
 #include <stdlib.h>
 
 #include "fx.h"
-#include "fx_size.h"
-#include "places.h"
 
 #define HINTS_MOST 4096
 

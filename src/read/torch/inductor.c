@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inductor.h"
-#include "src/base/json_memory.h"
+#include "fx.h"
+#include "src/base/json.h"
 
 struct buffer {
 	const char *name;

@@ -1,5 +1,5 @@
 /* places.c: reads placements of DTensors. */
-#include "places.h"
+#include "fx.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/json_memory.h"
+#include "src/base/json.h"
 #include "src/base/lines.h"
 #include "src/read/input.h"
 #include "src/session/config.h"

@@ -1,8 +1,6 @@
 /* unit_draw.c: drawings, thinned timelines and exports of random plans. */
 #include "tests/common/random_graph.h"
-#include "src/draw/clusters.h"
 #include "src/draw/groups.h"
-#include "src/draw/coordinates.h"
 #include "src/write/data.h"
 #include "src/plan/planner.h"
 #include "src/plan/timeline.h"

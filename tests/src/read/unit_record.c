@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/json_memory.h"
+#include "src/base/json.h"
 #include "src/read/record.h"
 #include "tests/common/support.h"
 

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
-#include "src/session/export_line.h"
-#include "src/read/input.h"
-#include "src/models/models.h"
 #include "src/configs/outlook.h"
+#include "src/models/models.h"
+#include "src/read/input.h"
+#include "src/session/commands.h"
 #include "src/session/session.h"
 #include "src/session/worker.h"
 #include "tests/common/model_steps.h"

@@ -6,11 +6,9 @@
 #include "src/read/input.h"
 #include "tests/common/random_keys.h"
 #include "tests/common/support.h"
-#include "ui/app/columns_file.h"
+#include "ui/app/explore.h"
 #include "ui/app/history_file.h"
-#include "ui/app/key_script.h"
 #include "ui/screen/picture.h"
-#include "ui/app/screenshot.h"
 
 static struct session *session_on(const char *sample, const char *const *settings)
 {

@@ -1,9 +1,6 @@
 /* Tests of what stands around the views: the panel of knobs, footer, overlays, status line and prompt. */
 #include "tests/ui/views/views_fixture.h"
-#include "ui/app/chrome.h"
-#include "ui/app/completion.h"
-#include "ui/app/help.h"
-#include "ui/app/panel.h"
+#include "ui/app/app.h"
 
 Test(chrome, the_panel_shows_every_knob_once)
 {

@@ -3,8 +3,7 @@
  * al. do (IEEE TVCG 15:6, 2009, severity 1). */
 #include <math.h>
 
-#include "src/draw/figure_pipeline.h"
-#include "src/draw/figure_roofline.h"
+#include "src/draw/figure.h"
 #include "src/plan/timeline.h"
 #include "tests/common/support.h"
 #include "ui/screen/frame.h"

@@ -1,7 +1,7 @@
 /* Tests of the rectangles of the screen, for every size. */
 #include <criterion/criterion.h>
 
-#include "ui/screen/screen.h"
+#include "ui/screen/terminal.h"
 
 enum { RECTS = 6 };
 

@@ -1,9 +1,8 @@
 /* Tests of the views as text: a hand-made graph, planned in program order, drawn into cells. */
 #include "src/read/input.h"
 #include "tests/common/support.h"
-#include "ui/views/row_filter.h"
-#include "ui/views/schedule.h"
-#include "ui/views/segment_rows.h"
+#include "ui/views/frequency.h"
+#include "ui/views/order_rows.h"
 #include "views_fixture.h"
 
 /* A chain of small tensors with one that is large, in the middle of so many ops. */
@@ -129,14 +128,14 @@ Test(views, the_map_shows_each_storage_at_its_address)
 	open_program_order(&fixture, diamond(), 60, 38);
 	fixture.frame.mono = true;
 	const struct plan *plan = fixture.plan;
-	int rows = 33, columns = 51;
+	int rows = 33, width = 51;
 	char *text = screen_of(&fixture, MAP);
 	for (uint32_t s = 0; s < plan->graph->storages; s++) {
 		if (plan->laid_out->bytes[s] * rows < 2 * plan_arena(plan))
 			continue;
 		int row = rows - 1 - (int)((plan->laid_out->offset[s] + plan->laid_out->bytes[s] / 2) * rows / plan_arena(plan));
 		fixture.model.zoom_first = 0;
-		int x = model_column_of(&fixture.model, plan->laid_out->first[s], columns);
+		int x = model_column_of(&fixture.model, plan->laid_out->first[s], width);
 		uint32_t code = fixture.frame.cell[row * 60 + 9 + x].code | 0x20;
 		bool cursor = plan->laid_out->first[s] == model_position(&fixture.model);
 		cr_assert(cursor || code == (uint32_t)category_letters[plan->graph->storage[s].kind], "storage %u\n%s", s, text);

@@ -6,9 +6,7 @@
 
 #include "solver/graph/problem.h"
 #include "src/read/detect.h"
-#include "src/read/hlo/assignment.h"
-#include "src/read/hlo/folder.h"
-#include "src/read/hlo/groups.h"
+#include "src/read/hlo/hlo.h"
 #include "src/read/input.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"

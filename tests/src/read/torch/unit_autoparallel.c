@@ -2,8 +2,8 @@
  * results, and what is refused. */
 #include <string.h>
 
-#include "src/read/torch/autoparallel.h"
 #include "src/read/input.h"
+#include "src/read/torch/fx.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"
 

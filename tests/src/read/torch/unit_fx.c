@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "src/read/torch/fx.h"
-#include "src/read/torch/fx_size.h"
 #include "src/read/input.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"

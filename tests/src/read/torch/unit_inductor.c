@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "solver/order/order.h"
-#include "src/read/torch/inductor.h"
 #include "src/read/input.h"
+#include "src/read/torch/fx.h"
 #include "tests/common/support.h"
 
 #define FOLDER "tests/corpus/inductor/"

@@ -1,0 +1,48 @@
+/* files.h: paths: what a file may name, the program's folder, where state is kept, the files below a folder. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "solver/base/base.h"
+
+/* named_file: a file that another file's content names, such as a session's line or a plan's pin: who wrote the
+ * content must not choose which of the user's files are opened. */
+
+/* Whether path is a regular file in folder or below it, links followed; writing: or one that can be made there. */
+bool named_file_within(const char *path, const char *folder, bool writing);
+/* The folder of a file, into folder (4096 bytes): "." where the name has none. */
+void named_file_folder(const char *path, char folder[4096]);
+
+/* program_folder: where the running program is. */
+
+enum { PROGRAM_PATH_BYTES = 4096 };
+
+/* Writes the folder of the running program into folder, without the last /, links resolved. False where the system
+ * doesn't tell. */
+bool program_folder(char folder[PROGRAM_PATH_BYTES]);
+
+/* state_files: where the program keeps what it remembers: $XDG_STATE_HOME/tidemark, or ~/.local/state/tidemark. */
+
+#define STATE_PATH_BYTES 4096
+
+/* The path of a file or directory there; false where there is no home, or the path is too long. */
+bool state_path(const char *name, char path[STATE_PATH_BYTES]);
+/* Makes a directory and those above it, for the user alone. path is changed meanwhile. */
+bool state_make_directories(char *path);
+
+/* folder_walk: the files below a folder, in the order of their names. */
+
+/* name: below the folder, "run_1/graph.txt"; bytes: its size. Lists are sorted by name. */
+struct folder_file { const char *name; int64_t bytes; };
+struct folder_files {
+	struct arena arena;
+	struct folder_file *file;
+	size_t files, room, entries;
+};
+
+/* Lists the regular files whose last name wanted() likes, to a depth of eight folders; no link is followed, and names
+ * that begin with a dot are left out. BAD_INPUT: more than 200,000 entries. Free with folder_files_free(), after an
+ * error too. O(entries log entries). */
+enum status folder_walk(
+	const char *path, bool (*wanted)(const char *base), struct folder_files *list, struct error *error);
+void folder_files_free(struct folder_files *list);
