@@ -8,7 +8,6 @@
  *     base      statuses, errors, arenas, control, rows of lists
  *     memory    the allocator; tests put one that fails in its place
  *     names     unique names to dense numbers
- *     heap      a heap with keys that change
  *     sort      many items by a number each
  *     max_flow  maximum flow and minimum cut
  *     milp      integer programs; the only file that knows GLPK

@@ -6,8 +6,8 @@
  * counted from the least of every node and edge. */
 #include <string.h>
 
-#include "solver/base/heap.h"
 #include "chain.h"
+#include "solver/base/sort.h"
 
 #define BLOCKED (INT64_C(1) << 61)
 #define WEIGHT_MAX (INT64_C(1) << 60)

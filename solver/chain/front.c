@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "front.h"
+#include "search.h"
 
 /* Links and children that usage depends on. */
 static bool has_points(const struct chain_front *front, const struct chain_part *part)

@@ -5,7 +5,7 @@
  * is always better, the smaller of both orders is taken. */
 #include <string.h>
 
-#include "solver/base/heap.h"
+#include "solver/base/sort.h"
 #include "tree.h"
 
 #define VARS_MAX 12000         /* neighbours are bit sets */

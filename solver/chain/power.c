@@ -1,7 +1,7 @@
 /* power.c: min-plus powers, their adjoints, and walks. */
 #include <string.h>
 
-#include "power.h"
+#include "model.h"
 #include "tree.h"
 
 static size_t power_size_of(const struct chain_power *power)

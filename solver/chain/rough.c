@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "runs.h"
+#include "search.h"
 #include "solver/problems/dual.h"
 
 #define PAIRS_MOST 40000000

@@ -1,7 +1,7 @@
-/* runs.c: see runs.h. */
+/* runs.c: see search.h. */
 #include <string.h>
 
-#include "runs.h"
+#include "search.h"
 
 struct writing {
 	const struct shard_chain *chain;

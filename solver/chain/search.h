@@ -1,8 +1,59 @@
 /* search.h: what the parts of the search for a chain's plan share. */
 #pragma once
 
-#include "front.h"
+#include "chain.h"
 #include "model.h"
+#include "tree.h"
+
+/* front: all choices of cost and usage that can be part of a nearly best plan, per assignment of what others see.
+ *
+ * This is elimination with sets of points (cost, usage); in a set no point is as good as another in both. The passes of
+ * tree.h tell exactly how much the best plan weighs that has a point. A point above the limit of that weight is
+ * dropped, so sets stay small where the limit is close. */
+
+struct chain_point {
+	int64_t cost, usage;
+	uint32_t value;            /* of the bucket's variable */
+	uint32_t trail;            /* the points of the children that it is made of */
+};
+
+/* The points of a link, by entry of its factor: point[start[entry]] .. point[start[entry + 1] - 1]. */
+struct chain_given {
+	const uint32_t *start;
+	const struct chain_point *point;
+};
+
+/* How many points: more than most in all are LIMIT, and more pairs of walks looked at than looks. */
+struct chain_room { uint32_t most, looks; };
+
+/* The points of one bucket: those of a row are point[start[row]] .. point[start[row + 1] - 1]. start is NULL where a
+ * bucket has none. */
+struct chain_front {
+	const struct chain_tree *tree;
+	const struct chain_given *given; /* [factors] of links; NULL: there are none */
+	uint32_t **start;          /* [buckets] */
+	struct chain_point *point;
+	struct chain_trail { uint32_t before, point; } *trail;
+	uint32_t points, trails;
+	struct chain_room room;
+	size_t point_room, trail_room;
+	struct chain_point *list, *other; /* scratch */
+	size_t list_room, other_room;
+	struct arena arena;
+};
+
+/* After up and down. limit: of the weight of a whole plan. Free in any case. */
+enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, const struct chain_given *given,
+	int64_t limit, struct chain_room room, struct control *control);
+void chain_front_free(struct chain_front *front);
+/* Values of all variables that a point decides, where those of its row are set; taken [factors]: its point of each
+ * link, where they are given. */
+void chain_front_decode(
+	const struct chain_front *front, uint32_t bucket, uint32_t point, uint32_t *value, uint32_t *taken);
+/* qsort's comparison of points: by usage, then cost; equal ones by what they are made of. */
+int chain_points_by_usage(const void *left, const void *right);
+/* Drops points that another one is as good as in both; the rest by usage. Returns how many are left. */
+uint32_t chain_points_filter(struct chain_point *list, uint32_t count);
 
 /* Which arcs a link's copies take. */
 struct chain_path {
@@ -55,3 +106,33 @@ enum status chain_splice(const struct shard_chain *chain, const struct chain_pla
 void chain_choice_free(struct chain_choice *choice);
 /* Cost and usage of a choice. */
 void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice);
+
+/* runs: a chain written out as a problem whose size doesn't depend on the copies: a node stands for a run of copies.
+ *
+ * The first and the last copies are runs of one; the inner copies of a segment are few runs, and all copies of a run
+ * get the same choice. A sum over the choices of such a problem is one of the chain, so its plans are plans of the
+ * chain. For bounds the steps from copy to copy are cut: where they lead to the next copy, they lead to twins of its
+ * nodes, and prices ("potentials") are paid at a node and refunded at its twin, or the other way round. All potentials
+ * in a sum over copies cancel, so the least of the cut problem is never more than that of the chain. */
+
+enum chain_steps {
+	STEPS_ALIKE,               /* steps within a run join the run with itself */
+	STEPS_TIED, /* steps lead to twins; of inner runs those are tied to the nodes, at a finite price, by a third node */
+	STEPS_CUT /* steps lead to twins */
+};
+
+struct chain_runs {
+	struct shard_problem problem;
+	size_t *start;             /* [nodes + 1] a chain node's runs are problem nodes from here on */
+	uint32_t *begin;           /* [start[nodes]] first copy of a run */
+	uint32_t *tie;             /* [nodes] STEPS_TIED: the third node of its twin, NONE: it has none */
+	bool whole;                /* every run is a single copy, and no step is cut: it is the chain written out */
+	struct arena arena;
+};
+
+/* inner: runs that a segment's inner copies are cut into, each half as long as the one before; 1 for STEPS_TIED and
+ * STEPS_CUT. potential: by strategy of the chain, for STEPS_CUT; NULL: all 0. LIMIT: the problem would have more pairs
+ * than pairs_most. NO_MEMORY. Free it in any case. O(its size). */
+enum status chain_runs_write(const struct shard_chain *chain, enum chain_steps steps, uint32_t inner,
+	const int64_t *potential, size_t pairs_most, struct chain_runs *runs);
+void chain_runs_free(struct chain_runs *runs);

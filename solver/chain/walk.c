@@ -12,7 +12,7 @@
 #define POINTS_MOST 60000
 #define LOOKS_MOST 6000000
 
-/* Cost and usage of all walks along a link that can be part of a nearly best plan: the powers of power.h once more,
+/* Cost and usage of all walks along a link that can be part of a nearly best plan: the powers of model.h once more,
  * with sets of points as entries. A walk of twice the length is two walks that meet. Points stay only where the best
  * plan that has them weighs no more than a limit. */
 struct chain_walks {

@@ -3,7 +3,7 @@
  * Times are picoseconds in integers, so that sums are exact and certificates can be verified. */
 #pragma once
 
-#include "solver/graph/collective.h"
+#include "solver/graph/graph.h"
 
 #define PICOSECONDS INT64_C(1000000000000) /* in a second */
 

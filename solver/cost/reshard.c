@@ -1,8 +1,8 @@
 /* reshard.c: Dijkstra over the placements of one tensor. */
 #include <string.h>
 
-#include "solver/base/heap.h"
 #include "reshard.h"
+#include "solver/base/sort.h"
 
 #define STATES_WHOLE 1024   /* up to here all parts are looked at, above only those that the two ends shard */
 #define CANDIDATES_MAX 32

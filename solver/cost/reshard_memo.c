@@ -1,7 +1,7 @@
 /* reshard_memo.c: reshardings are looked up: tensors that are alike have equal ones. */
 #include <string.h>
 
-#include "reshard_memo.h"
+#include "reshard.h"
 
 /* Tensors that are alike: from a state to a state, row by row as they are asked for. */
 struct known_class {

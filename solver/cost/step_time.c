@@ -1,5 +1,5 @@
 /* step_time.c: a step event by event; what computation waited for is read off backwards. */
-#include "solver/base/heap.h"
+#include "solver/base/sort.h"
 #include "step_time.h"
 
 struct running {

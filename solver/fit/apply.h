@@ -1,7 +1,7 @@
 /* apply.h: the step as a graph in which ops run again. */
 #pragma once
 
-#include "replay.h"
+#include "search.h"
 
 /* What a copy of an op with a mask is: its operand times the mask, times a constant. */
 #define FIT_MASKED_TYPE "aten._masked_scale.default"

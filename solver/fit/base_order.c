@@ -1,9 +1,8 @@
 /* base_order.c: orders of a step's ops, and what they say of every storage. */
 #include <string.h>
 
-#include "base_order.h"
-#include "late_updates.h"
-#include "solver/base/heap.h"
+#include "search.h"
+#include "solver/base/sort.h"
 
 /* ---- an order ---- */
 

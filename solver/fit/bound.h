@@ -42,8 +42,8 @@ extern const char *const fit_arc_names[FIT_ARC_COUNT];
 
 /* Flow on one arc. START: into need(storage). KEEP: need -> redo of the storage. WRITE: redo(storage) -> run(op). READ:
  * run(op) -> need(storage). BEFORE: run(op) -> run(other). RUN: run(op) -> sink. STATE: bytes of the storage, or NONE
- * for a dependency and then from `op`, the later one, into `other`; NONE: the end (floor.h). What a kind doesn't use is
- * NONE. */
+ * for a dependency and then from `op`, the later one, into `other`; NONE: the end (search.h). What a kind doesn't use
+ * is NONE. */
 struct fit_arc { uint32_t kind, storage, op, other; int64_t flow; };
 
 struct fit_certificate {

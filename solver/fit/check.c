@@ -4,14 +4,71 @@
  * is of an arc that the network has, within its capacity; that what flows into a node flows out; and the bytes that are
  * there at z. A storage that the flow passes is one that may be kept for its price, so it is not counted among those
  * that are there for good. */
-
+#include "bound.h"
 #include "check.h"
-#include "check_floor.h"
 #include "solver/cost/mesh.h"
+#include "solver/order/order.h"
+
+/* check_floor: an op's cheapest state as the certificate of an order's bound, in a problem in which what plans may
+ * write again weighs nothing. */
+
+/* The arcs as an order's certificate; of a storage that is no item, an item that isn't there. */
+static enum status read_arcs(const struct fit_certificate *certificate, const struct problem *problem, uint32_t *item,
+	uint32_t storages, struct order_certificate *order, struct error *error)
+{
+	for (uint32_t s = 0; s < storages; s++)
+		item[s] = problem->items;
+	for (uint32_t i = 0; i < problem->items; i++)
+		item[problem->storage[i]] = i;
+	for (uint32_t i = 0; i < certificate->arcs; i++) {
+		const struct fit_arc *arc = &certificate->arc[i];
+		if (arc->kind != FIT_ARC_STATE || (arc->storage != NONE && arc->storage >= storages))
+			return fail(error, BAD_INPUT, "an arc of the proof that nothing fits is not of a state");
+		order->arc[order->arcs++] = (struct order_arc){ arc->storage == NONE ? NONE : item[arc->storage], arc->op,
+			arc->other, arc->flow };
+	}
+	return OK;
+}
+
+/* What is neither written for good nor touched by the op may be gone. */
+static void forget_others(const struct graph *graph, const bool *for_good, uint32_t op, struct problem *problem)
+{
+	for (uint32_t i = 0; i < problem->items; i++) {
+		bool there = for_good[problem->storage[i]];
+		FOR_ROW(k, &graph->touches, op)
+			there |= graph->touches.item[k] == problem->storage[i];
+		if (!there)
+			problem->size[i] = 0;
+	}
+}
+
+/* BAD_INPUT, with the reason, where the certificate's flow does not prove that more than cap is there while its op
+ * runs. for_good [storages]: written once in every plan. O(step + arcs). */
+static enum status fit_check_floor(const struct fit_input *input, const bool *for_good, int64_t cap,
+	const struct fit_certificate *certificate, struct error *error)
+{
+	const struct graph *graph = input->graph;
+	const struct memory_rules rules = { .alignment = input->alignment, .workspace = input->workspace };
+	struct order_certificate order = { .proof = ORDER_PROOF_CUT, .op = certificate->op };
+	struct problem problem;
+	struct error why = { 0 };
+	TRY(problem_of_graph(graph, &rules, &problem, error));
+	uint32_t *item = mem_alloc(graph->storages, sizeof *item);
+	order.arc = mem_alloc(certificate->arcs, sizeof *order.arc);
+	forget_others(graph, for_good, certificate->op, &problem);
+	enum status status = item && order.arc ? read_arcs(certificate, &problem, item, graph->storages, &order, error)
+		: fail_memory(error);
+	if (status == OK && order_check_certificate(&problem, &order, cap + 1, &why) != OK)
+		status = fail(error, BAD_INPUT, "that nothing fits is not proved: %s", why.text);
+	mem_free(item);
+	mem_free(order.arc);
+	problem_free(&problem);
+	return status;
+}
 
 __extension__ typedef __int128 wide;
 
-struct proof {
+struct claim {
 	const struct fit_input *input;
 	const struct graph *graph;
 	const struct fit_certificate *certificate;
@@ -24,30 +81,30 @@ struct proof {
 	struct arena arena;
 };
 
-static enum status fit_check_wrong(const struct proof *proof, const char *what)
+static enum status fit_check_wrong(const struct claim *proof, const char *what)
 {
 	return fail(proof->error, BAD_INPUT, "the bound on the extra time is not proved: %s", what);
 }
 
-static int64_t fit_check_size_of(const struct proof *proof, uint32_t storage)
+static int64_t fit_check_size_of(const struct claim *proof, uint32_t storage)
 {
 	int64_t unit = proof->input->alignment, bytes = proof->graph->storage[storage].bytes;
 	return unit > 1 ? (bytes + unit - 1) / unit * unit : bytes;
 }
 
-static bool fit_check_in_pass(const struct proof *proof, uint32_t op)
+static bool fit_check_in_pass(const struct claim *proof, uint32_t op)
 {
 	return proof->input->forward ? proof->input->forward[op] : proof->graph->op[op].phase == PHASE_FORWARD;
 }
 
-static int64_t fit_check_share_of(const struct proof *proof)
+static int64_t fit_check_share_of(const struct claim *proof)
 {
 	return proof->certificate->held > 1 ? proof->certificate->held : 1;
 }
 
 /* What a storage counts for at z, where copies of it are held as well: no more than either of the two sets of bound.h
  * has there, each in its share. */
-static wide counted_size(const struct proof *proof, uint32_t storage)
+static wide counted_size(const struct claim *proof, uint32_t storage)
 {
 	wide size = fit_check_size_of(proof, storage), held = fit_check_share_of(proof);
 	uint32_t maker = proof->graph->storage[storage].allocator;
@@ -62,7 +119,7 @@ static wide counted_size(const struct proof *proof, uint32_t storage)
 
 /* ---- what the graph says ---- */
 
-static bool overwrites(const struct proof *proof, uint32_t op, uint32_t storage)
+static bool overwrites(const struct claim *proof, uint32_t op, uint32_t storage)
 {
 	const struct graph *graph = proof->graph;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
@@ -71,12 +128,12 @@ static bool overwrites(const struct proof *proof, uint32_t op, uint32_t storage)
 	return false;
 }
 
-static bool writes(const struct proof *proof, uint32_t op, uint32_t storage)
+static bool writes(const struct claim *proof, uint32_t op, uint32_t storage)
 {
 	return proof->graph->storage[storage].allocator == op || overwrites(proof, op, storage);
 }
 
-static bool touches(const struct proof *proof, uint32_t op, uint32_t storage)
+static bool touches(const struct claim *proof, uint32_t op, uint32_t storage)
 {
 	FOR_ROW(i, &proof->graph->touches, op)
 		if (proof->graph->touches.item[i] == storage)
@@ -85,7 +142,7 @@ static bool touches(const struct proof *proof, uint32_t op, uint32_t storage)
 }
 
 /* A later op of the step writes over what the op found in the storage. */
-static bool overwritten_after(const struct proof *proof, uint32_t op, uint32_t storage)
+static bool overwritten_after(const struct claim *proof, uint32_t op, uint32_t storage)
 {
 	FOR_ROW(i, &proof->graph->users, storage) {
 		uint32_t user = proof->graph->users.item[i];
@@ -96,7 +153,7 @@ static bool overwritten_after(const struct proof *proof, uint32_t op, uint32_t s
 }
 
 /* Where masks are kept: that of an op whose result can be computed from it. */
-static uint32_t mask_storage(const struct proof *proof, uint32_t op)
+static uint32_t mask_storage(const struct claim *proof, uint32_t op)
 {
 	const struct graph *graph = proof->graph;
 	uint32_t first = graph->writes.start[op], mask = NONE;
@@ -114,7 +171,7 @@ static uint32_t mask_storage(const struct proof *proof, uint32_t op)
 }
 
 /* An op that can't run again with the same result, as far as storages written for good tell. */
-static bool runs_once(const struct proof *proof, uint32_t op)
+static bool runs_once(const struct claim *proof, uint32_t op)
 {
 	const struct graph *graph = proof->graph;
 	const struct op *record = &graph->op[op];
@@ -142,7 +199,7 @@ static bool runs_once(const struct proof *proof, uint32_t op)
 }
 
 /* Storages that no plan of the class writes twice: a fixed point from below. */
-static void find_for_good(struct proof *proof)
+static void find_for_good(struct claim *proof)
 {
 	const struct graph *graph = proof->graph;
 	for (uint32_t s = 0; s < graph->storages; s++) {
@@ -183,7 +240,7 @@ static void fit_check_mark(const struct csr *next, uint32_t from, uint32_t ops, 
 			}
 }
 
-static enum status fit_check_set_up(struct proof *proof)
+static enum status fit_check_set_up(struct claim *proof)
 {
 	const struct graph *graph = proof->graph;
 	struct arena *arena = &proof->arena;
@@ -210,7 +267,7 @@ static enum status fit_check_set_up(struct proof *proof)
 /* ---- the flow ---- */
 
 /* An op that must run after z wants what is in the storage in the end, and nothing that must run after z writes it. */
-static enum status check_start(const struct proof *proof, uint32_t storage)
+static enum status check_start(const struct claim *proof, uint32_t storage)
 {
 	bool wanted = false;
 	FOR_ROW(i, &proof->graph->users, storage) {
@@ -222,14 +279,14 @@ static enum status check_start(const struct proof *proof, uint32_t storage)
 	return wanted ? OK : fit_check_wrong(proof, "flow enters a storage that no op behind the moment reads");
 }
 
-static enum status check_read(const struct proof *proof, uint32_t op, uint32_t storage)
+static enum status check_read(const struct claim *proof, uint32_t op, uint32_t storage)
 {
 	bool fine = touches(proof, op, storage) && !writes(proof, op, storage) && !overwritten_after(proof, op, storage);
 	return fine ? OK : fit_check_wrong(proof, "flow goes from an op to a storage that it does not read");
 }
 
 /* An op finds in some storage what the other wrote there. */
-static enum status check_before(const struct proof *proof, uint32_t op, uint32_t other)
+static enum status check_before(const struct claim *proof, uint32_t op, uint32_t other)
 {
 	FOR_ROW(i, &proof->graph->touches, op) {
 		uint32_t s = proof->graph->touches.item[i];
@@ -243,7 +300,7 @@ static enum status check_before(const struct proof *proof, uint32_t op, uint32_t
 
 /* A size in granules of the certificate, as bytes: whole ones, and of the rest what the room's own rest doesn't take,
  * in granules less that. */
-static wide granular(const struct proof *proof, wide bytes)
+static wide granular(const struct claim *proof, wide bytes)
 {
 	wide granule = proof->certificate->granule, rest = granule > 0 ? (wide)proof->certificate->room % granule : 0;
 	if (granule == 0)
@@ -252,7 +309,7 @@ static wide granular(const struct proof *proof, wide bytes)
 	return whole * granule + part * granule / (granule - rest);
 }
 
-static enum status check_keep(const struct proof *proof, const struct fit_arc *arc)
+static enum status check_keep(const struct claim *proof, const struct fit_arc *arc)
 {
 	wide price = proof->touched[arc->storage]
 		? 0
@@ -262,7 +319,7 @@ static enum status check_keep(const struct proof *proof, const struct fit_arc *a
 		: fit_check_wrong(proof, "more flows through a storage than keeping it costs");
 }
 
-static enum status fit_check_run(const struct proof *proof, const struct fit_arc *arc)
+static enum status fit_check_run(const struct claim *proof, const struct fit_arc *arc)
 {
 	const int64_t *times = proof->input->sure ? proof->input->sure : proof->input->time;
 	int64_t time = proof->before[arc->op] && (fit_check_share_of(proof) == 1 || fit_check_in_pass(proof, arc->op))
@@ -271,7 +328,7 @@ static enum status fit_check_run(const struct proof *proof, const struct fit_arc
 	return arc->flow <= time ? OK : fit_check_wrong(proof, "more flows through an op than it takes");
 }
 
-static bool in_range(const struct proof *proof, const struct fit_arc *arc)
+static bool in_range(const struct claim *proof, const struct fit_arc *arc)
 {
 	if (arc->kind == FIT_ARC_STATE)
 		return false;
@@ -283,7 +340,7 @@ static bool in_range(const struct proof *proof, const struct fit_arc *arc)
 		(arc->kind != FIT_ARC_BEFORE || arc->other < proof->graph->ops);
 }
 
-static enum status check_arc(struct proof *proof, const struct fit_arc *arc)
+static enum status check_arc(struct claim *proof, const struct fit_arc *arc)
 {
 	if (!in_range(proof, arc))
 		return fit_check_wrong(proof, "an arc names no storage or op");
@@ -316,7 +373,7 @@ static enum status check_arc(struct proof *proof, const struct fit_arc *arc)
 }
 
 /* What flows in flows out: the total is the value. */
-static enum status fit_check_flow(struct proof *proof, int64_t *value)
+static enum status fit_check_flow(struct claim *proof, int64_t *value)
 {
 	const struct fit_certificate *certificate = proof->certificate;
 	*value = 0;
@@ -341,7 +398,7 @@ static enum status fit_check_flow(struct proof *proof, int64_t *value)
 /* ---- the bytes ---- */
 
 /* In memory while z runs, whatever a plan keeps. */
-static int64_t bytes_there(const struct proof *proof)
+static int64_t bytes_there(const struct claim *proof)
 {
 	const struct graph *graph = proof->graph;
 	const struct op *z = &graph->op[proof->certificate->op];
@@ -365,7 +422,7 @@ static int64_t bytes_there(const struct proof *proof)
 
 /* Bytes that may be in the host while z runs, for nothing at the certificate's price: what the link carries in the time
  * that must not be spent on ops from z on, or what the host holds. */
-static int64_t bytes_away(const struct proof *proof)
+static int64_t bytes_away(const struct claim *proof)
 {
 	const struct fit_link *link = proof->input->link;
 	const int64_t *sure = proof->input->sure ? proof->input->sure : proof->input->time;
@@ -382,7 +439,7 @@ static int64_t bytes_away(const struct proof *proof)
 enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
 	const struct fit_certificate *certificate, struct error *error)
 {
-	struct proof proof = { .input = input, .graph = input->graph, .certificate = certificate, .error = error };
+	struct claim proof = { .input = input, .graph = input->graph, .certificate = certificate, .error = error };
 	int64_t value = 0;
 	if (certificate->op == NONE)
 		return bound <= 0 && !certificate->impossible ? OK : fit_check_wrong(&proof, "it has no certificate");

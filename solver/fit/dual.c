@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "dual.h"
+#include "search.h"
 #include "solver/base/milp.h"
 
 #define GIGA 1e9           /* the master counts in gigabytes and milliseconds */

@@ -3,12 +3,11 @@
  * Cuts leave a few storages' worth of the cap unused, and single changes are too large for it: then one storage goes
  * and two others come. Each kind of change is played once; what it costs in time and bytes adds up over layers, nearly.
  * By the price of a byte most kinds can't be part of a better plan. Of the others up to four are combined as numbers,
- * as in a knapsack, and the best sums are played; where none of these is better, sums of any number (sums.h). */
+ * as in a knapsack, and the best sums are played; where none of these is better, sums of any number (search.h). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "search.h"
-#include "sums.h"
 
 #define INSTANCES 30000    /* changes at most */
 #define COMBINED 256          /* that are combined */

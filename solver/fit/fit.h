@@ -2,8 +2,8 @@
  * every such plan.
  *
  * At prices for memory at a few moments, what to keep and what to compute again is one minimum cut (network.h). A dual
- * finds the prices along an order of the ops (dual.h), its cuts are mixed and improved while a replay fits (search.h,
- * replay.h), along several orders: the program's, updates early, and what an orderer makes of the recomputed step. One
+ * finds the prices along an order of the ops (search.h), its cuts are mixed and improved while a replay fits (search.h,
+ * search.h), along several orders: the program's, updates early, and what an orderer makes of the recomputed step. One
  * moment alone bounds every plan in any order (bound.h). Times are those that the caller gives for the ops.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
@@ -29,7 +29,6 @@
  *     floor       what must be there while an op runs, whatever is computed again
  *     bound       the bound under every plan, and its certificate
  *     check       checks a certificate without the solver
- *     check_floor the same of what must be there while an op runs
  *     apply       the step as a graph in which ops run again */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* floor.c: an op's cheapest state, where what plans may write again weighs nothing. */
 #include <string.h>
 
-#include "floor.h"
+#include "search.h"
 #include "solver/order/cut.h"
 
 /* Bytes of what is written once or touched by the op alone. */

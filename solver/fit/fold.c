@@ -1,7 +1,7 @@
 /* fold.c: storages that play the same part in equal layers. */
 #include <stdlib.h>
 
-#include "fold.h"
+#include "search.h"
 
 #define ROUNDS 3
 #define SMALL 4096         /* bytes: storages below are left to the cuts */

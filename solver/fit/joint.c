@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "joint.h"
+#include "strategies.h"
 
 /* ---- nodes ---- */
 

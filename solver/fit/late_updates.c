@@ -6,7 +6,7 @@
  * right behind their last reader. */
 #include <string.h>
 
-#include "late_updates.h"
+#include "search.h"
 
 struct late {
 	const struct fit_step *step;

@@ -1,7 +1,7 @@
 /* replay.c: a choice of states played out along an order. */
 #include <string.h>
 
-#include "replay.h"
+#include "search.h"
 
 #define NEAR 6             /* readers so many ops apart share what was written anew for the first */
 #define LONGEST 12         /* a sequence of more than so many times the step's ops is given up */

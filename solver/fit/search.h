@@ -1,9 +1,116 @@
 /* search.h: states of storages that fit a cap along a base order, at little extra time. */
 #pragma once
 
-#include "dual.h"
-#include "fold.h"
-#include "replay.h"
+#include "bound.h"
+#include "network.h"
+#include "solver/base/base.h"
+#include "step.h"
+
+/* base_order: orders of a step's ops that recomputation is decided along, and what they say of every storage. */
+
+struct fit_base {
+	const struct fit_step *step;
+	uint32_t *order, *position; /* [ops] */
+	uint64_t fingerprint;      /* of the order */
+	/* Of droppable storages, positions in the order; NONE: there is none. */
+	uint32_t *made, *last_forward; /* [storages] */
+	uint32_t *first_read, *last_read; /* [storages] by ops after the pass */
+	uint32_t *overwritten;     /* [storages] the first position after the pass that writes it in place; NONE: none does */
+	/* A kept storage is charged for the positions from..until, inclusive, and for nothing where from > until. */
+	uint32_t *from, *until;
+	uint32_t window;           /* positions that the backward pass of a layer takes, about: FIT_LATE stays over no more */
+	bool *dominated; /* [storages] what its readers make takes no more bytes and less time: never worth keeping for
+						itself */
+	int64_t *fixed;            /* [ops] bytes at each position whatever is kept, persistent ones included */
+	/* What ops of the pass never touch comes and goes as the order says. Ops that touch nothing else are passed over by
+	 * a replay. */
+	uint32_t *active, actives; /* positions of the other ops, ascending */
+	int64_t *outer;            /* [ops] bytes at each position of what the pass never touches, and workspace */
+	int64_t *outer_before;     /* [ops] of it between the op before and this one */
+	int64_t *gap; /* [actives] most outer bytes at positions behind the active one and before the next, 0 where there
+					 are none */
+	uint32_t *gap_at;          /* [actives] that position */
+	struct csr read_at;        /* droppable storage -> positions of its readers after the pass, ascending */
+	struct arena arena;
+};
+
+/* Of any order [ops]; it is copied. Where it is not topological, what an op needs moves before it. Views move down to
+ * right before the first op that needs them. OK or NO_MEMORY. O(step). Free with fit_base_free(), also after NO_MEMORY.
+ */
+enum status fit_base_of(const struct fit_step *step, const uint32_t *order, struct fit_base *base);
+void fit_base_free(struct fit_base *base);
+#define fit_base_drop fit_base_free
+
+/* The program order with every update as soon as what it needs is there. casts: gradients are cast to a wider type
+ * right before their updates alone, as where all are checked together before the first update. order: [ops]. OK;
+ * INFEASIBLE: nothing is cast so; NO_MEMORY. O(arcs log ops). */
+enum status fit_order_early(const struct fit_step *step, bool casts, uint32_t *order);
+
+/* dual: the least extra time along one order, relaxed: prices at a few moments, one minimum cut for each set of
+ * prices.
+ *
+ * A storage that is kept lies in memory at every moment between its last reader of the pass and its first one after it.
+ * Moments where the relaxed plan is above the cap get a price per byte; the cut at these prices is a column of the
+ * master program (Kelley's cutting planes), whose optimum mixes columns. It equals the LP relaxation of integer
+ * programs as Checkmate's (Jain et al., MLSys 2020) that fix the order, on all graphs it was compared on. */
+
+#define FIT_MOMENTS 24     /* most moments with a price */
+#define FIT_COLUMNS 96     /* most cuts */
+
+struct fit_column {
+	int64_t time;              /* of what runs again, picoseconds */
+	int64_t most;              /* bytes at the fullest moment, relaxed */
+	double share;              /* of the master's mix */
+	bool *kept;                /* [storages] */
+	int64_t *profile;          /* [ops] bytes by position, relaxed */
+};
+
+struct fit_dual {
+	const struct fit_base *base;
+	struct fit_network *network;
+	const int64_t
+		*fixed;      /* [ops] bytes by position whatever is kept: the base's, or with what was seen to come on top */
+	int64_t cap;
+	uint32_t columns, moments;
+	struct fit_column column[FIT_COLUMNS];
+	uint32_t moment[FIT_MOMENTS];  /* positions */
+	double price[FIT_MOMENTS];     /* picoseconds a byte, of the best bound */
+	double bound;              /* picoseconds; as far as floating point goes, and for this order */
+	uint32_t best;             /* column of the best bound */
+	double *sums;              /* [ops + 1] scratch */
+	int64_t *prices;           /* [storages] scratch */
+	struct arena arena;
+};
+
+/* Prices of storages at moments, rounded down; more than the step's time for what is dominated. price: [storages]; sum:
+ * [ops + 1] scratch. O(ops + storages). */
+void fit_dual_prices(const struct fit_base *base, const uint32_t *moment, const double *lambda, uint32_t moments,
+	double *sum, int64_t *price);
+/* Bytes by position with what is kept, relaxed. O(ops + storages). */
+void fit_dual_profile(const struct fit_base *base, const int64_t *fixed, const bool *kept, int64_t *profile);
+
+/* Solves the dual at a cap. fixed: NULL for the base's. warm: moments of another cap's dual to begin with, or NULL. OK;
+ * INFEASIBLE where what is fixed is above the cap at some moment; CANCELLED, LIMIT, NO_MEMORY. Free with
+ * fit_dual_free() in any case. Some 5 to 20 cuts. */
+enum status fit_dual_solve(const struct fit_base *base, struct fit_network *network, int64_t cap, const int64_t *fixed,
+	const struct fit_dual *warm, struct control *control, struct fit_dual *dual);
+void fit_dual_free(struct fit_dual *dual);
+
+/* fold: storages that play the same part in equal layers, so that one change can be made in all of them at once. */
+
+struct fit_fold {
+	uint32_t classes;
+	struct csr members;        /* class -> droppable storages, ascending; only classes of two and more */
+	uint32_t most;             /* members of the largest class */
+	uint32_t *of;              /* [storages] class, or NONE */
+	struct arena arena;
+};
+
+/* Storages are equal when their sizes are, the ops that touch them, and so on for some steps outwards: colours are
+ * refined (Weisfeiler and Leman 1968). It is no proof of symmetry: a search plays what it changes. OK or NO_MEMORY.
+ * O(step). Free with fit_fold_free() in any case. */
+enum status fit_fold_find(const struct fit_step *step, struct fit_fold *fold);
+void fit_fold_free(struct fit_fold *fold);
 
 #define FIT_FEW 16
 #define FIT_SMALL 4096     /* bytes: storages below are left to the cuts */
@@ -84,3 +191,107 @@ void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_
 /* Changes at random from the best, or the lowest, slower ones too (simulated annealing). slope: picoseconds that a byte
  * of cap is worth; hot: a slowdown in picoseconds that is taken rather often in the beginning. */
 void fit_anneal(struct fit_search *search, double slope, double hot);
+
+/* late_updates: updates that wait for reruns. */
+
+/* The same order, but for updates of what an op of the forward pass reads: they move behind the last op that may ask
+ * for that op to run again, and what they need from other updates with them, so that no temporary of theirs waits.
+ * order: [ops]. False: out of memory. O(arcs). */
+bool fit_updates_late(const struct fit_step *step, uint32_t *order);
+
+/* floor: the least memory in which an op can run, in any order with any recomputation; and the proof that nothing
+ * fits below it.
+ *
+ * Look at the first moment that an op z runs. The ops that ran by then are a set S that holds z's ancestors and with
+ * every op its ancestors. What is written once in every plan, by an op of S, and read by an op outside of S (z among
+ * them) is there; so is what z reads. What plans may write again may be gone. The least of that over all S is a minimum
+ * cut, that of an order's bound T2 (solver/order/cut.h) in a problem in which what may be written again weighs nothing:
+ * a gradient stays until its update, or its update is done and what that makes stays, or what the gradient is made of
+ * does. */
+
+/* *above: no plan of the step keeps the cap while the op runs; then *certificate is the proof, its arcs the caller's.
+ * loose: fit_bounds' step. OK, CANCELLED, LIMIT, NO_MEMORY. One flow on the step's ops. */
+enum status fit_floor(const struct fit_step *loose, uint32_t op, int64_t cap, struct control *control, bool *above,
+	struct fit_certificate *certificate);
+
+/* sums: changes of a plan whose times and bytes add up: those sums that take most time off within a room. */
+
+struct fit_item {
+	int64_t time, bytes;       /* that it adds */
+	double cost;               /* of both, at the price of a byte */
+	bool apart;                /* it is in no sum */
+};
+
+#define FIT_SUM_MOST 12    /* items of a sum */
+
+struct fit_sum { int64_t time, bytes; uint32_t count, item[FIT_SUM_MOST]; };
+
+/* Whether the items can all be in one sum; so can any of them, then. */
+typedef bool fit_compatible(void *context, const uint32_t *item, uint32_t count);
+
+/* Sums [sums] of at most `most` that take time off and fit the room, the fastest first, from items by ascending cost;
+ * none costs more than the budget. ticks: raised by the work done. OK or NO_MEMORY. O(items * width). */
+enum status fit_sums(const struct fit_item *item, uint32_t items, int64_t room, double budget,
+	fit_compatible *compatible, void *context, uint64_t *ticks, struct fit_sum *sum, uint32_t most, uint32_t *sums);
+
+/* replay: a choice of states played out along an order of the step's ops: what runs when, the memory at every moment,
+ * the extra time. */
+
+struct fit_instance { int64_t bytes; uint32_t first, last; };
+
+struct fit_replay {
+	const struct fit_step *step;
+	/* results of the last fit_play() */
+	bool valid;                /* every op that runs again finds what it read at first */
+	int64_t peak;              /* bytes, persistent ones included */
+	int64_t extra;             /* picoseconds of ops that run again */
+	int64_t
+		*profile; /* [ops] by position of the base order: most bytes while the op, or what runs again before it, runs */
+	uint32_t peak_position;    /* the first with the peak */
+	uint32_t length;           /* of the sequence: of the base's active ops and reruns, or of all */
+	uint32_t *run;             /* [length] ops in the order they run, 2 * op + 1: again */
+	uint64_t *
+		stays; /* [length] of an op that runs again: which of its fit_step.makes stay, by bit; the others die at once */
+	uint64_t ticks;            /* memory accesses, roughly */
+	/* scratch */
+	uint32_t *at;              /* [length] position in the base order */
+	size_t run_room, at_room, stays_room;
+	struct fit_instance *instance;
+	size_t instances, instance_room;
+	uint32_t *current;         /* [storages] instance that is read now, or NONE */
+	uint32_t *version; /* [storages] writers that ran again in the current instance; 0: it is from the pass, or gone */
+	uint32_t *seed;            /* [ops] instance of a random op's saved state, or NONE */
+	uint32_t *when;            /* [ops] position in the sequence of its first run */
+	bool *late; /* [storages] something after the pass, or that runs again, touches it: where there are copies */
+	bool *needed;              /* [storages] in the closure of what is read after the pass */
+	bool sought;               /* needed is of these states */
+	uint32_t *out, outs;       /* storages that are there after the step */
+	uint32_t *loose, looses;   /* storages to be forgotten after this op unless read again soon */
+	struct fit_want { uint32_t storage, version; } *stack;
+	size_t stack_room;
+	int64_t *born, *died;      /* [length + 2] */
+	size_t born_room, died_room;
+	/* What the first ops of the pass leave, up to the first one after it: the same for all states along an order. */
+	struct fit_prefix {
+		uint64_t order;            /* fit_base.fingerprint; 0: there is none */
+		uint32_t actives, length;  /* of the base that are in it; of the sequence */
+		struct fit_instance *instance;
+		size_t instances, room;
+		uint32_t *current;         /* [storages] */
+	} prefix;
+	bool failed;               /* out of memory */
+	struct arena arena;
+};
+
+/* OK or NO_MEMORY. Free with fit_replay_free(), also after NO_MEMORY. */
+enum status fit_replay_new(const struct fit_step *step, struct fit_replay *replay);
+void fit_replay_free(struct fit_replay *replay);
+#define fit_replay_drop fit_replay_free
+
+/* Plays the states [storages] (enum fit_state; of droppable ones only) along the base order. Before an op after the
+ * pass, what it reads and isn't there runs again, what that reads first, in the order of the forward pass. A result
+ * that is kept is written a second time into memory that dies at once. Memory as in problem.h: an instance lives from
+ * its maker to its last reader. OK or NO_MEMORY. O(sequence). */
+enum status fit_play(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state);
+/* The same with every op in the sequence. */
+enum status fit_play_all(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state);

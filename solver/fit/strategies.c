@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "joint.h"
 #include "search.h"
 #include "strategies.h"
 

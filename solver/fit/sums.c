@@ -3,7 +3,7 @@
  *
  * Items come by ascending cost, so that what is above the budget once stays above it: behind an item that costs nothing
  * or more no other takes anything off. */
-#include "sums.h"
+#include "search.h"
 
 #define WIDTH 4096         /* sums that stay at an item; those with most bytes go */
 #define NODES 1000000      /* that are made at all */

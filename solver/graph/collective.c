@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collective.h"
+#include "graph.h"
 
 #define X(id, name) name,
 const char *const collective_names[COLLECTIVE_KINDS] = { COLLECTIVES(X) COLLECTIVES_MORE(X) };

@@ -1,5 +1,5 @@
 /* attempt.c: one part laid out by the strategy that was asked for, or by all of them in turns. */
-#include "attempt.h"
+#include "steps.h"
 
 /* Keeps the trial if it is better. */
 static void attempt_keep(struct attempt *attempt, int64_t height, const char *strategy)

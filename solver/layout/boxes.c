@@ -5,7 +5,7 @@
  * handed from one buffer to the next of the same size, and where a memory has been cut up to be filled. Near the
  * capacity the room that the load leaves free is part of the puzzle: it is guessed from the steps of the load and
  * joined like buffers. */
-#include "boxes.h"
+#include "steps.h"
 
 /* ---- boxes ---- */
 

@@ -4,7 +4,6 @@
  * candidates finds it differs from instance to instance. So rounds of searches with twice the nodes each go over a few
  * capacities between bound and best layout, and over a few orders; whatever is found or refuted moves the two together.
  * Before the buffers themselves the boxes they may make up are tried: there are far fewer of them. */
-#include "boxes.h"
 #include "search.h"
 #include "steps.h"
 

@@ -3,8 +3,8 @@
  * Floating-point offsets say who is below whom, no more: buffers are placed anew, exactly, in that order. */
 #include <math.h>
 
-#include "ilp.h"
 #include "solver/base/milp.h"
+#include "steps.h"
 
 #define ILP_NODES 20000
 

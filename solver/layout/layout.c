@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "attempt.h"
 #include "solver/base/sort.h"
+#include "steps.h"
 
 #define X(id, name, help) name,
 const char *const layout_strategy_names[LAYOUT_STRATEGY_COUNT] = { LAYOUT_STRATEGIES(X) };

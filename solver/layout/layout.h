@@ -26,7 +26,6 @@
  *     reach         how high each section must reach
  *     nest          which buffer lives within some sections
  *     search        exact: is there a layout within a capacity?
- *     search_state  its data
  *     search_setup  which buffers overlap
  *     exact         the smallest arena by exact searches
  *     core          few buffers that alone do not fit, as a bound

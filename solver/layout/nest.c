@@ -1,5 +1,5 @@
-/* nest.c: see nest.h. */
-#include "nest.h"
+/* nest.c: see steps.h. */
+#include "steps.h"
 
 static uint32_t lower_of(uint32_t a, uint32_t b)
 {

@@ -1,5 +1,5 @@
-/* reach.c: see reach.h. */
-#include "reach.h"
+/* reach.c: see steps.h. */
+#include "steps.h"
 
 enum status reach_build(struct reach *reach, const struct layout_model *model)
 {

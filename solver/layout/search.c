@@ -15,7 +15,7 @@
  *             floor: where such a floor is the lowest place, only those who can are tried
  *
  * Pinned buffers are obstacles that lows step over. The stack is explicit; all state is undone from trails. */
-#include "search_state.h"
+#include "search.h"
 
 enum verdict { RUNNING, SOLVED, FAILED };
 

@@ -1,5 +1,5 @@
 /* search_setup.c: who overlaps whom, for the exact search. */
-#include "search_state.h"
+#include "search.h"
 
 /* Rows of the free buffers, or of the pinned ones, in each section; those only of which a piece starts there. */
 static enum status list_members(struct layout_search *search, bool pinned, bool starting, struct csr *members)

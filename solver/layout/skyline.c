@@ -9,8 +9,6 @@
  * The critical variant knows how high each section will reach at least: what it holds, the holes so far, and what is
  * still to come. Of what fits it prefers what is alive where the segment reaches highest, so that holes come where
  * there is room for them. */
-#include "nest.h"
-#include "reach.h"
 #include "steps.h"
 
 /* A segment is known by its first section. */

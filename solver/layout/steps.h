@@ -107,3 +107,121 @@ static inline struct control control_part(const struct control *control, uint64_
 		part.limit = control->limit > control->ticks ? control->limit - control->ticks : 1;
 	return part;
 }
+
+/* attempt: a part of a layout, and the best that was found for it so far. For this folder only. */
+
+struct attempt {
+	struct layout_model part;
+	int64_t *offset, *trial;
+	uint32_t *order;
+	int64_t height;          /* of offset; INT64_MAX: none yet */
+	int64_t enough;          /* a layout this high will do */
+	int64_t bound;           /* none is lower */
+	struct layout_core core; /* why it is above the load */
+	const char *strategy;
+	const struct layout_recipe *dive; /* the best dive so far, or NULL */
+};
+
+/* Lays the part out by options->strategy until it is within `enough` or the effort is spent; offset, height and
+ * strategy are the best layout's, bound and core what was proved on the way. LIMIT and CANCELLED leave what was found.
+ */
+enum status layout_attempt(struct attempt *attempt, const struct layout_options *options, struct control *control);
+
+/* One layout, without limits. */
+enum status layout_attempt_first(struct attempt *attempt);
+
+/* boxes: buffers joined into boxes. For this folder only. */
+
+/* A buffer of the model, room that may stay empty, or two boxes joined: one on the other, or one after the other at the
+ * same place. */
+struct box {
+	uint32_t first, last;      /* sections */
+	int64_t size;
+	uint32_t left, right;      /* the boxes that it is joined of, or NONE */
+	bool stacked;              /* right stands on left; else it comes after left */
+	bool real;                 /* a buffer is in it */
+	bool joined;               /* it is a part of another box */
+};
+
+struct layout_boxes {
+	uint32_t n;                /* buffers of the model: boxes 0 .. n - 1 */
+	uint32_t count;
+	size_t room;
+	struct box *box;
+	uint32_t *top;             /* the outermost boxes with buffers in them */
+	struct layout_model model; /* of these; model.origin indexes top */
+	int64_t scale;             /* units of the joined model in one of model's */
+};
+
+/* Joins what fits together without waste, again and again: boxes with one life are stacked, and a box that ends where
+ * an equally high one starts hands its place over. Layouts of what is left, usually much smaller, are layouts of the
+ * whole, not the other way round. capacity > 0: what the load leaves free below it counts as boxes, too. variant:
+ * another number breaks ties in another way. For models without pins, alignment and gaps. OK or NO_MEMORY. O(n log n)
+ * for each of the rounds, the depth of the boxes. Free with layout_boxes_free(), after an error too. */
+enum status layout_boxes_build(
+	const struct layout_model *model, int64_t capacity, uint32_t variant, struct layout_boxes *boxes);
+void layout_boxes_free(struct layout_boxes *boxes);
+
+/* From offsets of boxes->model to offsets of the buffers. */
+enum status layout_boxes_unpack(const struct layout_boxes *boxes, const int64_t *coarse, int64_t *offset);
+
+/* ilp: the layout of a few buffers as an integer program. For this folder only. */
+
+/* A smallest layout, by GLPK; where its limits are reached first, offset stays as it was. For models without pins and
+ * gaps. As MODeL's (Steiner et al., ICML 2023): one binary for each overlapping pair says which is below. */
+enum status layout_ilp(const struct layout_model *model, int64_t *offset, struct control *control);
+
+/* nest: which buffer that is left lives within some sections? For this folder only. */
+
+/* Sections are halved again and again, down to single ones: a binary tree. A buffer belongs to the lowest node that
+ * holds its life. Within a node everything crosses the middle, so that one end of a life is all that most questions
+ * look at. */
+struct nest_pair { uint32_t turn, end; };
+
+struct nest {
+	const struct layout_model *model;
+	uint32_t *turn;            /* [n] by buffer */
+	uint32_t leaves; /* a power of two >= sections; section s is node leaves + s, node v has children 2 v and 2 v + 1 */
+	uint32_t *best;            /* [2 leaves] lowest turn in the node and below, or NONE */
+	uint32_t *start;           /* [2 leaves + 1] the node's buffers, m of them, in the arrays below */
+	uint32_t *first, *last;    /* [n] ends of lives, ascending within a node */
+	uint32_t *by_first, *by_last; /* [n] by buffer: its place in these */
+	/* A tournament per node at 2 start: leaves m .. 2 m - 1, root 1. */
+	struct nest_pair *firsts;  /* [2 n] lowest turn, lowest last section, in order of first sections */
+	struct nest_pair *lasts;   /* [2 n] lowest turn, lowest ~first section, in order of last sections */
+	struct arena arena;
+};
+
+/* All buffers of a model without gaps. O(n + sections), but for the sorting. */
+enum status nest_build(struct nest *nest, const struct layout_model *model, const uint32_t *order);
+void nest_free(struct nest *nest);
+
+/* The lowest turn of a buffer that lives within sections [first, last), or NONE. O(log^2 n), but for the node that the
+ * two ends part at, which is searched by branch and bound. */
+uint32_t nest_best(const struct nest *nest, uint32_t first, uint32_t last);
+
+/* The same of those that are alive at section `over`. */
+uint32_t nest_best_over(const struct nest *nest, uint32_t first, uint32_t last, uint32_t over);
+
+/* Takes a buffer out. O(log n). */
+void nest_remove(struct nest *nest, uint32_t buffer);
+
+/* reach: how high each section will reach at least. For this folder only.
+ *
+ * A section's reach is what it has in use, holes included, and what is still to come: its load and the holes so far. */
+
+struct reach_node { int64_t most, added; };
+
+struct reach {
+	uint32_t leaves;
+	struct reach_node *node;   /* a segment tree: the most below, and what was added to all below */
+};
+
+enum status reach_build(struct reach *reach, const struct layout_model *model);
+void reach_free(struct reach *reach);
+
+/* The first section of [first, last) that reaches highest. O(log sections), as all here. */
+uint32_t reach_most(const struct reach *reach, uint32_t first, uint32_t last);
+
+/* A hole of so many units in sections [first, last). */
+void reach_add(struct reach *reach, uint32_t first, uint32_t last, int64_t hole);

@@ -3,7 +3,6 @@
  * The order is cut, again and again, where the fewest bytes cross, until few buffers are left between two cuts. What
  * crosses a cut is long-lived: it is stacked at the bottom, longest life first. What lives between two cuts is a leaf,
  * solved by itself, exactly, and stands on top of the long-lived buffers of its segment. */
-#include "ilp.h"
 #include "steps.h"
 
 #define LEAF_MOST 48               /* buffers in a leaf */

@@ -4,13 +4,7 @@
  * rearrange what is near the peak, and the exact search over the whole graph proves the rest where it can. */
 #include <string.h>
 
-#include "begin.h"
-#include "best.h"
-#include "repair.h"
-#include "roam.h"
-#include "search.h"
-#include "shave.h"
-#include "window.h"
+#include "job.h"
 
 #define LARGE 2500                 /* ops */
 #define NEAR 100                   /* a bound within a hundredth of the program's peak is near */

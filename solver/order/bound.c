@@ -6,7 +6,7 @@
  * such an order an item's columns form few runs, so they are summed as differences at the ends of runs. */
 #include <string.h>
 
-#include "bound.h"
+#include "job.h"
 
 #define WORDS 8
 #define COLUMNS (64u * WORDS)

@@ -1,8 +1,209 @@
 /* check.c: verifying a bound's certificate, without the code that made it. */
 #include <inttypes.h>
+#include <string.h>
 
-#include "check_precedence.h"
 #include "order.h"
+
+/* check_precedence: verifies a bound by precedences, without the code that found them.
+ *
+ * Each precedence must follow from the earlier ones: forcing its other op to the wrong side of the state at its op
+ * costs the bound or more. Flows are sought anew, by shortest augmenting paths (Edmonds, Karp 1972). */
+
+#define UNLIMITED (INT64_C(1) << 61)
+
+/* Ops, then the start, then the end, then items: an item is a node with its bytes on the arc into it. */
+struct network {
+	const struct problem *problem;
+	const struct order_arc *edge;
+	uint32_t edges;                /* of the precedences, those to be kept */
+	uint32_t nodes, arcs;
+	uint32_t *head, *next, *to;    /* lists of arcs; 2 k + 1 is the reverse of 2 k */
+	int64_t *left;
+	uint32_t *into, *queue;        /* node -> the arc that reached it */
+	bool *before, *behind;         /* op -> it is in the state; it can't be, the state's op included */
+};
+
+static void check_precedence_join(struct network *network, uint32_t from, uint32_t to, int64_t capacity)
+{
+	for (int back = 0; back < 2; back++) {
+		network->to[network->arcs] = back ? from : to;
+		network->left[network->arcs] = back ? 0 : capacity;
+		network->next[network->arcs] = network->head[back ? to : from];
+		network->head[back ? to : from] = network->arcs++;
+	}
+}
+
+static bool check_precedence_is_free(const struct network *network, uint32_t op)
+{
+	return !network->before[op] && !network->behind[op];
+}
+
+/* The node of an op: the start or the end where its side is known. */
+static uint32_t check_precedence_node_of(const struct network *network, uint32_t op)
+{
+	uint32_t start = network->problem->ops;
+	return network->before[op] ? start : network->behind[op] ? start + 1 : op;
+}
+
+/* One pass of check_precedence_mark() over the dependencies: true when it has marked an op. */
+static bool mark_along(const struct problem *problem, bool earlier, bool *marked)
+{
+	const struct csr *rows = earlier ? &problem->pred : &problem->succ;
+	bool changed = false;
+	for (uint32_t i = 0; i < problem->ops; i++) {
+		uint32_t op = problem->program[earlier ? problem->ops - 1 - i : i];
+		FOR_ROW(j, rows, op)
+			if (marked[op] && !marked[rows->item[j]])
+				changed = marked[rows->item[j]] = true;
+	}
+	return changed;
+}
+
+/* Marks all that must run earlier, or later, than what is marked, over dependencies and precedences. */
+static void check_precedence_mark(const struct network *network, bool earlier, bool *marked)
+{
+	bool changed = true;
+	while (changed) {
+		changed = mark_along(network->problem, earlier, marked);
+		for (uint32_t i = 0; i < network->edges; i++) {
+			uint32_t from = earlier ? network->edge[i].from : network->edge[i].to;
+			uint32_t to = earlier ? network->edge[i].to : network->edge[i].from;
+			if (marked[from] && !marked[to])
+				changed = marked[to] = true;
+		}
+	}
+}
+
+/* The sides of all ops while op runs, with another op forced to be in the state or behind it (NONE: none). False: they
+ * contradict each other, so there is no such state. */
+static bool set_sides(struct network *network, uint32_t op, uint32_t other, bool inside)
+{
+	uint32_t ops = network->problem->ops;
+	memset(network->before, 0, ops * sizeof *network->before);
+	memset(network->behind, 0, ops * sizeof *network->behind);
+	network->before[op] = network->behind[op] = true;
+	if (other != NONE)
+		(inside ? network->before : network->behind)[other] = true;
+	check_precedence_mark(network, true, network->before);
+	check_precedence_mark(network, false, network->behind);
+	network->before[op] = false;
+	for (uint32_t i = 0; i < ops; i++)
+		if (network->before[i] && network->behind[i])
+			return false;
+	return true;
+}
+
+static void check_precedence_build(struct network *network)
+{
+	const struct problem *problem = network->problem;
+	uint32_t start = problem->ops, end = problem->ops + 1;
+	network->arcs = 0;
+	memset(network->head, 0xff, network->nodes * sizeof *network->head);
+	for (uint32_t item = 0; item < problem->items; item++) {
+		uint32_t node = problem->ops + 2 + item, producer = problem->producer[item];
+		uint32_t from = producer == NONE ? start : check_precedence_node_of(network, producer);
+		if (from == end)
+			continue;
+		check_precedence_join(network, from, node, problem->size[item]);
+		if (problem->live_out[item])
+			check_precedence_join(network, node, end, UNLIMITED);
+		FOR_ROW(i, &problem->users, item)
+			if (check_precedence_node_of(network, problem->users.item[i]) != start)
+				check_precedence_join(network, node, check_precedence_node_of(network, problem->users.item[i]), UNLIMITED);
+	}
+	for (uint32_t op = 0; op < problem->ops; op++)
+		FOR_ROW(i, &problem->pred, op)
+			if (check_precedence_is_free(network, op) && check_precedence_is_free(network, problem->pred.item[i]))
+				check_precedence_join(network, op, problem->pred.item[i], UNLIMITED);
+	for (uint32_t i = 0; i < network->edges; i++)
+		if (check_precedence_is_free(network, network->edge[i].from) &&
+			check_precedence_is_free(network, network->edge[i].to))
+			check_precedence_join(network, network->edge[i].from, network->edge[i].to, UNLIMITED);
+}
+
+/* Pushes along a shortest path. Returns the bytes pushed; 0: there is none. */
+static int64_t augment(struct network *network)
+{
+	uint32_t start = network->problem->ops, end = start + 1, head = 0, tail = 0;
+	int64_t amount = UNLIMITED;
+	memset(network->into, 0xff, network->nodes * sizeof *network->into);
+	network->queue[tail++] = start;
+	while (head < tail && network->into[end] == NONE) {
+		uint32_t node = network->queue[head++];
+		for (uint32_t arc = network->head[node]; arc != NONE; arc = network->next[arc])
+			if (network->left[arc] > 0 && network->to[arc] != start && network->into[network->to[arc]] == NONE) {
+				network->into[network->to[arc]] = arc;
+				network->queue[tail++] = network->to[arc];
+			}
+	}
+	if (network->into[end] == NONE)
+		return 0;
+	for (uint32_t node = end; node != start; node = network->to[network->into[node] ^ 1])
+		amount = smaller_of(amount, network->left[network->into[node]]);
+	for (uint32_t node = end; node != start; node = network->to[network->into[node] ^ 1]) {
+		network->left[network->into[node]] -= amount;
+		network->left[network->into[node] ^ 1] += amount;
+	}
+	return amount;
+}
+
+/* Whether running op with `other` in the state, or behind it, takes the bound or more. */
+static bool costs(struct network *network, uint32_t op, uint32_t other, bool inside, int64_t bound)
+{
+	const struct problem *problem = network->problem;
+	int64_t bytes = problem->base + problem->workspace[op], more;
+	if (!set_sides(network, op, other, inside))
+		return true;
+	FOR_ROW(i, &problem->products, op)
+		bytes += problem->size[problem->products.item[i]];
+	check_precedence_build(network);
+	while (bytes < bound && (more = augment(network)) > 0)
+		bytes += more;
+	return bytes >= bound;
+}
+
+static enum status check_edges(struct network *network, const struct order_certificate *certificate, int64_t bound,
+	struct error *error)
+{
+	uint32_t ops = network->problem->ops;
+	for (uint32_t i = 0; i < certificate->arcs; i++) {
+		const struct order_arc *edge = &certificate->arc[i];
+		if (edge->from >= ops || edge->to >= ops || edge->from == edge->to)
+			return fail(error, BAD_INPUT, "the certificate has a precedence that names no two ops");
+		network->edges = i;
+		uint32_t at = edge->flow ? edge->to : edge->from, other = edge->flow ? edge->from : edge->to;
+		if (!costs(network, at, other, edge->flow != 0, bound))
+			return fail(error, BAD_INPUT, "precedence %" PRIu32 " doesn't follow from the ones before it", i);
+	}
+	network->edges = certificate->arcs;
+	if (!costs(network, certificate->op, NONE, false, bound))
+		return fail(error, BAD_INPUT, "with all precedences the op doesn't need %" PRId64 " bytes", bound);
+	return OK;
+}
+
+/* OK, or BAD_INPUT with the reason. One maximum flow for each precedence: O(precedences * items * problem) at worst. */
+static enum status order_check_precedence(
+	const struct problem *problem, const struct order_certificate *certificate, int64_t bound, struct error *error)
+{
+	OWN(arena) arena = { 0 };
+	size_t arcs = 2 *
+		((size_t)problem->pred.start[problem->ops] + problem->users.start[problem->items] + 2 * (size_t)problem->items +
+			certificate->arcs);
+	struct network network = { .problem = problem, .edge = certificate->arc, .nodes = problem->ops + 2 + problem->items };
+	if (certificate->op >= problem->ops)
+		return fail(error, BAD_INPUT, "the certificate names no op");
+	network.head = arena_alloc(&arena, network.nodes, sizeof *network.head);
+	network.into = arena_alloc(&arena, network.nodes, sizeof *network.into);
+	network.queue = arena_alloc(&arena, network.nodes, sizeof *network.queue);
+	network.next = arena_alloc(&arena, arcs, sizeof *network.next);
+	network.to = arena_alloc(&arena, arcs, sizeof *network.to);
+	network.left = arena_alloc(&arena, arcs, sizeof *network.left);
+	network.before = arena_alloc(&arena, problem->ops, sizeof *network.before);
+	network.behind = arena_alloc(&arena, problem->ops, sizeof *network.behind);
+	NEED(network.head && network.into && network.queue && network.next && network.to && network.left);
+	NEED(network.before && network.behind);
+	return check_edges(&network, certificate, bound, error);
+}
 
 #define X(id, name) name,
 const char *const order_proof_names[ORDER_PROOF_COUNT] = { ORDER_PROOFS(X) };

@@ -3,7 +3,7 @@
  * Its nodes are ops, its buffers items. An op's index, which breaks ties, is its place in the program order. */
 #include <stdlib.h>
 
-#include "inductor.h"
+#include "job.h"
 
 /* Places in the program order, by op. */
 static uint32_t *places_of(const struct problem *problem, struct arena *arena)

@@ -1,7 +1,7 @@
 /* memory.c: a store of answers for one run, where the caller has none. */
 #include <string.h>
 
-#include "memory.h"
+#include "job.h"
 
 /* What there is no memory for is forgotten. */
 #define HASH_NONFATAL_OOM 1

@@ -1,10 +1,8 @@
 /* order.c: one run of the orderer: its best order, its bound and what proves it. */
 #include <string.h>
 
-#include "begin.h"
-#include "best.h"
 #include "cut.h"
-#include "roam.h"
+#include "job.h"
 
 #define CUTS 8                 /* ops at which a single strategy's bound is sought */
 

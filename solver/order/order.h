@@ -24,8 +24,7 @@
  *     job         best order and bound so far; answers found before
  *     memory      a store of answers for one run
  *     explain     why an item is alive while an op runs
- *     check       checks a certificate without the solver
- *     check_precedence  the same of a certificate by precedences */
+ *     check       checks a certificate without the solver */
 #pragma once
 
 #include "solver/base/proof.h"

@@ -6,7 +6,7 @@
  * ops near v, and prefer to leave ops on their side. */
 #include <string.h>
 
-#include "repair.h"
+#include "job.h"
 
 static const uint32_t distances[] = { 30, 100, 300, 1000, UINT32_MAX / 2 };
 #define DISTANCES (sizeof distances / sizeof *distances)

@@ -10,11 +10,8 @@
  * The paper's text does not define its constants and tie-breaks: those are ours. */
 #include <string.h>
 
-#include "begin.h"
 #include "ilp.h"
-#include "roam.h"
-#include "waists.h"
-#include "window.h"
+#include "job.h"
 
 #define NODE_LIMIT 20          /* ops in a leaf */
 #define LEAF_NODES 200         /* of GLPK's search tree */

@@ -9,7 +9,7 @@
  * bound once everything is searched, and raising the threshold continues where the search stopped. */
 #include <string.h>
 
-#include "search.h"
+#include "job.h"
 
 #define NO_STATE UINT32_MAX
 #define RUN_LENGTH 12      /* ops on the way that a safe run is sought over, safe moves not counted */

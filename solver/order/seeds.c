@@ -4,9 +4,8 @@
  * in a tournament and touch only the ops whose key a run changes. */
 #include <stdlib.h>
 
-#include "solver/base/heap.h"
-#include "seeds.h"
-#include "tournament.h"
+#include "job.h"
+#include "solver/base/sort.h"
 
 /* ---- greedy ---- */
 

@@ -8,12 +8,12 @@
  *
  * This is shaving as in scheduling (Carlier, Pinson, "Adjustment of heads and tails for the job-shop problem", EJOR
  * 78, 1994) with the cut of cut.h as the test. The precedences, in the order of their discovery, are a certificate:
- * each follows from the earlier ones by one maximum flow (check_precedence.c). */
+ * each follows from the earlier ones by one maximum flow (check.c). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cut.h"
-#include "shave.h"
+#include "job.h"
 
 #define SHAVED_OPS 4000            /* above it, an attempt takes longer than it is worth */
 #define SLACK 4                    /* cuts with more slack than a quarter of the peak force hardly anything */

@@ -1,7 +1,7 @@
 /* tournament.c: the best ready op among those whose need fits. */
 #include <stdlib.h>
 
-#include "tournament.h"
+#include "job.h"
 
 struct sorted {
 	int64_t need;

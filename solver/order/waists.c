@@ -2,7 +2,7 @@
  *
  * An op is comparable with all others exactly when every op before it has a successor not behind it, and every op
  * behind it a predecessor not before it. */
-#include "waists.h"
+#include "job.h"
 
 void order_find_waists(const struct order_model *model, const uint32_t *path, uint32_t count, const uint32_t *place,
 	uint32_t *lowest, bool *waist)

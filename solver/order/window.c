@@ -5,8 +5,7 @@
  * window's structure, sizes and threshold: equal layers ask once. */
 #include <string.h>
 
-#include "search.h"
-#include "window.h"
+#include "job.h"
 
 /* ---- cutting out ---- */
 

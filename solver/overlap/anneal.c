@@ -1,9 +1,9 @@
-/* anneal.c: see anneal.h. Changes bring an op to where computation waits, or a collective elsewhere, with what they
+/* anneal.c: see play.h. Changes bring an op to where computation waits, or a collective elsewhere, with what they
  * need or what needs them; a few move any op to any place. */
 #include <math.h>
 #include <string.h>
 
-#include "anneal.h"
+#include "play.h"
 
 #define COOLING 300.0      /* the last temperature is so much lower than the first */
 #define TAKEN_MOST 12      /* ops that move at once */

@@ -1,8 +1,8 @@
-/* climb.c: see climb.h. The limits lie between the least peak and what passes for time alone take: close to each other
- * where memory is scarce and dear. */
+/* climb.c: see overlap.h. The limits lie between the least peak and what passes for time alone take: close to each
+ * other where memory is scarce and dear. */
 #include <string.h>
 
-#include "climb.h"
+#include "overlap.h"
 
 #define PASSES_EACH 2       /* at so many limits passes from the starts are made, too */
 #define NEAR 2000           /* a step longer than the bound by such a part alone: more memory is left alone */

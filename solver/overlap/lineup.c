@@ -1,8 +1,8 @@
-/* lineup.c: see lineup.h. When an op moves, those that it passes move by one place, and their live bytes change by what
+/* lineup.c: see play.h. When an op moves, those that it passes move by one place, and their live bytes change by what
  * it touches alone. */
 #include <string.h>
 
-#include "lineup.h"
+#include "play.h"
 
 /* ---- which ops ---- */
 

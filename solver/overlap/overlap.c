@@ -1,8 +1,8 @@
 /* overlap.c: passes from several orders by several rules; the exact simulation judges. */
 #include <string.h>
 
-#include "anneal.h"
-#include "pass.h"
+#include "overlap.h"
+#include "play.h"
 
 #define ROUNDS 4
 #define NOISY_ROUNDS 64    /* passes with random urgency, at most */

@@ -58,3 +58,57 @@ struct overlap_result {
 enum status overlap_schedule(
 	const struct overlap_request *request, struct control *control, struct overlap_result *result);
 void overlap_result_free(struct overlap_result *result);
+
+/* climb: orders for time under one limit after the other.
+ *
+ * What keeps a limit keeps any larger one. So limits are taken upwards, each search begins with what the one below
+ * found, and where the limits lie doesn't depend on the cap: a larger cap tries all that a smaller one tries, in the
+ * same way, and more. No step is slower for more memory then. */
+
+#define CLIMB_RUNGS 16
+
+struct overlap_climb {
+	uint32_t count;
+	struct overlap_result
+		found[2 * CLIMB_RUNGS + 3]; /* the slowest first, no two as fast. The faster ones need more memory, as a rule */
+};
+
+/* All orders found that keep the request's limit, the cap: what is laid out may need more than its peak, and how much
+ * more differs. request->ticks is the effort of all passes, request->moves that of the changes under each limit; the
+ * first start is the one with the least peak. OK; INFEASIBLE where it is above the cap; CANCELLED with what was found
+ * so far; NO_MEMORY. Free it in any case. */
+enum status overlap_climb_orders(
+	const struct overlap_request *request, struct control *control, struct overlap_climb *climb);
+void overlap_climb_free(struct overlap_climb *climb);
+
+/* pass: one pass of list scheduling under a memory limit. */
+
+/* What all passes of a run share. */
+struct overlap_terms {
+	bool roomy;               /* no order is above the limit */
+	const struct overlap_request *request;
+	int64_t *whole;            /* [ops] picoseconds with what an op communicates itself */
+	int64_t *tail;             /* [ops] picoseconds from an op's begin to the end of the step, along the longest way */
+	bool *early; /* [ops] nothing but views and collectives of what is there from the start: parameters are gathered */
+	struct arena arena;
+};
+enum status overlap_terms_find(const struct overlap_request *request, struct overlap_terms *terms);
+void overlap_terms_free(struct overlap_terms *terms);
+
+/* How a pass chooses. */
+struct overlap_rule {
+	bool urgent; /* of what could run, that with the longest way to the end; else what comes first, as long as it need
+					not wait */
+	bool patient; /* waits for a more urgent op rather than to begin one that ends long after it could begin */
+	uint32_t window;           /* places: the furthest that an op is taken forward at once */
+	uint32_t gather;           /* places: the furthest that a gather of parameters is taken forward */
+	uint32_t noise;            /* 1/256 of the way to the end, at random; 0: none */
+	uint64_t seed;
+	const char *name;
+};
+
+/* Goes along `from`, an order that keeps the limit, and takes ops forward so that computation waits less: only where
+ * the peak of all that is left keeps the limit, too. So the result keeps it. release: of the model of `from`, when
+ * parameters are gathered. order: [ops]. OK or NO_MEMORY. */
+enum status overlap_pass(const struct overlap_terms *terms, const struct overlap_rule *rule, const uint32_t *from,
+	const uint32_t *release, uint32_t *order);

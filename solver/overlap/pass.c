@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "pass.h"
-#include "solver/base/heap.h"
+#include "overlap.h"
+#include "solver/base/sort.h"
 
 #define TRIES 12           /* ops that a place is offered before the next of the order gets it */
 

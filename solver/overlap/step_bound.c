@@ -1,6 +1,6 @@
 /* step_bound.c: heads, tails, and Jackson's preemptive schedule of every stream. */
 
-#include "solver/base/heap.h"
+#include "solver/base/sort.h"
 #include "step_bound.h"
 
 struct bounding {

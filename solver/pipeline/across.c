@@ -1,6 +1,5 @@
 /* across.c: all-reduces inside ops, over the data axis. */
-#include "across.h"
-#include "exposed.h"
+#include "configuration.h"
 
 /* The unit that a data axis splits, if that takes all-reduces inside. */
 static const struct unit *batch_unit(const struct units *units, uint32_t op)

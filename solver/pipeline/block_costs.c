@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "block_costs.h"
-#include "weights.h"
 #include "solver/cost/reshard.h"
 
 /* Views that say nothing but their shapes: two of a kind of one tensor are the same. Slices aren't: they have offsets.

@@ -3,6 +3,7 @@
 
 #include "blocks.h"
 #include "solver/cost/op_time.h"
+#include "solver/graph/graph.h"
 
 /* Parameters differ in the axes over which they are whole, and so in who shares their states: bit 0: the context axis,
  * bit 1: the expert axis. */
@@ -86,3 +87,15 @@ enum status block_work_find(
 enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks,
 	const struct block_work *work, const struct machine *machine, uint32_t context, uint32_t experts,
 	struct block_cost *cost);
+
+/* weights: which ops of a backward pass only make gradients of parameters.
+ *
+ * Zero-bubble schedules run a backward pass in two parts (Qi et al., arXiv 2401.10241): the gradients of a piece's
+ * input, which the piece before it waits for, and later the gradients of its weights, which nobody waits for before the
+ * update. */
+
+/* weight[ops]: an op of the backward pass from which nothing leads to the backward pass of an earlier block; what leads
+ * to both is left to the first part. Sums of a parameter's gradients that several blocks make count with the weights.
+ * linear[ops]: additions, copies, collectives. backward[ops], block[ops]. OK or NO_MEMORY. O(size). */
+enum status weight_ops_find(
+	const struct graph *graph, const bool *linear, const bool *backward, const uint32_t *block, bool *weight);

@@ -1,12 +1,8 @@
 /* configuration.c: memory and time of one configuration. */
 #include <string.h>
 
-#include "across.h"
 #include "configuration.h"
-#include "exposed.h"
-#include "fullest.h"
-#include "host_share.h"
-#include "schedules.h"
+#include "pipeline.h"
 
 const struct overheads overheads_all = {
 	.overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true

@@ -116,3 +116,110 @@ int64_t config_send_time(const struct config_model *model, const struct config *
 
 /* Pieces of one chunk whose activations a rank holds when it holds the most. */
 struct in_flight config_in_flight(const struct config *config, uint32_t rank, uint32_t chunk);
+
+/* across: what ops reduce inside over the data axis, which a search's costs of blocks don't split: sums of channels
+ * (batch norm over a sharded batch, as PyTorch's SyncBatchNorm).
+ *
+ * A plan's sharding has that axis, so that its ops' times count the same all-reduces. */
+
+/* Of all blocks the all-reduces that a batch cut over one more axis takes, into cost[]. O(ops). */
+void across_find(
+	const struct units *units, const struct sharding *sharding, const struct blocks *blocks, struct block_cost *cost);
+
+/* Picoseconds of these in a block's forward or backward pass. */
+int64_t across_time(
+	const struct config_model *model, const struct config *config, const struct block_cost *cost, bool backward);
+
+static inline int64_t forward_time(
+	const struct config_model *model, const struct config *config, const struct block_cost *cost)
+{
+	return cost->forward + across_time(model, config, cost, false);
+}
+
+/* exposed: collectives that bring parameters and reduce gradients, and what of them computation doesn't hide.
+ *
+ * ZeRO (Rajbhandari et al., arXiv 1910.02054) over the devices that share states; buckets reduced beside the backward
+ * pass (Li et al., VLDB 2020). */
+
+/* Devices that cut the states of a class of parameters: all that share them, or a group's where groups hold copies. */
+uint32_t config_shards(const struct config *config, uint32_t class);
+
+/* An axis of so many devices outside of others. */
+struct mesh_axis config_axis(const struct config_model *model, uint32_t size, uint32_t inside);
+
+/* Gradients are added up over microbatches. Those of a single one wait for nothing but what their updates wait for. */
+bool config_sums_gradients(const struct config *config);
+
+/* A step is timed pass by pass, as pipeline ranks and microbatches are: nothing is gathered ahead of the op that reads
+ * it. */
+bool config_by_passes(const struct config *config);
+
+/* Where updates wait for all gradients, bytes of a block's that are made only then, as what they are made of takes less
+ * than what would wait of them: of small batches. */
+int64_t config_late_gradients(const struct config *config, const struct block_cost *cost, uint32_t class);
+
+/* What reducing a rank's gradients and gathering its parameters takes beyond what computation of all of its pieces
+ * hides: gradients once a step behind one backward pass, or behind that of every microbatch; parameters behind the pass
+ * that reads them. Those that an update has made are gathered behind nothing, or behind the share of the next step's
+ * first forward pass that the overheads say; where updates wait for all gradients of a single pass, behind what the
+ * rest of the update takes, too. Nothing hides what reduces gradients that the memory asks to be made late; at ZeRO's
+ * stage 1 gradients are reduced before the update, with nothing but updates beside them, where the memory doesn't ask
+ * for it earlier. */
+int64_t config_exposed_time(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, int64_t update, const struct rank_memory *memory, const uint32_t *first,
+	uint32_t rank);
+
+/* fullest: what a rank holds of gradients that aren't added up: of a single microbatch, which updates read as soon as
+ * they can.
+ *
+ * The fullest of the moments when a block works, and of the update (Rajbhandari et al., arXiv 1910.02054, for what is
+ * cut). */
+
+/* A share of bytes that so many devices cut, rounded up. */
+static inline int64_t config_share(int64_t bytes, uint32_t devices)
+{
+	return (bytes + devices - 1) / devices;
+}
+
+/* Parameters lie in shards and are gathered to be read. */
+bool config_gathers(const struct config *config);
+
+/* Gradients of weights are a part of the backward pass of their own. */
+bool config_splits(const struct config *config);
+
+/* The most bytes that a block works with in its backward pass, beside what is saved. */
+int64_t config_working(const struct block_cost *cost, const struct config *config, const struct overheads *overheads);
+
+/* Of a rank whose activations and transient bytes are known: sets these and gradients to what they are at the fullest
+ * moment, late and early to what the memory asks of gradients. first: as in config_rank_memory(). O(blocks x different
+ * sizes of what an update takes). */
+void fullest_moment(const struct config_model *model, const struct config *config, const struct overheads *overheads,
+	const uint32_t *first, uint32_t rank, struct rank_memory *memory);
+
+/* host_share: what of a configuration waits in the host's memory: saved activations, as far as the link carries them
+ * in time, and optimizer states. */
+
+/* The block up to which a piece's activations wait in the host: copies out end with the piece's forward pass, in the
+ * order in which they are saved; those back, in the other order, begin with its backward pass and each ends before its
+ * block's. begin: none. O(blocks). */
+uint32_t host_away_until(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end);
+
+/* Takes out of a rank's memory what waits in the host. Of what is away two blocks are here at a time, one in use and
+ * one on its way. at_most[pieces]: as played, or NULL: by the schedule's definition. */
+void host_send_away(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank,
+	const struct in_flight *at_most, struct rank_memory *memory);
+
+/* An update that passes states through the device, a block's after the other's: its own time, or the link's, which
+ * carries the first ones in before and the last ones out behind. */
+int64_t host_streamed_update(
+	const struct config_model *model, const struct config *config, int64_t update, uint32_t begin, uint32_t end);
+
+/* partial: recomputation of some layers of every pipeline piece (Megatron's recompute_method block). */
+
+/* The most layers that a piece has blocks of. */
+uint32_t config_piece_layers(const struct config_model *model, const struct config *config, const uint32_t *first);
+
+/* Costs of blocks into mixed[blocks]: of the model, in which all layers run again, where they are of the first
+ * config->recompute_layers layers of a piece; else those of the same blocks that keep their activations. O(blocks). */
+void config_mix(const struct config_model *model, const struct config *config, const uint32_t *first,
+	const struct block_cost *kept, struct block_cost *mixed);

@@ -1,9 +1,9 @@
 /* cut.c: ops of a device's graph shared out to pipeline pieces. */
 #include <string.h>
 
+#include "block_costs.h"
 #include "blocks.h"
-#include "cut.h"
-#include "weights.h"
+#include "rank.h"
 
 /* What a tensor is made of. */
 enum { OF_INPUT = 1, OF_PARAMETER = 2, OF_OTHERS = 4 };

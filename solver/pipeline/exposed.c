@@ -1,6 +1,5 @@
 /* exposed.c: what of the collectives of states computation doesn't hide. */
-#include "across.h"
-#include "exposed.h"
+#include "configuration.h"
 
 /* Devices that share the states of a class of parameters. */
 static uint32_t config_group(const struct config *config, uint32_t class)

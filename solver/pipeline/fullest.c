@@ -1,7 +1,5 @@
 /* fullest.c: the moments of a single microbatch when most is alive. */
-#include "exposed.h"
-#include "fullest.h"
-#include "host_share.h"
+#include "configuration.h"
 
 bool config_gathers(const struct config *config)
 {

@@ -1,6 +1,5 @@
 /* host_share.c: activations and optimizer states in the host's memory. */
-#include "exposed.h"
-#include "host_share.h"
+#include "configuration.h"
 
 static bool host_share_sends(const struct config_model *model, const struct config *config, int what)
 {

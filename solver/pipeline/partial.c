@@ -1,5 +1,5 @@
 /* partial.c: which layers of a piece run again. */
-#include "partial.h"
+#include "configuration.h"
 
 static bool in_layers(const struct config_model *model, uint32_t block)
 {

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "pipeline.h"
-#include "schedules.h"
 
 #define X(id, name, folded, split, help) name,
 const char *const schedule_names[SCHEDULE_COUNT + 2] = { SCHEDULES(X) "file", "auto" };

@@ -1,5 +1,5 @@
 /* rank.c: the graph of one pipeline rank. */
-#include "waiting.h"
+#include "making.h"
 
 /* Which pass an op belongs to: the pieces forward, then back. */
 static uint32_t pass_of(const struct making *making, uint32_t op)

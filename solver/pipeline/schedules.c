@@ -1,7 +1,7 @@
 /* schedules.c: the order of every rank's passes. */
 #include <string.h>
 
-#include "schedules.h"
+#include "pipeline.h"
 
 /* A list that grows; counts of what is in it. */
 struct list {

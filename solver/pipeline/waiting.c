@@ -1,5 +1,5 @@
 /* waiting.c: what a rank holds between passes: activations of other microbatches, gradients that wait, sums. */
-#include "waiting.h"
+#include "making.h"
 
 /* ---- what the rank needs ---- */
 

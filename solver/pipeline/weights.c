@@ -1,5 +1,5 @@
 /* weights.c: the two parts of a backward pass. */
-#include "weights.h"
+#include "block_costs.h"
 
 /* Adds up, reduces or renames gradients for the update: it makes nothing that another gradient is made of. */
 static bool only_sums(

@@ -1,5 +1,5 @@
 /* merge.c: clusters of nodes that follow each other. */
-#include "merge.h"
+#include "model.h"
 
 struct merging {
 	const struct shard_problem *problem;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge.h"
+#include "model.h"
 
 struct builder {
 	struct shard_model *model;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "primal.h"
-#include "slack.h"
 
 #define TREES_MOST 64          /* neighbouring trees that a node may join */
 #define HUB 16                 /* edges of a node that is one */

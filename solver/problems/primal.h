@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dual.h"
+#include "solver/base/base.h"
 
 struct shard_slack;
 struct candidate { double value, weight; uint32_t strategy; };   /* a strategy while a node is polished */
@@ -60,3 +61,18 @@ void shard_primal_move(struct shard_primal *primal, uint32_t node, uint32_t from
 /* Solves small random trees of the choice anew, about as long as ticks last; priced: strategy -> cost with memory at
  * its price. The choice must be within the limit, stays so, and is never dearer at the end. */
 void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64_t ticks);
+
+/* slack: free bytes per slot, under changes of ranges and questions for the least in a range. */
+
+/* In blocks: a range touches each block whole, by one number, or in part. Both operations O(sqrt(slots)). */
+struct shard_slack;
+
+struct shard_slack *shard_slack_new(struct arena *arena, uint32_t slots);
+/* Sets every slot to limit - load. */
+void shard_slack_set(struct shard_slack *slack, const double *load, double limit);
+void shard_slack_add(struct shard_slack *slack, uint32_t begin, uint32_t end, double bytes);
+/* HUGE_VAL for an empty range. */
+double shard_slack_least(const struct shard_slack *slack, uint32_t begin, uint32_t end);
+
+/* Fisher and Yates's shuffle. */
+void shard_shuffle(uint32_t *item, uint32_t count, uint64_t *random);

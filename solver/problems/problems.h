@@ -15,7 +15,6 @@
  *     repair    brings a choice within the memory limit
  *     slack     free bytes over time
  *     region    solves small trees again, exactly
- *     search    exhaustive search of small problems
  *     round     the dual rounded to an integer certificate
  *     check     sums a choice, checks a bound in integers */
 #pragma once

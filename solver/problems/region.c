@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "primal.h"
-#include "slack.h"
 
 #define REGION_MOST 256        /* nodes of a tree */
 #define DEGREE_MOST 48         /* a node with more edges is only ever a tree's root */

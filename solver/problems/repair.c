@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "primal.h"
-#include "slack.h"
 
 #define POLISH_ROUNDS 20
 

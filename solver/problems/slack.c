@@ -1,7 +1,7 @@
 /* slack.c: range addition and range minimum by square-root decomposition. */
 #include <math.h>
 
-#include "slack.h"
+#include "primal.h"
 
 enum { BLOCK = 128 };
 

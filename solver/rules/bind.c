@@ -5,7 +5,6 @@
  * and alternative without a contradiction holds. */
 #include <string.h>
 
-#include "binding.h"
 #include "form.h"
 
 #define TENSORS_MAX 250

@@ -1,5 +1,5 @@
 /* binding.c: the container that holds an op's factors; it grows and is used again from op to op. */
-#include "binding.h"
+#include "form.h"
 
 bool binding_begin(struct binding *binding, uint32_t operands, uint32_t tensors)
 {

@@ -1,5 +1,5 @@
 /* cost.c: an op's FLOPs and bytes moved, from its rule. */
-#include "binding.h"
+#include "form.h"
 
 /* The product of all factors that are no windows or broadcasts: the points of the op's index space. */
 static int64_t points(const struct binding *binding)

@@ -5,7 +5,7 @@
  * is the head size. A dim that one parameter's product writes and another one's sums over is the width of a residual
  * stream, or ffn. */
 
-#include "factor_roles.h"
+#include "terms.h"
 
 struct naming {
 	const struct graph *graph;

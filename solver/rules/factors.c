@@ -8,10 +8,7 @@
  * turns out to have the batch. */
 #include <string.h>
 
-#include "binding.h"
-#include "factor_roles.h"
 #include "form.h"
-#include "gradient_flow.h"
 #include "terms.h"
 
 const char *const factor_role_names[ROLE_COUNT] = {

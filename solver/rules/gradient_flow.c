@@ -1,7 +1,7 @@
 /* gradient_flow.c: what depends on data, and what flows into weight updates only. */
 #include <string.h>
 
-#include "gradient_flow.h"
+#include "terms.h"
 
 bool graph_is_input(const struct graph *graph, uint32_t tensor)
 {

@@ -7,7 +7,6 @@
  * are contiguous. */
 #include <string.h>
 
-#include "binding.h"
 #include "form.h"
 #include "strides.h"
 

@@ -1,6 +1,8 @@
 /* terms.h: products of factors under unification: union-find whose classes may be split into products. */
 #pragma once
 
+#include "factors.h"
+#include "rules.h"
 #include "solver/base/base.h"
 
 /* What is known of a class. FIXED: a parameter's dim. */
@@ -44,3 +46,27 @@ static inline bool label_scales(uint8_t label)
 {
 	return label == LABEL_BATCH || label == LABEL_SEQUENCE;
 }
+
+/* factor_roles: the last step of factors_find(). */
+
+/* Gives factors other than batch and sequence their roles. OK or NO_MEMORY. Nearly linear. */
+enum status factor_roles_find(const struct graph *graph, const struct rules *rules, struct factors *factors);
+
+/* gradient_flow: what depends on data, and what flows into weight updates only. For factors.c, which follows the
+ * batch. */
+
+struct gradient_flow {
+	const struct graph *graph;
+	const struct rules *rules;
+	bool *data;                    /* tensor: depends on the inputs' values */
+	bool *gradient;                /* tensor: goes into weight updates only */
+};
+
+/* An input of the step that has dims. */
+bool graph_is_input(const struct graph *graph, uint32_t tensor);
+/* NO_MEMORY: free it nonetheless. O(ops + tensors). */
+enum status gradient_flow_find(const struct graph *graph, const struct rules *rules, struct gradient_flow *flow);
+void gradient_flow_free(struct gradient_flow *flow);
+/* The derivative of an elementwise op on what was made of parameters alone: one gradient, and nothing else that depends
+ * on data. */
+bool gradient_flow_is_derivative(const struct gradient_flow *flow, uint32_t op);

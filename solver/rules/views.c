@@ -5,7 +5,6 @@
  * factor of a neighbouring dim, so that a graph captured at batch 1 can be scaled to any other. */
 #include <string.h>
 
-#include "binding.h"
 #include "form.h"
 
 /* The dims of one tensor of a binding. */

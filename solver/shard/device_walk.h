@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device_graph.h"
-#include "solver/cost/reshard_memo.h"
+#include "solver/cost/reshard.h"
 
 #define ANY_PHASE PHASE_COUNT
 

@@ -1,9 +1,9 @@
 /* network_build.h: what the parts of network_build() share. */
 #pragma once
 
-#include "network.h"
-#include "solver/cost/reshard_memo.h"
 #include "cost.h"
+#include "network.h"
+#include "solver/cost/reshard.h"
 
 struct building;
 

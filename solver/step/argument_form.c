@@ -1,5 +1,5 @@
 /* argument_form.c: arguments of new ops, from a form. */
-#include "argument_form.h"
+#include "update.h"
 
 struct making {
 	struct arena *arena;

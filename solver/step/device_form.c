@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "build.h"
-#include "device_form.h"
+#include "train.h"
 
 struct forming {
 	const struct graph *graph;

@@ -6,14 +6,13 @@
  *     w  the parameter   g  its gradient   s  its counter of steps   0 1  its state   c  a constant of one number   a b
  * temporaries
  *
- * Arguments (argument_form.h) have the numbers of PyTorch's defaults at the eleventh step: who runs the ops with an
+ * Arguments (update.h) have the numbers of PyTorch's defaults at the eleventh step: who runs the ops with an
  * optimizer takes its own. Python's functions keep a temporary in a variable until they set it anew, for the next
  * parameter or the next list: `drops` names the variable whose old value goes behind the row. */
 #include <stdio.h>
 #include <string.h>
 
-#include "argument_form.h"
-#include "eager_update.h"
+#include "update.h"
 
 struct row {
 	const char *type, *reads;

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "build.h"
-#include "float8.h"
 #include "recompute.h"
+#include "train.h"
 
 struct casting {
 	const struct graph *graph;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gradient.h"
+#include "train.h"
 
 /* ---- shorthands ---- */
 

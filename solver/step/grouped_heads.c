@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "build.h"
-#include "grouped_heads.h"
+#include "train.h"
 
 #define CHAIN 6
 

@@ -1,6 +1,6 @@
 /* late_casts.c: the same ops in another program order. */
 #include "build.h"
-#include "late_casts.h"
+#include "train.h"
 
 struct moving {
 	const struct graph *graph;

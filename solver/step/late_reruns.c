@@ -1,6 +1,6 @@
 /* late_reruns.c: a copy of the graph with more control edges. */
 #include "build.h"
-#include "late_reruns.h"
+#include "train.h"
 
 /* From the last op before it that doesn't run again. */
 static void late_reruns_add_edges(struct build *build, const struct graph *graph, const uint32_t *op)

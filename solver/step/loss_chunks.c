@@ -4,7 +4,6 @@
 
 #include "build.h"
 #include "loss_chunks.h"
-#include "loss_region.h"
 
 struct chunking {
 	const struct graph *graph;

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "loss_region.h"
+#include "loss_chunks.h"
 
 struct finding {
 	const struct graph *graph;

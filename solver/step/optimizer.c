@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "build.h"
-#include "eager_update.h"
 #include "optimizer.h"
-#include "update_groups.h"
+#include "update.h"
 
 /* That of the largest parameter: small ones may have state that doesn't tell. */
 static enum optimizer known_optimizer(const struct update_groups *groups)

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "scale_flat.h"
-#include "scale_held.h"
+#include "scale_values.h"
 #include "solver/rules/strides.h"
 
 struct scaling {

@@ -20,7 +20,7 @@ struct scale_report {
 	uint32_t once; /* storages made in the step with extent 1 where they meet what grew from 1 to more: taken to be made
 					  once for all samples */
 	uint32_t first_once;     /* the tensor of the given graph that is read there first, NONE: none */
-	bool captured;           /* made of what a sample adds, as captures tell: scale_captured.h */
+	bool captured;           /* made of what a sample adds, as captures tell: scale.h */
 	bool extended;           /* and of one sample, though captures are of more alone */
 	bool flat;               /* shapes are flat: the batch multiplied whole tensors */
 	uint32_t first_copy;     /* the first op (of the given graph) that needs a copy, NONE: none */
@@ -29,7 +29,7 @@ struct scale_report {
 /* The graph with its batch and sequence changed by rule: shapes, bytes, FLOPs and workspaces of everything that
  * carries them; names and order stay. Where memory layout makes PyTorch copy at the new size what was a view at
  * the old one, the copy is inserted, as `reshape` does. Where shapes are flat, the batch multiplies whole tensors
- * (scale_flat.h). BAD_INPUT, with the reason, where it can't be done honestly: no input has that dim, an op without a
+ * (scale_values.h). BAD_INPUT, with the reason, where it can't be done honestly: no input has that dim, an op without a
  * rule touches it, two dims that must agree don't, a parameter would have to change. graph and factors must belong
  * together. Release *scaled with graph_release(). O(ops + dims). */
 enum status graph_scale(const struct graph *graph, const struct rules *rules, const struct factors *factors,
@@ -37,3 +37,13 @@ enum status graph_scale(const struct graph *graph, const struct rules *rules, co
 
 /* amount * to / from, rounded up; INT64_MAX where that overflows. */
 int64_t scale_ratio(int64_t amount, int64_t to, int64_t from);
+
+/* scale_captured: another batch of a step that was captured at several. */
+
+/* The step at a batch, as captured there, or from what each sample more adds to it (growth_base(graph), which must be
+ * there): the ops that PyTorch runs, in their order, without inference. FLOPs are the rule's where an op has one that
+ * fits. Workspace is on the lines through what was measured. Estimates are workspaces that are known at one batch,
+ * reserves of a form that isn't known, and one sample where that wasn't captured. BAD_INPUT where a size would be
+ * absurd, or where a capture of one sample failed. Release *scaled with graph_release(). O(graph). */
+enum status graph_scale_captured(const struct graph *graph, const struct rules *rules, int64_t batch,
+	struct scale_report *report, struct graph **scaled, struct error *error);

@@ -5,8 +5,8 @@
  * follow. One sample may be a capture of its own, as PyTorch runs other ops there. */
 #include <string.h>
 
-#include "scale_captured.h"
-#include "scale_reserve.h"
+#include "scale.h"
+#include "scale_values.h"
 #include "solver/graph/growth.h"
 
 struct growing {

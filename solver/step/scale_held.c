@@ -5,7 +5,7 @@
  * that reads the copy. */
 #include <string.h>
 
-#include "scale_held.h"
+#include "scale_values.h"
 
 /* Whether a module is the one of the first `length` letters of `path`, or lies in it. */
 static bool scale_held_within(const char *module, const char *path, size_t length)

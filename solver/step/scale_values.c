@@ -4,7 +4,6 @@
  * a slice that leaves some positions out leaves out as many, parts that are joined add up, equal parts stay equal. */
 #include <string.h>
 
-#include "scale_reserve.h"
 #include "scale_values.h"
 
 struct reach {

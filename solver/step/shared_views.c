@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "build.h"
-#include "shared_views.h"
+#include "train.h"
 
 struct sharing {
 	const struct graph *graph;

@@ -30,8 +30,44 @@
  *     shared_views    one view instead of several that are the same */
 #pragma once
 
-#include "gradient.h"
+#include "build.h"
+#include "solver/graph/graph.h"
+#include "solver/rules/rules.h"
 #include "update.h"
+
+/* gradient: the backward ops of one forward op, as automatic differentiation by reverse accumulation writes them. */
+
+/* What the backward pass keeps of the forward pass. */
+enum gradient_policy {
+	GRADIENT_EAGER,   /* what PyTorch's autograd saves, tensors whose values nobody needs included */
+	GRADIENT_IDEAL    /* only what the derivatives need */
+};
+
+/* One forward op with the gradients of its results. Ids are the draft's. */
+struct gradient {
+	struct build *build;
+	const struct rules *rules;
+	const char *type;         /* "aten.addmm.default" */
+	const uint32_t *in, *out;
+	uint32_t ins, outs;
+	const bool *needs;        /* [ins] a gradient of this input is wanted */
+	const uint32_t *from;     /* [outs] gradients that arrived, NONE where none did */
+	uint32_t *to;             /* [ins] gradients of the inputs: filled where needed, NONE elsewhere */
+	enum gradient_policy policy;
+	int64_t done, whole;      /* FLOPs of the forward op, and by its rule; 0: nobody says */
+};
+
+/* False for ops through which no gradient passes: comparisons, integer results. Ops without a rule pass one. O(1). */
+bool gradient_passes(const struct rules *rules, const char *type);
+
+/* True when the derivative reads the value of operand 0: an in-place op must keep a copy of it.
+ * needed[i]: operand i, of count, needs a gradient. */
+bool gradient_keeps_input(const struct rules *rules, const char *type, const bool *needed, uint32_t count);
+
+/* Writes the backward ops of one op with build->phase and module as they are set. A gradient is
+ * shape-faithful: each has its input's shape, reductions of broadcast dims included. Derivatives follow
+ * PyTorch's derivatives.yaml. An op without a rule is opaque: one backward op that reads all it could. */
+void gradient_expand(const struct gradient *gradient);
 
 struct train_options {
 	const struct rules *rules;
@@ -56,3 +92,65 @@ struct graph *train_step(const struct graph *forward, const struct train_options
 /* The forward part of a training step: its forward ops without the copies that only backward ops read, their tensors,
  * inputs, parameters, buffers and constants. */
 struct graph *train_forward_part(const struct graph *step, const struct rules *rules, struct error *error);
+
+/* device_form: a step in the form in which devices share it. */
+
+/* The same step with three changes, which make devices send what frameworks send. A sum of gradients adds up what
+ * products with parameters make first: devices that hold heads or columns have a summand of each of these, and reduce
+ * their sum once (Shoeybi et al., arXiv 1909.08053, section 3: one operator before queries, keys and values), where
+ * autograd's order, the residual's gradient first, would have them reduced one by one. A view of a parameter that the
+ * forward pass uses under another name, too (an embedding that is the output projection as well), is made again for the
+ * backward pass: one gather in each pass is there for all. And what a framework lets go of late is read under the name
+ * that was computed with last, which devices have made whole; summands that wait longer are let go of after their sum.
+ * A new reference, to the graph itself where there is nothing to change. NULL with *error: out of memory. O(graph). */
+struct graph *graph_device_form(struct graph *graph, const struct rules *rules, struct error *error);
+
+/* float8: matrix products of layers with 8-bit operands, everything else as it is. */
+
+/* The step in which products of layers (by module path, see activations_find()) read 8-bit copies of their 16- or
+ * 32-bit operands: e4m3, in the backward pass e5m2 for what is neither a parameter nor kept from the forward pass
+ * (Micikevicius et al. 2022, arXiv 2209.05433). Operands are cast right before their first reader, once for each pass;
+ * what is saved for the backward pass stays in its own format, as float8 linear layers of torchao keep it. Experts'
+ * grouped products are matrices, too (Transformer Engine's GroupedLinear, DeepGEMM). Products that are stacked (bmm)
+ * and attention stay, and so does the projection to the vocabulary, which lies outside of the layers. Scales are
+ * numbers and not in the graph. *changed: products. A new reference, to the graph itself where there are none. NULL
+ * with *error: out of memory. O(graph). */
+struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint32_t *changed, struct error *error);
+
+/* grouped_heads: attention over groups of queries without copies of the keys' and values' heads. */
+
+/* A graph whose attention kernels read keys and values with the groups' own heads, where they read copies of these, one
+ * for each query of a group
+ * ([b, k, t, d] viewed as [b, k, 1, t, d], expanded to [b, k, g, t, d], copied, and viewed as [b, k g, t, d]); their
+ * backward kernels write the gradients so, in place of sums over the groups. Kernels do that themselves (Ainslie et
+ * al., arXiv 2305.13245; FlashAttention-2, arXiv 2307.08691, section 3.1.2), and what is sent between devices that
+ * share a sequence is then g times smaller. Whatever doesn't look just like this stays. A new reference, to the graph
+ * itself where there is nothing to do. NULL with *error: out of memory. O(graph), nearly. */
+struct graph *graph_group_heads(struct graph *graph, const struct rules *rules, struct error *error);
+
+/* late_casts: casts of gradients to a wider format, put off until something reads them. */
+
+/* The graph with casts that graph_widens_gradient() knows right before the first op that reads them, so that a gradient
+ * is summed over devices in its narrow format while the backward pass goes on. of_update: they belong to the update
+ * then, so that microbatches add up gradients in the narrow format, and the sums are cast once. moved: how many; 0: the
+ * graph itself. A new reference, or NULL: NO_MEMORY. O(size). */
+struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, struct error *error);
+
+/* late_reruns: what runs again waits for the backward pass to come there. */
+
+/* The graph with a control edge to every op that runs again from the last op before it, in program order, that doesn't:
+ * an order that takes ops as soon as they are ready would run it in the forward pass and keep its result all the same.
+ * Program order stays valid. A new reference, the graph itself where nothing runs again; or NULL: NO_MEMORY. O(size).
+ */
+struct graph *late_reruns(struct graph *graph, struct error *error);
+
+/* shared_views: one view instead of several that are the same. */
+
+/* A graph whose ops read the first of all views that are the same: of one tensor, by one operator, in one phase, of one
+ * shape. Frameworks make such views for each linear layer that reads a norm's result (queries, keys, values; gate and
+ * up): what is gathered for one of them is there for all, as a framework that shards the norm's result gathers it
+ * (Korthikanti et al., arXiv 2205.05198, section 4.2.2). The other views are left out; they take no memory and no time.
+ * Views whose shapes don't say all of them (slices have offsets), and those of memory that is written in place, stay as
+ * they are. A new reference, to the graph itself where there are none. NULL with *error: out of memory. O(graph),
+ * nearly. */
+struct graph *graph_share_views(struct graph *graph, const struct rules *rules, struct error *error);

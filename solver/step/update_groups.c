@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "eager_update.h"
-#include "update_groups.h"
+#include "update.h"
 
 struct rows {
 	uint32_t *tensor;      /* [count][width] */

@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "solver/shard/device_graph.h"
-#include "src/plan/choose_schedule.h"
+#include "src/plan/choose.h"
 #include "src/read/plan_file.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/scenario.h"

@@ -8,7 +8,7 @@
 #include "solver/pipeline/check.h"
 #include "src/base/streams.h"
 #include "src/read/schedule_csv.h"
-#include "src/write/schedule_rows.h"
+#include "src/write/plan_json.h"
 #include "state.h"
 
 struct checking {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/write/shard_json.h"
+#include "src/write/plan_json.h"
 #include "state.h"
 
 enum status shard_decision(void *context, const struct units *units, struct sharding *sharding, struct error *error)

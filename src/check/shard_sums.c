@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/write/launcher_flags.h"
-#include "src/write/sharding_words.h"
+#include "src/write/plan_json.h"
 #include "state.h"
 
 /* ---- collectives ---- */

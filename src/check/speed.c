@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/plan/speed.h"
+#include "src/plan/plan.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/stages/fit/plan_time.h"

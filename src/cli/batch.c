@@ -8,7 +8,7 @@
 #include "src/base/lines.h"
 #include "src/base/output.h"
 #include "src/base/source.h"
-#include "src/configs/way_out.h"
+#include "src/configs/fit_list.h"
 #include "src/plan/verdict.h"
 
 /* Signals and the time limit can only speak through globals; solvers get a pointer to the flag. */

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "batch.h"
+#include "options.h"
 #include "src/base/output.h"
 #include "src/base/words.h"
-#include "src/write/beside_report.h"
-#include "options.h"
+#include "src/write/caption.h"
 
 struct request {
 	struct command_line line;

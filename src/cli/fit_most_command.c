@@ -6,7 +6,7 @@
 #include "src/base/json.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
-#include "src/configs/fit_most.h"
+#include "src/configs/fit_list.h"
 
 /* ---- the most ---- */
 

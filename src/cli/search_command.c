@@ -11,8 +11,7 @@
 #include "src/base/output.h"
 #include "src/base/words.h"
 #include "src/configs/calibrate.h"
-#include "src/configs/planned.h"
-#include "src/configs/ranking.h"
+#include "src/configs/config_search.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
 

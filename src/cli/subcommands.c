@@ -8,8 +8,6 @@
 #include "src/draw/canvas.h"
 #include "src/write/caption.h"
 #include "src/write/export.h"
-#include "src/write/sweep_figures.h"
-#include "src/write/plan_curves.h"
 #include "src/base/words.h"
 #include "src/base/output.h"
 #include "src/scenario/shard_mesh.h"

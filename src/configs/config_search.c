@@ -3,12 +3,10 @@
 #include <string.h>
 
 #include "config_search.h"
-#include "src/base/words.h"
-#include "ranking.h"
-#include "solver/pipeline/across.h"
-#include "solver/pipeline/partial.h"
-#include "src/scenario/devices.h"
+#include "solver/pipeline/configuration.h"
 #include "solver/shard/split_roles.h"
+#include "src/base/words.h"
+#include "src/scenario/devices.h"
 
 #define MICROBATCH_MAX 16   /* where their number is open */
 #define EXACT_MOST 64       /* fastest configurations whose schedule is played slot by slot */

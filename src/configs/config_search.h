@@ -14,9 +14,10 @@
  *     least_squares  factors fitted to measurements, for that */
 #pragma once
 
-#include "src/models/models.h"
-#include "src/scenario/scenario.h"
 #include "solver/pipeline/configuration.h"
+#include "src/models/models.h"
+#include "src/plan/planner.h"
+#include "src/scenario/scenario.h"
 
 /* Gives the training step of a batch under a recomputation; a new reference. NULL with *status and *error: BAD_INPUT
  * where the graph can't have that batch. *guess, false before: whether it rests on what nobody knows (NOTE_GUESS). */
@@ -44,7 +45,7 @@ struct config_request {
 	int zero, sp, recompute, schedule;   /* recompute: up to PRODUCTS, or OPS, where step has their names */
 };
 
-/* What the plan of a configuration comes to (planned.h). */
+/* What the plan of a configuration comes to (config_search.h). */
 struct config_planned {
 	bool tried, known, fits;     /* known false: reason says why it can't be planned */
 	int64_t needs, time;         /* bytes of the cap less the reserve; picoseconds of a step */
@@ -109,3 +110,60 @@ bool config_equal(const struct config *a, const struct config *b);
 char *config_changes(const struct config *from, const struct config *to, char *text, size_t size);
 /* "dp 8 tp 8 pp 1 ...", only what is above 1. Returns text. */
 char *config_text(const struct config *config, char *text, size_t size);
+
+/* ranking: configurations in the order in which they are shown. */
+
+/* The model is cut alike (tp, pp, ep): the copies that dp and cp make of what is left differ in how they share the
+ * tokens out. */
+bool config_same_cut(const struct config *a, const struct config *b);
+/* All that fit by time, then memory, none of them leading; then the others by memory. Marks the front. O(entries log
+ * entries). */
+void config_rank_by_time(struct config_list *list);
+/* The same, the fastest of each way to cut the model (tp, pp, ep) before its variants, as config_search() ranks. OK or
+ * NO_MEMORY. */
+enum status config_rank(struct config_list *list);
+/* The plan of entry number doesn't fit the cap: the fastest variant of its cut that should, by how far plan and
+ * estimate of this one are apart, takes its place and leads them. The entry becomes a variant and lies no longer by
+ * time. False where it leads nothing or has no such variant. O(fitting). */
+bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap);
+/* Of the fitting entries from number begin on the next one by time; *at, zeros at first, keeps the place. NONE: all
+ * were returned. */
+uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uint32_t at[2]);
+/* Of the cut of a leading entry the fastest entry of every other way to share the tokens out (dp, cp), by time, into
+ * share[most]; how many. O(fitting). */
+uint32_t config_token_shares(const struct config_list *list, uint32_t number, uint32_t most, uint32_t *share);
+/* It was planned, or tried to be, and doesn't fit. */
+bool config_failed(const struct config_entry *entry);
+/* Leading entries that estimates can't tell apart: the number of the first one from begin on that takes more than so
+ * many thousandths longer than entry begin, or is known not to fit. error 0: that isn't known, and none is said to be
+ * as fast as another: begin. */
+uint32_t config_tie_end(const struct config_list *list, uint32_t begin, uint32_t error);
+/* Leading entries by their estimates, those that are known not to fit last; of a tie those whose plans fit first, by
+ * the time of these, but that of the fastest within 0.1 % the one with the least memory leads. O(leading^2). */
+void config_order_rows(struct config_list *list, uint32_t error);
+
+/* planned: rows of a search as plans: the knobs that give a configuration, and what its plan comes to.
+ *
+ * A search estimates by formulas. Its best rows are planned, so that memory and time of the two stand side by side. */
+
+/* False where optimizer states wait in the host's memory: plans keep them on the devices. */
+bool config_has_plan(const struct config *config);
+/* Sets the knobs so that a plan has the configuration. */
+void config_knobs(const struct config *config, struct scenario *scenario);
+/* " --set devices=8 --set tp=2 ...": every knob that isn't at its default. Returns text. */
+char *config_set_text(const struct scenario *scenario, char *text, size_t size);
+
+#define CONFIGS_PLANNED 3    /* rows, where nobody says how many */
+
+/* Told of the list after every row that was tried; the list is lent for the call. */
+struct config_watch {
+	void (*found)(void *context, const struct config_list *list);
+	void *context;
+};
+
+/* Plans rows of a graph under base, in order, until so many fit or twice as many are tried, and fills in their planned.
+ * One whose plan is that of another row has none. A configuration that can't be planned has the reason there. Where
+ * none fits by the estimates, those that need the least are tried, and what fits counts as fitting: the list is ranked
+ * anew. Rows tried are then in the order of their planned times. watch may be NULL. OK, CANCELLED or NO_MEMORY. */
+enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, uint32_t wanted,
+	const struct config_watch *watch, struct config_list *list, struct error *error);

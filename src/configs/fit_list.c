@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "fit_list.h"
-#include "src/base/background.h"
-#include "src/stages/fit/stage.h"
-#include "src/plan/verdict.h"
 #include "solver/rules/factors.h"
-#include "solver/step/scale_flat.h"
+#include "solver/step/scale_values.h"
+#include "src/base/background.h"
+#include "src/plan/verdict.h"
+#include "src/stages/fit/stage.h"
 
 #define X(id, name, text) name,
 const char *const fit_meaning_names[FIT_MEANING_COUNT] = { FIT_MEANINGS(X) };

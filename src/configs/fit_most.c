@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fit_most.h"
+#include "fit_list.h"
 #include "src/plan/verdict.h"
 
 /* ---- one plan ---- */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "least_squares.h"
+#include "calibrate.h"
 
 #define PULL 1e-4           /* weight of a factor's squared logarithm */
 #define STEPS 12

@@ -4,13 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "solver/step/late_casts.h"
+#include "model_source.h"
+#include "solver/step/train.h"
 #include "src/base/complain.h"
-#include "src/scenario/devices.h"
 #include "src/base/words.h"
 #include "src/read/open.h"
+#include "src/scenario/devices.h"
 #include "src/stages/notes.h"
-#include "model_source.h"
 
 #define LAYERS_BUILT 3      /* of a built-in model whose layers repeat: the others are copies of one of them */
 

@@ -2,13 +2,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/scenario/devices.h"
-#include "solver/step/scale_flat.h"
 #include "model_source.h"
 #include "outlook.h"
-#include "src/stages/pipeline/stage.h"
+#include "solver/step/scale_values.h"
 #include "src/read/rules_file.h"
+#include "src/scenario/devices.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/stages/pipeline/stage.h"
 #include "src/stages/shard/stage.h"
 
 #define STORE_BYTES ((size_t)1 << 28)

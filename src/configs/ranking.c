@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ranking.h"
+#include "config_search.h"
 
 static int by_rank(const void *left, const void *right)
 {

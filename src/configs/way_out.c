@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/scenario/devices.h"
+#include "fit_list.h"
 #include "model_source.h"
 #include "outlook.h"
 #include "src/read/rules_file.h"
-#include "way_out.h"
+#include "src/scenario/devices.h"
 
 #define STORE_BYTES ((size_t)1 << 28)
 

@@ -24,7 +24,7 @@
 #include "src/draw/draw.h"
 #include "src/read/detect.h"
 #include "src/read/native.h"
-#include "src/write/dot.h"
+#include "src/write/data.h"
 
 /* render: DOT text to a picture, by libgvc. */
 

@@ -1,11 +1,11 @@
 /* assemble.c: one pass through the stages: a plan of their results. */
 #include <string.h>
 
-#include "assemble.h"
-#include "src/stages/fit/stage.h"
-#include "src/stages/room_order.h"
-#include "verdict.h"
+#include "choose.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/stages/fit/stage.h"
+#include "src/stages/stages.h"
+#include "verdict.h"
 
 uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
 {

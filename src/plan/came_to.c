@@ -5,7 +5,7 @@
 
 #include "solver/rules/factors.h"
 #include "solver/step/optimizer.h"
-#include "solver/step/scale_flat.h"
+#include "solver/step/scale_values.h"
 #include "solver/step/train.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/own_device.h"

@@ -26,3 +26,9 @@ bool knob_means_same(enum knob_id knob, const struct given *given, const struct 
  */
 int64_t knob_next(enum knob_id knob, const struct scenario *scenario, const struct given *given,
 	const struct plan *plan, int direction);
+
+/* idle: knobs that change nothing in a plan: by its scenario, and by what its graph and its mesh have. */
+
+/* Why no value of the knob would change the plan: "no op has scratch memory"; NULL where one does or may. Static text.
+ * O(ops). */
+const char *plan_knob_idle(const struct plan *plan, enum knob_id knob);

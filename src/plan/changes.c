@@ -1,7 +1,7 @@
 /* changes.c: two plans of a step, op by op. */
 #include <string.h>
 
-#include "changes.h"
+#include "beside.h"
 
 static bool changes_is_collective(const struct graph *graph, uint32_t op)
 {

@@ -1,15 +1,13 @@
 /* choose.c: the policy of choosing: candidates in, the better plan out.
  *
  * Choices on the way to a plan (recomputation, sharding, cuts) count with models; order and layout show what they come
- * to. So plans are compared, by shortlist.h alone, and the stages are asked again with another wish: another share of
+ * to. So plans are compared, by choose.h alone, and the stages are asked again with another wish: another share of
  * the memory cap, a rival sharding, the least memory. */
-#include "choose_margin.h"
-#include "prospects.h"
-#include "shard_moves.h"
+#include "choose.h"
+#include "solver/step/recompute.h"
+#include "src/scenario/shard_mesh.h"
 #include "src/stages/shard/stage.h"
 #include "verdict.h"
-#include "src/scenario/shard_mesh.h"
-#include "solver/step/recompute.h"
 
 #define LIMIT_ROUNDS 6      /* without rivals they are short */
 #define SEEN_MOST 3

@@ -1,8 +1,100 @@
-/* choose.h: the plan of a scenario: candidates, of which shortlist.h takes one. */
+/* choose.h: the plan of a scenario: candidates, of which choose.h takes one. */
 #pragma once
 
-#include "assemble.h"
-#include "few_layers.h"
+#include "plan.h"
+#include "transform.h"
+
+/* shortlist: which of several plans is taken: the one place that compares them.
+ *
+ * Of plans at most a thousandth slower than the fastest the one that needs least memory is taken. "As fast" is no
+ * order (a as fast as b, b as c, yet c not as a): so what may still be taken is kept until all are known. */
+
+/* Bytes as plan_needs() counts them, and picoseconds of a step; INT64_MAX: unknown. Of a plan, or foretold. */
+struct foretold { int64_t needs, time; };
+
+/* What is sought: the fastest plan within limit bytes, or the smallest; where nothing is within the limit, the
+ * smallest. */
+struct goal {
+	enum { GOAL_SMALLEST, GOAL_FASTEST } of;
+	int64_t limit;              /* of what a plan needs (verdict.h); < 0: none */
+};
+
+/* Whether a is to be tried before b: by memory and by the time of the step, nothing else. Of equals neither is. */
+bool foretold_better(const struct goal *goal, const struct foretold *a, const struct foretold *b);
+struct foretold plan_came_to(const struct plan *plan);
+
+/* Plans that may be taken: within the limit none that another one beats in time and memory, or by more than a
+ * thousandth of the time; while none is within it, the smallest. Which one is taken doesn't depend on the order in
+ * which they came, but for equal ones: the first. */
+struct shortlist {
+	struct goal goal;
+	uint32_t plans;
+	struct plan *plan[32];      /* owned; more than any search finds */
+};
+
+/* Takes the plan over; NULL: nothing happens. */
+void shortlist_add(struct shortlist *list, struct plan *plan);
+/* The fastest within the limit, or else the smallest: what others have to beat. Lent; NULL: the list is empty. */
+struct plan *shortlist_leader(const struct shortlist *list);
+/* The one that is taken, or NULL; the list is empty then. */
+struct plan *shortlist_take(struct shortlist *list);
+void shortlist_drop(struct shortlist *list);
+/* The one of two plans, either of which may be NULL, that is taken within a limit; gives back the other. */
+struct plan *better_of(int64_t limit, struct plan *first, struct plan *second);
+
+/* assemble: one pass through the stages, without a choice between plans (choose.h makes it). */
+
+/* What a run plans, and with what. */
+struct planning {
+	struct stage_context *stage;
+	struct graph *input;
+	const struct scenario *scenario;
+	struct error *error;
+};
+
+/* Of graph and scenario. */
+uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario);
+
+/* Order and layout of a transformed graph; of a pipeline those of all ranks that differ. quick: by heuristics alone. A
+ * new reference or NULL. */
+struct plan *plan_transformed(
+	const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish, bool quick);
+/* In every order that may be taken: adds to a list. What went wrong is the error's status. */
+void plan_each_order(const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish,
+	bool quick, struct shortlist *list);
+/* All stages. A new reference or NULL. */
+struct plan *plan_once(const struct planning *planning, const struct plan_wish *wish, bool quick);
+/* Adds plans in the fastest orders found to a list, and the one that they begin with: of the least peak (of a step
+ * split over devices), which it takes over. foretells: of a few layers, to draw out from. What went wrong is the
+ * error's status. */
+void plan_fast(const struct planning *planning, struct plan *plan, bool foretells, struct shortlist *list);
+/* Picoseconds of a step in an order that a few passes find, mostly within 3 % of what a search comes to; -1: none, or
+ * the error's status. */
+int64_t plan_glance(const struct planning *planning, const struct plan *plan);
+/* What the plan that was chosen says besides: the step in the program's order, and where orders for time were sought
+ * the bound on the step. OK or NO_MEMORY. O(plan). */
+enum status plan_finish(struct plan *plan, const struct rules *rules);
+
+/* few_layers: what a plan of a step with very many equal layers would come to, from plans of the same step with few
+ * of them.
+ *
+ * A plan grows by what a layer adds to it. So a sharding of the whole step, cut down to a few layers and to a few more,
+ * is planned twice, and both plans are drawn out to all layers. That chooses which shardings are planned whole; it is
+ * never shown as an answer. */
+
+/* The few layers, made once for all shardings of a step. */
+struct few_layers;
+
+/* Cuts down the step that a sharding is of. *layers NULL: planning few layers in its place would save little, or the
+ * step has none that can be left out. OK, NO_MEMORY or CANCELLED with the error's text. Free it with few_layers_free().
+ * O(graph). */
+enum status few_layers_new(
+	const struct planning *planning, const struct shared_units *shared, struct few_layers **layers);
+void few_layers_free(struct few_layers *layers);
+
+/* What a sharding of the whole step would come to. OK; INFEASIBLE: nothing can be foretold; else the error's status. */
+enum status few_layers_foretell(const struct few_layers *layers, const struct planning *planning,
+	const struct sharding *sharding, struct foretold *foretold);
 
 /* What the first pass of choose_plan() wishes. */
 struct plan_wish first_wish(const struct scenario *scenario);
@@ -18,3 +110,80 @@ struct plan *choose_quickly(const struct planning *planning);
  * found on the way to what runs again. Under a search for shardings the step with all kept comes first, and where the
  * cap leaves it its fastest plan there is nothing else to look for. */
 struct plan *choose_fit(const struct planning *planning, const struct plan *rival, bool quick);
+
+/* choose_margin: how much of the memory cap choices leave to what order and layout add. */
+
+/* Whether a search over shardings counts what stays, which may be more or less than an arena: it starts without the
+ * cap. */
+bool starts_without_cap(const struct scenario *scenario);
+
+/* Plans with other margins, as long as that helps: what the first plan has shown decides on the next. Takes over the
+ * first plan; returns the best that fits, or that with the smallest arena. A round that is cancelled, or that the pins
+ * forbid, leaves the best so far. *compared: rises by the plans made. NULL where no run goes on. */
+struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared);
+
+/* choose_schedule: schedule=auto: the best of the plans of the named schedules. */
+
+/* The step is cut over pipeline ranks, and their schedule is to be found. */
+bool has_free_schedule(const struct scenario *scenario);
+
+/* The plan of the fastest step that keeps the cap among those that choose_plan() finds for every named schedule, of the
+ * interleaved one with the numbers of pieces that searches try (of more than 4 the fastest; plans of heuristics have up
+ * to 4) unless the knob says how many; where none keeps it, the one that needs least. So it is no worse than any of
+ * these by name. The fastest is planned first, and others are left out where they can't be better: without a search for
+ * shardings, those whose step takes as long, and those that heuristics find a quarter above the cap. quick: plans of
+ * heuristics alone. The plan's scenario is the one asked for. A new reference, or NULL with the error's status. */
+struct plan *choose_schedule(const struct planning *planning, bool quick);
+
+/* prospects: candidates of a choice whose plans are foretold before any is made: which is planned next, and when
+ * enough are.
+ *
+ * The most promising one is planned first. What plans come to beside what was foretold of them is held against all
+ * others: none is taken to come off better than the best of these did. */
+
+struct prospect {
+	struct plan_wish wish;             /* that asks for it */
+	const struct sharding *sharding;   /* lent */
+	struct foretold comes_to;          /* foretold; once it is planned, the plan's */
+	bool open;                         /* not planned yet, nor known to come to nothing */
+	bool promised; /* a strategy's own, which nothing but its plan may rule out while it has a chance */
+};
+#define PROSPECTS_MOST (SHARD_RIVALS + 1)
+
+struct prospects {
+	struct prospect prospect[PROSPECTS_MOST];
+	uint32_t count, misses;            /* misses: plans in a row that were not better than the best */
+	struct foretold best;              /* what the best plan so far comes to */
+	double needs_off, time_off;        /* of all plans so far, the least of: what it came to / what was foretold of it */
+};
+
+/* Foretells the best plan so far. As few_layers_foretell(). */
+enum status prospects_begin(struct prospects *prospects, const struct few_layers *layers,
+	const struct planning *planning, const struct plan *best);
+
+/* Foretells one more. As few_layers_foretell(). */
+enum status prospects_add(struct prospects *prospects, const struct few_layers *layers, const struct planning *planning,
+	const struct prospect *prospect);
+/* The one to be planned next, or NONE where no other has a chance against the best so far. */
+uint32_t prospects_next(const struct prospects *prospects, const struct goal *goal);
+/* It was planned: what its plan comes to, NULL where there is none. better: it is the best so far. */
+void prospects_planned(struct prospects *prospects, uint32_t which, const struct foretold *came_to, bool better);
+
+/* shard_moves: shardings found by moves, each judged by a plan: where estimates of what stays say too little of the
+ * arena. */
+
+/* What moves are made of and where they led. */
+struct shard_moves {
+	struct sharding found;      /* no split: nothing better */
+	const struct plan *from;    /* the start that it comes from */
+	uint32_t plans;             /* made by heuristics alone */
+	bool left_out;              /* some start's plans are too dear */
+};
+
+/* From each start (plans without a pipeline over ranks, of one graph) ops and tensors that nothing writes are split
+ * otherwise, one or two of them at a time; each sharding gets an order and a layout by heuristics. From a start above
+ * the cap a move counts that takes less memory and less time than the best plan; from any, one that keeps the cap in
+ * less time. best: the best plan so far. Nothing on graphs whose plans are too dear: the ops of all plans are bounded;
+ * moves->left_out says so. OK, NO_MEMORY, CANCELLED. Free moves->found in any case. */
+enum status shard_moves_find(const struct planning *planning, const struct plan *const *start, uint32_t starts,
+	const struct plan *best, struct shard_moves *moves);

@@ -1,5 +1,5 @@
 /* choose_kept.c: recompute=auto against the step with all kept. */
-#include "choose_margin.h"
+#include "choose.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/stages/fit/stage.h"
 #include "verdict.h"

@@ -1,10 +1,10 @@
 /* choose_margin.c: rounds of plans with other margins: choices count with models, order and layout show what they come
  * to. */
-#include "choose_margin.h"
+#include "choose.h"
+#include "solver/step/recompute.h"
+#include "src/scenario/shard_mesh.h"
 #include "src/stages/fit/stage.h"
 #include "verdict.h"
-#include "src/scenario/shard_mesh.h"
-#include "solver/step/recompute.h"
 
 #define FIT_ROUNDS 4
 #define REFINE_ROUNDS 8     /* of recomputation: more where the layout's part was a bad guess */

@@ -2,7 +2,7 @@
  *
  * Which schedule keeps a cap shows in planned arenas alone: the peak of a program order may be above it where another
  * order isn't. So every schedule that may be the best gets a plan of its own, by the same choice as by name. */
-#include "choose_schedule.h"
+#include "choose.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/stages/pipeline/stage.h"
 #include "verdict.h"

@@ -1,5 +1,5 @@
 /* idle.c: what the scenario alone can't tell. A row must be sure: unit_idle_knobs plans with and without. */
-#include "idle.h"
+#include "came_to.h"
 
 #include <string.h>
 

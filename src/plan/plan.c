@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/stages/fit/stage.h"
-#include "src/stages/fit/passes.h"
 #include "plan.h"
+#include "src/stages/fit/plan_time.h"
+#include "src/stages/fit/stage.h"
 
 const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "cheapest state",
 	"by this order" };

@@ -1,5 +1,5 @@
 /* planner.c: a run: rules and store, then one pass or a choice of plans. */
-#include "choose_schedule.h"
+#include "choose.h"
 #include "planner.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/shard_mesh.h"

@@ -43,3 +43,10 @@ struct least {
  * cap. OK, also where nothing is proved; else the status as planner_run()'s. Release least->transformed in any case. */
 enum status planner_least(struct planner *planner, struct graph *input, const struct scenario *scenario,
 	struct least *least, struct error *error);
+
+/* weigh: how much memory plans keep. */
+
+/* How many of the newest of these plans, oldest first, keep at most `limit` bytes together, what they share counted
+ * once; at least 1. What belongs to the graph as read isn't counted: it is there anyway. All of them when memory for
+ * counting is out. O(plans). */
+uint32_t plans_within(struct plan *const *plan, uint32_t plans, size_t limit);

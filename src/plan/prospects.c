@@ -1,7 +1,7 @@
 /* prospects.c: which candidate is planned next. */
 #include <float.h>
 
-#include "prospects.h"
+#include "choose.h"
 
 /* By so many thousandths a candidate may seem to be behind and is planned all the same. */
 enum { NEEDS_NEAR = 10, TIME_NEAR = 10 };

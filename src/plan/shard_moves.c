@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shard_moves.h"
+#include "choose.h"
 #include "src/stages/shard/stage.h"
 #include "verdict.h"
 

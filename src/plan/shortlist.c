@@ -1,5 +1,5 @@
 /* shortlist.c: plans of one choice. */
-#include "shortlist.h"
+#include "choose.h"
 #include "verdict.h"
 
 static bool keeps_limit(const struct goal *goal, const struct foretold *plan)

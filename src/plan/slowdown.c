@@ -2,12 +2,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/stages/fit/stage.h"
 #include "slowdown.h"
 #include "solver/fit/strategies.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/own_device.h"
-#include "src/stages/strategy_stage.h"
+#include "src/stages/fit/stage.h"
+#include "src/stages/stages.h"
 
 #define PRICE_LEAST 0.01       /* picoseconds a byte */
 #define PRICE_MOST  1e5

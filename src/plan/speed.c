@@ -1,5 +1,5 @@
 /* speed.c: sums over a step's products and inputs. */
-#include "speed.h"
+#include "plan.h"
 #include "src/read/card.h"
 #include "src/scenario/devices.h"
 

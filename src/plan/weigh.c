@@ -1,6 +1,6 @@
 /* weigh.c: plans share graphs and results of stages with each other. Each is a piece with an address, counted at the
  * first plan that has it. */
-#include "weigh.h"
+#include "planner.h"
 
 #include "src/stages/fit/stage.h"
 #include "src/stages/shard/sharded.h"

@@ -10,7 +10,7 @@
 #include "session.h"
 #include "src/base/files.h"
 #include "src/plan/beside.h"
-#include "src/plan/weigh.h"
+#include "src/plan/planner.h"
 #include "src/read/input.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/write/export.h"

@@ -1,5 +1,5 @@
 /* group_pins.c: pins that keep tensors next to each other. */
-#include "group_pins.h"
+#include "stages.h"
 
 /* Whether the chain that ends in `last` goes through the buffer. */
 static bool leads_to(const uint32_t *behind, uint32_t last, uint32_t buffer)

@@ -1,7 +1,7 @@
 /* room_order.c: ops moved at random while neither peak nor arena grows, until the arena keeps the cap, too. */
 #include <string.h>
 
-#include "room_order.h"
+#include "stages.h"
 
 #define WALKS 6                /* from the order as it is */
 #define MOVES 1000             /* of a walk at most, */

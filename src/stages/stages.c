@@ -5,7 +5,6 @@
 
 #include "src/base/clock.h"
 #include "src/scenario/shard_mesh.h"
-#include "group_pins.h"
 #include "stages.h"
 
 /* Ticks of an effort knob: each level is four times the one before. */

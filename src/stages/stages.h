@@ -6,13 +6,17 @@
  *     stages         order and layout
  *     room_order     another order, for a layout that is above the cap
  *     group_pins     tensors kept next to each other
- *     rerun_names    what recompute=ops names
  *     strategy_stage recomputation by published strategies
  *     notes          what is told with a plan */
 #pragma once
 
 #include "results.h"
+#include "solver/fit/step.h"
+#include "solver/graph/graph.h"
+#include "solver/layout/layout.h"
 #include "solver/rules/rules.h"
+#include "solver/step/recompute.h"
+#include "src/scenario/scenario.h"
 
 /* An orderer as order_solve() is one: tests put others in its place. */
 typedef enum status order_solver(
@@ -88,3 +92,39 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 /* The arena that another order of the same ops comes to, in bytes; nothing is kept. order [ops]: valid. */
 enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario,
 	uint32_t *order, int64_t *arena, struct error *error);
+
+/* room_order: another order of the same ops, where the layout that is asked for is above the cap and the order isn't.
+ *
+ * Most layouts are rules: what they add to the peak depends on which buffers meet, so on the order. */
+
+/* An order whose arena is at most limit bytes, found by moving single ops; arena: that of the order as it is. A new
+ * reference; NULL where none was found, or with the error's status. Layouts that search for themselves, and addresses
+ * of files, are left alone. Effort is bounded by the number of ops, not by time. */
+struct ordered *room_order(struct stage_context *stage, const struct ordered *ordered, int64_t arena,
+	const struct scenario *scenario, int64_t limit, struct error *error);
+
+/* group_pins: contiguous groups: `pin tensor A behind B`. */
+
+/* behind [n] from the pins: the buffer behind which each lies; itself: the first of a row; NONE: in none. NULL without
+ * any. buffer: storage -> buffer, or NONE: not looked at. INFEASIBLE: the pins contradict each other; error names the
+ * tensors. Tensors that the graph lacks, on other pipeline ranks, are left out. O(pins^2). */
+enum status group_pins(const struct graph *graph, const struct scenario *scenario, const uint32_t *buffer, uint32_t n,
+	struct arena *arena, uint32_t **behind, struct error *error);
+
+/* What lies in a row is one block, which takes its memory as long as any of it is live. */
+struct group_blocks {
+	struct buffers buffers;    /* a row, or a buffer that is in none */
+	uint32_t *block;           /* [n] by buffer */
+	int64_t *from;             /* [n] its offset within the block */
+};
+
+/* In the arena; sizes are whole multiples of the alignment. INFEASIBLE: two pinned offsets don't lie as the row does;
+ * NO_MEMORY. O(n). */
+enum status group_join(const struct buffers *buffers, const uint32_t *behind, struct arena *arena,
+	struct group_blocks *blocks, struct error *error);
+
+/* strategy_stage: recomputation by published strategies. */
+
+/* The input's step in which all else runs again, along its program order. A new reference, or NULL with *error. */
+struct graph *strategy_apply(struct stage_context *stage, const struct fit_input *input,
+	const struct activations *activations, const struct recompute_options *options, struct error *error);

@@ -1,7 +1,7 @@
 /* beside_report.c: two plans laid over each other, for people and scripts. */
 #include <inttypes.h>
 
-#include "beside_report.h"
+#include "caption.h"
 #include "src/base/json.h"
 #include "src/base/safe_text.h"
 #include "src/draw/figure.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "caption.h"
+#include "data.h"
 #include "export.h"
-#include "roofline.h"
 #include "src/base/safe_text.h"
 #include "src/base/words.h"
 #include "src/configs/outlook.h"

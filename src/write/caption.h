@@ -2,6 +2,8 @@
 #pragma once
 
 #include "export.h"
+#include "src/draw/figure.h"
+#include "src/plan/beside.h"
 
 /* Of a figure of one plan. command: the words of the command line behind the program's name. BAD_INPUT, NO_MEMORY. */
 enum status caption_write(const struct plan *plan, const struct export_options *options, char *const *command,
@@ -9,3 +11,41 @@ enum status caption_write(const struct plan *plan, const struct export_options *
 /* Of a figure of files: several plans over each other, a sweep. */
 enum status caption_write_files(char *const *path, int paths, const struct export_options *options,
 	char *const *command, int commands, FILE *stream, struct error *error);
+
+/* sweep_figures: figures of what `tidemark sweep` wrote. */
+
+/* Whether that view is drawn of a sweep's lines: pareto, sweep. */
+bool sweep_figure_view(const char *view);
+/* Draws a file of a sweep's lines. BAD_INPUT: it is no such file, or it can't be drawn so. */
+enum status sweep_figure_write(const char *path, const struct export_options *options, enum export_kind_id kind,
+	FILE *stream, struct error *error);
+/* A row of the export table: of a plan there is no such figure. */
+enum status sweep_figure_refuse(const struct export_job *job);
+
+/* plan_curves: live bytes of plans as their files have them, drawn over each other. */
+
+/* Whether several plan files can be written so: the view timeline as svg, pdf, png, tikz or csv. */
+bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind);
+/* Sums up what the files' layouts say is alive at each op, and draws a line for each, or writes them as CSV: plan,
+ * step, live_bytes. A file's name, without folders and .json, names its line. BAD_INPUT: a file that can't be read or
+ * is no plan; more than CURVES_MOST. O(ops + buffers). */
+enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options,
+	enum export_kind_id kind, FILE *stream, struct error *error);
+
+/* beside_report: two plans laid over each other, as text, JSON, a table and a figure. */
+
+/* plan[0] is what ran, or the first; name: of the files that they are of. */
+struct beside_report {
+	const struct plan *plan[2];
+	const char *name[2];
+	const struct beside *beside;
+};
+
+/* What both come to, by phase, and who holds the difference at the peaks. */
+void beside_text(const struct beside_report *report, FILE *stream);
+/* The same as an object. */
+void beside_json(const struct beside_report *report, FILE *stream);
+/* Live bytes of both over the first one's step: the second one's highest of what stands there. kind: svg, pdf, png or
+ * tikz; csv: a table of position, and live bytes of both. O(ops). */
+enum status beside_timeline(const struct beside_report *report, const struct export_options *options,
+	enum export_kind_id kind, FILE *stream, struct error *error);

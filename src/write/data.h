@@ -1,7 +1,13 @@
 /* data.h: plans for other tools: allocators, trace and memory viewers, graph viewers, plotters. */
 #pragma once
 
+#include <stdio.h>
+
 #include "export.h"
+#include "solver/graph/graph.h"
+#include "src/draw/canvas.h"
+#include "src/plan/plan.h"
+#include "src/stages/fit/plan_time.h"
 
 /* A field of a table: in quotes where it needs them, clean but for tabs and ends of lines; behind an apostrophe where a
  * spreadsheet would take it for a formula. */
@@ -32,3 +38,65 @@ void gnuplot_begin(const struct export_options *options, FILE *stream);
 enum status slowdown_csv(const struct export_job *job);
 enum status slowdown_gnuplot(const struct export_job *job);
 enum status slowdown_picture(const struct export_job *job);
+
+/* mesh: --view mesh: the grid of devices as a figure, as LaTeX, as tables. */
+
+enum status export_mesh(const struct export_job *job);
+
+/* segments: what ROAM chose (order=roam): segments, waists, and where each update branch went and why. */
+
+/* --view segments. BAD_INPUT for plans of other orders. */
+enum status segments_csv(const struct export_job *job);
+
+/* shard: how a step is split over devices, as tables for other programs. */
+
+/* Rows of the export table. BAD_INPUT where the step is not split, or not searched. */
+enum status shard_placements(const struct export_job *job);
+enum status shard_collectives(const struct export_job *job);
+enum status shard_curve(const struct export_job *job);
+
+/* pipeline: --view pipeline: the schedule of a plan's pipeline and what its ranks hold meanwhile. */
+
+/* One function a format, of the plan's schedule. BAD_INPUT where it has none: what is in the way. */
+enum status pipeline_csv(const struct export_job *job);
+enum status pipeline_json(const struct export_job *job);
+/* A track for each rank, and a counter of its bytes, in Chrome's trace format. */
+enum status pipeline_trace(const struct export_job *job);
+/* The order of every rank's passes, a row each. */
+enum status schedule_csv(const struct export_job *job);
+enum status pipeline_picture(const struct export_job *job);
+
+/* drawing: the graph as a drawing: DOT, SVG, PDF, PNG. */
+
+/* Rows of the export table. */
+
+/* Drawings of the graph, as DOT, SVG, PDF, PNG; views: see draw_options_of(). Laying out stops after 20 s: then, and
+ * above a thousand nodes, the picture has coordinates of our own. */
+enum status export_drawing(const struct export_job *job);
+/* All of the graph in the full dialect of DOT. */
+enum status export_dot(const struct export_job *job);
+/* Figures. */
+enum status export_timeline(const struct export_job *job);
+enum status export_map(const struct export_job *job);
+
+/* report: a plan as text for people, and the timeline as CSV. */
+
+/* The report of `plan` and of `tidemark GRAPH` where standard output is no terminal. utf8: draw with block characters.
+ */
+bool report_write(const struct plan *plan, bool utf8, FILE *stream);
+
+/* roofline: --view roofline: a step's time by phase and by what limits it, as a figure and as a table. */
+
+/* What a plan's step takes on a device; of a pipeline on the rank that the plan shows. OK or NO_MEMORY. O(graph). */
+enum status roofline_shares(
+	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error);
+/* Of the step, and of a pipeline the rank. Returns text. */
+char *roofline_name(const struct plan *plan, char *text, size_t size);
+enum status roofline_csv(const struct export_job *job);
+enum status roofline_picture(const struct export_job *job);
+
+/* dot: a graph as DOT in the full dialect (docs/design.md section 6: ops and tensors are both nodes). */
+
+/* Writes all of the graph: reading the text gives the same native bytes. False when the stream has an error. O(graph).
+ */
+bool dot_write(const struct graph *graph, FILE *stream);

@@ -2,7 +2,7 @@
  * op: reading keeps both orders, and with them the order of the arguments. */
 #include <inttypes.h>
 
-#include "dot.h"
+#include "data.h"
 #include "src/base/dot_text.h"
 #include "src/base/streams.h"
 #include "src/read/native.h"

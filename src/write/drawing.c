@@ -1,6 +1,5 @@
 /* drawing.c: drawings through tidemark-dot. */
-#include "dot.h"
-#include "drawing.h"
+#include "data.h"
 #include "src/base/streams.h"
 #include "src/draw/draw.h"
 #include "src/draw/figure.h"

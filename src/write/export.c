@@ -3,23 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "caption.h"
 #include "data.h"
-#include "drawing.h"
 #include "export.h"
 #include "factors.h"
-#include "mesh.h"
-#include "pipeline.h"
 #include "plan_json.h"
-#include "report.h"
-#include "roofline.h"
-#include "segments.h"
-#include "shard.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
 #include "src/base/streams.h"
 #include "src/base/words.h"
 #include "src/read/native.h"
-#include "sweep_figures.h"
 
 const struct graph *export_graph(const struct plan *plan, const struct export_options *options)
 {

@@ -1,7 +1,7 @@
 /* launcher_flags.c: the flags that ask a launcher for a plan's sharding. */
 #include <string.h>
 
-#include "launcher_flags.h"
+#include "plan_json.h"
 #include "src/base/words.h"
 #include "src/scenario/shard_mesh.h"
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mesh.h"
-#include "src/draw/device_grid.h"
+#include "data.h"
 #include "src/base/json.h"
+#include "src/draw/device_grid.h"
 
 #define LEADING    11.0
 #define BESIDE     380.0    /* from that width on the legend stands beside the axes */

@@ -2,8 +2,7 @@
 #include <inttypes.h>
 
 #include "data.h"
-#include "pipeline.h"
-#include "schedule_rows.h"
+#include "plan_json.h"
 #include "src/base/json.h"
 #include "src/configs/outlook.h"
 #include "src/draw/figure.h"

@@ -1,8 +1,7 @@
 /* pipeline_json.c: pipelines in plan files and reports. */
 #include <stdlib.h>
 
-#include "pipeline_json.h"
-#include "schedule_rows.h"
+#include "plan_json.h"
 #include "src/base/streams.h"
 
 static void pipeline_json_write_seconds(struct json *json, const char *key, int64_t picoseconds)

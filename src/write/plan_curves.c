@@ -1,5 +1,5 @@
 /* plan_curves.c: plan files as curves. */
-#include "plan_curves.h"
+#include "caption.h"
 
 #include <inttypes.h>
 #include <jansson.h>

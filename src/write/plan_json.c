@@ -6,10 +6,7 @@
 #include "src/scenario/device_figures.h"
 #include "factors.h"
 #include "src/read/card.h"
-#include "pipeline_json.h"
 #include "plan_json.h"
-#include "recompute_json.h"
-#include "shard_json.h"
 #include "src/stages/stages.h"
 
 static const char *strategy_word(const struct plan *plan, enum knob_id knob, char text[64])

@@ -2,16 +2,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/stages/fit/stage.h"
-#include "src/stages/shard/stage.h"
+#include "data.h"
+#include "plan_json.h"
+#include "src/plan/came_to.h"
 #include "src/plan/host_pool.h"
-#include "src/read/card.h"
 #include "src/plan/verdict.h"
+#include "src/read/card.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
-#include "src/plan/idle.h"
-#include "pipeline_json.h"
-#include "report.h"
+#include "src/stages/fit/stage.h"
+#include "src/stages/shard/stage.h"
 
 #define CURVE_COLUMNS 72
 #define CURVE_ROWS 8

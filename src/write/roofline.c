@@ -1,7 +1,7 @@
 /* roofline.c: a step's time by phase and by what limits it, of a plan. */
 #include <inttypes.h>
 
-#include "roofline.h"
+#include "data.h"
 #include "src/draw/figure.h"
 #include "src/read/rules_file.h"
 #include "src/stages/pipeline/times.h"

@@ -1,5 +1,5 @@
 /* schedule_rows.c: schedules in the words of torch.distributed.pipelining. */
-#include "schedule_rows.h"
+#include "plan_json.h"
 
 /* Returns how many slots one cell, or one part of a pair, stands for. */
 static uint32_t write_cell(const struct pipeline_slot *slot, FILE *stream)

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 
 #include "data.h"
-#include "segments.h"
 
 enum status segments_csv(const struct export_job *job)
 {

@@ -2,8 +2,7 @@
 #include <inttypes.h>
 
 #include "data.h"
-#include "shard.h"
-#include "sharding_words.h"
+#include "plan_json.h"
 
 static void write_word(FILE *stream, const char *word)
 {

@@ -2,11 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "shard_json.h"
+#include "plan_json.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/stages/shard/stage.h"
-#include "launcher_flags.h"
-#include "sharding_words.h"
 
 /* ---- writing ---- */
 

@@ -1,5 +1,5 @@
 /* sweep_figures.c: a sweep's file as a figure. */
-#include "sweep_figures.h"
+#include "caption.h"
 
 #include <string.h>
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/clock.h"
 #include "solver/graph/draft.h"
 #include "solver/order/ilp.h"
-#include "solver/order/window.h"
+#include "solver/order/job.h"
+#include "src/base/clock.h"
 #include "src/read/input.h"
 #include "tests/common/random_problem.h"
 

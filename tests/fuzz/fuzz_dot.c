@@ -9,7 +9,7 @@
 
 #include "src/dot/parse.h"
 #include "src/dot/read.h"
-#include "src/write/dot.h"
+#include "src/write/data.h"
 
 enum { SIZE_MOST = 4000 };
 

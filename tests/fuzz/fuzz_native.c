@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/common/native_text.h"
-#include "tests/common/order_valid.h"
 #include "solver/graph/growth.h"
 #include "solver/graph/problem.h"
-#include "solver/step/scale_captured.h"
+#include "solver/step/scale.h"
+#include "tests/common/native_text.h"
+#include "tests/common/order_valid.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

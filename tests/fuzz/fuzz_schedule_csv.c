@@ -2,10 +2,10 @@
  * as it was read. */
 #include <string.h>
 
+#include "must.h"
 #include "solver/pipeline/check.h"
 #include "src/read/schedule_csv.h"
-#include "src/write/schedule_rows.h"
-#include "must.h"
+#include "src/write/plan_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <pthread.h>
 
 #include "src/base/background.h"
+#include "src/configs/config_search.h"
 #include "src/configs/model_source.h"
-#include "src/configs/planned.h"
 #include "src/plan/plan.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/devices.h"

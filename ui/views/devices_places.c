@@ -1,6 +1,6 @@
 /* devices_places.c: where every tensor lies, and what its other places would cost. */
 #include "devices.h"
-#include "src/stages/shard/why.h"
+#include "src/stages/shard/stage.h"
 
 enum {
 	NAME_LEAST = 10,

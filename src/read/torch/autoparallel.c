@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fx.h"
-#include "solver/graph/collective.h"
+#include "solver/graph/graph.h"
 #include "solver/rules/rules.h"
 #include "src/base/json.h"
 

@@ -17,7 +17,6 @@
 #pragma once
 
 #include "solver/base/base.h"
-#include "solver/graph/collective.h"
 #include "solver/graph/graph.h"
 
 enum fx_kind {

@@ -1,10 +1,10 @@
 /* notes.c: what is told of recomputation that fits a step into the memory cap. */
 #include <stdio.h>
 
-#include "notes.h"
 #include "src/base/words.h"
 #include "src/scenario/devices.h"
 #include "src/scenario/shard_mesh.h"
+#include "stage.h"
 
 static bool goes_back(const struct graph *step)
 {

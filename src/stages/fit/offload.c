@@ -1,10 +1,10 @@
 /* offload.c: what recomputation leaves to the host. */
 #include <string.h>
 
-#include "offload.h"
 #include "plan_time.h"
 #include "solver/fit/offload.h"
 #include "src/scenario/devices.h"
+#include "stage.h"
 
 #define ALL UINT32_MAX
 #define ROUNDS 3

@@ -1,5 +1,5 @@
 /* passes.c: ops of every pass and of the step, by their phases and what they wait for. */
-#include "passes.h"
+#include "plan_time.h"
 
 bool passes_sums(const struct graph *graph, uint32_t op)
 {

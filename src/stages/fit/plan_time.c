@@ -3,11 +3,9 @@
 
 #include "src/scenario/devices.h"
 #include "src/scenario/shard_mesh.h"
-#include "passes.h"
 #include "plan_time.h"
 #include "solver/pipeline/blocks.h"
 #include "solver/cost/op_time.h"
-#include "traffic.h"
 
 struct timing {
 	const struct graph *graph;       /* as planned */

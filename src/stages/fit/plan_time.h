@@ -2,13 +2,14 @@
  * order. */
 #pragma once
 
-#include "src/scenario/scenario.h"
-#include "src/stages/shard/sharded.h"
-#include "solver/rules/rules.h"
 #include "solver/cost/machine.h"
 #include "solver/cost/step_time.h"
-#include "solver/overlap/climb.h"
+#include "solver/graph/graph.h"
+#include "solver/overlap/overlap.h"
 #include "solver/overlap/step_bound.h"
+#include "solver/rules/rules.h"
+#include "src/scenario/scenario.h"
+#include "src/stages/shard/sharded.h"
 
 struct plan_time {
 	struct step_model model;       /* one pass and the update */
@@ -83,3 +84,36 @@ enum status plan_pass_shares(const struct graph *graph, const struct sharded *sh
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream);
 /* The op moves a tensor to the host's memory or back: how many bytes. */
 bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes);
+
+/* passes: what a step that accumulates gradients does in each of its passes, and what once. */
+
+/* The op that adds a pass's gradient to the sum that lives from step to step. O(its reads). */
+bool passes_sums(const struct graph *graph, uint32_t op);
+/* once[op]: it runs once a step, behind the last pass: the update, and collectives that wait for it or for sums of
+ * gradients. All else, sums too, runs in every pass. once: [ops]. O(graph). */
+void passes_find(const struct graph *graph, bool *once);
+
+/* traffic: what each device sends in a step. */
+
+/* The collectives of one kind over one axis, summed over the step. */
+struct traffic {
+	uint32_t count;
+	int64_t bytes;              /* that each device sends */
+	int64_t time;               /* picoseconds, one after another */
+};
+
+struct traffic_sum {
+	struct traffic of[MESH_AXES][COLLECTIVE_COUNT];
+	int64_t bytes, time;        /* of all */
+};
+
+/* Sums over a graph that a device runs: its collectives, and those inside its ops; what is computed again sends again.
+ * O(ops). */
+void traffic_find(const struct sharded *sharded, const struct graph *graph, struct traffic_sum *sum);
+
+/* What an op of a device's graph sends: its axis, and bytes as collective_time() takes them. False: it is no
+ * collective. */
+bool traffic_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis,
+	enum collective_kind *collective, int64_t *bytes);
+/* Bytes that a device sends inside an op of a device's graph: all-reduces that let it do with a part of a dim. */
+int64_t traffic_inside(const struct sharded *sharded, const struct graph *graph, uint32_t op);

@@ -1,10 +1,10 @@
 /* planned.c: recomputation chosen by what order and layout make of it. */
 #include <string.h>
 
-#include "planned.h"
 #include "solver/fit/strategies.h"
-#include "solver/step/late_reruns.h"
+#include "solver/step/train.h"
 #include "src/scenario/shard_mesh.h"
+#include "stage.h"
 
 #define RIVALS 256
 #define RUNGS 16           /* caps between what is always there and the peak when all is kept */

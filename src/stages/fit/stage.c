@@ -1,14 +1,12 @@
 /* stage.c: recomputation that fits a step into the memory cap. */
 #include <string.h>
 
-#include "stage.h"
-#include "offload.h"
 #include "plan_time.h"
-#include "planned.h"
-#include "src/stages/strategy_stage.h"
 #include "solver/fit/strategies.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/stages/stages.h"
+#include "stage.h"
 
 #define AGAIN 2            /* tries of windows for copies to the host */
 #define NEAR 2000          /* a plan that is so small a part of the step above a bound is near it */

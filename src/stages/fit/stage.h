@@ -13,6 +13,7 @@
 
 #include "solver/fit/fit.h"
 #include "solver/step/recompute.h"
+#include "src/stages/notes.h"
 #include "src/stages/stages.h"
 
 /* Of a pipeline: a rank's graph of one microbatch, and what runs again in it at least. */
@@ -88,3 +89,57 @@ void fit_orders_key_add(struct key *key, const struct scenario *scenario, bool p
 /* Everything that stage_fit() reads of a scenario beside pins: for times alone, and for what fits. */
 void fit_times_key_add(struct key *key, const struct scenario *scenario);
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin);
+
+/* notes: what is told of recomputation that fits a step into the memory cap. */
+
+/* left: bytes of the cap that were left to the layout, of the wish. */
+void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struct scenario *scenario, int64_t left);
+
+/* offload: what recomputation leaves to the host: with offload=on, storages wait in its memory so that less runs
+ * again. */
+
+/* The link of the scenario's device to the host, and what a copy of each storage takes: time [storages] of the link is
+ * allocated with mem_alloc(). OK or NO_MEMORY. */
+enum status host_link_of(const struct graph *step, const struct scenario *scenario, struct fit_link *link);
+
+/* The step with storages in the host, those with which the rest costs least under the cap; the step itself where none
+ * helps. It fits on its own if that is possible, and then no more is away than must be. fitted: of the step, with its
+ * link; solver: of its input without the link. A new reference, or NULL with *error. Some 10 graphs and 30 cuts. */
+struct graph *offload_choose(struct stage_context *stage, const struct scenario *scenario,
+	const struct sharded *sharded, const struct activations *activations, const struct recompute_options *options,
+	const struct fitted *fitted, struct fit_solver *solver, int64_t cap, struct error *error);
+
+/* The same storages away as in a graph found with recomputation, with windows for what runs again there. A new
+ * reference, or NULL with *error. */
+struct graph *offload_again(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded,
+	const struct activations *activations, const struct recompute_options *options, const struct fitted *fitted,
+	const struct fit_step *step, const struct graph *found, struct error *error);
+
+/* Of a graph found with recomputation and more memory: what made first can wait in the host without a stall goes there,
+ * with `fewest` no more of it than the cap asks for, where it can be kept so. *peak: what is then needed. The windows
+ * are those of the graph as it runs, reruns included. A new reference, or NULL with *error. Some 10 graphs. */
+struct graph *offload_after(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded,
+	const struct recompute_options *options, const struct fitted *fitted, struct graph *found, int64_t cap, bool fewest,
+	int64_t *peak, struct error *error);
+
+/* Picoseconds that computation waits for the host in a graph's program order. -1 when out of memory. */
+int64_t host_stall(const struct graph *graph, const struct scenario *scenario, const struct sharded *sharded,
+	const struct rules *rules);
+
+/* planned: recomputation chosen by what order and layout make of it. */
+
+/* Orders and layouts that add much to the peak bring a choice that fits by its replay above the cap, and one that
+ * doesn't below it. So what published strategies choose, and cuts for a row of caps, are ordered and laid out as the
+ * scenario asks; the fastest of them that keeps the cap is taken where it is faster than the graph, which is given up
+ * then, or where nothing fits the cap less the margin. Where that leaves nothing of the cap, the least memory is taken
+ * of the graph, of the lowest ones and of the step that keeps all. Not of a device's graph: what stands beside its
+ * arena, gathered ahead or buffers of groups, is known of plans alone. fitted: of the graph; becomes that of the
+ * result, with the bound under the whole cap. NULL with *error. */
+struct graph *fit_planned(struct stage_context *stage, const struct scenario *scenario,
+	const struct activations *activations, int64_t margin, struct graph *graph, struct fitted *fitted,
+	struct error *error);
+
+/* The choice of the least peak, whatever the cap, as the plan's, with its extra time; the bound stays. solver: of the
+ * step. OK, CANCELLED or NO_MEMORY. */
+enum status fit_planned_least(struct stage_context *stage, const struct scenario *scenario, struct fitted *fitted,
+	const struct fit_options *options, struct fit_solver *solver, struct fit_plan *plan);

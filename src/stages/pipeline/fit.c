@@ -1,8 +1,8 @@
 /* fit.c: recompute=auto of a pipeline. */
 #include <string.h>
 
-#include "fit.h"
 #include "solver/fit/apply.h"
+#include "stage.h"
 
 #define TICKS (FIT_EFFORT_DEFAULT / 4)   /* of a rank */
 

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "src/scenario/own_device.h"
-#include "fit.h"
 #include "stage.h"
 #include "times.h"
 #include "solver/pipeline/configuration.h"

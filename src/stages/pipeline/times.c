@@ -1,8 +1,8 @@
 /* times.c: the times of a device's ops, and of a rank's. */
 
-#include "times.h"
 #include "solver/cost/op_time.h"
-#include "src/stages/fit/traffic.h"
+#include "src/stages/fit/plan_time.h"
+#include "times.h"
 
 /* The tensor of the whole step that a collective moves: what the first of a chain reads. */
 static uint32_t moved_tensor(const struct sharded *sharded, const struct graph *device, uint32_t op)

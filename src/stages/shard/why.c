@@ -1,6 +1,6 @@
 /* why.c: what a tensor's other places would cost. */
-#include "why.h"
 #include "solver/cost/reshard.h"
+#include "stage.h"
 
 /* Adds a way to a choice; a way that does not exist makes it impossible. */
 static void add_way(const struct sharded *sharded, uint32_t tensor, struct placement from, struct placement to,

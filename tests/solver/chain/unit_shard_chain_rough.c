@@ -2,9 +2,9 @@
  * solver. */
 #include <string.h>
 
+#include "solver/chain/search.h"
 #include "tests/common/random_chain.h"
 #include "tests/common/repeatable_chain.h"
-#include "solver/chain/runs.h"
 #include "tests/common/support.h"
 
 #define EFFORT UINT64_C(3000000)

@@ -1,6 +1,6 @@
 /* unit_reshard.c: resharding against all sequences of moves, and every move against the pieces that devices hold. */
 
-#include "solver/cost/reshard_memo.h"
+#include "solver/cost/reshard.h"
 #include "tests/common/support.h"
 
 #define PARTS 3

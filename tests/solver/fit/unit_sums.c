@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "solver/fit/sums.h"
+#include "solver/fit/search.h"
 #include "tests/common/support.h"
 
 #define ITEMS 14

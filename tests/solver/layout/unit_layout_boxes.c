@@ -1,6 +1,6 @@
 /* unit_layout_boxes.c: boxes are layouts of what they are made of, and solve what has been cut up. */
+#include "solver/layout/steps.h"
 #include "tests/common/random_buffers.h"
-#include "solver/layout/boxes.h"
 #include "tests/common/support.h"
 
 /* Any layout of the boxes, here one above the other, is a layout of the buffers and no higher. */

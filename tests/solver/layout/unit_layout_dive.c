@@ -1,6 +1,5 @@
 /* unit_layout_dive.c: dives against the definition, step by step. */
 #include "tests/common/random_buffers.h"
-#include "solver/layout/nest.h"
 #include "solver/layout/steps.h"
 #include "tests/common/support.h"
 

@@ -1,9 +1,8 @@
 /* unit_order.c: the orderer as a whole, against brute force over all orders. */
+#include "solver/order/cut.h"
+#include "solver/order/job.h"
 #include "tests/common/order_valid.h"
 #include "tests/common/random_problem.h"
-#include "solver/order/bound.h"
-#include "solver/order/cut.h"
-#include "solver/order/shave.h"
 #include "tests/common/support.h"
 
 static void check_result(

@@ -1,8 +1,7 @@
 /* unit_order_ilp.c: the exact search and the integer program, which share nothing, agree on small problems. */
-#include "tests/common/random_problem.h"
 #include "solver/order/ilp.h"
-#include "solver/order/search.h"
-#include "solver/order/window.h"
+#include "solver/order/job.h"
+#include "tests/common/random_problem.h"
 #include "tests/common/support.h"
 
 /* The whole problem with its ops numbered in program order. */

@@ -1,8 +1,8 @@
 /* unit_order_layers.c: equal layers are solved once, a pin re-solves what it touches, and ROAM shows its parts. */
+#include "solver/order/job.h"
+#include "solver/order/order.h"
 #include "tests/common/order_valid.h"
 #include "tests/common/random_problem.h"
-#include "solver/order/order.h"
-#include "solver/order/memory.h"
 #include "tests/common/support.h"
 
 #define LAYER 12

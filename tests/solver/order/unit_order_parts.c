@@ -1,9 +1,7 @@
 /* unit_order_parts.c: bounds, cuts, greedy seeds, exact search and windows, each against a slow oracle. */
-#include "tests/common/random_problem.h"
-#include "solver/order/bound.h"
 #include "solver/order/cut.h"
-#include "solver/order/search.h"
-#include "solver/order/seeds.h"
+#include "solver/order/job.h"
+#include "tests/common/random_problem.h"
 #include "tests/common/support.h"
 
 /* ---- bounds ------------------------------------------------------------------------------ */

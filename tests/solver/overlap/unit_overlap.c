@@ -1,8 +1,8 @@
 /* unit_overlap.c: orders for time against all orders of small random steps; bounds and their certificates. */
 #include <stdio.h>
 
-#include "solver/overlap/anneal.h"
-#include "solver/overlap/climb.h"
+#include "solver/overlap/overlap.h"
+#include "solver/overlap/play.h"
 #include "solver/overlap/step_bound.h"
 #include "tests/common/random_graph.h"
 #include "tests/common/support.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "solver/pipeline/configuration.h"
-#include "solver/pipeline/partial.h"
 #include "solver/shard/split_roles.h"
 #include "src/scenario/devices.h"
 #include "src/models/models.h"

@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#include "solver/pipeline/across.h"
 #include "solver/pipeline/configuration.h"
-#include "solver/pipeline/exposed.h"
 #include "solver/shard/split_roles.h"
 #include "src/scenario/devices.h"
 #include "src/models/models.h"

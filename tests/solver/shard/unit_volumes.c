@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/models/models.h"
-#include "src/read/input.h"
 #include "solver/shard/device_graph.h"
 #include "solver/shard/split_roles.h"
-#include "solver/step/device_form.h"
-#include "solver/step/shared_views.h"
+#include "solver/step/train.h"
+#include "src/models/models.h"
+#include "src/read/input.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 

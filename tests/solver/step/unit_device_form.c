@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "solver/step/device_form.h"
+#include "solver/step/train.h"
 #include "tests/common/native_text.h"
 #include "tests/common/support.h"
 #include "tests/common/two_devices.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "solver/shard/split_roles.h"
-#include "solver/step/float8.h"
+#include "solver/step/train.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"
 #include "tests/common/two_devices.h"

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/models/models.h"
 #include "solver/shard/split_roles.h"
-#include "solver/step/grouped_heads.h"
+#include "solver/step/train.h"
+#include "src/models/models.h"
 #include "tests/common/support.h"
 #include "tests/common/two_devices.h"
 

@@ -5,7 +5,6 @@
 
 #include "solver/shard/split_roles.h"
 #include "solver/step/loss_chunks.h"
-#include "solver/step/loss_region.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"
 #include "tests/common/two_devices.h"

@@ -1,7 +1,7 @@
 /* unit_scale_captured.c: another batch of a step that was captured at two. */
 #include <string.h>
 
-#include "solver/step/scale_captured.h"
+#include "solver/step/scale.h"
 #include "tests/common/native_text.h"
 #include "tests/common/support.h"
 

@@ -1,9 +1,9 @@
 /* unit_shared_views.c: views that are the same are one, and what a step computes stays the same. */
 #include <string.h>
 
-#include "src/models/models.h"
 #include "solver/shard/split_roles.h"
-#include "solver/step/shared_views.h"
+#include "solver/step/train.h"
+#include "src/models/models.h"
 #include "tests/common/support.h"
 #include "tests/common/two_devices.h"
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "src/configs/fit_list.h"
-#include "src/configs/fit_most.h"
 #include "src/plan/verdict.h"
 #include "tests/common/fit_step.h"
 

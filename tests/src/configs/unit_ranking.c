@@ -1,7 +1,7 @@
 /* unit_ranking.c: the rows of a search in order, against a slow look at all of them. */
 #include <criterion/criterion.h>
 
-#include "src/configs/ranking.h"
+#include "src/configs/config_search.h"
 #include "tests/common/support.h"
 
 #define ROWS 12

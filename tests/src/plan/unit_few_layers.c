@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "src/plan/few_layers.h"
+#include "src/plan/choose.h"
 #include "src/plan/planner.h"
 #include "src/plan/verdict.h"
 #include "src/stages/shard/stage.h"

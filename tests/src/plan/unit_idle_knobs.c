@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "src/plan/idle.h"
+#include "src/plan/came_to.h"
 #include "src/plan/planner.h"
 #include "src/read/input.h"
 #include "src/scenario/idle_knobs.h"

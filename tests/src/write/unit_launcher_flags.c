@@ -3,7 +3,7 @@
 
 #include "src/models/models.h"
 #include "src/scenario/shard_mesh.h"
-#include "src/write/launcher_flags.h"
+#include "src/write/plan_json.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 

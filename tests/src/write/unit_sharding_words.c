@@ -1,6 +1,6 @@
 /* unit_sharding_words.c: placements in other programs' words. */
 #include "src/models/models.h"
-#include "src/write/sharding_words.h"
+#include "src/write/plan_json.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 

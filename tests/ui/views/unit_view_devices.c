@@ -1,7 +1,7 @@
 /* unit_view_devices.c: the Devices view of a step that is split, and what other views and drawings say of it. */
 #include "src/draw/draw.h"
 #include "src/models/models.h"
-#include "src/plan/changes.h"
+#include "src/plan/beside.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 #include "ui/views/devices.h"

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "solver/fit/joint.h"
-#include "src/stages/fit/stage.h"
+#include "solver/fit/strategies.h"
 #include "src/plan/planner.h"
+#include "src/stages/fit/stage.h"
 #include "tests/common/fit_step.h"
 #include "tests/common/planned.h"
 

@@ -7,7 +7,6 @@
 #include "tests/common/ranks_scheduled.h"
 #include "solver/pipeline/check.h"
 #include "solver/step/recompute.h"
-#include "solver/step/late_casts.h"
 #include "solver/step/train.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"

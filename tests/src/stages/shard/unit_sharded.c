@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "src/models/models.h"
-#include "src/plan/changes.h"
+#include "src/plan/beside.h"
 #include "src/plan/planner.h"
 #include "src/plan/verdict.h"
 #include "tests/common/model_steps.h"
