@@ -1,8 +1,6 @@
 /* main.c: the program's entry: a subcommand, or a graph to explore. */
 #include <errno.h>
-#include <jansson.h>
 #include <locale.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +18,6 @@
 #include "src/write/export.h"
 #include "ui/app/explore.h"
 #include "ui/screen/terminal.h"
-#include "ui/screen/theme.h"
 
 static int print_version(void)
 {

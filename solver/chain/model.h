@@ -6,7 +6,6 @@
 #pragma once
 
 #include "chain.h"
-#include "solver/base/base.h"
 #include "tree.h"
 
 /* power: least weights of walks of a given length, by min-plus powers of a matrix.

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "model.h"
-#include "tree.h"
 
 static size_t power_size_of(const struct chain_power *power)
 {

@@ -1,9 +1,7 @@
 /* search.h: what the parts of the search for a chain's plan share. */
 #pragma once
 
-#include "chain.h"
 #include "model.h"
-#include "tree.h"
 
 /* front: all choices of cost and usage that can be part of a nearly best plan, per assignment of what others see.
  *

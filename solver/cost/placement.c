@@ -1,5 +1,4 @@
 /* placement.c: pieces of tensors on a mesh; decisions for a whole graph. */
-#include <string.h>
 
 #include "placement.h"
 

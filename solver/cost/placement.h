@@ -8,8 +8,6 @@
  * is sharded there, the others are whole, and results of a sum over the unit are partial. */
 #pragma once
 
-#include <string.h>
-
 #include "mesh.h"
 #include "solver/graph/shorten.h"
 #include "solver/rules/units.h"

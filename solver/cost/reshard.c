@@ -1,5 +1,4 @@
 /* reshard.c: Dijkstra over the placements of one tensor. */
-#include <string.h>
 
 #include "reshard.h"
 #include "solver/base/sort.h"

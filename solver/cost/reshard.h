@@ -1,9 +1,6 @@
 /* reshard.h: the cheapest sequence of collectives from one placement of a tensor to another. */
 #pragma once
 
-#include <stddef.h>
-#include <string.h>
-
 #include "placement.h"
 
 /* One move on one axis. */

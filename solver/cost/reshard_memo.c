@@ -1,5 +1,4 @@
 /* reshard_memo.c: reshardings are looked up: tensors that are alike have equal ones. */
-#include <string.h>
 
 #include "reshard.h"
 

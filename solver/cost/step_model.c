@@ -1,5 +1,4 @@
 /* step_model.c: from the graph of a device, in its order, to what its streams have to do. */
-#include <string.h>
 
 #include "step_time.h"
 

@@ -7,7 +7,6 @@
  * is exposed; it follows from the dependencies, and no constant guesses it. */
 #pragma once
 
-#include "solver/graph/graph.h"
 #include "mesh.h"
 
 #define PREFETCH_MOST 16

@@ -5,7 +5,6 @@
  * than once. Single changes don't find that. What is above the cap costs a price, which rises as the temperature falls.
  */
 #include <math.h>
-#include <string.h>
 
 #include "search.h"
 

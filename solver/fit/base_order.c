@@ -1,5 +1,4 @@
 /* base_order.c: orders of a step's ops, and what they say of every storage. */
-#include <string.h>
 
 #include "search.h"
 #include "solver/base/sort.h"

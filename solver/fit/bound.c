@@ -1,5 +1,4 @@
 /* bound.c: the least extra time of any plan under a cap. */
-#include <string.h>
 
 #include "bound.h"
 #include "solver/cost/mesh.h"

@@ -4,7 +4,6 @@
  * is of an arc that the network has, within its capacity; that what flows into a node flows out; and the bytes that are
  * there at z. A storage that the flow passes is one that may be kept for its price, so it is not counted among those
  * that are there for good. */
-#include "bound.h"
 #include "check.h"
 #include "solver/cost/mesh.h"
 #include "solver/order/order.h"

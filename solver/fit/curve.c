@@ -1,5 +1,4 @@
 /* curve.c: plans for several caps, a pool of them: none is slower than one of a smaller cap. */
-#include <string.h>
 
 #include "fit.h"
 

@@ -1,6 +1,5 @@
 /* dual.c: prices at a few moments and the cuts at these prices: Kelley's cutting planes. */
 #include <math.h>
-#include <string.h>
 
 #include "search.h"
 #include "solver/base/milp.h"

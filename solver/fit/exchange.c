@@ -5,7 +5,6 @@
  * By the price of a byte most kinds can't be part of a better plan. Of the others up to four are combined as numbers,
  * as in a knapsack, and the best sums are played; where none of these is better, sums of any number (search.h). */
 #include <stdlib.h>
-#include <string.h>
 
 #include "search.h"
 

@@ -1,9 +1,7 @@
 /* fit.c: the least slowdown at which a training step fits a cap. */
-#include <string.h>
 
 #include "apply.h"
 #include "fit.h"
-#include "search.h"
 
 #define PLAYS 6000         /* of a round of changes at random; of a large step a quarter */
 #define FAR 1e-2 /* a large step's plan that is so far from the bound, as a share of the step, is changed for longer \

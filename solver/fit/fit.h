@@ -32,7 +32,6 @@
  *     apply       the step as a graph in which ops run again */
 #pragma once
 
-#include "bound.h"
 #include "search.h"
 
 struct fit_plan;

@@ -1,5 +1,4 @@
 /* floor.c: an op's cheapest state, where what plans may write again weighs nothing. */
-#include <string.h>
 
 #include "search.h"
 #include "solver/order/cut.h"

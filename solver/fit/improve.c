@@ -1,7 +1,6 @@
 /* improve.c: single storages changed while the replay agrees: fill, swap; and cuts at prices changed at random. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "search.h"
 

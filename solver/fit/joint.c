@@ -1,6 +1,5 @@
 /* joint.c: a step's passes as PyTorch's partitioner sees them, and its minimum cut. */
 #include <math.h>
-#include <string.h>
 
 #include "strategies.h"
 

@@ -4,7 +4,6 @@
  * op after the pass that reads it, or what is made of it without being saved itself. An update of these weights before
  * that forbids the rerun: AdamW's decay needs nothing but the weights, and an orderer that saw no rerun may put it
  * right behind their last reader. */
-#include <string.h>
 
 #include "search.h"
 

@@ -1,5 +1,4 @@
 /* network.c: what to keep at given prices: one minimum cut. */
-#include <string.h>
 
 #include "network.h"
 

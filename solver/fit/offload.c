@@ -1,5 +1,4 @@
 /* offload.c: which storages wait in the host's memory, and from when to when. */
-#include <string.h>
 
 #include "offload.h"
 

@@ -1,5 +1,4 @@
 /* repair.c: from states that do not fit to some that do, by changes of storages, or of all equal ones at once. */
-#include <string.h>
 
 #include "search.h"
 

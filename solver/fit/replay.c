@@ -1,5 +1,4 @@
 /* replay.c: a choice of states played out along an order. */
-#include <string.h>
 
 #include "search.h"
 

@@ -1,5 +1,4 @@
 /* search.c: what all parts of the search share, and mixing cuts. */
-#include <string.h>
 
 #include "search.h"
 

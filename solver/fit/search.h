@@ -2,9 +2,6 @@
 #pragma once
 
 #include "bound.h"
-#include "network.h"
-#include "solver/base/base.h"
-#include "step.h"
 
 /* base_order: orders of a step's ops that recomputation is decided along, and what they say of every storage. */
 

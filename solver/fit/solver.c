@@ -1,5 +1,4 @@
 /* solver.c: what caps share: a step, its networks, its orders, the moments of its bound. */
-#include <string.h>
 
 #include "fit.h"
 

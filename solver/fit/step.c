@@ -1,5 +1,4 @@
 /* step.c: a training step as recomputation sees it. */
-#include <string.h>
 
 #include "step.h"
 

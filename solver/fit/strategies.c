@@ -1,6 +1,5 @@
 /* strategies.c: what published strategies keep. */
 #include <math.h>
-#include <string.h>
 
 #include "search.h"
 #include "strategies.h"

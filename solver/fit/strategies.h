@@ -2,9 +2,6 @@
 #pragma once
 
 #include "network.h"
-#include "solver/base/max_flow.h"
-#include "solver/graph/graph.h"
-#include "solver/rules/rules.h"
 #include "solver/step/recompute.h"
 
 /* Each fills keep [storages]; what is saved and not kept is to be written anew. */

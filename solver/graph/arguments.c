@@ -1,7 +1,6 @@
 /* arguments.c: what a captured op is called with. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph.h"
 

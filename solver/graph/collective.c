@@ -1,6 +1,5 @@
 /* collective.c: the words of collectives and placements. */
 #include <stdio.h>
-#include <string.h>
 
 #include "graph.h"
 

@@ -1,6 +1,5 @@
 /* draft.c: the mutable form of a graph: records and pairs, in the order they are given. */
 #include <stdio.h>
-#include <string.h>
 
 #include "draft.h"
 #include "growth.h"

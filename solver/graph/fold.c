@@ -1,5 +1,4 @@
 /* fold.c: segments one after the other, the largest first. */
-#include <string.h>
 
 #include "fold_steps.h"
 

@@ -4,7 +4,6 @@
  * label and place, then by the colours of their surroundings, then by program order. What only order tells apart waits
  * until nothing else is left. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "fold_steps.h"
 

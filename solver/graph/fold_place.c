@@ -3,7 +3,6 @@
  * A shift says which ops are equal, not where a copy begins: that may be anywhere around a ring of ops, and rings (the
  * forward stream, the backward stream) are cut where the fewest tensors cross. All others go where most of their
  * arguments are. */
-#include <string.h>
 
 #include "fold_steps.h"
 

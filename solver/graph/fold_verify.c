@@ -2,7 +2,6 @@
  *
  * What differs near the ends shortens the chain; an op that differs elsewhere is no part of the segment, nor is what
  * reads it. */
-#include <string.h>
 
 #include "fold_steps.h"
 

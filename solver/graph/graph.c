@@ -3,7 +3,6 @@
  * The work is a line of small passes over a struct build; each fills a part of the
  * graph, and the first that fails sets the error. Passes before order_ops() use the
  * draft's op numbers; from then on ops are numbered in program order. */
-#include <string.h>
 
 #include "draft.h"
 #include "growth.h"

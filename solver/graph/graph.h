@@ -25,7 +25,6 @@
 
 #include <string.h>
 
-#include "solver/base/base.h"
 #include "solver/base/names.h"
 
 /* collective: what an op that moves data between devices does, and where a tensor lies on their grid, in words that a

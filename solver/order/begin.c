@@ -1,7 +1,5 @@
 /* begin.c: what every run begins with: simple orders as seeds, LB2, and cut bounds where they may be highest. */
-#include <string.h>
 
-#include "cut.h"
 #include "job.h"
 
 #define ALIVE_OPS 20000            /* above it, LB2 is left out */

@@ -2,7 +2,6 @@
  *
  * Cheap steps come first. Cuts prove what they can, min-cut repair moves ops across the whole graph, exact windows
  * rearrange what is near the peak, and the exact search over the whole graph proves the rest where it can. */
-#include <string.h>
 
 #include "job.h"
 

@@ -4,7 +4,6 @@
  * descendant touches it (so it is still needed). Ops are taken in blocks of 512 columns along a topological
  * order: bit v of reached[u] says that u is v or before v, bit v of reaching[u] that u is v or after v. Along
  * such an order an item's columns form few runs, so they are summed as differences at the ends of runs. */
-#include <string.h>
 
 #include "job.h"
 

@@ -1,6 +1,5 @@
 /* check.c: verifying a bound's certificate, without the code that made it. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "order.h"
 

@@ -3,7 +3,6 @@
  * A state is the sources' side of a cut. An item costs its bytes when its producer is inside and a user is not:
  * producer -> item with its bytes, item -> each user without limit. A later op inside forces the earlier: later ->
  * earlier without limit. To run op v, v's ancestors must be inside, v and its descendants outside. */
-#include <string.h>
 
 #include "cut.h"
 

@@ -3,7 +3,6 @@
  * Step t runs the t-th op, t from 1. An op's steps lie between its number of ancestors and that of the ops that
  * do not depend on it, which fixes many columns. Sizes are divided by the largest item, to keep numbers near 1. */
 #include <math.h>
-#include <string.h>
 
 #include "ilp.h"
 

@@ -1,5 +1,4 @@
 /* job.c: the best order and bound of a run so far, and answers that it or an earlier run found. */
-#include <string.h>
 
 #include "job.h"
 

@@ -3,9 +3,6 @@
 
 #include "cut.h"
 #include "model.h"
-#include "order.h"
-#include "solver/base/base.h"
-#include "solver/graph/problem.h"
 
 /* memory: a store of answers for one run, where the caller has none. */
 

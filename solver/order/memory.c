@@ -1,5 +1,4 @@
 /* memory.c: a store of answers for one run, where the caller has none. */
-#include <string.h>
 
 #include "job.h"
 

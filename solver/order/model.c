@@ -1,5 +1,4 @@
 /* model.c: building the orderers' model, and walking through its states. */
-#include <string.h>
 
 #include "model.h"
 

@@ -1,7 +1,5 @@
 /* order.c: one run of the orderer: its best order, its bound and what proves it. */
-#include <string.h>
 
-#include "cut.h"
 #include "job.h"
 
 #define CUTS 8                 /* ops at which a single strategy's bound is sought */

@@ -4,7 +4,6 @@
  * order's peak, that is proved optimal. Otherwise [ops of S as they stand], v, [the others as they stand] is a valid
  * order in which v runs in S. Moving few ops keeps the rest of the order as good as it was: cuts are also limited to
  * ops near v, and prefer to leave ops on their side. */
-#include <string.h>
 
 #include "job.h"
 

@@ -8,7 +8,6 @@
  * the prefix integer program, unless they lie below the proven bound on the peak anyway (T6).
  *
  * The paper's text does not define its constants and tie-breaks: those are ours. */
-#include <string.h>
 
 #include "ilp.h"
 #include "job.h"

@@ -7,7 +7,6 @@
  *                   the end is then the lowest of all states between, and reaching it loses nothing
  * A blocked state remembers the least threshold that would let it go on, so that the least of all of them is a lower
  * bound once everything is searched, and raising the threshold continues where the search stopped. */
-#include <string.h>
 
 #include "job.h"
 

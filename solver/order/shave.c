@@ -10,9 +10,7 @@
  * 78, 1994) with the cut of cut.h as the test. The precedences, in the order of their discovery, are a certificate:
  * each follows from the earlier ones by one maximum flow (check.c). */
 #include <stdlib.h>
-#include <string.h>
 
-#include "cut.h"
 #include "job.h"
 
 #define SHAVED_OPS 4000            /* above it, an attempt takes longer than it is worth */

@@ -3,7 +3,6 @@
  * A window keeps the states before its first and behind its last op, so any order of its ops can replace the one it
  * has. Whether one stays below the peak is a decision for the exact search. Answers are kept by a fingerprint of the
  * window's structure, sizes and threshold: equal layers ask once. */
-#include <string.h>
 
 #include "job.h"
 

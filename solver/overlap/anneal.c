@@ -1,7 +1,6 @@
 /* anneal.c: see play.h. Changes bring an op to where computation waits, or a collective elsewhere, with what they
  * need or what needs them; a few move any op to any place. */
 #include <math.h>
-#include <string.h>
 
 #include "play.h"
 

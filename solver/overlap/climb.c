@@ -1,6 +1,5 @@
 /* climb.c: see overlap.h. The limits lie between the least peak and what passes for time alone take: close to each
  * other where memory is scarce and dear. */
-#include <string.h>
 
 #include "overlap.h"
 

@@ -1,6 +1,5 @@
 /* lineup.c: see play.h. When an op moves, those that it passes move by one place, and their live bytes change by what
  * it touches alone. */
-#include <string.h>
 
 #include "play.h"
 

@@ -1,5 +1,4 @@
 /* overlap.c: passes from several orders by several rules; the exact simulation judges. */
-#include <string.h>
 
 #include "overlap.h"
 #include "play.h"

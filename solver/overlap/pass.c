@@ -3,7 +3,6 @@
  * The rest of the order is what makes a choice safe: an op at place p runs now, at place c, if all ops between, which
  * run one place later then, keep the limit with its results alive. What it was the last to need is free from then on.
  */
-#include <string.h>
 
 #include "overlap.h"
 #include "solver/base/sort.h"

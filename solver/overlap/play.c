@@ -1,5 +1,4 @@
 /* play.c: see play.h. The rules are those of solver/cost: unit_overlap.c holds every time against theirs. */
-#include <string.h>
 
 #include "play.h"
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "solver/cost/step_time.h"
-#include "solver/base/base.h"
 
 /* The ops of a stream whose head is at least `head` and whose tail, up to the begin of `op`, is at least `tail`: op
  * begins no earlier than head + their sum + tail. op NONE: the end of the step. */

@@ -1,5 +1,4 @@
 /* block_costs.c: times and bytes of blocks under a sharding. */
-#include <string.h>
 
 #include "block_costs.h"
 #include "solver/cost/reshard.h"

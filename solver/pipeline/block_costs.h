@@ -3,7 +3,6 @@
 
 #include "blocks.h"
 #include "solver/cost/op_time.h"
-#include "solver/graph/graph.h"
 
 /* Parameters differ in the axes over which they are whole, and so in who shares their states: bit 0: the context axis,
  * bit 1: the expert axis. */

@@ -1,5 +1,4 @@
 /* blocks.c: where a step can be cut for a pipeline. */
-#include <string.h>
 
 #include "blocks.h"
 

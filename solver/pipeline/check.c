@@ -1,5 +1,4 @@
 /* check.c: verifies graphs of pipeline ranks and schedules. */
-#include <string.h>
 
 #include "check.h"
 

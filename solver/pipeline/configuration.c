@@ -1,8 +1,6 @@
 /* configuration.c: memory and time of one configuration. */
-#include <string.h>
 
 #include "configuration.h"
-#include "pipeline.h"
 
 const struct overheads overheads_all = {
 	.overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true

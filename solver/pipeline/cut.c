@@ -1,8 +1,6 @@
 /* cut.c: ops of a device's graph shared out to pipeline pieces. */
-#include <string.h>
 
 #include "block_costs.h"
-#include "blocks.h"
 #include "rank.h"
 
 /* What a tensor is made of. */

@@ -1,5 +1,4 @@
 /* flow.c: which ops a pipeline rank runs, and what goes between ranks. */
-#include <string.h>
 
 #include "rank.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "dual.h"
-#include "solver/base/base.h"
 
 struct shard_slack;
 struct candidate { double value, weight; uint32_t strategy; };   /* a strategy while a node is polished */

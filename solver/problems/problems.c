@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "dual.h"
 #include "primal.h"
 
 /* search: depth-first branch and bound over reduced costs.

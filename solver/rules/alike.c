@@ -1,6 +1,5 @@
 /* alike.c: tensors and ops that are alike, as classes: compared field by field with the first of their class, found by
  * hashing. */
-#include <string.h>
 
 #include "units.h"
 

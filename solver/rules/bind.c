@@ -3,7 +3,6 @@
  * The op's tensors are assigned to the string's slots (optional ones may stay empty), then extents are solved for
  * by going over all dims until nothing changes: a product with one unknown factor gives it. The first assignment
  * and alternative without a contradiction holds. */
-#include <string.h>
 
 #include "form.h"
 

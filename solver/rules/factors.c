@@ -6,7 +6,6 @@
  * say: a labelled one takes a dim of its own where there is one, else it goes into the next dim, but never into
  * the last (the features) if another is before it. A broadcast's extent of 1 is left open until some operand
  * turns out to have the batch. */
-#include <string.h>
 
 #include "form.h"
 #include "terms.h"

@@ -1,5 +1,4 @@
 /* gradient_flow.c: what depends on data, and what flows into weight updates only. */
-#include <string.h>
 
 #include "terms.h"
 

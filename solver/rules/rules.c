@@ -1,5 +1,4 @@
 /* rules.c: the set of operator rules, and the parser of factor strings. */
-#include <string.h>
 
 #include "form.h"
 

@@ -5,7 +5,6 @@
  * results: views have what follows from their operand; elementwise results keep the order of their operand's
  * strides; images whose channels lie innermost keep them there through convolutions, pools and norms; all others
  * are contiguous. */
-#include <string.h>
 
 #include "form.h"
 #include "strides.h"

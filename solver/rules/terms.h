@@ -2,8 +2,6 @@
 #pragma once
 
 #include "factors.h"
-#include "rules.h"
-#include "solver/base/base.h"
 
 /* What is known of a class. FIXED: a parameter's dim. */
 enum term_label { LABEL_FREE, LABEL_FIXED, LABEL_BATCH, LABEL_SEQUENCE };

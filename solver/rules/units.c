@@ -1,5 +1,4 @@
 /* units.c: what the ops of a graph can be split along, from their rules. */
-#include <string.h>
 
 #include "units.h"
 

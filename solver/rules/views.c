@@ -3,7 +3,6 @@
  *
  * Extents of 1 need care: at batch 1 they may carry the batch. Wherever one appears or vanishes it is kept as a
  * factor of a neighbouring dim, so that a graph captured at batch 1 can be scaled to any other. */
-#include <string.h>
 
 #include "form.h"
 

@@ -1,8 +1,6 @@
 /* cost.c: sums a sharding's cost tensor by tensor; shares nothing with the network but the definition. */
-#include <string.h>
 
 #include "cost.h"
-#include "solver/cost/reshard.h"
 
 #define NEEDS_MAX 20
 

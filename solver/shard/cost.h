@@ -2,7 +2,6 @@
 #pragma once
 
 #include "network.h"
-#include "solver/cost/reshard.h"
 
 /* Collectives by class and axis: those that computation waits for, and those that may run beside it; of the latter the
  * part that counts in any case. */

@@ -3,7 +3,6 @@
  * Ops and their operands are those of the whole step, each in the placement that the sharding says; every collective
  * does what its members say, on one axis, with the right sizes; and whatever is read is the latest version of its
  * storage. */
-#include <string.h>
 
 #include "device_graph.h"
 

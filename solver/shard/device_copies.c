@@ -1,7 +1,6 @@
 /* device_copies.c: copies of tensors in other placements, and the collectives that make them, keep them up to date and
  * sum them up. */
 #include <stdio.h>
-#include <string.h>
 
 #include "device_walk.h"
 

@@ -5,7 +5,6 @@
  * versions, so every copy knows the version that it holds. A write makes the copy that it goes to the newest one and
  * all others stale; what is stale is brought up to date, in place, just before it is read, and what persists is brought
  * home after its last use. */
-#include <string.h>
 
 #include "device_walk.h"
 

@@ -1,5 +1,4 @@
 /* find.c: the strategies. */
-#include <string.h>
 
 #include "job.h"
 

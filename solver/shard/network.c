@@ -1,5 +1,4 @@
 /* network.c: from a graph to a sharding problem, and from its plan to a sharding. */
-#include <string.h>
 
 #include "network_build.h"
 

@@ -10,9 +10,7 @@
 
 #include "solver/chain/chain.h"
 #include "solver/cost/op_time.h"
-#include "solver/cost/placement.h"
 #include "solver/cost/reshard.h"
-#include "solver/graph/fold.h"
 
 /* A pin: the tensor has this placement on the axis where it is written (or kept). */
 struct placement_pin { uint32_t tensor; uint8_t axis; int8_t on; };

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "cost.h"
-#include "network.h"
-#include "solver/cost/reshard.h"
 
 struct building;
 

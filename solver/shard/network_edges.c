@@ -1,6 +1,5 @@
 /* network_edges.c: what lies between the nodes: tensors on their way from where they are written to where they are
  * read. */
-#include <string.h>
 
 #include "network_build.h"
 

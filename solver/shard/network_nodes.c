@@ -1,5 +1,4 @@
 /* network_nodes.c: what can be decided: splits of ops, placements of tensors that nothing writes. */
-#include <string.h>
 
 #include "network_build.h"
 

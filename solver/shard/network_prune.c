@@ -5,7 +5,6 @@
  * pairs are told apart by a witness on each edge: what t pays more where s pays least is no more than the most. Others
  * are told apart as soon as the most on some edges and the witnesses on the rest are above zero. A node is looked at
  * again only where something beside it went since. */
-#include <string.h>
 
 #include "network_build.h"
 

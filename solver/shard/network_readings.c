@@ -2,7 +2,6 @@
  * one reading.
  *
  * Copies that have a copy on both sides read alike (see fold_find()), so one of them is looked at for all. */
-#include <string.h>
 
 #include "network_build.h"
 

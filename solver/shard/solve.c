@@ -1,5 +1,4 @@
 /* solve.c: one network, solved; axes one after the other. */
-#include <string.h>
 
 #include "job.h"
 

@@ -1,5 +1,4 @@
 /* split_roles.c: shardings that experts write by hand, from the roles of factors. */
-#include <string.h>
 
 #include "split_roles.h"
 

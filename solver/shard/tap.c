@@ -8,7 +8,6 @@
  * Beyond the paper: of more weights than that a few at a time are tried, the largest first; where no pattern can be
  * routed, results may be gathered. */
 #include <stdio.h>
-#include <string.h>
 
 #include "job.h"
 

@@ -1,8 +1,6 @@
 /* activations.c: what a step's activations are to the backward pass: saved, crossing layers, scores of an attention. */
 #include <ctype.h>
-#include <string.h>
 
-#include "recompute.h"
 #include "replay.h"
 
 #define X(id, name, help) name,

@@ -1,6 +1,5 @@
 /* build.c: writing ops into a draft with few words. */
 #include <stdio.h>
-#include <string.h>
 
 #include "build.h"
 

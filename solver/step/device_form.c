@@ -1,9 +1,7 @@
 /* device_form.c: sums of products' gradients first, views of tied parameters in each pass, and releases of what was
  * read last. */
 #include <stdio.h>
-#include <string.h>
 
-#include "build.h"
 #include "train.h"
 
 struct forming {

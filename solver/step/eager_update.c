@@ -10,7 +10,6 @@
  * optimizer takes its own. Python's functions keep a temporary in a variable until they set it anew, for the next
  * parameter or the next list: `drops` names the variable whose old value goes behind the row. */
 #include <stdio.h>
-#include <string.h>
 
 #include "update.h"
 

@@ -1,7 +1,5 @@
 /* float8.c: casts in front of products. */
-#include <string.h>
 
-#include "build.h"
 #include "recompute.h"
 #include "train.h"
 

@@ -1,8 +1,6 @@
 /* grouped_heads.c: finds copies of heads before attention and sums over groups behind it, and writes the graph without
  * them. */
-#include <string.h>
 
-#include "build.h"
 #include "train.h"
 
 #define CHAIN 6

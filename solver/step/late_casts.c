@@ -1,5 +1,4 @@
 /* late_casts.c: the same ops in another program order. */
-#include "build.h"
 #include "train.h"
 
 struct moving {

@@ -1,5 +1,4 @@
 /* late_reruns.c: a copy of the graph with more control edges. */
-#include "build.h"
 #include "train.h"
 
 /* From the last op before it that doesn't run again. */

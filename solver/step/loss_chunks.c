@@ -1,6 +1,5 @@
 /* loss_chunks.c: writes the step with its loss in chunks. */
 #include <stdio.h>
-#include <string.h>
 
 #include "build.h"
 #include "loss_chunks.h"

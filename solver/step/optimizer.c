@@ -1,9 +1,6 @@
 /* optimizer.c: replacing the update phase of a training step. */
-#include <string.h>
 
-#include "build.h"
 #include "optimizer.h"
-#include "update.h"
 
 /* That of the largest parameter: small ones may have state that doesn't tell. */
 static enum optimizer known_optimizer(const struct update_groups *groups)

@@ -5,7 +5,6 @@
  * later op reads are always written anew, unless they cross layers, where the recursion ends. What ops write into a
  * storage in place, under whatever name of it, is written again too, and in the same order around its readers. */
 #include <stdio.h>
-#include <string.h>
 
 #include "replay.h"
 

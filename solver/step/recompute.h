@@ -1,7 +1,6 @@
 /* recompute.h: computing activations again in the backward pass instead of keeping them; offloading them. */
 #pragma once
 
-#include "solver/graph/graph.h"
 #include "solver/rules/rules.h"
 
 /* In the order of the knob's words. What comes after PRODUCTS is solver/fit's. */

@@ -4,7 +4,6 @@
  * Then the graph is written anew, with what PyTorch would add at these sizes: copies before views that strides
  * no longer allow, and sums of gradients over a batch that was 1. */
 #include <stdio.h>
-#include <string.h>
 
 #include "scale_values.h"
 #include "solver/rules/strides.h"

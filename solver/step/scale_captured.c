@@ -3,9 +3,7 @@
  * Captures with the same ops differ in numbers that grow with the batch, and how much a sample adds is known. Where two
  * extents of a tensor grow (similarities of all pairs of samples), each of them does so by a constant; its bytes
  * follow. One sample may be a capture of its own, as PyTorch runs other ops there. */
-#include <string.h>
 
-#include "scale.h"
 #include "scale_values.h"
 #include "solver/graph/growth.h"
 

@@ -3,7 +3,6 @@
  * A view at batch 1 that is a copy at batch 8 leaves its operand with one reader less: what the backward pass keeps is
  * the copy. PyTorch lets go of the operand when the module to which it was passed returns, which is after the layer
  * that reads the copy. */
-#include <string.h>
 
 #include "scale_values.h"
 

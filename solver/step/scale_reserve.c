@@ -5,8 +5,6 @@
  * anew at another size. */
 #include "scale_values.h"
 
-#include <stdbool.h>
-
 #define PAGE 4096
 #define LARGEST ((int64_t)1 << 40)   /* of a number that is multiplied by another one below it, and by 32 */
 

@@ -2,7 +2,6 @@
  *
  * The factors that carry them get their new values; what hangs on these through slices, joins and splits follows:
  * a slice that leaves some positions out leaves out as many, parts that are joined add up, equal parts stay equal. */
-#include <string.h>
 
 #include "scale_values.h"
 

@@ -1,10 +1,7 @@
 /* scale_values.h: the new extents of all factors and dims. */
 #pragma once
 
-#include <stdint.h>
-
 #include "scale.h"
-#include "solver/graph/graph.h"
 
 struct scale_values {
 	int64_t *value;        /* [factors] */

@@ -1,7 +1,5 @@
 /* shared_views.c: finds views that are the same, and writes the graph with the first of each alone. */
-#include <string.h>
 
-#include "build.h"
 #include "train.h"
 
 struct sharing {

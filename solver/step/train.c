@@ -1,5 +1,4 @@
 /* train.c: a training step from a forward graph, by reverse accumulation. */
-#include <string.h>
 
 #include "train.h"
 

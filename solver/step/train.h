@@ -30,9 +30,6 @@
  *     shared_views    one view instead of several that are the same */
 #pragma once
 
-#include "build.h"
-#include "solver/graph/graph.h"
-#include "solver/rules/rules.h"
 #include "update.h"
 
 /* gradient: the backward ops of one forward op, as automatic differentiation by reverse accumulation writes them. */

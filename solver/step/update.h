@@ -2,8 +2,6 @@
 #pragma once
 
 #include "build.h"
-#include "solver/graph/graph.h"
-#include "solver/rules/rules.h"
 
 #define OPTIMIZERS(X) X(NONE, "none") X(SGD, "sgd") X(MOMENTUM, "momentum") X(ADAM, "adam") X(ADAMW, \
 	"adamw") X(ADAFACTOR, "adafactor") \

@@ -3,7 +3,6 @@
  * An op's rows are the tensors that it combines with each other: one row of all, or, of an op on lists, one for each
  * place of the lists. */
 #include <stdio.h>
-#include <string.h>
 
 #include "update.h"
 

@@ -3,7 +3,6 @@
 #include "safe_text.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 /* The exit status that a failed call stands for. */
 static int exit_status(enum status status)

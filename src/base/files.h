@@ -1,8 +1,6 @@
 /* files.h: paths: what a file may name, the program's folder, where state is kept, the files below a folder. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "solver/base/base.h"
 
 /* named_file: a file that another file's content names, such as a session's line or a plan's pin: who wrote the

@@ -6,7 +6,6 @@
 
 #include "json.h"
 #include "safe_text.h"
-#include "solver/base/base.h"
 
 /* Hidden characters are written as escapes: they come back as they were and steer nothing meanwhile. Bytes that are no
  * UTF-8 can't. */

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "solver/base/base.h"

@@ -1,14 +1,11 @@
 /* source.c: a file as a stream of bytes: plain or gz, "-" for standard input. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include "solver/base/base.h"
 #include "source.h"
 
 /* unpack: the bytes of a descriptor, plain as they are, gzip decompressed; it knows how many came in, from pipes,

@@ -1,7 +1,6 @@
 /* source.h: where a reader's bytes come from: a file, plain or gz, or whatever else can be read piece by piece. */
 #pragma once
 
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "solver/base/base.h"

@@ -1,11 +1,9 @@
 /* streams.c: streams into memory, and into a compressed file. */
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include "solver/base/base.h"
 #include "streams.h"
 
 /* ---- a stream with a function of ours at its end, which remembers what it could not keep ---- */

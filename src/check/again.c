@@ -7,7 +7,6 @@
 #include "state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "members.h"
 #include "src/base/streams.h"

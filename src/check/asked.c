@@ -1,17 +1,12 @@
 /* asked.c: what a plan file says of its graph and scenario, and whether the plan keeps the scenario's memory cap. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/base/files.h"
-#include "src/base/json.h"
 #include "src/base/streams.h"
 #include "src/plan/verdict.h"
 #include "src/read/card.h"
-#include "src/read/schedule_csv.h"
 #include "src/scenario/own_device.h"
-#include "src/scenario/shard_mesh.h"
-#include "src/stages/notes.h"
 #include "state.h"
 
 /* verdict: what a plan file says of its device's memory. */

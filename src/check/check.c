@@ -1,14 +1,11 @@
 /* check.c: verifies plan files with code that shares nothing with the solvers. */
 #include <inttypes.h>
-#include <stdatomic.h>
-#include <string.h>
 
 #include "check.h"
 #include "solver/shard/device_graph.h"
 #include "src/plan/choose.h"
 #include "src/read/plan_file.h"
 #include "src/read/rules_file.h"
-#include "src/scenario/scenario.h"
 #include "state.h"
 
 /* run: what a plan file says of the run that made it. Seconds and what was kept from before can't be known

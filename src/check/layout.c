@@ -1,8 +1,6 @@
 /* layout.c: buffers of a plan file overlap nowhere, pins hold, the arena's bound is one; what waits in host memory. */
 #include <inttypes.h>
-#include <string.h>
 
-#include "solver/layout/layout.h"
 #include "state.h"
 
 /* ---- layout ---- */

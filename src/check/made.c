@@ -1,9 +1,7 @@
 /* made.c: one row for each stage that makes a graph of a graph. */
 #include <stdio.h>
-#include <string.h>
 
 #include "solver/graph/growth.h"
-#include "solver/rules/rules.h"
 #include "state.h"
 
 /* chunks: what each tensor of the step in chunks is of the step in one.

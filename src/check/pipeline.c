@@ -1,13 +1,10 @@
 /* pipeline.c: verifies the "pipeline" and "stages" of a plan file. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "solver/pipeline/check.h"
 #include "src/base/streams.h"
-#include "src/read/schedule_csv.h"
 #include "src/write/plan_json.h"
 #include "state.h"
 

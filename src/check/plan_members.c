@@ -2,7 +2,6 @@
 #include "state.h"
 
 #include "members.h"
-#include "src/stages/pipeline/pipelined.h"
 
 /* What a plan must have for a member to be there. */
 enum {

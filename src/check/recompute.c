@@ -1,11 +1,9 @@
 /* recompute.c: verifies what a plan file says of recomputation. That copies compute what they stand for: values.c. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "solver/fit/check.h"
 #include "solver/pipeline/check.h"
-#include "src/stages/pipeline/pipelined.h"
 #include "state.h"
 
 /* recompute_ranks: verifies the bound on what runs again on the ranks of a pipeline.

@@ -1,9 +1,7 @@
 /* savings.c: what a plan is compared with, computed anew. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "src/plan/fsdp.h"
-#include "src/scenario/shard_mesh.h"
 #include "state.h"
 
 /* ---- peaks ---- */

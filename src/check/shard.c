@@ -1,7 +1,6 @@
 /* shard.c: verifies the "shard" part of a plan file: nothing here knows how a sharding was found. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "src/write/plan_json.h"
 #include "state.h"

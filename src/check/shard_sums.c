@@ -2,7 +2,6 @@
  * a step that is not split. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "src/write/plan_json.h"
 #include "state.h"

@@ -1,13 +1,8 @@
 /* speed.c: verifies how fast a plan file says that its step is. */
-#include <jansson.h>
 #include <math.h>
-#include <string.h>
 
 #include "src/plan/plan.h"
 #include "src/scenario/device_figures.h"
-#include "src/scenario/shard_mesh.h"
-#include "src/stages/fit/plan_time.h"
-#include "src/stages/pipeline/pipelined.h"
 #include "state.h"
 
 /* digits: those behind the point that the file has. */

@@ -3,11 +3,7 @@
 
 #include <jansson.h>
 
-#include "solver/cost/step_time.h"
-#include "solver/layout/layout.h"
-#include "solver/rules/rules.h"
 #include "src/plan/transform.h"
-#include "src/scenario/scenario.h"
 #include "src/stages/fit/plan_time.h"
 #include "src/stages/pipeline/pipelined.h"
 #include "src/stages/shard/stage.h"

@@ -1,8 +1,6 @@
 /* streams.c: bytes alive by time, summed over the starts and ends of what a step does. */
 #include <stdlib.h>
 
-#include "src/scenario/shard_mesh.h"
-#include "src/stages/fit/plan_time.h"
 #include "state.h"
 
 struct change { int64_t when, bytes; };

@@ -1,5 +1,4 @@
 /* values.c: graphs run on symbols of 64 bits. */
-#include <string.h>
 
 #include "solver/fit/apply.h"
 #include "state.h"

@@ -1,6 +1,5 @@
 /* batch.c: what the subcommands without a screen share. */
 #include <signal.h>
-#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 /* batch.h: what the subcommands without a screen share: options, planning under signals and a time limit. */
 #pragma once
 
-#include <stdio.h>
-
 #include "src/base/complain.h"
 #include "src/plan/planner.h"
 #include "src/read/open.h"

@@ -1,15 +1,12 @@
 /* check_command.c: `tidemark check`: a plan of a graph, a layout of buffers, changes that fit. What the first file is
  * decides. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "batch.h"
 #include "fit_check.h"
 #include "layout_result.h"
 #include "options.h"
-#include "src/base/json.h"
 #include "src/check/buffers.h"
 #include "src/check/check.h"
 #include "src/check/members.h"

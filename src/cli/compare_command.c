@@ -1,13 +1,11 @@
 /* compare_command.c: `tidemark compare FIRST SECOND`: a step as it ran beside another one as planned, of any formats.
  */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "batch.h"
 #include "options.h"
 #include "src/base/output.h"
-#include "src/base/words.h"
 #include "src/write/caption.h"
 
 struct request {

@@ -1,8 +1,6 @@
 /* fit_check.h: what was asked of `tidemark fit`, as its JSON says it, and the check of such a file. */
 #pragma once
 
-#include <jansson.h>
-
 #include "src/base/json.h"
 #include "src/configs/fit_list.h"
 

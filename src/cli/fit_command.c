@@ -1,14 +1,11 @@
 /* fit_command.c: `tidemark fit`: what makes a step fit into so much memory, every answer planned. */
-#include <string.h>
 #include <unistd.h>
 
 #include "batch.h"
 #include "fit_check.h"
 #include "options.h"
-#include "src/base/json.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
-#include "src/configs/fit_list.h"
 
 struct request {
 	struct command_line line;

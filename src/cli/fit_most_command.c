@@ -3,10 +3,8 @@
 
 #include "batch.h"
 #include "fit_check.h"
-#include "src/base/json.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
-#include "src/configs/fit_list.h"
 
 /* ---- the most ---- */
 

@@ -1,14 +1,9 @@
 /* help.c: the tables as lines for people. */
 #include "help.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "src/base/words.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/profiles.h"
-#include "src/scenario/scenario.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
 

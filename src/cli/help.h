@@ -2,7 +2,6 @@
  * KNOB`. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "src/scenario/knobs.h"

@@ -1,14 +1,11 @@
 /* help_command.c: one word, looked up in every table that has words. */
 #include "src/scenario/own_device.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "help.h"
 #include "options.h"
 #include "src/base/complain.h"
-#include "src/base/words.h"
 #include "src/session/commands.h"
 #include "src/session/glossary.h"
 #include "src/write/export.h"

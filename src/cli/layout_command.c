@@ -1,9 +1,6 @@
 /* layout_command.c: `tidemark layout FILE`: offsets for any set of buffers, of a CSV or a PyTorch memory snapshot. */
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "batch.h"
 #include "help.h"
@@ -13,7 +10,6 @@
 #include "src/base/json.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
-#include "src/base/words.h"
 
 struct request {
 	struct command_line line;

@@ -1,8 +1,6 @@
 /* layout_result.c: buffers read and laid out, and the object that says the result. */
 #include "layout_result.h"
 
-#include <string.h>
-
 #include "src/read/detect.h"
 #include "src/scenario/scenario.h"
 

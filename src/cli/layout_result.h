@@ -4,9 +4,7 @@
 
 #include <jansson.h>
 
-#include "solver/layout/layout.h"
 #include "src/read/input.h"
-#include "src/read/problems/buffers_csv.h"
 #include "src/read/snapshot/snapshot.h"
 
 /* layout_snapshot: what `tidemark layout` says of a PyTorch memory snapshot. */

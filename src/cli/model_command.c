@@ -1,17 +1,12 @@
 /* model_command.c: tidemark model: a built-in model's training step, in the native format. */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "batch.h"
 #include "src/write/export.h"
 #include "src/configs/model_source.h"
-#include "src/models/hugging_face.h"
-#include "solver/cost/op_time.h"
-#include "solver/fit/fit.h"
 #include "src/scenario/devices.h"
 #include "options.h"
-#include "src/base/words.h"
 
 struct request {
 	struct model_config config;

@@ -1,14 +1,11 @@
 /* options.c: command lines: one table of options, one parser. */
 #include <getopt.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "batch.h"
 #include "help.h"
 #include "options.h"
 #include "src/base/output.h"
-#include "src/base/words.h"
-#include "src/scenario/knobs.h"
 
 const struct option_row option_rows[] = {
 #define X(id, name, letter, value, commands, help) { name, letter, value, commands, help },

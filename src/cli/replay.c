@@ -1,13 +1,10 @@
 /* replay.c: `tidemark replay`: runs a session file without a terminal. */
-#include <string.h>
 
 #include "batch.h"
 #include "help.h"
 #include "options.h"
 #include "src/base/files.h"
 #include "src/base/output.h"
-#include "src/base/words.h"
-#include "src/plan/plan.h"
 #include "src/read/input.h"
 #include "src/session/session.h"
 

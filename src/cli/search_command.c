@@ -1,17 +1,13 @@
 /* search_command.c: `tidemark search MODEL|GRAPH`: whole configurations, ranked. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "batch.h"
 #include "help.h"
 #include "options.h"
 #include "src/base/json.h"
 #include "src/base/output.h"
-#include "src/base/words.h"
 #include "src/configs/calibrate.h"
-#include "src/configs/config_search.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
 

@@ -1,14 +1,10 @@
 /* subcommands.c: the table, and plan and export. */
 #include <langinfo.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "batch.h"
-#include "src/draw/canvas.h"
 #include "src/write/caption.h"
-#include "src/write/export.h"
-#include "src/base/words.h"
 #include "src/base/output.h"
 #include "src/scenario/shard_mesh.h"
 #include "options.h"

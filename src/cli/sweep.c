@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,7 +16,6 @@
 #include "options.h"
 #include "src/base/streams.h"
 #include "src/scenario/own_device.h"
-#include "src/stages/notes.h"
 #include "sweep_row.h"
 
 #define VARIED_MAX 32

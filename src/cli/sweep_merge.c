@@ -1,14 +1,11 @@
 /* sweep_merge.c: the pieces of one sweep, put together. */
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/base/complain.h"
 #include "src/base/json.h"
 #include "src/base/output.h"
-#include "src/base/words.h"
 #include "src/read/input.h"
 #include "sweep_row.h"
 

@@ -1,11 +1,9 @@
 /* sweep_row.c: lines of `tidemark sweep`. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/base/json.h"
 #include "src/base/streams.h"
-#include "src/base/words.h"
 #include "src/plan/verdict.h"
 #include "src/write/data.h"
 #include "sweep_row.h"

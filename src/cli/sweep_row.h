@@ -1,9 +1,6 @@
 /* sweep_row.h: a line of `tidemark sweep`: one scenario's plan as JSON, CSV, or a table for people. */
 #pragma once
 
-#include <stdint.h>
-#include <stdio.h>
-
 #include "src/plan/plan.h"
 
 enum sweep_form { SWEEP_JSON, SWEEP_CSV, SWEEP_TABLE };

@@ -1,5 +1,4 @@
 /* tables.c: the tables in mdoc(7), so that the man page says what the program does. */
-#include <string.h>
 
 #include "help.h"
 #include "options.h"

@@ -1,7 +1,6 @@
 /* calibrate.c: measured steps in, a machine's constants out. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "calibrate.h"
 #include "src/base/lines.h"

@@ -1,10 +1,7 @@
 /* calibrate.h: a machine's constants fitted to measured steps. */
 #pragma once
 
-#include <stdio.h>
-
 #include "model_source.h"
-#include "solver/base/base.h"
 
 /* least_squares: a few positive factors fitted to measurements of positive quantities.
  *

@@ -1,11 +1,6 @@
 /* config_search.c: enumerating configurations. */
-#include <stdio.h>
-#include <string.h>
 
 #include "config_search.h"
-#include "solver/pipeline/configuration.h"
-#include "solver/shard/split_roles.h"
-#include "src/base/words.h"
 #include "src/scenario/devices.h"
 
 #define MICROBATCH_MAX 16   /* where their number is open */

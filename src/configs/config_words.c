@@ -1,6 +1,4 @@
 /* config_words.c: configurations in words, and how far apart they are. */
-#include <stdio.h>
-#include <string.h>
 
 #include "config_search.h"
 

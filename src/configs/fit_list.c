@@ -2,14 +2,11 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "fit_list.h"
-#include "solver/rules/factors.h"
 #include "solver/step/scale_values.h"
 #include "src/base/background.h"
 #include "src/plan/verdict.h"
-#include "src/stages/fit/stage.h"
 
 #define X(id, name, text) name,
 const char *const fit_meaning_names[FIT_MEANING_COUNT] = { FIT_MEANINGS(X) };

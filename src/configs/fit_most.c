@@ -1,6 +1,5 @@
 /* fit_most.c: the largest batch or sequence that fits, and the devices on which a step does. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "fit_list.h"
 #include "src/plan/verdict.h"

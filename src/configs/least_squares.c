@@ -1,7 +1,6 @@
 /* least_squares.c: Gauss-Newton on logarithms. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "calibrate.h"
 

@@ -1,16 +1,11 @@
 /* model_source.c: built-in models and captured steps, of any batch and recomputation. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "model_source.h"
-#include "solver/step/train.h"
 #include "src/base/complain.h"
-#include "src/base/words.h"
 #include "src/read/open.h"
 #include "src/scenario/devices.h"
-#include "src/stages/notes.h"
 
 #define LAYERS_BUILT 3      /* of a built-in model whose layers repeat: the others are copies of one of them */
 

@@ -4,7 +4,6 @@
 
 #include "config_search.h"
 #include "src/models/hugging_face.h"
-#include "src/plan/transform.h"
 #include "src/read/read_options.h"
 
 struct model_source {

@@ -1,13 +1,11 @@
 /* outlook.c: from a scenario to one configuration, evaluated. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "model_source.h"
 #include "outlook.h"
 #include "solver/step/scale_values.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/devices.h"
-#include "src/scenario/shard_mesh.h"
 #include "src/stages/pipeline/stage.h"
 #include "src/stages/shard/stage.h"
 

@@ -5,9 +5,7 @@
  * configurations, which takes milliseconds where a plan takes seconds, and says about what the plan would. */
 #pragma once
 
-#include "src/plan/plan.h"
 #include "config_search.h"
-#include "src/stages/stages.h"
 
 /* Immutable once made and shared by counted references. */
 struct outlook {

@@ -1,8 +1,6 @@
 /* planned.c: rows of a search as plans. */
-#include <string.h>
 
 #include "config_search.h"
-#include "src/base/words.h"
 #include "src/plan/verdict.h"
 #include "src/scenario/device_figures.h"
 

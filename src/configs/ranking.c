@@ -1,6 +1,5 @@
 /* ranking.c: configurations in the order in which they are shown. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "config_search.h"
 

@@ -1,6 +1,4 @@
 /* way_out.c: the nearest configuration that fits. */
-#include <stdio.h>
-#include <string.h>
 
 #include "fit_list.h"
 #include "model_source.h"

@@ -1,5 +1,4 @@
 /* attributes.c: finds and reads node attributes. */
-#include <jansson.h>
 #include <math.h>
 #include <strings.h>
 

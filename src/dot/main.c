@@ -1,12 +1,9 @@
 /* main.c: tidemark-dot, a filter: DOT to native, native to DOT, DOT to pictures. */
 #include <errno.h>
 #include <getopt.h>
-#include <graphviz/cgraph.h>
 #include <graphviz/graphviz_version.h>
 #include <graphviz/gvc.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "attributes.h"
@@ -15,8 +12,6 @@
 #include "parse.h"
 #include "pdf_date.h"
 #include "read.h"
-#include "solver/base/base.h"
-#include "src/base/json.h"
 #include "src/base/output.h"
 #include "src/base/picture_file.h"
 #include "src/base/safe_text.h"

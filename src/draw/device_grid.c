@@ -1,6 +1,4 @@
 /* device_grid.c: from a plan to its grid of devices. */
-#include <stdio.h>
-#include <string.h>
 
 #include "src/scenario/devices.h"
 #include "device_grid.h"

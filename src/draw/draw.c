@@ -3,7 +3,6 @@
 
 #include "src/base/dot_text.h"
 #include "src/base/safe_text.h"
-#include "src/base/words.h"
 #include "draw.h"
 #include "groups.h"
 

@@ -24,8 +24,6 @@
  *     device_grid      devices in their nodes */
 #pragma once
 
-#include <stdio.h>
-
 #include "src/plan/plan.h"
 
 #define DRAW_LAYOUT_MOST 1000u   /* nodes; dot's time grows with the cube: above, write positions */

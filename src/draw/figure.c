@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "src/base/words.h"
 #include "figure.h"
 #include "src/plan/timeline.h"
 

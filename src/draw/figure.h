@@ -3,10 +3,8 @@
 
 #include "canvas.h"
 #include "solver/pipeline/timetable.h"
-#include "src/plan/plan.h"
 #include "src/plan/slowdown.h"
 #include "src/read/plan_file.h"
-#include "src/stages/fit/plan_time.h"
 
 /* Live bytes over the order, stacked by group, with the peak and the proved bound. */
 enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error);

@@ -1,7 +1,5 @@
 /* figure_pipeline.c: slots as boxes, bytes as lines. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "figure.h"
 

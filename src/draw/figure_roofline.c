@@ -1,6 +1,5 @@
 /* figure_roofline.c: a step's time as bars, one for each phase, stacked by what limits its ops. */
 #include <math.h>
-#include <string.h>
 
 #include "figure.h"
 

@@ -1,6 +1,5 @@
 /* figure_slowdown.c: extra time over memory as a figure. */
 #include <math.h>
-#include <string.h>
 
 #include "figure.h"
 

@@ -2,11 +2,8 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "canvas.h"
 #include "figure.h"
-#include "src/base/words.h"
 
 /* plot: the axes of a plot: numbers, grid, frame and names. */
 

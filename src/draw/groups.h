@@ -2,7 +2,6 @@
 #pragma once
 
 #include "draw.h"
-#include "solver/graph/graph.h"
 
 /* modules: the tree of modules that the ops' paths span, with equal siblings in a row folded into the first. */
 

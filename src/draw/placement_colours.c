@@ -1,5 +1,4 @@
 /* placement_colours.c: colours of a drawing's nodes by where their results lie on the mesh. */
-#include <string.h>
 
 #include "groups.h"
 

@@ -1,5 +1,4 @@
 /* tikz.c: head, end and texts of LaTeX sources. */
-#include <stdint.h>
 #include <string.h>
 
 #include "canvas.h"

@@ -4,11 +4,8 @@
  * the file is refused with the key. Dropout probabilities are one switch of ours: all 0 or none. Keys that are known to
  * change nothing (tokens, caches, initialisation, the stored weights' type) are passed over; all others are named in
  * the model's notes. */
-#include <jansson.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "hugging_face.h"

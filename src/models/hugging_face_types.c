@@ -1,5 +1,4 @@
 /* hugging_face_types.c: the table of Hugging Face's model types, with the defaults of transformers 5. */
-#include <string.h>
 
 #include "hugging_face_types.h"
 

@@ -2,8 +2,6 @@
  * defaults. */
 #pragma once
 
-#include <stddef.h>
-
 #include "models.h"
 
 /* A key that is missing, or null: an error; what follows from other sizes; as it was (another name of the key said it).

@@ -1,7 +1,6 @@
 /* layers.c: the layers that the built-in models are made of. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "layers.h"
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "models.h"
-#include "solver/step/build.h"
 
 struct model {
 	struct model_config config;

@@ -1,5 +1,4 @@
 /* models.c: presets of published models, and building one. */
-#include <string.h>
 
 #include "layers.h"
 

@@ -1,7 +1,6 @@
 /* step.c: a training step of a built-in model. */
 #include "models.h"
 #include "solver/step/loss_chunks.h"
-#include "solver/step/train.h"
 
 const struct model_training model_training_default = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM };
 

@@ -1,10 +1,7 @@
 /* assemble.c: one pass through the stages: a plan of their results. */
-#include <string.h>
 
 #include "choose.h"
 #include "src/scenario/shard_mesh.h"
-#include "src/stages/fit/stage.h"
-#include "src/stages/stages.h"
 #include "verdict.h"
 
 uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)

@@ -1,6 +1,5 @@
 /* beside.c: two plans laid over each other. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "beside.h"
 #include "planner.h"

@@ -1,9 +1,6 @@
 /* came_to.c: what "given" and "auto" stand for. */
 #include "came_to.h"
 
-#include <string.h>
-
-#include "solver/rules/factors.h"
 #include "solver/step/optimizer.h"
 #include "solver/step/scale_values.h"
 #include "solver/step/train.h"

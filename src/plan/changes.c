@@ -1,5 +1,4 @@
 /* changes.c: two plans of a step, op by op. */
-#include <string.h>
 
 #include "beside.h"
 

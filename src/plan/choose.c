@@ -4,8 +4,6 @@
  * to. So plans are compared, by choose.h alone, and the stages are asked again with another wish: another share of
  * the memory cap, a rival sharding, the least memory. */
 #include "choose.h"
-#include "solver/step/recompute.h"
-#include "src/scenario/shard_mesh.h"
 #include "src/stages/shard/stage.h"
 #include "verdict.h"
 

@@ -1,7 +1,6 @@
 /* choose_kept.c: recompute=auto against the step with all kept. */
 #include "choose.h"
 #include "src/scenario/shard_mesh.h"
-#include "src/stages/fit/stage.h"
 #include "verdict.h"
 
 #define FAR 20   /* heuristics' plan that is above the cap by a larger part of it has no chance */

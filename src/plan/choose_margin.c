@@ -1,9 +1,7 @@
 /* choose_margin.c: rounds of plans with other margins: choices count with models, order and layout show what they come
  * to. */
 #include "choose.h"
-#include "solver/step/recompute.h"
 #include "src/scenario/shard_mesh.h"
-#include "src/stages/fit/stage.h"
 #include "verdict.h"
 
 #define FIT_ROUNDS 4

@@ -1,6 +1,5 @@
 /* few_layers.c: plans of a few equal layers, drawn out to all of them. */
 #include "choose.h"
-#include "src/scenario/shard_mesh.h"
 #include "src/stages/shard/stage.h"
 #include "verdict.h"
 

@@ -1,10 +1,8 @@
 /* fsdp.c: PyTorch's caching allocator where fully_shard runs the step. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "fsdp.h"
 #include "plan.h"
-#include "solver/step/recompute.h"
 #include "src/scenario/shard_mesh.h"
 
 enum { COMPUTES, GATHERS, REDUCES };   /* streams */

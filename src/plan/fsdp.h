@@ -18,8 +18,6 @@
 #pragma once
 
 #include "src/scenario/scenario.h"
-#include "solver/graph/graph.h"
-#include "solver/layout/layout.h"
 
 /* A step on a device, in its order. */
 struct fsdp_step {

@@ -1,5 +1,4 @@
 /* host_pool.c: see host_pool.h. */
-#include <string.h>
 
 #include "host_pool.h"
 #include "solver/layout/layout.h"

@@ -1,8 +1,6 @@
 /* idle.c: what the scenario alone can't tell. A row must be sure: unit_idle_knobs plans with and without. */
 #include "came_to.h"
 
-#include <string.h>
-
 #include "src/scenario/idle_knobs.h"
 #include "src/scenario/shard_mesh.h"
 

@@ -1,9 +1,7 @@
 /* plan.c: questions that every reader of a plan asks. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "plan.h"
-#include "src/stages/fit/plan_time.h"
 #include "src/stages/fit/stage.h"
 
 const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "cheapest state",

@@ -27,12 +27,10 @@
 #pragma once
 
 #include "src/base/words.h"
-#include "src/scenario/scenario.h"
 #include "src/stages/fit/plan_time.h"
 #include "src/stages/notes.h"
 #include "src/stages/pipeline/pipelined.h"
 #include "src/stages/results.h"
-#include "src/stages/shard/sharded.h"
 
 /* speed: how fast a step is: its time, samples and tokens per second, and the share of the devices' peak that is
  * reached. */

@@ -4,7 +4,6 @@
  * have the same estimate and keep the same: which of them keeps a cap is seen in plans alone. So single decisions are
  * changed, then pairs of them (hill climbing with two neighbourhoods; Hansen and Mladenovic, EJOR 130, 2001). */
 #include <stdlib.h>
-#include <string.h>
 
 #include "choose.h"
 #include "src/stages/shard/stage.h"

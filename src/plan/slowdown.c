@@ -1,13 +1,10 @@
 /* slowdown.c: how much longer a step takes the less memory it has. */
 #include <math.h>
-#include <string.h>
 
 #include "slowdown.h"
 #include "solver/fit/strategies.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/own_device.h"
-#include "src/stages/fit/stage.h"
-#include "src/stages/stages.h"
 
 #define PRICE_LEAST 0.01       /* picoseconds a byte */
 #define PRICE_MOST  1e5

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "planner.h"
-#include "solver/fit/bound.h"
 
 #define SLOWDOWN_LINES 64
 #define SLOWDOWN_STRATEGIES 16

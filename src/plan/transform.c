@@ -2,17 +2,13 @@
  *
  * Every step is a row of a table: whether the scenario asks for it, what its result depends on, and the call. Each
  * result is kept under the fingerprint of its input graph and of just the knobs that it reads. */
-#include <string.h>
 
 #include "solver/graph/growth.h"
 #include "solver/step/loss_chunks.h"
 #include "solver/step/optimizer.h"
-#include "solver/step/scale.h"
 #include "solver/step/scale_values.h"
 #include "solver/step/train.h"
 #include "src/base/words.h"
-#include "src/stages/fit/stage.h"
-#include "src/stages/notes.h"
 #include "src/stages/pipeline/stage.h"
 #include "src/stages/shard/stage.h"
 #include "transform.h"

@@ -1,8 +1,6 @@
 /* verdict.c: whether a plan fits its device. */
-#include <string.h>
 
 #include "src/scenario/devices.h"
-#include "src/stages/notes.h"
 #include "verdict.h"
 
 const char *const fits_text[] = { "no cap", "yes", "no", "unknown" };

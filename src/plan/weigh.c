@@ -2,9 +2,6 @@
  * first plan that has it. */
 #include "planner.h"
 
-#include "src/stages/fit/stage.h"
-#include "src/stages/shard/sharded.h"
-
 enum { PIECES_MOST = 16 + SHARD_RIVALS };
 
 /* Addresses that were counted: a hash table with linear probing, never full. */

@@ -1,7 +1,5 @@
 /* argument_members.c: members of an op's record that say what it is called with. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "record.h"
 #include "src/base/json.h"

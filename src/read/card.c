@@ -1,7 +1,5 @@
 /* card.c: what was got of a file. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "card.h"
 #include "detect.h"

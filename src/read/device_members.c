@@ -1,7 +1,6 @@
 /* device_members.c: members of records that only device graphs have. What isn't as Tidemark writes it stays among the
  * unknown keys. */
 #include <stdio.h>
-#include <string.h>
 
 #include "record.h"
 

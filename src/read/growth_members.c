@@ -1,5 +1,4 @@
 /* growth_members.c: members of records that say how a step grows with its batch. */
-#include <string.h>
 
 #include "record.h"
 

@@ -1,7 +1,5 @@
 /* input.c: opens graph files of any format that is known. */
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

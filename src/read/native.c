@@ -1,7 +1,6 @@
 /* native.c: reads the native graph format, one JSON record a line. */
 #include <inttypes.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "native.h"
 #include "record.h"

@@ -1,8 +1,6 @@
 /* native.h: the native graph format: JSON Lines, one record a line (tidemark(5), docs/design.md section 6). */
 #pragma once
 
-#include <stdio.h>
-
 #include "solver/graph/graph.h"
 #include "src/base/json.h"
 #include "src/base/source.h"

@@ -4,7 +4,6 @@
 #include <jansson.h>
 
 #include "input.h"
-#include "solver/base/base.h"
 
 /* The JSON object of a plan file, plain or gz, "-" for standard input; nothing in it was looked at. NULL and *error: it
  * can't be read (BAD_INPUT with the line), or memory ends. Give it back with json_decref(). */

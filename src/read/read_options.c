@@ -1,5 +1,4 @@
 /* read_options.c: how a graph is read, from words and to words. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

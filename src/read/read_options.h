@@ -2,9 +2,6 @@
  * fusions. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "solver/base/base.h"
 
 #define READ_DIMS_MOST 16

@@ -1,9 +1,6 @@
 /* record.c: one line of JSON as a row of values. */
-#include <jansson.h>
-#include <string.h>
 
 #include "record.h"
-#include "solver/base/names.h"
 #include "src/base/json.h"
 
 enum { DEPTH_MOST = 512, FEW = 32, DIGITS_SURE = 18 };

@@ -6,10 +6,6 @@
  * isn't JSON. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "solver/base/base.h"
 #include "solver/graph/graph.h"
 
 enum value_kind {

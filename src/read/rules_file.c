@@ -10,7 +10,6 @@
  *
  * TYPE is the op's type as in the graph, with or without overload; FACTORS, gradients, saved and backward are as in
  * solver/rules/rules.h. Default: cost element, no gradients, nothing saved. */
-#include <string.h>
 
 #include "rules_file.h"
 #include "input.h"

@@ -1,11 +1,8 @@
 /* sweep_file.c: lines of a sweep as a table. */
 #include "plan_file.h"
 
-#include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "input.h"
 #include "src/base/json.h"
 
 #define SWEEP_BYTES_MAX ((size_t)1 << 30)

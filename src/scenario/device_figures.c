@@ -1,7 +1,5 @@
 /* device_figures.c: the figures of a device as a table. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "src/base/words.h"
 #include "device_figures.h"

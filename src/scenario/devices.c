@@ -1,6 +1,5 @@
 /* devices.c: device presets; the machine and the mesh of a scenario. */
 #include <stdio.h>
-#include <string.h>
 
 #include "own_device.h"
 #include "profiles.h"

@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 #include <strings.h>
 
 #include "knobs.h"

@@ -1,9 +1,7 @@
 /* own_device.c: figures as texts, and a scenario's preset with its own. */
 #include <ctype.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "own_device.h"
 #include "src/base/words.h"

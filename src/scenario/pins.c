@@ -1,5 +1,4 @@
 /* pins.c: checks the names in pins against a graph and suggests the nearest. */
-#include "scenario.h"
 #include "shard_mesh.h"
 #include "src/base/words.h"
 

@@ -1,7 +1,5 @@
 /* profiles.c: what is reached of the peaks, by architecture and software. One profile is the only place that knows it.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "profiles.h"
 #include "src/base/words.h"

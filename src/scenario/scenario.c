@@ -1,7 +1,6 @@
 /* scenario.c: knob values and pins. */
 #include <ctype.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "own_device.h"
 #include "scenario.h"

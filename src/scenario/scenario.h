@@ -15,7 +15,6 @@
 #pragma once
 
 #include "knobs.h"
-#include "solver/graph/problem.h"
 
 /* Pins, in the words of the prompt and of session files (docs/design.md section 4). */
 #define PINS(X) \

@@ -1,6 +1,5 @@
 /* shard_mesh.c: from knobs to degrees of parallelism, and from these to a mesh with links. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "src/base/words.h"
 #include "devices.h"

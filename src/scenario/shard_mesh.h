@@ -2,8 +2,6 @@
 #pragma once
 
 #include "scenario.h"
-#include "solver/cost/mesh.h"
-#include "solver/shard/split_roles.h"
 
 /* The axis of the knob replicate: dp is its size times that of the axis "dp". */
 #define MESH_REPLICATE "copies"

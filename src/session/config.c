@@ -1,7 +1,5 @@
 /* config.c: reads the user's configuration file. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "config.h"

@@ -2,9 +2,7 @@
 #include "opened.h"
 #include "src/base/output.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static struct file_state opened_state_of(const char *path)

@@ -1,7 +1,6 @@
 /* scenario_lines.c: edits of a scenario as the prompt and session files have them. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "opened.h"
 

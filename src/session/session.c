@@ -1,7 +1,5 @@
 /* session.c: a graph, a scenario, its history, and the worker that plans it. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "commands.h"

@@ -1,5 +1,4 @@
 /* session_file.c: the lines of a session file, run one after the other. */
-#include <string.h>
 
 #include "session.h"
 #include "src/read/input.h"

@@ -9,7 +9,6 @@
 
 #include "src/base/clock.h"
 #include "src/configs/outlook.h"
-#include "src/plan/planner.h"
 #include "src/scenario/shard_mesh.h"
 #include "worker.h"
 

@@ -3,8 +3,6 @@
 #pragma once
 
 #include "store.h"
-#include "solver/layout/layout.h"
-#include "solver/order/order.h"
 
 /* How a stage's sub-problems came about. */
 struct stage_run {

@@ -1,5 +1,4 @@
 /* room_order.c: ops moved at random while neither peak nor arena grows, until the arena keeps the cap, too. */
-#include <string.h>
 
 #include "stages.h"
 

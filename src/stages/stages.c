@@ -1,7 +1,6 @@
 /* stages.c: the stages between graph and plan. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "src/base/clock.h"
 #include "src/scenario/shard_mesh.h"

@@ -11,12 +11,6 @@
 #pragma once
 
 #include "results.h"
-#include "solver/fit/step.h"
-#include "solver/graph/graph.h"
-#include "solver/layout/layout.h"
-#include "solver/rules/rules.h"
-#include "solver/step/recompute.h"
-#include "src/scenario/scenario.h"
 
 /* An orderer as order_solve() is one: tests put others in its place. */
 typedef enum status order_solver(

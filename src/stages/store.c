@@ -1,6 +1,5 @@
 /* store.c: results by fingerprint, least recently used out first. */
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "store.h"

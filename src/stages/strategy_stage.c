@@ -1,11 +1,7 @@
 /* strategy_stage.c: recomputation by published strategies. */
-#include <string.h>
 
 #include "solver/fit/apply.h"
 #include "solver/fit/strategies.h"
-#include "solver/rules/rules.h"
-#include "solver/step/recompute.h"
-#include "src/scenario/scenario.h"
 #include "stages.h"
 
 /* rerun_names: what recompute=ops names: types of ops, modules, and the words of RERUN_WORDS. */

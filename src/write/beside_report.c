@@ -4,8 +4,6 @@
 #include "caption.h"
 #include "src/base/json.h"
 #include "src/base/safe_text.h"
-#include "src/draw/figure.h"
-#include "src/stages/notes.h"
 
 #define HOLDERS_TOLD 10u
 

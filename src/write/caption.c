@@ -1,18 +1,11 @@
 /* caption.c: a figure's caption: three paragraphs of text. */
 #include <inttypes.h>
-#include <jansson.h>
-#include <string.h>
 
 #include "caption.h"
 #include "data.h"
-#include "export.h"
 #include "src/base/safe_text.h"
-#include "src/base/words.h"
-#include "src/configs/outlook.h"
 #include "src/draw/device_grid.h"
-#include "src/draw/figure.h"
 #include "src/plan/timeline.h"
-#include "src/read/plan_file.h"
 
 /* caption_files: what a caption says of files that a figure is drawn of: each line's plan and knobs, or a sweep's
  * colours and values. */

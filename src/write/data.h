@@ -1,13 +1,7 @@
 /* data.h: plans for other tools: allocators, trace and memory viewers, graph viewers, plotters. */
 #pragma once
 
-#include <stdio.h>
-
 #include "export.h"
-#include "solver/graph/graph.h"
-#include "src/draw/canvas.h"
-#include "src/plan/plan.h"
-#include "src/stages/fit/plan_time.h"
 
 /* A field of a table: in quotes where it needs them, clean but for tabs and ends of lines; behind an apostrophe where a
  * spreadsheet would take it for a formula. */

@@ -1,7 +1,6 @@
 /* export.c: the table of exports. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "caption.h"
 #include "data.h"
@@ -11,7 +10,6 @@
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
 #include "src/base/streams.h"
-#include "src/base/words.h"
 #include "src/read/native.h"
 
 const struct graph *export_graph(const struct plan *plan, const struct export_options *options)

@@ -30,8 +30,6 @@
  *     plot            TikZ and gnuplot */
 #pragma once
 
-#include <stdio.h>
-
 #include "src/draw/canvas.h"
 #include "src/plan/plan.h"
 

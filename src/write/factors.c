@@ -1,11 +1,9 @@
 /* factors.c: the factors of dims in words. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "data.h"
 #include "factors.h"
 #include "src/read/rules_file.h"
-#include "src/base/json.h"
 
 /* The words of the parts from i on that are read together: heads times head size is hidden. Returns how many parts. */
 static uint32_t part_text(

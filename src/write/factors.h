@@ -3,7 +3,6 @@
 
 #include "export.h"
 #include "src/base/json.h"
-#include "solver/rules/factors.h"
 
 /* A dim's factors, outermost first: "batch*sequence", "3*hidden"; a part without a role is its size, "" is a dim of
  * which no part has a role. Cut off to fit size. Returns text. */

@@ -1,8 +1,6 @@
 /* launcher_flags.c: the flags that ask a launcher for a plan's sharding. */
-#include <string.h>
 
 #include "plan_json.h"
-#include "src/base/words.h"
 #include "src/scenario/shard_mesh.h"
 
 #define X(id, name) name,

@@ -1,8 +1,6 @@
 /* mesh.c: the grid of devices as a figure and as tables: nodes as frames, devices as squares that say how full they
  * are. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "data.h"
 #include "src/base/json.h"

@@ -1,7 +1,6 @@
 /* minimalloc.c: buffers with their lifetimes, sizes and offsets, and the CSV fields of all tables. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "data.h"
 #include "src/base/safe_text.h"

@@ -1,5 +1,4 @@
 /* native.c: writes the native graph format: a record a line. */
-#include "src/base/json.h"
 #include "src/read/native.h"
 
 static void begin_record(struct json *json, const char *kind)

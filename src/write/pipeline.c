@@ -3,7 +3,6 @@
 
 #include "data.h"
 #include "plan_json.h"
-#include "src/base/json.h"
 #include "src/configs/outlook.h"
 #include "src/draw/figure.h"
 #include "src/plan/timeline.h"

@@ -2,11 +2,8 @@
 #include "caption.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <string.h>
 
 #include "data.h"
-#include "src/read/plan_file.h"
 
 /* Adds a buffer where it begins and takes it away behind its end. */
 static bool add_buffer(const json_t *buffer, struct curve *curve)

@@ -1,15 +1,8 @@
 /* plan_json.h: the plan file (docs/design.md section 7): written for scripts, read again by `check`. */
 #pragma once
 
-#include <jansson.h>
-#include <stdio.h>
-
-#include "solver/cost/placement.h"
-#include "solver/pipeline/pipeline.h"
-#include "solver/rules/factors.h"
 #include "src/base/json.h"
 #include "src/plan/plan.h"
-#include "src/scenario/scenario.h"
 
 /* factors: of the planned graph's dims, or NULL to leave them out. with_run: also the run part, the only one that may
  * differ between two equal runs. False on a stream error. */

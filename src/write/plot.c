@@ -1,9 +1,7 @@
 /* plot.c: sources of figures, for authors who restyle them: pgfplots and gnuplot. Both hold the data. */
-#include <string.h>
 
 #include "data.h"
 #include "src/base/safe_text.h"
-#include "src/draw/canvas.h"
 #include "src/draw/figure.h"
 #include "src/plan/timeline.h"
 

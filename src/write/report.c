@@ -1,6 +1,5 @@
 /* report.c: a plan as text for people. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "data.h"
 #include "plan_json.h"

@@ -1,9 +1,7 @@
 /* shard_json.c: the "shard" part of plan files. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "plan_json.h"
-#include "src/scenario/shard_mesh.h"
 #include "src/stages/shard/stage.h"
 
 /* ---- writing ---- */

@@ -1,8 +1,6 @@
 /* sharding_words.c: placements as DTensor, PartitionSpec and HLO strings. */
-#include <string.h>
 
 #include "plan_json.h"
-#include "src/base/words.h"
 
 static const struct part *sharding_words_part_of(const struct units *units, uint32_t tensor, int8_t on)
 {

@@ -1,7 +1,6 @@
 /* slowdown_plot.c: extra time over memory: a table, and sources of a figure. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "data.h"
 #include "src/draw/figure.h"

@@ -1,10 +1,6 @@
 /* sweep_figures.c: a sweep's file as a figure. */
 #include "caption.h"
 
-#include <string.h>
-
-#include "src/draw/figure.h"
-
 bool sweep_figure_view(const char *view)
 {
 	return view && (strcmp(view, "pareto") == 0 || strcmp(view, "sweep") == 0);

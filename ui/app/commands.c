@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "history_file.h"
-#include "src/session/commands.h"
 #include "ui/screen/picture.h"
 
 /* ---- finding ---- */

@@ -4,9 +4,7 @@
 
 #include <glob.h>
 
-#include "src/scenario/devices.h"
 #include "src/write/export.h"
-#include "ui/views/columns.h"
 
 /* Words that only the session's language has. */
 static const char *const session_words[] = { "keep", "offload" };

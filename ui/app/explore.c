@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <time.h>
 
-#include "app.h"
 #include "history_file.h"
 #include "src/base/files.h"
 #include "ui/screen/terminal.h"

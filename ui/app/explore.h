@@ -2,9 +2,6 @@
 #pragma once
 
 #include "app.h"
-#include "src/session/config.h"
-#include "src/session/session.h"
-#include "ui/screen/line_edit.h"
 
 struct explore_options {
 	bool ascii;              /* draw with ASCII whatever the locale says */

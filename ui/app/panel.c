@@ -3,7 +3,6 @@
  * where a run so far has them. */
 #include "app.h"
 
-#include "src/plan/came_to.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/devices.h"
 #include "src/scenario/idle_knobs.h"

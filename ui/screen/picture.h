@@ -1,8 +1,6 @@
 /* picture.h: a frame as an SVG picture, or as text with a terminal's colour sequences. */
 #pragma once
 
-#include <stdio.h>
-
 #include "theme.h"
 
 /* Writes the cells with a theme's colours: text in a fixed-pitch font, blocks, lines and backgrounds as shapes, so that

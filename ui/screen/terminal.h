@@ -2,7 +2,6 @@
  * There is one terminal per process: signal handlers restore it whatever happens. */
 #pragma once
 
-#include "frame.h"
 #include "line_edit.h"
 #include "theme.h"
 

@@ -4,12 +4,9 @@
 #include <pthread.h>
 
 #include "src/base/background.h"
-#include "src/configs/config_search.h"
 #include "src/configs/model_source.h"
-#include "src/plan/plan.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/devices.h"
-#include "src/stages/stages.h"
 
 #define STORE_BYTES ((size_t)1 << 28)
 

@@ -1,6 +1,5 @@
 /* devices_changes.c: the plan against the baseline, op by op: what a device sends and what memory it takes. */
 #include "devices.h"
-#include "src/plan/beside.h"
 
 enum { AMOUNT = 12, NAME_LEAST = 16 };
 

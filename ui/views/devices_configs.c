@@ -1,7 +1,6 @@
 /* devices_configs.c: all configurations of the step, those that fit first, the fastest first; which of them is asked
  * for, and why one that doesn't fit doesn't, with the smallest change that does. Above the list time over memory. */
 #include "devices.h"
-#include "src/configs/config_search.h"
 #include "src/scenario/device_figures.h"
 
 enum {

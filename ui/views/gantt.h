@@ -2,7 +2,6 @@
  */
 #pragma once
 
-#include "solver/pipeline/timetable.h"
 #include "view.h"
 
 /* What is looked at. Zeroed: the whole step, the cursor at its first slot. */

@@ -1,7 +1,5 @@
 /* graph.c: the module tree with the bytes of every subtree, and the neighbours of the op at the cursor. */
 #include "details.h"
-#include "src/plan/plan.h"
-#include "view.h"
 
 /* module_tree: the modules of a graph as a tree, with the bytes that each subtree is responsible for.
  * A storage belongs to the module of the op that writes it; what is there from the start, to its first user's. */

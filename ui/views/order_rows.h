@@ -2,9 +2,6 @@
 #pragma once
 
 #include "details.h"
-#include "src/plan/plan.h"
-#include "ui/screen/frame.h"
-#include "view.h"
 
 /* schedule: an order that can be changed by hand, with what it does to memory at each step. */
 

@@ -1,6 +1,5 @@
 /* overview.c: the timeline, and below it what is alive at the cursor, largest first, and why. */
 #include "details.h"
-#include "view.h"
 
 /* curve: the memory timeline in cells.
  *

@@ -3,7 +3,6 @@
 #include "devices.h"
 #include "runs_plot.h"
 #include "src/plan/verdict.h"
-#include "view.h"
 
 /* runs_log: how a run's order came about: best and bound over the effort. */
 

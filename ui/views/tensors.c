@@ -1,10 +1,7 @@
 /* tensors.c: all tensors in a table that sorts and filters. A row's numbers are its storage's: views
  * (tensors that share another's memory) are hidden until asked for. */
-#include "columns.h"
 #include "details.h"
 #include "frequency.h"
-#include "src/base/words.h"
-#include "view.h"
 
 /* columns_chooser: the list in which columns of the table of tensors are shown, hidden and moved. */
 

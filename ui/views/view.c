@@ -4,8 +4,6 @@
 #include <ctype.h>
 #include <stdarg.h>
 
-#include "src/base/words.h"
-
 #define X(id, name, digit) &view_##name,
 const struct view_ops *const views[VIEWS] = { VIEW_TABLE(X) };
 #undef X

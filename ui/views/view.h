@@ -41,13 +41,10 @@
  *     slowdowns        where that comes from */
 #pragma once
 
-#include "solver/graph/graph.h"
-#include "src/configs/config_search.h"
 #include "src/configs/fit_list.h"
 #include "src/configs/outlook.h"
 #include "src/plan/beside.h"
 #include "src/plan/came_to.h"
-#include "src/plan/plan.h"
 #include "src/plan/slowdown.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "flat.h"
-#include "hlo.h"
 
 #define STEPS_MOST 5000000u    /* instructions visited: calls can repeat computations without end */
 #define PAIRS_MOST \

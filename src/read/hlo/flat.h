@@ -2,8 +2,6 @@
  * are opened. */
 #pragma once
 
-#include <string.h>
-
 #include "hlo.h"
 
 struct flat_tensor {

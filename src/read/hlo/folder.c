@@ -3,8 +3,6 @@
  * module_0042.jit_step.cpu_after_optimizations.hlo.pb, and .txt, lie beside those of many small modules, of what was
  * before optimization, of each pass where those were asked for, and beside reports. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "hlo.h"
 #include "src/base/files.h"

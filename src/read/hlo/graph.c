@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "flat.h"
-#include "hlo.h"
 
 struct making {
 	struct flat flat;

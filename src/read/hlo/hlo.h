@@ -17,7 +17,6 @@
  *     folder      which file of a folder of dumps is the step */
 #pragma once
 
-#include "solver/base/base.h"
 #include "solver/graph/graph.h"
 #include "src/base/wire.h"
 

@@ -1,9 +1,7 @@
 /* arrays.c: sizes of ONNX ops that work element by element, cut, join and turn arrays, and the small integers behind
  * sizes that are computed in the graph. */
-#include <string.h>
 
 #include "shapes.h"
-#include "solver/base/base.h"
 
 /* ---- element by element ---- */
 

@@ -1,8 +1,6 @@
 /* infer.c: operands and results of an ONNX node, with the small numbers that are followed. */
-#include <string.h>
 
 #include "shapes.h"
-#include "solver/base/base.h"
 
 /* An operand whose shape and type are known, NULL where there is none. */
 const struct onnx_shape *infer_operand(const struct infer *infer, uint32_t i)

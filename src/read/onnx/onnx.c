@@ -1,5 +1,4 @@
 /* onnx.c: from an ONNX ModelProto to a graph; field numbers are those of onnx.proto. Lengths are checked by wire.c. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "onnx.h"

@@ -1,8 +1,6 @@
 /* places.c: where the data of weights that lie in other files are said to lie. */
-#include <string.h>
 
 #include "shapes.h"
-#include "solver/base/base.h"
 
 /* ".." as a part of a path, or one from the root. */
 static bool leads_out(struct wire path)

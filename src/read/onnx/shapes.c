@@ -3,10 +3,8 @@
  *
  * Every size is computed with overflow checks; what can't be told stays unknown. Results get a type with their shape.
  */
-#include <string.h>
 
 #include "shapes.h"
-#include "solver/base/base.h"
 
 /* ---- products, windows, sums ---- */
 

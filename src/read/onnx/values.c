@@ -1,8 +1,6 @@
 /* values.c: attributes of ONNX nodes (AttributeProto: name 1, i 3, s 4, t 5, ints 8) and TensorProtos. */
-#include <string.h>
 
 #include "shapes.h"
-#include "solver/base/base.h"
 
 bool onnx_attribute(struct wire node, const char *name, struct wire *attribute)
 {

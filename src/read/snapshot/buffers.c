@@ -1,7 +1,5 @@
 /* buffers.c: from the events of a device to buffers with lives. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "snapshot.h"
 

@@ -4,7 +4,6 @@
  * op to the last one before the event that gives it back. The ops' order is the trace's, which control dependencies
  * fix. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "snapshot.h"

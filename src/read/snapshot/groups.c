@@ -5,7 +5,6 @@
  * halved until none takes more than the trace's peak, which is thereby the peak of the groups, too. A group of one
  * allocation takes what is alive then, and never more. */
 #include "snapshot.h"
-#include "solver/layout/layout.h"
 
 #define GROUPS 4096                    /* to begin with */
 

@@ -1,6 +1,5 @@
 /* pickle.c: the stack machine of Python's pickles, without objects. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "snapshot.h"
 

@@ -1,11 +1,6 @@
 /* snapshot.c: reads events, segments and blocks out of a memory snapshot's pickle. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "snapshot.h"
-#include "src/base/source.h"
 
 /* page: the page that `python -m torch.cuda._memory_viz` makes of a snapshot: HTML with the pickle in it, in base64.
  */

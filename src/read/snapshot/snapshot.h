@@ -20,8 +20,6 @@
  *     graph      a trace as a graph, and what holds its peak */
 #pragma once
 
-#include "solver/base/base.h"
-#include "solver/base/names.h"
 #include "solver/graph/graph.h"
 #include "src/base/source.h"
 #include "src/read/problems/buffers_csv.h"

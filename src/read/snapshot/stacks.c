@@ -1,7 +1,5 @@
 /* stacks.c: stack traces, each kept once. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "snapshot.h"
 

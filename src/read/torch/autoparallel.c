@@ -1,10 +1,6 @@
 /* autoparallel.c: from AutoParallel's JSON to the graph of one device. */
-#include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "fx.h"
-#include "solver/graph/graph.h"
 #include "solver/rules/rules.h"
 #include "src/base/json.h"
 

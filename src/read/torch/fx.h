@@ -16,7 +16,6 @@
  *     inductor      reads Inductor's memory graphs */
 #pragma once
 
-#include "solver/base/base.h"
 #include "solver/graph/graph.h"
 
 enum fx_kind {

@@ -1,6 +1,5 @@
 /* fx_size.c: symbolic sizes: a parser by recursive descent, as deep as DEPTH_MOST parentheses. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "fx.h"
 

@@ -1,6 +1,5 @@
 /* fx_step.c: from FX graphs to a step: forward and backward of one compilation are joined by the names of what is
  * saved. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "fx.h"

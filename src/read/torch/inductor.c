@@ -1,7 +1,4 @@
 /* inductor.c: from Inductor's memory graph to a graph. */
-#include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "fx.h"
 #include "src/base/json.h"

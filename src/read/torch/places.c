@@ -2,9 +2,6 @@
 #include "fx.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "solver/graph/graph.h"
 
 uint32_t places_read(const char *text, uint32_t most, struct axis_places *places)
 {

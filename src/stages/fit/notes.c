@@ -1,5 +1,4 @@
 /* notes.c: what is told of recomputation that fits a step into the memory cap. */
-#include <stdio.h>
 
 #include "src/base/words.h"
 #include "src/scenario/devices.h"

@@ -1,5 +1,4 @@
 /* offload.c: what recomputation leaves to the host. */
-#include <string.h>
 
 #include "plan_time.h"
 #include "solver/fit/offload.h"

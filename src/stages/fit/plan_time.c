@@ -1,11 +1,9 @@
 /* plan_time.c: what the ops of a planned graph take, and the simulation of its step. */
-#include <string.h>
 
 #include "src/scenario/devices.h"
 #include "src/scenario/shard_mesh.h"
 #include "plan_time.h"
 #include "solver/pipeline/blocks.h"
-#include "solver/cost/op_time.h"
 
 struct timing {
 	const struct graph *graph;       /* as planned */

@@ -2,13 +2,8 @@
  * order. */
 #pragma once
 
-#include "solver/cost/machine.h"
-#include "solver/cost/step_time.h"
-#include "solver/graph/graph.h"
 #include "solver/overlap/overlap.h"
 #include "solver/overlap/step_bound.h"
-#include "solver/rules/rules.h"
-#include "src/scenario/scenario.h"
 #include "src/stages/shard/sharded.h"
 
 struct plan_time {

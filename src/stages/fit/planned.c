@@ -1,5 +1,4 @@
 /* planned.c: recomputation chosen by what order and layout make of it. */
-#include <string.h>
 
 #include "solver/fit/strategies.h"
 #include "solver/step/train.h"

@@ -1,11 +1,9 @@
 /* stage.c: recomputation that fits a step into the memory cap. */
-#include <string.h>
 
 #include "plan_time.h"
 #include "solver/fit/strategies.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
-#include "src/stages/stages.h"
 #include "stage.h"
 
 #define AGAIN 2            /* tries of windows for copies to the host */

@@ -12,7 +12,6 @@
 #pragma once
 
 #include "solver/fit/fit.h"
-#include "solver/step/recompute.h"
 #include "src/stages/notes.h"
 #include "src/stages/stages.h"
 

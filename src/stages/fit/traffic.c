@@ -1,6 +1,5 @@
 /* traffic.c: see plan_time.h. */
 #include "plan_time.h"
-#include "solver/cost/op_time.h"
 
 static int64_t traffic_bytes_of(const struct graph *graph, const struct csr *tensors, uint32_t op)
 {

@@ -1,5 +1,4 @@
 /* fit.c: recompute=auto of a pipeline. */
-#include <string.h>
 
 #include "solver/fit/apply.h"
 #include "stage.h"

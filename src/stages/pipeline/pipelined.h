@@ -6,7 +6,6 @@
 #pragma once
 
 #include "src/stages/shard/sharded.h"
-#include "solver/pipeline/pipeline.h"
 #include "solver/pipeline/rank.h"
 #include "src/read/schedule_csv.h"
 

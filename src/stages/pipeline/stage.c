@@ -1,5 +1,4 @@
 /* stage.c: cuts a device's graph into pipeline ranks and times them. */
-#include <string.h>
 
 #include "src/scenario/own_device.h"
 #include "stage.h"

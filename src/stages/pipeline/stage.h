@@ -10,7 +10,6 @@
 
 #include "pipelined.h"
 #include "src/stages/fit/stage.h"
-#include "src/stages/stages.h"
 
 /* Pieces of the model that each rank has: the knob's, 2 in a V, 1 for schedules that aren't interleaved. */
 uint32_t scenario_chunks(const struct scenario *scenario);

@@ -1,7 +1,5 @@
 /* times.c: the times of a device's ops, and of a rank's. */
 
-#include "solver/cost/op_time.h"
-#include "src/stages/fit/plan_time.h"
 #include "times.h"
 
 /* The tensor of the whole step that a collective moves: what the first of a chain reads. */

@@ -1,6 +1,5 @@
 /* pins.c: pinned placements: `pin tensor T shard D on AXIS`. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "stage.h"
 

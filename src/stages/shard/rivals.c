@@ -1,6 +1,5 @@
 /* rivals.c: which other shardings are worth a plan: experts', tap's, what searches of other meshes find. */
 #include <stdio.h>
-#include <string.h>
 
 #include "job.h"
 

@@ -1,7 +1,6 @@
 /* search.c: searches of the shard stage over one mesh, and what they list. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "job.h"
 

@@ -1,5 +1,4 @@
 /* sharded.c: life and words of the shard stage's result. */
-#include <string.h>
 
 #include "sharded.h"
 #include "stage.h"

@@ -4,8 +4,6 @@
  * Immutable once made and shared by counted references between plans and the store. */
 #pragma once
 
-#include "src/scenario/scenario.h"
-#include "solver/shard/find.h"
 #include "src/stages/store.h"
 
 /* What can be split in a graph, kept for all meshes. */

@@ -1,7 +1,6 @@
 /* stage.c: the shard stage: scenario -> mesh -> sharding -> the graph of one device. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "job.h"
 #include "src/scenario/own_device.h"

@@ -12,7 +12,6 @@
 #pragma once
 
 #include "sharded.h"
-#include "solver/cost/op_time.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/stages/stages.h"
 

@@ -1,5 +1,4 @@
 /* why.c: what a tensor's other places would cost. */
-#include "solver/cost/reshard.h"
 #include "stage.h"
 
 /* Adds a way to a choice; a way that does not exist makes it impossible. */
