@@ -57,12 +57,8 @@ enum status error_set(struct error *error, enum status status);
 
 /* Leaves the function with a call's status if that isn't OK. */
 #define TRY(...) do { enum status tried_ = (__VA_ARGS__); if (tried_ != OK) return tried_; } while (0)
-/* Makes a call if all went well so far: `status` becomes the call's. Where something has to be freed before the
- * function is left. */
-#define THEN(status, ...) do { if ((status) == OK) (status) = (__VA_ARGS__); } while (0)
-/* Leaves the function with NO_MEMORY if an allocation failed: NEED(a && b). NEED_IN() says so in an error, too. */
+/* Leaves the function with NO_MEMORY if an allocation failed: NEED(a && b). */
 #define NEED(...) do { if (!(__VA_ARGS__)) return NO_MEMORY; } while (0)
-#define NEED_IN(error, ...) do { if (!(__VA_ARGS__)) return fail_memory(error); } while (0)
 
 /* A local that is freed where its block is left, by TYPE_drop(): OWN(arena) arena = { 0 }; OWN(graph) *graph =
  * graph_open(...). DROP() makes that of a function that takes a pointer. */

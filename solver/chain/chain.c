@@ -116,7 +116,8 @@ static enum status open_model(struct run *run)
 		status = open_link(run, i);
 	}
 	run->plan->states = states > run->plan->states ? states : run->plan->states;
-	THEN(status, chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control));
+	if (status == OK)
+		status = chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control);
 	if (status == OK && chain_pass_ticks(run) > PASS_MOST)
 		return LIMIT;
 	if (status == OK)  /* prices first, whatever the effort: plans on the way are far from good */
@@ -393,7 +394,8 @@ static enum status try_share(struct run *run, int64_t share)
 	struct vertex found;
 	int64_t most = run->search.weight + share, below = run->cost - run->model.base_cost;
 	enum status status = chain_exact(&run->search, most, below, &choice);
-	THEN(status, chain_offer(run, &choice, &found));
+	if (status == OK)
+		status = chain_offer(run, &choice, &found);
 	if (status != OK && status != INFEASIBLE)
 		return status;
 	int64_t bound = bound_at(run, most + 1);
@@ -414,12 +416,11 @@ static enum status weigh_best(struct run *run)
 /* Tables for the best price of what a better plan may have. */
 static enum status chain_prepare(struct run *run)
 {
-	enum status status = weigh_best(run);
-	THEN(status, thin_out(run));
-	THEN(status, weigh_best(run));
-	if (status == OK)
-		chain_weigh_around(&run->search, most_weight(run), NULL);
-	return status;
+	TRY(weigh_best(run));
+	TRY(thin_out(run));
+	TRY(weigh_best(run));
+	chain_weigh_around(&run->search, most_weight(run), NULL);
+	return OK;
 }
 
 /* Tables for less, which is not at the expense of what is left to do. */
@@ -448,7 +449,8 @@ static enum status close_gap(struct run *run)
 		share = done < 0 ? gap >> FIRST_SHARE : growth * (done + 1) < gap / 2 ? growth * (done + 1) : gap;
 		share = share < CHAIN_WEIGHT_MAX ? share : CHAIN_WEIGHT_MAX;
 		status = control_status(run->control);
-		THEN(status, try_share(run, (int64_t)share));
+		if (status == OK)
+			status = try_share(run, (int64_t)share);
 		if (status == LIMIT && growth > 2 && control_status(run->control) == OK) {
 			growth = growth > 4 ? 4 : 2;
 			status = OK;
@@ -484,7 +486,8 @@ static enum status search_plans(struct run *run)
 	struct price cost = { 1, 0 };
 	struct vertex over, under;
 	enum status status = open_model(run);
-	THEN(status, chain_look(run, cost, &over));
+	if (status == OK)
+		status = chain_look(run, cost, &over);
 	if (status == INFEASIBLE)
 		return no_plan(run, -1);
 	if (status != OK || run->plan->choice)
@@ -493,7 +496,8 @@ static enum status search_plans(struct run *run)
 	if (!run->plan->choice)
 		return no_plan(run, under.usage);
 	status = chain_find_price(run, over, under);
-	THEN(status, close_gap(run));
+	if (status == OK)
+		status = close_gap(run);
 	if (status == INFEASIBLE) {  /* no strategy is left that a better plan could have */
 		run->bound = run->cost;
 		status = OK;

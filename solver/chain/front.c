@@ -242,7 +242,8 @@ static enum status front_fill_row(struct row *row, int64_t around, int64_t limit
 		if (bucket->var != NONE)
 			value[bucket->var] = i;
 		status = front_combine(row);
-		THEN(status, front_keep(row, begin));
+		if (status == OK)
+			status = front_keep(row, begin);
 	}
 	return status;
 }

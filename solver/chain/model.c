@@ -411,25 +411,22 @@ enum status chain_model_build(struct chain_model *model, const struct shard_chai
 {
 	*model = (struct chain_model) { .chain = chain };
 	model->core.arena = &model->arena;
-	enum status status = chain_model_reduce(model, wanted, control, error);
-	if (status == OK) {
-		chain_model_measure(model);
-		status = chain_model_find_links(model);
-	}
-	for (int place = 0; place < PLACES && status == OK; place++)
+	TRY(chain_model_reduce(model, wanted, control, error));
+	chain_model_measure(model);
+	TRY(chain_model_find_links(model));
+	for (int place = 0; place < PLACES; place++)
 		if (!(model->var[place] = arena_alloc(&model->arena, chain->nodes, sizeof **model->var)))
-			status = NO_MEMORY;
-	if (status == OK)
-		make_core_vars(model);
-	for (uint32_t i = 0; i < model->links && status == OK && !model->core.failed; i++) {
-		status = find_outs(model, &model->link[i]);
-		THEN(status, make_copy_vars(model, &model->link[i]));
+			return NO_MEMORY;
+	make_core_vars(model);
+	for (uint32_t i = 0; i < model->links && !model->core.failed; i++) {
+		TRY(find_outs(model, &model->link[i]));
+		TRY(make_copy_vars(model, &model->link[i]));
 	}
-	for (uint32_t i = 0; i < chain->edges && status == OK && !model->core.failed; i++)
+	for (uint32_t i = 0; i < chain->edges && !model->core.failed; i++)
 		place_edge(model, i);
-	for (uint32_t i = 0; i < model->links && status == OK && !model->core.failed; i++)
-		status = make_link_factor(model, &model->link[i]);
-	return status == OK && model->core.failed ? NO_MEMORY : status;
+	for (uint32_t i = 0; i < model->links && !model->core.failed; i++)
+		TRY(make_link_factor(model, &model->link[i]));
+	return model->core.failed ? NO_MEMORY : OK;
 }
 
 void chain_model_free(struct chain_model *model)

@@ -465,8 +465,10 @@ enum status chain_tree_build(
 	bool full = order && gathering.child && gathering.next && gathering.mark && gathering.scope && tree->bucket_of &&
 		tree->bucket;
 	enum status status = full ? choose_order(graph, budget, order, &arena, control) : NO_MEMORY;
-	THEN(status, make_buckets(&gathering, order, tree->bucket_of, &arena));
-	THEN(status, give_tables(tree, budget));
+	if (status == OK)
+		status = make_buckets(&gathering, order, tree->bucket_of, &arena);
+	if (status == OK)
+		status = give_tables(tree, budget);
 	arena_free(&arena);
 	return status;
 }

@@ -204,7 +204,8 @@ enum status chain_model_reduce(
 {
 	struct reduction reduction = { .model = model, .chain = model->chain };
 	enum status status = choose_alive(&reduction, wanted, control);
-	THEN(status, reduce_keep_strategies(&reduction, error));
+	if (status == OK)
+		status = reduce_keep_strategies(&reduction, error);
 	arena_free(&reduction.arena);
 	TRY(status);
 	model->table = arena_alloc(&model->arena, model->chain->edges, sizeof *model->table);

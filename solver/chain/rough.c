@@ -203,7 +203,8 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 			dual->multiplier[slot] = cut->multiplier;
 		status = shard_round(dual, &cut->runs.problem, &certificate);
 	}
-	THEN(status, shard_bound(&cut->runs.problem, &certificate, &rough->plan->bound, rough->error));
+	if (status == OK)
+		status = shard_bound(&cut->runs.problem, &certificate, &rough->plan->bound, rough->error);
 	shard_certificate_free(&certificate);
 	return status;
 }
@@ -239,7 +240,8 @@ enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, 
 	bool whole = false;
 	*plan = (struct chain_plan) { 0 };
 	enum status status = shard_chain_valid(chain, error);
-	THEN(status, find_plan(&rough, 1, effort, &whole));
+	if (status == OK)
+		status = find_plan(&rough, 1, effort, &whole);
 	if (status == LIMIT && !plan->choice && !whole && chain->limit >= 0)
 		status = find_plan(&rough, 4, effort, &whole);
 	if ((status == OK || status == LIMIT) && !whole && plan->bound_kind) {

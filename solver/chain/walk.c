@@ -381,7 +381,8 @@ enum status chain_exact(struct chain_search *search, int64_t most, int64_t below
 		status = build_walks(&walks[i], search, i, most, below, room);
 		given[model->link[i].factor] = (struct chain_given) { walks[i].start, walks[i].whole };
 	}
-	THEN(status, chain_front_build(&core, &search->core, given, most, room, search->control));
+	if (status == OK)
+		status = chain_front_build(&core, &search->core, given, most, room, search->control);
 	if (status == OK) {
 		uint32_t best = walk_cheapest(&core, search, below);
 		status = best == NONE ? INFEASIBLE : read_choice(search, &core, best, walks, choice);

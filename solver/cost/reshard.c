@@ -384,7 +384,8 @@ enum status reshard_any(const struct units *units, const struct mesh *mesh, uint
 	struct placement middle = reshard_middle_of(mesh, from, to);
 	struct reshard rest;
 	status = placement_equal(middle, to) ? INFEASIBLE : reshard_find(units, mesh, tensor, from, middle, reshard);
-	THEN(status, reshard_find(units, mesh, tensor, middle, to, &rest));
+	if (status == OK)
+		status = reshard_find(units, mesh, tensor, middle, to, &rest);
 	return status == OK ? reshard_join(reshard, &rest) : status;
 }
 
@@ -397,6 +398,7 @@ enum status reshard_map_any(
 	struct placement middle = reshard_middle_of(map->way.mesh, from, to);
 	struct reshard rest;
 	status = placement_equal(middle, to) ? INFEASIBLE : map_find(map, from, middle, reshard);
-	THEN(status, map_find(map, middle, to, &rest));
+	if (status == OK)
+		status = map_find(map, middle, to, &rest);
 	return status == OK ? reshard_join(reshard, &rest) : status;
 }

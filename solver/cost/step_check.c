@@ -118,11 +118,13 @@ static enum status step_check_sums(const struct checking *checking)
 enum status step_time_check(const struct step_model *model, const struct step_time *time, struct error *error)
 {
 	struct checking checking = { model, time, error, mem_alloc(model->ops, sizeof *checking.begun) };
-	NEED_IN(error, checking.begun);
+	if (!checking.begun)
+		return fail_memory(error);
 	enum status status = step_check_order(&checking);
 	for (uint32_t s = 1; s < model->streams && status == OK; s++)
 		status = check_link(&checking, s);
-	THEN(status, step_check_sums(&checking));
+	if (status == OK)
+		status = step_check_sums(&checking);
 	mem_free(checking.begun);
 	return status;
 }

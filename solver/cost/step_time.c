@@ -176,8 +176,10 @@ static enum status step_time_prepare(struct running *running)
 		running->at[s] = running->last[s] = NONE;
 		status = order_heap_init(&running->queue[s], s > 0 ? model->ops : 0, &running->arena);
 	}
-	THEN(status, csr_transpose(&running->arena, &model->pred, model->ops, model->ops, &running->succ));
-	THEN(status, csr_transpose(&running->arena, &model->held, model->ops, model->ops, &running->held));
+	if (status == OK)
+		status = csr_transpose(&running->arena, &model->pred, model->ops, model->ops, &running->succ);
+	if (status == OK)
+		status = csr_transpose(&running->arena, &model->held, model->ops, model->ops, &running->held);
 	return status == OK ? find_releases(running) : status;
 }
 

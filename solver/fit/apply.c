@@ -345,9 +345,9 @@ struct graph *fit_apply(const struct fit_replay *replay, const uint8_t *state, s
 	if (fine)
 		build_copy_control(&apply.build, step->graph, apply.op);
 	enum status status = fine ? apply.build.status : NO_MEMORY;
-	THEN(status,
-		draft_describe(
-			apply.build.draft, step->graph->name, step->graph->source, step->graph->extra, &step->graph->about));
+	if (status == OK)
+		status = draft_describe(
+			apply.build.draft, step->graph->name, step->graph->source, step->graph->extra, &step->graph->about);
 	if (status == OK)
 		result = graph_build(apply.build.draft, error);
 	else

@@ -479,7 +479,8 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 		return INFEASIBLE;
 	if (bounds->turn[at].wanted > room_of(&bounds->turn[at], cap))
 		status = climb(bounds, &bounds->turn[at], room_of(&bounds->turn[at], cap), control, &price, &best);
-	THEN(status, fit_bound_try_all(bounds, cap, price > 0 ? price : FIT_PRICE_UNIT, control));
+	if (status == OK)
+		status = fit_bound_try_all(bounds, cap, price > 0 ? price : FIT_PRICE_UNIT, control);
 	for (int round = 0; round < REFINED && status == OK; round++) {
 		uint32_t next = NONE;
 		for (uint32_t i = 0; i < bounds->turns; i++)

@@ -455,7 +455,8 @@ enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
 	if (status == OK && certificate->held > 1 && !proof.after[input->flush])
 		status = fit_check_wrong(&proof, "copies may be gone at its op");
 	bool state = certificate->impossible && certificate->arcs > 0;
-	THEN(status, state ? fit_check_floor(input, proof.for_good, cap, certificate, error) : fit_check_flow(&proof, &value));
+	if (status == OK)
+		status = state ? fit_check_floor(input, proof.for_good, cap, certificate, error) : fit_check_flow(&proof, &value);
 	if (status == OK && !state) {
 		int64_t room = cap - bytes_there(&proof), away = bytes_away(&proof);
 		wide counted = certificate->granule > 0 ? certificate->room / certificate->granule * certificate->granule

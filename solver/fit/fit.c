@@ -189,7 +189,8 @@ static enum status order_states(
 	int64_t peak = 0, extra = solver->replay.extra, played = solver->replay.peak;
 	*added = false;
 	status = graph && !order ? NO_MEMORY : status;
-	THEN(status, solving->options->orderer(solving->options->context, graph, ceiling, solving->control, order, &peak));
+	if (status == OK)
+		status = solving->options->orderer(solving->options->context, graph, ceiling, solving->control, order, &peak);
 	solving->gained = status == OK && played - peak > solving->gained ? played - peak : solving->gained;
 	solving->candidates++;
 	bool fits = peak <= solving->cap, lower = solving->plan->extra == INT64_MAX && peak < solving->plan->peak;
@@ -197,7 +198,8 @@ static enum status order_states(
 		fit_take(solving, state, along, fits ? extra : INT64_MAX, peak);
 		solving->best = 0;
 	}
-	THEN(status, fit_order_back(&solver->step, graph, order, solver->order));
+	if (status == OK)
+		status = fit_order_back(&solver->step, graph, order, solver->order);
 	if (status == OK) {
 		*added = fit_add_base(solver, solver->order);
 		status = *added ? OK : NO_MEMORY;
@@ -474,8 +476,10 @@ enum status fit_least(
 		low = other.extra == INT64_MAX ? cap : low;
 		lower = keep_lower(plan, &other) || look.coarse;
 	}
-	THEN(status, fit_base_of(&solver->step, plan->order, &base));
-	THEN(status, fit_play(&solver->replay, &base, plan->state));
+	if (status == OK)
+		status = fit_base_of(&solver->step, plan->order, &base);
+	if (status == OK)
+		status = fit_play(&solver->replay, &base, plan->state);
 	plan->extra = solver->replay.extra;
 	return status;
 }

@@ -105,7 +105,8 @@ static enum status graph_place_ops(struct build *build)
 	if (there)
 		return OK;
 	struct op *placed = mem_alloc(graph->ops, sizeof *placed);
-	NEED_IN(build->error, placed);
+	if (!placed)
+		return fail_memory(build->error);
 	for (uint32_t i = 0; i < graph->ops; i++)
 		placed[build->place[i]] = draft->op[i];
 	mem_free(draft->op);
@@ -131,7 +132,8 @@ static enum status take_ops(struct build *build)
 			op->type = "op";
 		if (!op->module)
 			op->module = "";
-		NEED_IN(build->error, graph_read_type(graph, op));
+		if (!graph_read_type(graph, op))
+			return fail_memory(build->error);
 		if (twice && names_find(&graph->op_names, op->name) != id)
 			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "there are two ops named \"%.100s\"", op->name));
 	}
@@ -172,7 +174,8 @@ static enum status find_roots(struct build *build)
 {
 	const struct draft *draft = build->draft;
 	build->root = arena_alloc(&build->scratch, draft->tensors, sizeof *build->root);
-	NEED_IN(build->error, build->root);
+	if (!build->root)
+		return fail_memory(build->error);
 	for (uint32_t id = 0; id < draft->tensors; id++) {
 		uint32_t alias = draft->tensor[id].alias;
 		if (alias != NONE && alias >= draft->tensors)
@@ -333,7 +336,8 @@ static enum status data_edges(struct build *build)
 		return fail(build->error, BAD_INPUT, "more than 2^32 dependencies");
 	edges->op = arena_alloc(&build->scratch, most, sizeof *edges->op);
 	edges->pred = arena_alloc(&build->scratch, most, sizeof *edges->pred);
-	NEED_IN(build->error, edges->op && edges->pred);
+	if (!(edges->op && edges->pred))
+		return fail_memory(build->error);
 	for (int list = 0; list < 3; list++)
 		for (uint32_t i = 0; i < lists[list]->count; i++) {
 			uint32_t op = lists[list]->op[i], tensor = lists[list]->other[i];
@@ -357,7 +361,8 @@ static enum status report_cycle(struct build *build, const struct csr *pred, con
 	const struct draft *draft = build->draft;
 	uint32_t *path = arena_alloc(&build->scratch, draft->ops, sizeof *path);
 	uint32_t *seen = arena_alloc(&build->scratch, draft->ops, sizeof *seen);   /* 1 + index in path */
-	NEED_IN(build->error, path && seen);
+	if (!(path && seen))
+		return fail_memory(build->error);
 	uint32_t at = 0, steps = 0;
 	while (!waiting[at])
 		at++;
@@ -415,7 +420,8 @@ static enum status order_ops(struct build *build)
 		csr_of_pairs(&build->scratch, ops, build->data.count, build->data.op, build->data.pred, &pred) != OK)
 		return fail_memory(build->error);
 	csr_unique(&pred, ops);
-	NEED_IN(build->error, csr_transpose(&build->scratch, &pred, ops, ops, &succ) == OK);
+	if (csr_transpose(&build->scratch, &pred, ops, ops, &succ) != OK)
+		return fail_memory(build->error);
 	uint32_t ready = 0, done = 0;
 	for (uint32_t op = 0; op < ops; op++) {
 		waiting[op] = csr_length(&pred, op);
@@ -462,7 +468,8 @@ static enum status argument_rows(struct build *build)
 		return fail_memory(build->error);
 	graph->inplace_start = in.start;
 	graph->inplace = arena_alloc(&graph->arena, draft->inplace_in.count, sizeof *graph->inplace);
-	NEED_IN(build->error, graph->inplace);
+	if (!graph->inplace)
+		return fail_memory(build->error);
 	for (uint32_t i = 0; i < draft->inplace_in.count; i++)
 		graph->inplace[i] = (struct inplace){ out.item[i], in.item[i] };
 	for (uint32_t id = 0; id < graph->tensors; id++)
@@ -475,15 +482,18 @@ static enum status make_storages(struct build *build)
 {
 	struct graph *graph = build->graph;
 	uint32_t *number = arena_alloc(&build->scratch, graph->tensors, sizeof *number);
-	NEED_IN(build->error, number);
+	if (!number)
+		return fail_memory(build->error);
 	for (uint32_t id = 0; id < graph->tensors; id++)
 		if (build->root[id] == id)
 			number[id] = graph->storages++;
 	graph->storage = arena_alloc(&graph->arena, graph->storages, sizeof *graph->storage);
-	NEED_IN(build->error, graph->storage);
+	if (!graph->storage)
+		return fail_memory(build->error);
 	uint32_t *one = arena_alloc(&build->scratch, graph->tensors, sizeof *one);
 	uint32_t *two = arena_alloc(&build->scratch, graph->tensors, sizeof *two);
-	NEED_IN(build->error, one && two);
+	if (!(one && two))
+		return fail_memory(build->error);
 	for (uint32_t id = 0; id < graph->tensors; id++) {
 		struct tensor *tensor = &graph->tensor[id];
 		tensor->storage = one[id] = number[build->root[id]];
@@ -515,7 +525,8 @@ static enum status touch_rows(struct build *build)
 	uint32_t total = graph->reads.start[ops] + graph->writes.start[ops] + graph->inplace_start[ops];
 	uint32_t *op = arena_alloc(&build->scratch, total, sizeof *op);
 	uint32_t *storage = arena_alloc(&build->scratch, total, sizeof *storage);
-	NEED_IN(build->error, op && storage);
+	if (!(op && storage))
+		return fail_memory(build->error);
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		FOR_ROW(i, &graph->reads, id) {
 			op[count] = id;
@@ -530,9 +541,11 @@ static enum status touch_rows(struct build *build)
 			storage[count++] = graph->tensor[graph->inplace[i].in].storage;
 		}
 	}
-	NEED_IN(build->error, csr_of_pairs(&graph->arena, graph->ops, count, op, storage, &graph->touches) == OK);
+	if (csr_of_pairs(&graph->arena, graph->ops, count, op, storage, &graph->touches) != OK)
+		return fail_memory(build->error);
 	csr_unique(&graph->touches, graph->ops);
-	NEED_IN(build->error, csr_transpose(&graph->arena, &graph->touches, graph->ops, graph->storages, &graph->users) == OK);
+	if (csr_transpose(&graph->arena, &graph->touches, graph->ops, graph->storages, &graph->users) != OK)
+		return fail_memory(build->error);
 	return OK;
 }
 

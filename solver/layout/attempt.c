@@ -16,26 +16,23 @@ static void attempt_keep(struct attempt *attempt, int64_t height, const char *st
 static enum status try_dive(struct attempt *attempt, const struct layout_recipe *recipe, struct control *control)
 {
 	int64_t height;
-	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
-	THEN(status,
-		layout_dive(
-			&attempt->part, attempt->order, recipe->critical, attempt->height, attempt->trial, &height, control));
-	if (status == OK && height < attempt->height)
+	TRY(layout_sort(&attempt->part, recipe->keys, attempt->order));
+	TRY(layout_dive(
+		&attempt->part, attempt->order, recipe->critical, attempt->height, attempt->trial, &height, control));
+	if (height < attempt->height)
 		attempt->dive = recipe;
-	if (status == OK)
-		attempt_keep(attempt, height, recipe->name);
-	return status;
+	attempt_keep(attempt, height, recipe->name);
+	return OK;
 }
 
 static enum status attempt_try_fit(
 	struct attempt *attempt, const struct layout_recipe *recipe, bool tightest, struct control *control)
 {
 	int64_t height;
-	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
-	THEN(status, layout_fit(&attempt->part, attempt->order, tightest, attempt->height, attempt->trial, &height, control));
-	if (status == OK)
-		attempt_keep(attempt, height, recipe->name);
-	return status;
+	TRY(layout_sort(&attempt->part, recipe->keys, attempt->order));
+	TRY(layout_fit(&attempt->part, attempt->order, tightest, attempt->height, attempt->trial, &height, control));
+	attempt_keep(attempt, height, recipe->name);
+	return OK;
 }
 
 #define ONLINE_LEAST 1000000 /* buffers, for what is quicker than a dive and mostly worse */
@@ -80,9 +77,9 @@ static enum status try_wheel(
 {
 	int64_t height = attempt->height;
 	enum status status = layout_sort(&attempt->part, dive->keys, attempt->order);
-	THEN(status,
-		layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort, attempt->offset,
-			&attempt->height, control));
+	if (status == OK)
+		status = layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort,
+			attempt->offset, &attempt->height, control);
 	if (attempt->height < height)
 		attempt->strategy = "repeated dives";
 	return status;
@@ -188,7 +185,8 @@ static enum status try_everything(
 	if (status == OK && options->effort > 0 && attempt->part.n > SEARCH_MOST && peak_helps(attempt) &&
 		!wheel_helps(attempt))
 		status = try_peak(attempt, first_peak_effort(attempt, options), control);
-	THEN(status, take_turns(attempt, options, end, control));
+	if (status == OK)
+		status = take_turns(attempt, options, end, control);
 	left = control->ticks < end ? end - control->ticks : 0;
 	left = is_trifle(attempt) ? left / TRIFLE_SHARE : left;
 	return status == OK && left > 0 && search_helps(attempt) ? attempt_try_search(attempt, options, left, control)

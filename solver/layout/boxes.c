@@ -180,16 +180,16 @@ static enum status hand_over(
 static enum status join_all(struct layout_boxes *boxes, uint32_t variant)
 {
 	HELD struct start *start = mem_alloc(boxes->count, sizeof *start);
-	enum status status = start ? OK : NO_MEMORY;
+	NEED(start);
 	bool waiting = true;
-	for (uint32_t stage = 0; status == OK && waiting; stage++) {
-		for (uint32_t before = 0; status == OK && before != boxes->count;) {
+	for (uint32_t stage = 0; waiting; stage++) {
+		for (uint32_t before = 0; before != boxes->count;) {
 			before = boxes->count;
-			status = boxes_stack(boxes, start);
-			THEN(status, hand_over(boxes, variant, stage, start, &waiting));
+			TRY(boxes_stack(boxes, start));
+			TRY(hand_over(boxes, variant, stage, start, &waiting));
 		}
 	}
-	return status;
+	return OK;
 }
 
 /* ---- the joined model ---- */
@@ -212,7 +212,8 @@ static enum status build_model(struct layout_boxes *boxes, const struct layout_m
 		buffers.size[n++] = box->size;
 	}
 	buffers.n = n;
-	THEN(status, layout_model_build(&buffers, 1, &boxes->model, NULL));
+	if (status == OK)
+		status = layout_model_build(&buffers, 1, &boxes->model, NULL);
 	boxes->scale = boxes->model.unit;
 	mem_free(buffers.lower);
 	mem_free(buffers.upper);
@@ -224,18 +225,21 @@ enum status layout_boxes_build(
 	const struct layout_model *model, int64_t capacity, uint32_t variant, struct layout_boxes *boxes)
 {
 	*boxes = (struct layout_boxes){ .n = model->n };
-	enum status status = OK;
-	for (uint32_t b = 0; b < model->n && status == OK; b++)
-		status = boxes_add(boxes, (struct box){ .first = model->first[b], .last = model->last[b], .size = model->size[b],
-						  .left = NONE, .right = NONE, .real = true });
+	for (uint32_t b = 0; b < model->n; b++)
+		TRY(boxes_add(boxes,
+			(struct box){ .first = model->first[b],
+				.last = model->last[b],
+				.size = model->size[b],
+				.left = NONE,
+				.right = NONE,
+				.real = true }));
 	/* What holds without a guess comes first. */
-	THEN(status, join_all(boxes, variant));
-	if (status == OK && capacity > 0)
-		status = add_rooms(boxes, model, capacity);
-	if (status == OK && capacity > 0)
-		status = join_all(boxes, variant);
-	THEN(status, build_model(boxes, model));
-	return status;
+	TRY(join_all(boxes, variant));
+	if (capacity > 0)
+		TRY(add_rooms(boxes, model, capacity));
+	if (capacity > 0)
+		TRY(join_all(boxes, variant));
+	return build_model(boxes, model);
 }
 
 void layout_boxes_free(struct layout_boxes *boxes)

@@ -28,7 +28,8 @@ static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, 
 	const struct layout_model *model = cheap->model;
 	int64_t height = 0;
 	enum status status = layout_sort(model, recipe->keys, cheap->order);
-	THEN(status, layout_dive(model, cheap->order, recipe->critical, *cheap->height, cheap->trial, &height, control));
+	if (status == OK)
+		status = layout_dive(model, cheap->order, recipe->critical, *cheap->height, cheap->trial, &height, control);
 	*better = status == OK && height < *cheap->height;
 	if (*better) {
 		memcpy(cheap->offset, cheap->trial, model->n * sizeof *cheap->offset);

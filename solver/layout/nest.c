@@ -99,22 +99,19 @@ enum status nest_build(struct nest *nest, const struct layout_model *model, cons
 {
 	*nest = (struct nest){ .model = model };
 	HELD uint32_t *node = mem_alloc(model->n, sizeof *node);
-	enum status status = node ? nest_allocate(nest) : NO_MEMORY;
-	if (status == OK) {
-		for (uint32_t i = 0; i < model->n; i++)
-			nest->turn[order[i]] = i;
-		for (uint32_t b = 0; b < model->n; b++) {
-			node[b] = nest_node_of(nest, model->first[b], model->last[b] - 1);
-			nest->start[node[b] + 1]++;
-		}
-		for (uint32_t v = 1; v <= nest->leaves * 2; v++)
-			nest->start[v] += nest->start[v - 1];
-		status = sort_ends(nest, model->first, node, nest->first, nest->by_first);
+	TRY(node ? nest_allocate(nest) : NO_MEMORY);
+	for (uint32_t i = 0; i < model->n; i++)
+		nest->turn[order[i]] = i;
+	for (uint32_t b = 0; b < model->n; b++) {
+		node[b] = nest_node_of(nest, model->first[b], model->last[b] - 1);
+		nest->start[node[b] + 1]++;
 	}
-	THEN(status, sort_ends(nest, model->last, node, nest->last, nest->by_last));
-	if (status == OK)
-		nest_fill(nest, node);
-	return status;
+	for (uint32_t v = 1; v <= nest->leaves * 2; v++)
+		nest->start[v] += nest->start[v - 1];
+	TRY(sort_ends(nest, model->first, node, nest->first, nest->by_first));
+	TRY(sort_ends(nest, model->last, node, nest->last, nest->by_last));
+	nest_fill(nest, node);
+	return OK;
 }
 
 void nest_free(struct nest *nest)

@@ -214,7 +214,8 @@ enum status layout_online(const struct layout_model *model, int64_t *offset)
 	struct csr starts = { 0 }, ends = { 0 };
 	uint32_t *held = mem_alloc(model->n, sizeof *held), all = online_new_block(&online, 0, ENDLESS);
 	enum status status = held && all != NONE ? online_sort_by(model, model->first, &starts) : NO_MEMORY;
-	THEN(status, online_sort_by(model, model->last, &ends));
+	if (status == OK)
+		status = online_sort_by(model, model->last, &ends);
 	if (status == OK) {
 		online_insert(&online, all);
 		status = online_run(model, &online, &starts, &ends, held, offset);

@@ -133,7 +133,8 @@ enum status layout_peak(const struct layout_model *model, int64_t enough, uint64
 	peak.offset = mem_alloc(model->n, sizeof *peak.offset);
 	peak.buffer = mem_alloc(model->n, sizeof *peak.buffer);
 	enum status status = peak.offset && peak.buffer ? OK : NO_MEMORY;
-	THEN(status, try_windows(&peak, 0, offset, height));
+	if (status == OK)
+		status = try_windows(&peak, 0, offset, height);
 	if (status == OK && *height > enough && own.ticks < own.limit)
 		status = try_windows(&peak, own.limit - own.ticks, offset, height);
 	control_spend(control, own.ticks);

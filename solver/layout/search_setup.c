@@ -183,8 +183,8 @@ static enum status search_setup_set_up(struct layout_search *search, uint64_t no
 	search->total = arena_alloc(arena, model->sections, sizeof *search->total);
 	search->crossing = arena_alloc(arena, model->sections, sizeof *search->crossing);
 	search->stamp = arena_alloc(arena, model->sections, sizeof *search->stamp);
-	for (search->table_size = 1; search->table_size < TABLE_MOST && search->table_size / TABLE_SHARE < model->n
-	     && (nodes == 0 || search->table_size / 4 < nodes);)
+	for (search->table_size = 1; search->table_size < TABLE_MOST && search->table_size / TABLE_SHARE < model->n &&
+		(nodes == 0 || search->table_size / 4 < nodes);)
 		search->table_size *= 2;
 	search->unpaid += search->table_size;
 	search->table = arena_alloc(arena, search->table_size, sizeof *search->table);
@@ -192,19 +192,16 @@ static enum status search_setup_set_up(struct layout_search *search, uint64_t no
 		!search->solution || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing ||
 		!search->stamp || !search->table)
 		return NO_MEMORY;
-	enum status status = list_members(search, false, false, &search->members);
-	THEN(status, list_members(search, true, false, &search->pinned));
-	THEN(status, list_overlapping(search, false, &search->neighbours));
-	THEN(status, list_overlapping(search, true, &search->obstacles));
-	THEN(status, search_setup_sort_rows(model, &search->obstacles, model->fixed));
-	if (status == OK)
-		drop_hidden(model, &search->obstacles);
-	THEN(status, sort_neighbours(model, &search->neighbours));
-	if (status == OK) {
-		search_setup_find_twins(search);
-		search->unpaid += 4 * (uint64_t)search->neighbours.start[model->n];
-	}
-	return status;
+	TRY(list_members(search, false, false, &search->members));
+	TRY(list_members(search, true, false, &search->pinned));
+	TRY(list_overlapping(search, false, &search->neighbours));
+	TRY(list_overlapping(search, true, &search->obstacles));
+	TRY(search_setup_sort_rows(model, &search->obstacles, model->fixed));
+	drop_hidden(model, &search->obstacles);
+	TRY(sort_neighbours(model, &search->neighbours));
+	search_setup_find_twins(search);
+	search->unpaid += 4 * (uint64_t)search->neighbours.start[model->n];
+	return OK;
 }
 
 struct layout_search *layout_search_new(const struct layout_model *model, uint64_t nodes)

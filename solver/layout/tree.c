@@ -135,7 +135,8 @@ static enum status layout_tree_solve_leaf(
 {
 	int64_t height = INT64_MAX, bound = part->max_load;
 	enum status status = layout_sort(part, "TAW", order);
-	THEN(status, layout_dive(part, order, false, INT64_MAX, offset, &height, tree->control));
+	if (status == OK)
+		status = layout_dive(part, order, false, INT64_MAX, offset, &height, tree->control);
 	if (status != OK || height <= bound)
 		return status;
 	if (part->n <= ILP_MOST && !part->aligned)
@@ -161,7 +162,8 @@ static enum status place_leaf(struct tree *tree, const struct range *range)
 	HELD uint32_t *order = mem_alloc(n, sizeof *order);
 	enum status status = offset && order ? layout_model_part(model, buffer, n, range->first, range->last, &part)
 		: NO_MEMORY;
-	THEN(status, layout_tree_solve_leaf(tree, &part, offset, order));
+	if (status == OK)
+		status = layout_tree_solve_leaf(tree, &part, offset, order);
 	for (uint32_t i = 0; i < n && status == OK; i++)
 		for (uint32_t s = model->first[buffer[i]]; s < model->last[buffer[i]]; s++)
 			ground = tree->ground[s] > ground ? tree->ground[s] : ground;
@@ -183,8 +185,10 @@ enum status layout_tree(const struct layout_model *model, int64_t *offset, int64
 	enum status status = tree.buffer && tree.crossing && tree.range && tree.ground ? OK : NO_MEMORY;
 	for (uint32_t b = 0; status == OK && b < model->n; b++)
 		tree.buffer[b] = b;
-	THEN(status, cut_into_leaves(&tree));
-	THEN(status, stack_crossing(&tree));
+	if (status == OK)
+		status = cut_into_leaves(&tree);
+	if (status == OK)
+		status = stack_crossing(&tree);
 	for (uint32_t i = 0; status == OK && i < tree.leaves; i++)
 		status = place_leaf(&tree, &tree.range[i]);
 	*height = status == OK ? layout_model_height(model, offset) : INT64_MAX;

@@ -10,13 +10,12 @@ static enum status order_by_phase(const struct order_job *job, const uint8_t gro
 	const struct problem *problem = job->problem;
 	HELD uint8_t *group = mem_alloc(problem->ops, sizeof *group);
 	HELD uint32_t *priority = mem_alloc(problem->ops, sizeof *priority);
-	enum status status = group && priority ? OK : NO_MEMORY;
-	for (uint32_t i = 0; status == OK && i < problem->ops; i++) {
+	NEED(group && priority);
+	for (uint32_t i = 0; i < problem->ops; i++) {
 		priority[problem->program[i]] = i;
 		group[i] = group_of[problem->phase[i]];
 	}
-	THEN(status, order_by_priority(&job->model, group, priority, order));
-	return status;
+	return order_by_priority(&job->model, group, priority, order);
 }
 
 enum status order_seed(const struct order_job *job, enum order_strategy strategy, uint32_t *order)

@@ -234,7 +234,8 @@ static enum status order_check_mark_reachable(
 static enum status order_check_mark_sides(const struct problem *problem, uint32_t op, enum side *side)
 {
 	enum status status = order_check_mark_reachable(&problem->pred, problem->ops, op, SOURCE, side);
-	THEN(status, order_check_mark_reachable(&problem->succ, problem->ops, op, SINK, side));
+	if (status == OK)
+		status = order_check_mark_reachable(&problem->succ, problem->ops, op, SINK, side);
 	side[op] = SINK;
 	return status;
 }

@@ -202,21 +202,20 @@ enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 		.heap = arena_alloc(&arena, problem->ops, sizeof *bfs.heap) };
 	int64_t *size;
 	uint32_t *waiting;
-	enum status status = bfs.place && bfs.step && bfs.when && bfs.heap
-		? order_inductor_begin(problem, &arena, &size, &waiting)
-		: NO_MEMORY;
-	THEN(status, operands_of(problem, &arena, &bfs.operands));
-	for (uint32_t op = 0; op < problem->ops && status == OK; op++)
+	TRY(bfs.place && bfs.step && bfs.when && bfs.heap ? order_inductor_begin(problem, &arena, &size, &waiting)
+													  : NO_MEMORY);
+	TRY(operands_of(problem, &arena, &bfs.operands));
+	for (uint32_t op = 0; op < problem->ops; op++)
 		if (waiting[op] == 0)
 			bfs_ready(&bfs, op);
-	for (uint32_t i = 0; i < problem->ops && status == OK; i++) {
+	for (uint32_t i = 0; i < problem->ops; i++) {
 		uint32_t op = order[i] = bfs_pop(&bfs);
 		bfs.step[op] = i;
 		FOR_ROW(k, &problem->succ, op)
 			if (--waiting[problem->succ.item[k]] == 0)
 				bfs_ready(&bfs, problem->succ.item[k]);
 	}
-	return status;
+	return OK;
 }
 
 /* ---- depth first ---- */

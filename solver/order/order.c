@@ -70,8 +70,10 @@ static enum status certify(struct order_job *job)
 	if (job->certificate.proof != ORDER_PROOF_CUT)
 		return OK;
 	enum status status = order_cut_init(&cut, job->problem, false);
-	THEN(status, order_cut_at(&cut, job->certificate.op, NULL, 0, &control, &bytes));
-	THEN(status, order_cut_certificate(&cut, job->certificate.op, &job->certificate));
+	if (status == OK)
+		status = order_cut_at(&cut, job->certificate.op, NULL, 0, &control, &bytes);
+	if (status == OK)
+		status = order_cut_certificate(&cut, job->certificate.op, &job->certificate);
 	order_cut_free(&cut);
 	return status;
 }
@@ -117,7 +119,8 @@ enum status order_quick(const struct problem *problem, struct control *control, 
 	struct order_job job;
 	*result = (struct order_result) { .certificate.op = NONE };
 	enum status status = job_start(&job, problem, &options, control);
-	THEN(status, order_run_seeds(&job, true));
+	if (status == OK)
+		status = order_run_seeds(&job, true);
 	if (status == OK && !order_job_done(&job))
 		status = order_run_alive(&job);
 	return job_finish(&job, status, control, result);
@@ -130,7 +133,8 @@ static enum status run_one_seed(struct order_job *job)
 	if (status == OK)
 		order_job_offer(job, order, order_strategy_names[job->options->strategy]);
 	mem_free(order);
-	THEN(status, order_run_alive(job));
+	if (status == OK)
+		status = order_run_alive(job);
 	return status == OK ? order_run_cuts(job, CUTS) : status;
 }
 
@@ -152,6 +156,7 @@ enum status order_solve(const struct problem *problem, const struct order_option
 	struct order_job job;
 	*result = (struct order_result) { .certificate.op = NONE };
 	enum status status = job_start(&job, problem, options, control);
-	THEN(status, order_run(&job, &result->roam));
+	if (status == OK)
+		status = order_run(&job, &result->roam);
 	return job_finish(&job, status, control, result);
 }

@@ -368,7 +368,8 @@ static enum status roam_solve_leaf(struct leaves *leaves, uint32_t first, uint32
 	int64_t peak = roam_highest(leaves, first, ops);
 	bool found = false;
 	enum status status = order_window_cut(&window, roam->model, roam->order, leaves->position, leaves->live, first, ops);
-	THEN(status, solve_window(leaves, &window, peak, exact, &found));
+	if (status == OK)
+		status = solve_window(leaves, &window, peak, exact, &found);
 	/* The integer program's answer is checked, as it is floating point. */
 	enum status kept = status == OK && found ? order_keeps_dependencies(&window.model, leaves->local) : INFEASIBLE;
 	if (kept == OK && order_profile(&window.model, leaves->local, leaves->count, leaves->live) < peak)
@@ -431,7 +432,8 @@ static enum status solve_segments(struct roam *roam)
 	enum status status = OK;
 	for (uint32_t i = 0; i < roam->segments; i++) {
 		struct order_segment *segment = &roam->segment[i];
-		THEN(status, solve_segment(&leaves, segment));
+		if (status == OK)
+			status = solve_segment(&leaves, segment);
 		segment->peak = roam_highest(&leaves, segment->first, segment->last - segment->first + 1);
 	}
 	return status;
@@ -479,9 +481,12 @@ enum status order_run_roam(struct order_job *job, uint32_t *order, struct order_
 	enum status status = roam_prepare(&roam);
 	if (status == OK && roam.model->ops > 0) {
 		status = find_main(&roam);
-		THEN(status, find_segments(&roam));
-		THEN(status, roam_find_branches(&roam));
-		THEN(status, measure_branches(&roam));
+		if (status == OK)
+			status = find_segments(&roam);
+		if (status == OK)
+			status = roam_find_branches(&roam);
+		if (status == OK)
+			status = measure_branches(&roam);
 	}
 	if (status == OK && roam.model->ops > 0) {
 		assign_branches(&roam);

@@ -462,7 +462,8 @@ enum status order_search_least(const struct order_model *model, int64_t ceiling,
 		*bound = search.threshold;
 		status = INFEASIBLE;
 	}
-	THEN(status, note_state(&search, NO_STATE, 0, &root));
+	if (status == OK)
+		status = note_state(&search, NO_STATE, 0, &root);
 	if (status == OK) {
 		search.at = root;
 		search.stack[search.depth++] = root;

@@ -104,7 +104,8 @@ enum status overlap_climb_orders(
 	any.limit = INT64_MAX;
 	any.moves = 0;
 	enum status status = overlap_schedule(&any, control, &free);
-	THEN(status, overlap_climb_from(request, control, least, &free, climb));
+	if (status == OK)
+		status = overlap_climb_from(request, control, least, &free, climb);
 	if (free.order && free.peak <= request->limit)
 		climb_keep(climb, &free);
 	else

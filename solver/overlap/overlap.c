@@ -30,7 +30,8 @@ static enum status overlap_consider(struct seeking *seeking, const uint32_t *ord
 	enum status status = peak < 0 ? NO_MEMORY : step_model_build(request->graph, order, request->costs, &model);
 	if (peak < 0)
 		return status;
-	THEN(status, step_time_find(&model, &time));
+	if (status == OK)
+		status = step_time_find(&model, &time);
 	bool turn = status == OK && peak <= request->limit
 		&& (!best->winner || time.total < best->time || (time.total == best->time && peak < best->peak));
 	if (turn) {
@@ -268,7 +269,8 @@ enum status overlap_schedule(
 	struct seeking seeking = { .request = request, .control = control, .result = result };
 	*result = (struct overlap_result) { .time = -1, .peak = -1 };
 	enum status status = overlap_prepare(&seeking);
-	THEN(status, from_starts(&seeking));
+	if (status == OK)
+		status = from_starts(&seeking);
 	if (status == OK && result->winner && !request->glance && !is_hasty(&seeking) && !overlap_is_fastest(&seeking))
 		status = overlap_shake(&seeking);
 	if (status == OK && request->known)

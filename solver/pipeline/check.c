@@ -234,7 +234,8 @@ static enum status check_reduction(struct check *check, const struct op *sum)
 {
 	uint32_t root = sum->of ? graph_find_tensor(check->device, sum->of) : NONE,
 			 *marks = arena_alloc(&check->arena, check->device->tensors, sizeof *marks);
-	NEED_IN(check->error, marks);
+	if (!marks)
+		return fail_memory(check->error);
 	if (root != NONE && check->device->tensor[root].writer != NONE &&
 		check->device->op[check->device->tensor[root].writer].phase == PHASE_UPDATE)
 		return OK;    /* a number that every rank has its own of */
@@ -306,7 +307,8 @@ static enum status check_received(const struct check *check, uint32_t r)
 static enum status check_progress(struct check *check)
 {
 	uint32_t *next = arena_alloc(&check->arena, check->ranks, sizeof *next), left = 0;
-	NEED_IN(check->error, next);
+	if (!next)
+		return fail_memory(check->error);
 	for (bool moved = true; moved;) {
 		moved = false;
 		left = 0;
@@ -474,11 +476,14 @@ enum status pipeline_check_ranks(const struct graph *device, const struct rules 
 		find_reduced(&check);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)
 		status = check_ops(&check, r);
-	THEN(status, check_complete(&check));
-	THEN(status, check_reductions(&check));
+	if (status == OK)
+		status = check_complete(&check);
+	if (status == OK)
+		status = check_reductions(&check);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)
 		status = check_received(&check, r);
-	THEN(status, check_progress(&check));
+	if (status == OK)
+		status = check_progress(&check);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)
 		status = pipeline_check_waiting(&check, r);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)

@@ -562,7 +562,8 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	struct in_flight *at_most = arena_alloc(&arena, (size_t)config->pp * config->chunks, sizeof *at_most);
 	*result = (struct config_result) { 0 };
 	enum status status = at_most ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
-	THEN(status, schedule_time(config, &pieces, exact, &result->time, at_most, &counted));
+	if (status == OK)
+		status = schedule_time(config, &pieces, exact, &result->time, at_most, &counted);
 	if (status != OK) {
 		arena_free(&arena);
 		return status;
@@ -624,8 +625,10 @@ enum status config_timetable(const struct config_model *model, const struct conf
 	bool counted = false;
 	int64_t time;
 	enum status status = fixed && at_most ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
-	THEN(status, config_evaluate(model, config, overheads, first, false, &result));
-	THEN(status, schedule_time(config, &pieces, true, &time, at_most, &counted));
+	if (status == OK)
+		status = config_evaluate(model, config, overheads, first, false, &result);
+	if (status == OK)
+		status = schedule_time(config, &pieces, true, &time, at_most, &counted);
 	if (status != OK) {
 		arena_free(&arena);
 		return fail_status(error, status);

@@ -267,7 +267,8 @@ enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_f
 		: NO_MEMORY;
 	for (uint32_t rank = 0; rank < cut->ranks && status == OK; rank++)
 		status = flow_look_at(&flowing, rank);
-	THEN(status, sort(&flowing));
+	if (status == OK)
+		status = sort(&flowing);
 	arena_free(&arena);
 	if (status == NO_MEMORY)
 		fail_memory(error);

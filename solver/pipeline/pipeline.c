@@ -325,7 +325,8 @@ enum status pipeline_play(
 		: schedule_possible(pipeline->schedule, pipeline->ranks, pipeline->chunks, pipeline->microbatches, error);
 	if (status == OK && !pipeline_begin(&timing, plan))
 		status = NO_MEMORY;
-	THEN(status, list(pipeline, plan));
+	if (status == OK)
+		status = list(pipeline, plan);
 	if (status == OK && !time_all(&timing)) {
 		*stuck = find_stuck(&timing);
 		status = fail(error, BAD_INPUT, "pipeline ranks wait for each other in this schedule");
@@ -337,7 +338,8 @@ enum status pipeline_play(
 		plan->ideal = work > plan->ideal ? work : plan->ideal;
 		plan->time = timing.free_at[rank] > plan->time ? timing.free_at[rank] : plan->time;
 	}
-	THEN(status, count_in_flight(&timing));
+	if (status == OK)
+		status = count_in_flight(&timing);
 	if (status != OK)
 		pipeline_free(plan);
 	return status;

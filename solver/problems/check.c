@@ -72,7 +72,8 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 				from, choice[to], to);
 		*cost += part;
 	}
-	NEED_IN(error, find_peak(problem, choice, peak) == OK);
+	if (find_peak(problem, choice, peak) != OK)
+		return fail_memory(error);
 	if (problem->limit >= 0 && *peak > problem->limit)
 		return fail(error, BAD_INPUT, "%lld bytes at the peak, above the limit of %lld", (long long)*peak,
 			(long long)problem->limit);
@@ -496,7 +497,8 @@ enum status shard_bound(const struct shard_problem *problem, const struct shard_
 	struct audit audit = { .problem = problem, .certificate = certificate };
 	wide sum = 0;
 	enum status status = certificate_valid(problem, certificate, error);
-	THEN(status, audit_begin(&audit));
+	if (status == OK)
+		status = audit_begin(&audit);
 	if (status == OK) {
 		add_loops(&audit);
 		merge_all(&audit);
@@ -506,7 +508,8 @@ enum status shard_bound(const struct shard_problem *problem, const struct shard_
 		problems_check_gather(&audit);
 		status = problems_check_add_edges(&audit, &sum, error);
 	}
-	THEN(status, problems_check_add_nodes(&audit, &sum, error));
+	if (status == OK)
+		status = problems_check_add_nodes(&audit, &sum, error);
 	audit_free(&audit);
 	if (status == NO_MEMORY)
 		return fail_memory(error);

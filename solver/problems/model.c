@@ -463,9 +463,9 @@ static enum status find_bundles(struct builder *builder)
 static enum status build_edges(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
-	enum status status = find_bundles(builder);
-	THEN(status, prepare_edges(builder));
-	for (uint32_t i = 0, next; i < model->bundles && status == OK; i = next) {
+	TRY(find_bundles(builder));
+	TRY(prepare_edges(builder));
+	for (uint32_t i = 0, next; i < model->bundles; i = next) {
 		uint32_t low, high;
 		shard_bundle_ends(model, i, &low, &high);
 		uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
@@ -478,10 +478,10 @@ static enum status build_edges(struct builder *builder)
 		model->tail[model->edges] = low;
 		model->head[model->edges] = high;
 		model->reduced[i] = model->edges;
-		status = place_table(builder, model->edges, rows, columns);
+		TRY(place_table(builder, model->edges, rows, columns));
 		model->edges++;
 	}
-	return status;
+	return OK;
 }
 
 /* Rows of incident edges, and a place for the message over every one of them, a node's next to each other. */
@@ -514,11 +514,16 @@ enum status shard_model_build(struct shard_model *model, const struct shard_prob
 	*model = (struct shard_model) { .problem = problem, .nodes = problem->nodes, .limit = (double)problem->limit };
 	builder.alive = arena_alloc(&builder.arena, problem->first[problem->nodes], sizeof *builder.alive);
 	enum status status = builder.alive ? problems_model_find_groups(model) : NO_MEMORY;
-	THEN(status, problems_model_settle(&builder));
-	THEN(status, problems_model_keep_strategies(&builder, error));
-	THEN(status, build_slots(&builder));
-	THEN(status, build_edges(&builder));
-	THEN(status, build_incidence(&builder));
+	if (status == OK)
+		status = problems_model_settle(&builder);
+	if (status == OK)
+		status = problems_model_keep_strategies(&builder, error);
+	if (status == OK)
+		status = build_slots(&builder);
+	if (status == OK)
+		status = build_edges(&builder);
+	if (status == OK)
+		status = build_incidence(&builder);
 	arena_free(&builder.arena);
 	return status == NO_MEMORY ? fail_memory(error) : status;
 }

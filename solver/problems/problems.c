@@ -211,7 +211,8 @@ static enum status shard_search(
 {
 	struct search search = { 0 };
 	enum status status = problems_search_begin(&search, dual, choice, *cost);
-	THEN(status, problems_search_run(&search, branches, control));
+	if (status == OK)
+		status = problems_search_run(&search, branches, control);
 	if (status != NO_MEMORY)
 		*cost = search.best;
 	arena_free(&search.arena);
@@ -453,8 +454,10 @@ static enum status run_begin(struct shard_run *run)
 	enum status status = shard_model_build(&run->model, run->problem, run->error);
 	if (status == OK && run->problem->limit < 0)
 		run->model.limit = (double)HUGE_VAL;
-	THEN(status, shard_dual_begin(&run->dual, &run->model));
-	THEN(status, shard_primal_begin(&run->primal, &run->model, run->control));
+	if (status == OK)
+		status = shard_dual_begin(&run->dual, &run->model);
+	if (status == OK)
+		status = shard_primal_begin(&run->primal, &run->model, run->control);
 	run->choice = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->choice);
 	run->plain = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->plain);
 	run->best_multiplier = arena_alloc(&run->arena, run->model.slots, sizeof *run->best_multiplier);
@@ -483,14 +486,17 @@ enum status shard_solve(const struct shard_problem *problem, const struct shard_
 	uint64_t limit = control->limit;
 	if (control->limit == 0 || control->ticks + options->effort < control->limit)
 		control->limit = control->ticks + options->effort;
-	THEN(status, run_begin(&run));
+	if (status == OK)
+		status = run_begin(&run);
 	if (status == OK) {
 		status = problems_improve(&run);
 		if (status == OK && run.searched && !problems_found(&run))
 			status = fail(error, INFEASIBLE, "no choice is within the usage limit");
 	}
-	THEN(status, problems_take_bound(&run));
-	THEN(status, problems_take_choice(&run));
+	if (status == OK)
+		status = problems_take_bound(&run);
+	if (status == OK)
+		status = problems_take_choice(&run);
 	if (status == OK && run.searched && plan->bound < plan->cost) {
 		plan->bound = plan->cost;
 		plan->searched = true;

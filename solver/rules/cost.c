@@ -115,7 +115,8 @@ enum status rule_bind_op(
 		in_place |= graph->inplace[i].out == result && graph->tensor[first].storage == graph->tensor[result].storage;
 	}
 	binding->arguments = graph->op[op].arguments;
-	THEN(status, rule_bind(rule, all, operands, results, in_place, binding, error));
+	if (status == OK)
+		status = rule_bind(rule, all, operands, results, in_place, binding, error);
 	binding->arguments = NULL;
 	if (all != tensor)
 		mem_free(all);

@@ -314,7 +314,8 @@ enum status factor_roles_find(const struct graph *graph, const struct rules *rul
 	name_classes(&naming);
 	name_head_size(&naming);
 	enum status status = list_products(&naming, &products);
-	THEN(status, name_residuals(&naming, &products));
+	if (status == OK)
+		status = name_residuals(&naming, &products);
 	if (status == OK)
 		name_inner(&naming, &products);
 	arena_free(&products.arena);

@@ -699,7 +699,8 @@ enum status factors_find(const struct graph *graph, const struct rules *rules, s
 		status = rules_factors_visit(&search, op);
 	if (status == OK && (!settle_all(&search) || !write_result(&search, factors)))
 		status = NO_MEMORY;
-	THEN(status, factor_roles_find(graph, rules, factors));
+	if (status == OK)
+		status = factor_roles_find(graph, rules, factors);
 	rules_factors_finish(&search);
 	if (status != OK)
 		factors_free(factors);

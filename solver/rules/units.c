@@ -651,8 +651,10 @@ enum status units_find(const struct graph *graph, const struct rules *rules, str
 			!fill_units(&finding, rules))
 			status = NO_MEMORY;
 	}
-	THEN(status, list_tensors(units));
-	THEN(status, units_find_alike(units));
+	if (status == OK)
+		status = list_tensors(units);
+	if (status == OK)
+		status = units_find_alike(units);
 	mem_free(refining.refined);
 	mem_free(refining.item);
 	mem_free(finding.carried);

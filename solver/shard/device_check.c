@@ -331,8 +331,10 @@ enum status device_graph_check(const struct units *units, const struct sharding 
 	enum status status = device_check_start(&check) ? OK : fail_memory(error);
 	for (uint32_t id = 0; id < device->ops && status == OK; id++)
 		status = device->op[id].collective ? check_collective(&check, id) : device_check_op(&check, id);
-	THEN(status, device_check_sizes(&check));
-	THEN(status, check_end(&check));
+	if (status == OK)
+		status = device_check_sizes(&check);
+	if (status == OK)
+		status = check_end(&check);
 	binding_free(&check.binding);
 	arena_free(&check.arena);
 	return status;

@@ -77,8 +77,10 @@ enum status network_build(const struct units *units, const struct mesh *mesh, co
 	*network = (struct network) { .units = units, .mesh = *mesh };
 	network->chain.limit = -1;
 	enum status status = shard_network_begin(&building, &own);
-	THEN(status, building_nodes(&building));
-	THEN(status, building_edges(&building));
+	if (status == OK)
+		status = building_nodes(&building);
+	if (status == OK)
+		status = building_edges(&building);
 	reshard_memo_end(&building.own_memo);
 	mem_free(building.reading);
 	arena_free(&building.arena);

@@ -592,16 +592,14 @@ static enum status double_tensor(
 	struct network *network = building->network;
 	uint32_t tensor = building->class_example[class], segment = network->chain.segment[writer];
 	uint32_t node = building_node(building, NETWORK_COPY, tensor, segment);
-	enum status status = node == NONE ? NO_MEMORY : doubled_choices(building, writer, tensor, needs);
+	TRY(node == NONE ? NO_MEMORY : doubled_choices(building, writer, tensor, needs));
 	uint8_t where = segment == NONE ? CHAIN_ONLY : CHAIN_EVERY;
-	THEN(status,
-		network_edges_add_edge(
-			building, (struct chain_edge){ .from = writer, .to = node, .from_where = where, .to_where = where }));
-	if (status == OK)
-		fill_agree(building, tensor, &network->chain.edge[network->chain.edges - 1]);
-	for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
-		status = network_edges_connect(building, writer, node, &building->reading[at], fill_doubled);
-	return status;
+	TRY(network_edges_add_edge(
+		building, (struct chain_edge){ .from = writer, .to = node, .from_where = where, .to_where = where }));
+	fill_agree(building, tensor, &network->chain.edge[network->chain.edges - 1]);
+	for (uint32_t at = list; at != NONE; at = building->reading[at].next)
+		TRY(network_edges_connect(building, writer, node, &building->reading[at], fill_doubled));
+	return OK;
 }
 
 /* True where two readers may share a copy that isn't free. */

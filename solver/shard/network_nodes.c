@@ -379,13 +379,13 @@ static enum status kept_node(struct building *building, uint32_t segment, const 
 	struct network *network = building->network;
 	bool pinned = false;
 	uint32_t node = building_node(building, NETWORK_KEPT, theirs[0], segment);
-	enum status status = node == NONE ? NO_MEMORY : kept_choices(building, theirs[0], &pinned);
-	THEN(status, some_choice(building, theirs[0], pinned));
-	for (uint32_t copy = 0; copy < copies && status == OK; copy++) {
+	TRY(node == NONE ? NO_MEMORY : kept_choices(building, theirs[0], &pinned));
+	TRY(some_choice(building, theirs[0], pinned));
+	for (uint32_t copy = 0; copy < copies; copy++) {
 		network->kept_node[theirs[copy]] = node;
 		network->kept_copy[theirs[copy]] = copy;
 	}
-	return status;
+	return OK;
 }
 
 static enum status kept_nodes(struct building *building)

@@ -193,7 +193,8 @@ enum status sharding_solve(
 	note_mixture(job);
 	if (plan.choice) {
 		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
-		THEN(decoded, sharding_sum_cost(job->sum, sharding, cost));
+		if (decoded == OK)
+			decoded = sharding_sum_cost(job->sum, sharding, cost);
 		status = decoded == OK ? status : decoded;
 		job->report->proof.value = plan.cost;
 	}
@@ -220,12 +221,14 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 	struct network network;
 	job.mixture = options->mixture;
 	enum status status = split_usually(&job);
-	THEN(status, build_whole(&job, &aim, &network));
+	if (status == OK)
+		status = build_whole(&job, &aim, &network);
 	sharding_free(&job.usual);
 	TRY(status);
 	network.chain.limit = limit;
 	status = shard_chain_valid(&network.chain, error);
-	THEN(status, shard_chain_bound(&network.chain, alpha, beta, bound, error));
+	if (status == OK)
+		status = shard_chain_bound(&network.chain, alpha, beta, bound, error);
 	network_free(&network);
 	return status;
 }
@@ -321,7 +324,8 @@ static enum status descend_from(struct sharding_job *job, const struct axis_role
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	enum status status = split_by_roles(job->units, job->mesh, roles, sharding);
-	THEN(status, sharding_sum_cost(job->sum, sharding, cost));
+	if (status == OK)
+		status = sharding_sum_cost(job->sum, sharding, cost);
 	if (job->options->pins > 0)  /* the start need not keep to pins */
 		cost->total = cost->summed = cost->usage = INT64_MAX / 2;
 	return status == OK ? solve_descend(job, limit, memory, sharding, cost) : status;

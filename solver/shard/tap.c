@@ -373,7 +373,8 @@ static enum status try_patterns(
 		if (control_spend(tap->job->control, tap->network.chain.edges * 20))
 			status = control_status(tap->job->control);
 		int64_t cost = route(tap);
-		THEN(status, note_candidate(tap, weight, weights, code, copies, cost));
+		if (status == OK)
+			status = note_candidate(tap, weight, weights, code, copies, cost);
 		if (status == OK && cost < least) {
 			least = cost;
 			best = code;
@@ -491,7 +492,8 @@ enum status sharding_tap(struct sharding_job *job, struct sharding *sharding)
 		}
 	job->report->space = "patterns of the weights of each unique subgraph";
 	enum status status = axes > 1 ? split_by_roles(job->units, job->mesh, job->options->roles, &base) : OK;
-	THEN(status, tap_begin(&tap, axes > 1 ? &base : NULL));
+	if (status == OK)
+		status = tap_begin(&tap, axes > 1 ? &base : NULL);
 	uint32_t *weight = status == OK ? arena_alloc(&tap.arena, tap.network.chain.nodes, sizeof *weight) : NULL;
 	if (status == OK && !weight)
 		status = NO_MEMORY;

@@ -391,8 +391,10 @@ struct graph *graph_device_form(struct graph *graph, const struct rules *rules, 
 	struct forming forming = { .graph = graph, .rules = rules };
 	struct graph *form = NULL;
 	enum status status = device_form_begin(&forming);
-	THEN(status, group_sums(&forming));
-	THEN(status, device_form_find_tied(&forming));
+	if (status == OK)
+		status = group_sums(&forming);
+	if (status == OK)
+		status = device_form_find_tied(&forming);
 	if (status != OK)
 		fail_memory(error);
 	else

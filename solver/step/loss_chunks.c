@@ -278,9 +278,11 @@ static void loss_chunks_copy_op(struct chunking *chunking, uint32_t op, uint32_t
 	uint32_t id = fine(chunking) ? draft_op(build->draft, &copy) : NONE;
 	enum status status = id == NONE ? NO_MEMORY : OK;
 	FOR_ROW(i, &graph->reads, op)
-		THEN(status, draft_read(build->draft, id, chunking->chunk[graph->reads.item[i]]));
+		if (status == OK)
+			status = draft_read(build->draft, id, chunking->chunk[graph->reads.item[i]]);
 	FOR_ROW(i, &graph->writes, op)
-		THEN(status, draft_write(build->draft, id, chunking->chunk[graph->writes.item[i]]));
+		if (status == OK)
+			status = draft_write(build->draft, id, chunking->chunk[graph->writes.item[i]]);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++) {
 		struct inplace pair = graph->inplace[i];
 		status = draft_inplace(

@@ -360,7 +360,8 @@ static enum status find_roles(struct finding *finding)
 				return loss_region_refuse(finding, "op %s reads rows that have no loss", graph->op[op].name);
 		}
 		FOR_ROW(i, &graph->writes, op)
-			THEN(status, check_result(finding, op, graph->writes.item[i]));
+			if (status == OK)
+				status = check_result(finding, op, graph->writes.item[i]);
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
 			if (region->role[graph->inplace[i].in] != LOSS_INSIDE)
 				status = loss_region_refuse(
@@ -417,7 +418,8 @@ enum status loss_region_find(
 	struct finding finding = { .graph = graph, .rules = rules, .factors = factors, .region = region };
 	*region = (struct loss_region) { .loss = NONE };
 	enum status status = loss_region_allocate(graph, region) ? find_loss(&finding) : NO_MEMORY;
-	THEN(status, find_cut(&finding));
+	if (status == OK)
+		status = find_cut(&finding);
 	if (status == OK) {
 		find_longer(&finding);
 		status = find_ops(&finding);
@@ -427,7 +429,8 @@ enum status loss_region_find(
 	for (uint32_t op = 0; op < graph->ops; op++)
 		region->seed[op] = !region->inside[op] && is_seed(&finding, op);
 	status = find_roles(&finding);
-	THEN(status, find_labels(&finding));
+	if (status == OK)
+		status = find_labels(&finding);
 	return status == OK ? loss_region_find_order(&finding) : status;
 }
 

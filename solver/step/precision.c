@@ -146,7 +146,8 @@ static enum status precision_convert(struct conversion *conversion, struct error
 	conversion->tensor = arena_alloc(&conversion->arena, graph->tensors, sizeof *conversion->tensor);
 	conversion->wide = arena_alloc(&conversion->arena, graph->tensors, sizeof *conversion->wide);
 	conversion->op = arena_alloc(&conversion->arena, graph->ops, sizeof *conversion->op);
-	NEED_IN(error, build->draft && written && conversion->tensor && conversion->wide && conversion->op);
+	if (!(build->draft && written && conversion->tensor && conversion->wide && conversion->op))
+		return fail_memory(error);
 	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
 		written[graph->tensor[graph->inplace[i].in].storage] = true;
 	TRY(convert_tensors(conversion, written, error));

@@ -513,7 +513,8 @@ static enum status write_product(
 	uint32_t result = graph->writes.item[graph->writes.start[op]];
 	enum status status = scale_add_op(scaling, addition, "aten.mm.default", "product", addition->flops,
 		scale_operand_of(scaling, op, given[1], NONE, NONE), product);
-	THEN(status, draft_read(scaling->draft, scaling->number[op] - 1, scale_operand_of(scaling, op, given[2], NONE, NONE)));
+	if (status == OK)
+		status = draft_read(scaling->draft, scaling->number[op] - 1, scale_operand_of(scaling, op, given[2], NONE, NONE));
 	reads[0] = product;
 	reads[1] = scale_operand_of(scaling, op, given[0], NONE, NONE);
 	addition->type = "aten.add.Tensor";
@@ -552,7 +553,8 @@ static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t
 			status = draft_read(draft, id, scale_operand_of(scaling, op, graph->reads.item[i], first, *clone));
 	*clone += scaling->copied[op];
 	FOR_ROW(i, &graph->writes, op)
-		THEN(status, draft_write(draft, id, graph->writes.item[i]));
+		if (status == OK)
+			status = draft_write(draft, id, graph->writes.item[i]);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
 		status = draft_inplace(draft, id, graph->inplace[i].out, graph->inplace[i].in);
 	FOR_ROW(i, &graph->writes, op) {
@@ -579,14 +581,13 @@ static enum status scale_write_graph(struct scaling *scaling)
 	if (draft_describe(scaling->draft, graph->name, graph->source, graph->extra, &about) != OK ||
 		!scale_write_tensors(scaling))
 		return NO_MEMORY;
-	enum status status = OK;
 	uint32_t next = graph->tensors;
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
-		status = scale_write_op(scaling, op, &next);
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+	for (uint32_t op = 0; op < graph->ops; op++)
+		TRY(scale_write_op(scaling, op, &next));
+	for (uint32_t op = 0; op < graph->ops; op++)
 		FOR_ROW(i, &graph->after, op)
-			THEN(status, draft_after(scaling->draft, scaling->number[op], scaling->number[graph->after.item[i]]));
-	return status;
+			TRY(draft_after(scaling->draft, scaling->number[op], scaling->number[graph->after.item[i]]));
+	return OK;
 }
 
 static enum status check_shapes_known(const struct graph *graph, struct error *error)
@@ -603,12 +604,13 @@ static enum status scale_scale(struct scaling *scaling, struct graph **scaled)
 	enum status status = check_shapes_known(graph, scaling->error);
 	if (scaling->request->batch > 0 && scaling->request->sequence == 0 && scale_flat(graph, scaling->factors))
 		scaling->flat = scale_given_batch(graph, scaling->factors);
-	THEN(status,
-		scaling->flat > 0
+	if (status == OK)
+		status = scaling->flat > 0
 			? scale_flat_values(graph, scaling->factors, scaling->request->batch, &scaling->values, scaling->error)
 			: scale_values_find(
-				  graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error));
-	THEN(status, !scale_allocate(scaling) ? NO_MEMORY : scaling->flat > 0 ? OK : scale_find_sums(scaling));
+				  graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error);
+	if (status == OK)
+		status = !scale_allocate(scaling) ? NO_MEMORY : scaling->flat > 0 ? OK : scale_find_sums(scaling);
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		status = scale_check_op(scaling, op);
 	if (status == OK && scaling->flat == 0)

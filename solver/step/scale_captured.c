@@ -46,7 +46,8 @@ static enum status scale_captured_find_shapes(struct growing *growing)
 		dims += from->tensor[t].dims;
 	growing->start = arena_alloc(&growing->arena, from->tensors, sizeof *growing->start);
 	growing->shape = arena_alloc(&growing->arena, dims, sizeof *growing->shape);
-	NEED_IN(growing->error, growing->start && growing->shape);
+	if (!(growing->start && growing->shape))
+		return fail_memory(growing->error);
 	for (uint32_t t = 0, at = 0; t < from->tensors; t++) {
 		const struct tensor *tensor = &from->tensor[t];
 		int64_t *shape = growing->shape + at;
@@ -111,7 +112,8 @@ static enum status scale_captured_write_tensors(struct growing *growing)
 			tensor.shape = growing->shape + growing->start[t];
 		if (tensor.bytes < 0 || tensor.bytes > BYTES_MAX)
 			return fail(growing->error, BAD_INPUT, "tensor %s would be too large", tensor.name);
-		NEED_IN(growing->error, draft_tensor(growing->draft, &tensor) != NONE);
+		if (draft_tensor(growing->draft, &tensor) == NONE)
+			return fail_memory(growing->error);
 	}
 	return OK;
 }
@@ -146,7 +148,8 @@ static enum status scale_captured_find_flops(struct growing *growing, uint32_t o
 	enum status status = rule && !(rule->traits & TRAIT_OPAQUE)
 		? rule_bind_op(rule, growing->from, op, &growing->old, &why)
 		: BAD_INPUT;
-	THEN(status, scale_captured_bind_new(growing, rule, op, &why));
+	if (status == OK)
+		status = scale_captured_bind_new(growing, rule, op, &why);
 	if (status == OK && rule_flops(rule, &growing->old) == from->flops)
 		*flops = rule_flops(rule, &growing->new);
 	return status == BAD_INPUT ? OK : status;
@@ -179,16 +182,15 @@ static enum status scale_captured_write_op(struct growing *growing, uint32_t id)
 		!(op.arguments = growth_arguments(&growing->arena, &op, growing->more)))
 		return NO_MEMORY;
 	NEED(draft_op(growing->draft, &op) != NONE);
-	enum status status = OK;
 	FOR_ROW(i, &from->reads, id)
-		THEN(status, draft_read(growing->draft, id, from->reads.item[i]));
+		TRY(draft_read(growing->draft, id, from->reads.item[i]));
 	FOR_ROW(i, &from->writes, id)
-		THEN(status, draft_write(growing->draft, id, from->writes.item[i]));
+		TRY(draft_write(growing->draft, id, from->writes.item[i]));
 	for (uint32_t i = from->inplace_start[id]; i < from->inplace_start[id + 1]; i++)
-		THEN(status, draft_inplace(growing->draft, id, from->inplace[i].out, from->inplace[i].in));
+		TRY(draft_inplace(growing->draft, id, from->inplace[i].out, from->inplace[i].in));
 	FOR_ROW(i, &from->after, id)
-		THEN(status, draft_after(growing->draft, id, from->after.item[i]));
-	return status;
+		TRY(draft_after(growing->draft, id, from->after.item[i]));
+	return OK;
 }
 
 /* given: the graph as it was read, whose step this is. */
@@ -201,9 +203,11 @@ static enum status scale_captured_write_graph(struct growing *growing, const str
 	enum status status = growing->draft
 		? draft_describe(growing->draft, given->name, given->source, given->extra, &about)
 		: NO_MEMORY;
-	THEN(status, scale_captured_write_tensors(growing));
+	if (status == OK)
+		status = scale_captured_write_tensors(growing);
 	for (uint32_t op = 0; op < from->ops; op++)
-		THEN(status, scale_captured_write_op(growing, op));
+		if (status == OK)
+			status = scale_captured_write_op(growing, op);
 	return status == NO_MEMORY ? fail_memory(growing->error) : status;
 }
 
@@ -224,7 +228,8 @@ enum status graph_scale_captured(const struct graph *graph, const struct rules *
 	enum status status = scale_captured_find_shapes(&growing);
 	for (uint32_t op = 0; op < from->ops && status == OK; op++)
 		find_reserves(&growing, op);
-	THEN(status, scale_captured_write_graph(&growing, graph));
+	if (status == OK)
+		status = scale_captured_write_graph(&growing, graph);
 	if (status == OK)
 		*scaled = graph_build(growing.draft, error);
 	draft_free(growing.draft);

@@ -134,7 +134,8 @@ static void shared_views_copy_ops(
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		made[op] = sharing->same[op] == NONE ? build_copy_op(build, graph, op, tensor) : NONE;
 		if (made[op] != NONE && graph->op[op].recomputed)
-			THEN(build->status, draft_op_of(build->draft, made[op], name_left(sharing, graph->op[op].of)));
+			if (build->status == OK)
+				build->status = draft_op_of(build->draft, made[op], name_left(sharing, graph->op[op].of));
 	}
 	build_copy_control(build, graph, made);
 }

@@ -275,7 +275,8 @@ static bool train_prepare(struct train *train)
 
 static enum status train_run(struct train *train, struct error *error)
 {
-	NEED_IN(error, train_prepare(train));
+	if (!train_prepare(train))
+		return fail_memory(error);
 	train_find_needs(train);
 	train_copy_tensors(train);
 	forward_ops(train);

@@ -389,7 +389,8 @@ enum status update_groups_find(
 	struct rows rows;
 	uint32_t *column;
 	*groups = (struct update_groups){ .step = step, .rules = rules };
-	NEED_IN(error, update_groups_prepare(groups, &rows, &column));
+	if (!update_groups_prepare(groups, &rows, &column))
+		return fail_memory(error);
 	enum status status = OK;
 	for (enum pass pass = PASS_JOIN; pass <= PASS_GRADIENTS && status == OK; pass++)
 		status = pass_over(groups, pass, &rows, column, error);

@@ -131,7 +131,8 @@ static enum status take_output(struct child *child, size_t most, struct error *e
 	if (child->capacity - result->length < 4096) {
 		size_t capacity = child->capacity ? child->capacity * 2 : 1 << 16;
 		char *output = mem_resize(result->output, capacity, 1);
-		NEED_IN(error, output);
+		if (!output)
+			return fail_memory(error);
 		result->output = output;
 		child->capacity = capacity;
 	}

@@ -92,7 +92,8 @@ static enum status folder_walk_add(struct walk *walk, const char *name, int64_t 
 {
 	struct folder_files *list = walk->list;
 	struct folder_file file = { arena_text(&list->arena, name, strlen(name)), bytes };
-	NEED_IN(walk->error, file.name && mem_reserve(&list->file, &list->room, list->files + 1, sizeof file));
+	if (!(file.name && mem_reserve(&list->file, &list->room, list->files + 1, sizeof file)))
+		return fail_memory(walk->error);
 	list->file[list->files++] = file;
 	return OK;
 }

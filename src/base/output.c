@@ -153,7 +153,8 @@ static enum status open_temporary(struct output *output, struct error *error)
 	size_t size = strlen(output->path) + 40;
 	int descriptor = -1;
 	output->temporary = mem_alloc(size, 1);
-	NEED_IN(error, output->temporary);
+	if (!output->temporary)
+		return fail_memory(error);
 	for (int i = 0; i < TRIES && descriptor < 0; i++) {
 		snprintf(output->temporary, size, "%s.%ld-%d", output->path, (long)getpid(), i);
 		output->slot = output_remember(output->temporary);
@@ -231,7 +232,8 @@ enum status output_open(struct output *output, const char *path, bool replace, s
 	}
 	expect_signals();
 	output->path = mem_alloc(PATH_BYTES, 1);
-	NEED_IN(error, output->path);
+	if (!output->path)
+		return fail_memory(error);
 	snprintf(output->path, PATH_BYTES, "%s", path);
 	enum status status = output_open_file(output, replace, error);
 	if (status != OK)

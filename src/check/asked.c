@@ -68,7 +68,7 @@ static enum status check_verdict(struct check *check)
 		.buffers = groups * scenario_group_buffers(&check->asked) };
 	const json_t *note;
 	size_t i;
-	if (check->as_planned)   /* the step isn't simulated */
+	if (check->as_planned) /* the step isn't simulated */
 		check->ahead = json_integer_value(check_member(check, "shard", "gathered_ahead_bytes"));
 	verdict.ahead = check->ahead;
 	json_array_foreach(json_object_get(check->plan, "notes"), i, note) {
@@ -78,18 +78,17 @@ static enum status check_verdict(struct check *check)
 	verdict.needed = verdict.plan + verdict.ahead + verdict.buffers + verdict.reserve;
 	verdict.caching = check->reserved[0] + verdict.needed - verdict.plan;
 	verdict.expandable = check->reserved[1] + verdict.needed - verdict.plan;
-	enum status status = check_verdict_expect(check, "buffers_bytes", verdict.buffers);
-	THEN(status, check_verdict_expect(check, "reserve_bytes", verdict.reserve));
-	THEN(status, check_verdict_expect(check, "needed_bytes", verdict.needed));
-	THEN(status, check_verdict_expect(check, "caching_allocator_needed_bytes", verdict.caching));
-	THEN(status, check_verdict_expect(check, "expandable_segments_needed_bytes", verdict.expandable));
-	THEN(status, check_fits(check, &verdict));
-	THEN(status, check_verdict_check_words(check, &verdict));
-	if (status == OK)
-		check_passed(check,
-			verdict.cap < 0 ? "what the plan needs, with parameters gathered ahead, buffers and reserve"
-			: "whether the plan fits its device, with parameters gathered ahead, buffers and reserve");
-	return status;
+	TRY(check_verdict_expect(check, "buffers_bytes", verdict.buffers));
+	TRY(check_verdict_expect(check, "reserve_bytes", verdict.reserve));
+	TRY(check_verdict_expect(check, "needed_bytes", verdict.needed));
+	TRY(check_verdict_expect(check, "caching_allocator_needed_bytes", verdict.caching));
+	TRY(check_verdict_expect(check, "expandable_segments_needed_bytes", verdict.expandable));
+	TRY(check_fits(check, &verdict));
+	TRY(check_verdict_check_words(check, &verdict));
+	check_passed(check,
+		verdict.cap < 0 ? "what the plan needs, with parameters gathered ahead, buffers and reserve"
+		: "whether the plan fits its device, with parameters gathered ahead, buffers and reserve");
+	return OK;
 }
 
 /* ---- the graph ---- */
@@ -146,14 +145,13 @@ enum status check_input_graph(struct check *check)
 	const char *name = json_string_value(check_member(check, "graph", "name"));
 	if (check->as_planned)
 		return OK;
-	enum status status = check_fingerprint(check, "fingerprint", input->fingerprint);
-	THEN(status, check_expect(check, "graph", "ops", input->ops));
-	THEN(status, check_expect(check, "graph", "tensors", input->tensors));
-	THEN(status, check_expect(check, "graph", "storages", input->storages));
-	if (status == OK && (!name || strcmp(name, input->name) != 0))
-		status = check_wrong(check, "graph.name is not \"%.100s\"", input->name);
-	THEN(status, check_card(check));
-	return status;
+	TRY(check_fingerprint(check, "fingerprint", input->fingerprint));
+	TRY(check_expect(check, "graph", "ops", input->ops));
+	TRY(check_expect(check, "graph", "tensors", input->tensors));
+	TRY(check_expect(check, "graph", "storages", input->storages));
+	if (!name || strcmp(name, input->name) != 0)
+		return check_wrong(check, "graph.name is not \"%.100s\"", input->name);
+	return check_card(check);
 }
 
 enum status check_planned_graph(struct check *check)
@@ -230,19 +228,19 @@ static enum status asked_read_pins(struct check *check, const json_t *pins)
 enum status check_scenario(struct check *check)
 {
 	const json_t *scenario = json_object_get(check->plan, "scenario");
-	enum status status = OK;
 	if (!json_is_object(scenario))
 		return fail(check->error, BAD_INPUT, "not a plan file: it has no scenario");
-	for (int id = 0; id < KNOB_COUNT && status == OK; id++) {
+	for (int id = 0; id < KNOB_COUNT; id++) {
 		const json_t *value = json_object_get(scenario, knobs[id].name);
-		status = value ? read_knob(check, (enum knob_id)id, value)
-			: fail(check->error, BAD_INPUT, "not a plan file: the scenario lacks %s", knobs[id].name);
+		TRY(value ? read_knob(check, (enum knob_id)id, value)
+				  : fail(check->error, BAD_INPUT, "not a plan file: the scenario lacks %s", knobs[id].name));
 	}
-	if (status == OK && json_object_size(scenario) != KNOB_COUNT + 1)
-		status = fail(check->error, BAD_INPUT, "not a plan file: the scenario has a knob that is not known");
-	THEN(status, asked_read_pins(check, json_object_get(scenario, "pins")));
-	THEN(status, scenario_copy(&check->asked, &check->scenario) == OK ? OK : fail_memory(check->error));
-	return status == OK && !check->as_planned ? check_pins(check->input, &check->scenario, check->error) : status;
+	if (json_object_size(scenario) != KNOB_COUNT + 1)
+		return fail(check->error, BAD_INPUT, "not a plan file: the scenario has a knob that is not known");
+	TRY(asked_read_pins(check, json_object_get(scenario, "pins")));
+	if (scenario_copy(&check->asked, &check->scenario) != OK)
+		return fail_memory(check->error);
+	return !check->as_planned ? check_pins(check->input, &check->scenario, check->error) : OK;
 }
 
 /* ---- the memory cap ---- */

@@ -138,7 +138,8 @@ static enum status check_buffers_sum_up(const struct look *look, struct buffers_
 {
 	struct change *change = mem_alloc(look->parts * 2, sizeof *change);
 	int64_t alive = 0;
-	NEED_IN(look->error, change);
+	if (!change)
+		return fail_memory(look->error);
 	for (size_t k = 0; k < look->parts; k++) {
 		const struct part *part = &look->part[k];
 		change[2 * k] = (struct change){ part->lower, part->top - part->bottom };

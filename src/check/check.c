@@ -175,7 +175,8 @@ static enum status transform_graph(struct check *check)
 			!(check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes))))
 			status = fail_memory(check->error);
 	}
-	THEN(status, check_split(check, &stage, &wish, transformed));
+	if (status == OK)
+		status = check_split(check, &stage, &wish, transformed);
 	if (status == OK)
 		made_report(check);
 	if (transformed && status == OK)
@@ -198,7 +199,8 @@ static enum status prepare_graph(struct check *check)
 	check->last = arena_alloc(&check->arena, check->items, sizeof *check->last);
 	check->bytes = arena_alloc(&check->arena, check->items, sizeof *check->bytes);
 	check->offset = arena_alloc(&check->arena, check->items, sizeof *check->offset);
-	NEED_IN(check->error, check->position && check->order && check->first && check->last && check->bytes && check->offset);
+	if (!(check->position && check->order && check->first && check->last && check->bytes && check->offset))
+		return fail_memory(check->error);
 	return OK;
 }
 
@@ -248,7 +250,8 @@ static enum status check_time(struct check *check)
 	if (!check->sharded && !check->copies)
 		return OK;
 	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
-	NEED_IN(check->error, time);
+	if (!time)
+		return fail_memory(check->error);
 	enum status status = check_waits(check, plan_time_host_waits(time, check->sharded));
 	if (!check->sharded || status != OK) {
 		plan_time_free(time);
@@ -292,7 +295,8 @@ static enum status src_check_memory(struct check *check)
 	const struct graph *graph = check->graph;
 	int64_t persistent = 0, bytes = 0;
 	int64_t *change = arena_alloc(&check->arena, (size_t)graph->ops + 2, sizeof *change);
-	NEED_IN(check->error, change);
+	if (!change)
+		return fail_memory(check->error);
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		find_lifetime(check, s);
 		persistent += graph->storage[s].persistent ? check->bytes[s] : 0;
@@ -313,16 +317,15 @@ static enum status src_check_memory(struct check *check)
 			check->peak_position = position;
 		}
 	}
-	enum status status = check_expect(check, "memory", "persistent_bytes", persistent);
-	THEN(status, check_expect(check, "memory", "peak_bytes", check->peak));
-	THEN(status, check_expect(check, "order", "peak_bytes", check->peak));
+	TRY(check_expect(check, "memory", "persistent_bytes", persistent));
+	TRY(check_expect(check, "memory", "peak_bytes", check->peak));
+	TRY(check_expect(check, "order", "peak_bytes", check->peak));
 	const char *op = json_string_value(check_member(check, "memory", "peak_op")),
 			   *peak = graph->ops ? graph->op[check->order[check->peak_position]].name : NULL;
-	if (status == OK && (peak ? !op || strcmp(op, peak) != 0 : !json_is_null(check_member(check, "memory", "peak_op"))))
-		status = check_wrong(check, "memory.peak_op is not \"%.100s\"", peak ? peak : "null");
-	if (status == OK)
-		check_passed(check, "peak and persistent bytes, computed anew");
-	return status;
+	if (peak ? !op || strcmp(op, peak) != 0 : !json_is_null(check_member(check, "memory", "peak_op")))
+		return check_wrong(check, "memory.peak_op is not \"%.100s\"", peak ? peak : "null");
+	check_passed(check, "peak and persistent bytes, computed anew");
+	return OK;
 }
 
 /* ---- the order's bound ---- */
@@ -338,7 +341,8 @@ static enum status read_flow(
 	const struct graph *graph = check->graph;
 	uint32_t *item = arena_alloc(&check->arena, graph->storages, sizeof *item);
 	certificate->arc = arena_alloc(&check->arena, json_array_size(flow), sizeof *certificate->arc);
-	NEED_IN(check->error, item && certificate->arc);
+	if (!(item && certificate->arc))
+		return fail_memory(check->error);
 	for (uint32_t s = 0; s < graph->storages; s++)
 		item[s] = NONE;
 	for (uint32_t i = 0; i < problem->items; i++)
@@ -368,7 +372,8 @@ static enum status read_precedences(struct check *check, struct order_certificat
 	const json_t *entry;
 	size_t i;
 	certificate->arc = arena_alloc(&check->arena, json_array_size(list), sizeof *certificate->arc);
-	NEED_IN(check->error, certificate->arc);
+	if (!certificate->arc)
+		return fail_memory(check->error);
 	json_array_foreach(list, i, entry) {
 		uint32_t to = op_named(check, json_array_get(entry, 0)), from = op_named(check, json_array_get(entry, 1));
 		const char *at = json_string_value(json_array_get(entry, 2));

@@ -70,7 +70,8 @@ static const char *check_layout_name_of(const struct check *check, uint32_t item
 static enum status pin_buffers(struct check *check, struct buffers *buffers, const uint32_t *storage)
 {
 	buffers->fixed = arena_alloc(&check->arena, buffers->n, sizeof *buffers->fixed);
-	NEED_IN(check->error, buffers->fixed);
+	if (!buffers->fixed)
+		return fail_memory(check->error);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		buffers->fixed[i] = -1;
 		for (uint32_t p = 0; p < check->scenario.pins; p++) {
@@ -152,7 +153,8 @@ static enum status make_buffers(struct check *check, const bool *wanted, struct 
 	buffers->size = arena_alloc(&check->arena, items, sizeof(int64_t));
 	*item = arena_alloc(&check->arena, items, sizeof(uint32_t));
 	*offset = arena_alloc(&check->arena, items, sizeof(int64_t));
-	NEED_IN(check->error, buffers->lower && buffers->upper && buffers->size && *item && *offset);
+	if (!(buffers->lower && buffers->upper && buffers->size && *item && *offset))
+		return fail_memory(check->error);
 	for (uint32_t s = 0; s < items; s++) {
 		if (check->first[s] == NONE || (wanted && !wanted[s]))
 			continue;
@@ -220,7 +222,8 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 	uint32_t *item;
 	int64_t *offset;
 	size_t i;
-	NEED_IN(check->error, wanted);
+	if (!wanted)
+		return fail_memory(check->error);
 	json_array_foreach(core, i, name) {
 		const char *op_name = json_string_value(json_object_get(name, "op"));
 		uint32_t tensor = json_is_string(name) ? graph_find_tensor(check->graph, json_string_value(name)) : NONE,
@@ -319,10 +322,14 @@ enum status check_layout(struct check *check)
 			return check_wrong(check, "the allocator's %" PRId64 " bytes do not hold its buffers", reserved);
 		arena = reserved;
 	}
-	THEN(status, check_expect(check, "layout", "arena_bytes", arena));
-	THEN(status, check_pinned_offsets(check));
-	THEN(status, check_neighbours(check));
-	THEN(status, check_overlap(check, arena));
+	if (status == OK)
+		status = check_expect(check, "layout", "arena_bytes", arena);
+	if (status == OK)
+		status = check_pinned_offsets(check);
+	if (status == OK)
+		status = check_neighbours(check);
+	if (status == OK)
+		status = check_overlap(check, arena);
 	if (status == OK) {
 		check_passed(check, "no two buffers that are alive together overlap; arena and pins are right");
 		status = check_layout_bound(check, arena);

@@ -288,8 +288,10 @@ static enum status chunks_check(
 		else
 			chunks_pass_on(&chunks, op);
 	}
-	THEN(status, check_elements(&chunks));
-	THEN(status, check_all_run(&chunks));
+	if (status == OK)
+		status = check_elements(&chunks);
+	if (status == OK)
+		status = check_all_run(&chunks);
 	binding_free(&chunks.binding);
 	mem_free(chunks.part);
 	mem_free(chunks.made);

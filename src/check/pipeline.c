@@ -122,7 +122,8 @@ static enum status check_pipeline_read_order(struct checking *checking)
 	char *text = NULL;
 	size_t size = 0, i;
 	FILE *stream = text_stream(&text, &size);
-	NEED_IN(checking->error, stream);
+	if (!stream)
+		return fail_memory(checking->error);
 	json_array_foreach(rows, i, row)
 		fprintf(stream, "%s\n", json_is_string(row) ? json_string_value(row) : "?");
 	bool written = fclose(stream) == 0;
@@ -189,8 +190,7 @@ static enum status read_pieces(struct checking *checking)
 	if (json_array_size(pieces) != count)
 		return fail(checking->error, INFEASIBLE, "shard.pipeline has %zu pieces, the scenario %u",
 			json_array_size(pieces), count);
-	enum status status = OK;
-	for (uint32_t k = 0; k < count && status == OK; k++) {
+	for (uint32_t k = 0; k < count; k++) {
 		const json_t *piece = json_array_get(pieces, k);
 		const struct pipeline_piece *of = &pipelined->piece[k];
 		checking->forward[k] = picoseconds(piece, "forward_seconds");
@@ -199,24 +199,23 @@ static enum status read_pieces(struct checking *checking)
 		checking->weight[k] = pipelined->split ? picoseconds(piece, "weight_seconds") : 0;
 		checking->forward_link[k] = pipelined->forward_link ? picoseconds(piece, "forward_link_seconds") : 0;
 		checking->backward_link[k] = pipelined->forward_link ? picoseconds(piece, "backward_link_seconds") : 0;
-		status = check_pipeline_number(checking, piece, "rank", piece_rank(k, pipelined->ranks, pipelined->folded));
-		THEN(status, same_text(checking, piece, "first", of->first));
-		THEN(status, same_text(checking, piece, "last", of->last));
-		THEN(status, check_pipeline_number(checking, piece, "ops", of->ops));
-		THEN(status, check_pipeline_number(checking, piece, "kept_bytes", of->kept));
-		THEN(status, check_pipeline_number(checking, piece, "in_flight", of->in_flight.weight));
-		THEN(status, check_pipeline_number(checking, piece, "sent_bytes", of->sent));
-		if (status == OK && pipelined->split)
-			status = check_parts(checking, piece, k);
-		if (status == OK &&
-			!(check_pipeline_alike(checking->forward[k], of->forward) &&
+		TRY(check_pipeline_number(checking, piece, "rank", piece_rank(k, pipelined->ranks, pipelined->folded)));
+		TRY(same_text(checking, piece, "first", of->first));
+		TRY(same_text(checking, piece, "last", of->last));
+		TRY(check_pipeline_number(checking, piece, "ops", of->ops));
+		TRY(check_pipeline_number(checking, piece, "kept_bytes", of->kept));
+		TRY(check_pipeline_number(checking, piece, "in_flight", of->in_flight.weight));
+		TRY(check_pipeline_number(checking, piece, "sent_bytes", of->sent));
+		if (pipelined->split)
+			TRY(check_parts(checking, piece, k));
+		if (!(check_pipeline_alike(checking->forward[k], of->forward) &&
 				check_pipeline_alike(checking->backward[k], of->backward) &&
 				check_pipeline_alike(checking->send[k], of->send) &&
 				check_pipeline_alike(checking->forward_link[k], of->forward_link) &&
 				check_pipeline_alike(checking->backward_link[k], of->backward_link)))
-			status = fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u] takes another time than its ops", k);
+			return fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u] takes another time than its ops", k);
 	}
-	return status;
+	return OK;
 }
 
 /* The step: the schedule's time, what the slowest rank exposes, and its update. */
@@ -274,10 +273,14 @@ static enum status check_stages(struct checking *checking)
 		const struct pipeline_rank *rank = &pipelined->rank[r];
 		int64_t peak = bytes_in(stage, "peak_bytes"), sum = bytes_in(stage, "workspace");
 		enum status status = check_pipeline_number(checking, stage, "rank", (int64_t)r);
-		THEN(status, check_pipeline_number(checking, stage, "in_flight_bytes", rank->kept));
-		THEN(status, check_pipeline_number(checking, stage, "alike", rank->alike));
-		THEN(status, check_pipeline_same_time(checking, stage, "exposed_seconds", rank->exposed));
-		THEN(status, check_pipeline_same_time(checking, stage, "update_seconds", rank->update));
+		if (status == OK)
+			status = check_pipeline_number(checking, stage, "in_flight_bytes", rank->kept);
+		if (status == OK)
+			status = check_pipeline_number(checking, stage, "alike", rank->alike);
+		if (status == OK)
+			status = check_pipeline_same_time(checking, stage, "exposed_seconds", rank->exposed);
+		if (status == OK)
+			status = check_pipeline_same_time(checking, stage, "update_seconds", rank->update);
 		for (int kind = 0; kind < KIND_COUNT; kind++)
 			sum += bytes_in(stage, kind_names[kind]);
 		if (status == OK && sum != peak)
@@ -311,19 +314,22 @@ enum status pipeline_check_claims(
 		checking.backward_link = checking.forward_link + pieces;
 		status = check_head(&checking);
 	}
-	THEN(status, read_pieces(&checking));
+	if (status == OK)
+		status = read_pieces(&checking);
 	bool ordered = pipelined->split || pipelined->schedule == SCHEDULE_FILE;
 	if (status == OK && ordered)
 		status = check_pipeline_read_order(&checking);
-	THEN(status, check_step(&checking));
+	if (status == OK)
+		status = check_step(&checking);
 	if (status == OK && ordered)
 		status = check_counts(&checking);
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++)
 		rank[r] = pipelined->rank[r].graph;
-	THEN(status,
-		pipeline_check_ranks(
-			pipelined->device, rules, rank, pipelined->ranks, pipelined->microbatches, checking.held, error));
-	THEN(status, check_stages(&checking));
+	if (status == OK)
+		status = pipeline_check_ranks(
+			pipelined->device, rules, rank, pipelined->ranks, pipelined->microbatches, checking.held, error);
+	if (status == OK)
+		status = check_stages(&checking);
 	schedule_csv_free(&checking.order);
 	arena_free(&checking.arena);
 	return status;

@@ -52,7 +52,8 @@ static bool read_late(const struct graph *graph, uint32_t s)
 static enum status note_copies(struct check *check, const struct graph *planned, int64_t **bytes)
 {
 	*bytes = arena_alloc(&check->arena, planned->storages, sizeof **bytes);
-	NEED_IN(check->error, *bytes);
+	if (!(*bytes))
+		return fail_memory(check->error);
 	for (uint32_t t = 0; t < planned->tensors; t++) {
 		uint32_t of = planned->tensor[t].relation == RELATION_COPIES ? graph_find_tensor(planned, planned->tensor[t].of)
 			: NONE;
@@ -87,7 +88,8 @@ static enum status check_copies(struct check *check, const struct fitted_rank *r
 static enum status check_times(struct check *check, const struct fitted *fitted)
 {
 	int64_t *left = arena_alloc(&check->arena, fitted->step->ops, sizeof *left);
-	NEED_IN(check->error, left);
+	if (!left)
+		return fail_memory(check->error);
 	for (uint32_t op = 0; op < fitted->step->ops; op++)
 		left[op] = fitted->time[op];
 	for (uint32_t r = 0; r < fitted->ranks; r++)
@@ -105,7 +107,8 @@ static enum status check_steps(struct check *check, const struct fitted *fitted)
 {
 	struct graph **step = arena_alloc(&check->arena, fitted->ranks, sizeof *step);
 	struct held *one = arena_alloc(&check->arena, fitted->ranks, sizeof *one);
-	NEED_IN(check->error, step && one);
+	if (!(step && one))
+		return fail_memory(check->error);
 	for (uint32_t r = 0; r < fitted->ranks; r++) {
 		step[r] = fitted->rank[r].step;
 		one[r] = (struct held){ 1, 1 };
@@ -141,22 +144,20 @@ static enum status check_rank_bounds(struct check *check, const struct fitted *f
 	bool impossible = false;
 	if (!check->pipelined || json_array_size(ranks) != fitted->ranks || fitted->ranks != check->pipelined->ranks)
 		return check_wrong(check, "recompute.ranks must have an entry for each of %u ranks", fitted->ranks);
-	enum status status = check_expect(check, "recompute", "cap_bytes", fitted->cap);
-	THEN(status, check_steps(check, fitted));
-	THEN(status, check_times(check, fitted));
-	for (uint32_t r = 0; r < fitted->ranks && status == OK; r++) {
-		status = check_rank(check, fitted, r, json_array_get(ranks, r), &bound);
+	TRY(check_expect(check, "recompute", "cap_bytes", fitted->cap));
+	TRY(check_steps(check, fitted));
+	TRY(check_times(check, fitted));
+	for (uint32_t r = 0; r < fitted->ranks; r++) {
+		TRY(check_rank(check, fitted, r, json_array_get(ranks, r), &bound));
 		impossible |= json_is_null(json_object_get(json_array_get(ranks, r), "bound_seconds"));
 		sum += bound;
 	}
-	if (status == OK &&
-		(json_is_null(claim) != impossible || (!impossible && llround(json_number_value(claim) * 1e12) != sum)))
+	if (json_is_null(claim) != impossible || (!impossible && llround(json_number_value(claim) * 1e12) != sum))
 		return check_wrong(check, "recompute.bound_seconds is not the sum over the ranks");
-	if (status == OK)
-		check_passed(check,
-			"the bound on the time of recomputation on every rank, from its certificate, in the rank's own graph with "
-			"its copies in flight");
-	return status;
+	check_passed(check,
+		"the bound on the time of recomputation on every rank, from its certificate, in the rank's own graph with "
+		"its copies in flight");
+	return OK;
 }
 
 /* ---- numbers ---- */
@@ -217,7 +218,8 @@ static enum status check_read_certificate(
 		.room = json_integer_value(room),
 		.price = json_integer_value(price),
 		.arc = arena_alloc(&check->arena, json_array_size(flow) + 1, sizeof *certificate->arc) };
-	NEED_IN(check->error, certificate->arc);
+	if (!certificate->arc)
+		return fail_memory(check->error);
 	json_array_foreach(flow, i, arc) {
 		TRY(read_arc(check, step, arc, i, &certificate->arc[certificate->arcs++]));
 	}
@@ -264,7 +266,8 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	for (uint32_t op = 0; op < fitted->step->ops; op++)
 		total += fitted->time[op];
 	enum status status = check_recompute_check_words(check, fitted);
-	THEN(status, expect_time(check, "step_seconds", total));
+	if (status == OK)
+		status = expect_time(check, "step_seconds", total);
 	check->recomputes = true;
 	check->recomputes_to_cap = fitted->capped;
 	check->copies = fitted->away > 0;

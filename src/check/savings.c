@@ -132,13 +132,13 @@ static enum status check_kinds(struct check *check)
 	for (uint32_t s = 0; graph->ops && s < graph->storages; s++)
 		if (check->first[s] != NONE && check->first[s] <= check->peak_position && check->peak_position <= check->last[s])
 			bytes[graph->storage[s].kind] += check->bytes[s];
-	enum status status = expect_in(check, stage, "rank", rank);
-	if (status == OK && check->pipelined && json_integer_value(check_member(check, "layout", "arena_bytes")) > 0)
-		status = expect_in(check, stage, "arena_bytes", json_integer_value(check_member(check, "layout", "arena_bytes")));
-	THEN(status, expect_in(check, stage, "peak_bytes", check->peak));
-	for (int kind = 0; kind < KIND_COUNT && status == OK; kind++)
-		status = expect_in(check, stage, kind_names[kind], bytes[kind]);
-	return status == OK ? expect_in(check, stage, "workspace", workspace) : status;
+	TRY(expect_in(check, stage, "rank", rank));
+	if (check->pipelined && json_integer_value(check_member(check, "layout", "arena_bytes")) > 0)
+		TRY(expect_in(check, stage, "arena_bytes", json_integer_value(check_member(check, "layout", "arena_bytes"))));
+	TRY(expect_in(check, stage, "peak_bytes", check->peak));
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		TRY(expect_in(check, stage, kind_names[kind], bytes[kind]));
+	return expect_in(check, stage, "workspace", workspace);
 }
 
 /* The sentences that the stages wrote. */
@@ -162,13 +162,12 @@ static enum status check_notes(struct check *check)
 
 enum status check_savings(struct check *check)
 {
-	enum status status = check_peaks(check);
-	THEN(status, check_reserved(check));
-	THEN(status, check_fully_shard(check));
-	THEN(status, check_kinds(check));
-	THEN(status, check_notes(check));
-	if (status == OK)
-		check_passed(
-			check, "what the plan is compared with: the program's own order, the caching allocator; the peak by kinds");
-	return status;
+	TRY(check_peaks(check));
+	TRY(check_reserved(check));
+	TRY(check_fully_shard(check));
+	TRY(check_kinds(check));
+	TRY(check_notes(check));
+	check_passed(
+		check, "what the plan is compared with: the program's own order, the caching allocator; the peak by kinds");
+	return OK;
 }

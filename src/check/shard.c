@@ -83,22 +83,22 @@ static int64_t picoseconds_of(const json_t *seconds)
 enum status shard_check_time(
 	const json_t *shard, const struct sharded *sharded, const struct plan_time *time, struct error *error)
 {
-	enum status status = step_time_check(&time->model, &time->time, error);
+	TRY(step_time_check(&time->model, &time->time, error));
 	const json_t *streams = json_object_get(shard, "streams");
-	THEN(status, check_seconds(shard, "step_seconds", time->whole.total, error));
-	THEN(status, check_shard_expect(shard, "gathered_ahead_bytes", time->model.ahead, error));
-	if (status == OK && json_array_size(streams) != time->model.streams)
+	TRY(check_seconds(shard, "step_seconds", time->whole.total, error));
+	TRY(check_shard_expect(shard, "gathered_ahead_bytes", time->model.ahead, error));
+	if (json_array_size(streams) != time->model.streams)
 		return fail(error, INFEASIBLE, "shard.streams must have %u entries", time->model.streams);
-	for (uint32_t s = 0; s < time->model.streams && status == OK; s++) {
+	for (uint32_t s = 0; s < time->model.streams; s++) {
 		const json_t *stream = json_array_get(streams, s);
 		const char *name = json_string_value(json_object_get(stream, "stream"));
 		if (!name || strcmp(name, plan_time_stream(sharded, s)) != 0)
 			return fail(error, INFEASIBLE, "shard.streams[%u] is not called \"%.60s\"", s, plan_time_stream(sharded, s));
-		status = check_seconds(stream, "busy_seconds", time->whole.busy[s], error);
-		THEN(status, check_seconds(stream, "exposed_seconds", time->whole.exposed[s], error));
-		THEN(status, check_seconds(stream, "idle_seconds", time->whole.total - time->whole.busy[s], error));
+		TRY(check_seconds(stream, "busy_seconds", time->whole.busy[s], error));
+		TRY(check_seconds(stream, "exposed_seconds", time->whole.exposed[s], error));
+		TRY(check_seconds(stream, "idle_seconds", time->whole.total - time->whole.busy[s], error));
 	}
-	return status;
+	return OK;
 }
 
 /* A member that must be an integer between least and most. */
@@ -134,7 +134,8 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 	for (size_t i = 0; i < count && status == OK; i++)
 		if (!read_station(json_array_get(stations, i), &time->model, &bound.station[i]))
 			status = fail(error, BAD_INPUT, "not a plan file: shard.step_bound.stations[%zu] is no station of this step", i);
-	THEN(status, check_seconds(claimed, "seconds", bound.bound, error));
+	if (status == OK)
+		status = check_seconds(claimed, "seconds", bound.bound, error);
 	if (status == OK && bound.bound > time->time.total)
 		status = fail(error, INFEASIBLE, "shard.step_bound is above the step, %.12f s", (double)time->time.total * 1e-12);
 	if (status == OK && step_bound_check(&time->model, &bound, error) != OK)
@@ -237,7 +238,8 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 		return none ? OK : fail(error, INFEASIBLE, "shard says that something is proved, but there is no bound");
 	}
 	enum status status = check_bound_words(shard, scenario, error);
-	THEN(status, check_seconds(shard, "value_seconds", cost, error));
+	if (status == OK)
+		status = check_seconds(shard, "value_seconds", cost, error);
 	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (picoseconds_of(claim) == cost))
 		return fail(error, INFEASIBLE, "shard.proved or shard.bound_seconds contradicts the estimate");
 	if (status == OK && (picoseconds_of(claim) < 0 || picoseconds_of(claim) > cost))
@@ -247,8 +249,10 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	if (status == OK && fabs(gap - expected) > 1e-8)
 		return fail(error, INFEASIBLE, "shard.gap is %.9f, but it must be %.9f", gap, expected);
 	struct mixture mixture;
-	THEN(status, read_mixture(certificate, sharded->sharding.mesh.axes, &mixture, error));
-	THEN(status, check_price(certificate, stage, sharded, scenario, wish, &mixture, &shown, error));
+	if (status == OK)
+		status = read_mixture(certificate, sharded->sharding.mesh.axes, &mixture, error);
+	if (status == OK)
+		status = check_price(certificate, stage, sharded, scenario, wish, &mixture, &shown, error);
 	TRY(status);
 	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
 	if (shown >= picoseconds_of(claim))

@@ -137,17 +137,16 @@ static enum status check_flags(
 enum status shard_check_sums(const json_t *shard, const struct sharded *sharded, const struct graph *graph,
 	const struct scenario *scenario, struct error *error)
 {
-	enum status status = check_rows(shard, sharded, graph, error);
-	THEN(status, check_annotations(shard, sharded, error));
-	THEN(status, check_flags(shard, sharded, scenario, error));
-	if (status == OK &&
-		!(shard_sums_is_number(shard, "kept_bytes", sharded->cost.kept) &&
+	TRY(check_rows(shard, sharded, graph, error));
+	TRY(check_annotations(shard, sharded, error));
+	TRY(check_flags(shard, sharded, scenario, error));
+	if (!(shard_sums_is_number(shard, "kept_bytes", sharded->cost.kept) &&
 			shard_sums_is_number(shard, "saved_bytes", sharded->cost.saved) &&
 			shard_sums_is_number(shard, "gradient_bytes", sharded->cost.gradients)))
-		status = fail(error, INFEASIBLE,
+		return fail(error, INFEASIBLE,
 			"shard.kept_bytes, saved_bytes and gradient_bytes must be %" PRId64 ", %" PRId64 " and %" PRId64,
 			sharded->cost.kept, sharded->cost.saved, sharded->cost.gradients);
-	return status;
+	return OK;
 }
 
 enum status shard_check_unsplit(const json_t *shard, struct error *error)

@@ -148,7 +148,8 @@ static enum status step_time(struct check *check, int64_t *total)
 	if (check->sharded && !passes)
 		return OK;
 	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
-	NEED_IN(check->error, time);
+	if (!time)
+		return fail_memory(check->error);
 	if (!check->sharded)
 		*total = time->whole.total;
 	if (passes)

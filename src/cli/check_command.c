@@ -311,9 +311,9 @@ static enum status check_all(struct result_check *check, const char *buffers_pat
 	check->offset = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->offset);
 	if (!check->offset)
 		return fail_memory(check->error);
-	enum status status = check->file ? layout_check_take_places(check) : take_csv(check, result);
-	THEN(status, check_places(check));
-	return status == OK && check->file ? check_claims(check, numbers) : status;
+	TRY(check->file ? layout_check_take_places(check) : take_csv(check, result));
+	TRY(check_places(check));
+	return check->file ? check_claims(check, numbers) : OK;
 }
 
 /* Verifies offsets and sums of a result (the object of --json, or the CSV with offsets) by src/check/buffers.h, bounds
@@ -335,7 +335,8 @@ static enum status layout_check_file(const char *buffers_path, const char *resul
 	json_t *file = object ? plan_file_take(result, error) : NULL;
 	enum status status = object && !file ? error->status : OK;
 	check.file = file;
-	THEN(status, check_all(&check, buffers_path, result, numbers));
+	if (status == OK)
+		status = check_all(&check, buffers_path, result, numbers);
 	*outcome = (struct check_outcome){ .partly = check.request.seconds > 0 };
 	input_close(result);
 	buffers_csv_free(&check.csv);

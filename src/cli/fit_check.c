@@ -129,7 +129,8 @@ static enum status fit_check_sums(const json_t *file, const struct fit_asked *as
 		(!json_is_integer(arena) || json_is_true(json_object_get(file, "fits")) != (json_integer_value(arena) <= cap)))
 		return fail(error, INFEASIBLE, "the step's bytes, the cap and \"fits\" contradict each other");
 	json_array_foreach(rows, i, row)
-		THEN(status, asked->smallest ? check_device(row, error) : check_way(row, cap, error));
+		if (status == OK)
+			status = asked->smallest ? check_device(row, error) : check_way(row, cap, error);
 	return status;
 }
 
@@ -159,7 +160,8 @@ static enum status plan_again(struct graph *graph, const json_t *file, const str
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = text_stream(&text, &size);
-	NEED_IN(error, stream);
+	if (!stream)
+		return fail_memory(error);
 	enum status status = fit_check_write_again(graph, scenario, asked, rules_file, stream, error);
 	bool written = fclose(stream) == 0;
 	json_t *again = status == OK && written ? json_loadb(text, size, 0, NULL) : NULL;
@@ -188,7 +190,8 @@ enum status fit_check_file(
 	struct fit_asked asked;
 	scenario_init(&scenario);
 	enum status status = fit_check_take_asked(json_object_get(file, "asked"), &scenario, &asked, error);
-	THEN(status, fit_check_sums(file, &asked, error));
+	if (status == OK)
+		status = fit_check_sums(file, &asked, error);
 	if (status == OK)
 		fputs("ok  what fits, and by how much the rest is over\n", report);
 	if (status == OK && numbers)

@@ -180,7 +180,8 @@ int fit_most_serve(
 	if (status == INFEASIBLE && knob != KNOB_COUNT)
 		status = OK;
 	batch_progress_done();
-	THEN(status, write_answer(request, scenario, &answer, &error));
+	if (status == OK)
+		status = write_answer(request, scenario, &answer, &error);
 	if (status != OK)
 		return batch_signal() && status == CANCELLED ? batch_signal() : complain(request->path, &error, status);
 	return fits ? EXIT_FINE : EXIT_CONSTRAINT;

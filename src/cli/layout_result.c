@@ -22,8 +22,10 @@ static enum status read_snapshot(
 {
 	struct snapshot snapshot;
 	enum status status = snapshot_read(input_source(input), &snapshot, error);
-	THEN(status, snapshot_buffers(&snapshot, request->device, csv, &request->report.facts, error));
-	THEN(status, snapshot_addresses(&snapshot, &request->report.facts, csv, error));
+	if (status == OK)
+		status = snapshot_buffers(&snapshot, request->device, csv, &request->report.facts, error);
+	if (status == OK)
+		status = snapshot_addresses(&snapshot, &request->report.facts, csv, error);
 	if (status == OK && snapshot_report_places(&request->report, &snapshot, csv) != OK)
 		status = fail_memory(error);
 	snapshot_free(&snapshot);

@@ -49,21 +49,20 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	HELD uint32_t *traits = mem_alloc(step->ops, sizeof *traits);
 	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
 	struct fit_input input = { .graph = step, .time = time, .traits = traits, .alignment = 1, .workspace = true };
-	enum status status = rules && time && traits && keep ? OK : fail_memory(error);
-	for (uint32_t op = 0; op < step->ops && status == OK; op++) {
+	if (!(rules && time && traits && keep))
+		return fail_memory(error);
+	for (uint32_t op = 0; op < step->ops; op++) {
 		if (op_whole_time(step, rules, &machine, op, &time[op]) != OK)
-			status = fail_memory(error);
+			return fail_memory(error);
 		traits[op] = rules_traits(rules, step->op[op].type);
 	}
-	if (status == OK && (fit_solver_new(&input, &solver) != OK || fit_play(&solver.replay, &solver.base[0], keep) != OK))
-		status = fail_memory(error);
+	if (fit_solver_new(&input, &solver) != OK || fit_play(&solver.replay, &solver.base[0], keep) != OK)
+		return fail_memory(error);
 	int64_t all = solver.replay.peak, least = 0;
-	for (uint32_t i = 0; i < solver.step.ops && status == OK; i++)
+	for (uint32_t i = 0; i < solver.step.ops; i++)
 		least = solver.base[0].fixed[i] > least ? solver.base[0].fixed[i] : least;
-	if (status == OK)
-		puts("peak_bytes,saved_bytes,extra_seconds,bound_seconds,proved");
-	THEN(status, print_points(&solver, all, least, count, error));
-	return status;
+	puts("peak_bytes,saved_bytes,extra_seconds,bound_seconds,proved");
+	return print_points(&solver, all, least, count, error);
 }
 
 /* ---- options ---- */

@@ -672,7 +672,8 @@ static int calibrate(struct search *search)
 	struct calibration calibration;
 	struct error error = { 0 };
 	enum status status = calibration_read(search->measurements, search->name, &search->scenario, &calibration, &error);
-	THEN(status, calibration_fit(&calibration, &search->request.machine, &search->request.overheads, &error));
+	if (status == OK)
+		status = calibration_fit(&calibration, &search->request.machine, &search->request.overheads, &error);
 	if (status == OK)
 		calibration_print(&calibration, search->line.json ? stderr : stdout);
 	int code = status == OK ? EXIT_FINE : complain(search->measurements, &error, status);
@@ -692,7 +693,8 @@ static enum status plan_best(struct search *search, struct config_list *list, st
 	enum status status = !planner.store ? fail_memory(error)
 		: !graph ? error->status
 		: model_source_scenario(&search->source, batch, &scenario);
-	THEN(status, config_plan_best(&planner, graph, &scenario, search->planned, NULL, list, error));
+	if (status == OK)
+		status = config_plan_best(&planner, graph, &scenario, search->planned, NULL, list, error);
 	graph_release(graph);
 	scenario_done(&scenario);
 	planner_done(&planner);

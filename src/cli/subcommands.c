@@ -94,9 +94,9 @@ static enum status write_figure(
 		status = plan ? caption_write(plan, &request->options, request->argv, request->argc, caption.stream, error)
 			: caption_write_files(request->line.operand, request->line.operands, &request->options,
 							request->argv, request->argc, caption.stream, error);
-	THEN(status,
-		plan ? export_to(kind, plan, &request->options, request->line.output, true, error)
-		: write_files(request, kind, error));
+	if (status == OK)
+		status = plan ? export_to(kind, plan, &request->options, request->line.output, true, error)
+					  : write_files(request, kind, error);
 	return request->caption ? output_close(&caption, status, error) : status;
 }
 

@@ -312,7 +312,8 @@ static enum status take_finished(struct sweep *sweep, struct sweep_row *row, con
 	if (of != sweep->fingerprint || row->number >= sweep->total)
 		return fail(error, BAD_INPUT,
 			"is a line of another sweep: of another graph, or with other --set, --pin, --rules or --vary");
-	NEED_IN(error, scenario_number(sweep, row->number, &scenario) == OK);
+	if (scenario_number(sweep, row->number, &scenario) != OK)
+		return fail_memory(error);
 	row->scenario = &scenario;
 	enum status status = sweep_row_check(row, line, error);
 	row->scenario = NULL;

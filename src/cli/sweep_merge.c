@@ -86,7 +86,8 @@ static enum status sweep_merge_take_line(
 		return error->status;
 	merge->json = json;
 	merge->sweep = sweep;
-	NEED_IN(error, mem_reserve(&merge->line, &merge->room, merge->lines + 1, sizeof *merge->line));
+	if (!mem_reserve(&merge->line, &merge->room, merge->lines + 1, sizeof *merge->line))
+		return fail_memory(error);
 	merge->line[merge->lines++] = (struct piece_line){ (uint32_t)k, number, file, text };
 	return OK;
 }
@@ -104,7 +105,8 @@ static enum status read_content(struct merge *merge, int file, size_t *size, str
 		return error->status;
 	char *ended = mem_resize(text, *size + 1, 1);
 	merge->content[file] = ended ? ended : text;
-	NEED_IN(error, ended);
+	if (!ended)
+		return fail_memory(error);
 	ended[*size] = '\0';
 	return OK;
 }

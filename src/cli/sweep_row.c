@@ -280,7 +280,8 @@ enum status sweep_row_check(const struct sweep_row *row, const char *line, struc
 	char *head = NULL;
 	size_t size = 0;
 	struct json json = { .stream = text_stream(&head, &size) };
-	NEED_IN(error, json.stream);
+	if (!json.stream)
+		return fail_memory(error);
 	if (row->scenario)
 		write_head(row, &json);
 	else

@@ -174,7 +174,8 @@ static enum status calibrate_read_rows(
 			status = fail(error, BAD_INPUT,
 				"seconds are missing, or the degrees don't multiply to devices, or the batch is no whole number of "
 				"microbatches");
-		THEN(status, calibrate_add_row(calibration, &room, &row));
+		if (status == OK)
+			status = calibrate_add_row(calibration, &room, &row);
 		if (status != OK)
 			error->line = lines->number;
 	}
@@ -196,7 +197,8 @@ enum status calibration_read(const char *path, const char *model, const struct s
 	for (uint32_t i = 0; i < calibration->rows && status == OK; i++) {
 		struct measurement *row = &calibration->row[i];
 		error->line = 0;
-		NEED_IN(error, scenario_copy(&row->scenario, scenario) == OK);
+		if (scenario_copy(&row->scenario, scenario) != OK)
+			return fail_memory(error);
 		row->scenario.value[K_float8] |= row->float8;
 		if (row->node > 0)
 			row->scenario.value[K_devices_per_node] = row->node;
@@ -292,7 +294,8 @@ enum status calibration_fit(
 		.rows = calibration->rows, .factors = CALIBRATED_COUNT, .predict = calibrate_predict, .context = &fitting
 	};
 	fit->row = calibration->fitted = mem_alloc(calibration->rows, sizeof *fit->row);
-	NEED_IN(error, fit->row);
+	if (!fit->row)
+		return fail_memory(error);
 	for (uint32_t i = 0; i < fit->rows; i++)
 		fit->row[i].measured = calibration->row[i].seconds;
 	enum status status = fit_rows(fit);

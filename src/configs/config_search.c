@@ -69,8 +69,10 @@ static enum status step_build(struct searching *searching, int64_t batch, enum r
 		return searching->error->status;
 	searching->list->graphs++;
 	enum status status = units_find(step->graph, searching->rules, &step->units);
-	THEN(status, blocks_find(step->graph, &step->blocks));
-	THEN(status, block_work_find(step->graph, searching->rules, &step->arena, &step->work));
+	if (status == OK)
+		status = blocks_find(step->graph, &step->blocks);
+	if (status == OK)
+		status = block_work_find(step->graph, searching->rules, &step->arena, &step->work);
 	uint32_t begin, length, period;
 	if (status == OK && request->repeat > 0) {
 		if (!blocks_period(&step->blocks, &begin, &length, &period))
@@ -224,12 +226,15 @@ static enum status config_search_evaluate(struct searching *searching, const str
 	if (config->pp * config->chunks > searching->blocks)
 		return OK;
 	enum status status = config_cut(&model, config, &request->overheads, searching->first);
-	THEN(status, evaluate_entry(searching, false, &entry));
+	if (status == OK)
+		status = evaluate_entry(searching, false, &entry);
 	*fits = entry.fits;
 	if (!config->offload || entry.result.host > 0)     /* a link that carries nothing in time: as without */
-		THEN(status, add_entry(searching, &entry));
+		if (status == OK)
+			status = add_entry(searching, &entry);
 	if (entry.fits && searching->kept.all_blocks > 0 && !config->offload)
-		THEN(status, evaluate_partly(searching, config));
+		if (status == OK)
+			status = evaluate_partly(searching, config);
 	return status == INFEASIBLE ? OK : status;
 }
 
@@ -394,12 +399,11 @@ static enum status vary_inner(struct searching *searching, struct config config)
 {
 	const struct config_request *request = searching->request;
 	const struct units *units = &searching->step.units;
-	enum status status = OK;
 	uint64_t tp_most = request->tp ? request->tp : request->devices_per_node,
 			 cp_most = request->cp ? request->cp : 2 * (uint64_t)request->devices_per_node;
-	for (uint32_t tp = request->tp ? request->tp : 1; tp <= tp_most && status == OK; tp++)
-		for (uint32_t cp = request->cp ? request->cp : 1; cp <= cp_most && status == OK; cp++)
-			for (int sp = 0; sp < 2 && status == OK; sp++) {
+	for (uint32_t tp = request->tp ? request->tp : 1; tp <= tp_most; tp++)
+		for (uint32_t cp = request->cp ? request->cp : 1; cp <= cp_most; cp++)
+			for (int sp = 0; sp < 2; sp++) {
 				uint64_t inner = (uint64_t)tp * cp * config.ep;
 				if (inner > request->devices || request->devices % inner != 0 || (sp && tp == 1) ||
 					(request->sp >= 0 && tp > 1 && sp != request->sp))
@@ -417,11 +421,11 @@ static enum status vary_inner(struct searching *searching, struct config config)
 				config.tp = tp;
 				config.cp = cp;
 				config.sp = (uint8_t)sp;
-				status = control_spend(searching->control, 1) ? control_status(searching->control)
-					: config_search_split(searching, &config);
-				THEN(status, vary_pipeline(searching, config));
+				TRY(control_spend(searching->control, 1) ? control_status(searching->control)
+														 : config_search_split(searching, &config));
+				TRY(vary_pipeline(searching, config));
 			}
-	return status;
+	return OK;
 }
 
 /* ---- steps of all sizes ---- */
@@ -483,8 +487,10 @@ static enum status config_search_play(struct searching *searching, struct config
 	searching->first = mem_alloc((size_t)config->pp * config->chunks + 1, sizeof *searching->first);
 	enum status status = searching->first ? config_search_split(searching, config) : NO_MEMORY;
 	struct config_model model = config_search_model_of(searching);
-	THEN(status, config_cut(&model, config, &searching->request->overheads, searching->first));
-	THEN(status, evaluate_entry(searching, true, entry));
+	if (status == OK)
+		status = config_cut(&model, config, &searching->request->overheads, searching->first);
+	if (status == OK)
+		status = evaluate_entry(searching, true, entry);
 	while (status == OK && !entry->fits && config->recompute_layers > 0 &&
 		config->recompute_layers + 1 < config_piece_layers(&model, config, searching->first)) {
 		entry->config.recompute_layers++;    /* more was in flight than the schedule's definition says */
@@ -554,13 +560,13 @@ static enum status rank_played(struct searching *searching)
 	config_rank_by_time(list);
 	for (uint32_t i = 0; i < list->fitting && i < EXACT_MOST; i++)
 		wanted[i] = !list->entry[i].played;
-	enum status status = config_search_refine(searching, wanted);
-	THEN(status, config_rank(list));
-	for (uint32_t each = 1; status == OK && want_leading(list, each, wanted) > 0; each += each < PLAYED_MOST ? each : 0) {
-		status = config_search_refine(searching, wanted);
-		THEN(status, config_rank(list));
+	TRY(config_search_refine(searching, wanted));
+	TRY(config_rank(list));
+	for (uint32_t each = 1; want_leading(list, each, wanted) > 0; each += each < PLAYED_MOST ? each : 0) {
+		TRY(config_search_refine(searching, wanted));
+		TRY(config_rank(list));
 	}
-	return status;
+	return OK;
 }
 
 /* ---- one configuration ---- */
@@ -627,10 +633,13 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 		mesh->axis[a].near = machine->near;
 		mesh->axis[a].far = machine->far;
 	}
-	THEN(status, split_cost(&opened->searching, &opened->searching.step, &opened->split));
+	if (status == OK)
+		status = split_cost(&opened->searching, &opened->searching.step, &opened->split);
 	struct config_model model = config_search_model_of(&opened->searching);
-	THEN(status, config_cut(&model, &opened->config, overheads, opened->searching.first));
-	THEN(status, config_evaluate(&model, &opened->config, overheads, opened->searching.first, exact, result));
+	if (status == OK)
+		status = config_cut(&model, &opened->config, overheads, opened->searching.first);
+	if (status == OK)
+		status = config_evaluate(&model, &opened->config, overheads, opened->searching.first, exact, result);
 	return status;
 }
 
@@ -641,12 +650,14 @@ enum status config_case_timetable(
 	uint32_t *first = opened->searching.first;
 	enum status status = config_search_split(&opened->searching, &opened->config);
 	struct config_model model = config_search_model_of(&opened->searching);
-	THEN(status, config_cut(&model, &opened->config, overheads, first));
+	if (status == OK)
+		status = config_cut(&model, &opened->config, overheads, first);
 	if (status == INFEASIBLE)
 		return fail(error, INFEASIBLE,
 			"the step has %u blocks between which it can be cut, fewer than the pipeline's %u pieces",
 			opened->searching.step.blocks.stretches, opened->config.pp * opened->config.chunks);
-	THEN(status, config_evaluate(&model, &opened->config, overheads, first, true, result));
+	if (status == OK)
+		status = config_evaluate(&model, &opened->config, overheads, first, true, result);
 	if (status != OK)
 		return fail_status(error, status);
 	return config_timetable(&model, &opened->config, overheads, first, timetable, error);
@@ -691,9 +702,11 @@ enum status config_search(
 		.request = request, .control = control, .rules = rules_new(), .list = list, .error = error
 	};
 	*list = (struct config_list) { 0 };
-	NEED_IN(error, searching.rules);
+	if (!searching.rules)
+		return fail_memory(error);
 	enum status status = vary_all(&searching);
-	THEN(status, rank_played(&searching));
+	if (status == OK)
+		status = rank_played(&searching);
 	rules_free(searching.rules);
 	if (status == OK && list->entries == 0)
 		status = no_configuration(&searching);

@@ -189,7 +189,8 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 {
 	struct scenario scenario;
 	struct error why = { 0 };
-	NEED_IN(finding->error, scenario_copy(&scenario, finding->scenario) == OK);
+	if (scenario_copy(&scenario, finding->scenario) != OK)
+		return fail_memory(finding->error);
 	bool fine = set_words(&scenario, way->set, &why) == OK && (all || prove_way(finding, &scenario, way, &why) == OK);
 	if (fine && way->above) {
 		scenario_done(&scenario);
@@ -500,7 +501,8 @@ static enum status find_base(struct finding *finding)
 {
 	struct fit_list *list = finding->list;
 	OWN(scenario) scenario;
-	NEED_IN(finding->error, scenario_copy(&scenario, finding->scenario) == OK);
+	if (scenario_copy(&scenario, finding->scenario) != OK)
+		return fail_memory(finding->error);
 	int64_t *value = scenario.value;
 	const char *source = finding->graph->source;
 	list->captured = source && strncmp(source, "torch ", 6) == 0 && value[K_order] == ORDER_AUTO &&
@@ -540,9 +542,11 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 	enum status status = find_base(&finding);
 	if (status != OK || list->fits)
 		return status;
-	NEED_IN(error, list->way = mem_alloc(WAYS_MOST, sizeof *list->way));
+	if (!(list->way = mem_alloc(WAYS_MOST, sizeof *list->way)))
+		return fail_memory(error);
 	status = find_sizes(&finding);
-	THEN(status, find_singles(&finding));
+	if (status == OK)
+		status = find_singles(&finding);
 	qsort(list->way, list->ways, sizeof *list->way, compare_ways);
 	if (status == OK && list->fitting == 0)
 		status = fit_list_find_pairs(&finding);

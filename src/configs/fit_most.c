@@ -126,14 +126,16 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 	struct bracket bracket = { .planner = planner, .graph = graph, .knob = knob, .by = by, .most = most };
 	bool fits = true;
 	*most = (struct fit_most){ .budget = scenario_budget(given) };
-	NEED_IN(error, scenario_copy(&bracket.scenario, given) == OK);
+	if (scenario_copy(&bracket.scenario, given) != OK)
+		return fail_memory(error);
 	enum status status = OK;
 	for (int64_t value = by; status == OK && fits && value <= knobs[knob].maximum; value *= 2) {
 		status = try_value(&bracket, value, &fits);
 		fits |= value == by && most->next_arena < 0;
 	}
 	int64_t top = most->next;
-	THEN(status, fit_most_narrow(&bracket, false));
+	if (status == OK)
+		status = fit_most_narrow(&bracket, false);
 	if (status == OK && jumps(&bracket)) {
 		most->next = top;
 		status = fit_most_narrow(&bracket, true);
@@ -163,7 +165,8 @@ enum status fit_devices_find(struct planner *planner, struct graph *graph, const
 	struct scenario scenario;
 	uint32_t planned = 0;
 	*devices = 0;
-	NEED_IN(error, scenario_copy(&scenario, given) == OK);
+	if (scenario_copy(&scenario, given) != OK)
+		return fail_memory(error);
 	scenario.value[K_memory] = KNOB_GIVEN;
 	scenario_drop_figures(&scenario);
 	for (int preset = 0; preset < DEVICE_COUNT; preset++) {

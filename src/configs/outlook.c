@@ -246,7 +246,8 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 		.order = pipelined->order,
 		.forward_link = pipelined->forward_link,
 		.backward_link = pipelined->backward_link };
-	NEED_IN(error, kept);
+	if (!kept)
+		return fail_memory(error);
 	for (uint32_t k = 0; k < pieces; k++) {
 		kept[k] = pipelined->piece[k].kept;
 		weight[k] = pipelined->piece[k].kept_weight;

@@ -83,7 +83,8 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 {
 	struct scenario scenario;
 	struct error why = { 0 };
-	NEED_IN(error, scenario_copy(&scenario, base) == OK);
+	if (scenario_copy(&scenario, base) != OK)
+		return fail_memory(error);
 	config_knobs(&entry->config, &scenario);
 	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &why);
 	scenario_done(&scenario);

@@ -212,7 +212,8 @@ enum status figure_draw(const char *content, const char *format, FILE *stream, s
 		!(height >= 1 && height <= SIZE_MOST))
 		return fail(error, BAD_INPUT, "not a figure: the first line has no size");
 	FILE *memory = text_stream(&picture, &length);
-	NEED_IN(error, memory);
+	if (!memory)
+		return fail_memory(error);
 	enum status status = draw_surface(&drawing, width, height, format, memory, error);
 	if (fclose(memory) != 0 && status == OK)
 		status = fail_memory(error);

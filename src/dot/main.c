@@ -46,7 +46,8 @@ static enum status render(Agraph_t *dot, const char *engine, const char *format,
 	size_t length = 0;
 	open_no_files();
 	GVC_t *context = gvContext();
-	NEED_IN(error, context);
+	if (!context)
+		return fail_memory(error);
 	enum status status = OK;
 	if (gvLayout(context, dot, engine) != 0)
 		status = fail(error, LIMIT,
@@ -191,7 +192,8 @@ static enum status draw_native(
 	enum status status = draw_options_of(options->view, name, sizeof name, &draw, error);
 	for (int round = 0; round < 2 && status == OK && !*text; round++) {
 		FILE *stream = text_stream(text, length);
-		NEED_IN(error, stream);
+		if (!stream)
+			return fail_memory(error);
 		status = draw_write(graph, NULL, &draw, stream, &nodes, error);
 		if (fclose(stream) != 0 && status == OK)
 			status = fail_memory(error);
@@ -308,7 +310,8 @@ int main(int argc, char **argv)
 		status = fail_memory(&error);
 	if (status == OK && options.format > OUTPUT_DOT && !picture_whole(format_names[options.format], data, length))
 		status = fail(&error, LIMIT, "Graphviz failed: its picture is not whole, most likely for want of memory (--memory)");
-	THEN(status, deliver(&options, data, length, &error));
+	if (status == OK)
+		status = deliver(&options, data, length, &error);
 	free(data);
 	guard_expect_end();
 	return dot_main_report(&options, status, &error);

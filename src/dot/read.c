@@ -155,7 +155,8 @@ static enum status bind_node(struct reader *reader, Agnode_t *node)
 	record->line = 0;
 	const char *name = attribute_of(&reader->attributes, node, ATTRIBUTE_NAME);
 	record->name = decoded(reader, name ? name : agnameof(node));
-	NEED_IN(reader->error, record->name);
+	if (!record->name)
+		return fail_memory(reader->error);
 	return *record->name ? OK : read_bad(reader, node, "the name is empty", NULL);
 }
 
@@ -331,7 +332,8 @@ static enum status read_add_edges(struct reader *reader)
 {
 	uint32_t edges = (uint32_t)agnedges(reader->dot), count = 0;
 	Agedge_t **list = arena_alloc(&reader->arena, edges, sizeof *list);
-	NEED_IN(reader->error, list);
+	if (!list)
+		return fail_memory(reader->error);
 	for (Agnode_t *node = agfstnode(reader->dot); node; node = agnxtnode(reader->dot, node))
 		for (Agedge_t *edge = agfstout(reader->dot, node); edge; edge = agnxtout(reader->dot, edge))
 			list[count++] = edge;
@@ -422,7 +424,8 @@ static enum status name_modules(struct reader *reader)
 				const char *outer = agparent(sub) == reader->dot ? NULL : record->module;
 				char text[600];
 				snprintf(text, sizeof text, "%.290s%s%.290s", outer ? outer : "", outer ? "." : "", name);
-				NEED_IN(reader->error, path = decoded(reader, text));
+				if (!(path = decoded(reader, text)))
+					return fail_memory(reader->error);
 			}
 			record->module = path;
 		}
@@ -466,7 +469,8 @@ static enum status read_describe(struct reader *reader)
 	if (extra && *extra && !(texts[2] = decoded(reader, extra)))
 		return fail_memory(reader->error);
 	TRY(texts[2] ? check_extra(texts[2], RECORD_GRAPH, reader->error) : OK);
-	NEED_IN(reader->error, draft_describe(reader->draft, texts[0], texts[1], texts[2], NULL) == OK);
+	if (draft_describe(reader->draft, texts[0], texts[1], texts[2], NULL) != OK)
+		return fail_memory(reader->error);
 	return OK;
 }
 
@@ -487,20 +491,19 @@ static enum status dot_read_all(struct reader *reader)
 	if (!list || attributes_find(reader->dot, &reader->arena, &reader->attributes) != OK)
 		return fail_memory(reader->error);
 	reader->order = agattr(reader->dot, AGEDGE, order_name, NULL);
-	enum status status = OK;
-	for (Agnode_t *node = agfstnode(reader->dot); node && status == OK; node = agnxtnode(reader->dot, node)) {
-		status = bind_node(reader, node);
+	for (Agnode_t *node = agfstnode(reader->dot); node; node = agnxtnode(reader->dot, node)) {
+		TRY(bind_node(reader, node));
 		reader->full |= is_tensor(reader, node);
 	}
-	THEN(status, dot_find_lines(reader, list));
-	THEN(status, read_describe(reader));
-	THEN(status, name_modules(reader));
-	THEN(status, read_add_nodes(reader, list, &ops));
-	THEN(status, read_add_edges(reader));
-	THEN(status, for_nodes(reader, read_add_alias));
-	if (status == OK && !agget(reader->dot, extra_name))
-		status = describe_intake(reader);
-	return status == OK ? for_nodes(reader, add_inplace) : status;
+	TRY(dot_find_lines(reader, list));
+	TRY(read_describe(reader));
+	TRY(name_modules(reader));
+	TRY(read_add_nodes(reader, list, &ops));
+	TRY(read_add_edges(reader));
+	TRY(for_nodes(reader, read_add_alias));
+	if (!agget(reader->dot, extra_name))
+		TRY(describe_intake(reader));
+	return for_nodes(reader, add_inplace);
 }
 
 struct graph *read_dot(Agraph_t *dot, const char *text, struct error *error)

@@ -240,7 +240,8 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 			there[group] |= thinned->group[i][group] > 0;
 	timeline_note(plan, note, sizeof note);
 	begin_axes(&axes, plan->graph->ops, paper, plan_peak(plan), timeline_limit(plan, plan_peak(plan)));
-	THEN(status, draw_figure_open_axes(&axes, paper, there, note, error));
+	if (status == OK)
+		status = draw_figure_open_axes(&axes, paper, there, note, error);
 	if (status == OK) {
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
 		draw_figure_draw_title(&axes, plan->graph->name, "peak", plan_peak(plan));

@@ -398,7 +398,8 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	double below = paper.unexplained
 		? 6 - BOTTOM
 		: LEADING * (figure_pipeline_draw_legend(NULL, &figure, 0) + draw_rank_names(NULL, &figure, 0)) - 1;
-	NEED_IN(error, canvas_open(&figure.canvas, paper, legend + below) == OK);
+	if (canvas_open(&figure.canvas, paper, legend + below) != OK)
+		return fail_memory(error);
 	figure_pipeline_draw_title(&figure, title);
 	draw_ranks(&figure);
 	figure_pipeline_draw_time(&figure, rows);

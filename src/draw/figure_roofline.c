@@ -175,7 +175,8 @@ enum status figure_roofline(
 		return fail(error, BAD_INPUT, "no op of this step takes time: its FLOPs and bytes are unknown");
 	double width = paper.width - 8, y = bars.top + (ROW - BAR) / 2;
 	double below = paper.unexplained ? BELOW : LEGEND + LEADING * figure_roofline_draw_legend(NULL, &bars, 0, width) - 2;
-	NEED_IN(error, canvas_open(&bars.canvas, paper, bars.bottom + below) == OK);
+	if (canvas_open(&bars.canvas, paper, bars.bottom + below) != OK)
+		return fail_memory(error);
 	figure_roofline_draw_title(&bars, title);
 	figure_roofline_draw_axis(&bars);
 	for (int part = 0; part < STEP_PARTS; part++)

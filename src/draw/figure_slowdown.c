@@ -178,9 +178,9 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
 	int keys = sizeof key / sizeof *key,
 		rows = canvas_legend(NULL, scales.begin, 0, scales.span, SMALL, LEADING, INK, key, keys);
-	NEED_IN(error,
-		canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) ==
-			OK);
+	if (!(canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) ==
+			OK))
+		return fail_memory(error);
 	figure_slowdown_draw_bound(&scales, slowdown);
 	figure_slowdown_draw_axes(&scales, plan);
 	draw_plans(&scales, slowdown, plan, &names);

@@ -308,7 +308,8 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 		(paper.unexplained ? BELOW
 		: LEGEND +
 					LEADING * figure_sweep_draw_legend(NULL, scene->table, 0, 0, plot.wide, key, keys, note) - 4);
-	NEED_IN(error, canvas_open(&scene->canvas, paper, height) == OK);
+	if (canvas_open(&scene->canvas, paper, height) != OK)
+		return fail_memory(error);
 	figure_sweep_draw_title(scene, name, "memory and time");
 	snprintf(label, sizeof label, "time of a %s", scene->time);
 	plot_axes(&plot, &scene->canvas, label, PLOT_SECONDS);
@@ -330,7 +331,8 @@ enum status figure_pareto(
 	figure_sweep_look(&scene);
 	choose_colours(&scene);
 	struct order *order = mem_alloc(table->rows, sizeof *order);
-	NEED_IN(error, order);
+	if (!order)
+		return fail_memory(error);
 	uint32_t count = figure_sweep_sort_rows(&scene, order);
 	enum status status = count ? draw_pareto(&scene, name, paper, order, count, stream, error)
 		: fail(error, BAD_INPUT, "no scenario has a plan and a time; --view sweep draws memory alone");
@@ -485,9 +487,9 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	place_panels(scene, timed, paper.width, &plot);
 	double bottom = TOP + PANEL + (timed ? BETWEEN + PANEL : 0);
 	int rows = figure_sweep_draw_legend(NULL, scene->table, 0, 0, plot.wide, key, (int)lines->count, "");
-	NEED_IN(error,
-		canvas_open(
-			&scene->canvas, paper, bottom + (paper.unexplained || !rows ? BELOW : LEGEND + LEADING * rows - 4)) == OK);
+	if (!(canvas_open(&scene->canvas, paper,
+			  bottom + (paper.unexplained || !rows ? BELOW : LEGEND + LEADING * rows - 4)) == OK))
+		return fail_memory(error);
 	figure_sweep_draw_title(scene, name, timed ? "memory and time" : "memory");
 	draw_panel(scene, lines, &plot, false);
 	if (timed) {

@@ -131,12 +131,14 @@ static enum status find_stand_ins(struct builder *builder)
 	uint32_t *op = arena_alloc(&builder->scratch, graph->ops, sizeof *op);
 	uint32_t *place = arena_alloc(&builder->scratch, rows, sizeof *place);
 	struct csr ops;
-	NEED_IN(builder->error, row && op && place);
+	if (!(row && op && place))
+		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < graph->ops; i++) {
 		row[i] = modules->of_op[i] * PHASE_COUNT + graph->op[i].phase;
 		op[i] = i;
 	}
-	NEED_IN(builder->error, csr_of_pairs(&builder->scratch, rows, graph->ops, row, op, &ops) == OK);
+	if (csr_of_pairs(&builder->scratch, rows, graph->ops, row, op, &ops) != OK)
+		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < graph->ops; i++) {
 		uint32_t normal = modules->module[modules->of_op[i]].normal * PHASE_COUNT + graph->op[i].phase;
 		uint32_t number = place[row[i]]++;
@@ -174,7 +176,8 @@ static uint32_t draw_groups_module_of(const struct drawing *drawing, uint32_t op
 
 static enum status draw_groups_add_link(struct builder *builder, uint32_t node, uint32_t pred)
 {
-	NEED_IN(builder->error, mem_reserve(&builder->link, &builder->link_room, builder->links + 1, sizeof *builder->link));
+	if (!mem_reserve(&builder->link, &builder->link_room, builder->links + 1, sizeof *builder->link))
+		return fail_memory(builder->error);
 	builder->link[builder->links] = (struct chained){ pred, builder->head[node] };
 	builder->head[node] = builder->links++;
 	return OK;
@@ -317,7 +320,8 @@ static enum status draw_groups_measure(struct builder *builder)
 	const struct graph *graph = drawing->graph;
 	const struct plan *plan = drawing->plan;
 	int64_t *most = arena_alloc(&builder->scratch, drawing->nodes, sizeof *most);
-	NEED_IN(builder->error, most);
+	if (!most)
+		return fail_memory(builder->error);
 	builder->round++;
 	for (uint32_t node = 0; node < drawing->nodes; node++) {
 		drawing->node[node].ops = 0;
@@ -392,12 +396,14 @@ static enum status join_edges(struct builder *builder)
 	const struct graph *graph = drawing->graph;
 	size_t most = (size_t)graph->reads.start[graph->ops] + graph->after.start[graph->ops];
 	struct flow *flow = arena_alloc(&builder->scratch, most, sizeof *flow);
-	NEED_IN(builder->error, flow);
+	if (!flow)
+		return fail_memory(builder->error);
 	uint32_t flows = collect_flows(builder, flow);
 	if (flows)
 		qsort(flow, flows, sizeof *flow, draw_groups_by_ends);
 	drawing->edge = arena_alloc(&drawing->arena, flows, sizeof *drawing->edge);
-	NEED_IN(builder->error, drawing->edge);
+	if (!drawing->edge)
+		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < flows; i++) {
 		struct draw_edge *edge = drawing->edges ? &drawing->edge[drawing->edges - 1] : NULL;
 		if (!edge || edge->from != flow[i].from || edge->to != flow[i].to) {
@@ -441,9 +447,9 @@ static enum status draw_groups_make_room(struct builder *builder)
 	builder->queue = arena_alloc(&builder->scratch, ops, sizeof *builder->queue);
 	drawing->node = arena_alloc(&drawing->arena, ops, sizeof *drawing->node);
 	drawing->node_of = arena_alloc(&drawing->arena, ops, sizeof *drawing->node_of);
-	NEED_IN(builder->error,
-		builder->in && builder->stand_in && builder->head && builder->seen && builder->queue && drawing->node &&
-			drawing->node_of);
+	if (!(builder->in && builder->stand_in && builder->head && builder->seen && builder->queue && drawing->node &&
+			drawing->node_of))
+		return fail_memory(builder->error);
 	return OK;
 }
 
@@ -462,7 +468,8 @@ static enum status gather_to_fit(struct builder *builder, uint32_t most)
 	struct drawing *drawing = builder->drawing;
 	builder->latest = arena_alloc(
 		&builder->scratch, (size_t)drawing->modules.count * PHASE_COUNT, sizeof *builder->latest);
-	NEED_IN(builder->error, builder->latest);
+	if (!builder->latest)
+		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < drawing->modules.count; i++)
 		if (drawing->modules.module[i].depth > drawing->depth)
 			drawing->depth = drawing->modules.module[i].depth;
@@ -491,15 +498,20 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	*drawing = (struct drawing){ .graph = graph, .plan = plan };
 	struct builder builder = { .drawing = drawing, .error = error, .centre = NONE };
 	enum status status = draw_groups_make_room(&builder);
-	THEN(status, select_ops(&builder, options));
+	if (status == OK)
+		status = select_ops(&builder, options);
 	drawing->ops = status == OK && draws_ops(drawing, options);
 	if (status == OK &&
 		modules_of_graph(graph, !drawing->ops && !options->unfold, &drawing->arena, &drawing->modules) != OK)
 		status = fail_memory(builder.error);
-	THEN(status, find_stand_ins(&builder));
-	THEN(status, gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT));
-	THEN(status, draw_groups_measure(&builder));
-	THEN(status, join_edges(&builder));
+	if (status == OK)
+		status = find_stand_ins(&builder);
+	if (status == OK)
+		status = gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT);
+	if (status == OK)
+		status = draw_groups_measure(&builder);
+	if (status == OK)
+		status = join_edges(&builder);
 	mem_free(builder.link);
 	arena_free(&builder.scratch);
 	return status;

@@ -257,17 +257,16 @@ static enum status take_window(
 	if (!type->window || (type->window_asked && !json_is_true(json_object_get(file, "use_sliding_window"))) ||
 		(layers && !sliding))
 		return OK;
-	enum status status = hugging_face_take_number(
-		file, type->window, 1, INT64_C(1) << 40, type->window_normal, HF_FOLLOWS, &window, error);
-	THEN(status,
-		hugging_face_take_number(
-			file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error));
-	if (status == OK && window && window < positions)
+	TRY(hugging_face_take_number(
+		file, type->window, 1, INT64_C(1) << 40, type->window_normal, HF_FOLLOWS, &window, error));
+	TRY(hugging_face_take_number(
+		file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error));
+	if (window && window < positions)
 		hugging_face_note(model,
 			"attention within windows of %lld tokens is counted as attention to all: for longer sequences its time is "
 			"too long, its memory right where it is one kernel",
 			(long long)window);
-	return status;
+	return OK;
 }
 
 /* The part of a head that positions turn, cut as the library cuts it. */
@@ -396,9 +395,12 @@ static enum status take_others(
 	config->positions += type->more_positions;
 	if (config->shared_plain && config->shared_experts)
 		config->shared_ffn = config->shared_experts * config->expert_ffn;
-	THEN(status, take_layer_kinds(file, config, error));
-	THEN(status, take_rotary(file, type, config, error));
-	THEN(status, take_dense_layers(file, config, error));
+	if (status == OK)
+		status = take_layer_kinds(file, config, error);
+	if (status == OK)
+		status = take_rotary(file, type, config, error);
+	if (status == OK)
+		status = take_dense_layers(file, config, error);
 	return status == OK ? take_window(file, type, model, error) : status;
 }
 
@@ -532,18 +534,17 @@ static enum status take_keys(
 	json_t *file, const json_t *whole, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
 	struct model_config *config = &model->config;
-	enum status status = check_settings(file, type, error);
-	THEN(status, hugging_face_take_sizes(file, type, config, error));
-	THEN(status, take_switches(file, type, config, error));
-	THEN(status, take_activation(file, type, config, error));
-	THEN(status, take_dropout(file, type, config, error));
-	THEN(status, take_tied(file, whole, type, model, error));
-	THEN(status, take_others(file, type, model, error));
-	if (status == OK && config->family != FAMILY_VIT)
-		status = take_sequence(file, type, model, error);
-	if (status == OK)
-		note_unknown(file, type, model);
-	return status;
+	TRY(check_settings(file, type, error));
+	TRY(hugging_face_take_sizes(file, type, config, error));
+	TRY(take_switches(file, type, config, error));
+	TRY(take_activation(file, type, config, error));
+	TRY(take_dropout(file, type, config, error));
+	TRY(take_tied(file, whole, type, model, error));
+	TRY(take_others(file, type, model, error));
+	if (config->family != FAMILY_VIT)
+		TRY(take_sequence(file, type, model, error));
+	note_unknown(file, type, model);
+	return OK;
 }
 
 static enum status hugging_face_take_file(json_t *file, struct hugging_face *model, struct error *error)
@@ -623,7 +624,8 @@ enum status hugging_face_open(const char *path, struct hugging_face *model, stru
 	enum status status = read_path(folder ? inside : path, &text, &size, error);
 	if (status != OK && folder && status == BAD_INPUT)
 		return fail(error, BAD_INPUT, "a folder without a config.json that can be read");
-	THEN(status, hugging_face_read(text, size, model, error));
+	if (status == OK)
+		status = hugging_face_read(text, size, model, error);
 	mem_free(text);
 	return status;
 }

@@ -164,7 +164,8 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 		builders[config->family](&model);
 		build_finish(&model.build);
 		status = model.build.status;
-		THEN(status, models_describe(model.build.draft, name, config));
+		if (status == OK)
+			status = models_describe(model.build.draft, name, config);
 		if (status == BAD_INPUT)
 			fail(error, BAD_INPUT, "a tensor of this model is larger than 2^60 bytes");
 		else if (status != OK)

@@ -64,7 +64,8 @@ static enum status host_pool_lay_out(struct host_pool *pool, int64_t alignment)
 		buffers.upper[i] = (int64_t)pool->buffer[i].last + 1;
 		buffers.size[i] = pool->buffer[i].bytes;
 	}
-	THEN(status, layout_solve(&buffers, &options, &control, &layout, NULL));
+	if (status == OK)
+		status = layout_solve(&buffers, &options, &control, &layout, NULL);
 	for (uint32_t i = 0; i < pool->n && status == OK; i++)
 		pool->buffer[i].offset = layout.offset[i];
 	pool->arena = layout.arena;

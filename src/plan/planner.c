@@ -30,7 +30,8 @@ static struct plan *planner_take_bound(struct stage_context *stage, struct plan 
 	enum status status = plan->limited || proof_closed(&plan->ordered->result.proof) ? LIMIT : OK;
 	OWN(scenario) best;
 	scenario_init(&best);
-	THEN(status, scenario_copy(&best, &plan->scenario) == OK ? OK : fail_memory(error));
+	if (status == OK)
+		status = scenario_copy(&best, &plan->scenario) == OK ? OK : fail_memory(error);
 	enum order_strategy order = scenario_order(&best);
 	if (best.value[K_order_effort] > 1 && plan->graph->ops > PROVED_OPS && order != ORDER_BEST && order != ORDER_FAST)
 		best.value[K_order_effort] = 1;

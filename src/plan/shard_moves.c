@@ -435,7 +435,8 @@ enum status shard_moves_find(const struct planning *planning, const struct plan 
 	climb.best = plan_needs(best) <= climb.budget ? plan_step_time(best) : INT64_MAX;
 	climb.planning.stage = &climb.stage;
 	climb.stage.store = store_new();
-	NEED_IN(planning->error, climb.stage.store);
+	if (!climb.stage.store)
+		return fail_memory(planning->error);
 	store_begin(climb.stage.store, MOVE_STORE, planning->stage->control->cancel);
 	for (uint32_t i = 0; i <= starts && status == OK && planning->error->status != CANCELLED; i++) {
 		const struct plan *from = start[i % starts];

@@ -59,7 +59,8 @@ static enum status slowdown_find_bound(struct drawing *drawing, struct fit_solve
 		status = status == INFEASIBLE ? OK : status;
 	}
 	slowdown->least = low;
-	THEN(status, fit_bound(&solver->bounds, slowdown->most - (slowdown->most - low) / 2, control, &bound, &slope, NULL));
+	if (status == OK)
+		status = fit_bound(&solver->bounds, slowdown->most - (slowdown->most - low) / 2, control, &bound, &slope, NULL);
 	for (; slowdown->lines < SLOWDOWN_LINES && status == OK; price *= factor) {
 		status = fit_bound_line(
 			&solver->bounds, (int64_t)(price * (double)FIT_PRICE_UNIT), control, &slowdown->line[slowdown->lines]);
@@ -175,7 +176,8 @@ static enum status find_all(struct drawing *drawing)
 		slowdown_tell(drawing);
 		status = find_strategies(drawing);
 	}
-	THEN(status, find_plans(drawing, &solver));
+	if (status == OK)
+		status = find_plans(drawing, &solver);
 	return status;
 }
 

@@ -367,7 +367,8 @@ static enum status transform_read_pins(
 	uint32_t *resident = arena_alloc(arena, job->scenario->pins, sizeof *resident);
 	uint32_t *offload = arena_alloc(arena, job->scenario->pins, sizeof *offload);
 	const char **type = arena_alloc(arena, job->scenario->pins, sizeof *type);
-	NEED_IN(job->error, layer && resident && offload && type);
+	if (!(layer && resident && offload && type))
+		return fail_memory(job->error);
 	for (uint32_t i = 0; i < job->scenario->pins; i++) {
 		const struct pin *pin = &job->scenario->pin[i];
 		unsigned long number = pin->kind == PIN_RECOMPUTE ? strtoul(pin->a, NULL, 10) : 0;

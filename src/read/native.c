@@ -66,7 +66,8 @@ static enum status read_native_fill(struct reader *reader)
 		}
 		size_t capacity = reader->capacity ? reader->capacity * 2 : 1 << 16;
 		char *buffer = mem_resize(reader->buffer, capacity + 1, 1);   /* one spare, to end the last line */
-		NEED_IN(reader->error, buffer);
+		if (!buffer)
+			return fail_memory(reader->error);
 		reader->buffer = buffer;
 		reader->capacity = capacity;
 	}
@@ -221,8 +222,8 @@ static enum status read_native_refer(struct reader *reader, uint32_t op, enum ro
 	uint32_t id = reader->references ? NONE : find_named(reader, role, name);
 	if (!reader->references && (id != NONE || !name))
 		return read_native_connect(reader, role, op, id);
-	NEED_IN(reader->error,
-		mem_reserve(&reader->reference, &reader->reference_room, reader->references + 1, sizeof *reader->reference));
+	if (!mem_reserve(&reader->reference, &reader->reference_room, reader->references + 1, sizeof *reader->reference))
+		return fail_memory(reader->error);
 	if (name && !(name = arena_text(&reader->names, name, strlen(name))))
 		return fail_memory(reader->error);
 	reader->reference[reader->references++] = (struct reference){ name, op, reader->line, role };
@@ -358,12 +359,18 @@ static enum status read_op(struct reader *reader, const struct value *record)
 	struct collective said = collective_unsaid();
 	const struct op_growth *grows = NULL;
 	enum status status = name_member(reader, record, &op.name);
-	THEN(status, text_member(reader, record, "op", &op.type));
-	THEN(status, text_member(reader, record, "mod", &module));
-	THEN(status, text_member(reader, record, "src", &op.src));
-	THEN(status, word_member(reader, record, "phase", phase_names, PHASE_COUNT, &phase));
-	THEN(status, number_member(reader, record, "flops", &op.flops, &has_flops));
-	THEN(status, number_member(reader, record, "workspace", &op.workspace, &op.has_workspace));
+	if (status == OK)
+		status = text_member(reader, record, "op", &op.type);
+	if (status == OK)
+		status = text_member(reader, record, "mod", &module);
+	if (status == OK)
+		status = text_member(reader, record, "src", &op.src);
+	if (status == OK)
+		status = word_member(reader, record, "phase", phase_names, PHASE_COUNT, &phase);
+	if (status == OK)
+		status = number_member(reader, record, "flops", &op.flops, &has_flops);
+	if (status == OK)
+		status = number_member(reader, record, "workspace", &op.workspace, &op.has_workspace);
 	if (status == OK)
 		record_origin(&reader->names, record, &op, &known);
 	if (status == OK && collective_of_type(op.type) != COLLECTIVE_KINDS) {
@@ -383,7 +390,8 @@ static enum status read_op(struct reader *reader, const struct value *record)
 			op.name);
 	if (status == NO_MEMORY)
 		fail_memory(reader->error);
-	THEN(status, unknown_members(reader, record, &known, &extra));
+	if (status == OK)
+		status = unknown_members(reader, record, &known, &extra);
 	TRY(status);
 	op.extra = extra;
 	op.has_phase = phase >= 0;
@@ -398,8 +406,10 @@ static enum status read_op(struct reader *reader, const struct value *record)
 	if (id == NONE || (grows && draft_op_grows(reader->draft, id, grows) != OK))
 		return fail_memory(reader->error);
 	status = read_native_read_names(reader, record, "in", id, READ);
-	THEN(status, read_native_read_names(reader, record, "out", id, WRITE));
-	THEN(status, read_inplace(reader, record, id));
+	if (status == OK)
+		status = read_native_read_names(reader, record, "out", id, WRITE);
+	if (status == OK)
+		status = read_inplace(reader, record, id);
 	return status == OK ? read_native_read_names(reader, record, "after", id, AFTER) : status;
 }
 
@@ -414,15 +424,18 @@ static enum status read_native_read_header(struct reader *reader, const struct v
 	enum status status = number_member(reader, record, "v", &version, &there);
 	if (status == OK && version != 1)
 		return read_native_bad(reader, "format version %" PRId64 ": this program reads version 1", version);
-	THEN(status, text_member(reader, record, "name", &name));
-	THEN(status, text_member(reader, record, "source", &source));
+	if (status == OK)
+		status = text_member(reader, record, "name", &name);
+	if (status == OK)
+		status = text_member(reader, record, "source", &source);
 	if (status == OK)
 		record_about(&reader->names, record, &about, &known);
 	if (status == OK && record_line(record, about.batch, reader->captured, &known) != OK)
 		return read_native_bad(reader, "\"batches\" must be two or three batches, ascending, \"batch\" among them");
 	reader->batch = about.batch;
 	draft_line(reader->draft, reader->captured);
-	THEN(status, unknown_members(reader, record, &known, &extra));
+	if (status == OK)
+		status = unknown_members(reader, record, &known, &extra);
 	if (status == OK && draft_describe(reader->draft, name, source, extra, &about) != OK)
 		status = fail_memory(reader->error);
 	return status;
@@ -432,13 +445,13 @@ static enum status read_end(struct reader *reader, const struct value *record)
 {
 	int64_t count = 0;
 	bool there;
-	enum status status = number_member(reader, record, "ops", &count, &there);
-	if (status == OK && there && count != reader->ops)
+	TRY(number_member(reader, record, "ops", &count, &there));
+	if (there && count != reader->ops)
 		return read_native_bad(reader, "the end record counts %" PRId64 " ops, but there are %u", count, reader->ops);
-	THEN(status, number_member(reader, record, "tensors", &count, &there));
-	if (status == OK && there && count != reader->tensors)
+	TRY(number_member(reader, record, "tensors", &count, &there));
+	if (there && count != reader->tensors)
 		return read_native_bad(reader, "the end record counts %" PRId64 " tensors, but there are %u", count, reader->tensors);
-	return status;
+	return OK;
 }
 
 static enum status read_native_resolve(struct reader *reader)

@@ -90,7 +90,8 @@ static enum status add_cell(struct reader *reader, const struct cell *cell)
 {
 	if (reader->cells == CELLS_MOST)
 		return wrong_here(reader, "more than 16 million passes: ");
-	NEED_IN(reader->error, mem_reserve(&reader->cell, &reader->room, reader->cells + 1, sizeof *reader->cell));
+	if (!mem_reserve(&reader->cell, &reader->room, reader->cells + 1, sizeof *reader->cell))
+		return fail_memory(reader->error);
 	reader->cell[reader->cells++] = *cell;
 	reader->stages = cell->stage >= reader->stages ? cell->stage + 1 : reader->stages;
 	reader->microbatches = cell->microbatch >= reader->microbatches ? cell->microbatch + 1 : reader->microbatches;
@@ -148,7 +149,8 @@ static enum status schedule_csv_read_pair(struct reader *reader)
 	if (status == OK && !schedule_csv_take(reader, ";"))
 		return wrong_here(reader, "expected ; and the second pass of a pair: ");
 	schedule_csv_skip_blanks(reader);
-	THEN(status, read_action(reader, false));
+	if (status == OK)
+		status = read_action(reader, false);
 	TRY(status);
 	schedule_csv_skip_blanks(reader);
 	if (!schedule_csv_take(reader, ")OVERLAP_F_B"))
@@ -188,7 +190,8 @@ static enum status schedule_csv_read_rows(struct reader *reader)
 			continue;
 		if (reader->ranks == RANKS_MOST)
 			return wrong_at(reader, reader->line, 1, "more than 4096 ranks", "");
-		NEED_IN(reader->error, mem_reserve(&reader->row_end, &reader->row_room, reader->ranks + 1, sizeof *reader->row_end));
+		if (!mem_reserve(&reader->row_end, &reader->row_room, reader->ranks + 1, sizeof *reader->row_end))
+			return fail_memory(reader->error);
 		reader->row_end[reader->ranks++] = reader->cells;
 	}
 	return status;
@@ -328,7 +331,8 @@ static enum status schedule_csv_play(struct reader *reader)
 	const struct pipeline_order *order = &reader->csv->order;
 	struct pipeline_plan plan;
 	int64_t *unit = arena_alloc(&reader->csv->arena, reader->stages, sizeof *unit);
-	NEED_IN(reader->error, unit);
+	if (!unit)
+		return fail_memory(reader->error);
 	struct pipeline pipeline = { .schedule = SCHEDULE_FILE,
 		.ranks = order->ranks,
 		.chunks = order->chunks,
@@ -361,7 +365,8 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 	enum status status = schedule_csv_read_rows(&reader);
 	if (status == OK && reader.cells && counts_from_one(&reader))
 		count_from_zero(&reader);
-	THEN(status, schedule_csv_find_places(&reader));
+	if (status == OK)
+		status = schedule_csv_find_places(&reader);
 	uint64_t cells = (uint64_t)reader.stages * reader.microbatches;
 	if (status == OK && cells > reader.cells) /* each of them has at least a forward pass, and a table of them would be
 												 no larger than the text */
@@ -369,9 +374,12 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 			reader.stages, reader.microbatches, (unsigned long long)(2 * cells), reader.cells);
 	if (status == OK && !(done = mem_alloc(cells, sizeof *done)))
 		status = fail_memory(error);
-	THEN(status, schedule_csv_check_passes(&reader, done));
-	THEN(status, list_slots(&reader));
-	THEN(status, schedule_csv_play(&reader));
+	if (status == OK)
+		status = schedule_csv_check_passes(&reader, done);
+	if (status == OK)
+		status = list_slots(&reader);
+	if (status == OK)
+		status = schedule_csv_play(&reader);
 	mem_free(done);
 	mem_free(reader.cell);
 	mem_free(reader.row_end);

@@ -21,7 +21,8 @@ static enum status sweep_file_take_value(
 	for (*place = 0; *place < knob->values; ++*place)
 		if (strcmp(knob->value[*place], text) == 0)
 			return OK;
-	NEED_IN(error, mem_reserve(&knob->value, &knob->room, knob->values + 1, sizeof *knob->value));
+	if (!mem_reserve(&knob->value, &knob->room, knob->values + 1, sizeof *knob->value))
+		return fail_memory(error);
 	snprintf(knob->value[knob->values++], sizeof *knob->value, "%s", text);
 	return OK;
 }
@@ -66,7 +67,8 @@ static enum status take_record(struct sweep_table *table, const json_t *record, 
 		return fail(error, BAD_INPUT, "is not a line of a sweep, as JSON");
 	if (table->rows == SWEEP_ROWS)
 		return fail(error, BAD_INPUT, "more than %u scenarios", SWEEP_ROWS);
-	NEED_IN(error, mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row));
+	if (!mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row))
+		return fail_memory(error);
 	struct swept *row = &table->row[table->rows];
 	*row = (struct swept){ .number = sweep_file_number_of(record, "scenario"),
 		.fits = strcmp(state, "ok") == 0,

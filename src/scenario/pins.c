@@ -125,11 +125,13 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 		switch (pin->kind) {
 		case PIN_ORDER:
 			status = scenario_pins_check_op(graph, pin->a, error);
-			THEN(status, scenario_pins_check_op(graph, pin->b, error));
+			if (status == OK)
+				status = scenario_pins_check_op(graph, pin->b, error);
 			break;
 		case PIN_BEHIND:
 			status = check_tensor(graph, pin->a, error);
-			THEN(status, check_tensor(graph, pin->b, error));
+			if (status == OK)
+				status = check_tensor(graph, pin->b, error);
 			break;
 		case PIN_PLACEMENT:
 			status = check_tensor(graph, pin->a, error);

@@ -141,7 +141,8 @@ static enum status set_types(struct scenario *scenario, const char *list, struct
 	for (const char *at = list; *at; at += strspn(at, "+")) {
 		size_t length = strcspn(at, "+");
 		snprintf(name, sizeof name, "%.*s", (int)length, at);
-		NEED_IN(error, scenario_add_pin(scenario, &pin) == OK);
+		if (scenario_add_pin(scenario, &pin) != OK)
+			return fail_memory(error);
 		at += length;
 	}
 	return OK;
@@ -369,7 +370,8 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 {
 	char *copy = copy_text(text), *words[WORDS_MAX];
 	struct pin pin;
-	NEED_IN(error, copy);
+	if (!copy)
+		return fail_memory(error);
 	int count = scenario_split(copy, words);
 	enum status status;
 	if (count < 0 || !parse_words(words, count, &pin)) {

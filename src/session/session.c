@@ -419,13 +419,15 @@ static enum status session_change(struct session *session,
 	enum status (*edit)(struct scenario *, const char *, struct error *), const char *argument, struct error *error)
 {
 	struct scenario scenario;
-	NEED_IN(error, scenario_copy(&scenario, present(session)) == OK);
+	if (scenario_copy(&scenario, present(session)) != OK)
+		return fail_memory(error);
 	enum status status = edit(&scenario, argument, error);
 	if (status != OK) {
 		scenario_done(&scenario);
 		return status;
 	}
-	NEED_IN(error, session_remember(session, &scenario) == OK);
+	if (session_remember(session, &scenario) != OK)
+		return fail_memory(error);
 	session_start(session);
 	return OK;
 }
@@ -460,7 +462,8 @@ static enum status do_pin(struct session *session, const char *line, struct erro
 	status = scenario_pin(&probe, line, error);
 	for (uint32_t i = 0; i < probe.pins; i++)
 		if (probe.pin[i].kind == PIN_SCHEDULE)
-			THEN(status, check_source(session, probe.pin[i].a, error));
+			if (status == OK)
+				status = check_source(session, probe.pin[i].a, error);
 	if (status == OK && session->graph)
 		status = check_pins(session->graph, &probe, error);
 	scenario_done(&probe);
@@ -565,13 +568,16 @@ static enum status do_export(struct session *session, const char *argument, stru
 	enum export_kind_id kind = status == OK ? export_find(words.kind) : EXPORT_KIND_COUNT;
 	if (status == OK && kind == EXPORT_KIND_COUNT)
 		status = fail(error, BAD_INPUT, "there is no kind of export \"%.60s\"", words.kind);
-	THEN(status, check_target(session, words.path, error));
-	THEN(status, finished_plan(session, error));
+	if (status == OK)
+		status = check_target(session, words.path, error);
+	if (status == OK)
+		status = finished_plan(session, error);
 	struct export_options options = { .utf8 = true,
 		.rules_file = session->rules_file,
 		.view = *words.view ? words.view : NULL,
 		.stage = *words.stage ? words.stage : NULL };
-	THEN(status, export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error));
+	if (status == OK)
+		status = export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error);
 	if (status == OK) {
 		log_export(session, export_line_text(&words, line, sizeof line));
 		session_say(session, "wrote %s", words.path);
@@ -583,11 +589,10 @@ static enum status do_save(struct session *session, const char *argument, struct
 {
 	if (!*argument)
 		return fail(error, BAD_INPUT, "save FILE: which file?");
-	enum status status = check_target(session, argument, error);
-	THEN(status, log_save(session->log, argument, !session->interactive, error));
-	if (status == OK)
-		session_say(session, "saved %s", argument);
-	return status;
+	TRY(check_target(session, argument, error));
+	TRY(log_save(session->log, argument, !session->interactive, error));
+	session_say(session, "saved %s", argument);
+	return OK;
 }
 
 /* What is wrong with a file says which file, and where in it. */

@@ -48,7 +48,8 @@ enum status group_pins(const struct graph *graph, const struct scenario *scenari
 			continue;
 		if (!*behind) {
 			*behind = arena_alloc(arena, n, sizeof **behind);
-			NEED_IN(error, *behind);
+			if (!(*behind))
+				return fail_memory(error);
 			for (uint32_t k = 0; k < n; k++)
 				(*behind)[k] = NONE;
 		}
@@ -93,7 +94,8 @@ enum status group_join(const struct buffers *buffers, const uint32_t *behind, st
 	made->upper = arena_alloc(arena, n, sizeof *made->upper);
 	made->size = arena_alloc(arena, n, sizeof *made->size);
 	made->fixed = arena_alloc(arena, n, sizeof *made->fixed);
-	NEED_IN(error, next && blocks->block && blocks->from && made->lower && made->upper && made->size && made->fixed);
+	if (!(next && blocks->block && blocks->from && made->lower && made->upper && made->size && made->fixed))
+		return fail_memory(error);
 	for (uint32_t i = 0; i < n; i++)
 		next[i] = NONE;
 	for (uint32_t i = 0; i < n; i++)

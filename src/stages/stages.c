@@ -99,7 +99,8 @@ enum status scenario_problem(
 	const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error)
 {
 	struct order_pin *pin = mem_alloc(scenario->pins, sizeof *pin);
-	NEED_IN(error, pin);
+	if (!pin)
+		return fail_memory(error);
 	uint32_t pins = 0;
 	for (uint32_t i = 0; i < scenario->pins; i++)
 		if (scenario->pin[i].kind == PIN_ORDER) {
@@ -210,7 +211,8 @@ struct ordered *stage_order(
 		ordered->cut_short |= status == CANCELLED;
 		if (status == LIMIT || (status == CANCELLED && ordered->result.order))
 			status = OK;
-		THEN(status, stages_evaluate(ordered));
+		if (status == OK)
+			status = stages_evaluate(ordered);
 		if (status == OK && stage_contradicts(stage, graph, scenario, ordered->result.proof.bound))
 			withdraw(ordered);
 		if (status != OK)
@@ -389,7 +391,8 @@ static enum status take_addresses(const struct ordered *ordered, struct layout_i
 {
 	const struct graph *graph = ordered->graph;
 	bool any = false;
-	NEED_IN(error, input->buffers.hint = arena_alloc(&input->arena, input->buffers.n, sizeof *input->buffers.hint));
+	if (!(input->buffers.hint = arena_alloc(&input->arena, input->buffers.n, sizeof *input->buffers.hint)))
+		return fail_memory(error);
 	for (uint32_t i = 0; i < input->buffers.n; i++) {
 		const struct tensor *root = input->item[i] < graph->storages
 			? &graph->tensor[graph->storage[input->item[i]].root] : NULL;
@@ -414,7 +417,8 @@ static enum status fix_offsets(
 		struct buffers *buffers = &input->buffers;
 		if (!buffers->fixed) {
 			buffers->fixed = arena_alloc(&input->arena, buffers->n, sizeof *buffers->fixed);
-			NEED_IN(error, buffers->fixed);
+			if (!buffers->fixed)
+				return fail_memory(error);
 			for (uint32_t b = 0; b < buffers->n; b++)
 				buffers->fixed[b] = -1;
 		}
@@ -570,14 +574,18 @@ static enum status lay_out_order(struct stage_context *stage, const struct order
 	struct error *error)
 {
 	enum status status = lifetimes(ordered, scenario->value[K_alignment], laid_out);
-	THEN(status, collect_buffers(ordered, laid_out, input));
+	if (status == OK)
+		status = collect_buffers(ordered, laid_out, input);
 	if (status != OK)
 		fail_status(error, status);
-	THEN(status, fix_offsets(ordered, scenario, input, error));
-	THEN(status, link_groups(ordered, scenario, input, error));
+	if (status == OK)
+		status = fix_offsets(ordered, scenario, input, error);
+	if (status == OK)
+		status = link_groups(ordered, scenario, input, error);
 	if (status == OK && !quick && scenario->value[K_layout] == LAYOUT_FILE)
 		status = take_addresses(ordered, input, error);
-	THEN(status, run_layout(stage, ordered->graph, scenario, quick, input, laid_out, error));
+	if (status == OK)
+		status = run_layout(stage, ordered->graph, scenario, quick, input, laid_out, error);
 	bool theirs = status == OK &&
 		memcmp(ordered->result.order, ordered->problem.program, ordered->problem.ops * sizeof *ordered->result.order) ==
 			0;

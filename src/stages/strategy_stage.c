@@ -227,7 +227,8 @@ static enum status rerun_named(const struct graph *graph, const struct rules *ru
 	bool without;
 	naming.inside = arena_alloc(&naming.arena, graph->ops, sizeof *naming.inside);
 	enum status status = naming.inside ? rerun_names_mark(&naming, name, &without) : NO_MEMORY;
-	THEN(status, drop_inside(&naming, without));
+	if (status == OK)
+		status = drop_inside(&naming, without);
 	names_free(&naming.scopes);
 	arena_free(&naming.arena);
 	return status;

@@ -88,7 +88,8 @@ static enum status caption_add_sweep(const char *path, bool pareto, struct words
 	if (is_standard(path))
 		return OK;
 	enum status status = sweep_file_read(path, &table, error);
-	THEN(status, sweep_colours(&table, pareto, colours, sizeof colours, error));
+	if (status == OK)
+		status = sweep_colours(&table, pareto, colours, sizeof colours, error);
 	if (status == OK && *colours)
 		words_add(words, "\n%s.", colours);
 	if (status == OK)
@@ -130,7 +131,8 @@ static enum status caption_add_groups(
 	const struct plan *plan, const char *between, int groups, struct words *words, struct error *error)
 {
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
-	NEED_IN(error, bytes);
+	if (!bytes)
+		return fail_memory(error);
 	for (int group = 0; group < groups; group++) {
 		bool there = false;
 		for (uint32_t i = 0; i < plan->graph->ops && !there; i++)
@@ -296,7 +298,8 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 {
 	size_t room = caption_room_for(command, commands);
 	struct words words = { mem_alloc(1, room), room, 0 };
-	NEED_IN(error, words.text);
+	if (!words.text)
+		return fail_memory(error);
 	words.size = ROOM;   /* files without end leave room for the command */
 	enum status status = shows(options, "timeline") ? caption_add_plans(path, paths, &words, error)
 		: caption_add_sweep(*path, shows(options, "pareto"), &words, error);

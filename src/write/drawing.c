@@ -13,7 +13,8 @@ static enum status drawing_text(const struct plan *plan, const struct draw_optio
 	uint32_t *nodes, struct error *error)
 {
 	FILE *stream = text_stream(text, length);
-	NEED_IN(error, stream);
+	if (!stream)
+		return fail_memory(error);
 	enum status status = draw_write(plan->graph, plan, draw, stream, nodes, error);
 	bool failed = ferror(stream);
 	failed |= fclose(stream) != 0;
@@ -55,7 +56,8 @@ enum status export_drawing(const struct export_job *job)
 	enum status status = draw_options_of(job->options->view, name, sizeof name, &draw, job->error);
 	if (status == OK && job->kind == EXPORT_dot)
 		return draw_write(plan->graph, plan, &draw, job->stream, NULL, job->error);
-	THEN(status, drawing_picture(plan, &draw, export_kinds[job->kind].name, &picture, &length, job->error));
+	if (status == OK)
+		status = drawing_picture(plan, &draw, export_kinds[job->kind].name, &picture, &length, job->error);
 	if (status == OK)
 		fwrite(picture, 1, length, job->stream);
 	mem_free(picture);

@@ -192,7 +192,8 @@ enum status export_memory_viz(const struct export_job *job)
 	if (plan_arena(plan) >= (INT64_C(1) << 53) - BASE)
 		return fail(job->error, BAD_INPUT, "the arena has addresses that the viewer can't show");
 	struct moment *moment = mem_alloc((size_t)plan->laid_out->items * 2, sizeof *moment);
-	NEED_IN(job->error, moment);
+	if (!moment)
+		return fail_memory(job->error);
 	for (uint32_t item = 0; item < plan->laid_out->items; item++) {
 		if (plan->laid_out->first[item] == NONE)
 			continue;

@@ -132,9 +132,9 @@ static enum status figure_mesh(
 	double rows = (grid->nodes + placing.across - 1) / placing.across * placing.high;
 	double notes = TOP + rows + 12;
 	char text[CANVAS_CUT + 100], rest[100], cut[CANVAS_CUT];
-	NEED_IN(error,
-		canvas_open(
-			&canvas, paper, paper.unexplained ? notes : write_mesh_draw_notes(NULL, grid, paper.width, notes)) == OK);
+	if (!(canvas_open(
+			  &canvas, paper, paper.unexplained ? notes : write_mesh_draw_notes(NULL, grid, paper.width, notes)) == OK))
+		return fail_memory(error);
 	snprintf(rest, sizeof rest, " on %u device%s in %u node%s", grid->devices, grid->devices == 1 ? "" : "s",
 		grid->nodes, grid->nodes == 1 ? "" : "s");
 	snprintf(text, sizeof text, "%s%s",

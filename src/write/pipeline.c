@@ -183,7 +183,8 @@ enum status export_trace(const struct export_job *job)
 	const struct plan *plan = job->plan;
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
 	struct json json;
-	NEED_IN(job->error, bytes);
+	if (!bytes)
+		return fail_memory(job->error);
 	trace_begin(&json, plan->graph->name, job->stream);
 	write_bytes(&json, "peak_bytes", plan_peak(plan));
 	write_bytes(&json, "arena_bytes", plan_arena(plan));

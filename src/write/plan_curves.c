@@ -30,7 +30,8 @@ static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, s
 		return fail(error, BAD_INPUT, "not a plan file: order.ops and layout.buffers were expected");
 	curve->ops = (uint32_t)json_array_size(ops);
 	curve->live = mem_alloc((size_t)curve->ops + 1, sizeof *curve->live);
-	NEED_IN(error, curve->live);
+	if (!curve->live)
+		return fail_memory(error);
 	json_array_foreach(buffers, i, buffer)
 		if (!add_buffer(buffer, curve))
 			return fail(error, BAD_INPUT, "layout.buffers[%zu]: bytes, first and last, within the order, were expected", i);

@@ -15,9 +15,9 @@ enum status sweep_figure_write(
 	snprintf(name, sizeof name, "%s", strcmp(path, "-") == 0 ? "sweep" : begin ? begin + 1 : path);
 	name[strcspn(name, ".")] = '\0';
 	enum status status = sweep_file_read(path, &table, error);
-	THEN(status,
-		(strcmp(options->view, "pareto") == 0 ? figure_pareto : figure_sweep)(
-			&table, name, export_paper(options, kind), stream, error));
+	if (status == OK)
+		status = (strcmp(options->view, "pareto") == 0 ? figure_pareto : figure_sweep)(
+			&table, name, export_paper(options, kind), stream, error);
 	sweep_table_done(&table);
 	return status;
 }

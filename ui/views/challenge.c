@@ -117,8 +117,10 @@ static void challenge_begin(struct challenge *challenge, struct model *model)
 		return;
 	}
 	enum status status = scenario_copy(&challenge->scenario, &plan->scenario);
-	THEN(status, scenario_problem(plan->graph, &plan->scenario, &challenge->problem, &error));
-	THEN(status, schedule_of(&challenge->problem, plan->ordered->result.order, &challenge->schedule));
+	if (status == OK)
+		status = scenario_problem(plan->graph, &plan->scenario, &challenge->problem, &error);
+	if (status == OK)
+		status = schedule_of(&challenge->problem, plan->ordered->result.order, &challenge->schedule);
 	challenge->candidate = mem_alloc(plan->graph->ops, sizeof *challenge->candidate);
 	if (status != OK || !challenge->candidate) {
 		challenge_end(challenge);

@@ -195,7 +195,8 @@ enum status columns_command(
 		struct column_sets whole = *sets;
 		write_out(&whole);
 		status = columns_keep(sets, name, &whole.shown, error);
-		THEN(status, columns_use(sets, name, error));
+		if (status == OK)
+			status = columns_use(sets, name, error);
 		snprintf(said, size, "kept as %s: %s", name, column_list_text(&sets->shown, list));
 	} else if (*name && strncmp(arguments, "drop ", 5) == 0) {
 		status = columns_drop(sets, name, error);

@@ -145,7 +145,8 @@ static enum status module_tree_build(const struct plan *plan, struct module_tree
 	}
 	for (uint32_t i = 0; status == OK && i < graph->ops; i++)
 		ops[i] = i;
-	THEN(status, csr_of_pairs(&tree->arena, tree->modules, graph->ops, tree->of_op, ops, &tree->own));
+	if (status == OK)
+		status = csr_of_pairs(&tree->arena, tree->modules, graph->ops, tree->of_op, ops, &tree->own);
 	if (status == OK)
 		add_storages(tree, plan);
 	names_free(&builder.paths);

@@ -46,7 +46,8 @@ static enum status list_instructions(struct assignment *assignment, int (*compar
 	size_t count = 0;
 	for (uint32_t c = 0; c < module->computations; c++)
 		count += module->computation[c].instructions;
-	NEED_IN(assignment->error, assignment->instruction = mem_alloc(count, sizeof *assignment->instruction));
+	if (!(assignment->instruction = mem_alloc(count, sizeof *assignment->instruction)))
+		return fail_memory(assignment->error);
 	for (uint32_t c = 0; c < module->computations; c++)
 		for (uint32_t i = 0; i < module->computation[c].instructions; i++)
 			assignment->instruction[assignment->instructions++] = &module->computation[c].instruction[i];
@@ -80,9 +81,9 @@ static uint32_t leaf_at(const struct hlo_shape *shape, const int64_t *path, size
 
 static enum status add_allocation(struct assignment *assignment, enum purpose purpose, uint64_t bytes)
 {
-	NEED_IN(assignment->error,
-		mem_reserve(&assignment->allocation, &assignment->allocation_room, assignment->allocations + 1,
-			sizeof *assignment->allocation));
+	if (!mem_reserve(&assignment->allocation, &assignment->allocation_room, assignment->allocations + 1,
+			sizeof *assignment->allocation))
+		return fail_memory(assignment->error);
 	assignment->allocation[assignment->allocations++] = (struct allocation){ purpose,
 		bytes > (uint64_t)BYTES_MAX ? BYTES_MAX : (int64_t)bytes, 0 };
 	return OK;
@@ -93,8 +94,8 @@ static enum status assignment_add_value(
 {
 	if (!of || leaf == NONE || offset > (uint64_t)BYTES_MAX)
 		return OK;
-	NEED_IN(assignment->error,
-		mem_reserve(&assignment->value, &assignment->value_room, assignment->values + 1, sizeof *assignment->value));
+	if (!mem_reserve(&assignment->value, &assignment->value_room, assignment->values + 1, sizeof *assignment->value))
+		return fail_memory(assignment->error);
 	assignment->value[assignment->values++] = (struct value){ of, (uint32_t)assignment->allocations - 1, leaf,
 		(int64_t)offset };
 	return OK;
@@ -124,7 +125,8 @@ static enum status assignment_finish(struct assignment *assignment)
 			*sum[purpose] += allocation->bytes;
 			module->assigned = true;
 		}
-	NEED_IN(assignment->error, module->place = arena_alloc(&module->arena, assignment->values, sizeof *module->place));
+	if (!(module->place = arena_alloc(&module->arena, assignment->values, sizeof *module->place)))
+		return fail_memory(assignment->error);
 	for (size_t i = 0; i < assignment->values; i++) {
 		const struct value *value = &assignment->value[i];
 		const struct allocation *allocation = &assignment->allocation[value->allocation];
@@ -137,7 +139,8 @@ static enum status assignment_finish(struct assignment *assignment)
 
 static enum status assignment_done(struct assignment *assignment, enum status status)
 {
-	THEN(status, assignment_finish(assignment));
+	if (status == OK)
+		status = assignment_finish(assignment);
 	mem_free(assignment->instruction);
 	mem_free(assignment->allocation);
 	mem_free(assignment->value);
@@ -177,8 +180,8 @@ static enum status read_logical(struct assignment *assignment, struct wire body)
 	logical.of = assignment_find(assignment, &like, assignment_by_id);
 	logical.leaf = logical.of && length <= PATH_MOST ? leaf_at(logical.of->shape, path, length) : NONE;
 	mem_free(path);
-	NEED_IN(assignment->error,
-		mem_reserve(&assignment->logical, &assignment->logical_room, assignment->logicals + 1, sizeof logical));
+	if (!mem_reserve(&assignment->logical, &assignment->logical_room, assignment->logicals + 1, sizeof logical))
+		return fail_memory(assignment->error);
 	assignment->logical[assignment->logicals++] = logical;
 	return OK;
 }
@@ -318,7 +321,8 @@ static enum status value_line(struct assignment *assignment, struct span line)
 	while (name.end < line.end && *name.end != ' ' && *name.end != '{' && *name.end != '>')
 		name.end++;
 	char *text = mem_alloc(scan_length(name) + 1, 1);
-	NEED_IN(assignment->error, text);
+	if (!text)
+		return fail_memory(assignment->error);
 	memcpy(text, name.at, scan_length(name));
 	struct hlo_instruction like = { .name = text };
 	const struct hlo_instruction *of = path_of((struct span){ name.end, line.end }, path, &length)

@@ -54,7 +54,8 @@ static enum status new_value(
 	uint32_t count = instruction->shape->leaves;
 	const struct hlo_shape **shape = arena_alloc(flat->arena, count, sizeof *shape);
 	*value = (struct value){ arena_alloc(flat->arena, count, sizeof *value->leaf), count };
-	NEED_IN(flat->error, shape && value->leaf);
+	if (!(shape && value->leaf))
+		return fail_memory(flat->error);
 	flat_leaves(flat, instruction->shape, shape);
 	for (uint32_t i = 0; i < count; i++) {
 		struct flat_tensor tensor = *like;
@@ -100,7 +101,8 @@ static enum status concatenate(
 	if (count > NONE - 1)
 		return flat_bad(flat, instruction, "has too many arrays");
 	*value = (struct value){ arena_alloc(flat->arena, (size_t)count, sizeof *value->leaf), 0 };
-	NEED_IN(flat->error, value->leaf);
+	if (!value->leaf)
+		return fail_memory(flat->error);
 	for (uint32_t i = 0; i < instruction->operands; i++) {
 		const struct value *operand = &scope->value[instruction->operand[i]];
 		for (uint32_t k = 0; k < operand->count; k++)
@@ -132,7 +134,8 @@ static enum status call_scope(
 	struct value *argument = arena_alloc(flat->arena, instruction->operands, sizeof *argument);
 	size_t length = strlen(scope->prefix) + strlen(instruction->name) + 2;
 	char *prefix = arena_alloc(flat->arena, length, 1);
-	NEED_IN(flat->error, argument && prefix);
+	if (!(argument && prefix))
+		return fail_memory(flat->error);
 	snprintf(prefix, length, "%s%s/", scope->prefix, instruction->name);
 	for (uint32_t i = 0; i < instruction->operands; i++)
 		argument[i] = scope->value[instruction->operand[i]];
@@ -215,12 +218,13 @@ static enum status flat_add_op(
 	enum status status = concatenate(flat, scope, instruction, &in);
 	if (status == OK && loop && (instruction->calls < 1 || in.count != instruction->shape->leaves))
 		status = flat_bad(flat, instruction, "doesn't give back what it takes");
-	THEN(status,
-		new_value(flat, instruction,
-			&(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value));
+	if (status == OK)
+		status = new_value(flat, instruction,
+			&(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value);
 	TRY(status);
 	for (uint32_t i = 0; i < in.count; i++, op.reads++)
-		NEED_IN(flat->error, flat_add_argument(flat, in.leaf[i]));
+		if (!flat_add_argument(flat, in.leaf[i]))
+			return fail_memory(flat->error);
 	op.write = flat->arguments;
 	/* What a start gives back besides the result are its operands; what a loop leaves alone is no result. */
 	bool start = text_ends(instruction->opcode, "-start") && instruction->shape->parts > 1 &&
@@ -242,7 +246,8 @@ static enum status flat_add_op(
 		else
 			op.writes++;
 	}
-	NEED_IN(flat->error, mem_reserve(&flat->op, &flat->op_room, flat->ops + 1, sizeof op));
+	if (!mem_reserve(&flat->op, &flat->op_room, flat->ops + 1, sizeof op))
+		return fail_memory(flat->error);
 	flat->op[flat->ops++] = op;
 	return OK;
 }
@@ -283,7 +288,8 @@ static enum status flatten(struct flat *flat, struct scope *scope, struct value 
 {
 	const struct hlo_computation *computation = scope->computation;
 	scope->value = arena_alloc(flat->arena, computation->instructions, sizeof *scope->value);
-	NEED_IN(flat->error, scope->value);
+	if (!scope->value)
+		return fail_memory(flat->error);
 	for (uint32_t i = 0; i < computation->instructions; i++) {
 		if (++flat->steps > STEPS_MOST)
 			return fail(flat->error, BAD_INPUT, "more than %u instructions once calls are inlined", STEPS_MOST);
@@ -358,7 +364,8 @@ static enum status flat_simulate(struct flat *flat, int64_t *peak)
 {
 	uint32_t *last = arena_alloc(flat->arena, flat->tensors, sizeof *last);
 	int64_t *dying = arena_alloc(flat->arena, (size_t)flat->ops + 1, sizeof *dying), live = 0;
-	NEED_IN(flat->error, last && dying);
+	if (!(last && dying))
+		return fail_memory(flat->error);
 	for (uint32_t t = 0; t < flat->tensors; t++) {
 		const struct flat_tensor *tensor = &flat->tensor[t];
 		uint32_t end = tensor->result ? flat->ops
@@ -421,8 +428,10 @@ static enum status body_peak(struct flat *flat, const struct flat_op *op, uint32
 	}
 	if (status == OK)
 		flat_share(&body, &result);
-	THEN(status, find_workspaces(&body));
-	THEN(status, flat_simulate(&body, peak));
+	if (status == OK)
+		status = find_workspaces(&body);
+	if (status == OK)
+		status = flat_simulate(&body, peak);
 	if (status == OK && !stays)
 		flat->body[loop][computation] = *peak;
 	flat->steps = body.steps;
@@ -448,7 +457,8 @@ static enum status flat_find_branches(struct flat *flat, uint32_t i, struct mark
 {
 	const struct flat_op op = flat->op[i];
 	bool *stays = arena_alloc(flat->arena, op.reads, sizeof *stays);
-	NEED_IN(flat->error, stays);
+	if (!stays)
+		return fail_memory(flat->error);
 	for (uint32_t b = 0, first = op.of->operands ? op.in->instruction[op.of->operand[0]].shape->leaves : 0;
 		b < op.of->calls; b++) {
 		uint32_t leaves = b + 1 < op.of->operands ? op.in->instruction[op.of->operand[b + 1]].shape->leaves : 0;
@@ -506,7 +516,8 @@ static enum status find_workspaces(struct flat *flat)
 {
 	struct marks marks = { arena_alloc(flat->arena, flat->tensors, sizeof *marks.storage),
 		arena_alloc(flat->arena, flat->tensors, sizeof *marks.tensor), 0 };
-	NEED_IN(flat->error, marks.storage && marks.tensor);
+	if (!(marks.storage && marks.tensor))
+		return fail_memory(flat->error);
 	for (uint32_t i = 0; i < flat->ops; i++)
 		TRY(flat_find_workspace(flat, i, &marks));
 	return OK;

@@ -74,7 +74,8 @@ static enum status list_modules(const struct folder_files *files, struct hlo_fol
 	for (size_t i = 0; i < files->files; i++)
 		size += strlen(files->file[i].name) + 32;
 	found->list = mem_alloc(size, 1);
-	NEED_IN(error, found->list);
+	if (!found->list)
+		return fail_memory(error);
 	struct words words = { found->list, size, 0 };
 	for (size_t i = 0; i < files->files && files->files > 1; i++) {
 		ending_of(files->file[i].name, &length);

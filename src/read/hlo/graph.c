@@ -131,7 +131,8 @@ static enum status hlo_graph_add_tensor(struct making *making, uint32_t id)
 	tensor.address = flat->over == NONE ? hlo_address(making->flat.module, flat->of, flat->leaf) : -1;
 	tensor.has_address = tensor.address >= 0;
 	making->missing += flat->shape->unsized;
-	NEED_IN(making->error, tensor.name = hlo_graph_tensor_name(making, flat));
+	if (!(tensor.name = hlo_graph_tensor_name(making, flat)))
+		return fail_memory(making->error);
 	making->tensor[id] = draft_tensor(making->draft, &tensor);
 	return making->tensor[id] == NONE ? fail_memory(making->error) : OK;
 }
@@ -225,7 +226,8 @@ static enum status add_arguments(struct making *making, uint32_t id, const struc
 		uint32_t out = flat->argument[op->write + k], in = flat->tensor[out].over;
 		status = draft_write(making->draft, id, making->tensor[out]);
 		if (in != NONE)
-			THEN(status, draft_inplace(making->draft, id, making->tensor[out], making->tensor[in]));
+			if (status == OK)
+				status = draft_inplace(making->draft, id, making->tensor[out], making->tensor[in]);
 	}
 	return status == OK ? OK : fail_memory(making->error);
 }
@@ -256,7 +258,8 @@ static enum status hlo_graph_add_op(struct making *making, const struct flat_op 
 	}
 	making->unknown_trips += strcmp(of->opcode, "while") == 0 && of->trips == 0;
 	int length = snprintf(name, sizeof name, "%.400s%.600s", flat->prefix, of->name);
-	NEED_IN(making->error, op.name = hlo_graph_unique(making, name, (size_t)length, draft_find_op));
+	if (!(op.name = hlo_graph_unique(making, name, (size_t)length, draft_find_op)))
+		return fail_memory(making->error);
 	for (uint32_t k = 0; k < flat->writes; k++)
 		making->gradient[making->flat.argument[flat->write + k]] = gradient || phase == PHASE_BACKWARD;
 	uint32_t id = draft_op(making->draft, &op);
@@ -356,7 +359,8 @@ static enum status hlo_graph_make(struct making *making, const char *format)
 	making->tensor = arena_alloc(&making->arena, flat->tensors, sizeof *making->tensor);
 	making->keeps = arena_alloc(&making->arena, flat->tensors, sizeof *making->keeps);
 	making->gradient = arena_alloc(&making->arena, flat->tensors, sizeof *making->gradient);
-	NEED_IN(making->error, making->tensor && making->keeps && making->gradient);
+	if (!(making->tensor && making->keeps && making->gradient))
+		return fail_memory(making->error);
 	look_at_names(making);
 	for (uint32_t t = 0; t < flat->tensors; t++)
 		making->keeps[flat->tensor[t].storage] |= flat->tensor[t].result;
@@ -392,7 +396,8 @@ struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, cons
 		making.flat.body[0][c] = making.flat.body[1][c] = -1;
 		making.memo[c] = -2;
 	}
-	THEN(status, hlo_graph_make(&making, format));
+	if (status == OK)
+		status = hlo_graph_make(&making, format);
 	struct graph *graph = status == OK ? graph_build(making.draft, error) : NULL;
 	if (status != OK)
 		error_set(error, status);

@@ -63,7 +63,8 @@ static enum status proto_read_shape(struct reader *reader, struct wire body, int
 		return proto_bad(reader, "tuples are nested too deep");
 	while (wire_next(&again, &field))
 		parts += field.number == 4 && field.type == 2;
-	NEED_IN(reader->error, shape->part = arena_alloc(reader->arena, parts, sizeof *shape->part));
+	if (!(shape->part = arena_alloc(reader->arena, parts, sizeof *shape->part)))
+		return fail_memory(reader->error);
 	while (status == OK && wire_next(&body, &field)) {
 		if (field.number == 2)
 			type = field.value;
@@ -95,7 +96,8 @@ static enum status proto_read_tables(struct reader *reader, struct wire body)
 		if (field.number < 1 || field.number > 4 || field.type != 2)
 			continue;
 		struct table *table = &reader->table[field.number - 1];
-		NEED_IN(reader->error, mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row));
+		if (!mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row))
+			return fail_memory(reader->error);
 		table->row[table->rows++] = field.body;
 	}
 	return OK;
@@ -320,7 +322,8 @@ static enum status proto_read_instruction(struct reader *reader, struct wire bod
 	struct wire_field field;
 	enum status status = OK;
 	instruction->name = instruction->opcode = "";
-	NEED_IN(reader->error, instruction->shape = arena_alloc(reader->arena, 1, sizeof *instruction->shape));
+	if (!(instruction->shape = arena_alloc(reader->arena, 1, sizeof *instruction->shape)))
+		return fail_memory(reader->error);
 	while (status == OK && wire_next(&body, &field)) {
 		bool bytes = field.type == 2;
 		switch (field.number) {
@@ -439,7 +442,8 @@ static enum status proto_finish(
 	body->number = mem_alloc(body->raws, sizeof *body->number);
 	body->order = mem_alloc(body->raws, sizeof *body->order);
 	body->stack = mem_alloc(body->raws + 1, sizeof *body->stack);
-	NEED_IN(reader->error, computation->instruction && body->number && body->order && body->stack);
+	if (!(computation->instruction && body->number && body->order && body->stack))
+		return fail_memory(reader->error);
 	for (uint32_t i = 0; i < body->raws; i++) {
 		body->number[i] = (struct numbered){ body->raw[i].id, i };
 		body->raw[i].placed = NONE;
@@ -463,7 +467,8 @@ static enum status proto_finish(
 		instruction->calls = (uint32_t)raw->calls;
 		instruction->operand = arena_alloc(reader->arena, raw->operands, sizeof *instruction->operand);
 		instruction->call = arena_alloc(reader->arena, raw->calls, sizeof *instruction->call);
-		NEED_IN(reader->error, instruction->operand && instruction->call);
+		if (!(instruction->operand && instruction->call))
+			return fail_memory(reader->error);
 		for (size_t k = 0; k < raw->operands; k++)
 			instruction->operand[k] = body->raw[find_id(body->number, body->raws, raw->operand[k])].placed;
 		for (size_t k = 0; k < raw->calls && status == OK; k++)
@@ -517,7 +522,8 @@ static enum status proto_read_computation(struct reader *reader, struct wire bod
 	}
 	if (status == OK && (body.broken || inner.raws == 0))
 		status = proto_bad(reader, "an empty or broken computation");
-	THEN(status, proto_finish(reader, &inner, id, computation, root));
+	if (status == OK)
+		status = proto_finish(reader, &inner, id, computation, root);
 	body_free(&inner);
 	return status;
 }
@@ -531,7 +537,8 @@ static enum status proto_read_schedule(struct reader *reader, struct wire body)
 	while (wire_next(&body, &entry)) {
 		if (entry.number != 1 || entry.type != 2)
 			continue;
-		NEED_IN(reader->error, mem_reserve(&reader->order, &reader->order_room, reader->orders + 1, sizeof *reader->order));
+		if (!mem_reserve(&reader->order, &reader->order_room, reader->orders + 1, sizeof *reader->order))
+			return fail_memory(reader->error);
 		struct order *order = &reader->order[reader->orders++];
 		*order = (struct order){ 0 };
 		while (wire_next(&entry.body, &field)) {
@@ -549,8 +556,8 @@ static enum status proto_read_schedule(struct reader *reader, struct wire body)
 static enum status proto_read_aliases(struct reader *reader, struct wire body)
 {
 	struct wire_field entry;
-	NEED_IN(reader->error,
-		reader->module->alias = arena_alloc(reader->arena, count_fields(body, 1), sizeof *reader->module->alias));
+	if (!(reader->module->alias = arena_alloc(reader->arena, count_fields(body, 1), sizeof *reader->module->alias)))
+		return fail_memory(reader->error);
 	while (wire_next(&body, &entry))
 		if (entry.number == 1 && entry.type == 2)
 			proto_add_alias(entry.body, reader->module->alias, &reader->module->aliases);
@@ -564,7 +571,8 @@ static enum status number_computations(struct reader *reader, struct wire body, 
 	uint32_t n = 0;
 	reader->computation = mem_alloc(count, sizeof *reader->computation);
 	reader->module->computation = mem_alloc(count, sizeof *reader->module->computation);
-	NEED_IN(reader->error, reader->computation && reader->module->computation);
+	if (!(reader->computation && reader->module->computation))
+		return fail_memory(reader->error);
 	while (wire_next(&body, &field)) {
 		if (field.number != 3 || field.type != 2)
 			continue;
@@ -604,7 +612,8 @@ static enum status proto_read_module(struct reader *reader, struct wire body)
 	}
 	if (status == OK && (again.broken || count == 0))
 		return proto_bad(reader, "the module is broken or has no computations");
-	THEN(status, number_computations(reader, body, count));
+	if (status == OK)
+		status = number_computations(reader, body, count);
 	for (again = body; status == OK && wire_next(&again, &field);)
 		if (field.number == 3 && field.type == 2)
 			status = proto_read_computation(reader, field.body, &reader->module->computation[next++]);

@@ -528,7 +528,8 @@ static enum status text_read_module(struct parser *parser)
 	scan_skip(&parser->scan);
 	parser->module->name = "module";   /* of computations alone */
 	enum status status = scan_starts(&parser->scan, "HloModule") ? text_read_header(parser) : OK;
-	THEN(status, text_read_tables(parser));
+	if (status == OK)
+		status = text_read_tables(parser);
 	parser->module->entry = NONE;
 	for (scan_skip(&parser->scan); status == OK && parser->scan.at < parser->scan.end; scan_skip(&parser->scan))
 		status = scan_starts(&parser->scan, "HloModule ")

@@ -143,7 +143,8 @@ static enum status read_value(struct reader *reader, struct wire body, struct on
 		if (field.number == 1 && field.type == 2 && !(name = onnx_text_of(reader, field.body)))
 			return fail_memory(reader->error);
 	*found = onnx_shape_of(reader, name ? name : "");
-	NEED_IN(reader->error, *found);
+	if (!(*found))
+		return fail_memory(reader->error);
 	enum status status = OK;
 	while (status == OK && wire_next(&body, &field))
 		while (field.number == 2 && field.type == 2 && status == OK && wire_next(&field.body, &type))
@@ -168,7 +169,8 @@ static enum status read_weight(struct reader *reader, struct wire body)
 		return onnx_bad(reader, text);
 	}
 	struct onnx_shape *shape = name ? onnx_shape_of(reader, name) : NULL;
-	NEED_IN(reader->error, shape);
+	if (!shape)
+		return fail_memory(reader->error);
 	read.name = shape->name;
 	read.input = shape->input;
 	read.output = shape->output;
@@ -290,7 +292,8 @@ static enum status onnx_add_tensor(struct reader *reader, uint32_t id, enum kind
 			return fail(reader->error, BAD_INPUT, "the size of \"%.60s\" overflows", shape->name);
 	size_t length = strlen(shape->name);
 	char *unique = arena_alloc(&reader->arena, length + 25, 1);
-	NEED_IN(reader->error, unique);
+	if (!unique)
+		return fail_memory(reader->error);
 	memcpy(unique, shape->name, length + 1);
 	draft_unique(reader->draft, unique, length, draft_find_tensor);   /* branches may have the same names */
 	struct tensor tensor = { .name = unique,
@@ -328,7 +331,8 @@ static enum status onnx_read_names(
 		most += field.number == number && field.type == 2;
 	*list = arena_alloc(&reader->arena, most, sizeof **list);
 	*name = arena_alloc(&reader->arena, most, sizeof **name);
-	NEED_IN(reader->error, *list && *name);
+	if (!(*list && *name))
+		return fail_memory(reader->error);
 	while (wire_next(&node, &field)) {
 		if (field.number != number || field.type != 2)
 			continue;
@@ -398,7 +402,8 @@ static enum status read_captured(struct reader *reader, uint32_t op, struct wire
 {
 	const char *name = onnx_text_of(reader, named);
 	uint32_t id = name && *name ? find_shape(reader, name) : NONE;
-	NEED_IN(reader->error, name);
+	if (!name)
+		return fail_memory(reader->error);
 	if (id == NONE || (reader->shape[id].tensor == NONE && !reader->shape[id].weight && !reader->shape[id].input))
 		return OK;
 	enum status status = reader->shape[id].tensor == NONE ? onnx_add_leaf(reader, id) : OK;
@@ -494,31 +499,32 @@ static enum status onnx_add_node(struct reader *reader, struct wire node)
 	draft_unique(reader->draft, unique, strlen(unique), draft_find_op);
 	struct op op = { .name = unique, .type = type, .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true };
 	uint32_t id = draft_op(reader->draft, &op), source = NONE;
-	enum status status = id == NONE ? fail_memory(reader->error) : OK;
-	for (uint32_t i = 0; i < ins && status == OK; i++) {
+	if (id == NONE)
+		return fail_memory(reader->error);
+	for (uint32_t i = 0; i < ins; i++) {
 		if (in[i] == NONE)
 			continue;
 		if (reader->shape[in[i]].tensor == NONE)
-			status = onnx_add_leaf(reader, in[i]);
-		if (status == OK && draft_read(reader->draft, id, reader->shape[in[i]].tensor) != OK)
-			status = fail_memory(reader->error);
+			TRY(onnx_add_leaf(reader, in[i]));
+		if (draft_read(reader->draft, id, reader->shape[in[i]].tensor) != OK)
+			return fail_memory(reader->error);
 		if (i == 0)
 			source = reader->shape[in[0]].tensor;
 	}
-	THEN(status, read_inner_graphs(reader, id, node, 1));
+	TRY(read_inner_graphs(reader, id, node, 1));
 	struct onnx_node known = { .op = own, .body = node, .in = in, .ins = ins, .out = out, .outs = outs };
-	if (status == OK && own && onnx_infer(&known, reader->shape, &reader->arena) != OK)
-		status = fail_memory(reader->error);
-	for (uint32_t i = 0; i < outs && status == OK; i++) {
+	if (own && onnx_infer(&known, reader->shape, &reader->arena) != OK)
+		return fail_memory(reader->error);
+	for (uint32_t i = 0; i < outs; i++) {
 		if (out[i] == NONE)
 			continue;
 		if (reader->shape[out[i]].tensor != NONE)
 			return fail(reader->error, BAD_INPUT, "\"%.60s\" is made twice, or after it is read", out_name[i]);
 		if (i == 0)
 			infer(reader, type, in, ins, out[i]);
-		status = onnx_add_result(reader, id, out[i], onnx_is_view(reader, type) ? source : NONE);
+		TRY(onnx_add_result(reader, id, out[i], onnx_is_view(reader, type) ? source : NONE));
 	}
-	return status;
+	return OK;
 }
 
 static enum status onnx_add_nodes(struct reader *reader, struct wire graph)
@@ -551,9 +557,11 @@ static enum status bind_results(struct reader *reader, struct wire graph, const 
 		if (field.number != 12 || field.type != 2)
 			continue;
 		const char *name = result_name(reader, field.body);
-		NEED_IN(reader->error, name);
+		if (!name)
+			return fail_memory(reader->error);
 		if (*name && out[i] != NONE && find_shape(reader, name) == NONE)
-			NEED_IN(reader->error, names_add(&reader->scope->names, name, out[i]) != NONE);
+			if (names_add(&reader->scope->names, name, out[i]) == NONE)
+				return fail_memory(reader->error);
 		i++;
 	}
 	return OK;
@@ -571,9 +579,11 @@ static enum status onnx_pass_on(struct reader *reader, uint32_t from, uint32_t r
 		.name = unique, .type = "onnx.Identity", .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true
 	};
 	uint32_t id = draft_op(reader->draft, &op);
-	NEED_IN(reader->error, id != NONE && draft_read(reader->draft, id, reader->shape[from].tensor) == OK);
+	if (!(id != NONE && draft_read(reader->draft, id, reader->shape[from].tensor) == OK))
+		return fail_memory(reader->error);
 	struct onnx_node node = { .op = "Identity", .in = &from, .ins = 1, .out = &result, .outs = 1 };
-	NEED_IN(reader->error, onnx_infer(&node, reader->shape, &reader->arena) == OK);
+	if (onnx_infer(&node, reader->shape, &reader->arena) != OK)
+		return fail_memory(reader->error);
 	return onnx_add_result(reader, id, result, reader->shape[from].tensor);
 }
 
@@ -585,7 +595,8 @@ static enum status pass_results(struct reader *reader, struct wire graph, const 
 		if (field.number != 12 || field.type != 2)
 			continue;
 		const char *name = result_name(reader, field.body);
-		NEED_IN(reader->error, name);
+		if (!name)
+			return fail_memory(reader->error);
 		uint32_t from = find_shape(reader, name);
 		if (from != NONE && out[i] != NONE && from != out[i] && reader->shape[out[i]].tensor == NONE)
 			status = onnx_pass_on(reader, from, out[i]);
@@ -602,9 +613,12 @@ static enum status open_branch(struct reader *reader, struct wire graph, const u
 	reader->depth++;
 	reader->opened++;
 	enum status status = bind_results(reader, graph, out, outs);
-	THEN(status, read_tensors(reader, graph));
-	THEN(status, onnx_add_nodes(reader, graph));
-	THEN(status, pass_results(reader, graph, out, outs));
+	if (status == OK)
+		status = read_tensors(reader, graph);
+	if (status == OK)
+		status = onnx_add_nodes(reader, graph);
+	if (status == OK)
+		status = pass_results(reader, graph, out, outs);
 	reader->depth--;
 	reader->scope = scope.outer;
 	names_free(&scope.names);
@@ -706,7 +720,8 @@ static enum status read_model(struct reader *reader, struct wire model)
 	if (model.broken || !graph.at)
 		return onnx_bad(reader, model.broken ? "it is truncated or broken" : "there is no graph in it");
 	status = read_tensors(reader, graph);
-	THEN(status, onnx_add_nodes(reader, graph));
+	if (status == OK)
+		status = onnx_add_nodes(reader, graph);
 	return status == OK ? onnx_describe(reader, graph) : status;
 }
 

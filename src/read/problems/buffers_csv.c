@@ -159,7 +159,8 @@ static int compare_gaps(const void *left, const void *right)
 static enum status add_piece(struct reader *reader, struct piece piece)
 {
 	struct buffers *buffers = &reader->csv->buffers;
-	NEED_IN(reader->error, mem_reserve(&buffers->piece, &reader->piece_room, reader->pieces + 1, sizeof *buffers->piece));
+	if (!mem_reserve(&buffers->piece, &reader->piece_room, reader->pieces + 1, sizeof *buffers->piece))
+		return fail_memory(reader->error);
 	buffers->piece[reader->pieces++] = piece;
 	return OK;
 }
@@ -312,7 +313,8 @@ static enum status refuse_twins(struct reader *reader)
 	const struct buffers_csv *csv = reader->csv;
 	uint32_t n = csv->buffers.n, second = n, first = n;
 	HELD const struct slice **id = mem_alloc(n, sizeof *id);
-	NEED_IN(reader->error, id);
+	if (!id)
+		return fail_memory(reader->error);
 	for (uint32_t i = 0; i < n; i++)
 		id[i] = &csv->id[i];
 	qsort(id, n, sizeof *id, buffers_csv_compare_ids);
@@ -343,12 +345,12 @@ static enum status buffers_csv_read_all(struct reader *reader)
 	while (buffers_csv_trim(line).length == 0)
 		if (!buffers_csv_next_line(reader, &line))
 			return fail_at(reader, "the file is empty", NOWHERE);
-	enum status status = buffers_csv_read_header(reader, line);
-	THEN(status, buffers_csv_allocate(reader, (uint32_t)rows + 1));
-	while (status == OK && buffers_csv_next_line(reader, &line))
+	TRY(buffers_csv_read_header(reader, line));
+	TRY(buffers_csv_allocate(reader, (uint32_t)rows + 1));
+	while (buffers_csv_next_line(reader, &line))
 		if (buffers_csv_trim(line).length)
-			status = buffers_csv_read_row(reader, line);
-	return status == OK ? refuse_twins(reader) : status;
+			TRY(buffers_csv_read_row(reader, line));
+	return refuse_twins(reader);
 }
 
 enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *csv, struct error *error)
@@ -357,7 +359,8 @@ enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *
 	if (error)
 		*error = (struct error){ 0 };
 	char *copy = arena_text(&csv->arena, text, size);
-	NEED_IN(error, copy);
+	if (!copy)
+		return fail_memory(error);
 	struct reader reader = { .csv = csv, .error = error, .next = copy, .end = copy + size };
 	if (size >= 3 && memcmp(copy, "\xef\xbb\xbf", 3) == 0)
 		reader.next += 3;

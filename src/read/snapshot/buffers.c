@@ -241,7 +241,8 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 	const struct buffers *buffers = &csv->buffers;
 	csv->row = arena_alloc(&csv->arena, (size_t)buffers->n + 1, sizeof *csv->row);
 	csv->id = arena_alloc(&csv->arena, (size_t)buffers->n + 1, sizeof *csv->id);
-	NEED_IN(error, csv->row && csv->id);
+	if (!(csv->row && csv->id))
+		return fail_memory(error);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		char text[ROW_MOST];
 		int id = snprintf(text, sizeof text, "%" PRIu32, i);
@@ -249,7 +250,8 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 			snprintf(text + id, sizeof text - (size_t)id, ",%" PRId64 ",%" PRId64 ",%" PRId64, buffers->lower[i],
 				buffers->upper[i], buffers->size[i]);
 		char *row = arena_text(&csv->arena, text, (size_t)length);
-		NEED_IN(error, row);
+		if (!row)
+			return fail_memory(error);
 		csv->row[i] = (struct slice){ row, (size_t)length };
 		csv->id[i] = (struct slice){ row, (size_t)id };
 	}
@@ -295,10 +297,13 @@ enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, st
 	const struct snapshot_event *event = snapshot->event + trace->first;
 	struct builder builder = { .csv = csv, .facts = facts, .error = error, .end = trace->events };
 	enum status status = snapshot_buffers_allocate(&builder, (size_t)trace->events + snapshot->blocks + 1);
-	THEN(status, snapshot_buffers_follow(&builder, event, trace->events));
-	THEN(status, add_blocks(&builder, snapshot));
+	if (status == OK)
+		status = snapshot_buffers_follow(&builder, event, trace->events);
+	if (status == OK)
+		status = add_blocks(&builder, snapshot);
 	live_free(&builder.live);
-	THEN(status, find_reserved(snapshot, event, &builder));
+	if (status == OK)
+		status = find_reserved(snapshot, event, &builder);
 	if (status == OK)
 		snapshot_buffers_find_peaks(&builder);
 	facts->buffers = csv->buffers.n;

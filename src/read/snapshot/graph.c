@@ -243,7 +243,8 @@ static enum status snapshot_graph_add_group(struct making *making, const uint32_
 	int64_t end = op == NONE ? 0 : op + 1 < making->ops ? making->event[op + 1] : making->facts->events;
 	uint64_t *item = mem_alloc(count, sizeof *item);
 	uint32_t kept = 0;
-	NEED_IN(making->error, item);
+	if (!item)
+		return fail_memory(making->error);
 	for (uint32_t i = 0; i < count; i++)
 		if (op == NONE || !snapshot_within(&making->csv->buffers, making->facts, buffer[i], end))
 			item[kept++] = (uint64_t)snapshot_graph_last_of(making, buffer[i], op) << 32 | buffer[i];
@@ -370,14 +371,16 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 		status = snapshot_addresses(snapshot, &facts, &csv, error);
 	if (status == OK && snapshot_group(&csv.buffers, &facts, most, &groups) != OK)
 		status = fail_memory(making.error);
-	THEN(status, simulate_allocator(&making));
+	if (status == OK)
+		status = simulate_allocator(&making);
 	if (status == OK) {
 		making.draft = draft_new();
 		making.event = mem_alloc((size_t)groups.groups + 1, sizeof *making.event);
 		making.says = mem_alloc((size_t)snapshot->stacks.stack_count + 1, sizeof *making.says);
 		status = making.draft && making.event && making.says ? snapshot_graph_make(&making) : fail_memory(making.error);
 	}
-	THEN(status, snapshot_graph_describe(&making, wanted));
+	if (status == OK)
+		status = snapshot_graph_describe(&making, wanted);
 	buffers_csv_free(&csv);       /* a hundred megabytes of a long trace */
 	if (status == OK)
 		graph = graph_build(making.draft, error);

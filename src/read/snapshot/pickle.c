@@ -96,7 +96,8 @@ static inline enum status pickle_push(struct machine *machine, struct pickle_val
 {
 	if (machine->depth == STACK_MOST)
 		return pickle_refuse(machine, "the pickle needs a stack of more than a million values");
-	NEED_IN(machine->error, mem_reserve(&machine->stack, &machine->room, machine->depth + 1, sizeof value));
+	if (!mem_reserve(&machine->stack, &machine->room, machine->depth + 1, sizeof value))
+		return fail_memory(machine->error);
 	machine->stack[machine->depth++] = value;
 	return OK;
 }
@@ -123,7 +124,8 @@ static enum status push_mark(struct machine *machine)
 {
 	if (machine->marks == STACK_MOST)
 		return pickle_refuse(machine, "the pickle is nested too deeply");
-	NEED_IN(machine->error, mem_reserve(&machine->mark, &machine->mark_room, machine->marks + 1, sizeof *machine->mark));
+	if (!mem_reserve(&machine->mark, &machine->mark_room, machine->marks + 1, sizeof *machine->mark))
+		return fail_memory(machine->error);
 	machine->mark[machine->marks++] = (uint32_t)machine->depth;
 	return OK;
 }
@@ -226,7 +228,8 @@ static enum status pickle_put(struct machine *machine, uint64_t index)
 		return pickle_refuse(machine, "the pickle's memo skips indices");
 	if (index >= MEMO_MOST)
 		return pickle_refuse(machine, "the pickle's memo has more than 2^28 entries");
-	NEED_IN(machine->error, mem_reserve(&machine->memo, &machine->memo_room, (size_t)index + 1, sizeof *machine->memo));
+	if (!mem_reserve(&machine->memo, &machine->memo_room, (size_t)index + 1, sizeof *machine->memo))
+		return fail_memory(machine->error);
 	while (machine->memos <= index)
 		machine->memo[machine->memos++] = 0;
 	machine->memo[index] = memo_entry(value);
@@ -280,7 +283,8 @@ static enum status text(struct machine *machine, unsigned length_bytes)
 	const struct pickle_visitor *visitor = machine->visitor;
 	enum status status = pickle_take_number(machine, length_bytes, &length);
 	bool word = length <= WORD_MOST, kept = visitor->text && length <= PICKLE_TEXT_MOST;
-	THEN(status, pickle_take(machine, word || kept ? text : NULL, length));
+	if (status == OK)
+		status = pickle_take(machine, word || kept ? text : NULL, length);
 	TRY(status);
 	for (unsigned i = 0; word && visitor->words[i]; i++)
 		if (strlen(visitor->words[i]) == length && memcmp(visitor->words[i], text, (size_t)length) == 0)

@@ -195,7 +195,8 @@ static enum status note_record(struct pickle_value *dict, enum note note, void *
 {
 	if (*count >= RECORDS_MOST)
 		return fail(error, BAD_INPUT, "there are too many events or blocks");
-	NEED_IN(error, mem_reserve(records, room, (size_t)*count + 1, size));
+	if (!mem_reserve(records, room, (size_t)*count + 1, size))
+		return fail_memory(error);
 	dict->note = (uint8_t)note;
 	dict->number = (*count)++;
 	return OK;
@@ -211,10 +212,12 @@ static enum status read_event(struct reader *reader, struct pickle_value *dict,
 	if (action->kind == PICKLE_WORD && action->number >= WORD_ALLOC && action->number <= WORD_SEGMENT_UNMAP) {
 		event.action = (enum snapshot_action)action->number;
 		status = snapshot_read_size(value[WORD_SIZE], "an event's size", &event.size, error);
-		THEN(status, read_address(value[WORD_ADDR], "an event's addr", &event.address, error));
+		if (status == OK)
+			status = read_address(value[WORD_ADDR], "an event's addr", &event.address, error);
 	}
-	THEN(status,
-		note_record(dict, NOTE_EVENT, &snapshot->event, &snapshot->event_room, &snapshot->events, sizeof event, error));
+	if (status == OK)
+		status = note_record(
+			dict, NOTE_EVENT, &snapshot->event, &snapshot->event_room, &snapshot->events, sizeof event, error);
 	if (status == OK)
 		snapshot->event[dict->number] = event;
 	return status;
@@ -227,14 +230,12 @@ static enum status read_block(struct reader *reader, struct pickle_value *dict,
 	const struct pickle_value *state = value[WORD_STATE];
 	struct snapshot_block block = { .placed = there(value[WORD_ADDRESS]), .stack = stack_of(value) };
 	block.active = state->kind == PICKLE_WORD && state->number >= WORD_ACTIVE && state->number <= WORD_AWAITING;
-	enum status status = snapshot_read_size(value[WORD_SIZE], "a block's size", &block.size, error);
-	if (status == OK && block.placed)
-		status = read_address(value[WORD_ADDRESS], "a block's address", &block.address, error);
-	THEN(status,
-		note_record(dict, NOTE_BLOCK, &snapshot->block, &snapshot->block_room, &snapshot->blocks, sizeof block, error));
-	if (status == OK)
-		snapshot->block[dict->number] = block;
-	return status;
+	TRY(snapshot_read_size(value[WORD_SIZE], "a block's size", &block.size, error));
+	if (block.placed)
+		TRY(read_address(value[WORD_ADDRESS], "a block's address", &block.address, error));
+	TRY(note_record(dict, NOTE_BLOCK, &snapshot->block, &snapshot->block_room, &snapshot->blocks, sizeof block, error));
+	snapshot->block[dict->number] = block;
+	return OK;
 }
 
 static enum status read_segment(struct reader *reader, struct pickle_value *dict,
@@ -326,8 +327,8 @@ static enum status snapshot_add_trace(struct reader *reader, struct pickle_value
 	struct snapshot *snapshot = reader->snapshot;
 	if (list->note != NOTE_NONE && list->note != NOTE_TRACE)
 		return fail(error, BAD_INPUT, "a list holds both events and lists of them");
-	NEED_IN(error,
-		mem_reserve(&snapshot->trace, &snapshot->trace_room, (size_t)snapshot->traces + 1, sizeof *snapshot->trace));
+	if (!mem_reserve(&snapshot->trace, &snapshot->trace_room, (size_t)snapshot->traces + 1, sizeof *snapshot->trace))
+		return fail_memory(error);
 	list->note = NOTE_TRACE;
 	snapshot->trace[snapshot->traces++] = (struct snapshot_trace){ (uint32_t)events->number, events->count, device };
 	return OK;

@@ -161,7 +161,8 @@ static enum status take_values(struct reading *reading, const json_t *nodes)
 {
 	size_t count = json_array_size(nodes);
 	reading->value = arena_alloc(&reading->arena, count + 1, sizeof *reading->value);
-	NEED_IN(reading->error, reading->value);
+	if (!reading->value)
+		return fail_memory(reading->error);
 	for (; reading->values < count; reading->values++) {
 		struct value *value = &reading->value[reading->values];
 		if (autoparallel_take_value(reading, json_array_get(nodes, reading->values), value) != OK)
@@ -357,16 +358,16 @@ static enum status autoparallel_read_file(struct reading *reading, const json_t 
 	const json_t *nodes = json_object_get(file, "nodes");
 	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
 		return fail(reading->error, BAD_INPUT, "there is no list of nodes");
-	enum status status = autoparallel_take_mesh(reading, file);
-	THEN(status, take_values(reading, nodes));
-	for (uint32_t i = 0; i < reading->values && status == OK; i++) {
+	TRY(autoparallel_take_mesh(reading, file));
+	TRY(take_values(reading, nodes));
+	for (uint32_t i = 0; i < reading->values; i++) {
 		const char *op = autoparallel_text_of(reading->value[i].node, "op");
 		if (strcmp(op, "placeholder") == 0 || strcmp(op, "get_attr") == 0)
-			status = autoparallel_add_leaf(reading, &reading->value[i]);
+			TRY(autoparallel_add_leaf(reading, &reading->value[i]));
 		else if (strcmp(op, "output") != 0)
-			status = autoparallel_add_node(reading, &reading->value[i]);
+			TRY(autoparallel_add_node(reading, &reading->value[i]));
 	}
-	return status == OK ? autoparallel_describe(reading, file) : status;
+	return autoparallel_describe(reading, file);
 }
 
 struct graph *autoparallel_read(const char *text, size_t size, struct error *error)

@@ -39,7 +39,8 @@ static enum status add_file(struct folder *folder, const char *name)
 	for (const char *at = name; at < base; at++)
 		dot = *at == '.' ? at : dot;
 	struct file file = { .name = name, .readable = is_readable(base), .number = dot ? strtol(dot + 1, NULL, 10) : 0 };
-	NEED_IN(folder->error, mem_reserve(&folder->file, &folder->room, folder->files + 1, sizeof file));
+	if (!mem_reserve(&folder->file, &folder->room, folder->files + 1, sizeof file))
+		return fail_memory(folder->error);
 	folder->file[folder->files++] = file;
 	return OK;
 }
@@ -170,7 +171,8 @@ enum status fx_folder_read(
 	enum status status = folder_walk(path, is_graph, &list, error);
 	for (size_t i = 0; i < list.files && status == OK; i++)
 		status = add_file(&folder, list.file[i].name);
-	THEN(status, read_files(&folder, path, dim, dims, log));
+	if (status == OK)
+		status = read_files(&folder, path, dim, dims, log);
 	mem_free(folder.file);
 	folder_files_free(&list);
 	arena_free(&folder.arena);

@@ -254,7 +254,8 @@ static enum status fx_step_find_groups(struct making *making)
 			if (!node->text || !text_begins(node->type, "_c10d_functional.") || size < 1 || size >= NONE ||
 				names_find(&making->groups, node->text) != NONE)
 				continue;
-			NEED_IN(making->error, names_add(&making->groups, node->text, (uint32_t)size) != NONE);
+			if (names_add(&making->groups, node->text, (uint32_t)size) == NONE)
+				return fail_memory(making->error);
 		}
 	return OK;
 }
@@ -365,7 +366,8 @@ static enum status fx_step_add_op(struct making *making, const struct fx_graph *
 		.has_phase = !making->unphased,
 		.phase = (uint8_t)making->phase,
 		.line = node->line };
-	NEED_IN(making->error, op.name);
+	if (!op.name)
+		return fail_memory(making->error);
 	const char *moved = redistributes(node->type) ? redistribution(making, graph, n, &said) : NULL;
 	op.type = moved ? moved : op.type;
 	if (collective_of_type(op.type) != COLLECTIVE_KINDS) {
@@ -487,7 +489,8 @@ static uint32_t *fx_step_add_graph(
 		}
 		if (phase && making->split)
 			making->phase = phase[n];
-		THEN(status, fx_step_add_op(making, graph, n, &value, tensor, late));
+		if (status == OK)
+			status = fx_step_add_op(making, graph, n, &value, tensor, late);
 	}
 	return status == OK ? tensor : NULL;
 }
@@ -601,7 +604,8 @@ static enum status fx_step_make(struct making *making, const struct offer *offer
 {
 	const struct fx_graph *first = offer->first;
 	bool *trained = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *trained);
-	NEED_IN(making->error, trained);
+	if (!trained)
+		return fail_memory(making->error);
 	find_trained(first, offer->backward ? offer->backward : first->kind == FX_JOINT ? first : NULL, trained);
 	enum part part = fx_step_part_of(offer);
 	making->phase = part == PART_BACKWARD ? PHASE_BACKWARD : part == PART_UPDATE ? PHASE_UPDATE : PHASE_FORWARD;
@@ -609,7 +613,8 @@ static enum status fx_step_make(struct making *making, const struct offer *offer
 	making->split = part == PART_BOTH && !offer->backward;
 	making->forward = first->kind == FX_JOINT ? first : NULL;
 	making->of_forward = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *making->of_forward);
-	NEED_IN(making->error, making->of_forward);
+	if (!making->of_forward)
+		return fail_memory(making->error);
 	for (uint32_t i = 0; i < first->values; i++)
 		making->of_forward[i] = NONE;
 	making->forward = NULL;
@@ -638,13 +643,15 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 			"there is no graph of torch.compile in it; TORCH_LOGS=aot_graphs,aot_joint_graph prints them");
 	else if (status == OK && chosen >= count)
 		status = fail(error, BAD_INPUT, "--graph %u: it has %u step%s", wanted, count, count == 1 ? "" : "s");
-	THEN(status, fx_step_find_groups(&making));
+	if (status == OK)
+		status = fx_step_find_groups(&making);
 	if (status == OK) {
 		uint32_t first = mesh_axes(offer[chosen].first), second = mesh_axes(offer[chosen].backward);
 		making.axes = first > second ? first : second;
 		status = fx_step_make(&making, &offer[chosen]);
 	}
-	THEN(status, fx_step_describe(&making, offer, count, chosen, wanted > 0));
+	if (status == OK)
+		status = fx_step_describe(&making, offer, count, chosen, wanted > 0);
 	if (status == OK)
 		graph = graph_build(making.draft, error);
 	else

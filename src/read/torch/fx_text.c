@@ -319,7 +319,8 @@ static bool fx_text_read_type(const struct reader *reader, struct span type, str
 static enum status fx_text_add_value(struct reader *reader, struct span name, struct fx_value *value)
 {
 	struct fx_graph *graph = reader->graph;
-	NEED_IN(reader->error, value->name = fx_text_keep(reader, name));
+	if (!(value->name = fx_text_keep(reader, name)))
+		return fail_memory(reader->error);
 	uint32_t first = names_add(&reader->names, value->name, graph->values);
 	if (first == NONE || !mem_reserve(&graph->value, &graph->value_room, graph->values + 1, sizeof *value))
 		return fail_memory(reader->error);
@@ -413,8 +414,8 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 		uint32_t id = names_find(&reader->names, name);
 		if (id == NONE)
 			continue;
-		NEED_IN(reader->error,
-			mem_reserve(&graph->argument, &graph->argument_room, graph->arguments + 1, sizeof *graph->argument));
+		if (!mem_reserve(&graph->argument, &graph->argument_room, graph->arguments + 1, sizeof *graph->argument))
+			return fail_memory(reader->error);
 		graph->argument[graph->arguments++] = id;
 		node->reads++;
 	}
@@ -450,7 +451,8 @@ static enum status fx_text_add_node(
 		type.end++;
 	if (fx_text_length_of(type) == 0)
 		type = name;
-	NEED_IN(reader->error, (node.type = fx_text_keep(reader, type)) && (node.name = fx_text_keep(reader, name)));
+	if (!((node.type = fx_text_keep(reader, type)) && (node.name = fx_text_keep(reader, name))))
+		return fail_memory(reader->error);
 	enum status status = read_arguments(
 		reader, (struct span){ type.end > expression.end ? expression.at : type.end, expression.end }, &node);
 	value->node = graph->nodes;
@@ -519,9 +521,8 @@ static enum status fx_text_find_given(struct reader *reader)
 {
 	char list[200] = "";
 	size_t used = 0;
-	NEED_IN(reader->error,
-		mem_reserve(
-			&reader->given, &reader->given_room, (size_t)reader->dims + reader->hints + 1, sizeof *reader->given));
+	if (!mem_reserve(&reader->given, &reader->given_room, (size_t)reader->dims + reader->hints + 1, sizeof *reader->given))
+		return fail_memory(reader->error);
 	reader->givens = 0;
 	for (uint32_t i = 0; i < reader->dims; i++)
 		reader->given[reader->givens++] = reader->dim[i];
@@ -539,7 +540,8 @@ static enum status fx_text_find_given(struct reader *reader)
 static enum status begin_graph(struct reader *reader)
 {
 	struct fx_log *log = reader->log;
-	NEED_IN(reader->error, mem_reserve(&log->graph, &log->room, log->graphs + 1, sizeof *log->graph));
+	if (!mem_reserve(&log->graph, &log->room, log->graphs + 1, sizeof *log->graph))
+		return fail_memory(reader->error);
 	reader->graph = &log->graph[log->graphs++];
 	*reader->graph = (struct fx_graph){
 		.kind = reader->kind, .autograd = *reader->id == '!', .line = reader->line
@@ -606,7 +608,8 @@ static enum status read_results(struct reader *reader, struct span line)
 		uint32_t id = names_find(&reader->names, name);
 		if (id == NONE && strcmp(name, "None") != 0)
 			continue;
-		NEED_IN(reader->error, mem_reserve(&graph->result, &graph->result_room, graph->results + 1, sizeof *graph->result));
+		if (!mem_reserve(&graph->result, &graph->result_room, graph->results + 1, sizeof *graph->result))
+			return fail_memory(reader->error);
 		graph->result[graph->results++] = id;
 	}
 	if (reader->depth <= 0)

@@ -205,7 +205,8 @@ static enum status torch_inductor_add_ops(struct reading *reading, const json_t 
 			.type = "inductor.kernel",
 			.module = "",
 			.flops = -1 };
-		NEED_IN(reading->error, draft_op(reading->draft, &op) != NONE);
+		if (draft_op(reading->draft, &op) == NONE)
+			return fail_memory(reading->error);
 	}
 	return OK;
 }
@@ -214,10 +215,12 @@ static enum status torch_inductor_add_ops(struct reading *reading, const json_t 
 static enum status torch_inductor_add_reads(struct reading *reading, uint32_t ops)
 {
 	uint32_t *reader = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *reader);
-	NEED_IN(reading->error, reader);
+	if (!reader)
+		return fail_memory(reading->error);
 	uint32_t *by_op = arena_alloc(&reading->arena, (size_t)ops + 1, sizeof *by_op),
 			 *next = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *next);
-	NEED_IN(reading->error, by_op && next);
+	if (!(by_op && next))
+		return fail_memory(reading->error);
 	for (uint32_t i = 0; i < reading->buffers; i++)
 		if (reading->buffer[i].op != NONE) {
 			next[i] = by_op[reading->buffer[i].op];
@@ -231,7 +234,8 @@ static enum status torch_inductor_add_reads(struct reading *reading, uint32_t op
 				if (from->op == op || *last == op + 1)
 					continue;
 				*last = op + 1;
-				NEED_IN(reading->error, draft_read(reading->draft, op, from->tensor) == OK);
+				if (draft_read(reading->draft, op, from->tensor) != OK)
+					return fail_memory(reading->error);
 			}
 	return OK;
 }

@@ -187,7 +187,8 @@ static enum status fit_offload_estimate(struct choosing *choosing, struct fit_so
 	mem_free(certificate.arc);
 	choosing->turn = certificate.op != NONE ? certificate.op : choosing->turn;
 	*price = (int64_t)(slope * (double)FIT_PRICE_UNIT);
-	THEN(status, fit_bound_kept(&solver->bounds, *price, choosing->stage->control, wanted));
+	if (status == OK)
+		status = fit_bound_kept(&solver->bounds, *price, choosing->stage->control, wanted);
 	for (uint32_t s = 0; s < choosing->step->storages && *price == 0; s++)
 		wanted[s] = true;
 	if (status == OK) {
@@ -217,11 +218,13 @@ static enum status fit_offload_choose(
 			return OK;
 		uint32_t turn = choosing->turn;
 		choosing->turn = NONE;
-		THEN(status, fit_offload_look(choosing, wanted, 0, ALL, &other));
+		if (status == OK)
+			status = fit_offload_look(choosing, wanted, 0, ALL, &other);
 		if (status == OK)
 			take_better(best, &other);
 		choosing->turn = turn;
-		THEN(status, fit_offload_look(choosing, wanted, 0, ALL, &other));
+		if (status == OK)
+			status = fit_offload_look(choosing, wanted, 0, ALL, &other);
 		int64_t moved = other.bytes;
 		if (status == OK)
 			take_better(best, &other);
@@ -359,7 +362,8 @@ static enum status choose_after(struct choosing *choosing, struct fitted *sub, b
 	choosing->window = mem_alloc(storages, sizeof *choosing->window);
 	enum status status = wanted && choosing->window ? host_link_of(sub->step, choosing->scenario, &sub->link) : NO_MEMORY;
 	status = status == OK ? fit_solver_begin(&sub->input, &solver) : status;
-	THEN(status, find_fullest(&solver, &choosing->turn));
+	if (status == OK)
+		status = find_fullest(&solver, &choosing->turn);
 	sub->input.link = &sub->link;
 	choosing->step = &solver.step;
 	for (uint32_t s = 0; s < storages && wanted; s++)
@@ -391,7 +395,8 @@ struct graph *offload_after(struct stage_context *stage, const struct scenario *
 		.finished = true,
 		.turn = NONE,
 		.error = error };
-	THEN(status, choose_after(&choosing, sub, fewest, &best));
+	if (status == OK)
+		status = choose_after(&choosing, sub, fewest, &best);
 	*peak = best.peak;
 	activations_free(&activations);
 	fitted_release(sub);

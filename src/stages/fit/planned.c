@@ -100,14 +100,14 @@ static enum status add_rungs(struct rivals *rivals)
 	struct fit_solver *solver = rivals->solver;
 	struct fit_options options = { .coarse = solver->step.ops > LARGE, .ticks = RUNG_TICKS };
 	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
-	enum status status = keep ? fit_play(&solver->replay, &solver->base[1], keep) : NO_MEMORY;
+	TRY(keep ? fit_play(&solver->replay, &solver->base[1], keep) : NO_MEMORY);
 	int64_t top = solver->replay.peak, low = solver->step.persistent;
-	for (int i = 1; i < RUNGS && status == OK; i++) {
+	for (int i = 1; i < RUNGS; i++) {
 		OWN(fit_plan) plan;
-		status = fit_solve(solver, low + (top - low) / RUNGS * i, &options, rivals->stage->control, &plan);
-		THEN(status, add_rivals(rivals, plan.state, plan.order));
+		TRY(fit_solve(solver, low + (top - low) / RUNGS * i, &options, rivals->stage->control, &plan));
+		TRY(add_rivals(rivals, plan.state, plan.order));
 	}
-	return status;
+	return OK;
 }
 
 /* ---- the store's copy ---- */
@@ -297,7 +297,8 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	status = status == OK ? fit_planned_find_rivals(&rivals, activations) : status;
 	sort_rivals(&rivals, least);
 	rivals.count = least && rivals.count == RIVALS ? RIVALS - 1 : rivals.count;
-	THEN(status, least ? fit_planned_add_kept(&rivals) : OK);
+	if (status == OK)
+		status = least ? fit_planned_add_kept(&rivals) : OK;
 	/* Where the margin was asked for too much, the graph is what takes little memory and not what is fast. */
 	bool floor = least || fitted->impossible || fitted->replayed > limit;
 	if (status == OK && floor)

@@ -320,7 +320,8 @@ static enum status bound_both(struct stage_context *stage, int64_t cap, const st
 	for (uint32_t i = 0; i < solver->bounds.turns && op; i++)
 		op[i] = fit_bounds_op(&solver->bounds, i);
 	enum status status = op ? fit_bounds_new(&fitted->input, op, solver->bounds.turns, &bounds) : NO_MEMORY;
-	THEN(status, fit_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate));
+	if (status == OK)
+		status = fit_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate);
 	fitted->impossible = status == INFEASIBLE;
 	fit_bounds_free(&bounds);
 	return fitted->impossible ? OK : error_set(error, status);
@@ -508,7 +509,8 @@ static enum status find_after(struct both *both, const struct fit_solver *solver
 		status = narrow_after(both, more + (most - more) / 2, near, AFTER_ABOVE, &best, &low, &most);
 	if (status == OK && best.graph && low > 0)
 		status = search_after(both, low, AFTER_WHOLE * near, &best);
-	THEN(status, take_after(both, &best));
+	if (status == OK)
+		status = take_after(both, &best);
 	graph_release(best.graph);
 	return status;
 }
@@ -586,7 +588,8 @@ static enum status find_both(struct both *both, struct fit_solver *solver)
 	if (status == OK &&
 		(both->alone || kept || fitted->impossible)) /* proved: nothing fits, and what is lowest is shown */
 		return try_away(both, fitted->step);
-	THEN(status, look_at_windows(both, solver));
+	if (status == OK)
+		status = look_at_windows(both, solver);
 	if (status == OK && !fitted->impossible)
 		status = find_after(both, solver);
 	if (status == OK && !is_close(fitted, both->cap) && may_win(both, both->windows_least))
@@ -603,7 +606,8 @@ static struct graph *solve_both(struct both *both)
 	enum status status = host_link_of(fitted->step, both->scenario, &fitted->link);
 	status = error_set(both->error, status == OK ? fit_solver_new(&fitted->input, &solver) : status);
 	fitted->input.link = &fitted->link;
-	THEN(status, find_both(both, &solver));
+	if (status == OK)
+		status = find_both(both, &solver);
 	fit_solver_free(&solver);
 	graph_release(both->windows);
 	if (status != OK) {

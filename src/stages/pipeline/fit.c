@@ -65,9 +65,8 @@ static enum status pipeline_fit_begin(struct choosing *choosing)
 	choosing->state = arena_alloc(arena, device->storages, sizeof *choosing->state);
 	choosing->chosen = arena_alloc(arena, device->storages, sizeof *choosing->chosen);
 	choosing->paid = arena_alloc(arena, device->ops, sizeof *choosing->paid);
-	NEED_IN(choosing->error,
-		choosing->paid && choosing->sent && choosing->forward && choosing->fixed && choosing->state &&
-			choosing->chosen);
+	if (!(choosing->paid && choosing->sent && choosing->forward && choosing->fixed && choosing->state && choosing->chosen))
+		return fail_memory(choosing->error);
 	memset(choosing->state, FIT_KEEP, device->storages);
 	pipeline_fit_fix_storages(choosing);
 	return OK;
@@ -165,7 +164,8 @@ static enum status make_step(struct choosing *choosing, uint32_t rank, struct ra
 	const struct pipelined *pipelined = choosing->pipelined;
 	uint32_t pieces = pipelined->ranks * pipelined->chunks;
 	struct in_flight *one = arena_alloc(&step->arena, pieces, sizeof *one);
-	NEED_IN(choosing->error, one);
+	if (!one)
+		return fail_memory(choosing->error);
 	for (uint32_t k = 0; k < pieces; k++)
 		one[k] = (struct in_flight) { 1, 1, 1 };
 	step->graph = pipeline_rank_graph(

@@ -179,15 +179,14 @@ static enum status cost_blocks(struct piping *piping)
 	const struct graph *whole = sharded->shared->graph;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	struct block_work work;
-	enum status status = find_blocks(piping);
-	THEN(status, block_work_find(whole, piping->stage->rules, &piping->arena, &work));
-	if (status == OK && !(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
-		status = NO_MEMORY;
-	THEN(status,
-		block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine,
-			pipeline_stage_axis_named(mesh, "cp"), pipeline_stage_axis_named(mesh, "ep"), piping->cost));
-	THEN(status, device_times_find(sharded, sharded->device, piping->stage->rules, &piping->machine, &piping->times));
-	return status == OK ? time_blocks(piping) : status;
+	TRY(find_blocks(piping));
+	TRY(block_work_find(whole, piping->stage->rules, &piping->arena, &work));
+	if (!(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
+		return NO_MEMORY;
+	TRY(block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine,
+		pipeline_stage_axis_named(mesh, "cp"), pipeline_stage_axis_named(mesh, "ep"), piping->cost));
+	TRY(device_times_find(sharded, sharded->device, piping->stage->rules, &piping->machine, &piping->times));
+	return time_blocks(piping);
 }
 
 static struct config_model pipeline_stage_model_of(const struct piping *piping)
@@ -237,7 +236,8 @@ static enum status pipeline_stage_cut(struct piping *piping)
 	for (uint32_t k = 0; k < pieces && status == OK; k++)
 		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
 			piece_of[b] = k;
-	THEN(status, pipeline_stage_estimate(piping, &model));
+	if (status == OK)
+		status = pipeline_stage_estimate(piping, &model);
 	if (status == OK)
 		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules,
 			&piping->sharded->sharding, &piping->blocks, piece_of,
@@ -559,11 +559,16 @@ static enum status pipeline_stage_run(struct piping *piping)
 		config->microbatches, piping->error);    /* before anything is cut */
 	if (status == OK && !pipeline_stage_start(piping))
 		status = NO_MEMORY;
-	THEN(status, cost_blocks(piping));
-	THEN(status, pipeline_stage_cut(piping));
-	THEN(status, pipeline_stage_play(piping));
-	THEN(status, build_ranks(piping));
-	THEN(status, add_rest(piping));
+	if (status == OK)
+		status = cost_blocks(piping);
+	if (status == OK)
+		status = pipeline_stage_cut(piping);
+	if (status == OK)
+		status = pipeline_stage_play(piping);
+	if (status == OK)
+		status = build_ranks(piping);
+	if (status == OK)
+		status = add_rest(piping);
 	return out_of_memory(piping, status);
 }
 
@@ -606,7 +611,8 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 	pipelined->split = schedule_split(pipelined->schedule);
 	scenario_machine(scenario, &piping.machine);
 	enum status status = pipelined->schedule == SCHEDULE_FILE ? pipeline_stage_read_order(&piping) : OK;
-	THEN(status, pipeline_stage_run(&piping));
+	if (status == OK)
+		status = pipeline_stage_run(&piping);
 	error_set(error, status);
 	pipeline_flow_free(&piping.flow);
 	blocks_free(&piping.blocks);

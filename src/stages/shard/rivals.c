@@ -131,7 +131,8 @@ static enum status add_strategies(struct shard_job *job, struct sharded *sharded
 		int zero = (int)scenario.value[K_zero];
 		scenario.value[K_strategy] = by_hand[i] + 1;
 		status = degrees_of_scenario(&scenario, &job->shared->units, &degrees, job->error);
-		THEN(status, add_expert(job, &degrees, zero == 0 && by_hand[i] == STRATEGY_ZERO ? 3 : zero, sharded));
+		if (status == OK)
+			status = add_expert(job, &degrees, zero == 0 && by_hand[i] == STRATEGY_ZERO ? 3 : zero, sharded);
 		status = status == BAD_INPUT ? error_set(job->error, OK) : status;
 	}
 	return status;

@@ -109,7 +109,8 @@ enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, con
 	struct sharding_options *options, struct sharding *found, struct sharding_report *report)
 {
 	enum status status = search_options(job, mesh, roles, options);
-	THEN(status, sharding_find(&job->shared->units, mesh, options, job->stage->control, found, report, job->error));
+	if (status == OK)
+		status = sharding_find(&job->shared->units, mesh, options, job->stage->control, found, report, job->error);
 	return status == LIMIT ? OK : status;
 }
 
@@ -199,10 +200,11 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 	job.mixture = *mixture;
 	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (price->limit < 0 || price->limit == job.cap);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
-	THEN(status, search_options(&job, mesh, NULL, &options));
-	THEN(status,
-		sharding_priced(
-			&sharded->shared->units, mesh, &options, price->limit, price->alpha, price->beta, bound, error));
+	if (status == OK)
+		status = search_options(&job, mesh, NULL, &options);
+	if (status == OK)
+		status = sharding_priced(
+			&sharded->shared->units, mesh, &options, price->limit, price->alpha, price->beta, bound, error);
 	shard_clock_close(&job.clock);
 	arena_free(&job.arena);
 	return status;
@@ -224,7 +226,8 @@ enum status shard_bound_again(struct stage_context *stage, const struct sharded 
 	job.apart = scenario_strategy(scenario) == STRATEGY_AUTO;
 	job.alone = job.apart && scenario->value[K_slack] == 0;
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
-	THEN(status, shard_job_search(&job, &sharded->sharding.mesh, roles, &options, &found, &report));
+	if (status == OK)
+		status = shard_job_search(&job, &sharded->sharding.mesh, roles, &options, &found, &report);
 	*bound = report.proof.value >= 0 ? report.proof.bound : -1;
 	sharding_free(&found);
 	sharding_report_free(&report);

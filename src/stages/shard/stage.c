@@ -352,7 +352,8 @@ static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 	enum status status = degrees_of_scenario(job->scenario, units, &choice.degrees, job->error);
 	if (status == OK && search)
 		status = best_expert(job, 1 + (quick ? QUICK_WORK : FULL_WORK) / (units->graph->ops + 1), &choice);
-	THEN(status, shard_job_split(job, &choice.degrees, choice.zero, &sharding, roles));
+	if (status == OK)
+		status = shard_job_split(job, &choice.degrees, choice.zero, &sharding, roles);
 	if (error_set(job->error, status) != OK)
 		return NULL;
 	bool sought = job->wish->rivals != RIVALS_ALONE;

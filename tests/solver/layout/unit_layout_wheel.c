@@ -13,10 +13,12 @@ static enum status turn(const struct buffers *buffers, uint64_t effort, struct t
 	*turned = (struct turned) { 0 };
 	TRY(layout_model_build(buffers, 1, &turned->model, NULL));
 	enum status status = layout_sort(&turned->model, "TAW", order);
-	THEN(status, layout_dive(&turned->model, order, false, INT64_MAX, turned->offset, &turned->dive, &control));
+	if (status == OK)
+		status = layout_dive(&turned->model, order, false, INT64_MAX, turned->offset, &turned->dive, &control);
 	turned->height = turned->dive;
-	THEN(status, layout_wheel(&turned->model, order, false, turned->model.max_load, effort, effort, turned->offset,
-		&turned->height, &control));
+	if (status == OK)
+		status = layout_wheel(&turned->model, order, false, turned->model.max_load, effort, effort, turned->offset,
+			&turned->height, &control);
 	return status;
 }
 

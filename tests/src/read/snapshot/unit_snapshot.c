@@ -95,9 +95,12 @@ static enum status read_all(
 	*csv = (struct buffers_csv){ 0 };
 	*error = (struct error){ 0 };
 	enum status status = snapshot_read(source_of(pickle, &left), &snapshot, error);
-	THEN(status, snapshot_buffers(&snapshot, -1, csv, facts, error));
-	THEN(status, snapshot_addresses(&snapshot, facts, csv, error));
-	THEN(status, snapshot_rows(csv, error));
+	if (status == OK)
+		status = snapshot_buffers(&snapshot, -1, csv, facts, error);
+	if (status == OK)
+		status = snapshot_addresses(&snapshot, facts, csv, error);
+	if (status == OK)
+		status = snapshot_rows(csv, error);
 	snapshot_free(&snapshot);
 	return status;
 }
