@@ -18,7 +18,8 @@
 #define ORDERED_FIRST \
 	2 /* of candidates of a large step: so many are ordered before what that brings decides about more */
 #define HALVINGS 6         /* of what is between what always stays and the lowest peak so far */
-#define DEEPER 3           /* searches in full below that */
+#define DEEPER UINT64_C(180000000)   /* ticks of searches in full, of which another is begun */
+#define CLOSE_TO 4096      /* a range that is so small a part of what always stays is searched no more */
 #define REACH 32 /* an order may take off so small a share of what the cap leaves, whatever it took off others */
 
 /* ---- one cap ---- */
@@ -449,14 +450,12 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	return status;
 }
 
-/* The lower of two plans stays in the first's place; true: it is the second. */
-static bool keep_lower(struct fit_plan *plan, struct fit_plan *other)
+/* The lower of two plans stays in the first's place. */
+static void keep_lower(struct fit_plan *plan, struct fit_plan *other)
 {
-	bool lower = other->peak < plan->peak;
-	struct fit_plan goes = lower ? *plan : *other;
-	*plan = lower ? *other : *plan;
+	struct fit_plan goes = other->peak < plan->peak ? *plan : *other;
+	*plan = other->peak < plan->peak ? *other : *plan;
 	fit_plan_free(&goes);
-	return lower;
 }
 
 enum status fit_least(
@@ -465,16 +464,21 @@ enum status fit_least(
 	struct fit_options look = *options;
 	struct fit_plan other;
 	OWN(fit_base) base = { 0 };
-	int64_t low = solver->step.persistent;
-	bool lower = true;
+	int64_t low = solver->step.persistent, proved = low;
+	uint64_t ticks = 0;
 	look.coarse = true;
 	enum status status = fit_solve(solver, low, &look, control, plan);
-	for (int n = 0; n < HALVINGS + DEEPER && status == OK && plan->peak > low && lower; n++) {
+	for (int n = 0; status == OK && (n <= HALVINGS || (ticks < DEEPER && plan->peak - low > 1 + low / CLOSE_TO)); n++) {
 		look.coarse = n < HALVINGS;
-		int64_t cap = look.coarse ? low + (plan->peak - low) / 2 : plan->peak - 1;
+		look.ticks = ticks < FIT_EFFORT_DEFAULT ? 0 : FIT_EFFORT_DEFAULT / 4;
+		low = n == HALVINGS ? proved : low;
+		int64_t cap = low + (plan->peak - low) / 2;
+		uint64_t begin = control->ticks;
 		status = fit_solve(solver, cap, &look, control, &other);
 		low = other.extra == INT64_MAX ? cap : low;
-		lower = keep_lower(plan, &other) || look.coarse;
+		proved = other.impossible ? cap : proved;
+		keep_lower(plan, &other);
+		ticks += look.coarse ? 0 : control->ticks - begin;
 	}
 	if (status == OK)
 		status = fit_base_of(&solver->step, plan->order, &base);

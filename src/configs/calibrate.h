@@ -13,9 +13,9 @@
 
 struct fit_row {
 	double measured;
-	double fitted;              /* with the factors of all rows */
-	double left_out;            /* with the factors of all rows but this one */
-	bool outlier;               /* off by more than 10 % and by more than four times what the rows are off by */
+	double fitted;  /* with the factors of all rows */
+	double left_out;  /* with the factors of all rows but this one */
+	bool outlier;  /* off by more than 10 % and by more than four times what the rows are off by */
 };
 
 struct fit {
@@ -24,9 +24,9 @@ struct fit {
 	/* What a row comes to under factors; positive. */
 	double (*predict)(void *context, uint32_t row, const double *factor);
 	void *context;
-	double factor[FIT_FACTORS];     /* found; 1 where the rows don't tell */
+	double factor[FIT_FACTORS];  /* found; 1 where the rows don't tell */
 	double deviation[FIT_FACTORS];  /* standard deviation of its logarithm; of a factor that isn't told nothing */
-	bool told[FIT_FACTORS];         /* false: changing it hardly changes a row, or others make up for it */
+	bool told[FIT_FACTORS];  /* false: changing it hardly changes a row, or others make up for it */
 };
 
 /* rows >= 1, factors <= FIT_FACTORS. OK or NO_MEMORY. Some 10 (factors + 1) rows + 3 rows^2 predictions. Deterministic.
@@ -47,23 +47,23 @@ enum calibrated { CALIBRATED(X) CALIBRATED_COUNT };
 struct measurement {
 	struct scenario scenario;   /* that the search runs with, and what the row says of the step */
 	bool float8;
-	uint32_t hidden;            /* percent of collectives inside layers */
+	uint32_t hidden;  /* percent of collectives inside layers */
 	struct model_source source;
 	struct config_case *opened;
 	char model[160];
-	enum device device;         /* the row's own; DEVICE_NONE: the scenario's */
-	uint32_t node;              /* devices of a node; 0: as the scenario says */
+	enum device device;  /* the row's own; DEVICE_NONE: the scenario's */
+	uint32_t node;  /* devices of a node; 0: as the scenario says */
 	uint32_t devices;
 	struct config config;
-	double seconds;             /* measured */
+	double seconds;  /* measured */
 };
 
 struct calibration {
 	struct measurement *row;
 	uint32_t rows;
-	struct fit fit;             /* factors by enum calibrated, rows in order */
-	struct fit_row *fitted;     /* [rows] */
-	struct machine machine;     /* fitted */
+	struct fit fit;  /* factors by enum calibrated, rows in order */
+	struct fit_row *fitted;  /* [rows] */
+	struct machine machine;  /* fitted */
 };
 
 /* Reads a CSV with a header. Columns: devices, seconds, and model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero,

@@ -4,9 +4,9 @@
 #include "src/scenario/devices.h"
 
 #define MICROBATCH_MAX 16   /* where their number is open */
-#define EXACT_MOST 64       /* fastest configurations whose schedule is played slot by slot */
-#define EXACT_LEADING 20    /* of the fastest of each cut of the model so many, too, */
-#define PLAYED_MOST 64      /* and at most so many others that would take their places, at a time */
+#define EXACT_MOST 64  /* fastest configurations whose schedule is played slot by slot */
+#define EXACT_LEADING 20  /* of the fastest of each cut of the model so many, too, */
+#define PLAYED_MOST 64  /* and at most so many others that would take their places, at a time */
 
 /* A step and what all its shardings share. */
 struct step {
@@ -19,8 +19,8 @@ struct step {
 	uint32_t inserted, period;   /* copies of blocks [inserted - period, inserted) go in at inserted */
 	uint32_t layer, layers,
 		layer_blocks;  /* of the whole model: the first repeated block, how many layers, blocks of one */
-	uint32_t all_blocks;         /* of the whole model */
-	struct block_cost *cost;     /* [all_blocks] under the sharding at hand */
+	uint32_t all_blocks;  /* of the whole model */
+	struct block_cost *cost;  /* [all_blocks] under the sharding at hand */
 };
 
 struct searching {
@@ -32,11 +32,11 @@ struct searching {
 	struct step step;
 	struct step
 		kept; /* the same without recomputation, where some of the layers may do without; all_blocks 0: there is none */
-	struct block_cost *mixed;    /* [blocks] of some layers as of step, of the others as of kept */
-	uint32_t blocks, *first;     /* first[pieces + 1] of a cut */
-	bool dense;                  /* the model has no experts */
-	char unsplit[100];           /* the last degree that no dim divides by, in words */
-	uint32_t whole_ops;          /* of the last step without recomputation */
+	struct block_cost *mixed;  /* [blocks] of some layers as of step, of the others as of kept */
+	uint32_t blocks, *first;  /* first[pieces + 1] of a cut */
+	bool dense;  /* the model has no experts */
+	char unsplit[100];  /* the last degree that no dim divides by, in words */
+	uint32_t whole_ops;  /* of the last step without recomputation */
 	struct error *error;
 };
 
@@ -207,9 +207,9 @@ static enum status evaluate_partly(struct searching *searching, const struct con
 	model.cost = searching->kept.cost;
 	enum status status = config_evaluate(
 		&model, config, &searching->request->overheads, searching->first, false, &entry.result);
-	if (status != OK || entry_fits(searching->request, &entry.result))     /* none need to: an entry of its own */
+	if (status != OK || entry_fits(searching->request, &entry.result))  /* none need to: an entry of its own */
 		return status;
-	while (high - low > 1 && status == OK) {     /* low: doesn't fit */
+	while (high - low > 1 && status == OK) {  /* low: doesn't fit */
 		entry.config.recompute_layers = low + (high - low) / 2;
 		status = evaluate_entry(searching, false, &entry);
 		best = entry.fits ? entry : best;
@@ -229,7 +229,7 @@ static enum status config_search_evaluate(struct searching *searching, const str
 	if (status == OK)
 		status = evaluate_entry(searching, false, &entry);
 	*fits = entry.fits;
-	if (!config->offload || entry.result.host > 0)     /* a link that carries nothing in time: as without */
+	if (!config->offload || entry.result.host > 0)  /* a link that carries nothing in time: as without */
 		if (status == OK)
 			status = add_entry(searching, &entry);
 	if (entry.fits && searching->kept.all_blocks > 0 && !config->offload)
@@ -493,7 +493,7 @@ static enum status config_search_play(struct searching *searching, struct config
 		status = evaluate_entry(searching, true, entry);
 	while (status == OK && !entry->fits && config->recompute_layers > 0 &&
 		config->recompute_layers + 1 < config_piece_layers(&model, config, searching->first)) {
-		entry->config.recompute_layers++;    /* more was in flight than the schedule's definition says */
+		entry->config.recompute_layers++;  /* more was in flight than the schedule's definition says */
 		status = evaluate_entry(searching, true, entry);
 	}
 	mem_free(searching->first);

@@ -26,18 +26,18 @@ typedef struct graph *config_step(
 struct config_request {
 	config_step *step;
 	void *context;
-	uint32_t repeat;             /* copies of the step's repeated layer that are not in the graph */
+	uint32_t repeat;  /* copies of the step's repeated layer that are not in the graph */
 	uint32_t devices, devices_per_node;
-	int64_t batch;               /* samples of a step, of all devices */
-	struct machine machine;      /* memory < 0: no limit */
+	int64_t batch;  /* samples of a step, of all devices */
+	struct machine machine;  /* memory < 0: no limit */
 	struct overheads overheads;
-	bool eager;                  /* the machine's traffic of eager kernels counts */
-	bool padding;                /* as the knob */
-	bool keeps;                  /* ZeRO stage 3 without reshard_after_forward */
-	uint32_t replicate;          /* groups with copies of states; 0 is 1 */
+	bool eager;  /* the machine's traffic of eager kernels counts */
+	bool padding;  /* as the knob */
+	bool keeps;  /* ZeRO stage 3 without reshard_after_forward */
+	uint32_t replicate;  /* groups with copies of states; 0 is 1 */
 	uint32_t offload; /* OFFLOAD_*: what may wait in the host's memory where a configuration doesn't fit without */
-	int64_t host_memory;         /* bytes of that for a device; 0: any */
-	bool even;                   /* pipelines are cut into equal numbers of layers */
+	int64_t host_memory;  /* bytes of that for a device; 0: any */
+	bool even;  /* pipelines are cut into equal numbers of layers */
 	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. chunks: of interleaved
 	 * schedules. */
 	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;
@@ -46,9 +46,9 @@ struct config_request {
 
 /* What the plan of a configuration comes to (config_search.h). */
 struct config_planned {
-	bool tried, known, fits;     /* known false: reason says why it can't be planned */
-	int64_t needs, time;         /* bytes of the cap less the reserve; picoseconds of a step */
-	int64_t reserves;            /* as needs, where PyTorch's caching allocator places what the plan places */
+	bool tried, known, fits;  /* known false: reason says why it can't be planned */
+	int64_t needs, time;  /* bytes of the cap less the reserve; picoseconds of a step */
+	int64_t reserves;  /* as needs, where PyTorch's caching allocator places what the plan places */
 	char reason[160];
 };
 
@@ -57,11 +57,11 @@ struct config_entry {
 	struct config_result result; /* estimated */
 	struct config_planned planned;
 	bool fits;
-	bool guess;                  /* its step rests on what nobody knows: its plan's notes say on what */
-	bool played;                 /* the schedule, if it has one, slot by slot: the time is no closed form */
-	bool front;                  /* no other that fits is faster and takes no more memory */
-	bool leads;                  /* the fastest that fits of those that cut the model alike (tp, pp, ep) */
-	uint32_t variants;           /* where it leads: how many others of this cut fit */
+	bool guess;  /* its step rests on what nobody knows: its plan's notes say on what */
+	bool played;  /* the schedule, if it has one, slot by slot: the time is no closed form */
+	bool front;  /* no other that fits is faster and takes no more memory */
+	bool leads;  /* the fastest that fits of those that cut the model alike (tp, pp, ep) */
+	uint32_t variants;  /* where it leads: how many others of this cut fit */
 };
 
 struct config_list {
@@ -69,7 +69,7 @@ struct config_list {
 	 * Then those that don't fit, by memory. */
 	struct config_entry *entry;
 	uint32_t entries, fitting, leading;  /* leading: ways to cut the model of which any fits */
-	uint32_t graphs, splits;     /* steps built, shardings evaluated */
+	uint32_t graphs, splits;  /* steps built, shardings evaluated */
 };
 
 /* Evaluates every combination: degrees that multiply to devices (tp within a node, cp and ep where the model has them),
@@ -152,7 +152,7 @@ void config_knobs(const struct config *config, struct scenario *scenario);
 /* " --set devices=8 --set tp=2 ...": every knob that isn't at its default. Returns text. */
 char *config_set_text(const struct scenario *scenario, char *text, size_t size);
 
-#define CONFIGS_PLANNED 3    /* rows, where nobody says how many */
+#define CONFIGS_PLANNED 3  /* rows, where nobody says how many */
 
 /* Told of the list after every row that was tried; the list is lent for the call. */
 struct config_watch {

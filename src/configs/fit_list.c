@@ -17,13 +17,12 @@ const char *const fit_meaning_texts[FIT_MEANING_COUNT] = { FIT_MEANINGS(X) };
 
 /* How a row of the table becomes a change. */
 enum form {
-	FORM_PLAIN,       /* the words as they are */
-	FORM_ORDER,       /* our order and addresses, where the step as it is has its program's */
-	FORM_STRATEGY,    /* only where recompute=auto can't be planned: where it can, no strategy is faster within the cap */
-	FORM_DEVICES,     /* %u is the number of devices, of which there are more than one */
-	FORM_BATCH,       /* %u is the batch, divided by the row's number */
-	FORM_SEQUENCE,    /* the same of the sequence */
-	FORM_PARTS        /* the batch in so many parts */
+	FORM_PLAIN,  /* the words as they are */
+	FORM_ORDER,  /* our order and addresses, where the step as it is has its program's */
+	FORM_DEVICES,  /* %u is the number of devices, of which there are more than one */
+	FORM_BATCH,  /* %u is the batch, divided by the row's number */
+	FORM_SEQUENCE,  /* the same of the sequence */
+	FORM_PARTS  /* the batch in so many parts */
 };
 
 /* X(group, words, form, divisor, meaning); what takes longest comes first, so that threads end together. */
@@ -32,8 +31,8 @@ enum form {
 	X("order", "order=auto", ORDER, 1, SAME) \
 	X("recompute", "recompute=auto", PLAIN, 1, SAME) \
 	X("recompute", "recompute=auto offload=on", PLAIN, 1, SAME) \
-	X("recompute", "recompute=selective", STRATEGY, 1, SAME) \
-	X("recompute", "recompute=full", STRATEGY, 1, SAME) \
+	X("recompute", "recompute=selective", PLAIN, 1, SAME) \
+	X("recompute", "recompute=full", PLAIN, 1, SAME) \
 	X("loss", "loss_chunks=8", PLAIN, 1, ROUNDED) \
 	X("precision", "precision=bf16", PLAIN, 1, RUN) \
 	X("precision", "precision=mixed", PLAIN, 1, RUN) \
@@ -63,8 +62,8 @@ struct change {
 static const struct change changes[] = { FIT_CHANGES(X) };
 #undef X
 #define CHANGES (sizeof changes / sizeof *changes)
-#define NEAREST 6u         /* misses that are paired with each other */
-#define SHOWN 3u           /* of what is proved to be above the cap, where nothing fits */
+#define NEAREST 6u  /* misses that are paired with each other */
+#define SHOWN 3u  /* of what is proved to be above the cap, where nothing fits */
 #define WAYS_MOST (CHANGES + NEAREST * (NEAREST - 1) / 2)
 
 struct finding {
@@ -79,16 +78,15 @@ struct finding {
 
 /* ---- planning one change ---- */
 
-/* Picoseconds of a plan's step, simulated; -1 with status NO_MEMORY. */
-static int64_t fit_list_step_of(const struct finding *finding, const struct plan *plan)
+int64_t fit_step_of(const struct plan *plan, const struct rules *rules, struct error *error)
 {
 	int64_t time = plan_step_time(plan);
 	if (time >= 0)
 		return time;
 	struct plan_time *simulated = plan_time_of(
-		plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, finding->planner->rules);
+		plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, rules);
 	if (!simulated)
-		return fail_memory(finding->error), -1;
+		return fail_memory(error), -1;
 	time = simulated->whole.total;
 	plan_time_free(simulated);
 	return time;
@@ -200,7 +198,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 	enum status status = OK;
 	if (plan && plan->limited) {
 		status = fail(finding->error, CANCELLED, "cancelled");
-	} else if (plan && (way->step = fit_list_step_of(finding, plan)) < 0) {
+	} else if (plan && (way->step = fit_step_of(plan, finding->planner->rules, finding->error)) < 0) {
 		status = NO_MEMORY;
 	} else if (plan) {
 		way->planned = true;
@@ -230,7 +228,7 @@ struct round {
 	bool pairs,
 		all; /* pairs: what can't be planned isn't listed; all: what is proved to be above the cap is planned, too */
 	bool done[WAYS_MOST];
-	pthread_mutex_t lock;      /* of done, and of the watch */
+	pthread_mutex_t lock;  /* of done, and of the watch */
 	atomic_uint next;
 };
 
@@ -241,14 +239,16 @@ struct worker {
 	enum status status;
 };
 
-/* Without what is planned, or proved, and saves nothing. */
+/* Without what is planned, or proved, and saves nothing: the other changes are planned in our order, so what that
+ * saves of a captured step by itself is none of theirs. */
 static bool helps(const struct fit_list *list, const struct fit_way *way)
 {
-	return !(way->planned || way->above) || way->fits || way->arena < list->arena;
+	return !(way->planned || way->above) || way->arena < (strcmp(way->group, "order") == 0 ? list->arena : list->ours);
 }
 
-static int compare_needs(const struct fit_way *a, const struct fit_way *b)
+static int by_needs(const void *left, const void *right)
 {
+	const struct fit_way *a = left, *b = right;
 	return a->arena != b->arena ? (a->arena > b->arena) - (a->arena < b->arena) : strcmp(a->set, b->set);
 }
 
@@ -265,6 +265,19 @@ static int compare_ways(const void *left, const void *right)
 		second = b->fits ? b->arena : b->extra;
 	}
 	return first != second ? (first > second) - (first < second) : strcmp(a->set, b->set);
+}
+
+/* As struct fit_list has them. */
+static void sort_ways(struct fit_list *list)
+{
+	struct fit_way *way = list->way;
+	qsort(way, list->ways, sizeof *way, compare_ways);
+	for (uint32_t begin = 0, end = 0; end < list->ways && way[end].fits; begin = end) {
+		int64_t slowest = way[begin].extra + (list->step + way[begin].extra) / 1000;
+		while (end < list->ways && way[end].fits && way[end].extra <= slowest)
+			end++;
+		qsort(way + begin, end - begin, sizeof *way, by_needs);
+	}
 }
 
 /* What is planned and saves nothing helps nobody. */
@@ -303,7 +316,7 @@ static void fit_list_show(const struct finding *finding, struct round *round, ui
 			if (helps(&now, way))
 				now.way[now.ways++] = *way;
 		}
-		qsort(now.way, now.ways, sizeof *now.way, compare_ways);
+		sort_ways(&now);
 		finding->watch->found(finding->watch->context, &now);
 	}
 	mem_free(now.way);
@@ -409,24 +422,13 @@ static enum status find_sizes(struct finding *finding)
 	return OK;
 }
 
-static enum status fit_list_plan_changes(struct finding *finding, bool strategies)
+static enum status find_singles(struct finding *finding)
 {
 	struct fit_way way[CHANGES];
 	uint32_t ways = 0;
 	for (size_t i = 0; i < CHANGES; i++)
-		if ((changes[i].form == FORM_STRATEGY) == strategies)
-			ways += make_way(finding, &changes[i], &way[ways]);
+		ways += make_way(finding, &changes[i], &way[ways]);
 	return plan_ways(finding, way, ways, false, false);
-}
-
-static enum status find_singles(struct finding *finding)
-{
-	enum status status = fit_list_plan_changes(finding, false);
-	bool fails = false;
-	for (uint32_t i = 0; i < finding->list->ways && status == OK; i++)
-		fails |= !finding->list->way[i].planned && !finding->list->way[i].above &&
-			strcmp(finding->list->way[i].group, "recompute") == 0;
-	return fails ? fit_list_plan_changes(finding, true) : status;
 }
 
 /* Both changes at once. */
@@ -446,7 +448,7 @@ static uint32_t list_nearest(const struct fit_list *list, bool proved_alone, uin
 		uint32_t at = count;
 		if (!list->way[i].above && (proved_alone || !list->way[i].planned))
 			continue;
-		for (; at > 0 && compare_needs(&list->way[nearest[at - 1]], &list->way[i]) > 0; at--)
+		for (; at > 0 && by_needs(&list->way[nearest[at - 1]], &list->way[i]) > 0; at--)
 			nearest[at] = nearest[at - 1];
 		nearest[at] = i;
 		count++;
@@ -490,11 +492,21 @@ static enum status plan_nearest(struct finding *finding)
 			row[left++] = row[i];
 	list->ways = left;
 	struct finding unwatched = *finding;
-	unwatched.watch = NULL;     /* rows that were told of don't go away meanwhile */
+	unwatched.watch = NULL;  /* rows that were told of don't go away meanwhile */
 	return plan_ways(&unwatched, way, ways, false, true);
 }
 
 /* ---- the list ---- */
+
+/* What the scenario's own plan needs, where the step as it is isn't planned by it. */
+static enum status find_ours(struct finding *finding)
+{
+	OWN(plan) *plan = planner_run(finding->planner, finding->graph, finding->scenario, PLAN_COMPLETE, finding->error);
+	if (!plan)
+		return finding->error->status;
+	finding->list->ours = plan_needs(plan);
+	return plan->limited ? fail(finding->error, CANCELLED, "cancelled") : OK;
+}
 
 /* The step as it is. */
 static enum status find_base(struct finding *finding)
@@ -518,10 +530,10 @@ static enum status find_base(struct finding *finding)
 	if (status == OK)
 		list->forbids = forbidding(plan->transformed, finding->planner->rules, &list->advice, &status);
 	if (status == OK) {
-		list->arena = plan_needs(plan);
+		list->arena = list->ours = plan_needs(plan);
 		list->fits = list->arena <= list->budget;
 		notes_guesses(plan->transformed->notes, list->guesses);
-		list->step = fit_list_step_of(finding, plan);
+		list->step = fit_step_of(plan, finding->planner->rules, finding->error);
 		status = list->step < 0 ? NO_MEMORY : OK;
 	}
 	plan_release(plan);
@@ -544,15 +556,17 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 		return status;
 	if (!(list->way = mem_alloc(WAYS_MOST, sizeof *list->way)))
 		return fail_memory(error);
-	status = find_sizes(&finding);
+	status = list->captured ? find_ours(&finding) : OK;
+	if (status == OK)
+		status = find_sizes(&finding);
 	if (status == OK)
 		status = find_singles(&finding);
-	qsort(list->way, list->ways, sizeof *list->way, compare_ways);
+	sort_ways(list);
 	if (status == OK && list->fitting == 0)
 		status = fit_list_find_pairs(&finding);
 	if (status == OK && list->fitting == 0)
 		status = plan_nearest(&finding);
-	qsort(list->way, list->ways, sizeof *list->way, compare_ways);
+	sort_ways(list);
 	return status;
 }
 

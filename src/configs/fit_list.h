@@ -18,29 +18,30 @@ extern const char *const fit_meaning_names[FIT_MEANING_COUNT], *const fit_meanin
 #define FIT_SET_SIZE 128
 
 struct fit_way {
-	char set[FIT_SET_SIZE];       /* "devices=8 strategy=zero zero=1": words as --set takes them */
-	const char *group;            /* changes of one group exclude each other */
+	char set[FIT_SET_SIZE];  /* "devices=8 strategy=zero zero=1": words as --set takes them */
+	const char *group;  /* changes of one group exclude each other */
 	enum fit_meaning meaning;
-	int64_t done, whole;          /* one step does done / whole of the work of the step asked for */
-	bool planned, fits;           /* planned false: reason says why not */
+	int64_t done, whole;  /* one step does done / whole of the work of the step asked for */
+	bool planned, fits;  /* planned false: reason says why not */
 	bool above; /* not planned, as a bound proves that no plan of it keeps the cap: arena is that bound */
-	int64_t arena;                /* bytes that its plan needs, on the device that needs most */
-	int64_t step;                 /* picoseconds of a step, simulated */
-	int64_t extra;                /* picoseconds more than now, for the same work */
-	char *forbids;                /* of the search alone: NULL in lists */
-	const char *advice;           /* with forbids */
+	int64_t arena;  /* bytes that its plan needs, on the device that needs most */
+	int64_t step;  /* picoseconds of a step, simulated */
+	int64_t extra;  /* picoseconds more than now, for the same work */
+	char *forbids;  /* of the search alone: NULL in lists */
+	const char *advice;  /* with forbids */
 	char reason[sizeof((struct error *)0)->text];   /* of what is planned: what is guessed in it, notes_guesses() */
 };
 
 struct fit_list {
 	int64_t budget, arena, step;  /* the limit; the step as it is: bytes and picoseconds */
-	bool captured;                /* as it is: program order, PyTorch's allocator */
-	bool fits;                    /* as it is; no change was planned then */
-	struct fit_way *way; /* [ways]: those that fit by extra time, then the others by what is missing, then what is
-							proved to be above, then what can't be planned */
+	int64_t ours;  /* bytes that the scenario's own plan needs: arena, but of a captured step */
+	bool captured;  /* as it is: program order, PyTorch's allocator */
+	bool fits;  /* as it is; no change was planned then */
+	struct fit_way *way; /* [ways]: those that fit by extra time, of those within 0.1 % the one that needs least first;
+							then the others by what is missing, then what is proved to be above, then what can't be planned */
 	uint32_t ways, fitting, useless; /* useless: changes planned that save nothing, not in the list */
 	char *forbids; /* the op whose operands alone are above the cap, whatever is computed again; NULL: none is known */
-	const char *advice;           /* what would help such an op; NULL where none is known */
+	const char *advice;  /* what would help such an op; NULL where none is known */
 	char guesses[GUESSES_BYTES];  /* in the plan of the scenario as it is */
 };
 
@@ -59,6 +60,8 @@ struct fit_watch {
  * may be NULL. Free with fit_list_free() in any case. */
 enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	uint32_t devices, const struct fit_watch *watch, struct fit_list *list, struct error *error);
+/* Picoseconds of a plan's step, simulated; -1: out of memory. */
+int64_t fit_step_of(const struct plan *plan, const struct rules *rules, struct error *error);
 /* OK or NO_MEMORY. */
 enum status fit_list_copy(struct fit_list *to, const struct fit_list *from);
 void fit_list_free(struct fit_list *list);
@@ -67,11 +70,11 @@ void fit_list_free(struct fit_list *list);
  * planned. */
 
 struct fit_most {
-	int64_t most;                 /* the largest value that was planned and fits; 0: not even the smallest */
+	int64_t most;  /* the largest value that was planned and fits; 0: not even the smallest */
 	int64_t
 		next; /* the smallest above it that was planned and doesn't, or can't be; 0: the search ended at its limit */
 	int64_t arena, step, budget;  /* of the most: bytes, picoseconds; the cap */
-	int64_t next_arena;           /* < 0: it can't be planned, reason says why */
+	int64_t next_arena;  /* < 0: it can't be planned, reason says why */
 	uint32_t plans;
 	char guesses[GUESSES_BYTES], next_guesses[GUESSES_BYTES];   /* in these plans */
 	char reason[sizeof((struct error *)0)->text];
@@ -85,7 +88,7 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 	enum knob_id knob, int64_t by, struct fit_most *most, struct error *error);
 
 struct fit_device {
-	uint32_t device;              /* index of the preset */
+	uint32_t device;  /* index of the preset */
 	int64_t memory, arena, step;  /* bytes of the preset less the reserve; of the plan */
 	bool planned, fits;
 	char guesses[GUESSES_BYTES];

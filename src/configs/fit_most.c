@@ -17,24 +17,19 @@ static enum status plan_it(struct planner *planner, struct graph *graph, const s
 	if (!plan)
 		return error->status;
 	enum status status = plan->limited ? fail(error, CANCELLED, "cancelled") : OK;
-	*planned = (struct planned){ .arena = plan_needs(plan), .step = plan_step_time(plan) };
+	*planned = (struct planned){ .arena = plan_needs(plan) };
 	notes_guesses(plan->transformed->notes, planned->guesses);
-	if (status == OK && planned->step < 0) {
-		struct plan_time *time = plan_time_of(
-			plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, planner->rules);
-		planned->step = time ? time->whole.total : 0;
-		status = time ? OK : fail_memory(error);
-		plan_time_free(time);
-	}
+	if (status == OK && (planned->step = fit_step_of(plan, planner->rules, error)) < 0)
+		status = NO_MEMORY;
 	plan_release(plan);
 	return status;
 }
 
 /* ---- the most ---- */
 
-#define STALE 2       /* probes that don't halve what is left, before the middle is tried */
+#define STALE 2  /* probes that don't halve what is left, before the middle is tried */
 
-#define STEEP 4       /* so many times what a line through nothing tells is no line */
+#define STEEP 4  /* so many times what a line through nothing tells is no line */
 
 /* Memory that a value needs whatever runs again: of what fits, recomputation takes as much as there is; of the smallest
  * value, and of what doesn't fit, the need tells. */

@@ -4,18 +4,18 @@
 
 #include "calibrate.h"
 
-#define PULL 1e-4           /* weight of a factor's squared logarithm */
+#define PULL 1e-4  /* weight of a factor's squared logarithm */
 #define STEPS 12
 #define STEPS_LEFT_OUT 3
-#define DIFFERENCE 0.04     /* of a logarithm: predictions are rounded */
-#define NOISE 0.005         /* no fit is trusted better */
-#define HARDLY 0.01         /* a row's logarithm by a factor's: below it the row doesn't tell */
-#define VAGUE 0.35          /* a larger deviation is none */
-#define LIMIT 2.3           /* factors stay between 1/10 and 10 */
+#define DIFFERENCE 0.04  /* of a logarithm: predictions are rounded */
+#define NOISE 0.005  /* no fit is trusted better */
+#define HARDLY 0.01  /* a row's logarithm by a factor's: below it the row doesn't tell */
+#define VAGUE 0.35  /* a larger deviation is none */
+#define LIMIT 2.3  /* factors stay between 1/10 and 10 */
 
 struct fitting {
 	struct fit *fit;
-	double *slope;          /* [rows * factors] of a row's logarithm by the factors' */
+	double *slope;  /* [rows * factors] of a row's logarithm by the factors' */
 	double *off, *weight, *sorted;  /* [rows] logarithm of prediction by measurement */
 	double x[FIT_FACTORS];  /* logarithms of the factors */
 };

@@ -7,7 +7,7 @@
 #include "src/read/open.h"
 #include "src/scenario/devices.h"
 
-#define LAYERS_BUILT 3      /* of a built-in model whose layers repeat: the others are copies of one of them */
+#define LAYERS_BUILT 3  /* of a built-in model whose layers repeat: the others are copies of one of them */
 
 static struct model_training training_of(const struct model_source *source)
 {

@@ -11,11 +11,11 @@ struct model_source {
 	const struct scenario *scenario; /* precision, optimizer, sequence length */
 	const struct model_preset *preset; /* a built-in model's, or `loaded` */
 	struct hugging_face file;
-	struct model_preset loaded;      /* of a config.json */
+	struct model_preset loaded;  /* of a config.json */
 	struct graph *graph;
-	struct read_options reading;     /* how it was read */
-	struct model_config config;      /* as searched: few of its equal layers */
-	struct model_config asked;       /* all of them */
+	struct read_options reading;  /* how it was read */
+	struct model_config config;  /* as searched: few of its equal layers */
+	struct model_config asked;  /* all of them */
 	uint32_t repeat;
 	config_step *step;
 	struct stage_context stage;

@@ -92,7 +92,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 			"only recompute=none, selective, full, products and ops are known before they are planned");
 	config->microbatch = (uint32_t)(batch / together);
 	config->sp = config->tp > 1 && value[K_sp] != 0;
-	if (config->pp == 1 || config->schedule >= SCHEDULE_COUNT)    /* what a file says, or a plan finds, has no model */
+	if (config->pp == 1 || config->schedule >= SCHEDULE_COUNT)  /* what a file says, or a plan finds, has no model */
 		config->schedule = SCHEDULE_1F1B;
 	else
 		config->chunks = scenario_chunks(scenario);

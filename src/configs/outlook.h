@@ -9,12 +9,12 @@
 
 /* Immutable once made and shared by counted references. */
 struct outlook {
-	struct config config;         /* that the scenario asks for */
+	struct config config;  /* that the scenario asks for */
 	struct config_result result;  /* by the model; zero where planned */
-	bool planned;                 /* config has only what a plan says: degrees, microbatches, schedule */
+	bool planned;  /* config has only what a plan says: degrees, microbatches, schedule */
 	struct timetable timetable;
-	struct machine machine;       /* memory: what a device has; < 0: any */
-	uint64_t fingerprint;         /* of graph and scenario */
+	struct machine machine;  /* memory: what a device has; < 0: any */
+	uint64_t fingerprint;  /* of graph and scenario */
 	atomic_uint references;
 };
 

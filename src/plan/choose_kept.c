@@ -77,11 +77,7 @@ static struct plan *choose_fastest(
 	best = best ? choose_kept_finish(planning, best) : NULL;
 	if (ends || !best)
 		return best;
-	if (choose_kept_is_over(best)) {
-		plan_release(best);
-		return choose_plan(planning, rival);
-	}
-	struct plan *again = choose_plan(planning, best);
+	struct plan *again = choose_plan(planning, choose_kept_is_over(best) ? rival : best);
 	if (planning->error->status != NO_MEMORY) {
 		error_set(planning->error, OK);
 		return better_of(scenario_budget(planning->scenario), best, again);
@@ -100,7 +96,7 @@ static struct plan *choose_other(
 		return best;
 	struct plan *other = plan_kept(kept, quick);
 	enum status status = planning->error->status;
-	if (status == NO_MEMORY || !other || choose_kept_is_over(other)) {
+	if (status == NO_MEMORY) {
 		plan_release(other);
 		other = NULL;
 	}

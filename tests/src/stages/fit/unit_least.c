@@ -77,3 +77,13 @@ Test(least, of_models_too)
 	}
 	no_less_below(&tally);
 }
+
+Test(least, of_strategies_on_several_devices_too)
+{
+	static const char *const words[] = { "devices=2 strategy=zero", "devices=2 strategy=data", "devices=2 strategy=megatron" };
+	struct tally tally = { 0 };
+	OWN(graph) *graph = fit_model("gpt", 2);
+	for (size_t i = 0; i < sizeof words / sizeof *words && i < test_rounds(1, 3); i++)
+		lower_caps("gpt", graph, words[i], &tally);
+	no_less_below(&tally);
+}
