@@ -4,7 +4,7 @@
  * do not depend on it, which fixes many columns. Sizes are divided by the largest item, to keep numbers near 1. */
 #include <math.h>
 
-#include "ilp.h"
+#include "job.h"
 
 struct program {
 	const struct order_model *model;

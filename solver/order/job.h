@@ -3,6 +3,7 @@
 
 #include "cut.h"
 #include "model.h"
+#include "solver/base/milp.h"
 
 /* memory: a store of answers for one run, where the caller has none. */
 
@@ -234,3 +235,12 @@ enum status order_search_within(const struct order_model *model, int64_t thresho
 enum status order_search_least(const struct order_model *model, int64_t ceiling,
 	const struct order_search_limits *limits, struct control *control, uint32_t *order, int64_t *bound,
 	uint32_t *states);
+
+/* ilp: ordering as an integer program. */
+
+/* The least peak by the prefix model: x[v, t] = "v has run by step t". For leaves of up to about 20 ops.
+ * The model's ops must be numbered in a valid order (those of a window are). high: a peak that is known to be
+ * reachable. OK: order [ops] is optimal as far as floating point can tell; LIMIT: order holds the best found if
+ * *found; INFEASIBLE: nothing is better than high. */
+enum status order_ilp_prefix(const struct order_model *model, int64_t high, const struct milp_limits *limits,
+	struct control *control, uint32_t *order, bool *found);

@@ -9,7 +9,6 @@
  *
  * The paper's text does not define its constants and tie-breaks: those are ours. */
 
-#include "ilp.h"
 #include "job.h"
 
 #define NODE_LIMIT 20          /* ops in a leaf */

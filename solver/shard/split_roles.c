@@ -1,6 +1,6 @@
 /* split_roles.c: shardings that experts write by hand, from the roles of factors. */
 
-#include "split_roles.h"
+#include "find.h"
 
 #define ROLES(...) .role = { __VA_ARGS__ }, .roles = sizeof (uint8_t[]) { __VA_ARGS__ }
 

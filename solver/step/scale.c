@@ -5,7 +5,7 @@
  * no longer allow, and sums of gradients over a batch that was 1. */
 #include <stdio.h>
 
-#include "scale_values.h"
+#include "scale.h"
 #include "solver/rules/strides.h"
 
 struct scaling {

@@ -4,7 +4,7 @@
  * extents of a tensor grow (similarities of all pairs of samples), each of them does so by a constant; its bytes
  * follow. One sample may be a capture of its own, as PyTorch runs other ops there. */
 
-#include "scale_values.h"
+#include "scale.h"
 #include "solver/graph/growth.h"
 
 struct growing {

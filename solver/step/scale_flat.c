@@ -4,7 +4,7 @@
  * reads a batch there, so the batch multiplies whole tensors: what comes from an input grows with it; weights don't,
  * and neither does what the weight update reads and writes (gradients of weights, steps), for it is a sum over the
  * batch. */
-#include "scale_values.h"
+#include "scale.h"
 #include "solver/graph/growth.h"
 
 bool scale_flat(const struct graph *graph, const struct factors *factors)

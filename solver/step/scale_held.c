@@ -4,7 +4,7 @@
  * the copy. PyTorch lets go of the operand when the module to which it was passed returns, which is after the layer
  * that reads the copy. */
 
-#include "scale_values.h"
+#include "scale.h"
 
 /* Whether a module is the one of the first `length` letters of `path`, or lies in it. */
 static bool scale_held_within(const char *module, const char *path, size_t length)

@@ -3,7 +3,7 @@
  * Gates and hidden states of each step; states of layer, iteration and cell, before and after, of both sides of the
  * layer. Rows are padded, parts begin at pages; so the whole isn't proportional to anything, and has to be computed
  * anew at another size. */
-#include "scale_values.h"
+#include "scale.h"
 
 #define PAGE 4096
 #define LARGEST ((int64_t)1 << 40)   /* of a number that is multiplied by another one below it, and by 32 */

@@ -3,7 +3,7 @@
  * The factors that carry them get their new values; what hangs on these through slices, joins and splits follows:
  * a slice that leaves some positions out leaves out as many, parts that are joined add up, equal parts stay equal. */
 
-#include "scale_values.h"
+#include "scale.h"
 
 struct reach {
 	const struct graph *graph;

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "members.h"
-#include "src/base/streams.h"
 #include "src/plan/planner.h"
 #include "src/write/factors.h"
 #include "src/write/plan_json.h"
@@ -27,22 +26,16 @@ static json_t *file_of(struct check *check, const struct plan *plan, enum status
 {
 	struct factors factors;
 	bool with_factors = json_object_get(check->plan, "factors") != NULL;
-	char *text = NULL;
-	size_t size = 0;
-	json_t *file = NULL;
+	struct written written;
 	*status = with_factors ? factors_of_graph(plan->graph, check->rules_file, &factors, check->error) : OK;
 	if (*status != OK)
 		return NULL;
-	FILE *stream = text_stream(&text, &size);
-	if (stream) {
-		bool written = plan_write_json(plan, with_factors ? &factors : NULL, false, stream);
-		if (fclose(stream) == 0 && written)
-			file = json_loadb(text, size, 0, NULL);
-	}
-	free(text);
+	written_begin(&written);
+	bool whole = written.stream && plan_write_json(plan, with_factors ? &factors : NULL, false, written.stream);
+	json_t *file = written_json(&written);
 	if (with_factors)
 		factors_free(&factors);
-	*status = file ? OK : fail_memory(check->error);
+	*status = file && whole ? OK : fail_memory(check->error);
 	return file;
 }
 
@@ -51,25 +44,23 @@ static enum status check_factors(struct check *check)
 {
 	const json_t *said = json_object_get(check->plan, "factors");
 	struct factors factors;
-	char *text = NULL;
-	size_t size = 0;
+	struct written written;
 	enum status status = said ? factors_of_graph(check->graph, check->rules_file, &factors, check->error) : OK;
 	if (status != OK || !said)
 		return status;
-	FILE *stream = text_stream(&text, &size);
-	struct json json = { .stream = stream };
-	if (stream) {
+	written_begin(&written);
+	struct json json = { .stream = written.stream };
+	if (written.stream) {
 		json_open_object(&json, NULL);
 		factors_write_json(&factors, check->graph, &json);
 		json_end(&json);
 	}
-	json_t *again = stream && fclose(stream) == 0 ? json_loadb(text, size, 0, NULL) : NULL;
+	json_t *again = written_json(&written);
 	if (!again)
 		status = fail_memory(check->error);
 	else if (!json_equal(said, json_object_get(again, "factors")))
 		status = check_wrong(check, "factors does not say what the dims of this graph carry");
 	json_decref(again);
-	free(text);
 	factors_free(&factors);
 	return status;
 }

@@ -1,10 +1,9 @@
 /* buffers.c: do the places that a result gives to buffers hold? Every pair that is alive together is compared. */
-#include "buffers.h"
+#include "check.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A rectangle that must be its buffer's alone. */
 struct part { int64_t lower, upper, bottom, top; uint32_t buffer; };

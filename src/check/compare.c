@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/streams.h"
+
 #define PATH_MOST 300
 
 /* The path grows and shrinks with the walk: path[0..length] is that of the values at hand. */
@@ -100,4 +102,30 @@ enum status compare_files(
 {
 	struct walk walk = { .free = free_members, .error = error };
 	return compare_compare(&walk, 0, file, again);
+}
+
+void written_begin(struct written *written)
+{
+	*written = (struct written){ 0 };
+	written->stream = text_stream(&written->text, &written->size);
+}
+
+json_t *written_json(struct written *written)
+{
+	bool whole = written->stream && fclose(written->stream) == 0;
+	json_t *json = whole ? json_loadb(written->text, written->size, 0, NULL) : NULL;
+	free(written->text);
+	return json;
+}
+
+void report_passed(FILE *report, const char *what)
+{
+	if (report)
+		fprintf(report, "ok  %s\n", what);
+}
+
+void report_skipped(FILE *report, const char *what)
+{
+	if (report)
+		fprintf(report, "--  not looked at: %s\n", what);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "solver/base/base.h"
 
@@ -24,3 +25,14 @@ struct free_member { const char *name, *why; };
  * O(size). */
 enum status compare_files(
 	const json_t *file, const json_t *again, const struct free_member *free_members, struct error *error);
+
+/* again: what is written again, as a file would have it. */
+
+/* Write into stream, where it isn't NULL; then written_json() closes it: NULL when out of memory. */
+struct written { FILE *stream; char *text; size_t size; };
+void written_begin(struct written *written);
+json_t *written_json(struct written *written);
+
+/* Reports, to a stream or to NULL: what holds; what was not looked at. */
+void report_passed(FILE *report, const char *what);
+void report_skipped(FILE *report, const char *what);

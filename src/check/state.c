@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "members.h"
 #include "state.h"
 
 enum status check_wrong(struct check *check, const char *format, ...)
@@ -16,14 +17,12 @@ enum status check_wrong(struct check *check, const char *format, ...)
 
 void check_passed(const struct check *check, const char *what)
 {
-	if (check->report)
-		fprintf(check->report, "ok  %s\n", what);
+	report_passed(check->report, what);
 }
 
 void check_skipped(const struct check *check, const char *what)
 {
-	if (check->report)
-		fprintf(check->report, "--  not looked at: %s\n", what);
+	report_skipped(check->report, what);
 }
 
 void check_trusted(const struct check *check, const char *what)

@@ -7,7 +7,6 @@
 #include "fit_check.h"
 #include "layout_result.h"
 #include "options.h"
-#include "src/check/buffers.h"
 #include "src/check/check.h"
 #include "src/check/members.h"
 #include "src/read/detect.h"
@@ -56,11 +55,6 @@ static enum status layout_check_bad(struct result_check *check, const char *what
 static enum status layout_check_differs(struct result_check *check, const char *what, int64_t said, int64_t is)
 {
 	return fail(check->error, INFEASIBLE, "%s is %" PRId64 ", but it must be %" PRId64, what, said, is);
-}
-
-static void passed(const struct result_check *check, const char *what)
-{
-	fprintf(check->report, "ok  %s\n", what);
 }
 
 /* ---- what was asked ---- */
@@ -240,7 +234,8 @@ static enum status lay_out_again(struct result_check *check)
 		status = compare_again(check, layout_json(&check->request, &check->csv, &layout, status == CANCELLED
 			|| status == LIMIT, 0));
 	if (status == OK)
-		passed(check, "laid out again: what was asked leads to just this result (not independent: this asks the solver)");
+		report_passed(check->report,
+			"laid out again: what was asked leads to just this result (not independent: this asks the solver)");
 	return status;
 }
 
@@ -268,7 +263,7 @@ static enum status check_rest(struct result_check *check)
 		status = fail(check->error, INFEASIBLE, "\"snapshot\" is not what the snapshot says");
 	json_decref(snapshot);
 	if (status == OK && request->snapshot)
-		passed(check, "what the snapshot itself says");
+		report_passed(check->report, "what the snapshot itself says");
 	return status;
 }
 
@@ -276,10 +271,10 @@ static enum status check_claims(struct result_check *check, bool numbers)
 {
 	bool above = false;
 	TRY(layout_check_memory(check, &above));
-	passed(check, "arena and load, summed anew");
+	report_passed(check->report, "arena and load, summed anew");
 	TRY(check_rest(check));
 	if (!above)
-		passed(check, "bounds: so much is alive together");
+		report_passed(check->report, "bounds: so much is alive together");
 	if (!numbers && check->request.seconds == 0)
 		return lay_out_again(check);
 	fprintf(check->report, "--  not looked at: %swhich strategy led to it, in what time, and its certificate\n",
@@ -293,7 +288,8 @@ static enum status check_places(struct result_check *check)
 {
 	struct buffers_places places = { check->offset, check->request.options.alignment, layout_check_simulated(check) };
 	TRY(buffers_check(&check->csv, &places, &check->sums, check->error));
-	passed(check, "every buffer lies where it may: no two that are alive together overlap; pins, alignments");
+	report_passed(
+		check->report, "every buffer lies where it may: no two that are alive together overlap; pins, alignments");
 	int64_t arena = check->sums.arena, capacity = check->wanted->options.capacity;
 	if (!check->file)
 		fprintf(check->report, "    arena %" PRId64 " bytes\n", arena);
@@ -316,7 +312,7 @@ static enum status check_all(struct result_check *check, const char *buffers_pat
 	return check->file ? check_claims(check, numbers) : OK;
 }
 
-/* Verifies offsets and sums of a result (the object of --json, or the CSV with offsets) by src/check/buffers.h, bounds
+/* Verifies offsets and sums of a result (the object of --json, or the CSV with offsets) by src/check/check.h, bounds
  * by their certificates; then, unless numbers is set or the result was cut short by --time, lays out again what the
  * file says was asked for, and compares every member. A line on report for each part, and *outcome. wanted: what
  * capacity and alignment it must be of; zero: any. OK; INFEASIBLE: something in it is wrong; BAD_INPUT; NO_MEMORY. */

@@ -5,9 +5,7 @@
 #include "fit_check.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "src/base/streams.h"
 #include "src/check/members.h"
 
 static const struct free_member FREE[] = { { NULL, NULL } };   /* none: all follows again */
@@ -157,19 +155,16 @@ static enum status fit_check_write_again(struct graph *graph, const struct scena
 static enum status plan_again(struct graph *graph, const json_t *file, const struct scenario *scenario,
 	const struct fit_asked *asked, const char *rules_file, struct error *error)
 {
-	char *text = NULL;
-	size_t size = 0;
-	FILE *stream = text_stream(&text, &size);
-	if (!stream)
+	struct written written;
+	written_begin(&written);
+	if (!written.stream)
 		return fail_memory(error);
-	enum status status = fit_check_write_again(graph, scenario, asked, rules_file, stream, error);
-	bool written = fclose(stream) == 0;
-	json_t *again = status == OK && written ? json_loadb(text, size, 0, NULL) : NULL;
+	enum status status = fit_check_write_again(graph, scenario, asked, rules_file, written.stream, error);
+	json_t *again = written_json(&written);
 	if (status == OK)
 		status = again ? compare_files(file, again, FREE, error) : fail_memory(error);
 	else if (status != NO_MEMORY)
 		status = fail(error, INFEASIBLE, "what was asked leads to no such file");
-	free(text);
 	json_decref(again);
 	return status;
 }
@@ -193,14 +188,13 @@ enum status fit_check_file(
 	if (status == OK)
 		status = fit_check_sums(file, &asked, error);
 	if (status == OK)
-		fputs("ok  what fits, and by how much the rest is over\n", report);
+		report_passed(report, "what fits, and by how much the rest is over");
 	if (status == OK && numbers)
-		fputs(
-			"--  not looked at: bytes and times of the changes; each is planned and checked by itself with its knobs\n",
-			report);
+		report_skipped(
+			report, "bytes and times of the changes; each is planned and checked by itself with its knobs");
 	else if (status == OK && (status = plan_again(graph, file, &scenario, &asked, rules_file, error)) == OK)
-		fputs("ok  planned again: what was asked leads to just this file (not independent: this asks the planner; "
-			  "check a change by a plan of it)\n",
-			report);
+		report_passed(report,
+			"planned again: what was asked leads to just this file (not independent: this asks the planner; "
+			"check a change by a plan of it)");
 	return status;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fit_list.h"
-#include "solver/step/scale_values.h"
+#include "solver/step/scale.h"
 #include "src/base/background.h"
 #include "src/plan/verdict.h"
 

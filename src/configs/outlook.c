@@ -3,7 +3,7 @@
 
 #include "model_source.h"
 #include "outlook.h"
-#include "solver/step/scale_values.h"
+#include "solver/step/scale.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/devices.h"
 #include "src/stages/pipeline/stage.h"

@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "figure.h"
-#include "pdf_date.h"
+#include "read.h"
 #include "src/base/streams.h"
 
 #define FAMILY "Helvetica, Arial, Liberation Sans, sans-serif"

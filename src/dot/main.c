@@ -7,10 +7,7 @@
 #include <unistd.h>
 
 #include "attributes.h"
-#include "figure.h"
 #include "guard.h"
-#include "parse.h"
-#include "pdf_date.h"
 #include "read.h"
 #include "src/base/output.h"
 #include "src/base/picture_file.h"

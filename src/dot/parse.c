@@ -1,10 +1,9 @@
 /* parse.c: calls libcgraph's parser with disciplines of our own. Its state is global, and so is ours: one graph a
  * process. Without memory, or with 0 for a node's id, libcgraph crashes: there the process ends. */
-#include <string.h>
 #include <unistr.h>
 
 #include "guard.h"
-#include "parse.h"
+#include "read.h"
 
 static struct {
 	const char *text;           /* not yet given to the parser */

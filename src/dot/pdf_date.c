@@ -1,8 +1,7 @@
 /* pdf_date.c: Cairo writes the date in plain digits near the end. */
-#include "pdf_date.h"
+#include "read.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 void pdf_set_date(char *pdf, size_t length)

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "hugging_face.h"
-#include "hugging_face_types.h"
 #include "src/base/json.h"
 #include "src/base/words.h"
 #include "src/read/input.h"

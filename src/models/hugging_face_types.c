@@ -1,6 +1,6 @@
 /* hugging_face_types.c: the table of Hugging Face's model types, with the defaults of transformers 5. */
 
-#include "hugging_face_types.h"
+#include "hugging_face.h"
 
 #define SIZE(key, field, normal) { key, offsetof(struct model_config, field), normal, HF_REQUIRED }
 #define SIZE_OR_NULL(key, field, normal) { key, offsetof(struct model_config, field), normal, HF_FOLLOWS }

@@ -2,7 +2,7 @@
 #include "came_to.h"
 
 #include "solver/step/optimizer.h"
-#include "solver/step/scale_values.h"
+#include "solver/step/scale.h"
 #include "solver/step/train.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/own_device.h"

@@ -6,7 +6,7 @@
 #include "solver/graph/growth.h"
 #include "solver/step/loss_chunks.h"
 #include "solver/step/optimizer.h"
-#include "solver/step/scale_values.h"
+#include "solver/step/scale.h"
 #include "solver/step/train.h"
 #include "src/base/words.h"
 #include "src/stages/pipeline/stage.h"

@@ -73,6 +73,22 @@ bool stage_contradicts(
 	return own > 0 && own < bound && scenario->pins == 0 && scenario->value[K_alignment] == 1;
 }
 
+void order_key_add(struct key *key, const struct scenario *scenario, bool quick)
+{
+	key_add_knobs(key, scenario, (const enum knob_id[]){ MEMORY_KNOBS, KNOB_COUNT });
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind != PIN_ORDER)
+			continue;
+		key_add_bytes(key, pin->a, strlen(pin->a));
+		key_add_bytes(key, pin->b, strlen(pin->b));
+	}
+	if (!quick) {
+		key_add(key, (uint64_t)first_strategy(scenario));
+		key_add(key, (uint64_t)scenario->value[K_order_effort]);
+	}
+}
+
 static struct key order_key(
 	const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick)
 {
@@ -80,18 +96,7 @@ static struct key order_key(
 	key_add(&key, graph->fingerprint);
 	if (graph == stage->input && graph->about.intake.peak)
 		key_add(&key, (uint64_t)graph->about.intake.peak);
-	key_add_knobs(&key, scenario, (const enum knob_id[]){ MEMORY_KNOBS, KNOB_COUNT });
-	for (uint32_t i = 0; i < scenario->pins; i++) {
-		const struct pin *pin = &scenario->pin[i];
-		if (pin->kind != PIN_ORDER)
-			continue;
-		key_add_bytes(&key, pin->a, strlen(pin->a));
-		key_add_bytes(&key, pin->b, strlen(pin->b));
-	}
-	if (!quick) {
-		key_add(&key, (uint64_t)first_strategy(scenario));
-		key_add(&key, (uint64_t)scenario->value[K_order_effort]);
-	}
+	order_key_add(&key, scenario, quick);
 	return key;
 }
 
@@ -278,28 +283,33 @@ struct ordered *ordered_again(const struct ordered *from, const struct scenario 
 
 /* ---- layout ---- */
 
+void layout_key_add(struct key *key, const struct scenario *scenario, bool quick)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind == PIN_BEHIND) {
+			key_add_bytes(key, pin->a, strlen(pin->a));
+			key_add_bytes(key, pin->b, strlen(pin->b));
+		}
+		if (pin->kind != PIN_OFFSET)
+			continue;
+		key_add_bytes(key, pin->a, strlen(pin->a));
+		key_add(key, (uint64_t)pin->number);
+	}
+	if (!quick) {
+		key_add(key, (uint64_t)scenario->value[K_layout]);
+		key_add(key, (uint64_t)scenario->value[K_layout_effort]);
+	}
+}
+
 static struct key layout_key(const struct ordered *ordered, const struct scenario *scenario, bool quick)
 {
 	struct key key = key_of(quick ? "quick layout" : "layout");
 	key_add_key(&key, &ordered->key);
-	for (uint32_t i = 0; i < scenario->pins; i++) {
-		const struct pin *pin = &scenario->pin[i];
-		if (pin->kind == PIN_BEHIND) {
-			key_add_bytes(&key, pin->a, strlen(pin->a));
-			key_add_bytes(&key, pin->b, strlen(pin->b));
-		}
-		if (pin->kind != PIN_OFFSET)
-			continue;
-		key_add_bytes(&key, pin->a, strlen(pin->a));
-		key_add(&key, (uint64_t)pin->number);
-	}
-	if (!quick) {
-		key_add(&key, (uint64_t)scenario->value[K_layout]);
-		key_add(&key, (uint64_t)scenario->value[K_layout_effort]);
-		for (uint32_t t = 0; scenario->value[K_layout] == LAYOUT_FILE && t < ordered->graph->tensors;
-			t++)   /* no part of the fingerprint */
-			key_add(&key, ordered->graph->tensor[t].has_address ? (uint64_t)ordered->graph->tensor[t].address : UINT64_MAX);
-	}
+	layout_key_add(&key, scenario, quick);
+	/* Addresses are no part of the fingerprint. */
+	for (uint32_t t = 0; !quick && scenario->value[K_layout] == LAYOUT_FILE && t < ordered->graph->tensors; t++)
+		key_add(&key, ordered->graph->tensor[t].has_address ? (uint64_t)ordered->graph->tensor[t].address : UINT64_MAX);
 	return key;
 }
 

@@ -73,6 +73,10 @@ enum status scenario_problem(
 bool stage_contradicts(
 	const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, int64_t bound);
 
+/* All that ordering, and laying out, read of a scenario. A choice that plans adds both to its own key. */
+void order_key_add(struct key *key, const struct scenario *scenario, bool quick);
+void layout_key_add(struct key *key, const struct scenario *scenario, bool quick);
+
 /* quick: the first plan of heuristics alone, whatever the strategy. A new reference, from the store where it is there.
  */
 struct ordered *stage_order(

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/base/clock.h"
-#include "solver/graph/fold.h"
-#include "solver/shard/network.h"
 #include "solver/cost/op_time.h"
+#include "solver/graph/fold.h"
+#include "solver/shard/cost.h"
 #include "solver/shard/find.h"
-#include "src/scenario/devices.h"
+#include "src/base/clock.h"
 #include "src/models/models.h"
+#include "src/scenario/devices.h"
 
 #define EFFORT UINT64_C(10000000)
 #define UNFOLDED_OPS 8000      /* larger networks are not written out */

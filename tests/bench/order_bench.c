@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "solver/graph/draft.h"
-#include "solver/order/ilp.h"
 #include "solver/order/job.h"
 #include "src/base/clock.h"
 #include "src/read/input.h"

@@ -1,9 +1,9 @@
 /* two_devices.h: steps of small models, executed on two devices. */
 #pragma once
 
-#include "model_steps.h"
 #include "lockstep.h"
-#include "solver/shard/split_roles.h"
+#include "model_steps.h"
+#include "solver/shard/find.h"
 
 /* Two layers of width 8. */
 static inline struct model_config two_layers(const char *name, int64_t seq, int64_t batch)

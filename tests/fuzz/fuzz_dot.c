@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/dot/parse.h"
 #include "src/dot/read.h"
 #include "src/write/data.h"
 

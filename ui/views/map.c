@@ -2,7 +2,136 @@
  *
  * Each half of a cell (a whole one in ASCII and without colours) shows what covers most of its
  * bytes x ops, and nothing where most of it is free. The grid is kept until plan, zoom or size change. */
-#include "map_list.h"
+#include "details.h"
+
+/* map_list: beside a wide address map: what lies at the cursor's op, highest address first, with the holes between.
+ */
+
+struct map_list {
+	uint32_t top;          /* the first row shown */
+	int x, rows;           /* in the view, and rows below the title, when it was drawn last; rows 0: it wasn't */
+};
+
+enum { LIST_FROM = 120, HALF_FROM = 200, LEAST = 48, OFFSET = 9, AMOUNT = 9, NAME = 24 };
+static const enum column wanted[] = { COLUMN_FIRST, COLUMN_LAST, COLUMN_SHAPE, COLUMN_MAKER, COLUMN_MODULE,
+	COLUMN_SOURCE };
+
+/* The columns that the list takes of so many; 0 where the map needs all. */
+static int map_list_width(int width)
+{
+	int part = width >= HALF_FROM ? width / 2 : width * 2 / 5;
+	return width < LIST_FROM ? 0 : part > LEAST ? part : LEAST;
+}
+
+/* One row: an item of the layout, or NONE and free bytes. */
+struct stack_row {
+	uint32_t item;
+	int64_t offset, bytes;
+};
+
+/* Goes down the stack. */
+struct walk {
+	const struct model *model;
+	uint32_t position, next;   /* next: of by_offset, behind the one to look at */
+	int64_t low;               /* all above it has been told */
+	bool persistent_hidden;
+};
+
+static struct walk walk_of(const struct model *model, bool persistent_hidden)
+{
+	return (
+		struct walk){ model, model_position(model), model->index->present, plan_arena(model->plan), persistent_hidden };
+}
+
+static bool next_row(struct walk *walk, struct stack_row *row)
+{
+	const struct plan *plan = walk->model->plan;
+	const struct laid_out *laid_out = plan->laid_out;
+	while (walk->next > 0) {
+		uint32_t item = walk->model->index->by_offset[walk->next - 1];
+		int64_t end = laid_out->offset[item] + laid_out->bytes[item];
+		if (!alive_at(plan, item, walk->position)) {
+			walk->next--;
+			continue;
+		}
+		if (end < walk->low) {
+			*row = (struct stack_row){ NONE, end, walk->low - end };
+			walk->low = end;
+			return true;
+		}
+		walk->low = laid_out->offset[item];
+		walk->next--;
+		*row = (struct stack_row){ item, laid_out->offset[item], laid_out->bytes[item] };
+		if (!walk->persistent_hidden || item >= plan->graph->storages || !plan->graph->storage[item].persistent)
+			return true;
+	}
+	*row = (struct stack_row){ NONE, 0, walk->low };
+	walk->low = 0;
+	return row->bytes > 0;
+}
+
+static void map_list_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model,
+	const struct stack_row *row, const struct details *details)
+{
+	const struct plan *plan = model->plan;
+	char text[32];
+	int x = rect.x + OFFSET + AMOUNT;
+	frame_right(frame, rect.x + OFFSET - 1, y, ROLE_FAINT, bytes_text(row->offset, text, sizeof text));
+	frame_right(frame, x - 1, y, row->item == NONE ? ROLE_WARN : ROLE_TEXT, bytes_text(row->bytes, text, sizeof text));
+	if (row->item == NONE) {
+		frame_text(frame, x + 2, y, rect.x + rect.width - x - 2, ROLE_WARN, "free");
+		return;
+	}
+	enum role role = item_role(plan, row->item);
+	frame_cell(frame, x, y, frame->mono ? (uint32_t)category_letters[item_kind(plan, row->item)] : ' ', ROLE_TEXT,
+		frame->mono ? ROLE_TEXT : role);
+	frame_name(frame, x + 2, y, details->from - x - 2, ROLE_TEXT, item_name(plan, row->item));
+	if (row->item >= plan->graph->storages)
+		return;
+	details_of_tensor(frame, y, details, plan, plan->graph->storage[row->item].root);
+	if (row->item == model->storage)
+		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
+}
+
+/* persistent_hidden: what lives through the whole step has no row. O(storages). */
+static void map_list_draw(
+	struct frame *frame, struct rect rect, struct map_list *list, const struct model *model, bool persistent_hidden)
+{
+	struct walk walk = walk_of(model, persistent_hidden);
+	struct stack_row row;
+	struct details details;
+	uint32_t rows = 0, selected = NONE;
+	while (next_row(&walk, &row)) {
+		selected = row.item < model->plan->graph->storages && row.item == model->storage ? rows : selected;
+		rows++;
+	}
+	list->x = rect.x;
+	list->rows = rect.height - 1;
+	list->top = scroll_to(list->top, selected == NONE ? (list->top < rows ? list->top : 0) : selected, rows, list->rows);
+	details_arrange(wanted, sizeof wanted / sizeof *wanted, model->index, rect.x + OFFSET + AMOUNT + 2 + NAME,
+		rect.x + rect.width, &details);
+	frame_right(frame, rect.x + OFFSET - 1, rect.y, ROLE_LABEL, "address");
+	frame_right(frame, rect.x + OFFSET + AMOUNT - 1, rect.y, ROLE_LABEL, "bytes");
+	frame_print(frame, rect.x + OFFSET + AMOUNT + 2, rect.y, ROLE_LABEL, "at op %u", walk.position);
+	details_titles(frame, rect.y, &details, false);
+	walk = walk_of(model, persistent_hidden);
+	for (uint32_t i = 0; i < list->top + (uint32_t)list->rows && next_row(&walk, &row); i++)
+		if (i >= list->top)
+			map_list_draw_row(frame, rect, rect.y + 1 + (int)(i - list->top), model, &row, &details);
+}
+
+/* The storage on a row of the view, or NONE. O(storages). */
+static uint32_t map_list_at(const struct map_list *list, const struct model *model, bool persistent_hidden, int y)
+{
+	struct walk walk = walk_of(model, persistent_hidden);
+	struct stack_row row = { .item = NONE };
+	if (y < 1 || y > list->rows)
+		return NONE;
+	for (uint32_t i = 0; i < list->top + (uint32_t)y; i++)
+		if (!next_row(&walk, &row))
+			return NONE;
+	return row.item;
+}
 
 /* map_marks: what helps to read the address map: shades that tell neighbours apart, names inside rectangles, and a
  * legend. */
@@ -256,27 +385,27 @@ static void paint_all(struct map *map, const struct model *model, int64_t low, i
 			map->grid.tile[i].owner = NONE;
 }
 
-static bool build_grid(struct map *map, const struct model *model, int height, int columns, bool halves)
+static bool build_grid(struct map *map, const struct model *model, int height, int width, bool halves)
 {
 	int rows = halves ? 2 * height : height;
 	int64_t low, high;
 	range(map, model, &low, &high);
 	const uint64_t parts[] = { model->plan->serial, model->zoom_first, model->zoom_count, (uint64_t)low, (uint64_t)high,
-				   map->persistent_hidden, (uint64_t)rows, (uint64_t)columns };
+				   map->persistent_hidden, (uint64_t)rows, (uint64_t)width };
 	uint64_t key = 1;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		key = hash_join(key, parts[i]);
 	if (map->grid.tile && map->key == key)
 		return true;
 	map_free(map);
-	map->grid.tile = mem_alloc((size_t)rows * (size_t)columns, sizeof *map->grid.tile);
+	map->grid.tile = mem_alloc((size_t)rows * (size_t)width, sizeof *map->grid.tile);
 	if (!map->grid.tile)
 		return false;
-	for (int i = 0; i < rows * columns; i++)
+	for (int i = 0; i < rows * width; i++)
 		map->grid.tile[i].owner = NONE;
 	map->grid.halves = halves;
 	map->grid.rows = rows;
-	map->grid.columns = columns;
+	map->grid.columns = width;
 	map->key = key;
 	paint_all(map, model, low, high);
 	map->shade = map_shades(&map->grid, model->plan);

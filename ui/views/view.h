@@ -8,7 +8,6 @@
  *     plan_index       what they look up in a plan
  *     overview         view 1
  *     map              view 2
- *     map_list         what lies at an op, beside a wide map
  *     order            view 3
  *     order_rows       its rows
  *     segment_rows     ROAM's segments among them

@@ -115,12 +115,12 @@ static enum status add_rungs(struct rivals *rivals)
 /* Choices depend on the step and its orders alone, and every cap and margin asks for them. */
 static struct key key_of_rivals(const struct rivals *rivals, const char *what)
 {
-	static const enum knob_id read[] = { MEMORY_KNOBS, K_random, KNOB_COUNT };
 	struct key key = key_of(what);
 	key_add(&key, rivals->fitted->step->fingerprint);
 	fit_times_key_add(&key, rivals->scenario);
-	key_add_knobs(&key, rivals->scenario, read);
-	fit_orders_key_add(&key, rivals->scenario, false);
+	key_add(&key, (uint64_t)rivals->scenario->value[K_random]);
+	key_add(&key, scenario_order(rivals->scenario));
+	order_key_add(&key, rivals->scenario, true);
 	key_add_bytes(&key, rivals->fitted->input.fixed, rivals->solver->step.storages);
 	return key;
 }

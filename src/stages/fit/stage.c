@@ -732,30 +732,18 @@ void fit_times_key_add(struct key *key, const struct scenario *scenario)
 	key_add(key, scenario_figures_hash(scenario));
 }
 
-void fit_orders_key_add(struct key *key, const struct scenario *scenario, bool planned)
-{
-	key_add(key, scenario_order(scenario));
-	for (uint32_t i = 0; i < scenario->pins; i++) {
-		const struct pin *pin = &scenario->pin[i];
-		if (pin->kind != PIN_ORDER && !(planned && (pin->kind == PIN_OFFSET || pin->kind == PIN_BEHIND)))
-			continue;
-		key_add_bytes(key, pin->a, strlen(pin->a));
-		if (pin->b)
-			key_add_bytes(key, pin->b, strlen(pin->b));
-		key_add(key, (uint64_t)pin->number);
-	}
-}
-
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
 	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, K_host_memory,
 		KNOB_COUNT };
-	static const enum knob_id planned[] = { K_order_effort, K_layout, K_layout_effort, K_in_place, KNOB_COUNT };
 	fit_times_key_add(key, scenario);
 	key_add_knobs(key, scenario, read);
-	if (margin > 0)
-		key_add_knobs(key, scenario, planned);
-	fit_orders_key_add(key, scenario, margin > 0);
+	key_add(key, scenario_order(scenario));
+	order_key_add(key, scenario, margin <= 0);
+	if (margin > 0) {
+		layout_key_add(key, scenario, false);
+		key_add(key, (uint64_t)scenario->value[K_in_place]);
+	}
 	key_add(key, (uint64_t)margin);
 }
 

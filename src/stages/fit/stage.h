@@ -83,8 +83,6 @@ struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wis
 	const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
 	const struct recompute_options *options, struct fitted **fitted, struct error *error);
 
-/* What orders of recomputed steps read; planned: and their layouts' pins. */
-void fit_orders_key_add(struct key *key, const struct scenario *scenario, bool planned);
 /* Everything that stage_fit() reads of a scenario beside pins: for times alone, and for what fits. */
 void fit_times_key_add(struct key *key, const struct scenario *scenario);
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin);

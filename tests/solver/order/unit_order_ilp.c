@@ -1,5 +1,4 @@
 /* unit_order_ilp.c: the exact search and the integer program, which share nothing, agree on small problems. */
-#include "solver/order/ilp.h"
 #include "solver/order/job.h"
 #include "tests/common/random_problem.h"
 #include "tests/common/support.h"

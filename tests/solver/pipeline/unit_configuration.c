@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "solver/pipeline/configuration.h"
-#include "solver/shard/split_roles.h"
-#include "src/scenario/devices.h"
+#include "solver/shard/find.h"
 #include "src/models/models.h"
+#include "src/scenario/devices.h"
 #include "tests/common/support.h"
 
 #define GIB 1073741824.0

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solver/shard/split_roles.h"
+#include "solver/shard/find.h"
 #include "src/models/models.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/native_text.h"

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/common/lockstep.h"
 #include "solver/shard/cost.h"
-#include "solver/shard/split_roles.h"
+#include "solver/shard/find.h"
 #include "src/models/models.h"
+#include "tests/common/lockstep.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "tests/common/random_step.h"
-#include "solver/shard/network.h"
 #include "solver/shard/cost.h"
 #include "tests/common/support.h"
 

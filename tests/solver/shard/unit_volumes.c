@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "solver/shard/device_graph.h"
-#include "solver/shard/split_roles.h"
+#include "solver/shard/find.h"
 #include "solver/step/train.h"
 #include "src/models/models.h"
 #include "src/read/input.h"

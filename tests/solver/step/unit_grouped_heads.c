@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "solver/shard/split_roles.h"
+#include "solver/shard/find.h"
 #include "solver/step/train.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "solver/shard/split_roles.h"
+#include "solver/shard/find.h"
 #include "solver/step/loss_chunks.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "solver/step/scale.h"
-#include "solver/step/scale_values.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 

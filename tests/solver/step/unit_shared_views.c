@@ -1,7 +1,7 @@
 /* unit_shared_views.c: views that are the same are one, and what a step computes stays the same. */
 #include <string.h>
 
-#include "solver/shard/split_roles.h"
+#include "solver/shard/find.h"
 #include "solver/step/train.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"
