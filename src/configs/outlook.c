@@ -5,7 +5,7 @@
 #include "outlook.h"
 #include "solver/step/scale.h"
 #include "src/read/rules_file.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "src/stages/pipeline/stage.h"
 #include "src/stages/shard/stage.h"
 

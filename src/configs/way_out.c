@@ -4,7 +4,7 @@
 #include "model_source.h"
 #include "outlook.h"
 #include "src/read/rules_file.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 
 #define STORE_BYTES ((size_t)1 << 28)
 

@@ -1,7 +1,7 @@
 /* speed.c: sums over a step's products and inputs. */
 #include "plan.h"
 #include "src/read/card.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 
 static bool is_integer(const struct tensor *tensor)
 {

@@ -1,6 +1,6 @@
 /* verdict.c: whether a plan fits its device. */
 
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "verdict.h"
 
 const char *const fits_text[] = { "no cap", "yes", "no", "unknown" };

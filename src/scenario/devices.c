@@ -1,7 +1,7 @@
-/* devices.c: device presets; the machine and the mesh of a scenario. */
+/* devices.c: device presets. */
 #include <stdio.h>
 
-#include "own_device.h"
+#include "devices.h"
 #include "profiles.h"
 
 /* ---- presets ---- */
@@ -121,36 +121,6 @@ char *device_text(enum device device, bool sources, char *text, size_t size)
 	if (sources && used > 0 && (size_t)used < size)
 		snprintf(text + used, size - (size_t)used, ". %s", rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].source);
 	return text;
-}
-
-/* A limit that the user sets is one on what is counted; a preset's memory is the whole device's. */
-int64_t scenario_reserve(const struct scenario *scenario)
-{
-	return scenario->value[K_reserve] != KNOB_GIVEN ? scenario->value[K_reserve]
-		: scenario->value[K_memory] != KNOB_GIVEN ? 0
-		: scenario_preset(scenario).context;
-}
-
-int64_t scenario_group_buffers(const struct scenario *scenario)
-{
-	return scenario->value[K_memory] != KNOB_GIVEN && !scenario_figure(scenario, FIGURE_BUFFERS) ? 0
-		: scenario_preset(scenario).group_buffers;
-}
-
-/* ---- from a scenario ---- */
-
-void scenario_machine(const struct scenario *scenario, struct machine *machine)
-{
-	const int64_t *value = scenario->value;
-	*machine = scenario_preset(scenario).machine;
-	if (value[K_kernels])
-		machine->fused = machine->eager;
-	machine->joins_updates = !value[K_kernels] && value[K_device] != DEVICE_NONE;
-	if (value[K_memory] != KNOB_GIVEN)
-		machine->memory = value[K_memory];
-	int64_t reserve = scenario_reserve(scenario);
-	if (machine->memory >= 0)
-		machine->memory = machine->memory > reserve ? machine->memory - reserve : 0;
 }
 
 void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t inside, uint32_t devices_per_node,

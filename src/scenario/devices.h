@@ -1,11 +1,9 @@
-/* devices.h: device presets, and from a scenario the machine and the mesh that a step runs on. */
+/* devices.h: device presets, and the axes of a mesh of them. */
 #pragma once
 
 #include "device_table.h"
 #include "software_table.h"
 #include "solver/cost/machine.h"
-
-struct scenario;
 
 struct device_preset {
 	const char *name;
@@ -29,14 +27,6 @@ struct device_preset device_preset_with(enum device device, enum software softwa
 /* "80 GiB  312 TFLOP/s bf16  2039 GB/s  links 300 and 25 GB/s"; sources: with where the figures come from. Returns
  * text. */
 char *device_text(enum device device, bool sources, char *text, size_t size);
-/* What a device of the scenario can do: its preset with the knob software and the figures of its own; memory from the
- * knob, else the preset's, less reserve. */
-void scenario_machine(const struct scenario *scenario, struct machine *machine);
-/* Bytes of a device that are not for the plan: the knob reserve, else the preset's context where its memory is the cap,
- * else 0. */
-int64_t scenario_reserve(const struct scenario *scenario);
-/* Bytes of buffers for every group of devices that a device talks with: the device's own figure, else likewise. */
-int64_t scenario_group_buffers(const struct scenario *scenario);
 /* Adds an axis of that size inside those that are there (none of size 1). A node holds as many of its members as fit
  * beside the devices of all axes that will be inside it. */
 void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t inside, uint32_t devices_per_node,

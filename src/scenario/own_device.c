@@ -239,3 +239,31 @@ uint64_t scenario_figures_hash(const struct scenario *scenario)
 				hash = hash_join(hash + 1, (uint64_t)(unsigned char)*at);
 	return hash;
 }
+
+/* A limit that the user sets is one on what is counted; a preset's memory is the whole device's. */
+int64_t scenario_reserve(const struct scenario *scenario)
+{
+	return scenario->value[K_reserve] != KNOB_GIVEN ? scenario->value[K_reserve]
+		: scenario->value[K_memory] != KNOB_GIVEN ? 0
+		: scenario_preset(scenario).context;
+}
+
+int64_t scenario_group_buffers(const struct scenario *scenario)
+{
+	return scenario->value[K_memory] != KNOB_GIVEN && !scenario_figure(scenario, FIGURE_BUFFERS) ? 0
+		: scenario_preset(scenario).group_buffers;
+}
+
+void scenario_machine(const struct scenario *scenario, struct machine *machine)
+{
+	const int64_t *value = scenario->value;
+	*machine = scenario_preset(scenario).machine;
+	if (value[K_kernels])
+		machine->fused = machine->eager;
+	machine->joins_updates = !value[K_kernels] && value[K_device] != DEVICE_NONE;
+	if (value[K_memory] != KNOB_GIVEN)
+		machine->memory = value[K_memory];
+	int64_t reserve = scenario_reserve(scenario);
+	if (machine->memory >= 0)
+		machine->memory = machine->memory > reserve ? machine->memory - reserve : 0;
+}

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "src/base/words.h"
-#include "devices.h"
+#include "own_device.h"
 #include "shard_mesh.h"
 
 bool scenario_shards(const struct scenario *scenario)

@@ -6,7 +6,7 @@
 #include "src/base/background.h"
 #include "src/configs/model_source.h"
 #include "src/read/rules_file.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 
 #define STORE_BYTES ((size_t)1 << 28)
 

@@ -1,7 +1,7 @@
 /* notes.c: what is told of recomputation that fits a step into the memory cap. */
 
 #include "src/base/words.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 #include "stage.h"
 

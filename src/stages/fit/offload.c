@@ -2,7 +2,7 @@
 
 #include "plan_time.h"
 #include "solver/fit/offload.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "stage.h"
 
 #define ALL UINT32_MAX

@@ -1,5 +1,5 @@
 /* build.c: from a decision to the graph of a device, and what it costs. */
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "stage.h"
 #include "solver/shard/device_graph.h"
 

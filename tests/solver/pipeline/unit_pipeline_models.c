@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "src/configs/config_search.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "src/plan/host_pool.h"
 #include "src/models/models.h"
 #include "src/plan/planner.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "src/configs/calibrate.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "tests/common/support.h"
 
 #define ROWS 16

@@ -1,7 +1,7 @@
 /* unit_model_source.c: searches build few of a model's equal layers: costs are those of all of them. */
 #include "src/configs/config_search.h"
 #include "src/configs/model_source.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "tests/common/support.h"
 
 static struct config_result evaluated(
