@@ -4,21 +4,20 @@
 #include "fit.h"
 
 #define PLAYS 6000         /* of a round of changes at random; of a large step a quarter */
-#define FAR 1e-2 /* a large step's plan that is so far from the bound, as a share of the step, is changed for longer \
-				  */
+#define FAR 1e-2 /* a large step's plan that is so far from the bound, as a share of the step, is changed for longer */
 #define CLOSE 5e-4         /* one that is this near takes seconds of search for the next thousandth of a percent */
 #define ANNEALINGS 4
-#define HEATS \
-	{ 0.1, 1, 0.1, 2 } /* of them, as shares of what the plan is above the bound: some leave a valley where what has \
-						  to change hangs together, some look around */
+/* Of them, as shares of what the plan is above the bound: some leave a valley where what has to change hangs together,
+ * some look around. */
+#define HEATS { 0.1, 1, 0.1, 2 }
 #define SMALL_STEP 1000    /* ops that a replay plays: below, searches cost little */
 #define TINY_STEP 300      /* below, they cost nothing */
 #define FLOORS 3           /* ops whose cheapest state is looked at where nothing was found */
 #define HOPELESS 4         /* what is above the cap, as a share of what the cap leaves */
-#define ORDERED_FIRST \
-	2 /* of candidates of a large step: so many are ordered before what that brings decides about more */
+#define ORDERED_FIRST 2 /* of a large step's candidates: so many are ordered before what that brings decides about more */
 #define HALVINGS 6         /* of what is between what always stays and the lowest peak so far */
-#define DEEPER UINT64_C(180000000)   /* ticks of searches in full, of which another is begun */
+#define DEEPER UINT64_C(50000)   /* ticks of searches in full for each op, and for at most */
+#define DEEPER_OPS 3600u   /* so many */
 #define CLOSE_TO 4096      /* a range that is so small a part of what always stays is searched no more */
 #define REACH 32 /* an order may take off so small a share of what the cap leaves, whatever it took off others */
 
@@ -465,12 +464,12 @@ enum status fit_least(
 	struct fit_plan other;
 	OWN(fit_base) base = { 0 };
 	int64_t low = solver->step.persistent, proved = low;
-	uint64_t ticks = 0;
+	uint64_t ticks = 0, most = DEEPER * (solver->step.ops < DEEPER_OPS ? solver->step.ops : DEEPER_OPS);
 	look.coarse = true;
 	enum status status = fit_solve(solver, low, &look, control, plan);
-	for (int n = 0; status == OK && (n <= HALVINGS || (ticks < DEEPER && plan->peak - low > 1 + low / CLOSE_TO)); n++) {
+	for (int n = 0; status == OK && (n <= HALVINGS || (ticks < most && plan->peak - low > 1 + low / CLOSE_TO)); n++) {
 		look.coarse = n < HALVINGS;
-		look.ticks = ticks < FIT_EFFORT_DEFAULT ? 0 : FIT_EFFORT_DEFAULT / 4;
+		look.ticks = most / (ticks < most / 4 ? 4 : 16);
 		low = n == HALVINGS ? proved : low;
 		int64_t cap = low + (plan->peak - low) / 2;
 		uint64_t begin = control->ticks;

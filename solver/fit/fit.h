@@ -102,8 +102,8 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 void fit_plan_free(struct fit_plan *plan);
 #define fit_plan_drop fit_plan_free
 
-/* The lowest peak found, whatever the cap, and its extra time: for caps that nothing keeps. No bound, nothing is
- * proved. OK, CANCELLED, NO_MEMORY. Free with fit_plan_free() in any case. */
+/* For caps that nothing keeps: the lowest peak found, and its extra time; nothing is proved. OK, CANCELLED, NO_MEMORY.
+ * Free with fit_plan_free() in any case. */
 enum status fit_least(
 	struct fit_solver *solver, const struct fit_options *options, struct control *control, struct fit_plan *plan);
 
