@@ -5,7 +5,7 @@
 
 #define PLAYS 6000         /* of a round of changes at random; of a large step a quarter */
 #define FAR 1e-2 /* a large step's plan that is so far from the bound, as a share of the step, is changed for longer */
-#define CLOSE 5e-4         /* one that is this near takes seconds of search for the next thousandth of a percent */
+#define CLOSE 5e-4         /* one this near takes seconds for the next thousandth of a percent */
 #define ANNEALINGS 4
 /* Of them, as shares of what the plan is above the bound: some leave a valley where what has to change hangs together,
  * some look around. */
@@ -14,7 +14,7 @@
 #define TINY_STEP 300      /* below, they cost nothing */
 #define FLOORS 3           /* ops whose cheapest state is looked at where nothing was found */
 #define HOPELESS 4         /* what is above the cap, as a share of what the cap leaves */
-#define ORDERED_FIRST 2 /* of a large step's candidates: so many are ordered before what that brings decides about more */
+#define ORDERED_FIRST 2 /* of a large step: candidates ordered before what that brings decides about more */
 #define HALVINGS 6         /* of what is between what always stays and the lowest peak so far */
 #define DEEPER UINT64_C(50000)   /* ticks of searches in full for each op, and for at most */
 #define DEEPER_OPS 3600u   /* so many */
