@@ -1,4 +1,5 @@
 /* names.c: an index from unique names to dense ids. */
+#include <stdio.h>
 #include <string.h>
 
 #include "names.h"
@@ -89,4 +90,20 @@ void texts_free(struct texts *texts)
 	names_free(&texts->names);
 	mem_free(texts->text);
 	*texts = (struct texts){ 0 };
+}
+
+static char names_left_out[256];
+
+void steps_leave_out(const char *names)
+{
+	snprintf(names_left_out, sizeof names_left_out, "%s", names);
+}
+
+bool step_runs(const char *name)
+{
+	size_t length = strlen(name);
+	for (const char *at = names_left_out; (at = strstr(at, name)); at += length)
+		if ((at == names_left_out || at[-1] == ',') && (at[length] == ',' || !at[length]))
+			return false;
+	return true;
 }

@@ -27,3 +27,9 @@ struct texts {
 /* The text as it is kept in the arena, the first time copied to it; NULL when out of memory. Expected O(length). */
 const char *texts_keep(struct texts *texts, struct arena *arena, const char *text);
 void texts_free(struct texts *texts);
+
+/* ---- names of solvers' steps: each solver is a table of them, and a loop ---- */
+
+/* Leaves steps out from now on, "layout.wheel,order.shave", to measure what each is worth. Before any thread begins. */
+void steps_leave_out(const char *names);
+bool step_runs(const char *name);

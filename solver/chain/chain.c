@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "search.h"
+#include "solver/base/names.h"
 
 const char *const chain_bound_names[CHAIN_BOUNDS] = { "exact DP", "exhausted search", "local polytope and multipliers",
 	"least of every op" };
@@ -337,7 +338,7 @@ static enum status look_through(struct run *run)
 static enum status thin_out(struct run *run)
 {
 	wide gap = chain_room_above(run) / run->search.alpha;
-	if (entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER) ||
+	if (!step_runs("chain.thin-out") || entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER) ||
 		most_weight(run) == CHAIN_WEIGHT_MAX)
 		return OK;
 	run->pruned_at = gap > 0 ? gap : 1;
@@ -348,7 +349,7 @@ static enum status thin_out(struct run *run)
 static enum status splice(struct run *run)
 {
 	const struct shard_chain *chain = run->chain;
-	for (uint32_t i = 0; i < chain->segments && run->over && run->plan->choice; i++) {
+	for (uint32_t i = 0; i < chain->segments && run->over && run->plan->choice && step_runs("chain.splice"); i++) {
 		int64_t cost, usage;
 		if (!run->other && !(run->other = arena_alloc(&run->plan->arena, run->plan->start[chain->nodes], sizeof *run->other)))
 			return NO_MEMORY;
@@ -496,7 +497,7 @@ static enum status search_plans(struct run *run)
 	if (!run->plan->choice)
 		return no_plan(run, under.usage);
 	status = chain_find_price(run, over, under);
-	if (status == OK)
+	if (status == OK && step_runs("chain.gap"))
 		status = close_gap(run);
 	if (status == INFEASIBLE) {  /* no strategy is left that a better plan could have */
 		run->bound = run->cost;

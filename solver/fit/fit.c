@@ -2,9 +2,10 @@
 
 #include "apply.h"
 #include "fit.h"
+#include "solver/base/names.h"
 
 #define PLAYS 6000         /* of a round of changes at random; of a large step a quarter */
-#define FAR 1e-2 /* a large step's plan that is so far from the bound, as a share of the step, is changed for longer */
+#define FAR 1e-2           /* a simple strategy's plan that is so far from the bound, as a share of the step, is poor */
 #define CLOSE 5e-4         /* one this near takes seconds for the next thousandth of a percent */
 #define ANNEALINGS 4
 /* Of them, as shares of what the plan is above the bound: some leave a valley where what has to change hangs together,
@@ -34,6 +35,8 @@ struct solving {
 	uint64_t ordered;          /* the last states that the orderer had, hashed: it would give the same base again */
 	uint32_t candidates;       /* candidates that the orderer had */
 	int64_t gained;            /* the most that its order took off a candidate's peak as played */
+	struct fit_dual *dual;     /* along the base at hand; NULL: none fits */
+	bool hard;                 /* that base is searched for long */
 };
 
 /* A plan so near the bound, as a share of it and as a share of the step, that no search makes it noticeably faster. */
@@ -73,8 +76,9 @@ static void fit_try_all(struct solving *solving, enum fit_state state)
 }
 
 /* From states that do not fit to some that do, first from those with the lowest peak. */
-static void repair_all(struct solving *solving, const struct fit_dual *dual)
+static void repair_all(struct solving *solving)
 {
+	const struct fit_dual *dual = solving->dual;
 	struct fit_search *search = &solving->solver->search;
 	const struct fit_step *step = &solving->solver->step;
 	uint8_t *start = mem_alloc(step->storages, sizeof *start);
@@ -87,11 +91,11 @@ static void repair_all(struct solving *solving, const struct fit_dual *dual)
 		memcpy(start, search->lowest, step->storages);
 		fit_repair(search, start);
 	}
-	uint32_t heaviest = 0;
-	for (uint32_t c = 0; c < dual->columns; c++)
+	uint32_t heaviest = 0, columns = dual ? dual->columns : 0;
+	for (uint32_t c = 0; c < columns; c++)
 		heaviest = dual->column[c].time > dual->column[heaviest].time ? c : heaviest;
-	uint32_t begin[] = { dual->best, heaviest, dual->columns - 1 };
-	for (int i = 0; i < 6 && dual->columns > 0 && search->status == OK; i++) {
+	uint32_t begin[] = { dual ? dual->best : 0, heaviest, columns - 1 };
+	for (int i = 0; i < 6 && columns > 0 && search->status == OK; i++) {
 		fit_allow(search, solving->ticks / 4);
 		fit_states_of(step, dual->column[begin[i / 2]].kept, start);
 		for (uint32_t s = 0; s < step->storages && i % 2 == 0; s++)
@@ -101,8 +105,82 @@ static void repair_all(struct solving *solving, const struct fit_dual *dual)
 	mem_free(start);
 }
 
-/* The dual's cuts along one base, mixed and improved. */
-static void solve_base(struct solving *solving, uint32_t number, bool hard)
+/* ---- along one base: the dual's cuts, mixed and improved ---- */
+
+static void base_mix(struct solving *solving)
+{
+	struct fit_search *search = &solving->solver->search;
+	fit_allow(search, solving->ticks / 4);
+	if (solving->dual)
+		fit_primal(search, solving->dual);
+}
+
+static bool base_repair_helps(const struct solving *solving)
+{
+	return solving->solver->search.extra == INT64_MAX;
+}
+
+/* What a simple strategy fits takes twice the time of the bound: a poor start. */
+static void base_repair(struct solving *solving)
+{
+	fit_try_all(solving, FIT_HOLD);
+	if (!solving->options->coarse && !is_near(solving, 1, FAR))
+		repair_all(solving);
+}
+
+static bool base_reprice_helps(const struct solving *solving)
+{
+	return !is_near(solving, 0.002, 2e-4);
+}
+
+static void base_reprice(struct solving *solving)
+{
+	struct fit_search *search = &solving->solver->search;
+	fit_allow(search, solving->ticks / (solving->hard ? 4 : 8));
+	fit_reprice(search, solving->dual);
+	fit_fill(search);
+}
+
+static bool base_perturb_helps(const struct solving *solving)
+{
+	return solving->hard && solving->dual && !is_done(solving);
+}
+
+static void base_perturb(struct solving *solving)
+{
+	fit_allow(&solving->solver->search, solving->ticks / 2);
+	fit_perturb(&solving->solver->search, solving->dual, 600);
+}
+
+/* docs/benchmarks.md says what each step is worth. helps: NULL: always. halves: of the effort that it and those after
+ * it may take; 0: what is left to those before. */
+struct fit_part {
+	const char *name;
+	uint64_t halves;
+	bool (*helps)(const struct solving *solving);
+	void (*run)(struct solving *solving);
+};
+
+static const struct fit_part on_base[] = {
+	{ "fit.mix", 0, NULL, base_mix },
+	{ "fit.repair", 0, base_repair_helps, base_repair },
+	{ "fit.reprice", 0, base_reprice_helps, base_reprice },
+	{ "fit.perturb", 0, base_perturb_helps, base_perturb },
+};
+
+static void fit_run(struct solving *solving, const struct fit_part *part, size_t parts)
+{
+	struct fit_search *search = &solving->solver->search;
+	for (; parts > 0 && search->status == OK; part++, parts--) {
+		if ((part->helps && !part->helps(solving)) || !step_runs(part->name))
+			continue;
+		if (part->halves)
+			search->end = solving->control->ticks + solving->ticks / 2 * part->halves;
+		part->run(solving);
+	}
+}
+
+static void solve_base(struct solving *solving, uint32_t number)
 {
 	struct fit_solver *solver = solving->solver;
 	struct fit_search *search = &solver->search;
@@ -115,32 +193,11 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 		return;
 	enum status status = fit_dual_solve(
 		&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
-	fit_allow(search, solving->ticks / 4);
-	if (status == OK)
-		fit_primal(search, &dual);
-	else if (status != INFEASIBLE)
+	solving->dual = status == OK ? &dual : NULL;
+	if (status != OK && status != INFEASIBLE)
 		search->status = status;
-	bool mixed = search->extra < INT64_MAX;
-	if (search->status == OK && search->extra == INT64_MAX)
-		fit_try_all(solving, FIT_HOLD);
-	if (search->status == OK && !mixed && !solving->options->coarse &&
-		!is_near(solving, 1, FAR)) /* what a simple strategy fits takes twice the time of the bound: a poor start */
-		repair_all(solving, &dual);
-	fit_allow(search, solving->ticks / (hard ? 4 : 8));
-	if (search->status == OK && !is_near(solving, 0.002, 2e-4)) {
-		fit_reprice(search, status == OK ? &dual : NULL);
-		fit_fill(search);
-	}
-	if (hard && status == OK && search->status == OK && !is_done(solving) && is_near(solving, 0, 2 * FAR)) {
-		fit_allow(search, solving->ticks / 4);
-		fit_exchange(search, &dual, solving->plan->bound, solving->plan->slope);
-	}
-	if (hard && status == OK && search->status == OK && !is_done(solving)) {
-		fit_allow(search, solving->ticks / 2);
-		fit_perturb(search, &dual, 600);
-		fit_allow(search, solving->ticks / 8);
-		fit_swap(search);
-	}
+	fit_run(solving, on_base, sizeof on_base / sizeof *on_base);
+	solving->dual = NULL;
 	fit_dual_free(&dual);
 }
 
@@ -168,9 +225,10 @@ static void fit_take_best(struct solving *solving, uint32_t number)
 	solving->best = number;
 }
 
-static void on_base(struct solving *solving, uint32_t number, bool hard)
+static void search_base(struct solving *solving, uint32_t number, bool hard)
 {
-	solve_base(solving, number, hard);
+	solving->hard = hard;
+	solve_base(solving, number);
 	fit_take_best(solving, number);
 }
 
@@ -283,9 +341,9 @@ static void fit_descend(struct solving *solving)
 		other.best = NONE;
 		other.cap = solving->cap + (solving->cap - solver->step.persistent) / 100 * percent[i];
 		larger.bound = plan->bound;
-		on_base(&other, 0, false);
+		search_base(&other, 0, false);
 		if (search->status == OK && !is_near(&other, 0.1, 1e-3))
-			on_base(&other, 1, false);
+			search_base(&other, 1, false);
 		if (search->status == OK && larger.extra < INT64_MAX && solving->options->orderer)
 			search->status = order_plan(&other, &added);
 		for (uint32_t b = 0; b < solver->bases && search->status == OK && larger.extra < INT64_MAX; b++)
@@ -329,9 +387,29 @@ static void anneal(struct solving *solving, uint64_t plays)
 	}
 }
 
-/* Nothing was found: an op where the lowest plan is highest may be above the cap in any order, whatever is computed
- * again. */
-static enum status prove_impossible(struct solving *solving)
+/* ---- one cap: a table of steps ---- */
+
+/* Along the solver's own orders; where no order fits what is lowest is shown, not searched for. */
+static void fit_search_bases(struct solving *solving)
+{
+	struct fit_search *search = &solving->solver->search;
+	bool impossible = solving->plan->impossible;
+	if (impossible)
+		search->end = solving->control->ticks + solving->ticks / 32;
+	for (uint32_t i = 0; i < FIT_OWN_BASES && search->status == OK; i++) {
+		search_base(solving, i, false);
+		if (impossible || is_near(solving, 0.01, 1e-4) || fit_is_hopeless(solving))
+			break;
+	}
+}
+
+static bool fit_floor_helps(const struct solving *solving)
+{
+	return solving->plan->extra == INT64_MAX && !solving->plan->impossible && !solving->solver->step.copies;
+}
+
+/* An op where the lowest plan is highest may be above the cap in any order, whatever is computed again. */
+static void fit_prove_impossible(struct solving *solving)
 {
 	struct fit_solver *solver = solving->solver;
 	const struct fit_base *base = &solver->base[solving->best == NONE ? 0 : solving->best];
@@ -352,74 +430,76 @@ static enum status prove_impossible(struct solving *solving)
 		plan->bound = 0;
 		plan->slope = 0;
 	}
-	return status;
+	solver->search.status = status;
 }
 
-/* What follows may take so much of the effort, in halves. */
-static void begin_part(struct solving *solving, uint64_t halves)
+static bool fit_orders_help(const struct solving *solving)
 {
-	solving->solver->search.end = solving->control->ticks + solving->ticks / 2 * halves;
+	return !solving->plan->impossible && !solving->options->coarse && solving->options->orderer;
 }
 
 /* An orderer's orders of the best states so far: each is one more base. */
-static void search_orders(struct solving *solving)
+static void fit_search_orders(struct solving *solving)
 {
 	struct fit_search *search = &solving->solver->search;
 	bool added = false;
-	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer &&
-		!is_near(solving, 0.002, 2e-4) && !is_done(solving);
+	for (int round = 0; round < 3 && search->status == OK && !is_near(solving, 0.002, 2e-4) && !is_done(solving);
 		round++) {
 		int64_t extra = solving->plan->extra, peak = solving->plan->peak;
 		search->status = order_plan(solving, &added);
 		if (search->status == OK && added)
-			on_base(solving, solving->solver->bases - 1, false);
+			search_base(solving, solving->solver->bases - 1, false);
 		if ((solving->plan->extra == extra && solving->plan->peak == peak) || fit_is_hopeless(solving))
 			break;
 	}
 }
 
-static enum status search_all(struct solving *solving)
+static bool fit_hard_helps(const struct solving *solving)
 {
-	struct fit_search *search = &solving->solver->search;
-	begin_part(solving, 3);
-	if (solving->plan->impossible) {          /* what is lowest is shown, not searched for */
-		solving->solver->search.end = solving->control->ticks + solving->ticks / 32;
-		on_base(solving, 0, false);
-		return search->status;
-	}
-	for (uint32_t i = 0; i < FIT_OWN_BASES && search->status == OK; i++) {
-		on_base(solving, i, false);
-		if (is_near(solving, 0.01, 1e-4) || fit_is_hopeless(solving))
-			break;
-	}
-	if (search->status == OK && solving->plan->extra == INT64_MAX && !solving->solver->step.copies)
-		search->status = prove_impossible(solving);
-	if (solving->plan->impossible)
-		return search->status;
-	if (solving->options->coarse)
-		return search->status;
-	search_orders(solving);
-	if (fit_is_hopeless(solving))
-		return search->status;
-	bool small = solving->solver->base[0].actives < SMALL_STEP, tiny = solving->solver->base[0].actives < TINY_STEP;
-	for (uint32_t i = solving->solver->bases; i-- > 0 && search->status == OK && !is_done(solving);) {
-		int64_t extra = solving->plan->extra;
-		on_base(solving, i, true);
-		if (!tiny && extra < INT64_MAX &&
-			solving->plan->extra == extra) /* along other orders the cuts are much the same */
-			break;
-	}
-	begin_part(solving, 2);
-	if (search->status == OK && !is_near(solving, small ? 0.003 : 0.01, small ? 2e-4 : 5e-4))
-		fit_descend(solving);
-	begin_part(solving, 2);
-	if (search->status == OK && !is_done(solving))
-		anneal(solving, small ? PLAYS : PLAYS / 4);
-	begin_part(solving, 4);
-	if (search->status == OK && !small && solving->plan->extra < INT64_MAX && !is_near(solving, 0, FAR))
-		anneal(solving, PLAYS * 4);
-	return search->status;
+	return !solving->plan->impossible && !solving->options->coarse && !fit_is_hopeless(solving);
 }
+
+/* For long, along all orders; of a large step they bring much the same. */
+static void fit_search_hard(struct solving *solving)
+{
+	bool tiny = solving->solver->base[0].actives < TINY_STEP;
+	for (uint32_t i = solving->solver->bases; i-- > 0 && solving->solver->search.status == OK && !is_done(solving);) {
+		int64_t extra = solving->plan->extra;
+		search_base(solving, i, true);
+		if (!tiny && extra < INT64_MAX && solving->plan->extra == extra)
+			break;
+	}
+}
+
+static bool fit_is_small(const struct solving *solving)
+{
+	return solving->solver->base[0].actives < SMALL_STEP;
+}
+
+static bool fit_descend_helps(const struct solving *solving)
+{
+	bool small = fit_is_small(solving);
+	return fit_hard_helps(solving) && !is_near(solving, small ? 0.003 : 0.01, small ? 2e-4 : 5e-4);
+}
+
+static bool fit_anneal_helps(const struct solving *solving)
+{
+	return fit_hard_helps(solving) && !is_done(solving);
+}
+
+static void fit_anneal_plan(struct solving *solving)
+{
+	anneal(solving, fit_is_small(solving) ? PLAYS : PLAYS / 4);
+}
+
+static const struct fit_part of_cap[] = {
+	{ "fit.bases", 3, NULL, fit_search_bases },
+	{ "fit.floor", 0, fit_floor_helps, fit_prove_impossible },
+	{ "fit.orders", 0, fit_orders_help, fit_search_orders },
+	{ "fit.hard", 0, fit_hard_helps, fit_search_hard },
+	{ "fit.descend", 2, fit_descend_helps, fit_descend },
+	{ "fit.anneal", 2, fit_anneal_helps, fit_anneal_plan },
+};
 
 /* Orders made for another cap go: a cap's answer depends on the cap alone. */
 static void forget_orders(struct fit_solver *solver)
@@ -432,7 +512,7 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	struct control *control, struct fit_plan *plan)
 {
 	struct solving solving = { solver, options, control, plan, cap,
-		options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0 };
+		options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false };
 	NEED(allocate_plan(solver, plan));
 	forget_orders(solver);
 	solver->bounds.best = 0;
@@ -444,7 +524,10 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	enum status status = fit_bound(&solver->bounds, cap, control, &plan->bound, &plan->slope, &plan->certificate);
 	plan->impossible = status == INFEASIBLE;
 	status = status == INFEASIBLE ? OK : status;
-	status = status == OK ? search_all(&solving) : status;
+	if (status == OK) {
+		fit_run(&solving, of_cap, sizeof of_cap / sizeof *of_cap);
+		status = solver->search.status;
+	}
 	plan->proved = plan->extra <= plan->bound;
 	return status;
 }
@@ -534,7 +617,7 @@ enum status fit_consider(struct fit_solver *solver, int64_t cap, const uint8_t *
 	const struct fit_options *options, struct control *control, struct fit_plan *plan)
 {
 	struct solving solving = { solver, options, control, plan, cap,
-		options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0 };
+		options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false };
 	bool large = solver->base[0].actives >= SMALL_STEP;
 	uint32_t *rank = mem_alloc(count, sizeof *rank);
 	enum status status = rank ? rank_candidates(solver, state, count, rank) : NO_MEMORY;
@@ -548,7 +631,7 @@ enum status fit_consider(struct fit_solver *solver, int64_t cap, const uint8_t *
 	}
 	mem_free(rank);
 	if (status == OK && solving.best != NONE) {
-		begin_part(&solving, 1);
+		solver->search.end = control->ticks + solving.ticks / 2;
 		anneal(&solving, large ? PLAYS / 4 : PLAYS);
 		status = solver->search.status;
 	}

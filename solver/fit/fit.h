@@ -20,8 +20,6 @@
  *     search      cuts mixed while a replay fits
  *     repair      changes until a replay fits
  *     improve     single storages changed while a replay fits
- *     exchange    several changes at once, combined as numbers
- *     sums        the changes whose numbers add up to the best
  *     anneal      changes at random, near a floor
  *     strategies  what published strategies keep
  *     joint       the two passes as PyTorch's partitioner sees them

@@ -38,7 +38,9 @@ bool fit_goes_on(const struct fit_search *search)
 	return search->status == OK && search->control->ticks < search->limit;
 }
 
-bool fit_play_counted(struct fit_search *search, const uint8_t *state)
+/* Plays states and counts what that takes; false where the search can't go on, or the states make no sense. The result
+ * is in search->replay. */
+static bool fit_play_counted(struct fit_search *search, const uint8_t *state)
 {
 	uint64_t before = search->replay->ticks;
 	enum status status = fit_play(search->replay, search->base, state);

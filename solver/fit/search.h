@@ -148,10 +148,7 @@ bool fit_try(struct fit_search *search, const uint8_t *state);
 void fit_allow(struct fit_search *search, uint64_t ticks);
 bool fit_goes_on(const struct fit_search *search);
 
-/* Plays states and counts what that takes; false where the search can't go on, or the states make no sense. The result
- * is in search->replay. */
-bool fit_play_counted(struct fit_search *search, const uint8_t *state);
-/* The same with one state changed, which is taken back. */
+/* Plays states with one changed, which is taken back; true where they make sense. */
 bool fit_look(struct fit_search *search, uint8_t *state, uint32_t storage, uint8_t to, int64_t *extra, int64_t *peak);
 /* The list [count] by score, highest first; ties stay in their order. scratch: [count]. O(count log count). */
 void fit_sort(uint32_t *list, const double *score, uint32_t count, uint32_t *scratch);
@@ -179,9 +176,6 @@ void fit_enumerate(struct fit_search *search);
 void fit_refine(struct fit_search *search);
 /* One kept storage dropped and others kept in its place. */
 void fit_swap(struct fit_search *search);
-/* Up to four changes at once, which together fill what the cap leaves: of single storages, of neighbours, and where
- * cuts of a dual along the order differ. bound, slope: of the cap. */
-void fit_exchange(struct fit_search *search, const struct fit_dual *dual, int64_t bound, double slope);
 /* Cuts at prices changed at random around a dual's, filled: for few large storages, where two cuts are coarse (GRASP,
  * Feo and Resende 1995). */
 void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_t tries);
@@ -210,26 +204,6 @@ bool fit_updates_late(const struct fit_step *step, uint32_t *order);
  * loose: fit_bounds' step. OK, CANCELLED, LIMIT, NO_MEMORY. One flow on the step's ops. */
 enum status fit_floor(const struct fit_step *loose, uint32_t op, int64_t cap, struct control *control, bool *above,
 	struct fit_certificate *certificate);
-
-/* sums: changes of a plan whose times and bytes add up: those sums that take most time off within a room. */
-
-struct fit_item {
-	int64_t time, bytes;       /* that it adds */
-	double cost;               /* of both, at the price of a byte */
-	bool apart;                /* it is in no sum */
-};
-
-#define FIT_SUM_MOST 12    /* items of a sum */
-
-struct fit_sum { int64_t time, bytes; uint32_t count, item[FIT_SUM_MOST]; };
-
-/* Whether the items can all be in one sum; so can any of them, then. */
-typedef bool fit_compatible(void *context, const uint32_t *item, uint32_t count);
-
-/* Sums [sums] of at most `most` that take time off and fit the room, the fastest first, from items by ascending cost;
- * none costs more than the budget. ticks: raised by the work done. OK or NO_MEMORY. O(items * width). */
-enum status fit_sums(const struct fit_item *item, uint32_t items, int64_t room, double budget,
-	fit_compatible *compatible, void *context, uint64_t *ticks, struct fit_sum *sum, uint32_t most, uint32_t *sums);
 
 /* replay: a choice of states played out along an order of the step's ops: what runs when, the memory at every moment,
  * the extra time. */

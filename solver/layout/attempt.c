@@ -1,5 +1,6 @@
 /* attempt.c: one part laid out by the strategy that was asked for, or by all of them in turns. */
 #include "steps.h"
+#include "solver/base/names.h"
 
 /* Keeps the trial if it is better. */
 static void attempt_keep(struct attempt *attempt, int64_t height, const char *strategy)
@@ -62,135 +63,164 @@ static enum status try_tree(struct attempt *attempt, struct control *control)
 	return status;
 }
 
-#define WHEEL_LEAST 100    /* buffers, for the squeaky wheel: fewer are a matter for the exact search */
-#define WHEEL_GAP 20       /* and within 1/20 of what is wanted, */
-#define WHEEL_GAP_ALIGNED 8 /* or 1/8 where alignment leaves waste in every layout and the bound knows little of it */
-
-static bool wheel_helps(const struct attempt *attempt)
-{
-	return attempt->dive && attempt->part.n >= WHEEL_LEAST && attempt->height > attempt->enough
-		&& attempt->height - attempt->enough <= attempt->enough / (attempt->part.aligned ? WHEEL_GAP_ALIGNED : WHEEL_GAP);
-}
-
-static enum status try_wheel(
-	struct attempt *attempt, const struct layout_recipe *dive, uint64_t effort, struct control *control)
-{
-	int64_t height = attempt->height;
-	enum status status = layout_sort(&attempt->part, dive->keys, attempt->order);
-	if (status == OK)
-		status = layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort,
-			attempt->offset, &attempt->height, control);
-	if (attempt->height < height)
-		attempt->strategy = "repeated dives";
-	return status;
-}
-
-#define SEARCH_MOST 4096   /* buffers, for the exact search */
-
-static bool search_helps(const struct attempt *attempt)
-{
-	return attempt->height > attempt->enough && attempt->height > attempt->bound && attempt->part.n <= SEARCH_MOST;
-}
-
-static enum status attempt_try_search(
-	struct attempt *attempt, const struct layout_options *options, uint64_t effort, struct control *control)
-{
-	int64_t height = attempt->height;
-	enum status status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, effort, attempt->offset,
-		&attempt->height,
-				      &attempt->bound, &attempt->core, control);
-	if (attempt->height < height)
-		attempt->strategy = "exact search";
-	return status;
-}
-
-static enum status try_peak(struct attempt *attempt, uint64_t effort, struct control *control)
-{
-	int64_t height = attempt->height;
-	enum status status = layout_peak(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height,
-		control);
-	if (attempt->height < height)
-		attempt->strategy = "peak first";
-	return status;
-}
-
-#define SLICE_EFFORT UINT64_C(6000000)
-#define PEAK_EFFORT 1500   /* more for each buffer, */
-#define PEAK_MOST UINT64_C(250000000) /* up to so much */
-
-static uint64_t peak_effort(const struct attempt *attempt)
-{
-	uint64_t effort = (uint64_t)attempt->part.n * PEAK_EFFORT;
-	return SLICE_EFFORT + (effort < PEAK_MOST ? effort : PEAK_MOST);
-}
-
-/* Of many buffers for the first time. */
-static uint64_t first_peak_effort(const struct attempt *attempt, const struct layout_options *options)
-{
-	uint64_t least = peak_effort(attempt), effort = options->effort / 4;
-	return effort < least ? least : effort < 16 * least ? effort : 16 * least;
-}
-
-static bool peak_helps(const struct attempt *attempt)
-{
-	const struct layout_model *part = &attempt->part;
-	return !part->pins && !part->gapped && part->n >= WHEEL_LEAST && attempt->height > attempt->enough;
-}
-
-#define TRIFLE 10000000   /* so small a part of the arena is worth little effort: some bytes of gigabytes, */
-#define TRIFLE_SHARE 16   /* this share of it */
-
-static bool is_trifle(const struct attempt *attempt)
-{
-	return attempt->height > attempt->enough && attempt->height - attempt->enough <= attempt->enough / TRIFLE;
-}
-
-/* Wheel, search and windows around the peak in turns, with twice the effort each time: which of them is quick differs
- * from instance to instance. So does the order from which the wheel gets there: every other time it is the best dive's,
- * else one after another. */
-static enum status take_turns(
-	struct attempt *attempt, const struct layout_options *options, uint64_t end, struct control *control)
-{
-	enum status status = OK;
-	uint64_t slice = SLICE_EFFORT, trifles = control->ticks + (end - control->ticks) / TRIFLE_SHARE;
-	for (size_t turn = 0; status == OK && wheel_helps(attempt); turn++, slice += turn % 2 ? 0 : slice) {
-		uint64_t last = is_trifle(attempt) ? trifles : end;
-		if (control->ticks >= last)
-			break;
-		uint64_t share = (last - control->ticks) / 4 + 1, effort = slice < share ? slice : share,
-				 more = slice + peak_effort(attempt);
-		more = turn == 0 && attempt->part.n > SEARCH_MOST ? first_peak_effort(attempt, options) : more < share ? more : share;
-		status = try_wheel(attempt, turn % 2 ? attempt->dive : &layout_dives[(turn / 2 + 1) % LAYOUT_DIVES], effort, control);
-		if (status == OK && search_helps(attempt))
-			status = attempt_try_search(attempt, options, effort, control);
-		if (status == OK && turn % 2 == 0 && peak_helps(attempt) && !is_trifle(attempt))
-			status = try_peak(attempt, more, control);
-	}
-	return status;
-}
-
 static enum status try_cheap(struct attempt *attempt, struct control *control)
 {
 	return layout_cheap(&attempt->part, attempt->enough, attempt->offset, &attempt->height, &attempt->dive,
 		&attempt->strategy, control);
 }
 
+/* ---- all of them in turns ---- */
+
+#define WHEEL_LEAST 100    /* buffers, for the squeaky wheel: fewer are a matter for the exact search */
+#define WHEEL_GAP 20       /* and within 1/20 of what is wanted, */
+#define WHEEL_GAP_ALIGNED 8 /* or 1/8 where alignment leaves waste in every layout and the bound knows little of it */
+#define SEARCH_MOST 4096   /* buffers, for the exact search */
+#define SLICE_EFFORT UINT64_C(6000000)
+#define PEAK_EFFORT 1500   /* more for each buffer, */
+#define PEAK_MOST UINT64_C(250000000) /* up to so much */
+#define TRIFLE 10000000    /* so small a part of the arena is worth little effort: some bytes of gigabytes, */
+#define TRIFLE_SHARE 16    /* this share of it */
+#define TURNS_MOST 1000    /* where steps that are left out spend nothing */
+
+/* Which step is quick differs from instance to instance: each has its turn, with twice the effort every other time.
+ * Turn 0 is for what is too far for the wheel and too large for the exact search, the last one for that alone. */
+struct turn {
+	struct attempt *attempt;
+	const struct layout_options *options;
+	struct control *control;
+	uint64_t end, trifles;     /* ticks at which turns end; and where little is left to gain */
+	uint64_t slice, share;     /* at most, of what is left: the lesser is the effort of a step */
+	uint32_t number;
+	bool last;
+};
+
+static bool is_trifle(const struct attempt *attempt)
+{
+	return attempt->height > attempt->enough && attempt->height - attempt->enough <= attempt->enough / TRIFLE;
+}
+
+static bool is_within_wheel(const struct attempt *attempt)
+{
+	return attempt->dive && attempt->part.n >= WHEEL_LEAST && attempt->height > attempt->enough
+		&& attempt->height - attempt->enough <= attempt->enough / (attempt->part.aligned ? WHEEL_GAP_ALIGNED : WHEEL_GAP);
+}
+
+static uint64_t turn_effort(const struct turn *turn)
+{
+	return turn->slice < turn->share ? turn->slice : turn->share;
+}
+
+static bool wheel_helps(const struct turn *turn)
+{
+	return turn->number > 0 && !turn->last;
+}
+
+/* Every other time from the best dive's order, else from one after another. */
+static enum status try_wheel(struct turn *turn)
+{
+	struct attempt *attempt = turn->attempt;
+	const struct layout_recipe *dive =
+		turn->number % 2 ? &layout_dives[(turn->number / 2 + 1) % LAYOUT_DIVES] : attempt->dive;
+	int64_t height = attempt->height;
+	uint64_t effort = turn_effort(turn);
+	TRY(layout_sort(&attempt->part, dive->keys, attempt->order));
+	enum status status = layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort,
+		attempt->offset, &attempt->height, turn->control);
+	if (attempt->height < height)
+		attempt->strategy = "repeated dives";
+	return status;
+}
+
+static bool search_helps(const struct turn *turn)
+{
+	const struct attempt *attempt = turn->attempt;
+	return turn->number > 0 && attempt->height > attempt->enough && attempt->height > attempt->bound &&
+		attempt->part.n <= SEARCH_MOST;
+}
+
+static enum status try_search(struct turn *turn)
+{
+	struct attempt *attempt = turn->attempt;
+	int64_t height = attempt->height;
+	enum status status = layout_exact(&attempt->part, attempt->enough, turn->options->capacity > 0, turn_effort(turn),
+		attempt->offset, &attempt->height, &attempt->bound, &attempt->core, turn->control);
+	if (attempt->height < height)
+		attempt->strategy = "exact search";
+	return status;
+}
+
+static bool peak_helps(const struct turn *turn)
+{
+	const struct attempt *attempt = turn->attempt;
+	const struct layout_model *part = &attempt->part;
+	bool far = turn->options->effort > 0 && part->n > SEARCH_MOST && !is_within_wheel(attempt);
+	return !part->pins && !part->gapped && part->n >= WHEEL_LEAST && attempt->height > attempt->enough &&
+		(turn->number == 0 ? far : turn->number % 2 && !turn->last && !is_trifle(attempt));
+}
+
+/* Of many buffers more for the first time. */
+static uint64_t peak_effort(const struct turn *turn)
+{
+	uint64_t n = turn->attempt->part.n, least = SLICE_EFFORT + (n * PEAK_EFFORT < PEAK_MOST ? n * PEAK_EFFORT : PEAK_MOST);
+	uint64_t first = turn->options->effort / 4, more = turn->slice + least;
+	if (turn->number < 2 && n > SEARCH_MOST)
+		return first < least ? least : first < 16 * least ? first : 16 * least;
+	return more < turn->share ? more : turn->share;
+}
+
+static enum status try_peak(struct turn *turn)
+{
+	struct attempt *attempt = turn->attempt;
+	int64_t height = attempt->height;
+	enum status status = layout_peak(&attempt->part, attempt->enough, peak_effort(turn), attempt->offset, &attempt->height,
+		turn->control);
+	if (attempt->height < height)
+		attempt->strategy = "peak first";
+	return status;
+}
+
+/* docs/benchmarks.md says what each step is worth. */
+static const struct step {
+	const char *name;
+	bool (*helps)(const struct turn *turn);
+	enum status (*run)(struct turn *turn);
+} steps[] = {
+	{ "layout.wheel", wheel_helps, try_wheel },
+	{ "layout.exact", search_helps, try_search },
+	{ "layout.peak", peak_helps, try_peak },
+};
+
+/* What the next turn may spend; false after the last one. */
+static bool turn_begins(struct turn *turn)
+{
+	uint64_t ticks = turn->control->ticks, left = ticks < turn->end ? turn->end - ticks : 0;
+	bool trifle = is_trifle(turn->attempt);
+	if (turn->last || turn->number == 0)
+		return !turn->last;
+	turn->trifles = turn->number == 1 ? ticks + left / TRIFLE_SHARE : turn->trifles;
+	uint64_t end = trifle ? turn->trifles : turn->end;
+	turn->last = !is_within_wheel(turn->attempt) || ticks >= end || turn->number == TURNS_MOST;
+	if (turn->last) {
+		turn->slice = turn->share = trifle ? left / TRIFLE_SHARE : left;
+		return turn->share > 0;
+	}
+	turn->share = (end - ticks) / 4 + 1;
+	turn->slice *= turn->number > 1 && turn->number % 2 ? 2 : 1;
+	return true;
+}
+
 static enum status try_everything(
 	struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
+	struct turn turn = { .attempt = attempt, .options = options, .control = control, .slice = SLICE_EFFORT };
 	enum status status = try_cheap(attempt, control);
 	uint64_t left = UINT64_MAX - control->ticks;
-	uint64_t end = control->ticks + (options->effort < left ? options->effort : left);
-	/* Too far for the wheel, and too many for the exact search. */
-	if (status == OK && options->effort > 0 && attempt->part.n > SEARCH_MOST && peak_helps(attempt) &&
-		!wheel_helps(attempt))
-		status = try_peak(attempt, first_peak_effort(attempt, options), control);
-	if (status == OK)
-		status = take_turns(attempt, options, end, control);
-	left = control->ticks < end ? end - control->ticks : 0;
-	left = is_trifle(attempt) ? left / TRIFLE_SHARE : left;
-	return status == OK && left > 0 && search_helps(attempt) ? attempt_try_search(attempt, options, left, control)
-		: status;
+	turn.end = control->ticks + (options->effort < left ? options->effort : left);
+	for (; status == OK && turn_begins(&turn); turn.number++)
+		for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK; i++)
+			if (steps[i].helps(&turn) && step_runs(steps[i].name))
+				status = steps[i].run(&turn);
+	return status;
 }
 
 enum status layout_attempt(struct attempt *attempt, const struct layout_options *options, struct control *control)

@@ -4,6 +4,7 @@
  * rearrange what is near the peak, and the exact search over the whole graph proves the rest where it can. */
 
 #include "job.h"
+#include "solver/base/names.h"
 
 #define LARGE 2500                 /* ops */
 #define NEAR 100                   /* a bound within a hundredth of the program's peak is near */
@@ -159,17 +160,17 @@ static const struct step {
 	bool (*helps)(const struct order_job *job);
 	enum status (*run)(struct closing *closing);
 } steps[] = {
-	{ "program", best_is_large, try_program },
+	{ "order.program", best_is_large, try_program },
 	{ "seeds", NULL, run_seeds },
-	{ "alive", NULL, run_alive },
-	{ "cuts", NULL, run_cuts },
-	{ "roam", NULL, run_roam },
-	{ "repair", NULL, improve_two },
-	{ "shave", NULL, best_shave },
-	{ "search", NULL, search_briefly },
-	{ "repair more", NULL, improve_all },
-	{ "search more", NULL, search_longer },
-	{ "search back", NULL, search_backward },
+	{ "order.alive", NULL, run_alive },
+	{ "order.cuts", NULL, run_cuts },
+	{ "order.roam", NULL, run_roam },
+	{ "order.repair", NULL, improve_two },
+	{ "order.shave", NULL, best_shave },
+	{ "order.search", NULL, search_briefly },
+	{ "order.repair-more", NULL, improve_all },
+	{ "order.search-more", NULL, search_longer },
+	{ "order.search-back", NULL, search_backward },
 };
 
 enum status order_run_best(struct order_job *job)
@@ -177,7 +178,7 @@ enum status order_run_best(struct order_job *job)
 	struct closing closing = { .job = job };
 	enum status status = order_cut_init(&closing.cut, job->problem, true);
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK && !order_job_done(job); i++)
-		if (!steps[i].helps || steps[i].helps(job))
+		if ((!steps[i].helps || steps[i].helps(job)) && step_runs(steps[i].name))
 			status = steps[i].run(&closing);
 	order_cut_free(&closing.cut);
 	return status == OK && !order_job_done(job) ? LIMIT : status;

@@ -2,6 +2,7 @@
 
 #include "overlap.h"
 #include "play.h"
+#include "solver/base/names.h"
 
 #define ROUNDS 4
 #define NOISY_ROUNDS 64    /* passes with random urgency, at most */
@@ -263,21 +264,45 @@ static enum status overlap_change(struct seeking *seeking)
 	return overlap_consider(seeking, seeking->order, MOVES, NULL);
 }
 
+static bool overlap_shake_helps(const struct seeking *seeking)
+{
+	return seeking->result->winner && !seeking->request->glance && !is_hasty(seeking) && !overlap_is_fastest(seeking);
+}
+
+static enum status overlap_take_known(struct seeking *seeking)
+{
+	const uint32_t *known = seeking->request->known;
+	return known ? overlap_consider(seeking, known, MOVES, NULL) : OK;
+}
+
+static bool overlap_change_helps(const struct seeking *seeking)
+{
+	const struct overlap_request *request = seeking->request;
+	return seeking->result->winner && !request->glance && overlap_changes(request->moves, request->graph->ops) > 0 &&
+		!overlap_is_fastest(seeking) && control_status(seeking->control) == OK && play_can(request->graph);
+}
+
+/* docs/benchmarks.md says what each step is worth. helps: NULL: always. */
+static const struct step {
+	const char *name;
+	bool (*helps)(const struct seeking *seeking);
+	enum status (*run)(struct seeking *seeking);
+} steps[] = {
+	{ "overlap.passes", NULL, from_starts },
+	{ "overlap.shake", overlap_shake_helps, overlap_shake },
+	{ "overlap.known", NULL, overlap_take_known },
+	{ "overlap.anneal", overlap_change_helps, overlap_change },
+};
+
 enum status overlap_schedule(
 	const struct overlap_request *request, struct control *control, struct overlap_result *result)
 {
 	struct seeking seeking = { .request = request, .control = control, .result = result };
 	*result = (struct overlap_result) { .time = -1, .peak = -1 };
 	enum status status = overlap_prepare(&seeking);
-	if (status == OK)
-		status = from_starts(&seeking);
-	if (status == OK && result->winner && !request->glance && !is_hasty(&seeking) && !overlap_is_fastest(&seeking))
-		status = overlap_shake(&seeking);
-	if (status == OK && request->known)
-		status = overlap_consider(&seeking, request->known, MOVES, NULL);
-	if (status == OK && result->winner && !request->glance && overlap_changes(request->moves, request->graph->ops) > 0 &&
-		result->time > request->bound && control_status(control) == OK && play_can(request->graph))
-		status = overlap_change(&seeking);
+	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK; i++)
+		if ((!steps[i].helps || steps[i].helps(&seeking)) && step_runs(steps[i].name))
+			status = steps[i].run(&seeking);
 	overlap_terms_free(&seeking.terms);
 	arena_free(&seeking.arena);
 	if (status == OK && !result->winner)

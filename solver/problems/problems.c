@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "primal.h"
+#include "solver/base/names.h"
 
 /* search: depth-first branch and bound over reduced costs.
  *
@@ -379,7 +380,8 @@ static void keep_bound(struct shard_run *run)
 /* Every time that the steps have doubled, a search with a share of the effort spent so far. */
 static enum status problems_try_search(struct shard_run *run, uint64_t spent)
 {
-	if (run->problem->nodes > SEARCH_NODES || run->steps < 4 || (run->steps & (run->steps - 1)))
+	if (run->problem->nodes > SEARCH_NODES || run->steps < 4 || (run->steps & (run->steps - 1)) ||
+		!step_runs("problems.search"))
 		return OK;
 	uint64_t branches = spent / (1 + run->model.nodes / 64);
 	enum status status = shard_search(&run->dual, branches, run->control, run->choice, &run->cost);
@@ -411,9 +413,10 @@ static enum status problems_improve(struct shard_run *run)
 		problems_pass(run);
 		keep_bound(run);
 		problems_decode(run);
-		if (problems_found(run) && control_status(run->control) != CANCELLED)
+		if (problems_found(run) && control_status(run->control) != CANCELLED && step_runs("problems.shake"))
 			problems_shake(run);
-		if (problems_found(run) && run->steps % WALK_EVERY == 0 && control_status(run->control) != CANCELLED)
+		if (problems_found(run) && run->steps % WALK_EVERY == 0 && control_status(run->control) != CANCELLED &&
+			step_runs("problems.walk"))
 			problems_walk(run, ticks / 2);
 		run->steps++;
 		spent += ticks + ticks / (2 * WALK_EVERY);

@@ -1,6 +1,7 @@
 /* find.c: the strategies. */
 
 #include "job.h"
+#include "solver/base/names.h"
 
 static const uint32_t curve_eps[SHARDING_CURVE_POINTS] = { 0, 1, 5, 10, 25, 50 };
 
@@ -254,37 +255,96 @@ static enum status shown_by_mixture(struct sharding_job *job, struct sharding *s
 	return status;
 }
 
-static enum status least_time(struct sharding_job *job, struct sharding *sharding)
-{
+/* What the steps towards the least time share. */
+struct timing {
+	struct sharding_job *job;
+	struct sharding *sharding;
 	struct sharding_cost cost;
 	struct sharding_report free;
-	if (job->options->alone)
-		return shown_by_mixture(job, sharding);
-	enum status status = search_within(job, sharding, &cost, &free);
-	if (usable(status) && keep_apart(job, job->options->memory, &cost) == NO_MEMORY)
-		return NO_MEMORY;
-	if ((usable(status) || status == INFEASIBLE) && prefer_roles(job, job->options->memory, sharding, &cost) == NO_MEMORY)
-		return NO_MEMORY;
-	if (sharding->split)
-		bound_freely(job, &free, &cost);
-	if (status == INFEASIBLE && sharding->split && cost.usage <= job->options->memory)
-		status = OK;
-	if (status == INFEASIBLE) {  /* what comes nearest */
-		struct sharding least;
-		struct sharding_report before = *job->report;
-		enum status found = least_memory(job, &least, &cost);
-		if (usable(found)) {
-			sharding_free(sharding);
-			*sharding = least;
-			before.least_usage = cost.usage;
-			found = faster_within(job, sharding, &cost);
-		}
-		*job->report = before;
-		return usable(found) || found == INFEASIBLE ? INFEASIBLE : found;
+	enum status status;              /* of the sharding so far */
+};
+
+static enum status time_within(struct timing *timing)
+{
+	timing->status = search_within(timing->job, timing->sharding, &timing->cost, &timing->free);
+	return timing->status == INFEASIBLE || usable(timing->status) ? OK : timing->status;
+}
+
+static bool is_usable(const struct timing *timing)
+{
+	return usable(timing->status);
+}
+
+static enum status time_apart(struct timing *timing)
+{
+	return keep_apart(timing->job, timing->job->options->memory, &timing->cost) == NO_MEMORY ? NO_MEMORY : OK;
+}
+
+static enum status time_roles(struct timing *timing)
+{
+	struct sharding_job *job = timing->job;
+	enum status status = prefer_roles(job, job->options->memory, timing->sharding, &timing->cost);
+	if (timing->sharding->split)
+		bound_freely(job, &timing->free, &timing->cost);
+	if (timing->status == INFEASIBLE && timing->sharding->split && timing->cost.usage <= job->options->memory)
+		timing->status = OK;
+	return status == NO_MEMORY ? NO_MEMORY : OK;
+}
+
+static bool is_above_cap(const struct timing *timing)
+{
+	return timing->status == INFEASIBLE;
+}
+
+/* What comes nearest to the cap. */
+static enum status time_nearest(struct timing *timing)
+{
+	struct sharding_job *job = timing->job;
+	struct sharding least;
+	struct sharding_report before = *job->report;
+	enum status found = least_memory(job, &least, &timing->cost);
+	if (usable(found)) {
+		sharding_free(timing->sharding);
+		*timing->sharding = least;
+		before.least_usage = timing->cost.usage;
+		found = faster_within(job, timing->sharding, &timing->cost);
 	}
-	if (status == OK && job->options->slack > 0)
-		status = spend_slack(job, sharding, &cost);
-	return status;
+	*job->report = before;
+	return usable(found) || found == INFEASIBLE ? OK : found;
+}
+
+static bool has_slack(const struct timing *timing)
+{
+	return timing->status == OK && timing->job->options->slack > 0;
+}
+
+static enum status time_slack(struct timing *timing)
+{
+	timing->status = spend_slack(timing->job, timing->sharding, &timing->cost);
+	return OK;
+}
+
+/* docs/benchmarks.md says what each step is worth. helps: NULL: always. */
+static const struct step {
+	const char *name;
+	bool (*helps)(const struct timing *timing);
+	enum status (*run)(struct timing *timing);
+} steps[] = {
+	{ "shard.within", NULL, time_within },
+	{ "shard.apart", is_usable, time_apart },
+	{ "shard.roles", NULL, time_roles },
+	{ "shard.nearest", is_above_cap, time_nearest },
+	{ "shard.slack", has_slack, time_slack },
+};
+
+static enum status least_time(struct sharding_job *job, struct sharding *sharding)
+{
+	struct timing timing = { .job = job, .sharding = sharding };
+	enum status status = job->options->alone ? shown_by_mixture(job, sharding) : OK;
+	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK && !job->options->alone; i++)
+		if ((!steps[i].helps || steps[i].helps(&timing)) && step_runs(steps[i].name))
+			status = steps[i].run(&timing);
+	return status == OK && !job->options->alone ? timing.status : status;
 }
 
 static enum status (*const strategies[STRATEGY_COUNT])(

@@ -1,6 +1,7 @@
 /* solve.c: one network, solved; axes one after the other. */
 
 #include "job.h"
+#include "solver/base/names.h"
 
 #define FULL_PAIRS 60000.0      /* pairs of strategies of several axes up to which nothing else is tried */
 #define MOST_PAIRS 3e7          /* of ops that all axes at once may make */
@@ -142,7 +143,9 @@ static int64_t least_costs(const struct shard_chain *chain)
 /* Exactly, or where the tables for that would be too large, roughly. */
 static enum status solve_chain(struct sharding_job *job, const struct network *network, struct chain_plan *plan)
 {
-	enum status status = shard_chain_solve(&network->chain, job->effort / 40, job->control, plan, job->error);
+	enum status status = LIMIT;
+	if (step_runs("chain.exact"))
+		status = shard_chain_solve(&network->chain, job->effort / 40, job->control, plan, job->error);
 	if (status != LIMIT || plan->choice)
 		return status;
 	chain_plan_free(plan);
@@ -567,7 +570,8 @@ static enum status search_mixtures(struct sharding_job *job, int64_t limit, enum
 	job->by_axes = true;   /* one with all axes at once has the bound */
 	job->start = sharding;
 	/* Where nothing keeps the limit, a mixture of times changes nothing. */
-	for (int round = 0; round < MIXTURES_MAX && sharding->split && (limit < 0 || cost->usage <= limit) &&
+	for (int round = 0; round < MIXTURES_MAX && step_runs("shard.mixtures") && sharding->split &&
+		(limit < 0 || cost->usage <= limit) &&
 		went_on(status) && solve_mix(job, &last, mixing);
 		round++) {
 		struct sharding other;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "batch.h"
+#include "solver/base/names.h"
 #include "src/base/lines.h"
 #include "src/base/output.h"
 #include "src/base/source.h"
@@ -43,6 +44,10 @@ int batch_set(struct scenario *scenario, const char *assignment)
 	if (*assignment == '@')
 		return batch_set_lines(assignment + 1, batch_set_line, scenario);
 	struct error error = { 0 };
+	if (text_begins(assignment, "without=")) {
+		steps_leave_out(strchr(assignment, '=') + 1);
+		return EXIT_FINE;
+	}
 	if (scenario_set(scenario, assignment, &error) == OK)
 		return EXIT_FINE;
 	int code = complain(NULL, &error, error.status);

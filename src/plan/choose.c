@@ -4,6 +4,7 @@
  * to. So plans are compared, by choose.h alone, and the stages are asked again with another wish: another share of
  * the memory cap, a rival sharding, the least memory. */
 #include "choose.h"
+#include "solver/base/names.h"
 #include "src/stages/shard/stage.h"
 #include "verdict.h"
 
@@ -19,6 +20,8 @@ struct choosing {
 	uint32_t compared;          /* shardings planned so far */
 	uint32_t foretold;          /* shardings of which a few layers alone were planned */
 	struct few_layers *layers;  /* of a step with very many that are equal; else NULL */
+	struct plan *first;         /* of all */
+	bool capped;                /* auto, which found the first without the cap */
 	struct sharded *seen[SEEN_MOST]; /* auto: results whose rivals were compared already, each kept alive */
 	uint32_t seens;
 };
@@ -316,7 +319,7 @@ static void choose_judge(struct choosing *choosing, struct plan *first)
 	struct sharded *sharded = first->transformed->sharded;
 	choosing->limited |= first->limited;
 	shortlist_add(&choosing->list, plan_retain(first));
-	if (sharded && !choosing->limited && sharded->rivals > 0) {
+	if (sharded && !choosing->limited && sharded->rivals > 0 && step_runs("choose.rivals")) {
 		if (!choosing->layers || !judge_foretold(choosing, first))
 			judge_each(choosing, first);
 		keep_seen(choosing, sharded);    /* only now: it would rule out its own rivals */
@@ -346,20 +349,23 @@ static bool try_least_foretold(struct choosing *choosing, const struct sharded *
 	return true;
 }
 
+static bool least_helps(const struct choosing *choosing)
+{
+	const struct plan *best = shortlist_leader(&choosing->list);
+	const struct scenario *scenario = choosing->planning->scenario;
+	return best->transformed->sharded && is_automatic(choosing->planning) &&
+		scenario->value[K_recompute] != RECOMPUTE_AUTO && (!scenario_cuts(scenario) || choose_is_over(best));
+}
+
 /* What minred finds, and its rivals, as candidates of auto: it may be faster than what the estimate chose. Of a
  * pipeline where nothing fits the cap so far. */
-static void try_least(struct choosing *choosing, const struct plan *first)
+static void try_least(struct choosing *choosing)
 {
 	const struct planning *planning = choosing->planning;
 	const struct plan *best = shortlist_leader(&choosing->list);
-	bool cuts = scenario_cuts(planning->scenario);
-	struct plan_wish wish = {
-		.margin = cuts ? best->fit_margin : MARGIN_NO_CAP, .least = true, .first = first->transformed->sharded
-	};
-	if (!best->transformed->sharded || !is_automatic(planning) ||
-		planning->scenario->value[K_recompute] == RECOMPUTE_AUTO ||
-		(cuts && !choose_is_over(best)))
-		return;
+	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP,
+		.least = true,
+		.first = choosing->first->transformed->sharded };
 	struct transformed *transformed = stage_transform(
 		planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
 	const struct sharded *least = transformed ? transformed->sharded : NULL;
@@ -376,18 +382,31 @@ static void try_least(struct choosing *choosing, const struct plan *first)
 
 /* ---- all candidates ---- */
 
-/* auto under a cap that the fastest doesn't keep: rivals, other limits of what stays, and the rivals of the best of
- * them. */
-static void choose_within(struct choosing *choosing, struct plan *first)
+/* The first and its rivals, where it isn't found without the cap after rounds that fit choices to it. */
+static void choose_first(struct choosing *choosing)
 {
-	const struct planning *planning = choosing->planning;
-	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .rivals = RIVALS_ALONE, .first = first->transformed->sharded };
-	choose_judge(choosing, plan_retain(first));
-	if (choose_goes_on(choosing) && first->transformed->fit_peak >= 0 && choose_is_over(first))
-		fit_limits(choosing, first, &wish.margin);
+	struct plan *plan = plan_retain(choosing->first);
+	if (!choosing->capped)
+		plan = choose_margin(choosing->planning, plan, false, &choosing->compared);
+	if (plan)
+		choose_judge(choosing, plan);
+}
+
+static bool limits_help(const struct choosing *choosing)
+{
+	return choosing->capped && choosing->first->transformed->fit_peak >= 0 && choose_is_over(choosing->first);
+}
+
+/* Other limits of what stays, and the rivals of the best of them. */
+static void try_limits(struct choosing *choosing)
+{
+	struct plan_wish wish = {
+		.margin = MARGIN_NO_CAP, .rivals = RIVALS_ALONE, .first = choosing->first->transformed->sharded
+	};
+	fit_limits(choosing, choosing->first, &wish.margin);
 	if (!choose_goes_on(choosing) || wish.margin == MARGIN_NO_CAP)
 		return;
-	struct plan *other = plan_once(planning, &wish, false);
+	struct plan *other = plan_once(choosing->planning, &wish, false);
 	choosing->compared += other != NULL;
 	if (other)
 		choose_judge(choosing, other);
@@ -410,17 +429,21 @@ static bool choose_is_fastest(const struct plan *first, const struct plan *best)
 	return !choose_is_over(first) && (!estimated || plan_step_time(best) <= transformed->sharded->cost.total);
 }
 
+static bool moves_help(const struct choosing *choosing)
+{
+	return choosing->capped && !has_placement_pins(choosing->planning->scenario) &&
+		!choose_is_fastest(choosing->first, shortlist_leader(&choosing->list));
+}
+
 /* auto under a cap on a small graph: what moves from the fastest and from the best so far lead to. */
-static void try_moves(struct choosing *choosing, const struct plan *first)
+static void try_moves(struct choosing *choosing)
 {
 	OWN(plan) *best = plan_retain(shortlist_leader(&choosing->list));
-	const struct plan *start[] = { first, best };
+	const struct plan *start[] = { choosing->first, best };
 	struct shard_moves moves;
-	if (choose_is_fastest(first, best))
-		return;
 	enum status status = shard_moves_find(choosing->planning, start, 2, best, &moves);
 	choosing->compared += moves.plans;
-	choosing->left_out = moves.left_out && choose_is_over(first);
+	choosing->left_out = moves.left_out && choose_is_over(choosing->first);
 	if (status == OK && moves.found.split) {
 		struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = moves.from->transformed->sharded, .told = &moves.found };
 		choosing->compared--;
@@ -429,15 +452,21 @@ static void try_moves(struct choosing *choosing, const struct plan *first)
 	sharding_free(&moves.found);
 }
 
+static bool order_helps(const struct choosing *choosing)
+{
+	const struct scenario *scenario = choosing->planning->scenario;
+	return scenario_searches(scenario) && is_automatic(choosing->planning) && scenario->value[K_order] == ORDER_FAST &&
+		choose_is_over(choosing->first);
+}
+
 /* order=fast within a cap: what candidates need depends on their orders, and so does which limits are tried next. The
  * sharding that order=auto leads to is a candidate, too, so that auto takes no longer than with it. */
-static void try_comparing_order(struct choosing *choosing, const struct plan *first)
+static void try_comparing_order(struct choosing *choosing)
 {
 	const struct planning *planning = choosing->planning;
 	const struct plan *best = shortlist_leader(&choosing->list);
 	struct scenario scenario;
-	if (planning->scenario->value[K_order] != ORDER_FAST || !choose_is_over(first) ||
-		scenario_copy(&scenario, planning->scenario) != OK)
+	if (scenario_copy(&scenario, planning->scenario) != OK)
 		return;
 	scenario.value[K_order] = ORDER_AUTO;
 	struct planning other = *planning;
@@ -455,23 +484,26 @@ static void try_comparing_order(struct choosing *choosing, const struct plan *fi
 	scenario_done(&scenario);
 }
 
-/* All candidates, of a first plan. */
-static void choose_among(struct choosing *choosing, struct plan *first)
+/* Where candidates come from. docs/benchmarks.md says what each step is worth. helps: NULL: always. */
+static const struct step {
+	const char *name;
+	bool (*helps)(const struct choosing *choosing);
+	void (*run)(struct choosing *choosing);
+} steps[] = {
+	{ "first", NULL, choose_first },
+	{ "choose.limits", limits_help, try_limits },
+	{ "choose.least", least_helps, try_least },
+	{ "choose.moves", moves_help, try_moves },
+	{ "choose.order", order_helps, try_comparing_order },
+};
+
+static void choose_among(struct choosing *choosing)
 {
-	const struct planning *planning = choosing->planning;
-	bool capped = scenario_searches(planning->scenario) && is_automatic(planning) &&
-		starts_without_cap(planning->scenario);
-	struct plan *plan = capped ? NULL : choose_margin(planning, plan_retain(first), false, &choosing->compared);
-	if (capped)
-		choose_within(choosing, first);
-	else if (plan)
-		choose_judge(choosing, plan);
-	if (choose_goes_on(choosing))
-		try_least(choosing, first);
-	if (choose_goes_on(choosing) && capped && !has_placement_pins(planning->scenario))
-		try_moves(choosing, first);
-	if (choose_goes_on(choosing) && scenario_searches(planning->scenario) && is_automatic(planning))
-		try_comparing_order(choosing, first);
+	const struct scenario *scenario = choosing->planning->scenario;
+	choosing->capped = scenario_searches(scenario) && is_automatic(choosing->planning) && starts_without_cap(scenario);
+	for (size_t i = 0; i < sizeof steps / sizeof *steps && choose_goes_on(choosing); i++)
+		if ((!steps[i].helps || steps[i].helps(choosing)) && step_runs(steps[i].name))
+			steps[i].run(choosing);
 	choose_goes_on(choosing);
 }
 
@@ -490,8 +522,9 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 	struct plan *first = plan_once(planning, &wish, false), *plan = NULL;
 	bool fine = !first || !first->transformed->sharded ||
 		few_layers_new(planning, first->transformed->sharded->shared, &choosing.layers) == OK;
+	choosing.first = first;
 	if (first && fine)
-		choose_among(&choosing, first);
+		choose_among(&choosing);
 	if (planning->error->status == OK)
 		plan = shortlist_take(&choosing.list);
 	shortlist_drop(&choosing.list);

@@ -307,45 +307,6 @@ Test(fit, what_no_sizes_add_up_to_is_in_the_bound)
 	cr_assert_gt(more, 0);
 }
 
-/* What mixed cuts leave of a cap is filled by several changes at once, and the result is what a replay of it says. */
-Test(fit, several_changes_at_once_fill_a_cap)
-{
-	OWN(graph) *graph = some_step(6);
-	OWN(fit_input) input = fit_input_of(graph);
-	OWN(fit_solver) solver;
-	struct control control = { 0 };
-	uint32_t faster = 0;
-	cr_assert_eq(fit_solver_new(&input, &solver), OK);
-	struct fit_search *search = &solver.search;
-	int64_t top = whole_program_peak(graph), floor = 0, bound;
-	for (uint32_t k = 0; k < solver.step.ops; k++)
-		floor = solver.base[0].fixed[k] > floor ? solver.base[0].fixed[k] : floor;
-	search->control = &control;
-	for (int k = 1; k < 6; k++) {
-		int64_t cap = top - (top - floor) * k / 6;
-		struct fit_dual dual;
-		double slope;
-		search->end = control.ticks + 20000000;
-		search->extra = INT64_MAX;
-		fit_search_begin(search, &solver.base[0], cap);
-		fit_allow(search, 2000000);
-		cr_assert_eq(fit_bound(&solver.bounds, cap, &control, &bound, &slope, NULL), OK);
-		cr_assert_eq(fit_dual_solve(&solver.base[0], &solver.network, cap, NULL, NULL, &control, &dual), OK);
-		fit_primal(search, &dual);
-		int64_t before = search->extra;
-		fit_allow(search, 4000000);
-		fit_exchange(search, &dual, bound, slope);
-		cr_assert_eq(search->status, OK);
-		cr_assert_leq(search->extra, before);
-		faster += search->extra < before;
-		cr_assert(fit_play_counted(search, search->best) && search->replay->peak <= cap &&
-			search->replay->extra == search->extra);
-		cr_assert_geq(search->extra, bound);
-		fit_dual_free(&dual);
-	}
-	cr_assert_geq(faster, 2);
-}
-
 /* A repair goes by what a change takes away for its time; a single change after which all fits counts all the same, if
  * it is faster. */
 Test(fit, no_single_change_that_fits_is_faster_than_a_repair)
