@@ -44,7 +44,8 @@ BENCHES  := $(call programs,$(wildcard tests/bench/*.c))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
-.PHONY: all build run test test-long lessons pictures test-programs units man check-layers asan tsan benches bench lint help install uninstall clean setup fuzz
+.PHONY: all build run test test-long lessons pictures test-programs units man check-layers asan tsan benches bench lint help \
+        install uninstall clean setup fuzz check dist distcheck
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -199,26 +200,58 @@ lint: ## static analysis and the man pages
 
 # Where things go: people's folders have blanks.
 BINARIES = $(call quote,$(DESTDIR)$(PREFIX)/bin)
-MANUALS  = $(call quote,$(DESTDIR)$(PREFIX)/share/man)
-SHARED   = $(call quote,$(DESTDIR)$(PREFIX)/share/tidemark)
+DATA     = $(DESTDIR)$(PREFIX)/share
+MANUALS  = $(call quote,$(DATA)/man)
+SHARED   = $(call quote,$(DATA)/tidemark)
+DOCS     = $(call quote,$(DATA)/doc/tidemark)
+COMPLETIONS := bash-completion/completions/tidemark zsh/site-functions/_tidemark fish/vendor_completions.d/tidemark.fish
+# Where programs are built for another machine: one that runs here.
+HOST_TIDEMARK ?= $(BUILD)/tidemark
 
 # Compiles nothing: what was built is installed, whatever flags it was built with, and root makes no objects.
 install: ## install into DESTDIR/PREFIX what was built
 	@test -x $(BUILD)/tidemark || { echo "tidemark: nothing is built in $(BUILD); first: make build" >&2; exit 1; }
-	install -d $(BINARIES) $(MANUALS)/man1 $(MANUALS)/man5 $(SHARED)/samples/lessons $(SHARED)/samples/cluster $(SHARED)/samples/torch/tidemark_torch
+	install -d $(BINARIES) $(MANUALS)/man1 $(MANUALS)/man5 $(DOCS) $(SHARED)/samples/lessons $(SHARED)/samples/cluster \
+		$(SHARED)/samples/torch/tidemark_torch
 	install -m 755 $(wildcard $(BUILD)/tidemark $(BUILD)/tidemark-dot) $(BINARIES)
 	install -m 644 man/*.1 $(MANUALS)/man1
 	install -m 644 man/*.5 $(MANUALS)/man5
+	install -m 644 README.md CHANGELOG.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.json) $(DOCS)
 	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.csv) $(SHARED)/samples
 	install -m 644 samples/lessons/* $(SHARED)/samples/lessons
 	install -m 644 samples/cluster/sweep.sbatch $(SHARED)/samples/cluster
 	install -m 644 samples/torch/pyproject.toml samples/torch/README.md $(SHARED)/samples/torch
-	install -m 644 $(wildcard samples/torch/tidemark_torch/*.py samples/torch/tidemark_torch/*.c) $(SHARED)/samples/torch/tidemark_torch
+	install -m 644 $(wildcard samples/torch/tidemark_torch/*.py samples/torch/tidemark_torch/*.c) \
+		$(SHARED)/samples/torch/tidemark_torch
+	for file in $(COMPLETIONS); do to=$(call quote,$(DATA))/$$file; install -d "$${to%/*}" && \
+		TIDEMARK=$(HOST_TIDEMARK) man/completions $${file%%[-/]*} >"$$to" && chmod 644 "$$to" || exit 1; done
 
 uninstall: ## remove what install put there
 	rm -f $(BINARIES)/tidemark $(BINARIES)/tidemark-dot
 	rm -f $(MANUALS)/man1/tidemark.1 $(MANUALS)/man1/tidemark-dot.1 $(MANUALS)/man5/tidemark.5
-	rm -rf $(SHARED)
+	for file in $(COMPLETIONS); do rm -f $(call quote,$(DATA))/$$file; done
+	rm -rf $(SHARED) $(DOCS)
+
+# ---- releases -------------------------------------------------------------------
+# The programs as built, without sanitizers: installs nothing, needs neither network nor terminal nor root.
+CHECKS ?= walks_test screens_test export_test schema_test cli_test determinism_test merge_test resume_test forge_test dot_test \
+          output_test lessons_test hostile_test surroundings_test
+check: build ## test the programs as built: what a packager runs
+	$(Q)BUILD=$(BUILD) tests/check $(CHECKS)
+
+DIST  := tidemark-$(VERSION)
+EPOCH  = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct))
+dist: ## a source tarball of the last commit, the same bytes at every call
+	$(Q)git diff --quiet HEAD -- || { echo "dist: commit what has changed first" >&2; exit 1; }
+	$(Q)mkdir -p $(BUILD)
+	$(Q)git ls-files -z | LC_ALL=C sort -z | tar --create --no-recursion --null --files-from=- --format=gnu \
+		--mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner --mode=a+rX,u+w,go-w --transform='s,^,$(DIST)/,' \
+		--file=$(BUILD)/$(DIST).tar && gzip -9nf $(BUILD)/$(DIST).tar
+	$(Q)cd $(BUILD) && sha256sum $(DIST).tar.gz | tee $(DIST).tar.gz.sha256
+
+# In a folder that can't be written: built beside it, tested, installed, removed.
+distcheck: dist ## build, test, install and remove the tarball
+	$(Q)tests/distcheck $(BUILD)/$(DIST).tar.gz $(JOBS)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | sort | expand -t 16
