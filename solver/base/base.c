@@ -50,7 +50,7 @@ bool mem_grow(void *array, size_t *room, size_t wanted, size_t size)
 	if (larger < wanted)
 		larger = wanted;
 	void *block;
-	memcpy(&block, array, sizeof block);   /* the caller's pointer has a type of its own */
+	memcpy(&block, array, sizeof block); /* the caller's pointer has a type of its own */
 	block = mem_resize(block, larger, size);
 	if (!block)
 		return false;

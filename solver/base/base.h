@@ -27,12 +27,12 @@
 #define BYTES_MAX (INT64_C(1) << 60)
 
 enum status {
-	OK,            /* done */
-	NO_MEMORY,     /* an allocation failed; nothing leaks, the input is unharmed */
-	BAD_INPUT,     /* the input breaks a documented rule; see the error's text */
-	CANCELLED,     /* control.cancel was set; best result so far where there is one */
-	LIMIT,         /* effort is spent; best result so far */
-	INFEASIBLE     /* proved: no solution exists */
+	OK,        /* done */
+	NO_MEMORY, /* an allocation failed; nothing leaks, the input is unharmed */
+	BAD_INPUT, /* the input breaks a documented rule; see the error's text */
+	CANCELLED, /* control.cancel was set; best result so far where there is one */
+	LIMIT,     /* effort is spent; best result so far */
+	INFEASIBLE /* proved: no solution exists */
 };
 
 /* What went wrong, filled by whoever fails; line is 0 where it makes no sense. A function that returns a pointer says
@@ -68,12 +68,12 @@ enum status error_set(struct error *error, enum status status);
 /* ---- memory --------------------------------------------------------------
  * All three return NULL when out of memory or when count * size overflows.
  * Tests link a replacement of memory.c which fails the n-th call. */
-void *mem_alloc(size_t count, size_t size);             /* zeroed; count 0 gives a valid pointer */
+void *mem_alloc(size_t count, size_t size); /* zeroed; count 0 gives a valid pointer */
 void *mem_resize(void *block, size_t count, size_t size); /* new part not zeroed; on NULL the old block stays */
-void mem_free(void *block);                             /* NULL is fine */
+void mem_free(void *block); /* NULL is fine */
 /* HELD int64_t *size = mem_alloc(...): freed where its block is left. */
 #define HELD __attribute__((cleanup(mem_drop)))
-void mem_drop(void *held);                              /* the address of the pointer */
+void mem_drop(void *held); /* the address of the pointer */
 /* How many of them the system refused, on all threads, since the program began: what went wrong after one most likely
  * went wrong for that. */
 unsigned long mem_refused(void);
@@ -93,7 +93,7 @@ static inline bool mem_reserve(void *array, size_t *room, size_t wanted, size_t 
  * usable, and arena_free frees everything given out before: no clean-up ladders. */
 struct arena {
 	struct arena_chunk *chunk;
-	size_t bytes;          /* given out so far, for metering */
+	size_t bytes; /* given out so far, for metering */
 };
 void *arena_alloc(struct arena *arena, size_t count, size_t size); /* zeroed, 16-byte aligned */
 char *arena_text(struct arena *arena, const char *text, size_t length); /* a terminated copy */
@@ -104,16 +104,16 @@ void arena_free(struct arena *arena);
 
 /* What a running solver says of itself. Called from the solving thread. */
 struct progress {
-	const char *stage;     /* static text: "order: cuts" */
-	double fraction;       /* done so far, 0..1, or < 0 where unknown */
-	int64_t best, bound;   /* bytes, or < 0 where there is none yet */
+	const char *stage;   /* static text: "order: cuts" */
+	double fraction;     /* done so far, 0..1, or < 0 where unknown */
+	int64_t best, bound; /* bytes, or < 0 where there is none yet */
 };
 
 /* One per solver run: cancellation, effort, progress. All fields may be zero. */
 struct control {
-	const atomic_bool *cancel;   /* polled at least every 10 ms of work; may be NULL */
-	uint64_t ticks;              /* spent so far */
-	uint64_t limit;              /* stop (status LIMIT) at so many ticks; 0: no limit */
+	const atomic_bool *cancel; /* polled at least every 10 ms of work; may be NULL */
+	uint64_t ticks;            /* spent so far */
+	uint64_t limit;            /* stop (status LIMIT) at so many ticks; 0: no limit */
 	void (*report)(void *context, const struct progress *progress);
 	void *context;
 };

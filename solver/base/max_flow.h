@@ -5,20 +5,20 @@
 
 #include "base.h"
 
-#define FLOW_UNLIMITED (INT64_C(1) << 61)  /* capacity of arcs that no cut may cross */
+#define FLOW_UNLIMITED (INT64_C(1) << 61) /* capacity of arcs that no cut may cross */
 
 enum flow_side { FLOW_FREE, FLOW_SOURCE, FLOW_SINK };
 
 struct max_flow {
-	uint32_t nodes, arcs;      /* arcs come in pairs: 2 k and 2 k + 1 are each other's reverse */
+	uint32_t nodes, arcs; /* arcs come in pairs: 2 k and 2 k + 1 are each other's reverse */
 	uint32_t room;
-	uint32_t *to;              /* arc -> node */
-	int64_t *capacity;         /* arc -> as added */
-	int64_t *residual;         /* arc -> what can still be pushed */
-	struct csr leaving;        /* node -> arcs */
+	uint32_t *to;       /* arc -> node */
+	int64_t *capacity;  /* arc -> as added */
+	int64_t *residual;  /* arc -> what can still be pushed */
+	struct csr leaving; /* node -> arcs */
 	/* scratch */
-	int64_t *supply;           /* node -> bytes it has to give (> 0) or needs (< 0) */
-	uint32_t *distance;        /* node -> arcs to the nearest needing node, NONE if it reaches none */
+	int64_t *supply;    /* node -> bytes it has to give (> 0) or needs (< 0) */
+	uint32_t *distance; /* node -> arcs to the nearest needing node, NONE if it reaches none */
 	uint32_t *next, *queue, *path, *borders;
 	uint32_t border_nodes;
 	bool *reached;

@@ -10,7 +10,7 @@
 
 #include "milp.h"
 
-#define SIMPLEX_STEP 200       /* iterations between two looks at the control */
+#define SIMPLEX_STEP 200 /* iterations between two looks at the control */
 
 /* ---- building ---- */
 
@@ -63,9 +63,9 @@ struct run {
 	struct milp_solution *solution;
 	enum status status;
 	glp_prob *problem;
-	uint64_t iterations;       /* already charged to the control */
+	uint64_t iterations; /* already charged to the control */
 	uint32_t nodes;
-	int *row, *column;         /* scratch: GLPK counts from 1 */
+	int *row, *column; /* scratch: GLPK counts from 1 */
 	double *value;
 	jmp_buf failed;
 };
@@ -217,7 +217,7 @@ static void jump_out(void *context)
 /* Runs base_milp_solve() with GLPK's errors caught. */
 static enum status solve_guarded(struct run *run)
 {
-	if (glp_init_env() == 2)   /* else the first call would end the program */
+	if (glp_init_env() == 2) /* else the first call would end the program */
 		return NO_MEMORY;
 	glp_term_out(GLP_OFF);
 	if (setjmp(run->failed)) {
@@ -228,7 +228,7 @@ static enum status solve_guarded(struct run *run)
 	glp_error_hook(jump_out, run);
 	base_milp_solve(run);
 	glp_error_hook(NULL, NULL);
-	glp_free_env();   /* it belongs to this thread, which may end after this */
+	glp_free_env(); /* it belongs to this thread, which may end after this */
 	return run->status;
 }
 

@@ -13,17 +13,17 @@ struct milp {
 	struct milp_row *row;
 	struct milp_entry *entry;
 	size_t column_room, row_room, entry_room;
-	bool failed;               /* out of memory: milp_solve says so */
+	bool failed; /* out of memory: milp_solve says so */
 };
 
 struct milp_column {
-	double low, high, cost;    /* -HUGE_VAL and HUGE_VAL: unbounded */
+	double low, high, cost; /* -HUGE_VAL and HUGE_VAL: unbounded */
 	bool integer;
 };
 
 struct milp_row {
 	double low, high;
-	uint32_t first;            /* its entries end where the next row's begin */
+	uint32_t first; /* its entries end where the next row's begin */
 };
 
 struct milp_entry {
@@ -32,14 +32,14 @@ struct milp_entry {
 };
 
 struct milp_limits {
-	uint64_t iterations;       /* of the simplex method, 0: no limit */
-	uint32_t nodes;            /* of the search tree, 0: no limit */
+	uint64_t iterations; /* of the simplex method, 0: no limit */
+	uint32_t nodes;      /* of the search tree, 0: no limit */
 };
 
 struct milp_solution {
-	double *value;             /* column -> value */
+	double *value; /* column -> value */
 	double cost;
-	double bound;              /* below every solution, as far as floating point goes */
+	double bound; /* below every solution, as far as floating point goes */
 };
 
 /* All zero is an empty program. Adding never fails visibly: milp_solve reports NO_MEMORY. */

@@ -6,7 +6,7 @@
 
 static uint32_t names_hash_text(const char *text)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);   /* FNV-1a */
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 	for (; *text; text++)
 		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
 	return (uint32_t)hash_mix(hash);

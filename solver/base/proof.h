@@ -20,7 +20,7 @@
 	X(ESTIMATE, "estimated step", true)                 /* a sharding's costs, op by op and tensor by tensor, summed */ \
 	/* the same of a microbatch, with its share of what a step does once */ \
 	X(MICROBATCH, "estimated microbatch", true) \
-	X(STEP, "simulated step", true)                     /* the planned step, op by op on its streams */
+	X(STEP, "simulated step", true) /* the planned step, op by op on its streams */
 
 #define X(id, name, time) QUANTITY_##id,
 enum quantity { QUANTITIES(X) QUANTITY_COUNT };
@@ -30,9 +30,9 @@ extern const bool quantity_is_time[QUANTITY_COUNT];
 
 struct proof {
 	enum quantity quantity;
-	int64_t value;             /* of the result; < 0: there is none */
-	int64_t bound;             /* nothing that was allowed has less; < 0: nothing is proved */
-	const char *by;            /* static text: how the bound came about */
+	int64_t value;  /* of the result; < 0: there is none */
+	int64_t bound;  /* nothing that was allowed has less; < 0: nothing is proved */
+	const char *by; /* static text: how the bound came about */
 };
 
 /* Whether the result is proved to be the best. */
@@ -45,6 +45,6 @@ static inline bool proof_closed(const struct proof *proof)
  * 0: none. */
 struct price {
 	int64_t alpha, beta;
-	int64_t priced;            /* picoseconds */
-	int64_t limit;             /* bytes; < 0: any */
+	int64_t priced; /* picoseconds */
+	int64_t limit;  /* bytes; < 0: any */
 };

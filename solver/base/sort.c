@@ -3,8 +3,8 @@
 
 #include "sort.h"
 
-#define FEW  24     /* items that are sorted one by one */
-#define DIGIT 12    /* bits */
+#define FEW  24  /* items that are sorted one by one */
+#define DIGIT 12 /* bits */
 #define DIGITS (1u << DIGIT)
 
 static void insert_each(struct keyed *list, size_t count)

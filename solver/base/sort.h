@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-struct keyed { int64_t key; uint32_t item, more; };   /* more: whatever goes along */
+struct keyed { int64_t key; uint32_t item, more; }; /* more: whatever goes along */
 
 /* Sorts by key; equal keys keep their order. False: out of memory, nothing is moved. O(count) for keys of little range,
  * at most 8 times as much; memory as the list again. */
@@ -14,8 +14,8 @@ bool sort_keyed(struct keyed *list, size_t count);
 /* Smallest first by key, then by second, then by the op's number. */
 struct order_heap {
 	uint32_t count;
-	uint32_t *op;          /* heap order */
-	uint32_t *place;       /* op -> index in `op`, or NONE */
+	uint32_t *op;    /* heap order */
+	uint32_t *place; /* op -> index in `op`, or NONE */
 	int64_t *key, *second; /* op -> */
 };
 

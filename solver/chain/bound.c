@@ -13,7 +13,7 @@
 #define WEIGHT_MAX (INT64_C(1) << 60)
 #define SCOPE_MAX 24
 #define TABLE_MOST ((size_t)1 << 25)
-#define VARS_MOST 150000       /* nodes, all copies written out */
+#define VARS_MOST 150000 /* nodes, all copies written out */
 
 __extension__ typedef __int128 wide;
 
@@ -30,16 +30,16 @@ struct entry { uint32_t table, next; };
 struct auditing {
 	const struct shard_chain *chain;
 	int64_t alpha, beta;
-	size_t *start;             /* [nodes + 1] node's copy k is variable start[node] + k */
+	size_t *start; /* [nodes + 1] node's copy k is variable start[node] + k */
 	uint32_t vars, *node_of;
 	struct table *table;
 	uint32_t tables;
 	size_t table_room, entry_room;
-	struct entry *entry;       /* lists of the tables that know a variable */
+	struct entry *entry; /* lists of the tables that know a variable */
 	uint32_t entries, *first;
 	struct order_heap queue;
-	wide base;                 /* left out of all tables */
-	int64_t spread;            /* no sum of tables' entries is above */
+	wide base;      /* left out of all tables */
+	int64_t spread; /* no sum of tables' entries is above */
 	struct arena arena;
 };
 
@@ -298,7 +298,7 @@ enum status shard_chain_bound(
 	for (uint32_t i = 0; i < auditing.vars && status == OK; i++) {
 		uint32_t var = order_heap_top(&auditing.queue);
 		order_heap_remove(&auditing.queue, var);
-		auditing.spread = 0;   /* looked at once, of what the chain says */
+		auditing.spread = 0; /* looked at once, of what the chain says */
 		status = chain_bound_eliminate(&auditing, var);
 	}
 	for (uint32_t i = 0; i < auditing.tables; i++)

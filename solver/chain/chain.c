@@ -16,39 +16,39 @@ const char *const chain_bound_names[CHAIN_BOUNDS] = { "exact DP", "exhausted sea
 
 #define TREE_BUDGET ((size_t)3 << 22) /* entries: 100 MB */
 #define PRICES 60
-#define PASSES_LEAST 40        /* over the tables of each model, and ticks besides, before effort counts */
+#define PASSES_LEAST 40 /* over the tables of each model, and ticks besides, before effort counts */
 #define TICKS_LEAST 5000000
-#define PASS_MOST 100000000    /* ticks of one pass: with more, 40 of them take longer than all else that plans */
-#define PRICE_BITS 24          /* of a price's numbers, fewer where sums would overflow */
-#define LARGE 200000           /* entries of tables from which on strategies are looked through */
-#define QUICK 8000000          /* entries that one more pass goes over in the end */
-#define CLOSER 2               /* and again where the gap has shrunk by so much */
-#define FIRST_SHARE 16         /* the first round of the rest has a 2^-16th of the gap */
-#define GROWTH 16              /* of the share, from round to round; less after one that was too large */
+#define PASS_MOST 100000000 /* ticks of one pass: with more, 40 of them take longer than all else that plans */
+#define PRICE_BITS 24       /* of a price's numbers, fewer where sums would overflow */
+#define LARGE 200000        /* entries of tables from which on strategies are looked through */
+#define QUICK 8000000       /* entries that one more pass goes over in the end */
+#define CLOSER 2            /* and again where the gap has shrunk by so much */
+#define FIRST_SHARE 16      /* the first round of the rest has a 2^-16th of the gap */
+#define GROWTH 16           /* of the share, from round to round; less after one that was too large */
 
 __extension__ typedef __int128 wide;
 
-struct price { int64_t alpha, beta; };   /* of a plan: alpha * cost + beta * usage */
+struct price { int64_t alpha, beta; }; /* of a plan: alpha * cost + beta * usage */
 
 struct run {
 	const struct shard_chain *chain;
 	struct chain_model model;
 	struct chain_search search;
-	bool *wanted;              /* [strategies of the chain] the model has no others; NULL: all */
-	wide pruned_at;            /* the gap, in costs, at which it was made */
+	bool *wanted;   /* [strategies of the chain] the model has no others; NULL: all */
+	wide pruned_at; /* the gap, in costs, at which it was made */
 	struct control *control;
-	uint64_t most_ticks;       /* the caller's limit; 0: none */
-	uint64_t patience;         /* ticks from which on there is no more than the least effort for each part */
+	uint64_t most_ticks; /* the caller's limit; 0: none */
+	uint64_t patience;   /* ticks from which on there is no more than the least effort for each part */
 	struct chain_plan *plan;
 	struct error *error;
-	int64_t cost, usage;       /* of plan->choice, where there is one: the best within the limit */
-	uint32_t *over, *other;    /* like plan->choice: the last plan that doesn't fit; scratch. NULL: none yet */
+	int64_t cost, usage;    /* of plan->choice, where there is one: the best within the limit */
+	uint32_t *over, *other; /* like plan->choice: the last plan that doesn't fit; scratch. NULL: none yet */
 	int64_t bound;
-	struct price price;        /* of the best bound, alpha 0: there is none yet */
-	struct price all_price;    /* the best with all strategies in the model, and its bound */
+	struct price price;     /* of the best bound, alpha 0: there is none yet */
+	struct price all_price; /* the best with all strategies in the model, and its bound */
 	int64_t all_bound;
-	size_t all_entries;        /* of that model's tables */
-	bool exhausted;            /* all that could be better has been searched */
+	size_t all_entries; /* of that model's tables */
+	bool exhausted;     /* all that could be better has been searched */
 };
 
 /* ---- models ---- */
@@ -121,7 +121,7 @@ static enum status open_model(struct run *run)
 		status = chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control);
 	if (status == OK && chain_pass_ticks(run) > PASS_MOST)
 		return LIMIT;
-	if (status == OK)  /* prices first, whatever the effort: plans on the way are far from good */
+	if (status == OK) /* prices first, whatever the effort: plans on the way are far from good */
 		grant(run, PASSES_LEAST * chain_pass_ticks(run) + TICKS_LEAST);
 	return status;
 }
@@ -210,7 +210,7 @@ static int64_t bound_at(const struct run *run, int64_t weight)
  * of two. */
 static struct price simplify(int64_t beta, int64_t alpha, int bits)
 {
-	struct price before = { 1, 0 }, here = { 0, 1 };   /* 0 / 1 and 1 / 0 */
+	struct price before = { 1, 0 }, here = { 0, 1 }; /* 0 / 1 and 1 / 0 */
 	while (alpha > 0) {
 		int64_t whole = beta / alpha, rest = beta % alpha;
 		wide next_beta = (wide)whole * here.beta + before.beta, next_alpha = (wide)whole * here.alpha + before.alpha;
@@ -326,7 +326,7 @@ static enum status look_through(struct run *run)
 	arena_free(&arena);
 	enum status status = open_model(run);
 	if (status == LIMIT &&
-		control_status(run->control) != CANCELLED) {  /* fewer strategies, but an unlucky order of elimination */
+		control_status(run->control) != CANCELLED) { /* fewer strategies, but an unlucky order of elimination */
 		run->wanted = before;
 		run->pruned_at = 1;
 		status = open_model(run);
@@ -499,7 +499,7 @@ static enum status search_plans(struct run *run)
 	status = chain_find_price(run, over, under);
 	if (status == OK && step_runs("chain.gap"))
 		status = close_gap(run);
-	if (status == INFEASIBLE) {  /* no strategy is left that a better plan could have */
+	if (status == INFEASIBLE) { /* no strategy is left that a better plan could have */
 		run->bound = run->cost;
 		status = OK;
 	}

@@ -29,24 +29,24 @@
 enum chain_where { CHAIN_ONLY, CHAIN_EVERY, CHAIN_FIRST, CHAIN_LAST };
 
 struct chain_edge {
-	uint32_t from, to;                     /* nodes */
+	uint32_t from, to; /* nodes */
 	/* Both EVERY and of one segment: the same copy, or with step, from in one copy and to in the next.
 	 * ONLY, FIRST or LAST with EVERY: each copy has such an edge. FIRST, LAST: of that copy alone. */
 	uint8_t from_where, to_where;
 	bool step;
-	size_t table;                          /* costs at pair + table: rows strategies of from, columns strategies of to */
+	size_t table; /* costs at pair + table: rows strategies of from, columns strategies of to */
 };
 
 struct shard_chain {
 	uint32_t nodes, edges, segments;
-	uint32_t *segment;                     /* [nodes] NONE: outside */
-	uint32_t *copies;                      /* [segments] */
-	uint32_t *first;                       /* [nodes + 1] node -> its first strategy */
-	int64_t *cost, *usage;                 /* [first[nodes]] of one copy; cost SHARD_FORBIDDEN or more: not allowed */
+	uint32_t *segment;     /* [nodes] NONE: outside */
+	uint32_t *copies;      /* [segments] */
+	uint32_t *first;       /* [nodes + 1] node -> its first strategy */
+	int64_t *cost, *usage; /* [first[nodes]] of one copy; cost SHARD_FORBIDDEN or more: not allowed */
 	struct chain_edge *edge;
 	int64_t *pair; size_t pairs;
-	int64_t limit;                         /* of the sum of usages; < 0: none */
-	struct arena arena;                    /* owns all of it */
+	int64_t limit;      /* of the sum of usages; < 0: none */
+	struct arena arena; /* owns all of it */
 };
 
 static inline uint32_t chain_copies(const struct shard_chain *chain, uint32_t node)
@@ -61,16 +61,16 @@ extern const char *const chain_bound_names[CHAIN_BOUNDS];
 
 struct chain_plan {
 	/* Strategy of every copy: choice[start[node] + copy]; outside nodes have one copy. */
-	size_t *start;                         /* [nodes + 1] */
-	uint32_t *choice;                      /* NULL where there is none */
+	size_t *start;    /* [nodes + 1] */
+	uint32_t *choice; /* NULL where there is none */
 	int64_t cost, usage;
-	int64_t bound;                         /* no choice within the limit costs less */
+	int64_t bound; /* no choice within the limit costs less */
 	bool proved;
 	/* A price of usage, beta / alpha: it alone shows that no choice costs less than priced, see shard_chain_bound().
 	 * alpha 0: none. */
 	int64_t alpha, beta, priced;
-	const char *bound_kind;                /* one of chain_bound_names */
-	uint32_t states;                       /* between copies, of the largest model */
+	const char *bound_kind; /* one of chain_bound_names */
+	uint32_t states;        /* between copies, of the largest model */
 	struct arena arena;
 };
 

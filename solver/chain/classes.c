@@ -7,7 +7,7 @@
 
 #include "model.h"
 
-#define COVER_TAILS 10         /* covers of the step edges are tried out where they have no more tails */
+#define COVER_TAILS 10 /* covers of the step edges are tried out where they have no more tails */
 
 /* ---- classes ---- */
 
@@ -66,12 +66,12 @@ int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_
 
 /* A cover of the step edges: each has its tail or its head in it. */
 struct cover {
-	uint32_t *edge, edges;     /* step edges that aren't sums */
-	struct chain_side *all;    /* [count] distinct tails */
+	uint32_t *edge, edges;  /* step edges that aren't sums */
+	struct chain_side *all; /* [count] distinct tails */
 	uint32_t count;
-	struct chain_side *head;   /* [heads] of all edges from other tails */
+	struct chain_side *head; /* [heads] of all edges from other tails */
 	uint32_t heads;
-	uint32_t set;              /* of tails */
+	uint32_t set; /* of tails */
 };
 
 static bool has_tail(const struct cover *cover, uint32_t tail)

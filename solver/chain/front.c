@@ -43,8 +43,8 @@ int chain_points_by_usage(const void *left, const void *right)
 	return (a->trail > b->trail) - (a->trail < b->trail);
 }
 
-#define BINS 1024          /* at most; of short lists a bin for every four points */
-#define SHORT 256          /* points that are sorted as they are */
+#define BINS 1024 /* at most; of short lists a bin for every four points */
+#define SHORT 256 /* points that are sorted as they are */
 
 static bool is_cheaper(const struct chain_point *a, const struct chain_point *b)
 {
@@ -89,7 +89,7 @@ static uint32_t sift(struct chain_point *list, uint32_t count)
 {
 	struct bins bins;
 	int64_t usage[BINS], lower[BINS],
-		least = INT64_MAX;   /* usage of each bin's cheapest point, and the least cost in lower bins */
+		least = INT64_MAX; /* usage of each bin's cheapest point, and the least cost in lower bins */
 	uint32_t kept = 0;
 	find_bins(list, count, &bins);
 	for (uint32_t b = 0; b < bins.count; b++) {
@@ -128,9 +128,9 @@ static int64_t front_weight_of(const struct chain_tree *tree, const struct chain
 struct row {
 	struct chain_front *front;
 	const struct chain_bucket *bucket;
-	const uint32_t *value;     /* of the scope */
-	int64_t room;              /* the most that a point may weigh */
-	uint32_t count;            /* in front->list */
+	const uint32_t *value; /* of the scope */
+	int64_t room;          /* the most that a point may weigh */
+	uint32_t count;        /* in front->list */
 };
 
 /* Cost and usage of factors and plain children. False where forbidden. */

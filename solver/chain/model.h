@@ -15,10 +15,10 @@
 
 struct chain_power {
 	uint32_t states, length, squares, products;
-	int64_t **square;          /* [squares] the 2^i-th power; square[0] is the matrix */
+	int64_t **square; /* [squares] the 2^i-th power; square[0] is the matrix */
 	int64_t **product; /* [products] of the squares of the length's bits, lowest first; the last one is the result */
-	uint32_t *bit;             /* [products] */
-	int64_t *spare[3];         /* scratch matrices */
+	uint32_t *bit;     /* [products] */
+	int64_t *spare[3]; /* scratch matrices */
 	/* What is around a square anywhere on the walk, and around a product; NULL: not kept. */
 	int64_t **square_around, **product_around;
 	struct arena *arena;
@@ -41,14 +41,14 @@ void chain_power_walk(const struct chain_power *power, uint32_t from, uint32_t t
 struct chain_table {
 	uint32_t rows, columns;
 	int64_t *pair, *row, *column;
-	bool separable;            /* pair is zero */
+	bool separable; /* pair is zero */
 };
 
 /* Strategies of a node by what the other ends of some edges see of them: those of a class have equal pairs there. */
 struct chain_classes {
 	uint32_t count;
-	uint32_t *of;              /* [strategies], the first of a class below the first of the next */
-	uint32_t *first;           /* [count] */
+	uint32_t *of;    /* [strategies], the first of a class below the first of the next */
+	uint32_t *first; /* [count] */
 };
 
 /* What an end of a segment's copy, or a variable of the core, is to others: classes of its strategies. */
@@ -63,21 +63,21 @@ static inline struct chain_side *chain_side_of(struct chain_side *side, uint32_t
 }
 
 struct chain_out {
-	uint32_t var, class_var;   /* of the core: a node's, and its class's */
+	uint32_t var, class_var; /* of the core: a node's, and its class's */
 	struct chain_classes classes;
 };
 
 /* Copies 1 .. copies - 2 of a segment of three copies at least: a walk of that many arcs from state to state. */
 struct chain_link {
 	uint32_t segment, length;
-	uint32_t tails, heads;     /* nodes whose classes make a state, tails first: */
+	uint32_t tails, heads; /* nodes whose classes make a state, tails first: */
 	struct chain_side *tail, *head; /* tails as the copy after sees them, heads as the one before does */
 	uint32_t outs;
-	struct chain_out *out;     /* what every copy sees of the core: their values make a block */
+	struct chain_out *out; /* what every copy sees of the core: their values make a block */
 	uint32_t states, blocks;
-	uint32_t factor;           /* of the core: blocks x states before the first arc x states after the last one */
-	struct chain_graph graph;  /* one copy: kept are out, the state before, the state after */
-	uint32_t *var;             /* [nodes] */
+	uint32_t factor;          /* of the core: blocks x states before the first arc x states after the last one */
+	struct chain_graph graph; /* one copy: kept are out, the state before, the state after */
+	uint32_t *var;            /* [nodes] */
 };
 
 enum { AT_FIRST, AT_LAST, AT_SECOND, AT_BEFORE_LAST, PLACES };
@@ -85,13 +85,13 @@ enum { AT_FIRST, AT_LAST, AT_SECOND, AT_BEFORE_LAST, PLACES };
 struct chain_model {
 	const struct shard_chain *chain;
 	uint32_t *first, *original; /* [nodes + 1], [first[nodes]]: kept strategies */
-	int64_t *cost, *usage;     /* [first[nodes]] */
+	int64_t *cost, *usage; /* [first[nodes]] */
 	struct chain_table *table; /* [edges] */
 	struct chain_graph core;
-	uint32_t *var[PLACES];     /* [nodes] variables of the core, NONE: none. AT_FIRST: outside nodes as well */
+	uint32_t *var[PLACES]; /* [nodes] variables of the core, NONE: none. AT_FIRST: outside nodes as well */
 	uint32_t links;
 	struct chain_link *link;
-	int64_t costs, usages;     /* no sum exceeds these in magnitude */
+	int64_t costs, usages; /* no sum exceeds these in magnitude */
 	int64_t base_cost, base_usage; /* what all plans have, left out of everything else here */
 	struct arena arena;
 };

@@ -8,22 +8,22 @@
 #include "solver/base/sort.h"
 #include "tree.h"
 
-#define VARS_MAX 12000         /* neighbours are bit sets */
-#define PIECE 2048             /* entries of a table that are summed at a time: they stay in the cache */
-#define MANY 30000             /* entries from which on a second order is tried */
+#define VARS_MAX 12000 /* neighbours are bit sets */
+#define PIECE 2048     /* entries of a table that are summed at a time: they stay in the cache */
+#define MANY 30000     /* entries from which on a second order is tried */
 
 struct ordering {
 	const struct chain_graph *graph;
 	uint32_t words;
-	uint64_t *near;            /* [vars * words] */
-	uint64_t *weight;          /* [vars] */
-	uint64_t *fill;            /* products of weights of the edges that eliminating a variable would add */
-	double *size;              /* entries of its bucket */
-	bool *late;                /* not before all others */
+	uint64_t *near;   /* [vars * words] */
+	uint64_t *weight; /* [vars] */
+	uint64_t *fill;   /* products of weights of the edges that eliminating a variable would add */
+	double *size;     /* entries of its bucket */
+	bool *late;       /* not before all others */
 	bool *is_stale;
-	uint32_t *stale, stales;   /* whose fill is to be found anew */
+	uint32_t *stale, stales; /* whose fill is to be found anew */
 	struct order_heap left, last; /* not eliminated yet: the others, and those that are late */
-	uint32_t *list;            /* scratch: a variable's neighbours */
+	uint32_t *list; /* scratch: a variable's neighbours */
 	double entries;
 };
 
@@ -238,11 +238,11 @@ static enum status set_strides(struct chain_tree *tree, const struct chain_bucke
 
 struct gathering {
 	struct chain_tree *tree;
-	const uint32_t *position;  /* [vars] bucket that eliminates it; the root's number for kept ones */
-	struct csr factors;        /* bucket -> factors */
-	uint32_t *child, *next;    /* [buckets] lists of children */
-	uint32_t *mark;            /* [vars] bucket + 1 that has it in its scope */
-	uint32_t *scope;           /* scratch [vars] */
+	const uint32_t *position; /* [vars] bucket that eliminates it; the root's number for kept ones */
+	struct csr factors;       /* bucket -> factors */
+	uint32_t *child, *next;   /* [buckets] lists of children */
+	uint32_t *mark;           /* [vars] bucket + 1 that has it in its scope */
+	uint32_t *scope;          /* scratch [vars] */
 };
 
 static void add_scope(
@@ -279,7 +279,7 @@ static enum status take_parts(struct gathering *gathering, uint32_t number)
 		children++;
 	bucket->part = arena_alloc(&tree->arena, children + csr_length(&gathering->factors, number), sizeof *bucket->part);
 	NEED(bucket->part);
-	bucket->plain = bucket->var != NONE;   /* the root is always in weights: what is around it comes from outside */
+	bucket->plain = bucket->var != NONE; /* the root is always in weights: what is around it comes from outside */
 	FOR_ROW(i, &gathering->factors, number) {
 		const struct chain_factor *factor = &graph->factor[gathering->factors.item[i]];
 		struct chain_part *part = &bucket->part[bucket->parts++];

@@ -6,7 +6,7 @@
 struct reduction {
 	struct chain_model *model;
 	const struct shard_chain *chain;
-	bool *alive;               /* [strategies of the chain] */
+	bool *alive; /* [strategies of the chain] */
 	struct arena arena;
 };
 

@@ -11,10 +11,10 @@
 #include "solver/problems/dual.h"
 
 #define PAIRS_MOST 40000000
-#define GAP 1e-6               /* between a plan of copies alike and their bound: nothing is proved of others anyway */
+#define GAP 1e-6 /* between a plan of copies alike and their bound: nothing is proved of others anyway */
 #define PASSES_MOST 100
-#define PATIENCE 4             /* passes, */
-#define RISE 2e-5              /* and the share of the bound that they must raise it by */
+#define PATIENCE 4 /* passes, */
+#define RISE 2e-5  /* and the share of the bound that they must raise it by */
 #define PRICES 6
 
 struct rough {
@@ -22,7 +22,7 @@ struct rough {
 	struct control *control;
 	struct chain_plan *plan;
 	struct error *error;
-	double multiplier;         /* of usage, as the plan's search left it */
+	double multiplier; /* of usage, as the plan's search left it */
 };
 
 /* ---- plans ---- */
@@ -67,7 +67,7 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 			: 0;
 		rough->plan->bound = runs.whole ? found.bound : -CHAIN_COST_MAX;
 		rough->plan->bound_kind = chain_bound_names[found.searched && runs.whole ? CHAIN_SEARCH : CHAIN_POLYTOPE];
-		if (status == INFEASIBLE && !runs.whole)  /* of copies alike */
+		if (status == INFEASIBLE && !runs.whole) /* of copies alike */
 			status = LIMIT;
 	}
 	chain_runs_free(&runs);
@@ -105,7 +105,7 @@ struct ascent {
 	struct chain_runs runs;
 	struct shard_model model;
 	struct shard_dual dual;
-	double multiplier;         /* of usage */
+	double multiplier; /* of usage */
 };
 
 /* What a node's copies are worth to the copies before them: where messages over both sides of the tie agree. */

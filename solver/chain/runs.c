@@ -10,7 +10,7 @@ struct writing {
 	const int64_t *potential;
 	uint32_t *twin; /* [nodes] problem node of the twin of the next copy's, as the first run sees it; the second run's
 					   follows; NONE */
-	uint32_t *tails;           /* [nodes] steps that lead to it */
+	uint32_t *tails; /* [nodes] steps that lead to it */
 	size_t node_room[3], strategy_room[2], edge_room[2], table_room, pair_room, pairs_most;
 };
 

@@ -11,8 +11,8 @@
 
 struct chain_point {
 	int64_t cost, usage;
-	uint32_t value;            /* of the bucket's variable */
-	uint32_t trail;            /* the points of the children that it is made of */
+	uint32_t value; /* of the bucket's variable */
+	uint32_t trail; /* the points of the children that it is made of */
 };
 
 /* The points of a link, by entry of its factor: point[start[entry]] .. point[start[entry + 1] - 1]. */
@@ -29,7 +29,7 @@ struct chain_room { uint32_t most, looks; };
 struct chain_front {
 	const struct chain_tree *tree;
 	const struct chain_given *given; /* [factors] of links; NULL: there are none */
-	uint32_t **start;          /* [buckets] */
+	uint32_t **start; /* [buckets] */
 	struct chain_point *point;
 	struct chain_trail { uint32_t before, point; } *trail;
 	uint32_t points, trails;
@@ -55,14 +55,14 @@ uint32_t chain_points_filter(struct chain_point *list, uint32_t count);
 
 /* Which arcs a link's copies take. */
 struct chain_path {
-	uint32_t kinds, **value;   /* [kinds] values of a copy's variables */
-	uint32_t *arc;             /* [length] kind */
+	uint32_t kinds, **value; /* [kinds] values of a copy's variables */
+	uint32_t *arc;           /* [length] kind */
 };
 
 /* Costs and usages here and below are without what all plans of the model have. */
 struct chain_choice {
-	uint32_t *core;            /* values of the core's variables */
-	struct chain_path *path;   /* [links] */
+	uint32_t *core;          /* values of the core's variables */
+	struct chain_path *path; /* [links] */
 	int64_t cost, usage;
 	struct arena arena;
 };
@@ -71,16 +71,16 @@ struct chain_choice {
 struct chain_copy {
 	struct chain_tree tree;
 	struct chain_power *power; /* [blocks] */
-	int64_t *around;           /* what is around all arcs: like the link's factor */
-	int64_t *arc;              /* and around a single one: like the root of the tree */
+	int64_t *around; /* what is around all arcs: like the link's factor */
+	int64_t *arc;    /* and around a single one: like the root of the tree */
 };
 
 struct chain_search {
 	const struct chain_model *model;
 	struct chain_tree core;
-	struct chain_copy *copy;   /* [links] */
+	struct chain_copy *copy; /* [links] */
 	struct control *control;
-	int64_t limit;             /* of the usage */
+	int64_t limit; /* of the usage */
 	bool weighed;
 	int64_t alpha, beta, weight; /* of the last weighing */
 	struct arena arena;
@@ -114,17 +114,17 @@ void chain_choice_sum(const struct chain_model *model, struct chain_choice *choi
  * in a sum over copies cancel, so the least of the cut problem is never more than that of the chain. */
 
 enum chain_steps {
-	STEPS_ALIKE,               /* steps within a run join the run with itself */
+	STEPS_ALIKE, /* steps within a run join the run with itself */
 	STEPS_TIED, /* steps lead to twins; of inner runs those are tied to the nodes, at a finite price, by a third node */
 	STEPS_CUT /* steps lead to twins */
 };
 
 struct chain_runs {
 	struct shard_problem problem;
-	size_t *start;             /* [nodes + 1] a chain node's runs are problem nodes from here on */
-	uint32_t *begin;           /* [start[nodes]] first copy of a run */
-	uint32_t *tie;             /* [nodes] STEPS_TIED: the third node of its twin, NONE: it has none */
-	bool whole;                /* every run is a single copy, and no step is cut: it is the chain written out */
+	size_t *start;   /* [nodes + 1] a chain node's runs are problem nodes from here on */
+	uint32_t *begin; /* [start[nodes]] first copy of a run */
+	uint32_t *tie;   /* [nodes] STEPS_TIED: the third node of its twin, NONE: it has none */
+	bool whole;      /* every run is a single copy, and no step is cut: it is the chain written out */
 	struct arena arena;
 };
 

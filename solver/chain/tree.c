@@ -3,8 +3,8 @@
 
 #include "tree.h"
 
-#define SUMS 6                 /* that may be added before blocked entries have to be looked at */
-#define SCOPE_MAX 64           /* a bucket of more variables, each with two values, is beyond any budget */
+#define SUMS 6       /* that may be added before blocked entries have to be looked at */
+#define SCOPE_MAX 64 /* a bucket of more variables, each with two values, is beyond any budget */
 
 static bool chain_tree_grow(struct arena *arena, void **array, uint32_t count, uint32_t *room, size_t size)
 {
@@ -99,9 +99,9 @@ void chain_graph_add(struct chain_graph *graph, uint32_t var, const int64_t *cos
 struct walk {
 	const struct chain_part *part;
 	uint32_t digit[SCOPE_MAX];
-	size_t here, there;        /* in the piece; in the part's table, from where the piece begins */
-	uint32_t inner;            /* entries of the innermost level */
-	size_t step;               /* its stride in the part's table */
+	size_t here, there; /* in the piece; in the part's table, from where the piece begins */
+	uint32_t inner;     /* entries of the innermost level */
+	size_t step;        /* its stride in the part's table */
 };
 
 static void walk_begin(struct walk *walk, const struct chain_part *part)

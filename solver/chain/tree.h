@@ -18,21 +18,21 @@ static inline bool chain_blocked(int64_t weight)
 }
 
 struct chain_factor {
-	uint32_t count, *var;      /* distinct; the last one's value runs fastest in the tables */
-	size_t size;               /* product of the domains; 1 for no variable */
-	int64_t *cost, *usage;     /* [size]; cost CHAIN_BLOCKED: forbidden. usage NULL: 0 */
-	int64_t *weight;           /* [size] not NULL: a link, its entries are weights given by the caller before each pass */
+	uint32_t count, *var;  /* distinct; the last one's value runs fastest in the tables */
+	size_t size;           /* product of the domains; 1 for no variable */
+	int64_t *cost, *usage; /* [size]; cost CHAIN_BLOCKED: forbidden. usage NULL: 0 */
+	int64_t *weight;       /* [size] not NULL: a link, its entries are weights given by the caller before each pass */
 };
 
 struct chain_graph {
 	uint32_t vars, factors;
-	uint32_t kept;             /* the first variables: not eliminated, they are the root's scope, in their order */
-	uint32_t *domain;          /* [vars] */
-	uint32_t *alone;           /* [vars] the factor that knows this one only, NONE: none */
+	uint32_t kept;    /* the first variables: not eliminated, they are the root's scope, in their order */
+	uint32_t *domain; /* [vars] */
+	uint32_t *alone;  /* [vars] the factor that knows this one only, NONE: none */
 	struct chain_factor *factor;
 	uint32_t var_room, factor_room;
-	struct arena *arena;       /* the caller's: holds everything */
-	bool failed;               /* out of memory */
+	struct arena *arena; /* the caller's: holds everything */
+	bool failed;         /* out of memory */
 };
 
 /* Both return the new number; on lack of memory failed is set. The factor's arrays are the caller's and stay where they
@@ -45,42 +45,42 @@ void chain_graph_add(struct chain_graph *graph, uint32_t var, const int64_t *cos
 
 /* A factor, or the message of a child, as its bucket sees it. */
 struct chain_part {
-	uint32_t factor, child;    /* one of them is NONE */
-	size_t *stride;            /* [count] of the bucket's scope, in the part's table */
-	uint32_t levels;           /* the same within a piece, with neighbours that run on as one: */
-	uint32_t *extent;          /* [levels] values, */
-	size_t *step;              /* [levels] stride */
-	const int64_t *source;     /* its table as of the last pass, in the bucket's weights */
-	int64_t *scaled;           /* where that is its own */
+	uint32_t factor, child; /* one of them is NONE */
+	size_t *stride;         /* [count] of the bucket's scope, in the part's table */
+	uint32_t levels;        /* the same within a piece, with neighbours that run on as one: */
+	uint32_t *extent;       /* [levels] values, */
+	size_t *step;           /* [levels] stride */
+	const int64_t *source;  /* its table as of the last pass, in the bucket's weights */
+	int64_t *scaled;        /* where that is its own */
 };
 
 struct chain_bucket {
-	uint32_t var;              /* eliminated here: the scope's last; NONE: the root */
+	uint32_t var; /* eliminated here: the scope's last; NONE: the root */
 	uint32_t parent;
 	uint32_t count, *scope;
-	size_t size, rows;         /* assignments of the scope; of the scope without var */
+	size_t size, rows; /* assignments of the scope; of the scope without var */
 	uint32_t outer; /* variables of the scope that a piece of the table has one assignment of: pieces are small */
-	size_t piece;              /* entries of one */
-	bool plain;                /* no usage and no link here or below: tables hold costs, computed once */
-	bool open;                 /* a link here or below */
+	size_t piece; /* entries of one */
+	bool plain;   /* no usage and no link here or below: tables hold costs, computed once */
+	bool open;    /* a link here or below */
 	bool ready;
 	uint32_t parts;
 	struct chain_part *part;
 	int64_t
 		*table; /* [size] sums of parts, of open buckets and the root; NULL: made in pieces wherever they are needed */
-	int64_t *up;               /* [rows] the least over var; the root's is its table */
-	int64_t *down;             /* [rows] the least of everything outside this bucket and those below */
+	int64_t *up;   /* [rows] the least over var; the root's is its table */
+	int64_t *down; /* [rows] the least of everything outside this bucket and those below */
 };
 
 struct chain_tree {
 	const struct chain_graph *graph;
-	uint32_t buckets;          /* graph->vars - graph->kept + 1, the root last; children come before parents */
+	uint32_t buckets; /* graph->vars - graph->kept + 1, the root last; children come before parents */
 	struct chain_bucket *bucket;
-	uint32_t *bucket_of;       /* [vars] where a variable is eliminated */
-	size_t entries;            /* work of a pass */
-	int64_t alpha, beta;       /* of the last pass up */
-	int64_t most;              /* of the last pass down */
-	int64_t *scratch;          /* [largest piece] */
+	uint32_t *bucket_of; /* [vars] where a variable is eliminated */
+	size_t entries;      /* work of a pass */
+	int64_t alpha, beta; /* of the last pass up */
+	int64_t most;        /* of the last pass down */
+	int64_t *scratch;    /* [largest piece] */
 	struct arena arena;
 };
 

@@ -17,15 +17,15 @@
  * plan that has them weighs no more than a limit. */
 struct chain_walks {
 	const struct chain_link *link;
-	struct chain_front arcs;   /* of single copies */
+	struct chain_front arcs; /* of single copies */
 	/* All walks: value and trail are the two that a walk is made of; of a single copy: NONE and a point of arcs. */
 	struct chain_point *point;
 	uint32_t points, points_room;
 	struct chain_room room;
 	struct chain_point *whole; /* those of the link's length, by entry of its factor; value: which of the walks */
-	uint32_t *start;           /* [entries of the factor + 1] */
+	uint32_t *start; /* [entries of the factor + 1] */
 	uint32_t wholes, whole_room;
-	struct chain_point *list;  /* scratch */
+	struct chain_point *list; /* scratch */
 	uint32_t list_room;
 	uint64_t looked;
 	struct arena arena;
@@ -54,9 +54,9 @@ struct walking {
 	const struct chain_power *power;
 	int64_t limit;
 	uint32_t listed;
-	bool alone;                /* one state: usage of a run of copies is in its share of low to high, give or take more */
+	bool alone; /* one state: usage of a run of copies is in its share of low to high, give or take more */
 	int64_t low, high, more;
-	int64_t least, most;       /* of the run at hand */
+	int64_t least, most; /* of the run at hand */
 };
 
 __extension__ typedef __int128 wide;

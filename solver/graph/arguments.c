@@ -44,7 +44,7 @@ const struct arguments *arguments_rename(
 		return NULL;
 	for (uint32_t i = 0, end = 0, result = 0; i < arguments->values; i++) {
 		value[i] = arguments->value[i];
-		if (i == end) {   /* a member begins */
+		if (i == end) { /* a member begins */
 			end += 1 + value[i].within;
 			result = strcmp(value[i].key, "result") == 0;
 		}

@@ -25,11 +25,11 @@ struct draft {
 	uint32_t tensors, ops;
 	size_t tensor_room, op_room;
 	struct pairs reads, writes, after;
-	struct pairs inplace_out, inplace_in;   /* two parallel lists: (op, out) and (op, in) */
+	struct pairs inplace_out, inplace_in; /* two parallel lists: (op, out) and (op, in) */
 	struct names op_names, tensor_names;
-	struct texts shared;                    /* types, modules, places in the source */
+	struct texts shared; /* types, modules, places in the source */
 	const struct axis_places
-		*places[KEPT_PLACES];   /* the last different ones, in a ring: most tensors lie as another one does */
+		*places[KEPT_PLACES]; /* the last different ones, in a ring: most tensors lie as another one does */
 	uint32_t place;
-	struct arena arena;                     /* texts and shapes */
+	struct arena arena; /* texts and shapes */
 };

@@ -3,7 +3,7 @@
 #include "fold_steps.h"
 
 #define SEGMENTS_MAX 8
-#define OPS_LEAST 3            /* of a copy: less is no layer */
+#define OPS_LEAST 3 /* of a copy: less is no layer */
 
 /* ---- orbits ---- */
 

@@ -7,14 +7,14 @@
 #include "graph.h"
 
 struct fold_segment {
-	uint32_t copies, ops;        /* ops of one copy */
-	uint32_t *op;                /* op[copy * ops + i]: the i-th op of a copy; equal i are equal in every copy */
+	uint32_t copies, ops; /* ops of one copy */
+	uint32_t *op;         /* op[copy * ops + i]: the i-th op of a copy; equal i are equal in every copy */
 };
 
 struct fold {
 	uint32_t segments;
-	struct fold_segment *segment;   /* copies in data-flow order: forward activations go from a copy to the next */
-	uint32_t *segment_of;        /* [ops] NONE: outside */
+	struct fold_segment *segment; /* copies in data-flow order: forward activations go from a copy to the next */
+	uint32_t *segment_of; /* [ops] NONE: outside */
 	uint32_t *copy_of, *index_of; /* [ops] */
 	struct arena arena;
 };

@@ -7,10 +7,10 @@
 
 #include "fold_steps.h"
 
-#define ROUNDS 3               /* of refinement */
-#define SEEDS 4                /* classes that are tried */
-#define STRIDE_MAX 3           /* members of a class from one copy to the next: patterns of up to so many layers */
-#define FAN_MAX 64             /* readers of a tensor that are told apart */
+#define ROUNDS 3     /* of refinement */
+#define SEEDS 4      /* classes that are tried */
+#define STRIDE_MAX 3 /* members of a class from one copy to the next: patterns of up to so many layers */
+#define FAN_MAX 64   /* readers of a tensor that are told apart */
 
 static const uint32_t *fold_match_reads_of(const struct graph *graph, uint32_t op)
 {
@@ -89,7 +89,7 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 struct matcher {
 	const struct fold_run *run;
 	struct fold_shift *shift;
-	uint32_t *queue, from, to;     /* ops whose arguments are still to be looked at */
+	uint32_t *queue, from, to; /* ops whose arguments are still to be looked at */
 	struct tie { uint32_t tensor, image; } *tie;
 	uint32_t ties, looked;
 	size_t tie_room;

@@ -6,14 +6,14 @@
 
 #include "fold_steps.h"
 
-#define FAR 100                /* cost of a tensor that goes further than to the next copy */
+#define FAR 100 /* cost of a tensor that goes further than to the next copy */
 #define PASSES 4
 
 /* An argument between two orbits, as it is in the middle of the reader's: copy of the reader - copy of the writer is
  * shift
  * + offset of the reader - offset of the writer. */
 struct link {
-	uint32_t from, to;         /* orbits */
+	uint32_t from, to; /* orbits */
 	int32_t shift;
 	uint32_t
 		tensor; /* what the middle of the writer writes there: one number for all readers, wherever their middle is */
@@ -24,11 +24,11 @@ struct placing {
 	struct fold_orbits *orbits;
 	struct link *link;
 	uint32_t links;
-	struct csr from, to;       /* orbit -> links that leave it, that come to it */
-	uint32_t *ring;            /* [orbits] strongly connected component; NONE where there is just the orbit */
+	struct csr from, to; /* orbit -> links that leave it, that come to it */
+	uint32_t *ring;      /* [orbits] strongly connected component; NONE where there is just the orbit */
 	uint32_t rings;
 	bool *placed;
-	uint32_t *mark, stamp;     /* [tensors] for counting a tensor once */
+	uint32_t *mark, stamp; /* [tensors] for counting a tensor once */
 	struct arena *arena;
 };
 

@@ -8,12 +8,12 @@ struct fold_reader { uint32_t op, place; };
 
 struct fold_run {
 	const struct graph *graph;
-	uint64_t *label, *colour;      /* [ops] of the op; of its surroundings as well */
-	uint32_t *reader_start;        /* [tensors + 1] */
+	uint64_t *label, *colour; /* [ops] of the op; of its surroundings as well */
+	uint32_t *reader_start;   /* [tensors + 1] */
 	struct fold_reader *reader;
-	uint32_t *place;               /* [tensors] among the results of its writer */
-	uint32_t *level;               /* [ops] longest way from a source */
-	bool *used;                    /* [ops] of a segment found before */
+	uint32_t *place; /* [tensors] among the results of its writer */
+	uint32_t *level; /* [ops] longest way from a source */
+	bool *used;      /* [ops] of a segment found before */
 	uint32_t least;
 	struct arena arena;
 };
@@ -22,7 +22,7 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 
 /* A shift: every op's image is the equal op one copy further on. */
 struct fold_shift {
-	uint32_t *image, *origin;      /* [ops] NONE: none */
+	uint32_t *image, *origin; /* [ops] NONE: none */
 	uint32_t mapped;
 };
 
@@ -32,10 +32,10 @@ enum status fold_shift_find(const struct fold_run *run, struct fold_shift *shift
 /* Ops that a shift maps to each other, in a row; and which copy its first one belongs to. */
 struct fold_orbits {
 	uint32_t orbits, *start, *item; /* orbit -> ops, item[start[orbit]] .. */
-	uint32_t *orbit, *index;       /* [ops] NONE: none */
-	int32_t *offset;               /* [orbits] copy of the first op */
-	bool *out;                     /* [orbits] not part of the segment after all */
-	int32_t low, high;             /* copies from low to high have an op of every orbit that isn't out */
+	uint32_t *orbit, *index; /* [ops] NONE: none */
+	int32_t *offset;         /* [orbits] copy of the first op */
+	bool *out;               /* [orbits] not part of the segment after all */
+	int32_t low, high;       /* copies from low to high have an op of every orbit that isn't out */
 };
 
 /* Sets offsets: cuts every ring of orbits where the fewest tensors cross, and puts the others beside their neighbours.

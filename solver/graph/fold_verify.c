@@ -6,16 +6,16 @@
 #include "fold_steps.h"
 
 #define ROUNDS 40
-#define ENDS 2                 /* copies at each end that may be left out for a difference */
+#define ENDS 2 /* copies at each end that may be left out for a difference */
 
 enum { INSIDE, OWN, OUTSIDE };
 
 /* Where an argument comes from. */
 struct source {
 	uint8_t kind;
-	uint32_t orbit, place;     /* INSIDE: writer and result; OWN: where the tensor was first read */
-	int32_t step;              /* copies back */
-	uint32_t tensor;           /* OUTSIDE */
+	uint32_t orbit, place; /* INSIDE: writer and result; OWN: where the tensor was first read */
+	int32_t step;          /* copies back */
+	uint32_t tensor;       /* OUTSIDE */
 };
 
 struct verifying {
@@ -23,8 +23,8 @@ struct verifying {
 	const struct graph *graph;
 	struct fold_orbits *orbits;
 	struct { int32_t copy; uint32_t orbit, place; } *tag; /* [tensors] first read there; orbit NONE: not yet */
-	struct source *model;      /* arguments of the copy in the middle: those of an orbit from first on */
-	uint32_t *first;           /* [orbits] */
+	struct source *model; /* arguments of the copy in the middle: those of an orbit from first on */
+	uint32_t *first;      /* [orbits] */
 	int32_t middle, low, high; /* the range as it will be */
 	bool changed;
 };

@@ -37,11 +37,11 @@ struct build {
 	struct graph *graph;
 	struct error *error;
 	struct arena scratch;
-	uint32_t *root;           /* tensor -> root of its alias group */
-	uint32_t *place;          /* draft op -> position in program order */
-	struct csr writes;        /* draft op -> tensors */
-	struct edges data;        /* data and declared control dependencies, by draft op */
-	struct pairs edges;       /* all dependencies (op, predecessor), in program numbers */
+	uint32_t *root;     /* tensor -> root of its alias group */
+	uint32_t *place;    /* draft op -> position in program order */
+	struct csr writes;  /* draft op -> tensors */
+	struct edges data;  /* data and declared control dependencies, by draft op */
+	struct pairs edges; /* all dependencies (op, predecessor), in program numbers */
 };
 
 static enum status graph_bad(struct build *build, unsigned line, enum status status)
@@ -360,7 +360,7 @@ static enum status report_cycle(struct build *build, const struct csr *pred, con
 {
 	const struct draft *draft = build->draft;
 	uint32_t *path = arena_alloc(&build->scratch, draft->ops, sizeof *path);
-	uint32_t *seen = arena_alloc(&build->scratch, draft->ops, sizeof *seen);   /* 1 + index in path */
+	uint32_t *seen = arena_alloc(&build->scratch, draft->ops, sizeof *seen); /* 1 + index in path */
 	if (!(path && seen))
 		return fail_memory(build->error);
 	uint32_t at = 0, steps = 0;

@@ -30,7 +30,7 @@
 /* collective: what an op that moves data between devices does, and where a tensor lies on their grid, in words that a
  * graph carries by itself. Files say the same by members of a record: see tidemark(5) and src/read/record.h. */
 
-#define MESH_AXES 4                 /* at most, of the grid of devices */
+#define MESH_AXES 4 /* at most, of the grid of devices */
 
 /* Changes of placement on one axis, and a send. Links are asked for the time of these; SLICE is local. */
 #define COLLECTIVES(X) \
@@ -44,15 +44,15 @@
 enum collective_kind { COLLECTIVES(X) COLLECTIVES_MORE(X) COLLECTIVE_KINDS, COLLECTIVE_COUNT = COLLECTIVE_KEEP_ONE };
 #undef X
 extern const char *const collective_names[COLLECTIVE_KINDS];
-extern const char *const collective_types[COLLECTIVE_KINDS];   /* of ops: "comm.all_gather" */
+extern const char *const collective_types[COLLECTIVE_KINDS]; /* of ops: "comm.all_gather" */
 
 /* Where a tensor lies on one axis: cut along a dim; or whole, or as partial sums. */
 struct axis_place {
-	int8_t dim;                 /* PLACE_WHOLE, PLACE_PARTIAL, or the dim */
-	int64_t blocks;             /* > 1: each of so many blocks of the dim is cut alike */
+	int8_t dim;     /* PLACE_WHOLE, PLACE_PARTIAL, or the dim */
+	int64_t blocks; /* > 1: each of so many blocks of the dim is cut alike */
 };
-#define PLACE_WHOLE (-1)            /* R */
-#define PLACE_PARTIAL (-2)          /* P */
+#define PLACE_WHOLE (-1)   /* R */
+#define PLACE_PARTIAL (-2) /* P */
 /* On every axis; no axes: nobody says. */
 struct axis_places {
 	uint32_t axes;
@@ -61,13 +61,13 @@ struct axis_places {
 
 /* An op of a type "comm.KIND": between devices of a mesh axis, or between pipeline ranks. */
 struct collective {
-	enum collective_kind kind;  /* graph_build() takes it from the op's type */
-	char axis[8];               /* "dp"; "": nobody says */
-	uint32_t size;              /* devices that take part; 0: nobody says */
-	uint32_t group;             /* the lowest of them, or NONE */
-	uint32_t rank;              /* between pipeline ranks: the other end, or of a sum the rank itself; else NONE */
-	int64_t moved;              /* bytes that this device sends; < 0: nobody says */
-	struct axis_places from, to;       /* the tensor before and behind it */
+	enum collective_kind kind; /* graph_build() takes it from the op's type */
+	char axis[8];              /* "dp"; "": nobody says */
+	uint32_t size;             /* devices that take part; 0: nobody says */
+	uint32_t group;            /* the lowest of them, or NONE */
+	uint32_t rank;             /* between pipeline ranks: the other end, or of a sum the rank itself; else NONE */
+	int64_t moved;             /* bytes that this device sends; < 0: nobody says */
+	struct axis_places from, to; /* the tensor before and behind it */
 };
 
 /* One that says nothing. */
@@ -107,10 +107,10 @@ enum argument_kind {
 
 /* Values stand one behind the other; those in a list or map follow it. */
 struct argument {
-	const char *key;       /* in a map; else NULL */
-	const char *text;      /* a text, a tensor's name, a number's digits; else NULL */
-	uint32_t within;       /* of a list or map: how many values are in it, at any depth */
-	uint8_t kind;          /* enum argument_kind */
+	const char *key;  /* in a map; else NULL */
+	const char *text; /* a text, a tensor's name, a number's digits; else NULL */
+	uint32_t within;  /* of a list or map: how many values are in it, at any depth */
+	uint8_t kind;     /* enum argument_kind */
 };
 
 /* Of the members that an op has: "args", "kwargs" and "result" are their keys. */
@@ -181,8 +181,8 @@ static inline bool kind_persistent(enum kind kind)
 /* What a tensor that was made from another has to do with it. */
 enum relation {
 	RELATION_NONE,
-	RELATION_SUM,          /* the other's sum over all microbatches, or a name of it */
-	RELATION_COPIES        /* what other microbatches have of it */
+	RELATION_SUM,   /* the other's sum over all microbatches, or a name of it */
+	RELATION_COPIES /* what other microbatches have of it */
 };
 
 /* How the elements of a tensor that is there from the start begin: all as a number that whoever runs the step may
@@ -190,25 +190,25 @@ enum relation {
 enum starts { STARTS_UNSAID, STARTS_FILLED, STARTS_CONSTANT };
 
 struct tensor {
-	const char *name;      /* unique among tensors */
-	const char *of;        /* the tensor that it was made from, by its name; NULL: none. Not in files */
+	const char *name; /* unique among tensors */
+	const char *of;   /* the tensor that it was made from, by its name; NULL: none. Not in files */
 	const char *gradient_of; /* a captured gradient's parameter, by its name; NULL: nobody says */
 	const char *extra; /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL. For nobody but readers
 						  and writers */
 	const struct axis_places *places; /* where it lies on the grid of devices; NULL: whole on each, or nobody says */
-	const int64_t *shape;  /* [dims], or NULL where unknown */
+	const int64_t *shape; /* [dims], or NULL where unknown */
 	const int64_t *grows;  /* [dims + 1]: what a sample more adds to each extent, and to bytes where they don't follow from
 	                        * these; NULL: nothing. See struct graph's line */
-	double start;          /* what those who run the step begin with, as `starts` says */
-	int64_t address;       /* of a root, where the file's own layout puts it, if has_address: a byte of one memory */
-	int64_t bytes;         /* of the tensor itself; a storage's bytes are its root's */
+	double start;    /* what those who run the step begin with, as `starts` says */
+	int64_t address; /* of a root, where the file's own layout puts it, if has_address: a byte of one memory */
+	int64_t bytes;   /* of the tensor itself; a storage's bytes are its root's */
 	uint32_t storage;
-	uint32_t alias;        /* the tensor this one is a view of, or NONE for a root */
-	uint32_t writer;       /* the op that writes it, or NONE */
-	unsigned line;         /* where it stands in its file, 0 if nowhere */
+	uint32_t alias;  /* the tensor this one is a view of, or NONE for a root */
+	uint32_t writer; /* the op that writes it, or NONE */
+	unsigned line;   /* where it stands in its file, 0 if nowhere */
 	uint8_t dims, kind, dtype;
-	uint8_t relation;      /* enum relation, to that tensor */
-	uint8_t starts;        /* enum starts; of a state or constant that was added to the step */
+	uint8_t relation; /* enum relation, to that tensor */
+	uint8_t starts;   /* enum starts; of a state or constant that was added to the step */
 	bool replaced; /* there from the start and of a persistent kind, but freed after its last use: its new value lies
 					  elsewhere */
 	bool has_address, has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
@@ -245,24 +245,24 @@ struct op_growth {
 };
 
 struct op {
-	const char *name;      /* unique among ops */
-	const char *type;      /* "aten.mm.default" */
-	const char *module;    /* dotted path, "" where unknown */
-	const char *src;       /* where the program says it: "model.py:6 in forward"; NULL where unknown */
+	const char *name;   /* unique among ops */
+	const char *type;   /* "aten.mm.default" */
+	const char *module; /* dotted path, "" where unknown */
+	const char *src;    /* where the program says it: "model.py:6 in forward"; NULL where unknown */
 	const char *of; /* of one that runs an op again, or adds up its results over microbatches: that op, by its name.
 					 * Between pipeline ranks: the tensor. Else NULL. Files say it of recomputed ops, by the name */
 	const char *extra;
-	const struct arguments *arguments;   /* of a captured op; NULL: nobody says */
-	const struct op_growth *grows;       /* NULL: nothing */
+	const struct arguments *arguments; /* of a captured op; NULL: nobody says */
+	const struct op_growth *grows;     /* NULL: nothing */
 	const struct collective
 		*collective; /* what an op "comm.KIND" does; NULL for all others, and for no others (graph_build) */
-	int64_t flops;         /* < 0: unknown */
-	int64_t workspace;     /* bytes used only while it runs; 0 where unknown */
-	uint32_t in_flight;    /* an offload's: microbatches whose copies wait in the host; 0: nobody says */
+	int64_t flops;      /* < 0: unknown */
+	int64_t workspace;  /* bytes used only while it runs; 0 where unknown */
+	uint32_t in_flight; /* an offload's: microbatches whose copies wait in the host; 0: nobody says */
 	unsigned line;
 	uint8_t phase;
-	uint8_t added;         /* enum added: graph_build() takes it from the type */
-	bool recomputed;       /* runs a forward op again */
+	uint8_t added;   /* enum added: graph_build() takes it from the type */
+	bool recomputed; /* runs a forward op again */
 	bool has_phase, has_module, has_workspace;
 };
 
@@ -279,44 +279,44 @@ struct inplace { uint32_t out, in; };
 
 struct storage {
 	int64_t bytes;
-	uint32_t root;         /* the tensor that names it */
-	uint32_t allocator;    /* the op that writes the root; NONE: there from the start */
-	uint8_t kind;          /* the root's */
-	uint8_t phase;         /* the allocator's; forward where there is none */
-	bool persistent;       /* resident from the first to the last op */
-	bool live_out;         /* stays to the end (persistent, or a tensor of kind output) */
+	uint32_t root;      /* the tensor that names it */
+	uint32_t allocator; /* the op that writes the root; NONE: there from the start */
+	uint8_t kind;       /* the root's */
+	uint8_t phase;      /* the allocator's; forward where there is none */
+	bool persistent;    /* resident from the first to the last op */
+	bool live_out;      /* stays to the end (persistent, or a tensor of kind output) */
 };
 
 /* What its reader got of a graph and what it had to add: see src/read/card.h. */
 struct intake {
-	bool said;                    /* files repeat it */
+	bool said; /* files repeat it */
 	const char *format, *version; /* NULL: nobody says */
-	uint32_t inferred, missing;   /* tensors whose size was worked out, and those without one: they count as 0 bytes */
-	bool derived;                 /* the order is not the file's */
-	const char *assumed;          /* a line each; NULL: nothing */
-	const char *advice;           /* what supplies the rest; NULL */
-	int64_t peak;                 /* as the framework itself reports it, 0: it doesn't */
-	const char *peak_by;          /* in what words; NULL */
+	uint32_t inferred, missing; /* tensors whose size was worked out, and those without one: they count as 0 bytes */
+	bool derived;               /* the order is not the file's */
+	const char *assumed;        /* a line each; NULL: nothing */
+	const char *advice;         /* what supplies the rest; NULL */
+	int64_t peak;               /* as the framework itself reports it, 0: it doesn't */
+	const char *peak_by;        /* in what words; NULL */
 	int64_t caching[2]; /* bytes that PyTorch's caching allocator, simulated, reserves for all buffers of a trace where
 						 * the tensors here are several of them each, without and with expandable segments; 0: the
 						 * tensors here tell it */
 	const char
 		*graphs; /* of a file with several, a line on each: --graph N takes the N-th, from 1 on; NULL: it has one */
-	uint32_t graph;               /* which of them this is */
-	bool graph_asked;             /* somebody asked for that one */
+	uint32_t graph;   /* which of them this is */
+	bool graph_asked; /* somebody asked for that one */
 };
 
 /* What a graph says of itself besides its name. All zero: nothing. */
 struct about {
-	int64_t batch, sequence;      /* of the step; 0: nobody says, < 0: said to have none */
-	const char *teaches;          /* a lesson's sentence; NULL: it is none */
-	const char *synthesised;      /* how a training step was made of a forward graph; NULL: it wasn't */
-	const char *one_sample;       /* why a capture of one sample failed; NULL: it didn't, or nobody says */
-	const char *const *opaque;    /* [opaques] types of its ops that no rule knows */
+	int64_t batch, sequence;   /* of the step; 0: nobody says, < 0: said to have none */
+	const char *teaches;       /* a lesson's sentence; NULL: it is none */
+	const char *synthesised;   /* how a training step was made of a forward graph; NULL: it wasn't */
+	const char *one_sample;    /* why a capture of one sample failed; NULL: it didn't, or nobody says */
+	const char *const *opaque; /* [opaques] types of its ops that no rule knows */
 	uint32_t opaques;
-	uint32_t axes, device;        /* of a grid of devices, the one whose graph this is */
+	uint32_t axes, device; /* of a grid of devices, the one whose graph this is */
 	struct { char name[8]; uint32_t size; } axis[MESH_AXES];
-	uint32_t ranks, rank;         /* of a pipeline, likewise; 0 ranks: none */
+	uint32_t ranks, rank; /* of a pipeline, likewise; 0 ranks: none */
 	struct intake intake;
 };
 
@@ -326,7 +326,7 @@ static inline bool about_says(const struct about *about)
 		|| about->axes || about->ranks || about->intake.said;
 }
 
-#define LINE_BATCHES 3       /* captures of a step at several batches that lie on one line */
+#define LINE_BATCHES 3 /* captures of a step at several batches that lie on one line */
 
 struct graph {
 	const char *name, *source, *extra;
@@ -335,25 +335,25 @@ struct graph {
 	struct op *op;
 	struct tensor *tensor;
 	struct storage *storage;
-	struct csr reads, writes;     /* op -> tensors, in the file's argument order */
-	struct csr after;             /* op -> ops: declared control dependencies */
-	uint32_t *inplace_start;      /* op -> inplace[inplace_start[op]..inplace_start[op + 1]) */
+	struct csr reads, writes; /* op -> tensors, in the file's argument order */
+	struct csr after;         /* op -> ops: declared control dependencies */
+	uint32_t *inplace_start;  /* op -> inplace[inplace_start[op]..inplace_start[op + 1]) */
 	struct inplace *inplace;
-	struct csr pred, succ;        /* op -> ops: data, control and in-place dependencies; ascending, no duplicates */
-	struct csr touches;           /* op -> storages it reads or writes; ascending, no duplicates */
-	struct csr users;             /* storage -> ops that touch it, ascending (the allocator included) */
-	struct csr members;           /* storage -> its tensors, ascending */
+	struct csr pred, succ; /* op -> ops: data, control and in-place dependencies; ascending, no duplicates */
+	struct csr touches;    /* op -> storages it reads or writes; ascending, no duplicates */
+	struct csr users;      /* storage -> ops that touch it, ascending (the allocator included) */
+	struct csr members;    /* storage -> its tensors, ascending */
 	struct names op_names, tensor_names;
-	uint32_t flush;               /* the op that ends a pipeline rank's backward pass, or NONE */
-	int64_t persistent_bytes;     /* of all persistent storages */
-	uint32_t repaired;            /* ops that had to move because the file's order broke a dependency */
+	uint32_t flush;           /* the op that ends a pipeline rank's backward pass, or NONE */
+	int64_t persistent_bytes; /* of all persistent storages */
+	uint32_t repaired;        /* ops that had to move because the file's order broke a dependency */
 	int64_t
 		line[LINE_BATCHES]; /* the batches at which the step was captured, ascending, then zeros: tensors and ops know
 							 * what a sample more adds. All zero: nobody knows. Of a graph as it was read alone */
-	struct graph *other;          /* the same step as captured at another batch: one of the two has a line. NULL: none */
-	uint64_t fingerprint;         /* of everything a plan can depend on, names included */
+	struct graph *other;  /* the same step as captured at another batch: one of the two has a line. NULL: none */
+	uint64_t fingerprint; /* of everything a plan can depend on, names included */
 	struct arena arena;
-	atomic_uint references;       /* graphs are shared between plans: see graph_release() */
+	atomic_uint references; /* graphs are shared between plans: see graph_release() */
 };
 
 /* ---- draft: the mutable form ---- */

@@ -53,7 +53,7 @@ const struct op_growth *growth_copy_op(struct arena *arena, const struct op_grow
 
 uint64_t growth_hash(const struct graph *graph, uint64_t hash)
 {
-	hash = graph->about.batch > 0 ? hash_join(hash, (uint64_t)graph->about.batch) : hash;   /* which extents are samples */
+	hash = graph->about.batch > 0 ? hash_join(hash, (uint64_t)graph->about.batch) : hash; /* which extents are samples */
 	for (int i = 0; i < LINE_BATCHES && graph->line[0]; i++)
 		hash = hash_join(hash, (uint64_t)graph->line[i]);
 	hash = graph->line[0] && graph->about.one_sample ? ~hash : hash;

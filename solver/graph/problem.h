@@ -15,19 +15,19 @@
 
 struct problem {
 	uint32_t ops, items;
-	int64_t base;              /* bytes that are always there */
-	struct csr pred, succ;     /* op -> ops, ascending, no duplicates; acyclic. Holds order pins too. */
-	struct csr uses;           /* op -> items it touches but does not produce, ascending */
-	struct csr products;       /* op -> items it produces, ascending */
-	struct csr users;          /* item -> ops that touch it, ascending, without the producer */
-	uint32_t *producer;        /* item -> op, or NONE: there from the start */
-	int64_t *size;             /* item -> bytes > 0, rounded up to the alignment */
-	bool *live_out;            /* item -> stays to the end */
-	int64_t *workspace;        /* op -> bytes while it runs */
-	uint8_t *phase;            /* op -> enum phase */
-	bool *view;                /* op -> it only gives memory new names; NULL: nobody says */
+	int64_t base;          /* bytes that are always there */
+	struct csr pred, succ; /* op -> ops, ascending, no duplicates; acyclic. Holds order pins too. */
+	struct csr uses;       /* op -> items it touches but does not produce, ascending */
+	struct csr products;   /* op -> items it produces, ascending */
+	struct csr users;      /* item -> ops that touch it, ascending, without the producer */
+	uint32_t *producer;    /* item -> op, or NONE: there from the start */
+	int64_t *size;         /* item -> bytes > 0, rounded up to the alignment */
+	bool *live_out;        /* item -> stays to the end */
+	int64_t *workspace;    /* op -> bytes while it runs */
+	uint8_t *phase;        /* op -> enum phase */
+	bool *view;            /* op -> it only gives memory new names; NULL: nobody says */
 	uint32_t *program; /* the program order: a topological order of the ops (identity unless pins or parts forbid) */
-	uint32_t *storage;         /* item -> storage of the graph it came from (NONE in abstract problems) */
+	uint32_t *storage; /* item -> storage of the graph it came from (NONE in abstract problems) */
 	struct arena arena;
 };
 
@@ -35,8 +35,8 @@ struct problem {
 struct order_pin { uint32_t before, after; };
 
 struct memory_rules {
-	int64_t alignment;         /* >= 1: sizes are rounded up to it in peak, bound and arena alike */
-	bool workspace;            /* count ops' workspace */
+	int64_t alignment; /* >= 1: sizes are rounded up to it in peak, bound and arena alike */
+	bool workspace;    /* count ops' workspace */
 	const struct order_pin *pin;
 	uint32_t pins;
 };

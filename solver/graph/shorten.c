@@ -5,7 +5,7 @@ struct shortening {
 	const struct graph *graph;
 	const struct fold *fold;
 	const uint32_t *copies;
-	uint32_t *op, *tensor;     /* [ops], [tensors] of the long graph: in the short one; NONE: left out */
+	uint32_t *op, *tensor; /* [ops], [tensors] of the long graph: in the short one; NONE: left out */
 	struct draft *draft;
 	struct shortened *result;
 };

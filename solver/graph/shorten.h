@@ -9,11 +9,11 @@
 #include "fold.h"
 
 #define SHORTEN_LEAST \
-	3        /* copies that stay of a segment, at least: a first one, a last one, and one with copies on both sides */
+	3 /* copies that stay of a segment, at least: a first one, a last one, and one with copies on both sides */
 
 struct shortened {
 	struct graph *graph;
-	uint32_t *op, *tensor;     /* [ops], [tensors] of graph: the same in the long one */
+	uint32_t *op, *tensor; /* [ops], [tensors] of graph: the same in the long one */
 };
 
 /* copies[segments]: how many of each stay, from SHORTEN_LEAST to all. INFEASIBLE: something else reads what a copy

@@ -82,20 +82,20 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 
 /* ---- a bound ---- */
 
-struct link { uint32_t low, high, edge; };   /* an edge under its ends, the lower one first */
+struct link { uint32_t low, high, edge; }; /* an edge under its ends, the lower one first */
 
 struct audit {
 	const struct shard_problem *problem;
 	const struct shard_certificate *certificate;
-	struct link *link;         /* edges between two different nodes, those between the same two next to each other */
+	struct link *link; /* edges between two different nodes, those between the same two next to each other */
 	uint32_t links;
-	bool *alive;               /* strategy -> it may take part in a choice */
-	wide *reduced;             /* strategy -> its cost after multipliers and messages */
-	int64_t *sum;              /* pairs of one group's nodes; SHARD_FORBIDDEN where they are forbidden */
+	bool *alive;   /* strategy -> it may take part in a choice */
+	wide *reduced; /* strategy -> its cost after multipliers and messages */
+	int64_t *sum;  /* pairs of one group's nodes; SHARD_FORBIDDEN where they are forbidden */
 	uint32_t *parent; /* union-find over nodes; at the end every node's parent is the lowest that it is merged with */
-	uint32_t *map;             /* strategy -> the parent's strategy that it goes with; valid where alive */
-	uint32_t *scratch;         /* [most strategies of a node] */
-	bool merged;               /* links are between merged nodes */
+	uint32_t *map;     /* strategy -> the parent's strategy that it goes with; valid where alive */
+	uint32_t *scratch; /* [most strategies of a node] */
+	bool merged;       /* links are between merged nodes */
 };
 
 static int problems_check_by_ends(const void *left, const void *right)

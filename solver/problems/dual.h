@@ -5,12 +5,12 @@
 
 struct shard_dual {
 	const struct shard_model *model;
-	double *multiplier;        /* [slots] cost per byte, >= 0 */
-	double *before;            /* [slots + 1] sums of multipliers, kept by shard_dual_price() */
-	double *priced;            /* strategy -> its cost with its usage priced, kept likewise */
-	double *message;           /* [messages] */
-	double *total, *give;      /* [widest] scratch */
-	double bound;              /* after the last shard_dual_pass(): below every choice within the limit */
+	double *multiplier;   /* [slots] cost per byte, >= 0 */
+	double *before;       /* [slots + 1] sums of multipliers, kept by shard_dual_price() */
+	double *priced;       /* strategy -> its cost with its usage priced, kept likewise */
+	double *message;      /* [messages] */
+	double *total, *give; /* [widest] scratch */
+	double bound;         /* after the last shard_dual_pass(): below every choice within the limit */
 	struct arena arena;
 };
 

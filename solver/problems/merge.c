@@ -6,7 +6,7 @@ struct merging {
 	const struct shard_group *group;
 	uint32_t groups;
 	bool *alive;
-	struct csr follows;        /* node -> the first of groups over which it follows a neighbour */
+	struct csr follows; /* node -> the first of groups over which it follows a neighbour */
 	struct shard_merge *merge;
 	struct arena scratch;
 };

@@ -10,10 +10,10 @@
 
 struct builder {
 	struct shard_model *model;
-	bool *alive;               /* the problem's strategy -> it has a partner over every edge */
+	bool *alive; /* the problem's strategy -> it has a partner over every edge */
 	struct shard_merge merge;
-	double *sum;               /* one bundle's costs */
-	uint32_t *bucket;          /* hash -> 1 + an edge with such a table, 0: none */
+	double *sum;      /* one bundle's costs */
+	uint32_t *bucket; /* hash -> 1 + an edge with such a table, 0: none */
 	uint32_t buckets;
 	struct arena arena;
 };

@@ -7,40 +7,40 @@
 
 #include "problems.h"
 
-struct shard_group { uint32_t low, high, edge; };   /* one problem edge between nodes low < high */
+struct shard_group { uint32_t low, high, edge; }; /* one problem edge between nodes low < high */
 
 /* One of the problem's nodes that a node here stands for. */
 struct shard_member {
 	uint32_t node;
-	uint32_t base;             /* its part of original: as many as the node here has strategies */
+	uint32_t base; /* its part of original: as many as the node here has strategies */
 };
 
 /* A stretch of slots at which the same members of a node are alive: those of a node are disjoint and ascending. */
 struct shard_piece {
-	uint32_t begin, end;       /* slots */
-	uint32_t base;             /* its part of use */
+	uint32_t begin, end; /* slots */
+	uint32_t base;       /* its part of use */
 };
 
 struct shard_model {
 	const struct shard_problem *problem;
 	uint32_t nodes, edges, slots;
-	uint32_t *first;           /* [nodes + 1] node -> its first strategy here */
-	double *unary;             /* strategy -> cost of all members */
-	uint32_t *member_start;    /* [nodes + 1] a node's members, what is followed before what follows */
+	uint32_t *first;        /* [nodes + 1] node -> its first strategy here */
+	double *unary;          /* strategy -> cost of all members */
+	uint32_t *member_start; /* [nodes + 1] a node's members, what is followed before what follows */
 	struct shard_member *member;
-	uint32_t *member_of;       /* [problem nodes] */
-	uint32_t *node_of;         /* [problem nodes] */
-	uint32_t *original;        /* [base + strategy] a member's strategy among the problem's strategies of its node */
-	uint32_t *piece_start;     /* [nodes + 1] memory of a node; pieces of no bytes are left out */
+	uint32_t *member_of;   /* [problem nodes] */
+	uint32_t *node_of;     /* [problem nodes] */
+	uint32_t *original;    /* [base + strategy] a member's strategy among the problem's strategies of its node */
+	uint32_t *piece_start; /* [nodes + 1] memory of a node; pieces of no bytes are left out */
 	struct shard_piece *piece;
-	double *use;               /* [base + strategy] bytes of all members that are alive in a piece */
-	double *weight;            /* strategy -> sum of its bytes over slots: which of two is lighter */
-	uint32_t most_pieces;      /* of a node */
-	int64_t *moment;           /* [slots] */
-	uint32_t *tail, *head;     /* [edges] tail < head */
-	size_t *table;             /* [edges] costs: tail's strategies x head's, then the same transposed, at pair + table */
+	double *use;           /* [base + strategy] bytes of all members that are alive in a piece */
+	double *weight;        /* strategy -> sum of its bytes over slots: which of two is lighter */
+	uint32_t most_pieces;  /* of a node */
+	int64_t *moment;       /* [slots] */
+	uint32_t *tail, *head; /* [edges] tail < head */
+	size_t *table;         /* [edges] costs: tail's strategies x head's, then the same transposed, at pair + table */
 	double *pair;
-	struct csr incident;       /* node -> edges */
+	struct csr incident; /* node -> edges */
 	size_t *into_tail, *into_head; /* [edges] places of the messages to the two ends */
 	size_t messages;
 	struct shard_group
@@ -50,9 +50,9 @@ struct shard_model {
 		*bundle; /* [bundles] groups that join different nodes here, those between the same two next to each other */
 	uint32_t bundles;
 	uint32_t *reduced; /* [bundles] edge here at the first of its kind, NONE elsewhere and where costs were a sum */
-	uint32_t widest;           /* the most strategies of a node */
+	uint32_t widest; /* the most strategies of a node */
 	double limit;
-	double penalty;            /* of a forbidden pair */
+	double penalty; /* of a forbidden pair */
 	size_t pair_count, pair_room;
 	struct arena arena;
 };
@@ -108,11 +108,11 @@ static inline size_t shard_into(const struct shard_model *model, uint32_t edge, 
 
 struct shard_merge {
 	uint32_t clusters;
-	uint32_t *cluster;         /* [nodes] numbered by their lowest nodes */
-	uint32_t *member;          /* [strategies] the cluster's strategy that this one is part of; valid where alive */
+	uint32_t *cluster; /* [nodes] numbered by their lowest nodes */
+	uint32_t *member;  /* [strategies] the cluster's strategy that this one is part of; valid where alive */
 	uint32_t
 		*up; /* [nodes] the first of the groups of edges to the node that it follows; NONE: the first of its cluster */
-	uint32_t *order;           /* [nodes] a cluster after another, what is followed before what follows */
+	uint32_t *order; /* [nodes] a cluster after another, what is followed before what follows */
 };
 
 /* Where the run of parallel edges that begins at i ends. */

@@ -7,8 +7,8 @@
 
 #include "primal.h"
 
-#define TREES_MOST 64          /* neighbouring trees that a node may join */
-#define HUB 16                 /* edges of a node that is one */
+#define TREES_MOST 64 /* neighbouring trees that a node may join */
+#define HUB 16        /* edges of a node that is one */
 
 enum status shard_primal_begin(
 	struct shard_primal *primal, const struct shard_model *model, const struct control *control)

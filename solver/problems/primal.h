@@ -4,27 +4,27 @@
 #include "dual.h"
 
 struct shard_slack;
-struct candidate { double value, weight; uint32_t strategy; };   /* a strategy while a node is polished */
+struct candidate { double value, weight; uint32_t strategy; }; /* a strategy while a node is polished */
 
 /* A choice that is being improved, and what improving needs. Strategies are counted as the model does, from 0 per node.
  */
 struct shard_primal {
 	const struct shard_model *model;
 	const struct control *control; /* asked whether to go on between two forests */
-	uint32_t *choice, *best;   /* [nodes]; best of a walk */
-	double *load;              /* [slots] bytes of the choice, kept by shard_primal_load() */
+	uint32_t *choice, *best; /* [nodes]; best of a walk */
+	double *load;            /* [slots] bytes of the choice, kept by shard_primal_load() */
 	uint64_t random;
-	uint32_t *shuffled;        /* [nodes] */
-	double *value;             /* strategy -> cost of the node's subtree, or of the node in its surroundings */
+	uint32_t *shuffled; /* [nodes] */
+	double *value;      /* strategy -> cost of the node's subtree, or of the node in its surroundings */
 	/* the induced forest */
 	uint32_t *root, *parent, *order; /* union-find; edge to the parent or NONE; nodes, parents first */
 	bool *inside;
-	uint32_t *answer;          /* [messages] best strategy below, for each one of the parent */
+	uint32_t *answer; /* [messages] best strategy below, for each one of the parent */
 	/* memory */
 	double *pressure, *before, *priced; /* multipliers while repairing, and prices that follow from them */
 	struct shard_slack *slack;
 	struct candidate *candidate; /* [widest] scratch */
-	double *room;              /* [most_pieces] scratch */
+	double *room; /* [most_pieces] scratch */
 	struct arena arena;
 };
 

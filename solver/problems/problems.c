@@ -16,13 +16,13 @@
 
 struct search {
 	const struct shard_model *model;
-	double *node, *edge;       /* reduced costs above the least: strategy; place in pair's order, an edge after another */
-	size_t *start;             /* [edges] where an edge's are */
-	double *above;             /* [nodes + 1] sum over the nodes before this one */
-	double *load;              /* [slots] least bytes of any completion */
-	double *lightest;          /* [pieces] least use of a strategy */
-	uint32_t *trial, *choice;  /* [nodes] strategies under trial; the best */
-	double bound, best, cost;  /* of the dual; the best choice's; the trial's at a leaf */
+	double *node, *edge;      /* reduced costs above the least: strategy; place in pair's order, an edge after another */
+	size_t *start;            /* [edges] where an edge's are */
+	double *above;            /* [nodes + 1] sum over the nodes before this one */
+	double *load;             /* [slots] least bytes of any completion */
+	double *lightest;         /* [pieces] least use of a strategy */
+	uint32_t *trial, *choice; /* [nodes] strategies under trial; the best */
+	double bound, best, cost; /* of the dual; the best choice's; the trial's at a leaf */
 	struct arena arena;
 };
 
@@ -221,11 +221,11 @@ static enum status shard_search(
 }
 
 #define DUAL_PASSES 3
-#define FIRST_RISE 1e-6        /* of the bound in one of the first passes, relative: less isn't worth waiting for */
+#define FIRST_RISE 1e-6 /* of the bound in one of the first passes, relative: less isn't worth waiting for */
 #define DECODE_FORESTS 3
 #define REPAIR_ROUNDS 12
 #define WALK_EVERY 4
-#define SEARCH_NODES 2000      /* larger problems are never closed by searching */
+#define SEARCH_NODES 2000 /* larger problems are never closed by searching */
 
 struct shard_run {
 	const struct shard_problem *problem;
@@ -236,15 +236,15 @@ struct shard_run {
 	struct control *control;
 	struct shard_plan *plan;
 	struct error *error;
-	uint32_t *choice;          /* the best choice within the limit, as the model counts; valid while cost < HUGE_VAL */
+	uint32_t *choice; /* the best choice within the limit, as the model counts; valid while cost < HUGE_VAL */
 	uint32_t *plain; /* the best one that no walk has touched: where a walk has got stuck, shaking starts from here */
-	double cost, bound;        /* the best ones */
+	double cost, bound; /* the best ones */
 	double plain_cost;
 	double *best_multiplier, *best_message; /* of the best bound */
 	double *subgradient, *square; /* [slots] bytes over the limit; a fading mean of their squares */
-	double relaxation, last;   /* of the step; the bound when it was last looked at */
+	double relaxation, last; /* of the step; the bound when it was last looked at */
 	uint32_t stalled, steps;
-	bool searched;             /* exhaustively */
+	bool searched; /* exhaustively */
 	struct arena arena;
 };
 

@@ -27,15 +27,15 @@
 #define SHARD_COST_MAX (INT64_C(1) << 61)
 
 struct shard_problem {
-	char *name;                /* may be NULL */
+	char *name; /* may be NULL */
 	uint32_t nodes, edges;
-	uint32_t *first;           /* [nodes + 1] node -> its first strategy */
-	int64_t *cost, *usage;     /* [first[nodes]] of a strategy; usage in bytes */
-	int64_t *begin, *end;      /* [nodes] alive from begin to before end; never where begin >= end */
-	uint32_t *from, *to;       /* [edges] */
-	size_t *table;             /* [edges + 1] edge -> its costs, one row per strategy of from, one column per one of to */
-	int64_t *pair;             /* [table[edges]] */
-	int64_t limit;             /* bytes at any moment; < 0: none */
+	uint32_t *first;       /* [nodes + 1] node -> its first strategy */
+	int64_t *cost, *usage; /* [first[nodes]] of a strategy; usage in bytes */
+	int64_t *begin, *end;  /* [nodes] alive from begin to before end; never where begin >= end */
+	uint32_t *from, *to;   /* [edges] */
+	size_t *table;         /* [edges + 1] edge -> its costs, one row per strategy of from, one column per one of to */
+	int64_t *pair;         /* [table[edges]] */
+	int64_t limit;         /* bytes at any moment; < 0: none */
 };
 
 static inline uint32_t shard_strategies(const struct shard_problem *problem, uint32_t node)
@@ -55,29 +55,29 @@ void shard_problem_free(struct shard_problem *problem);
 struct shard_certificate {
 	unsigned shift;
 	uint32_t moments;
-	int64_t *moment;           /* [moments] ascending */
-	int64_t *multiplier;       /* [moments] per byte over the limit, >= 0 */
+	int64_t *moment;     /* [moments] ascending */
+	int64_t *multiplier; /* [moments] per byte over the limit, >= 0 */
 	size_t
 		*start; /* [edges + 1] edge -> its messages: to the strategies of from's node's lowest member, then of to's */
-	int64_t *message;          /* [start[edges]] */
+	int64_t *message; /* [start[edges]] */
 };
 void shard_certificate_free(struct shard_certificate *certificate);
 
 struct shard_plan {
-	uint32_t *choice;          /* [nodes] strategy of a node; NULL where none was found */
-	int64_t cost, peak;        /* of the choice */
-	int64_t bound;             /* no choice within the limit costs less; verified by shard_bound() */
-	bool proved;               /* cost == bound */
-	bool searched;             /* the bound rests on an exhausted search, not on the certificate */
+	uint32_t *choice;   /* [nodes] strategy of a node; NULL where none was found */
+	int64_t cost, peak; /* of the choice */
+	int64_t bound;      /* no choice within the limit costs less; verified by shard_bound() */
+	bool proved;        /* cost == bound */
+	bool searched;      /* the bound rests on an exhausted search, not on the certificate */
 	struct shard_certificate certificate;
 };
 void shard_plan_free(struct shard_plan *plan);
 #define shard_plan_drop shard_plan_free
 
 struct shard_options {
-	uint64_t effort;           /* ticks to improve for; about 2e8 a second */
-	uint32_t passes;           /* of messages before the first choice, as long as they raise the bound; 0: a few */
-	double gap;                /* near enough: between cost and bound, relative; 0: only a proof is */
+	uint64_t effort; /* ticks to improve for; about 2e8 a second */
+	uint32_t passes; /* of messages before the first choice, as long as they raise the bound; 0: a few */
+	double gap;      /* near enough: between cost and bound, relative; 0: only a proof is */
 };
 #define SHARD_EFFORT_DEFAULT UINT64_C(6000000000)
 

@@ -8,15 +8,15 @@
 
 #include "primal.h"
 
-#define REGION_MOST 256        /* nodes of a tree */
-#define DEGREE_MOST 48         /* a node with more edges is only ever a tree's root */
-#define PRICES 4               /* tried until the solution fits */
+#define REGION_MOST 256 /* nodes of a tree */
+#define DEGREE_MOST 48  /* a node with more edges is only ever a tree's root */
+#define PRICES 4        /* tried until the solution fits */
 
 struct walk {
 	struct shard_primal *primal;
-	const double *priced;      /* strategy -> cost with memory at its price */
-	uint32_t count;            /* nodes of the tree, in primal->order */
-	uint32_t *old;             /* [REGION_MOST] their choices before */
+	const double *priced; /* strategy -> cost with memory at its price */
+	uint32_t count;       /* nodes of the tree, in primal->order */
+	uint32_t *old;        /* [REGION_MOST] their choices before */
 	uint64_t ticks;
 };
 
@@ -98,7 +98,7 @@ static double region_change(const struct walk *walk)
 	const struct shard_primal *primal = walk->primal;
 	const struct shard_model *model = primal->model;
 	double sum = 0;
-	for (uint32_t i = 0; i < walk->count; i++)  /* root isn't in use: it tells where in the order a node is */
+	for (uint32_t i = 0; i < walk->count; i++) /* root isn't in use: it tells where in the order a node is */
 		primal->root[primal->order[i]] = i;
 	for (uint32_t i = 0; i < walk->count; i++) {
 		uint32_t node = primal->order[i], new = primal->choice[node], old = walk->old[i];
@@ -137,7 +137,7 @@ static double region_resolve(struct walk *walk, double allowed)
 	for (uint32_t tries = 0; tries < PRICES; tries++) {
 		region_solve(walk, multiple);
 		double by = region_change(walk);
-		if (by > allowed)      /* and dearer still at a higher price */
+		if (by > allowed) /* and dearer still at a higher price */
 			break;
 		region_shift(walk, false);
 		if (region_fits(walk))

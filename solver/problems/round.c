@@ -5,14 +5,14 @@
 
 #include "dual.h"
 
-#define MESSAGE_MAX 0x1p60     /* larger ones belong to strategies that no good choice has */
+#define MESSAGE_MAX 0x1p60 /* larger ones belong to strategies that no good choice has */
 #define SHIFT_MOST 24
 
 struct rounding {
 	const struct shard_dual *dual;
 	struct shard_certificate *certificate;
-	double *part;              /* messages here, see shard_dual_pass() */
-	double *sum;               /* scratch: a bundle's costs */
+	double *part; /* messages here, see shard_dual_pass() */
+	double *sum;  /* scratch: a bundle's costs */
 	struct arena arena;
 };
 

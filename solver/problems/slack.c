@@ -7,8 +7,8 @@ enum { BLOCK = 128 };
 
 struct shard_slack {
 	uint32_t slots;
-	double *value;             /* [slots] less what was added to the whole block */
-	double *added, *least;     /* [blocks] to every slot of the block; the least of its slots, with added */
+	double *value;         /* [slots] less what was added to the whole block */
+	double *added, *least; /* [blocks] to every slot of the block; the least of its slots, with added */
 };
 
 struct shard_slack *shard_slack_new(struct arena *arena, uint32_t slots)

@@ -4,7 +4,7 @@
  * In-place variants ("relu_") have their plain operator's rule. Scalars are no operands. */
 #include "rules.h"
 
-#define ANY "...* -> ...*"                       /* elementwise, any number of operands */
+#define ANY "...* -> ...*" /* elementwise, any number of operands */
 #define ELEMENTWISE_WITH(name, gradients, saved, traits) \
 	{ "aten." name, ANY, COST_ELEMENT, gradients, saved, NULL, traits }
 #define ELEMENTWISE(name, gradients, saved) ELEMENTWISE_WITH(name, gradients, saved, 0)
@@ -52,7 +52,7 @@ const struct rule rules_aten[] = { /* contractions */
 	{ "aten._scaled_mm", "m k+, k+ n, ?, ?, ?&n -> m n | m k+, k+ n, m 1, 1 n, ?&n -> m n", COST_CONTRACTION, "", "",
 		NULL, TRAIT_PRODUCT },
 	KERNEL("_trilinear", "b i!, w! x! y!, b j! -> b o! | b+ i!, b+ o!, b+ j! -> w! x! y!", "0 1 2",
-		"i0 i1 i2"),   /* which dims are summed is in its arguments */
+		"i0 i1 i2"), /* which dims are summed is in its arguments */
 	{ "aten._cdist_forward", "... n k^, ... m k^ -> ... n m", COST_CONTRACTION, "0 1", "i0 i1 o0", NULL, 0 },
 	{ "aten._cdist_backward", "... n^ m^, ... n^ k^, ... m^ k^, ... n^ m^ -> ... n k", COST_CONTRACTION, "", "", NULL,
 		0 },
@@ -61,7 +61,7 @@ const struct rule rules_aten[] = { /* contractions */
 	KERNEL("dist", "x^.., x^.. -> ", "0 1", "i0 i1 o0"),
 	{ "aten.convolution",
 		"b (g c+) y~k.., (g o) c+ k.., ?&(g o) -> b (g o) y.. | b (g c+) y.., (g c+) o k.., ?&(g o) -> b (g o) y~k..",
-		COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, TRAIT_CONVOLUTION },   /* the second: transposed */
+		COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, TRAIT_CONVOLUTION }, /* the second: transposed */
 	{ "aten.convolution_backward",
 		"b+ (g o+) y+.., b+ (g c) y~k.., ?(g o+) c k.. -> ?b (g c) y~k.., ?(g o) c k.., ?(g o)"
 		" | b+ (g o+) y~k.., b+ (g c) y^.., ?(g c) o+ k+.. -> ?b (g c) y.., ?(g c) o k.., ?(g o)",

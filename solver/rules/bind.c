@@ -13,19 +13,19 @@ struct matcher {
 	const struct rule_tensor *tensor;
 	uint32_t operands, tensors;
 	bool in_place;
-	uint8_t slot[TENSORS_MAX];                 /* of each tensor */
-	int space;                                 /* dims that ".." stands for, < 0: unknown */
-	int batch;                                 /* dims that "..." stands for */
-	int64_t extent[FORM_FACTORS][DIMS_MAX];    /* of a factor, per dim of space; < 0: unknown */
-	uint32_t factor[FORM_FACTORS][DIMS_MAX];   /* in the binding, NONE: not yet */
-	int64_t batch_extent[DIMS_MAX];            /* from the right */
+	uint8_t slot[TENSORS_MAX];               /* of each tensor */
+	int space;                               /* dims that ".." stands for, < 0: unknown */
+	int batch;                               /* dims that "..." stands for */
+	int64_t extent[FORM_FACTORS][DIMS_MAX];  /* of a factor, per dim of space; < 0: unknown */
+	uint32_t factor[FORM_FACTORS][DIMS_MAX]; /* in the binding, NONE: not yet */
+	int64_t batch_extent[DIMS_MAX];          /* from the right */
 	uint32_t batch_factor[DIMS_MAX];
 };
 
 /* One dim of a tensor: what the slot says of it. */
 struct place {
 	const struct form_dim *dim;
-	int at;                /* which of the dims of "..", or of "..." from the right */
+	int at; /* which of the dims of "..", or of "..." from the right */
 };
 
 /* Lays a slot's dims over a tensor of so many dims; false when it can't have it. */

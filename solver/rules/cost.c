@@ -86,7 +86,7 @@ int64_t rule_flops(const struct rule *rule, const struct binding *binding)
 		return recurrence_flops(binding);
 	case COST_ATTENTION:
 		return attention_flops(binding, 0, 1, 1);
-	case COST_ATTENTION_BACKWARD:  /* scores again, gradients of queries and keys; of weights and values */
+	case COST_ATTENTION_BACKWARD: /* scores again, gradients of queries and keys; of weights and values */
 		return attention_flops(binding, 1, 3, 2);
 	}
 	int64_t flops;

@@ -153,16 +153,16 @@ static void name_head_size(const struct naming *naming)
 
 /* ---- which factors lie between products ---- */
 
-enum { SUMMED = 1, WRITTEN = 2, INNER = SUMMED | WRITTEN };   /* what products of parameters do along a factor */
+enum { SUMMED = 1, WRITTEN = 2, INNER = SUMMED | WRITTEN }; /* what products of parameters do along a factor */
 
 /* A parameter's matrix: what its product sums over, and the factor that it writes. NONE: not a single factor. */
 struct matrix { uint32_t in, out; };
 
 struct products {
-	struct matrix *matrix;       /* in program order */
+	struct matrix *matrix; /* in program order */
 	uint32_t matrices;
-	uint8_t *along;              /* [factors] */
-	struct csr near;             /* factor -> the other factors of its matrices */
+	uint8_t *along;  /* [factors] */
+	struct csr near; /* factor -> the other factors of its matrices */
 	struct arena arena;
 };
 

@@ -24,11 +24,11 @@ struct search {
 	const struct rules *rules;
 	struct terms terms;
 	struct binding binding;
-	uint32_t *dim_start;           /* [tensors + 1] */
-	uint32_t *dim;                 /* node of each dim, NONE: not seen yet */
-	bool *made;                    /* tensor: made from nothing for each sample, it seems */
-	struct gradient_flow flow;     /* what goes into weight updates only can't carry the batch */
-	uint32_t *local;               /* node of each factor of the current binding, NONE: none yet */
+	uint32_t *dim_start;       /* [tensors + 1] */
+	uint32_t *dim;             /* node of each dim, NONE: not seen yet */
+	bool *made;                /* tensor: made from nothing for each sample, it seems */
+	struct gradient_flow flow; /* what goes into weight updates only can't carry the batch */
+	uint32_t *local;           /* node of each factor of the current binding, NONE: none yet */
 	struct open_link *link;
 	uint32_t links, issues;
 	size_t room_links, room_issues, locals;
@@ -265,7 +265,7 @@ static bool keep_links(struct search *search, uint32_t op)
 struct view {
 	struct search *search;
 	uint32_t atom[TERM_ATOMS], atoms, next;
-	int64_t home[TERM_ATOMS];      /* the extent of the operand's dim that an atom is in */
+	int64_t home[TERM_ATOMS]; /* the extent of the operand's dim that an atom is in */
 	const int64_t *shape;
 	int dims;
 	uint32_t part[DIMS_MAX][TERM_ATOMS], parts[DIMS_MAX];
@@ -578,7 +578,7 @@ static bool settle_all(struct search *search)
 struct writer {
 	struct search *search;
 	struct factors *factors;
-	uint32_t *id;              /* node -> factor, NONE: none yet */
+	uint32_t *id; /* node -> factor, NONE: none yet */
 	uint32_t parts;
 	size_t room_parts, room_factors;
 	struct factor *factor;

@@ -19,9 +19,9 @@ extern const char *const factor_role_names[ROLE_COUNT];
 
 struct factor {
 	int64_t size;
-	uint8_t role;          /* enum factor_role */
-	bool fixed;            /* a parameter has it: it can't change without changing the model */
-	uint32_t dims;         /* tensor dims that carry it */
+	uint8_t role;  /* enum factor_role */
+	bool fixed;    /* a parameter has it: it can't change without changing the model */
+	uint32_t dims; /* tensor dims that carry it */
 };
 
 /* part[first .. first + count): a product of factors; empty: the constant 1. */
@@ -31,23 +31,23 @@ struct factor_term { uint32_t first, count; };
 struct factor_link { enum link_kind kind; uint32_t op; struct factor_term from, to; };
 
 enum factor_issue_kind {
-	ISSUE_OPAQUE,          /* no rule for the op's type */
-	ISSUE_MISFIT,          /* the rule doesn't fit the shapes */
-	ISSUE_CLASH,           /* two factors that can't be one meet in a dim */
+	ISSUE_OPAQUE, /* no rule for the op's type */
+	ISSUE_MISFIT, /* the rule doesn't fit the shapes */
+	ISSUE_CLASH,  /* two factors that can't be one meet in a dim */
 	ISSUE_REDUCTION,       /* an operand has the batch where the result has a parameter's dim of 1: at a larger batch
 	                        * a sum comes before this op */
-	ISSUE_AMBIGUOUS        /* equal extents allow another reading; the likelier was taken */
+	ISSUE_AMBIGUOUS /* equal extents allow another reading; the likelier was taken */
 };
 struct factor_issue { enum factor_issue_kind kind; uint32_t op, operand; };
 
 struct factors {
 	uint32_t factors, links, issues;
 	struct factor *factor;
-	uint32_t *dim_start;          /* [tensors + 1]: the dims of a tensor */
+	uint32_t *dim_start; /* [tensors + 1]: the dims of a tensor */
 	struct factor_term *dim;
-	uint32_t *part;               /* of all terms */
-	struct factor_link *link;     /* by op, ascending */
-	struct factor_issue *issue;   /* by op, ascending */
+	uint32_t *part;             /* of all terms */
+	struct factor_link *link;   /* by op, ascending */
+	struct factor_issue *issue; /* by op, ascending */
 	struct arena arena;
 };
 

@@ -9,40 +9,40 @@
 #define PRODUCT_FACTORS 4
 
 enum form_dim_kind {
-	DIM_ONE,       /* 1 */
-	DIM_BATCH,     /* ... */
-	DIM_ANY,       /* _ */
-	DIM_PRODUCT    /* m, (g c), x.., y~k, y~k.. */
+	DIM_ONE,    /* 1 */
+	DIM_BATCH,  /* ... */
+	DIM_ANY,    /* _ */
+	DIM_PRODUCT /* m, (g c), x.., y~k, y~k.. */
 };
 
 struct form_dim {
 	uint8_t kind;
-	bool optional;                     /* ?: may be 1 or missing */
-	bool space;                        /* ..: as many dims as the op has space */
-	uint8_t count;                     /* factors of the product */
+	bool optional; /* ?: may be 1 or missing */
+	bool space;    /* ..: as many dims as the op has space */
+	uint8_t count; /* factors of the product */
 	uint8_t factor[PRODUCT_FACTORS];
 };
 
 struct form_factor {
-	char name[16];                     /* a window's is "y~k" */
-	uint8_t marks;                     /* enum factor_mark */
+	char name[16]; /* a window's is "y~k" */
+	uint8_t marks; /* enum factor_mark */
 	bool space;
-	uint8_t over;                      /* a window: the factor of its positions, else FORM_FACTORS */
+	uint8_t over; /* a window: the factor of its positions, else FORM_FACTORS */
 };
 
 struct form_slot {
 	bool optional, repeated;
-	bool addend;                       /* & */
+	bool addend; /* & */
 	uint8_t count;
 	struct form_dim dim[SLOT_DIMS];
 };
 
 struct form {
-	uint8_t operands, slots, factors;  /* slot[0 .. operands) are operands, the rest results */
-	uint8_t batch_marks;               /* marks of ... */
+	uint8_t operands, slots, factors; /* slot[0 .. operands) are operands, the rest results */
+	uint8_t batch_marks;              /* marks of ... */
 	struct form_slot slot[FORM_SLOTS];
 	struct form_factor factor[FORM_FACTORS];
-	struct form *next;                 /* the next alternative */
+	struct form *next; /* the next alternative */
 };
 
 enum structure {
@@ -73,7 +73,7 @@ enum structure {
 struct parsed_rule {
 	struct rule rule;
 	enum structure structure;
-	struct form *form;                 /* EINSUM only */
+	struct form *form; /* EINSUM only */
 };
 
 /* Factors by structure; see views.c. The binding's tensors and dims are there, without parts. */

@@ -93,7 +93,7 @@ static bool mark_gradients(struct gradient_flow *flow)
 			if (graph->op[op].phase == PHASE_UPDATE || (passes && derivative))
 				flow->gradient[t] = true;
 			else if (!reduces || !flow->gradient[graph->writes.item[graph->writes.start[op]]])
-				other[t] = true;   /* what is summed into a parameter's gradient may be anything */
+				other[t] = true; /* what is summed into a parameter's gradient may be anything */
 		}
 	}
 	bool fine = other != NULL;

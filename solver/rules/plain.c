@@ -2,7 +2,7 @@
  */
 #include "rules.h"
 
-#define ANY "...* -> ...*"                       /* elementwise, any number of operands */
+#define ANY "...* -> ...*" /* elementwise, any number of operands */
 #define ELEMENTWISE(name, gradients, saved, backward) { name, ANY, COST_ELEMENT, gradients, saved, backward, 0 }
 #define PLAIN(name, factors) { name, factors, COST_ELEMENT, "", "", NULL, 0 }
 #define WINDOW(name, saved) { name, "b c y~.. -> b c y..", COST_ELEMENT, "0", saved, NULL, 0 }

@@ -8,7 +8,7 @@ struct rules {
 	struct parsed_rule **rule;
 	uint32_t count;
 	size_t room;
-	bool by_overload;          /* some rule is of one overload alone, as "aten.add.Tensor" */
+	bool by_overload; /* some rule is of one overload alone, as "aten.add.Tensor" */
 };
 
 static const char *const structure_names[STRUCTURES] = { [EINSUM] = "",

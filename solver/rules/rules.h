@@ -57,8 +57,8 @@
 
 /* How an op's FLOPs follow from its factors. */
 enum rule_cost {
-	COST_NONE,          /* a view: touches no data, its result is an alias */
-	COST_ELEMENT,       /* one per element of its largest tensor */
+	COST_NONE,    /* a view: touches no data, its result is an alias */
+	COST_ELEMENT, /* one per element of its largest tensor */
 	COST_CONTRACTION,   /* a multiplication and an addition per point of the product of all factors,
 						 * for each result of more than one dim */
 	COST_GROUPED, /* the same of products that are kernels of their own, one for each of the first dim: experts */
@@ -118,8 +118,8 @@ extern const char *const trait_names[TRAIT_COUNT];
 _Static_assert(TRAIT_COUNT < 32, "its bit is taken");
 
 struct rule {
-	const char *type;       /* the operator, without overload: "aten.addmm", "onnx.Gemm" */
-	const char *factors;    /* see above */
+	const char *type;    /* the operator, without overload: "aten.addmm", "onnx.Gemm" */
+	const char *factors; /* see above */
 	enum rule_cost cost;
 	/* The operands that get a gradient: their indices, blank-separated; "*": all floating-point ones; "": none. */
 	const char *gradients;
@@ -128,8 +128,8 @@ struct rule {
 	 *     o0      result 0            i0*     operand 0, but only its shape: kept by eager PyTorch, not by an ideal plan
 	 *     x:f32(b c)   an extra tensor over the rule's factors that the graph doesn't show as a result */
 	const char *saved;
-	const char *backward;   /* the backward op's type; NULL: the type with "_backward" */
-	uint32_t traits;        /* enum trait, or'ed */
+	const char *backward; /* the backward op's type; NULL: the type with "_backward" */
+	uint32_t traits;      /* enum trait, or'ed */
 };
 
 static inline bool rule_contracts(const struct rule *rule)
@@ -138,7 +138,7 @@ static inline bool rule_contracts(const struct rule *rule)
 }
 
 extern const struct rule rules_aten[], rules_onnx[], rules_plain[]; /* each ends with a type of NULL */
-extern const char *const rules_aten_roomy[];   /* of rules_keeps_room(); NULL ends them */
+extern const char *const rules_aten_roomy[]; /* of rules_keeps_room(); NULL ends them */
 
 /* A set of rules, parsed: the built-in ones and what a user added. */
 struct rules;
@@ -177,27 +177,27 @@ enum factor_mark {
 
 /* How two factors of one op that are not equal hang together. */
 enum link_kind {
-	LINK_BROADCAST,       /* from, of extent 1, may be the same factor as to, or a broadcast dim: shapes don't tell */
-	LINK_WINDOW,          /* from is a window over the positions to */
-	LINK_CUT,             /* to is a slice of from */
-	LINK_JOIN             /* to is the sum of all factors that are linked to it */
+	LINK_BROADCAST, /* from, of extent 1, may be the same factor as to, or a broadcast dim: shapes don't tell */
+	LINK_WINDOW,    /* from is a window over the positions to */
+	LINK_CUT,       /* to is a slice of from */
+	LINK_JOIN       /* to is the sum of all factors that are linked to it */
 };
 
 struct binding_factor { int64_t size; uint8_t marks; };
-struct binding_dim { int64_t size; uint32_t first, count; };  /* part[first .. first + count), outermost first */
+struct binding_dim { int64_t size; uint32_t first, count; }; /* part[first .. first + count), outermost first */
 struct binding_link { enum link_kind kind; uint32_t from, to; };
 
 /* Operands come before results. Reused from op to op: zero it before its first use, binding_free() at the end. */
 struct binding {
 	uint32_t operands, tensors, factors, parts, links;
-	uint32_t *dim_start;             /* [tensors + 1]: a tensor's dims are dim[dim_start[t] .. dim_start[t + 1]) */
+	uint32_t *dim_start; /* [tensors + 1]: a tensor's dims are dim[dim_start[t] .. dim_start[t + 1]) */
 	struct binding_dim *dim;
-	uint32_t *part;                  /* factors of the dims */
+	uint32_t *part; /* factors of the dims */
 	struct binding_factor *factor;
 	struct binding_link *link;
-	uint64_t addends;                /* bit t: operand t is added (&) */
+	uint64_t addends; /* bit t: operand t is added (&) */
 	const struct arguments *arguments; /* of the op that is being bound, if it has some; else NULL */
-	bool ambiguous;                  /* equal extents: the shapes allow another binding too; the likelier one was taken */
+	bool ambiguous; /* equal extents: the shapes allow another binding too; the likelier one was taken */
 	size_t room_tensors, room_dims, room_parts, room_factors, room_links;
 };
 

@@ -9,9 +9,9 @@ enum term_label { LABEL_FREE, LABEL_FIXED, LABEL_BATCH, LABEL_SEQUENCE };
 struct term_node {
 	int64_t size;
 	uint32_t parent;
-	uint32_t first, count;     /* count > 0: the class is the product of child[first ..) */
+	uint32_t first, count; /* count > 0: the class is the product of child[first ..) */
 	uint8_t label;
-	bool unit;                 /* extent 1 for good */
+	bool unit; /* extent 1 for good */
 	bool open; /* extent 1 of a dim over which a tensor is repeated: views keep it, as they keep the batch */
 };
 
@@ -20,10 +20,10 @@ struct terms {
 	uint32_t *child;
 	uint32_t nodes, children;
 	size_t room_nodes, room_children;
-	bool failed;               /* an allocation failed: everything since is void */
+	bool failed; /* an allocation failed: everything since is void */
 };
 
-#define TERM_ATOMS 64      /* factors of one dim, at most */
+#define TERM_ATOMS 64 /* factors of one dim, at most */
 
 /* A new class. NONE (and terms->failed) when out of memory. */
 uint32_t term_new(struct terms *terms, int64_t size, enum term_label label);
@@ -56,8 +56,8 @@ enum status factor_roles_find(const struct graph *graph, const struct rules *rul
 struct gradient_flow {
 	const struct graph *graph;
 	const struct rules *rules;
-	bool *data;                    /* tensor: depends on the inputs' values */
-	bool *gradient;                /* tensor: goes into weight updates only */
+	bool *data;     /* tensor: depends on the inputs' values */
+	bool *gradient; /* tensor: goes into weight updates only */
 };
 
 /* An input of the step that has dims. */

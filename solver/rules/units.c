@@ -2,7 +2,7 @@
 
 #include "units.h"
 
-#define PARTS_MAX 24           /* of one tensor: more are not told apart */
+#define PARTS_MAX 24 /* of one tensor: more are not told apart */
 
 /* ---- parts: factors of tensors' dims ---- */
 
@@ -11,7 +11,7 @@
 struct refining {
 	const struct graph *graph;
 	struct units *units;
-	struct factor_term *refined;  /* [factors] into item */
+	struct factor_term *refined; /* [factors] into item */
 	struct part *item;
 	uint32_t items;
 	size_t room;
@@ -196,20 +196,20 @@ struct carried { uint32_t argument, first, count; };
 
 /* Small all-reduces inside ops; see inside_of(). */
 struct inside {
-	uint8_t rounds, floats;       /* floats per point in one of them */
-	bool whole;                   /* results without the dim are whole then, like the statistics that are reduced */
+	uint8_t rounds, floats; /* floats per point in one of them */
+	bool whole;             /* results without the dim are whole then, like the statistics that are reduced */
 };
 
 struct finding {
 	struct units *units;
 	struct binding binding;
 	uint32_t op, arguments;
-	bool fits;                    /* the rule, to the op's shapes */
-	bool source;                  /* it reads no contents */
-	const struct inside *inside;  /* all-reduces that let the op do without a whole dim; NULL: it can't */
+	bool fits;                   /* the rule, to the op's shapes */
+	bool source;                 /* it reads no contents */
+	const struct inside *inside; /* all-reduces that let the op do without a whole dim; NULL: it can't */
 	/* of the op's local factors */
-	struct carried *carried;      /* [factors * arguments], count 0: not in that argument */
-	bool *bad;                    /* [factors] can't be split */
+	struct carried *carried; /* [factors * arguments], count 0: not in that argument */
+	bool *bad;               /* [factors] can't be split */
 	size_t room;
 	/* results so far */
 	struct unit *unit;
@@ -235,7 +235,7 @@ static void align_dim(struct finding *finding, uint32_t k, uint32_t dim, uint32_
 		while (aligned && product < size && *part < end && units->part[*part].dim == dim)
 			product *= units->part[(*part)++].size;
 		aligned = aligned && product == size;
-		if (!aligned || carried->count > 0)  /* unaligned, or twice in one tensor: a diagonal */
+		if (!aligned || carried->count > 0) /* unaligned, or twice in one tensor: a diagonal */
 			finding->bad[factor] |= size > 1;
 		else if (size > 1)
 			*carried = (struct carried) { k, begin - first, *part - begin };
@@ -557,7 +557,7 @@ static enum linear linear_in(const struct graph *graph, const struct rule *rule,
 	uint32_t operands = csr_length(&graph->reads, op);
 	if (strstr(rule->factors, "@expand"))
 		return LINEAR_NOT;
-	if ((rule->traits & TRAIT_SCATTER) && (rule->traits & TRAIT_ROWS))   /* rows, and where each is added to */
+	if ((rule->traits & TRAIT_SCATTER) && (rule->traits & TRAIT_ROWS)) /* rows, and where each is added to */
 		return LINEAR_FIRST;
 	if (operands > 1 && (rule->traits & TRAIT_LINEAR) && (rule->traits & TRAIT_JOINTLY_LINEAR))
 		return LINEAR_REST;

@@ -8,9 +8,9 @@
 
 #include "factors.h"
 
-#define UNIT_NONE (-1)       /* every device of the axis computes all of the op */
+#define UNIT_NONE (-1) /* every device of the axis computes all of the op */
 #define UNIT_PARTIAL \
-	(-2)    /* a linear op that passes partial sums on: operands and results P, but for what stays_whole() */
+	(-2) /* a linear op that passes partial sums on: operands and results P, but for what stays_whole() */
 
 /* Of a sum of operands an op makes the sum of what it makes of the summands: never; of all operands that are such sums;
  * of the first; of the others. */
@@ -33,19 +33,19 @@ struct unit { int64_t size, points; uint8_t role; bool reduced; uint8_t inside; 
 struct units {
 	const struct graph *graph;
 	struct factors factors;
-	uint32_t *part_start;     /* [tensors + 1]: parts of a tensor, dims in order, outermost first */
+	uint32_t *part_start; /* [tensors + 1]: parts of a tensor, dims in order, outermost first */
 	struct part *part;
-	uint32_t *unit_start;     /* [ops + 1] */
+	uint32_t *unit_start; /* [ops + 1] */
 	struct unit *unit;
-	size_t *place_start;      /* [ops + 1]: place[place_start[op] + unit * arguments + k], see units_place() */
+	size_t *place_start; /* [ops + 1]: place[place_start[op] + unit * arguments + k], see units_place() */
 	int8_t *place;
-	uint8_t *linear;          /* [ops] enum linear: UNIT_PARTIAL is possible */
+	uint8_t *linear; /* [ops] enum linear: UNIT_PARTIAL is possible */
 	/* Classes of what is alike: a split or a placement means the same to all members, and costs them the same. Tensors:
 	 * bytes, type, shape, parts, and whether they wait in the host's memory; ops: type, phase, FLOPs, workspace, units
 	 * and arguments. Numbered as they first occur. */
 	uint32_t *tensor_class, *op_class, tensor_classes, op_classes;
-	struct csr readers;       /* tensor -> ops that read it, once each */
-	uint32_t *kept, kepts;    /* tensors that nothing writes, ascending */
+	struct csr readers;    /* tensor -> ops that read it, once each */
+	uint32_t *kept, kepts; /* tensors that nothing writes, ascending */
 	struct arena arena;
 };
 

@@ -64,10 +64,10 @@ struct factor_list { uint32_t count, factor[DIM_FACTORS]; };
 
 struct reshape {
 	struct binding *binding;
-	struct side side[2];           /* operand, result */
+	struct side side[2]; /* operand, result */
 	struct factor_list list[2][DIMS_MAX];
-	uint32_t at[2];                /* the next dim */
-	uint32_t last[2];              /* the last dim of an extent above 1 so far, or NONE */
+	uint32_t at[2];   /* the next dim */
+	uint32_t last[2]; /* the last dim of an extent above 1 so far, or NONE */
 };
 
 static bool views_list_add(struct factor_list *list, uint32_t factor)

@@ -6,7 +6,7 @@ struct making {
 	const struct argument_names *names;
 	struct argument *value;
 	uint32_t values, room;
-	const char *key;       /* of the next value */
+	const char *key; /* of the next value */
 	bool failed;
 };
 

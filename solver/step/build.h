@@ -23,16 +23,16 @@ struct shape {
 
 struct build {
 	struct draft *draft;
-	enum status status;    /* OK, NO_MEMORY, or BAD_INPUT: a tensor above BYTES_MAX */
-	enum phase phase;      /* of the ops to come; with it the kind of what they write */
-	const char *module;    /* of the ops to come */
-	const char *src;       /* likewise, or NULL */
+	enum status status; /* OK, NO_MEMORY, or BAD_INPUT: a tensor above BYTES_MAX */
+	enum phase phase;   /* of the ops to come; with it the kind of what they write */
+	const char *module; /* of the ops to come */
+	const char *src;    /* likewise, or NULL */
 	const struct graph
-		*source;  /* where set, no name of its ops is given to others: they are copied later (its tensors, first) */
-	uint32_t op;           /* the last op begun: outputs are added to it */
-	uint32_t outputs;      /* of that op so far */
-	const struct rules *rules;   /* where set, the ops begun with build_op() get their FLOPs: end with build_finish() */
-	uint32_t inputs, argument[BUILD_ARGUMENTS];   /* of the op whose FLOPs aren't counted yet: inputs, then outputs */
+		*source; /* where set, no name of its ops is given to others: they are copied later (its tensors, first) */
+	uint32_t op;      /* the last op begun: outputs are added to it */
+	uint32_t outputs; /* of that op so far */
+	const struct rules *rules; /* where set, the ops begun with build_op() get their FLOPs: end with build_finish() */
+	uint32_t inputs, argument[BUILD_ARGUMENTS]; /* of the op whose FLOPs aren't counted yet: inputs, then outputs */
 	bool counts, in_place;
 	struct binding binding;
 };

@@ -9,15 +9,15 @@ struct forming {
 	const struct rules *rules;
 	/* Of an addition that changes: what it reads, where it goes, the next of its chain; of a place: the first addition
 	 * that goes there. */
-	struct sum { uint32_t read[2], place, next, first; bool moves; } *sum;   /* [ops] */
-	uint32_t *before;            /* [ops] the addition whose result this addition alone reads, or NONE */
-	bool *added;                 /* [ops] another addition alone reads this one's result */
-	bool *held;                  /* [storages] a summand that waits longer: its release is left out */
-	uint32_t *reads, *computes;  /* [tensors], [storages] how many ops compute with it */
-	uint32_t *last;              /* [storages] the tensor that is computed with last, or NONE */
-	bool *again;                 /* [tensors] views that the backward pass makes anew */
-	uint32_t *tensor, *twin;     /* [tensors] the draft's tensor; that of the backward pass, or NONE */
-	uint32_t *alias;             /* [tensors] what a tensor is a name of */
+	struct sum { uint32_t read[2], place, next, first; bool moves; } *sum; /* [ops] */
+	uint32_t *before;           /* [ops] the addition whose result this addition alone reads, or NONE */
+	bool *added;                /* [ops] another addition alone reads this one's result */
+	bool *held;                 /* [storages] a summand that waits longer: its release is left out */
+	uint32_t *reads, *computes; /* [tensors], [storages] how many ops compute with it */
+	uint32_t *last;             /* [storages] the tensor that is computed with last, or NONE */
+	bool *again;                /* [tensors] views that the backward pass makes anew */
+	uint32_t *tensor, *twin;    /* [tensors] the draft's tensor; that of the backward pass, or NONE */
+	uint32_t *alias;            /* [tensors] what a tensor is a name of */
 	bool changes;
 	struct build build;
 	struct arena arena;
@@ -147,7 +147,7 @@ static void list_summands(struct forming *forming, struct chain *chain)
 		forming->sum[forming->before[op]].next = op;
 	}
 	uint32_t target = target_of(graph, op), second = target == read_of(graph, op, 1);
-	for (uint32_t k = 0; k < 2; k++) {       /* what is added to in place comes first */
+	for (uint32_t k = 0; k < 2; k++) { /* what is added to in place comes first */
 		chain->summand[k] = read_of(graph, op, k ^ second);
 		chain->adder[k] = op;
 	}

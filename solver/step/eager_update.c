@@ -15,17 +15,17 @@
 
 struct row {
 	const char *type, *reads;
-	char makes;            /* the letter of a new temporary; 0: the first operand is written in place */
-	char drops;            /* 0: none */
-	const char *writes;    /* a fused op's operands that it may write; NULL: as `makes` says */
-	const char *form;      /* of its arguments */
+	char makes;         /* the letter of a new temporary; 0: the first operand is written in place */
+	char drops;         /* 0: none */
+	const char *writes; /* a fused op's operands that it may write; NULL: as `makes` says */
+	const char *form;   /* of its arguments */
 };
 
 #define ROWS_MAX 10
 struct sequence {
 	enum optimizer optimizer;
-	const char *state[3];  /* what 0 and 1 are called */
-	bool counts, idle;     /* has a counter; keeps state of parameters without a gradient, too */
+	const char *state[3]; /* what 0 and 1 are called */
+	bool counts, idle;    /* has a counter; keeps state of parameters without a gradient, too */
 	struct row way[UPDATE_WAYS][ROWS_MAX];
 };
 
@@ -131,9 +131,9 @@ struct call {
 	const struct update_options *options;
 	const struct eager_parameter *parameter;
 	uint32_t count, room;
-	uint32_t *value[LETTERS];     /* [count] of each letter that has one; NULL of the others */
+	uint32_t *value[LETTERS]; /* [count] of each letter that has one; NULL of the others */
 	uint32_t *held[LETTERS],
-		holds[LETTERS];   /* what the variables of the call before still hold, and how many; room of each: room */
+		holds[LETTERS]; /* what the variables of the call before still hold, and how many; room of each: room */
 	struct arena *arena;
 };
 

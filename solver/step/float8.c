@@ -7,9 +7,9 @@ struct casting {
 	const struct graph *graph;
 	struct build build;
 	struct arena arena;
-	uint32_t *tensor;          /* [tensors] the draft's tensor */
-	uint32_t *op;              /* [ops] the draft's op */
-	uint32_t *cast[2];         /* [tensors] the 8-bit copy that forward and other ops read, or NONE */
+	uint32_t *tensor;  /* [tensors] the draft's tensor */
+	uint32_t *op;      /* [ops] the draft's op */
+	uint32_t *cast[2]; /* [tensors] the 8-bit copy that forward and other ops read, or NONE */
 };
 
 /* A matrix; of grouped products, one for each expert. */

@@ -335,7 +335,7 @@ static void gradient_join(const struct gradient *g)
 
 /* One word of a rule's `saved`: "i1|2", "o0", "i0*", "x:f32(b c)". */
 struct saved {
-	char where;            /* 'i' operand, 'o' result, 'x' neither */
+	char where; /* 'i' operand, 'o' result, 'x' neither */
 	bool shape_only;
 	uint32_t index, other; /* other: kept only if that operand needs a gradient; NONE: always */
 };
@@ -427,7 +427,7 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 struct derivative {
 	const char *name;
 	void (*expand)(const struct gradient *gradient);
-	bool partial;          /* works when some results have no gradient, the first among them */
+	bool partial; /* works when some results have no gradient, the first among them */
 };
 
 /* Sorted by name. */

@@ -8,13 +8,13 @@
 struct grouping {
 	const struct graph *graph;
 	const struct rules *rules;
-	struct csr readers;        /* tensor -> ops, once each */
-	uint32_t *heads;           /* [tensors] of copies of heads, the tensor that they are copies of; NONE */
+	struct csr readers; /* tensor -> ops, once each */
+	uint32_t *heads;    /* [tensors] of copies of heads, the tensor that they are copies of; NONE */
 	uint32_t
 		*instead; /* [tensors] of a sum over groups and its views, the kernel's result that takes its place; NONE */
-	uint32_t *like;            /* [tensors] of that result, the sum whose shape it has; NONE */
-	bool *grouped, *dropped;   /* [ops] a kernel that reads what heads are copies of; an op that is left out */
-	bool *source;              /* [tensors] that heads are copies of: kernels read them now */
+	uint32_t *like;          /* [tensors] of that result, the sum whose shape it has; NONE */
+	bool *grouped, *dropped; /* [ops] a kernel that reads what heads are copies of; an op that is left out */
+	bool *source;            /* [tensors] that heads are copies of: kernels read them now */
 	uint32_t count;
 	struct arena arena;
 };
@@ -163,7 +163,7 @@ static void group_kernel(struct grouping *grouping, uint32_t op)
 			uint32_t result = graph->writes.item[graph->writes.start[chain[i][k]]];
 			grouping->dropped[chain[i][k]] = true;
 			if (tensor_at(grouping, result)->storage == tensor_at(grouping, sum[i])->storage)
-				grouping->instead[result] = gradient;   /* views may be named after the root */
+				grouping->instead[result] = gradient; /* views may be named after the root */
 		}
 	}
 }

@@ -5,9 +5,9 @@ struct moving {
 	const struct graph *graph;
 	struct build build;
 	struct arena arena;
-	uint32_t *tensor;          /* [tensors] the draft's tensor */
-	uint32_t *op;              /* [ops] the draft's op; NONE: not there yet */
-	bool of_update;            /* what is put off belongs to the update */
+	uint32_t *tensor; /* [tensors] the draft's tensor */
+	uint32_t *op;     /* [ops] the draft's op; NONE: not there yet */
+	bool of_update;   /* what is put off belongs to the update */
 };
 
 static void copy(struct moving *moving, uint32_t op, bool late)
@@ -37,7 +37,7 @@ static void late_casts_move(struct moving *moving, const bool *late)
 	build_copy_tensors(build, graph, moving->tensor);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		moving->op[op] = NONE;
-	for (int rest = 0; rest < 2; rest++)    /* what nothing waits for comes last */
+	for (int rest = 0; rest < 2; rest++) /* what nothing waits for comes last */
 		for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
 			if (!late[op] || rest)
 				late_casts_add(moving, op, late[op]);

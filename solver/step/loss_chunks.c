@@ -11,15 +11,15 @@ struct chunking {
 	struct loss_region region;
 	struct build build;
 	uint32_t chunks;
-	int64_t rows, size, at;    /* of the cut factor: all, of a chunk but the last, of the chunk that is written */
-	uint32_t *whole;           /* [tensors] the draft's tensor, NONE where each chunk has its own */
-	uint32_t *chunk;           /* [tensors] the draft's tensor of the chunk that is written */
+	int64_t rows, size, at; /* of the cut factor: all, of a chunk but the last, of the chunk that is written */
+	uint32_t *whole;        /* [tensors] the draft's tensor, NONE where each chunk has its own */
+	uint32_t *chunk;        /* [tensors] the draft's tensor of the chunk that is written */
 	uint32_t *part; /* [tensors * chunks] of those that are cut: their parts; of those that are joined or summed: what
 					   chunks made */
-	uint32_t *op;              /* [ops] the draft's op */
-	uint32_t *count;           /* [chunks] labels of a chunk that count */
-	uint32_t total, weight;    /* all of them; as the loss's dtype */
-	uint32_t loss;             /* the chunks' terms so far */
+	uint32_t *op;           /* [ops] the draft's op */
+	uint32_t *count;        /* [chunks] labels of a chunk that count */
+	uint32_t total, weight; /* all of them; as the loss's dtype */
+	uint32_t loss;          /* the chunks' terms so far */
 	struct arena arena;
 };
 
@@ -404,7 +404,7 @@ static uint32_t loss_chunks_named(struct chunking *chunking, uint32_t tensor, ui
 	uint32_t id = draft_tensor(build->draft, &copy);
 	if (id == NONE || draft_write(build->draft, build->op, id) != OK)
 		build->status = NO_MEMORY;
-	build->argument[build->inputs + build->outputs++] = id;   /* FLOPs are counted from it */
+	build->argument[build->inputs + build->outputs++] = id; /* FLOPs are counted from it */
 	return id;
 }
 
@@ -510,7 +510,7 @@ static enum status write(struct chunking *chunking)
 	struct build *build = &chunking->build;
 	memset(chunking->whole, 0xff, graph->tensors * sizeof *chunking->whole);
 	memset(chunking->op, 0xff, graph->ops * sizeof *chunking->op);
-	for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++)   /* what no op writes; first its roots */
+	for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++) /* what no op writes; first its roots */
 		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE)
 			loss_chunks_copy_tensor(chunking, t, NONE);
 	for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++)
@@ -612,7 +612,7 @@ struct graph *loss_chunks_apply(struct graph *graph, const struct rules *rules, 
 {
 	struct graph *result = step_loss_chunks_apply(graph, rules, factors, chunks, report, error);
 	uint32_t losses = loss_region_losses(graph, rules);
-	for (uint32_t i = 1; i < losses && result && report->chunks > 0; i++)    /* those in chunks have smaller logits now */
+	for (uint32_t i = 1; i < losses && result && report->chunks > 0; i++) /* those in chunks have smaller logits now */
 		result = apply_again(result, rules, chunks, report, error);
 	return result;
 }

@@ -6,7 +6,7 @@
 struct loss_chunks_report {
 	uint32_t chunks,
 		ops; /* ops of the step that every chunk runs on its rows; chunks 0: nothing was changed, why says why */
-	const char *logits;          /* the largest tensor that is cut: lent by the given graph */
+	const char *logits; /* the largest tensor that is cut: lent by the given graph */
 	char why[300];
 };
 
@@ -26,27 +26,27 @@ struct graph *loss_chunks_apply(struct graph *graph, const struct rules *rules, 
 
 /* What a tensor is to the region. */
 enum loss_role {
-	LOSS_WHOLE,        /* made outside and read whole, or not touched */
-	LOSS_CUT,          /* made outside, and every chunk reads its rows of it */
-	LOSS_INSIDE        /* made by the region: every chunk makes its own */
+	LOSS_WHOLE, /* made outside and read whole, or not touched */
+	LOSS_CUT,   /* made outside, and every chunk reads its rows of it */
+	LOSS_INSIDE /* made by the region: every chunk makes its own */
 };
 
 struct loss_region {
-	uint32_t loss, backward;     /* the op of the loss; its gradient's, or NONE */
+	uint32_t loss, backward; /* the op of the loss; its gradient's, or NONE */
 	uint32_t cut, longer; /* the factor that is cut into chunks; the one that it is a slice of (GPT-2's logits but the
 							 last), or NONE */
-	uint32_t shorten, lengthen;  /* ops of the region from longer to cut and back: they move out of it; NONE */
-	uint32_t labels;             /* the tensor of labels that is cut */
-	uint32_t first, last;        /* ops of the region in program order: the first, the last */
+	uint32_t shorten, lengthen; /* ops of the region from longer to cut and back: they move out of it; NONE */
+	uint32_t labels;            /* the tensor of labels that is cut */
+	uint32_t first, last;       /* ops of the region in program order: the first, the last */
 	uint32_t ops;
-	bool *inside;                /* [ops] of the region */
-	bool *moved;                 /* [ops] of these, from longer to cut or back */
-	bool *seed;                  /* [ops] makes the first gradient from the loss's shape alone */
-	bool *behind;                /* [ops] between first and last, not of the region, and waits for it */
-	uint8_t *role;               /* [tensors] enum loss_role */
-	bool mean;                   /* the loss is a mean over rows, else their sum */
-	int64_t ignored;             /* the label that doesn't count */
-	char why[300];               /* why there is none */
+	bool *inside;    /* [ops] of the region */
+	bool *moved;     /* [ops] of these, from longer to cut or back */
+	bool *seed;      /* [ops] makes the first gradient from the loss's shape alone */
+	bool *behind;    /* [ops] between first and last, not of the region, and waits for it */
+	uint8_t *role;   /* [tensors] enum loss_role */
+	bool mean;       /* the loss is a mean over rows, else their sum */
+	int64_t ignored; /* the label that doesn't count */
+	char why[300];   /* why there is none */
 	struct arena arena;
 };
 

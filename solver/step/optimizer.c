@@ -29,10 +29,10 @@ enum optimizer optimizer_of(const struct graph *step, const struct rules *rules)
 struct replacement {
 	const struct update_groups *groups;
 	const struct update_options *options;
-	bool keeps_strays;     /* ops of the phase that update no parameter stay: clipping, unscaling, zeroing */
-	bool *dropped;         /* [ops] of the step */
-	bool *gradient;        /* [storages] that of a group's gradient */
-	uint32_t *anchor;      /* [groups] the op of the step that stays and comes next, or NONE */
+	bool keeps_strays; /* ops of the phase that update no parameter stay: clipping, unscaling, zeroing */
+	bool *dropped;     /* [ops] of the step */
+	bool *gradient;    /* [storages] that of a group's gradient */
+	uint32_t *anchor;  /* [groups] the op of the step that stays and comes next, or NONE */
 	struct arena arena;
 };
 
@@ -137,7 +137,7 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 			draft_tensor_at(build.draft, tensor[t])->alias = tensor[step->storage[step->tensor[t].storage].root];
 		if (replacement->groups->marked && replacement->gradient[step->tensor[t].storage] &&
 			replacement->options->optimizer != OPTIMIZER_NONE)
-			draft_tensor_at(build.draft, tensor[t])->kind = KIND_GRADIENT;   /* the update takes what the step left */
+			draft_tensor_at(build.draft, tensor[t])->kind = KIND_GRADIENT; /* the update takes what the step left */
 	}
 	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
 		uint32_t kept = tensor[t] == NONE ? kept_tensor(replacement, t) : NONE;
@@ -165,14 +165,14 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 
 struct updates {
 	const struct replacement *replacement;
-	uint32_t count, written;       /* parameters; those whose update is written */
+	uint32_t count, written; /* parameters; those whose update is written */
 	uint32_t *parameter, *gradient,
 		*arrived; /* [count] tensors of the draft; the gradient as the backward pass made it */
 	struct eager_parameter *eager;
-	uint32_t *identity, *op;       /* [tensors], [ops] of the graph */
-	uint32_t *group_at, *next;     /* [tensors] the first group whose gradient it is, or NONE; [count] the next */
-	uint32_t *before;              /* [count] the op of the graph that comes next, or how many there are */
-	uint32_t late;                 /* the first op of the graph that reads what updates give, or how many there are */
+	uint32_t *identity, *op;   /* [tensors], [ops] of the graph */
+	uint32_t *group_at, *next; /* [tensors] the first group whose gradient it is, or NONE; [count] the next */
+	uint32_t *before;          /* [count] the op of the graph that comes next, or how many there are */
+	uint32_t late;             /* the first op of the graph that reads what updates give, or how many there are */
 };
 
 /* Whether the step keeps a group's gradient longer than its update needs it, until zero_grad(), without saying so. */

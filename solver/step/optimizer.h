@@ -5,9 +5,9 @@
 #include "update.h"
 
 struct optimizer_change {
-	bool same_optimizer;           /* keep the kind of optimizer that the step has; update.optimizer is ignored */
+	bool same_optimizer; /* keep the kind of optimizer that the step has; update.optimizer is ignored */
 	struct update_options update;
-	enum precision precision;      /* PRECISION_GIVEN: as it is */
+	enum precision precision; /* PRECISION_GIVEN: as it is */
 };
 
 /* The optimizer of a training step, told from its update ops and their state: OPTIMIZER_NONE where the step has no

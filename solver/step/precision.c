@@ -15,12 +15,12 @@ struct conversion {
 	const struct graph *graph;
 	const struct rules *rules;
 	enum precision precision;
-	enum dtype dtype;      /* the format to come */
+	enum dtype dtype; /* the format to come */
 	struct build build;
 	struct arena arena;
-	uint32_t *tensor;      /* [tensors] the draft's tensor */
-	uint32_t *wide;        /* [tensors] its f32 form for the island, or NONE */
-	uint32_t *op;          /* [ops] the draft's op */
+	uint32_t *tensor; /* [tensors] the draft's tensor */
+	uint32_t *wide;   /* [tensors] its f32 form for the island, or NONE */
+	uint32_t *op;     /* [ops] the draft's op */
 };
 
 /* Ops that mixed precision computes in f32. */
@@ -103,7 +103,7 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 	build->src = graph->op[op].src;
 	FOR_ROW(i, &graph->reads, op)
 		widened(conversion, graph->reads.item[i]);
-	build_count_flops(build);   /* of the last cast */
+	build_count_flops(build); /* of the last cast */
 	uint32_t copy = build->status == OK ? draft_op(build->draft, &graph->op[op]) : NONE;
 	if (copy == NONE) {
 		build->status = NO_MEMORY;

@@ -25,16 +25,16 @@ extern const char *const recompute_names[RECOMPUTE_COUNT];
 
 /* What a step's activations are to the backward pass. */
 struct activations {
-	uint32_t layers;           /* repeated parts of the model, by module path */
-	const char **layer_name;   /* [layers] "h.3" */
-	uint32_t *layer;           /* [ops] the layer of a forward op, NONE outside of layers and for other ops */
-	bool *saved;               /* [storages] written by the forward pass and read after it */
-	bool *anchor;              /* [storages] of the forward pass: crosses layers, or belongs to none */
+	uint32_t layers;         /* repeated parts of the model, by module path */
+	const char **layer_name; /* [layers] "h.3" */
+	uint32_t *layer;         /* [ops] the layer of a forward op, NONE outside of layers and for other ops */
+	bool *saved;             /* [storages] written by the forward pass and read after it */
+	bool *anchor;            /* [storages] of the forward pass: crosses layers, or belongs to none */
 	bool *held; /* [storages] kept though no later op reads it, by recompute_choose(): what runs again begins there */
-	bool *attention;           /* [storages] scores of an attention: between two products around a softmax */
+	bool *attention; /* [storages] scores of an attention: between two products around a softmax */
 	bool *kept_product; /* [ops] attention in one kernel, and of each layer's products with a weight the first, third,
 						   ... */
-	int64_t *flops;            /* [ops] of forward ops; 0 where nothing is known */
+	int64_t *flops; /* [ops] of forward ops; 0 where nothing is known */
 	struct arena arena;
 };
 
@@ -58,15 +58,15 @@ bool module_in_layer(const char *module);
 size_t module_layer_length(const char *module);
 
 struct recompute_options {
-	enum recompute mode;            /* recompute_choose(): up to PRODUCTS */
-	int64_t number;                 /* of LAYERS and KNAPSACK: layers in a group, percent; of EVERY: which layers */
-	const char *const *type;        /* of OPS: types of ops that run again */
+	enum recompute mode;     /* recompute_choose(): up to PRODUCTS */
+	int64_t number;          /* of LAYERS and KNAPSACK: layers in a group, percent; of EVERY: which layers */
+	const char *const *type; /* of OPS: types of ops that run again */
 	uint32_t types;
-	const uint32_t *layer;          /* more layers to recompute in full */
+	const uint32_t *layer; /* more layers to recompute in full */
 	uint32_t layers;
-	const uint32_t *resident;       /* tensors whose storage is never dropped */
+	const uint32_t *resident; /* tensors whose storage is never dropped */
 	uint32_t residents;
-	const uint32_t *offload;        /* tensors whose storage waits in host memory between the passes */
+	const uint32_t *offload; /* tensors whose storage waits in host memory between the passes */
 	uint32_t offloads;
 };
 

@@ -18,18 +18,18 @@ struct scaling {
 	struct scale_values values;
 	struct binding binding;
 	struct arena arena;
-	int64_t flat;              /* samples of a graph whose shapes are flat, before; 0: it has dims */
-	bool *copied;              /* op: a clone goes before it */
-	int64_t *flops;            /* op */
-	uint32_t *sum;             /* tensor: its sum over the batch, which readers marked in `sums` take; NONE: none */
-	bool *sums;                /* op: reads sums */
-	uint32_t *alias;           /* tensor: its new alias */
-	uint32_t *moved;           /* tensor: the clone or the sum it is a view of, NONE: where it was */
-	uint32_t *clone;           /* op: the clone before it, or NONE */
-	bool *unfused;             /* op: a product with a bias that runs as a product and an addition */
+	int64_t flat;    /* samples of a graph whose shapes are flat, before; 0: it has dims */
+	bool *copied;    /* op: a clone goes before it */
+	int64_t *flops;  /* op */
+	uint32_t *sum;   /* tensor: its sum over the batch, which readers marked in `sums` take; NONE: none */
+	bool *sums;      /* op: reads sums */
+	uint32_t *alias; /* tensor: its new alias */
+	uint32_t *moved; /* tensor: the clone or the sum it is a view of, NONE: where it was */
+	uint32_t *clone; /* op: the clone before it, or NONE */
+	bool *unfused;   /* op: a product with a bias that runs as a product and an addition */
 	uint32_t *held, *next_held; /* op: the first op whose copied operand is let go of after it, and the next one; NONE */
-	uint32_t *number;          /* op: its new number */
-	uint32_t tensors;          /* given out so far, new ones included */
+	uint32_t *number; /* op: its new number */
+	uint32_t tensors; /* given out so far, new ones included */
 	struct draft *draft;
 };
 

@@ -8,22 +8,22 @@ struct scale_request { int64_t batch, sequence; };
 
 /* What the new graph rests on besides the rules; one sentence each for the user is the caller's. */
 struct scale_report {
-	uint32_t copies;         /* views that need a copy at the new size: clones were put before them */
+	uint32_t copies; /* views that need a copy at the new size: clones were put before them */
 	uint32_t unfused; /* copies before a linear layer (addmm): it is a product and an addition now, as ATen runs it */
 	uint32_t left_behind; /* tensors of which only the copy is read on: how long the program keeps a name for them is
 							 unknown */
-	uint32_t sums;           /* gradients that are summed over the batch only now: sums were put before their use */
-	uint32_t workspaces;     /* ops whose workspace was scaled like their tensors: an estimate */
-	uint32_t capacities;     /* numbers of slots per expert that were taken to grow with the tokens */
-	uint32_t reserves;       /* recurrent layers whose reserve is an estimate */
-	uint32_t ambiguous;      /* changed ops of equal extents, where the likelier reading was taken */
+	uint32_t sums;       /* gradients that are summed over the batch only now: sums were put before their use */
+	uint32_t workspaces; /* ops whose workspace was scaled like their tensors: an estimate */
+	uint32_t capacities; /* numbers of slots per expert that were taken to grow with the tokens */
+	uint32_t reserves;   /* recurrent layers whose reserve is an estimate */
+	uint32_t ambiguous;  /* changed ops of equal extents, where the likelier reading was taken */
 	uint32_t once; /* storages made in the step with extent 1 where they meet what grew from 1 to more: taken to be made
 					  once for all samples */
-	uint32_t first_once;     /* the tensor of the given graph that is read there first, NONE: none */
-	bool captured;           /* made of what a sample adds, as captures tell: scale.h */
-	bool extended;           /* and of one sample, though captures are of more alone */
-	bool flat;               /* shapes are flat: the batch multiplied whole tensors */
-	uint32_t first_copy;     /* the first op (of the given graph) that needs a copy, NONE: none */
+	uint32_t first_once; /* the tensor of the given graph that is read there first, NONE: none */
+	bool captured;       /* made of what a sample adds, as captures tell: scale.h */
+	bool extended;       /* and of one sample, though captures are of more alone */
+	bool flat;           /* shapes are flat: the batch multiplied whole tensors */
+	uint32_t first_copy; /* the first op (of the given graph) that needs a copy, NONE: none */
 };
 
 /* The graph with its batch and sequence changed by rule: shapes, bytes, FLOPs and workspaces of everything that
@@ -51,11 +51,11 @@ enum status graph_scale_captured(const struct graph *graph, const struct rules *
 /* scale_values: the new extents of all factors and dims. */
 
 struct scale_values {
-	int64_t *value;        /* [factors] */
-	int64_t *shape;        /* [dims] new extents, by factors->dim_start */
-	bool *changed;         /* [tensors] */
-	uint32_t capacities;   /* factors that are taken for an expert's slots */
-	uint32_t reserves;     /* recurrent layers whose reserve is scaled like their operand, since its form isn't known */
+	int64_t *value;      /* [factors] */
+	int64_t *shape;      /* [dims] new extents, by factors->dim_start */
+	bool *changed;       /* [tensors] */
+	uint32_t capacities; /* factors that are taken for an expert's slots */
+	uint32_t reserves;   /* recurrent layers whose reserve is scaled like their operand, since its form isn't known */
 	struct arena arena;
 };
 

@@ -10,8 +10,8 @@
 struct growing {
 	const struct graph *from;
 	const struct rules *rules;
-	int64_t more;              /* samples */
-	int64_t *shape;            /* new extents of all tensors, by `start` */
+	int64_t more;   /* samples */
+	int64_t *shape; /* new extents of all tensors, by `start` */
 	uint32_t *start;
 	struct scale_report *report;
 	struct error *error;

@@ -53,7 +53,7 @@ static void mark_samples(const struct graph *graph, const bool *summed, bool *ch
 		changed[t] = graph->tensor[t].writer == NONE && graph->tensor[t].kind == KIND_INPUT && graph->tensor[t].dims > 0;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		bool samples = false;
-		FOR_ROW(i, &graph->reads, op)   /* a loss is one number for all samples, and its gradient is of each */
+		FOR_ROW(i, &graph->reads, op) /* a loss is one number for all samples, and its gradient is of each */
 			samples |= changed[graph->reads.item[i]];
 		FOR_ROW(i, &graph->writes, op) {
 			const struct tensor *result = &graph->tensor[graph->writes.item[i]];

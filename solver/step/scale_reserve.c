@@ -6,7 +6,7 @@
 #include "scale.h"
 
 #define PAGE 4096
-#define LARGEST ((int64_t)1 << 40)   /* of a number that is multiplied by another one below it, and by 32 */
+#define LARGEST ((int64_t)1 << 40) /* of a number that is multiplied by another one below it, and by 32 */
 
 /* The length of a row of floats: whole cache lines, and no multiple of 256 elements. */
 static int64_t scale_reserve_row_length(int64_t elements)

@@ -9,7 +9,7 @@ struct reach {
 	const struct graph *graph;
 	const struct factors *factors;
 	struct scale_values *values;
-	bool *held;                /* factor: a persistent tensor other than an input has it */
+	bool *held; /* factor: a persistent tensor other than an input has it */
 	struct error *error;
 };
 
@@ -208,7 +208,7 @@ static void follow_reserve(struct reach *reach, const struct rules *rules, uint3
 		csr_length(&graph->writes, op) == 0)
 		return;
 	uint32_t x = graph->reads.item[graph->reads.start[op]], y = graph->writes.item[graph->writes.start[op]];
-	int64_t before[4], after[4], from = 1, to = 1;  /* times, samples, features, hidden; those of the operand multiplied */
+	int64_t before[4], after[4], from = 1, to = 1; /* times, samples, features, hidden; those of the operand multiplied */
 	if (graph->tensor[x].dims != 3 || graph->tensor[y].dims != 3)
 		return;
 	for (uint32_t d = 0; d < 4; d++) {

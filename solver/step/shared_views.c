@@ -5,10 +5,10 @@
 struct sharing {
 	const struct graph *graph;
 	const struct rules *rules;
-	bool *fixed;               /* [storages] written in place, or seen from outside: its views stay */
-	bool *tied;                /* [ops] has control dependencies */
-	uint32_t *first, *next;    /* [tensors] its first view, by the op that makes it; [ops] that op's successor */
-	uint32_t *same;            /* [ops] the op that makes the same view, or NONE */
+	bool *fixed;            /* [storages] written in place, or seen from outside: its views stay */
+	bool *tied;             /* [ops] has control dependencies */
+	uint32_t *first, *next; /* [tensors] its first view, by the op that makes it; [ops] that op's successor */
+	uint32_t *same;         /* [ops] the op that makes the same view, or NONE */
 	uint32_t count;
 	struct arena arena;
 };

@@ -9,11 +9,11 @@ struct train {
 	const struct train_options *options;
 	struct build build;
 	struct arena arena;
-	bool *needs;            /* [tensors] a gradient flows to it */
-	uint32_t *tensor;       /* [tensors] the draft's tensor */
-	uint32_t *gradient;     /* [tensors] its gradient so far, the draft's; or NONE */
-	uint32_t *op;           /* [ops] the draft's op */
-	uint32_t *copy;         /* [ops] the copy of operand 0 that an in-place op keeps, or NONE */
+	bool *needs;        /* [tensors] a gradient flows to it */
+	uint32_t *tensor;   /* [tensors] the draft's tensor */
+	uint32_t *gradient; /* [tensors] its gradient so far, the draft's; or NONE */
+	uint32_t *op;       /* [ops] the draft's op */
+	uint32_t *copy;     /* [ops] the copy of operand 0 that an in-place op keeps, or NONE */
 	uint32_t *first_reader; /* [tensors] the first op that reads it, or NONE */
 	const char *opaque[OPAQUE_MOST]; /* types of ops without a rule, the first ones */
 	uint32_t opaques;

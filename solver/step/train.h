@@ -36,22 +36,22 @@
 
 /* What the backward pass keeps of the forward pass. */
 enum gradient_policy {
-	GRADIENT_EAGER,   /* what PyTorch's autograd saves, tensors whose values nobody needs included */
-	GRADIENT_IDEAL    /* only what the derivatives need */
+	GRADIENT_EAGER, /* what PyTorch's autograd saves, tensors whose values nobody needs included */
+	GRADIENT_IDEAL  /* only what the derivatives need */
 };
 
 /* One forward op with the gradients of its results. Ids are the draft's. */
 struct gradient {
 	struct build *build;
 	const struct rules *rules;
-	const char *type;         /* "aten.addmm.default" */
+	const char *type; /* "aten.addmm.default" */
 	const uint32_t *in, *out;
 	uint32_t ins, outs;
-	const bool *needs;        /* [ins] a gradient of this input is wanted */
-	const uint32_t *from;     /* [outs] gradients that arrived, NONE where none did */
-	uint32_t *to;             /* [ins] gradients of the inputs: filled where needed, NONE elsewhere */
+	const bool *needs;    /* [ins] a gradient of this input is wanted */
+	const uint32_t *from; /* [outs] gradients that arrived, NONE where none did */
+	uint32_t *to;         /* [ins] gradients of the inputs: filled where needed, NONE elsewhere */
 	enum gradient_policy policy;
-	int64_t done, whole;      /* FLOPs of the forward op, and by its rule; 0: nobody says */
+	int64_t done, whole; /* FLOPs of the forward op, and by its rule; 0: nobody says */
 };
 
 /* False for ops through which no gradient passes: comparisons, integer results. Ops without a rule pass one. O(1). */

@@ -10,7 +10,7 @@ const char *const optimizer_names[OPTIMIZER_COUNT] = { OPTIMIZERS(X) };
 /* What one update works on: weight is the parameter or its master copy, under its latest name. */
 struct step {
 	struct build *build;
-	const char *name;      /* the parameter's */
+	const char *name; /* the parameter's */
 	uint32_t weight, gradient, found_inf;
 	enum dtype dtype, moments;
 	struct shape shape;
@@ -157,7 +157,7 @@ uint32_t update_gradient(
 	if (options->accumulate) {
 		char name[512];
 		snprintf(name, sizeof name, "%.480s.grad", draft_tensor_at(build->draft, parameter)->name);
-		if (draft_find_tensor(build->draft, name) != NONE)   /* the gradient itself has that name */
+		if (draft_find_tensor(build->draft, name) != NONE) /* the gradient itself has that name */
 			snprintf(name, sizeof name, "%.480s.grad.sum", draft_tensor_at(build->draft, parameter)->name);
 		uint32_t sum = build_leaf(build, name, KIND_GRADIENT, dtype, build_shape(build, parameter));
 		return build_map_inplace(build, "aten.add_.Tensor", IN(sum, gradient));

@@ -46,29 +46,29 @@ void update_all(struct build *build, const struct update_options *options, const
 /* update_groups: which ops of a training step update which parameter, from which gradient. */
 
 struct update_group {
-	uint32_t parameter, gradient;  /* tensors of the step; the gradient as the update first reads it, or NONE */
-	uint32_t states;               /* state tensors with more than one element */
-	uint32_t counters;             /* and with one */
+	uint32_t parameter, gradient; /* tensors of the step; the gradient as the update first reads it, or NONE */
+	uint32_t states;              /* state tensors with more than one element */
+	uint32_t counters;            /* and with one */
 	int64_t state_bytes;
-	uint32_t weight_writes;        /* ops that write the parameter */
-	bool divides;                  /* has an addcdiv_: Adam's last op */
+	uint32_t weight_writes; /* ops that write the parameter */
+	bool divides;           /* has an addcdiv_: Adam's last op */
 	enum update_way way;
-	uint32_t first;                /* its first op */
-	uint32_t call;                 /* UPDATE_EACH: the group's number; else the op that updates it together with others */
+	uint32_t first; /* its first op */
+	uint32_t call;  /* UPDATE_EACH: the group's number; else the op that updates it together with others */
 };
 
 struct update_groups {
 	const struct graph *step;
 	const struct rules *rules;
 	struct arena arena;
-	bool eager;                    /* the step says where PyTorch lets go of memory: it is one that PyTorch ran */
+	bool eager; /* the step says where PyTorch lets go of memory: it is one that PyTorch ran */
 	bool marked; /* there is no update: the groups are of gradients that the step leaves, as its tensors say
 					(gradient_of) */
-	bool *outside;                 /* [storages] doesn't tie the ops that touch it together */
-	uint32_t *leader;              /* [storages] union-find over the storages of the update */
-	uint32_t *group_of;            /* [storages] of a leader: its group, or NONE */
-	bool *updates;                 /* [ops] belongs to a group */
-	struct update_group *group;    /* those of parameters, by their first op */
+	bool *outside;              /* [storages] doesn't tie the ops that touch it together */
+	uint32_t *leader;           /* [storages] union-find over the storages of the update */
+	uint32_t *group_of;         /* [storages] of a leader: its group, or NONE */
+	bool *updates;              /* [ops] belongs to a group */
+	struct update_group *group; /* those of parameters, by their first op */
 	uint32_t groups;
 };
 

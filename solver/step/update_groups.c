@@ -7,7 +7,7 @@
 #include "update.h"
 
 struct rows {
-	uint32_t *tensor;      /* [count][width] */
+	uint32_t *tensor; /* [count][width] */
 	uint32_t count, width;
 	bool lists;
 };
@@ -366,7 +366,7 @@ static uint32_t said_gradient_of(const struct graph *step, uint32_t tensor)
 static void take_marked(struct update_groups *groups)
 {
 	const struct graph *step = groups->step;
-	uint32_t *gradient = groups->group_of;   /* by storage: no group has used it */
+	uint32_t *gradient = groups->group_of; /* by storage: no group has used it */
 	for (uint32_t t = 0; t < step->tensors; t++) {
 		uint32_t parameter = said_gradient_of(step, t);
 		if (parameter != NONE)

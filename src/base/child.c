@@ -15,13 +15,13 @@
 #include "output.h"
 
 #define POLL_MILLISECONDS 20
-#define HEARD_MOST ((size_t)64 << 20)   /* of warnings, which no program of ours writes so many of */
+#define HEARD_MOST ((size_t)64 << 20) /* of warnings, which no program of ours writes so many of */
 
 enum { IN, OUT, ERR, PIPES };
 
 struct child {
 	pid_t pid;
-	int here[PIPES], there[PIPES];   /* our and its ends; -1: closed */
+	int here[PIPES], there[PIPES]; /* our and its ends; -1: closed */
 	const char *input;
 	size_t left, capacity, said, heard;
 	struct child_result *result;
@@ -72,7 +72,7 @@ static _Noreturn void become(const struct child *child, const char *const *argum
 	for (int i = 0; i < PIPES && ready; i++)
 		ready = dup2(child->there[i], i) >= 0;
 	if (ready)
-		execvp(arguments[0], (char *const *)(uintptr_t)arguments);   /* exec promises not to write */
+		execvp(arguments[0], (char *const *)(uintptr_t)arguments); /* exec promises not to write */
 	int code = errno;
 	ssize_t written = write(told, &code, sizeof code);
 	_exit(written == sizeof code ? 127 : 126);
@@ -95,7 +95,7 @@ static int child_start(struct child *child, const char *const *arguments)
 		become(child, arguments, parent, told[1]);
 	code = child->pid < 0 ? errno : 0;
 	if (code == 0) {
-		setpgid(child->pid, child->pid);   /* whoever of the two comes first */
+		setpgid(child->pid, child->pid); /* whoever of the two comes first */
 		output_end_with_us(child->pid);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

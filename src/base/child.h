@@ -4,17 +4,17 @@
 #include "solver/base/base.h"
 
 struct child_limits {
-	int64_t milliseconds;        /* of wall time; 0: none */
-	size_t output;               /* most bytes on its standard output; 0: 1 GiB */
-	const atomic_bool *cancel;   /* polled every 20 ms; may be NULL */
+	int64_t milliseconds;      /* of wall time; 0: none */
+	size_t output;             /* most bytes on its standard output; 0: 1 GiB */
+	const atomic_bool *cancel; /* polled every 20 ms; may be NULL */
 };
 
 struct child_result {
-	char *output;                /* length bytes and a NUL; free with mem_free() */
+	char *output; /* length bytes and a NUL; free with mem_free() */
 	size_t length;
-	int code;                    /* exit status; 128 + signal where one ended it */
-	bool stayed;                 /* it closed its output and didn't end: we ended it */
-	char message[500];           /* the last bytes of its standard error */
+	int code;          /* exit status; 128 + signal where one ended it */
+	bool stayed;       /* it closed its output and didn't end: we ended it */
+	char message[500]; /* the last bytes of its standard error */
 };
 
 /* Runs arguments[0], looked for in PATH unless it holds a slash, with input as its standard input.

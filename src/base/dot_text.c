@@ -2,7 +2,7 @@
 #include "dot_text.h"
 #include "safe_text.h"
 
-#define PIECE_MOST 8000   /* bytes of a piece of a string: libcgraph 2.42 takes 16,382 */
+#define PIECE_MOST 8000 /* bytes of a piece of a string: libcgraph 2.42 takes 16,382 */
 
 /* pieces: in several strings that are joined, "..." + "...". */
 static void write_part(FILE *stream, const char *text, const char *more, bool pieces)
@@ -13,7 +13,7 @@ static void write_part(FILE *stream, const char *text, const char *more, bool pi
 	const char *begin = text, *at = text, *piece = text;
 	for (uint32_t character; (character = text_next(&text)) != 0; at = text) {
 		bool asked = more && character < 0x80 && strchr(more, (int)character);
-		if (pieces && at - piece > PIECE_MOST / 6) {   /* a character takes up to six bytes */
+		if (pieces && at - piece > PIECE_MOST / 6) { /* a character takes up to six bytes */
 			fputs("\"+\"", stream);
 			piece = at;
 		}

@@ -23,7 +23,7 @@ bool named_file_within(const char *path, const char *folder, bool writing)
 {
 	char real[PATH_BYTES], within[PATH_BYTES], parent[PATH_BYTES];
 	struct stat state;
-	bool there = lstat(path, &state) == 0;   /* a link that leads nowhere is there: what would be made lies elsewhere */
+	bool there = lstat(path, &state) == 0; /* a link that leads nowhere is there: what would be made lies elsewhere */
 	if (!there)
 		named_file_folder(path, parent);
 	if ((!there && !writing) || !realpath(there ? path : parent, real) || !realpath(folder, within))

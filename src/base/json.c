@@ -157,7 +157,7 @@ static _Thread_local bool failed;
  * is a piece of this instead, and the flag says that nobody wants the result. */
 enum { RESERVE = 4 << 20, LEAST = 32 };
 static _Alignas(16) unsigned char reserve[RESERVE];
-static atomic_size_t taken;   /* never given back: one failure is rare enough */
+static atomic_size_t taken; /* never given back: one failure is rare enough */
 
 static void *from_reserve(size_t size)
 {

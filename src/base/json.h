@@ -18,9 +18,9 @@ enum { JSON_DEPTH = 32 };
 
 struct json {
 	FILE *stream;
-	bool spaced;               /* a space after commas and colons; may be changed between two items */
-	bool lined;                /* the next item or bracket begins a line ... */
-	int indent;                /* ... behind so many spaces */
+	bool spaced; /* a space after commas and colons; may be changed between two items */
+	bool lined;  /* the next item or bracket begins a line ... */
+	int indent;  /* ... behind so many spaces */
 	int depth;
 	struct { bool filled; char close; } level[JSON_DEPTH];
 };
@@ -28,9 +28,9 @@ struct json {
 /* In all of these: key is the member's key, and NULL in an array or for a whole text. */
 void json_open_object(struct json *json, const char *key);
 void json_open_array(struct json *json, const char *key);
-void json_close(struct json *json);            /* the object or array that was opened last */
-void json_end(struct json *json);              /* closes all that is open and ends the line; another text may follow */
-void json_write_text(struct json *json, const char *key, const char *text);   /* text NULL: null */
+void json_close(struct json *json); /* the object or array that was opened last */
+void json_end(struct json *json);   /* closes all that is open and ends the line; another text may follow */
+void json_write_text(struct json *json, const char *key, const char *text); /* text NULL: null */
 void json_write_integer(struct json *json, const char *key, int64_t value);
 void json_write_bool(struct json *json, const char *key, bool value);
 void json_write_null(struct json *json, const char *key);

@@ -5,13 +5,13 @@
 
 #include "solver/base/base.h"
 
-#define LINE_MOST 4096         /* bytes of a line */
+#define LINE_MOST 4096 /* bytes of a line */
 
 struct lines {
 	FILE *file;
-	unsigned number;            /* of the line at hand, from 1 */
-	size_t bytes;               /* read so far */
-	char text[LINE_MOST + 2];   /* without its newline */
+	unsigned number;          /* of the line at hand, from 1 */
+	size_t bytes;             /* read so far */
+	char text[LINE_MOST + 2]; /* without its newline */
 };
 
 /* BAD_INPUT where there is no such file, it is a directory, or it can't be read; NO_MEMORY. */

@@ -38,7 +38,7 @@ void output_end_by_signal(int number)
 {
 	output_take_away();
 	signal(number, SIG_DFL);
-	raise(number);   /* where it is blocked, as in a handler of it, it comes at its end */
+	raise(number); /* where it is blocked, as in a handler of it, it comes at its end */
 }
 
 /* Where nobody else expects a signal, we do, from the first output on. */

@@ -18,12 +18,12 @@
 
 struct output {
 	FILE *stream;
-	const char *name;        /* for messages; the caller's path */
-	char *path, *temporary;  /* NULL: standard output, a device or a pipe, which are written to as they are */
-	int slot;                /* where signals look for it */
-	unsigned mode;           /* of the old file */
-	bool there;              /* there is an old file */
-	int packed;              /* a second descriptor of a file that is compressed, else -1 */
+	const char *name;       /* for messages; the caller's path */
+	char *path, *temporary; /* NULL: standard output, a device or a pipe, which are written to as they are */
+	int slot;               /* where signals look for it */
+	unsigned mode;          /* of the old file */
+	bool there;             /* there is an old file */
+	int packed;             /* a second descriptor of a file that is compressed, else -1 */
 };
 
 /* For main(): standard streams that were closed are opened on /dev/null so that they fail to read or write as before,

@@ -7,7 +7,7 @@
 
 #include "solver/base/base.h"
 
-enum { UNREADABLE = 0xfffd };   /* what stands for a byte that is no UTF-8, and for what is hidden */
+enum { UNREADABLE = 0xfffd }; /* what stands for a byte that is no UTF-8, and for what is hidden */
 
 /* The character at *text, which moves behind it; UNREADABLE for a byte that is no UTF-8 (it alone is passed); 0 at the
  * end. */

@@ -16,14 +16,14 @@ struct unpack;
 static void unpack_close(struct unpack *unpack);
 
 #define PACKED_BYTES (128u << 10)
-#define GZIP_WINDOW (15 + 16)        /* zlib's word for gzip, with any window */
+#define GZIP_WINDOW (15 + 16) /* zlib's word for gzip, with any window */
 #define AT_ONCE (1u << 30)
 
 struct unpack {
 	int descriptor;
-	bool gzip, open, ended;      /* open: zlib has memory; ended: nothing comes any more */
+	bool gzip, open, ended; /* open: zlib has memory; ended: nothing comes any more */
 	uint64_t taken;
-	z_stream stream;             /* next_in, avail_in: what is there of `packed` */
+	z_stream stream; /* next_in, avail_in: what is there of `packed` */
 	unsigned char packed[PACKED_BYTES];
 };
 
@@ -164,7 +164,7 @@ static uint64_t unpack_packed(const struct unpack *unpack)
 
 struct input {
 	struct unpack *file;
-	size_t have, taken;      /* of peek: filled, and given out by the source */
+	size_t have, taken; /* of peek: filled, and given out by the source */
 	uint64_t unpacked, look; /* bytes so far, and at how many to look again at what they were packed in */
 	char peek[PEEK_BYTES];
 };

@@ -20,7 +20,7 @@ static ssize_t text_stream_keep(void *context, const char *bytes, size_t size)
 	size_t needed = *target->length + size + 1;
 	if (!target->lost && needed > target->capacity) {
 		size_t capacity = needed > target->capacity * 2 ? needed : target->capacity * 2;
-		char *moved = realloc(*target->text, capacity);   /* callers use free() */
+		char *moved = realloc(*target->text, capacity); /* callers use free() */
 		if (moved) {
 			*target->text = moved;
 			target->capacity = capacity;

@@ -10,9 +10,9 @@ struct wire { const unsigned char *at, *end; bool broken; };
 
 struct wire_field {
 	uint32_t number;
-	int type;                  /* 0 varint, 1 eight bytes, 2 bytes, 5 four bytes */
-	uint64_t value;            /* of types 0, 1 and 5 */
-	struct wire body;          /* of type 2 */
+	int type;         /* 0 varint, 1 eight bytes, 2 bytes, 5 four bytes */
+	uint64_t value;   /* of types 0, 1 and 5 */
+	struct wire body; /* of type 2 */
 };
 
 static inline struct wire wire_of(const void *data, size_t size)

@@ -134,7 +134,7 @@ char *change_text(int64_t bytes, char *text, size_t size)
  * O(length^2). */
 static unsigned nearest_distance(const char *a, const char *b, unsigned limit)
 {
-	unsigned row[64], above[64] = { 0 };   /* above: two rows up */
+	unsigned row[64], above[64] = { 0 }; /* above: two rows up */
 	size_t width = strnlen(b, 63);
 	for (size_t j = 0; j <= width; j++)
 		row[j] = (unsigned)j;

@@ -38,7 +38,7 @@ char *flops_text(double flops, char *text, size_t size);
 /* Begin with { .wanted = name } and consider every name that there is. */
 struct nearest {
 	const char *wanted;
-	char name[NEAREST_MOST][84];        /* nearest first, cut */
+	char name[NEAREST_MOST][84]; /* nearest first, cut */
 	unsigned distance[NEAREST_MOST];
 	int count;
 };

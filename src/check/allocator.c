@@ -8,13 +8,13 @@
 #define KIB(n) (INT64_C(1024) * (n))
 #define MIB(n) KIB(INT64_C(1024) * (n))
 
-struct block { int64_t segment, address, size; uint32_t owner; uint8_t stream; bool small; };   /* owner NONE: free */
+struct block { int64_t segment, address, size; uint32_t owner; uint8_t stream; bool small; }; /* owner NONE: free */
 
 /* Where blocks come from: of each stream one of small blocks and one of large ones. */
 struct source { uint8_t stream; bool small; };
 
 struct heap {
-	struct block *block;         /* by segment, then address */
+	struct block *block; /* by segment, then address */
 	size_t room;
 	uint32_t count;
 	bool expandable;
@@ -143,7 +143,7 @@ static void allocator_release(struct heap *heap, uint32_t owner)
 		at++;
 	heap->block[at].owner = NONE;
 	for (int side = 0; side < 2; side++) {
-		uint32_t left = side == 0 ? at : at - 1;   /* the right neighbour first */
+		uint32_t left = side == 0 ? at : at - 1; /* the right neighbour first */
 		if ((side == 1 && at == 0) || left + 1 >= heap->count)
 			continue;
 		struct block *a = &heap->block[left], *b = &heap->block[left + 1];

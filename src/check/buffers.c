@@ -130,7 +130,7 @@ static int check_buffers_by_step(const void *left, const void *right)
 	const struct change *a = left, *b = right;
 	if (a->step != b->step)
 		return a->step < b->step ? -1 : 1;
-	return (a->bytes > b->bytes) - (a->bytes < b->bytes);   /* what ends at a step is gone at it */
+	return (a->bytes > b->bytes) - (a->bytes < b->bytes); /* what ends at a step is gone at it */
 }
 
 static enum status check_buffers_sum_up(const struct look *look, struct buffers_sums *sums)

@@ -27,17 +27,17 @@
 #include "src/read/problems/buffers_csv.h"
 
 struct check_options {
-	const char *rules_file;     /* a user's operator rules, or NULL */
+	const char *rules_file; /* a user's operator rules, or NULL */
 	bool planned; /* the graph may be the planned one (`export --as native --stage device`): the scenario's stages are
 					 then not looked at */
-	bool numbers;               /* nothing is planned again: claims of how the plan was searched for are not looked at */
-	FILE *report;               /* a line for each part that holds, or that was not looked at; may be NULL */
+	bool numbers; /* nothing is planned again: claims of how the plan was searched for are not looked at */
+	FILE *report; /* a line for each part that holds, or that was not looked at; may be NULL */
 };
 
 /* Of a file in which nothing is wrong. */
 struct check_outcome {
-	bool partly;                /* it says that it was cut short: what only its search explains can't be looked at */
-	int64_t over;               /* bytes that the plan needs above its memory limit; <= 0: it fits, or there is none */
+	bool partly;  /* it says that it was cut short: what only its search explains can't be looked at */
+	int64_t over; /* bytes that the plan needs above its memory limit; <= 0: it fits, or there is none */
 };
 
 /* Reads a plan file and verifies all of it against the graph that was planned.
@@ -62,8 +62,8 @@ enum status plan_check(const struct graph *graph, const char *path, const struct
 
 /* Where a result puts each buffer. */
 struct buffers_places {
-	const int64_t *offset;     /* [n] */
-	int64_t alignment;         /* >= 1 */
+	const int64_t *offset; /* [n] */
+	int64_t alignment;     /* >= 1 */
 	bool simulated; /* by an allocator that rounds sizes in its own way: offsets need not be multiples of the alignment
 					 */
 };

@@ -91,7 +91,7 @@ static enum status check_pinned_offsets(struct check *check)
 		if (pin->kind != PIN_OFFSET)
 			continue;
 		uint32_t tensor = graph_find_tensor(check->graph, pin->a);
-		if (tensor == NONE)    /* on another pipeline rank */
+		if (tensor == NONE) /* on another pipeline rank */
 			continue;
 		uint32_t s = check->graph->tensor[tensor].storage;
 		if (check->offset[s] != pin->number)

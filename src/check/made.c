@@ -11,14 +11,14 @@
 
 /* What a tensor is of an old one. */
 enum part_kind { PART_NONE, PART_WHOLE, PART_CHUNK, PART_SUM, PART_HELP };
-struct portion { enum part_kind kind; uint32_t of, chunk; };   /* HELP: counts of labels, weights, shares */
+struct portion { enum part_kind kind; uint32_t of, chunk; }; /* HELP: counts of labels, weights, shares */
 
 struct chunks {
 	struct check *check;
 	const struct graph *before, *after;
-	struct portion *part;         /* [new tensors] */
-	int64_t *made;             /* [old tensors] elements of its chunks so far */
-	uint32_t *next;            /* [old tensors] chunks that are joined or summed so far */
+	struct portion *part; /* [new tensors] */
+	int64_t *made;  /* [old tensors] elements of its chunks so far */
+	uint32_t *next; /* [old tensors] chunks that are joined or summed so far */
 	uint32_t chunks;
 	const struct rules *rules;
 	struct binding binding;
@@ -127,7 +127,7 @@ static void add_term(struct chunks *chunks, uint32_t op, uint32_t result)
 	if ((!first && sum.kind != PART_SUM) || term.kind != PART_CHUNK || term.chunk != (first ? 1 : sum.chunk + 1) ||
 		(reads == 2 && term.of != sum.of))
 		return;
-	if (reads == 3) {   /* the product that made the first term: of the same operands */
+	if (reads == 3) { /* the product that made the first term: of the same operands */
 		uint32_t writer = chunks->before->tensor[sum.of].writer;
 		const struct csr *old = &chunks->before->reads;
 		for (uint32_t i = 1; i < 3; i++) {
@@ -178,7 +178,7 @@ static void chunks_pass_on(struct chunks *chunks, uint32_t op)
 			add_term(chunks, op, result);
 		else if (reads == 1 && chunks_elements_of(&after->tensor[result]) > 1)
 			chunks->part[result] = first;
-		else if (first.kind != PART_NONE)   /* scalars: labels that count, shares, terms of the loss */
+		else if (first.kind != PART_NONE) /* scalars: labels that count, shares, terms of the loss */
 			chunks->part[result] = (struct portion){ PART_HELP, first.of, first.chunk };
 		if (named != NONE &&
 			(chunks->part[result].kind == PART_SUM
@@ -382,7 +382,7 @@ static const struct {
 		"the loss in chunks: every op of it runs on every chunk, parts are all rows in their order, sums have a term "
 		"from each",
 		"how the chunks' losses are weighed" },
-	{ "recompute", NULL, NULL, NULL },   /* recompute.c */
+	{ "recompute", NULL, NULL, NULL }, /* recompute.c */
 	{ "recompute to fit", NULL, NULL, NULL },
 	{ "recompute a device's to fit", NULL, NULL, NULL },
 	{ "float8", check_float8, "8-bit products: every op reads the values that it read, through casts alone", NULL },
@@ -394,8 +394,8 @@ static const struct {
 		"read",
 		NULL },
 	{ "share views", check_twins, "views that are left out: each has a twin that is the same", NULL },
-	{ "shard", NULL, NULL, NULL },       /* device_graph_check() */
-	{ "pipeline", NULL, NULL, NULL },    /* pipeline_check_ranks() */
+	{ "shard", NULL, NULL, NULL },    /* device_graph_check() */
+	{ "pipeline", NULL, NULL, NULL }, /* pipeline_check_ranks() */
 	{ "late reruns", check_same, NULL, NULL },
 	{ "in_place", check_separate, "without writes in place: every op reads the values that it read",
 		"without writes in place: that nothing is read under an older name once its memory was written over" },

@@ -11,10 +11,10 @@
 struct checking {
 	const json_t *shard, *pipeline;
 	const struct pipelined *pipelined;
-	struct held *held;           /* [ranks] */
+	struct held *held; /* [ranks] */
 	int64_t *forward, *backward, *weight, *send, *forward_link, *backward_link; /* [pieces] */
-	struct schedule_csv order;   /* of schedules that split the backward pass */
-	struct in_flight *counts;    /* [pieces] by it */
+	struct schedule_csv order; /* of schedules that split the backward pass */
+	struct in_flight *counts;  /* [pieces] by it */
 	struct error *error;
 	struct arena arena;
 };

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "solver/fit/check.h"
+#include "solver/recompute/check.h"
 #include "solver/pipeline/check.h"
 #include "state.h"
 
@@ -15,7 +15,7 @@
 
 /* A bound's certificate, of that step. What isn't one is BAD_INPUT. */
 static enum status check_read_certificate(
-	struct check *check, const struct graph *step, const json_t *json, struct fit_certificate *certificate);
+	struct check *check, const struct graph *step, const json_t *json, struct recompute_certificate *certificate);
 
 /* The most microbatches that a rank has in flight, by its pieces. */
 static int64_t recompute_ranks_most_held(const struct pipelined *pipelined, uint32_t rank)
@@ -122,14 +122,14 @@ static enum status check_rank(
 {
 	const struct fitted_rank *rank = &fitted->rank[r];
 	const json_t *claim = json_object_get(said, "bound_seconds");
-	struct fit_certificate certificate;
+	struct recompute_certificate certificate;
 	struct error why = { 0 };
 	TRY(check_read_certificate(check, rank->step, json_object_get(said, "certificate"), &certificate));
 	*bound = json_is_number(claim) ? llround(json_number_value(claim) * 1e12) : 0;
 	if ((!json_is_number(claim) && !json_is_null(claim)) || json_is_null(claim) != certificate.impossible || *bound < 0)
 		return check_wrong(check, "recompute.ranks[%u].bound_seconds contradicts its certificate", r);
 	TRY(check_copies(check, rank, r));
-	return fit_check(&rank->input, fitted->cap, *bound, &certificate, &why) == OK
+	return recompute_check(&rank->input, fitted->cap, *bound, &certificate, &why) == OK
 		? OK
 		: check_wrong(check, "recompute.ranks[%u]: %s", r, why.text);
 }
@@ -176,21 +176,21 @@ static uint32_t check_recompute_op_of(const struct graph *step, const json_t *na
 }
 
 static enum status read_arc(
-	struct check *check, const struct graph *step, const json_t *json, size_t number, struct fit_arc *arc)
+	struct check *check, const struct graph *step, const json_t *json, size_t number, struct recompute_arc *arc)
 {
 	const json_t *kind = json_array_get(json, 0), *tensor = json_array_get(json, 1), *flow = json_array_get(json, 4);
-	int index = json_is_string(kind) ? name_index(fit_arc_names, FIT_ARC_COUNT, json_string_value(kind)) : -1;
+	int index = json_is_string(kind) ? name_index(recompute_arc_names, RECOMPUTE_ARC_COUNT, json_string_value(kind)) : -1;
 	uint32_t id = json_is_string(tensor) ? graph_find_tensor(step, json_string_value(tensor)) : NONE;
 	if (json_array_size(json) != 5 || index < 0 || !json_is_integer(flow) || (json_is_string(tensor) && id == NONE))
 		return fail(check->error, BAD_INPUT, "not a plan file: arc %zu of recomputation's certificate is malformed", number);
-	*arc = (struct fit_arc){ (uint32_t)index, id == NONE ? NONE : step->tensor[id].storage,
+	*arc = (struct recompute_arc){ (uint32_t)index, id == NONE ? NONE : step->tensor[id].storage,
 		check_recompute_op_of(step, json_array_get(json, 2)), check_recompute_op_of(step, json_array_get(json, 3)),
 		json_integer_value(flow) };
 	return OK;
 }
 
 static enum status check_read_certificate(
-	struct check *check, const struct graph *step, const json_t *json, struct fit_certificate *certificate)
+	struct check *check, const struct graph *step, const json_t *json, struct recompute_certificate *certificate)
 {
 	const json_t *held = json_object_get(json, "held"), *price = json_array_get(json_object_get(json, "price"), 0), *arc;
 	const json_t *unit = json_array_get(json_object_get(json, "price"), 1), *flow = json_object_get(json, "flow");
@@ -202,7 +202,7 @@ static enum status check_read_certificate(
 	bool impossible = by && (strcmp(by, "room") == 0 || strcmp(by, "state") == 0),
 		 known = by &&
 		(op == NONE ? strcmp(by, "none") == 0 : impossible || strcmp(by, "cut") == 0);
-	if (!known || !json_is_integer(price) || json_integer_value(unit) != FIT_PRICE_UNIT)
+	if (!known || !json_is_integer(price) || json_integer_value(unit) != RECOMPUTE_PRICE_UNIT)
 		return fail(check->error, BAD_INPUT, "not a plan file: recomputation has no certificate");
 	if (json_object_get(json, "rounded") &&
 		(!json_is_integer(granule) || !json_is_integer(room) || json_integer_value(granule) <= 0))
@@ -211,7 +211,7 @@ static enum status check_read_certificate(
 	if (held && (!json_is_integer(held) || json_integer_value(held) < 2))
 		return fail(check->error, BAD_INPUT,
 			"not a plan file: recomputation's certificate does not say how many microbatches are held");
-	*certificate = (struct fit_certificate){ .op = op,
+	*certificate = (struct recompute_certificate){ .op = op,
 		.impossible = impossible,
 		.held = json_integer_value(held),
 		.granule = json_integer_value(granule),
@@ -228,7 +228,7 @@ static enum status check_read_certificate(
 
 static enum status check_recompute_check_bound(struct check *check, const struct fitted *fitted)
 {
-	struct fit_certificate certificate;
+	struct recompute_certificate certificate;
 	struct error why = { 0 };
 	int64_t cap;
 	enum status status = check_integer(check, "recompute", "cap_bytes", &cap);
@@ -241,7 +241,7 @@ static enum status check_recompute_check_bound(struct check *check, const struct
 	int64_t bound = json_is_number(claim) ? llround(json_number_value(claim) * 1e12) : 0;
 	if (json_is_null(claim) != certificate.impossible)
 		return check_wrong(check, "recompute.bound_seconds contradicts its certificate");
-	if (fit_check(&fitted->input, cap, bound, &certificate, &why) != OK)
+	if (recompute_check(&fitted->input, cap, bound, &certificate, &why) != OK)
 		return check_wrong(check, "%s", why.text);
 	check_passed(check, "the bound on the time of recomputation, from its certificate");
 	return OK;

@@ -72,7 +72,7 @@ static enum status check_reserved(struct check *check)
 	int64_t layout = check->scenario.value[K_layout];
 	bool simulates = layout == LAYOUT_CACHING || layout == LAYOUT_EXPANDABLE;
 	for (int expandable = 0; expandable < 2; expandable++) {
-		int64_t said = check->graph->about.intake.caching[expandable];     /* of a trace whose buffers are joined here */
+		int64_t said = check->graph->about.intake.caching[expandable]; /* of a trace whose buffers are joined here */
 		if ((check->reserved[expandable] = said > 0 && !simulates ? said : check_allocator(check, expandable)) < 0)
 			return fail_memory(check->error);
 	}

@@ -260,7 +260,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	*how = json_object_get(certificate, "multiplier")
 		? "the sharding's bound: its multiplier's part in integers, the rest searched again"
 		: "the sharding's bound, searched again";
-	if (planned_again) {   /* that searches, too, and its bound is compared with the file's */
+	if (planned_again) { /* that searches, too, and its bound is compared with the file's */
 		*how = "the sharding's bound against its value and its multiplier; it is searched again where the scenario is "
 			   "planned again";
 		return OK;

@@ -8,8 +8,8 @@ struct comparison {
 	const struct rules *rules;
 	const struct graph *before, *after;
 	int64_t batch, sequence;
-	bool flat;                 /* shapes don't tell samples from the rest */
-	bool captured;             /* what a sample adds is known */
+	bool flat;     /* shapes don't tell samples from the rest */
+	bool captured; /* what a sample adds is known */
 	struct binding old, new;
 };
 
@@ -39,7 +39,7 @@ static bool is_asked(const struct comparison *comparison, int64_t old, int64_t n
 	int64_t from[2] = { about->batch, about->sequence }, to[2] = { comparison->batch, comparison->sequence };
 	if (old == new || new == to[0] || new == to[1])
 		return true;
-	for (int i = 0; i < 2; i++)   /* a multiple of it, or a few more or less: tokens, positions, labels */
+	for (int i = 0; i < 2; i++) /* a multiple of it, or a few more or less: tokens, positions, labels */
 		if (from[i] > 0 && to[i] > 0 && (old % from[i] == 0 ? old / from[i] * to[i] == new : old - from[i] == new - to[i]))
 			return true;
 	return from[0] <= 0 || from[1] <= 0 || (to[0] && to[1] && old * to[0] / from[0] * to[1] / from[1] == new);
@@ -83,7 +83,7 @@ static enum status sizes_compare_op(struct comparison *comparison, uint32_t op)
 			? OK
 			: check_wrong(comparison->check, "op \"%.100s\" has other sizes, but no rule", before->op[op].name);
 	enum status status = rule_bind_op(rule, after, other, &comparison->new, &why);
-	if (status == BAD_INPUT && comparison->captured)   /* as PyTorch has it */
+	if (status == BAD_INPUT && comparison->captured) /* as PyTorch has it */
 		return OK;
 	if (status == BAD_INPUT)
 		return check_wrong(

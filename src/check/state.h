@@ -10,37 +10,37 @@
 
 struct check {
 	const struct graph *input;
-	struct graph *graph;          /* as planned */
+	struct graph *graph; /* as planned */
 	struct pipelined
-		*pipelined;  /* NULL where the step is not cut into microbatches or ranks, or the graph given is a rank's */
-	struct sharded *sharded;      /* NULL where the step is not split, or the graph given is a device's */
+		*pipelined; /* NULL where the step is not cut into microbatches or ranks, or the graph given is a rank's */
+	struct sharded *sharded; /* NULL where the step is not split, or the graph given is a device's */
 	const char *rules_file;
-	const char *path;             /* of the plan file */
-	bool as_planned;              /* the graph given is the planned one: its scenario's stages aren't looked at */
-	bool numbers;                 /* nothing is planned again */
+	const char *path; /* of the plan file */
+	bool as_planned;  /* the graph given is the planned one: its scenario's stages aren't looked at */
+	bool numbers;     /* nothing is planned again */
 	struct rules *rules;
-	uint32_t made;                /* bits: the stages that made the planned graph, in the order of made.c's table */
+	uint32_t made; /* bits: the stages that made the planned graph, in the order of made.c's table */
 	const json_t *plan;
-	struct scenario scenario;     /* with the pipeline rank that the plan is of */
-	struct scenario asked;        /* as the file has it */
+	struct scenario scenario; /* with the pipeline rank that the plan is of */
+	struct scenario asked;    /* as the file has it */
 	FILE *report;
 	struct error *error;
-	uint32_t *position;           /* [ops] */
-	uint32_t *order;              /* [ops] */
-	uint32_t items;               /* what needs an address: storages, then the workspaces of ops */
-	uint32_t *first, *last;       /* [items], NONE: never there */
-	int64_t *bytes, *offset;      /* [items] */
+	uint32_t *position;      /* [ops] */
+	uint32_t *order;         /* [ops] */
+	uint32_t items;          /* what needs an address: storages, then the workspaces of ops */
+	uint32_t *first, *last;  /* [items], NONE: never there */
+	int64_t *bytes, *offset; /* [items] */
 	int64_t peak;
 	uint32_t peak_position;
-	int64_t reserved[2];          /* bytes of the caching allocator, without and with expandable segments */
-	int64_t ahead;                /* bytes of parameters gathered a layer ahead; -1: not known */
+	int64_t reserved[2]; /* bytes of the caching allocator, without and with expandable segments */
+	int64_t ahead;       /* bytes of parameters gathered a layer ahead; -1: not known */
 	bool recomputes, recomputes_to_cap, recomputes_on_ranks; /* the scenario makes ops run again; as few as a cap takes,
 																in one graph; or on each of a pipeline's ranks */
-	uint32_t waiting;             /* buffers of the host */
-	bool copies;                  /* offload=on has chosen copies to the host: */
+	uint32_t waiting; /* buffers of the host */
+	bool copies;      /* offload=on has chosen copies to the host: */
 	int64_t reruns, pinned_stall; /* picoseconds of what runs again; of waits for other copies, in the program's order */
-	int64_t over;                 /* bytes that the plan needs above its cap; < 0: it fits, or there is no cap */
-	const char *notes;            /* what the stages say of the planned graph, in the arena; NULL: not known */
+	int64_t over;      /* bytes that the plan needs above its cap; < 0: it fits, or there is no cap */
+	const char *notes; /* what the stages say of the planned graph, in the arena; NULL: not known */
 	struct arena arena;
 };
 
@@ -172,15 +172,15 @@ enum status check_streams(struct check *check);
 
 /* How the step that was made may differ, besides copies of ops that run again, and copies to the host and back. */
 enum values_allowed {
-	VALUES_CASTS = 1,       /* new casts: a value counts as the same in another format */
-	VALUES_COPIES = 2,      /* new copies of a tensor, and sums over a dim that was 1 */
-	VALUES_TWINS = 4,       /* a view that another one equals is left out */
-	VALUES_UPDATES = 8,     /* other ops of the update phase */
-	VALUES_GRADIENTS = 16,  /* ... and of the backward pass; copies that only it read may be gone */
-	VALUES_SUMS = 32,       /* new additions in place: gradients of several microbatches */
+	VALUES_CASTS = 1,      /* new casts: a value counts as the same in another format */
+	VALUES_COPIES = 2,     /* new copies of a tensor, and sums over a dim that was 1 */
+	VALUES_TWINS = 4,      /* a view that another one equals is left out */
+	VALUES_UPDATES = 8,    /* other ops of the update phase */
+	VALUES_GRADIENTS = 16, /* ... and of the backward pass; copies that only it read may be gone */
+	VALUES_SUMS = 32,      /* new additions in place: gradients of several microbatches */
 	VALUES_REGROUPED =
 		128, /* sums of gradients in another order, twins of views that are new, and releases that are gone */
-	VALUES_SEPARATE = 64    /* what was written in place is memory of its own, and older names hold what they held */
+	VALUES_SEPARATE = 64 /* what was written in place is memory of its own, and older names hold what they held */
 };
 
 /* A storage holds a symbol. What an op makes are symbols of the op, by its name, and of what it reads, in which version

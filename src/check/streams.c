@@ -10,8 +10,8 @@ struct summing {
 	const uint32_t *order;
 	const struct step_model *model;
 	const struct step_time *time;
-	int64_t *begin, *end;        /* [ops] by position: when what it needs is there, and when what it alone needed may go */
-	struct change *change;       /* [2 * (storages + ops)] */
+	int64_t *begin, *end;  /* [ops] by position: when what it needs is there, and when what it alone needed may go */
+	struct change *change; /* [2 * (storages + ops)] */
 	size_t changes;
 	struct arena arena;
 };

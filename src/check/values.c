@@ -1,16 +1,16 @@
 /* values.c: graphs run on symbols of 64 bits. */
 
-#include "solver/fit/apply.h"
+#include "solver/recompute/apply.h"
 #include "state.h"
 
 struct run {
-	const struct graph *graph, *other;   /* other: an op whose name stands there isn't new */
+	const struct graph *graph, *other; /* other: an op whose name stands there isn't new */
 	const struct rules *rules;
 	unsigned allowed;
-	bool separate;                       /* every name counts as memory of its own: its symbol stands in its path */
-	uint64_t *content;                   /* [storages] what it holds at the moment */
-	uint64_t *path;                      /* [tensors] which part of it a tensor is: the views on the way to it */
-	uint64_t *read;                      /* [ops] what it read */
+	bool separate;     /* every name counts as memory of its own: its symbol stands in its path */
+	uint64_t *content; /* [storages] what it holds at the moment */
+	uint64_t *path;    /* [tensors] which part of it a tensor is: the views on the way to it */
+	uint64_t *read;    /* [ops] what it read */
 };
 
 static uint64_t text_symbol(const char *text)
@@ -106,7 +106,7 @@ static bool is_from_mask(const struct run *run, uint32_t op, uint32_t position)
 	const struct graph *graph = run->graph;
 	const struct op *record = &graph->op[op];
 	uint32_t of = record->recomputed && record->of ? graph_find_op(graph, record->of) : NONE;
-	if (of == NONE || strcmp(record->type, FIT_MASKED_TYPE) != 0 || position != 1 ||
+	if (of == NONE || strcmp(record->type, RECOMPUTE_MASKED_TYPE) != 0 || position != 1 ||
 		csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1 ||
 		!(rules_traits(run->rules, graph->op[of].type) & TRAIT_MASKED) || csr_length(&graph->writes, of) != 2)
 		return false;
@@ -159,7 +159,7 @@ static uint64_t read_symbols(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	uint64_t read = 1;
-	bool whole = op_releases(&graph->op[op]) && !run->separate;   /* lets go of a storage, whichever view of it is named */
+	bool whole = op_releases(&graph->op[op]) && !run->separate; /* lets go of a storage, whichever view of it is named */
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer,
 				 storage = graph->tensor[tensor].storage;

@@ -32,14 +32,14 @@ static const struct member_row MEMBERS[] = {
 	{ "", "snapshot", OF_SNAPSHOT },
 	{ "asked", "strategy alignment_bytes capacity_bytes? device? seconds?", 0 },
 	{ "certificate", "by moment core? irreducible? confirmed?", 0 },
-	{ "snapshot", NULL, 0 },   /* looked at as a whole */
+	{ "snapshot", NULL, 0 }, /* looked at as a whole */
 };
 
 struct result_check {
-	const struct layout_request *wanted;  /* by the options of the check; zero: whatever the file says */
+	const struct layout_request *wanted; /* by the options of the check; zero: whatever the file says */
 	struct layout_request request;
 	struct buffers_csv csv;
-	const json_t *file;          /* NULL: the result is a CSV */
+	const json_t *file; /* NULL: the result is a CSV */
 	int64_t *offset;
 	struct buffers_sums sums;
 	struct arena arena;

@@ -11,9 +11,9 @@
 struct request {
 	struct command_line line;
 	struct scenario scenario;
-	struct read_options first;  /* how FIRST is read; line.reading is of SECOND */
+	struct read_options first; /* how FIRST is read; line.reading is of SECOND */
 	struct export_options options;
-	enum export_kind_id kind;   /* EXPORT_text: the report */
+	enum export_kind_id kind; /* EXPORT_text: the report */
 };
 
 static int take_kind(struct request *request, const char *value)

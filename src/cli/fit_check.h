@@ -1,4 +1,4 @@
-/* fit_check.h: what was asked of `tidemark fit`, as its JSON says it, and the check of such a file. */
+/* recompute_check.h: what was asked of `tidemark fit`, as its JSON says it, and the check of such a file. */
 #pragma once
 
 #include "src/base/json.h"
@@ -6,9 +6,9 @@
 
 /* Beside the scenario. */
 struct fit_asked {
-	int64_t devices;            /* the most that changes may use */
-	bool smallest;              /* --smallest-device */
-	enum knob_id most;          /* --max; KNOB_COUNT: not asked for */
+	int64_t devices;   /* the most that changes may use */
+	bool smallest;     /* --smallest-device */
+	enum knob_id most; /* --max; KNOB_COUNT: not asked for */
 };
 
 /* Member "asked": the knobs that are not as they are by default, as --set takes them, pins, and the rest. */
@@ -28,7 +28,7 @@ enum status fit_check_file(
 /* fit_most_command: `tidemark fit --max` and `--smallest-device`. */
 
 struct most_request {
-	struct fit_asked asked;    /* most: --max; KNOB_COUNT: --smallest-device */
+	struct fit_asked asked; /* most: --max; KNOB_COUNT: --smallest-device */
 	bool json;
 	const char *path, *output;
 };

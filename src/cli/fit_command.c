@@ -270,7 +270,7 @@ static int fit_command_serve(const struct request *request)
 	struct graph *graph = batch_open(*request->line.operand, &request->line.reading, &code);
 	if (graph)
 		batch_doubt(&request->scenario, graph);
-	batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
+	batch_limit(0); /* until here, while the graph is read, signals end the program at once */
 	if (!graph)
 		return code;
 	struct planner planner = {

@@ -58,7 +58,7 @@ enum status layout_read_input(
 	if (!pickle && !csv_perhaps)
 		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot, but: %s; %s", input_kind_name(kind),
 			input_kind_advice(kind) ? input_kind_advice(kind) : "it holds ops, too: tidemark plan FILE");
-	if (!pickle && memchr(start, '\0', size))   /* as of /dev/zero, which would be read for long */
+	if (!pickle && memchr(start, '\0', size)) /* as of /dev/zero, which would be read for long */
 		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot: it has bytes that are not text");
 	return pickle ? read_snapshot(request, input, csv, error) : read_csv(request, input, csv, error);
 }
@@ -88,7 +88,7 @@ static void add_name(void *context, struct slice id)
 	json_array_append_new(context, name ? name : json_string("?"));
 }
 
-#define CHECK_NODES 5000000    /* some seconds for a core of 64 buffers */
+#define CHECK_NODES 5000000 /* some seconds for a core of 64 buffers */
 
 bool layout_core_confirmed(const struct layout_request *request, const struct buffers_csv *csv,
 	const struct layout *layout)

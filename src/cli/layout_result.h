@@ -18,7 +18,7 @@ struct snapshot_report {
 		char text[200];
 		int64_t bytes;
 		uint32_t buffers;
-	} place[SNAPSHOT_PLACES];   /* text: "" without a stack trace */
+	} place[SNAPSHOT_PLACES]; /* text: "" without a stack trace */
 };
 
 /* Fills places from the facts. OK or NO_MEMORY. */
@@ -36,9 +36,9 @@ void snapshot_print(const struct snapshot_report *report, int64_t alignment, con
 /* What is asked for, and what the buffers were read from. */
 struct layout_request {
 	struct layout_options options;
-	int64_t device;              /* of a snapshot, -1: any */
-	double seconds;              /* of --time, 0: none */
-	bool snapshot;               /* it was read from one */
+	int64_t device; /* of a snapshot, -1: any */
+	double seconds; /* of --time, 0: none */
+	bool snapshot;  /* it was read from one */
 	struct snapshot_report report; /* of it */
 };
 

@@ -13,29 +13,30 @@ struct request {
 	struct model_training training;
 	struct command_line line;
 	const char *name;
-	struct hugging_face file;   /* where the model comes from a config.json */
-	int curve;             /* points of the curve to print instead of the step, or 0 */
+	struct hugging_face file; /* where the model comes from a config.json */
+	int curve; /* points of the curve to print instead of the step, or 0 */
 };
 
 enum { CURVE_MAX = 1000 };
 
 /* A row each: the peak, its bytes below that of keeping all, and what the least recomputation adds to the step on an
  * A100. */
-static enum status print_points(struct fit_solver *solver, int64_t all, int64_t least, int count, struct error *error)
+static enum status print_points(
+	struct recompute_solver *solver, int64_t all, int64_t least, int count, struct error *error)
 {
 	struct control control = { 0 };
-	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 8 };
-	HELD struct fit_plan *plan = mem_alloc((size_t)count, sizeof *plan);
+	struct recompute_search_options options = { .ticks = RECOMPUTE_EFFORT_DEFAULT / 8 };
+	HELD struct recompute_plan *plan = mem_alloc((size_t)count, sizeof *plan);
 	HELD int64_t *cap = mem_alloc((size_t)count, sizeof *cap);
 	for (int i = 0; i < count && cap; i++)
 		cap[i] = all - (all - least) / (count - 1) * i;
-	enum status status = plan && cap ? fit_curve(solver, cap, (uint32_t)count, &options, &control, plan) : NO_MEMORY;
+	enum status status = plan && cap ? recompute_curve(solver, cap, (uint32_t)count, &options, &control, plan) : NO_MEMORY;
 	for (int i = 0; i < count && status == OK; i++)
 		if (plan[i].extra < INT64_MAX)
 			printf("%lld,%lld,%.6f,%.6f,%d\n", (long long)plan[i].peak, (long long)(all - plan[i].peak),
 				(double)plan[i].extra / 1e12, (double)plan[i].bound / 1e12, plan[i].proved);
 	for (int i = 0; i < count && plan; i++)
-		fit_plan_free(&plan[i]);
+		recompute_plan_free(&plan[i]);
 	return status == OK ? OK : fail_memory(error);
 }
 
@@ -44,11 +45,11 @@ static enum status print_curve(const struct graph *step, int count, struct error
 {
 	struct machine machine = device_preset(DEVICE_NONE).machine;
 	OWN(rules) *rules = rules_new();
-	OWN(fit_solver) solver = { 0 };
+	OWN(recompute_solver) solver = { 0 };
 	HELD int64_t *time = mem_alloc(step->ops, sizeof *time);
 	HELD uint32_t *traits = mem_alloc(step->ops, sizeof *traits);
 	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
-	struct fit_input input = { .graph = step, .time = time, .traits = traits, .alignment = 1, .workspace = true };
+	struct recompute_input input = { .graph = step, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 	if (!(rules && time && traits && keep))
 		return fail_memory(error);
 	for (uint32_t op = 0; op < step->ops; op++) {
@@ -56,7 +57,7 @@ static enum status print_curve(const struct graph *step, int count, struct error
 			return fail_memory(error);
 		traits[op] = rules_traits(rules, step->op[op].type);
 	}
-	if (fit_solver_new(&input, &solver) != OK || fit_play(&solver.replay, &solver.base[0], keep) != OK)
+	if (recompute_solver_new(&input, &solver) != OK || recompute_play(&solver.replay, &solver.base[0], keep) != OK)
 		return fail_memory(error);
 	int64_t all = solver.replay.peak, least = 0;
 	for (uint32_t i = 0; i < solver.step.ops; i++)

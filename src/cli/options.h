@@ -116,11 +116,11 @@ enum option_id { OPTIONS(X) OPTION_COUNT };
 #undef X
 
 struct option_row {
-	const char *name;           /* of a model's sizes, which come behind the others, with _ for - */
+	const char *name; /* of a model's sizes, which come behind the others, with _ for - */
 	char letter;
-	const char *value;          /* "=NAME": may be left out */
-	unsigned commands;          /* a bit each */
-	const char *help;           /* NULL: not for people */
+	const char *value; /* "=NAME": may be left out */
+	unsigned commands; /* a bit each */
+	const char *help;  /* NULL: not for people */
 };
 extern const struct option_row option_rows[];
 extern const int option_row_count;
@@ -135,20 +135,20 @@ enum { FILES_READ = 16, FILES_WRITTEN = 3 };
 /* The parts of a command line that commands share; what is zero is not there. */
 struct command_line {
 	enum subcommand_id command;
-	struct scenario *scenario;  /* takes --set and --pin; NULL: the command does itself */
+	struct scenario *scenario; /* takes --set and --pin; NULL: the command does itself */
 	/* The command's other options, by row; a status of exit. May be NULL where it has none. */
 	int (*take)(void *context, int row, const char *value);
 	void *context;
-	void (*help)(void);         /* printed behind the options; may be NULL */
+	void (*help)(void); /* printed behind the options; may be NULL */
 	const char *rules_file, *output;
 	struct read_options reading; /* how the graph is read */
 	double seconds;
-	bool json, helped;          /* helped: --help was printed, nothing is left to do */
-	char **operand;             /* as many as the command's row names */
-	bool several;               /* more than one of them may stand there; operands: how many do */
+	bool json, helped; /* helped: --help was printed, nothing is left to do */
+	char **operand;    /* as many as the command's row names */
+	bool several;      /* more than one of them may stand there; operands: how many do */
 	int operands;
 	struct file_option read[FILES_READ],
-		written[FILES_WRITTEN];   /* beside operands: none of these may be overwritten, or written twice */
+		written[FILES_WRITTEN]; /* beside operands: none of these may be overwritten, or written twice */
 	int reads;
 };
 

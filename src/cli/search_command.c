@@ -12,21 +12,21 @@
 #include "src/scenario/own_device.h"
 
 #define TOP 10
-#define SHARES_MOST 16      /* ways to share the tokens out that are named */
+#define SHARES_MOST 16 /* ways to share the tokens out that are named */
 #define FRONT_STEP \
-	93       /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
+	93 /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
 
 struct search {
 	struct scenario scenario;
-	bool set[KNOB_COUNT];           /* knobs that the command line sets: they are wanted so */
+	bool set[KNOB_COUNT]; /* knobs that the command line sets: they are wanted so */
 	struct command_line line;
 	const char *name;
-	uint32_t top, planned;          /* rows printed; of these, planned */
+	uint32_t top, planned; /* rows printed; of these, planned */
 	bool even;
-	uint32_t offload;               /* OFFLOAD_*: what may wait in the host */
+	uint32_t offload; /* OFFLOAD_*: what may wait in the host */
 	struct overheads overheads;
 	const char *measurements, *constants;
-	char device[4200];              /* "device=@FILE", where a file of the user's own is asked for */
+	char device[4200]; /* "device=@FILE", where a file of the user's own is asked for */
 	struct model_source source;
 	struct config_request request;
 };
@@ -68,7 +68,7 @@ static void fill_request(struct search *search)
 	request->zero = wanted_choice(search, K_zero);
 	request->sp = value[K_sp] == 2 ? -1 : wanted_choice(search, K_sp);
 	request->schedule = wanted_choice(search, K_schedule);
-	request->schedule = request->schedule < SCHEDULE_COUNT ? request->schedule : -1;    /* auto: all of them */
+	request->schedule = request->schedule < SCHEDULE_COUNT ? request->schedule : -1; /* auto: all of them */
 	bool estimated = value[K_recompute] < RECOMPUTE_AUTO || value[K_recompute] == RECOMPUTE_OPS;
 	request->recompute = estimated ? wanted_choice(search, K_recompute) : -1;
 }
@@ -698,7 +698,7 @@ static enum status plan_best(struct search *search, struct config_list *list, st
 	graph_release(graph);
 	scenario_done(&scenario);
 	planner_done(&planner);
-	if (status == BAD_INPUT && list->entries > 0) {     /* too large to be built whole */
+	if (status == BAD_INPUT && list->entries > 0) { /* too large to be built whole */
 		list->entry[0].planned = (struct config_planned) { .tried = true };
 		snprintf(list->entry[0].planned.reason, sizeof list->entry[0].planned.reason, "%.*s",
 			(int)sizeof list->entry[0].planned.reason - 1, error->text);
@@ -745,7 +745,7 @@ int search_command(int argc, char **argv)
 	int code = search_command_parse(&search, argc, argv);
 	if (code == EXIT_FINE && !search.line.helped &&
 		(code = model_source_open(&search.source, search.name, &search.line.reading, &search.scenario)) == EXIT_FINE) {
-		batch_limit(0);   /* until here, while files are read, signals end the program at once */
+		batch_limit(0); /* until here, while files are read, signals end the program at once */
 		fill_request(&search);
 		note_idle(&search);
 		batch_doubt(&search.scenario, NULL);

@@ -21,7 +21,7 @@ struct request {
 	struct scenario scenario;
 	struct export_options options;
 	const char *kind, *caption;
-	char **argv;             /* the command's name and what follows it */
+	char **argv; /* the command's name and what follows it */
 	int argc;
 };
 

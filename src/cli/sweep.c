@@ -20,7 +20,7 @@
 
 #define VARIED_MAX 32
 #define VALUES_MAX 4096
-#define RUN 4               /* scenarios that a job takes at once */
+#define RUN 4 /* scenarios that a job takes at once */
 
 /* A knob or a figure of the device, and its values as they are written. */
 struct varied {
@@ -32,7 +32,7 @@ struct sweep {
 	struct scenario base;
 	struct varied varied[VARIED_MAX];
 	const char *columns[VARIED_MAX]; /* what is varied */
-	struct arena arena;     /* of names and values */
+	struct arena arena; /* of names and values */
 	int count;
 	enum sweep_form form;
 	uint64_t total;
@@ -40,8 +40,8 @@ struct sweep {
 	int jobs, descriptor;
 	bool resume, merge;
 	struct command_line line;
-	bool *done;             /* [total]: already in the output */
-	uint64_t fingerprint;   /* of all that its rows have in common */
+	bool *done;           /* [total]: already in the output */
+	uint64_t fingerprint; /* of all that its rows have in common */
 	struct graph *graph;
 };
 
@@ -350,7 +350,7 @@ static int read_finished(struct sweep *sweep)
 		whole += length;
 	}
 	int code = status == OK ? EXIT_FINE : complain(sweep->line.output, &error, status);
-	if (code == EXIT_FINE && length < 0 && !feof(file))   /* what was not read must not be cut off */
+	if (code == EXIT_FINE && length < 0 && !feof(file)) /* what was not read must not be cut off */
 		code = complain(sweep->line.output, &(struct error){ .text = "can't be read to its end" }, LIMIT);
 	if (code == EXIT_FINE && ftruncate(fileno(file), whole) != 0)
 		code = complain(sweep->line.output, &(struct error){ .text = "can't cut off the torn last line" }, LIMIT);
@@ -387,7 +387,7 @@ static int open_output(struct sweep *sweep)
 			LIMIT);
 	if (sweep->resume)
 		return read_finished(sweep);
-	if (ftruncate(sweep->descriptor, 0) != 0 && errno != EINVAL)   /* a device or a pipe */
+	if (ftruncate(sweep->descriptor, 0) != 0 && errno != EINVAL) /* a device or a pipe */
 		return complain(sweep->line.output, &(struct error){ .text = "can't be emptied" }, LIMIT);
 	return EXIT_FINE;
 }
@@ -423,7 +423,7 @@ int sweep_command(int argc, char **argv)
 		if (!sweep.done)
 			code = complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 		sweep.graph = sweep.done ? batch_open(*sweep.line.operand, &sweep.line.reading, &code) : NULL;
-		batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
+		batch_limit(0); /* until here, while the graph is read, signals end the program at once */
 		if (sweep.graph) {
 			find_fingerprint(&sweep);
 			code = open_output(&sweep);

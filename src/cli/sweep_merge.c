@@ -13,20 +13,20 @@
 #define NAMES "scenario,"
 
 struct piece_line {
-	uint32_t number;          /* of the scenario */
-	unsigned line;            /* in its file, from 1 */
+	uint32_t number; /* of the scenario */
+	unsigned line;   /* in its file, from 1 */
 	int file;
-	const char *text;         /* without its newline */
+	const char *text; /* without its newline */
 };
 
 struct merge {
 	char *const *path;
 	uint64_t total;
-	char **content;           /* [count]: of the files, cut into lines */
+	char **content; /* [count]: of the files, cut into lines */
 	struct piece_line *line;
 	size_t lines, room;
-	const char *names;        /* CSV's line of names; NULL: none so far */
-	uint64_t sweep;           /* fingerprint of the lines so far */
+	const char *names; /* CSV's line of names; NULL: none so far */
+	uint64_t sweep;    /* fingerprint of the lines so far */
 	bool json;
 };
 

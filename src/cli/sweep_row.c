@@ -15,13 +15,13 @@ enum cell_kind { BYTES, TRUTH, TIME, WORK };
 struct cell {
 	const char *name;
 	enum cell_kind kind;
-	bool shown;              /* in the table for people, under its heading */
+	bool shown; /* in the table for people, under its heading */
 	const char *heading;
-	int64_t number;          /* bytes, 0 or 1, picoseconds, floating-point operations */
+	int64_t number; /* bytes, 0 or 1, picoseconds, floating-point operations */
 	bool there;
 };
 
-enum { CELLS = 15, CELLS_ALWAYS = 10 };   /* those that every plan has come first */
+enum { CELLS = 15, CELLS_ALWAYS = 10 }; /* those that every plan has come first */
 
 static void sweep_row_fill(const struct plan *plan, struct cell cell[CELLS])
 {

@@ -6,14 +6,14 @@
 enum sweep_form { SWEEP_JSON, SWEEP_CSV, SWEEP_TABLE };
 
 struct sweep_row {
-	const char *const *varied;       /* [count]: the knobs and figures that are varied */
+	const char *const *varied; /* [count]: the knobs and figures that are varied */
 	int count;
 	enum sweep_form form;
-	uint64_t sweep;                  /* fingerprint of all that the sweep's rows have in common */
-	uint64_t number;                 /* of the scenario */
+	uint64_t sweep;  /* fingerprint of all that the sweep's rows have in common */
+	uint64_t number; /* of the scenario */
 	const struct scenario *scenario;
-	const struct plan *plan;         /* NULL: there is none */
-	const char *reason;              /* why there is none; of a plan, what is guessed in it, "" where nothing is */
+	const struct plan *plan; /* NULL: there is none */
+	const char *reason;      /* why there is none; of a plan, what is guessed in it, "" where nothing is */
 };
 
 /* The line of names above the rows; nothing for JSON. */

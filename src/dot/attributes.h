@@ -15,8 +15,8 @@ enum attribute { ATTRIBUTES(X) ATTRIBUTE_COUNT };
 #undef X
 
 struct attributes {
-	Agsym_t *symbol[ATTRIBUTE_COUNT];   /* NULL where no node has it */
-	Agsym_t **foreign;                  /* neither ours nor Graphviz's: kept as unknown keys */
+	Agsym_t *symbol[ATTRIBUTE_COUNT]; /* NULL where no node has it */
+	Agsym_t **foreign;                /* neither ours nor Graphviz's: kept as unknown keys */
 	uint32_t foreigns;
 };
 

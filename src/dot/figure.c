@@ -16,7 +16,7 @@
 #include "src/base/streams.h"
 
 #define FAMILY "Helvetica, Arial, Liberation Sans, sans-serif"
-#define PNG_SCALE 3.0          /* pixels for a point: 216 a inch */
+#define PNG_SCALE 3.0 /* pixels for a point: 216 a inch */
 #define SIZE_MOST 20000.0
 
 static const char magic[] = "tidemark-figure 1 ";

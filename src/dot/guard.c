@@ -1,5 +1,5 @@
 /* guard.c: resource limits and crash handlers. */
-#define _GNU_SOURCE   /* RTLD_NEXT */
+#define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -15,12 +15,12 @@
 #include "src/base/output.h"
 
 #ifndef __has_feature
-#define __has_feature(feature) 0   /* gcc, which has macros for them; clang has none */
+#define __has_feature(feature) 0 /* gcc, which has macros for them; clang has none */
 #endif
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || \
 	__has_feature(thread_sanitizer)
-#define SANITIZED 1   /* sanitizers need terabytes of address space */
+#define SANITIZED 1 /* sanitizers need terabytes of address space */
 #else
 #define SANITIZED 0
 #endif
@@ -67,9 +67,9 @@ void guard_expect_end(void)
 
 /* ---- threads of libraries ---- */
 
-enum { STACK = 1 << 16 };   /* the handler must run after a stack overflow, too */
+enum { STACK = 1 << 16 }; /* the handler must run after a stack overflow, too */
 
-#if !SANITIZED   /* sanitizers give threads such stacks themselves */
+#if !SANITIZED /* sanitizers give threads such stacks themselves */
 struct started {
 	void *(*run)(void *);
 	void *argument;
@@ -119,7 +119,7 @@ static void set_limit(int resource, int64_t limit)
 void guard_start(const struct limits *limits, const char *name)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP,
-		SIGXCPU };   /* SIGTRAP: GLib without memory */
+		SIGXCPU }; /* SIGTRAP: GLib without memory */
 	static char stack[STACK];
 	input_name = name;
 	atexit(on_exit_of_others);

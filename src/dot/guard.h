@@ -10,9 +10,9 @@
 enum { EXIT_FINE = 0, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
 
 struct limits {
-	int64_t memory;     /* bytes of address space; 0: none */
-	int64_t seconds;    /* of processor time; 0: none */
-	int64_t edges;      /* in a DOT graph */
+	int64_t memory;  /* bytes of address space; 0: none */
+	int64_t seconds; /* of processor time; 0: none */
+	int64_t edges;   /* in a DOT graph */
 };
 
 /* Sets the limits and the handlers. name is used in messages. */

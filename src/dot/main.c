@@ -39,7 +39,7 @@ static void open_no_files(void)
 static enum status render(Agraph_t *dot, const char *engine, const char *format, FILE *stream, struct error *error)
 {
 	char *data = NULL;
-	union { unsigned narrow; size_t wide; } written = { .wide = 0 };   /* wide from Graphviz 13 on */
+	union { unsigned narrow; size_t wide; } written = { .wide = 0 }; /* wide from Graphviz 13 on */
 	size_t length = 0;
 	open_no_files();
 	GVC_t *context = gvContext();
@@ -74,10 +74,10 @@ static const char *const format_names[OUTPUT_COUNT] = { OUTPUTS(X) };
 
 struct options {
 	const char *input, *output;
-	int format;              /* -1: native of DOT, DOT of native */
-	const char *view;        /* of a native graph: see draw_options_of() */
-	bool positions;          /* draw nodes where the text says */
-	bool with_parent;        /* end when the parent does */
+	int format;       /* -1: native of DOT, DOT of native */
+	const char *view; /* of a native graph: see draw_options_of() */
+	bool positions;   /* draw nodes where the text says */
+	bool with_parent; /* end when the parent does */
 	struct limits limits;
 };
 
@@ -290,7 +290,7 @@ int main(int argc, char **argv)
 {
 	struct options options = { .format = -1, .limits = { INT64_C(4) << 30, 600, 1000000 } };
 	output_prepare();
-	setenv("TZ", "UTC0", 1);   /* Cairo writes the zone behind a PDF's date */
+	setenv("TZ", "UTC0", 1); /* Cairo writes the zone behind a PDF's date */
 	json_memory_watch();
 	int code = parse_options(argc, argv, &options);
 	if (code >= 0)

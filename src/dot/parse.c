@@ -6,10 +6,10 @@
 #include "read.h"
 
 static struct {
-	const char *text;           /* not yet given to the parser */
+	const char *text; /* not yet given to the parser */
 	size_t left;
 	int64_t edges, edges_most;
-	char message[400];          /* pieces of the error message so far */
+	char message[400]; /* pieces of the error message so far */
 } reading;
 
 static long map_id(void *state, int type, char *text, IDTYPE *id, int create)
@@ -77,7 +77,7 @@ Agraph_t *parse_dot(const char *text, size_t size, int64_t edges_most, struct er
 {
 	static Agiddisc_t id;
 	static Agiodisc_t io;
-	static Agdisc_t disc = { .id = &id, .io = &io };   /* before Graphviz 9 there is .mem, too: NULL is calloc() */
+	static Agdisc_t disc = { .id = &id, .io = &io }; /* before Graphviz 9 there is .mem, too: NULL is calloc() */
 	id = AgIdDisc;
 	id.map = map_id;
 	io = AgIoDisc;
@@ -93,7 +93,7 @@ Agraph_t *parse_dot(const char *text, size_t size, int64_t edges_most, struct er
 	agseterrf(parse_collect);
 	agreseterrors();
 	Agraph_t *graph = agread(&reading, &disc);
-	if (graph && !agerrors())   /* after an error there may be half a graph */
+	if (graph && !agerrors()) /* after an error there may be half a graph */
 		return graph;
 	explain(error);
 	if (graph)

@@ -14,7 +14,7 @@ void pdf_set_date(char *pdf, size_t length)
 	struct tm date;
 	if (!gmtime_r(&moment, &date) || strftime(text, sizeof text, "%Y%m%d%H%M%S", &date) != 14)
 		return;
-	for (size_t i = length; i-- > sizeof key + 14;)   /* from the end: what is drawn may hold anything */
+	for (size_t i = length; i-- > sizeof key + 14;) /* from the end: what is drawn may hold anything */
 		if (memcmp(pdf + i - sizeof key - 14, key, sizeof key - 1) == 0) {
 			memcpy(pdf + i - 15, text, 14);
 			return;

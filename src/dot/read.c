@@ -11,12 +11,12 @@
 /* What a node is, bound to it. */
 struct record {
 	Agrec_t header;
-	uint32_t op, tensor;       /* of the draft; a teaching node is both */
+	uint32_t op, tensor; /* of the draft; a teaching node is both */
 	const char *name, *module; /* module: the path of the clusters around it, NULL where there are none */
 	int64_t step;
 	uint32_t sequence;
 	Agnode_t *node;
-	unsigned line;             /* where its name is first met, 0: unknown */
+	unsigned line; /* where its name is first met, 0: unknown */
 };
 
 /* libcgraph takes names as char *. */
@@ -27,16 +27,16 @@ struct reader {
 	const char *text;
 	struct draft *draft;
 	struct error *error;
-	struct arena arena;        /* decoded texts */
+	struct arena arena; /* decoded texts */
 	struct attributes attributes;
-	Agsym_t *order;            /* of edges */
-	uint32_t missing;          /* results of teaching nodes without bytes= */
+	Agsym_t *order;   /* of edges */
+	uint32_t missing; /* results of teaching nodes without bytes= */
 	bool full;
 };
 
 static struct record *record_of(Agnode_t *node)
 {
-	return (struct record *)node->base.data;   /* bound first and locked there */
+	return (struct record *)node->base.data; /* bound first and locked there */
 }
 
 /* The end of the comment, or of the word, or of the string behind its first quote, that begins there; at itself: none.

@@ -5,10 +5,10 @@
 #include "src/base/streams.h"
 #include "src/read/dot_child.h"
 
-#define BOLDER   1.08   /* bold letters are wider */
-#define ELLIPSIS 1.0    /* the width of one, of the size */
-#define TITLE    14.0   /* points that a title takes */
-#define SIGN_WIDE 10.0  /* of a legend */
+#define BOLDER   1.08  /* bold letters are wider */
+#define ELLIPSIS 1.0   /* the width of one, of the size */
+#define TITLE    14.0  /* points that a title takes */
+#define SIGN_WIDE 10.0 /* of a legend */
 
 enum status canvas_open(struct canvas *canvas, struct canvas_paper paper, double height)
 {
@@ -124,7 +124,7 @@ void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t
 	}
 	if (canvas->paper.kind == CANVAS_TIKZ) {
 		tikz_style(canvas, fill, line);
-		for (size_t i = 0; i < points; i++)   /* TeX wants short lines */
+		for (size_t i = 0; i < points; i++) /* TeX wants short lines */
 			fprintf(canvas->body, "%s(%.2f,%.2f)%s", i ? "--" : "", point[i].x, point[i].y - canvas->raise,
 				i % 8 == 7 ? "\n" : "");
 		fputs(";\n", canvas->body);

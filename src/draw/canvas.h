@@ -14,31 +14,31 @@ struct canvas_point { double x, y; };
 /* What a figure is drawn on; its height follows from what stands on it. */
 struct canvas_paper {
 	enum canvas_kind kind;
-	double width;            /* points */
-	bool untitled;           /* without the title above */
-	bool unexplained;        /* without legend and notes below */
+	double width;     /* points */
+	bool untitled;    /* without the title above */
+	bool unexplained; /* without legend and notes below */
 };
-#define CANVAS_PAGE  468.0   /* a page's text width */
-#define CANVAS_LEAST 180.0   /* narrower, figures are illegible */
+#define CANVAS_PAGE  468.0 /* a page's text width */
+#define CANVAS_LEAST 180.0 /* narrower, figures are illegible */
 #define CANVAS_MOST  2000.0
-#define CANVAS_SMALL 7.0     /* publishers want no smaller letters */
+#define CANVAS_SMALL 7.0 /* publishers want no smaller letters */
 
 /* What a colour stands for, in a legend, beside what looks like it does in the plot. */
 enum canvas_sign { SIGN_BOX, SIGN_LINE, SIGN_DASHES, SIGN_CROSS };
 struct canvas_key { const char *colour, *name; enum canvas_sign sign; };
 
 struct canvas_line {
-	const char *colour;      /* "#RRGGBB"; NULL: none */
+	const char *colour; /* "#RRGGBB"; NULL: none */
 	double width;
 	bool dashed;
 };
 
 struct canvas {
 	struct canvas_paper paper;
-	double height;           /* with the row of the title, even if it is left out */
-	double raise;            /* how much higher all is drawn for want of it */
-	FILE *body;              /* in memory */
-	char colour[24][8];      /* TikZ: that have a name so far */
+	double height;      /* with the row of the title, even if it is left out */
+	double raise;       /* how much higher all is drawn for want of it */
+	FILE *body;         /* in memory */
+	char colour[24][8]; /* TikZ: that have a name so far */
 	int colours;
 	char *text;
 	size_t length;

@@ -1,8 +1,8 @@
 /* clusters.c: boxes of the picture, one below the other. */
 #include "groups.h"
 
-#define BOX_LEAST  4u   /* nodes of a layer that get a box */
-#define STEPS_LEAST 5u  /* of fewer a staircase is none */
+#define BOX_LEAST  4u  /* nodes of a layer that get a box */
+#define STEPS_LEAST 5u /* of fewer a staircase is none */
 
 bool cluster_is(const struct drawing *drawing, uint32_t module)
 {
@@ -32,10 +32,10 @@ bool cluster_edge_back(const struct drawing *drawing, const struct draw_edge *ed
 /* The edges as they are drawn, and the pairs so far: chains from each node. */
 struct drawn {
 	const struct drawing *drawing;
-	uint32_t *first, *next, *to, links;   /* [nodes], [room], [room] */
-	uint32_t *list, *seen, round;         /* [nodes] of a walk */
+	uint32_t *first, *next, *to, links; /* [nodes], [room], [room] */
+	uint32_t *list, *seen, round;       /* [nodes] of a walk */
 	struct cluster_pair *pair;
-	uint32_t pairs, steps, room;          /* steps: pairs where the forward pass goes on; room: of links */
+	uint32_t pairs, steps, room; /* steps: pairs where the forward pass goes on; room: of links */
 };
 
 static void clusters_add_link(struct drawn *drawn, uint32_t above, uint32_t below)
@@ -108,7 +108,7 @@ static void put_below(struct drawn *drawn, uint32_t cluster, uint32_t node, enum
 			|| !(phase == PHASE_FORWARD ? is_last(drawn, i, cluster) : ends_in(drawn, i, cluster)))
 			continue;
 		if (is_below(drawn, i, node) ||
-			is_below(drawn, node, i))   /* recomputed ops may stand below what a later box computes */
+			is_below(drawn, node, i)) /* recomputed ops may stand below what a later box computes */
 			continue;
 		drawn->pair[drawn->pairs++] = (struct cluster_pair){ i, node };
 		clusters_add_link(drawn, i, node);

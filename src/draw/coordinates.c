@@ -32,7 +32,7 @@ static void find_depths(const struct csr *succ, uint32_t nodes, uint32_t *waitin
 		if (!waiting[node])
 			queue[count++] = node;
 	for (uint32_t spare = 0; begin < nodes; ) {
-		if (begin == count) {   /* only cycles are left: go on with the first node of one */
+		if (begin == count) { /* only cycles are left: go on with the first node of one */
 			while (!waiting[spare])
 				spare++;
 			waiting[spare] = 0;
@@ -104,7 +104,7 @@ struct draw_place *draw_places(const struct drawing *drawing)
 	bool *tight = arena_alloc(&scratch, nodes, sizeof *tight);
 	uint32_t *taken = arena_alloc(&scratch, (size_t)(nodes + 1) * PHASE_COUNT, sizeof *taken);
 	bool made = place && from && to && waiting && queue && depth && tight && taken;
-	for (int update = 0; update < 2 && made; update++) {   /* updates hang on the rest and don't move it */
+	for (int update = 0; update < 2 && made; update++) { /* updates hang on the rest and don't move it */
 		struct csr succ;
 		made = csr_of_pairs(&scratch, nodes, folded_links(drawing, update, from, to), from, to, &succ) == OK;
 		if (!made)

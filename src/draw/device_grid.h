@@ -13,18 +13,18 @@ struct grid_axis {
 	char name[8];
 	uint32_t size;
 	uint32_t near; /* members of it in one node: size where no link between nodes is needed, 1 where none is near */
-	int64_t rate;                /* bytes per second of the slowest link that it needs */
+	int64_t rate; /* bytes per second of the slowest link that it needs */
 };
 
 struct device_grid {
 	uint32_t devices, per_node, nodes;
 	uint32_t axes;
-	struct grid_axis axis[GRID_AXES];   /* of more than one member, outermost first */
-	uint32_t ranks;              /* of the pipeline */
-	const struct timetable *timetable;  /* of the ranks' bytes, or NULL: all devices have `bytes` */
+	struct grid_axis axis[GRID_AXES]; /* of more than one member, outermost first */
+	uint32_t ranks; /* of the pipeline */
+	const struct timetable *timetable; /* of the ranks' bytes, or NULL: all devices have `bytes` */
 	int64_t bytes;
-	int64_t most, limit;         /* bytes of the fullest device; of the budget, < 0: none */
-	int64_t unit;                /* for amounts in pictures: bytes, and its name */
+	int64_t most, limit; /* bytes of the fullest device; of the budget, < 0: none */
+	int64_t unit;        /* for amounts in pictures: bytes, and its name */
 	const char *unit_name;
 };
 
@@ -38,6 +38,6 @@ char *device_grid_text(const struct device_grid *grid, uint32_t device, bool out
 char *device_grid_axis_text(const struct grid_axis *axis, char *text, size_t size);
 
 /* How full a device is: of the budget, or where there is none of the fullest device. */
-enum grid_level { GRID_LOW, GRID_HIGH, GRID_OVER, GRID_LEVELS };   /* below 80 %; up to all of it; above the budget */
+enum grid_level { GRID_LOW, GRID_HIGH, GRID_OVER, GRID_LEVELS }; /* below 80 %; up to all of it; above the budget */
 enum grid_level device_grid_level(const struct device_grid *grid, int64_t bytes);
 extern const char *const grid_level_names[GRID_LEVELS], *const grid_level_colours[GRID_LEVELS];

@@ -17,16 +17,16 @@ static const struct { const char *line, *area; } phase_colour[PHASE_COUNT] = {
 #define FONT  "Helvetica,Arial,sans-serif"
 
 #define NODES_QUICK 150u /* of more nodes dot's best positions take too long */
-#define EDGE_THICK 5.0   /* points, of the most bytes */
-#define BLANK 2.2      /* points of a blank in an edge label */
+#define EDGE_THICK 5.0 /* points, of the most bytes */
+#define BLANK 2.2 /* points of a blank in an edge label */
 #define EDGE_THIN  0.5
 
 struct writer {
 	const struct drawing *drawing;
 	FILE *stream;
-	int64_t most;            /* bytes of the widest edge */
-	const struct draw_place *place;   /* NULL: dot places the nodes */
-	bool control;            /* there are control dependencies */
+	int64_t most; /* bytes of the widest edge */
+	const struct draw_place *place; /* NULL: dot places the nodes */
+	bool control; /* there are control dependencies */
 	struct cluster_pair *pair;
 	uint32_t pairs;
 	struct placement_colours places;
@@ -294,7 +294,7 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 		if (saved)
 			fputs(", style=dashed", writer->stream);
 		else if (from == to)
-			fprintf(writer->stream, ", weight=%d", from == PHASE_FORWARD ? 12 : 6);   /* straight columns */
+			fprintf(writer->stream, ", weight=%d", from == PHASE_FORWARD ? 12 : 6); /* straight columns */
 	}
 	fputs(back ? ", dir=back];\n" : "];\n", writer->stream);
 }
@@ -404,7 +404,7 @@ static void head(const struct writer *writer)
 {
 	fputs("digraph ", writer->stream);
 	clean_name(writer->stream, writer->drawing->graph->name);
-	bool many = writer->drawing->collectives > 0;   /* short nodes on many ranks */
+	bool many = writer->drawing->collectives > 0; /* short nodes on many ranks */
 	fprintf(writer->stream,
 		" {\ngraph [fontname=\"" FONT "\", fontsize=11, ranksep=%s, nodesep=0.22, pad=0.15, compound=true];\n"
 		"node [shape=box, style=\"filled,rounded\", fontname=\"" FONT
@@ -415,9 +415,9 @@ static void head(const struct writer *writer)
 		fputs("nslimit=1; nslimit1=1;\n",
 			writer->stream); /* minutes become seconds, and columns are hardly less straight */
 	if (writer->pairs)
-		fputs("newrank=true;\n", writer->stream);   /* else dot ranks every cluster apart and the pairs say nothing */
+		fputs("newrank=true;\n", writer->stream); /* else dot ranks every cluster apart and the pairs say nothing */
 	if (writer->place)
-		fputs("splines=line; size=\"120,120\";\n", writer->stream);   /* inches: bitmaps have limits */
+		fputs("splines=line; size=\"120,120\";\n", writer->stream); /* inches: bitmaps have limits */
 }
 
 enum status draw_write(const struct graph *graph, const struct plan *plan, const struct draw_options *options,

@@ -26,21 +26,21 @@
 
 #include "src/plan/plan.h"
 
-#define DRAW_LAYOUT_MOST 1000u   /* nodes; dot's time grows with the cube: above, write positions */
+#define DRAW_LAYOUT_MOST 1000u /* nodes; dot's time grows with the cube: above, write positions */
 
 enum draw_detail {
-	DRAW_AUTOMATIC,      /* ops where they are few, else modules, in as many levels as fit */
+	DRAW_AUTOMATIC, /* ops where they are few, else modules, in as many levels as fit */
 	DRAW_MODULES,
 	DRAW_OPS
 };
 
 struct draw_options {
 	enum draw_detail detail;
-	bool unfold;         /* draw every layer of a row of equal ones */
-	bool alive;          /* only ops that make or use what is alive at the peak; needs a plan */
-	const char *around;  /* only what is near this op or tensor; NULL: all */
-	uint32_t hops;       /* how near: dependencies in either direction */
-	bool positions;      /* write coordinates of our own for every node */
+	bool unfold;        /* draw every layer of a row of equal ones */
+	bool alive;         /* only ops that make or use what is alive at the peak; needs a plan */
+	const char *around; /* only what is near this op or tensor; NULL: all */
+	uint32_t hops;      /* how near: dependencies in either direction */
+	bool positions;     /* write coordinates of our own for every node */
 };
 
 /* What the words of --view mean: "graph", "modules", "ops", "layers" (unfolded), "alive", "around:NAME" or

@@ -5,30 +5,30 @@
 #include "figure.h"
 #include "src/plan/timeline.h"
 
-#define PLOT        162.0   /* points: the height of a plot */
-#define EDGE        4.0     /* of the paper */
+#define PLOT        162.0 /* points: the height of a plot */
+#define EDGE        4.0   /* of the paper */
 #define TOP         30.0
 #define RIGHT       10.0
-#define LEGEND      40.0    /* from the plot to the first row of its legend */
-#define BARE        28.0    /* from the plot to the paper's end, without a legend */
+#define LEGEND      40.0 /* from the plot to the first row of its legend */
+#define BARE        28.0 /* from the plot to the paper's end, without a legend */
 #define LEADING     11.0
-#define TICK        32.0    /* between numbers of the lower axis, at least */
-#define SMALL       8.0     /* font sizes */
+#define TICK        32.0 /* between numbers of the lower axis, at least */
+#define SMALL       8.0  /* font sizes */
 #define NORMAL      9.0
-#define BOLD        9.8     /* as wide as bold letters of the normal size */
+#define BOLD        9.8 /* as wide as bold letters of the normal size */
 #define POINTS_MOST 2000u
-#define BOX_LEAST   0.02    /* points */
-#define EDGED       2.0     /* points: an edge would swallow what is smaller */
-#define TICKS       6       /* steps of the upright axis, at most */
+#define BOX_LEAST   0.02 /* points */
+#define EDGED       2.0  /* points: an edge would swallow what is smaller */
+#define TICKS       6    /* steps of the upright axis, at most */
 #define INK         "#222222"
 #define ALARM       "#D55E00"
 
 /* The plot's scales. */
 struct axes {
 	struct canvas canvas;
-	double left, span;        /* where the plot begins; its width */
-	double steps, bytes;      /* at the right and upper end */
-	int64_t unit, limit;      /* limit: of memory; -1: none is drawn */
+	double left, span;   /* where the plot begins; its width */
+	double steps, bytes; /* at the right and upper end */
+	int64_t unit, limit; /* limit: of memory; -1: none is drawn */
 	const char *unit_name;
 };
 
@@ -276,7 +276,7 @@ static bool box_of(const struct axes *axes, const struct plan *plan, uint32_t it
 
 static void draw_boxes(struct axes *axes, const struct plan *plan)
 {
-	const struct canvas_line edge = { "#888888", 0.2, false };   /* holes are white */
+	const struct canvas_line edge = { "#888888", 0.2, false }; /* holes are white */
 	struct box box;
 	for (uint32_t item = 0; item < plan->laid_out->items; item++)
 		if (plan->laid_out->first[item] != NONE && box_of(axes, plan, item, &box))

@@ -14,9 +14,9 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 /* A plan's live bytes, as its file has them. */
 struct curve {
 	char name[200], graph[200];
-	int64_t *live;            /* [ops] in the plan's order, without what ops need while they run */
+	int64_t *live; /* [ops] in the plan's order, without what ops need while they run */
 	uint32_t ops, peak_position;
-	int64_t peak;             /* the highest of them */
+	int64_t peak; /* the highest of them */
 };
 #define CURVES_MOST 7u
 /* Lines' colours: Okabe and Ito's, the darkest first. */
@@ -45,8 +45,8 @@ struct label_box { double left, right, top, bottom; };
 /* The place that names may take, and what is there already. Points. */
 struct labels {
 	double left, right, top, bottom;
-	struct label_box taken[300];                  /* names and marks: nothing may lie on them */
-	bool mark[300];                               /* of them */
+	struct label_box taken[300]; /* names and marks: nothing may lie on them */
+	bool mark[300];              /* of them */
 	struct { double x, y, to_x, to_y; } line[300];/* curves: names keep off them where there is room */
 	int count, lines;
 };
@@ -88,7 +88,7 @@ enum status figure_roofline(
 
 /* figure_slowdown: extra time over memory as a figure of a paper's width. */
 
-#define SLOWDOWN_NOTHING  "#E4E4E4"   /* where nothing fits */
+#define SLOWDOWN_NOTHING  "#E4E4E4" /* where nothing fits */
 /* Okabe and Ito's: lines of plans, marks of strategies, of those that fill a knapsack. */
 #define SLOWDOWN_PLAN     "#0072B2"
 #define SLOWDOWN_STRATEGY "#D55E00"

@@ -3,21 +3,21 @@
 
 #include "figure.h"
 
-#define EDGE        4.0     /* of the paper */
+#define EDGE        4.0 /* of the paper */
 #define RIGHT       10.0
 #define TOP         30.0
 #define SMALL       8.0
 #define NORMAL      9.0
-#define BOLD        9.8     /* as wide as bold letters of the normal size */
-#define TICKS       4       /* steps of the memory axis, at most */
+#define BOLD        9.8 /* as wide as bold letters of the normal size */
+#define TICKS       4   /* steps of the memory axis, at most */
 #define MEMORY_HIGH 90.0
-#define GAP         34.0    /* between both plots: the time axis */
-#define BOTTOM      16.0    /* from the memory plot to the first row of the legend */
+#define GAP         34.0 /* between both plots: the time axis */
+#define BOTTOM      16.0 /* from the memory plot to the first row of the legend */
 #define LEADING     11.0
-#define TICK        34.0    /* between numbers of the time axis, at least */
-#define SLOT_LEAST  1.6     /* points: narrower slots are summed */
+#define TICK        34.0 /* between numbers of the time axis, at least */
+#define SLOT_LEAST  1.6  /* points: narrower slots are summed */
 #define COLUMNS     800
-#define LINES_MOST  12u     /* of memory, beside the worst rank's */
+#define LINES_MOST  12u /* of memory, beside the worst rank's */
 #define INK         "#222222"
 #define GREY        "#AAAAAA"
 #define ALARM       "#D55E00"
@@ -99,18 +99,18 @@ static void pipeline_boxes(const struct timetable *timetable, double least, box_
 
 /* ---- the schedule ---- */
 
-#define CHUNKS 8u   /* of a rank, that are told apart here; what is behind counts as the last */
+#define CHUNKS 8u /* of a rank, that are told apart here; what is behind counts as the last */
 
 struct figure {
 	struct canvas canvas;
 	const struct timetable *timetable;
-	double left, span, top;  /* where the plots begin; their width; upper edge of the ranks */
-	bool measuring;          /* finds only what is there */
-	bool numbered;           /* some slot has its microbatch's number */
-	uint32_t rank;           /* whose slots `numbers` is of */
+	double left, span, top; /* where the plots begin; their width; upper edge of the ranks */
+	bool measuring;         /* finds only what is there */
+	bool numbered;          /* some slot has its microbatch's number */
+	uint32_t rank;          /* whose slots `numbers` is of */
 	double numbers[PIPELINE_PARTS][CHUNKS]; /* size of the numbers in a part's slots of a chunk; 0: some have no room,
 											   so none has one */
-	double row;              /* height of a rank */
+	double row; /* height of a rank */
 	double memory_top, bytes;/* the lower plot's upper edge, and what it stands for */
 	int64_t limit;
 	bool there[PIPELINE_PARTS];

@@ -3,18 +3,18 @@
 
 #include "figure.h"
 
-#define EDGE    4.0      /* of the paper */
+#define EDGE    4.0 /* of the paper */
 #define TOP     26.0
 #define ROW     20.0
 #define BAR     13.0
-#define BELOW   30.0     /* from the bars to the end of the axis' name */
-#define LEGEND  40.0     /* from the bars to the legend */
+#define BELOW   30.0 /* from the bars to the end of the axis' name */
+#define LEGEND  40.0 /* from the bars to the legend */
 #define LEADING 11.0
-#define TICK    30.0     /* between numbers of the axis, at least */
+#define TICK    30.0 /* between numbers of the axis, at least */
 #define SMALL   8.0
 #define NORMAL  9.0
-#define BOLD    9.8     /* as wide as bold letters of the normal size */
-#define VISIBLE 0.3     /* points: what is narrower has no colour that one could look up */
+#define BOLD    9.8 /* as wide as bold letters of the normal size */
+#define VISIBLE 0.3 /* points: what is narrower has no colour that one could look up */
 #define INK     "#222222"
 
 /* Okabe and Ito's, as in the other figures. */
@@ -24,8 +24,8 @@ const char *const roofline_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F
 struct bars {
 	struct canvas canvas;
 	const struct step_shares *shares;
-	int64_t time[STEP_PARTS];     /* of a phase */
-	int64_t most, unit;           /* the longest bar; picoseconds of a unit */
+	int64_t time[STEP_PARTS]; /* of a phase */
+	int64_t most, unit;       /* the longest bar; picoseconds of a unit */
 	const char *unit_name;
 	int rows;
 	double left, span, top, bottom; /* where bars begin; width of the longest; upper and lower edge of all */
@@ -118,7 +118,7 @@ static void figure_roofline_draw_title(struct bars *bars, char *text)
 		canvas_text(&bars->canvas, EDGE, bars->top - 12, SMALL, ANCHOR_START, false, INK, rest + 2);
 	}
 	char cut[CANVAS_CUT], name[CANVAS_CUT], title[2 * CANVAS_CUT];
-	const char *rank = strstr(text, ", rank ");   /* of a long name the end is cut, but not that */
+	const char *rank = strstr(text, ", rank "); /* of a long name the end is cut, but not that */
 	snprintf(name, sizeof name, "%.*s", rank ? (int)(rank - text) : (int)strlen(text), text);
 	double room = bars->canvas.paper.width - 2 * EDGE - canvas_text_width(BOLD, rank ? rank : "");
 	snprintf(title, sizeof title, "%s%s", canvas_cut(BOLD, room, name, cut), rank ? rank : "");

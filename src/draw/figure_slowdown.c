@@ -4,19 +4,19 @@
 #include "figure.h"
 
 #define PLOT    190.0
-#define EDGE    4.0     /* of the paper */
-#define TICKS   6       /* steps of the upright axis, at most */
-#define TICK    34.0    /* between numbers of the lower axis, at least */
+#define EDGE    4.0  /* of the paper */
+#define TICKS   6    /* steps of the upright axis, at most */
+#define TICK    34.0 /* between numbers of the lower axis, at least */
 #define TOP     30.0
 #define RIGHT   12.0
-#define BELOW   28.0    /* from the plot to the end of its axis' name */
-#define LEGEND  42.0    /* from the plot to the first row of the legend */
+#define BELOW   28.0 /* from the plot to the end of its axis' name */
+#define LEGEND  42.0 /* from the plot to the first row of the legend */
 #define LEADING 11.0
 #define SMALL   8.0
 #define NORMAL  9.0
-#define BOLD    9.8     /* as wide as bold letters of the normal size */
+#define BOLD    9.8 /* as wide as bold letters of the normal size */
 #define MARK    2.5
-#define NAMELESS 5.8    /* around a point, where no other name begins */
+#define NAMELESS 5.8 /* around a point, where no other name begins */
 #define SAMPLES 240
 #define INK     "#222222"
 #define GREY    SLOWDOWN_NOTHING
@@ -118,7 +118,7 @@ static void draw_plans(
 	for (uint32_t i = 0, plans = slowdown_front(slowdown, plan, front); i < plans; i++) {
 		double x = figure_slowdown_x_of(scales, (double)front[i].bytes),
 			   y = figure_slowdown_y_of(scales, (double)front[i].extra);
-		if (i > 0)      /* with less memory than the plan before, this one holds */
+		if (i > 0) /* with less memory than the plan before, this one holds */
 			point[points] = (struct canvas_point){ point[points - 1].x, y };
 		points += i > 0;
 		point[points++] = (struct canvas_point){ x, y };

@@ -12,8 +12,8 @@ struct plot { double left, top, wide, high, least_x, most_x, least_y, most_y; };
 enum plot_unit { PLOT_BYTES, PLOT_SECONDS };
 
 #define SMALL 8.0
-#define TICK  32.0   /* between numbers of the lower axis, at least */
-#define TICKS 6      /* steps of the upright axis, at most */
+#define TICK  32.0 /* between numbers of the lower axis, at least */
+#define TICKS 6    /* steps of the upright axis, at most */
 #define INK   "#222222"
 
 static double plot_x(const struct plot *plot, double value)
@@ -84,19 +84,19 @@ static void plot_byte_axis(const struct plot *plot, struct canvas *canvas, const
 		false, INK, text);
 }
 
-#define EDGE    4.0       /* of the paper */
+#define EDGE    4.0 /* of the paper */
 #define RIGHT   14.0
 #define TOP     30.0
-#define PARETO  190.0     /* heights of plots */
+#define PARETO  190.0 /* heights of plots */
 #define PANEL   110.0
-#define BETWEEN 24.0      /* two panels */
-#define BELOW   30.0      /* from a plot to the end of its axis' name */
-#define LEGEND  40.0      /* from a plot to its legend */
+#define BETWEEN 24.0 /* two panels */
+#define BELOW   30.0 /* from a plot to the end of its axis' name */
+#define LEGEND  40.0 /* from a plot to its legend */
 #define LEADING 11.0
 #define SMALL   8.0
 #define NORMAL  9.0
-#define BOLD    9.8       /* as wide as bold letters of the normal size */
-#define CLOSE   0.5       /* least over most: an axis from 0 would waste the plot */
+#define BOLD    9.8 /* as wide as bold letters of the normal size */
+#define CLOSE   0.5 /* least over most: an axis from 0 would waste the plot */
 #define MARK    4.0
 #define INK     "#222222"
 #define ALL     "#0072B2"
@@ -104,9 +104,9 @@ static void plot_byte_axis(const struct plot *plot, struct canvas *canvas, const
 struct scene {
 	struct canvas canvas;
 	const struct sweep_table *table;
-	uint32_t axis;           /* the knob along the axis (sweep), or whose values have colours (Pareto); NONE */
-	uint32_t batch;          /* the knob, where it is varied and every value is a number; NONE */
-	const char *time;        /* what the time is of */
+	uint32_t axis;    /* the knob along the axis (sweep), or whose values have colours (Pareto); NONE */
+	uint32_t batch;   /* the knob, where it is varied and every value is a number; NONE */
+	const char *time; /* what the time is of */
 };
 
 /* ---- rows ---- */
@@ -404,7 +404,7 @@ static void figure_sweep_draw_line(
 				draw_mark(&scene->canvas, x, y, curve_colours[k], row->fits, others_text(scene, row, NONE, text, sizeof text));
 			else if (high >= 0 && last_x >= 0)
 				canvas_path(&scene->canvas, (struct canvas_point[]){ { last_x, last_y }, { x, y } }, 2, NULL, &line);
-			last_x = high >= 0 ? x : -1;   /* where there is no plan, the line is broken */
+			last_x = high >= 0 ? x : -1; /* where there is no plan, the line is broken */
 			last_y = y;
 		}
 }

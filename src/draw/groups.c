@@ -2,22 +2,22 @@
  * module's earlier node where that makes no cycle. */
 #include "groups.h"
 
-#define OPS_FEW   60u    /* so many ops are drawn one by one */
-#define NODES_FIT 64u    /* more are gathered into larger modules */
-#define NODES_UNFOLDED 900u   /* so, too, when every layer is wanted */
+#define OPS_FEW   60u /* so many ops are drawn one by one */
+#define NODES_FIT 64u /* more are gathered into larger modules */
+#define NODES_UNFOLDED 900u /* so, too, when every layer is wanted */
 
 struct builder {
 	struct drawing *drawing;
 	struct error *error;
 	struct arena scratch;
-	bool *in;                /* [ops] selected */
-	uint32_t *stand_in;      /* op -> the op that stands for it: itself outside of rows */
-	uint32_t *latest;        /* module * PHASE_COUNT + phase -> its newest node */
-	struct chained *link;       /* of nodes: predecessors, chained from head */
+	bool *in;           /* [ops] selected */
+	uint32_t *stand_in; /* op -> the op that stands for it: itself outside of rows */
+	uint32_t *latest;   /* module * PHASE_COUNT + phase -> its newest node */
+	struct chained *link; /* of nodes: predecessors, chained from head */
 	uint32_t *head, *seen, *queue;
 	uint32_t links, round;
 	size_t link_room;
-	uint32_t centre;         /* the op that the picture is around, or NONE */
+	uint32_t centre; /* the op that the picture is around, or NONE */
 };
 
 struct chained { uint32_t node, next; };
@@ -375,7 +375,7 @@ static uint32_t collect_flows(struct builder *builder, struct flow *flow)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
 			const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
-			if (writer != NONE && drawing->node_of[writer] == NONE)   /* a view's op that is not in the picture */
+			if (writer != NONE && drawing->node_of[writer] == NONE) /* a view's op that is not in the picture */
 				writer = storage->allocator;
 			uint32_t from = writer == NONE ? NONE : node_before(builder, op, writer);
 			if (from != NONE && from != to && (drawing->ops || !storage->persistent))

@@ -6,22 +6,22 @@
 /* modules: the tree of modules that the ops' paths span, with equal siblings in a row folded into the first. */
 
 struct module {
-	const char *path, *name;   /* "h.0.attn", "attn"; both "" at the root */
-	uint32_t parent;           /* NONE at the root */
-	uint32_t depth;            /* 0 at the root */
-	uint32_t first, next;      /* child, sibling, in program order; NONE: there is none */
-	uint32_t normal;           /* the module that stands for this one: itself, or the same place in the first of a row */
-	uint32_t repeats;          /* of the row that it is the first of; 1 where there is none */
-	uint32_t last_of_row;      /* the last module of that row */
-	uint64_t signature;        /* equal for modules of equal ops */
+	const char *path, *name; /* "h.0.attn", "attn"; both "" at the root */
+	uint32_t parent;         /* NONE at the root */
+	uint32_t depth;          /* 0 at the root */
+	uint32_t first, next;    /* child, sibling, in program order; NONE: there is none */
+	uint32_t normal;         /* the module that stands for this one: itself, or the same place in the first of a row */
+	uint32_t repeats;        /* of the row that it is the first of; 1 where there is none */
+	uint32_t last_of_row;    /* the last module of that row */
+	uint64_t signature;      /* equal for modules of equal ops */
 	uint32_t nodes; /* of the picture, of itself and of parts that are not told apart; written by what gathers them */
-	bool own;                  /* it has ops beside those of its parts */
+	bool own; /* it has ops beside those of its parts */
 };
 
 struct modules {
-	struct module *module;     /* [count]; module 0 is the root; parents come before their children */
+	struct module *module; /* [count]; module 0 is the root; parents come before their children */
 	uint32_t count;
-	uint32_t *of_op;           /* op -> module; a parameter's update belongs to the module that has the parameter */
+	uint32_t *of_op; /* op -> module; a parameter's update belongs to the module that has the parameter */
 };
 
 /* fold: look for rows; else each module stands for itself. O(ops x depth). */
@@ -32,22 +32,22 @@ enum status modules_of_graph(const struct graph *graph, bool fold, struct arena 
 bool modules_repeat(const struct modules *modules, uint32_t a, uint32_t b);
 
 struct draw_node {
-	uint32_t module;         /* of modules; one that stands for itself */
-	uint32_t first;          /* its first op in program order */
-	uint32_t main;           /* its op that makes most bytes: it gives the node its type */
-	uint32_t ops;            /* in one layer of a row */
-	int64_t bytes;           /* of storages that its ops allocate and that come and go, in one layer */
-	int64_t alive;           /* of what its ops made and is alive at the peak, in all layers */
-	bool peak;               /* the op at the peak is one of its ops */
-	bool centre;             /* the op that the picture is around is */
+	uint32_t module; /* of modules; one that stands for itself */
+	uint32_t first;  /* its first op in program order */
+	uint32_t main;   /* its op that makes most bytes: it gives the node its type */
+	uint32_t ops;    /* in one layer of a row */
+	int64_t bytes;   /* of storages that its ops allocate and that come and go, in one layer */
+	int64_t alive;   /* of what its ops made and is alive at the peak, in all layers */
+	bool peak;       /* the op at the peak is one of its ops */
+	bool centre;     /* the op that the picture is around is */
 };
 
 struct draw_edge {
-	uint32_t from, to;       /* nodes */
-	uint32_t tensor;         /* the largest, NONE for a control dependency */
+	uint32_t from, to; /* nodes */
+	uint32_t tensor;   /* the largest, NONE for a control dependency */
 	uint32_t storages;
-	int64_t bytes;           /* of all of them, in one layer */
-	bool alive;              /* some are alive at the peak */
+	int64_t bytes; /* of all of them, in one layer */
+	bool alive;    /* some are alive at the peak */
 };
 
 struct drawing {
@@ -56,11 +56,11 @@ struct drawing {
 	struct modules modules;
 	struct draw_node *node;
 	struct draw_edge *edge;
-	uint32_t nodes, edges, selected;   /* selected: ops */
-	uint32_t collectives;    /* nodes of them */
-	uint32_t depth;          /* modules below this depth are not told apart */
-	bool ops;                /* every node is one op */
-	uint32_t *node_of;       /* op -> node, NONE: not in the picture */
+	uint32_t nodes, edges, selected; /* selected: ops */
+	uint32_t collectives; /* nodes of them */
+	uint32_t depth;       /* modules below this depth are not told apart */
+	bool ops;             /* every node is one op */
+	uint32_t *node_of;    /* op -> node, NONE: not in the picture */
 	struct arena arena;
 };
 
@@ -99,7 +99,7 @@ bool cluster_edge_back(const struct drawing *drawing, const struct draw_edge *ed
 
 /* coordinates: coordinates of our own, for pictures that `dot` would need minutes for. */
 
-struct draw_place { double x, y; };   /* points, y upwards */
+struct draw_place { double x, y; }; /* points, y upwards */
 
 /* Time runs downwards. Forward nodes stand left, one below the other; a backward node stands to the right of the
  * forward node that it mirrors, update nodes right of it. NULL when out of memory, else [nodes]; mem_free() it. O(nodes
@@ -111,7 +111,7 @@ struct draw_place *draw_places(const struct drawing *drawing);
 #define PLACEMENT_COLOURS 7
 
 struct placement_colours {
-	uint32_t count;             /* placements that have a colour of their own; the rarer share the last */
+	uint32_t count; /* placements that have a colour of their own; the rarer share the last */
 	bool more;
 	char text[PLACEMENT_COLOURS][48];
 };

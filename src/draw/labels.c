@@ -5,13 +5,13 @@
 
 #include "figure.h"
 
-#define BESIDE  4.5      /* from a point to its name */
-#define APART   1.0      /* two names */
-#define LED     5.0      /* beyond BESIDE: from there on a line leads to the name */
+#define BESIDE  4.5 /* from a point to its name */
+#define APART   1.0 /* two names */
+#define LED     5.0 /* beyond BESIDE: from there on a line leads to the name */
 #define GREY    "#999999"
-#define COVERS  14.0     /* what a line below a name costs, in points of distance */
-#define FOREIGN 9.0      /* what another mark that is nearer than its own costs */
-#define CROSSES 40.0     /* what a name or mark below a leader costs */
+#define COVERS  14.0 /* what a line below a name costs, in points of distance */
+#define FOREIGN 9.0  /* what another mark that is nearer than its own costs */
+#define CROSSES 40.0 /* what a name or mark below a leader costs */
 
 static void labels_take(struct labels *labels, struct label_box box, bool mark)
 {

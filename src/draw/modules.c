@@ -1,7 +1,7 @@
 /* modules.c: builds and folds the tree of modules. */
 #include "groups.h"
 
-#define DEPTH_MOST 24u   /* deeper parts of a path stay together in one name */
+#define DEPTH_MOST 24u /* deeper parts of a path stay together in one name */
 
 struct builder {
 	const struct graph *graph;

@@ -2,7 +2,7 @@
 
 #include "groups.h"
 
-#define DISTINCT 64            /* placements that are counted */
+#define DISTINCT 64 /* placements that are counted */
 
 /* Tints that are told apart beside each other; the last one is for the rest. */
 static const char *const areas[PLACEMENT_COLOURS] = { "#CFE8FF", "#FFE2B8", "#D3F2D0", "#F3D1EC", "#FFF7A8", "#D9D2F5",

@@ -4,7 +4,7 @@
 #include "canvas.h"
 #include "src/base/safe_text.h"
 
-#define LATIN    0x17fu     /* pdflatex stops at what its fonts don't have */
+#define LATIN    0x17fu /* pdflatex stops at what its fonts don't have */
 #define ELLIPSIS 0x2026u
 
 /* Where Latin Modern is missing, T1's letters are bitmaps, which publishers refuse: only those that the old encoding

@@ -14,7 +14,7 @@
 #include "src/read/input.h"
 
 #define BYTES_MOST ((size_t)16 << 20)
-#define LAYERS_MOST 4096       /* a file is not asked for, as --layers is: what it may cost is bounded */
+#define LAYERS_MOST 4096 /* a file is not asked for, as --layers is: what it may cost is bounded */
 
 /* ---- values ---- */
 

@@ -4,11 +4,11 @@
 #include "models.h"
 
 struct hugging_face {
-	const char *name;              /* the model_type, a constant */
-	struct model_config config;    /* one sample; seq is what the model can take, at most HUGGING_FACE_SEQ */
-	int64_t seq_most;              /* the longest sequence that is the same model, or 0: any */
-	const char *seq_key;           /* the key that says so */
-	char notes[1500];              /* what is built differently and which keys nobody understood, a line each */
+	const char *name;           /* the model_type, a constant */
+	struct model_config config; /* one sample; seq is what the model can take, at most HUGGING_FACE_SEQ */
+	int64_t seq_most;           /* the longest sequence that is the same model, or 0: any */
+	const char *seq_key;        /* the key that says so */
+	char notes[1500];           /* what is built differently and which keys nobody understood, a line each */
 };
 
 #define HUGGING_FACE_SEQ 8192
@@ -38,7 +38,7 @@ enum { HF_REQUIRED = -1, HF_FOLLOWS = 0, HF_KEEP = -2 };
 /* normal: where the key is missing; null: what JSON's null stands for, HF_REQUIRED where it is an error. */
 struct hf_size {
 	const char *key;
-	size_t field;           /* of struct model_config */
+	size_t field; /* of struct model_config */
 	int64_t normal, null;
 };
 
@@ -57,22 +57,22 @@ struct hf_setting {
 struct hf_type {
 	const char *name, *architecture;
 	struct model_config base;
-	bool tied;                  /* where the file doesn't say */
+	bool tied; /* where the file doesn't say */
 	const char *activation, *activation_normal;
 	const char *positions, *window;
 	int64_t positions_normal, window_normal;
-	int64_t more_positions;     /* that the table of positions has above what the file says */
-	bool window_asked;          /* the window counts only where use_sliding_window is true */
+	int64_t more_positions; /* that the table of positions has above what the file says */
+	bool window_asked;      /* the window counts only where use_sliding_window is true */
 	bool heads_fill; /* all heads side by side must be as wide as the model: the library's last product takes no other
 						width */
-	double rotary_normal;       /* the part of a head with positions where the file doesn't say; 0: always all of it */
+	double rotary_normal; /* the part of a head with positions where the file doesn't say; 0: always all of it */
 	const struct hf_size *sizes;
 	const struct hf_switch *switches;
 	const struct hf_setting *settings;
 	const char *dropouts[4];
-	bool dropped;               /* where the file doesn't say */
-	const char *inner;          /* the object that has all this, NULL: the file itself */
-	const char *assumed;        /* what is built differently, a line each; NULL */
+	bool dropped;        /* where the file doesn't say */
+	const char *inner;   /* the object that has all this, NULL: the file itself */
+	const char *assumed; /* what is built differently, a line each; NULL */
 };
 
 /* Up to one without a name. */

@@ -9,7 +9,7 @@
 struct model {
 	struct model_config config;
 	struct build build;
-	char path[256];            /* the module that is being written: "h.3.attn" */
+	char path[256]; /* the module that is being written: "h.3.attn" */
 };
 
 /* Enters a submodule; leave() takes what enter() returned. */

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "slowdown.h"
-#include "solver/fit/strategies.h"
+#include "solver/recompute/strategies.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/own_device.h"
 
@@ -35,17 +35,17 @@ int64_t slowdown_bound(const struct slowdown *slowdown, int64_t cap, double *pri
 	if (cap < slowdown->least)
 		return -1;
 	for (uint32_t i = 0; i < slowdown->lines; i++) {
-		int64_t value = fit_line_at(&slowdown->line[i], cap);
+		int64_t value = recompute_line_at(&slowdown->line[i], cap);
 		if (value > best) {
 			best = value;
-			*price = (double)slowdown->line[i].price / (double)FIT_PRICE_UNIT;
+			*price = (double)slowdown->line[i].price / (double)RECOMPUTE_PRICE_UNIT;
 		}
 	}
 	return best;
 }
 
 /* The best moment at the middle of the range, and lines at prices that rise by a constant factor. */
-static enum status slowdown_find_bound(struct drawing *drawing, struct fit_solver *solver)
+static enum status slowdown_find_bound(struct drawing *drawing, struct recompute_solver *solver)
 {
 	struct slowdown *slowdown = drawing->slowdown;
 	struct control *control = drawing->stage.control;
@@ -54,16 +54,16 @@ static enum status slowdown_find_bound(struct drawing *drawing, struct fit_solve
 	enum status status = OK;
 	while (status == OK && high - low > 1 + slowdown->most / 4096) {   /* what fits at all */
 		int64_t middle = low + (high - low) / 2;
-		status = fit_bound(&solver->bounds, middle, control, &bound, &slope, NULL);
+		status = recompute_bound(&solver->bounds, middle, control, &bound, &slope, NULL);
 		*(status == INFEASIBLE ? &low : &high) = middle;
 		status = status == INFEASIBLE ? OK : status;
 	}
 	slowdown->least = low;
 	if (status == OK)
-		status = fit_bound(&solver->bounds, slowdown->most - (slowdown->most - low) / 2, control, &bound, &slope, NULL);
+		status = recompute_bound(&solver->bounds, slowdown->most - (slowdown->most - low) / 2, control, &bound, &slope, NULL);
 	for (; slowdown->lines < SLOWDOWN_LINES && status == OK; price *= factor) {
-		status = fit_bound_line(
-			&solver->bounds, (int64_t)(price * (double)FIT_PRICE_UNIT), control, &slowdown->line[slowdown->lines]);
+		status = recompute_bound_line(
+			&solver->bounds, (int64_t)(price * (double)RECOMPUTE_PRICE_UNIT), control, &slowdown->line[slowdown->lines]);
 		slowdown->lines += status == OK;
 	}
 	return status;
@@ -132,7 +132,7 @@ static enum status find_strategies(struct drawing *drawing)
 /* ---- plans ---- */
 
 /* From the smallest cap up; the list has most memory first. */
-static void slowdown_add_plan(void *context, const struct fit_plan *plan)
+static void slowdown_add_plan(void *context, const struct recompute_plan *plan)
 {
 	struct drawing *drawing = context;
 	struct slowdown *slowdown = drawing->slowdown;
@@ -144,21 +144,21 @@ static void slowdown_add_plan(void *context, const struct fit_plan *plan)
 	slowdown_tell(drawing);
 }
 
-static enum status find_plans(struct drawing *drawing, struct fit_solver *solver)
+static enum status find_plans(struct drawing *drawing, struct recompute_solver *solver)
 {
 	struct slowdown *slowdown = drawing->slowdown;
-	struct fit_options options = { .ticks = PLAN_TICKS, .context = drawing, .solved = slowdown_add_plan };
-	struct fit_plan plan[SLOWDOWN_PLANS] = { 0 };
+	struct recompute_search_options options = { .ticks = PLAN_TICKS, .context = drawing, .solved = slowdown_add_plan };
+	struct recompute_plan plan[SLOWDOWN_PLANS] = { 0 };
 	int64_t cap[SLOWDOWN_PLANS];
 	HELD uint8_t *candidate = NULL;
-	enum status status = fit_published_states(&solver->step, &drawing->activations, drawing->stage.rules,
+	enum status status = recompute_published_states(&solver->step, &drawing->activations, drawing->stage.rules,
 		drawing->stage.control, &candidate, &options.candidates);
 	options.candidate = candidate;
 	for (int i = 0; i < SLOWDOWN_PLANS; i++)
 		cap[i] = slowdown->most - (slowdown->most - slowdown->least) / (SLOWDOWN_PLANS + 1) * (i + 1);
-	status = status == OK ? fit_curve(solver, cap, SLOWDOWN_PLANS, &options, drawing->stage.control, plan) : status;
+	status = status == OK ? recompute_curve(solver, cap, SLOWDOWN_PLANS, &options, drawing->stage.control, plan) : status;
 	for (int i = 0; i < SLOWDOWN_PLANS; i++)
-		fit_plan_free(&plan[i]);
+		recompute_plan_free(&plan[i]);
 	return status;
 }
 
@@ -167,8 +167,8 @@ static enum status find_plans(struct drawing *drawing, struct fit_solver *solver
 static enum status find_all(struct drawing *drawing)
 {
 	struct slowdown *slowdown = drawing->slowdown;
-	OWN(fit_solver) solver;
-	enum status status = fit_solver_new(&drawing->fitted->input, &solver);
+	OWN(recompute_solver) solver;
+	enum status status = recompute_solver_new(&drawing->fitted->input, &solver);
 	slowdown->total = drawing->fitted->total;
 	status = status == OK ? planned_peak_of(drawing, drawing->fitted->step, &slowdown->most) : status;
 	status = status == OK ? slowdown_find_bound(drawing, &solver) : status;

@@ -2,8 +2,8 @@
  * strategies lie.
  *
  * Everything is of one graph: the step before anything is computed again, or the graph of one device. The bound is a
- * cut at each of some prices of memory (solver/fit/bound.h), each of which bounds every cap at once; so any cap is
- * answered at once. */
+ * cut at each of some prices of memory (solver/recompute/bound.h), each of which bounds every cap at once; so any cap
+ * is answered at once. */
 #pragma once
 
 #include "planner.h"
@@ -21,7 +21,7 @@ struct slowdown {
 	uint64_t fingerprint;      /* slowdown_fingerprint() of the plan that it was asked of */
 	int64_t total;             /* picoseconds of the step with everything kept */
 	int64_t most, least;       /* bytes: everything kept, as planned; below least nothing fits, proved */
-	struct fit_line line[SLOWDOWN_LINES];
+	struct recompute_line line[SLOWDOWN_LINES];
 	uint32_t lines;
 	struct slowdown_point strategy[SLOWDOWN_STRATEGIES];
 	uint32_t strategies;

@@ -12,8 +12,8 @@ struct taking {
 	struct arena *arena;
 	struct argument *value;
 	uint32_t values;
-	bool fine;             /* a writer can write it back */
-	bool failed;           /* out of memory */
+	bool fine;   /* a writer can write it back */
+	bool failed; /* out of memory */
 };
 
 /* {"t": NAME} */

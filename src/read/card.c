@@ -7,13 +7,13 @@
 #include "src/base/words.h"
 
 struct card {
-	const char *format, *version;      /* version: NULL where the file says none */
+	const char *format, *version; /* version: NULL where the file says none */
 	uint32_t known, inferred, missing; /* sizes of tensors */
-	uint32_t phase[PHASE_COUNT];       /* ops */
-	uint32_t unphased;                 /* ops of which nobody says it */
-	uint32_t located;                  /* ops with a place in the program's source */
-	int64_t state;                     /* bytes of optimizer state */
-	uint32_t devices;                  /* of which this is one; 1: of its own */
+	uint32_t phase[PHASE_COUNT]; /* ops */
+	uint32_t unphased;           /* ops of which nobody says it */
+	uint32_t located;            /* ops with a place in the program's source */
+	int64_t state;               /* bytes of optimizer state */
+	uint32_t devices;            /* of which this is one; 1: of its own */
 };
 
 /* O(graph). */

@@ -96,7 +96,7 @@ enum status dot_child_render(const char *text, size_t size, const char *format, 
 {
 	struct child_result result;
 	enum status status = dot_child_run(format, positions, text, size, limits, &result, error);
-	if (status == BAD_INPUT)   /* the text is ours: it is not at fault */
+	if (status == BAD_INPUT) /* the text is ours: it is not at fault */
 		status = error_set(error, LIMIT);
 	if (status == OK && !picture_whole(format, result.output, result.length)) {
 		status = fail(error, LIMIT, PROGRAM " answered with something else than a whole picture");

@@ -4,10 +4,10 @@
 #include "solver/graph/graph.h"
 
 struct dot_limits {
-	int64_t memory;              /* bytes; 0: 4 GiB */
-	int64_t milliseconds;        /* of wall time; 0: 60 s */
-	int64_t edges;               /* in a DOT graph that is read; 0: 1,000,000 */
-	const atomic_bool *cancel;   /* may be NULL; answered within 100 ms */
+	int64_t memory;            /* bytes; 0: 4 GiB */
+	int64_t milliseconds;      /* of wall time; 0: 60 s */
+	int64_t edges;             /* in a DOT graph that is read; 0: 1,000,000 */
+	const atomic_bool *cancel; /* may be NULL; answered within 100 ms */
 };
 
 /* Reads DOT text of either dialect. Errors of tidemark-dot are passed on, with their line. limits may be NULL. */

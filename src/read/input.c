@@ -13,8 +13,8 @@
 #include "src/read/snapshot/snapshot.h"
 #include "src/read/torch/fx.h"
 
-#define TEXT_MOST ((size_t)1 << 30)   /* bytes of a format that is not read as a stream */
-#define DOT_MOST ((size_t)1 << 27)    /* bytes of DOT: libcgraph takes 8 s and more for each 100 MB */
+#define TEXT_MOST ((size_t)1 << 30) /* bytes of a format that is not read as a stream */
+#define DOT_MOST ((size_t)1 << 27)  /* bytes of DOT: libcgraph takes 8 s and more for each 100 MB */
 
 /* A file of a kind that is known: its path, and its bytes from the beginning. */
 struct opening {

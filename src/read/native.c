@@ -6,7 +6,7 @@
 #include "record.h"
 #include "src/base/words.h"
 
-#define EMPTY_MOST 1000000   /* empty lines: a small compressed file can hold any number of them */
+#define EMPTY_MOST 1000000 /* empty lines: a small compressed file can hold any number of them */
 
 enum role { READ, WRITE, INPLACE_OUT, INPLACE_IN, AFTER, ALIAS };
 
@@ -14,7 +14,7 @@ enum role { READ, WRITE, INPLACE_OUT, INPLACE_IN, AFTER, ALIAS };
  * are resolved in their order when all records are known. */
 struct reference {
 	const char *name;
-	uint32_t op;              /* of ALIAS, a tensor */
+	uint32_t op; /* of ALIAS, a tensor */
 	unsigned line;
 	enum role role;
 };
@@ -26,16 +26,16 @@ struct reader {
 	struct arena names;
 	struct reference *reference;
 	size_t references, reference_room;
-	uint32_t out;             /* of the pair in place whose second name comes next */
-	struct record record;     /* the line at hand */
-	char *buffer;             /* read but not parsed: [begin, end) */
+	uint32_t out;         /* of the pair in place whose second name comes next */
+	struct record record; /* the line at hand */
+	char *buffer;         /* read but not parsed: [begin, end) */
 	size_t begin, end, capacity;
 	bool at_end, described;
 	unsigned line;
-	uint32_t ops, tensors;    /* of the graph that is being read */
+	uint32_t ops, tensors; /* of the graph that is being read */
 	bool ended;
-	int64_t captured[LINE_BATCHES], batch;   /* the graph's `line`, and its batch */
-	struct graph *graph;      /* the first graph, where this is the second */
+	int64_t captured[LINE_BATCHES], batch; /* the graph's `line`, and its batch */
+	struct graph *graph; /* the first graph, where this is the second */
 };
 
 __attribute__((format(printf, 2, 3))) static enum status read_native_bad(
@@ -65,7 +65,7 @@ static enum status read_native_fill(struct reader *reader)
 			return read_native_bad(reader, "a line of more than %u MiB", NATIVE_LINE_MAX >> 20);
 		}
 		size_t capacity = reader->capacity ? reader->capacity * 2 : 1 << 16;
-		char *buffer = mem_resize(reader->buffer, capacity + 1, 1);   /* one spare, to end the last line */
+		char *buffer = mem_resize(reader->buffer, capacity + 1, 1); /* one spare, to end the last line */
 		if (!buffer)
 			return fail_memory(reader->error);
 		reader->buffer = buffer;
@@ -87,7 +87,7 @@ static enum status read_native_next_line(struct reader *reader, char **text, siz
 {
 	size_t searched = 0;
 	for (;;) {
-		char *begin = reader->buffer ? reader->buffer + reader->begin : NULL;   /* no room was needed yet */
+		char *begin = reader->buffer ? reader->buffer + reader->begin : NULL; /* no room was needed yet */
 		size_t have = reader->end - reader->begin;
 		char *newline = have > searched ? memchr(begin + searched, '\n', have - searched) : NULL;
 		if (newline || (reader->at_end && have)) {

@@ -5,7 +5,7 @@
 #include "src/base/json.h"
 #include "src/base/source.h"
 
-#define NATIVE_LINE_MAX (16u << 20)   /* bytes in a line */
+#define NATIVE_LINE_MAX (16u << 20) /* bytes in a line */
 
 /* Reads a graph to its `end` record; what follows is an error. NULL with *status and *error (line included):
  * BAD_INPUT for anything that tidemark(5) forbids, truncation included; NO_MEMORY. O(file). */

@@ -10,7 +10,7 @@ json_t *plan_file_take(struct input *input, struct error *error)
 	size_t size;
 	if (!input_begins_json(input)) {
 		const char *begin = input_peek(input, &size);
-		return json_read_text(begin, size, "a plan file", error);   /* which says what is wrong with it */
+		return json_read_text(begin, size, "a plan file", error); /* which says what is wrong with it */
 	}
 	char *text = input_all(input, PLAN_BYTES_MAX, &size, error);
 	if (!text)

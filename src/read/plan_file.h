@@ -13,20 +13,20 @@ json_t *plan_file_take(struct input *input, struct error *error);
 
 /* sweep_file: what `tidemark sweep` wrote, JSON Lines, as a table. */
 
-#define SWEEP_KNOBS 8u        /* that are varied */
+#define SWEEP_KNOBS 8u /* that are varied */
 #define SWEEP_ROWS  100000u
 
 struct swept {
-	double number;                 /* of the scenario */
-	uint32_t value[SWEEP_KNOBS];   /* of each varied knob: its place in sweep_knob.value */
-	bool fits;                     /* status "ok" */
-	double bytes;                  /* the arena; < 0: there is no plan */
-	double seconds;                /* the simulated step; < 0: unknown */
+	double number;               /* of the scenario */
+	uint32_t value[SWEEP_KNOBS]; /* of each varied knob: its place in sweep_knob.value */
+	bool fits;                   /* status "ok" */
+	double bytes;                /* the arena; < 0: there is no plan */
+	double seconds;              /* the simulated step; < 0: unknown */
 };
 
 struct sweep_knob {
 	char name[64];
-	char (*value)[64];       /* numbers ascending; words as the sweep has them */
+	char (*value)[64]; /* numbers ascending; words as the sweep has them */
 	uint32_t values;
 	size_t room;
 };
@@ -34,7 +34,7 @@ struct sweep_knob {
 struct sweep_table {
 	struct sweep_knob knob[SWEEP_KNOBS];
 	uint32_t knobs;
-	struct swept *row;       /* by their numbers, in whatever order jobs wrote them */
+	struct swept *row; /* by their numbers, in whatever order jobs wrote them */
 	uint32_t rows;
 	size_t room;
 };

@@ -7,10 +7,10 @@
 #define READ_DIMS_MOST 16
 
 struct read_options {
-	bool open_fusions;              /* of HLO: an op for each instruction in a fusion */
-	uint32_t graph;                 /* of a log: which of its graphs, from 1; 0: the largest step */
+	bool open_fusions; /* of HLO: an op for each instruction in a fusion */
+	uint32_t graph;    /* of a log: which of its graphs, from 1; 0: the largest step */
 	uint32_t dims;
-	char dim[READ_DIMS_MOST][64];   /* "batch=8": sizes of symbolic dims */
+	char dim[READ_DIMS_MOST][64]; /* "batch=8": sizes of symbolic dims */
 };
 
 /* Takes the value of one option: "graph", "fusions" or "dim", as the command line names them. OK, or BAD_INPUT with

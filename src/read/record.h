@@ -20,24 +20,24 @@ enum value_kind {
 };
 
 struct value {
-	const char *key;          /* of a member; NULL: an item */
-	const char *begin, *end;  /* in the line, key included; see record_raw() */
+	const char *key;         /* of a member; NULL: an item */
+	const char *begin, *end; /* in the line, key included; see record_raw() */
 	union {
 		const char *text;
 		int64_t integer;
 		double real;
-		uint32_t items;       /* of a list or an object */
+		uint32_t items; /* of a list or an object */
 	};
-	uint32_t within;          /* values inside this one: they stand behind it */
+	uint32_t within; /* values inside this one: they stand behind it */
 	uint32_t key_length;
-	uint8_t kind;             /* enum value_kind */
+	uint8_t kind; /* enum value_kind */
 };
 
 struct record {
-	struct value *value;      /* the first is the whole line */
+	struct value *value; /* the first is the whole line */
 	uint32_t values;
 	size_t room;
-	struct arena texts;       /* of texts that had to be decoded */
+	struct arena texts; /* of texts that had to be decoded */
 };
 
 /* Reads a line of JSON, which ends with '\0', has no other one, and is changed: texts end where their quotes stood.

@@ -16,7 +16,7 @@
 struct cell {
 	uint32_t stage, microbatch, line, column;
 	uint8_t pass;
-	bool overlapped;             /* with the next one */
+	bool overlapped; /* with the next one */
 };
 
 struct reader {
@@ -27,7 +27,7 @@ struct reader {
 	struct cell *cell;
 	uint32_t cells;
 	size_t room, row_room;
-	uint32_t *row_end;           /* [ranks] the cells of the ranks so far */
+	uint32_t *row_end; /* [ranks] the cells of the ranks so far */
 	uint32_t ranks, stages, microbatches;
 	bool split;
 };
@@ -186,7 +186,7 @@ static enum status schedule_csv_read_rows(struct reader *reader)
 		status = schedule_csv_read_row(reader);
 		if (status == OK && reader->at < reader->end)
 			reader->at++;
-		if (status != OK || (reader->cells == before && reader->at == reader->end))    /* an empty last line is no rank */
+		if (status != OK || (reader->cells == before && reader->at == reader->end)) /* an empty last line is no rank */
 			continue;
 		if (reader->ranks == RANKS_MOST)
 			return wrong_at(reader, reader->line, 1, "more than 4096 ranks", "");

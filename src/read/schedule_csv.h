@@ -11,8 +11,8 @@
 
 struct schedule_csv {
 	struct pipeline_order order;
-	uint32_t left_out;           /* actions that are no passes */
-	bool renumbered;             /* the last rank's forward passes counted from 1 */
+	uint32_t left_out; /* actions that are no passes */
+	bool renumbered;   /* the last rank's forward passes counted from 1 */
 	struct arena arena;
 };
 

@@ -81,7 +81,7 @@ static const char *const word_help[KNOB_COUNT] = {
 					"number of state a parameter: squares of gradients, added up\n",
 	[K_moments] = "as the file has them\n2 bytes a number, the range of fp32\n",
 	[K_recompute] = RECOMPUTES(HELP_LINE),
-	[K_random] = FIT_RANDOMS(HELP_LINE),
+	[K_random] = RECOMPUTE_RANDOMS(HELP_LINE),
 	[K_order] = ORDER_STRATEGIES(HELP_LINE),
 	[K_layout] = LAYOUT_STRATEGIES(HELP_LINE),
 };

@@ -7,7 +7,7 @@
 
 #include "device_table.h"
 #include "software_table.h"
-#include "solver/fit/step.h"
+#include "solver/recompute/step.h"
 #include "solver/layout/layout.h"
 #include "solver/order/order.h"
 #include "solver/pipeline/pipeline.h"
@@ -118,7 +118,8 @@ enum knob_type {
 		"memory") \
 	X(recompute, "training", CHOICE, RECOMPUTES(STRATEGY_WORD), 0, RECOMPUTE_COUNT - 1, RECOMPUTE_NONE, RECOMPUTE, \
 		"activations that the backward pass computes again instead of keeping them") \
-	X(random, "training", CHOICE, FIT_RANDOMS(STRATEGY_WORD), 0, FIT_RANDOM_COUNT - 1, FIT_RANDOM_STATE, RECOMPUTE, \
+	X(random, "training", CHOICE, RECOMPUTE_RANDOMS(STRATEGY_WORD), 0, RECOMPUTE_RANDOM_COUNT - 1, \
+		RECOMPUTE_RANDOM_STATE, RECOMPUTE, \
 		"recompute=auto: dropout runs again from its saved state, never, or is computed again from its mask") \
 	X(offload, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "recompute=auto: what is saved may wait in the host's " \
 		"memory, where copies hide behind computation") \

@@ -165,8 +165,8 @@ char *command_key(enum command_id command, char text[16]);
 struct export_line {
 	char kind[64];
 	char path[4096];
-	char view[1024], stage[16];  /* "": not given */
-	bool force;                  /* a "!" after the kind: a file that exists is replaced */
+	char view[1024], stage[16]; /* "": not given */
+	bool force;                 /* a "!" after the kind: a file that exists is replaced */
 };
 
 /* Reads what follows the word `export`. The file's name may stand in double quotes and has to when it contains " --".

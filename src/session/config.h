@@ -18,8 +18,8 @@ struct key_binding { char key[16]; enum command_id command; char arguments[300];
 struct colour { char role[24], foreground[16], background[16], attributes[40]; };
 
 struct user_config {
-	struct scenario scenario;          /* defaults, as the file has them */
-	char theme[16], glyphs[8];         /* "" where the file doesn't say */
+	struct scenario scenario;  /* defaults, as the file has them */
+	char theme[16], glyphs[8]; /* "" where the file doesn't say */
 	bool no_mouse;
 	struct key_binding binding[CONFIG_BINDINGS];
 	int bindings;

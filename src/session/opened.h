@@ -8,9 +8,9 @@
 struct file_state { int64_t bytes, seconds, nanoseconds; uint64_t file; };
 
 struct opened {
-	char path[4096];                /* whole; "": no file, or standard input, which can't be read again */
+	char path[4096]; /* whole; "": no file, or standard input, which can't be read again */
 	struct read_options reading;
-	struct file_state read, seen;   /* as it was read; as opened_changed() last spoke of it */
+	struct file_state read, seen; /* as it was read; as opened_changed() last spoke of it */
 };
 
 /* Notes the file. Call before it is read: what changes meanwhile is seen later. path or reading may be NULL. */

@@ -20,40 +20,40 @@
 /* One point of the undo history. */
 struct moment {
 	struct scenario scenario;
-	uint32_t op, tensor;        /* the screen's cursor */
+	uint32_t op, tensor; /* the screen's cursor */
 };
 
 /* What a knob's other value would come to. */
 struct question {
 	enum knob_id knob;
 	int64_t value;
-	uint64_t number;            /* of the worker's preview while it is unanswered, else 0 */
+	uint64_t number; /* of the worker's preview while it is unanswered, else 0 */
 	struct preview preview;
 };
 #define QUESTIONS_MOST 64u
 
 struct session {
 	struct graph *graph;
-	struct moment *moment;      /* history: [0, moments), now stands at the present one */
+	struct moment *moment; /* history: [0, moments), now stands at the present one */
 	uint32_t moments, now;
 	size_t moment_room;
 	struct worker *worker;
-	uint64_t request;           /* the newest */
-	struct plan *plan;          /* the newest published, perhaps of an older request */
+	uint64_t request;  /* the newest */
+	struct plan *plan; /* the newest published, perhaps of an older request */
 	uint64_t plan_request;
 	struct plan *baseline;
-	uint64_t foreign;           /* baselines from other files so far */
+	uint64_t foreign; /* baselines from other files so far */
 	struct plan *run[RUNS_MAX];
 	uint32_t runs;
 	struct session_log *log;
 	struct opened opened;
-	const char *rules_file;     /* the caller's, or NULL */
-	const char *folder;         /* the caller's, or NULL */
+	const char *rules_file; /* the caller's, or NULL */
+	const char *folder;     /* the caller's, or NULL */
 	bool interactive;
 	uint32_t op, tensor;
-	struct question question[QUESTIONS_MOST];   /* about the present scenario */
+	struct question question[QUESTIONS_MOST]; /* about the present scenario */
 	uint32_t questions;
-	struct error problem;       /* why the present scenario has no plan */
+	struct error problem; /* why the present scenario has no plan */
 	char message[500];
 };
 
@@ -404,7 +404,7 @@ static enum status check_source(const struct session *session, const char *path,
 {
 	struct stat state;
 	if (stat(path, &state) != 0 || S_ISDIR(state.st_mode))
-		return OK;    /* who opens it says so */
+		return OK; /* who opens it says so */
 	if (!S_ISREG(state.st_mode))
 		return fail(error, BAD_INPUT, "%.200s is not a regular file", path);
 	if (session->folder && !named_file_within(path, session->folder, false) && !named_file_within(path, ".", false))
@@ -527,7 +527,7 @@ static enum status do_against(struct session *session, const char *argument, str
 		return error->status;
 	plan_release(session->baseline);
 	session->baseline = plan;
-	plan->serial = UINT64_C(1) << 63 | ++session->foreign;   /* no plan of the worker has such a one */
+	plan->serial = UINT64_C(1) << 63 | ++session->foreign; /* no plan of the worker has such a one */
 	session_say(session, "the baseline is %s, as it ran", path);
 	return OK;
 }
@@ -620,7 +620,7 @@ static enum status session_open_graph(struct session *session, const char *path,
 	opened_note(&opened, path, reading);
 	struct graph *graph = graph_open(path, reading, error);
 	if (!graph) {
-		if (again)      /* of this state of the file all is said */
+		if (again) /* of this state of the file all is said */
 			session->opened.seen = opened.read;
 		return name_file(path, error);
 	}
@@ -709,8 +709,8 @@ static enum status do_nothing(struct session *session, const char *argument, str
 static const struct word {
 	const char *word;
 	enum status (*run)(struct session *session, const char *argument, struct error *error);
-	bool whole_line;            /* the word is part of the argument */
-	bool logged;                /* `export` logs itself */
+	bool whole_line; /* the word is part of the argument */
+	bool logged;     /* `export` logs itself */
 } words[] = {
 	{ "set", do_set, false, true },
 	{ "reset", do_reset, false, true },

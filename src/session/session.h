@@ -23,12 +23,12 @@ struct session;
 
 /* What the status line says about the worker. */
 struct session_status {
-	bool solving, stale;          /* stale: the newest plan belongs to an older scenario */
-	char stage[48];               /* "order: cuts" */
-	double fraction;              /* of the stage, 0..1, or < 0 */
-	uint32_t reused, solved;      /* sub-problems of the newest plan: from the store, anew */
-	char message[500];            /* the last command's error or answer, "" if none */
-	char problem[500];            /* why the present scenario has no plan, "" where it has one or may get one */
+	bool solving, stale;     /* stale: the newest plan belongs to an older scenario */
+	char stage[48];          /* "order: cuts" */
+	double fraction;         /* of the stage, 0..1, or < 0 */
+	uint32_t reused, solved; /* sub-problems of the newest plan: from the store, anew */
+	char message[500];       /* the last command's error or answer, "" if none */
+	char problem[500];       /* why the present scenario has no plan, "" where it has one or may get one */
 };
 
 /* What a session is for. */
@@ -37,7 +37,7 @@ struct session_options {
 	const struct read_options *reading; /* how the graph was read, for the log, or NULL */
 	const char
 		*folder; /* what lines read and write is below it, or what they read below this folder; NULL: anywhere; lent */
-	bool interactive;       /* raise the effort in the background until the plan is proved; write a log */
+	bool interactive; /* raise the effort in the background until the plan is proved; write a log */
 	enum status (*order_solver)(
 		const struct problem *, const struct order_options *, struct control *, struct order_result *);
 	/* NULL: order_solve(); tests put others here */

@@ -12,36 +12,36 @@
 #include "src/scenario/shard_mesh.h"
 #include "worker.h"
 
-#define REPORT_SECONDS 0.05   /* between two wake-ups for progress alone */
+#define REPORT_SECONDS 0.05 /* between two wake-ups for progress alone */
 
 struct request {
-	uint64_t number;            /* 0: none */
+	uint64_t number; /* 0: none */
 	struct graph *graph;
 	struct scenario scenario;
 	bool raise_effort;
-	struct plan *from;          /* of a preview by the model, or NULL */
+	struct plan *from; /* of a preview by the model, or NULL */
 };
 
 struct worker {
-	struct planner planner;     /* the thread's own */
-	struct outlook *base;       /* what previews by the model start from; the thread's own */
-	double reported;            /* when progress woke the reader last; the thread's own */
+	struct planner planner; /* the thread's own */
+	struct outlook *base;   /* what previews by the model start from; the thread's own */
+	double reported;        /* when progress woke the reader last; the thread's own */
 	pthread_t thread;
-	atomic_bool cancel;         /* stop at once: superseded, ended, or the user wants it */
-	atomic_bool superseded;     /* the first two alone: quick plans are not for the user to stop */
+	atomic_bool cancel;     /* stop at once: superseded, ended, or the user wants it */
+	atomic_bool superseded; /* the first two alone: quick plans are not for the user to stop */
 	int wake[2];
 	/* ---- guarded by the mutex ---- */
 	pthread_mutex_t mutex;
 	pthread_cond_t work, done;
-	struct request next;        /* waits to be taken */
+	struct request next; /* waits to be taken */
 	uint64_t numbers, previews; /* given out so far */
 	bool quit, user_cancelled;
 	struct worker_state state;
 	struct plan *published;
 	uint64_t published_request, failed_request;
-	struct request preview;     /* waits to be made */
-	bool previewing, raising;   /* what the thread is doing */
-	struct preview made;        /* number 0: nothing new */
+	struct request preview;   /* waits to be made */
+	bool previewing, raising; /* what the thread is doing */
+	struct preview made;      /* number 0: nothing new */
 	struct error error;
 	bool has_error;
 	uint64_t serial;
@@ -426,7 +426,7 @@ uint64_t worker_request(struct worker *worker, struct graph *graph, const struct
 	worker->user_cancelled = false;
 	atomic_store(&worker->superseded, true);
 	atomic_store(&worker->cancel, true);
-	struct request old_preview = worker->preview;   /* of a scenario that is no longer on the screen */
+	struct request old_preview = worker->preview; /* of a scenario that is no longer on the screen */
 	worker->preview = (struct request){ 0 };
 	pthread_cond_signal(&worker->work);
 	pthread_mutex_unlock(&worker->mutex);

@@ -11,7 +11,7 @@ struct worker;
 
 struct worker_state {
 	bool busy;
-	uint64_t finished;          /* the newest request whose complete plan (or failure) was published */
+	uint64_t finished; /* the newest request whose complete plan (or failure) was published */
 	struct progress progress;
 };
 
@@ -34,10 +34,10 @@ struct plan *worker_take(struct worker *worker, uint64_t *request, uint64_t *fai
 /* What a scenario would come to: exactly where the plan is in the store; else about, solved with the least effort, or
  * as far from a plan as the model of whole configurations says. */
 struct preview {
-	uint64_t number;            /* of the call that asked for it */
-	bool known, exact;          /* known: false where it has no plan */
+	uint64_t number;   /* of the call that asked for it */
+	bool known, exact; /* known: false where it has no plan */
 	int64_t peak_bytes, arena_bytes;
-	int64_t time;               /* picoseconds of a step that is split over devices, else -1 */
+	int64_t time; /* picoseconds of a step that is split over devices, else -1 */
 };
 
 /* Asks for a preview, in place of one that still waits; returns its number, 0 when out of memory. from: a plan of the

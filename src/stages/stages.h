@@ -124,5 +124,5 @@ enum status group_join(const struct buffers *buffers, const uint32_t *behind, st
 /* strategy_stage: recomputation by published strategies. */
 
 /* The input's step in which all else runs again, along its program order. A new reference, or NULL with *error. */
-struct graph *strategy_apply(struct stage_context *stage, const struct fit_input *input,
+struct graph *strategy_apply(struct stage_context *stage, const struct recompute_input *input,
 	const struct activations *activations, const struct recompute_options *options, struct error *error);

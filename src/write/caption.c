@@ -108,7 +108,7 @@ static enum status caption_add_sweep(const char *path, bool pareto, struct words
 	return status;
 }
 
-#define ROOM 16384   /* bytes of what is said beside the command */
+#define ROOM 16384 /* bytes of what is said beside the command */
 
 /* ---- what the figure shows ---- */
 
@@ -183,7 +183,7 @@ static enum status add_pipeline(
 	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
 	if (!outlook)
 		return error->status;
-	pipeline_title(&outlook->timetable, "", title, sizeof title);   /* the name stands above */
+	pipeline_title(&outlook->timetable, "", title, sizeof title); /* the name stands above */
 	words_add(words, "\n%s. Numbers in slots are microbatches; below is what a device of each rank holds.", title + 2);
 	add_passes(&outlook->timetable, words);
 	outlook_release(outlook);
@@ -283,7 +283,7 @@ enum status caption_write(const struct plan *plan, const struct export_options *
 	struct words words = { mem_alloc(1, room), room, 0 };
 	enum status status = words.text ? add_contents(plan, options, &words, error) : fail_memory(error);
 	if (status == OK) {
-		words.size = ROOM;   /* pins without end leave room for the command */
+		words.size = ROOM; /* pins without end leave room for the command */
 		add_knobs(&plan->scenario, &words);
 		words.size = room;
 		add_command(command, commands, &words);
@@ -300,7 +300,7 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 	struct words words = { mem_alloc(1, room), room, 0 };
 	if (!words.text)
 		return fail_memory(error);
-	words.size = ROOM;   /* files without end leave room for the command */
+	words.size = ROOM; /* files without end leave room for the command */
 	enum status status = shows(options, "timeline") ? caption_add_plans(path, paths, &words, error)
 		: caption_add_sweep(*path, shows(options, "pareto"), &words, error);
 	words.size = room;

@@ -41,7 +41,7 @@ static bool dot_members(
 	FILE *native = text_stream(&text, &length);
 	if (!native)
 		return false;
-	struct json json = { .stream = native, .depth = 1 };   /* inside brackets that nobody writes */
+	struct json json = { .stream = native, .depth = 1 }; /* inside brackets that nobody writes */
 	if (tensor)
 		native_tensor_members(tensor, &json);
 	else if (op)
@@ -87,7 +87,7 @@ static void dot_write_inplace(const struct graph *graph, uint32_t op, FILE *stre
 	fputs(", inplace=\"", stream);
 	for (uint32_t i = begin; i < end; i++) {
 		if (i > begin)
-			fputs((i - begin) % 16 ? "," : ",\"+\"", stream);   /* a long string in pieces, as in dot_write_text() */
+			fputs((i - begin) % 16 ? "," : ",\"+\"", stream); /* a long string in pieces, as in dot_write_text() */
 		if (graph->inplace[i].out != NONE)
 			dot_write_part(stream, graph->tensor[graph->inplace[i].out].name, ":, ");
 		putc(':', stream);

@@ -6,7 +6,7 @@
 #include "src/read/dot_child.h"
 
 #define LAYOUT_MILLISECONDS 20000
-#define PAINT_MILLISECONDS 120000   /* where every node has its place */
+#define PAINT_MILLISECONDS 120000 /* where every node has its place */
 
 /* The drawing's DOT in memory; free() it. */
 static enum status drawing_text(const struct plan *plan, const struct draw_options *draw, char **text, size_t *length,

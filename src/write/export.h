@@ -35,13 +35,13 @@
 
 /* What an export needs beside the plan. */
 struct export_options {
-	const char *view;        /* one of export_views that the kind has; NULL: the kind's own */
-	const char *stage;       /* "input" or "device"; NULL: device */
+	const char *view;  /* one of export_views that the kind has; NULL: the kind's own */
+	const char *stage; /* "input" or "device"; NULL: device */
 	bool utf8;
-	bool with_run;           /* json: also how the run went, the part that differs between equal runs */
-	bool factors;            /* json: also the factors of every dim */
-	const char *rules_file;  /* a user's operator rules, or NULL */
-	double width;            /* figures: points; 0: a page's text width */
+	bool with_run;          /* json: also how the run went, the part that differs between equal runs */
+	bool factors;           /* json: also the factors of every dim */
+	const char *rules_file; /* a user's operator rules, or NULL */
+	double width;           /* figures: points; 0: a page's text width */
 	bool no_title, no_legend;/* figures: what a paper's caption says */
 };
 
@@ -92,10 +92,10 @@ extern const struct export_kind export_kinds[EXPORT_KIND_COUNT];
 
 /* What can be written of a plan, and as which kinds. */
 struct export_view {
-	const char *name;        /* NULL: without --view. With a colon at its end something follows: "around:NAME" */
-	const char *help;        /* NULL: said by an earlier row of that name */
-	unsigned kinds;          /* 1 << enum export_kind_id */
-	bool figure;             /* takes --width, --no-title, --no-legend and --caption */
+	const char *name; /* NULL: without --view. With a colon at its end something follows: "around:NAME" */
+	const char *help; /* NULL: said by an earlier row of that name */
+	unsigned kinds;   /* 1 << enum export_kind_id */
+	bool figure;      /* takes --width, --no-title, --no-legend and --caption */
 	enum status (*write)(const struct export_job *job);
 };
 extern const struct export_view export_views[];

@@ -7,12 +7,12 @@
 #include "data.h"
 #include "src/base/safe_text.h"
 
-#define BASE  INT64_C(0x7f0000000000)   /* of the addresses */
+#define BASE  INT64_C(0x7f0000000000) /* of the addresses */
 #define BLOCK 1000u
 
 struct pickle {
 	FILE *stream;
-	const char *known[40];   /* texts that stand in the memo under their index */
+	const char *known[40]; /* texts that stand in the memo under their index */
 	uint32_t memos;
 };
 
@@ -57,7 +57,7 @@ static void put_number(struct pickle *pickle, int64_t value)
 		put_32(pickle, (uint32_t)value);
 	} else {
 		int bytes = 8;
-		while (bytes > 1 && value >> (8 * bytes - 9) == 0)   /* the topmost bit is the sign's */
+		while (bytes > 1 && value >> (8 * bytes - 9) == 0) /* the topmost bit is the sign's */
 			bytes--;
 		putc(0x8a, pickle->stream);
 		putc(bytes, pickle->stream);

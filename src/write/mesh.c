@@ -7,16 +7,16 @@
 #include "src/draw/device_grid.h"
 
 #define LEADING    11.0
-#define BESIDE     380.0    /* from that width on the legend stands beside the axes */
+#define BESIDE     380.0 /* from that width on the legend stands beside the axes */
 #define MARGIN     10.0
 #define TOP        24.0
 #define SMALL      8.0
 #define NORMAL     9.0
-#define BOLD       9.8      /* as wide as bold letters of the normal size */
-#define NUMBERED   20.0     /* squares of that size hold a number */
-#define LABEL      10.0     /* above a node */
+#define BOLD       9.8  /* as wide as bold letters of the normal size */
+#define NUMBERED   20.0 /* squares of that size hold a number */
+#define LABEL      10.0 /* above a node */
 #define CELL_MOST  26.0
-#define HIGHEST    0.7      /* of the grid, in its width: higher, smaller squares stand side by side */
+#define HIGHEST    0.7 /* of the grid, in its width: higher, smaller squares stand side by side */
 #define CELL_LEAST 2.0
 #define INK        "#222222"
 

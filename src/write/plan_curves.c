@@ -15,7 +15,7 @@ static bool add_buffer(const json_t *buffer, struct curve *curve)
 		json_integer_value(first) <= json_integer_value(last) && json_integer_value(last) < curve->ops;
 	if (!valid || json_integer_value(bytes) > INT64_MAX / 4 - curve->peak)
 		return false;
-	curve->peak += json_integer_value(bytes);   /* of all so far: no sum overflows */
+	curve->peak += json_integer_value(bytes); /* of all so far: no sum overflows */
 	curve->live[json_integer_value(first)] += json_integer_value(bytes);
 	curve->live[json_integer_value(last) + 1] -= json_integer_value(bytes);
 	return true;

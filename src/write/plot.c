@@ -6,18 +6,18 @@
 #include "src/plan/timeline.h"
 
 #define POINTS_MOST 2000u
-#define BOX_LEAST   0.0002   /* of the arena's height and of the order's length: smaller boxes are left out */
-#define BOX_THIN    0.01     /* smaller boxes have no border */
-#define TIKZ_LEFT   38.0     /* points beside the plot: numbers and their name */
-#define TIKZ_RIGHT  12.0     /* half of the last number */
-#define NARROW      300.0    /* a column, not a page */
-#define LETTERS     8.0      /* points: of legends */
-#define SIGN        24.0     /* points of a legend beside a name */
-#define GNUPLOT_HIGH 230.0   /* points */
+#define BOX_LEAST   0.0002 /* of the arena's height and of the order's length: smaller boxes are left out */
+#define BOX_THIN    0.01   /* smaller boxes have no border */
+#define TIKZ_LEFT   38.0   /* points beside the plot: numbers and their name */
+#define TIKZ_RIGHT  12.0   /* half of the last number */
+#define NARROW      300.0  /* a column, not a page */
+#define LETTERS     8.0    /* points: of legends */
+#define SIGN        24.0   /* points of a legend beside a name */
+#define GNUPLOT_HIGH 230.0 /* points */
 #define GNUPLOT_LETTERS 8.0
 #define GNUPLOT_SCALE   0.75 /* pdfcairo's letters are two thirds of what is asked for otherwise */
-#define FEW         8u       /* so many ops have a number each */
-#define ROOM_ABOVE  1.1      /* of the highest value, for what is written there */
+#define FEW         8u  /* so many ops have a number each */
+#define ROOM_ABOVE  1.1 /* of the highest value, for what is written there */
 
 /* Which groups the figure shows. */
 static enum status write_plot_find_groups(
@@ -186,7 +186,7 @@ enum status tikz_timeline(const struct export_job *job)
 	fputs("\\pgfplotstableread{\n", stream);
 	enum status status = write_plot_write_table(plan, unit, stream, job->error);
 	fputs("}\\live\n", stream);
-	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
+	for (int group = GROUP_COUNT - 1; group >= 0; group--) /* sums: each area covers the larger one behind it */
 		if (there[group])
 			fprintf(stream,
 				"\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} "

@@ -13,10 +13,10 @@ static const char *recompute_json_tensor_name(const struct graph *step, uint32_t
 }
 
 /* An arc: [kind, tensor or null, op or null, the other op or null, picoseconds]. */
-static void recompute_json_write_arc(const struct graph *step, const struct fit_arc *arc, struct json *json)
+static void recompute_json_write_arc(const struct graph *step, const struct recompute_arc *arc, struct json *json)
 {
 	json_open_array(json, NULL);
-	json_write_text(json, NULL, fit_arc_names[arc->kind]);
+	json_write_text(json, NULL, recompute_arc_names[arc->kind]);
 	json_write_text(json, NULL, recompute_json_tensor_name(step, arc->storage));
 	json_write_text(json, NULL, recompute_json_op_name(step, arc->op));
 	json_write_text(json, NULL, recompute_json_op_name(step, arc->other));
@@ -25,7 +25,7 @@ static void recompute_json_write_arc(const struct graph *step, const struct fit_
 }
 
 static void recompute_json_write_certificate(
-	const struct graph *step, const struct fit_certificate *certificate, struct json *json)
+	const struct graph *step, const struct recompute_certificate *certificate, struct json *json)
 {
 	json_new_line(json, 2);
 	json_open_object(json, "certificate");
@@ -37,7 +37,7 @@ static void recompute_json_write_certificate(
 	json_write_text(json, "op", recompute_json_op_name(step, certificate->op));
 	json_open_array(json, "price");
 	json_write_integer(json, NULL, certificate->price);
-	json_write_integer(json, NULL, FIT_PRICE_UNIT);
+	json_write_integer(json, NULL, RECOMPUTE_PRICE_UNIT);
 	json_close(json);
 	if (certificate->granule > 0) {
 		json_open_array(json, "rounded");

@@ -41,7 +41,7 @@ static void line(FILE *stream, const char *label, int64_t bytes, const char *rem
 static void report_write_time(const struct plan *plan, FILE *stream)
 {
 	const struct step_whole *time = &plan->time->whole;
-	int64_t once = plan->time->time.total;   /* what the bound is of */
+	int64_t once = plan->time->time.total; /* what the bound is of */
 	char gap[80], gain[120];
 	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9,
 		(double)time->busy[0] * 1e-9);
@@ -348,7 +348,7 @@ static void write_blame(const struct plan *plan, FILE *stream)
 	HELD uint32_t *list = mem_alloc(graph->storages, sizeof *list);
 	HELD enum alive_reason *reason = mem_alloc(graph->storages, sizeof *reason);
 	uint32_t count = list && reason ? plan_alive(plan, plan->ordered->peak_position, list) : 0, shown = 0;
-	count = count == NONE ? 0 : count;   /* export_write() tells that memory ended */
+	count = count == NONE ? 0 : count; /* export_write() tells that memory ended */
 	if (count)
 		plan_reasons(plan, plan->ordered->peak_position, list, count, NULL, reason);
 	if (count)

@@ -77,7 +77,7 @@ enum status slowdown_picture(const struct export_job *job)
 
 /* ---- sources ---- */
 
-#define CLOSE 0.06   /* of both axes: of points that near to each other one has a name */
+#define CLOSE 0.06 /* of both axes: of points that near to each other one has a name */
 
 static bool is_knapsack(const struct slowdown_point *point)
 {
@@ -156,7 +156,7 @@ static void write_gnuplot(const struct export_job *job, const struct slowdown *s
 	fputs("plot $bound with filledcurves y1=0 lc rgb \"#DDDDDD\" title \"no plan in any order\", $plans with fsteps lc "
 		  "rgb \"#0072B2\" title \"plans found\", $plans with points pt 7 ps 0.3 lc rgb \"#0072B2\" notitle",
 		stream);
-	for (int k = 0; k < 2; k++)   /* gnuplot refuses tables without rows */
+	for (int k = 0; k < 2; k++) /* gnuplot refuses tables without rows */
 		if (has_strategy(slowdown, k == 1))
 			fprintf(stream,
 				", \\\n  $%s with points pt 5 ps 0.6 lc rgb \"%s\" title \"%s\", $%s using 1:2:3 with labels offset "

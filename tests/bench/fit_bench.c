@@ -8,8 +8,8 @@
 
 #include "src/base/clock.h"
 #include "solver/cost/op_time.h"
-#include "solver/fit/check.h"
-#include "solver/fit/fit.h"
+#include "solver/recompute/check.h"
+#include "solver/recompute/recompute.h"
 #include "fit_milp.h"
 #include "solver/order/order.h"
 #include "src/read/input.h"
@@ -38,19 +38,19 @@ static enum status order_graph(
 	return status;
 }
 
-static void row(struct fit_solver *solver, const struct fit_input *input, int64_t cap)
+static void row(struct recompute_solver *solver, const struct recompute_input *input, int64_t cap)
 {
-	struct fit_options options = { .orderer = order_graph };
+	struct recompute_search_options options = { .orderer = order_graph };
 	struct control control = { 0 };
-	struct fit_plan plan;
+	struct recompute_plan plan;
 	struct error error = { 0 };
 	enum status status;
 	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID), total = (double)solver->step.total;
-	if (fit_solve(solver, cap, &options, &control, &plan) != OK)
+	if (recompute_solve(solver, cap, &options, &control, &plan) != OK)
 		return;
 	double took = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 	int64_t planned = -1, program = -1;
-	struct graph *graph = fit_plan_graph(solver, &plan, &error);
+	struct graph *graph = recompute_plan_graph(solver, &plan, &error);
 	if (graph) {
 		const struct memory_rules rules = { .alignment = 1, .workspace = true };
 		uint32_t *order = malloc(graph->ops * sizeof *order);
@@ -64,7 +64,7 @@ static void row(struct fit_solver *solver, const struct fit_input *input, int64_
 	} else {
 		printf("no graph: %s\n", error.text);
 	}
-	status = fit_check(input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error);
+	status = recompute_check(input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error);
 	printf("| %.1f | %.3f | %.3f | %.1f %.1f %.1f | %s | %.3f | %s |", (double)cap / 1e6,
 		100 * (double)plan.bound / total, plan.extra == INT64_MAX ? -1 : 100 * (double)plan.extra / total,
 		(double)plan.peak / 1e6, (double)program / 1e6, (double)planned / 1e6,
@@ -77,7 +77,7 @@ static void row(struct fit_solver *solver, const struct fit_input *input, int64_
 	printf("\n");
 	fflush(stdout);
 	graph_release(graph);
-	fit_plan_free(&plan);
+	recompute_plan_free(&plan);
 }
 
 int main(int count, char **words)
@@ -100,15 +100,15 @@ int main(int count, char **words)
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (op_whole_time(graph, rules, &machine, op, &time[op]) != OK)
 			return 1;
-	struct fit_input input = { .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
-	struct fit_solver solver;
+	struct recompute_input input = { .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
+	struct recompute_solver solver;
 	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
-	if (fit_solver_new(&input, &solver) != OK)
+	if (recompute_solver_new(&input, &solver) != OK)
 		return 1;
 	uint8_t *keep = calloc(solver.step.storages, 1);
 	int64_t top = INT64_MAX, floor = 0;
 	for (int i = 0; i < 2; i++) {
-		fit_play(&solver.replay, &solver.base[i], keep);
+		recompute_play(&solver.replay, &solver.base[i], keep);
 		top = solver.replay.peak < top ? solver.replay.peak : top;
 	}
 	for (uint32_t i = 0; i < solver.step.ops; i++)
@@ -124,7 +124,7 @@ int main(int count, char **words)
 	free(keep);
 	free(time);
 	free(traits);
-	fit_solver_free(&solver);
+	recompute_solver_free(&solver);
 	rules_free(rules);
 	graph_release(graph);
 	return 0;

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "solver/base/milp.h"
-#include "solver/fit/fit.h"
+#include "solver/recompute/recompute.h"
 
 #define MILP_MOST 64
 
 struct stages {
-	const struct fit_step *step;
+	const struct recompute_step *step;
 	const uint32_t *order;                           /* [step->ops] */
 	uint32_t *position;                              /* [step->ops] in it */
 	uint32_t storage[MILP_MOST], storages, op[MILP_MOST], ops, stage[MILP_MOST], stages; /* stage: a position */
@@ -37,7 +37,7 @@ static inline double megabytes(int64_t bytes)
 /* What can't be dropped, along the order. */
 static inline void find_steady(struct stages *s)
 {
-	const struct fit_step *step = s->step;
+	const struct recompute_step *step = s->step;
 	for (uint32_t p = 0; p < step->ops; p++)
 		s->steady[p] = megabytes(step->persistent + step->workspace[s->order[p]]);
 	for (uint32_t v = 0; v < step->storages; v++) {
@@ -54,7 +54,7 @@ static inline void find_steady(struct stages *s)
 /* False where the step is not as simple as the program wants it. */
 static inline bool find_stages(struct stages *s)
 {
-	const struct fit_step *step = s->step;
+	const struct recompute_step *step = s->step;
 	bool simple = !step->in_place && step->changes.start[step->ops] == 0;
 	uint32_t *index = calloc(step->storages, sizeof *index);
 	for (uint32_t v = 0; v < step->storages && simple; v++)
@@ -143,7 +143,7 @@ static inline void add_held(struct stages *s, uint32_t t, uint32_t j)
 static inline void add_stage(struct stages *s, uint32_t t, double cap)
 {
 	struct milp *milp = &s->milp;
-	const struct fit_step *step = s->step;
+	const struct recompute_step *step = s->step;
 	uint32_t at = s->stage[t], op = s->order[at];
 	double made = 0;
 	FOR_ROW(i, &step->makes, op)
@@ -203,7 +203,7 @@ static inline void milp_stop(int signal)
 
 /* Prints the optimum along the order, in % of the step, the program's columns and the seconds that it took; "-" where
  * there is none within `seconds`. */
-static inline void print_optimum(const struct fit_step *step, const uint32_t *order, int64_t cap, unsigned seconds)
+static inline void print_optimum(const struct recompute_step *step, const uint32_t *order, int64_t cap, unsigned seconds)
 {
 	static struct stages s;
 	struct control control = { .cancel = &milp_late };

@@ -1,13 +1,13 @@
-/* fit_step.h: training steps, and what fitting them takes. For tests. */
+/* recompute_step.h: training steps, and what fitting them takes. For tests. */
 #pragma once
 
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "solver/cost/op_time.h"
-#include "solver/fit/apply.h"
-#include "solver/fit/check.h"
-#include "solver/fit/fit.h"
+#include "solver/recompute/apply.h"
+#include "solver/recompute/check.h"
+#include "solver/recompute/recompute.h"
 #include "src/models/models.h"
 #include "src/read/input.h"
 #include "src/scenario/devices.h"
@@ -19,8 +19,8 @@ static inline struct graph *fit_model(const char *name, int64_t layers)
 	return step_of_sizes(name, (struct model_config){ .layers = layers, .batch = 2 });
 }
 
-/* Times of an A100's roofline. Free with fit_input_drop(). */
-static inline struct fit_input fit_input_of(const struct graph *graph)
+/* Times of an A100's roofline. Free with recompute_input_drop(). */
+static inline struct recompute_input recompute_input_of(const struct graph *graph)
 {
 	struct machine machine = device_preset(DEVICE_NONE).machine;
 	OWN(rules) *rules = rules_new();
@@ -30,10 +30,10 @@ static inline struct fit_input fit_input_of(const struct graph *graph)
 		cr_assert_eq(op_whole_time(graph, rules, &machine, op, &time[op]), OK);
 		traits[op] = rules_traits(rules, graph->op[op].type);
 	}
-	return (struct fit_input){ .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
+	return (struct recompute_input){ .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 }
 
-static inline void fit_input_drop(struct fit_input *input)
+static inline void recompute_input_drop(struct recompute_input *input)
 {
 	mem_free((void *)(uintptr_t)input->time);
 	mem_free((void *)(uintptr_t)input->traits);
@@ -51,11 +51,11 @@ static inline int64_t whole_program_peak(const struct graph *graph)
 }
 
 /* States at random: a few of many, or most; again now and then. */
-static inline void random_states(const struct fit_step *step, uint64_t *random, uint8_t *state)
+static inline void random_states(const struct recompute_step *step, uint64_t *random, uint8_t *state)
 {
 	uint64_t some = 1 + random_next(random) % 8;
 	for (uint32_t s = 0; s < step->storages; s++) {
 		bool drop = step->droppable[s] && (step->saved[s] ? random_next(random) % 8 < some : random_next(random) % 8 != 0);
-		state[s] = (uint8_t)(!drop ? FIT_KEEP : FIT_HOLD + random_next(random) % (FIT_STATES - FIT_HOLD));
+		state[s] = (uint8_t)(!drop ? RECOMPUTE_KEEP : RECOMPUTE_HOLD + random_next(random) % (RECOMPUTE_STATES - RECOMPUTE_HOLD));
 	}
 }

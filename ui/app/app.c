@@ -134,7 +134,7 @@ static void draw_message(struct app *app, struct rect rect)
 	else if (app->mode == MODE_FILTER)
 		text = "only rows with all words: part, ~letters, /regex/, kind:x, dtype:x, module:x, type:x, phase:x, !not; "
 			   "empty shows all";
-	if (app->mode == MODE_PROMPT) {   /* the list stands above it */
+	if (app->mode == MODE_PROMPT) { /* the list stands above it */
 		frame_window(&app->frame, rect);
 		frame_words(&app->frame, 0, 0, rect.width, ROLE_MESSAGE, text);
 		return;
@@ -172,7 +172,7 @@ static struct rect draw_problem(struct app *app, struct rect body)
 	char text[700];
 	if (!*model->status.problem)
 		return body;
-	bool first = model->plan && !model->status.stale;   /* what heuristics made before the reason showed */
+	bool first = model->plan && !model->status.stale; /* what heuristics made before the reason showed */
 	snprintf(text, sizeof text, "no plan of these knobs: %s%s", model->status.problem,
 		first ? "; shown is a first guess" : model->plan ? "; shown is the plan before, u goes back to it" : "");
 	int rows = text_rows(text, body.width - 1), most = body.height / 2;

@@ -28,10 +28,10 @@
 /* panel: the control panel: every knob with its value, generated from the knob table. */
 
 struct panel {
-	uint32_t selected;     /* place of a knob, or of a group's title */
-	uint32_t top;          /* first row shown */
-	unsigned open;         /* bit g: group g is unfolded */
-	char narrow[100];      /* only knobs with this text are shown; "" shows all that is not folded */
+	uint32_t selected; /* place of a knob, or of a group's title */
+	uint32_t top;      /* first row shown */
+	unsigned open;     /* bit g: group g is unfolded */
+	char narrow[100];  /* only knobs with this text are shown; "" shows all that is not folded */
 	int page, width;
 };
 
@@ -75,11 +75,11 @@ void help_draw(struct help *help, const struct model *model, unsigned context, s
 struct candidate_line {
 	char line[LINE_SIZE], note[COMPLETION_NOTE];
 	uint16_t word;
-	uint8_t rank;          /* 0: the word begins with what was typed; 1: contains it; 2: has its letters in their order */
+	uint8_t rank; /* 0: the word begins with what was typed; 1: contains it; 2: has its letters in their order */
 };
 
 struct completion {
-	struct candidate_line offer[COMPLETIONS];   /* by rank */
+	struct candidate_line offer[COMPLETIONS]; /* by rank */
 	uint32_t count;
 };
 
@@ -101,18 +101,18 @@ struct app {
 	struct session *session;
 	struct frame frame;
 	enum theme theme;
-	int colours;                     /* of the terminal */
-	struct palette palette;          /* of the theme, with the user's colours */
-	const struct user_config *config;     /* the user's keys and colours, or NULL */
+	int colours;            /* of the terminal */
+	struct palette palette; /* of the theme, with the user's colours */
+	const struct user_config *config; /* the user's keys and colours, or NULL */
 	struct model model;
-	struct plan *plan;               /* model.plan, retained */
+	struct plan *plan; /* model.plan, retained */
 	struct plan_index index;
-	struct beside beside;         /* of the serials beside_of: baseline and plan */
+	struct beside beside; /* of the serials beside_of: baseline and plan */
 	uint64_t beside_of[2];
 	struct graph_factors factors;
-	struct graph_factors given;      /* of the graph as read, which knobs mean by "given" */
-	uint64_t given_of;               /* fingerprint of the graph that model.given was found for */
-	bool given_whole;                /* with its factors */
+	struct graph_factors given; /* of the graph as read, which knobs mean by "given" */
+	uint64_t given_of;          /* fingerprint of the graph that model.given was found for */
+	bool given_whole;           /* with its factors */
 	struct configurations configurations;
 	struct ways ways;
 	struct slowdowns slowdowns;
@@ -124,23 +124,23 @@ struct app {
 	enum mode mode;
 	struct line_edit line;
 	struct history history;
-	struct column_sets columns;      /* of view 4 */
-	const char *columns_path;        /* where they are kept, or NULL */
-	const char *history_path;        /* where the prompt's lines are kept, or NULL */
+	struct column_sets columns; /* of view 4 */
+	const char *columns_path;   /* where they are kept, or NULL */
+	const char *history_path;   /* where the prompt's lines are kept, or NULL */
 	struct completion completion;
-	uint32_t completed;              /* 1 + the completion that is in the line; 0: none */
+	uint32_t completed; /* 1 + the completion that is in the line; 0: none */
 	struct help help;
-	char copied[1000];               /* the text of WISH_COPY */
+	char copied[1000]; /* the text of WISH_COPY */
 	char edited[4096], edited_line[16]; /* the file of WISH_EDIT, and "+12", "" where the line is not known */
-	char confirm[LINE_SIZE];         /* the line that waits for a yes */
-	int tour;                        /* steps of the tour shown so far */
-	bool interrupted;                /* the last key was ^C with nothing to stop */
-	char shelled[600];               /* the command of WISH_SHELL, and its arguments: op, tensor, place in the program */
+	char confirm[LINE_SIZE]; /* the line that waits for a yes */
+	int tour;                /* steps of the tour shown so far */
+	bool interrupted;        /* the last key was ^C with nothing to stop */
+	char shelled[600];       /* the command of WISH_SHELL, and its arguments: op, tensor, place in the program */
 	char shell_word[3][1000];
-	bool mouse;                      /* wanted; WISH_MOUSE tells of a change */
-	unsigned wishes;                 /* enum wish; the owner of the terminal clears them */
+	bool mouse;      /* wanted; WISH_MOUSE tells of a change */
+	unsigned wishes; /* enum wish; the owner of the terminal clears them */
 	bool running;
-	int status;                      /* exit status once running is false */
+	int status; /* exit status once running is false */
 };
 
 /* An explorer of the session, which stays the caller's. theme is the wanted one; colours what the terminal has. config
@@ -203,8 +203,8 @@ const char *command_unavailable(const struct model *model, enum command_id comma
 /* tour: a short guided tour: commands that are run for the newcomer, each with a sentence about what is seen. */
 
 struct tour_step {
-	const char *commands;   /* lines of the prompt, one a line */
-	const char *text;       /* fits a line of 80 columns with the step's number in front */
+	const char *commands; /* lines of the prompt, one a line */
+	const char *text;     /* fits a line of 80 columns with the step's number in front */
 };
 extern const struct tour_step tour_steps[];
 extern const int tour_step_count;

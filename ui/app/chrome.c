@@ -49,7 +49,7 @@ static void chrome_draw_memory(struct frame *frame, int *x, int end, const struc
 	if (verdict.fits != FITS_ANY)
 		frame_part(frame, x, 0, end, fits ? ROLE_GOOD : ROLE_BAD, verdict_plan_text(&verdict, text, sizeof text));
 	if (!fits && !frame_part(frame, x, 0, end, ROLE_KEY, "F: what fits"))
-		frame_part(frame, x, 0, end, ROLE_KEY, "F: fit");    /* 80 columns */
+		frame_part(frame, x, 0, end, ROLE_KEY, "F: fit"); /* 80 columns */
 	if (!fits)
 		frame_part(frame, x, 0, end, ROLE_BAD, verdict_excess_text(&verdict, text, sizeof text));
 	if (plan_is_proved(plan))
@@ -135,7 +135,7 @@ static enum footer_part chrome_part_of(enum command_id id, unsigned context)
 	case COMMAND_CONFIGURE:
 	case COMMAND_FIT: return context == IN_DEVICES ? FOOTER_OWN : FOOTER_NOWHERE;
 	case COMMAND_SLOWDOWN: return context == IN_RUNS ? FOOTER_OWN : FOOTER_NOWHERE;
-	case COMMAND_HELP: return FOOTER_NOWHERE;   /* it has its place at the end */
+	case COMMAND_HELP: return FOOTER_NOWHERE; /* it has its place at the end */
 	case COMMAND_UNDO: return context == IN_CHALLENGE ? FOOTER_OWN : FOOTER_GENERAL;
 	default:
 		return valid == (IN_ANY & ~(unsigned)IN_CHALLENGE) ? FOOTER_GENERAL

@@ -59,9 +59,9 @@ static void go_to_name(struct app *app, const char *name)
 		model_go(model, model->plan->ordered->position[op]);
 	else if (tensor != NONE)
 		go_to_tensor(app, tensor);
-	else {   /* not a whole name: the next that has it */
+	else { /* not a whole name: the next that has it */
 		snprintf(model->search, sizeof model->search, "%s", name);
-		bool panel = app->panel_has_keys;   /* it would look for a knob */
+		bool panel = app->panel_has_keys; /* it would look for a knob */
 		app->panel_has_keys = false;
 		view_say(model, "the next with \"%s\" in its name; n goes on", name);
 		app_find(app, 1);
@@ -412,7 +412,7 @@ static void app_commands_choose_columns(struct app *app, const char *arguments)
 	view_say(model, "%s", columns_command(&app->columns, arguments, said, sizeof said, &error) == OK ? said : error.text);
 }
 
-enum { CARD_MOST = 640 };   /* eight rows of 80 columns */
+enum { CARD_MOST = 640 }; /* eight rows of 80 columns */
 
 bool app_say_card(struct app *app)
 {
@@ -507,7 +507,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_MOUSE: give_mouse(app); return true;
 	case COMMAND_COLOURS: next_theme(app); return true;
 	case COMMAND_GRAPH:
-		if (*arguments || arguments[-1] == ' ')   /* "graph " is the question, with Enter for an answer */
+		if (*arguments || arguments[-1] == ' ') /* "graph " is the question, with Enter for an answer */
 			return false;
 		if (!app_ask_graph(app))
 			view_say(&app->model, "the file has one graph");

@@ -18,7 +18,7 @@ struct loop {
 	struct app *app;
 	struct terminal *terminal;
 	struct timespec drawn, watched;
-	bool typed, asked;       /* a key was; which graph of the file was */
+	bool typed, asked; /* a key was; which graph of the file was */
 };
 
 static void draw(struct loop *loop)

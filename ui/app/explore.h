@@ -4,11 +4,11 @@
 #include "app.h"
 
 struct explore_options {
-	bool ascii;              /* draw with ASCII whatever the locale says */
-	bool mono;               /* no colours, as NO_COLOR in the environment */
-	bool no_mouse;           /* leave the mouse to the terminal */
-	const char *theme;       /* "ansi", "dark", "light", "mono", or NULL */
-	const char *script;      /* commands to run at once, one a line, or NULL */
+	bool ascii;         /* draw with ASCII whatever the locale says */
+	bool mono;          /* no colours, as NO_COLOR in the environment */
+	bool no_mouse;      /* leave the mouse to the terminal */
+	const char *theme;  /* "ansi", "dark", "light", "mono", or NULL */
+	const char *script; /* commands to run at once, one a line, or NULL */
 	const struct user_config *config; /* the user's keys, or NULL */
 };
 
@@ -23,7 +23,7 @@ int explore(struct session *session, const struct explore_options *options);
 
 struct key_script {
 	const char *at;
-	const char *end;      /* of the word that is being typed, or NULL */
+	const char *end; /* of the word that is being typed, or NULL */
 };
 
 /* The next key of a script, false at its end. Words stand between blanks: a key's name as the command table writes it

@@ -43,7 +43,7 @@ static void history_file_shorten(const struct history *history, const char *path
 		return;
 	for (uint32_t i = history->count; i > 0; i--)
 		fprintf(output.stream, "%s\n", history->line[(history->next + HISTORY_LINES - i) % HISTORY_LINES]);
-	output_close(&output, OK, &error);   /* what fails leaves the long file as it is */
+	output_close(&output, OK, &error); /* what fails leaves the long file as it is */
 }
 
 void history_load(struct history *history, const char *path)
@@ -71,7 +71,7 @@ void history_load(struct history *history, const char *path)
 	}
 	if (lines > LINES_LONG)
 		history_file_shorten(history, path);
-	fclose(file);   /* with the lock: what others add goes to the new file */
+	fclose(file); /* with the lock: what others add goes to the new file */
 }
 
 void history_append(const char *path, const char *line)

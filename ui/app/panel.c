@@ -27,8 +27,8 @@ static const char *const first_groups[] = { "training", "devices", "parallelism"
 /* ---- places: knobs and groups' titles, from top to bottom, whether folded or not ---- */
 
 struct place {
-	bool title, first;     /* a group's title; one of first_knobs */
-	enum knob_id knob;     /* of a title: any of the group's */
+	bool title, first; /* a group's title; one of first_knobs */
+	enum knob_id knob; /* of a title: any of the group's */
 	int group;
 };
 

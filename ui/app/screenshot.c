@@ -50,7 +50,7 @@ static int screenshot_take_option(void *context, int row, const char *value)
 		return code;
 	case OPTION_keys: shot->keys = value; return EXIT_FINE;
 	case OPTION_ascii: shot->ascii = true; return EXIT_FINE;
-	default: return EXIT_FINE;   /* --screen itself */
+	default: return EXIT_FINE; /* --screen itself */
 	}
 }
 
@@ -132,7 +132,7 @@ static int screenshot_serve(const struct shot *shot)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
-	setlocale(LC_CTYPE, "C.UTF-8");   /* the picture is the same in every locale */
+	setlocale(LC_CTYPE, "C.UTF-8"); /* the picture is the same in every locale */
 	struct graph *graph = batch_open(*shot->line.operand, &shot->line.reading, &code);
 	if (!graph)
 		return code;

@@ -22,12 +22,12 @@ enum { COLOURS = 257, ESCAPE_DELAY = 25 };
 struct terminal {
 	SCREEN *screen;
 	FILE *in, *out;
-	FILE *held;                       /* standard error until the end */
+	FILE *held; /* standard error until the end */
 	bool own_in, gone;
-	int colours;                      /* 0: none */
+	int colours; /* 0: none */
 	bool default_colours;
 	int pairs, pairs_max;
-	uint16_t pair[COLOURS][COLOURS];  /* by foreground + 1 and background + 1; 0: not made yet */
+	uint16_t pair[COLOURS][COLOURS]; /* by foreground + 1 and background + 1; 0: not made yet */
 };
 
 /* What signal handlers need: plain data, written before they are installed. */
@@ -181,7 +181,7 @@ static void set_modes(struct terminal *terminal)
 	leaveok(stdscr, FALSE);
 	if (has_colors() && start_color() != ERR) {
 		terminal->default_colours = use_default_colors() != ERR;
-		terminal->colours = COLORS > 256 ? 8 : COLORS;   /* beyond: numbers are no palette */
+		terminal->colours = COLORS > 256 ? 8 : COLORS; /* beyond: numbers are no palette */
 		terminal->pairs_max = COLOR_PAIRS < UINT16_MAX ? COLOR_PAIRS : UINT16_MAX;
 	}
 }
@@ -234,7 +234,7 @@ struct terminal *terminal_open(struct error *error)
 		fail(error, BAD_INPUT, "curses knows neither this terminal nor vt100");
 		return NULL;
 	}
-	install_all();   /* newterm() took some signals over */
+	install_all(); /* newterm() took some signals over */
 	rescue.length = 0;
 	static const char *const capabilities[] = { "sgr0", "op", "cnorm", "rmkx", "rmcup" };
 	for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
@@ -370,7 +370,7 @@ bool terminal_key(struct terminal *terminal, struct key_press *key)
 {
 	wint_t code;
 	int kind;
-	do {   /* a change of the screen's size comes as a signal, too: as a key it is none */
+	do { /* a change of the screen's size comes as a signal, too: as a key it is none */
 		*key = (struct key_press){ .code = 0 };
 		kind = get_wch(&code);
 	} while (kind == KEY_CODE_YES && (code == KEY_RESIZE || (code == KEY_MOUSE && !name_mouse(key))));

@@ -29,7 +29,7 @@ struct rect { int x, y, width, height; };
 #define X(id, letter) ROLE_##id,
 enum role { ROLES(X) ROLE_FIXED };
 #undef X
-#define CATEGORIES (KIND_COUNT + 1)    /* kinds of storages, and workspace */
+#define CATEGORIES (KIND_COUNT + 1) /* kinds of storages, and workspace */
 #define CATEGORY_WORKSPACE KIND_COUNT
 #define CELL_ROLES (ROLE_KIND + 3 * CATEGORIES)
 static inline enum role role_of_category(int category, int shade)
@@ -60,17 +60,17 @@ enum glyph { GLYPHS(X) GLYPH_COUNT };
 #undef X
 
 struct cell {
-	uint32_t code;             /* Unicode; 0: the right half of a wide character */
-	uint8_t role, ground;      /* of the character; of the background (ROLE_TEXT: the terminal's) */
+	uint32_t code;        /* Unicode; 0: the right half of a wide character */
+	uint8_t role, ground; /* of the character; of the background (ROLE_TEXT: the terminal's) */
 	uint8_t marks;
 };
 
 struct frame {
 	int width, height;
-	struct cell *cell;         /* [height * width] */
+	struct cell *cell; /* [height * width] */
 	struct rect window;
-	uint8_t marks;             /* added to everything that is drawn: MARK_DIM while numbers are stale */
-	bool ascii, mono;          /* which pictures to use */
+	uint8_t marks;    /* added to everything that is drawn: MARK_DIM while numbers are stale */
+	bool ascii, mono; /* which pictures to use */
 };
 
 /* Cells for a screen of that size, blank. False when out of memory (the frame is unchanged). */

@@ -16,13 +16,13 @@ struct key_press {
 
 struct line_edit {
 	char text[LINE_SIZE];
-	size_t length, cursor;       /* bytes */
-	uint32_t recalled;           /* how far back in the history; 0: the line being typed */
-	char typed[LINE_SIZE];       /* that line, while an older one is shown */
+	size_t length, cursor; /* bytes */
+	uint32_t recalled;     /* how far back in the history; 0: the line being typed */
+	char typed[LINE_SIZE]; /* that line, while an older one is shown */
 };
 
 struct history {
-	char line[HISTORY_LINES][LINE_SIZE];   /* a ring */
+	char line[HISTORY_LINES][LINE_SIZE]; /* a ring */
 	uint32_t count, next;
 };
 

@@ -52,8 +52,8 @@ const char *curses_version_text(void);
 #define SCREEN_HEIGHT_MIN 10
 
 struct screen {
-	bool small;          /* below the minimum: nothing but one line fits, all rectangles are empty */
-	struct rect tabs, status, body, panel, message, footer;   /* panel and message may be empty (0 x 0) */
+	bool small; /* below the minimum: nothing but one line fits, all rectangles are empty */
+	struct rect tabs, status, body, panel, message, footer; /* panel and message may be empty (0 x 0) */
 };
 
 /* Rectangles that neither overlap nor leave the screen. The panel stands at the right where there is room for it beside

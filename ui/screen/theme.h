@@ -11,15 +11,15 @@ enum theme { THEMES(X) THEME_COUNT };
 extern const char *const theme_names[THEME_COUNT];
 
 struct look {
-	int16_t colour;    /* of the character, -1: the terminal's default */
-	uint8_t marks;     /* enum mark */
-	int16_t ground;    /* where the cell has no ground of its own: 1 + colour, 0: the terminal's default */
+	int16_t colour; /* of the character, -1: the terminal's default */
+	uint8_t marks;  /* enum mark */
+	int16_t ground; /* where the cell has no ground of its own: 1 + colour, 0: the terminal's default */
 };
 
 /* The looks of all roles: a theme's, and what the user changed. */
 struct palette {
 	struct look look[CELL_ROLES];
-	bool mono;         /* no colours at all */
+	bool mono; /* no colours at all */
 };
 
 void palette_fill(struct palette *palette, enum theme theme);

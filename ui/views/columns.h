@@ -31,8 +31,8 @@ enum { COLUMN_NAME_BYTES = 24, COLUMN_SETS = 20, COLUMN_LIST_BYTES = 160 };
 
 /* Columns from left to right. None: the usual ones, as many as fit. */
 struct column_set {
-	char name[COLUMN_NAME_BYTES];      /* "" where it has none */
-	uint8_t column[COLUMN_COUNT];      /* enum column, each at most once */
+	char name[COLUMN_NAME_BYTES]; /* "" where it has none */
+	uint8_t column[COLUMN_COUNT]; /* enum column, each at most once */
 	int count;
 };
 
@@ -40,7 +40,7 @@ struct column_sets {
 	struct column_set shown;
 	struct column_set kept[COLUMN_SETS];
 	int sets;
-	bool changed;                      /* since they were written */
+	bool changed; /* since they were written */
 };
 
 /* "bytes,name,life" */
@@ -66,6 +66,6 @@ enum status columns_statement(struct column_sets *sets, const char *line, struct
 struct column_layout {
 	enum column column[COLUMN_COUNT];
 	int x[COLUMN_COUNT], width[COLUMN_COUNT];
-	int count, left_out;               /* left_out: of a set that the user chose */
+	int count, left_out; /* left_out: of a set that the user chose */
 };
 void columns_arrange(const struct column_set *set, int width, struct column_layout *layout);

@@ -24,7 +24,7 @@ struct search_job {
 	struct plan *plan;
 	const char *rules_file;
 	struct config_ranking ranking; /* as it will be */
-	pthread_mutex_t lock;          /* of what follows: rows come while the screen draws */
+	pthread_mutex_t lock; /* of what follows: rows come while the screen draws */
 	struct config_list list;
 	bool changed;
 };
@@ -75,7 +75,7 @@ static void end_outlook(struct configurations *kept)
 const struct outlook *configurations_outlook(
 	struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem)
 {
-	uint64_t wanted = plan->serial ^ plan->fingerprint;   /* peaks and times are the plan's */
+	uint64_t wanted = plan->serial ^ plan->fingerprint; /* peaks and times are the plan's */
 	if (kept->job && background_done(kept->job->background))
 		end_outlook(kept);
 	if (!kept->job && (kept->fingerprint != wanted || (!kept->outlook && !kept->problem.text[0]))) {

@@ -10,7 +10,7 @@ enum { DETAILS = 6 };
 struct details {
 	enum column column[DETAILS];
 	int x[DETAILS], width[DETAILS], count;
-	int from;              /* the column at which they begin; where there are none, the end */
+	int from; /* the column at which they begin; where there are none, the end */
 };
 
 /* Of the columns that are wanted, the most wanted first, those that fit between from and end, which they end at. What

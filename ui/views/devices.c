@@ -9,15 +9,15 @@ enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8, NARROW = 60 };
 
 struct devices {
 	enum device_part part;
-	uint32_t top;                /* of the candidates */
+	uint32_t top; /* of the candidates */
 	struct place_list places;
 	struct change_list changes;
 	struct gantt gantt;
 	struct config_rows configs;
 	struct way_rows ways;
 	struct figure_rows figures;
-	int tabs, width;             /* their row, and the window's width, when it was drawn last */
-	uint32_t device;             /* under the mesh's cursor */
+	int tabs, width; /* their row, and the window's width, when it was drawn last */
+	uint32_t device; /* under the mesh's cursor */
 };
 
 /* The full width of a bar stands for the cap, or for the peak where there is none or it is lower. */

@@ -22,10 +22,10 @@ enum place_sort { PLACE_SORTS(X) SORT_COUNT };
 struct place_list {
 	enum place_sort sort;
 	bool reversed;
-	uint32_t *row;               /* [rows] tensors of the graph that was sharded: storages' roots */
+	uint32_t *row; /* [rows] tensors of the graph that was sharded: storages' roots */
 	uint32_t rows, selected, top;
 	int page;
-	uint64_t serial;             /* of the plan that the rows were made for */
+	uint64_t serial; /* of the plan that the rows were made for */
 	char filter[100];
 	bool stale;
 };
@@ -59,11 +59,11 @@ void places_free(struct place_list *list);
 
 /* All configurations of the step on its devices. */
 struct config_rows {
-	uint64_t of;                 /* serial of the list for which the rows were made; 0: none */
-	struct config chosen;        /* the selected one, which stays so when the list is ranked anew */
-	uint32_t *row;               /* [rows] entries that contain the filter */
+	uint64_t of;          /* serial of the list for which the rows were made; 0: none */
+	struct config chosen; /* the selected one, which stays so when the list is ranked anew */
+	uint32_t *row;        /* [rows] entries that contain the filter */
 	uint32_t rows, selected, top;
-	int page, first_row;         /* of the rows when they were drawn last */
+	int page, first_row; /* of the rows when they were drawn last */
 	char filter[100];
 };
 void configs_click(struct config_rows *list, int y);
@@ -79,10 +79,10 @@ bool ways_command(struct way_rows *rows, struct model *model, enum command_id co
 
 /* The plan against the baseline, op by op. */
 struct change_list {
-	struct plan_change *row;     /* [rows] in the arena */
+	struct plan_change *row; /* [rows] in the arena */
 	uint32_t rows, top;
 	int page;
-	uint64_t plan, baseline;     /* serials that the rows were made for */
+	uint64_t plan, baseline; /* serials that the rows were made for */
 	struct arena arena;
 };
 void changes_draw(struct frame *frame, struct change_list *list, const struct model *model);

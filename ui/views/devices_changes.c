@@ -54,7 +54,7 @@ void changes_draw(struct frame *frame, struct change_list *list, const struct mo
 		frame_text(frame, 1, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
-	bool sent = name >= NAME_LEAST;   /* else there is room for one pair of numbers */
+	bool sent = name >= NAME_LEAST; /* else there is room for one pair of numbers */
 	name = sent ? name : width - 2 * AMOUNT - 2;
 	frame_text(frame, 1, 0, name, ROLE_LABEL, "op");
 	draw_heads(frame, width, "memory");

@@ -101,7 +101,7 @@ void figures_draw(struct frame *frame, struct figure_rows *rows, const struct mo
 		why = text_rows(selected_text(&figure[rows->selected], text, sizeof text), width - 2);
 	rows->page = height - 2 - why - sources;
 	if (rows->page < 6)
-		rows->page = height - 2 - why;   /* the selected figure's reason goes before the sources */
+		rows->page = height - 2 - why; /* the selected figure's reason goes before the sources */
 	if (rows->page < 1)
 		rows->page = height - 1;
 	if (rows->page > figures)

@@ -25,7 +25,7 @@ extern const char *const row_field_names[ROW_FIELD_COUNT];
 
 struct filter_word {
 	enum { WORD_PART, WORD_WHOLE, WORD_FUZZY, WORD_REGEX } how;
-	bool not, any_field;      /* any: name or kind */
+	bool not, any_field; /* any: name or kind */
 	enum row_field field;
 	char text[100];
 	regex_t regex;
@@ -45,19 +45,19 @@ bool row_filter_passes(const struct row_filter *filter, const char *const value[
 void tensor_fields(const struct graph *graph, uint32_t tensor, const char *value[ROW_FIELD_COUNT]);
 
 struct frequency_row {
-	const char *value;      /* of the field; the graph's */
-	uint32_t length;        /* bytes of the value that count: of a module its first parts */
-	uint32_t count;         /* of ops, or of tensors that are storages of their own */
+	const char *value; /* of the field; the graph's */
+	uint32_t length;   /* bytes of the value that count: of a module its first parts */
+	uint32_t count;    /* of ops, or of tensors that are storages of their own */
 	int64_t bytes, at_peak; /* of these tensors, or of what these ops make; of what of it is alive at the peak */
 };
 
 struct frequency {
-	enum row_field field;   /* counted by; ROW_NAME: off */
-	bool ops;               /* ops are counted */
-	int parts;              /* of a module's path that count */
-	struct frequency_row *row;  /* [rows] most bytes at the peak first */
+	enum row_field field; /* counted by; ROW_NAME: off */
+	bool ops;             /* ops are counted */
+	int parts;            /* of a module's path that count */
+	struct frequency_row *row; /* [rows] most bytes at the peak first */
 	uint32_t rows, selected, top;
-	uint64_t serial;        /* of the plan counted */
+	uint64_t serial; /* of the plan counted */
 	char filter[100];
 };
 

@@ -264,7 +264,7 @@ static void draw_totals(
 	char text[64], word[32];
 	int x = 0;
 	if (timetable->ranks == 1)
-		snprintf(text, sizeof text, "1 rank");   /* a schedule orders several */
+		snprintf(text, sizeof text, "1 rank"); /* a schedule orders several */
 	else
 		snprintf(text, sizeof text, "%s, %u ranks", schedule_names[timetable->schedule], timetable->ranks);
 	frame_part(frame, &x, y, end, ROLE_TITLE, text);

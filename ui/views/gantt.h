@@ -7,13 +7,13 @@
 /* What is looked at. Zeroed: the whole step, the cursor at its first slot. */
 struct gantt {
 	int64_t passes, step; /* accumulation: the timetable is of one of so many passes, and what the whole step takes */
-	uint32_t rank, slot;           /* the cursor */
-	int64_t from, span;            /* picoseconds shown; span 0: all */
-	uint32_t top, ranks;           /* ranks shown, of which several may share a row; ranks 0: all */
-	uint64_t fingerprint;          /* of what it was drawn for; of another the cursor begins anew */
-	struct rect plot;              /* of the rows when they were drawn last, in the window */
-	uint32_t group;                /* ranks in a row then */
-	int high;                      /* lines of a row then */
+	uint32_t rank, slot;  /* the cursor */
+	int64_t from, span;   /* picoseconds shown; span 0: all */
+	uint32_t top, ranks;  /* ranks shown, of which several may share a row; ranks 0: all */
+	uint64_t fingerprint; /* of what it was drawn for; of another the cursor begins anew */
+	struct rect plot;     /* of the rows when they were drawn last, in the window */
+	uint32_t group;       /* ranks in a row then */
+	int high;             /* lines of a row then */
 };
 
 /* Takes over another timetable: what doesn't exist there any more is forgotten. */

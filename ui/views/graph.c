@@ -5,20 +5,20 @@
  * A storage belongs to the module of the op that writes it; what is there from the start, to its first user's. */
 
 struct module {
-	const char *path;          /* "h.0.attn", "" for the root */
-	const char *name;          /* its last part */
-	uint32_t parent;           /* NONE for the root, which is module 0 */
+	const char *path; /* "h.0.attn", "" for the root */
+	const char *name; /* its last part */
+	uint32_t parent;  /* NONE for the root, which is module 0 */
 	uint32_t depth;
-	uint32_t first_child, next;  /* siblings in program order; NONE at the end */
-	uint32_t ops;              /* of the subtree */
-	uint32_t first_op;         /* of the subtree, in program order; NONE without ops */
-	int64_t persistent, at_peak, made;  /* bytes of the subtree: resident, others alive at the peak, others in all */
+	uint32_t first_child, next; /* siblings in program order; NONE at the end */
+	uint32_t ops;      /* of the subtree */
+	uint32_t first_op; /* of the subtree, in program order; NONE without ops */
+	int64_t persistent, at_peak, made; /* bytes of the subtree: resident, others alive at the peak, others in all */
 };
 struct module_tree {
 	uint32_t modules;
 	struct module *module;
-	uint32_t *of_op;           /* [ops] the module of each op */
-	struct csr own;            /* module -> its own ops, in program order */
+	uint32_t *of_op; /* [ops] the module of each op */
+	struct csr own;  /* module -> its own ops, in program order */
 	struct arena arena;
 };
 
@@ -26,8 +26,8 @@ static void module_tree_free(struct module_tree *tree);
 
 struct builder {
 	struct module_tree *tree;
-	struct names paths;        /* path -> module */
-	uint32_t *last_child;      /* [capacity] */
+	struct names paths;   /* path -> module */
+	uint32_t *last_child; /* [capacity] */
 	uint32_t capacity;
 	bool failed;
 };
@@ -167,12 +167,12 @@ struct line { bool is_op; uint32_t id, depth; };
 
 struct graph_view {
 	struct module_tree tree;
-	uint64_t serial;             /* of the plan that the tree was made for; 0: none */
-	bool *unfolded;              /* [modules] */
-	struct line *line;           /* [modules + ops] */
-	uint32_t lines, selected, top, op;  /* op: the shared cursor when the line was selected */
+	uint64_t serial;   /* of the plan that the tree was made for; 0: none */
+	bool *unfolded;    /* [modules] */
+	struct line *line; /* [modules + ops] */
+	uint32_t lines, selected, top, op; /* op: the shared cursor when the line was selected */
 	int page;
-	bool all;                    /* fold-all unfolds at first */
+	bool all; /* fold-all unfolds at first */
 };
 
 enum { AMOUNT = 11, NEIGHBOURS = 8, NEIGHBOURS_HIGH = 12, HIGH = 28, NAME_AT = 22, SHAPE_AT = 10, NAME_AND_TYPE = 64 };

@@ -8,8 +8,8 @@
  */
 
 struct map_list {
-	uint32_t top;          /* the first row shown */
-	int x, rows;           /* in the view, and rows below the title, when it was drawn last; rows 0: it wasn't */
+	uint32_t top; /* the first row shown */
+	int x, rows;  /* in the view, and rows below the title, when it was drawn last; rows 0: it wasn't */
 };
 
 enum { LIST_FROM = 120, HALF_FROM = 200, LEAST = 48, OFFSET = 9, AMOUNT = 9, NAME = 24 };
@@ -32,8 +32,8 @@ struct stack_row {
 /* Goes down the stack. */
 struct walk {
 	const struct model *model;
-	uint32_t position, next;   /* next: of by_offset, behind the one to look at */
-	int64_t low;               /* all above it has been told */
+	uint32_t position, next; /* next: of by_offset, behind the one to look at */
+	int64_t low;             /* all above it has been told */
 	bool persistent_hidden;
 };
 
@@ -139,7 +139,7 @@ static uint32_t map_list_at(const struct map_list *list, const struct model *mod
 /* What covers most of a place: an item of the layout, or NONE where most is free. */
 struct tile {
 	uint32_t owner;
-	double most, used;     /* area of the owner, of all */
+	double most, used; /* area of the owner, of all */
 };
 /* The tiles of a map: [rows * columns], row 0 at the top. halves: two rows to a cell. */
 struct tiles {
@@ -267,13 +267,13 @@ static void map_legend_draw(struct frame *frame, int y, const struct tiles *tile
 }
 
 struct map {
-	int64_t low, high;     /* the addresses shown; high 0: the whole arena */
+	int64_t low, high; /* the addresses shown; high 0: the whole arena */
 	bool persistent_hidden;
 	struct tiles grid;
-	uint8_t *shade;        /* [items of the layout] */
-	int left, width;       /* of the plot, when it was drawn last */
-	uint64_t key;          /* fingerprint of everything the grid depends on */
-	struct map_list list;  /* on wide screens */
+	uint8_t *shade;       /* [items of the layout] */
+	int left, width;      /* of the plot, when it was drawn last */
+	uint64_t key;         /* fingerprint of everything the grid depends on */
+	struct map_list list; /* on wide screens */
 };
 
 enum { LABELS = 9, LABELS_FROM = 44, INFO_ROWS = 4, NEIGHBOURS_FROM = 14, LEGEND_FROM = 18 };

@@ -8,9 +8,9 @@
 
 struct order_view {
 	struct order_schedule schedule;
-	uint64_t serial;             /* of the plan that the schedule belongs to; 0: none */
+	uint64_t serial; /* of the plan that the schedule belongs to; 0: none */
 	struct candidate *candidate; /* [ops] room for the ready list */
-	uint32_t *freed;             /* [items] room */
+	uint32_t *freed; /* [items] room */
 	struct order_rows rows;
 	struct challenge challenge;
 	bool stepping;

@@ -10,19 +10,19 @@
 /* An op that could run next. Bytes are those of all live memory. */
 struct candidate {
 	uint32_t op;
-	int64_t during;         /* while it runs */
-	int64_t after;          /* when it has run and its last-used inputs are freed */
+	int64_t during; /* while it runs */
+	int64_t after;  /* when it has run and its last-used inputs are freed */
 };
 
 struct order_schedule {
-	const struct problem *problem;   /* the plan's: items are the storages that come and go */
-	uint32_t *order, *position;      /* [ops] */
-	int64_t *live;                   /* [ops] by position */
-	uint32_t *first, *last;          /* [items] positions */
-	uint8_t *lane;                   /* [items] column in drawings, the largest items leftmost; LANES: none was free */
-	int lanes;                       /* that are taken at some time */
+	const struct problem *problem; /* the plan's: items are the storages that come and go */
+	uint32_t *order, *position;    /* [ops] */
+	int64_t *live;                 /* [ops] by position */
+	uint32_t *first, *last;        /* [items] positions */
+	uint8_t *lane;                 /* [items] column in drawings, the largest items leftmost; LANES: none was free */
+	int lanes;                     /* that are taken at some time */
 	int64_t peak;
-	uint32_t peak_position, moves;   /* moves by hand */
+	uint32_t peak_position, moves; /* moves by hand */
 	struct arena arena;
 };
 
@@ -50,16 +50,16 @@ uint32_t schedule_ready(const struct order_schedule *schedule, uint32_t position
 const char *schedule_why(
 	const struct order_schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen, bool solved);
 
-enum { ORDER_AMOUNT = 10 };        /* columns of an amount of bytes */
+enum { ORDER_AMOUNT = 10 }; /* columns of an amount of bytes */
 
 struct order_rows {
 	const struct order_schedule *schedule;
-	const struct order_roam *roam;   /* its segments have rules among the rows */
-	uint32_t ran;                    /* so many ops have run; those behind are faint */
-	uint32_t listed;                 /* ops with a row */
-	uint32_t top;                    /* first row shown: of an op or of a segment's rule */
-	int page;                        /* rows of a page, set by drawing */
-	struct details details;          /* what stands behind the lanes, set by drawing */
+	const struct order_roam *roam; /* its segments have rules among the rows */
+	uint32_t ran;                  /* so many ops have run; those behind are faint */
+	uint32_t listed;               /* ops with a row */
+	uint32_t top;                  /* first row shown: of an op or of a segment's rule */
+	int page;                      /* rows of a page, set by drawing */
+	struct details details;        /* what stands behind the lanes, set by drawing */
 };
 
 /* Draws the rows around the shared cursor, which scrolls them. */
@@ -97,25 +97,25 @@ void segment_choice_draw(struct frame *frame, int y, const struct plan *plan, ui
 
 /* challenge: the user orders a graph op by op, against the optimum. */
 
-#define CHALLENGE_MOST 200u      /* ops: what can still be reached is solved after every step */
+#define CHALLENGE_MOST 200u /* ops: what can still be reached is solved after every step */
 
 struct challenge {
 	bool on;
-	uint64_t graph;              /* fingerprint of the graph, and what else the problem depends on */
+	uint64_t graph; /* fingerprint of the graph, and what else the problem depends on */
 	struct scenario scenario;
-	struct problem problem;      /* its own: plans come and go while it is played */
-	struct order_schedule schedule;    /* the ops that ran, then the rest in the best order from there */
+	struct problem problem; /* its own: plans come and go while it is played */
+	struct order_schedule schedule; /* the ops that ran, then the rest in the best order from there */
 	struct candidate *candidate; /* [ops] those that can run, [candidates] */
 	uint32_t candidates, selected;
 	uint32_t done, hints, undone;
-	bool scored;                 /* time and score are shown */
-	int64_t begun, ended;        /* seconds of the model's clock; ended < 0: not yet */
-	bool hinted;                 /* the hint of this step is shown */
-	int64_t peak;                /* of what ran */
-	int64_t reachable, bound;    /* the lowest peak found for any order that begins so, and that no such order beats */
-	int64_t optimum;             /* the same for all orders, when the game began */
+	bool scored;              /* time and score are shown */
+	int64_t begun, ended;     /* seconds of the model's clock; ended < 0: not yet */
+	bool hinted;              /* the hint of this step is shown */
+	int64_t peak;             /* of what ran */
+	int64_t reachable, bound; /* the lowest peak found for any order that begins so, and that no such order beats */
+	int64_t optimum;          /* the same for all orders, when the game began */
 	bool optimum_proved;
-	int first_row;               /* of the candidates on the screen */
+	int first_row; /* of the candidates on the screen */
 	struct order_rows rows;
 };
 

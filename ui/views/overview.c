@@ -8,7 +8,7 @@
  * the letter of the category that fills most of it. */
 
 struct scale {
-	int64_t low, high;     /* bytes at the bottom and top of the plot */
+	int64_t low, high; /* bytes at the bottom and top of the plot */
 	struct rect plot;
 };
 
@@ -237,14 +237,14 @@ static void curve_draw(struct frame *frame, struct rect rect, const struct model
 
 struct overview {
 	bool floor_hidden;
-	uint32_t top;          /* first row shown of the list */
-	uint32_t *alive;       /* the storages alive at `position` of plan `serial`, largest first */
+	uint32_t top;    /* first row shown of the list */
+	uint32_t *alive; /* the storages alive at `position` of plan `serial`, largest first */
 	uint32_t count, position;
 	uint64_t serial;
 	enum alive_reason *reason; /* [count], or NULL while they are not known */
-	struct order_explainer *explainer;  /* of plan `explained`, or NULL */
+	struct order_explainer *explainer; /* of plan `explained`, or NULL */
 	uint64_t explained;
-	int width, list;       /* the window, and the list's first row, when it was drawn last */
+	int width, list; /* the window, and the list's first row, when it was drawn last */
 	int list_x;
 };
 

@@ -69,14 +69,14 @@ static void runs_log_draw(struct frame *frame, struct rect rect, const struct pl
 enum pane { PANE_DIFFERENCES, PANE_PLOT, PANE_LOG, PANE_SLOWDOWN, PANES };
 
 struct runs {
-	uint32_t selected, top, seen;   /* seen: runs at the last drawing; the newest is selected when one comes */
+	uint32_t selected, top, seen; /* seen: runs at the last drawing; the newest is selected when one comes */
 	int page;
 	enum pane pane;
 	struct slowdown_pane slowdown;
-	int axis_after;                 /* the plot's axis, counted from work */
-	bool axis_chosen;               /* else it is the first that runs_plot.h names */
-	uint64_t shown;                 /* fingerprint of the plan on the screen at the last drawing */
-	double *work;                   /* [runs] of the plans up to serial */
+	int axis_after;   /* the plot's axis, counted from work */
+	bool axis_chosen; /* else it is the first that runs_plot.h names */
+	uint64_t shown;   /* fingerprint of the plan on the screen at the last drawing */
+	double *work;     /* [runs] of the plans up to serial */
 	uint64_t serial;
 	uint32_t works;
 	bool flops;
@@ -89,7 +89,7 @@ enum {
 	RATE = 14,
 	MFU = 8,
 	KNOBS_LEAST = 48
-};   /* widths of columns of wide windows; what they leave to the knobs */
+}; /* widths of columns of wide windows; what they leave to the knobs */
 enum {
 	DIFFERENCE_ROWS = 9,
 	PLOT_ROWS = 12,
@@ -333,7 +333,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	bool beside = frame->window.width >= 84;
 	int row = y + 2;
 	views_runs_draw_amount(frame, row++, "peak", plan_peak(theirs), plan_peak(ours));
-	if (beside)   /* else the knobs need its row */
+	if (beside) /* else the knobs need its row */
 		views_runs_draw_amount(frame, row++, "bound", plan_bound(theirs), plan_bound(ours));
 	views_runs_draw_amount(frame, row++, "arena", plan_arena(theirs), plan_arena(ours));
 	views_runs_draw_amount(frame, row++, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
@@ -395,7 +395,7 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 		runs->selected = model->runs ? model->runs - 1 : 0;
 	for (uint32_t i = 0; i < model->runs && runs->shown != model->plan->fingerprint; i++)
 		if (model->run[i]->fingerprint == model->plan->fingerprint)
-			runs->selected = i;   /* undo and redo go back to a run that is there */
+			runs->selected = i; /* undo and redo go back to a run that is there */
 	runs->seen = model->runs;
 	runs->shown = model->plan->fingerprint;
 	if (more_columns(frame, runs_plot_first_axis(model) == AXIS_TIME) > 1)

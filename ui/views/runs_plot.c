@@ -6,9 +6,9 @@
 enum { LABELS = 9 };
 
 struct plot {
-	struct rect rect;          /* of the points */
-	double left, right;        /* the axis at the first and last column */
-	double low, high;          /* bytes at the last and first row */
+	struct rect rect;   /* of the points */
+	double left, right; /* the axis at the first and last column */
+	double low, high;   /* bytes at the last and first row */
 };
 
 /* A step whose ops' work can't be counted has no time. */
@@ -205,7 +205,7 @@ static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, 
 	axis_text(axis, flops, plot->left, text, sizeof text);
 	int from = plot->right > plot->left
 		? plot->rect.x
-		: runs_plot_column_of(plot, plot->left) - text_cells(text) / 2;   /* one value: below its point */
+		: runs_plot_column_of(plot, plot->left) - text_cells(text) / 2; /* one value: below its point */
 	int used = from + frame_text(frame, from, bottom + 1, right - from, ROLE_TEXT, text);
 	if (plot->right > plot->left && right - text_cells(axis_text(axis, flops, plot->right, text, sizeof text)) > used + 1)
 		frame_right(frame, right, bottom + 1, ROLE_TEXT, text);

@@ -27,8 +27,8 @@ void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *m
 /* runs_slowdown: the pane of the Runs view that shows time over memory, with a cap to move along it. */
 
 struct slowdown_pane {
-	int64_t cap;               /* under the cursor; 0: the plan's memory cap, or its peak */
-	int64_t column;            /* bytes of a column when it was drawn last */
+	int64_t cap;    /* under the cursor; 0: the plan's memory cap, or its peak */
+	int64_t column; /* bytes of a column when it was drawn last */
 };
 
 void slowdown_draw(struct frame *frame, struct rect rect, struct slowdown_pane *pane, const struct model *model);

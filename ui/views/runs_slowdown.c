@@ -8,8 +8,8 @@
 enum { LABELS = 8, ABOVE = 3, BELOW = 2, PAGE = 10 };
 
 struct scales {
-	struct rect rect;          /* of the points */
-	double left, right, top;   /* bytes, bytes, percent */
+	struct rect rect;        /* of the points */
+	double left, right, top; /* bytes, bytes, percent */
 	double total;
 };
 
@@ -86,7 +86,7 @@ static void runs_slowdown_draw_points(
 		if (runs_slowdown_inside(scales, x))
 			frame_glyph(frame, x, runs_slowdown_row_of(scales, (double)front[i].extra), GLYPH_BULLET, ROLE_GOOD);
 	}
-	for (uint32_t i = 0; i < curve->strategies; i++) {   /* over the plans, of which some are strategies */
+	for (uint32_t i = 0; i < curve->strategies; i++) { /* over the plans, of which some are strategies */
 		int x = runs_slowdown_column_of(scales, (double)curve->strategy[i].bytes);
 		taken[names++] = (struct taken){ runs_slowdown_row_of(scales, (double)curve->strategy[i].extra), x, x };
 	}

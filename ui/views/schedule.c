@@ -7,7 +7,7 @@
  */
 struct taken {
 	uint64_t *whole, *some;
-	uint32_t size;             /* a power of two >= positions */
+	uint32_t size; /* a power of two >= positions */
 };
 
 /* Lanes taken somewhere in [from, to]; with mark != 0 these are taken there afterwards. Nodes are visited from an

@@ -10,7 +10,7 @@ struct slowdowns_job {
 	struct plan *plan;
 	const char *rules_file;
 	uint64_t fingerprint;
-	pthread_mutex_t lock;      /* of curve: points come while the screen draws */
+	pthread_mutex_t lock; /* of curve: points come while the screen draws */
 	struct slowdown curve;
 	bool changed;
 	struct error error;

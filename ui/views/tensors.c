@@ -7,7 +7,7 @@
 
 struct columns_chooser {
 	bool open;
-	enum column at;          /* under the cursor */
+	enum column at; /* under the cursor */
 	uint32_t top;
 	int page;
 };
@@ -123,21 +123,21 @@ static bool columns_chooser_command(struct columns_chooser *chooser, struct mode
 	}
 }
 
-#define BEHIND_SOURCE 40   /* cells kept for what stands behind the place in the source */
-#define USERS 13           /* at least for this: ", used by 123" */
+#define BEHIND_SOURCE 40 /* cells kept for what stands behind the place in the source */
+#define USERS 13         /* at least for this: ", used by 123" */
 
 struct tensors {
 	enum column sort;
 	bool reversed, aliases;
-	uint32_t *row;         /* tensor of each row */
+	uint32_t *row; /* tensor of each row */
 	uint32_t rows, selected, top;
 	int page, width;
-	uint64_t serial;       /* of the plan that the rows were made for */
+	uint64_t serial; /* of the plan that the rows were made for */
 	char filter[100];
-	bool stale;            /* rows must be made again */
+	bool stale; /* rows must be made again */
 	struct frequency frequency;
 	struct columns_chooser chooser;
-	bool *marked;          /* [storages] of the graph `marks_of`, or NULL */
+	bool *marked; /* [storages] of the graph `marks_of`, or NULL */
 	uint64_t marks_of;
 	uint32_t marks;
 };
@@ -157,7 +157,7 @@ static void tensors_free(void *state)
 
 struct sortable {
 	int64_t key;
-	const char *text;      /* compared first where there is one */
+	const char *text; /* compared first where there is one */
 	uint32_t id;
 };
 
@@ -475,7 +475,7 @@ static bool frequency_command(struct tensors *tensors, struct model *model, enum
 		frequency->ops ^= turns;
 		if (!turns || frequency->field == ROW_NAME)
 			frequency->field = (enum row_field)((frequency->field + 1) % ROW_FIELD_COUNT);
-		if (frequency->ops && frequency->field == ROW_KIND)   /* ops have none */
+		if (frequency->ops && frequency->field == ROW_KIND) /* ops have none */
 			frequency->field = ROW_DTYPE;
 		frequency->ops &= frequency->field != ROW_NAME;
 		frequency_free(frequency);

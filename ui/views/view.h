@@ -53,11 +53,11 @@
  * row. */
 
 struct ways {
-	uint64_t fingerprint;          /* of the plan that was asked about */
-	bool finding;                  /* more rows may come */
-	struct fit_list list;          /* as far as it is there */
+	uint64_t fingerprint; /* of the plan that was asked about */
+	bool finding;         /* more rows may come */
+	struct fit_list list; /* as far as it is there */
 	struct error error;
-	struct ways_job *job;          /* under way, or NULL */
+	struct ways_job *job; /* under way, or NULL */
 };
 
 /* Plans changes of the plan's scenario that may fit its cap; what was being planned before is given up. Out of memory:
@@ -74,7 +74,7 @@ void ways_free(struct ways *ways);
 /* slowdowns: time over memory of the step on the screen: found beside the screen, shown as far as it is there. */
 
 struct slowdowns {
-	bool there, finding;       /* there: the curve holds something; finding: more may come */
+	bool there, finding; /* there: the curve holds something; finding: more may come */
 	struct slowdown curve;
 	struct error error;
 	struct slowdowns_job *job; /* under way, or NULL */
@@ -94,11 +94,11 @@ void slowdowns_free(struct slowdowns *slowdowns);
 
 struct plan_index {
 	const struct plan *plan;
-	int64_t *category;       /* [ops * CATEGORIES] live bytes by category at each position; they add up to plan->live */
-	uint32_t present;        /* items of the layout, workspaces too, that are there at some time */
-	uint32_t *by_bytes;      /* [present] largest first */
-	uint32_t *by_offset;     /* [present] lowest first */
-	bool shapes, modules, sources;   /* some tensor has dims, some op a module, a place in the program */
+	int64_t *category;   /* [ops * CATEGORIES] live bytes by category at each position; they add up to plan->live */
+	uint32_t present;    /* items of the layout, workspaces too, that are there at some time */
+	uint32_t *by_bytes;  /* [present] largest first */
+	uint32_t *by_offset; /* [present] lowest first */
+	bool shapes, modules, sources; /* some tensor has dims, some op a module, a place in the program */
 	struct arena arena;
 };
 
@@ -137,9 +137,9 @@ struct factors;
 
 struct graph_factors {
 	bool asked;
-	uint64_t fingerprint;        /* of the graph that they were asked for */
-	struct factors *factors;     /* NULL when they could not be found */
-	struct factors_job *job;     /* the thread that looks for them, or NULL */
+	uint64_t fingerprint;    /* of the graph that they were asked for */
+	struct factors *factors; /* NULL when they could not be found */
+	struct factors_job *job; /* the thread that looks for them, or NULL */
 };
 
 /* The factors of a graph: those from the last call when the graph is equal. rules_file: a user's operator rules, or
@@ -160,21 +160,21 @@ char *carried_text(const struct graph *graph, uint32_t tensor, const struct fact
 
 /* All configurations of a step on a cluster. */
 struct config_ranking {
-	uint64_t fingerprint;          /* of what it was searched for */
-	bool searching;                /* it isn't there yet */
-	bool planning;                 /* it is; its best rows are planned one after the other */
-	uint64_t serial;               /* another one with every change of the list */
-	struct config_list list;       /* empty with error where nothing can be evaluated */
+	uint64_t fingerprint;    /* of what it was searched for */
+	bool searching;          /* it isn't there yet */
+	bool planning;           /* it is; its best rows are planned one after the other */
+	uint64_t serial;         /* another one with every change of the list */
+	struct config_list list; /* empty with error where nothing can be evaluated */
 	uint32_t devices;
-	int64_t batch, memory;         /* bytes of a device, < 0: any */
+	int64_t batch, memory; /* bytes of a device, < 0: any */
 	struct error error;
 };
 
 struct configurations {
-	struct outlook *outlook;       /* of the plan that was asked for last, or NULL */
-	struct error problem;          /* why there is none */
-	uint64_t fingerprint;          /* of what outlook or problem belong to */
-	struct outlook_job *job;       /* under way, or NULL */
+	struct outlook *outlook; /* of the plan that was asked for last, or NULL */
+	struct error problem;    /* why there is none */
+	uint64_t fingerprint;    /* of what outlook or problem belong to */
+	struct outlook_job *job; /* under way, or NULL */
 	struct config_ranking ranking;
 	struct search_job *search;
 };
@@ -201,52 +201,52 @@ void configurations_free(struct configurations *kept);
 struct column_sets;
 
 struct model {
-	const struct plan *plan;          /* NULL before the first; all views need one to draw */
-	const struct plan_index *index;   /* of plan */
-	const struct factors *factors;    /* of plan's graph, while a view shows them; else NULL */
-	const struct plan *baseline;      /* or NULL */
+	const struct plan *plan;        /* NULL before the first; all views need one to draw */
+	const struct plan_index *index; /* of plan */
+	const struct factors *factors;  /* of plan's graph, while a view shows them; else NULL */
+	const struct plan *baseline;    /* or NULL */
 	const struct beside
-		*beside;      /* baseline and plan, [0] and [1], where they are of different graphs as read; else NULL */
-	const struct plan *const *run;    /* [runs] every plan so far, oldest first */
+		*beside; /* baseline and plan, [0] and [1], where they are of different graphs as read; else NULL */
+	const struct plan *const *run; /* [runs] every plan so far, oldest first */
 	uint32_t runs;
-	const struct scenario *scenario;  /* what is asked for; plan->scenario is what the plan answers */
+	const struct scenario *scenario; /* what is asked for; plan->scenario is what the plan answers */
 	struct session_status status;
 	const struct outlook *outlook; /* of plan, by the model of whole configurations, while a view shows it; else NULL
 									  and why, "" while it is looked for */
 	const char *outlook_problem;
-	const struct config_ranking *ranking;  /* all configurations, as far as they have been searched; or NULL */
+	const struct config_ranking *ranking; /* all configurations, as far as they have been searched; or NULL */
 	const struct ways *ways; /* changes that make the step fit, as far as they were asked for and are there; or NULL */
 	const struct slowdowns
 		*slowdowns; /* time over memory of plan's step, as far as it was asked for and is there; or NULL */
-	struct given given;               /* what the graph is as read: what knobs mean by "given" */
+	struct given given; /* what the graph is as read: what knobs mean by "given" */
 	const struct preview
 		*preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
 
-	uint32_t op, storage;             /* the shared cursor: ids of the plan's graph; storage may be NONE */
-	uint32_t zoom_first, zoom_count;  /* the positions that curve and map show */
-	char filter[100];                 /* rows that don't contain it are hidden; "" shows all */
-	char search[100];                 /* what n and N look for */
+	uint32_t op, storage;            /* the shared cursor: ids of the plan's graph; storage may be NONE */
+	uint32_t zoom_first, zoom_count; /* the positions that curve and map show */
+	char filter[100];                /* rows that don't contain it are hidden; "" shows all */
+	char search[100];                /* what n and N look for */
 
-	struct column_sets *columns;      /* the user's choice of columns; or NULL, the usual ones */
+	struct column_sets *columns; /* the user's choice of columns; or NULL, the usual ones */
 
 	int64_t clock; /* seconds; 0 where screens are made of keys alone, and equal keys make equal screens */
-	bool ticks;                       /* the view shows the time: draw again when a second is over */
+	bool ticks; /* the view shows the time: draw again when a second is over */
 
-	int click_x, click_y;             /* the mouse, from the view's upper left corner, for COMMAND_CLICK */
+	int click_x, click_y; /* the mouse, from the view's upper left corner, for COMMAND_CLICK */
 
-	char request[1000];               /* a line for the prompt's interpreter, "" for none */
-	bool request_edit;                /* let the user finish it first */
-	char message[1000];               /* what a view has to say in the message line */
+	char request[1000]; /* a line for the prompt's interpreter, "" for none */
+	bool request_edit;  /* let the user finish it first */
+	char message[1000]; /* what a view has to say in the message line */
 };
 
 struct view_ops {
 	const char *name;
 	enum context context;
-	size_t state_size;                /* of the view's own state, zeroed before first use */
+	size_t state_size; /* of the view's own state, zeroed before first use */
 	void (*draw)(void *state, struct model *model, struct frame *frame);
 	/* Runs a command; false when the view doesn't know it. */
 	bool (*command)(void *state, struct model *model, enum command_id command);
-	void (*free)(void *state);        /* NULL where the state owns nothing */
+	void (*free)(void *state); /* NULL where the state owns nothing */
 	/* Whose commands are valid, where that depends on the state; NULL: always those of `context`. */
 	enum context (*context_now)(const void *state, const struct model *model);
 };

@@ -11,7 +11,7 @@ struct ways_job {
 	struct background *background;
 	struct plan *plan;
 	const char *rules_file;
-	pthread_mutex_t lock;          /* of list: rows come while the screen draws */
+	pthread_mutex_t lock; /* of list: rows come while the screen draws */
 	struct fit_list list;
 	bool changed;
 	struct error error;

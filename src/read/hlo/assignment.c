@@ -4,7 +4,7 @@
 
 #include "hlo.h"
 
-#define PATH_MOST 8            /* of a value in nested tuples */
+#define PATH_MOST 8 /* of a value in nested tuples */
 
 /* The order in which they are put one behind another: temporaries last, because nothing needs their end. */
 enum purpose { ARGUMENT, CONSTANT, RESULT, TEMPORARY, PURPOSES, OF_A_THREAD };
@@ -18,7 +18,7 @@ struct logical { int64_t id; const struct hlo_instruction *of; uint32_t leaf; };
 struct assignment {
 	struct hlo_module *module;
 	struct error *error;
-	const struct hlo_instruction **instruction;   /* all, by name or by id */
+	const struct hlo_instruction **instruction; /* all, by name or by id */
 	size_t instructions;
 	struct allocation *allocation;
 	struct value *value;
@@ -346,7 +346,7 @@ enum status hlo_assignment_text(const char *text, size_t size, struct hlo_module
 		else if (scan_length(line) > 8 && memcmp(line.at, " value: <", 9) == 0)
 			status = value_line(&assignment, line);
 		else if (number > 0 && scan_length(line) > 0 && *line.at != ' ')
-			break;             /* what follows says the same in other words */
+			break; /* what follows says the same in other words */
 		error->line = status == BAD_INPUT ? number + 1 : 0;
 		at = line.end + 1;
 	}

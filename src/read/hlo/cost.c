@@ -115,7 +115,7 @@ bool hlo_shares(struct flat *flat, const struct flat_op *op, uint32_t k, uint32_
 	uint32_t leaf = flat->tensor[flat->argument[op->write + k]].leaf;
 	if (opcode(instruction, "while"))
 		return r == leaf;
-	if (opcode(instruction, "conditional"))   /* what its branches hold besides is their workspace */
+	if (opcode(instruction, "conditional")) /* what its branches hold besides is their workspace */
 		return true;
 	if (op->reads != instruction->operands)
 		return false;
@@ -185,7 +185,7 @@ static int64_t whole(const struct hlo_module *module, uint32_t computation, int6
 		return -1;
 	if (memo[computation] != -2)
 		return memo[computation];
-	memo[computation] = -1;   /* of one that calls itself */
+	memo[computation] = -1; /* of one that calls itself */
 	const struct hlo_computation *inner = &module->computation[computation];
 	int64_t total = 0;
 	for (uint32_t i = 0; i < inner->instructions && total >= 0; i++)

@@ -3,9 +3,9 @@
 
 #include "flat.h"
 
-#define STEPS_MOST 5000000u    /* instructions visited: calls can repeat computations without end */
+#define STEPS_MOST 5000000u /* instructions visited: calls can repeat computations without end */
 #define PAIRS_MOST \
-	10000000u   /* arguments times results of an op, at most: above, a result is looked for at its own place alone */
+	10000000u /* arguments times results of an op, at most: above, a result is looked for at its own place alone */
 
 struct value { uint32_t *leaf, count; };
 
@@ -74,10 +74,10 @@ static enum status new_value(
 
 struct scope {
 	const struct hlo_computation *computation;
-	const struct value *argument;      /* [arguments] of the call */
+	const struct value *argument; /* [arguments] of the call */
 	uint32_t arguments;
-	struct value *value;               /* [instructions] */
-	const char *prefix, *path;         /* path: op_name of the calls around it that says what is differentiated, or NULL */
+	struct value *value;       /* [instructions] */
+	const char *prefix, *path; /* path: op_name of the calls around it that says what is differentiated, or NULL */
 	int depth;
 };
 
@@ -342,7 +342,7 @@ static void find_place(struct flat *flat, uint32_t i, uint32_t k)
 	struct flat_tensor *out = &flat->tensor[id], *in = &flat->tensor[flat->argument[op->read + found]];
 	out->over = flat->argument[op->read + found];
 	out->storage = in->storage;
-	in->last = NONE - 1;   /* taken: no second result can have it */
+	in->last = NONE - 1; /* taken: no second result can have it */
 }
 
 /* Results go where an operand ends, as XLA lets them: one result for one operand. */
@@ -435,7 +435,7 @@ static enum status body_peak(struct flat *flat, const struct flat_op *op, uint32
 	if (status == OK && !stays)
 		flat->body[loop][computation] = *peak;
 	flat->steps = body.steps;
-	body.apart = NULL;   /* lent */
+	body.apart = NULL; /* lent */
 	hlo_flat_done(&body);
 	return status;
 }
@@ -466,7 +466,7 @@ static enum status flat_find_branches(struct flat *flat, uint32_t i, struct mark
 		if (first > op.reads || leaves > op.reads - first)
 			return flat_bad(flat, op.of, "has operands of other shapes");
 		marks->look++;
-		for (uint32_t r = first; r < first + leaves; r++) {   /* one array twice is one array */
+		for (uint32_t r = first; r < first + leaves; r++) { /* one array twice is one array */
 			uint32_t id = flat->argument[op.read + r];
 			const struct flat_tensor *in = &flat->tensor[id];
 			stays[r] = in->stays || in->result || in->last != i || marks->tensor[id] == marks->look;

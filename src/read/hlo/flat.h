@@ -6,26 +6,26 @@
 
 struct flat_tensor {
 	const struct hlo_instruction *of;
-	const struct hlo_shape *shape;    /* an array */
-	const char *prefix;               /* of its name: the calls around it */
-	uint32_t leaf, leaves;            /* which of the instruction's arrays */
-	uint32_t writer, last;            /* ops; writer NONE: there from the start. last: NONE without a reader */
-	uint32_t parameter;               /* its number, or NONE */
-	uint32_t storage;                 /* the tensor whose memory it lies in: itself, or one that has it for itself */
-	uint32_t over;                    /* the operand that it is written over, or NONE */
-	uint32_t home;                    /* of a result, the parameter whose memory it must end in; NONE: anywhere */
-	bool constant, result;            /* result: of the whole */
+	const struct hlo_shape *shape; /* an array */
+	const char *prefix;            /* of its name: the calls around it */
+	uint32_t leaf, leaves;         /* which of the instruction's arrays */
+	uint32_t writer, last;         /* ops; writer NONE: there from the start. last: NONE without a reader */
+	uint32_t parameter;            /* its number, or NONE */
+	uint32_t storage;              /* the tensor whose memory it lies in: itself, or one that has it for itself */
+	uint32_t over;                 /* the operand that it is written over, or NONE */
+	uint32_t home;                 /* of a result, the parameter whose memory it must end in; NONE: anywhere */
+	bool constant, result;         /* result: of the whole */
 	bool stays; /* its memory isn't for anybody else: a constant, or an argument that the caller keeps */
-	bool unused;                      /* stands for another tensor */
+	bool unused; /* stands for another tensor */
 };
 
 struct flat_op {
 	const struct hlo_instruction *of;
 	const struct hlo_computation *in;
 	const char *prefix, *path; /* path: op_name of the call that it was in, which its own continues; NULL: in none */
-	uint32_t read, reads, write, writes;   /* ranges of flat.argument */
+	uint32_t read, reads, write, writes; /* ranges of flat.argument */
 	int64_t workspace;
-	int depth;                             /* of the calls around it */
+	int depth; /* of the calls around it */
 };
 
 struct flat {
@@ -38,7 +38,7 @@ struct flat {
 	uint64_t steps;
 	struct flat_tensor *tensor;
 	struct flat_op *op;
-	uint32_t *argument, *result;      /* result: the root's arrays */
+	uint32_t *argument, *result; /* result: the root's arrays */
 	bool *
 		apart; /* scratch of hlo_shares() [instructions of the longest computation]: for a fusion's arrays of a shape */
 	const struct hlo_computation *apart_in;

@@ -8,13 +8,13 @@ struct making {
 	struct draft *draft;
 	struct error *error;
 	struct arena arena;
-	uint32_t *tensor;          /* of the flat ones: in the draft */
-	bool *keeps;               /* of the flat ones: a result of the whole lies in its storage */
-	bool *gradient;            /* flat tensors that depend on a gradient */
+	uint32_t *tensor; /* of the flat ones: in the draft */
+	bool *keeps;      /* of the flat ones: a result of the whole lies in its storage */
+	bool *gradient;   /* flat tensors that depend on a gradient */
 	int64_t *memo;
 	uint32_t missing, unknown_trips;
 	bool differentiates;
-	bool named, told;          /* ops say what they come from, and so of which phase they are */
+	bool named, told; /* ops say what they come from, and so of which phase they are */
 };
 
 /* ---- names ---- */

@@ -24,10 +24,10 @@
 struct hlo_shape {
 	bool tuple;
 	uint8_t rank, dtype;
-	bool unsized;             /* of a dtype without a size, or with unbounded dims */
-	uint32_t parts, leaves;   /* leaves: arrays in it, 1 for an array */
+	bool unsized;           /* of a dtype without a size, or with unbounded dims */
+	uint32_t parts, leaves; /* leaves: arrays in it, 1 for an array */
 	struct hlo_shape *part;
-	uint32_t layout;          /* equal for equal orders of dims, tiles and memories of one file; 0: the file says none */
+	uint32_t layout; /* equal for equal orders of dims, tiles and memories of one file; 0: the file says none */
 	int64_t dim[DIMS_MAX];
 	int64_t bytes;
 };
@@ -39,18 +39,18 @@ struct hlo_alias { uint32_t output, parameter, leaf; };
 struct hlo_instruction {
 	const char *name, *opcode;
 	struct hlo_shape *shape;
-	uint32_t *operand, operands;  /* instructions of the same computation */
-	uint32_t *call, calls;        /* computations: of a while the body, then the condition */
-	const char *op_name, *src;    /* NULL: nobody says */
-	const char *lhs_contracting;  /* "1", "0,1": of a dot */
-	const char *labels;           /* dim_labels of a convolution */
-	struct hlo_alias *alias;      /* arrays that must lie where one of an operand does; parameter: which operand */
+	uint32_t *operand, operands; /* instructions of the same computation */
+	uint32_t *call, calls;       /* computations: of a while the body, then the condition */
+	const char *op_name, *src;   /* NULL: nobody says */
+	const char *lhs_contracting; /* "1", "0,1": of a dot */
+	const char *labels;          /* dim_labels of a convolution */
+	struct hlo_alias *alias;     /* arrays that must lie where one of an operand does; parameter: which operand */
 	uint32_t aliases;
-	int64_t trips;                /* of a while, where XLA knows it; else 0 */
-	int64_t id;                   /* in a proto */
-	uint32_t index;               /* parameter number, or part of a tuple */
-	uint32_t group;               /* devices that take part in a collective, 0: nobody says */
-	uint32_t shards;              /* devices that its sharding cuts it over; 0: none */
+	int64_t trips;   /* of a while, where XLA knows it; else 0 */
+	int64_t id;      /* in a proto */
+	uint32_t index;  /* parameter number, or part of a tuple */
+	uint32_t group;  /* devices that take part in a collective, 0: nobody says */
+	uint32_t shards; /* devices that its sharding cuts it over; 0: none */
 	unsigned line;
 };
 
@@ -70,17 +70,17 @@ struct hlo_module {
 	uint32_t computations, entry;
 	struct hlo_alias *alias;
 	uint32_t aliases;
-	uint32_t devices;             /* partitions times replicas, or as many as a collective or a sharding names at least */
+	uint32_t devices; /* partitions times replicas, or as many as a collective or a sharding names at least */
 	bool scheduled;
-	bool unpartitioned;           /* it calls what XLA's partitioner takes out */
+	bool unpartitioned; /* it calls what XLA's partitioner takes out */
 	/* What XLA itself planned, where the file says it: bytes by purpose, and addresses: see hlo.h. */
 	bool assigned;
 	int64_t arguments, temporary, outputs, constants;
-	struct hlo_place *place;      /* [places], in the arena */
+	struct hlo_place *place; /* [places], in the arena */
 	uint32_t places;
 };
 
-#define HLO_DEPTH 40          /* of nested tuples and calls, at most */
+#define HLO_DEPTH 40 /* of nested tuples and calls, at most */
 
 /* Reads the text of a module. Errors say the line. The module is valid only on OK; hlo_free() in any case. O(size). */
 enum status hlo_text_read(const char *text, size_t size, struct hlo_module *module, struct error *error);

@@ -7,16 +7,16 @@
 
 struct numbered { int64_t id; uint32_t index; };
 
-struct order { int64_t computation; int64_t *instruction; size_t count, room; };   /* of a schedule */
+struct order { int64_t computation; int64_t *instruction; size_t count, room; }; /* of a schedule */
 
 struct reader {
 	struct hlo_module *module;
 	struct error *error;
 	struct arena *arena;
-	struct numbered *computation;   /* ids of the module's computations, sorted */
-	struct order *order;            /* of computations */
+	struct numbered *computation; /* ids of the module's computations, sorted */
+	struct order *order;          /* of computations */
 	size_t orders, order_room;
-	struct table { struct wire *row; size_t rows, room; } table[4];       /* of source locations: rows by number */
+	struct table { struct wire *row; size_t rows, room; } table[4]; /* of source locations: rows by number */
 	int64_t entry;
 };
 
@@ -311,8 +311,8 @@ struct raw {
 	struct hlo_instruction instruction;
 	int64_t id, *operand, *call;
 	size_t operands, operand_room, calls, call_room;
-	uint32_t placed;           /* in the computation's order, NONE: not yet */
-	size_t seen;               /* operands that are placed, or next to be */
+	uint32_t placed; /* in the computation's order, NONE: not yet */
+	size_t seen;     /* operands that are placed, or next to be */
 	bool waiting;
 };
 
@@ -368,7 +368,7 @@ static enum status proto_read_instruction(struct reader *reader, struct wire bod
 			else if (bytes)
 				proto_add_alias(field.body, instruction->alias, &instruction->aliases);
 			break;
-		case 52: if (bytes) instruction->group = 2; break;   /* source_target_pairs */
+		case 52: if (bytes) instruction->group = 2; break; /* source_target_pairs */
 		default: break;
 		}
 	}
@@ -646,7 +646,7 @@ enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *mod
 	struct reader reader = { .module = module, .error = error, .arena = &module->arena };
 	struct wire body = wire_of(data, size), assignment = { 0 };
 	enum status status = OK;
-	bool broken = false;      /* behind a whole module: its buffer assignment would be lost without a word */
+	bool broken = false; /* behind a whole module: its buffer assignment would be lost without a word */
 	for (int level = 0; level < 3 && !proto_is_module(body); level++) {
 		struct wire outer = body;
 		struct wire_field field;

@@ -162,7 +162,7 @@ static enum status scan_read_dims(struct scanner *scanner, struct hlo_shape *sha
 			return OK;
 		if (scan_take(scanner, ','))
 			continue;
-		scan_take(scanner, '<');   /* a bound of a dynamic dim: <=128 */
+		scan_take(scanner, '<'); /* a bound of a dynamic dim: <=128 */
 		scan_take(scanner, '=');
 		struct span digits = { scanner->at, scanner->at };
 		while (scanner->at < scanner->end && *scanner->at >= '0' && *scanner->at <= '9')
@@ -222,7 +222,7 @@ enum status scan_shape(struct scanner *scanner, int depth, struct hlo_shape *sha
 		shape->tuple = scan_is(type, "token");
 		if (scan_take(scanner, '['))
 			status = scan_read_dims(scanner, shape);
-		if (status == OK && scanner->at < scanner->end && *scanner->at == '{') {   /* the layout */
+		if (status == OK && scanner->at < scanner->end && *scanner->at == '{') { /* the layout */
 			do {
 				scanner->at++;
 				struct span part = scan_balanced(scanner);

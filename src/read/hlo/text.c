@@ -11,9 +11,9 @@ struct parser {
 	struct hlo_module *module;
 	/* growing lists */
 	size_t computation_room, instruction_room;
-	struct hlo_instruction *instruction;   /* of the computation being read */
+	struct hlo_instruction *instruction; /* of the computation being read */
 	uint32_t instructions;
-	struct names computations, names;      /* names: of that computation's instructions */
+	struct names computations, names; /* names: of that computation's instructions */
 	struct reference { uint32_t computation, instruction, slot; const char *name; unsigned line; } *reference;
 	uint32_t references;
 	size_t reference_room;
@@ -424,7 +424,7 @@ static enum status text_read_computation(struct parser *parser)
 	}
 	TRY(status);
 	scan_skip(&parser->scan);
-	if (parser->scan.at < parser->scan.end && *parser->scan.at == ',') {   /* ", execution_thread=..." */
+	if (parser->scan.at < parser->scan.end && *parser->scan.at == ',') { /* ", execution_thread=..." */
 		const char *next = memchr(parser->scan.at, '\n', (size_t)(parser->scan.end - parser->scan.at));
 		parser->scan.at = next ? next : parser->scan.end;
 	}
@@ -526,7 +526,7 @@ static enum status text_resolve(struct parser *parser)
 static enum status text_read_module(struct parser *parser)
 {
 	scan_skip(&parser->scan);
-	parser->module->name = "module";   /* of computations alone */
+	parser->module->name = "module"; /* of computations alone */
 	enum status status = scan_starts(&parser->scan, "HloModule") ? text_read_header(parser) : OK;
 	if (status == OK)
 		status = text_read_tables(parser);

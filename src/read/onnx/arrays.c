@@ -49,7 +49,7 @@ static bool calculate(const char *op, int64_t a, int64_t b, int64_t *sum)
 		if (b == 0 || b == -1)
 			return b == -1 && !__builtin_mul_overflow(divides ? a : 0, -1, sum);
 		*sum = divides ? a / b : a % b;
-		return divides || (a >= 0 && b > 0);    /* of which sign the rest is an attribute says */
+		return divides || (a >= 0 && b > 0); /* of which sign the rest is an attribute says */
 	}
 	int truth = arrays_compare(op, a, b);
 	*sum = truth >= 0 ? truth : strcmp(op, "Max") == 0 ? (a > b ? a : b) : (a < b ? a : b);

@@ -6,8 +6,8 @@
 #include "solver/rules/rules.h"
 #include "src/base/words.h"
 
-#define SYMBOLS 3       /* that are asked for at once */
-#define DEPTH_MOST 64   /* graphs in graphs: protocol buffers themselves end at a hundred messages in one another */
+#define SYMBOLS 3     /* that are asked for at once */
+#define DEPTH_MOST 64 /* graphs in graphs: protocol buffers themselves end at a hundred messages in one another */
 
 /* The names of a branch that is opened: two branches may use the same ones. */
 struct scope { struct names names; struct scope *outer; };
@@ -19,17 +19,17 @@ struct reader {
 	struct arena arena;
 	const char *const *dim;
 	uint32_t dims;
-	struct names names;           /* tensors to shapes */
-	struct scope *scope;          /* of the branch that is being read; NULL: of none */
-	unsigned depth;               /* of branches in branches */
+	struct names names;  /* tensors to shapes */
+	struct scope *scope; /* of the branch that is being read; NULL: of none */
+	unsigned depth;      /* of branches in branches */
 	struct onnx_shape *shape;
 	uint32_t shapes;
 	size_t room;
 	uint32_t inferred, missing, subgraphs, opened;
-	char symbol[SYMBOLS][64];     /* of missing sizes, to be asked for: the first ones */
+	char symbol[SYMBOLS][64]; /* of missing sizes, to be asked for: the first ones */
 	struct wire producer, version;
-	uint64_t ir, opset;           /* opset: 0: not said */
-	uint32_t functions;           /* of the model's own */
+	uint64_t ir, opset; /* opset: 0: not said */
+	uint32_t functions; /* of the model's own */
 };
 
 static enum status onnx_bad(struct reader *reader, const char *what)
@@ -295,7 +295,7 @@ static enum status onnx_add_tensor(struct reader *reader, uint32_t id, enum kind
 	if (!unique)
 		return fail_memory(reader->error);
 	memcpy(unique, shape->name, length + 1);
-	draft_unique(reader->draft, unique, length, draft_find_tensor);   /* branches may have the same names */
+	draft_unique(reader->draft, unique, length, draft_find_tensor); /* branches may have the same names */
 	struct tensor tensor = { .name = unique,
 		.alias = alias,
 		.kind = (uint8_t)kind,

@@ -154,7 +154,7 @@ static void conv_transpose(struct infer *infer)
 	struct windows windows = { 0 };
 	int64_t more[DIMS_MAX], given[DIMS_MAX], groups = onnx_int(node, "group", 1);
 	bool same = onnx_word(node, "auto_pad", "SAME_UPPER") ||
-		onnx_word(node, "auto_pad", "SAME_LOWER");   /* padded so that it is as large as strides make it */
+		onnx_word(node, "auto_pad", "SAME_LOWER"); /* padded so that it is as large as strides make it */
 	int spatial = a ? a->dims - 2 : 0, extra = onnx_ints(node, "output_padding", more, DIMS_MAX),
 		said = onnx_ints(node, "output_shape", given, DIMS_MAX);
 	if (!a || !weight || weight->dims != a->dims || spatial < 1 || !windows_of(node, spatial, &windows))

@@ -6,19 +6,19 @@
 #include "solver/graph/graph.h"
 #include "src/base/wire.h"
 
-enum { ONNX_VALUES_MOST = 64 };  /* integers of one tensor that are followed */
+enum { ONNX_VALUES_MOST = 64 }; /* integers of one tensor that are followed */
 
 /* What is known of a tensor before it is made. */
 struct onnx_shape {
-	const char *name;             /* that it had first: what a branch makes is called as outside of it */
+	const char *name; /* that it had first: what a branch makes is called as outside of it */
 	int64_t dim[DIMS_MAX];
-	const int64_t *value;         /* of a small tensor of integers, in row order; NULL: not known */
-	const double *real;           /* the same of floating-point numbers in the file */
+	const int64_t *value; /* of a small tensor of integers, in row order; NULL: not known */
+	const double *real;   /* the same of floating-point numbers in the file */
 	uint32_t values;
 	uint8_t dims, dtype;
-	bool known, typed;            /* known: all dims */
+	bool known, typed; /* known: all dims */
 	bool weight, input, output, inferred;
-	uint32_t tensor;              /* of the draft, NONE: not yet */
+	uint32_t tensor; /* of the draft, NONE: not yet */
 };
 
 /* A node: its op without the domain, its NodeProto, its operands and results (NONE: left out). */
@@ -56,7 +56,7 @@ struct infer {
 	const struct onnx_node *node;
 	struct onnx_shape *shape;
 	struct arena *arena;
-	bool failed;               /* out of memory */
+	bool failed; /* out of memory */
 };
 
 /* An operand whose shape and type are known, NULL where there is none; whether there is one at all. */

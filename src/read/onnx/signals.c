@@ -70,7 +70,7 @@ void infer_dft(struct infer *infer)
 		: onnx_int(infer->node->body, "axis", infer->node->ins > 1 ? 1 : -2);
 	int axis = a ? infer_axis(said, a->dims) : -1;
 	int64_t length = axis < 0 ? -1 : signals_number(infer, 1, sided && back ? 2 * (a->dim[axis] - 1) : a->dim[axis]);
-	bool whole = a && a->dims > 1 && !sided && !infer_has(infer, 1);    /* whatever the axis is */
+	bool whole = a && a->dims > 1 && !sided && !infer_has(infer, 1); /* whatever the axis is */
 	if (!whole && (axis < 0 || length < 1 || axis == a->dims - 1))
 		return;
 	struct onnx_shape made = *a;

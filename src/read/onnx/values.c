@@ -69,15 +69,15 @@ int onnx_dtype(uint64_t type)
 	static const int8_t dtypes[] = { -1, DTYPE_F32, DTYPE_U8, DTYPE_I8, DTYPE_U16, DTYPE_I16, DTYPE_I32, DTYPE_I64, -1,
 		DTYPE_BOOL, DTYPE_F16, DTYPE_F64, DTYPE_U32, DTYPE_U64, DTYPE_C64, DTYPE_C128, DTYPE_BF16, DTYPE_F8E4M3,
 		DTYPE_F8E4M3, DTYPE_F8E5M2, DTYPE_F8E5M2, DTYPE_U4, DTYPE_I4, DTYPE_U4,
-		DTYPE_U8 };   /* the last two are floating-point numbers of 4 bits, and exponents of 8 */
+		DTYPE_U8 }; /* the last two are floating-point numbers of 4 bits, and exponents of 8 */
 	return type < sizeof dtypes ? dtypes[type] : -1;
 }
 
 struct numbers {
-	struct wire raw, packed;   /* raw_data 9; float_data 4, int32_data 5, int64_data 7 where packed */
-	int64_t loose[ONNX_VALUES_MOST];  /* the same one by one */
+	struct wire raw, packed; /* raw_data 9; float_data 4, int32_data 5, int64_data 7 where packed */
+	int64_t loose[ONNX_VALUES_MOST]; /* the same one by one */
 	uint32_t count;
-	bool outside;              /* data_location 14: in another file */
+	bool outside; /* data_location 14: in another file */
 };
 
 static void take_numbers(struct wire body, struct numbers *numbers)

@@ -23,8 +23,8 @@ struct reader {
 	struct error *error;
 	const char *next, *end;
 	unsigned line;
-	int at[COLUMN_KINDS];      /* where each column stands, -1: nowhere */
-	bool inclusive;            /* ends of lives and gaps are inclusive */
+	int at[COLUMN_KINDS]; /* where each column stands, -1: nowhere */
+	bool inclusive;       /* ends of lives and gaps are inclusive */
 	uint32_t pieces;
 	size_t piece_room;
 };

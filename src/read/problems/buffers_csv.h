@@ -18,12 +18,12 @@ struct slice { const char *text; size_t length; };
 struct buffers_csv {
 	struct buffers buffers;
 	struct slice header;
-	struct slice *row;         /* [n] */
-	struct slice *id;          /* [n] */
-	unsigned *line;            /* [n] of the file */
-	int offset_column;         /* where the offset is written; columns where there was none */
+	struct slice *row; /* [n] */
+	struct slice *id;  /* [n] */
+	unsigned *line;    /* [n] of the file */
+	int offset_column; /* where the offset is written; columns where there was none */
 	int columns;
-	struct arena arena;        /* holds everything, a copy of the text included */
+	struct arena arena; /* holds everything, a copy of the text included */
 };
 
 /* BAD_INPUT with the line in *error. Free with buffers_csv_free(), after an error too. O(text). */

@@ -19,7 +19,7 @@ struct ranges {
 	struct range *range;
 	uint32_t count;
 	size_t room;
-	bool wrong;            /* one goes round the end of all addresses */
+	bool wrong; /* one goes round the end of all addresses */
 };
 
 /* Ranges that overlap or touch become one. */
@@ -27,7 +27,7 @@ static void addresses_join(struct ranges *ranges)
 {
 	struct range *range = ranges->range;
 	uint32_t kept = 0;
-	if (ranges->count == 0)    /* then there may be no memory at all, which qsort() doesn't take */
+	if (ranges->count == 0) /* then there may be no memory at all, which qsort() doesn't take */
 		return;
 	qsort(range, ranges->count, sizeof *range, addresses_compare);
 	for (uint32_t i = 0; i < ranges->count; i++) {

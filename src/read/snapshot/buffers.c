@@ -3,12 +3,12 @@
 
 #include "snapshot.h"
 
-#define ROW_MOST 96            /* bytes of "id,lower,upper,size" with numbers of 64 bits */
+#define ROW_MOST 96 /* bytes of "id,lower,upper,size" with numbers of 64 bits */
 
 /* Open addressing: address -> the buffer that lies there now, NONE where it is free again. */
 struct live {
 	int64_t *address;
-	uint32_t *buffer;          /* NONE where none; slots are taken for ever, used tells them from empty ones */
+	uint32_t *buffer; /* NONE where none; slots are taken for ever, used tells them from empty ones */
 	bool *used;
 	size_t mask, count;
 };
@@ -18,8 +18,8 @@ struct builder {
 	struct snapshot_facts *facts;
 	struct error *error;
 	struct live live;
-	int64_t end;               /* the step behind the last event */
-	int64_t sum;               /* of all sizes */
+	int64_t end; /* the step behind the last event */
+	int64_t sum; /* of all sizes */
 	/* Bytes alive, as asked for and rounded up: those from before the first event, all of which are known at the end
 	 * only, and how many more there are now and were at most: fewer than none, where such are freed. */
 	int64_t before[2], now[2], most[2];

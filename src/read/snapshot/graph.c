@@ -55,13 +55,13 @@ struct making {
 	const struct buffers_csv *csv;
 	const struct snapshot_facts *facts;
 	const struct snapshot_groups *groups;
-	int64_t caching[2];         /* of joined buffers: what the allocator reserves, see struct intake */
+	int64_t caching[2]; /* of joined buffers: what the allocator reserves, see struct intake */
 	struct draft *draft;
 	struct error *error;
-	int64_t *event;              /* of each op */
+	int64_t *event; /* of each op */
 	uint32_t ops;
-	struct stack_says *says;     /* [stacks + 1] */
-	struct arena arena;          /* their texts */
+	struct stack_says *says; /* [stacks + 1] */
+	struct arena arena;      /* their texts */
 };
 
 static enum phase snapshot_graph_phase_of(const struct stacks *stacks, uint32_t stack)
@@ -381,7 +381,7 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 	}
 	if (status == OK)
 		status = snapshot_graph_describe(&making, wanted);
-	buffers_csv_free(&csv);       /* a hundred megabytes of a long trace */
+	buffers_csv_free(&csv); /* a hundred megabytes of a long trace */
 	if (status == OK)
 		graph = graph_build(making.draft, error);
 	draft_free(making.draft);

@@ -6,7 +6,7 @@
  * allocation takes what is alive then, and never more. */
 #include "snapshot.h"
 
-#define GROUPS 4096                    /* to begin with */
+#define GROUPS 4096 /* to begin with */
 
 struct grouping {
 	const struct buffers *buffers;

@@ -6,9 +6,9 @@
 #define CHUNK      (256u << 10)
 #define STACK_MOST (1u << 20)
 #define WORD_MOST  30
-#define MEMO_GAP   1024u        /* indices that a PUT may leave out */
+#define MEMO_GAP   1024u /* indices that a PUT may leave out */
 #define MEMO_MOST  (UINT32_C(1) << 28)
-#define MEMO_SHIFT 29           /* an entry is a kind above a word's index, or what is kept */
+#define MEMO_SHIFT 29 /* an entry is a kind above a word's index, or what is kept */
 
 struct machine {
 	struct source source;
@@ -16,10 +16,10 @@ struct machine {
 	struct error *error;
 	unsigned char *chunk;
 	size_t have, at;
-	uint64_t before;             /* bytes of chunks that are used up */
+	uint64_t before; /* bytes of chunks that are used up */
 	struct pickle_value *stack;
 	size_t room, depth;
-	uint32_t *mark;              /* depths at which marks stand */
+	uint32_t *mark; /* depths at which marks stand */
 	size_t mark_room, marks;
 	uint32_t *memo;
 	size_t memo_room, memos;
@@ -402,7 +402,7 @@ static enum status duplicate(struct machine *machine)
 static enum status pickle_step(struct machine *machine, unsigned char code)
 {
 	switch (code) {
-	case 0x95: return pickle_take(machine, NULL, 8);                /* FRAME: a hint for reading ahead */
+	case 0x95: return pickle_take(machine, NULL, 8); /* FRAME: a hint for reading ahead */
 	case '(': return push_mark(machine);
 	case '0': return pickle_pop(machine);
 	case '1': return pop_to_mark(machine);
@@ -415,7 +415,7 @@ static enum status pickle_step(struct machine *machine, unsigned char code)
 	case 'a': return fill_top(machine, 1, PICKLE_LIST);
 	case 'd': return fill_new(machine, PICKLE_DICT);
 	case 'l': return fill_new(machine, PICKLE_LIST);
-	case 0x94: return pickle_put(machine, machine->memos);          /* MEMOIZE */
+	case 0x94: return pickle_put(machine, machine->memos); /* MEMOIZE */
 	case 'q': return put_of(machine, 1);
 	case 'r': return put_of(machine, 4);
 	case 'h': return get_row(machine, 1);

@@ -8,8 +8,8 @@
 #define PAGE_CHUNK ((size_t)64 << 10)
 struct page {
 	struct source inner;
-	bool begun, encoded, ended;       /* encoded: it is a page; ended: its text is */
-	uint32_t bits;                    /* of letters that make no whole byte yet */
+	bool begun, encoded, ended; /* encoded: it is a page; ended: its text is */
+	uint32_t bits;              /* of letters that make no whole byte yet */
 	unsigned letters;
 	size_t have, at;
 	unsigned char chunk[PAGE_CHUNK];
@@ -77,7 +77,7 @@ static ssize_t page_decode(struct page *page, unsigned char *out, size_t size, s
 		}
 		page->ended = value == 64;
 		page->bits = page->bits << 6 | (value & 63);
-		unsigned place = page->letters++ % 4;   /* of four letters that make three bytes */
+		unsigned place = page->letters++ % 4; /* of four letters that make three bytes */
 		if (place > 0 && !page->ended)
 			out[made++] = (unsigned char)(page->bits >> (6 - 2 * place));
 	}
@@ -144,7 +144,7 @@ enum note { NOTE_NONE, NOTE_EVENT, NOTE_BLOCK, NOTE_SEGMENT, NOTE_TRACE, NOTE_RO
 
 struct reader {
 	struct snapshot *snapshot;
-	bool traced;                  /* device_traces was there */
+	bool traced; /* device_traces was there */
 };
 
 static const struct pickle_value absent;

@@ -41,15 +41,15 @@ struct stacks {
 	struct names text_names;
 	const char **text;
 	struct stack_frame *frame;
-	uint32_t *item;                 /* frames of all stacks, the innermost one first */
+	uint32_t *item; /* frames of all stacks, the innermost one first */
 	struct { uint32_t first, count; } *stack;
 	struct stack_table by_frame, by_stack;
 	size_t text_room, frame_room, item_room, stack_room;
 	uint32_t texts, frames, items, stack_count;
-	bool no_memory;                 /* something is missing because memory ended */
+	bool no_memory; /* something is missing because memory ended */
 };
 
-#define STACK_FRAMES_MOST 1000          /* of one stack; what is further out is left away */
+#define STACK_FRAMES_MOST 1000 /* of one stack; what is further out is left away */
 
 /* The number of a text, a frame, a stack, which is new or was there before. Expected O(length). */
 uint32_t stacks_text(struct stacks *stacks, const char *text, size_t length);
@@ -85,12 +85,12 @@ enum snapshot_action {
 	SNAPSHOT_SEGMENT_UNMAP
 };
 
-struct snapshot_event { int64_t address, size; enum snapshot_action action; uint32_t stack; };   /* of stacks */
+struct snapshot_event { int64_t address, size; enum snapshot_action action; uint32_t stack; }; /* of stacks */
 struct snapshot_block {
 	int64_t address, size;
 	uint32_t stack;
 	bool active, placed;
-};   /* placed: the file says its address */
+}; /* placed: the file says its address */
 struct snapshot_segment { int64_t address, bytes; uint32_t first_block, blocks, device; };
 struct snapshot_trace { uint32_t first, events, device; };
 
@@ -98,7 +98,7 @@ struct snapshot {
 	struct snapshot_event *event;
 	struct snapshot_block *block;
 	struct snapshot_segment *segment;
-	struct snapshot_trace *trace;   /* of devices that have events, in their order */
+	struct snapshot_trace *trace; /* of devices that have events, in their order */
 	uint32_t events, blocks, segments, traces;
 	size_t event_room, block_room, segment_room, trace_room;
 	struct stacks stacks;
@@ -112,15 +112,15 @@ void snapshot_free(struct snapshot *snapshot);
 
 /* What a device's trace says itself. */
 struct snapshot_facts {
-	uint32_t device, devices;       /* the device taken; devices with events */
+	uint32_t device, devices; /* the device taken; devices with events */
 	uint32_t events, buffers;
-	uint32_t before;                /* buffers that were there before the first event */
-	uint32_t after;                 /* buffers still there behind the last one */
-	int64_t peak;                   /* the largest sum of sizes asked for at once */
+	uint32_t before; /* buffers that were there before the first event */
+	uint32_t after;  /* buffers still there behind the last one */
+	int64_t peak;    /* the largest sum of sizes asked for at once */
 	int64_t rounded_peak; /* the same with sizes rounded up to SNAPSHOT_ALIGNMENT: as torch.cuda.memory_allocated()
 							 counts */
-	int64_t reserved;               /* the largest sum of segments at once */
-	int64_t peak_event;             /* the first with that peak */
+	int64_t reserved;   /* the largest sum of segments at once */
+	int64_t peak_event; /* the first with that peak */
 	struct snapshot_origin *origin; /* [buffers], as long as the CSV lives */
 	int64_t
 		*alive; /* [buffers], likewise: bytes of what else is alive where the trace allocates each, sizes rounded up */
@@ -152,9 +152,9 @@ uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_
 /* Allocations in a row that become one op. What comes and goes within such a row lies in a workspace. */
 struct snapshot_groups {
 	uint32_t groups, allocs;
-	uint32_t *alloc;                /* [allocs] buffers that the trace allocates, in its order */
-	uint32_t *first;                /* [groups + 1] group i has alloc[first[i]] to alloc[first[i + 1] - 1] */
-	int64_t *workspace;             /* [groups] bytes */
+	uint32_t *alloc;    /* [allocs] buffers that the trace allocates, in its order */
+	uint32_t *first;    /* [groups + 1] group i has alloc[first[i]] to alloc[first[i + 1] - 1] */
+	int64_t *workspace; /* [groups] bytes */
 };
 /* One for each allocation where there are at most `most`; else longer ones, of which none takes more than the trace's
  * peak: a longer one takes what is alive anywhere in it, and its workspace. OK or NO_MEMORY. O(n log n). Free with
@@ -189,18 +189,18 @@ enum pickle_kind { PICKLE_OTHER, PICKLE_NUMBER, PICKLE_WORD, PICKLE_DICT, PICKLE
 
 struct pickle_value {
 	uint8_t kind;
-	bool again;           /* a dict or list out of the memo: what is noted in it is not known any more */
-	uint8_t note;         /* the visitor's own, 0 in a new dict or list */
-	uint32_t count;       /* of a list: its items so far */
+	bool again;     /* a dict or list out of the memo: what is noted in it is not known any more */
+	uint8_t note;   /* the visitor's own, 0 in a new dict or list */
+	uint32_t count; /* of a list: its items so far */
 	uint32_t kept; /* the visitor's own number, 0 in a new dict or list: unlike note and number, the memo has it, too */
-	uint32_t memo;        /* of the pickle machine */
-	int64_t number;       /* a number; the word's index; the visitor's own, 0 in a new dict or list */
+	uint32_t memo;  /* of the pickle machine */
+	int64_t number; /* a number; the word's index; the visitor's own, 0 in a new dict or list */
 };
 #define PICKLE_TEXT_MOST 4096
 
 /* The visitor sees each dict and list when its members come, what is inside first. Anything but OK ends the walk. */
 struct pickle_visitor {
-	const char *const *words;  /* texts to know, at most 200 of at most 30 bytes; NULL ends them */
+	const char *const *words; /* texts to know, at most 200 of at most 30 bytes; NULL ends them */
 	/* count pairs of key and value come to the dict */
 	enum status (*pairs)(
 		void *context, struct pickle_value *dict, const struct pickle_value *pair, uint32_t count, struct error *error);

@@ -4,9 +4,9 @@
 #include "snapshot.h"
 
 #define NUMBERS_MOST (UINT32_C(1) << 28)
-#define ITEMS_MOST   (UINT32_C(1) << 26)   /* frames of all stacks: one list could be many, each a frame longer */
+#define ITEMS_MOST   (UINT32_C(1) << 26) /* frames of all stacks: one list could be many, each a frame longer */
 
-#define STACK_FRAMES_SINGLE 64           /* nobody writes longer ones frame by frame, which takes time by the square */
+#define STACK_FRAMES_SINGLE 64 /* nobody writes longer ones frame by frame, which takes time by the square */
 
 /* ---- tables ---- */
 

@@ -7,11 +7,11 @@
 struct value {
 	const char *name;
 	const json_t *node;
-	int64_t dim[DIMS_MAX];     /* of the whole tensor */
+	int64_t dim[DIMS_MAX]; /* of the whole tensor */
 	uint8_t dims, dtype;
-	bool sized, typed, output, parts;  /* parts: nodes behind it take its results out */
+	bool sized, typed, output, parts; /* parts: nodes behind it take its results out */
 	struct axis_places places;
-	uint32_t tensor, op, source;       /* source: what a view is of */
+	uint32_t tensor, op, source; /* source: what a view is of */
 };
 
 struct reading {

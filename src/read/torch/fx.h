@@ -24,42 +24,42 @@ enum fx_kind {
 	FX_JOINT,
 	FX_INFERENCE,
 	FX_OTHER
-};   /* other: of a stage before or behind these */
+}; /* other: of a stage before or behind these */
 enum fx_role { FX_PLAIN, FX_PARAMETER, FX_BUFFER };
 
 /* A tensor: an input, or what a statement makes. */
 struct fx_value {
 	const char *name;
 	int64_t dim[DIMS_MAX];
-	uint8_t dims, dtype, role;    /* role: enum fx_role, of inputs of newer logs */
-	bool typed, unsized;          /* unsized: of a symbolic size that nobody gave */
+	uint8_t dims, dtype, role; /* role: enum fx_role, of inputs of newer logs */
+	bool typed, unsized;       /* unsized: of a symbolic size that nobody gave */
 	bool input;
-	uint32_t node;                /* that makes it, of its graph; NONE for an input */
+	uint32_t node; /* that makes it, of its graph; NONE for an input */
 	unsigned line;
 	struct axis_places
-		places;    /* of a DTensor; dim has one device's sizes where the mesh is known, else the whole tensor's */
+		places; /* of a DTensor; dim has one device's sizes where the mesh is known, else the whole tensor's */
 };
 
 struct fx_node {
-	const char *name, *type, *src;   /* type: "aten.mm.default" */
-	uint32_t read, reads;            /* range of fx_graph.argument: values */
+	const char *name, *type, *src; /* type: "aten.mm.default" */
+	uint32_t read, reads;          /* range of fx_graph.argument: values */
 	const char
 		*text; /* the last quoted text among the arguments, which is the name of a collective's group; NULL: none */
-	int64_t group;                   /* the first integer among the arguments, which is a collective's size; 0: none */
-	uint32_t listed;                 /* entries of the first list among them */
-	bool gradient;                   /* of one that torch.func takes: its place in the source says so */
+	int64_t group;   /* the first integer among the arguments, which is a collective's size; 0: none */
+	uint32_t listed; /* entries of the first list among them */
+	bool gradient;   /* of one that torch.func takes: its place in the source says so */
 	unsigned line;
 };
 
 struct fx_graph {
-	const char *id;                  /* of the compilation: "0/0" */
+	const char *id; /* of the compilation: "0/0" */
 	const char *hints; /* what its symbols were when it was compiled, "s77=6, s27=17"; "" where nobody says */
 	enum fx_kind kind;
 	bool autograd; /* compiled autograd traced it, a backward pass: "!" before the number of its compilation, or its
 					  ops, say so */
 	struct fx_value *value;
 	struct fx_node *node;
-	uint32_t *argument, *result;     /* result: values, NONE for None */
+	uint32_t *argument, *result; /* result: values, NONE for None */
 	uint32_t values, nodes, arguments, results;
 	size_t value_room, node_room, argument_room, result_room;
 	unsigned line;
@@ -72,11 +72,11 @@ struct fx_log {
 	struct fx_graph *graph;
 	uint32_t graphs;
 	size_t room;
-	char symbol[FX_SYMBOLS][24];     /* the first ones without a number */
+	char symbol[FX_SYMBOLS][24]; /* the first ones without a number */
 	uint32_t symbols;
-	bool fused;                      /* Inductor ran behind these graphs */
-	uint32_t mesh[MESH_AXES];        /* of the DTensors: the sizes "mesh0=8" of dim; 0: nobody says */
-	const char *const *dim;          /* [dims] of fx_add(), which must live on */
+	bool fused;               /* Inductor ran behind these graphs */
+	uint32_t mesh[MESH_AXES]; /* of the DTensors: the sizes "mesh0=8" of dim; 0: nobody says */
+	const char *const *dim;   /* [dims] of fx_add(), which must live on */
 	uint32_t dims;
 };
 
@@ -89,8 +89,8 @@ void fx_free(struct fx_log *log);
 
 /* What a file's name says of the graphs in it. */
 struct fx_origin {
-	const char *id;                  /* stands before the compilations that the text names, or in their place */
-	enum fx_kind kind;               /* of the first graph; FX_OTHER: nothing is said */
+	const char *id;    /* stands before the compilations that the text names, or in their place */
+	enum fx_kind kind; /* of the first graph; FX_OTHER: nothing is said */
 };
 /* The same for one more text: its graphs come behind those of the log, which is empty at first. */
 enum status fx_add(struct fx_log *log, const char *text, size_t size, const struct fx_origin *origin,

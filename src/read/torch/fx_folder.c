@@ -6,12 +6,12 @@
 #include "src/base/files.h"
 #include "src/base/source.h"
 
-#define BYTES_ALL ((size_t)1 << 30)   /* of all files */
+#define BYTES_ALL ((size_t)1 << 30) /* of all files */
 
 struct file {
-	const char *name;        /* below the folder */
-	bool readable;           /* an fx_graph_readable.py, not a log */
-	long number;             /* of its folder, "model__0_forward_1.7": 7 */
+	const char *name; /* below the folder */
+	bool readable;    /* an fx_graph_readable.py, not a log */
+	long number;      /* of its folder, "model__0_forward_1.7": 7 */
 };
 
 struct folder {

@@ -35,7 +35,7 @@ static bool fx_size_take(struct parser *parser, const char *word)
 static int64_t fault(struct parser *parser)
 {
 	parser->wrong = true;
-	return 1;   /* nothing divides by it */
+	return 1; /* nothing divides by it */
 }
 
 static bool fx_size_letter(char c)

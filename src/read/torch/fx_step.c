@@ -12,7 +12,7 @@ struct offer { const struct fx_graph *first, *backward; };
 /* What of a step that is. */
 enum part { PART_FORWARD, PART_BACKWARD, PART_UPDATE, PART_BOTH, PART_UNKNOWN };
 
-#define STRANGERS 6    /* types without a rule that are named */
+#define STRANGERS 6 /* types without a rule that are named */
 
 struct making {
 	struct draft *draft;
@@ -20,17 +20,17 @@ struct making {
 	struct error *error;
 	struct arena arena;
 	const struct fx_log *log;
-	const struct fx_graph *forward;   /* with a backward graph: the forward one */
-	uint32_t *of_forward;             /* [its values]: tensors */
+	const struct fx_graph *forward; /* with a backward graph: the forward one */
+	uint32_t *of_forward;           /* [its values]: tensors */
 	uint32_t missing, unknown, tangents, convolutions;
 	struct { const char *type; uint32_t ops; } stranger[STRANGERS];
-	struct names groups;              /* of collectives: sizes by name */
-	uint32_t axes;                    /* of the mesh of the step's DTensors */
+	struct names groups; /* of collectives: sizes by name */
+	uint32_t axes;       /* of the mesh of the step's DTensors */
 	uint32_t ranks, unsized; /* the largest group of a collective; collectives of a group whose size nobody says */
-	const char *group;                /* the first of those */
+	const char *group; /* the first of those */
 	enum phase phase;
-	bool unphased;                    /* of no op is said which */
-	bool split;                       /* one graph holds several */
+	bool unphased; /* of no op is said which */
+	bool split;    /* one graph holds several */
 };
 
 /* ---- which graphs are a step ---- */
@@ -215,7 +215,7 @@ static void find_trained(const struct fx_graph *graph, const struct fx_graph *gr
 		inputs += graph->value[i].input && text_begins(graph->value[i].name, "primals_");
 	if (!gradients || gradients->results < inputs)
 		return;
-	skip = gradients->results - inputs;   /* of a joint graph, its own results */
+	skip = gradients->results - inputs; /* of a joint graph, its own results */
 	for (uint32_t i = 0, k = 0; i < graph->values; i++)
 		if (graph->value[i].input && text_begins(graph->value[i].name, "primals_"))
 			trained[i] = gradients->result[skip + k++] != NONE;

@@ -19,10 +19,10 @@ struct reader {
 	const char *at, *end;
 	unsigned line;
 	enum { OUTSIDE, ARGUMENTS, BODY, RESULTS } state;
-	int depth;                  /* of brackets in what is returned */
-	bool listed;                /* the list of what is returned has begun */
+	int depth;   /* of brackets in what is returned */
+	bool listed; /* the list of what is returned has begun */
 	struct fx_graph *graph;
-	struct names names;         /* of the graph's values */
+	struct names names; /* of the graph's values */
 	/* What was said of the next graph. */
 	enum fx_kind kind;
 	bool kind_said;
@@ -30,15 +30,15 @@ struct reader {
 		NO_EXPORT,
 		EXPORT_BEGUN,
 		EXPORT
-	} export;   /* a printed torch.export.ExportedProgram: its module is one in another */
+	} export; /* a printed torch.export.ExportedProgram: its module is one in another */
 	char id[64];
 	const char *src;
-	bool gradient;              /* src is where torch.func takes a gradient */
+	bool gradient; /* src is where torch.func takes a gradient */
 	const struct fx_origin *origin;
-	struct hint *hint;          /* of all compilations */
+	struct hint *hint; /* of all compilations */
 	uint32_t hints;
 	size_t hint_room;
-	const char **given;         /* of this graph: dim, and behind it the hints of its compilation */
+	const char **given; /* of this graph: dim, and behind it the hints of its compilation */
 	uint32_t givens;
 	size_t given_room;
 };
@@ -125,7 +125,7 @@ static struct span without_prefix(struct reader *reader, struct span line)
 	line.at = fx_text_find(line, "] ") + 2;
 	while (fx_text_starts(line, "[") && fx_text_find(line, "]")) {
 		const char *close = fx_text_find(line, "]");
-		if (digits((struct span){ line.at + 1 + (line.at[1] == '!'), close }, 1))   /* "!0/2/0": compiled autograd's */
+		if (digits((struct span){ line.at + 1 + (line.at[1] == '!'), close }, 1)) /* "!0/2/0": compiled autograd's */
 			snprintf(reader->id, sizeof reader->id, "%.*s", (int)(close - line.at - 1 > 60 ? 60 : close - line.at - 1),
 				line.at + 1);
 		line.at = close + 1 + (close + 1 < line.end && close[1] == ' ');
@@ -246,7 +246,7 @@ static bool fx_text_size_of(const struct reader *reader, struct span text, int64
 	const char *symbol;
 	size_t length;
 	if (digits(text, fx_text_length_of(text)) && fx_text_length_of(text) > 0 && fx_text_length_of(text) < 20) {
-		*size = strtoll(text.at, NULL, 10);   /* one that is too large is refused later, with its line */
+		*size = strtoll(text.at, NULL, 10); /* one that is too large is refused later, with its line */
 		return true;
 	}
 	bool known = fx_size(&sizes, text.at, text.end, size, &symbol, &length);
@@ -385,7 +385,7 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 	struct fx_graph *graph = reader->graph;
 	node->read = graph->arguments;
 	bool member = false, listed = false;
-	int depth = 0;             /* of lists */
+	int depth = 0; /* of lists */
 	while (text.at < text.end) {
 		struct span quote = { text.at + 1, text.at };
 		if (fx_text_quoted(&text)) {
@@ -669,7 +669,7 @@ static enum status fx_text_take_line(struct reader *reader, struct span line)
 	}
 	line = fx_text_trim(line);
 	if (fx_text_starts(line, "def forward(")) {
-		if (reader->state != OUTSIDE)   /* the one before has lost its end */
+		if (reader->state != OUTSIDE) /* the one before has lost its end */
 			end_graph(reader, false);
 		enum status status = begin_graph(reader);
 		const char *end = fx_text_find(line, "):");

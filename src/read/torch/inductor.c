@@ -7,8 +7,8 @@ struct buffer {
 	const char *name;
 	const json_t *deps;
 	int64_t alloc, freed;
-	uint32_t op, tensor;      /* op NONE: an input */
-	uint32_t held;            /* the tensor that its memory is in where another node allocated it, or NONE */
+	uint32_t op, tensor; /* op NONE: an input */
+	uint32_t held;       /* the tensor that its memory is in where another node allocated it, or NONE */
 	bool output;
 };
 
@@ -18,8 +18,8 @@ struct reading {
 	struct draft *draft;
 	struct buffer *buffer;
 	uint32_t buffers, inputs, unowned;
-	struct names names;       /* of buffers */
-	int64_t leaked;           /* bytes that nothing frees */
+	struct names names; /* of buffers */
+	int64_t leaked;     /* bytes that nothing frees */
 };
 
 static enum status torch_inductor_wrong(struct reading *reading, const char *what, const char *name)

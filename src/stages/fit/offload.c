@@ -1,7 +1,7 @@
 /* offload.c: what recomputation leaves to the host. */
 
 #include "plan_time.h"
-#include "solver/fit/offload.h"
+#include "solver/recompute/offload.h"
 #include "src/scenario/own_device.h"
 #include "stage.h"
 
@@ -25,21 +25,21 @@ struct choosing {
 	const struct activations *activations;
 	const struct recompute_options *options;
 	const struct fitted *fitted;
-	const struct fit_step *step;
+	const struct recompute_step *step;
 	int64_t cap;
 	bool finished;             /* nothing more will run again: what doesn't fit as it is is of no use */
-	struct fit_reruns reruns;  /* estimated */
+	struct recompute_reruns reruns;  /* estimated */
 	uint32_t turn;             /* the moment that counts */
 	struct offload_window *window; /* [storages] scratch */
 	struct error *error;
 };
 
-enum status host_link_of(const struct graph *step, const struct scenario *scenario, struct fit_link *link)
+enum status host_link_of(const struct graph *step, const struct scenario *scenario, struct recompute_link *link)
 {
 	struct machine machine;
 	scenario_machine(scenario, &machine);
 	int64_t *time = mem_alloc(step->storages, sizeof *time);
-	*link = (struct fit_link){ .rate = machine.host.rate,
+	*link = (struct recompute_link){ .rate = machine.host.rate,
 		.memory = scenario->value[K_host_memory] == KNOB_GIVEN ? BYTES_MAX : scenario->value[K_host_memory],
 		.time = time };
 	for (uint32_t s = 0; s < step->storages && time; s++)
@@ -63,22 +63,23 @@ int64_t host_stall(const struct graph *graph, const struct scenario *scenario, c
 
 static enum status fit_offload_judge(const struct choosing *choosing, const struct fitted *fitted, struct away *away)
 {
-	OWN(fit_solver) solver;
-	enum status status = fit_solver_begin(&fitted->input, &solver);
+	OWN(recompute_solver) solver;
+	enum status status = recompute_solver_begin(&fitted->input, &solver);
 	HELD uint8_t *keep = mem_alloc(away->graph->storages, sizeof *keep);
 	status = keep ? status : NO_MEMORY;
 	for (uint32_t b = 0; b < solver.bases && status == OK; b++) {
-		status = fit_play(&solver.replay, &solver.base[b], keep);
+		status = recompute_play(&solver.replay, &solver.base[b], keep);
 		away->peak = b == 0 || solver.replay.peak < away->peak ? solver.replay.peak : away->peak;
 	}
 	away->fits = status == OK && away->peak <= choosing->cap;
 	away->least = status == OK && away->fits ? 0 : INT64_MAX;
 	for (uint32_t b = 0; b < solver.bases && status == OK && !away->fits && !choosing->finished; b++) {
-		struct fit_dual dual;
-		status = fit_dual_solve(&solver.base[b], &solver.network, choosing->cap, NULL, NULL, choosing->stage->control, &dual);
+		struct recompute_dual dual;
+		status = recompute_dual_solve(
+			&solver.base[b], &solver.network, choosing->cap, NULL, NULL, choosing->stage->control, &dual);
 		if (status == OK && (int64_t)dual.bound < away->least)
 			away->least = (int64_t)dual.bound;
-		fit_dual_free(&dual);
+		recompute_dual_free(&dual);
 		status = status == INFEASIBLE ? OK : status;
 	}
 	return status;
@@ -89,7 +90,7 @@ static enum status fit_offload_look(
 	const struct choosing *choosing, const bool *wanted, int64_t stall, uint32_t most, struct away *away)
 {
 	*away = (struct away){ 0 };
-	enum status status = fit_windows_find(choosing->step, choosing->fitted->input.link, wanted,
+	enum status status = recompute_windows_find(choosing->step, choosing->fitted->input.link, wanted,
 		choosing->reruns.later ? &choosing->reruns : NULL, choosing->turn, stall, most, choosing->window,
 		&away->windows);
 	if (status != OK)
@@ -173,27 +174,27 @@ static enum status try_stalls(const struct choosing *choosing, const bool *wante
 }
 
 /* What the bound's cut keeps where the cap is larger by what waits in the host, and what runs again then. *price:
- * picoseconds a byte, in FIT_PRICE_UNIT; 0: all is kept. */
-static enum status fit_offload_estimate(struct choosing *choosing, struct fit_solver *solver, int64_t bytes,
-	bool *wanted, struct fit_reruns *reruns, int64_t *price)
+ * picoseconds a byte, in RECOMPUTE_PRICE_UNIT; 0: all is kept. */
+static enum status fit_offload_estimate(struct choosing *choosing, struct recompute_solver *solver, int64_t bytes,
+	bool *wanted, struct recompute_reruns *reruns, int64_t *price)
 {
 	HELD uint8_t *state = mem_alloc(choosing->step->storages, sizeof *state);
-	struct fit_certificate certificate = { .op = NONE };
+	struct recompute_certificate certificate = { .op = NONE };
 	int64_t bound;
 	double slope = 0;
 	enum status status = state
-		? fit_bound(&solver->bounds, choosing->cap + bytes, choosing->stage->control, &bound, &slope, &certificate)
+		? recompute_bound(&solver->bounds, choosing->cap + bytes, choosing->stage->control, &bound, &slope, &certificate)
 		: NO_MEMORY;
 	mem_free(certificate.arc);
 	choosing->turn = certificate.op != NONE ? certificate.op : choosing->turn;
-	*price = (int64_t)(slope * (double)FIT_PRICE_UNIT);
+	*price = (int64_t)(slope * (double)RECOMPUTE_PRICE_UNIT);
 	if (status == OK)
-		status = fit_bound_kept(&solver->bounds, *price, choosing->stage->control, wanted);
+		status = recompute_bound_kept(&solver->bounds, *price, choosing->stage->control, wanted);
 	for (uint32_t s = 0; s < choosing->step->storages && *price == 0; s++)
 		wanted[s] = true;
 	if (status == OK) {
-		fit_states_of(choosing->step, wanted, state);
-		status = fit_reruns_of(solver, state, reruns);
+		recompute_states_of(choosing->step, wanted, state);
+		status = recompute_reruns_of(solver, state, reruns);
 	}
 	if (status == OK)
 		choosing->reruns = *reruns;
@@ -201,8 +202,8 @@ static enum status fit_offload_estimate(struct choosing *choosing, struct fit_so
 }
 
 /* First as if nothing ran again; then what a cut keeps when so much is away as went in the try before. */
-static enum status fit_offload_choose(
-	struct choosing *choosing, struct fit_solver *solver, bool *wanted, struct fit_reruns *reruns, struct away *best)
+static enum status fit_offload_choose(struct choosing *choosing, struct recompute_solver *solver, bool *wanted,
+	struct recompute_reruns *reruns, struct away *best)
 {
 	struct away other = { 0 };
 	int64_t price = 0, bytes;
@@ -232,14 +233,14 @@ static enum status fit_offload_choose(
 			break;
 		bytes = moved;
 	}
-	bool dear = (double)price / (double)FIT_PRICE_UNIT * (double)choosing->fitted->input.link->rate >=
+	bool dear = (double)price / (double)RECOMPUTE_PRICE_UNIT * (double)choosing->fitted->input.link->rate >=
 		0.98 * (double)PICOSECONDS;
 	return status == OK && dear ? try_stalls(choosing, wanted, best) : status;
 }
 
 /* What runs again in a graph that was found, by ops and storages of the step. */
 static void read_reruns(
-	const struct fitted *fitted, const struct graph *graph, uint32_t *came, struct fit_reruns *reruns)
+	const struct fitted *fitted, const struct graph *graph, uint32_t *came, struct recompute_reruns *reruns)
 {
 	const struct graph *step = fitted->step;
 	int64_t more = 0;
@@ -277,7 +278,7 @@ static void read_reruns(
 
 struct graph *offload_again(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded,
 	const struct activations *activations, const struct recompute_options *options, const struct fitted *fitted,
-	const struct fit_step *step, const struct graph *found, struct error *error)
+	const struct recompute_step *step, const struct graph *found, struct error *error)
 {
 	struct choosing choosing = { .stage = stage,
 		.scenario = scenario,
@@ -291,7 +292,7 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 	OWN(arena) arena = { 0 };
 	struct graph *graph = NULL;
 	uint32_t windows = 0, ops = fitted->step->ops, storages = fitted->step->storages;
-	struct fit_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later),
+	struct recompute_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later),
 		arena_alloc(&arena, storages, sizeof *reruns.first) };
 	uint32_t *came = arena_alloc(&arena, found->storages, sizeof *came);
 	bool *wanted = arena_alloc(&arena, storages, sizeof *wanted);
@@ -303,7 +304,7 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 			FOR_ROW(i, &found->reads, op)
 				if (found->op[op].added == ADDED_OFFLOAD && came[found->tensor[found->reads.item[i]].storage] != NONE)
 					wanted[came[found->tensor[found->reads.item[i]].storage]] = true;
-		status = fit_windows_find(step, fitted->input.link, wanted, &reruns, NONE, 0, ALL, choosing.window, &windows);
+		status = recompute_windows_find(step, fitted->input.link, wanted, &reruns, NONE, 0, ALL, choosing.window, &windows);
 	}
 	if (error_set(error, status) == OK)
 		graph = offload_apply(fitted->step, activations, choosing.window, windows, error);
@@ -312,7 +313,7 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 
 struct graph *offload_choose(struct stage_context *stage, const struct scenario *scenario,
 	const struct sharded *sharded, const struct activations *activations, const struct recompute_options *options,
-	const struct fitted *fitted, struct fit_solver *solver, int64_t cap, struct error *error)
+	const struct fitted *fitted, struct recompute_solver *solver, int64_t cap, struct error *error)
 {
 	struct choosing choosing = { .stage = stage,
 		.scenario = scenario,
@@ -327,7 +328,7 @@ struct graph *offload_choose(struct stage_context *stage, const struct scenario 
 	struct away best = { 0 };
 	struct arena arena = { 0 };
 	uint32_t ops = fitted->step->ops, storages = fitted->step->storages;
-	struct fit_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later),
+	struct recompute_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later),
 		arena_alloc(&arena, storages, sizeof *reruns.first) };
 	bool *wanted = arena_alloc(&arena, storages, sizeof *wanted);
 	choosing.window = arena_alloc(&arena, storages, sizeof *choosing.window);
@@ -342,11 +343,11 @@ struct graph *offload_choose(struct stage_context *stage, const struct scenario 
 }
 
 /* The op after the pass where memory is fullest with all kept: copies have until there; NONE: it is in the pass. */
-static enum status find_fullest(struct fit_solver *solver, uint32_t *turn)
+static enum status find_fullest(struct recompute_solver *solver, uint32_t *turn)
 {
-	const struct fit_base *program = &solver->base[FIT_OWN_BASES - 1];
+	const struct recompute_base *program = &solver->base[RECOMPUTE_OWN_BASES - 1];
 	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
-	TRY(keep ? fit_play(&solver->replay, program, keep) : NO_MEMORY);
+	TRY(keep ? recompute_play(&solver->replay, program, keep) : NO_MEMORY);
 	uint32_t op = solver->step.ops > 0 ? program->order[solver->replay.peak_position] : NONE;
 	*turn = op != NONE && solver->step.graph->op[op].phase == PHASE_BACKWARD ? op : NONE;
 	return OK;
@@ -356,12 +357,12 @@ static enum status find_fullest(struct fit_solver *solver, uint32_t *turn)
  */
 static enum status choose_after(struct choosing *choosing, struct fitted *sub, bool fewest, struct away *best)
 {
-	struct fit_solver solver = { 0 };
+	struct recompute_solver solver = { 0 };
 	uint32_t storages = sub->step->storages;
 	bool *wanted = mem_alloc(storages, sizeof *wanted);
 	choosing->window = mem_alloc(storages, sizeof *choosing->window);
 	enum status status = wanted && choosing->window ? host_link_of(sub->step, choosing->scenario, &sub->link) : NO_MEMORY;
-	status = status == OK ? fit_solver_begin(&sub->input, &solver) : status;
+	status = status == OK ? recompute_solver_begin(&sub->input, &solver) : status;
 	if (status == OK)
 		status = find_fullest(&solver, &choosing->turn);
 	sub->input.link = &sub->link;
@@ -371,7 +372,7 @@ static enum status choose_after(struct choosing *choosing, struct fitted *sub, b
 	status = error_set(choosing->error, status) == OK ? fit_offload_look(choosing, wanted, 0, ALL, best) : status;
 	if (status == OK && best->fits && fewest)
 		status = take_fewer(choosing, wanted, best);
-	fit_solver_free(&solver);
+	recompute_solver_free(&solver);
 	mem_free(wanted);
 	mem_free(choosing->window);
 	return status;

@@ -1,6 +1,6 @@
 /* planned.c: recomputation chosen by what order and layout make of it. */
 
-#include "solver/fit/strategies.h"
+#include "solver/recompute/strategies.h"
 #include "solver/step/train.h"
 #include "src/scenario/shard_mesh.h"
 #include "stage.h"
@@ -21,7 +21,7 @@ struct rivals {
 	struct stage_context *stage;
 	const struct scenario *scenario;
 	struct fitted *fitted;
-	struct fit_solver *solver; /* of the step */
+	struct recompute_solver *solver; /* of the step */
 	int64_t budget;
 	struct rival {
 		uint8_t *state;        /* [storages] */
@@ -35,11 +35,11 @@ struct rivals {
 
 static enum status fit_planned_add_rival(struct rivals *rivals, const uint8_t *state, const uint32_t *order)
 {
-	struct fit_solver *solver = rivals->solver;
+	struct recompute_solver *solver = rivals->solver;
 	struct rival *rival = &rivals->rival[rivals->count];
-	struct fit_base base = { 0 };
-	enum status status = rivals->count < rivals->room ? fit_base_of(&solver->step, order, &base) : LIMIT;
-	status = status == OK ? fit_play(&solver->replay, &base, state) : status;
+	struct recompute_base base = { 0 };
+	enum status status = rivals->count < rivals->room ? recompute_base_of(&solver->step, order, &base) : LIMIT;
+	status = status == OK ? recompute_play(&solver->replay, &base, state) : status;
 	if (status == OK && solver->replay.valid) {
 		*rival = (struct rival){ arena_alloc(&rivals->arena, solver->step.storages, sizeof *rival->state),
 			arena_alloc(&rivals->arena, solver->step.ops, sizeof *rival->order), solver->replay.extra,
@@ -52,7 +52,7 @@ static enum status fit_planned_add_rival(struct rivals *rivals, const uint8_t *s
 			rivals->count++;
 		}
 	}
-	fit_base_free(&base);
+	recompute_base_free(&base);
 	return status == LIMIT ? OK : status;
 }
 
@@ -63,9 +63,9 @@ static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const
 	enum status status = fit_planned_add_rival(rivals, state, order);
 	HELD uint8_t *other = mem_alloc(storages, sizeof *other);
 	status = other ? status : NO_MEMORY;
-	for (uint8_t to = FIT_LATE; to < FIT_STATES && status == OK && rivals->solver->step.ops <= LARGE; to++) {
+	for (uint8_t to = RECOMPUTE_LATE; to < RECOMPUTE_STATES && status == OK && rivals->solver->step.ops <= LARGE; to++) {
 		for (uint32_t s = 0; s < storages; s++)
-			other[s] = state[s] == FIT_HOLD ? to : state[s];
+			other[s] = state[s] == RECOMPUTE_HOLD ? to : state[s];
 		status = fit_planned_add_rival(rivals, other, order);
 	}
 	return status;
@@ -74,20 +74,20 @@ static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const
 /* Nothing runs again but what pins say: another order may need less than any choice. */
 static enum status fit_planned_add_kept(struct rivals *rivals)
 {
-	const struct fit_step *step = &rivals->solver->step;
+	const struct recompute_step *step = &rivals->solver->step;
 	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
 	NEED(keep);
 	for (uint32_t s = 0; s < step->storages; s++)
-		keep[s] = step->droppable[s] && step->fixed[s] == FIT_DROPPED ? FIT_HOLD : FIT_KEEP;
+		keep[s] = step->droppable[s] && step->fixed[s] == RECOMPUTE_DROPPED ? RECOMPUTE_HOLD : RECOMPUTE_KEEP;
 	return fit_planned_add_rival(rivals, keep, rivals->solver->base[1].order);
 }
 
 static enum status add_published(struct rivals *rivals, const struct activations *activations)
 {
-	struct fit_solver *solver = rivals->solver;
+	struct recompute_solver *solver = rivals->solver;
 	HELD uint8_t *state = NULL;
 	uint32_t count = 0;
-	enum status status = fit_published_states(
+	enum status status = recompute_published_states(
 		&solver->step, activations, rivals->stage->rules, rivals->stage->control, &state, &count);
 	for (uint32_t i = 0; i < count && status == OK; i++)
 		status = add_rivals(rivals, state + (size_t)i * solver->step.storages, solver->base[1].order);
@@ -97,14 +97,14 @@ static enum status add_published(struct rivals *rivals, const struct activations
 /* Cuts for caps that depend on the step alone, so that what a cap finds every larger one does. */
 static enum status add_rungs(struct rivals *rivals)
 {
-	struct fit_solver *solver = rivals->solver;
-	struct fit_options options = { .coarse = solver->step.ops > LARGE, .ticks = RUNG_TICKS };
+	struct recompute_solver *solver = rivals->solver;
+	struct recompute_search_options options = { .coarse = solver->step.ops > LARGE, .ticks = RUNG_TICKS };
 	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
-	TRY(keep ? fit_play(&solver->replay, &solver->base[1], keep) : NO_MEMORY);
+	TRY(keep ? recompute_play(&solver->replay, &solver->base[1], keep) : NO_MEMORY);
 	int64_t top = solver->replay.peak, low = solver->step.persistent;
 	for (int i = 1; i < RUNGS; i++) {
-		OWN(fit_plan) plan;
-		TRY(fit_solve(solver, low + (top - low) / RUNGS * i, &options, rivals->stage->control, &plan));
+		OWN(recompute_plan) plan;
+		TRY(recompute_solve(solver, low + (top - low) / RUNGS * i, &options, rivals->stage->control, &plan));
 		TRY(add_rivals(rivals, plan.state, plan.order));
 	}
 	return OK;
@@ -127,14 +127,14 @@ static struct key key_of_rivals(const struct rivals *rivals, const char *what)
 
 static size_t bytes_each(const struct rivals *rivals)
 {
-	const struct fit_step *step = &rivals->solver->step;
+	const struct recompute_step *step = &rivals->solver->step;
 	return 2 * sizeof(int64_t) + step->storages + step->ops * sizeof(uint32_t);
 }
 
 /* One rival as bytes, to and fro. */
 static uint8_t *copy_rival(const struct rivals *rivals, struct rival *rival, uint8_t *bytes, bool out)
 {
-	const struct fit_step *step = &rivals->solver->step;
+	const struct recompute_step *step = &rivals->solver->step;
 	struct {
 		void *data;
 		size_t bytes;
@@ -202,8 +202,8 @@ static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_
 
 static struct graph *graph_of(struct rivals *rivals, const struct rival *rival)
 {
-	struct fit_plan plan = { .state = rival->state, .order = rival->order };
-	return fit_plan_graph(rivals->solver, &plan, rivals->error);
+	struct recompute_plan plan = { .state = rival->state, .order = rival->order };
+	return recompute_plan_graph(rivals->solver, &plan, rivals->error);
 }
 
 static bool fit_planned_may_fit(const struct rivals *rivals, const struct rival *rival)
@@ -260,7 +260,7 @@ static enum status fit_planned_take(struct rivals *rivals, int64_t limit)
 {
 	struct fitted *fitted = rivals->fitted;
 	mem_free(fitted->certificate.arc);
-	enum status status = fit_bound(&rivals->solver->bounds, rivals->budget, rivals->stage->control, &fitted->bound,
+	enum status status = recompute_bound(&rivals->solver->bounds, rivals->budget, rivals->stage->control, &fitted->bound,
 		&fitted->slope, &fitted->certificate);
 	fitted->planned = true;
 	fitted->impossible = false;
@@ -279,7 +279,7 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 		.budget = scenario_budget(scenario),
 		.room = RIVALS,
 		.error = error };
-	OWN(fit_solver) solver = { 0 };
+	OWN(recompute_solver) solver = { 0 };
 	const struct rival *rival = NULL;
 	int64_t limit = rivals.budget - margin, arena = 0;
 	bool least = limit <= 0;
@@ -292,7 +292,7 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 		return graph;
 	rivals.rival = arena_alloc(&rivals.arena, rivals.room, sizeof *rivals.rival);
 	rivals.solver = &solver;
-	enum status status = fit_solver_new(&fitted->input, &solver);
+	enum status status = recompute_solver_new(&fitted->input, &solver);
 	status = status == OK && !rivals.rival ? NO_MEMORY : status;
 	status = status == OK ? fit_planned_find_rivals(&rivals, activations) : status;
 	sort_rivals(&rivals, least);
@@ -324,18 +324,18 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 }
 
 enum status fit_planned_least(struct stage_context *stage, const struct scenario *scenario, struct fitted *fitted,
-	const struct fit_options *options, struct fit_solver *solver, struct fit_plan *plan)
+	const struct recompute_search_options *options, struct recompute_solver *solver, struct recompute_plan *plan)
 {
 	struct rival one = { plan->state, plan->order, 0, 0 };
 	struct rivals rivals = { .stage = stage, .scenario = scenario, .fitted = fitted, .solver = solver, .rival = &one,
 		.room = 1 };
 	struct key key = key_of_rivals(&rivals, "the least peak");
-	OWN(fit_plan) least = { 0 };
+	OWN(recompute_plan) least = { 0 };
 	size_t each = bytes_each(&rivals);
 	HELD uint8_t *blob = mem_alloc(each, 1);
 	NEED(blob);
 	if (store_find_blob(stage->store, key.half, blob, each) == 0) {
-		TRY(fit_least(solver, options, stage->control, &least));
+		TRY(recompute_least(solver, options, stage->control, &least));
 		copy_rival(&rivals, &(struct rival){ least.state, least.order, least.extra, least.peak }, blob, true);
 		store_keep_blob(stage->store, key.half, blob, each);
 	}

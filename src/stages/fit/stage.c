@@ -1,7 +1,7 @@
 /* stage.c: recomputation that fits a step into the memory cap. */
 
 #include "plan_time.h"
-#include "solver/fit/strategies.h"
+#include "solver/recompute/strategies.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 #include "stage.h"
@@ -85,13 +85,13 @@ static struct fitted *new_fitted(
 	fitted->sure = mem_alloc(step->ops, sizeof *fitted->sure);
 	fitted->traits = mem_alloc(step->ops, sizeof *fitted->traits);
 	uint8_t *fixed = mem_alloc(step->storages, sizeof *fixed);
-	fitted->input = (struct fit_input){ .graph = step,
+	fitted->input = (struct recompute_input){ .graph = step,
 		.time = fitted->time,
 		.sure = fitted->sure,
 		.traits = fitted->traits,
 		.alignment = scenario->value[K_alignment],
 		.workspace = scenario->value[K_workspace],
-		.random = (enum fit_random)scenario->value[K_random],
+		.random = (enum recompute_random)scenario->value[K_random],
 		.fixed = fixed,
 		.forward = find_forward(step) };
 	if (!fitted->time || !fitted->sure || !fitted->traits || !fixed || !fitted->input.forward ||
@@ -153,26 +153,26 @@ static void fit_stage_fix_storages(const struct graph *step, const struct activa
 	pins.mode = RECOMPUTE_NONE;
 	recompute_choose(step, activations, &pins, drop);
 	for (uint32_t s = 0; s < step->storages; s++)
-		fixed[s] = drop[s] ? FIT_DROPPED : FIT_FREE;
+		fixed[s] = drop[s] ? RECOMPUTE_DROPPED : RECOMPUTE_FREE;
 	for (uint32_t i = 0; i < options->residents; i++)
-		fixed[step->tensor[options->resident[i]].storage] = FIT_KEPT;
+		fixed[step->tensor[options->resident[i]].storage] = RECOMPUTE_SAVED;
 	for (uint32_t i = 0; i < options->offloads; i++)
-		fixed[step->tensor[options->offload[i]].storage] = FIT_KEPT;
+		fixed[step->tensor[options->offload[i]].storage] = RECOMPUTE_SAVED;
 	for (uint32_t op = 0; op < step->ops; op++)
 		FOR_ROW(i, &step->reads, op)
 			if (step->op[op].added == ADDED_OFFLOAD)
-				fixed[step->tensor[step->reads.item[i]].storage] = FIT_KEPT;
+				fixed[step->tensor[step->reads.item[i]].storage] = RECOMPUTE_SAVED;
 }
 
 void fitted_keep(struct fitted *fitted, int64_t cap)
 {
 	fitted->capped = true;
 	fitted->cap = fitted->replayed = cap;
-	fitted->certificate = (struct fit_certificate){ .op = NONE };
+	fitted->certificate = (struct recompute_certificate){ .op = NONE };
 	fitted->proved = fitted->extra == 0;
 }
 
-static void fit_stage_take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
+static void fit_stage_take_plan(struct fitted *fitted, struct recompute_plan *plan, int64_t cap)
 {
 	fitted->capped = true;
 	fitted->cap = cap;
@@ -185,13 +185,15 @@ static void fit_stage_take_plan(struct fitted *fitted, struct fit_plan *plan, in
 }
 
 /* No plan is slower than what a published strategy does within the cap. */
-static enum status consider_published(struct stage_context *stage, struct fit_solver *solver,
-	const struct activations *activations, int64_t cap, const struct fit_options *options, struct fit_plan *plan)
+static enum status consider_published(struct stage_context *stage, struct recompute_solver *solver,
+	const struct activations *activations, int64_t cap, const struct recompute_search_options *options,
+	struct recompute_plan *plan)
 {
 	HELD uint8_t *state = NULL;
 	uint32_t count = 0;
-	enum status status = fit_published_states(&solver->step, activations, stage->rules, stage->control, &state, &count);
-	return status == OK ? fit_consider(solver, cap, state, count, options, stage->control, plan) : status;
+	enum status status = recompute_published_states(
+		&solver->step, activations, stage->rules, stage->control, &state, &count);
+	return status == OK ? recompute_consider(solver, cap, state, count, options, stage->control, plan) : status;
 }
 
 static bool has_copies(const struct graph *graph)
@@ -205,15 +207,15 @@ static bool has_copies(const struct graph *graph)
 /* Whether the step itself is the plan: nothing runs again, and either its own order keeps the cap or another one is
  * sought anyway, where that costs no time: windows of copies are along the order that was found. */
 static bool keeps_all(
-	struct fit_solver *solver, const struct fit_plan *plan, const struct scenario *scenario, int64_t cap)
+	struct recompute_solver *solver, const struct recompute_plan *plan, const struct scenario *scenario, int64_t cap)
 {
 	bool sought = scenario_seeks_time(scenario) || scenario_order(scenario) == ORDER_BEST;
 	for (uint32_t s = 0; s < solver->step.storages; s++)
-		if (solver->step.droppable[s] && plan->state[s] != FIT_KEEP)
+		if (solver->step.droppable[s] && plan->state[s] != RECOMPUTE_KEEP)
 			return false;
 	return plan->extra == 0 &&
 		((sought && !has_copies(solver->step.graph)) ||
-			(fit_play(&solver->replay, &solver->base[1], plan->state) == OK && solver->replay.peak <= cap));
+			(recompute_play(&solver->replay, &solver->base[1], plan->state) == OK && solver->replay.peak <= cap));
 }
 
 enum effort {
@@ -227,15 +229,15 @@ static struct graph *fit_stage_solve(struct stage_context *stage, const struct s
 	const struct activations *activations, int64_t cap, enum effort effort, struct fitted *fitted, struct error *error)
 {
 	struct ordering ordering = { scenario };
-	struct fit_options options = { .orderer = order_step,
+	struct recompute_search_options options = { .orderer = order_step,
 		.context = &ordering,
 		.played = scenario_order(scenario) == ORDER_PROGRAM || has_copies(fitted->step),
 		.coarse = effort >= EFFORT_LOOK };
-	OWN(fit_solver) solver;
-	OWN(fit_plan) plan = { 0 };
+	OWN(recompute_solver) solver;
+	OWN(recompute_plan) plan = { 0 };
 	struct graph *graph = NULL;
-	enum status status = fit_solver_new(&fitted->input, &solver);
-	status = status == OK ? fit_solve(&solver, cap, &options, stage->control, &plan) : status;
+	enum status status = recompute_solver_new(&fitted->input, &solver);
+	status = status == OK ? recompute_solve(&solver, cap, &options, stage->control, &plan) : status;
 	if (status == OK && !plan.proved && !plan.impossible && effort == EFFORT_ALL)
 		status = consider_published(stage, &solver, activations, cap, &options, &plan);
 	if (status == OK && (effort == EFFORT_LEAST || (effort != EFFORT_LOOK && plan.extra == INT64_MAX))) {
@@ -245,7 +247,7 @@ static struct graph *fit_stage_solve(struct stage_context *stage, const struct s
 	if (status == OK && keeps_all(&solver, &plan, scenario, cap))
 		graph = graph_retain(fitted->step);
 	else if (status == OK)
-		graph = fit_plan_graph(&solver, &plan, error);
+		graph = recompute_plan_graph(&solver, &plan, error);
 	else
 		fail_status(error, status);
 	if (graph) {
@@ -312,18 +314,18 @@ static enum status note_away(struct stage_context *stage, const struct scenario 
 }
 
 /* The bound of plans that use the link, at the moments that a solver of the step without it looks at. */
-static enum status bound_both(struct stage_context *stage, int64_t cap, const struct fit_solver *solver,
+static enum status bound_both(struct stage_context *stage, int64_t cap, const struct recompute_solver *solver,
 	struct fitted *fitted, struct error *error)
 {
-	struct fit_bounds bounds = { 0 };
+	struct recompute_bounds bounds = { 0 };
 	HELD uint32_t *op = mem_alloc(solver->bounds.turns, sizeof *op);
 	for (uint32_t i = 0; i < solver->bounds.turns && op; i++)
-		op[i] = fit_bounds_op(&solver->bounds, i);
-	enum status status = op ? fit_bounds_new(&fitted->input, op, solver->bounds.turns, &bounds) : NO_MEMORY;
+		op[i] = recompute_bounds_op(&solver->bounds, i);
+	enum status status = op ? recompute_bounds_new(&fitted->input, op, solver->bounds.turns, &bounds) : NO_MEMORY;
 	if (status == OK)
-		status = fit_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate);
+		status = recompute_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate);
 	fitted->impossible = status == INFEASIBLE;
-	fit_bounds_free(&bounds);
+	recompute_bounds_free(&bounds);
 	return fitted->impossible ? OK : error_set(error, status);
 }
 
@@ -494,7 +496,7 @@ static enum status search_after(struct both *both, int64_t more, int64_t stride,
 /* How much larger a cap recomputation may count with: as much as what it keeps can wait in the host. That jumps with
  * what is kept: where what the link carries in the pass is too much, something more may do all the same, as copies may
  * last until memory is fullest, somewhat behind the pass. */
-static enum status find_after(struct both *both, const struct fit_solver *solver)
+static enum status find_after(struct both *both, const struct recompute_solver *solver)
 {
 	double carried = (double)solver->step.forward_time / (double)PICOSECONDS * (double)both->fitted->link.rate;
 	struct after best = { NULL, INT64_MAX, false };
@@ -516,13 +518,13 @@ static enum status find_after(struct both *both, const struct fit_solver *solver
 }
 
 /* Whether recomputation without the host may be faster: near a floor what comes back early is in the way. */
-static bool alone_may_win(struct both *both, struct fit_solver *solver, enum status *status)
+static bool alone_may_win(struct both *both, struct recompute_solver *solver, enum status *status)
 {
 	struct fitted *fitted = both->fitted;
-	struct fit_certificate certificate = { .op = NONE };
+	struct recompute_certificate certificate = { .op = NONE };
 	int64_t bound = 0;
 	double slope;
-	enum status bounded = fit_bound(&solver->bounds, both->cap, both->stage->control, &bound, &slope, &certificate);
+	enum status bounded = recompute_bound(&solver->bounds, both->cap, both->stage->control, &bound, &slope, &certificate);
 	mem_free(certificate.arc);
 	*status = bounded == INFEASIBLE ? OK : error_set(both->error, bounded);
 	fitted->alone = bounded == OK ? bound : INT64_MAX;
@@ -530,14 +532,14 @@ static bool alone_may_win(struct both *both, struct fit_solver *solver, enum sta
 }
 
 /* Whether the cap keeps the step as it is. */
-static enum status fits_kept(struct fit_solver *solver, int64_t cap, bool *kept)
+static enum status fits_kept(struct recompute_solver *solver, int64_t cap, bool *kept)
 {
 	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
 	enum status status = keep ? OK : NO_MEMORY;
 	for (uint32_t s = 0; s < solver->step.storages && keep; s++)
-		keep[s] = solver->step.droppable[s] && solver->step.fixed[s] == FIT_DROPPED ? FIT_HOLD : FIT_KEEP;
+		keep[s] = solver->step.droppable[s] && solver->step.fixed[s] == RECOMPUTE_DROPPED ? RECOMPUTE_HOLD : RECOMPUTE_KEEP;
 	for (uint32_t b = 0; b < solver->bases && status == OK && !*kept; b++) {
-		status = fit_play(&solver->replay, &solver->base[b], keep);
+		status = recompute_play(&solver->replay, &solver->base[b], keep);
 		*kept = status == OK && solver->replay.peak <= cap;
 	}
 	return status;
@@ -554,7 +556,7 @@ static void fit_stage_note_windows(struct both *both, struct graph *away)
 
 /* What the bound's cut sends to the host, and recomputation of the step that is left; then again with the windows that
  * fit what runs again. */
-static enum status look_at_windows(struct both *both, struct fit_solver *solver)
+static enum status look_at_windows(struct both *both, struct recompute_solver *solver)
 {
 	struct fitted *fitted = both->fitted;
 	enum status status = OK;
@@ -579,7 +581,7 @@ static enum status look_at_windows(struct both *both, struct fit_solver *solver)
 
 /* Storages in the host, and recomputation of the step that is left: looks first, as a search in full takes long, and
  * then of the windows that may win. The bound is over plans that do both. */
-static enum status find_both(struct both *both, struct fit_solver *solver)
+static enum status find_both(struct both *both, struct recompute_solver *solver)
 {
 	struct fitted *fitted = both->fitted;
 	bool kept = false;
@@ -601,14 +603,14 @@ static enum status find_both(struct both *both, struct fit_solver *solver)
 
 static struct graph *solve_both(struct both *both)
 {
-	struct fit_solver solver = { 0 };
+	struct recompute_solver solver = { 0 };
 	struct fitted *fitted = both->fitted;
 	enum status status = host_link_of(fitted->step, both->scenario, &fitted->link);
-	status = error_set(both->error, status == OK ? fit_solver_new(&fitted->input, &solver) : status);
+	status = error_set(both->error, status == OK ? recompute_solver_new(&fitted->input, &solver) : status);
 	fitted->input.link = &fitted->link;
 	if (status == OK)
 		status = find_both(both, &solver);
-	fit_solver_free(&solver);
+	recompute_solver_free(&solver);
 	graph_release(both->windows);
 	if (status != OK) {
 		graph_release(both->graph);

@@ -11,28 +11,28 @@
  *     traffic   what each device sends */
 #pragma once
 
-#include "solver/fit/fit.h"
+#include "solver/recompute/recompute.h"
 #include "src/stages/notes.h"
 #include "src/stages/stages.h"
 
 /* Of a pipeline: a rank's graph of one microbatch, and what runs again in it at least. */
 struct fitted_rank {
 	struct graph *step;
-	struct fit_input input;        /* with copies of the other microbatches in flight; its arrays are in the arena */
+	struct recompute_input input;        /* with copies of the other microbatches in flight; its arrays are in the arena */
 	int64_t bound;                 /* picoseconds */
 	bool impossible;
-	struct fit_certificate certificate;
+	struct recompute_certificate certificate;
 	struct arena arena;
 };
 
 /* What recomputation costs, and what proves that less would not do. Shared. */
 struct fitted {
 	struct graph *step, *recomputed; /* before ops were copied, and after */
-	struct fit_input input;        /* of the step; its times are below */
+	struct recompute_input input;        /* of the step; its times are below */
 	int64_t *time, *sure;          /* [ops] picoseconds; sure: 0 for what may hide behind computation */
 	uint32_t *traits;              /* [ops] */
 	int64_t total, extra;          /* picoseconds of the step, and of what runs again, with waits for the host */
-	struct fit_link link;          /* offload=on: input.link is this */
+	struct recompute_link link;          /* offload=on: input.link is this */
 	int64_t stall;                 /* picoseconds of extra that computation waits for the host, in the program's order */
 	int64_t pinned_stall;          /* picoseconds that it waits for what pins send there, not in stall */
 	uint32_t away;                 /* storages that wait in the host */
@@ -45,7 +45,7 @@ struct fitted {
 	bool planned; /* chosen by the arena that order and layout came to: cap is the whole one, whatever the margin */
 	bool left_out;                 /* order and layout weren't tried for all choices, as the step has many ops */
 	double slope;                  /* picoseconds that a byte more of cap is worth */
-	struct fit_certificate certificate;
+	struct recompute_certificate certificate;
 	struct fitted_rank *rank; /* [ranks] of a pipeline, or of microbatches, in place of the certificate; the bound is
 								 their sum, of one microbatch, along these cuts */
 	uint32_t ranks;
@@ -97,20 +97,20 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struc
 
 /* The link of the scenario's device to the host, and what a copy of each storage takes: time [storages] of the link is
  * allocated with mem_alloc(). OK or NO_MEMORY. */
-enum status host_link_of(const struct graph *step, const struct scenario *scenario, struct fit_link *link);
+enum status host_link_of(const struct graph *step, const struct scenario *scenario, struct recompute_link *link);
 
 /* The step with storages in the host, those with which the rest costs least under the cap; the step itself where none
  * helps. It fits on its own if that is possible, and then no more is away than must be. fitted: of the step, with its
  * link; solver: of its input without the link. A new reference, or NULL with *error. Some 10 graphs and 30 cuts. */
 struct graph *offload_choose(struct stage_context *stage, const struct scenario *scenario,
 	const struct sharded *sharded, const struct activations *activations, const struct recompute_options *options,
-	const struct fitted *fitted, struct fit_solver *solver, int64_t cap, struct error *error);
+	const struct fitted *fitted, struct recompute_solver *solver, int64_t cap, struct error *error);
 
 /* The same storages away as in a graph found with recomputation, with windows for what runs again there. A new
  * reference, or NULL with *error. */
 struct graph *offload_again(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded,
 	const struct activations *activations, const struct recompute_options *options, const struct fitted *fitted,
-	const struct fit_step *step, const struct graph *found, struct error *error);
+	const struct recompute_step *step, const struct graph *found, struct error *error);
 
 /* Of a graph found with recomputation and more memory: what made first can wait in the host without a stall goes there,
  * with `fewest` no more of it than the cap asks for, where it can be kept so. *peak: what is then needed. The windows
@@ -139,4 +139,4 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 /* The choice of the least peak, whatever the cap, as the plan's, with its extra time; the bound stays. solver: of the
  * step. OK, CANCELLED or NO_MEMORY. */
 enum status fit_planned_least(struct stage_context *stage, const struct scenario *scenario, struct fitted *fitted,
-	const struct fit_options *options, struct fit_solver *solver, struct fit_plan *plan);
+	const struct recompute_search_options *options, struct recompute_solver *solver, struct recompute_plan *plan);

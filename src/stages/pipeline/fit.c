@@ -1,9 +1,9 @@
 /* fit.c: recompute=auto of a pipeline. */
 
-#include "solver/fit/apply.h"
+#include "solver/recompute/apply.h"
 #include "stage.h"
 
-#define TICKS (FIT_EFFORT_DEFAULT / 4)   /* of a rank */
+#define TICKS (RECOMPUTE_EFFORT_DEFAULT / 4)   /* of a rank */
 
 struct choosing {
 	struct stage_context *stage;
@@ -25,7 +25,7 @@ struct choosing {
 struct rank_step {
 	struct graph *graph;
 	uint32_t *storage;         /* [storages] of the device, or NONE */
-	struct fit_input input;
+	struct recompute_input input;
 	struct arena arena;
 };
 
@@ -48,7 +48,7 @@ static void pipeline_fit_fix_storages(struct choosing *choosing)
 		uint32_t maker = device->storage[s].allocator;
 		bool stays = choosing->sent[s] ||
 			(maker != NONE && choosing->forward[maker] && device->op[maker].phase != PHASE_FORWARD);
-		choosing->fixed[s] = stays ? FIT_KEPT : choosing->fit->fitted->input.fixed[s];
+		choosing->fixed[s] = stays ? RECOMPUTE_SAVED : choosing->fit->fitted->input.fixed[s];
 	}
 }
 
@@ -67,7 +67,7 @@ static enum status pipeline_fit_begin(struct choosing *choosing)
 	choosing->paid = arena_alloc(arena, device->ops, sizeof *choosing->paid);
 	if (!(choosing->paid && choosing->sent && choosing->forward && choosing->fixed && choosing->state && choosing->chosen))
 		return fail_memory(choosing->error);
-	memset(choosing->state, FIT_KEEP, device->storages);
+	memset(choosing->state, RECOMPUTE_KEEP, device->storages);
 	pipeline_fit_fix_storages(choosing);
 	return OK;
 }
@@ -142,10 +142,10 @@ static bool pipeline_fit_describe(struct choosing *choosing, uint32_t rank, stru
 			bytes = BYTES_MAX / 2;
 		copies[s] = flush == NONE ? 0 : align_up(bytes, fitted->input.alignment);
 		fixed[s] = of == NONE || (maker != NONE && graph_find_op(device, graph->op[maker].name) == NONE)
-			? FIT_KEPT
+			? RECOMPUTE_SAVED
 			: choosing->fixed[of];
 	}
-	step->input = (struct fit_input){ .graph = graph,
+	step->input = (struct recompute_input){ .graph = graph,
 		.time = time,
 		.sure = sure,
 		.traits = traits,
@@ -179,21 +179,21 @@ static enum status make_step(struct choosing *choosing, uint32_t rank, struct ra
 
 /* What a rank drops; what several ranks make for themselves is dropped where all of them drop it. */
 static void pipeline_fit_take(
-	struct choosing *choosing, const struct rank_step *step, const struct fit_step *seen, const uint8_t *state)
+	struct choosing *choosing, const struct rank_step *step, const struct recompute_step *seen, const uint8_t *state)
 {
 	for (uint32_t s = 0; s < step->graph->storages; s++) {
 		uint32_t of = step->storage[s];
 		if (of == NONE || !seen->droppable[s])
 			continue;
 		bool first = !choosing->chosen[of];
-		choosing->state[of] = first || (choosing->state[of] != FIT_KEEP && state[s] == FIT_KEEP) ? state[s]
+		choosing->state[of] = first || (choosing->state[of] != RECOMPUTE_KEEP && state[s] == RECOMPUTE_KEEP) ? state[s]
 			: choosing->state[of];
 		choosing->chosen[of] = true;
 	}
 }
 
 /* Of the first round, whose caps are the whole one: what the rank's bound is of, and its proof, are taken over. */
-static void note_bound(struct fitted *fitted, uint32_t rank, struct rank_step *step, struct fit_plan *plan)
+static void note_bound(struct fitted *fitted, uint32_t rank, struct rank_step *step, struct recompute_plan *plan)
 {
 	if (fitted->ranks != rank)
 		return;
@@ -210,14 +210,14 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, struc
 {
 	struct pipeline_fit *fit = choosing->fit;
 	struct stage_context *stage = choosing->stage;
-	struct fit_options options = { .ticks = TICKS };
+	struct recompute_search_options options = { .ticks = TICKS };
 	OWN(activations) activations = { 0 };
-	OWN(fit_solver) solver;
-	OWN(fit_plan) plan = { 0 };
+	OWN(recompute_solver) solver;
+	OWN(recompute_plan) plan = { 0 };
 	enum status status = activations_find(step->graph, stage->rules, &activations, choosing->error),
-				made = fit_solver_new(&step->input, &solver);
+				made = recompute_solver_new(&step->input, &solver);
 	status = status == OK ? made : status;
-	status = status == OK ? fit_solve(&solver, fit->cap[rank], &options, stage->control, &plan) : status;
+	status = status == OK ? recompute_solve(&solver, fit->cap[rank], &options, stage->control, &plan) : status;
 	if (status == OK) {
 		pipeline_fit_take(choosing, step, &solver.step, plan.state);
 		fit->peak[rank] = plan.peak;
@@ -242,25 +242,25 @@ static enum status choose_rank(struct choosing *choosing, uint32_t rank)
 /* The states along the device's program order. What can't be played so is written anew once, for all its readers. */
 static struct graph *apply_states(struct choosing *choosing)
 {
-	struct fit_input input = choosing->fit->fitted->input;
-	OWN(fit_step) step;
-	OWN(fit_replay) replay = { 0 };
-	struct fit_base base = { 0 };
+	struct recompute_input input = choosing->fit->fitted->input;
+	OWN(recompute_step) step;
+	OWN(recompute_replay) replay = { 0 };
+	struct recompute_base base = { 0 };
 	struct graph *graph = NULL;
 	uint32_t *order = arena_alloc(&choosing->arena, choosing->device->ops, sizeof *order);
 	input.forward = choosing->forward;
 	input.fixed = choosing->fixed;
-	enum status status = fit_step_find(&input, &step);
+	enum status status = recompute_step_find(&input, &step);
 	for (uint32_t op = 0; op < choosing->device->ops && order; op++)
 		order[op] = op;
-	status = status == OK && order ? fit_replay_new(&step, &replay) : NO_MEMORY;
-	status = status == OK ? fit_base_of(&step, order, &base) : status;
+	status = status == OK && order ? recompute_replay_new(&step, &replay) : NO_MEMORY;
+	status = status == OK ? recompute_base_of(&step, order, &base) : status;
 	for (int once = 0; once < 2 && status == OK; once++) {
 		for (uint32_t s = 0; s < step.storages; s++) {
 			uint8_t *state = &choosing->state[s];
-			*state = !step.droppable[s] ? FIT_KEEP : once && *state != FIT_KEEP ? FIT_HOLD : *state;
+			*state = !step.droppable[s] ? RECOMPUTE_KEEP : once && *state != RECOMPUTE_KEEP ? RECOMPUTE_HOLD : *state;
 		}
-		status = fit_play_all(&replay, &base, choosing->state);
+		status = recompute_play_all(&replay, &base, choosing->state);
 		if (replay.valid)
 			break;
 	}
@@ -269,8 +269,8 @@ static struct graph *apply_states(struct choosing *choosing)
 	else if (!replay.valid)
 		fail(choosing->error, INFEASIBLE, "recompute=auto found nothing that can run again on these pipeline ranks");
 	else
-		graph = fit_apply(&replay, choosing->state, choosing->error);
-	fit_base_free(&base);
+		graph = recompute_build(&replay, choosing->state, choosing->error);
+	recompute_base_free(&base);
 	return graph;
 }
 

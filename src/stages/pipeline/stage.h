@@ -35,10 +35,10 @@ struct pipelined *stage_pipeline(struct stage_context *stage, const struct shard
 /* fit: recompute=auto of a pipeline: every rank computes again what lets it keep the memory cap, at the least time.
  *
  * A rank holds what it keeps of a microbatch once for each microbatch in flight. So the choice is made on each rank's
- * graph of one microbatch, in which a storage that is kept costs its copies as well (struct fit_input's copies), and
- * then applied to the device's graph, which is cut anew at the same places. The bound of the same graph holds for the
- * rank in any order of its ops: the sum over the ranks is under what runs again for a microbatch with these cuts and
- * this schedule, all microbatches treated alike. */
+ * graph of one microbatch, in which a storage that is kept costs its copies as well (struct recompute_input's copies),
+ * and then applied to the device's graph, which is cut anew at the same places. The bound of the same graph holds for
+ * the rank in any order of its ops: the sum over the ranks is under what runs again for a microbatch with these cuts
+ * and this schedule, all microbatches treated alike. */
 
 /* What is chosen, rank by rank. */
 struct pipeline_fit {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solver/fit/apply.h"
+#include "solver/recompute/apply.h"
 #include "src/check/check.h"
 #include "src/check/state.h"
 #include "src/models/models.h"
@@ -453,7 +453,7 @@ static void break_steps(const char *name, const char *words)
 	printf("%s %s:\n", name, words);
 	uint32_t masked = 0;
 	for (uint32_t op = 0; op < plan->transformed->fitted->recomputed->ops; op++)
-		masked += strcmp(plan->transformed->fitted->recomputed->op[op].type, FIT_MASKED_TYPE) == 0;
+		masked += strcmp(plan->transformed->fitted->recomputed->op[op].type, RECOMPUTE_MASKED_TYPE) == 0;
 	cr_assert_eq(masked > 0, strstr(words, "random=mask") != NULL);
 	break_step(plan, file, test_rounds(150, 20000));
 	rules_free(all_rules);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "solver/fit/strategies.h"
+#include "solver/recompute/strategies.h"
 #include "src/plan/planner.h"
 #include "src/stages/fit/stage.h"
 #include "tests/common/fit_step.h"

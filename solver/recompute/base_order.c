@@ -1,0 +1,400 @@
+/* base_order.c: orders of a step's ops, and what they say of every storage. */
+
+#include "search.h"
+#include "solver/base/sort.h"
+
+/* ---- an order ---- */
+
+static bool base_order_allocate(const struct recompute_step *step, struct recompute_base *base)
+{
+	struct arena *arena = &base->arena;
+	*base = (struct recompute_base){ .step = step };
+	uint32_t **const of_storages[] = { &base->made, &base->last_forward, &base->first_read, &base->last_read,
+		&base->from, &base->until, &base->overwritten };
+	base->order = arena_alloc(arena, step->ops, sizeof *base->order);
+	base->position = arena_alloc(arena, step->ops, sizeof *base->position);
+	base->dominated = arena_alloc(arena, step->storages, sizeof *base->dominated);
+	base->fixed = arena_alloc(arena, step->ops + 1u, sizeof *base->fixed);
+	base->active = arena_alloc(arena, step->ops, sizeof *base->active);
+	base->outer = arena_alloc(arena, step->ops + 1u, sizeof *base->outer);
+	base->outer_before = arena_alloc(arena, step->ops + 1u, sizeof *base->outer_before);
+	base->gap = arena_alloc(arena, step->ops, sizeof *base->gap);
+	base->gap_at = arena_alloc(arena, step->ops, sizeof *base->gap_at);
+	bool fine = base->order && base->position && base->dominated && base->fixed && base->active && base->outer &&
+		base->outer_before && base->gap && base->gap_at;
+	for (size_t i = 0; i < sizeof of_storages / sizeof *of_storages; i++) {
+		*of_storages[i] = arena_alloc(arena, step->storages, sizeof(uint32_t));
+		fine = fine && *of_storages[i];
+	}
+	return fine;
+}
+
+/* Every view right before the first op of the order that needs it; one that nothing needs stays. An order of a
+ * recomputed step may have an op before what it needs here, as it reads a copy there: that comes first, then. */
+static bool base_order_place(struct recompute_base *base, const uint32_t *order)
+{
+	const struct recompute_step *step = base->step;
+	uint32_t *stack = mem_alloc(step->ops, sizeof *stack), count = 0;
+	HELD bool *placed = mem_alloc(step->ops, sizeof *placed);
+	for (uint32_t i = 0; i < step->ops && stack && placed; i++) {
+		if (placed[order[i]] || (step->view[order[i]] && csr_length(&step->graph->succ, order[i]) > 0))
+			continue;
+		uint32_t depth = 0;
+		stack[depth++] = order[i];
+		while (depth > 0) {
+			uint32_t op = stack[depth - 1], before = depth;
+			for (uint32_t k = step->graph->pred.start[op + 1]; k-- > step->graph->pred.start[op];)
+				if (!placed[step->graph->pred.item[k]] && depth < step->ops) {
+					stack[depth++] = step->graph->pred.item[k];
+					break;
+				}
+			if (depth > before)
+				continue;
+			base->order[count] = op;
+			base->position[op] = count++;
+			placed[op] = true;
+			depth--;
+		}
+	}
+	mem_free(stack);
+	return count == step->ops;
+}
+
+/* ---- what it says of storages ---- */
+
+static void find_ends(struct recompute_base *base)
+{
+	const struct recompute_step *step = base->step;
+	for (uint32_t s = 0; s < step->storages; s++)
+		base->made[s] = base->last_forward[s] = base->first_read[s] = base->last_read[s] = base->overwritten[s] = NONE;
+	for (uint32_t i = 0; i < step->ops; i++) {
+		uint32_t op = base->order[i];
+		FOR_ROW(k, &step->overwrites, op)
+			if (base->overwritten[step->overwrites.item[k]] == NONE)
+				base->overwritten[step->overwrites.item[k]] = i;
+		FOR_ROW(k, &step->makes, op)
+			base->made[step->makes.item[k]] = base->last_forward[step->makes.item[k]] = i;
+		FOR_ROW(k, &step->touches, op) {
+			uint32_t s = step->touches.item[k];
+			if (step->forward[op] || !step->droppable[s]) {
+				base->last_forward[s] = i;
+				continue;
+			}
+			if (base->first_read[s] == NONE)
+				base->first_read[s] = i;
+			base->last_read[s] = i;
+		}
+	}
+}
+
+/* Bytes that are there whatever is kept: what can't be dropped, and the rest between its ends on either side of the
+ * gap. */
+static void add_fixed(struct recompute_base *base)
+{
+	const struct recompute_step *step = base->step;
+	int64_t *change = base->fixed;
+	for (uint32_t s = 0; s < step->storages; s++) {
+		int64_t bytes = step->bytes[s];
+		uint32_t first = base->made[s] == NONE ? 0 : base->made[s], last = base->last_forward[s];
+		if (bytes == 0 || last == NONE)
+			continue;
+		if (step->graph->storage[s].live_out)
+			last = step->ops - 1;
+		change[first] += bytes;
+		change[last + 1] -= bytes;
+		if (step->droppable[s] && base->first_read[s] != NONE) {
+			change[base->first_read[s]] += bytes;
+			change[base->last_read[s] + 1] -= bytes;
+		}
+	}
+	int64_t live = step->persistent + step->copied;
+	for (uint32_t i = 0; i < step->ops; i++) {
+		live += change[i] - (step->copied > 0 && i == base->position[step->flush] + 1 ? step->copied : 0);
+		change[i] = live + step->workspace[base->order[i]];
+	}
+}
+
+/* A view right before an op that touches what it names tells a replay nothing. */
+static bool is_redundant(const struct recompute_base *base, uint32_t position)
+{
+	const struct recompute_step *step = base->step;
+	uint32_t op = base->order[position];
+	if (!step->view[op] || position + 1 == step->ops)
+		return false;
+	FOR_ROW(i, &step->inner, op) {
+		bool touched = false;
+		FOR_ROW(k, &step->inner, base->order[position + 1])
+			touched |= step->inner.item[k] == step->inner.item[i];
+		if (!touched)
+			return false;
+	}
+	return true;
+}
+
+/* Outer storages by position, and what a replay plays. */
+static void find_outer(struct recompute_base *base)
+{
+	const struct recompute_step *step = base->step;
+	int64_t *at = base->outer, *before = base->outer_before;
+	for (uint32_t s = 0; s < step->storages; s++) {
+		uint32_t first = base->made[s] == NONE ? 0 : base->made[s], last = base->last_forward[s];
+		if (!step->outer[s] || step->bytes[s] == 0 || last == NONE)
+			continue;
+		if (step->graph->storage[s].live_out)
+			last = step->ops - 1;
+		at[first] += step->bytes[s];
+		at[last + 1] -= step->bytes[s];
+		before[base->made[s] == NONE ? 0 : first + 1] += step->bytes[s];
+		before[last + 1] -= step->bytes[s];
+	}
+	int64_t live = 0, earlier = 0;
+	for (uint32_t i = 0; i < step->ops; i++) {
+		live += at[i];
+		earlier += before[i];
+		before[i] = earlier;
+		at[i] = live + step->workspace[base->order[i]];
+		uint32_t op = base->order[i];
+		if ((csr_length(&step->inner, op) > 0 && !is_redundant(base, i)) || csr_length(&step->inner_makes, op) > 0 ||
+			i == 0) {
+			base->active[base->actives++] = i;
+		} else if (at[i] > base->gap[base->actives - 1]) {
+			base->gap[base->actives - 1] = at[i];
+			base->gap_at[base->actives - 1] = i;
+		}
+	}
+}
+
+/* A storage that is not read after the pass helps until the first such reader of what is made from it. */
+static void find_gaps(struct recompute_base *base)
+{
+	const struct recompute_step *step = base->step;
+	for (uint32_t s = 0; s < step->storages; s++)
+		base->until[s] = step->saved[s] ? base->first_read[s] : NONE;
+	for (uint32_t op = step->ops; op-- > 0;) {
+		uint32_t earliest = NONE;
+		if (!step->forward[op] || step->view[op])
+			continue;
+		FOR_ROW(k, &step->makes, op)
+			if (step->droppable[step->makes.item[k]] && base->until[step->makes.item[k]] < earliest)
+				earliest = base->until[step->makes.item[k]];
+		FOR_ROW(k, &step->changes, op)
+			if (base->until[step->changes.item[k]] < earliest)
+				earliest = base->until[step->changes.item[k]];
+		FOR_ROW(k, &step->reads, op) {
+			uint32_t s = step->reads.item[k];
+			if (!step->saved[s] && earliest < base->until[s])
+				base->until[s] = earliest;
+		}
+	}
+	for (uint32_t s = 0; s < step->storages; s++) {
+		base->from[s] = base->last_forward[s] + 1;
+		base->until[s] = base->until[s] == NONE ? base->last_forward[s] : base->until[s] - 1;
+	}
+}
+
+/* Keep what its readers make instead: no more bytes, and less to run again. */
+static bool find_dominated(struct recompute_base *base)
+{
+	const struct recompute_step *step = base->step;
+	HELD int64_t *made = mem_alloc(step->storages, sizeof *made);
+	for (uint32_t op = 0; op < step->ops && made; op++) {
+		int64_t bytes = 0;
+		if (!step->forward[op] || step->view[op])
+			continue;
+		FOR_ROW(k, &step->makes, op)
+			bytes += step->bytes[step->makes.item[k]];
+		FOR_ROW(k, &step->reads, op)
+			made[step->reads.item[k]] += bytes;
+	}
+	for (uint32_t s = 0; s < step->storages && made; s++)
+		base->dominated[s] = step->droppable[s] && !step->saved[s] && made[s] <= step->bytes[s];
+	return made != NULL;
+}
+
+static uint32_t base_order_find_window(const struct recompute_base *base)
+{
+	uint32_t turn = base->step->ops;
+	while (turn > 0 && !base->step->forward[base->order[turn - 1]])
+		turn--;
+	return (base->step->ops - turn) / base->step->layers;
+}
+
+static bool base_order_list_readers(struct recompute_base *base)
+{
+	const struct recompute_step *step = base->step;
+	uint32_t count = step->readers.start[step->storages], *row = mem_alloc(count, sizeof *row),
+			 *item = mem_alloc(count, sizeof *item);
+	bool fine = row && item;
+	for (uint32_t s = 0; s < step->storages && fine; s++)
+		FOR_ROW(i, &step->readers, s) {
+			row[i] = s;
+			item[i] = base->position[step->readers.item[i]];
+		}
+	fine = fine && csr_of_pairs(&base->arena, step->storages, count, row, item, &base->read_at) == OK;
+	if (fine)
+		csr_unique(&base->read_at, step->storages);
+	mem_free(row);
+	mem_free(item);
+	return fine;
+}
+
+enum status recompute_base_of(const struct recompute_step *step, const uint32_t *order, struct recompute_base *base)
+{
+	NEED(base_order_allocate(step, base) && base_order_place(base, order) && recompute_updates_late(step, base->order));
+	for (uint32_t i = 0; i < step->ops; i++)
+		base->position[base->order[i]] = i;
+	find_ends(base);
+	add_fixed(base);
+	find_outer(base);
+	find_gaps(base);
+	base->window = base_order_find_window(base);
+	base->fingerprint = 1;
+	for (uint32_t i = 0; i < step->ops; i++)
+		base->fingerprint = hash_join(base->fingerprint, base->order[i]);
+	return find_dominated(base) && base_order_list_readers(base) ? OK : NO_MEMORY;
+}
+
+void recompute_base_free(struct recompute_base *base)
+{
+	arena_free(&base->arena);
+}
+
+/* ---- updates early ---- */
+
+struct earliest {
+	const struct recompute_step *step;
+	uint32_t *order, count;
+	uint32_t *missing; /* [ops] predecessors that have not run */
+	bool *queued;
+	bool *casts; /* [ops] of the backward pass, for updates alone, and makes more bytes than it reads: a gradient in a
+					wider type */
+	bool *begins; /* [ops] an update that makes something of what is always there: it frees nothing, and waits for the
+					 end */
+	struct order_heap
+		ready; /* updates that can run, the first of the program first; casts behind them, then what begins */
+	struct arena arena;
+};
+
+static void wake(struct earliest *earliest, uint32_t op)
+{
+	earliest->queued[op] = true;
+	order_heap_put(
+		&earliest->ready, op, op + (int64_t)earliest->step->ops * (earliest->begins[op] ? 2 : earliest->casts[op]), 0);
+}
+
+/* A cast waits for the rest that an update needs. */
+static void wake_cast(struct earliest *earliest, uint32_t op)
+{
+	const struct graph *graph = earliest->step->graph;
+	bool wanted = false;
+	if (earliest->missing[op] > 0 || earliest->queued[op])
+		return;
+	FOR_ROW(i, &graph->succ, op)
+		wanted |= earliest->missing[graph->succ.item[i]] == 1;
+	if (wanted)
+		wake(earliest, op);
+}
+
+static uint32_t base_order_take(struct earliest *earliest)
+{
+	uint32_t op = order_heap_top(&earliest->ready);
+	order_heap_remove(&earliest->ready, op);
+	return op;
+}
+
+static void finish_op(struct earliest *earliest, uint32_t op)
+{
+	const struct graph *graph = earliest->step->graph;
+	earliest->order[earliest->count++] = op;
+	FOR_ROW(i, &graph->succ, op) {
+		uint32_t next = graph->succ.item[i];
+		uint32_t missing = --earliest->missing[next];
+		if (missing == 0 && graph->op[next].phase == PHASE_UPDATE && !earliest->queued[next])
+			wake(earliest, next);
+		else if (missing == 0 && earliest->casts[next])
+			wake_cast(earliest, next);
+		for (uint32_t k = graph->pred.start[next]; missing == 1 && k < graph->pred.start[next + 1]; k++)
+			if (earliest->casts[graph->pred.item[k]])
+				wake_cast(earliest, graph->pred.item[k]);
+	}
+}
+
+static void run_early(struct earliest *earliest)
+{
+	const struct graph *graph = earliest->step->graph;
+	bool after = false;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		earliest->missing[op] = csr_length(&graph->pred, op);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (graph->op[op].phase == PHASE_UPDATE || earliest->casts[op])
+			continue;
+		finish_op(earliest, op);
+		/* What needs nothing waits for the backward pass. */
+		for (uint32_t u = 0; !after && graph->op[op].phase == PHASE_BACKWARD && u < graph->ops; u++)
+			if (graph->op[u].phase == PHASE_UPDATE && earliest->missing[u] == 0 && !earliest->queued[u])
+				wake(earliest, u);
+		after |= graph->op[op].phase == PHASE_BACKWARD;
+		while (after && earliest->ready.count > 0 && !earliest->begins[order_heap_top(&earliest->ready)])
+			finish_op(earliest, base_order_take(earliest));
+	}
+	for (uint32_t u = 0; u < graph->ops; u++)
+		if ((graph->op[u].phase == PHASE_UPDATE || earliest->casts[u]) && earliest->missing[u] == 0 && !earliest->queued[u])
+			wake(earliest, u);
+	while (earliest->ready.count > 0)
+		finish_op(earliest, base_order_take(earliest));
+}
+
+/* Casts of gradients; false: there are none. */
+static bool find_casts(struct earliest *earliest)
+{
+	const struct recompute_step *step = earliest->step;
+	const struct graph *graph = step->graph;
+	bool any = false;
+	for (uint32_t op = 0; op < step->ops; op++) {
+		int64_t read = 0, made = 0;
+		bool casts = graph->op[op].phase == PHASE_BACKWARD && csr_length(&graph->succ, op) > 0;
+		FOR_ROW(i, &graph->succ, op)
+			casts &= graph->op[graph->succ.item[i]].phase == PHASE_UPDATE;
+		FOR_ROW(i, &step->touches, op)
+			read += step->bytes[step->touches.item[i]];
+		FOR_ROW(i, &step->makes, op)
+			made += step->bytes[step->makes.item[i]];
+		earliest->casts[op] = casts && read > 0 && made > read;
+		earliest->begins[op] = graph->op[op].phase == PHASE_UPDATE && made > 0 && read == 0 &&
+			csr_length(&graph->reads, op) > 0;
+		any |= earliest->casts[op];
+	}
+	return any;
+}
+
+/* An op that is no update and needs one is not known to happen; then the program order stands. */
+static bool is_valid(const struct earliest *earliest, uint32_t *position)
+{
+	const struct graph *graph = earliest->step->graph;
+	bool valid = earliest->count == graph->ops;
+	for (uint32_t i = 0; i < earliest->count; i++)
+		position[earliest->order[i]] = i;
+	for (uint32_t op = 0; op < graph->ops && valid; op++)
+		FOR_ROW(i, &graph->pred, op)
+			valid &= position[graph->pred.item[i]] < position[op];
+	return valid;
+}
+
+enum status recompute_order_early(const struct recompute_step *step, bool casts, uint32_t *order)
+{
+	struct earliest earliest = { .step = step, .order = order };
+	earliest.missing = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.missing);
+	earliest.queued = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.queued);
+	earliest.casts = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.casts);
+	earliest.begins = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.begins);
+	bool fine = earliest.missing && earliest.queued && earliest.casts && earliest.begins &&
+		order_heap_init(&earliest.ready, step->ops, &earliest.arena) == OK;
+	bool any = !casts || (fine && find_casts(&earliest));
+	if (fine && any)
+		run_early(&earliest);
+	bool valid = fine && any && is_valid(&earliest, earliest.missing);
+	for (uint32_t op = 0; op < step->ops && !casts && !valid; op++)
+		order[op] = op;
+	arena_free(&earliest.arena);
+	return !fine ? NO_MEMORY : casts && !valid ? INFEASIBLE : OK;
+}

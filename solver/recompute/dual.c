@@ -1,0 +1,237 @@
+/* dual.c: prices at a few moments and the cuts at these prices: Kelley's cutting planes. */
+#include <math.h>
+
+#include "search.h"
+#include "solver/base/milp.h"
+
+#define GIGA 1e9       /* the master counts in gigabytes and milliseconds */
+#define PRICE_MOST 1e6 /* picoseconds a byte: a second for a megabyte */
+#define TOLERANCE 2e-4 /* of the bound, or of a thousandth of the step's time */
+
+void recompute_dual_prices(const struct recompute_base *base, const uint32_t *moment, const double *lambda,
+	uint32_t moments, double *sum, int64_t *price)
+{
+	const struct recompute_step *step = base->step;
+	memset(sum, 0, (step->ops + 1u) * sizeof *sum);
+	for (uint32_t m = 0; m < moments; m++)
+		sum[moment[m] + 1] += lambda[m];
+	for (uint32_t i = 0; i < step->ops; i++)
+		sum[i + 1] += sum[i];
+	for (uint32_t s = 0; s < step->storages; s++) {
+		price[s] = 0;
+		if (!step->droppable[s])
+			continue;
+		bool gap = base->from[s] <= base->until[s] && base->until[s] < step->ops;
+		double each = gap ? sum[base->until[s] + 1] - sum[base->from[s]] : 0;
+		double copies = step->copies && step->copies[s] > 0
+			? sum[base->position[step->flush] + 1] * (double)step->copies[s]
+			: 0;
+		double whole = floor((each > 0 ? each : 0) * (double)step->bytes[s] + copies);
+		price[s] = base->dominated[s] || whole > (double)step->total ? step->total + 1 : (int64_t)whole;
+	}
+}
+
+void recompute_dual_profile(const struct recompute_base *base, const int64_t *fixed, const bool *kept, int64_t *profile)
+{
+	const struct recompute_step *step = base->step;
+	memset(profile, 0, step->ops * sizeof *profile);
+	for (uint32_t s = 0; s < step->storages; s++)
+		if (step->droppable[s] && kept[s] && base->from[s] <= base->until[s] && base->until[s] < step->ops) {
+			profile[base->from[s]] += step->bytes[s];
+			if (base->until[s] + 1 < step->ops)
+				profile[base->until[s] + 1] -= step->bytes[s];
+		}
+	int64_t more = 0, copies = 0;
+	for (uint32_t s = 0; s < step->storages && step->copies; s++)
+		copies += step->droppable[s] && kept[s] ? step->copies[s] : 0;
+	for (uint32_t i = 0; i < step->ops; i++) {
+		more += profile[i] +
+			(copies > 0 && i == 0 ? copies
+			: copies > 0 && i == base->position[step->flush] + 1 ? -copies
+			: 0);
+		profile[i] = fixed[i] + more;
+	}
+}
+
+/* ---- columns ---- */
+
+static struct recompute_column *new_column(struct recompute_dual *dual)
+{
+	const struct recompute_step *step = dual->base->step;
+	struct recompute_column *column = &dual->column[dual->columns];
+	*column = (struct recompute_column){ .kept = arena_alloc(&dual->arena, step->storages, sizeof *column->kept),
+		.profile = arena_alloc(&dual->arena, step->ops, sizeof *column->profile) };
+	return column->kept && column->profile ? column : NULL;
+}
+
+static uint32_t recompute_dual_fullest(const struct recompute_step *step, const int64_t *profile)
+{
+	uint32_t most = 0;
+	for (uint32_t i = 1; i < step->ops; i++)
+		most = profile[i] > profile[most] ? i : most;
+	return most;
+}
+
+static void finish_column(struct recompute_dual *dual, struct recompute_column *column)
+{
+	recompute_dual_profile(dual->base, dual->fixed, column->kept, column->profile);
+	column->most = dual->base->step->ops ? column->profile[recompute_dual_fullest(dual->base->step, column->profile)] : 0;
+	dual->columns++;
+}
+
+/* The cut at prices; *bound: the dual's value there. */
+static enum status recompute_dual_add_cut(
+	struct recompute_dual *dual, const double *lambda, struct control *control, double *bound)
+{
+	const struct recompute_step *step = dual->base->step;
+	int64_t *price = dual->prices, value = 0, kept = 0;
+	struct recompute_column *column = new_column(dual);
+	NEED(column);
+	recompute_dual_prices(dual->base, dual->moment, lambda, dual->moments, dual->sums, price);
+	TRY(recompute_cut(dual->network, price, step->time, step->saved, control, &value, column->kept));
+	for (uint32_t s = 0; s < step->storages; s++)
+		kept += column->kept[s] ? price[s] : 0;
+	column->time = value - kept;
+	*bound = (double)value;
+	for (uint32_t m = 0; m < dual->moments; m++)
+		*bound += lambda[m] * (double)(dual->fixed[dual->moment[m]] - dual->cap);
+	finish_column(dual, column);
+	return OK;
+}
+
+/* ---- the master ---- */
+
+static double recompute_dual_excess(const struct recompute_dual *dual, uint32_t column, uint32_t moment)
+{
+	return (double)(dual->column[column].profile[dual->moment[moment]] - dual->cap) / GIGA;
+}
+
+/* The prices: the highest theta that no column contradicts. */
+static enum status master_prices(
+	const struct recompute_dual *dual, struct control *control, double *lambda, double *theta)
+{
+	OWN(milp) milp = { 0 };
+	OWN(milp_solution) solution;
+	uint32_t top = milp_add_column(&milp, -HUGE_VAL, HUGE_VAL, -1, false);
+	for (uint32_t m = 0; m < dual->moments; m++)
+		milp_add_column(&milp, 0, PRICE_MOST, 0, false);
+	for (uint32_t c = 0; c < dual->columns; c++) {
+		milp_add_row(&milp, -HUGE_VAL, (double)dual->column[c].time / GIGA);
+		milp_add_entry(&milp, top, 1);
+		for (uint32_t m = 0; m < dual->moments; m++)
+			milp_add_entry(&milp, top + 1 + m, -recompute_dual_excess(dual, c, m));
+	}
+	enum status status = milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution);
+	if (status == OK) {
+		*theta = solution.value[top] * GIGA;
+		for (uint32_t m = 0; m < dual->moments; m++)
+			lambda[m] = solution.value[top + 1 + m] > 0 ? solution.value[top + 1 + m] : 0;
+	}
+	return status;
+}
+
+/* Its other side: the mix of columns that keeps the cap at every moment, at the least time. */
+static enum status master_mix(struct recompute_dual *dual, struct control *control)
+{
+	OWN(milp) milp = { 0 };
+	OWN(milp_solution) solution;
+	for (uint32_t c = 0; c < dual->columns; c++)
+		milp_add_column(&milp, 0, 1, (double)dual->column[c].time / GIGA, false);
+	for (uint32_t m = 0; m < dual->moments; m++)
+		milp_add_column(&milp, 0, HUGE_VAL, PRICE_MOST, false);
+	milp_add_row(&milp, 1, 1);
+	for (uint32_t c = 0; c < dual->columns; c++)
+		milp_add_entry(&milp, c, 1);
+	for (uint32_t m = 0; m < dual->moments; m++) {
+		milp_add_row(&milp, -HUGE_VAL, 0);
+		for (uint32_t c = 0; c < dual->columns; c++)
+			milp_add_entry(&milp, c, recompute_dual_excess(dual, c, m));
+		milp_add_entry(&milp, dual->columns + m, -1);
+	}
+	enum status status = milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution);
+	for (uint32_t c = 0; c < dual->columns && status == OK; c++)
+		dual->column[c].share = solution.value[c];
+	return status;
+}
+
+/* The fullest moment of the mix, where it is above the cap and has no price yet. */
+static bool add_moment(struct recompute_dual *dual)
+{
+	const struct recompute_step *step = dual->base->step;
+	double *mixed = dual->sums;
+	uint32_t most = 0;
+	if (dual->moments == RECOMPUTE_MOMENTS)
+		return false;
+	memset(mixed, 0, step->ops * sizeof *mixed);
+	for (uint32_t c = 0; c < dual->columns; c++)
+		for (uint32_t i = 0; dual->column[c].share > 1e-9 && i < step->ops; i++)
+			mixed[i] += dual->column[c].share * (double)dual->column[c].profile[i];
+	for (uint32_t i = 1; i < step->ops; i++)
+		most = mixed[i] > mixed[most] ? i : most;
+	for (uint32_t m = 0; m < dual->moments; m++)
+		if (dual->moment[m] == most)
+			return false;
+	if (mixed[most] <= (double)dual->cap * (1 + 1e-6) + 1)
+		return false;
+	dual->price[dual->moments] = 0;
+	dual->moment[dual->moments++] = most;
+	return true;
+}
+
+/* ---- the whole ---- */
+
+static enum status iterate(struct recompute_dual *dual, struct control *control)
+{
+	const struct recompute_step *step = dual->base->step;
+	double lambda[RECOMPUTE_MOMENTS], theta = 0, value;
+	while (dual->columns < RECOMPUTE_COLUMNS) {
+		enum status status = master_prices(dual, control, lambda, &theta);
+		uint32_t moments = dual->moments;
+		status = status == OK ? master_mix(dual, control) : status;
+		if (status != OK)
+			return status == INFEASIBLE ? OK : status; /* numbers that GLPK can't handle: what there is will do */
+		TRY(recompute_dual_add_cut(dual, lambda, control, &value));
+		if (value > dual->bound || dual->columns == 2) {
+			dual->bound = value > 0 ? value : 0;
+			dual->best = dual->columns - 1;
+			memcpy(dual->price, lambda, moments * sizeof *lambda);
+		}
+		double scale = dual->bound > 1e-3 * (double)step->total ? dual->bound : 1e-3 * (double)step->total;
+		if (!add_moment(dual) && theta - dual->bound <= TOLERANCE * scale)
+			return OK;
+		if (control_spend(control, step->ops))
+			return control_status(control);
+	}
+	return OK;
+}
+
+enum status recompute_dual_solve(const struct recompute_base *base, struct recompute_network *network, int64_t cap,
+	const int64_t *fixed, const struct recompute_dual *warm, struct control *control, struct recompute_dual *dual)
+{
+	const struct recompute_step *step = base->step;
+	*dual = (struct recompute_dual){ .base = base, .network = network, .cap = cap, .fixed = fixed ? fixed : base->fixed };
+	if (step->ops == 0)
+		return OK;
+	dual->sums = arena_alloc(&dual->arena, step->ops + 1u, sizeof *dual->sums);
+	dual->prices = arena_alloc(&dual->arena, step->storages, sizeof *dual->prices);
+	struct recompute_column *all = new_column(dual);
+	NEED(dual->sums && dual->prices && all);
+	if (dual->fixed[recompute_dual_fullest(step, dual->fixed)] > cap)
+		return INFEASIBLE;
+	for (uint32_t s = 0; s < step->storages; s++)
+		all->kept[s] = step->droppable[s] && step->fixed[s] != RECOMPUTE_DROPPED && (!step->copies || step->saved[s]);
+	finish_column(dual, all);
+	dual->column[0].share = 1;
+	if (all->most <= cap)
+		return OK;
+	dual->moment[dual->moments++] = recompute_dual_fullest(step, all->profile);
+	for (uint32_t m = 0; warm && m < warm->moments && dual->moments < RECOMPUTE_MOMENTS / 2; m++)
+		if (warm->price[m] > 0 && warm->moment[m] != dual->moment[0])
+			dual->moment[dual->moments++] = warm->moment[m];
+	return iterate(dual, control);
+}
+
+void recompute_dual_free(struct recompute_dual *dual)
+{
+	arena_free(&dual->arena);
+}

@@ -1,0 +1,93 @@
+/* fold.c: storages that play the same part in equal layers. */
+#include <stdlib.h>
+
+#include "search.h"
+
+#define ROUNDS 3
+#define SMALL 4096 /* bytes: storages below are left to the cuts */
+
+static void refine_ops(const struct recompute_step *step, const uint64_t *storage, uint64_t *op)
+{
+	for (uint32_t o = 0; o < step->ops; o++) {
+		FOR_ROW(i, &step->graph->touches, o)
+			op[o] = hash_join(op[o], storage[step->graph->touches.item[i]]);
+	}
+}
+
+/* Users in program order: the same in equal layers. Sums, since an anchor of all layers may have some more. */
+static void refine_storages(const struct recompute_step *step, const uint64_t *op, uint64_t *storage)
+{
+	for (uint32_t s = 0; s < step->storages; s++) {
+		uint64_t sum = 0;
+		if (!step->droppable[s])
+			continue;
+		FOR_ROW(i, &step->graph->users, s)
+			if (!step->view[step->graph->users.item[i]])
+				sum += hash_mix(op[step->graph->users.item[i]]);
+		storage[s] = hash_join(storage[s], sum);
+	}
+}
+
+static bool find_colours(const struct recompute_step *step, uint64_t *storage)
+{
+	uint64_t *op = mem_alloc(step->ops, sizeof *op);
+	if (!op)
+		return false;
+	for (uint32_t s = 0; s < step->storages; s++)
+		storage[s] = hash_join(step->droppable[s] * 2u + step->saved[s], (uint64_t)recompute_kept_bytes(step, s));
+	for (uint32_t o = 0; o < step->ops; o++)
+		op[o] = hash_join(hash_join(text_hash(step->graph->op[o].type), (uint64_t)step->time[o]), step->graph->op[o].phase);
+	for (int round = 0; round < ROUNDS; round++) {
+		refine_ops(step, storage, op);
+		refine_storages(step, op, storage);
+	}
+	mem_free(op);
+	return true;
+}
+
+struct coloured { uint64_t colour; uint32_t storage; };
+
+static int recompute_fold_by_colour(const void *left, const void *right)
+{
+	const struct coloured *a = left, *b = right;
+	if (a->colour != b->colour)
+		return a->colour < b->colour ? -1 : 1;
+	return a->storage < b->storage ? -1 : a->storage > b->storage;
+}
+
+enum status recompute_fold_find(const struct recompute_step *step, struct recompute_fold *fold)
+{
+	HELD uint64_t *colour = mem_alloc(step->storages, sizeof *colour);
+	HELD struct coloured *list = mem_alloc(step->storages, sizeof *list);
+	uint32_t count = 0;
+	*fold = (struct recompute_fold){ 0 };
+	fold->of = arena_alloc(&fold->arena, step->storages, sizeof *fold->of);
+	fold->members.start = arena_alloc(&fold->arena, step->storages + 1u, sizeof *fold->members.start);
+	fold->members.item = arena_alloc(&fold->arena, step->storages, sizeof *fold->members.item);
+	bool fine = colour && list && fold->of && fold->members.start && fold->members.item && find_colours(step, colour);
+	for (uint32_t s = 0; s < step->storages && fine; s++) {
+		fold->of[s] = NONE;
+		if (step->droppable[s] && step->bytes[s] > SMALL && step->fixed[s] == RECOMPUTE_FREE)
+			list[count++] = (struct coloured){ colour[s], s };
+	}
+	if (fine && count > 0)
+		qsort(list, count, sizeof *list, recompute_fold_by_colour);
+	for (uint32_t i = 0, end, used = 0; i < count && fine; i = end) {
+		for (end = i + 1; end < count && list[end].colour == list[i].colour; end++)
+			;
+		if (end - i < 2)
+			continue;
+		for (uint32_t k = i; k < end; k++) {
+			fold->of[list[k].storage] = fold->classes;
+			fold->members.item[used++] = list[k].storage;
+		}
+		fold->members.start[++fold->classes] = used;
+		fold->most = end - i > fold->most ? end - i : fold->most;
+	}
+	return fine ? OK : NO_MEMORY;
+}
+
+void recompute_fold_free(struct recompute_fold *fold)
+{
+	arena_free(&fold->arena);
+}

@@ -1,0 +1,375 @@
+/* joint.c: a step's passes as PyTorch's partitioner sees them, and its minimum cut. */
+#include <math.h>
+
+#include "strategies.h"
+
+/* ---- nodes ---- */
+
+static int64_t joint_bytes_of(const struct graph *graph, uint32_t tensor)
+{
+	const struct tensor *record = &graph->tensor[tensor];
+	int64_t count = 1;
+	if (!record->shape)
+		return record->bytes;
+	for (uint32_t i = 0; i < record->dims; i++)
+		count *= record->shape[i];
+	return (count * dtype_bits[record->dtype] + 7) / 8;
+}
+
+/* The partitioner's lists of operators, as our rules tell them. */
+static void joint_classify(const struct rules *rules, const char *type, struct joint_node *node)
+{
+	const struct rule *rule = rules_find(rules, type);
+	uint32_t traits = rules_traits(rules, type);
+	if (!rule)
+		return;
+	node->view = rule->cost == COST_NONE;
+	node->random = traits & TRAIT_RANDOM;
+	node->expensive = rule_contracts(rule) || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION;
+	node->concatenates = text_begins(rule->factors, "@cat");
+	node->generated = !node->expensive && !node->random &&
+		(node->view || strcmp(rule->factors, "...* -> ...*") == 0 || text_begins(rule->factors, "@source") ||
+			text_begins(rule->factors, "@reduce") || text_begins(rule->factors, "@gather") || (traits & TRAIT_COPY));
+}
+
+static void add_inputs(const struct graph *graph, const bool *forward, struct joint *joint, uint32_t *of_tensor)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i];
+			if (!forward[op] || graph->tensor[tensor].writer != NONE || of_tensor[tensor] != NONE)
+				continue;
+			of_tensor[tensor] = joint->nodes;
+			joint->node[joint->nodes++] = (struct joint_node){ .op = NONE,
+				.tensor = tensor,
+				.bytes = joint_bytes_of(graph, tensor),
+				.forward = true,
+				.input = true,
+				.steady = graph->tensor[tensor].kind != KIND_INPUT };
+		}
+	joint->inputs = joint->nodes;
+}
+
+static void joint_add_op(const struct graph *graph, const bool *forward, const struct rules *rules, uint32_t op,
+	struct joint *joint, uint32_t *of_op, uint32_t *of_tensor)
+{
+	uint32_t results = csr_length(&graph->writes, op);
+	struct joint_node node = { .op = op, .tensor = NONE, .forward = forward[op] };
+	joint_classify(rules, graph->op[op].type, &node);
+	FOR_ROW(i, &graph->writes, op) {
+		node.bytes += joint_bytes_of(graph, graph->writes.item[i]);
+		of_tensor[graph->writes.item[i]] = joint->nodes;
+		node.tensor = results == 1 ? graph->writes.item[i] : NONE;
+		node.leaves |= graph->storage[graph->tensor[graph->writes.item[i]].storage].live_out;
+	}
+	of_op[op] = joint->nodes;
+	joint->node[joint->nodes++] = node;
+	for (uint32_t i = graph->writes.start[op]; results > 1 && i < graph->writes.start[op + 1]; i++) {
+		uint32_t tensor = graph->writes.item[i];
+		of_tensor[tensor] = joint->nodes;
+		joint->node[joint->nodes++] = (struct joint_node){ .op = op,
+			.tensor = tensor,
+			.bytes = joint_bytes_of(graph, tensor),
+			.forward = forward[op],
+			.item = true,
+			.generated = true,
+			.leaves = graph->storage[graph->tensor[tensor].storage].live_out };
+	}
+}
+
+static enum status joint_add_edges(
+	const struct graph *graph, const uint32_t *of_op, const uint32_t *of_tensor, struct joint *joint)
+{
+	uint32_t pairs = 0, most = graph->reads.start[graph->ops] + joint->nodes;
+	HELD uint32_t *from = mem_alloc(most, sizeof *from), *to = mem_alloc(most, sizeof *to);
+	for (uint32_t op = 0; op < graph->ops && from && to; op++)
+		FOR_ROW(i, &graph->reads, op)
+			if (of_tensor[graph->reads.item[i]] != NONE) {
+				from[pairs] = of_tensor[graph->reads.item[i]];
+				to[pairs++] = of_op[op];
+			}
+	for (uint32_t n = 0; n < joint->nodes && from && to; n++)
+		if (joint->node[n].item) {
+			from[pairs] = of_op[joint->node[n].op];
+			to[pairs++] = n;
+		}
+	enum status status = from && to ? csr_of_pairs(&joint->arena, joint->nodes, pairs, from, to, &joint->users)
+		: NO_MEMORY;
+	return status == OK ? csr_of_pairs(&joint->arena, joint->nodes, pairs, to, from, &joint->operands) : status;
+}
+
+static void joint_measure(struct joint *joint)
+{
+	for (uint32_t n = joint->nodes; n-- > 0;) {
+		struct joint_node *node = &joint->node[n];
+		node->distance = node->forward ? JOINT_FAR : 0;
+		FOR_ROW(i, &joint->users, n) {
+			uint32_t next = joint->node[joint->users.item[i]].distance + 1;
+			node->distance = node->forward && next < node->distance ? next : node->distance;
+		}
+	}
+}
+
+enum status joint_find(const struct graph *graph, const bool *forward, const struct rules *rules, struct joint *joint)
+{
+	*joint = (struct joint){ 0 };
+	joint->node = arena_alloc(&joint->arena, (size_t)graph->tensors + graph->ops, sizeof *joint->node);
+	HELD uint32_t *of_op = mem_alloc(graph->ops, sizeof *of_op), *of_tensor = mem_alloc(graph->tensors, sizeof *of_tensor);
+	enum status status = joint->node && of_op && of_tensor ? OK : NO_MEMORY;
+	if (status == OK) {
+		memset(of_tensor, 0xff, graph->tensors * sizeof *of_tensor);
+		add_inputs(graph, forward, joint, of_tensor);
+		for (uint32_t op = 0; op < graph->ops; op++)
+			joint_add_op(graph, forward, rules, op, joint, of_op, of_tensor);
+		status = joint_add_edges(graph, of_op, of_tensor, joint);
+	}
+	if (status == OK)
+		joint_measure(joint);
+	return status;
+}
+
+void joint_free(struct joint *joint)
+{
+	arena_free(&joint->arena);
+}
+
+/* ---- bans ---- */
+
+static bool fusible(const struct joint_node *a, const struct joint_node *b)
+{
+	return b->concatenates || ((a->generated || a->random) && (b->generated || b->random));
+}
+
+/* Through views, an op after the pass reads it that Inductor can't fuse with what makes it. */
+static bool materialized_backward(const struct joint *joint, uint32_t node, uint32_t *stack)
+{
+	uint32_t depth = 0;
+	if (joint->node[node].view)
+		return false;
+	stack[depth++] = node;
+	while (depth > 0) {
+		uint32_t at = stack[--depth];
+		FOR_ROW(i, &joint->users, at) {
+			const struct joint_node *user = &joint->node[joint->users.item[i]];
+			if (!user->forward && !fusible(&joint->node[at], user))
+				return true;
+			if (user->view && depth < joint->nodes)
+				stack[depth++] = joint->users.item[i];
+		}
+	}
+	return false;
+}
+
+static bool banned_alone(const struct joint *joint, const struct joint_bans *bans, uint32_t n, uint32_t *stack)
+{
+	const struct joint_node *node = &joint->node[n];
+	int64_t operands = 0;
+	if (node->input)
+		return true;
+	if (node->item)
+		return false;
+	if (bans->not_generated ? !node->generated : node->random || node->expensive)
+		return true;
+	if (bans->materialized && materialized_backward(joint, n, stack))
+		return true;
+	FOR_ROW(i, &joint->operands, n)
+		operands += joint->node[joint->operands.item[i]].bytes;
+	return bans->reductions && node->bytes < operands / 4;
+}
+
+struct banning {
+	const struct joint *joint;
+	const bool *allowed;
+	uint32_t *banned, count;
+	uint32_t *scratch; /* [nodes] */
+	uint8_t *mark;     /* [nodes] */
+};
+
+static void ban(struct banning *banning, uint32_t n)
+{
+	if (!banning->joint->node[n].view && !(banning->allowed && banning->allowed[n]) && !banning->banned[n])
+		banning->banned[n] = ++banning->count;
+}
+
+/* The first node up to `last` on the ways from a node that can't be fused with the one before. */
+static uint32_t first_unfusible(const struct banning *banning, uint32_t from, uint32_t last)
+{
+	const struct joint *joint = banning->joint;
+	enum { OFF, FUSIBLE, UNFUSIBLE };
+	uint32_t end = last;
+	FOR_ROW(i, &joint->users, from)
+		if (joint->node[joint->users.item[i]].forward)
+			banning->mark[joint->users.item[i]] = FUSIBLE;
+	for (uint32_t n = from + 1; n <= last && end == last; n++) {
+		if (banning->mark[n] == UNFUSIBLE)
+			end = n;
+		for (uint32_t i = joint->users.start[n]; banning->mark[n] == FUSIBLE && i < joint->users.start[n + 1]; i++) {
+			uint32_t user = joint->users.item[i];
+			if (joint->node[user].forward && user <= last && banning->mark[user] != UNFUSIBLE)
+				banning->mark[user] = fusible(&joint->node[n], &joint->node[user]) ? FUSIBLE : UNFUSIBLE;
+		}
+	}
+	memset(banning->mark + from, OFF, (last + 1 - from) * sizeof *banning->mark);
+	return end;
+}
+
+/* What uses the same node beyond something that can't be fused. */
+static void ban_far_apart(struct banning *banning)
+{
+	const struct joint *joint = banning->joint;
+	for (uint32_t n = 0; n < joint->nodes; n++) {
+		uint32_t last = 0;
+		FOR_ROW(i, &joint->users, n)
+			if (joint->node[joint->users.item[i]].forward && joint->users.item[i] > last)
+				last = joint->users.item[i];
+		if (!joint->node[n].forward || last == 0)
+			continue;
+		uint32_t first = first_unfusible(banning, n, last);
+		FOR_ROW(i, &joint->users, n) {
+			uint32_t user = joint->users.item[i];
+			if (joint->node[user].forward && user > first && fusible(&joint->node[n], &joint->node[user]))
+				ban(banning, user);
+		}
+	}
+}
+
+/* Of long chains of fusible ops one in a hundred. */
+static void ban_long_chains(struct banning *banning)
+{
+	const struct joint *joint = banning->joint;
+	enum { VISITED = 1, QUEUED = 2 };
+	memset(banning->mark, 0, joint->nodes * sizeof *banning->mark);
+	for (uint32_t start = 0; start < joint->nodes; start++) {
+		if (!joint->node[start].forward || (banning->mark[start] & VISITED))
+			continue;
+		uint32_t queued = 1;
+		banning->mark[start] |= QUEUED;
+		for (uint32_t n = start; n < joint->nodes && queued > 0; n++) {
+			if (!(banning->mark[n] & QUEUED))
+				continue;
+			banning->mark[n] &= (uint8_t)~QUEUED;
+			queued--;
+			if (banning->mark[n] & VISITED)
+				continue;
+			banning->mark[n] |= VISITED;
+			if (n > start + 100 && queued == 0) {
+				ban(banning, n);
+				break;
+			}
+			FOR_ROW(i, &joint->users, n) {
+				uint32_t user = joint->users.item[i];
+				bool goes = joint->node[user].forward && fusible(&joint->node[n], &joint->node[user]) && !banning->banned[user];
+				queued += goes && !(banning->mark[user] & QUEUED);
+				banning->mark[user] |= goes ? QUEUED : 0;
+			}
+		}
+	}
+}
+
+/* ---- the cut ---- */
+
+static bool materialized(const struct joint *joint, uint32_t n)
+{
+	bool all = !joint->node[n].leaves;
+	FOR_ROW(i, &joint->users, n)
+		all &= fusible(&joint->node[n], &joint->node[joint->users.item[i]]);
+	return !all;
+}
+
+/* What saving a node costs; an op with several results can't be saved itself. */
+static int64_t joint_weight(const struct joint *joint, uint32_t n)
+{
+	const struct joint_node *node = &joint->node[n];
+	int64_t most = FLOW_UNLIMITED / (2 * (int64_t)joint->nodes + 2);
+	if (node->steady)
+		return 0;
+	if (node->tensor == NONE)
+		return FLOW_UNLIMITED;
+	uint32_t distance = node->distance < 1 ? 1 : node->distance > 100 ? 100 : node->distance;
+	double bytes = floor((double)node->bytes * pow(1.1, distance)) * (node->input || materialized(joint, n) ? 1 : 2);
+	return bytes < (double)most ? (int64_t)bytes : most;
+}
+
+/* Nodes 2 n and 2 n + 1: before and after the arc that is cut where node n is saved. */
+static enum status joint_build(const struct joint *joint, struct max_flow *flow, uint8_t *side, const uint32_t *banned)
+{
+	uint32_t sink = 2 * joint->nodes;
+	TRY(flow_init(flow, sink + 1, joint->nodes + joint->users.start[joint->nodes]));
+	side[sink] = FLOW_SINK;
+	for (uint32_t n = 0; n < joint->nodes; n++) {
+		bool read = false;
+		side[2 * n] = banned[n] ? FLOW_SOURCE : FLOW_FREE;
+		side[2 * n + 1] = FLOW_FREE;
+		if (!joint->node[n].forward)
+			continue;
+		flow_add(flow, 2 * n, 2 * n + 1, joint_weight(joint, n), 0);
+		FOR_ROW(i, &joint->users, n) {
+			uint32_t user = joint->users.item[i];
+			if (joint->node[user].forward)
+				flow_add(flow, 2 * n + 1, 2 * user, FLOW_UNLIMITED, 0);
+			read |= !joint->node[user].forward;
+		}
+		if (read)
+			flow_add(flow, 2 * n + 1, sink, FLOW_UNLIMITED, 0);
+	}
+	return flow_ready(flow);
+}
+
+/* Nodes from which the sink can still be reached: the cut nearest the sink is the one that networkx takes. */
+static void reach_sink(struct max_flow *flow, uint32_t sink, bool *reaches)
+{
+	uint32_t head = 0, tail = 0;
+	memset(reaches, 0, flow->nodes * sizeof *reaches);
+	reaches[sink] = true;
+	flow->queue[tail++] = sink;
+	while (head < tail) {
+		uint32_t node = flow->queue[head++];
+		FOR_ROW(i, &flow->leaving, node) {
+			uint32_t arc = flow->leaving.item[i], before = flow->to[arc];
+			if (flow->residual[arc ^ 1] > 0 && !reaches[before]) {
+				reaches[before] = true;
+				flow->queue[tail++] = before;
+			}
+		}
+	}
+}
+
+static enum status recompute_joint_cut(
+	const struct joint *joint, struct control *control, const uint32_t *banned, bool *saved)
+{
+	struct max_flow flow = { 0 };
+	HELD uint8_t *side = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *side);
+	HELD bool *reaches = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *reaches);
+	int64_t value;
+	enum status status = side && reaches ? joint_build(joint, &flow, side, banned) : NO_MEMORY;
+	status = status == OK ? flow_maximise(&flow, side, control, &value) : status;
+	if (status == OK)
+		reach_sink(&flow, 2 * joint->nodes, reaches);
+	for (uint32_t n = 0; n < joint->nodes && status == OK; n++)
+		saved[n] = joint->node[n].forward && !reaches[2 * n] && reaches[2 * n + 1];
+	flow_free(&flow);
+	return status;
+}
+
+enum status joint_cut(const struct joint *joint, const struct joint_bans *bans, const bool *allowed,
+	struct control *control, bool *saved, uint32_t *banned)
+{
+	struct banning banning = { .joint = joint,
+		.allowed = allowed,
+		.banned = banned,
+		.scratch = mem_alloc(joint->nodes + 1, sizeof *banning.scratch),
+		.mark = mem_alloc(joint->nodes + 1, sizeof *banning.mark) };
+	enum status status = banning.scratch && banning.mark ? OK : NO_MEMORY;
+	memset(banned, 0, joint->nodes * sizeof *banned);
+	for (uint32_t n = 0; n < joint->nodes && status == OK; n++)
+		if (joint->node[n].forward && banned_alone(joint, bans, n, banning.scratch))
+			ban(&banning, n);
+	if (status == OK && bans->far_apart)
+		ban_far_apart(&banning);
+	if (status == OK && bans->long_chains)
+		ban_long_chains(&banning);
+	status = status == OK ? recompute_joint_cut(joint, control, banned, saved) : status;
+	mem_free(banning.scratch);
+	mem_free(banning.mark);
+	return status;
+}

@@ -1,0 +1,133 @@
+/* late_updates.c: updates that wait for reruns.
+ *
+ * An op that runs again reads its weights as they were when it ran first. Its result is wanted anew as late as the last
+ * op after the pass that reads it, or what is made of it without being saved itself. An update of these weights before
+ * that forbids the rerun: AdamW's decay needs nothing but the weights, and an orderer that saw no rerun may put it
+ * right behind their last reader. */
+
+#include "search.h"
+
+struct late {
+	const struct recompute_step *step;
+	const uint32_t *order;
+	uint32_t *position; /* [ops] */
+	uint32_t *asked; /* [storages] one more than the last position at which it may have to be written anew; 0: never */
+	uint32_t *until; /* [ops] of an update: it comes behind this position */
+};
+
+static bool is_update(const struct late *late, uint32_t op)
+{
+	return late->step->graph->op[op].phase == PHASE_UPDATE;
+}
+
+static void late_updates_find_asked(struct late *late)
+{
+	const struct recompute_step *step = late->step;
+	for (uint32_t s = 0; s < step->storages; s++)
+		FOR_ROW(i, &step->readers, s) {
+			uint32_t reader = step->readers.item[i], at = late->position[reader] + 1;
+			if (!is_update(late, reader) && at > late->asked[s])
+				late->asked[s] = at;
+		}
+	for (uint32_t op = step->ops; op-- > 0;) {
+		uint32_t last = 0;
+		if (!step->forward[op] || step->view[op])
+			continue;
+		FOR_ROW(i, &step->makes, op)
+			last = late->asked[step->makes.item[i]] > last ? late->asked[step->makes.item[i]] : last;
+		FOR_ROW(i, &step->changes, op)
+			last = late->asked[step->changes.item[i]] > last ? late->asked[step->changes.item[i]] : last;
+		FOR_ROW(i, &step->reads, op) {
+			uint32_t s = step->reads.item[i];
+			if (!step->saved[s] && last > late->asked[s])
+				late->asked[s] = last;
+		}
+	}
+}
+
+/* The last position at which the op may run again, for each storage that it must find as it was. */
+static void late_updates_find_weights(const struct late *late, uint32_t *last)
+{
+	const struct recompute_step *step = late->step;
+	for (uint32_t op = 0; op < step->ops; op++) {
+		uint32_t again = 0;
+		FOR_ROW(i, &step->makes, op)
+			again = late->asked[step->makes.item[i]] > again ? late->asked[step->makes.item[i]] : again;
+		FOR_ROW(i, &step->changes, op)
+			again = late->asked[step->changes.item[i]] > again ? late->asked[step->changes.item[i]] : again;
+		FOR_ROW(i, &step->steady, op)
+			last[step->steady.item[i]] = again > last[step->steady.item[i]] ? again : last[step->steady.item[i]];
+	}
+}
+
+/* Whether some update moves. */
+static bool find_until(struct late *late, const uint32_t *last)
+{
+	const struct recompute_step *step = late->step;
+	const struct graph *graph = step->graph;
+	bool some = false;
+	for (uint32_t op = 0; op < step->ops; op++) {
+		late->until[op] = late->position[op];
+		FOR_ROW(i, &step->overwrites, op)
+			if (is_update(late, op) && last[step->overwrites.item[i]] > late->position[op] + 1) {
+				late->until[op] = last[step->overwrites.item[i]] - 1 > late->until[op]
+					? last[step->overwrites.item[i]] - 1
+					: late->until[op];
+				some = true;
+			}
+	}
+	for (uint32_t i = step->ops; i-- > 0 && some;) { /* what they need comes with them */
+		uint32_t op = late->order[i];
+		FOR_ROW(k, &graph->succ, op)
+			if (is_update(late, op) && late->until[graph->succ.item[k]] > late->position[graph->succ.item[k]] &&
+				late->until[graph->succ.item[k]] > late->until[op])
+				late->until[op] = late->until[graph->succ.item[k]];
+	}
+	for (uint32_t i = 0; i < step->ops && some; i++) /* and what needs them stays behind */
+		FOR_ROW(k, &graph->succ, late->order[i])
+			if (is_update(late, graph->succ.item[k]) && late->until[late->order[i]] > late->until[graph->succ.item[k]])
+				late->until[graph->succ.item[k]] = late->until[late->order[i]];
+	return some;
+}
+
+/* Ops by where they wait until, in the order that they had: what does not wait stands where it stood. list: [ops + 1],
+ * moved: [ops]. */
+static void late_updates_move(const struct late *late, uint32_t *list, uint32_t *moved)
+{
+	uint32_t ops = late->step->ops;
+	memset(list, 0, (ops + 1u) * sizeof *list);
+	for (uint32_t op = 0; op < ops; op++)
+		list[late->until[op] + 1]++;
+	for (uint32_t i = 0; i < ops; i++)
+		list[i + 1] += list[i];
+	for (uint32_t i = 0; i < ops; i++) /* the one that is waited for, then those that wait */
+		if (late->until[late->order[i]] == i)
+			moved[list[i]++] = late->order[i];
+	for (uint32_t i = 0; i < ops; i++)
+		if (late->until[late->order[i]] != i)
+			moved[list[late->until[late->order[i]]]++] = late->order[i];
+}
+
+bool recompute_updates_late(const struct recompute_step *step, uint32_t *order)
+{
+	OWN(arena) arena = { 0 };
+	struct late late = { .step = step, .order = order };
+	late.position = arena_alloc(&arena, step->ops, sizeof *late.position);
+	late.asked = arena_alloc(&arena, step->storages, sizeof *late.asked);
+	late.until = arena_alloc(&arena, step->ops, sizeof *late.until);
+	uint32_t *last = arena_alloc(&arena, step->storages, sizeof *last),
+			 *list = arena_alloc(&arena, step->ops + 1u, sizeof *list);
+	uint32_t *moved = arena_alloc(&arena, step->ops, sizeof *moved);
+	bool fine = late.position && late.asked && late.until && last && list && moved;
+	for (uint32_t i = 0; i < step->ops && fine; i++)
+		late.position[order[i]] = i;
+	if (fine) {
+		late_updates_find_asked(&late);
+		late_updates_find_weights(&late, last);
+	}
+	if (fine && find_until(&late, last)) {
+		late_updates_move(&late, list, moved);
+		memcpy(order, moved, step->ops * sizeof *order);
+	}
+	return fine;
+}

@@ -1,0 +1,444 @@
+/* replay.c: a choice of states played out along an order. */
+
+#include "search.h"
+
+#define NEAR 6     /* readers so many ops apart share what was written anew for the first */
+#define LONGEST 12 /* a sequence of more than so many times the step's ops is given up */
+
+enum status recompute_replay_new(const struct recompute_step *step, struct recompute_replay *replay)
+{
+	struct arena *arena = &replay->arena;
+	*replay = (struct recompute_replay){ .step = step };
+	replay->profile = arena_alloc(arena, step->ops, sizeof *replay->profile);
+	replay->current = arena_alloc(arena, step->storages, sizeof *replay->current);
+	replay->version = arena_alloc(arena, step->storages, sizeof *replay->version);
+	replay->seed = arena_alloc(arena, step->ops, sizeof *replay->seed);
+	replay->when = arena_alloc(arena, step->ops, sizeof *replay->when);
+	replay->needed = arena_alloc(arena, step->storages, sizeof *replay->needed);
+	replay->late = arena_alloc(arena, step->storages, sizeof *replay->late);
+	replay->loose = arena_alloc(arena, step->storages, sizeof *replay->loose);
+	replay->prefix.current = arena_alloc(arena, step->storages, sizeof *replay->prefix.current);
+	replay->out = arena_alloc(arena, step->storages, sizeof *replay->out);
+	bool fine = replay->profile && replay->out && replay->current && replay->prefix.current && replay->version &&
+		replay->seed && replay->when && replay->needed && replay->late && replay->loose;
+	for (uint32_t s = 0; s < step->storages && fine; s++)
+		if (step->graph->storage[s].live_out)
+			replay->out[replay->outs++] = s;
+	return fine ? OK : NO_MEMORY;
+}
+
+void recompute_replay_free(struct recompute_replay *replay)
+{
+	mem_free(replay->run);
+	mem_free(replay->at);
+	mem_free(replay->stays);
+	mem_free(replay->instance);
+	mem_free(replay->stack);
+	mem_free(replay->born);
+	mem_free(replay->died);
+	mem_free(replay->prefix.instance);
+	arena_free(&replay->arena);
+}
+
+struct play {
+	struct recompute_replay *replay;
+	const struct recompute_step *step;
+	const struct recompute_base *base;
+	const uint8_t *state; /* RECOMPUTE_KEEP for all that can't be dropped */
+	bool all;             /* every op is in the sequence */
+	uint32_t position;    /* in the base order */
+};
+
+static bool anew(const struct play *play, uint32_t storage)
+{
+	return play->state[storage] != RECOMPUTE_KEEP;
+}
+
+static uint32_t writers_of(const struct play *play, uint32_t storage)
+{
+	return csr_length(&play->step->writers, storage);
+}
+
+/* ---- running an op ---- */
+
+static uint32_t new_instance(struct recompute_replay *replay, int64_t bytes, uint32_t first, uint32_t last)
+{
+	if (replay->failed ||
+		!mem_reserve(&replay->instance, &replay->instance_room, replay->instances + 1, sizeof *replay->instance)) {
+		replay->failed = true;
+		return NONE;
+	}
+	replay->instance[replay->instances] = (struct recompute_instance){ bytes, first, last };
+	return (uint32_t)replay->instances++;
+}
+
+/* Everything that the op reads must hold what it held when the op ran first. */
+static void recompute_replay_check_again(struct play *play, uint32_t op)
+{
+	struct recompute_replay *replay = play->replay;
+	const struct recompute_step *step = play->step;
+	FOR_ROW(i, &step->reads, op) {
+		uint32_t storage = step->reads.item[i];
+		replay->valid &= (anew(play, storage) ? replay->version[storage] : writers_of(play, storage)) ==
+			step->read_version[i];
+	}
+	FOR_ROW(i, &step->steady, op)
+		replay->valid &= play->base->overwritten[step->steady.item[i]] >= play->position;
+	FOR_ROW(i, &step->changes, op)
+		replay->valid &= anew(play, step->changes.item[i]);
+}
+
+static uint64_t recompute_replay_make(struct play *play, uint32_t op, bool again)
+{
+	uint64_t bits = 0;
+	struct recompute_replay *replay = play->replay;
+	const struct recompute_step *step = play->step;
+	FOR_ROW(i, &step->makes, op) {
+		uint32_t storage = step->makes.item[i];
+		if (step->outer[storage] || (again && storage == step->mask[op]))
+			continue;
+		uint32_t instance = new_instance(replay, step->bytes[storage], replay->length, replay->length);
+		bool stays = !again || (anew(play, storage) && replay->version[storage] == 0);
+		if (stays)
+			replay->current[storage] = instance;
+		if (!again || !stays)
+			continue;
+		replay->version[storage] = 1;
+		bits |= UINT64_C(1) << (i - step->makes.start[op]);
+		if (play->state[storage] >= RECOMPUTE_LATE)
+			replay->loose[replay->looses++] = storage;
+	}
+	FOR_ROW(i, &step->changes, op)
+		replay->version[step->changes.item[i]] += again;
+	return bits;
+}
+
+/* A random op that runs again reads the state that was saved before it ran first. */
+static void use_seed(struct recompute_replay *replay, uint32_t op)
+{
+	if (!replay->step->random[op])
+		return;
+	if (replay->seed[op] == NONE)
+		replay->seed[op] = new_instance(
+			replay, align_up(RECOMPUTE_STATE_BYTES, replay->step->alignment), replay->when[op], replay->length);
+	if (replay->seed[op] != NONE)
+		replay->instance[replay->seed[op]].last = replay->length;
+}
+
+/* Dropout that is computed again from its mask. */
+static void use_mask(struct recompute_replay *replay, uint32_t op)
+{
+	uint32_t mask = replay->step->mask[op];
+	if (mask == NONE)
+		return;
+	if (replay->current[mask] != NONE)
+		replay->instance[replay->current[mask]].last = replay->length;
+	replay->late[mask] = true;
+}
+
+static void recompute_replay_run(struct play *play, uint32_t op, bool again)
+{
+	struct recompute_replay *replay = play->replay;
+	const struct recompute_step *step = play->step;
+	uint32_t now = replay->length;
+	replay->failed = replay->failed || !mem_reserve(&replay->run, &replay->run_room, now + 1u, sizeof *replay->run)
+		|| !mem_reserve(&replay->at, &replay->at_room, now + 1u, sizeof *replay->at)
+		|| !mem_reserve(&replay->stays, &replay->stays_room, now + 1u, sizeof *replay->stays);
+	if (replay->failed)
+		return;
+	FOR_ROW(i, &step->inner, op) {
+		uint32_t storage = step->inner.item[i];
+		if (replay->current[storage] == NONE) /* there from the start */
+			replay->current[storage] = new_instance(replay, step->bytes[storage], 0, now);
+		if (replay->current[storage] != NONE)
+			replay->instance[replay->current[storage]].last = now;
+		replay->late[storage] |= (again || !step->forward[op]) && !step->view[op];
+	}
+	if (again) {
+		recompute_replay_check_again(play, op);
+		use_seed(replay, op);
+		use_mask(replay, op);
+		replay->extra += step->time[op];
+	} else {
+		replay->when[op] = now;
+	}
+	replay->stays[now] = recompute_replay_make(play, op, again);
+	if (step->brings[op] != NONE)
+		replay->current[step->brings[op]] = replay->current[step->brought[op]];
+	replay->run[now] = 2 * op + again;
+	replay->at[now] = play->position;
+	replay->length++;
+}
+
+/* ---- what must run again first ---- */
+
+static uint32_t recompute_replay_push(
+	struct recompute_replay *replay, uint32_t depth, uint32_t storage, uint32_t version)
+{
+	if (replay->failed || !mem_reserve(&replay->stack, &replay->stack_room, depth + 1u, sizeof *replay->stack)) {
+		replay->failed = true;
+		return depth;
+	}
+	replay->stack[depth] = (struct recompute_want){ storage, version };
+	return depth + 1;
+}
+
+/* Pushes what the op reads and isn't there. A view after the pass names what is read right behind it. */
+static uint32_t push_reads(struct play *play, uint32_t op, uint32_t depth)
+{
+	const struct recompute_step *step = play->step;
+	if (step->view[op]) {
+		FOR_ROW(i, &step->inner, op) {
+			uint32_t storage = step->inner.item[i];
+			if (anew(play, storage) && play->replay->version[storage] < writers_of(play, storage))
+				depth = recompute_replay_push(play->replay, depth, storage, writers_of(play, storage));
+		}
+		return depth;
+	}
+	for (uint32_t i = step->reads.start[op + 1]; i-- > step->reads.start[op];) {
+		uint32_t storage = step->reads.item[i];
+		if (anew(play, storage) && play->replay->version[storage] > step->read_version[i])
+			play->replay->version[storage] = 0; /* what it held earlier is gone: all its writers again */
+		if (anew(play, storage) && play->replay->version[storage] < step->read_version[i])
+			depth = recompute_replay_push(play->replay, depth, storage, step->read_version[i]);
+	}
+	return depth;
+}
+
+/* Dropped storages that ops after the pass need, directly or through ops that run again. */
+static void find_needed(struct play *play)
+{
+	const struct recompute_step *step = play->step;
+	bool *needed = play->replay->needed;
+	for (uint32_t s = 0; s < step->storages; s++)
+		needed[s] = step->saved[s] && anew(play, s);
+	for (uint32_t op = step->ops; op-- > 0;) {
+		bool again = false;
+		if (!step->forward[op] || step->view[op])
+			continue;
+		FOR_ROW(i, &step->makes, op)
+			again |= needed[step->makes.item[i]];
+		FOR_ROW(i, &step->changes, op)
+			again |= needed[step->changes.item[i]];
+		FOR_ROW(i, &step->reads, op)
+			needed[step->reads.item[i]] |= again && anew(play, step->reads.item[i]);
+	}
+	play->replay->sought = true;
+}
+
+/* Pushes the results of ops that read what the op is about to overwrite and that will be wanted. */
+static uint32_t push_before(struct play *play, uint32_t op, uint32_t depth)
+{
+	const struct recompute_step *step = play->step;
+	FOR_ROW(i, &step->before, op) {
+		uint32_t reader = step->before.item[i];
+		FOR_ROW(j, &step->makes, reader) {
+			uint32_t storage = step->makes.item[j];
+			if (!play->replay->sought)
+				find_needed(play);
+			bool now = play->state[storage] < RECOMPUTE_AGAIN; /* what is written for every reader will be, with what it reads */
+			if (anew(play, storage) && now && play->replay->needed[storage] && play->replay->version[storage] == 0)
+				depth = recompute_replay_push(play->replay, depth, storage, 1);
+		}
+	}
+	return depth;
+}
+
+static void recompute_replay_bring_back(struct play *play, uint32_t reader)
+{
+	struct recompute_replay *replay = play->replay;
+	const struct recompute_step *step = play->step;
+	uint32_t depth = push_reads(play, reader, 0), deepest = step->ops + step->storages;
+	while (depth > 0 && !replay->failed) {
+		struct recompute_want want = replay->stack[depth - 1];
+		if (replay->version[want.storage] >= want.version) {
+			depth--;
+			continue;
+		}
+		uint32_t op = step->writers.item[step->writers.start[want.storage] + replay->version[want.storage]];
+		uint32_t more = push_reads(play, op, depth);
+		if (more == depth && replay->version[want.storage] > 0)
+			more = push_before(play, op, depth);
+		uint32_t version = replay->version[want.storage];
+		if (more == depth)
+			recompute_replay_run(play, op, true);
+		/* An op that wants itself, or makes no progress, is of a choice that nobody can play. */
+		if (more > deepest || replay->length > LONGEST * step->ops ||
+			(more == depth && replay->version[want.storage] == version)) {
+			replay->valid = false;
+			return;
+		}
+		depth = more;
+	}
+}
+
+/* What is written for every reader goes after this one, unless the next is near. */
+static void forget_loose(struct play *play)
+{
+	struct recompute_replay *replay = play->replay;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < replay->looses; i++) {
+		uint32_t storage = replay->loose[i], next = NONE;
+		FOR_ROW(j, &play->base->read_at, storage)
+			if (play->base->read_at.item[j] > play->position) {
+				next = play->base->read_at.item[j];
+				break;
+			}
+		uint32_t near = play->state[storage] == RECOMPUTE_EACH ? 0
+			: play->state[storage] == RECOMPUTE_AGAIN          ? NEAR
+															   : play->base->window;
+		if (next != NONE && next - play->position <= near)
+			replay->loose[kept++] = storage;
+		else if (replay->version[storage] == 1 || replay->version[storage] == writers_of(play, storage))
+			replay->version[storage] = 0;
+	}
+	replay->looses = kept;
+}
+
+/* ---- the whole ---- */
+
+/* Copies of what is kept for other microbatches. */
+static int64_t recompute_replay_copies_of(const struct play *play)
+{
+	const struct recompute_step *step = play->step;
+	int64_t bytes = 0;
+	for (uint32_t s = 0; s < step->storages && step->copies; s++)
+		bytes += step->copied_late[s] || (play->replay->late[s] && !anew(play, s)) ? step->copies[s] : 0;
+	return bytes;
+}
+
+static void note_bytes(struct recompute_replay *replay, uint32_t position, int64_t bytes)
+{
+	if (bytes > replay->profile[position])
+		replay->profile[position] = bytes;
+	if (bytes > replay->peak) {
+		replay->peak = bytes;
+		replay->peak_position = position;
+	}
+}
+
+static enum status recompute_replay_measure(struct play *play)
+{
+	struct recompute_replay *replay = play->replay;
+	const struct recompute_step *step = play->step;
+	const struct recompute_base *base = play->base;
+	uint32_t length = replay->length, active = 0;
+	if (!mem_reserve(&replay->born, &replay->born_room, length + 2u, sizeof *replay->born)
+		|| !mem_reserve(&replay->died, &replay->died_room, length + 2u, sizeof *replay->died))
+		return NO_MEMORY;
+	memset(replay->born, 0, (length + 2u) * sizeof *replay->born);
+	memset(replay->died, 0, (length + 2u) * sizeof *replay->died);
+	memset(replay->profile, 0, step->ops * sizeof *replay->profile);
+	for (size_t i = 0; i < replay->instances; i++) {
+		replay->born[replay->instance[i].first] += replay->instance[i].bytes;
+		replay->died[replay->instance[i].last + 1] += replay->instance[i].bytes;
+	}
+	int64_t copies = recompute_replay_copies_of(play), live = step->persistent;
+	uint32_t flush = copies > 0 ? base->position[step->flush] : step->ops;
+	replay->peak = length ? -1 : live;
+	for (uint32_t i = 0; i < length; i++) {
+		uint32_t at = replay->at[i], op = replay->run[i] / 2;
+		bool again = replay->run[i] & 1;
+		live += replay->born[i] - replay->died[i];
+		int64_t held = at <= flush ? copies : 0;
+		note_bytes(replay, at, live + held + (again ? base->outer_before[at] + step->workspace[op] : base->outer[at]));
+		if (again || play->all)
+			continue;
+		if (base->gap[active] > 0)
+			note_bytes(replay, base->gap_at[active],
+				live - replay->died[i + 1] + base->gap[active] + (base->gap_at[active] <= flush ? copies : 0));
+		active++;
+	}
+	return OK;
+}
+
+static void recompute_replay_reset(struct recompute_replay *replay)
+{
+	const struct recompute_step *step = replay->step;
+	replay->valid = true;
+	replay->failed = replay->sought = false;
+	replay->extra = 0;
+	replay->length = replay->looses = 0;
+	replay->instances = 0;
+	replay->peak_position = 0;
+	memset(replay->current, 0xff, step->storages * sizeof *replay->current);
+	memset(replay->version, 0, step->storages * sizeof *replay->version);
+	memset(replay->seed, 0xff, step->ops * sizeof *replay->seed);
+	if (step->copies)
+		memset(replay->late, 0, step->storages * sizeof *replay->late);
+}
+
+/* Nothing runs again before the first op after the pass, and what is dropped goes after its last reader: until there
+ * all states are alike. */
+static void keep_prefix(struct recompute_replay *replay, const struct recompute_base *base, uint32_t actives)
+{
+	struct recompute_prefix *prefix = &replay->prefix;
+	if (replay->failed || !mem_reserve(&prefix->instance, &prefix->room, replay->instances, sizeof *prefix->instance)) {
+		replay->failed = true;
+		return;
+	}
+	if (replay->instances > 0)
+		memcpy(prefix->instance, replay->instance, replay->instances * sizeof *prefix->instance);
+	memcpy(prefix->current, replay->current, replay->step->storages * sizeof *prefix->current);
+	prefix->order = base->fingerprint;
+	prefix->actives = actives;
+	prefix->length = replay->length;
+	prefix->instances = replay->instances;
+}
+
+/* Begins with what an earlier play along the same order left; returns how many active ops that are. What they wrote
+ * into run, at, stays and when is still there. */
+static uint32_t take_prefix(struct recompute_replay *replay, const struct recompute_base *base)
+{
+	const struct recompute_prefix *prefix = &replay->prefix;
+	if (prefix->order != base->fingerprint)
+		return 0;
+	if (prefix->instances > 0)
+		memcpy(replay->instance, prefix->instance, prefix->instances * sizeof *prefix->instance);
+	memcpy(replay->current, prefix->current, replay->step->storages * sizeof *prefix->current);
+	replay->length = prefix->length;
+	replay->instances = prefix->instances;
+	return prefix->actives;
+}
+
+static enum status play_states(
+	struct recompute_replay *replay, const struct recompute_base *base, const uint8_t *state, bool all)
+{
+	const struct recompute_step *step = replay->step;
+	struct play play = { replay, step, base, state, all, 0 };
+	uint32_t count = all ? step->ops : base->actives, begin = 0;
+	recompute_replay_reset(replay);
+	if (!all)
+		begin = take_prefix(replay, base);
+	if (begin == 0)
+		replay->prefix.order = 0;
+	for (uint32_t i = begin; i < count && replay->valid && !replay->failed; i++) {
+		play.position = all ? i : base->active[i];
+		uint32_t op = base->order[play.position];
+		if (!step->forward[op] && !all && replay->prefix.order == 0)
+			keep_prefix(replay, base, i);
+		if (!step->forward[op])
+			recompute_replay_bring_back(&play, op);
+		recompute_replay_run(&play, op, false);
+		if (replay->looses > 0 && !step->forward[op] && !step->view[op])
+			forget_loose(&play);
+	}
+	replay->ticks += replay->length + replay->instances;
+	if (replay->failed)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < replay->outs; i++)
+		if (replay->current[replay->out[i]] != NONE && replay->length > 0)
+			replay->instance[replay->current[replay->out[i]]]
+				.last = replay->length; /* what runs behind the sequence's last op has it too */
+	return recompute_replay_measure(&play);
+}
+
+enum status recompute_play(struct recompute_replay *replay, const struct recompute_base *base, const uint8_t *state)
+{
+	return play_states(replay, base, state, false);
+}
+
+enum status recompute_play_all(struct recompute_replay *replay, const struct recompute_base *base, const uint8_t *state)
+{
+	return play_states(replay, base, state, true);
+}
