@@ -1,4 +1,4 @@
-/* recompute_check.c: `tidemark check GRAPH FIT.json`: the changes that `tidemark fit` has planned.
+/* fit_check.c: `tidemark check GRAPH FIT.json`: the changes that `tidemark fit` has planned.
  *
  * A row has no order and no layout, so its bytes can only be planned again. Its plan is verified by `tidemark plan`
  * with the row's knobs, and `tidemark check` of that. */

@@ -1,4 +1,4 @@
-/* recompute_check.h: what was asked of `tidemark fit`, as its JSON says it, and the check of such a file. */
+/* fit_check.h: what was asked of `tidemark fit`, as its JSON says it, and the check of such a file. */
 #pragma once
 
 #include "src/base/json.h"

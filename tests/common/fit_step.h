@@ -1,4 +1,4 @@
-/* recompute_step.h: training steps, and what fitting them takes. For tests. */
+/* fit_step.h: training steps, and what fitting them takes. For tests. */
 #pragma once
 
 #include <criterion/criterion.h>
