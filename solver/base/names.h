@@ -30,6 +30,6 @@ void texts_free(struct texts *texts);
 
 /* ---- names of solvers' steps: each solver is a table of them, and a loop ---- */
 
-/* Leaves steps out from now on, "layout.wheel,order.shave", to measure what each is worth. Before any thread begins. */
+/* Leaves steps out, "layout.wheel,order.shave", to measure their worth. Before any thread begins. */
 void steps_leave_out(const char *names);
 bool step_runs(const char *name);

@@ -69,7 +69,7 @@ static enum status try_cheap(struct attempt *attempt, struct control *control)
 		&attempt->strategy, control);
 }
 
-/* ---- all of them in turns ---- */
+/* ---- turns ---- */
 
 #define WHEEL_LEAST 100    /* buffers, for the squeaky wheel: fewer are a matter for the exact search */
 #define WHEEL_GAP 20       /* and within 1/20 of what is wanted, */
@@ -179,7 +179,7 @@ static enum status try_peak(struct turn *turn)
 	return status;
 }
 
-/* docs/benchmarks.md says what each step is worth. */
+/* docs/benchmarks.md says what each is worth. */
 static const struct step {
 	const char *name;
 	bool (*helps)(const struct turn *turn);

@@ -154,7 +154,7 @@ static enum status search_backward(struct closing *closing)
 
 /* ---- the run ---- */
 
-/* docs/benchmarks.md says what each step is worth. helps: NULL: always. */
+/* docs/benchmarks.md says what each is worth. helps: NULL: always. */
 static const struct step {
 	const char *name;
 	bool (*helps)(const struct order_job *job);

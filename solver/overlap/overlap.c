@@ -282,7 +282,7 @@ static bool overlap_change_helps(const struct seeking *seeking)
 		!overlap_is_fastest(seeking) && control_status(seeking->control) == OK && play_can(request->graph);
 }
 
-/* docs/benchmarks.md says what each step is worth. helps: NULL: always. */
+/* docs/benchmarks.md says what each is worth. helps: NULL: always. */
 static const struct step {
 	const char *name;
 	bool (*helps)(const struct seeking *seeking);

@@ -413,10 +413,10 @@ static enum status problems_improve(struct shard_run *run)
 		problems_pass(run);
 		keep_bound(run);
 		problems_decode(run);
-		if (problems_found(run) && control_status(run->control) != CANCELLED && step_runs("problems.shake"))
+		bool on = problems_found(run) && control_status(run->control) != CANCELLED;
+		if (on && step_runs("problems.shake"))
 			problems_shake(run);
-		if (problems_found(run) && run->steps % WALK_EVERY == 0 && control_status(run->control) != CANCELLED &&
-			step_runs("problems.walk"))
+		if (on && run->steps % WALK_EVERY == 0 && step_runs("problems.walk"))
 			problems_walk(run, ticks / 2);
 		run->steps++;
 		spent += ticks + ticks / (2 * WALK_EVERY);

@@ -152,8 +152,8 @@ static void base_perturb(struct solving *solving)
 	recompute_perturb(&solving->solver->search, solving->dual, 600);
 }
 
-/* docs/benchmarks.md says what each step is worth. helps: NULL: always. halves: of the effort that it and those after
- * it may take; 0: what is left to those before. */
+/* docs/benchmarks.md says what each is worth. helps: NULL: always. halves: of the effort, for it and what follows; 0:
+ * as before. */
 struct recompute_part {
 	const char *name;
 	uint64_t halves;
@@ -162,10 +162,10 @@ struct recompute_part {
 };
 
 static const struct recompute_part on_base[] = {
-	{ "fit.mix", 0, NULL, base_mix },
-	{ "fit.repair", 0, base_repair_helps, base_repair },
-	{ "fit.reprice", 0, base_reprice_helps, base_reprice },
-	{ "fit.perturb", 0, base_perturb_helps, base_perturb },
+	{ "recompute.mix", 0, NULL, base_mix },
+	{ "recompute.repair", 0, base_repair_helps, base_repair },
+	{ "recompute.reprice", 0, base_reprice_helps, base_reprice },
+	{ "recompute.perturb", 0, base_perturb_helps, base_perturb },
 };
 
 static void recompute_run(struct solving *solving, const struct recompute_part *part, size_t parts)
@@ -494,12 +494,12 @@ static void recompute_anneal_plan(struct solving *solving)
 }
 
 static const struct recompute_part of_cap[] = {
-	{ "fit.bases", 3, NULL, recompute_search_bases },
-	{ "fit.floor", 0, recompute_floor_helps, recompute_prove_impossible },
-	{ "fit.orders", 0, recompute_orders_help, recompute_search_orders },
-	{ "fit.hard", 0, recompute_hard_helps, recompute_search_hard },
-	{ "fit.descend", 2, recompute_descend_helps, recompute_descend },
-	{ "fit.anneal", 2, recompute_anneal_helps, recompute_anneal_plan },
+	{ "recompute.bases", 3, NULL, recompute_search_bases },
+	{ "recompute.floor", 0, recompute_floor_helps, recompute_prove_impossible },
+	{ "recompute.orders", 0, recompute_orders_help, recompute_search_orders },
+	{ "recompute.hard", 0, recompute_hard_helps, recompute_search_hard },
+	{ "recompute.descend", 2, recompute_descend_helps, recompute_descend },
+	{ "recompute.anneal", 2, recompute_anneal_helps, recompute_anneal_plan },
 };
 
 /* Orders made for another cap go: a cap's answer depends on the cap alone. */

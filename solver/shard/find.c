@@ -255,7 +255,7 @@ static enum status shown_by_mixture(struct sharding_job *job, struct sharding *s
 	return status;
 }
 
-/* What the steps towards the least time share. */
+/* What its steps share. */
 struct timing {
 	struct sharding_job *job;
 	struct sharding *sharding;
@@ -324,7 +324,7 @@ static enum status time_slack(struct timing *timing)
 	return OK;
 }
 
-/* docs/benchmarks.md says what each step is worth. helps: NULL: always. */
+/* docs/benchmarks.md says what each is worth. helps: NULL: always. */
 static const struct step {
 	const char *name;
 	bool (*helps)(const struct timing *timing);

@@ -484,7 +484,7 @@ static void try_comparing_order(struct choosing *choosing)
 	scenario_done(&scenario);
 }
 
-/* Where candidates come from. docs/benchmarks.md says what each step is worth. helps: NULL: always. */
+/* Where candidates come from. docs/benchmarks.md says what each is worth. helps: NULL: always. */
 static const struct step {
 	const char *name;
 	bool (*helps)(const struct choosing *choosing);
