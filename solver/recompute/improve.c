@@ -80,39 +80,6 @@ void recompute_fill(struct recompute_search *search)
 			break;
 }
 
-/* ---- other states ---- */
-
-/* One storage, or all of a class, in any other state, as long as that fits and is faster: first classes, then storages.
- */
-void recompute_refine(struct recompute_search *search)
-{
-	const struct recompute_step *step = search->step;
-	const struct recompute_fold *fold = &search->fold;
-	bool better = search->extra < INT64_MAX;
-	while (better && search->status == OK && recompute_goes_on(search)) {
-		better = false;
-		for (uint32_t i = 0; i < fold->classes + step->storages && recompute_goes_on(search); i++) {
-			uint32_t one = i - fold->classes, count = i < fold->classes ? csr_length(&fold->members, i) : 1;
-			const uint32_t *storage = i < fold->classes ? fold->members.item + fold->members.start[i] : &one;
-			if (!step->droppable[storage[0]] || step->fixed[storage[0]] != RECOMPUTE_FREE ||
-				step->bytes[storage[0]] <= RECOMPUTE_SMALL)
-				continue;
-			for (uint8_t to = RECOMPUTE_KEEP; to < RECOMPUTE_STATES && recompute_goes_on(search); to++) {
-				bool changed = false;
-				memcpy(search->state, search->best, step->storages);
-				for (uint32_t k = 0; k < count; k++) {
-					changed |= search->state[storage[k]] != to;
-					search->state[storage[k]] = to;
-				}
-				int64_t before = search->extra;
-				if (changed)
-					recompute_try(search, search->state);
-				better |= search->extra < before;
-			}
-		}
-	}
-}
-
 /* ---- all of few ---- */
 
 /* The states that a storage may have here; what is never worth keeping is not kept. */

@@ -368,8 +368,6 @@ static void anneal(struct solving *solving, uint64_t plays)
 	recompute_allow(search, solving->ticks / 2);
 	if (!is_near(solving, 0, 0))
 		recompute_enumerate(search);
-	if (!is_near(solving, 0.003, 5e-4))
-		recompute_refine(search);
 	recompute_take_best(solving, number);
 	for (int round = 0; round < ANNEALINGS && search->status == OK && !is_near(solving, 0.002, 2e-4); round++) {
 		recompute_search_begin(search, &solver->base[number], solving->cap);

@@ -175,8 +175,6 @@ void recompute_fill(struct recompute_search *search);
 /* All choices of keep, hold and each where they are few enough to be played in what is allowed: at most RECOMPUTE_FEW
  * storages. */
 void recompute_enumerate(struct recompute_search *search);
-/* Any other state for a storage, or for all equal ones, while that fits and is faster. */
-void recompute_refine(struct recompute_search *search);
 /* One kept storage dropped and others kept in its place. */
 void recompute_swap(struct recompute_search *search);
 /* Cuts at prices changed at random around a dual's, filled: for few large storages, where two cuts are coarse (GRASP,

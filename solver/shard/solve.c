@@ -424,38 +424,51 @@ static int64_t least_ops(const struct sharding_job *job)
 	return sum;
 }
 
-/* All axes together, for the bound and a start, where that is wanted and not too large; then axis by axis what is
- * exact, and sees no need for copies to be written out. */
-static enum status search_several(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory,
+/* All axes together, for the bound and a start; where that isn't wanted or is too large, a bound alone: LIMIT. */
+static enum status search_together(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory, bool at_once,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	struct sharding_aim aim = { axes, NULL, limit, memory, NULL, 0 };
 	job->report->proof.bound = -1;
 	job->report->proof.by = "";
 	job->report->price = (struct price){ .limit = limit };
-	bool at_once = !job->by_axes &&
-		pairs_at_once(job) <= (solve_axes_of(job->mesh) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
-	enum status status = at_once ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
-	if (!at_once && !job->by_axes && !memory) {
+	if (at_once)
+		return sharding_solve(job, &aim, sharding, cost);
+	*sharding = (struct sharding) { 0 };
+	if (!job->by_axes && !memory) {
 		job->report->proof = (struct proof){ QUANTITY_ESTIMATE, -1, least_ops(job), chain_bound_names[CHAIN_LEAST] };
 		note_mixture(job);
 	}
+	return LIMIT;
+}
+
+/* From what is at hand, from the start alone (near), or from what experts write; and from the start where none of that
+ * keeps the limit. */
+static enum status search_by_axes(struct sharding_job *job, int64_t limit, bool memory, bool near,
+	struct sharding *sharding, struct sharding_cost *cost)
+{
+	enum status status = near ? copy_start(job, sharding, cost) : OK;
+	if (status == OK)
+		status = sharding->split ? solve_descend(job, limit, memory, sharding, cost)
+			: descend_twice(job, limit, memory, sharding, cost);
+	if (!went_on(status) || !job->start || limit < 0 || (sharding->split && cost->usage <= limit))
+		return status;
+	TRY(copy_start(job, sharding, cost));
+	return solve_descend(job, limit, memory, sharding, cost);
+}
+
+/* All axes together; then axis by axis what is exact, and sees no need for copies to be written out. */
+static enum status search_several(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory,
+	struct sharding *sharding, struct sharding_cost *cost)
+{
+	bool at_once = !job->by_axes &&
+		pairs_at_once(job) <= (solve_axes_of(job->mesh) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
+	enum status status = search_together(job, axes, limit, memory, at_once, sharding, cost);
 	struct sharding_report together = *job->report;
 	if ((status == OK && proof_closed(&together.proof)) || status == NO_MEMORY || status == CANCELLED ||
 		status == INFEASIBLE)
 		return status;
-	if (!at_once)
-		*sharding = (struct sharding) { 0 };
-	bool near = !at_once && job->by_axes && job->start;
-	if (near)
-		status = copy_start(job, sharding, cost);
-	status = near && status != OK ? status
-		: sharding->split ? solve_descend(job, limit, memory, sharding, cost)
-		: descend_twice(job, limit, memory, sharding, cost);
-	if (went_on(status) && job->start && limit >= 0 && (!sharding->split || cost->usage > limit)) {
-		status = copy_start(job, sharding, cost);
-		status = status == OK ? solve_descend(job, limit, memory, sharding, cost) : status;
-	}
+	status = search_by_axes(job, limit, memory, !at_once && job->by_axes && job->start, sharding, cost);
 	job->report->proof.bound = together.proof.bound < 0 ? -1 : together.proof.bound;
 	job->report->proof.by = together.proof.by;
 	job->report->price = together.price;
