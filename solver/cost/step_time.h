@@ -35,6 +35,7 @@ struct step_costs {
 	int64_t *inside; /* [ops * axes] picoseconds of collectives that the op makes itself, after its computation */
 	uint32_t *layer;           /* [ops] gathers of parameters run ahead by layers; NONE: a layer of its own */
 	uint32_t prefetch;         /* by so many of them; at most PREFETCH_MOST */
+	const bool *apart;         /* [ops] computes in another pass: what it makes is made, not there from the start; NULL */
 };
 
 /* The model of a graph in an order. A collective has its place there: it begins no earlier than the last op that

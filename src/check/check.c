@@ -136,7 +136,9 @@ static enum status check_split(struct check *check, struct stage_context *stage,
 	check->pipelined = transformed->pipelined ? pipelined_retain(transformed->pipelined) : NULL;
 	enum status status = check_shard(check, stage, wish, transformed->sharded);
 	if (status == OK && check->pipelined)
-		status = pipeline_check_claims(shard, check->pipelined, check->rules, check->error);
+		status = pipeline_check_claims(
+			shard, check->pipelined, check->sharded, &check->scenario, check->rules, check->error);
+	check->ahead = check->pipelined ? check->pipelined->ahead : check->ahead;
 	if (status == OK && check->pipelined)
 		check_passed(check, "every pipeline rank's graph; the schedule played anew, and the step's time; what ranks hold");
 	return status;

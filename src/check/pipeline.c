@@ -5,6 +5,7 @@
 
 #include "solver/pipeline/check.h"
 #include "src/base/streams.h"
+#include "src/stages/pipeline/times.h"
 #include "src/write/plan_json.h"
 #include "state.h"
 
@@ -150,6 +151,7 @@ static enum status check_head(const struct checking *checking)
 {
 	const struct pipelined *pipelined = checking->pipelined;
 	const json_t *pipeline = checking->pipeline;
+	TRY(check_pipeline_number(checking, checking->shard, "gathered_ahead_bytes", pipelined->ahead));
 	TRY(check_pipeline_number(checking, pipeline, "ranks", pipelined->ranks));
 	TRY(check_pipeline_number(checking, pipeline, "chunks", pipelined->chunks));
 	TRY(check_pipeline_number(checking, pipeline, "microbatches", pipelined->microbatches));
@@ -233,22 +235,20 @@ static enum status check_step(struct checking *checking)
 		.order = checking->order.order.slot ? &checking->order.order : NULL,
 		.forward_link = checking->forward_link,
 		.backward_link = checking->backward_link };
-	int64_t exposed = 0, update = 0, time = pipeline_check_time(&pipeline, checking->held, checking->counts),
+	int64_t rest = 0, time = pipeline_check_time(&pipeline, checking->held, checking->counts),
 			step = picoseconds(checking->shard, "step_seconds");
 	const json_t *stage;
 	size_t i;
 	json_array_foreach(json_object_get(checking->shard, "stages"), i, stage) {
-		int64_t next = picoseconds(stage, "exposed_seconds");
-		exposed = next > exposed ? next : exposed;
-		next = picoseconds(stage, "update_seconds");
-		update = next > update ? next : update;
+		int64_t next = picoseconds(stage, "exposed_seconds") + picoseconds(stage, "update_seconds");
+		rest = next > rest ? next : rest;
 	}
 	if (time < 0)
 		return pipeline.order ? fail(checking->error, INFEASIBLE, "shard.pipeline.order can't be played")
 			: fail_memory(checking->error);
-	if (!check_pipeline_alike(step, time + exposed + update))
+	if (!check_pipeline_alike(step, time + rest))
 		return fail(checking->error, INFEASIBLE, "shard.step_seconds is %.12f, but the schedule takes %.12f",
-			(double)step * 1e-12, (double)(time + exposed + update) * 1e-12);
+			(double)step * 1e-12, (double)(time + rest) * 1e-12);
 	return OK;
 }
 
@@ -294,8 +294,43 @@ static enum status check_stages(struct checking *checking)
 	return OK;
 }
 
-enum status pipeline_check_claims(
-	const json_t *shard, const struct pipelined *pipelined, const struct rules *rules, struct error *error)
+/* A rank's passes and its update on streams: every op begins when it can and no earlier, and what is said of its pieces
+ * and of the rest adds up to the end of the last one. */
+static enum status check_pipeline_clock(const struct checking *checking, const struct step_costs *costs, uint32_t r)
+{
+	const struct pipelined *pipelined = checking->pipelined;
+	OWN(rank_clock) passes = { 0 };
+	OWN(rank_clock) whole = { 0 };
+	int64_t sum = 0;
+	TRY(rank_clock_find(&pipelined->cut, costs, r, false, &passes));
+	TRY(rank_clock_find(&pipelined->cut, costs, r, true, &whole));
+	TRY(step_time_check(&passes.model, &passes.time, checking->error));
+	TRY(step_time_check(&whole.model, &whole.time, checking->error));
+	for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++)
+		if (piece_rank(k, pipelined->ranks, pipelined->folded) == r)
+			sum += pipelined->piece[k].forward + pipelined->piece[k].backward;
+	if (sum != passes.time.total || whole.model.ahead > pipelined->ahead ||
+		pipelined->rank[r].exposed + pipelined->rank[r].update != larger_of(0, whole.time.total - sum))
+		return fail(checking->error, INFEASIBLE, "pipeline rank %u takes %.12f s for a microbatch, and %.12f with the update",
+			r, (double)passes.time.total * 1e-12, (double)whole.time.total * 1e-12);
+	return OK;
+}
+
+/* Of ranks that do the same the first. */
+static enum status check_pipeline_clocks(const struct checking *checking, const struct sharded *sharded,
+	const struct scenario *scenario, const struct rules *rules)
+{
+	const struct pipelined *pipelined = checking->pipelined;
+	OWN(arena) arena = { 0 };
+	struct step_costs costs;
+	enum status status = plan_costs_find(pipelined->device, sharded, scenario, rules, &arena, &costs);
+	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++)
+		status = pipelined->rank[r].twin == r ? check_pipeline_clock(checking, &costs, r) : OK;
+	return status == NO_MEMORY ? fail_memory(checking->error) : status;
+}
+
+enum status pipeline_check_claims(const json_t *shard, const struct pipelined *pipelined, const struct sharded *sharded,
+	const struct scenario *scenario, const struct rules *rules, struct error *error)
 {
 	struct checking checking = {
 		.shard = shard, .pipeline = json_object_get(shard, "pipeline"), .pipelined = pipelined, .error = error
@@ -316,6 +351,8 @@ enum status pipeline_check_claims(
 	}
 	if (status == OK)
 		status = read_pieces(&checking);
+	if (status == OK)
+		status = check_pipeline_clocks(&checking, sharded, scenario, rules);
 	bool ordered = pipelined->split || pipelined->schedule == SCHEDULE_FILE;
 	if (status == OK && ordered)
 		status = check_pipeline_read_order(&checking);

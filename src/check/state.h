@@ -95,11 +95,11 @@ void made_report(const struct check *check);
 
 /* pipeline: the part of the plan checker that looks at microbatches and pipeline ranks. */
 
-/* The ranks' graphs by their own words, the schedule played anew from the file's times of pieces, the step summed up,
- * and what the file says of ranks. shard: that member of the file. INFEASIBLE, BAD_INPUT with what is wrong; NO_MEMORY.
- */
-enum status pipeline_check_claims(
-	const json_t *shard, const struct pipelined *pipelined, const struct rules *rules, struct error *error);
+/* The ranks' graphs by their own words, their passes on streams, the schedule played anew from the file's times of
+ * pieces, the step summed up, and what the file says of ranks. shard: that member of the file. INFEASIBLE, BAD_INPUT
+ * with what is wrong; NO_MEMORY. */
+enum status pipeline_check_claims(const json_t *shard, const struct pipelined *pipelined, const struct sharded *sharded,
+	const struct scenario *scenario, const struct rules *rules, struct error *error);
 
 /* plan_members: a plan file has no members but those that plan files have. For this folder only. */
 

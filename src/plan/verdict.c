@@ -14,7 +14,8 @@ static int64_t plan_verdict_groups_of(const struct plan *plan)
 
 static int64_t ahead_of(const struct plan *plan)
 {
-	return plan->time ? plan->time->model.ahead : 0;
+	const struct pipelined *pipelined = plan->transformed->pipelined;
+	return pipelined ? pipelined->ahead : plan->time ? plan->time->model.ahead : 0;
 }
 
 int64_t plan_needs(const struct plan *plan)

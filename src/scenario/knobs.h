@@ -84,7 +84,7 @@ enum knob_type {
 	X(reduce_dtype, "parallelism", CHOICE, "given|param", 0, 1, 0, SHARD, "number format in which gradients are summed " \
 		"over microbatches and devices: as the step casts them, fp32 in mixed precision; param is that of parameters, " \
 		"half the bytes in memory and on the links") \
-	X(prefetch, "parallelism", NUMBER, NULL, 0, 16, 1, ORDER, "layers whose parameters are gathered ahead of their " \
+	X(prefetch, "parallelism", NUMBER, NULL, 0, 16, 1, SHARD, "layers whose parameters are gathered ahead of their " \
 		"use, with ZeRO stage 3; 0: a layer's are gathered when the layer before has been computed") \
 	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of microbatches that the batch is cut " \
 		"into") \

@@ -62,6 +62,7 @@ static void write_pipeline(const struct plan *plan, struct json *json)
 {
 	const struct pipelined *pipelined = plan->transformed->pipelined;
 	json_new_line(json, 2);
+	json_write_integer(json, "gathered_ahead_bytes", pipelined->ahead);
 	json_open_object(json, "pipeline");
 	json_write_integer(json, "ranks", pipelined->ranks);
 	json_write_integer(json, "chunks", pipelined->chunks);

@@ -60,30 +60,6 @@ static enum status time_op(struct timing *timing, uint32_t op, uint32_t *near)
 	return status;
 }
 
-enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
-	const struct rules *rules, int64_t *full, int64_t *sure)
-{
-	const struct mesh *mesh = sharded ? &sharded->sharding.mesh : &no_mesh;
-	struct machine machine;
-	enum status status = OK;
-	scenario_machine(scenario, &machine);
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
-		enum collective_kind collective;
-		uint32_t axis;
-		int64_t bytes;
-		bool sends = traffic_collective(mesh, graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE;
-		bool moves = !sends && plan_time_host(graph, op, &bytes);
-		if (sends)
-			full[op] = collective_time(&mesh->axis[axis], collective, bytes);
-		else if (moves)
-			full[op] = machine_host_time(&machine, bytes);
-		else
-			status = op_whole_time(graph, rules, &machine, op, &full[op]);
-		sure[op] = sends || moves ? 0 : full[op];
-	}
-	return status;
-}
-
 static bool plan_time_find_costs(struct timing *timing)
 {
 	struct step_costs *costs = &timing->costs;
@@ -106,6 +82,39 @@ static bool plan_time_find_costs(struct timing *timing)
 		status = time_op(timing, op, &near);
 	blocks_free(&timing->blocks);
 	return status == OK;
+}
+
+static struct timing timing_of(const struct graph *graph, const struct sharded *sharded,
+	const struct scenario *scenario, const struct rules *rules)
+{
+	struct timing timing = {
+		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
+	};
+	scenario_machine(scenario, &timing.machine);
+	return timing;
+}
+
+enum status plan_costs_find(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, struct arena *arena, struct step_costs *costs)
+{
+	struct timing timing = timing_of(graph, sharded, scenario, rules);
+	bool fine = plan_time_find_costs(&timing);
+	*costs = timing.costs;
+	*arena = timing.arena;
+	return fine ? OK : NO_MEMORY;
+}
+
+enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, int64_t *full, int64_t *sure)
+{
+	OWN(arena) arena = { 0 };
+	struct step_costs costs;
+	TRY(plan_costs_find(graph, sharded, scenario, rules, &arena, &costs));
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		full[op] = costs.time[op];
+		sure[op] = costs.stream[op] > 0 ? 0 : full[op];
+	}
+	return OK;
 }
 
 /* Tells what runs once a step from what runs in every pass. False: out of memory. */
@@ -166,11 +175,8 @@ static bool find_whole(struct timing *timing, const uint32_t *order, struct plan
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded,
 	const struct scenario *scenario, const struct rules *rules)
 {
-	struct timing timing = {
-		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
-	};
+	struct timing timing = timing_of(graph, sharded, scenario, rules);
 	struct plan_time *time = mem_alloc(1, sizeof *time);
-	scenario_machine(scenario, &timing.machine);
 	bool fine = time && find_passes(&timing, scenario) && plan_time_find_costs(&timing) &&
 		step_model_build(graph, order, &timing.costs, &time->model) == OK &&
 		step_time_find(&time->model, &time->time) == OK && find_whole(&timing, order, time);
@@ -195,70 +201,53 @@ static enum step_part plan_time_part_of(const struct op *op)
 	return op->recomputed ? STEP_RECOMPUTED : of[op->phase];
 }
 
-enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
-	const struct rules *rules, const struct plan_time *time, struct step_shares *shares)
-{
-	struct timing timing = {
-		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
-	};
-	uint32_t axes = sharded ? sharded->sharding.mesh.axes : 0;
-	*shares = (struct step_shares) { .total = time->whole.total, .computed = time->whole.busy[0] };
-	scenario_machine(scenario, &timing.machine);
-	bool fine = find_passes(&timing, scenario) && plan_time_find_costs(&timing);
-	for (uint32_t op = 0; op < graph->ops && fine; op++)
-		if (timing.costs.stream[op] == 0 && timing.costs.time[op] > 0) {
-			enum step_part part = plan_time_part_of(&graph->op[op]);
-			shares->time[part][timing.limit[op]] = added(
-				shares->time[part][timing.limit[op]], runs_of(&timing, op), timing.costs.time[op]);
-			shares->ops[part][timing.limit[op]] += (uint32_t)runs_of(&timing, op);
-		}
-	for (uint32_t s = 1; s < time->model.streams && fine; s++)
-		shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST] = added(
-			shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST], 1, time->whole.exposed[s]);
-	for (uint32_t op = 0; op < graph->ops && fine; op++)
-		if (timing.costs.stream[op] > 0)
-			shares->ops[STEP_WAITING][timing.costs.stream[op] <= axes ? STEP_LINK : STEP_HOST] += (uint32_t)runs_of(&timing, op);
-	arena_free(&timing.arena);
-	return fine ? OK : NO_MEMORY;
-}
-
-/* Whether the schedule's passes count an op: sums over microbatches and messages between ranks are none of the model's.
- */
+/* Whether passes count an op: sums over microbatches and messages between ranks are none of a pipeline's. */
 static bool plan_time_in_pass(const struct timing *timing, uint32_t op)
 {
 	enum collective_kind collective;
 	uint32_t axis;
 	int64_t bytes;
-	return sharded_op(timing->sharded, timing->graph, op, NULL) != NONE ||
+	return !timing->sharded || sharded_op(timing->sharded, timing->graph, op, NULL) != NONE ||
 		traffic_collective(&timing->sharded->sharding.mesh, timing->graph, op, &axis, &collective, &bytes);
 }
 
-enum status plan_pass_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes,
-	const struct scenario *scenario, const struct rules *rules, struct step_shares *shares, int64_t *computed)
+enum status plan_step_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes,
+	const struct scenario *scenario, const struct rules *rules, struct step_shares *shares, int64_t *in_passes)
 {
-	struct timing timing = {
-		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
-	};
-	*computed = 0;
-	scenario_machine(scenario, &timing.machine);
-	bool fine = plan_time_find_costs(&timing);
+	struct timing timing = timing_of(graph, sharded, scenario, rules);
+	uint32_t axes = sharded ? sharded->sharding.mesh.axes : 0;
+	bool fine = find_passes(&timing, scenario) && plan_time_find_costs(&timing);
+	*in_passes = 0;
 	for (uint32_t op = 0; op < graph->ops && fine; op++) {
+		uint32_t stream = timing.costs.stream[op];
 		bool update = graph->op[op].phase == PHASE_UPDATE;
-		uint32_t times = update ? 1 : passes;
-		enum step_part part = plan_time_part_of(&graph->op[op]);
-		if (!plan_time_in_pass(&timing, op) || timing.costs.time[op] == 0)
+		int64_t runs = passes == 0 ? runs_of(&timing, op) : update ? 1 : passes, time;
+		if (passes > 0 && (!plan_time_in_pass(&timing, op) || timing.costs.time[op] == 0))
 			continue;
-		if (timing.costs.stream[op] > 0) {
-			shares->ops[STEP_WAITING][STEP_LINK] += times;
-			continue;
-		}
-		shares->time[part][timing.limit[op]] += times * timing.costs.time[op];
-		shares->ops[part][timing.limit[op]] += times;
-		shares->computed += times * timing.costs.time[op];
-		*computed += update ? 0 : times * timing.costs.time[op];
+		enum step_part part = stream > 0 ? STEP_WAITING : plan_time_part_of(&graph->op[op]);
+		int limit = stream == 0 ? timing.limit[op] : stream <= axes ? STEP_LINK : STEP_HOST;
+		time = stream > 0 ? 0 : added(0, runs, timing.costs.time[op]);
+		shares->time[part][limit] = added(shares->time[part][limit], 1, time);
+		shares->ops[part][limit] += stream > 0 || time > 0 ? (uint32_t)runs : 0;
+		shares->computed = added(shares->computed, 1, time);
+		*in_passes = added(*in_passes, !update, time);
 	}
 	arena_free(&timing.arena);
 	return fine ? OK : NO_MEMORY;
+}
+
+enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, const struct plan_time *time, struct step_shares *shares)
+{
+	uint32_t axes = sharded ? sharded->sharding.mesh.axes : 0;
+	int64_t ignored;
+	*shares = (struct step_shares) { .total = time->whole.total };
+	TRY(plan_step_shares(graph, sharded, 0, scenario, rules, shares, &ignored));
+	for (uint32_t s = 1; s < time->model.streams; s++) {
+		int64_t *waiting = &shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST];
+		*waiting = added(*waiting, 1, time->whole.exposed[s]);
+	}
+	return OK;
 }
 
 static int64_t longest_way(const struct graph *graph, const struct step_costs *costs, int64_t *end)
@@ -279,11 +268,8 @@ static int64_t longest_way(const struct graph *graph, const struct step_costs *c
 int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules)
 {
-	struct timing timing = {
-		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
-	};
+	struct timing timing = timing_of(graph, sharded, scenario, rules);
 	int64_t busy[STREAMS_MAX] = { 0 }, least = -1;
-	scenario_machine(scenario, &timing.machine);
 	int64_t *end = arena_alloc(&timing.arena, graph->ops, sizeof *end);
 	if (end && find_passes(&timing, scenario) && plan_time_find_costs(&timing)) {
 		for (uint32_t op = 0; op < graph->ops; op++) {
@@ -331,9 +317,7 @@ static enum status plan_time_find_bound(
 static bool request_of(const struct plan_time_search *search, struct timing *timing, const uint32_t *start[2],
 	struct overlap_request *request)
 {
-	*timing = (struct timing) { .graph = search->graph, .sharded = search->sharded, .rules = search->rules,
-		.costs.prefetch = (uint32_t)search->scenario->value[K_prefetch] };
-	scenario_machine(search->scenario, &timing->machine);
+	*timing = timing_of(search->graph, search->sharded, search->scenario, search->rules);
 	start[0] = search->order;
 	start[1] = search->problem->program;
 	*request = (struct overlap_request){ .graph = search->graph,

@@ -24,6 +24,9 @@ struct plan_time {
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded,
 	const struct scenario *scenario, const struct rules *rules);
 void plan_time_free(struct plan_time *time);
+/* What the ops of a device's graph take, into an arena that is freed in any case. OK or NO_MEMORY. O(size). */
+enum status plan_costs_find(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, struct arena *arena, struct step_costs *costs);
 /* Picoseconds that computation waits for copies to the host and back, in one pass and the update. */
 int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded);
 /* Fills in the bound, of one pass and the update. OK or NO_MEMORY. */
@@ -70,10 +73,10 @@ struct step_shares {
 /* Of a simulated step: plan_time_of() with the same arguments. OK or NO_MEMORY. O(size). */
 enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules, const struct plan_time *time, struct step_shares *shares);
-/* Adds what a rank of a pipeline, whose graph is one microbatch and the update, computes in passes microbatches;
- * computed: without the update. OK or NO_MEMORY. O(size). */
-enum status plan_pass_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes,
-	const struct scenario *scenario, const struct rules *rules, struct step_shares *shares, int64_t *computed);
+/* Adds what is computed; of a pipeline's rank, whose graph is one microbatch and the update, in passes microbatches;
+ * passes 0: of a step in one piece. in_passes: of that without the update. OK or NO_MEMORY. O(size). */
+enum status plan_step_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes,
+	const struct scenario *scenario, const struct rules *rules, struct step_shares *shares, int64_t *in_passes);
 /* "computation", an axis of the mesh, or "host" and "host back": the two directions of the link over which tensors are
  * offloaded and fetched. */
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream);

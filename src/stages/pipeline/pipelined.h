@@ -13,9 +13,10 @@
 struct pipeline_piece {
 	const char *first, *last;    /* modules of its first and last forward op: "h.12.ln_1" */
 	uint32_t ops;                /* of the device's graph, forward and backward */
-	int64_t forward, backward;   /* picoseconds for one microbatch, collectives inside included */
+	int64_t forward, backward;   /* picoseconds for one microbatch, simulated on the rank's streams (times.h) */
 	int64_t weight;              /* of backward, gradients of weights alone, where the schedule splits it */
-	int64_t forward_link, backward_link; /* of both, collectives, where the schedule runs passes beside each other */
+	int64_t forward_link, backward_link; /* of both, when nothing is computed, where the schedule runs passes beside each
+											other */
 	int64_t send;                /* picoseconds to the next piece, and the gradient back */
 	int64_t sent;                /* bytes of that */
 	int64_t kept;                /* bytes kept of one microbatch from its forward to its backward pass */
@@ -31,7 +32,8 @@ struct pipeline_rank {
 	int64_t parameters, optimizer, inputs, gradients;   /* there through the step; gradients: the sums over microbatches */
 	int64_t kept;                /* activations of all microbatches in flight */
 	int64_t peak;                /* in program order, with all that comes and goes */
-	int64_t exposed, update;     /* picoseconds: gradients' collectives that nothing hides, the optimizer */
+	int64_t exposed, update; /* picoseconds behind the passes: collectives of states that nothing hides, the optimizer */
+	uint32_t twin;               /* the first rank whose passes and update are the same; itself */
 	uint32_t alike; /* the first rank whose graph is the same but for names and microbatches in flight; itself */
 };
 
@@ -50,8 +52,9 @@ struct pipelined {
 	int64_t *forward, *backward, *weight, *send, *forward_link,
 		*backward_link; /* [ranks * chunks] as pipeline_run() takes them; links NULL where no passes overlap */
 	struct pipeline_plan timing; /* the schedule, slot by slot */
-	int64_t time; /* picoseconds of a step: the pipeline's, exposed collectives and update of the slowest rank */
+	int64_t time;                /* picoseconds of a step: the schedule's, and what follows the slowest rank's passes */
 	int64_t bubble, exposed, update;
+	int64_t ahead;               /* bytes: the most that parameters take on a rank that are gathered ahead */
 	int64_t bound;               /* no schedule of these pieces has a step that takes less */
 	struct fitted *fitted;       /* recompute=auto: what runs again; NULL */
 	int64_t replayed;            /* of it: the most bytes of a rank in program order */
@@ -67,5 +70,11 @@ struct pipelined {
 
 struct pipelined *pipelined_retain(struct pipelined *pipelined);
 void pipelined_release(void *pipelined);
+/* Its schedule, to be played again; lent. */
+static inline struct pipeline pipelined_pipeline(const struct pipelined *of)
+{
+	return (struct pipeline) { of->schedule, of->ranks, of->chunks, of->microbatches, of->forward, of->backward,
+		of->weight, of->forward_link, of->backward_link, of->send, of->order, false };
+}
 /* Bytes that it keeps. */
 size_t pipelined_bytes(const struct pipelined *pipelined);

@@ -78,8 +78,8 @@ static const char *schedule_path(const struct scenario *scenario)
 
 void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device,
-		K_software, MEMORY_KNOBS, KNOB_COUNT };
+	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_prefetch, K_memory, K_reserve,
+		K_device, K_software, MEMORY_KNOBS, KNOB_COUNT };
 	key_add_knobs(key, scenario, read);
 	key_add(key, scenario_figures_hash(scenario));
 	if (scenario_budget(scenario) >= 0)
@@ -109,7 +109,8 @@ struct piping {
 	struct overheads overheads;
 	struct blocks blocks;
 	struct block_cost *cost;     /* [blocks] */
-	struct device_times times;
+	struct step_costs costs;     /* of the device's graph that is cut */
+	struct arena times;
 	struct pipeline_flow flow;
 	uint32_t *first;             /* [pieces + 1] blocks */
 	struct arena arena;
@@ -126,37 +127,35 @@ static uint32_t pipeline_stage_pieces_of(const struct piping *piping)
 	return piping->config.pp * piping->config.chunks;
 }
 
-/* Forward and backward times of blocks, from the device's ops: every block a piece of its own. */
-static enum status time_blocks(struct piping *piping)
+static enum status stage_time_ops(struct piping *piping, const struct graph *device)
 {
-	const struct graph *device = piping->sharded->device;
-	struct pipeline_cut cut;
-	uint32_t *own = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *own);
-	NEED(own);
-	for (uint32_t b = 0; b < piping->blocks.blocks; b++) {
-		own[b] = b;
-		piping->cost[b].forward = piping->cost[b].backward = piping->cost[b].weight = 0;
-	}
-	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, piping->stage->rules,
-		&piping->sharded->sharding, &piping->blocks, own,
-		(struct pieces_wanted){
-			.ranks = piping->blocks.blocks, .pieces = piping->blocks.blocks, .split = piping->pipelined->split },
-		&cut);
-	for (uint32_t op = 0; status == OK && op < device->ops; op++) {
-		struct block_cost *cost = &piping->cost[cut.piece[op]];
-		if (piping->times.hidden[op] || piping->times.host[op] || cut.side[op] == SIDE_UPDATE)
-			continue;
-		*(cut.side[op] == SIDE_FORWARD ? &cost->forward : &cost->backward) += piping->times.time[op];
-		cost->weight += cut.weight[op] ? piping->times.time[op] : 0;
-	}
-	if (status == OK)
-		pipeline_cut_free(&cut);
-	return status;
+	arena_free(&piping->times);
+	return plan_costs_find(
+		device, piping->sharded, piping->scenario, piping->stage->rules, &piping->times, &piping->costs);
 }
 
-static uint32_t pipeline_stage_axis_named(const struct mesh *mesh, const char *name)
+/* Forward and backward times of blocks: every block a piece of its own, one behind the other. */
+static enum status stage_time_blocks(struct piping *piping)
 {
-	return mesh_axis_named(mesh, name);
+	uint32_t blocks = piping->blocks.blocks, *own = arena_alloc(&piping->arena, blocks, sizeof *own);
+	struct pass_time *pass = arena_alloc(&piping->arena, 3 * (size_t)blocks, sizeof *pass);
+	OWN(pipeline_cut) cut = { 0 };
+	OWN(rank_clock) clock = { 0 };
+	NEED(own && pass);
+	for (uint32_t b = 0; b < blocks; b++)
+		own[b] = b;
+	TRY(pipeline_cut_find(piping->sharded->device, piping->sharded->shared->graph, piping->stage->rules,
+		&piping->sharded->sharding, &piping->blocks, own,
+		(struct pieces_wanted){ .ranks = blocks, .pieces = blocks, .split = piping->pipelined->split }, &cut));
+	TRY(rank_clock_find(&cut, &piping->costs, NONE, false, &clock));
+	rank_passes(&clock, pass);
+	for (uint32_t b = 0; b < blocks; b++) {
+		const struct pass_time *back = &pass[backward_at(&clock, b)];
+		piping->cost[b].forward = pass[b].time;
+		piping->cost[b].backward = back[0].time + back[1].time;
+		piping->cost[b].weight = back[1].time;
+	}
+	return OK;
 }
 
 /* Blocks that one activation goes between; where there are fewer than pieces, blocks between cheap gaps. */
@@ -184,9 +183,9 @@ static enum status cost_blocks(struct piping *piping)
 	if (!(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
 		return NO_MEMORY;
 	TRY(block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine,
-		pipeline_stage_axis_named(mesh, "cp"), pipeline_stage_axis_named(mesh, "ep"), piping->cost));
-	TRY(device_times_find(sharded, sharded->device, piping->stage->rules, &piping->machine, &piping->times));
-	return time_blocks(piping);
+		mesh_axis_named(mesh, "cp"), mesh_axis_named(mesh, "ep"), piping->cost));
+	TRY(stage_time_ops(piping, sharded->device));
+	return stage_time_blocks(piping);
 }
 
 static struct config_model pipeline_stage_model_of(const struct piping *piping)
@@ -374,118 +373,107 @@ static void measure_sends(struct piping *piping)
 		pipelined->send[k] = pipelined->piece[k].send = config_send_time(&model, &piping->config, pipelined->piece[k].sent);
 }
 
-/* What is left of collectives behind a pass of so much computation. */
-static int64_t pipeline_stage_beyond(const struct piping *piping, int64_t collectives, int64_t compute)
+/* What every piece has of ops and modules. */
+static void stage_name_pieces(struct piping *piping)
 {
-	int64_t hidden = compute / 1000 * piping->overheads.overlap;
-	return collectives > hidden ? collectives - hidden : 0;
+	const struct pipeline_cut *cut = &piping->pipelined->cut;
+	for (uint32_t op = 0; op < cut->graph->ops; op++) {
+		struct pipeline_piece *piece = &piping->pipelined->piece[cut->piece[op]];
+		const struct op *of = &cut->graph->op[op];
+		piece->ops += cut->side[op] != SIDE_UPDATE;
+		if (cut->side[op] != SIDE_UPDATE && of->phase == PHASE_FORWARD && *of->module) {
+			piece->first = piece->first ? piece->first : of->module;
+			piece->last = of->module;
+		}
+	}
 }
 
-/* A reduction of gradients, which may begin before the backward pass ends. */
-static bool pipeline_stage_reduces(const struct graph *graph, uint32_t op)
+/* Of what follows a rank's passes, the optimizer's part. */
+static void stage_time_update(struct piping *piping, uint32_t r, int64_t rest)
 {
-	const struct collective *said = graph->op[op].collective;
-	return said && (said->kind == COLLECTIVE_ALL_REDUCE || said->kind == COLLECTIVE_REDUCE_SCATTER);
+	const struct pipeline_cut *cut = &piping->pipelined->cut;
+	struct pipeline_rank *rank = &piping->pipelined->rank[r];
+	for (uint32_t op = 0; op < cut->graph->ops; op++)
+		if (cut_rank(cut, op) == r && cut->side[op] == SIDE_UPDATE && piping->costs.stream[op] == 0)
+			rank->update += piping->costs.time[op];
+	rank->update = rank->update < rest ? rank->update : rest;
+	rank->exposed = rest - rank->update;
 }
 
-/* Collectives that run beside computation: what they take beyond that; and the update. What reduces gradients
- * once a step runs beside one backward pass, what each microbatch gathers or reduces beside its own pass, and nothing
- * beside what the update has made. */
-static void measure_rest(struct piping *piping, uint32_t r)
+/* A rank's passes, and what follows them. pass: scratch. */
+static enum status stage_time_rank(struct piping *piping, uint32_t r, struct pass_time *pass)
 {
 	struct pipelined *pipelined = piping->pipelined;
-	const struct pipeline_cut *cut = &pipelined->cut;
-	struct pipeline_rank *rank = &pipelined->rank[r];
-	int64_t once = 0, updated = 0, each[2] = { 0 }, compute[2] = { 0 };
-	for (uint32_t op = 0; op < cut->graph->ops; op++) {
-		bool link = piping->times.hidden[op] || piping->times.link[op] || piping->times.host[op];
-		int64_t time = piping->times.time[op];
-		if (cut_rank(cut, op) != r)
-			continue;
-		if (cut->side[op] == SIDE_UPDATE)
-			*(!link ? &rank->update : pipeline_stage_reduces(cut->graph, op) ? &once : &updated) += time;
-		else if (piping->times.hidden[op])
-			each[cut->side[op] == SIDE_BACKWARD] += time;
-		else
-			compute[cut->side[op] == SIDE_BACKWARD] += link ? 0 : time;
+	OWN(rank_clock) passes = { 0 };
+	OWN(rank_clock) whole = { 0 };
+	TRY(rank_clock_find(&pipelined->cut, &piping->costs, r, false, &passes));
+	TRY(rank_clock_find(&pipelined->cut, &piping->costs, r, true, &whole));
+	pipelined->ahead = larger_of(pipelined->ahead, whole.model.ahead);
+	rank_passes(&passes, pass);
+	for (uint32_t c = 0; c < pipelined->chunks; c++) {
+		struct pipeline_piece *piece = &pipelined->piece[rank_piece(r, c, pipelined->ranks, pipelined->folded)];
+		const struct pass_time *back = &pass[backward_at(&passes, c)];
+		piece->forward = pass[c].time;
+		piece->backward = back[0].time + back[1].time;
+		piece->weight = back[1].time;
+		piece->forward_link = pipelined->forward_link ? pass[c].waits : 0;
+		piece->backward_link = pipelined->forward_link ? back[0].waits + back[1].waits : 0;
 	}
-	rank->exposed = updated + pipeline_stage_beyond(piping, once, compute[1]) +
-		pipelined->microbatches *
-			(pipeline_stage_beyond(piping, each[0], compute[0]) + pipeline_stage_beyond(piping, each[1], compute[1]));
-	pipelined->exposed = rank->exposed > pipelined->exposed ? rank->exposed : pipelined->exposed;
-	pipelined->update = rank->update > pipelined->update ? rank->update : pipelined->update;
+	stage_time_update(piping, r, larger_of(0, whole.time.total - passes.time.total));
+	return OK;
+}
+
+/* Of ranks that do the same the first one is simulated. */
+static enum status stage_time_ranks(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	uint32_t ranks = pipelined->ranks;
+	struct pass_time *pass = arena_alloc(&piping->arena, 3 * (size_t)pipelined->chunks, sizeof *pass);
+	uint64_t *work = arena_alloc(&piping->arena, ranks, sizeof *work);
+	NEED(pass && work);
+	if (pipelined->device != piping->sharded->device)    /* ops that run again take time, too */
+		TRY(stage_time_ops(piping, pipelined->device));
+	for (uint32_t r = 0; r < ranks; r++) {
+		uint32_t twin = 0;
+		work[r] = rank_work(&pipelined->cut, &piping->costs, r);
+		while (work[twin] != work[r])
+			twin++;
+		if (twin == r)
+			TRY(stage_time_rank(piping, r, pass));
+		for (uint32_t c = 0; c < pipelined->chunks && twin < r; c++)
+			pipelined->piece[rank_piece(r, c, ranks, pipelined->folded)] =
+				pipelined->piece[rank_piece(twin, c, ranks, pipelined->folded)];
+		pipelined->rank[r] = pipelined->rank[twin];
+		pipelined->rank[r].twin = twin;
+		if (pipelined->rank[r].exposed + pipelined->rank[r].update > pipelined->exposed + pipelined->update) {
+			pipelined->exposed = pipelined->rank[r].exposed;
+			pipelined->update = pipelined->rank[r].update;
+		}
+	}
+	return OK;
 }
 
 static enum status pipeline_stage_play(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
-	const struct pipeline_cut *cut = &pipelined->cut;
-	int64_t *host = arena_alloc(&piping->arena, 2 * (size_t)pipeline_stage_pieces_of(piping), sizeof *host);
-	NEED(host);
-	if (pipelined->device != piping->sharded->device) {    /* ops that run again take time, too */
-		device_times_free(&piping->times);
-		NEED(device_times_find(
-				 piping->sharded, pipelined->device, piping->stage->rules, &piping->machine, &piping->times) == OK);
-	}
-	for (uint32_t op = 0; op < cut->graph->ops; op++) {
-		struct pipeline_piece *piece = &pipelined->piece[cut->piece[op]];
-		const struct op *of = &cut->graph->op[op];
-		if (cut->side[op] == SIDE_UPDATE)
-			continue;
-		piece->ops++;
-		bool counts = !piping->times.hidden[op] && !piping->times.host[op];
-		*(cut->side[op] == SIDE_FORWARD ? &piece->forward : &piece->backward) += counts ? piping->times.time[op] : 0;
-		piece->weight += counts && cut->weight[op] ? piping->times.time[op] : 0;
-		if (pipelined->forward_link)
-			*(cut->side[op] == SIDE_FORWARD ? &piece->forward_link : &piece->backward_link) += counts &&
-					piping->times.link[op]
-				? piping->times.time[op]
-				: 0;
-		host[2 * (size_t)cut->piece[op] + (cut->side[op] != SIDE_FORWARD)] += piping->times.host[op]
-			? piping->times.time[op]
-			: 0;
-		if (of->phase == PHASE_FORWARD && *of->module) {
-			piece->first = piece->first ? piece->first : of->module;
-			piece->last = of->module;
-		}
-	}
-	for (uint32_t k = 0; k < pipeline_stage_pieces_of(piping);
-		k++) {    /* copies to the host run beside a pass: what takes longer counts */
-		struct pipeline_piece *piece = &pipelined->piece[k];
-		piece->forward = host[2 * (size_t)k] > piece->forward ? host[2 * (size_t)k] : piece->forward;
-		piece->backward = host[2 * (size_t)k + 1] > piece->backward ? host[2 * (size_t)k + 1] : piece->backward;
-		pipelined->forward[k] = pipelined->piece[k].forward;
-		pipelined->backward[k] = pipelined->piece[k].backward;
-		pipelined->weight[k] = pipelined->piece[k].weight;
+	TRY(stage_time_ranks(piping));
+	stage_name_pieces(piping);
+	for (uint32_t k = 0; k < pipeline_stage_pieces_of(piping); k++) {
+		const struct pipeline_piece *piece = &pipelined->piece[k];
+		pipelined->forward[k] = piece->forward;
+		pipelined->backward[k] = piece->backward;
+		pipelined->weight[k] = piece->weight;
 		if (pipelined->forward_link) {
-			pipelined->forward_link[k] = pipelined->piece[k].forward_link;
-			pipelined->backward_link[k] = pipelined->piece[k].backward_link;
+			pipelined->forward_link[k] = piece->forward_link;
+			pipelined->backward_link[k] = piece->backward_link;
 		}
 	}
 	measure_sends(piping);
-	struct pipeline pipeline = { .schedule = pipelined->schedule,
-		.ranks = pipelined->ranks,
-		.chunks = pipelined->chunks,
-		.microbatches = pipelined->microbatches,
-		.forward = pipelined->forward,
-		.backward = pipelined->backward,
-		.weight = pipelined->weight,
-		.send = pipelined->send,
-		.order = pipelined->order,
-		.forward_link = pipelined->forward_link,
-		.backward_link = pipelined->backward_link };
-	pipelined->bound = pipeline_bound(&pipeline, pipelined->folded);
-	return pipeline_run(&pipeline, &pipelined->timing, piping->error);
-}
-
-/* With what every rank does beside the schedule. */
-static enum status add_rest(struct piping *piping)
-{
-	struct pipelined *pipelined = piping->pipelined;
-	for (uint32_t r = 0; r < pipelined->ranks; r++)
-		measure_rest(piping, r);
-	pipelined->time = pipelined->timing.time + pipelined->exposed + pipelined->update;
-	pipelined->bound += pipelined->exposed + pipelined->update;
+	struct pipeline pipeline = pipelined_pipeline(pipelined);
+	int64_t rest = pipelined->exposed + pipelined->update;
+	TRY(pipeline_run(&pipeline, &pipelined->timing, piping->error));
+	pipelined->bound = pipeline_bound(&pipeline, pipelined->folded) + rest;
+	pipelined->time = pipelined->timing.time + rest;
 	pipelined->bubble = pipelined->timing.time - pipelined->timing.ideal;
 	return OK;
 }
@@ -567,8 +555,6 @@ static enum status pipeline_stage_run(struct piping *piping)
 		status = pipeline_stage_play(piping);
 	if (status == OK)
 		status = build_ranks(piping);
-	if (status == OK)
-		status = add_rest(piping);
 	return out_of_memory(piping, status);
 }
 
@@ -616,7 +602,7 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 	error_set(error, status);
 	pipeline_flow_free(&piping.flow);
 	blocks_free(&piping.blocks);
-	device_times_free(&piping.times);
+	arena_free(&piping.times);
 	arena_free(&piping.arena);
 	if (status == OK)
 		return pipelined;

@@ -1,59 +1,148 @@
-/* times.c: the times of a device's ops, and of a rank's. */
-
+/* times.c: passes of ranks on streams. */
+#include "solver/base/sort.h"
 #include "times.h"
 
-/* The tensor of the whole step that a collective moves: what the first of a chain reads. */
-static uint32_t moved_tensor(const struct sharded *sharded, const struct graph *device, uint32_t op)
+static bool times_on(const struct pipeline_cut *cut, uint32_t rank, uint32_t op)
 {
-	for (uint32_t steps = 0; steps < device->ops && csr_length(&device->reads, op) > 0; steps++) {
-		uint32_t tensor = device->reads.item[device->reads.start[op]], whole = sharded_tensor(sharded, device, tensor);
-		if (whole != NONE || device->tensor[tensor].writer == NONE)
-			return whole;
-		op = device->tensor[tensor].writer;
-	}
-	return NONE;
+	return rank == NONE || cut_rank(cut, op) == rank;
 }
 
-enum status device_times_find(const struct sharded *sharded, const struct graph *device, const struct rules *rules,
-	const struct machine *machine, struct device_times *times)
+/* The number of an op's pass on its rank; the update is the last. */
+static uint32_t times_segment(const struct pipeline_cut *cut, uint32_t rank, uint32_t pieces, uint32_t op)
 {
-	const struct graph *whole = sharded->shared->graph;
-	const struct mesh *mesh = &sharded->sharding.mesh;
-	struct arena scratch = { 0 };
-	struct csr readers;
-	*times = (struct device_times) { 0 };
-	times->time = arena_alloc(&times->arena, device->ops, sizeof *times->time);
-	times->hidden = arena_alloc(&times->arena, device->ops, sizeof *times->hidden);
-	times->link = arena_alloc(&times->arena, device->ops, sizeof *times->link);
-	times->host = arena_alloc(&times->arena, device->ops, sizeof *times->host);
-	bool fine = times->host && times->time && times->hidden && times->link &&
-		csr_transpose(&scratch, &whole->reads, whole->ops, whole->tensors, &readers) == OK;
-	for (uint32_t op = 0; fine && op < device->ops; op++) {
-		enum collective_kind collective;
-		uint32_t axis,
-			of = graph_find_op(
-				whole, device->op[op].recomputed && device->op[op].of ? device->op[op].of : device->op[op].name);
-		enum machine_limit limit;
-		int64_t bytes;
-		if (plan_time_host(device, op, &bytes)) {
-			times->time[op] = machine_host_time(machine, bytes);
-			times->host[op] = true;
-		} else if (of != NONE) {
-			fine = op_local_time(device, rules, machine, op,
-					   op_on_pieces(&sharded->shared->units, of, sharded->sharding.split[of]), &times->time[op],
-					   &limit) == OK;
-			times->time[op] += op_inside_time(&sharded->shared->units, mesh, of, sharded->sharding.split[of], NULL, NULL);
-		} else if (traffic_collective(mesh, device, op, &axis, &collective, &bytes)) {
-			uint32_t tensor = moved_tensor(sharded, device, op);
-			times->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
-			times->hidden[op] = tensor != NONE && sharding_hides(whole, tensor, &readers, true);
-			times->link[op] = !times->hidden[op];
+	uint32_t piece = rank == NONE ? cut->piece[op] : cut->piece[op] / cut->ranks;
+	return cut->side[op] == SIDE_UPDATE ? 3 * pieces
+		: cut->side[op] == SIDE_FORWARD ? piece
+		: pieces + 2 * (pieces - 1 - piece) + cut->weight[op];
+}
+
+/* The last op of a backward pass that an all-reduce of gradients waits for, where it waits for no other: sums over
+ * microbatches are complete then. NONE: it is none of these. */
+static uint32_t times_maker(const struct pipeline_cut *cut, uint32_t op)
+{
+	const struct graph *graph = cut->graph;
+	const struct collective *said = graph->op[op].collective;
+	uint32_t maker = NONE;
+	if (!said || said->kind != COLLECTIVE_ALL_REDUCE || cut->side[op] != SIDE_UPDATE)
+		return NONE;
+	FOR_ROW(i, &graph->pred, op) {
+		uint32_t before = graph->pred.item[i];
+		if (cut->side[before] != SIDE_BACKWARD)
+			return NONE;
+		maker = maker == NONE || before > maker ? before : maker;
+	}
+	return maker;
+}
+
+/* Pass by pass, and within a pass in program order, as far as dependencies allow that; whole gradients are reduced when
+ * they are made, as in a step of one pass. */
+static enum status times_order(
+	const struct pipeline_cut *cut, const struct rank_clock *clock, struct arena *scratch, uint32_t *order)
+{
+	const struct graph *graph = cut->graph;
+	struct order_heap ready;
+	uint32_t *missing = arena_alloc(scratch, graph->ops, sizeof *missing), at = 0;
+	TRY(order_heap_init(&ready, graph->ops, scratch));
+	NEED(missing);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if ((missing[op] = csr_length(&graph->pred, op)) == 0)
+			order_heap_put(&ready, op, clock->segment[op], op);
+	for (uint32_t op; (op = order_heap_top(&ready)) != NONE; order[at++] = op) {
+		order_heap_remove(&ready, op);
+		FOR_ROW(i, &graph->succ, op) {
+			uint32_t next = graph->succ.item[i], maker = --missing[next] == 0 ? times_maker(cut, next) : NONE,
+					 as = maker == NONE ? next : maker;
+			if (missing[next] == 0)
+				order_heap_put(&ready, next, clock->segment[as], as);
 		}
 	}
-	arena_free(&scratch);
-	if (!fine)
-		device_times_free(times);
-	return fine ? OK : NO_MEMORY;
+	return OK;
+}
+
+/* What other ranks do takes no time here; nor do copies to the host where pieces aren't on ranks yet, each of which has
+ * a link of its own. */
+static void times_leave_out(const struct pipeline_cut *cut, const struct step_costs *all, uint32_t rank, bool updates,
+	struct step_costs *costs, bool *apart)
+{
+	for (uint32_t op = 0; op < cut->graph->ops; op++) {
+		int64_t bytes;
+		bool in = times_on(cut, rank, op) && (updates || cut->side[op] != SIDE_UPDATE) &&
+			!(rank == NONE && plan_time_host(cut->graph, op, &bytes));
+		apart[op] = !in && all->time[op] > 0;
+		costs->time[op] = in ? all->time[op] : 0;
+		for (size_t i = (size_t)op * all->axes; i < ((size_t)op + 1) * all->axes; i++)
+			costs->inside[i] = in ? all->inside[i] : 0;
+	}
+	costs->apart = apart;
+}
+
+enum status rank_clock_find(const struct pipeline_cut *cut, const struct step_costs *costs, uint32_t rank, bool updates,
+	struct rank_clock *clock)
+{
+	const struct graph *graph = cut->graph;
+	OWN(arena) scratch = { 0 };
+	struct step_costs own = *costs;
+	*clock = (struct rank_clock) { .pieces = rank == NONE ? cut->pieces : cut->pieces / cut->ranks };
+	uint32_t *order = arena_alloc(&scratch, graph->ops, sizeof *order);
+	bool *apart = arena_alloc(&scratch, graph->ops, sizeof *apart);
+	own.time = arena_alloc(&scratch, graph->ops, sizeof *own.time);
+	own.inside = arena_alloc(&scratch, (size_t)graph->ops * costs->axes, sizeof *own.inside);
+	clock->segment = arena_alloc(&clock->arena, graph->ops, sizeof *clock->segment);
+	NEED(order && apart && own.time && own.inside && clock->segment);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		clock->segment[op] = times_segment(cut, rank, clock->pieces, op);
+	times_leave_out(cut, costs, rank, updates, &own, apart);
+	TRY(times_order(cut, clock, &scratch, order));
+	TRY(step_model_build(graph, order, &own, &clock->model));
+	return step_time_find(&clock->model, &clock->time);
+}
+
+void rank_clock_free(struct rank_clock *clock)
+{
+	step_time_free(&clock->time);
+	step_model_free(&clock->model);
+	arena_free(&clock->arena);
+	*clock = (struct rank_clock) { 0 };
+}
+
+void rank_passes(const struct rank_clock *clock, struct pass_time *pass)
+{
+	const struct step_model *model = &clock->model;
+	uint32_t passes = 3 * clock->pieces, latest = 0;
+	for (uint32_t k = 0; k < passes; k++)
+		pass[k] = (struct pass_time) { .time = INT64_MAX };
+	for (uint32_t i = 0; i < model->ops; i++) {
+		uint32_t op = model->sequence[i], own = clock->segment[model->of[op]];
+		if (model->stream[op] != 0 || model->time[op] == 0)
+			continue;
+		latest = own > latest ? own : latest;
+		pass[latest].waits -= model->time[op];
+		pass[latest].time = clock->time.start[op] < pass[latest].time ? clock->time.start[op] : pass[latest].time;
+	}
+	int64_t end = clock->time.total;
+	for (uint32_t k = passes; k-- > 0;) {    /* from when it begins to how long it takes */
+		int64_t begin = k == 0 ? 0 : pass[k].time < end ? pass[k].time : end;
+		pass[k].time = end - begin;
+		pass[k].waits += pass[k].time;
+		end = begin;
+	}
+}
+
+uint64_t rank_work(const struct pipeline_cut *cut, const struct step_costs *costs, uint32_t rank)
+{
+	const struct graph *graph = cut->graph;
+	uint64_t hash = rank == NONE;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (!times_on(cut, rank, op))
+			continue;
+		hash = hash_join(hash, (uint64_t)costs->time[op] << 4 | costs->stream[op]);
+		hash = hash_join(hash, times_segment(cut, rank, cut->pieces / cut->ranks, op));
+		for (size_t i = (size_t)op * costs->axes; i < ((size_t)op + 1) * costs->axes; i++)
+			hash = hash_join(hash, (uint64_t)costs->inside[i]);
+		FOR_ROW(i, &graph->pred, op)
+			hash = times_on(cut, rank, graph->pred.item[i]) ? hash_join(hash, op - graph->pred.item[i]) : hash;
+	}
+	return hash;
 }
 
 enum status plan_rank_shares(const struct graph *graph, const struct sharded *sharded,
@@ -62,17 +151,11 @@ enum status plan_rank_shares(const struct graph *graph, const struct sharded *sh
 {
 	int64_t passes = 0, computed;
 	*shares = (struct step_shares) { .total = pipelined->time };
-	enum status status = plan_pass_shares(graph, sharded, pipelined->microbatches, scenario, rules, shares, &computed);
+	enum status status = plan_step_shares(graph, sharded, pipelined->microbatches, scenario, rules, shares, &computed);
 	const struct pipeline_slot *slot = pipelined->timing.slot + (size_t)rank * pipelined->timing.slots;
 	for (uint32_t i = 0; i < pipelined->timing.slots; i++)    /* passes beside each other take less than both */
 		passes += slot[i].end - slot[i].begin;
 	shares->time[STEP_WAITING][STEP_LINK] = pipelined->rank[rank].exposed + (passes > computed ? passes - computed : 0);
 	shares->time[STEP_WAITING][STEP_RANKS] = shares->total - shares->computed - shares->time[STEP_WAITING][STEP_LINK];
 	return status;
-}
-
-void device_times_free(struct device_times *times)
-{
-	arena_free(&times->arena);
-	*times = (struct device_times) { 0 };
 }

@@ -67,7 +67,7 @@ static void run_lines(const struct line *line, uint32_t ops, uint32_t axes, stru
 		layer[op] = line[op].layer;
 		inside[op * axes] = line[op].inside;
 	}
-	struct step_costs costs = { axes, stream, time, inside, layer, 1 };
+	struct step_costs costs = { axes, stream, time, inside, layer, 1, NULL };
 	cr_assert_eq(step_model_build(graph, order, &costs, &run->model), OK);
 	cr_assert_eq(step_time_find(&run->model, &run->time), OK);
 	cr_assert_eq(step_time_check(&run->model, &run->time, &error), OK, "%s", error.text);
@@ -214,7 +214,7 @@ static struct graph *random_run(uint64_t *random, struct run *run, bool fails)
 		if (stream[op] == 0 && random_next(random) % 8 == 0)
 			inside[op * axes + random_next(random) % axes] = (int64_t)(random_next(random) % 9);
 	}
-	struct step_costs costs = { axes, stream, time, inside, layer, 1 };
+	struct step_costs costs = { axes, stream, time, inside, layer, 1, NULL };
 	enum status status = NO_MEMORY;
 	for (long n = 0; fails && status == NO_MEMORY; n = memory_next(n)) {
 		long before = memory_blocks();

@@ -23,7 +23,7 @@ static void random_step(uint64_t *random, struct step *step)
 	*step = (struct step) { .graph = random_graph(random, 4 + (uint32_t)(random_next(random) % (OPS - 3))) };
 	struct step_costs *costs = &step->costs;
 	*costs = (struct step_costs){ 1 + (uint32_t)(random_next(random) % 2), step->stream, step->time, step->inside,
-		step->layer, 1 };
+		step->layer, 1, NULL };
 	for (uint32_t op = 0; op < step->graph->ops; op++) {
 		step->stream[op] = random_next(random) % 2 ? 0 : 1 + (uint32_t)(random_next(random) % costs->axes);
 		step->time[op] = random_next(random) % 6 ? 1 + (int64_t)(random_next(random) % 40) : 0;

@@ -181,7 +181,7 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 	truth.near.rate = truth.near.rate * 3 / 2;
 	for (int i = 0; i < COUNT; i++) {
 		struct config_result result;
-		cr_assert_eq(config_case_evaluate(calibration.row[i].opened, &truth, &overheads_all, true, &result), OK);
+		cr_assert_eq(config_case_evaluate(calibration.row[i].opened, &truth, &overheads_all, &result), OK);
 		seconds[i] = (double)result.time / 1e12 * (0.995 + 0.01 * chance(&random));
 	}
 	write_rows(text, sizeof text, rows, seconds, COUNT);
@@ -242,7 +242,7 @@ Test(calibrate, rows_say_what_a_step_computes_in_and_what_is_hidden)
 		struct overheads overheads = overheads_all;
 		struct config_result result;
 		overheads.inside = calibration.row[i].hidden * 10;
-		cr_assert_eq(config_case_evaluate(calibration.row[i].opened, &machine, &overheads, true, &result), OK);
+		cr_assert_eq(config_case_evaluate(calibration.row[i].opened, &machine, &overheads, &result), OK);
 		time[i] = result.time;
 		cr_expect_eq(result.link < 1000000, i == 2);   /* the rest of a division */
 	}
@@ -281,7 +281,7 @@ Test(calibrate, rows_of_several_devices_are_fitted_together)
 			struct config_result result;
 			for (int p = 0; p < EFFICIENCY_POINTS; p++)
 				truth.matrix.point[p].share = (uint16_t)(truth.matrix.point[p].share * 7 / 10);
-			cr_assert_eq(config_case_evaluate(calibration.row[i].opened, &truth, &overheads_all, true, &result), OK);
+			cr_assert_eq(config_case_evaluate(calibration.row[i].opened, &truth, &overheads_all, &result), OK);
 			seconds[i] = (double)result.time / 1e12;
 		}
 		if (pass == 0)

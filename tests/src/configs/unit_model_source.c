@@ -22,7 +22,7 @@ static struct config_result evaluated(
 	request.batch = (int64_t)config->microbatch * config->ep * config->dp * config->microbatches;
 	struct config_case *opened = config_case_open(&request, config, &error);
 	cr_assert_not_null(opened, "%s", error.text);
-	cr_assert_eq(config_case_evaluate(opened, &request.machine, &request.overheads, true, &result), OK);
+	cr_assert_eq(config_case_evaluate(opened, &request.machine, &request.overheads, &result), OK);
 	config_case_free(opened);
 	return result;
 }

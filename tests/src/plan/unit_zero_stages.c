@@ -4,8 +4,6 @@
 
 #include "src/models/models.h"
 #include "src/plan/planner.h"
-#include "src/scenario/own_device.h"
-#include "src/stages/pipeline/times.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
@@ -151,44 +149,4 @@ Test(zero_stages, states_are_cut_over_samples_and_sequence_together)
 	}
 	cr_expect_eq(held[1], held[0], "%ld of %ld", (long)held[1], (long)held[0]);
 	cr_expect_eq(held[2], held[0], "%ld of %ld", (long)held[2], (long)held[0]);
-}
-
-/* ---- beside computation ---------------------------------------------------------------------- */
-
-/* A gradient that is reduced before its cast to a wider format is on its way while the pass goes on, as PyTorch's and
- * Megatron's hooks send it: the cast stands back. */
-Test(zero_stages, reductions_before_a_cast_run_beside_the_pass_of_each_microbatch)
-{
-	OWN(planner) planner = { .store = store_new() };
-	OWN(scenario) scenario;
-	struct error error = { 0 };
-	struct model_config config = { .layers = 1, .hidden = 128, .vocab = 512, .heads = 4, .seq = 64, .batch = 32 };
-	OWN(graph) *graph = step_of_config("gpt", sized_model("gpt", config),
-		(struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
-	uint32_t before_cast = 0;
-	scenario_init(&scenario);
-	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
-	scenario.value[K_devices] = DEVICES;
-	scenario.value[K_strategy] = 1 + STRATEGY_MINRED;
-	scenario.value[K_microbatches] = 2;
-	OWN(plan) *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
-	cr_assert_not_null(plan, "%s", error.text);
-	const struct pipelined *pipelined = plan->transformed->pipelined;
-	const struct graph *device = pipelined->device;
-	struct machine machine;
-	struct device_times times;
-	scenario_machine(&scenario, &machine);
-	cr_assert_eq(device_times_find(plan->transformed->sharded, device, test_rules(), &machine, &times), OK);
-	for (uint32_t op = 0; op < device->ops; op++)
-		FOR_ROW(i, &device->reads, op) {
-			uint32_t writer = device->tensor[device->reads.item[i]].writer;
-			const struct collective *said = writer == NONE ? NULL : device->op[writer].collective;
-			if (!graph_widens_gradient(device, op) || !said ||
-				(said->kind != COLLECTIVE_REDUCE_SCATTER && said->kind != COLLECTIVE_ALL_REDUCE))
-				continue;
-			before_cast++;
-			cr_expect(times.hidden[writer] && !times.link[writer], "%s", device->op[writer].name);
-		}
-	cr_expect_gt(before_cast, 0);
-	device_times_free(&times);
 }

@@ -273,13 +273,8 @@ Test(view_devices, every_part_draws_at_every_size)
 {
 	OWN(fixture) fixture;
 	struct error error;
-	OWN(rules) *rules = rules_new();
-	struct control control = { 0 };
-	struct stage_context stage = { .rules = rules, .control = &control };
 	open_fixture(&fixture, eight, 10, 10);
-	stage.store = fixture.planner.store;
-	OWN(outlook) *outlook = outlook_find(
-		&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->transformed->sharded->sharding.mesh, &error);
+	OWN(outlook) *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
 	cr_assert(outlook, "%s", error.text);
 	fixture.model.outlook = outlook;
 	for (int part = 0; part < PART_COUNT; part++, press(&fixture, DEVICES, COMMAND_PART))
