@@ -120,7 +120,6 @@ struct costing {
 	bool *saved, *gradient;       /* [storages] */
 	bool *part; /* [storages] of a gradient that several blocks make: it waits for the others, or is added to a sum at
 				   once */
-	int64_t *waits;               /* [storages] of a parameter: bytes of gradients that wait for all of them */
 	bool *weight;                 /* [ops] only makes gradients of weights */
 };
 
@@ -552,15 +551,15 @@ static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
 	return multiplied && tensor->dims > 1 ? block_costs_storage_bytes(costing, parameter) / stacked : 0;
 }
 
-static void add_state(
-	struct costing *costing, uint32_t s, uint32_t parameter, int64_t *(*field)(struct block_states *, uint32_t))
+static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, int64_t bytes,
+	int64_t *(*field)(struct block_states *, uint32_t))
 {
 	const struct graph *graph = costing->units->graph;
 	uint32_t home = costing->blocks->home[parameter], root = graph->storage[parameter].root,
 			 other = other_reader(costing, parameter);
 	uint32_t class = block_costs_class_of(costing, root);
 	/* states lie as their parameter does, whatever the ops that make them */
-	int64_t whole = graph->storage[parameter].bytes, bytes = graph->storage[s].bytes;
+	int64_t whole = graph->storage[parameter].bytes;
 	if (home == NONE || whole == 0)
 		return;
 	bytes = (int64_t)((double)bytes * ((double)block_costs_storage_bytes(costing, parameter) / (double)whole));
@@ -577,80 +576,19 @@ static void add_state(
 	}
 }
 
-/* Bytes of a gradient while it waits for an update: a cast that makes it larger can wait too. */
-static int64_t waiting_bytes(const struct costing *costing, uint32_t s)
+/* Bytes of a gradient before a cast that makes it larger, where it comes from one. */
+static int64_t uncast_bytes(const struct costing *costing, uint32_t s)
 {
 	const struct graph *graph = costing->units->graph;
-	uint32_t op = graph->storage[s].allocator, root = graph->storage[s].root;
+	uint32_t op = graph->storage[s].allocator;
 	int64_t bytes = graph->storage[s].bytes;
 	if (op == NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 		return bytes;
 	uint32_t from = graph->reads.item[graph->reads.start[op]];
 	const struct storage *storage = &graph->storage[graph->tensor[from].storage];
-	bool same = !storage->persistent && block_costs_elements_of(graph, from) == block_costs_elements_of(graph, root);
+	bool same = !storage->persistent &&
+		block_costs_elements_of(graph, from) == block_costs_elements_of(graph, graph->storage[s].root);
 	return same && storage->bytes < bytes ? storage->bytes : bytes;
-}
-
-/* The op that a gradient comes from, behind what casts and reduces it, where nothing else is made of that; else NONE.
- */
-static uint32_t gradient_product(const struct costing *costing, uint32_t s)
-{
-	const struct graph *graph = costing->units->graph;
-	uint32_t op = graph->storage[s].allocator;
-	while (op != NONE && costing->weight[op] && costing->work->op[op].linear && csr_length(&graph->reads, op) == 1)
-		op = graph->storage[graph->tensor[graph->reads.item[graph->reads.start[op]]].storage].allocator;
-	return op == NONE || !costing->weight[op] || !costing->work->op[op].matrix ? NONE : op;
-}
-
-/* Each product that reads a storage for a gradient of weights keeps a part of it. */
-static int64_t weight_products(const struct costing *costing, uint32_t storage)
-{
-	const struct graph *graph = costing->units->graph;
-	int64_t readers = 0;
-	FOR_ROW(i, &graph->users, storage)
-		readers += costing->weight[graph->users.item[i]] && costing->work->op[graph->users.item[i]].matrix;
-	return readers > 0 ? readers : 1;
-}
-
-/* Bytes of what a gradient is made of, on a device: the product that makes it can wait, too. INT64_MAX where it can't.
- */
-static int64_t product_bytes(const struct costing *costing, uint32_t s)
-{
-	const struct graph *graph = costing->units->graph;
-	uint32_t op = gradient_product(costing, s);
-	int64_t sum = 0;
-	if (op == NONE)
-		return INT64_MAX;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t read = graph->tensor[graph->reads.item[i]].storage;
-		if (!graph->storage[read].persistent)
-			sum += block_costs_storage_bytes(costing, read) / weight_products(costing, read);
-	}
-	return sum;
-}
-
-/* joint: what waits isn't counted again where its own update runs. */
-static void add_waiting(struct costing *costing, uint32_t s, uint32_t parameter)
-{
-	const struct graph *graph = costing->units->graph;
-	uint32_t home = costing->blocks->home[parameter];
-	int64_t whole = graph->storage[parameter].bytes, bytes = waiting_bytes(costing, s),
-			products = product_bytes(costing, s);
-	if (home == NONE || whole == 0)
-		return;
-	double share = (double)block_costs_storage_bytes(costing, parameter) / (double)whole;
-	int64_t waits = (int64_t)((double)bytes * share);
-	struct block_waiting *waiting = &costing->cost[home]
-										 .waiting[block_costs_class_of(costing, graph->storage[parameter].root)];
-	waiting->bytes += waits;
-	if (products < waits) {
-		waiting->late += waits;
-		waiting->late_gradient += (int64_t)((double)graph->storage[s].bytes * share);
-		waiting->products += products;
-		waiting->count++;
-		bytes = (int64_t)((double)products / share);
-	}
-	costing->waits[parameter] += costing->work->joint ? bytes : 0;
 }
 
 /* Every op of the update on 1, 1/2, 1/4, ... of what it touches: states lie as their parameter does. */
@@ -666,9 +604,10 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 		bytes += op_moves(costing->machine, work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 	double share = (double)block_costs_storage_bytes(costing, parameter) / (double)whole;
 	int64_t beside = 0;
-	FOR_ROW(i, &graph->touches, op)
-		beside += graph->storage[graph->touches.item[i]].persistent ? 0 : graph->storage[graph->touches.item[i]].bytes;
-	beside -= beside < costing->waits[parameter] ? beside : costing->waits[parameter];
+	FOR_ROW(i, &graph->touches, op) {
+		uint32_t s = graph->touches.item[i];
+		beside += graph->storage[s].persistent || costing->gradient[s] ? 0 : graph->storage[s].bytes;
+	}
 	costing->cost[home].update_transient = larger_of(
 		costing->cost[home].update_transient, (int64_t)((double)beside * share));
 	int64_t *time = costing->cost[home].update[block_costs_class_of(costing, graph->storage[parameter].root)];
@@ -679,6 +618,7 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 
 static int64_t *parameter_field(struct block_states *states, uint32_t class) { return &states->parameter[class]; }
 static int64_t *gradient_field(struct block_states *states, uint32_t class) { return &states->gradient[class]; }
+static int64_t *uncast_field(struct block_states *states, uint32_t class) { return &states->uncast[class]; }
 static int64_t *optimizer_field(struct block_states *states, uint32_t class) { return &states->optimizer[class]; }
 
 /* Optimizer state and gradients belong to the parameter that they update. */
@@ -686,21 +626,20 @@ static void block_costs_add_states(struct costing *costing, uint32_t *owner)
 {
 	const struct graph *graph = costing->units->graph;
 	blocks_owners(graph, owner);
-	for (uint32_t s = 0; s < graph->storages; s++)
-		if (owner[s] != NONE && owner[s] != s && costing->gradient[s])
-			add_waiting(costing, s, owner[s]);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t of = graph->op[op].phase == PHASE_UPDATE ? blocks_owner(graph, owner, op) : NONE;
 		if (of != NONE)
 			add_update(costing, op, of);
 	}
 	for (uint32_t s = 0; s < graph->storages; s++) {
+		int64_t bytes = graph->storage[s].bytes;
 		if (owner[s] == s)
-			add_state(costing, s, s, parameter_field);
-		else if (owner[s] != NONE && costing->gradient[s])
-			add_state(costing, s, owner[s], gradient_field);
-		else if (owner[s] != NONE && graph->storage[s].kind == KIND_OPTIMIZER)
-			add_state(costing, s, owner[s], optimizer_field);
+			add_state(costing, s, s, bytes, parameter_field);
+		else if (owner[s] != NONE && costing->gradient[s]) {
+			add_state(costing, s, owner[s], bytes, gradient_field);
+			add_state(costing, s, owner[s], uncast_bytes(costing, s), uncast_field);
+		} else if (owner[s] != NONE && graph->storage[s].kind == KIND_OPTIMIZER)
+			add_state(costing, s, owner[s], bytes, optimizer_field);
 	}
 }
 
@@ -718,13 +657,12 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	costing.saved = arena_alloc(&arena, graph->storages, 1);
 	costing.gradient = arena_alloc(&arena, graph->storages, 1);
 	costing.part = arena_alloc(&arena, graph->storages, 1);
-	costing.waits = arena_alloc(&arena, graph->storages, sizeof *costing.waits);
 	uint32_t *owner = arena_alloc(&arena, graph->storages, sizeof *owner),
 			 *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
 	int64_t *saved_until = arena_alloc(&arena, blocks->blocks, sizeof *saved_until);
 	enum status status = NO_MEMORY;
 	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && costing.part &&
-		costing.waits && owner && block_of && saved_until) {
+		owner && block_of && saved_until) {
 		for (uint32_t b = 0; b < blocks->blocks; b++)
 			cost[b] = (struct block_cost){ .shared_with = NONE,
 				.joined = blocks->joined[b],

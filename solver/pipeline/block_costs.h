@@ -14,21 +14,15 @@ enum { UPDATE_SHARES = 13 };
 /* What one pass reads of parameters, each view of one apart, as they are gathered where states are shared. */
 struct block_reads { int64_t bytes[STATE_CLASSES]; uint32_t count[STATE_CLASSES]; };
 
-struct block_states { int64_t parameter[STATE_CLASSES], gradient[STATE_CLASSES], optimizer[STATE_CLASSES]; };
+/* uncast: gradients before a cast that makes them larger. */
+struct block_states {
+	int64_t parameter[STATE_CLASSES], gradient[STATE_CLASSES], optimizer[STATE_CLASSES], uncast[STATE_CLASSES];
+};
 
 /* The most bytes alive in program order beside what is saved up to here, states and gradients; may be below 0.
  * most[s][g]: s: with the gradients that an op writes, which are added to sums at once; g: with the parameters that it
  * reads and the gradients that it writes, whole over all that share states. */
 struct block_working { int64_t most[2][2]; };
-
-/* Gradients of states while they wait for an update: before a cast that makes them larger. Of small batches what a
- * gradient is made of may be less than it is: then the product that makes it waits as well. */
-struct block_waiting {
-	int64_t bytes;
-	int64_t late, late_gradient, products;   /* of those whose products would take less: of bytes, of the states'
-												gradients; and what the products read */
-	uint32_t count;                          /* of those */
-};
 
 /* All-reduces inside ops that a data axis makes: not counted in forward and backward. */
 struct block_across { int64_t bytes; uint32_t count; };
@@ -54,9 +48,7 @@ struct block_cost {
 	struct block_working both;       /* of the whole backward pass, and the forward pass */
 	struct block_working input;      /* without what only makes gradients of weights */
 	int64_t weights;                 /* the most bytes that making gradients of weights takes beside what it reads */
-	int64_t update_transient; /* the most bytes that an op of the update takes beside states, its gradient included;
-								 joint: beside gradients that wait */
-	struct block_waiting waiting[STATE_CLASSES];
+	int64_t update_transient;        /* the most bytes that an op of the update takes beside states and gradients */
 	int64_t send;                    /* bytes that go to the next block */
 	int64_t
 		matrices; /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */

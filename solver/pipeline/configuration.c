@@ -3,7 +3,7 @@
 #include "configuration.h"
 
 const struct overheads overheads_all = {
-	.overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true
+	.transient = true, .small = true, .gathered = true, .vectors = true
 };
 
 const char *const offload_names[OFFLOADS] = { "no", "activations", "optimizer", "all" };
@@ -89,7 +89,7 @@ static void add_block(const struct config_model *model, const struct config *con
 	memory->activations -= overheads->small ? 0 : in_flight.weight * cost->saved_small;
 	if (config->keeps && overheads->gathered && config_gathers(config))
 		memory->gathered += configuration_reads_of(&cost->forward_reads);
-	else if (overheads->gathered && config_gathers(config) && !config_by_passes(config))
+	else if (overheads->gathered && config_gathers(config))
 		memory->gathered = larger_of(memory->gathered,
 			larger_of(configuration_reads_of(&cost->forward_reads), configuration_reads_of(&cost->backward_reads)));
 }
@@ -409,8 +409,8 @@ int64_t config_send_time(const struct config_model *model, const struct config *
 	return config->pp > 1 ? collective_time(&axis, COLLECTIVE_SEND, bytes) : 0;
 }
 
-/* Times of pieces. */
-struct pieces { int64_t *forward, *backward, *weight, *send, *forward_link, *backward_link; };
+/* Times of pieces; each: what of each microbatch a rank waits for collectives of states, the most. */
+struct pieces { int64_t *forward, *backward, *weight, *send, *forward_link, *backward_link, each; };
 
 static enum status pieces_find(const struct config_model *model, const struct config *config, const uint32_t *first,
 	struct arena *arena, struct pieces *pieces)
@@ -432,6 +432,11 @@ static enum status pieces_find(const struct config_model *model, const struct co
 			pieces->backward_link[k] += model->cost[b].backward_link;
 		}
 		pieces->send[k] = k + 1 < n ? config_send_time(model, config, model->cost[first[k + 1] - 1].send) : 0;
+	}
+	for (uint32_t rank = 0; rank < config->pp; rank++) {
+		int64_t each = config_exposed_each(model, config, first, rank);
+		pieces->backward[config_piece(config, rank, 0)] += each;
+		pieces->each = larger_of(pieces->each, each);
 	}
 	return OK;
 }
@@ -557,7 +562,7 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	const struct overheads *overheads, const uint32_t *first, bool exact, struct config_result *result)
 {
 	struct arena arena = { 0 };
-	struct pieces pieces;
+	struct pieces pieces = { 0 };
 	bool counted;
 	struct in_flight *at_most = arena_alloc(&arena, (size_t)config->pp * config->chunks, sizeof *at_most);
 	*result = (struct config_result) { 0 };
@@ -579,97 +584,15 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 			for (uint32_t b = begin; b < end; b++)
 				link += configuration_link_time(model, config, &model->cost[b]) * config->microbatches;
 		}
-		int64_t exposed = config_exposed_time(model, config, overheads, updates, &result->worst, first, rank);
+		int64_t exposed = config_exposed_time(model, config, overheads, updates, first, rank);
 		result->exposed = larger_of(result->exposed, exposed);
 		result->update = larger_of(result->update, update);
 		result->link = larger_of(result->link, link);
 	}
 	result->bubble = larger_of(0, result->time - config->microbatches * busiest(config, &pieces));
 	result->time += result->exposed + result->update;
+	result->exposed += config->microbatches * pieces.each;    /* in the schedule's passes */
 	result->mfu = utilisation(model, config, result->time);
 	arena_free(&arena);
 	return OK;
-}
-
-/* ---- slot by slot ---- */
-
-static int64_t configuration_kept_of(
-	const struct config_model *model, const struct overheads *overheads, uint32_t begin, uint32_t end)
-{
-	int64_t sum = 0;
-	for (uint32_t b = begin; b < end; b++)
-		sum += model->cost[b].saved - (overheads->small ? 0 : model->cost[b].saved_small);
-	return sum;
-}
-
-static int64_t kept_of_rank(const struct config_model *model, const struct config *config,
-	const struct overheads *overheads, const uint32_t *first, uint32_t rank)
-{
-	int64_t sum = 0;
-	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
-		uint32_t piece = config_piece(config, rank, chunk);
-		sum += configuration_kept_of(model, overheads, first[piece], first[piece + 1]);
-	}
-	return sum;
-}
-
-enum status config_timetable(const struct config_model *model, const struct config *config,
-	const struct overheads *overheads, const uint32_t *first, struct timetable *timetable, struct error *error)
-{
-	struct arena arena = { 0 };
-	struct pieces pieces;
-	struct config_result result;
-	uint32_t ranks = config->pp, n = ranks * config->chunks;
-	int64_t *fixed = arena_alloc(&arena, 3 * ((size_t)ranks + n), sizeof *fixed);
-	struct in_flight *at_most = arena_alloc(&arena, n, sizeof *at_most);
-	bool counted = false;
-	int64_t time;
-	enum status status = fixed && at_most ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
-	if (status == OK)
-		status = config_evaluate(model, config, overheads, first, false, &result);
-	if (status == OK)
-		status = schedule_time(config, &pieces, true, &time, at_most, &counted);
-	if (status != OK) {
-		arena_free(&arena);
-		return fail_status(error, status);
-	}
-	int64_t *working = fixed + ranks, *total = working + ranks, *kept = total + ranks, *between = kept + n,
-			*weight = between + n;
-	for (uint32_t rank = 0; rank < ranks; rank++) {
-		struct rank_memory memory;
-		rank_memory(model, config, overheads, first, rank, counted ? at_most : NULL, &memory);
-		total[rank] = memory.total;
-		int64_t saved = config_sums_gradients(config) ? memory.activations
-			: kept_of_rank(model, config, overheads, first, rank);
-		fixed[rank] = memory.parameters + memory.optimizer + memory.gathered + memory.overhead +
-			(config_sums_gradients(config) ? memory.gradients : 0);
-		working[rank] = counted ? 0 : memory.total - fixed[rank] - saved;
-	}
-	for (uint32_t k = 0; k < n; k++) {
-		kept[k] = configuration_kept_of(model, overheads, first[k], first[k + 1]);
-		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
-			between[k] += model->cost[b].between;
-			weight[k] += model->cost[b].saved_weight;
-		}
-		weight[k] = weight[k] < kept[k] ? weight[k] : kept[k];
-	}
-	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule,
-		.ranks = ranks,
-		.chunks = config->chunks,
-		.microbatches = config->microbatches,
-		.forward = pieces.forward,
-		.backward = pieces.backward,
-		.weight = pieces.weight,
-		.send = pieces.send,
-		.forward_link = pieces.forward_link,
-		.backward_link = pieces.backward_link };
-	struct timetable_bytes bytes = {
-		.fixed = fixed, .working = working, .kept = kept, .weight = weight, .between = between
-	};
-	status = timetable_build(&pipeline, &bytes, result.exposed + result.update, timetable, error);
-	/* a slot of a split pass holds what it frees and what it makes: what else it works with is what is missing */
-	for (uint32_t rank = 0; rank < ranks && counted && status == OK; rank++)
-		timetable_add(timetable, rank, 0, larger_of(0, total[rank] - timetable_peak(timetable, rank)));
-	arena_free(&arena);
-	return status;
 }

@@ -40,7 +40,6 @@ struct overheads {
 					   one is reduced */
 	int64_t workspace;          /* bytes of scratch memory that libraries of kernels keep */
 	uint32_t fragmentation;     /* thousandths of activations and workspace */
-	uint32_t overlap;           /* thousandths of a backward pass behind which gradients can be reduced */
 	uint32_t inside; /* thousandths of the collectives inside layers that products hide: Megatron's tp_comm_overlap,
 						PyTorch's async TP */
 	uint32_t updated; /* thousandths of the first forward pass behind which what an update made is gathered, instead of
@@ -51,16 +50,13 @@ struct overheads {
 	bool vectors;               /* count parameters of one dim */
 	bool cached; /* one weight gradient for every shape of the layers stays allocated, as Transformer Engine keeps it */
 };
-extern const struct overheads overheads_all;      /* everything counts, 0.8 overlap, no context, no fragmentation */
+extern const struct overheads overheads_all;      /* everything counts, no context, no fragmentation */
 
 struct rank_memory {
 	int64_t parameters, gradients, optimizer, activations, transient, gathered; /* at the step's fullest moment */
 	int64_t context, communication, buckets, workspace, cached, fragmentation;   /* the parts of overhead */
 	int64_t overhead, total;
 	int64_t host;               /* what waits in the host's memory, beside the total */
-	uint32_t late;              /* thousandths of the gradients that may be made late which have to be, for this total */
-	bool early; /* ZeRO stage 1, one microbatch: whole gradients would be above this total: they are reduced as soon as
-				   they are there */
 };
 
 struct config_result {
@@ -100,12 +96,6 @@ enum status config_cut(
  * equal pieces. OK or NO_MEMORY. */
 enum status config_evaluate(const struct config_model *model, const struct config *config,
 	const struct overheads *overheads, const uint32_t *first, bool exact, struct config_result *result);
-
-/* The step slot by slot, with what every rank holds meanwhile. A rank's most is its config_rank_memory() where it has
- * one piece; with several it may be less, because the most of every piece needn't come at the same time. BAD_INPUT: the
- * schedule can't be played so. */
-enum status config_timetable(const struct config_model *model, const struct config *config,
-	const struct overheads *overheads, const uint32_t *first, struct timetable *timetable, struct error *error);
 
 /* Memory of one rank. */
 void config_rank_memory(const struct config_model *model, const struct config *config,
@@ -150,24 +140,17 @@ struct mesh_axis config_axis(const struct config_model *model, uint32_t size, ui
 /* Gradients are added up over microbatches. Those of a single one wait for nothing but what their updates wait for. */
 bool config_sums_gradients(const struct config *config);
 
-/* A step is timed pass by pass, as pipeline ranks and microbatches are: nothing is gathered ahead of the op that reads
- * it. */
-bool config_by_passes(const struct config *config);
+/* What gathering a rank's parameters beside the passes that read them and, from ZeRO's stage 2 on, reducing gradients
+ * beside each backward pass takes beyond the passes of one microbatch. */
+int64_t config_exposed_each(
+	const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank);
 
-/* Where updates wait for all gradients, bytes of a block's that are made only then, as what they are made of takes less
- * than what would wait of them: of small batches. */
-int64_t config_late_gradients(const struct config *config, const struct block_cost *cost, uint32_t class);
-
-/* What reducing a rank's gradients and gathering its parameters takes beyond what computation of all of its pieces
- * hides: gradients once a step behind one backward pass, or behind that of every microbatch; parameters behind the pass
- * that reads them. Those that an update has made are gathered behind nothing, or behind the share of the next step's
- * first forward pass that the overheads say; where updates wait for all gradients of a single pass, behind what the
- * rest of the update takes, too. Nothing hides what reduces gradients that the memory asks to be made late; at ZeRO's
- * stage 1 gradients are reduced before the update, with nothing but updates beside them, where the memory doesn't ask
- * for it earlier. */
+/* What follows a rank's passes beyond its update, in program order. At stage 0 gradients are reduced beside the last
+ * microbatch's backward pass, at stage 1 before the update, with nothing but updates beside them. What an update has
+ * made is gathered beside the next ones, or behind the share of the next step's first forward pass that the overheads
+ * say; updates that wait for all gradients begin when these are reduced. */
 int64_t config_exposed_time(const struct config_model *model, const struct config *config,
-	const struct overheads *overheads, int64_t update, const struct rank_memory *memory, const uint32_t *first,
-	uint32_t rank);
+	const struct overheads *overheads, int64_t update, const uint32_t *first, uint32_t rank);
 
 /* fullest: what a rank holds of gradients that aren't added up: of a single microbatch, which updates read as soon as
  * they can.
@@ -191,8 +174,7 @@ bool config_splits(const struct config *config);
 int64_t config_working(const struct block_cost *cost, const struct config *config, const struct overheads *overheads);
 
 /* Of a rank whose activations and transient bytes are known: sets these and gradients to what they are at the fullest
- * moment, late and early to what the memory asks of gradients. first: as in config_rank_memory(). O(blocks x different
- * sizes of what an update takes). */
+ * moment of the program's order. first: as in config_rank_memory(). O(blocks). */
 void fullest_moment(const struct config_model *model, const struct config *config, const struct overheads *overheads,
 	const uint32_t *first, uint32_t rank, struct rank_memory *memory);
 

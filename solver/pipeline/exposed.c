@@ -17,18 +17,6 @@ bool config_sums_gradients(const struct config *config)
 	return config->microbatches > 1;
 }
 
-bool config_by_passes(const struct config *config)
-{
-	return config->microbatches > 1 || config->pp > 1;
-}
-
-int64_t config_late_gradients(const struct config *config, const struct block_cost *cost, uint32_t class)
-{
-	const struct block_waiting *waiting = &cost->waiting[class];
-	int64_t reduced = waiting->late_gradient / (config->zero >= 1 ? config_shards(config, class) : 1);
-	return waiting->products < waiting->late && waiting->products < reduced ? waiting->late_gradient : 0;
-}
-
 struct mesh_axis config_axis(const struct config_model *model, uint32_t size, uint32_t inside)
 {
 	uint32_t near = 1;
@@ -56,12 +44,6 @@ static struct mesh_axis class_axis(const struct config_model *model, const struc
 	return data;
 }
 
-/* What is left of collectives behind so many thousandths of a pass of so much computation. */
-static int64_t exposed_beyond(int64_t collectives, int64_t compute, uint32_t share)
-{
-	return larger_of(0, collectives - compute / 1000 * share);
-}
-
 /* Each tensor is a collective of its own. */
 static int64_t collectives_time(
 	const struct mesh_axis *axis, enum collective_kind collective, int64_t bytes, uint32_t count)
@@ -71,8 +53,10 @@ static int64_t collectives_time(
 
 /* Of a class of parameters the collectives of one step, and of one microbatch's passes. */
 struct state_traffic {
-	int64_t once, updated, forward, gather, each, late;
-};   /* forward, gather: before the passes; each: behind the backward pass; late: of gradients made late */
+	int64_t once, updated;
+	int64_t forward, gather, each;   /* forward, gather: before the passes; each: behind the backward pass */
+	uint32_t read, made;         /* how many parameters a pass gathers, how many gradients are reduced */
+};
 
 /* Reducing gradients into shards, and between groups of them each device's share. */
 static int64_t scatter_time(
@@ -89,29 +73,24 @@ static void add_traffic(const struct config_model *model, const struct config *c
 	uint32_t groups = config_group(config, class) / config_shards(config, class);
 	struct mesh_axis axis = class_axis(model, config, class),
 					 copies = config_axis(model, groups, config->tp * config->cp * config->ep * config->dp / groups);
-	int64_t parameters = 0, gradients = 0, late = 0, forward = 0, backward = 0;
-	uint32_t count = 0, lates = 0, forwards = 0, backwards = 0;
+	int64_t parameters = 0, gradients = 0, forward = 0, backward = 0;
+	uint32_t count = 0, forwards = 0, backwards = 0;
 	for (uint32_t b = begin; b < end; b++) {
 		const struct block_cost *cost = &model->cost[b];
 		parameters += cost->states.parameter[class];
 		gradients += cost->states.gradient[class];
 		count += cost->parameters[class];
-		int64_t made_late = model->joint && !config_by_passes(config) ? config_late_gradients(config, cost, class) : 0;
-		late += made_late;
-		lates += made_late > 0 ? cost->waiting[class].count : 0;
 		forward += cost->forward_reads.bytes[class];
 		forwards += cost->forward_reads.count[class];
 		backward += cost->backward_reads.bytes[class];
 		backwards += cost->backward_reads.count[class];
 	}
-	gradients = larger_of(0, gradients - late);
-	count = count > lates ? count - lates : 0;
+	traffic->read += forwards;
+	traffic->made += count;
 	int64_t scatter = scatter_time(&axis, &copies, gradients, count);
 	traffic->once += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, gradients, count)
 		: config->zero == 1 ? scatter
 		: 0;
-	traffic->late += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, late, lates)
-		: scatter_time(&axis, &copies, late, lates);
 	traffic->updated += config->zero == 1 || config->zero == 2
 		? collectives_time(&axis, COLLECTIVE_ALL_GATHER, parameters, count)
 		: 0;
@@ -123,20 +102,31 @@ static void add_traffic(const struct config_model *model, const struct config *c
 		: 0;
 }
 
-/* Where nothing is repeated, block by block: one stream for these collectives beside the passes. What a block reads is
- * gathered from when the block before begins; gradients of a block are reduced when it ends, after what is waited for.
- */
-struct streams {
-	int64_t time, begun, free;
-};   /* of the passes; when the block before began; when the stream is free */
+/* Block by block: one stream for these collectives beside the passes. What a block reads is gathered from when the
+ * block before begins; gradients are reduced when they are there, after what is waited for. */
+struct streams { int64_t time, begun, free; };   /* of the passes; when the last block began; when the stream is free */
 
-static void run_block(struct streams *streams, int64_t gather, int64_t takes)
+/* Its first op waits for one of what is gathered, its last one for all. */
+static void run_block(struct streams *streams, int64_t gather, uint32_t count, int64_t takes)
 {
-	if (gather > 0)
+	int64_t begin = streams->time, end;
+	if (gather > 0) {
 		streams->free = larger_of(streams->free, streams->begun) + gather;
-	streams->time = gather > 0 ? larger_of(streams->time, streams->free) : streams->time;
-	streams->begun = streams->time;
-	streams->time += takes;
+		begin = larger_of(begin, streams->free - gather + gather / count);
+	}
+	end = begin + takes;
+	streams->time = gather > 0 ? larger_of(end, streams->free + takes / count) : end;
+	streams->begun = begin;
+}
+
+/* What a block reduces, one gradient when it is there, the last one behind the block. */
+struct reduction { int64_t begin, end, takes; uint32_t count; };
+
+static void run_reduction(struct streams *streams, const struct reduction *of)
+{
+	if (of->takes > 0)
+		streams->free = larger_of(larger_of(streams->free, of->begin + (of->end - of->begin) / of->count) + of->takes,
+			of->end + of->takes / of->count);
 }
 
 static struct state_traffic block_traffic(const struct config_model *model, const struct config *config, uint32_t block)
@@ -148,58 +138,57 @@ static struct state_traffic block_traffic(const struct config_model *model, cons
 	return traffic;
 }
 
-/* Where all updates wait for the last gradient they run one behind the other, and what one has made is gathered beside
- * the next. Else a reduction that the next update waits for goes first, and gathers last. */
-static int64_t exposed_once(const struct config_model *model, const struct config *config,
-	const struct overheads *overheads, int64_t update, const struct rank_memory *memory, uint32_t blocks)
+/* How much longer one microbatch's passes through a rank take for collectives beside them. */
+static int64_t exposed_passes(
+	const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank)
 {
 	struct streams streams = { 0 };
-	int64_t passes = 0, forward = 0, updated = 0, lately = 0, at_update = 0, reduce = 0,
-			ready = 0;   /* what was reduced last but waits: how long it takes, since when */
-	for (uint32_t b = 0; b < blocks; b++) {
-		int64_t there = forward_time(model, config, &model->cost[b]),
-				back = model->cost[b].backward + across_time(model, config, &model->cost[b], true);
-		run_block(&streams, block_traffic(model, config, b).forward, there);
-		passes += there + back;
-		forward += model->cost[b].forward - model->cost[b].forward_link;
-	}
-	for (uint32_t b = blocks; b-- > 0;) {
-		struct state_traffic traffic = block_traffic(model, config, b);
-		run_block(&streams, traffic.gather, model->cost[b].backward + across_time(model, config, &model->cost[b], true));
-		streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
-		int64_t last = config->zero == 1 && !memory->early ? traffic.once : 0;
-		reduce = traffic.once - last + traffic.each + traffic.late / 1000 * (1000 - memory->late);
-		at_update += last;
-		ready = streams.time;
-		updated += traffic.updated;
-		lately += traffic.late / 1000 * memory->late;
-	}
-	streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
-	return larger_of(streams.free, streams.time) - passes + lately + larger_of(0, at_update - (model->joint ? 0 : update))
-		+ larger_of(0, exposed_beyond(updated, forward, overheads->updated) - (model->joint ? update : 0));
+	struct reduction reduction = { 0 };    /* of the block before */
+	int64_t passes = 0;
+	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
+		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++) {
+			int64_t takes = forward_time(model, config, &model->cost[b]);
+			struct state_traffic traffic = { 0 };
+			if (config->zero >= 3)
+				traffic = block_traffic(model, config, b);
+			run_block(&streams, traffic.forward, traffic.read, takes);
+			passes += takes;
+		}
+	for (uint32_t chunk = config->chunks; chunk-- > 0;)
+		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece + 1]; b-- > first[piece];) {
+			struct state_traffic traffic = block_traffic(model, config, b);
+			int64_t takes = model->cost[b].backward + across_time(model, config, &model->cost[b], true);
+			run_block(&streams, traffic.gather, traffic.read, takes);
+			run_reduction(&streams, &reduction);
+			reduction = (struct reduction) { streams.begun, streams.time,
+				traffic.each + (config->zero == 0 ? traffic.once : 0), traffic.made };
+			passes += takes;
+		}
+	run_reduction(&streams, &reduction);
+	return larger_of(streams.free, streams.time) - passes;
+}
+
+int64_t config_exposed_each(
+	const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank)
+{
+	return config->zero >= 2 ? exposed_passes(model, config, first, rank) : 0;
 }
 
 int64_t config_exposed_time(const struct config_model *model, const struct config *config,
-	const struct overheads *overheads, int64_t update, const struct rank_memory *memory, const uint32_t *first,
-	uint32_t rank)
+	const struct overheads *overheads, int64_t update, const uint32_t *first, uint32_t rank)
 {
 	struct state_traffic traffic = { 0 };
-	int64_t backward = 0, forward = 0;
-	if (!config_by_passes(config))
-		return exposed_once(model, config, overheads, update, memory, first[1]);
+	int64_t forward = 0, passes = config->zero == 0 ? exposed_passes(model, config, first, rank) : 0;
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
 		uint32_t piece = config_piece(config, rank, chunk), begin = first[piece], end = first[piece + 1];
-		for (uint32_t b = begin; b < end; b++) {
+		for (uint32_t b = begin; b < end; b++)
 			forward += model->cost[b].forward - model->cost[b].forward_link;
-			backward += model->cost[b].backward - model->cost[b].backward_link;
-		}
 		for (uint32_t class = 0; class < STATE_CLASSES; class++)
 			if (config_group(config, class) > 1)
 				add_traffic(model, config, begin, end, class, &traffic);
 	}
-	return exposed_beyond(traffic.once, backward, overheads->overlap) +
-		exposed_beyond(traffic.updated, forward, overheads->updated) +
-		config->microbatches *
-		(exposed_beyond(traffic.forward, forward, overheads->overlap) +
-			exposed_beyond(traffic.gather + traffic.each, backward, overheads->overlap));
+	int64_t before = config->zero == 1 ? traffic.once : 0,
+			after = larger_of(0, traffic.updated - forward / 1000 * overheads->updated);
+	return passes +
+		(model->joint ? before + larger_of(0, after - update) : larger_of(0, before + after - update));
 }

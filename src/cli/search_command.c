@@ -459,7 +459,7 @@ static enum status print_json(const struct search *search, FILE *file, const str
 
 static const char *const overhead_words[] = { "context=BYTES", "communication=BYTES", "bucket=BYTES", "workspace=BYTES",
 	"fragmentation=PERCENT", "transient=on|off", "small=on|off", "vectors=on|off", "gathered=on|off", "cached=on|off",
-	"overlap=PERCENT", "inside=PERCENT", "updated=PERCENT" };
+	"inside=PERCENT", "updated=PERCENT" };
 static const char *const overhead_helps[] = {
 	"the context of each device (0)", "buffers for every degree above 1 (0)",
 	"a bucket of gradients, of which there are two (0)", "what kernels keep (0)", "of activations (0)",
@@ -540,7 +540,7 @@ static int set_knob(struct search *search, const char *name, const char *value)
 	return status == OK ? EXIT_FINE : usage_error("search", "%s", error.text);
 }
 
-/* "transient=off", "context=2GiB", "overlap=50%". */
+/* "transient=off", "context=2GiB", "inside=50%". */
 static int set_overhead(struct search *search, const char *text)
 {
 	struct overheads *overheads = &search->overheads;
@@ -559,16 +559,15 @@ static int set_overhead(struct search *search, const char *text)
 	}
 	/* bytes and percentages are read as those of knobs are */
 	static const char *const sizes[] = { "context", "communication", "bucket", "workspace" },
-							 *const shares[] = { "overlap", "inside", "updated", "fragmentation" };
+							 *const shares[] = { "inside", "updated", "fragmentation" };
 	int64_t *const bytes[] = { &overheads->context, &overheads->communication, &overheads->bucket, &overheads->workspace };
-	uint32_t *const share[] = { &overheads->overlap, &overheads->inside, &overheads->updated, &overheads->fragmentation };
+	uint32_t *const share[] = { &overheads->inside, &overheads->updated, &overheads->fragmentation };
 	int size = name_index(sizes, sizeof sizes / sizeof *sizes, name),
 		of = name_index(shares, sizeof shares / sizeof *shares, name);
 	if ((size < 0 && of < 0) || knob_parse(size >= 0 ? K_reserve : K_slack, value + 1, &number, &error) != OK)
 		return usage_error("search",
-			"--overhead %s: expected context, communication, bucket or workspace=BYTES, overlap, inside, updated or "
-			"fragmentation=PERCENT, "
-			"or transient, small, gathered, vectors, cached=on or off",
+			"--overhead %s: expected context, communication, bucket or workspace=BYTES, inside, updated or "
+			"fragmentation=PERCENT, or transient, small, gathered, vectors, cached=on or off",
 			text);
 	if (size >= 0)
 		*bytes[size] = number;

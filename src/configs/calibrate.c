@@ -278,7 +278,7 @@ static double calibrate_predict(void *context, uint32_t row, const double *facto
 	if (measured->device != DEVICE_NONE)
 		scenario_machine(&measured->scenario, &from);
 	calibrate_apply(&from, factor, &machine);
-	enum status status = config_case_evaluate(measured->opened, &machine, &overheads, true, &result);
+	enum status status = config_case_evaluate(measured->opened, &machine, &overheads, &result);
 	if (fitting->status == OK)
 		fitting->status = status;
 	return (double)(result.time > 0 ? result.time : 1) / 1e12;

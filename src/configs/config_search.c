@@ -618,7 +618,7 @@ void config_case_free(struct config_case *opened)
 }
 
 enum status config_case_evaluate(struct config_case *opened, const struct machine *machine,
-	const struct overheads *overheads, bool exact, struct config_result *result)
+	const struct overheads *overheads, struct config_result *result)
 {
 	opened->request.machine = *machine;
 	opened->request.machine.memory = -1;
@@ -639,28 +639,8 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 	if (status == OK)
 		status = config_cut(&model, &opened->config, overheads, opened->searching.first);
 	if (status == OK)
-		status = config_evaluate(&model, &opened->config, overheads, opened->searching.first, exact, result);
+		status = config_evaluate(&model, &opened->config, overheads, opened->searching.first, true, result);
 	return status;
-}
-
-enum status config_case_timetable(
-	struct config_case *opened, struct config_result *result, struct timetable *timetable, struct error *error)
-{
-	const struct overheads *overheads = &opened->request.overheads;
-	uint32_t *first = opened->searching.first;
-	enum status status = config_search_split(&opened->searching, &opened->config);
-	struct config_model model = config_search_model_of(&opened->searching);
-	if (status == OK)
-		status = config_cut(&model, &opened->config, overheads, first);
-	if (status == INFEASIBLE)
-		return fail(error, INFEASIBLE,
-			"the step has %u blocks between which it can be cut, fewer than the pipeline's %u pieces",
-			opened->searching.step.blocks.stretches, opened->config.pp * opened->config.chunks);
-	if (status == OK)
-		status = config_evaluate(&model, &opened->config, overheads, first, true, result);
-	if (status != OK)
-		return fail_status(error, status);
-	return config_timetable(&model, &opened->config, overheads, first, timetable, error);
 }
 
 /* Why nothing can be evaluated: the first of what is wanted that can't be. */

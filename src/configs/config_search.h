@@ -90,12 +90,7 @@ struct config_case *config_case_open(
 void config_case_free(struct config_case *opened);
 /* OK, NO_MEMORY, or INFEASIBLE: more pieces than blocks. */
 enum status config_case_evaluate(struct config_case *opened, const struct machine *machine,
-	const struct overheads *overheads, bool exact, struct config_result *result);
-
-/* On the request's own machine and overheads, the schedule played slot by slot. Further: BAD_INPUT, the schedule can't
- * be played so. Free timetable with timetable_free(). */
-enum status config_case_timetable(
-	struct config_case *opened, struct config_result *result, struct timetable *timetable, struct error *error);
+	const struct overheads *overheads, struct config_result *result);
 
 /* Of the entries that fit the one that differs least from a wanted one: fewest changed choices, then the least time.
  * NONE: none fits. */

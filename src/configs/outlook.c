@@ -126,8 +126,10 @@ static struct outlook *outlook_evaluate(
 	if (!outlook)
 		fail_memory(error);
 	enum status status = opened
-		? error_set(error, config_case_timetable(opened, &outlook->result, &outlook->timetable, error))
+		? config_case_evaluate(opened, &request.machine, &request.overheads, &outlook->result)
 		: error->status;
+	if (opened && status != OK)
+		fail_status(error, status);
 	config_case_free(opened);
 	if (status != OK) {
 		mem_free(outlook);
@@ -235,17 +237,7 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 	uint32_t ranks = pipelined->ranks, pieces = ranks * pipelined->chunks;
 	int64_t *kept = mem_alloc(3 * (size_t)pieces + ranks, sizeof *kept), *weight = kept + pieces,
 			*between = weight + pieces, *none = between + pieces;
-	struct pipeline pipeline = { .schedule = pipelined->schedule,
-		.ranks = ranks,
-		.chunks = pipelined->chunks,
-		.microbatches = pipelined->microbatches,
-		.forward = pipelined->forward,
-		.backward = pipelined->backward,
-		.weight = pipelined->weight,
-		.send = pipelined->send,
-		.order = pipelined->order,
-		.forward_link = pipelined->forward_link,
-		.backward_link = pipelined->backward_link };
+	struct pipeline pipeline = pipelined_pipeline(pipelined);
 	if (!kept)
 		return fail_memory(error);
 	for (uint32_t k = 0; k < pieces; k++) {

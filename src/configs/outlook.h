@@ -1,8 +1,5 @@
-/* outlook.h: what a scenario comes to as a whole configuration: the schedule slot by slot, memory of pipeline ranks,
- * time of a step.
- *
- * Of a plan the timetable is as planned and simulated: its peaks are the plan's. Without one, by the model of whole
- * configurations, which takes milliseconds where a plan takes seconds, and says about what the plan would. */
+/* outlook.h: what a scenario comes to as a whole configuration, by the model of these, which takes milliseconds where a
+ * plan takes seconds; and of a plan the schedule slot by slot, as planned and simulated: its peaks are the plan's. */
 #pragma once
 
 #include "config_search.h"
@@ -12,7 +9,7 @@ struct outlook {
 	struct config config;  /* that the scenario asks for */
 	struct config_result result;  /* by the model; zero where planned */
 	bool planned;  /* config has only what a plan says: degrees, microbatches, schedule */
-	struct timetable timetable;
+	struct timetable timetable;  /* of a plan; else empty */
 	struct machine machine;  /* memory: what a device has; < 0: any */
 	uint64_t fingerprint;  /* of graph and scenario */
 	atomic_uint references;

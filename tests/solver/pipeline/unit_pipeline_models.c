@@ -105,7 +105,7 @@ static int64_t host_load(const struct graph *graph)
 }
 
 /* What is offloaded waits in the host's memory, in no copy here, but in one there for every microbatch; its copies take
- * time beside computation, and what takes longer counts. */
+ * time beside computation, from when there is something to copy. */
 Test(pipeline_models, offloaded_activations_are_not_in_flight)
 {
 	static const char *const words[] = { "devices=2", "pp=2", "batch=4", "microbatches=4", NULL };
@@ -137,8 +137,8 @@ Test(pipeline_models, offloaded_activations_are_not_in_flight)
 	struct machine machine;
 	scenario_machine(&scenario, &machine);
 	int64_t copied = machine_host_time(&machine, first->tensor[largest].bytes);
-	cr_expect(after->forward[0] == (copied > before->forward[0] ? copied : before->forward[0]), "%lld",
-		(long long)after->forward[0]);
+	cr_expect(after->forward[0] >= copied && after->forward[0] >= before->forward[0] &&
+			after->forward[0] <= before->forward[0] + copied, "%lld", (long long)after->forward[0]);
 	machine.host.rate /= 2;
 	cr_expect_gt(machine_host_time(&machine, first->tensor[largest].bytes), copied);
 	pipelined_release(before);
@@ -180,12 +180,12 @@ static void expect_agreement(const struct agreeing *row, struct asked *asked)
 	scenario_machine(&scenario, &request.machine);
 	struct config_case *opened = config_case_open(&request, &row->config, &error);
 	cr_assert_not_null(opened, "%s", error.text);
-	cr_assert_eq(config_case_evaluate(opened, &request.machine, &overheads_all, true, &result), OK);
+	cr_assert_eq(config_case_evaluate(opened, &request.machine, &overheads_all, &result), OK);
 	config_case_free(opened);
 	OWN(graph) *graph = model_graph(asked->name, asked->layers, 1, true, (enum recompute)row->config.recompute);
 	struct pipelined *pipelined = pipeline_of(graph, &scenario);
 	const struct pipeline_rank *first = &pipelined->rank[0], *last = &pipelined->rank[pipelined->ranks - 1];
-	compare(row, "step", (double)pipelined->time, (double)result.time, 0.02);
+	compare(row, "step", (double)pipelined->time, (double)result.time, 0.03);
 	if (!schedule_split(
 			(enum schedule)row->config.schedule)) /* else gradients that wait are partly among what is short-lived */
 		compare(row, "the first rank's activations", (double)first->kept, (double)result.first.activations, 0.02);
@@ -341,7 +341,7 @@ Test(pipeline_models, sums_of_gradients_of_inputs_are_waited_for_where_backward_
 			request.overheads.inside = 1000 * hidden;
 			struct config_case *opened = config_case_open(&request, &config, &error);
 			cr_assert_not_null(opened, "%s", error.text);
-			cr_assert_eq(config_case_evaluate(opened, &request.machine, &request.overheads, true, &result), OK);
+			cr_assert_eq(config_case_evaluate(opened, &request.machine, &request.overheads, &result), OK);
 			config_case_free(opened);
 			link[split][hidden] = result.link;
 		}
