@@ -344,17 +344,6 @@ static enum status layout_check_pins(const struct layout_model *model, struct la
 	return status;
 }
 
-static enum status solve_caching(struct solve *solve)
-{
-	bool expandable = solve->options->strategy == LAYOUT_EXPANDABLE;
-	int64_t reserved = layout_caching(solve->buffers, expandable, solve->layout->offset);
-	if (reserved < 0)
-		return NO_MEMORY;
-	solve->layout->arena = reserved;
-	solve->layout->strategy = layout_strategy_names[solve->options->strategy];
-	return OK;
-}
-
 static enum status solve_given(struct solve *solve)
 {
 	struct layout *layout = solve->layout;
@@ -403,9 +392,8 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 		.error = error,
 		.late = options->first };
 	*layout = (struct layout){ .strategy = "nothing to place", .clash = LAYOUT_NO_CLASH };
-	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE,
-		 given = options->strategy == LAYOUT_FILE && !buffers->fixed && !buffers->piece_start;
-	TRY(layout_model_build(buffers, caching ? 1 : options->alignment, &solve.model, error));
+	bool given = options->strategy == LAYOUT_FILE && !buffers->fixed && !buffers->piece_start;
+	TRY(layout_model_build(buffers, options->alignment, &solve.model, error));
 	layout->offset = mem_alloc(buffers->n, sizeof *layout->offset);
 	enum status status = layout->offset ? simple_bound(&solve) : NO_MEMORY;
 	/* What cannot fit is not worth a search. */
@@ -418,7 +406,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 		layout->offset = NULL;
 	}
 	if (status == OK)
-		status = caching ? solve_caching(&solve) : given ? solve_given(&solve) : place_all(&solve);
+		status = given ? solve_given(&solve) : place_all(&solve);
 	layout->proof = (struct proof){ QUANTITY_ARENA, layout->offset ? layout->arena : -1, layout->proof.bound,
 		layout_proof_names[layout->ground] };
 	if (status == OK && wanted.capacity > 0 && layout->proof.bound > wanted.capacity)

@@ -54,13 +54,12 @@ struct buffers {
 	/* optional [n + 1]: pieces piece_start[i] .. piece_start[i + 1] - 1 of buffer i, in order */
 	uint32_t *piece_start;
 	struct piece *piece;       /* of time, none overlapping another; none: it is live from lower to upper */
-	uint8_t *stream; /* optional, of layout_caching() alone: the stream that allocates it, below LAYOUT_STREAMS */
+	uint8_t *stream; /* optional, of layout_holds() alone: the stream that allocates it, below LAYOUT_STREAMS */
 };
 #define LAYOUT_STREAMS 3
 
 /* Strategies: id, name of the knob's value, what it does. */
 #define LAYOUT_STRATEGIES(X) \
-	X(CACHING, "caching", "simulation of PyTorch's caching allocator") \
 	X(FIRST_FIT, "firstfit", "in order of allocation, each into the lowest hole") \
 	X(GREEDY_BY_SIZE, "greedy", "largest first, each into the tightest hole") \
 	X(BEST_FIT, "bestfit", "longest life first, each into the tightest hole") \
@@ -68,7 +67,6 @@ struct buffers {
 	X(ROAM, "roam", "long-lived buffers at the bottom, segments apart, ROAM's tree") \
 	X(BEST, "best", "dives, then exact search while they are above the bound") \
 	X(DIVE, "dive", "lowest offset first in the best of several orders") \
-	X(EXPANDABLE, "expandable", "the caching allocator with expandable segments") \
 	X(FILE, "file", "the addresses that the file carries: XLA's buffer assignment, or those of a memory snapshot")
 
 #define X(id, name, help) LAYOUT_##id,
@@ -101,7 +99,7 @@ char *layout_clash_text(const struct layout_clash *clash, char *text, size_t siz
 
 struct layout {
 	int64_t *offset;           /* [n] */
-	int64_t arena;             /* highest byte in use (bytes reserved, for the caching allocator) */
+	int64_t arena;             /* highest byte in use */
 	int64_t load;              /* the largest sum of sizes alive at one step */
 	struct proof proof;        /* arena: no layout has a smaller one than the bound, >= load */
 	enum layout_proof ground;  /* what proves the bound */
@@ -170,14 +168,21 @@ enum status layout_check_core(const struct buffers *buffers, const uint32_t *cor
  * -1 when out of memory. Shares no code with the solvers. */
 int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, int64_t step);
 
-/* ---- the caching allocator, the baseline that users know ---- */
+/* ---- the caching allocator ---- */
 
-/* PyTorch's CUDA caching allocator fed with the buffers in order of steps, frees before allocations, within
- * a step in the order of the buffers: sizes rounded to 512 bytes, small and large pools, best fit, splitting and
- * merging; nothing is returned to the device. expandable: one growing segment per pool.
- * Streams have pools of their own: what one has reserved no other takes.
- * offset: [n], address of each (segments one after another); may be NULL, and is where streams are told. Returns the
- * bytes reserved, -1 when out of memory. O(n log n). */
-int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset);
-/* The bytes reserved without and with expandable segments; false when out of memory. */
-bool layout_caching_both(const struct buffers *buffers, int64_t reserved[2]);
+/* What the allocator comes to. */
+struct allocated {
+	int64_t reserved;  /* on a device without end */
+	int64_t least;     /* the least limit found at which no allocation fails, to 2 MiB or a thousandth; > the limit that
+						* was asked for if and only if one fails there */
+	int64_t used;      /* the most that buffers have at once, as rounded */
+	int64_t breaks;    /* the step at which an allocation fails at the limit; -1: it holds */
+	uint32_t retries;  /* how often cached memory goes back to the device there, as an allocation has failed */
+};
+/* PyTorch's CUDA caching allocator fed with the buffers in order of steps, frees before allocations, within a step in
+ * the order of the buffers: sizes rounded to 512 bytes, small and large pools, best fit, splitting and merging; where
+ * the device has no more, cached memory goes back to it and the block is asked for once more. expandable: one growing
+ * segment per pool. Streams have pools of their own: what one has reserved no other takes.
+ * Whether the buffers hold within a limit (< 0: none), and the rest. No limit follows from another: that at which one
+ * fails may be the larger one. false when out of memory. O(n log n) a simulation, and a dozen of them. */
+bool layout_holds(const struct buffers *buffers, bool expandable, int64_t limit, struct allocated *allocated);

@@ -4,6 +4,7 @@
 
 #include "src/base/files.h"
 #include "src/base/streams.h"
+#include "src/plan/fsdp.h"
 #include "src/plan/verdict.h"
 #include "src/read/card.h"
 #include "src/scenario/own_device.h"
@@ -37,6 +38,44 @@ static enum status check_verdict_check_words(struct check *check, const struct v
 	return stated && strcmp(stated, text) == 0 ? OK : check_wrong(check, "memory.verdict is not \"%s\"", text);
 }
 
+/* -1: no whole number is there. */
+static int64_t asked_whole(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+	return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+/* What is said of PyTorch's allocator: reserved without a limit, the least one that holds, what becomes of it at the
+ * cap. */
+static enum status check_allocated(
+	struct check *check, const struct buffers *buffers, bool expandable, int64_t limit, struct allocated *stated)
+{
+	static const char *const keys[] = { "pytorch", "expandable" };
+	const json_t *object = check_member(check, "memory", keys[expandable]);
+	const char *name = json_string_value(json_object_get(object, "breaks_at"));
+	int64_t said = check->graph->about.intake.caching[expandable], ops = check->graph->ops,
+			retries = asked_whole(object, "retries"), least = asked_whole(object, "least_bytes");
+	struct allocated free, at = { .breaks = -1 }, held;
+	if (said > 0)
+		free = at = held = (struct allocated){ .reserved = said, .breaks = -1 };
+	else if (!check_allocator(buffers, expandable, INT64_MAX, &free) ||
+		!check_allocator(buffers, expandable, larger_of(least, 0), &held) ||
+		(limit >= 0 && !check_allocator(buffers, expandable, limit, &at)))
+		return fail_memory(check->error);
+	if (said > 0 && limit >= 0 && said > limit)
+		at.breaks = 0;
+	bool breaks = at.breaks >= 0, fine = least > 0 && (held.breaks < 0 || least == 1) && at.retries == retries &&
+		free.reserved == asked_whole(object, "reserved_bytes") && (limit < 0 || breaks == (least > larger_of(limit, 1)));
+	if (breaks && ops > 0)
+		fine = fine && name && strcmp(name, check->graph->op[check->order[at.breaks % ops]].name) == 0 &&
+			asked_whole(object, "breaks_in_step") == 1 + at.breaks / ops;
+	else
+		fine = fine && !name && !json_object_get(object, "breaks_in_step") && !json_object_get(object, "breaks_at");
+	*stated = (struct allocated){ .least = least, .retries = at.retries };
+	return fine && (said == 0 || least == said) ? OK
+		: check_wrong(check, "memory.%s is not what its allocator comes to", keys[expandable]);
+}
+
 static enum status check_fits(struct check *check, struct verdict *verdict)
 {
 	const json_t *stated = check_member(check, "memory", "fits"), *cap = check_member(check, "memory", "cap_bytes");
@@ -45,49 +84,84 @@ static enum status check_fits(struct check *check, struct verdict *verdict)
 	if (verdict->cap < 0)
 		return stated || cap ? check_wrong(check, "memory.fits is said of a scenario without a memory cap") : OK;
 	verdict->fits = check->over <= 0 ? FITS_YES
-		: bound + verdict->buffers + verdict->reserve > verdict->cap ? FITS_NO
+		: bound + verdict->part[PART_BUFFERS] + verdict->part[PART_CONTEXT] > verdict->cap ? FITS_NO
+		: verdict->allocator == ALLOCATOR_PYTORCH && verdict->by[ALLOCATOR_EXPANDABLE] <= verdict->cap ? FITS_EXPANDABLE
+		: verdict->by[ALLOCATOR_PLAN] <= verdict->cap ? FITS_PLANNED
 		: FITS_UNKNOWN;
-	const char *word = verdict->fits == FITS_YES ? "yes" : verdict->fits == FITS_NO ? "no" : "unknown";
 	enum status status = check_verdict_expect(check, "cap_bytes", verdict->cap);
-	if (status == OK && (!json_is_string(stated) || strcmp(json_string_value(stated), word) != 0))
-		status = check_wrong(check,
-			"memory.fits must be \"%s\": so says the sum of the plan, what is gathered ahead, buffers and reserve, "
-			"beside the bound",
-			word);
+	if (status == OK && (!json_is_string(stated) || strcmp(json_string_value(stated), fits_text[verdict->fits]) != 0))
+		status = check_wrong(check, "memory.fits must be \"%s\"", fits_text[verdict->fits]);
 	return status;
 }
 
-/* After lifetimes, layout and time are checked: all that stands beside the plan is added up anew, from the scenario,
- * the mesh and the simulated allocator, and held against memory.fits and its numbers. Sets check->over. INFEASIBLE says
- * what is wrong. */
+/* The parts of what is needed. */
+static enum status check_ledger(struct check *check, struct verdict *verdict)
+{
+	const json_t *parts = check_member(check, "memory", "ledger");
+	int64_t *part = verdict->part, sum = 0;
+	uint32_t peak = check->peak_position, storages = check->graph->storages;
+	for (uint32_t item = 0; item < check->items && check->graph->ops > 0; item++)
+		if (check->first[item] != NONE && check->first[item] <= peak && peak <= check->last[item])
+			part[item < storages ? ledger_part_of(check->graph->storage[item].kind) : PART_OTHER] += check->bytes[item];
+	for (int p = 0; p < LEDGER_PARTS; p++)
+		sum += part[p];
+	part[PART_HOLES] = verdict->needed - sum;
+	for (int p = 0; p < LEDGER_PARTS; p++)
+		if (asked_whole(parts, ledger[p].key) != part[p])
+			return check_wrong(check, "memory.ledger's %s must be %" PRId64, ledger[p].key, part[p]);
+	return OK;
+}
+
+/* Whether fully_shard runs the step, and its buffers or those of two steps. */
+static enum status verdict_buffers_of(
+	struct check *check, struct arena *arena, struct buffers *buffers, bool *fully_shard)
+{
+	struct fsdp_step step = { check->graph, &check->scenario, check->position, check->first, check->last, check->bytes };
+	if ((check->sharded || check->as_planned) && !check->pipelined && !scenario_pipelines(&check->scenario))
+		TRY(fsdp_buffers(&step, arena, buffers));
+	*fully_shard = buffers->n > 0;
+	return *fully_shard ? OK : check_two_steps(check, arena, buffers);
+}
+
 static enum status check_verdict(struct check *check)
 {
-	int64_t arena = json_integer_value(check_member(check, "layout", "arena_bytes")), groups = count_groups(check);
+	int64_t arena = json_integer_value(check_member(check, "layout", "arena_bytes")), groups = count_groups(check),
+			budget = scenario_budget(&check->asked);
 	struct device_preset preset = scenario_preset(&check->asked);
-	struct verdict verdict = { .plan = arena, .reserve = scenario_reserve(&check->asked),
-		.buffers = groups * scenario_group_buffers(&check->asked) };
+	struct verdict verdict = { .allocator = scenario_allocator(&check->asked) };
+	struct allocated stated = { 0 };
+	struct buffers buffers = { 0 };
+	OWN(arena) room = { 0 };
 	const json_t *note;
 	size_t i;
-	if (check->as_planned) /* the step isn't simulated */
+	bool fully_shard = false;
+	if (check->as_planned)   /* the step isn't simulated */
 		check->ahead = json_integer_value(check_member(check, "shard", "gathered_ahead_bytes"));
-	verdict.ahead = check->ahead;
+	if (verdict_buffers_of(check, &room, &buffers, &fully_shard) != OK)
+		return fail_memory(check->error);
 	json_array_foreach(json_object_get(check->plan, "notes"), i, note) {
 		verdict.guess |= json_is_string(note) && strncmp(json_string_value(note), NOTE_GUESS, strlen(NOTE_GUESS)) == 0;
 	}
 	verdict.cap = check->asked.value[K_memory] >= 0 ? check->asked.value[K_memory] : preset.machine.memory;
-	verdict.needed = verdict.plan + verdict.ahead + verdict.buffers + verdict.reserve;
-	verdict.caching = check->reserved[0] + verdict.needed - verdict.plan;
-	verdict.expandable = check->reserved[1] + verdict.needed - verdict.plan;
-	TRY(check_verdict_expect(check, "buffers_bytes", verdict.buffers));
-	TRY(check_verdict_expect(check, "reserve_bytes", verdict.reserve));
+	verdict.part[PART_BUFFERS] = groups * scenario_group_buffers(&check->asked);
+	verdict.part[PART_CONTEXT] = scenario_reserve(&check->asked);
+	int64_t beside = verdict.part[PART_BUFFERS] + verdict.part[PART_CONTEXT];
+	verdict.by[ALLOCATOR_PLAN] = arena + check->ahead + beside;
+	for (int expandable = 0; expandable < 2; expandable++) {
+		int64_t ahead = fully_shard ? 0 : check->ahead,
+				limit = budget < 0 ? -1 : larger_of(budget - ahead - verdict.part[PART_BUFFERS], 0);
+		TRY(check_allocated(check, &buffers, expandable, limit, &stated));
+		verdict.by[ALLOCATOR_PYTORCH + expandable] = larger_of(stated.least, check->peak) + ahead + beside;
+		if ((int)verdict.allocator == ALLOCATOR_PYTORCH + expandable)
+			verdict.retries = stated.retries;
+	}
+	verdict.part[PART_AHEAD] = fully_shard && verdict.allocator != ALLOCATOR_PLAN ? 0 : check->ahead;
+	verdict.needed = verdict.by[verdict.allocator];
+	TRY(check_ledger(check, &verdict));
 	TRY(check_verdict_expect(check, "needed_bytes", verdict.needed));
-	TRY(check_verdict_expect(check, "caching_allocator_needed_bytes", verdict.caching));
-	TRY(check_verdict_expect(check, "expandable_segments_needed_bytes", verdict.expandable));
 	TRY(check_fits(check, &verdict));
 	TRY(check_verdict_check_words(check, &verdict));
-	check_passed(check,
-		verdict.cap < 0 ? "what the plan needs, with parameters gathered ahead, buffers and reserve"
-		: "whether the plan fits its device, with parameters gathered ahead, buffers and reserve");
+	check_passed(check, "what the plan needs in each allocator over two steps, part by part, and whether that fits");
 	return OK;
 }
 

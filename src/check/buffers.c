@@ -63,7 +63,7 @@ static enum status check_place(const struct look *look, uint32_t i)
 	if (buffers->fixed && buffers->fixed[i] >= 0 && offset != buffers->fixed[i])
 		return check_buffers_wrong(
 			look->error, "%.*s lies at %" PRId64 ", and is pinned to %" PRId64, ID(look, i), offset, buffers->fixed[i]);
-	if (offset % step != 0 && !look->places->simulated && !(buffers->fixed && buffers->fixed[i] >= 0))
+	if (offset % step != 0 && !(buffers->fixed && buffers->fixed[i] >= 0))
 		return check_buffers_wrong(
 			look->error, "%.*s lies at %" PRId64 ", which is no multiple of %" PRId64, ID(look, i), offset, step);
 	return OK;
@@ -75,8 +75,7 @@ static void check_buffers_add_part(struct look *look, uint32_t i, int64_t lower,
 {
 	int64_t size = look->csv->buffers.size[i], offset = look->places->offset[i];
 	if (lower < upper && size > 0)
-		look->part[look->parts++] = (struct part){ lower, upper, offset, offset + up(size, look->places->simulated ? 1
-			: look->places->alignment), i };
+		look->part[look->parts++] = (struct part){ lower, upper, offset, offset + up(size, look->places->alignment), i };
 }
 
 static void add_parts(struct look *look)

@@ -64,8 +64,6 @@ enum status plan_check(const struct graph *graph, const char *path, const struct
 struct buffers_places {
 	const int64_t *offset; /* [n] */
 	int64_t alignment;     /* >= 1 */
-	bool simulated; /* by an allocator that rounds sizes in its own way: offsets need not be multiples of the alignment
-					 */
 };
 
 /* What the places come to: the highest byte; the most that is live at one step. */

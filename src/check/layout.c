@@ -190,11 +190,7 @@ static enum status check_overlap(struct check *check, int64_t arena)
 	layout.load = layout.proof.bound = load_at(check, 0);
 	layout.proof.value = arena;
 	struct error why = { 0 };
-	int64_t alignment = check->scenario.value[K_layout] == LAYOUT_CACHING ||
-			check->scenario.value[K_layout] == LAYOUT_EXPANDABLE
-		? 1
-		: check->scenario.value[K_alignment];
-	enum status status = layout_check(&buffers, alignment, &layout, &why);
+	enum status status = layout_check(&buffers, check->scenario.value[K_alignment], &layout, &why);
 	if (status == NO_MEMORY)
 		return fail_memory(check->error);
 	return status == OK ? OK : name_overlap(check);
@@ -313,14 +309,6 @@ enum status check_layout(struct check *check)
 				: "workspace", check_layout_name_of(check, s));
 		if (check->offset[s] + check->bytes[s] > arena)
 			arena = check->offset[s] + check->bytes[s];
-	}
-	/* The caching allocator reserves whole segments: its arena may reach above the highest buffer. */
-	if (check->scenario.value[K_layout] == LAYOUT_CACHING || check->scenario.value[K_layout] == LAYOUT_EXPANDABLE) {
-		int64_t reserved;
-		status = check_integer(check, "layout", "arena_bytes", &reserved);
-		if (status == OK && reserved < arena)
-			return check_wrong(check, "the allocator's %" PRId64 " bytes do not hold its buffers", reserved);
-		arena = reserved;
 	}
 	if (status == OK)
 		status = check_expect(check, "layout", "arena_bytes", arena);

@@ -26,16 +26,17 @@ static const struct member_row ROWS[] = {
 	{ "graph", "name ops tensors storages fingerprint planned_fingerprint", 0 },
 	{ "memory",
 		"persistent_bytes peak_bytes peak_op program_peak_bytes peak_without_workspace_bytes fit_margin_bytes "
-		"buffers_bytes reserve_bytes needed_bytes "
-		"caching_allocator_needed_bytes expandable_segments_needed_bytes cap_bytes? fits? verdict",
+		"ledger needed_bytes allocator pytorch expandable cap_bytes? fits? verdict",
 		0 },
+	{ "memory.ledger", "parameters gradients optimizer activations other holes gathered_ahead buffers context", 0 },
+	{ "memory.pytorch", "least_bytes reserved_bytes retries breaks_in_step? breaks_at?", 0 },
+	{ "memory.expandable", "least_bytes reserved_bytes retries breaks_in_step? breaks_at?", 0 },
 	{ "order", "winner", WHOLE },
 	{ "layout", "winner", WHOLE },
 	{ "order", "strategy peak_bytes bound_bytes proved certificate ops", 0 },
 	{ "order.certificate", "by op? flow? precedences?", 0 },
 	{ "layout",
-		"strategy arena_bytes bound_bytes proved certificate caching_allocator_bytes fully_shard_bytes? "
-		"buffers workspaces?",
+		"strategy arena_bytes bound_bytes proved certificate buffers workspaces?",
 		0 },
 	{ "layout.certificate", "by moment? core? irreducible?", 0 },
 	{ "layout.certificate.core[]", "op", 0 },

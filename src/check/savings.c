@@ -65,44 +65,6 @@ static enum status check_peaks(struct check *check)
 	return status;
 }
 
-/* ---- the caching allocator ---- */
-
-static enum status check_reserved(struct check *check)
-{
-	int64_t layout = check->scenario.value[K_layout];
-	bool simulates = layout == LAYOUT_CACHING || layout == LAYOUT_EXPANDABLE;
-	for (int expandable = 0; expandable < 2; expandable++) {
-		int64_t said = check->graph->about.intake.caching[expandable]; /* of a trace whose buffers are joined here */
-		if ((check->reserved[expandable] = said > 0 && !simulates ? said : check_allocator(check, expandable)) < 0)
-			return fail_memory(check->error);
-	}
-	enum status status = check_expect(
-		check, "layout", "caching_allocator_bytes", check->reserved[check->scenario.value[K_expandable] != 0]);
-	if (status != OK || !simulates)
-		return status;
-	return check_expect(check, "layout", "arena_bytes", check->reserved[layout == LAYOUT_EXPANDABLE]);
-}
-
-/* What fully_shard comes to. Of the graph of one device alone, without the whole step's, that isn't known. */
-static enum status check_fully_shard(struct check *check)
-{
-	struct buffers buffers = { 0 };
-	struct fsdp_step step = { check->graph, &check->scenario, check->position, check->first, check->last, check->bytes };
-	if (!check->sharded) {
-		if (check_member(check, "layout", "fully_shard_bytes"))
-			check_skipped(check, "layout.fully_shard_bytes: the whole step isn't known");
-		return OK;
-	}
-	if (!check->pipelined && fsdp_buffers(&step, &check->arena, &buffers) != OK)
-		return fail_memory(check->error);
-	if (buffers.n == 0)
-		return check_member(check, "layout", "fully_shard_bytes")
-			? check_wrong(check, "layout.fully_shard_bytes is said of a step whose parameters aren't gathered")
-			: OK;
-	int64_t reserved = check_allocator_of(&buffers, check->scenario.value[K_expandable] != 0);
-	return reserved < 0 ? fail_memory(check->error) : check_expect(check, "layout", "fully_shard_bytes", reserved);
-}
-
 /* ---- kinds, notes ---- */
 
 static enum status expect_in(struct check *check, const json_t *object, const char *key, int64_t expected)
@@ -163,11 +125,8 @@ static enum status check_notes(struct check *check)
 enum status check_savings(struct check *check)
 {
 	TRY(check_peaks(check));
-	TRY(check_reserved(check));
-	TRY(check_fully_shard(check));
 	TRY(check_kinds(check));
 	TRY(check_notes(check));
-	check_passed(
-		check, "what the plan is compared with: the program's own order, the caching allocator; the peak by kinds");
+	check_passed(check, "what the plan is compared with: the program's own order; the peak by kinds");
 	return OK;
 }

@@ -32,8 +32,7 @@ struct check {
 	int64_t *bytes, *offset; /* [items] */
 	int64_t peak;
 	uint32_t peak_position;
-	int64_t reserved[2]; /* bytes of the caching allocator, without and with expandable segments */
-	int64_t ahead;       /* bytes of parameters gathered a layer ahead; -1: not known */
+	int64_t ahead;                /* bytes of parameters gathered a layer ahead; -1: not known */
 	bool recomputes, recomputes_to_cap, recomputes_on_ranks; /* the scenario makes ops run again; as few as a cap takes,
 																in one graph; or on each of a pipeline's ranks */
 	uint32_t waiting; /* buffers of the host */
@@ -128,11 +127,11 @@ enum status check_savings(struct check *check);
 /* Whether the program's own order keeps the order pins, and so is what is compared with. O(pins). */
 bool check_program_keeps_pins(const struct check *check);
 
-/* Bytes that PyTorch's caching allocator reserves for the buffers in the file's order; -1: out of memory. O(buffers *
- * blocks). */
-int64_t check_allocator(const struct check *check, bool expandable);
-/* The same for others, which may be of several streams. */
-int64_t check_allocator_of(const struct buffers *buffers, bool expandable);
+/* PyTorch's caching allocator within a limit: reserved, breaks and retries of what is got; false: out of memory.
+ * O(buffers * blocks). */
+bool check_allocator(const struct buffers *buffers, bool expandable, int64_t limit, struct allocated *got);
+/* The file's order over two steps. In the arena; OK or NO_MEMORY. */
+enum status check_two_steps(const struct check *check, struct arena *arena, struct buffers *buffers);
 
 /* sizes: a step at another batch or sequence, held against the one that it was made of. */
 

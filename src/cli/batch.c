@@ -165,7 +165,7 @@ int plan_exit(const struct plan *plan)
 	char text[VERDICT_TEXT], change[400];
 	if (plan->limited)
 		complain_line("cut short: a better plan may exist");
-	if (verdict.fits == FITS_NO || verdict.fits == FITS_UNKNOWN) {
+	if (!fits_runs(verdict.fits)) {
 		complain_line("%s", verdict_text(&verdict, text, sizeof text));
 		if (plan->transformed->pipelined && !plan->limited &&
 			*plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))

@@ -187,24 +187,13 @@ static enum status cli_layout_check_bound(struct result_check *check, int64_t re
 	return OK;
 }
 
-/* The simulated allocator reserves more than the highest byte; how much, and what it counts as alive, it has to say
- * again. */
-static bool layout_check_simulated(const struct result_check *check)
-{
-	return check->request.options.strategy == LAYOUT_CACHING || check->request.options.strategy == LAYOUT_EXPANDABLE;
-}
-
 static enum status layout_check_memory(struct result_check *check, bool *above)
 {
 	const json_t *file = check->file;
-	int64_t arena = check->sums.arena, said = json_integer_value(json_object_get(file, "arena_bytes")),
-		reached = layout_check_simulated(check) ? said : arena;
-	enum status status = layout_check_expect(check, file, "arena_bytes", reached);
-	if (status == OK && reached < arena)
-		status = layout_check_differs(check, "arena_bytes", reached, arena);
-	if (status == OK && !layout_check_simulated(check))
+	enum status status = layout_check_expect(check, file, "arena_bytes", check->sums.arena);
+	if (status == OK)
 		status = layout_check_expect(check, file, "load_bytes", check->sums.load);
-	return status != OK ? status : cli_layout_check_bound(check, reached, above);
+	return status != OK ? status : cli_layout_check_bound(check, check->sums.arena, above);
 }
 
 /* ---- once more ---- */
@@ -286,7 +275,7 @@ static enum status check_claims(struct result_check *check, bool numbers)
 
 static enum status check_places(struct result_check *check)
 {
-	struct buffers_places places = { check->offset, check->request.options.alignment, layout_check_simulated(check) };
+	struct buffers_places places = { check->offset, check->request.options.alignment };
 	TRY(buffers_check(&check->csv, &places, &check->sums, check->error));
 	report_passed(
 		check->report, "every buffer lies where it may: no two that are alive together overlap; pins, alignments");

@@ -128,7 +128,7 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 	char memory[32], cap[32], over[32], safe[320];
 	bytes_text(list->arena, memory, sizeof memory);
 	bytes_text(list->budget, cap, sizeof cap);
-	const char *how = list->captured ? " (program order, PyTorch's caching allocator)" : "";
+	const char *how = list->captured ? " (program order, PyTorch's allocator)" : "";
 	if (list->fits) {
 		fprintf(file, "the step fits as it is%s: it needs %s of %s and takes %.4g ms%s%s\n", how, memory, cap,
 			(double)list->step / 1e9, *list->guesses ? "; " : "", list->guesses);

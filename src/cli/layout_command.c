@@ -219,19 +219,11 @@ static int layout_command_report(const struct request *request, const struct buf
 	return EXIT_FINE;
 }
 
-/* The simulated allocator rounds sizes in its own way. */
-static bool layout_command_simulated(const struct request *request)
-{
-	return request->asked.options.strategy == LAYOUT_CACHING || request->asked.options.strategy == LAYOUT_EXPANDABLE;
-}
-
 /* What is written is looked at by the checker, which shares no code with the solver. */
 static enum status confirm(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
 {
 	struct error error = { 0 };
-	enum status status = layout_command_simulated(request)
-		? OK
-		: layout_check(&csv->buffers, request->asked.options.alignment, layout, &error);
+	enum status status = layout_check(&csv->buffers, request->asked.options.alignment, layout, &error);
 	return status == OK ? OK : fail_wrong(request, status, &error);
 }
 

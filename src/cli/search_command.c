@@ -89,23 +89,14 @@ static double gib(int64_t bytes)
 	return (double)bytes / 1073741824.0;
 }
 
-/* Whether a plan that fits doesn't where PyTorch's caching allocator places what it places. */
-static bool only_planned_fits(const struct search *search, const struct config_planned *planned)
-{
-	int64_t memory = search->request.machine.memory;
-	return planned->known && planned->fits && memory >= 0 && planned->reserves > memory;
-}
-
-/* "9.1234 s    18.40 GiB     19.80 GiB", "can't be planned": as wide as the heading. */
-static const char *planned_text(
-	const struct search *search, const struct config_planned *planned, char *text, size_t size)
+/* "9.1234 s    18.40 GiB", "can't be planned": as wide as the heading. */
+static const char *planned_text(const struct config_planned *planned, char *text, size_t size)
 {
 	if (planned->known)
-		snprintf(text, size, "%9.4f s  %8.2f GiB%s  %8.2f GiB%s", (double)planned->time / 1e12, gib(planned->needs),
-			planned->fits ? " " : "!", gib(planned->reserves),
-			only_planned_fits(search, planned) || !planned->fits ? "!" : " ");
+		snprintf(text, size, "%9.4f s  %8.2f GiB%s", (double)planned->time / 1e12, gib(planned->needs),
+			planned->fits ? " " : "!");
 	else
-		snprintf(text, size, "%-41s", planned->tried ? "can't be planned" : "");
+		snprintf(text, size, "%-26s", planned->tried ? "can't be planned" : "");
 	return text;
 }
 
@@ -155,7 +146,7 @@ static void print_entry(const struct search *search, FILE *file, uint32_t number
 	const struct config_result *result = &entry->result;
 	fprintf(file, "%4u  %9.4f s  %8.2f GiB  %s  %8.2f  %8.2f  %5.1f%%  %s %s\n      %s\n", number,
 		(double)result->time / 1e12, gib(result->worst.total),
-		planned_text(search, &entry->planned, planned, sizeof planned), gib(result->first.total),
+		planned_text(&entry->planned, planned, sizeof planned), gib(result->first.total),
 		gib(result->last.total), 100.0 * (double)result->bubble / (double)(result->time ? result->time : 1),
 		entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text),
 		plan_line(search, &entry->config, batch, line, sizeof line));
@@ -221,31 +212,6 @@ static uint32_t print_tie(
 	return row + 1;
 }
 
-/* What the column of PyTorch says, and what of the estimates' activations the first row that fits by its plan alone
- * takes beside it there. */
-static void print_reserved(const struct search *search, FILE *file, const struct config_list *list, uint32_t shown)
-{
-	const struct config_entry *over = NULL;
-	bool any = false;
-	for (uint32_t i = 0; i < shown; i++) {
-		any |= list->entry[i].planned.known;
-		if (!over && only_planned_fits(search, &list->entry[i].planned) && list->entry[i].result.worst.activations > 0)
-			over = &list->entry[i];
-	}
-	if (any)
-		fprintf(file,
-			"in PyTorch: what its caching allocator, simulated, reserves for the plan, with ZeRO stage 3 and one "
-			"microbatch as fully_shard runs it; !: more than the memory\n");
-	if (over)
-		fprintf(file,
-			"row %u fits at the planned addresses alone; to rank with what PyTorch's allocator takes beside them: "
-			"--overhead fragmentation=%.0f%%\n",
-			(uint32_t)(over - list->entry) + 1,
-			0.5 +
-				100.0 * (double)(over->planned.reserves - over->planned.needs) /
-					(double)over->result.worst.activations);
-}
-
 static void search_command_print_text(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
@@ -264,8 +230,8 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
 	if (shown > 0)
 		fprintf(file,
-			"            estimated                    planned               in PyTorch     estimated ranks:\n"
-			"row        time     worst rank         time     worst rank         reserved       first      last  bubble "
+			"            estimated                    planned         estimated ranks:\n"
+			"row        time     worst rank         time     worst rank       first      last  bubble "
 			" front configuration (mbs: samples of a microbatch), and the line that plans it\n");
 	for (uint32_t i = 0, tie = 0; i < shown; i++) {
 		print_entry(search, file, i + 1, list, &list->entry[i], request->batch);
@@ -286,7 +252,8 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 	}
 	if (shown > 0) {
 		const struct config_result *best = &list->entry[0].result;
-		print_reserved(search, file, list, shown);
+		if (list->entry[0].planned.known)
+			fprintf(file, "!: more than the memory\n");
 		fprintf(file, "the fastest, estimated:\n");
 		print_memory(file, "first rank", &best->first);
 		print_memory(file, "last rank", &best->last);
@@ -383,8 +350,8 @@ static json_t *memory_json(const struct rank_memory *memory)
 static json_t *planned_json(const struct config_planned *planned)
 {
 	if (planned->known)
-		return json_pack("{sI sI sf sb}", "needed", (json_int_t)planned->needs, "reserved",
-			(json_int_t)planned->reserves, "step_seconds", (double)planned->time / 1e12, "fits", planned->fits);
+		return json_pack("{sI sf sb}", "needed", (json_int_t)planned->needs, "step_seconds",
+			(double)planned->time / 1e12, "fits", planned->fits);
 	return planned->tried ? json_pack("{ss}", "reason", planned->reason) : json_null();
 }
 
@@ -480,8 +447,8 @@ static void search_command_print_more(void)
 		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation of all layers or of as few of each "
 		"piece as fit. Prints the fastest of each way to cut the model (tp, pp, ep) that fit and those that take less "
 		"memory, or why none fits "
-		"and the smallest change that does. Knobs that are set stay as they are. Beside what "
-		"a row's plan needs stands what PyTorch's caching allocator would reserve for it.");
+		"and the smallest change that does. Knobs that are set stay as they are. What "
+		"a row's plan needs is what it needs with the knob allocator.");
 	words_print(stdout, "", 0,
 		"With --offload, what may wait in the host's memory does where a configuration doesn't fit without: saved "
 		"activations, block by block, as far as the link to the host carries them out "

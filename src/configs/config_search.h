@@ -48,7 +48,6 @@ struct config_request {
 struct config_planned {
 	bool tried, known, fits;  /* known false: reason says why it can't be planned */
 	int64_t needs, time;  /* bytes of the cap less the reserve; picoseconds of a step */
-	int64_t reserves;  /* as needs, where PyTorch's caching allocator places what the plan places */
 	char reason[160];
 };
 

@@ -521,7 +521,7 @@ static enum status find_base(struct finding *finding)
 		value[K_layout] == LAYOUT_BEST && value[K_recompute] != RECOMPUTE_AUTO;
 	if (list->captured) {
 		value[K_order] = ORDER_PROGRAM;
-		value[K_layout] = value[K_expandable] ? LAYOUT_EXPANDABLE : LAYOUT_CACHING;
+		value[K_allocator] = value[K_allocator] == ALLOCATOR_AUTO ? ALLOCATOR_PYTORCH : value[K_allocator];
 	}
 	struct plan *plan = planner_run(finding->planner, finding->graph, &scenario, PLAN_COMPLETE, finding->error);
 	if (!plan)

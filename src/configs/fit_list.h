@@ -51,7 +51,7 @@ struct fit_watch {
 	void *context;
 };
 
-/* Plans the step as it is: one captured from PyTorch in its program's order with PyTorch's caching allocator, unless
+/* Plans the step as it is: one captured from PyTorch in its program's order, unless
  * the scenario sets order or layout, any other as the scenario says. Where that is above the limit, every change of the
  * table: singly, and where no single one fits, pairs of those that come nearest. devices > 1: also what spreads the
  * step over so many. The scenario must have a cap (scenario_budget()). OK, CANCELLED, NO_MEMORY, or what planning the

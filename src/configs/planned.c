@@ -1,5 +1,6 @@
 /* planned.c: rows of a search as plans. */
 
+#include "src/scenario/own_device.h"
 #include "config_search.h"
 #include "src/plan/verdict.h"
 #include "src/scenario/device_figures.h"
@@ -8,6 +9,8 @@ void config_knobs(const struct config *config, struct scenario *scenario)
 {
 	int64_t *value = scenario->value;
 	bool split = (uint64_t)config->dp * config->tp * config->pp * config->cp * config->ep > 1;
+	if (value[K_allocator] == ALLOCATOR_AUTO && scenario_preset(scenario).group_buffers > 0) /* CUDA */
+		value[K_allocator] = ALLOCATOR_EXPANDABLE;
 	value[K_strategy] = split || config->microbatches > 1 ? 1 + STRATEGY_MEGATRON : 0;
 	const struct {
 		enum knob_id knob;
@@ -101,12 +104,11 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 	}
 	struct verdict verdict = plan_verdict(plan);
 	entry->planned.known = true;
-	entry->planned.fits = verdict.fits == FITS_ANY || verdict.fits == FITS_YES;
+	entry->planned.fits = fits_runs(verdict.fits);
 	entry->planned.needs = plan_needs(plan);
 	entry->planned.time = plan->speed.time;
-	enum status status = plan_reserves(plan, &entry->planned.reserves);
 	plan_release(plan);
-	return status == OK ? OK : fail_memory(error);
+	return OK;
 }
 
 /* The first row to plan: of those before the wanted number of rows whose plans fit. NONE: these are all planned. */

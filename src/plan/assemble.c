@@ -44,6 +44,9 @@ static bool find_speed(struct plan *plan, const struct rules *rules)
 enum status plan_finish(struct plan *plan, const struct rules *rules)
 {
 	const struct ordered *ordered = plan->ordered;
+	for (int expandable = 0; expandable < 2; expandable++)
+		if (plan->pytorch[expandable].least == 0)
+			TRY(plan_allocate(plan, expandable));
 	if (plan->time && plan->complete && scenario_seeks_time(&plan->scenario))
 		TRY(plan_time_bound(plan->time));
 	plan->program_time = plan->speed.time;
@@ -84,7 +87,9 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 			plan->transformed->pipelined ? plan->transformed->sharded->device : plan->graph, &plan->traffic);
 	if (plan->transformed->sharded && !plan->transformed->pipelined)
 		plan->time = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, scenario, rules);
-	if ((plan->transformed->sharded && !plan->transformed->pipelined && !plan->time) || !find_speed(plan, rules)) {
+	plan->allocator = scenario_allocator(scenario);
+	if ((plan->transformed->sharded && !plan->transformed->pipelined && !plan->time) || !find_speed(plan, rules) ||
+		(plan->allocator != ALLOCATOR_PLAN && plan_allocate(plan, plan->allocator == ALLOCATOR_EXPANDABLE) != OK)) {
 		plan_release(plan);
 		return NULL;
 	}
@@ -221,29 +226,6 @@ static bool assemble_is_free(const struct scenario *scenario)
 	return order == ORDER_BEST || order == ORDER_AUTO;
 }
 
-/* Whether the order keeps the cap and the layout doesn't. */
-static bool lacks_room(const struct planning *planning, const struct plan *plan)
-{
-	int64_t budget = scenario_budget(planning->scenario), needs = plan_needs(plan);
-	return budget >= 0 && needs > budget && needs - plan_arena(plan) + plan_peak(plan) <= budget && !plan->limited
-		&& assemble_is_free(planning->scenario) && !plan->transformed->pipelined;
-}
-
-/* The layout chosen adds to the peak: then an order whose layout keeps the cap, where one is found. Takes the plan
- * over. */
-static struct plan *plan_for_room(const struct planning *planning, struct plan *plan)
-{
-	int64_t limit = scenario_budget(planning->scenario) - (plan_needs(plan) - plan_arena(plan));
-	struct ordered *ordered = room_order(
-		planning->stage, plan->ordered, plan_arena(plan), planning->scenario, limit, planning->error);
-	struct plan *next = ordered ? plan_reordered(planning, plan, ordered->result.order, ordered->result.winner) : NULL;
-	bool fine = planning->error->status == OK;
-	ordered_release(ordered);
-	if (next || !fine)
-		plan_release(plan);
-	return next || !fine ? next : plan;
-}
-
 /* Order and layout of a transformed graph, or of another pipeline rank's, in all orders that may be taken. */
 static void add_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph,
 	const struct plan_wish *wish, bool quick, struct shortlist *list)
@@ -259,8 +241,6 @@ static void add_graph(const struct planning *planning, struct transformed *trans
 		plan->complete = !quick;
 	}
 	ordered_release(ordered);
-	if (plan && !quick && lacks_room(planning, plan))
-		plan = plan_for_room(planning, plan);
 	if (plan && !quick && fitted && fitted->away > 0 && !transformed->pipelined && assemble_is_free(planning->scenario))
 		add_program(planning, plan, list);   /* copies have their windows along it: in another one of a slightly lower
 												peak computation may wait for them */
@@ -330,7 +310,7 @@ static struct graph *graph_of_rank(
 	return scenario->value[K_in_place] ? graph_retain(graph) : graph_without_inplace(graph, error);
 }
 
-/* Plans the ranks that differ, and the one that is asked for; reports that, or the one with the largest arena. */
+/* Plans the ranks that differ, and the one that is asked for; reports that, or the one that needs most. */
 static struct plan *plan_ranks(
 	const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish, bool quick)
 {
@@ -354,7 +334,7 @@ static struct plan *plan_ranks(
 		for (uint32_t other = r; other < pipelined->ranks; other++)
 			if (other == r || pipelined->rank[other].alike == r)
 				follow_plan(plan, pipelined->rank[other].graph, &by_rank[other]);
-		bool better = !best || (wanted == KNOB_GIVEN ? plan_arena(plan) > plan_arena(best) : r == wanted);
+		bool better = !best || (wanted == KNOB_GIVEN ? plan_needs(plan) > plan_needs(best) : r == wanted);
 		limited |= plan->limited;
 		plan_release(better ? best : plan);
 		best = better ? plan : best;

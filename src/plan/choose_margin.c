@@ -5,7 +5,8 @@
 #include "verdict.h"
 
 #define FIT_ROUNDS 4
-#define REFINE_ROUNDS 8     /* of recomputation: more where the layout's part was a bad guess */
+#define EXCESS_ROUNDS 6     /* of recomputation: the limit is lower by what the plan before was above the cap */
+#define REFINE_ROUNDS 12    /* then by halves */
 #define HOST_ROUNDS 3       /* where storages may wait in the host: each takes long, and others follow without it */
 #define FINE 200            /* limits are told apart by so small a part of the cap */
 #define NEAR 64             /* a plan that uses the cap but for so small a part of it */
@@ -106,9 +107,10 @@ static int64_t choose_margin_next_limit(
 {
 	int64_t limit = halving->budget - plan->fit_margin, margin;
 	bool fits = plan_needs(plan) <= halving->budget;
-	if (round == 0 && next_margin(plan, &margin) && margin < halving->budget)
+	if (round < EXCESS_ROUNDS && !halving->begun && next_margin(plan, &margin) && margin > plan->fit_margin &&
+		margin < halving->budget)
 		return halving->budget - margin;
-	if (round == 1 && fits && !below_floor(halving, plan) &&
+	if (round <= EXCESS_ROUNDS && !halving->begun && fits && !below_floor(halving, plan) &&
 		(plan_needs(plan) >= halving->budget - halving->budget / NEAR ||
 			plan->speed.time - first->speed.time <= first->speed.time / CLOSE))
 		return -1;

@@ -490,16 +490,3 @@ enum status fsdp_buffers(const struct fsdp_step *step, struct arena *arena, stru
 	*buffers = fsdp.buffers;
 	return status;
 }
-
-enum status plan_fsdp(const struct plan *plan, int64_t reserved[2])
-{
-	const struct transformed *transformed = plan->transformed;
-	const struct laid_out *laid_out = plan->laid_out;
-	struct fsdp_step step = { plan->graph, &plan->scenario, plan->ordered->position, laid_out->first, laid_out->last,
-		laid_out->bytes };
-	OWN(arena) arena = { 0 };
-	struct buffers buffers = { 0 };
-	enum status status = transformed->sharded && !transformed->pipelined ? fsdp_buffers(&step, &arena, &buffers) : OK;
-	reserved[0] = reserved[1] = -1;
-	return status == OK && buffers.n && !layout_caching_both(&buffers, reserved) ? NO_MEMORY : status;
-}

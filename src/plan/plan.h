@@ -72,6 +72,10 @@ struct plan {
 	struct ordered *least;        /* the order of the least peak, which proves most; NULL: ordered has its own proof */
 	struct laid_out *laid_out;    /* by storage of graph, then by op: its workspace */
 
+	enum allocator allocator;     /* what gives it its memory */
+	struct allocated pytorch[2];  /* in PyTorch's caching allocator, without and with expandable segments, over two
+								   * steps, within the memory cap less what is beside; least 0: not played */
+	bool fully_shard;             /* as PyTorch's fully_shard runs it (fsdp.h), with all that this gathers */
 	uint32_t rank;                /* the pipeline rank that graph is of */
 	struct planned_rank *by_rank; /* [pipelined->ranks] or NULL */
 	struct traffic_sum traffic; /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not
@@ -150,15 +154,6 @@ char *plan_gain_text(const struct plan *plan, char *text, size_t size);
  * is named if its name has at most so many bytes, else numbered. Return text. */
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size);
 char *plan_layout_ground(const struct plan *plan, char *text, size_t size);
-/* Bytes that PyTorch's caching allocator, simulated, reserves in this order; with expandable segments where the knob
- * says so. */
-static inline int64_t plan_caching(const struct plan *plan)
-{
-	return plan->laid_out->caching[plan->scenario.value[K_expandable] != 0];
-}
-/* The same where PyTorch's fully_shard runs the step (fsdp.h), with all that it gathers, without and with expandable
- * segments; -1 where it can't. OK or NO_MEMORY. O(plan). */
-enum status plan_fsdp(const struct plan *plan, int64_t reserved[2]);
 /* What the memory cap leaves to the arena: the knob, or the device preset's, less the reserve, what is gathered ahead
  * and buffers; -1 where there is no cap. */
 int64_t plan_budget(const struct plan *plan);
@@ -167,11 +162,6 @@ int64_t plan_budget(const struct plan *plan);
 int64_t plan_storage_peak(const struct plan *plan);
 /* Live bytes at a position by kind of storage: [KIND_COUNT]. workspace: of the op there. O(storages). */
 void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace);
-
-/* Whether any plan of the scenario fits its memory cap: yes, this one; no, proved by the bounds; or unknown. As
- * plan_verdict() says. */
-enum fits { FITS_ANY, FITS_YES, FITS_NO, FITS_UNKNOWN };   /* ANY: there is no cap */
-extern const char *const fits_text[];
 
 /* The storage behind an item of the order's problem (certificates speak of items). */
 uint32_t plan_item_storage(const struct plan *plan, uint32_t item);

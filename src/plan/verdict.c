@@ -1,63 +1,116 @@
-/* verdict.c: whether a plan fits its device. */
-
+/* verdict.c: what a plan needs, and whether that fits its device. */
+#include "fsdp.h"
+#include "src/read/card.h"
 #include "src/scenario/own_device.h"
+#include "src/stages/stages.h"
 #include "verdict.h"
 
-const char *const fits_text[] = { "no cap", "yes", "no", "unknown" };
+const char *const fits_text[] = { "no cap", "yes", "expandable", "planned", "no", "unknown" };
+#define X(id, key, remark) { key, remark },
+const struct ledger_words ledger[LEDGER_PARTS] = { LEDGER(X) };
+#undef X
 
 /* Every axis of the mesh is a group, and so are the neighbours in a pipeline. */
-static int64_t plan_verdict_groups_of(const struct plan *plan)
+static int64_t verdict_buffers(const struct plan *plan)
 {
 	int64_t axes = plan->transformed->sharded ? plan->transformed->sharded->sharding.mesh.axes : 0;
-	return axes + (plan->transformed->pipelined && plan->transformed->pipelined->ranks > 1);
+	return (axes + (plan->transformed->pipelined && plan->transformed->pipelined->ranks > 1)) *
+		scenario_group_buffers(&plan->scenario);
 }
 
-static int64_t ahead_of(const struct plan *plan)
+/* What fully_shard gathers is played with the rest. */
+static int64_t verdict_ahead(const struct plan *plan, enum allocator allocator)
 {
 	const struct pipelined *pipelined = plan->transformed->pipelined;
-	return pipelined ? pipelined->ahead : plan->time ? plan->time->model.ahead : 0;
+	return pipelined ? pipelined->ahead
+		: plan->time && !(plan->fully_shard && allocator != ALLOCATOR_PLAN) ? plan->time->model.ahead
+		: 0;
+}
+
+/* < 0: not played. */
+static int64_t verdict_needs(const struct plan *plan, enum allocator allocator)
+{
+	int64_t least = plan->pytorch[allocator == ALLOCATOR_EXPANDABLE].least;
+	if (allocator != ALLOCATOR_PLAN && least == 0)
+		return -1;
+	return (allocator == ALLOCATOR_PLAN ? plan_arena(plan) : larger_of(least, plan_peak(plan))) +
+		verdict_ahead(plan, allocator) + verdict_buffers(plan);
 }
 
 int64_t plan_needs(const struct plan *plan)
 {
-	return plan_arena(plan) + ahead_of(plan) + plan_verdict_groups_of(plan) * scenario_group_buffers(&plan->scenario);
+	return verdict_needs(plan, plan->allocator);
 }
 
-enum status plan_reserves(const struct plan *plan, int64_t *bytes)
+enum status plan_allocate(struct plan *plan, bool expandable)
 {
-	int64_t fully_shard[2], buffers = plan_verdict_groups_of(plan) * scenario_group_buffers(&plan->scenario);
-	enum status status = plan_fsdp(plan, fully_shard);
-	*bytes = buffers +
-		(status == OK && fully_shard[0] >= 0 ? fully_shard[plan->scenario.value[K_expandable] != 0]
-		: plan_caching(plan) + ahead_of(plan));
-	return status;
+	enum allocator allocator = expandable ? ALLOCATOR_EXPANDABLE : ALLOCATOR_PYTORCH;
+	struct fsdp_step step = { plan->graph, &plan->scenario, plan->ordered->position, plan->laid_out->first,
+		plan->laid_out->last, plan->laid_out->bytes };
+	struct allocated *allocated = &plan->pytorch[expandable];
+	OWN(arena) arena = { 0 };
+	struct buffers buffers = { 0 };
+	int64_t said = plan->graph->about.intake.caching[expandable], limit = scenario_budget(&plan->scenario);
+	if (plan->transformed->sharded && !plan->transformed->pipelined)
+		TRY(fsdp_buffers(&step, &arena, &buffers));
+	plan->fully_shard = buffers.n > 0;
+	if (buffers.n == 0)
+		TRY(allocator_buffers(plan->ordered, plan->laid_out, graph_of_allocations(plan->input) ? 1 : 2, &arena, &buffers));
+	limit = limit < 0 ? -1 : larger_of(limit - verdict_ahead(plan, allocator) - verdict_buffers(plan), 0);
+	NEED(layout_holds(&buffers, expandable, limit, allocated));
+	if (said > 0)   /* of a trace's own buffers, several of which are one tensor here */
+		*allocated = (struct allocated){ said, said, said, limit >= 0 && said > limit ? 0 : -1, 0 };
+	allocated->least = larger_of(allocated->least, 1);
+	return OK;
 }
 
-/* What is gathered ahead could wait, so that a bound doesn't count it. */
-static enum fits fits_of(const struct verdict *verdict, int64_t bound)
+/* A bound doesn't count what is gathered ahead: that could wait. */
+static enum fits verdict_fits(const struct verdict *verdict, int64_t bound)
 {
+	const int64_t *by = verdict->by;
 	if (verdict->cap < 0)
 		return FITS_ANY;
 	if (verdict->needed <= verdict->cap)
 		return FITS_YES;
-	return bound + verdict->buffers + verdict->reserve > verdict->cap ? FITS_NO : FITS_UNKNOWN;
+	if (bound + verdict->part[PART_BUFFERS] + verdict->part[PART_CONTEXT] > verdict->cap)
+		return FITS_NO;
+	return by[ALLOCATOR_EXPANDABLE] >= 0 && by[ALLOCATOR_EXPANDABLE] <= verdict->cap &&
+			verdict->allocator == ALLOCATOR_PYTORCH
+		? FITS_EXPANDABLE
+		: by[ALLOCATOR_PLAN] <= verdict->cap ? FITS_PLANNED
+		: FITS_UNKNOWN;
+}
+
+static void verdict_parts(const struct plan *plan, struct verdict *verdict)
+{
+	int64_t bytes[KIND_COUNT] = { 0 }, workspace = 0, *part = verdict->part, sum = 0;
+	if (plan->graph->ops > 0)
+		plan_categories(plan, plan->ordered->peak_position, bytes, &workspace);
+	part[PART_OTHER] = workspace;
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		part[ledger_part_of((enum kind)kind)] += bytes[kind];
+	part[PART_AHEAD] = verdict_ahead(plan, plan->allocator);
+	part[PART_BUFFERS] = verdict_buffers(plan);
+	part[PART_CONTEXT] = scenario_reserve(&plan->scenario);
+	for (int p = 0; p < LEDGER_PARTS; p++)
+		sum += part[p];
+	part[PART_HOLES] = verdict->needed - sum;
 }
 
 struct verdict plan_verdict(const struct plan *plan)
 {
-	int64_t budget = scenario_budget(&plan->scenario);
-	struct verdict verdict = { .plan = plan_arena(plan),
-		.ahead = ahead_of(plan),
-		.buffers = plan_verdict_groups_of(plan) * scenario_group_buffers(&plan->scenario),
-		.reserve = scenario_reserve(&plan->scenario),
-		.cap = -1 };
-	int64_t beside = verdict.ahead + verdict.buffers + verdict.reserve;
+	struct verdict verdict = { .allocator = plan->allocator,
+		.cap = scenario_budget(&plan->scenario) < 0 ? -1 : scenario_device_memory(&plan->scenario),
+		.needed = plan_needs(plan) + scenario_reserve(&plan->scenario),
+		.retries = plan->allocator == ALLOCATOR_PLAN ? 0
+			: plan->pytorch[plan->allocator == ALLOCATOR_EXPANDABLE].retries };
 	char guesses[GUESSES_BYTES];
-	verdict.needed = verdict.plan + beside;
-	verdict.cap = budget < 0 ? -1 : scenario_device_memory(&plan->scenario);
-	verdict.caching = plan->laid_out->caching[0] + beside;
-	verdict.expandable = plan->laid_out->caching[1] + beside;
-	verdict.fits = fits_of(&verdict, plan_bound(plan));
+	for (int a = ALLOCATOR_PLAN; a <= ALLOCATOR_EXPANDABLE; a++) {
+		int64_t needs = verdict_needs(plan, (enum allocator)a);
+		verdict.by[a] = needs < 0 ? -1 : needs + scenario_reserve(&plan->scenario);
+	}
+	verdict_parts(plan, &verdict);
+	verdict.fits = verdict_fits(&verdict, plan_bound(plan));
 	verdict.guess = *notes_guesses(plan->transformed->notes, guesses) != '\0';
 	return verdict;
 }
@@ -83,48 +136,42 @@ static struct scale plan_verdict_scale_of(const struct verdict *verdict)
 	return units[i];
 }
 
-static int digits_of(double value, const struct scale *scale)
+/* "3.85", or with a unit of its own where that is less than a tenth of one. */
+static const char *verdict_bytes(int64_t bytes, const struct scale *scale, char *text, size_t size)
 {
-	return scale->bytes < 2 ? 0 : value < 99.95 ? 2 : 1;
-}
-
-/* "80.0 GiB", "3.15 GiB": two digits where one would round it to what is needed; "24 B" where it is less than one of
- * the unit. */
-static char *cap_text(int64_t cap, const struct scale *scale, char *text, size_t size)
-{
-	double value = (double)cap / scale->bytes, tenths = value * 10;
-	if (value < 1)
-		return bytes_text(cap, text, size);
-	snprintf(text, size, "%.*f %s", scale->bytes < 2 ? 0 : tenths == (double)(int64_t)tenths ? 1 : 2, value, scale->name);
+	if ((double)bytes < scale->bytes / 10)
+		return bytes_text(bytes, text, size);
+	snprintf(text, size, "%.*f", scale->bytes < 2 ? 0 : 2, (double)bytes / scale->bytes);
 	return text;
 }
 
 char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 {
-	static const char *const words[] = {
-		[FITS_ANY] = "needs", [FITS_YES] = "fits:", [FITS_NO] = "does not fit:", [FITS_UNKNOWN] = "does not fit:"
-	};
+	static const char *const words[] = { "NO LIMIT SET", "FITS", "FITS with expandable segments only",
+		"AS PLANNED ONLY", "DOES NOT FIT", "DOES NOT FIT" };
 	struct scale scale = plan_verdict_scale_of(verdict);
-	double needed = (double)verdict->needed / scale.bytes;
-	bool below = (double)verdict->cap < scale.bytes;     /* each gets a unit of its own */
-	const char *guess = verdict->guess ? ", a guess" : "";
-	char cap[32];
-	if (verdict->fits == FITS_ANY)
-		snprintf(text, size, "%s %.*f %s, no cap%s", words[FITS_ANY], digits_of(needed, &scale), needed, scale.name, guess);
-	else
-		snprintf(text, size, "%s %.*f%s%s of %s%s", words[verdict->fits], digits_of(needed, &scale), needed, below ? " " : "",
-			below ? scale.name : "", cap_text(verdict->cap, &scale, cap, sizeof cap), guess);
+	char needed[32], cap[32];
+	verdict_bytes(verdict->needed, &scale, needed, sizeof needed);
+	snprintf(text, size, "%s %s%s%s %s%s", words[verdict->fits], needed, verdict->cap < 0 ? "" : " of ",
+		verdict->cap < 0 ? "" : verdict_bytes(verdict->cap, &scale, cap, sizeof cap), scale.name,
+		verdict->guess ? ", a guess" : "");
 	return text;
 }
 
-char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t size)
+static char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t size)
 {
+	static const char *const names[] = { "", "as planned", "default segments", "expandable segments" };
 	struct scale scale = plan_verdict_scale_of(verdict);
-	bool broken = verdict->fits == FITS_YES && verdict->caching > verdict->cap;
-	snprintf(text, size, "caching allocator %.*f%s; expandable segments %.*f%s", scale.bytes < 2 ? 0 : 1,
-		(double)verdict->caching / scale.bytes, broken ? ": fragmentation" : "", scale.bytes < 2 ? 0 : 1,
-		(double)verdict->expandable / scale.bytes,
-		broken && verdict->expandable > verdict->cap ? ": too much, too" : "");
+	char bytes[32];
+	size_t used = 0;
+	text[0] = '\0';
+	for (int a = ALLOCATOR_PLAN; a <= ALLOCATOR_EXPANDABLE && used < size; a++)
+		if (verdict->by[a] >= 0)
+			used += (size_t)snprintf(text + used, size - used, "%s%s%s %s", used > 0 ? "; " : "",
+				a == (int)verdict->allocator ? "judged: " : "", names[a],
+				verdict_bytes(verdict->by[a], &scale, bytes, sizeof bytes));
+	if (verdict->fits == FITS_YES && verdict->retries > 0 && used < size)
+		snprintf(text + used, size - used, "; gives memory back %u times in two steps", verdict->retries);
 	return text;
 }
 
@@ -132,9 +179,9 @@ char *verdict_excess_text(const struct verdict *verdict, char *text, size_t size
 {
 	char over[32];
 	text[0] = '\0';
-	if (verdict->fits == FITS_NO || verdict->fits == FITS_UNKNOWN)
+	if (!fits_runs(verdict->fits))
 		snprintf(text, size, "%s too much%s", bytes_text(verdict->needed - verdict->cap, over, sizeof over),
-			verdict->fits == FITS_NO ? ": no order fits" : "; another plan may fit");
+			verdict->fits == FITS_NO ? ": no order fits" : verdict->fits == FITS_UNKNOWN ? "; another plan may fit" : "");
 	return text;
 }
 

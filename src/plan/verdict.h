@@ -1,35 +1,59 @@
-/* verdict.h: whether a plan fits its device: all that the report counts, against the whole memory. */
+/* verdict.h: what a plan needs, part by part, and whether that fits its device. */
 #pragma once
 
 #include "plan.h"
 
-/* Bytes of the device that needs most. plan + ahead + buffers + reserve = needed; cap is the whole device. */
+/* The parts of what a device needs: id, key in plan files, what stands in reports. */
+#define LEDGER(X) \
+	X(PARAMETERS, "parameters", "") \
+	X(GRADIENTS, "gradients", "") \
+	X(OPTIMIZER, "optimizer", "optimizer state") \
+	X(ACTIVATIONS, "activations", "") \
+	X(OTHER, "other", "inputs, buffers, temporaries, workspace") \
+	X(HOLES, "holes", "what no tensor takes while the most is live") \
+	X(AHEAD, "gathered_ahead", "parameters gathered a layer ahead") \
+	X(BUFFERS, "buffers", "NCCL's, for each group of devices") \
+	X(CONTEXT, "context", "contexts and libraries")
+#define X(id, key, remark) PART_##id,
+enum ledger_part { LEDGER(X) LEDGER_PARTS };
+#undef X
+static inline enum ledger_part ledger_part_of(enum kind kind)
+{
+	return kind == KIND_PARAMETER ? PART_PARAMETERS : kind == KIND_GRADIENT ? PART_GRADIENTS
+		: kind == KIND_OPTIMIZER ? PART_OPTIMIZER : kind == KIND_ACTIVATION ? PART_ACTIVATIONS : PART_OTHER;
+}
+extern const struct ledger_words { const char *key, *remark; } ledger[LEDGER_PARTS];
+
+/* Whether the plan runs within its memory cap (ANY: there is none). If not: with expandable segments, at its own
+ * addresses, proved that no order does, or another plan may. */
+enum fits { FITS_ANY, FITS_YES, FITS_EXPANDABLE, FITS_PLANNED, FITS_NO, FITS_UNKNOWN };
+extern const char *const fits_text[];
+static inline bool fits_runs(enum fits fits)
+{
+	return fits <= FITS_YES;
+}
+
+/* Bytes of the device that needs most. */
 struct verdict {
 	enum fits fits;
 	bool guess;                 /* it rests on what nobody knows: the plan's notes say on what */
-	int64_t plan;               /* the arena, or the peak where it is higher */
-	int64_t ahead;              /* parameters gathered a layer ahead */
-	int64_t buffers;            /* of collectives, for every group of devices that a device talks with */
-	int64_t reserve;            /* contexts, libraries */
+	enum allocator allocator;   /* that decides */
+	int64_t part[LEDGER_PARTS]; /* add up to needed */
 	int64_t needed, cap;        /* cap < 0: there is none */
-	int64_t caching, expandable; /* needed with PyTorch's caching allocator in the place of the plan, without and with
-									expandable segments */
+	int64_t by[ALLOCATOR_EXPANDABLE + 1]; /* needed with each allocator; < 0: unknown */
+	uint32_t retries;           /* how often in two steps cached memory goes back to the device */
 };
 
-/* The one place that decides. O(ranks). */
+/* The one place that decides. O(storages). */
 struct verdict plan_verdict(const struct plan *plan);
-/* "fits: 69.97 of 80.0 GiB (caching allocator 84.1: fragmentation; expandable segments 72.3)", "does not fit: 84.20
- * of 80.0 GiB, 4.20 GiB too much: no order fits (...)", "needs 3.02 GiB, no cap (...)"; with ", a guess" before the
- * parenthesis where it is one. Returns text. */
+/* The words, from the numbers: "FITS 3.85 of 80.0 GiB (as planned 3.80; default segments 4.02)". Returns text. */
 char *verdict_text(const struct verdict *verdict, char *text, size_t size);
-/* Its parts: up to the cap, what is too much ("" where nothing is), and what stands in the parenthesis. Return text. */
+/* Its parts: up to the cap, and what is too much ("" where nothing is). Return text. */
 char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size);
 char *verdict_excess_text(const struct verdict *verdict, char *text, size_t size);
-char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t size);
-#define VERDICT_TEXT 200
+#define VERDICT_TEXT 240
 
-/* Bytes that a plan needs of its cap less the reserve: the plan, what is gathered ahead, buffers. */
+/* Bytes that a plan needs of its cap less the reserve: what its allocator takes, what is gathered ahead, buffers. */
 int64_t plan_needs(const struct plan *plan);
-/* The same in PyTorch, whose caching allocator is simulated in the place of the planned addresses; with ZeRO stage 3
- * and one microbatch as fully_shard gathers and reduces, where that is known. OK or NO_MEMORY. O(plan). */
-enum status plan_reserves(const struct plan *plan, int64_t *bytes);
+/* Plays the plan in PyTorch's allocator. OK or NO_MEMORY. O(plan log plan). */
+enum status plan_allocate(struct plan *plan, bool expandable);

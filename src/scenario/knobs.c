@@ -84,6 +84,8 @@ static const char *const word_help[KNOB_COUNT] = {
 	[K_random] = RECOMPUTE_RANDOMS(HELP_LINE),
 	[K_order] = ORDER_STRATEGIES(HELP_LINE),
 	[K_layout] = LAYOUT_STRATEGIES(HELP_LINE),
+	[K_allocator] = "as the help says\na static arena, as compilers have it\nPyTorch's default segments\n"
+					"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n",
 };
 
 char *knob_word_help(enum knob_id knob, int64_t value, char *text, size_t size)

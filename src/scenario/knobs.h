@@ -41,6 +41,9 @@ enum knob_type {
 
 #define SCHEDULE_WORD(id, name, folded, split, help) name "|"
 
+/* What gives a plan its memory: the knob's words. */
+enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EXPANDABLE };
+
 #define EFFORT_DEFAULT 3  /* of order_effort and layout_effort: the solvers' own default */
 #define EFFORT_MAX 10
 
@@ -137,7 +140,9 @@ enum knob_type {
 	X(layout_effort, "layout", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, LAYOUT, \
 		"work spent on the layout; one more is about four times the work") \
 	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, "all sizes are rounded up to a multiple of it") \
-	X(expandable, "layout", SWITCH, NULL, 0, 1, 0, LAYOUT, "simulate the caching allocator with expandable segments") \
+	X(allocator, "layout", CHOICE, "auto|plan|pytorch|expandable", 0, ALLOCATOR_EXPANDABLE, ALLOCATOR_AUTO, RECOMPUTE, \
+		"what gives a plan its memory, and so what fits: its own addresses, or PyTorch's caching allocator over two " \
+		"steps; auto is plan, and for what search plans expandable") \
 	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, \
 		"memory for kept results, so that going back costs nothing")
 

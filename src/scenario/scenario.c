@@ -247,6 +247,11 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 	const char *value = strchr(assignment, '=');
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(assignment, "="), assignment);
 	enum knob_id knob = knob_find(name);
+	/* Words of 0.3.0. */
+	if (value && (strcmp(name, "expandable") == 0 || (knob == K_layout && (strcmp(value, "=caching") == 0 ||
+		strcmp(value, "=expandable") == 0))))
+		return scenario_set(scenario, knob == K_layout && value[1] == 'c' ? "allocator=pytorch"
+			: knob == K_layout || strcmp(value, "=on") == 0 ? "allocator=expandable" : "allocator=auto", error);
 	if (!value && knob == KNOB_COUNT)
 		return fail(error, BAD_INPUT, "\"%.100s\": expected KNOB=VALUE", assignment);
 	if (!value)

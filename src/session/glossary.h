@@ -20,12 +20,12 @@
 		"good") \
 	X("hole", "free bytes between buffers at one op") \
 	X("fragmentation", "how far the arena is above the peak") \
-	X("caching allocator", "what PyTorch's allocator, simulated, would reserve in this order") \
-	X("under FSDP2, fully_shard_bytes", "what PyTorch's allocator, simulated, would reserve in all where fully_shard " \
-		"runs this order") \
+	X("needs", "what a device needs in all: arena, or the least limit at which two steps hold in PyTorch's " \
+		"allocator, simulated; with what is gathered ahead, buffers and context") \
+	X("AS PLANNED ONLY", "within the memory cap at the plan's addresses, not in PyTorch") \
+	X("holes", "memory that an allocator has and no tensor uses while the most is live") \
 	X("workspace", "scratch memory of an op, only while it runs") \
 	X("extra copies, redundant_bytes", "what a device holds beyond its share of one copy of a tensor") \
-	X("kept on a device, staying_bytes", "parameters and state, what is saved for the backward pass, gradients") \
 	X("microbatch, microbatches", "how many parts the batch is cut into (the knob); a microbatch is one of them, batch " \
 		"/ microbatches samples") \
 	X("mbs", "of configurations: the size of a microbatch, in samples; microbatches is their number") \

@@ -58,8 +58,6 @@ struct laid_out {
 	int64_t *bytes;             /* [items] rounded up to the alignment */
 	int64_t *offset;            /* [items] -1 where first is NONE */
 	struct layout layout;       /* of the items that are there, in their order */
-	int64_t caching[2]; /* reserved peaks of the simulated PyTorch caching allocator in this order, without and with
-						   expandable segments */
 	struct stage_run run;
 	bool cut_short;
 	struct arena arena;

@@ -386,14 +386,10 @@ static enum status collect_buffers(
 	return OK;
 }
 
-/* The caching allocator is simulated, and the file's addresses are as they are: both take no wishes. Why, NULL where
- * they are taken. */
+/* The file's addresses are as they are: they take no wishes. Why, NULL where they are taken. */
 static const char *takes_no_pins(const struct scenario *scenario)
 {
-	int64_t layout = scenario->value[K_layout];
-	return layout == LAYOUT_CACHING || layout == LAYOUT_EXPANDABLE ? "the caching allocator"
-		: layout == LAYOUT_FILE ? "the file's own layout"
-		: NULL;
+	return scenario->value[K_layout] == LAYOUT_FILE ? "the file's own layout" : NULL;
 }
 
 /* Addresses that the graph's file has, for layout=file. */
@@ -607,33 +603,6 @@ static enum status lay_out_order(struct stage_context *stage, const struct order
 	return status;
 }
 
-/* What the caching allocator reserves. A trace's own buffers tell it better than tensors that join several of them. */
-static int64_t reserved_bytes(
-	const struct graph *graph, const struct scenario *scenario, const struct buffers *buffers, bool expandable)
-{
-	int64_t layout = scenario->value[K_layout], said = graph->about.intake.caching[expandable];
-	return said > 0 && layout != LAYOUT_CACHING && layout != LAYOUT_EXPANDABLE
-		? said
-		: layout_caching(buffers, expandable, NULL);
-}
-
-enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario,
-	uint32_t *order, int64_t *arena, struct error *error)
-{
-	struct ordered other = *ordered;
-	struct stage_context once = *stage;    /* a layout of many that are tried: the store keeps none */
-	struct laid_out laid_out = { 0 };
-	struct layout_input input = { 0 };
-	other.result.order = order;
-	once.store = NULL;
-	enum status status = lay_out_order(&once, &other, scenario, false, &input, &laid_out, error);
-	*arena = laid_out.layout.arena;
-	arena_free(&input.arena);
-	layout_free(&laid_out.layout);
-	arena_free(&laid_out.arena);
-	return status == OK && laid_out.cut_short ? CANCELLED : status;
-}
-
 struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered,
 	const struct scenario *scenario, bool quick, struct error *error)
 {
@@ -657,9 +626,6 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 	atomic_store(&laid_out->references, 1);
 	struct layout_input input = { 0 };
 	enum status status = lay_out_order(stage, ordered, scenario, quick, &input, laid_out, error);
-	for (int expandable = 0; expandable < 2 && status == OK; expandable++)
-		if ((laid_out->caching[expandable] = reserved_bytes(ordered->graph, scenario, &input.buffers, expandable)) < 0)
-			status = fail_memory(error);
 	arena_free(&input.arena);
 	if (error_set(error, status) != OK) {
 		laid_out_release(laid_out);

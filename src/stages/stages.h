@@ -4,7 +4,7 @@
  *     results        what transforming, ordering and laying out a graph return
  *     store          results by fingerprint
  *     stages         order and layout
- *     room_order     another order, for a layout that is above the cap
+ *     allocator      several steps in PyTorch's caching allocator
  *     group_pins     tensors kept next to each other
  *     strategy_stage recomputation by published strategies
  *     notes          what is told with a plan */
@@ -87,19 +87,14 @@ struct ordered *ordered_again(const struct ordered *from, const struct scenario 
 	const char *winner, struct error *error);
 struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered,
 	const struct scenario *scenario, bool quick, struct error *error);
-/* The arena that another order of the same ops comes to, in bytes; nothing is kept. order [ops]: valid. */
-enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario,
-	uint32_t *order, int64_t *arena, struct error *error);
-
-/* room_order: another order of the same ops, where the layout that is asked for is above the cap and the order isn't.
- *
- * Most layouts are rules: what they add to the peak depends on which buffers meet, so on the order. */
-
-/* An order whose arena is at most limit bytes, found by moving single ops; arena: that of the order as it is. A new
- * reference; NULL where none was found, or with the error's status. Layouts that search for themselves, and addresses
- * of files, are left alone. Effort is bounded by the number of ops, not by time. */
-struct ordered *room_order(struct stage_context *stage, const struct ordered *ordered, int64_t arena,
-	const struct scenario *scenario, int64_t limit, struct error *error);
+/* Buffers of some steps with one allocator: each finds what the one before has left. The optimizer's state is made
+ * where it is first used, and what a step leaves, such as its loss, goes where the next step makes it anew. In the
+ * arena; OK or NO_MEMORY. O(steps * items). */
+enum status allocator_buffers(const struct ordered *ordered, const struct laid_out *laid_out, int64_t steps,
+	struct arena *arena, struct buffers *buffers);
+/* What a step needs with nothing beside it: its arena, or the least limit at which two steps hold. OK or NO_MEMORY. */
+enum status allocator_needs(const struct ordered *ordered, const struct laid_out *laid_out,
+	const struct scenario *scenario, int64_t *bytes);
 
 /* group_pins: contiguous groups: `pin tensor A behind B`. */
 

@@ -112,16 +112,38 @@ static void plan_json_write_op(const struct plan *plan, const char *key, uint32_
 	json_write_text(json, key, op == NONE ? NULL : plan->graph->op[op].name);
 }
 
+/* What an allocator comes to. */
+static void write_allocated(const struct plan *plan, const char *key, const struct allocated *allocated,
+	struct json *json)
+{
+	uint32_t ops = plan->graph->ops;
+	json_new_line(json, 2);
+	json_open_object(json, key);
+	json_write_integer(json, "least_bytes", allocated->least);
+	json_write_integer(json, "reserved_bytes", allocated->reserved);
+	json_write_integer(json, "retries", allocated->retries);
+	if (allocated->breaks >= 0 && ops > 0) {
+		json_write_integer(json, "breaks_in_step", 1 + allocated->breaks / ops);
+		plan_json_write_op(plan, "breaks_at", plan->ordered->result.order[allocated->breaks % ops], json);
+	}
+	json_close(json);
+}
+
 /* All that is counted, against the whole device. */
 static void plan_json_write_verdict(const struct plan *plan, struct json *json)
 {
 	struct verdict verdict = plan_verdict(plan);
 	char text[VERDICT_TEXT];
-	json_write_integer(json, "buffers_bytes", verdict.buffers);
-	json_write_integer(json, "reserve_bytes", verdict.reserve);
+	json_new_line(json, 2);
+	json_open_object(json, "ledger");
+	for (int part = 0; part < LEDGER_PARTS; part++)
+		json_write_integer(json, ledger[part].key, verdict.part[part]);
+	json_close(json);
 	json_write_integer(json, "needed_bytes", verdict.needed);
-	json_write_integer(json, "caching_allocator_needed_bytes", verdict.caching);
-	json_write_integer(json, "expandable_segments_needed_bytes", verdict.expandable);
+	json_write_text(json, "allocator", knob_text(K_allocator, verdict.allocator, text, sizeof text));
+	write_allocated(plan, "pytorch", &plan->pytorch[0], json);
+	write_allocated(plan, "expandable", &plan->pytorch[1], json);
+	json_new_line(json, 2);
 	if (verdict.fits != FITS_ANY) {
 		json_write_integer(json, "cap_bytes", verdict.cap);
 		json_write_text(json, "fits", fits_text[verdict.fits]);
@@ -279,15 +301,9 @@ static void write_workspaces(const struct plan *plan, struct json *json)
 /* False: out of memory. */
 static bool write_layout(const struct plan *plan, struct json *json)
 {
-	int64_t fully_shard[2];
-	if (plan_fsdp(plan, fully_shard) != OK)
-		return false;
 	open_result(
 		plan, "layout", K_layout, plan->laid_out->layout.strategy, "arena_bytes", &plan->laid_out->layout.proof, json);
 	write_layout_certificate(plan, json);
-	json_write_integer(json, "caching_allocator_bytes", plan_caching(plan));
-	if (fully_shard[0] >= 0)
-		json_write_integer(json, "fully_shard_bytes", fully_shard[plan->scenario.value[K_expandable] != 0]);
 	json_new_line(json, 2);
 	json_open_array(json, "buffers");
 	for (uint32_t s = 0; s < plan->graph->storages; s++) {

@@ -145,8 +145,6 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 	line(stream, "sent by each device", plan->traffic.bytes,
 		plan->transformed->pipelined ? "for one microbatch, on all ranks; transfers between ranks are not counted" :
 		plan->scenario.value[K_accumulation] > 1 ? "in one pass and the update" : "");
-	line(stream, "kept on a device", sharded->cost.usage,
-		"parameters and state, what is saved for the backward pass, gradients");
 	if (plan->time)
 		report_write_time(plan, stream);
 	report_write_search(plan, stream);
@@ -178,20 +176,27 @@ static void report_write_input(const struct plan *plan, FILE *stream)
 	putc('\n', stream);
 }
 
-/* What stands beside the plan, and whether all of it fits. */
+/* What the device that needs most needs, part by part, and whether that fits. */
 static void report_write_verdict(const struct plan *plan, FILE *stream)
 {
 	struct verdict verdict = plan_verdict(plan);
+	const struct allocated *played = &plan->pytorch[plan->allocator == ALLOCATOR_EXPANDABLE];
 	char text[VERDICT_TEXT];
-	if (verdict.ahead > 0)
-		line(stream, "gathered ahead", verdict.ahead, "in addition to the plan: parameters gathered a layer ahead");
-	if (verdict.buffers > 0)
-		line(stream, "buffers", verdict.buffers, "in addition: NCCL's, for each group of devices that a device talks with");
-	if (verdict.reserve > 0)
-		line(stream, "reserve", verdict.reserve, "in addition: contexts and libraries");
+	fputc('\n', stream);
+	for (int part = 0; part < LEDGER_PARTS; part++)
+		if (verdict.part[part] > 0)
+			line(stream, ledger[part].key, verdict.part[part], ledger[part].remark);
+	line(stream, "needs", verdict.needed, plan->allocator == ALLOCATOR_PLAN ? "at the plan's addresses"
+		: plan->fully_shard ? "under fully_shard: the least limit at which two steps hold"
+		: "in PyTorch: the least limit at which two steps hold");
 	if (verdict.cap >= 0)
-		line(stream, "memory cap", verdict.cap, "of all that");
+		line(stream, "memory cap", verdict.cap, "");
 	fprintf(stream, "  %s\n", verdict_text(&verdict, text, sizeof text));
+	if (plan->allocator == ALLOCATOR_EXPANDABLE && verdict.fits == FITS_YES)
+		fprintf(stream, "  to run it so: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
+	if (plan->allocator != ALLOCATOR_PLAN && played->breaks >= 0 && plan->graph->ops > 0)
+		fprintf(stream, "  it breaks in step %" PRId64 " at %s\n", 1 + played->breaks / plan->graph->ops,
+			plan->graph->op[plan->ordered->result.order[played->breaks % plan->graph->ops]].name);
 }
 
 /* Knobs that are set in vain. */
@@ -207,33 +212,6 @@ static void write_idle_knobs(const struct plan *plan, FILE *stream)
 	}
 }
 
-/* Whether segments are expandable (PYTORCH_CUDA_ALLOC_CONF) changes it by a tenth: the other figure stands beside it.
- */
-static void write_fsdp(const struct plan *plan, FILE *stream)
-{
-	bool expandable = plan->scenario.value[K_expandable] != 0;
-	int64_t reserved[2];
-	char remark[200], text[32];
-	if (plan_fsdp(plan, reserved) != OK || reserved[0] < 0)
-		return;
-	snprintf(remark, sizeof remark,
-		"in all, with its flat tensors in streams of their own, where fully_shard runs this order; with%s expandable "
-		"segments %s",
-		expandable ? "out" : "", bytes_text(reserved[!expandable], text, sizeof text));
-	line(stream, "... under FSDP2", reserved[expandable], remark);
-}
-
-/* A plan that fits at its own addresses, and wouldn't where fully_shard runs it. */
-static void write_fsdp_verdict(const struct plan *plan, FILE *stream)
-{
-	int64_t budget = scenario_budget(&plan->scenario), reserved[2], needs;
-	char text[32];
-	if (budget >= 0 && plan_needs(plan) <= budget && plan_fsdp(plan, reserved) == OK && reserved[0] >= 0 &&
-		plan_reserves(plan, &needs) == OK && needs > budget)
-		fprintf(stream, "  under FSDP2 it does not fit: %s too much, with buffers and the reserve\n",
-			bytes_text(needs - budget, text, sizeof text));
-}
-
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
 	char gap[80], ground[300], remark[400];
@@ -246,8 +224,6 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	snprintf(remark, sizeof remark, "by %s; %s", plan->ordered->result.winner,
 		report_gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), gap, sizeof gap));
 	line(stream, "peak, this plan", plan_peak(plan), remark);
-	if (plan_storage_peak(plan) < plan_peak(plan))
-		line(stream, "without workspace", plan_storage_peak(plan), "storages alone, without the kernels' scratch memory");
 	snprintf(remark, sizeof remark, "%s%s", plan_bound(plan) ? "by " : "",
 		plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
 	line(stream, "bound on any order", plan_bound(plan), remark);
@@ -258,24 +234,14 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	snprintf(remark, sizeof remark, "%s%s", plan->laid_out->layout.proof.bound ? "by " : "",
 		plan_layout_ground(plan, ground, sizeof ground));
 	line(stream, "bound on any layout", plan->laid_out->layout.proof.bound, remark);
-	double load = plan->laid_out->layout.load > 0 ? (double)plan->laid_out->layout.load : 1;
-	snprintf(remark, sizeof remark, "fragmentation %.2f %%", 100.0 * ((double)plan_arena(plan) / load - 1));
-	line(stream, "live buffers at most", plan->laid_out->layout.load, remark);
 	struct host_pool host;
 	if (host_pool_make(plan->graph, plan->ordered->position, plan->scenario.value[K_alignment], &host) == OK && host.n) {
 		snprintf(remark, sizeof remark, "%u offloaded, at most %lld B at once", host.tensors, (long long)host.load);
 		line(stream, "host memory", host.arena, remark);
 	}
 	host_pool_free(&host);
-	if (plan->graph->about.intake.caching[0] > 0)
-		snprintf(remark, sizeof remark, "PyTorch's, simulated with each of the trace's own buffers");
-	else
-		snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
-			100.0 * ((double)plan_caching(plan) / (plan_arena(plan) ? (double)plan_arena(plan) : 1) - 1));
-	line(stream, "caching allocator", plan_caching(plan), remark);
-	write_fsdp(plan, stream);
 	report_write_verdict(plan, stream);
-	write_fsdp_verdict(plan, stream);
+	fputc('\n', stream);
 	report_write_speed(plan, stream);
 	write_work(plan, stream);
 	write_device(plan, stream);

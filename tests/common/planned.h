@@ -22,11 +22,13 @@ static inline void scenario_add(struct scenario *scenario, const char *words)
 		cr_assert_eq(scenario_pin(scenario, word, &error), OK, "%s", error.text);
 }
 
-/* A scenario of these words alone, without effort for order and layout. */
+/* A scenario of these words alone, without effort for order and layout, at the plan's own addresses: the pages of
+ * PyTorch's allocator are larger than most steps here. */
 static inline void scenario_of(const char *words, struct scenario *scenario)
 {
 	scenario_init(scenario);
 	scenario->value[K_order_effort] = scenario->value[K_layout_effort] = 0;
+	scenario->value[K_allocator] = ALLOCATOR_PLAN;
 	scenario_add(scenario, words);
 }
 

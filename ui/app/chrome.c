@@ -43,11 +43,12 @@ static void chrome_draw_memory(struct frame *frame, int *x, int end, const struc
 	struct verdict verdict = plan_verdict(plan);
 	snprintf(text, sizeof text, "peak %s", bytes_text(plan_peak(plan), bytes, sizeof bytes));
 	frame_part(frame, x, 0, end, ROLE_TITLE, text);
-	bool fits = verdict.fits == FITS_ANY || verdict.fits == FITS_YES;
+	bool fits = fits_runs(verdict.fits);
 	if (verdict.fits == FITS_ANY && verdict.guess)
 		frame_part(frame, x, 0, end, ROLE_WARN, "a guess");
 	if (verdict.fits != FITS_ANY)
-		frame_part(frame, x, 0, end, fits ? ROLE_GOOD : ROLE_BAD, verdict_plan_text(&verdict, text, sizeof text));
+		frame_part(frame, x, 0, end, !fits ? ROLE_BAD : verdict.retries > 0 ? ROLE_WARN : ROLE_GOOD,
+			verdict_plan_text(&verdict, text, sizeof text));
 	if (!fits && !frame_part(frame, x, 0, end, ROLE_KEY, "F: what fits"))
 		frame_part(frame, x, 0, end, ROLE_KEY, "F: fit"); /* 80 columns */
 	if (!fits)
@@ -58,30 +59,6 @@ static void chrome_draw_memory(struct frame *frame, int *x, int end, const struc
 		snprintf(text, sizeof text, "gap %s", gap_text(plan_peak(plan), plan_bound(plan), bytes, sizeof bytes));
 		frame_part(frame, x, 0, end, ROLE_WARN, text);
 	}
-	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), bytes, sizeof bytes),
-		proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");
-	frame_part(frame, x, 0, end, ROLE_TEXT, text);
-	if (verdict.fits != FITS_ANY)
-		frame_part(frame, x, 0, end, fits && verdict.caching > verdict.cap ? ROLE_WARN : ROLE_TEXT,
-			verdict_allocator_text(&verdict, text, sizeof text));
-}
-
-static void draw_inputs(struct frame *frame, int *x, int end, const struct model *model)
-{
-	const struct plan *plan = model->plan;
-	const struct scenario *scenario = &plan->scenario;
-	char count[32], text[100];
-	snprintf(text, sizeof text, "%s ops", count_text(plan->graph->ops, count));
-	frame_part(frame, x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "%s tensors", count_text(plan->graph->tensors, count));
-	frame_part(frame, x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "%lld device%s", (long long)scenario->value[K_devices],
-		scenario->value[K_devices] == 1 ? "" : "s");
-	frame_part(frame, x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "order by %s", plan->ordered->result.winner ? plan->ordered->result.winner : "?");
-	frame_part(frame, x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "layout by %s", plan->laid_out->layout.strategy ? plan->laid_out->layout.strategy : "?");
-	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 }
 
 void chrome_status(struct frame *frame, const struct model *model)
@@ -110,7 +87,9 @@ void chrome_status(struct frame *frame, const struct model *model)
 	}
 	frame->marks = status->stale ? MARK_DIM : 0;
 	chrome_draw_memory(frame, &x, width - slot - 1, model->plan);
-	draw_inputs(frame, &x, width - slot - 1, model);
+	int64_t devices = model->plan->scenario.value[K_devices];
+	snprintf(text, sizeof text, "%lld device%s", (long long)devices, devices == 1 ? "" : "s");
+	frame_part(frame, &x, 0, width - slot - 1, ROLE_TEXT, text);
 	frame->marks = 0;
 }
 

@@ -57,14 +57,11 @@ static void views_devices_draw_bar(struct frame *frame, int x, int y, int width,
 static void draw_verdict(struct frame *frame, int x, int y, const struct plan *plan)
 {
 	struct verdict verdict = plan_verdict(plan);
-	char text[2 * VERDICT_TEXT], plain[VERDICT_TEXT];
-	verdict_text(&verdict, text, sizeof text);
-	if (verdict.fits == FITS_NO || verdict.fits == FITS_UNKNOWN)
-		snprintf(text, sizeof text, "%s: F finds what fits", verdict_plan_text(&verdict, plain, sizeof plain));
+	char text[VERDICT_TEXT];
+	verdict_plan_text(&verdict, text, sizeof text);
+	if (!fits_runs(verdict.fits))
+		snprintf(text + strlen(text), sizeof text - strlen(text), ": F finds what fits");
 	int width = frame->window.width, room = width - 1 - text_cells(text);
-	if (room < 1)
-		verdict_plan_text(&verdict, text, sizeof text);
-	room = width - 1 - text_cells(text);
 	frame_text(frame, x < room ? x : room > 1 ? room : 1, y, width, verdict.fits == FITS_YES ? ROLE_GOOD : ROLE_BAD, text);
 }
 

@@ -136,12 +136,12 @@ static void devices_configs_draw_header(struct frame *frame, int y)
 /* "planned: 9.76 ms, 164 MiB. ", why it can't be, or nothing. Returns what it wrote. */
 static size_t planned_words(const struct config_planned *planned, char *text, size_t size)
 {
-	char needs[32], time[32], reserves[32];
+	char needs[32], time[32];
 	int used = !planned->tried ? 0
 		: !planned->known
 		? snprintf(text, size, "can't be planned: %s. ", planned->reason)
-		: snprintf(text, size, "planned: %s, %s (PyTorch reserves %s)%s. ", time_text(planned->time, time, sizeof time),
-			  bytes_text(planned->needs, needs, sizeof needs), bytes_text(planned->reserves, reserves, sizeof reserves),
+		: snprintf(text, size, "planned: %s, %s%s. ", time_text(planned->time, time, sizeof time),
+			  bytes_text(planned->needs, needs, sizeof needs),
 			  planned->fits ? "" : ", which doesn't fit");
 	text[used > 0 ? used : 0] = '\0';
 	return used < 0 ? 0 : (size_t)used < size ? (size_t)used : size - 1;

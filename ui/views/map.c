@@ -3,6 +3,7 @@
  * Each half of a cell (a whole one in ASCII and without colours) shows what covers most of its
  * bytes x ops, and nothing where most of it is free. The grid is kept until plan, zoom or size change. */
 #include "details.h"
+#include "src/plan/verdict.h"
 
 /* map_list: beside a wide address map: what lies at the cursor's op, highest address first, with the holes between.
  */
@@ -590,9 +591,8 @@ static void map_draw_info(struct frame *frame, int y, const struct model *model)
 		: 0;
 	snprintf(text, sizeof text, "%s %.2f %%", width >= 56 ? "fragmentation" : "frag.", fragmentation);
 	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "caching allocator %s", bytes_text(plan_caching(plan), a, sizeof a));
-	if (plan_caching(plan) > 0)
-		frame_part(frame, &x, y + 1, width, ROLE_FAINT, text);
+	snprintf(text, sizeof text, "needs %s", bytes_text(plan_verdict(plan).needed, a, sizeof a));
+	frame_part(frame, &x, y + 1, width, ROLE_FAINT, text);
 }
 
 /* The map and the lines below it, in the frame's window. */

@@ -84,7 +84,7 @@ struct runs {
 
 /* On high screens the plot stands between the runs and the other panes. */
 enum {
-	CACHING = 12,
+	NEEDS = 12,
 	WORK = 14,
 	RATE = 14,
 	MFU = 8,
@@ -132,21 +132,21 @@ static int knobs_column(const struct frame *frame, bool timed)
 	return frame->window.width < ARENA_FROM ? GAP + 2 : timed && frame->window.width >= STEP_FROM ? STEP + 2 : ARENA + 2;
 }
 
-/* In wide windows more columns stand before the knobs: how many of the caching allocator, the work of a device, tokens
+/* In wide windows more columns stand before the knobs: how many of what a device needs, the work of a device, tokens
  * or samples a second and device, and the MFU. */
 static int more_columns(const struct frame *frame, bool timed)
 {
 	int room = frame->window.width - knobs_column(frame, timed) - KNOBS_LEAST;
-	return room < CACHING ? 0
-		: room < CACHING + WORK ? 1
-		: room < CACHING + WORK + RATE || !timed ? 2
-		: room < CACHING + WORK + RATE + MFU ? 3
+	return room < NEEDS ? 0
+		: room < NEEDS + WORK ? 1
+		: room < NEEDS + WORK + RATE || !timed ? 2
+		: room < NEEDS + WORK + RATE + MFU ? 3
 		: 4;
 }
 
 static int more_width(int columns)
 {
-	return (columns > 0 ? CACHING : 0) + (columns > 1 ? WORK : 0) + (columns > 2 ? RATE : 0) + (columns > 3 ? MFU : 0);
+	return (columns > 0 ? NEEDS : 0) + (columns > 1 ? WORK : 0) + (columns > 2 ? RATE : 0) + (columns > 3 ? MFU : 0);
 }
 
 /* Where the step's time ends: a column of its own, or in narrow windows that of the gap. */
@@ -173,7 +173,7 @@ static void views_runs_draw_header(struct frame *frame, int y, const struct mode
 	int knobs_at = knobs_column(frame, timed);
 	if (knobs_at > ARENA)
 		frame_right(frame, ARENA, y, ROLE_LABEL, "arena");
-	const char *const more[] = { "caching", "work", model->plan->speed.tokens > 0 ? "tokens/s/dev" : "samples/s/dev",
+	const char *const more[] = { "needs", "work", model->plan->speed.tokens > 0 ? "tokens/s/dev" : "samples/s/dev",
 		"MFU" };
 	for (int i = 0; i < more_columns(frame, timed); i++)
 		frame_right(frame, knobs_at - 2 + more_width(i + 1), y, ROLE_LABEL, more[i]);
@@ -187,8 +187,7 @@ static void views_runs_draw_more(
 {
 	char text[32] = "-";
 	if (columns > 0)
-		frame_right(frame, x + more_width(1), y, ROLE_FAINT,
-			plan_caching(plan) > 0 ? bytes_text(plan_caching(plan), text, sizeof text) : "-");
+		frame_right(frame, x + more_width(1), y, ROLE_FAINT, bytes_text(plan_verdict(plan).needed, text, sizeof text));
 	if (columns > 1 && runs->works > i && runs->flops)
 		frame_right(frame, x + more_width(2), y, ROLE_FAINT, flops_text(runs->work[i], text, sizeof text));
 	else if (columns > 1 && runs->works > i)
@@ -337,7 +336,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 		views_runs_draw_amount(frame, row++, "bound", plan_bound(theirs), plan_bound(ours));
 	views_runs_draw_amount(frame, row++, "arena", plan_arena(theirs), plan_arena(ours));
 	views_runs_draw_amount(frame, row++, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
-	views_runs_draw_amount(frame, row++, "caching", plan_caching(theirs), plan_caching(ours));
+	views_runs_draw_amount(frame, row++, "needs", plan_verdict(theirs).needed, plan_verdict(ours).needed);
 	row += draw_times(frame, row, theirs, ours);
 	row += draw_gain(frame, row, ours);
 	if (model->beside && ours->serial == model->plan->serial) {

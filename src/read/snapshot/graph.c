@@ -348,7 +348,13 @@ static enum status snapshot_graph_describe(struct making *making, uint32_t wante
 static enum status simulate_allocator(struct making *making)
 {
 	bool joined = making->groups->groups < making->groups->allocs;
-	return !joined || layout_caching_both(&making->csv->buffers, making->caching) ? OK : fail_memory(making->error);
+	struct allocated allocated;
+	for (int expandable = 0; expandable < 2 && joined; expandable++) {
+		if (!layout_holds(&making->csv->buffers, expandable, -1, &allocated))
+			return fail_memory(making->error);
+		making->caching[expandable] = allocated.reserved;
+	}
+	return OK;
 }
 
 static int64_t device_of(const struct snapshot *snapshot, uint32_t wanted)

@@ -180,7 +180,7 @@ static enum status fit_planned_find_rivals(struct rivals *rivals, const struct a
 
 /* ---- what they come to ---- */
 
-/* The arena that the scenario's order and layout come to. */
+/* What the scenario's order and layout need. */
 static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_t *arena)
 {
 	struct stage_context *stage = rivals->stage;
@@ -193,11 +193,11 @@ static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_
 		: graph_without_inplace(late, rivals->error);
 	struct ordered *ordered = run ? stage_order(stage, run, rivals->scenario, quick, rivals->error) : NULL;
 	struct laid_out *laid_out = ordered ? stage_layout(stage, ordered, rivals->scenario, quick, rivals->error) : NULL;
-	if (laid_out)
-		*arena = laid_out->layout.arena;
+	if (laid_out && allocator_needs(ordered, laid_out, rivals->scenario, arena) != OK)
+		fail_memory(rivals->error);
 	laid_out_release(laid_out);
 	ordered_release(ordered);
-	return laid_out ? OK : rivals->error->status;
+	return rivals->error->status;
 }
 
 static struct graph *graph_of(struct rivals *rivals, const struct rival *rival)

@@ -745,6 +745,7 @@ void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margi
 	if (margin > 0) {
 		layout_key_add(key, scenario, false);
 		key_add(key, (uint64_t)scenario->value[K_in_place]);
+		key_add(key, (uint64_t)scenario->value[K_allocator]);
 	}
 	key_add(key, (uint64_t)margin);
 }

@@ -20,13 +20,12 @@ Test(layout, every_strategy_gives_a_layout_that_the_checker_accepts)
 		int kind = (int)(round % 8);
 		draw(&sample, (uint32_t)below(&seed, 30), 20, 12, kind, &seed);
 		for (int strategy = 0; strategy < LAYOUT_STRATEGY_COUNT; strategy++) {
-			bool caching = strategy == LAYOUT_CACHING || strategy == LAYOUT_EXPANDABLE;
 			OWN(layout) layout;
-			int64_t alignment = caching || (kind & PINNED) ? 1 : 1 + round % 3;
+			int64_t alignment = (kind & PINNED) ? 1 : 1 + round % 3;
 			enum status status = solve(&sample.buffers, (enum layout_strategy)strategy, alignment, &layout);
 			struct error error = { 0 };
 			cr_assert(status == OK || (status == INFEASIBLE && (kind & PINNED)), "round %u: status %d", round, status);
-			if (status == OK && !(caching && kind))
+			if (status == OK)
 				cr_assert_eq(layout_check(&sample.buffers, alignment, &layout, &error), OK, "SEED=%llu round %u %s: %s",
 					     (unsigned long long)test_seed(), round, layout_strategy_names[strategy], error.text);
 		}
@@ -119,17 +118,22 @@ Test(layout, contradictory_pins_are_refused_by_name)
 	cr_assert_null(layout.offset);
 }
 
+static struct allocated allocate(const struct buffers *buffers, bool expandable, int64_t limit)
+{
+	struct allocated allocated;
+	cr_assert(layout_holds(buffers, expandable, limit < 0 ? -1 : limit << 20, &allocated));
+	cr_expect_eq(allocated.breaks < 0, limit < 0 || allocated.least <= limit << 20);
+	return allocated;
+}
+
 Test(layout, the_caching_allocator_reserves_what_pytorch_reserves)
 {
 	/* 1 MiB: the small pool's 2 MiB. 3 and 11 MiB: one segment of 20 MiB, whose free ends of 3 and 6 MiB cannot
 	 * take 17 MiB: a segment of 18 MiB; the expandable one grows by 20 MiB at its free end. */
-	int64_t lower[] = { 0, 0, 0, 2 }, upper[] = { 2, 2, 3, 4 }, size[] = { 1 << 20, 3 << 20, 11 << 20, 17 << 20 },
-			offset[4];
+	int64_t lower[] = { 0, 0, 0, 2 }, upper[] = { 2, 2, 3, 4 }, size[] = { 1 << 20, 3 << 20, 11 << 20, 17 << 20 };
 	struct buffers buffers = { .n = 4, .lower = lower, .upper = upper, .size = size };
-	cr_assert_eq(layout_caching(&buffers, false, offset), INT64_C(40) << 20);
-	cr_assert_eq(offset[3], INT64_C(22) << 20);
-	cr_assert_eq(layout_caching(&buffers, true, offset), INT64_C(42) << 20);
-	cr_assert_eq(offset[3], INT64_C(16) << 20);
+	cr_assert_eq(allocate(&buffers, false, -1).reserved, INT64_C(40) << 20);
+	cr_assert_eq(allocate(&buffers, true, -1).reserved, INT64_C(42) << 20);
 }
 
 /* What one stream has let go of no other takes. */
@@ -138,10 +142,10 @@ Test(layout, streams_have_memory_of_their_own)
 	int64_t lower[] = { 0, 2, 4 }, upper[] = { 2, 4, 6 }, size[] = { 40 << 20, 40 << 20, 40 << 20 };
 	uint8_t stream[] = { 0, 1, 0 };
 	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size };
-	cr_assert_eq(layout_caching(&buffers, false, NULL), INT64_C(40) << 20);
+	cr_assert_eq(allocate(&buffers, false, -1).reserved, INT64_C(40) << 20);
 	buffers.stream = stream;
-	cr_assert_eq(layout_caching(&buffers, false, NULL), INT64_C(80) << 20);
-	cr_assert_eq(layout_caching(&buffers, true, NULL), INT64_C(80) << 20);
+	cr_assert_eq(allocate(&buffers, false, -1).reserved, INT64_C(80) << 20);
+	cr_assert_eq(allocate(&buffers, true, -1).reserved, INT64_C(80) << 20);
 }
 
 /* get_free_block() of c10/cuda: the free end of an expandable segment counts as large as it can get, so that a larger
@@ -152,7 +156,37 @@ Test(layout, an_expandable_segments_end_is_taken_last)
 	int64_t lower[] = { 0, 0, 0, 2, 3 }, upper[] = { 1, 4, 1, 4, 4 },
 			size[] = { 80 << 20, 20 << 20, 60 << 20, 40 << 20, 100 << 20 };
 	struct buffers buffers = { .n = 5, .lower = lower, .upper = upper, .size = size };
-	cr_assert_eq(layout_caching(&buffers, true, NULL), INT64_C(200) << 20);
+	cr_assert_eq(allocate(&buffers, true, -1).reserved, INT64_C(200) << 20);
+}
+
+/* 40 MiB are let go of before 60 are asked for, which they can't hold: at 60 MiB the device gets them back first. */
+Test(layout, cached_memory_goes_back_to_the_device_where_it_has_no_more)
+{
+	int64_t lower[] = { 0, 2 }, upper[] = { 1, 3 }, size[] = { 40 << 20, 60 << 20 };
+	struct buffers buffers = { .n = 2, .lower = lower, .upper = upper, .size = size };
+	struct allocated free = allocate(&buffers, false, -1), held = allocate(&buffers, false, 60),
+			broken = allocate(&buffers, false, 59);
+	cr_assert_eq(free.reserved, INT64_C(100) << 20);
+	cr_assert_eq(free.least, INT64_C(60) << 20);
+	cr_assert_eq(free.retries, 0);
+	cr_assert_eq(held.retries, 1);
+	cr_assert_eq(broken.breaks, 2);
+	cr_assert_eq(allocate(&buffers, true, -1).reserved, INT64_C(60) << 20, "an expandable one grows instead");
+}
+
+/* A page in the middle of an expandable segment goes back; its addresses get memory again before the end does. */
+Test(layout, pages_of_an_expandable_segment_go_back)
+{
+	int64_t lower[] = { 0, 0, 0, 2, 4 }, upper[] = { 1, 6, 6, 6, 6 },
+			size[] = { 40 << 20, 20 << 20, (2 << 20) + 1, 60 << 20, 39 << 20 };
+	struct buffers buffers = { .n = 4, .lower = lower, .upper = upper, .size = size };
+	struct allocated free = allocate(&buffers, true, -1), held = allocate(&buffers, true, 100);
+	cr_assert_eq(free.reserved, INT64_C(140) << 20);
+	cr_assert_eq(held.breaks, -1);
+	cr_assert_eq(held.retries, 1);
+	buffers.n = 5;
+	cr_assert_eq(allocate(&buffers, true, 120).breaks, 4);
+	cr_assert_eq(allocate(&buffers, true, 140).breaks, -1);
 }
 
 Test(layout, running_out_of_memory_leaks_nothing)

@@ -109,15 +109,15 @@ Test(fit_list, the_largest_batch_is_the_largest)
 	struct error error = { 0 };
 	cap(&scenario, 0);
 	struct plan *plan = plan_anew(graph, &scenario, "batch=5");
-	scenario.value[K_memory] = plan_arena(plan);
+	scenario.value[K_memory] = plan_needs(plan);
 	plan_release(plan);
 	cr_assert_eq(fit_most_find(&planner, graph, &scenario, K_batch, 1, &most, &error), OK, "%s", error.text);
 	for (int64_t batch = 1; batch <= 7; batch++) {
 		char words[32];
 		snprintf(words, sizeof words, "batch=%d", (int)batch);
 		plan = plan_anew(graph, &scenario, words);
-		cr_assert_eq(plan_arena(plan) <= most.budget, batch <= most.most, "%s", words);
-		cr_assert(batch != most.most || plan_arena(plan) == most.arena);
+		cr_assert_eq(plan_needs(plan) <= most.budget, batch <= most.most, "%s", words);
+		cr_assert(batch != most.most || plan_needs(plan) == most.arena);
 		plan_release(plan);
 	}
 	cr_assert_eq(most.most, 5);

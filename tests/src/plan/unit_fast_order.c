@@ -17,6 +17,7 @@ static struct plan *plan_with(
 	struct error error = { 0 };
 	char word[40];
 	scenario_init(&scenario);
+	scenario.value[K_allocator] = ALLOCATOR_PLAN;
 	for (; *words; words++)
 		cr_assert_eq(scenario_set(&scenario, *words, &error), OK, "%s", error.text);
 	cr_assert_eq(scenario_set(&scenario, order, &error), OK, "%s", error.text);

@@ -70,7 +70,7 @@ Test(fsdp, streams_hold_what_is_gathered_and_what_is_summed)
 		OWN(arena) arena = { 0 };
 		struct buffers buffers;
 		OWN(plan) *plan = find(&planner, graph, meshes[m], &arena, &buffers);
-		int64_t gathered = 2 * (elements.root + 2 * elements.layers - elements.last), kept = 0, moments = 0, reserved[2];
+		int64_t gathered = 2 * (elements.root + 2 * elements.layers - elements.last), kept = 0, moments = 0;
 		cr_expect_eq(sum_of(&buffers, GATHERS), 2 * gathered + 2 * gathered / DEVICES, "%s: %ld, %ld elements",
 			meshes[m], (long)sum_of(&buffers, GATHERS), (long)gathered);
 		cr_expect_eq(sum_of(&buffers, REDUCES), 2 * 4 * (elements.root + elements.layers) / DEVICES, "%s", meshes[m]);
@@ -87,8 +87,7 @@ Test(fsdp, streams_hold_what_is_gathered_and_what_is_summed)
 				: 0;
 		cr_expect_eq(kept - moments, 2 * (elements.root + elements.layers) / DEVICES,
 			"%s: shards in 16 bits alone, and moments come late: %ld %ld", meshes[m], (long)kept, (long)moments);
-		cr_assert_eq(plan_fsdp(plan, reserved), OK);
-		cr_expect(reserved[0] > 0 && reserved[1] > 0);
+		cr_expect(plan->fully_shard && plan->pytorch[0].reserved > 0 && plan->pytorch[1].reserved > 0);
 	}
 }
 
@@ -206,15 +205,15 @@ Test(fsdp, plan_files_are_checked)
 	for (int expandable = 0; expandable < 2; expandable++) {
 		struct error error = { 0 };
 		OWN(plan) *plan = plan_of_words(&planner, graph,
-			expandable ? "devices=4 strategy=zero zero=3 precision=mixed expandable=on"
+			expandable ? "devices=4 strategy=zero zero=3 precision=mixed allocator=pytorch"
 			: "devices=4 strategy=zero zero=3 recompute=full");
-		char *text = plan_text(plan), *digit = strstr(text, "\"fully_shard_bytes\"");
+		char *text = plan_text(plan), *digit = strstr(text, "\"reserved_bytes\"");
 		cr_assert_not_null(digit);
 		cr_expect_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
 		digit += strcspn(digit, "123456789");
 		*digit = *digit == '1' ? '2' : '1';
 		cr_expect_eq(check_plan_text(graph, text, &error), INFEASIBLE);
-		cr_expect(strstr(error.text, "fully_shard_bytes"), "%s", error.text);
+		cr_expect(strstr(error.text, "memory.pytorch"), "%s", error.text);
 		free(text);
 	}
 }
@@ -227,8 +226,6 @@ Test(fsdp, nothing_where_no_parameter_is_gathered)
 		"devices=1" };
 	for (int w = 0; w < 3; w++) {
 		OWN(plan) *plan = plan_of_words(&planner, graph, words[w]);
-		int64_t reserved[2];
-		cr_expect_eq(plan_fsdp(plan, reserved), OK);
-		cr_expect(reserved[0] == -1 && reserved[1] == -1, "%s", words[w]);
+		cr_expect(!plan->fully_shard && plan->pytorch[0].reserved > 0, "%s", words[w]);
 	}
 }

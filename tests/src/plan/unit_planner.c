@@ -50,7 +50,7 @@ Test(planner, a_layout_knob_runs_the_layout_alone_and_going_back_runs_nothing)
 /* Turns a random knob to a random value, or adds or removes a pin. */
 static void change(struct scenario *scenario, const struct graph *graph, uint64_t *random)
 {
-	static const enum knob_id turned[] = { K_order, K_layout, K_alignment, K_in_place, K_workspace, K_expandable,
+	static const enum knob_id turned[] = { K_order, K_layout, K_alignment, K_in_place, K_workspace, K_allocator,
 		K_memory, K_layout_effort };
 	enum knob_id knob = turned[random_next(random) % (sizeof turned / sizeof *turned)];
 	char text[120];

@@ -28,7 +28,7 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	open_fixture(&fixture, eight, 100, 30);
 	expect(&fixture, DEVICES, "8 devices, strategy megatron · dp 2 x tp 4");
 	expect(&fixture, DEVICES, "each of 8");
-	expect(&fixture, DEVICES, "fits: 0.90 of 1.0 GiB (caching allocator ");
+	expect(&fixture, DEVICES, "FITS 0.90 of 1.00 GiB");
 	expect(&fixture, DEVICES, "made by collectives");
 	show_part(&fixture, PART_MESH);
 	expect(&fixture, DEVICES, "dp 2 within a node");

@@ -12,6 +12,7 @@ static struct plan *plan_with(struct graph *graph, const char *const *setting, s
 	OWN(scenario) scenario;
 	struct error error = { 0 };
 	scenario_init(&scenario);
+	scenario.value[K_allocator] = ALLOCATOR_PLAN;
 	for (size_t i = 0; i < settings; i++)
 		cr_assert_eq(scenario_set(&scenario, setting[i], &error), OK, "%s", error.text);
 	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);

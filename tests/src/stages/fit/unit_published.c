@@ -30,6 +30,7 @@ static struct point plan_of(struct planner *planner, struct graph *graph, const 
 	char text[160];
 	struct point point = { INT64_MAX, INT64_MAX, 0, 0 };
 	scenario_init(&scenario);
+	scenario.value[K_allocator] = ALLOCATOR_PLAN;
 	snprintf(text, sizeof text, "recompute=%s", word);
 	for (char *next, *at = strtok_r(text, " ", &next); at; at = strtok_r(NULL, " ", &next))
 		cr_assert_eq(scenario_set(&scenario, at, &error), OK, "%s", error.text);
@@ -217,6 +218,7 @@ Test(published, what_is_gathered_ahead_is_left_room)
 	struct error error = { 0 };
 	char text[60];
 	scenario_init(&scenario);
+	scenario.value[K_allocator] = ALLOCATOR_PLAN;
 	snprintf(text, sizeof text, "memory=%lld", (long long)cap);
 	const char *const settings[] = { "recompute=auto", "devices=4", "strategy=zero", "zero=3", text };
 	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
