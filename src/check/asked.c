@@ -30,12 +30,10 @@ static enum status check_verdict_expect(struct check *check, const char *key, in
 }
 
 /* The words follow from the numbers. */
-static enum status check_verdict_check_words(struct check *check, const struct verdict *verdict)
+static enum status asked_words(struct check *check, const char *key, const char *text)
 {
-	char text[VERDICT_TEXT];
-	const char *stated = json_string_value(check_member(check, "memory", "verdict"));
-	verdict_text(verdict, text, sizeof text);
-	return stated && strcmp(stated, text) == 0 ? OK : check_wrong(check, "memory.verdict is not \"%s\"", text);
+	const char *stated = json_string_value(check_member(check, "memory", key));
+	return stated && strcmp(stated, text) == 0 ? OK : check_wrong(check, "memory.%s must be \"%s\"", key, text);
 }
 
 /* -1: no whole number is there. */
@@ -88,10 +86,8 @@ static enum status check_fits(struct check *check, struct verdict *verdict)
 		: verdict->allocator == ALLOCATOR_PYTORCH && verdict->by[ALLOCATOR_EXPANDABLE] <= verdict->cap ? FITS_EXPANDABLE
 		: verdict->by[ALLOCATOR_PLAN] <= verdict->cap ? FITS_PLANNED
 		: FITS_UNKNOWN;
-	enum status status = check_verdict_expect(check, "cap_bytes", verdict->cap);
-	if (status == OK && (!json_is_string(stated) || strcmp(json_string_value(stated), fits_text[verdict->fits]) != 0))
-		status = check_wrong(check, "memory.fits must be \"%s\"", fits_text[verdict->fits]);
-	return status;
+	TRY(check_verdict_expect(check, "cap_bytes", verdict->cap));
+	return asked_words(check, "fits", fits_text[verdict->fits]);
 }
 
 /* The parts of what is needed. */
@@ -133,6 +129,7 @@ static enum status check_verdict(struct check *check)
 	struct buffers buffers = { 0 };
 	OWN(arena) room = { 0 };
 	const json_t *note;
+	char text[VERDICT_TEXT];
 	size_t i;
 	bool fully_shard = false;
 	if (check->as_planned)   /* the step isn't simulated */
@@ -160,7 +157,8 @@ static enum status check_verdict(struct check *check)
 	TRY(check_ledger(check, &verdict));
 	TRY(check_verdict_expect(check, "needed_bytes", verdict.needed));
 	TRY(check_fits(check, &verdict));
-	TRY(check_verdict_check_words(check, &verdict));
+	TRY(asked_words(check, "allocator", knob_text(K_allocator, verdict.allocator, text, sizeof text)));
+	TRY(asked_words(check, "verdict", verdict_text(&verdict, text, sizeof text)));
 	check_passed(check, "what the plan needs in each allocator over two steps, part by part, and whether that fits");
 	return OK;
 }

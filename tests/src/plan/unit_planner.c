@@ -216,37 +216,6 @@ Test(planner, recomputation_to_a_cap_makes_room_for_what_the_layout_adds)
 		compare(&planner, graph, &scenario, 0);
 }
 
-/* Arenas under a cap and under larger ones. */
-static void check_room(struct graph *graph, const char *layout, const char *recompute, int64_t cap)
-{
-	OWN(planner) planner = { .store = store_new() };
-	OWN(scenario) scenario;
-	char memory[40];
-	scenario_init(&scenario);
-	scenario_add(&scenario, layout);
-	OWN(plan) *free_of_caps = plan_with(&planner, graph, &scenario);
-	cr_assert(plan_arena(free_of_caps) > cap, "%s: nothing to be done", layout);
-	scenario_add(&scenario, recompute);
-	for (int64_t more = 0; more < 3; more++) {
-		int64_t limit = cap + (plan_arena(free_of_caps) - cap) / 3 * more;
-		snprintf(memory, sizeof memory, "memory=%lld", (long long)limit);
-		scenario_add(&scenario, memory);
-		OWN(plan) *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE),
-				  *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
-		cr_expect(plan_arena(fitting) <= limit, "%s: %lld of %lld", layout, (long long)plan_arena(fitting), (long long)limit);
-		cr_expect(stored && plan_arena(stored) == plan_arena(fitting), "the order is in the store");
-		check_with_file(graph, fitting, 0);
-	}
-	graph_release(graph);
-}
-
-Test(planner, another_order_makes_room_for_a_layout_that_is_a_rule)
-{
-	check_room(sample("samples/lessons/updates.jsonl"), "layout=firstfit", "recompute=none", 22544388);
-	if (test_rounds(0, 1))
-		check_room(small_resnet(4), "layout=bestfit", "recompute=auto", 159866487);
-}
-
 Test(planner, a_cap_below_every_recomputation_gives_a_valid_plan_above_it)
 {
 	OWN(graph) *graph = step_of_sizes(
