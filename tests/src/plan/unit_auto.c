@@ -186,7 +186,7 @@ Test(auto_recompute, keeping_all_is_not_faster)
 								 "devices=4 strategy=minred" };
 	struct tally tally = { 0 };
 	uint64_t random = test_seed();
-	for (uint32_t round = 0; round < test_rounds(2, 60); round++) {
+	for (uint32_t round = 0; round < test_rounds(1, 60); round++) {
 		char base[200], words[300];
 		OWN(graph) *graph = model(models[round % 6], 8, 1 + round / 6 % 3);
 		snprintf(base, sizeof base, "reserve=0 group_buffers=0B %s %s", links[random_next(&random) % 4], how[round % 5]);

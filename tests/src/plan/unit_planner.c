@@ -325,7 +325,7 @@ static int stop_everywhere(const char *words)
 	char *expected = plan_text(whole);
 	int stopped = 0;
 	bool ended = false;
-	for (int after = 1; !ended; after += after < 4 ? 1 : (int)test_rounds((uint32_t)after, (uint32_t)after / 4)) {
+	for (int after = 1; !ended; after += after < 4 ? 1 : (int)test_rounds(3 * (uint32_t)after, (uint32_t)after / 4)) {
 		struct stop stop = { .after = after };
 		struct error error = { 0 };
 		OWN(scenario) scenario;
