@@ -44,8 +44,8 @@ BENCHES  := $(call programs,$(wildcard tests/bench/*.c))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
-.PHONY: all build run test test-long lessons pictures test-programs units man check-layers asan tsan benches bench lint help \
-        install uninstall clean setup fuzz check dist distcheck
+.PHONY: all build run test test-long lessons pictures test-programs units man check-layers asan tsan benches bench lint \
+        help install uninstall clean setup fuzz check dist distcheck
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -234,8 +234,8 @@ uninstall: ## remove what install put there
 
 # ---- releases -------------------------------------------------------------------
 # The programs as built, without sanitizers: installs nothing, needs neither network nor terminal nor root.
-CHECKS ?= walks_test screens_test export_test schema_test cli_test determinism_test merge_test resume_test forge_test dot_test \
-          output_test lessons_test hostile_test surroundings_test
+CHECKS ?= walks_test screens_test export_test schema_test cli_test determinism_test merge_test resume_test forge_test \
+          dot_test output_test lessons_test hostile_test surroundings_test
 check: build ## test the programs as built: what a packager runs
 	$(Q)BUILD=$(BUILD) tests/check $(CHECKS)
 

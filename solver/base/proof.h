@@ -1,7 +1,7 @@
 /* proof.h: what is proved of a result: how far it can be from the best.
  *
  * Orders, layouts, shardings and whole plans say it in the same words. The certificate itself, from which `bound` can
- * be worked out again, stands beside the proof in the solver's own result: what it holds differs from solver to solver.
+ * be worked out again, is beside the proof in the solver's own result: what it holds differs from solver to solver.
  */
 #pragma once
 

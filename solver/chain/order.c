@@ -222,7 +222,7 @@ static enum status join_levels(struct chain_tree *tree, const struct chain_bucke
 	return OK;
 }
 
-/* Where each variable of the bucket's scope stands in a table over other variables, the last running fastest. */
+/* Where each variable of the bucket's scope is in a table over other variables, the last running fastest. */
 static enum status set_strides(struct chain_tree *tree, const struct chain_bucket *bucket, const uint32_t *scope,
 	uint32_t count, struct chain_part *part)
 {

@@ -205,7 +205,7 @@ struct tensor {
 	uint32_t storage;
 	uint32_t alias;  /* the tensor this one is a view of, or NONE for a root */
 	uint32_t writer; /* the op that writes it, or NONE */
-	unsigned line;   /* where it stands in its file, 0 if nowhere */
+	unsigned line;   /* where it is in its file, 0 if nowhere */
 	uint8_t dims, kind, dtype;
 	uint8_t relation; /* enum relation, to that tensor */
 	uint8_t starts;   /* enum starts; of a state or constant that was added to the step */

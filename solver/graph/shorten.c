@@ -31,7 +31,7 @@ static bool shorten_stays(const struct shortening *run, uint32_t op)
 	return !segment_of(run, op) || run->fold->copy_of[op] < head_of(run, op) || run->fold->copy_of[op] >= tail_of(run, op);
 }
 
-/* The op that stands in for one that is left out, where an op of the copy next to it asks; NONE: for nobody else. */
+/* The op that replaces one that is left out, where an op of the copy next to it asks; NONE: for nobody else. */
 static uint32_t stand_in(const struct shortening *run, uint32_t out, uint32_t reader)
 {
 	const struct fold *fold = run->fold;

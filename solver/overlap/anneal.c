@@ -39,8 +39,8 @@ static bool has_taken(const struct annealing *annealing, const struct csr *arcs,
 	return found;
 }
 
-/* Takes the op at `from` to `to`, before what stands there if that is ahead, else behind it, and with it what of the
- * ops between has to come along. False, and nothing changes, where what stands there would have to. */
+/* Takes the op at `from` to `to`, before what is there if that is ahead, else behind it, and with it what of the
+ * ops between has to come along. False, and nothing changes, where what is there would have to. */
 static bool take_along(struct annealing *annealing, uint32_t from, uint32_t to)
 {
 	struct lineup *line = annealing->line;

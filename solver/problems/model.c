@@ -412,7 +412,7 @@ static enum status prepare_edges(struct builder *builder)
 		sum += dearest(problem->cost + problem->first[node], shard_strategies(problem, node));
 	for (uint32_t edge = 0; edge < problem->edges; edge++)
 		sum += dearest(problem->pair + problem->table[edge], problem->table[edge + 1] - problem->table[edge]);
-	/* Dearer than any choice without a forbidden pair, and no more, to leave digits to what stands beside it. */
+	/* Dearer than any choice without a forbidden pair, and no more, to leave digits to what is beside it. */
 	model->penalty = 2 * sum;
 	for (uint32_t i = 0; i < model->bundles; i++) {
 		uint32_t low, high;

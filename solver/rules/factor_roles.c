@@ -1,7 +1,7 @@
 /* factor_roles.c: names for factors, from the ops that use them.
  *
  * A table that inputs index has the vocabulary for rows, one that counted positions index has positions. What
- * attention's batched products run over besides the batch are heads, and what stands beside heads inside a product
+ * attention's batched products run over besides the batch are heads, and what is beside heads inside a product
  * is the head size. A dim that one parameter's product writes and another one's sums over is the width of a residual
  * stream, or ffn. */
 

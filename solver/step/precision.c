@@ -137,7 +137,7 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 	return copy;
 }
 
-/* What fails while the step is written stands in build->status. */
+/* What fails while the step is written is in build->status. */
 static enum status precision_convert(struct conversion *conversion, struct error *error)
 {
 	const struct graph *graph = conversion->graph;

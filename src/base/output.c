@@ -283,7 +283,7 @@ static enum status close_in_place(struct output *output, enum status status, str
 	return status == OK && lost ? output_failed(output->name, error) : status;
 }
 
-/* True when the file stands in its place; else the reason is in errno. */
+/* True when the file is in its place; else the reason is in errno. */
 static bool put_in_place(struct output *output, bool wanted)
 {
 	bool fine = flushed(output, wanted);

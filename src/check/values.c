@@ -4,10 +4,10 @@
 #include "state.h"
 
 struct run {
-	const struct graph *graph, *other; /* other: an op whose name stands there isn't new */
+	const struct graph *graph, *other; /* other: an op whose name is there isn't new */
 	const struct rules *rules;
 	unsigned allowed;
-	bool separate;     /* every name counts as memory of its own: its symbol stands in its path */
+	bool separate;     /* every name counts as memory of its own: its symbol is in its path */
 	uint64_t *content; /* [storages] what it holds at the moment */
 	uint64_t *path;    /* [tensors] which part of it a tensor is: the views on the way to it */
 	uint64_t *read;    /* [ops] what it read */

@@ -8,7 +8,7 @@
 
 struct planned { int64_t arena, step; char guesses[GUESSES_BYTES]; };
 
-/* What the plan needs, with what stands beside its arena, and its simulated step. OK; BAD_INPUT or INFEASIBLE: there is
+/* What the plan needs, with what is beside its arena, and its simulated step. OK; BAD_INPUT or INFEASIBLE: there is
  * none, *error says why; CANCELLED, NO_MEMORY. */
 static enum status plan_it(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	struct planned *planned, struct error *error)

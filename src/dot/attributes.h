@@ -23,7 +23,7 @@ struct attributes {
 enum status attributes_find(Agraph_t *dot, struct arena *arena, struct attributes *attributes);
 /* The attribute of ours that differs from a name in one letter, more or less; NULL where there is none. */
 const char *attribute_meant(const char *name);
-/* The value as it stands there, or NULL where the node has none. */
+/* The value as it is there, or NULL where the node has none. */
 const char *attribute_of(const struct attributes *attributes, Agnode_t *node, enum attribute attribute);
 
 /* "4194304", "4MiB", "1.5 GiB": whole bytes of 0 or more. False for anything else. */

@@ -1,7 +1,7 @@
 /* draw.h: a graph, and what a plan says of it, as a picture in DOT.
  *
  * Ops are gathered into the nodes of the picture: by module and phase, or one by one. Modules are nested
- * clusters; equal layers in a row are drawn once with their number. The backward pass stands beside the
+ * clusters; equal layers in a row are drawn once with their number. The backward pass is beside the
  * forward pass: its edges are written the other way round and drawn with dir=back, which also keeps `dot` from
  * taking minutes (an activation that is saved for the backward pass no longer spans the whole depth).
  * Width is bytes; what is alive at the peak, and the op that peaks, are in the colour of alarm.

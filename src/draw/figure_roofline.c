@@ -78,7 +78,7 @@ static void figure_roofline_draw_axis(struct bars *bars)
 		INK, text);
 }
 
-/* What stands behind a bar: its time, and its share of the step. */
+/* What follows a bar: its time, and its share of the step. */
 static const char *bar_text(const struct bars *bars, int part, char *text, size_t size)
 {
 	double percent = 100.0 * (double)bars->time[part] / (double)bars->shares->total;

@@ -3,7 +3,7 @@
 
 #include "plan.h"
 
-/* The parts of what a device needs: id, key in plan files, what stands in reports. */
+/* The parts of what a device needs: id, key in plan files, what is in reports. */
 #define LEDGER(X) \
 	X(PARAMETERS, "parameters", "") \
 	X(GRADIENTS, "gradients", "") \

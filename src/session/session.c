@@ -532,7 +532,7 @@ static enum status do_against(struct session *session, const char *argument, str
 	return OK;
 }
 
-/* The effort that the background has reached stands in the log around an export, so that a replay writes the same
+/* The effort that the background has reached is in the log around an export, so that a replay writes the same
  * bytes. */
 static void log_export(struct session *session, const char *line)
 {

@@ -70,7 +70,7 @@ void session_status(const struct session *session, struct session_status *status
 /* Whether the session language has a word. */
 bool session_knows(const char *word);
 /* Runs one line of the session language: `set k=v`, `pin ...`, `unpin N`, `undo`, `redo`, `baseline`, `export KIND
- * FILE`, `reload`, ... Changing commands start the worker and return at once. The answer or error stands in the status
+ * FILE`, `reload`, ... Changing commands start the worker and return at once. The answer or error is in the status
  * message too. */
 enum status session_command(struct session *session, const char *line, struct error *error);
 /* Stops the worker; the best plan so far stays. Returns within 100 ms. */

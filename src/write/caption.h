@@ -45,7 +45,7 @@ struct beside_report {
 void beside_text(const struct beside_report *report, FILE *stream);
 /* The same as an object. */
 void beside_json(const struct beside_report *report, FILE *stream);
-/* Live bytes of both over the first one's step: the second one's highest of what stands there. kind: svg, pdf, png or
+/* Live bytes of both over the first one's step: the second one's highest of what is there. kind: svg, pdf, png or
  * tikz; csv: a table of position, and live bytes of both. O(ops). */
 enum status beside_timeline(const struct beside_report *report, const struct export_options *options,
 	enum export_kind_id kind, FILE *stream, struct error *error);

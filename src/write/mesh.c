@@ -7,7 +7,7 @@
 #include "src/draw/device_grid.h"
 
 #define LEADING    11.0
-#define BESIDE     380.0 /* from that width on the legend stands beside the axes */
+#define BESIDE     380.0 /* from that width on the legend is beside the axes */
 #define MARGIN     10.0
 #define TOP        24.0
 #define SMALL      8.0

@@ -241,7 +241,7 @@ enum status tikz_map(const struct export_job *job)
 #define APOSTROPHE 0x2019u
 
 /* In single quotes nothing is special to gnuplot but the quote itself, and two of them are a quote but at the
- * beginning: another sign stands for it. In double quotes gnuplot would run what stands in backticks. */
+ * beginning: another sign stands for it. In double quotes gnuplot would run what is in backticks. */
 static void gnuplot_text(FILE *stream, const char *text)
 {
 	putc('\'', stream);

@@ -84,7 +84,7 @@ void frame_window(struct frame *frame, struct rect rect);
 /* One character that is one cell wide, with a background. */
 void frame_cell(struct frame *frame, int x, int y, uint32_t code, enum role role, enum role ground);
 void frame_glyph(struct frame *frame, int x, int y, enum glyph glyph, enum role role);
-/* What stands in a cell of the window; NULL outside of it. */
+/* What is in a cell of the window; NULL outside of it. */
 const struct cell *frame_cell_at(const struct frame *frame, int x, int y);
 /* A glyph where the cell has nothing but a ground, which stays. */
 void frame_overlay(struct frame *frame, int x, int y, enum glyph glyph, enum role role);

@@ -246,7 +246,7 @@ static void picture_draw_row(struct picture *picture, int y)
 		next = x + 1;
 		if ((code == ' ' && !paint.underline) || code == 0 || is_shape(code))
 			continue;
-		/* Two blanks end a run: what stands behind them keeps its place in any font. */
+		/* Two blanks end a run: what follows them keeps its place in any font. */
 		for (int blanks = 0; next < picture->frame->width && blanks < 2; next++) {
 			uint32_t other = cell_at(picture, next, y)->code;
 			if (is_shape(other) || !same_paint(paint, paint_of(picture, next, y)))

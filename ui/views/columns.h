@@ -48,7 +48,7 @@ char *column_list_text(const struct column_set *set, char text[COLUMN_LIST_BYTES
 
 /* The usual columns as a list, all of them, in the order in which the table shows them. */
 void column_set_usual(struct column_set *set);
-/* Where a column stands in a set, or -1. */
+/* Where a column is in a set, or -1. */
 int column_place(const struct column_set *set, enum column column);
 /* Shows or hides a column, or moves it by so many places, in what is shown, which has no name any more. One column
  * stays. */

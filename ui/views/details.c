@@ -1,4 +1,4 @@
-/* details.c: which columns fit, and what stands in them. */
+/* details.c: which columns fit, and what is in them. */
 #include "details.h"
 
 enum { GAP = 2 };

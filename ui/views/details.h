@@ -32,5 +32,5 @@ int64_t tensor_value(const struct plan *plan, uint32_t id, enum column column);
 /* What is sorted by the alphabet: name, operator, module, place in the program, "" where there is none. NULL: a column
  * of numbers. */
 const char *tensor_words(const struct plan *plan, uint32_t id, enum column column);
-/* What stands in the cell. */
+/* What is in the cell. */
 void tensor_value_text(const struct plan *plan, uint32_t id, enum column column, char *text, size_t size);

@@ -59,7 +59,7 @@ struct order_rows {
 	uint32_t listed;               /* ops with a row */
 	uint32_t top;                  /* first row shown: of an op or of a segment's rule */
 	int page;                      /* rows of a page, set by drawing */
-	struct details details;        /* what stands behind the lanes, set by drawing */
+	struct details details;        /* what follows the lanes, set by drawing */
 };
 
 /* Draws the rows around the shared cursor, which scrolls them. */
@@ -81,7 +81,7 @@ void order_candidate_draw(struct frame *frame, int y, const struct model *model,
 
 /* The row of the op at a position. O(log segments), as the next two. */
 uint32_t segment_row(const struct order_roam *roam, uint32_t position);
-/* The segment whose rule stands in the row, or NONE where an op does. *position: of that op, or of the segment's first.
+/* The segment whose rule is in the row, or NONE where an op does. *position: of that op, or of the segment's first.
  */
 uint32_t segment_row_of_rule(const struct order_roam *roam, uint32_t row, uint32_t *position);
 /* The segment that a position belongs to, or NONE. */

@@ -123,7 +123,7 @@ static bool columns_chooser_command(struct columns_chooser *chooser, struct mode
 	}
 }
 
-#define BEHIND_SOURCE 40 /* cells kept for what stands behind the place in the source */
+#define BEHIND_SOURCE 40 /* cells kept for what follows the place in the source */
 #define USERS 13         /* at least for this: ", used by 123" */
 
 struct tensors {
@@ -277,7 +277,7 @@ static void tensors_draw_row(
 	}
 }
 
-/* A name that its column cuts, whole where the line has room; a tensor's that is called as its op stands behind
+/* A name that its column cuts, whole where the line has room; a tensor's that is called as its op follows
  * "written by". Returns the cells. */
 static int draw_whole_name(struct frame *frame, int y, const struct graph *graph, const struct tensor *tensor,
 	const struct column_layout *layout)

@@ -15,7 +15,7 @@
  *     challenge        an order made by hand
  *     tensors          view 4
  *     columns          its columns
- *     tensor_values    what stands in them
+ *     tensor_values    what is in them
  *     details          such columns in other views
  *     row_filter       which of its rows are shown
  *     frequency        its rows counted
@@ -284,7 +284,7 @@ bool text_contains(const char *text, const char *part);
 char *count_text(uint64_t count, char text[32]);
 /* How far a value is above its bound: "1.25 %", and not 0.00 % where it is above; "unknown" without a bound. */
 char *gap_text(int64_t value, int64_t bound, char *text, size_t size);
-/* Where an op stands in the program's source, as much of it as fits: all, without the folders, without the function.
+/* Where an op is in the program's source, as much of it as fits: all, without the folders, without the function.
  * Nothing of one that nobody knows. Returns the cells. */
 int view_source(struct frame *frame, int x, int y, int width, const struct op *op);
 /* First row to show so that row stays inside a list of so many visible rows, moving as little as possible. */

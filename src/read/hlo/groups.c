@@ -62,7 +62,7 @@ static uint32_t hlo_groups_axis_named(const char *at, const char *end, struct sp
 	return NONE;
 }
 
-/* mesh['a'=4,'b'=2] ... {'b', 'a':(1)2}: the part of an axis stands behind it as (size before)size. */
+/* mesh['a'=4,'b'=2] ... {'b', 'a':(1)2}: the part of an axis follows it as (size before)size. */
 static struct hlo_groups hlo_groups_mesh_text(const char *at, const char *end)
 {
 	struct axes axes = { .count = 0 };

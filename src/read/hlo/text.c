@@ -91,7 +91,7 @@ static enum status read_frames(struct parser *parser)
 	return OK;
 }
 
-/* Frames count from 1; the parent of a frame is one less than what stands there, 0 and itself end the chain. The
+/* Frames count from 1; the parent of a frame is one less than what is there, 0 and itself end the chain. The
  * innermost that is not in an installed package says most. */
 static const char *text_frame(struct parser *parser, uint32_t id)
 {

@@ -1,6 +1,6 @@
 /* fx.h: PyTorch's FX graphs as torch.compile logs them: readable text with dtypes, shapes and places in the source.
  *
- * The same text stands in what TORCH_LOGS=aot_graphs,aot_joint_graph prints, in the payloads of a TORCH_TRACE log, and
+ * The same text is in what TORCH_LOGS=aot_graphs,aot_joint_graph prints, in the payloads of a TORCH_TRACE log, and
  * in each fx_graph_readable.py of a TORCH_COMPILE_DEBUG folder, which says a graph's kind and compilation by its own
  * folder's name. Everything lies in the log's arena.
  *

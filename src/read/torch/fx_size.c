@@ -75,7 +75,7 @@ static int64_t symbol(struct parser *parser, const char *name, size_t length)
 	return fault(parser);
 }
 
-/* What stands behind a function's name. */
+/* What follows a function's name. */
 static int64_t call(struct parser *parser, const char *name, size_t length)
 {
 	static const char *const words[] = { "Max", "Min", "FloorDiv", "CeilDiv", "Mod", "PythonMod", "ModularIndexing",

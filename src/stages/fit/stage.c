@@ -338,7 +338,7 @@ struct both {
 	const struct recompute_options *options;
 	int64_t cap;
 	bool alone;                /* nothing goes to the host */
-	struct fitted *fitted;     /* of the step; what is found stands there */
+	struct fitted *fitted;     /* of the step; what is found is there */
 	struct graph *graph;       /* the best so far, or NULL */
 	int64_t least; /* picoseconds that a search in full of the last step tried would not be below by much; INT64_MAX:
 					  nothing fits */

@@ -129,7 +129,7 @@ int64_t host_stall(const struct graph *graph, const struct scenario *scenario, c
  * doesn't below it. So what published strategies choose, and cuts for a row of caps, are ordered and laid out as the
  * scenario asks; the fastest of them that keeps the cap is taken where it is faster than the graph, which is given up
  * then, or where nothing fits the cap less the margin. Where that leaves nothing of the cap, the least memory is taken
- * of the graph, of the lowest ones and of the step that keeps all. Not of a device's graph: what stands beside its
+ * of the graph, of the lowest ones and of the step that keeps all. Not of a device's graph: what is beside its
  * arena, gathered ahead or buffers of groups, is known of plans alone. fitted: of the graph; becomes that of the
  * result, with the bound under the whole cap. NULL with *error. */
 struct graph *fit_planned(struct stage_context *stage, const struct scenario *scenario,

@@ -94,7 +94,7 @@ static uint32_t slot_of(struct search *search, uint64_t key)
 	return at;
 }
 
-/* A state that got cheaper stands in the heap twice. */
+/* A state that got cheaper is in the heap twice. */
 static void put(struct search *search, uint64_t key, int32_t cost)
 {
 	uint32_t slot = slot_of(search, key), at = search->count;

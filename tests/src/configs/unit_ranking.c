@@ -41,7 +41,7 @@ Test(ranking, of_rows_as_fast_within_a_thousandth_the_least_memory_leads)
 		bool known = row[0].planned.known;
 		int64_t best = INT64_MAX;
 		for (uint32_t i = 0; i < end; i++) {
-			cr_expect(known || !row[i].planned.known, "a plan stands behind an estimate");
+			cr_expect(known || !row[i].planned.known, "a plan backs an estimate");
 			if (row[i].planned.known == known && time_of_row(&row[i]) < best)
 				best = time_of_row(&row[i]);
 		}

@@ -206,7 +206,7 @@ Test(fx, placements_of_dtensors_need_the_mesh)
 	graph_release(graph);
 }
 
-/* As PyTorch writes them: the size of a group stands in all-gathers, as a list in all-to-alls, and nowhere in
+/* As PyTorch writes them: the size of a group is in all-gathers, as a list in all-to-alls, and nowhere in
  * all-reduces. */
 Test(fx, collectives_have_the_size_of_their_group)
 {
@@ -395,7 +395,7 @@ Test(fx, a_tensor_of_a_strange_type_has_no_known_size)
 	graph_release(graph);
 }
 
-/* What a compilation had come to when it failed stands in a trace, too. It ran nowhere. */
+/* What a compilation had come to when it failed is in a trace, too. It ran nowhere. */
 /* PyTorch's kernel fills 64 bytes and then makes one number of them in the same memory, which a program holds as its
  * loss. A number that is only saved is freed after its last use. */
 Test(fx, a_loss_is_held_with_the_memory_of_its_kernel)

@@ -206,7 +206,7 @@ Test(published, what_fits_as_it_is_runs_nothing_again)
 	}
 }
 
-/* Of a device's graph what is gathered ahead stands beside the arena: that is left, too, and said. */
+/* Of a device's graph what is gathered ahead is beside the arena: that is left, too, and said. */
 Test(published, what_is_gathered_ahead_is_left_room)
 {
 	OWN(graph) *graph = step_of_config("llama", sized_model("llama", (struct model_config){ .layers = 2, .batch = 2 }),
