@@ -1,11 +1,8 @@
-/* chain.c: prices memory until plans just fit, then closes what is left between bound and plan.
+/* chain.c: prices memory until plans just fit.
  *
  * A price on usage (Lagrange multiplier) moves along the lower hull of (cost, usage) of all plans: the slope between
  * the two vertices on either side of the limit is the next price, until no plan lies below (Handler, Zang, Networks 10,
- * 1980). Every price is a bound. What could still be better lies between the bound and the best plan. Strategies that
- * no such plan has go as soon as there are a bound and a plan (reduced cost fixing: exact, as the passes tell the least
- * weight of all plans with a strategy). What is left is enumerated as points of cost and usage, a growing share of it
- * in each round. */
+ * 1980). Every price is a bound. */
 #include <string.h>
 
 #include "search.h"
@@ -20,11 +17,6 @@ const char *const chain_bound_names[CHAIN_BOUNDS] = { "exact DP", "exhausted sea
 #define TICKS_LEAST 5000000
 #define PASS_MOST 100000000 /* ticks of one pass: with more, 40 of them take longer than all else that plans */
 #define PRICE_BITS 24       /* of a price's numbers, fewer where sums would overflow */
-#define LARGE 200000        /* entries of tables from which on strategies are looked through */
-#define QUICK 8000000       /* entries that one more pass goes over in the end */
-#define CLOSER 2            /* and again where the gap has shrunk by so much */
-#define FIRST_SHARE 16      /* the first round of the rest has a 2^-16th of the gap */
-#define GROWTH 16           /* of the share, from round to round; less after one that was too large */
 
 __extension__ typedef __int128 wide;
 
@@ -34,8 +26,6 @@ struct run {
 	const struct shard_chain *chain;
 	struct chain_model model;
 	struct chain_search search;
-	bool *wanted;   /* [strategies of the chain] the model has no others; NULL: all */
-	wide pruned_at; /* the gap, in costs, at which it was made */
 	struct control *control;
 	uint64_t most_ticks; /* the caller's limit; 0: none */
 	uint64_t patience;   /* ticks from which on there is no more than the least effort for each part */
@@ -45,10 +35,6 @@ struct run {
 	uint32_t *over, *other; /* like plan->choice: the last plan that doesn't fit; scratch. NULL: none yet */
 	int64_t bound;
 	struct price price;     /* of the best bound, alpha 0: there is none yet */
-	struct price all_price; /* the best with all strategies in the model, and its bound */
-	int64_t all_bound;
-	size_t all_entries; /* of that model's tables */
-	bool exhausted;     /* all that could be better has been searched */
 };
 
 /* ---- models ---- */
@@ -58,12 +44,9 @@ static enum status open_link(struct run *run, uint32_t number)
 	struct chain_search *search = &run->search;
 	const struct chain_link *link = &run->model.link[number];
 	struct chain_copy *copy = &search->copy[number];
-	size_t size = (size_t)link->blocks * link->states * link->states;
 	enum status status = chain_tree_build(&copy->tree, &link->graph, TREE_BUDGET, run->control);
 	copy->power = arena_alloc(&search->arena, link->blocks, sizeof *copy->power);
-	copy->around = arena_alloc(&search->arena, size, sizeof *copy->around);
-	copy->arc = arena_alloc(&search->arena, size, sizeof *copy->arc);
-	if (status == OK && (!copy->power || !copy->around || !copy->arc))
+	if (status == OK && !copy->power)
 		status = NO_MEMORY;
 	for (uint32_t block = 0; block < link->blocks && status == OK; block++)
 		status = chain_power_begin(&copy->power[block], link->states, link->length, &search->arena);
@@ -105,11 +88,9 @@ static enum status open_model(struct run *run)
 	struct chain_search *search = &run->search;
 	uint32_t states = 0;
 	close_model(run);
-	search->weighed = false;
 	search->model = &run->model;
 	search->control = run->control;
-	enum status status = chain_model_build(&run->model, run->chain, run->wanted, run->control, run->error);
-	search->limit = run->chain->limit < 0 ? run->chain->limit : run->chain->limit - run->model.base_usage;
+	enum status status = chain_model_build(&run->model, run->chain, run->control, run->error);
 	if (status == OK && !(search->copy = arena_alloc(&search->arena, run->model.links, sizeof *search->copy)))
 		status = NO_MEMORY;
 	for (uint32_t i = 0; i < run->model.links && status == OK; i++) {
@@ -235,14 +216,6 @@ static bool set_price(const struct run *run, int64_t beta, int64_t alpha, struct
 	return false;
 }
 
-static size_t entries(const struct run *run)
-{
-	size_t sum = run->search.core.entries;
-	for (uint32_t i = 0; i < run->model.links; i++)
-		sum += run->search.copy[i].tree.entries;
-	return sum;
-}
-
 /* The best plan at a price, and the bound that the price is. */
 static enum status chain_look(struct run *run, struct price price, struct vertex *found)
 {
@@ -257,92 +230,10 @@ static enum status chain_look(struct run *run, struct price price, struct vertex
 		run->bound = bound;
 		run->price = price;
 	}
-	if (price.alpha > 0 && !run->wanted && (bound > run->all_bound || !run->all_price.alpha)) {
-		run->all_price = price;
-		run->all_bound = bound;
-		run->all_entries = entries(run);
-	}
 	if (control_status(run->control) == CANCELLED)
 		return CANCELLED;
 	TRY(chain_decode(&run->search, &choice));
 	return chain_offer(run, &choice, found);
-}
-
-/* What a plan that is better than the best so far may weigh more than the least, at the last price. */
-static wide chain_room_above(const struct run *run)
-{
-	return (wide)run->search.alpha * (run->cost - 1) + (wide)run->search.beta * run->chain->limit -
-		whole_weight(run, run->search.weight);
-}
-
-/* What a better plan weighs at most, at the last price; CHAIN_WEIGHT_MAX: too much to tell. */
-static int64_t most_weight(const struct run *run)
-{
-	wide most = run->search.weight + chain_room_above(run);
-	return most < CHAIN_WEIGHT_MAX ? (int64_t)most : CHAIN_WEIGHT_MAX;
-}
-
-/* Room for a number of each value of each variable; NULL: out of memory. */
-static int64_t **new_marginals(const struct chain_graph *graph, struct arena *arena)
-{
-	int64_t **least = arena_alloc(arena, graph->vars, sizeof *least);
-	for (uint32_t var = 0; least && var < graph->vars; var++)
-		if (!(least[var] = arena_alloc(arena, graph->domain[var], sizeof **least)))
-			return NULL;
-	return least;
-}
-
-static void keep_wanted(struct run *run, const int64_t *least, uint32_t node, int64_t most)
-{
-	const uint32_t *original = run->model.original + run->model.first[node];
-	for (uint32_t i = 0; i < chain_width(&run->model, node); i++)
-		run->wanted[run->chain->first[node] + original[i]] |= least[i] <= most;
-}
-
-/* Leaves out the strategies that no better plan has, by what is around them at the last price. */
-static enum status look_through(struct run *run)
-{
-	const struct shard_chain *chain = run->chain;
-	struct chain_model *model = &run->model;
-	struct arena arena = { 0 };
-	int64_t most = most_weight(run), ***least = arena_alloc(&arena, model->links + UINT32_C(1), sizeof *least);
-	bool *wanted = arena_alloc(&run->plan->arena, chain->first[chain->nodes], sizeof *wanted), *before = run->wanted,
-		 full = least && wanted;
-	for (uint32_t i = 0; i <= model->links && full; i++)
-		full = (least[i] = new_marginals(i ? &model->link[i - 1].graph : &model->core, &arena)) != NULL;
-	if (!full) {
-		arena_free(&arena);
-		return NO_MEMORY;
-	}
-	chain_weigh_around(&run->search, most, least);
-	run->wanted = wanted;
-	for (uint32_t node = 0; node < chain->nodes; node++) {
-		keep_wanted(run, least[0][model->var[AT_FIRST][node]], node, most);
-		keep_wanted(run, least[0][model->var[AT_LAST][node]], node, most);
-		for (uint32_t i = 0; i < model->links; i++)
-			if (model->link[i].segment == chain->segment[node])
-				keep_wanted(run, least[1 + i][model->link[i].var[node]], node, most);
-	}
-	arena_free(&arena);
-	enum status status = open_model(run);
-	if (status == LIMIT &&
-		control_status(run->control) != CANCELLED) { /* fewer strategies, but an unlucky order of elimination */
-		run->wanted = before;
-		run->pruned_at = 1;
-		status = open_model(run);
-	}
-	return status;
-}
-
-/* The same where it pays: now, or again. INFEASIBLE: nothing is left, the plan is the best there is. */
-static enum status thin_out(struct run *run)
-{
-	wide gap = chain_room_above(run) / run->search.alpha;
-	if (!step_runs("chain.thin-out") || entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER) ||
-		most_weight(run) == CHAIN_WEIGHT_MAX)
-		return OK;
-	run->pruned_at = gap > 0 ? gap : 1;
-	return look_through(run);
 }
 
 /* Something between the best plan and the last one that doesn't fit. */
@@ -351,8 +242,8 @@ static enum status splice(struct run *run)
 	const struct shard_chain *chain = run->chain;
 	for (uint32_t i = 0; i < chain->segments && run->over && run->plan->choice && step_runs("chain.splice"); i++) {
 		int64_t cost, usage;
-		if (!run->other && !(run->other = arena_alloc(&run->plan->arena, run->plan->start[chain->nodes], sizeof *run->other)))
-			return NO_MEMORY;
+		if (!run->other)
+			NEED(run->other = arena_alloc(&run->plan->arena, run->plan->start[chain->nodes], sizeof *run->other));
 		if (chain->copies[i] < 4 || chain_splice(chain, run->plan, run->over, i, run->other, &cost, &usage) != OK ||
 			cost >= run->cost)
 			continue;
@@ -381,87 +272,8 @@ static enum status chain_find_price(struct run *run, struct vertex over, struct 
 			return splice(run);
 		*(found.usage <= run->chain->limit ? &under : &over) = found;
 		TRY(splice(run));
-		TRY(thin_out(run));
 	}
 	return OK;
-}
-
-/* ---- the rest ---- */
-
-/* One round: all plans that weigh up to share above the least. What was left out weighs more. LIMIT: too many. */
-static enum status try_share(struct run *run, int64_t share)
-{
-	struct chain_choice choice;
-	struct vertex found;
-	int64_t most = run->search.weight + share, below = run->cost - run->model.base_cost;
-	enum status status = chain_exact(&run->search, most, below, &choice);
-	if (status == OK)
-		status = chain_offer(run, &choice, &found);
-	if (status != OK && status != INFEASIBLE)
-		return status;
-	int64_t bound = bound_at(run, most + 1);
-	bound = bound < run->cost ? bound : run->cost;
-	run->bound = bound > run->bound ? bound : run->bound;
-	run->exhausted = true;
-	return OK;
-}
-
-/* At the price of the best bound, if the tables aren't. */
-static enum status weigh_best(struct run *run)
-{
-	struct vertex found;
-	bool done = run->search.weighed && run->search.alpha == run->price.alpha && run->search.beta == run->price.beta;
-	return done ? OK : chain_look(run, run->price, &found);
-}
-
-/* Tables for the best price of what a better plan may have. */
-static enum status chain_prepare(struct run *run)
-{
-	TRY(weigh_best(run));
-	TRY(thin_out(run));
-	TRY(weigh_best(run));
-	chain_weigh_around(&run->search, most_weight(run), NULL);
-	return OK;
-}
-
-/* Tables for less, which is not at the expense of what is left to do. */
-static enum status again(struct run *run)
-{
-	uint64_t left = run->control->limit > run->control->ticks ? run->control->limit - run->control->ticks : 0;
-	enum status status = chain_prepare(run);
-	run->control->limit = run->control->ticks + left;
-	return status;
-}
-
-/* Shares of what is between the least weight and the best plan's. */
-static enum status close_gap(struct run *run)
-{
-	wide done = -1, share = -1;
-	int64_t growth = GROWTH;
-	enum status status = chain_prepare(run);
-	grant(run, TICKS_LEAST);
-	while (status == OK && run->cost > run->bound) {
-		wide gap = chain_room_above(run);
-		int64_t before = run->cost;
-		if (gap < 0) {
-			run->bound = run->cost;
-			return OK;
-		}
-		share = done < 0 ? gap >> FIRST_SHARE : growth * (done + 1) < gap / 2 ? growth * (done + 1) : gap;
-		share = share < CHAIN_WEIGHT_MAX ? share : CHAIN_WEIGHT_MAX;
-		status = control_status(run->control);
-		if (status == OK)
-			status = try_share(run, (int64_t)share);
-		if (status == LIMIT && growth > 2 && control_status(run->control) == OK) {
-			growth = growth > 4 ? 4 : 2;
-			status = OK;
-		} else if (status == OK) {
-			done = share;
-			if (run->cost < before)
-				status = again(run);
-		}
-	}
-	return status;
 }
 
 static enum status no_plan(struct run *run, int64_t usage)
@@ -496,50 +308,19 @@ static enum status search_plans(struct run *run)
 	TRY(find_under(run, &under));
 	if (!run->plan->choice)
 		return no_plan(run, under.usage);
-	status = chain_find_price(run, over, under);
-	if (status == OK && step_runs("chain.gap"))
-		status = close_gap(run);
-	if (status == INFEASIBLE) { /* no strategy is left that a better plan could have */
-		run->bound = run->cost;
-		status = OK;
-	}
-	return status;
+	return chain_find_price(run, over, under);
 }
 
 /* ---- results ---- */
 
-/* What the best price shows with all strategies there: from the last pass over all of them, or from one more where that
- * is quick. */
-static enum status finish_price(struct run *run)
-{
-	struct chain_plan *plan = run->plan;
-	bool again = run->wanted && run->price.alpha > 0 && run->all_entries < QUICK;
-	if (again) {
-		run->wanted = NULL;
-		enum status status = open_model(run);
-		if (status != OK)
-			return status == NO_MEMORY ? NO_MEMORY : OK;
-		if (!weighable(run, run->price))
-			set_price(run, run->price.beta, run->price.alpha, &run->price);
-		chain_weigh(&run->search, run->price.alpha, run->price.beta);
-		int64_t bound = bound_at(run, run->search.weight);
-		if (bound > run->all_bound || !run->all_price.alpha) {
-			run->all_price = run->price;
-			run->all_bound = bound;
-		}
-	}
-	plan->alpha = run->all_price.alpha;
-	plan->beta = run->all_price.beta;
-	plan->priced = run->all_bound;
-	return OK;
-}
-
 static enum status chain_finish(struct run *run)
 {
 	struct chain_plan *plan = run->plan;
-	NEED(finish_price(run) == OK);
 	plan->bound = run->bound < run->cost ? run->bound : run->cost;
-	plan->bound_kind = chain_bound_names[run->exhausted ? CHAIN_SEARCH : CHAIN_EXACT];
+	plan->bound_kind = chain_bound_names[CHAIN_EXACT];
+	plan->alpha = run->price.alpha;
+	plan->beta = run->price.beta;
+	plan->priced = run->bound;
 	enum status status = shard_chain_evaluate(run->chain, plan, &plan->cost, &plan->usage, run->error);
 	plan->proved = status == OK && plan->cost == plan->bound;
 	return status;

@@ -10,13 +10,11 @@
  *     classes  strategies that look alike from outside
  *     model    the problem as factor graphs
  *     order    in which order variables go
- *     tree     elimination and its two passes
+ *     tree     elimination and its pass
  *     power    min-plus powers: walks of a given length
- *     front    elimination with sets of cost and usage
- *     walk     powers of such sets
  *     weigh    a price put on the model, and the plan of least weight
  *     splice   a plan between two, from both
- *     search   what the steps that close the gap share
+ *     search   what the parts share
  *     runs     copies as few runs: a problem of fixed size
  *     rough    chains too wide for elimination
  *     bound    checks the bound of a price, all copies written out
@@ -91,6 +89,9 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
  * proved; usage is -1. Deterministic. */
 enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, struct control *control,
 	struct chain_plan *plan, struct error *error);
+/* The better of two plans of one chain, into plan: the first may have no choice, the price is the other one's.
+ * OK: proved. */
+enum status chain_plan_join(struct chain_plan *plan, struct chain_plan *other);
 void chain_plan_free(struct chain_plan *plan);
 #define chain_plan_drop chain_plan_free
 /* Sums a plan's cost and usage anew, straight from the definition above. BAD_INPUT: forbidden, or above the limit. */

@@ -406,12 +406,12 @@ static enum status chain_model_find_links(struct chain_model *model)
 	return status;
 }
 
-enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, const bool *wanted,
+enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain,
 	struct control *control, struct error *error)
 {
 	*model = (struct chain_model) { .chain = chain };
 	model->core.arena = &model->arena;
-	TRY(chain_model_reduce(model, wanted, control, error));
+	TRY(chain_model_reduce(model, control, error));
 	chain_model_measure(model);
 	TRY(chain_model_find_links(model));
 	for (int place = 0; place < PLACES; place++)

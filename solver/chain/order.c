@@ -286,7 +286,6 @@ static enum status take_parts(struct gathering *gathering, uint32_t number)
 		*part = (struct chain_part) { .factor = gathering->factors.item[i], .child = NONE };
 		status = status == OK ? set_strides(tree, bucket, factor->var, factor->count, part) : status;
 		bucket->plain &= !factor->usage && !factor->weight;
-		bucket->open |= factor->weight != NULL;
 	}
 	for (uint32_t child = gathering->child[number]; child != NONE; child = gathering->next[child]) {
 		const struct chain_bucket *below = &tree->bucket[child];
@@ -294,7 +293,6 @@ static enum status take_parts(struct gathering *gathering, uint32_t number)
 		*part = (struct chain_part) { .factor = NONE, .child = child };
 		status = status == OK ? set_strides(tree, bucket, below->scope, below->count - 1, part) : status;
 		bucket->plain &= below->plain;
-		bucket->open |= below->open;
 	}
 	return status;
 }
@@ -364,11 +362,10 @@ static enum status give_tables(struct chain_tree *tree, size_t budget)
 	bool full = tree->scratch != NULL;
 	for (uint32_t i = 0; i < tree->buckets && full; i++) {
 		struct chain_bucket *bucket = &tree->bucket[i];
-		bool whole = bucket->var == NONE || bucket->open;
-		bucket->table = whole ? arena_alloc(&tree->arena, bucket->size, sizeof *bucket->table) : NULL;
-		bucket->up = bucket->var == NONE ? bucket->table : arena_alloc(&tree->arena, bucket->rows, sizeof *bucket->up);
-		bucket->down = arena_alloc(&tree->arena, bucket->rows, sizeof *bucket->down);
-		full = (!whole || bucket->table) && bucket->up && bucket->down;
+		bool root = bucket->var == NONE;
+		bucket->up = arena_alloc(&tree->arena, root ? bucket->size : bucket->rows, sizeof *bucket->up);
+		bucket->table = root ? bucket->up : NULL;
+		full = bucket->up != NULL;
 		for (uint32_t j = 0; j < bucket->parts && full; j++)
 			full = give_source(tree, bucket, &bucket->part[j]);
 	}

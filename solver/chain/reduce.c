@@ -189,21 +189,21 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 	return OK;
 }
 
-static enum status choose_alive(struct reduction *reduction, const bool *wanted, struct control *control)
+static enum status choose_alive(struct reduction *reduction, struct control *control)
 {
 	const struct shard_chain *chain = reduction->chain;
 	reduction->alive = arena_alloc(&reduction->arena, chain->first[chain->nodes], sizeof *reduction->alive);
 	NEED(reduction->alive);
 	for (uint32_t i = 0; i < chain->first[chain->nodes]; i++)
-		reduction->alive[i] = chain->cost[i] < SHARD_FORBIDDEN && (!wanted || wanted[i]);
+		reduction->alive[i] = chain->cost[i] < SHARD_FORBIDDEN;
 	return reduce_prune(reduction, control);
 }
 
 enum status chain_model_reduce(
-	struct chain_model *model, const bool *wanted, struct control *control, struct error *error)
+	struct chain_model *model, struct control *control, struct error *error)
 {
 	struct reduction reduction = { .model = model, .chain = model->chain };
-	enum status status = choose_alive(&reduction, wanted, control);
+	enum status status = choose_alive(&reduction, control);
 	if (status == OK)
 		status = reduce_keep_strategies(&reduction, error);
 	arena_free(&reduction.arena);

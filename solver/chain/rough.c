@@ -233,6 +233,25 @@ static enum status rough_find_bound(const struct rough *rough)
 	return status;
 }
 
+enum status chain_plan_join(struct chain_plan *plan, struct chain_plan *other)
+{
+	struct chain_plan *lower = plan->bound_kind && plan->bound > other->bound ? plan : other;
+	int64_t bound = lower->bound;
+	const char *bound_kind = lower->bound_kind;
+	plan->alpha = other->alpha;
+	plan->beta = other->beta;
+	plan->priced = other->priced;
+	if (!plan->choice || other->cost <= plan->cost) {
+		struct chain_plan swap = *plan;
+		*plan = *other;
+		*other = swap;
+	}
+	plan->bound = bound < plan->cost ? bound : plan->cost;
+	plan->bound_kind = bound_kind;
+	plan->proved = plan->bound == plan->cost;
+	return plan->proved ? OK : LIMIT;
+}
+
 enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, struct control *control,
 	struct chain_plan *plan, struct error *error)
 {

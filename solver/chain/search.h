@@ -3,56 +3,6 @@
 
 #include "model.h"
 
-/* front: all choices of cost and usage that can be part of a nearly best plan, per assignment of what others see.
- *
- * This is elimination with sets of points (cost, usage); in a set no point is as good as another in both. The passes of
- * tree.h tell exactly how much the best plan weighs that has a point. A point above the limit of that weight is
- * dropped, so sets stay small where the limit is close. */
-
-struct chain_point {
-	int64_t cost, usage;
-	uint32_t value; /* of the bucket's variable */
-	uint32_t trail; /* the points of the children that it is made of */
-};
-
-/* The points of a link, by entry of its factor: point[start[entry]] .. point[start[entry + 1] - 1]. */
-struct chain_given {
-	const uint32_t *start;
-	const struct chain_point *point;
-};
-
-/* How many points: more than most in all are LIMIT, and more pairs of walks looked at than looks. */
-struct chain_room { uint32_t most, looks; };
-
-/* The points of one bucket: those of a row are point[start[row]] .. point[start[row + 1] - 1]. start is NULL where a
- * bucket has none. */
-struct chain_front {
-	const struct chain_tree *tree;
-	const struct chain_given *given; /* [factors] of links; NULL: there are none */
-	uint32_t **start; /* [buckets] */
-	struct chain_point *point;
-	struct chain_trail { uint32_t before, point; } *trail;
-	uint32_t points, trails;
-	struct chain_room room;
-	size_t point_room, trail_room;
-	struct chain_point *list, *other; /* scratch */
-	size_t list_room, other_room;
-	struct arena arena;
-};
-
-/* After up and down. limit: of the weight of a whole plan. Free in any case. */
-enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, const struct chain_given *given,
-	int64_t limit, struct chain_room room, struct control *control);
-void chain_front_free(struct chain_front *front);
-/* Values of all variables that a point decides, where those of its row are set; taken [factors]: its point of each
- * link, where they are given. */
-void chain_front_decode(
-	const struct chain_front *front, uint32_t bucket, uint32_t point, uint32_t *value, uint32_t *taken);
-/* qsort's comparison of points: by usage, then cost; equal ones by what they are made of. */
-int chain_points_by_usage(const void *left, const void *right);
-/* Drops points that another one is as good as in both; the rest by usage. Returns how many are left. */
-uint32_t chain_points_filter(struct chain_point *list, uint32_t count);
-
 /* Which arcs a link's copies take. */
 struct chain_path {
 	uint32_t kinds, **value; /* [kinds] values of a copy's variables */
@@ -71,8 +21,6 @@ struct chain_choice {
 struct chain_copy {
 	struct chain_tree tree;
 	struct chain_power *power; /* [blocks] */
-	int64_t *around; /* what is around all arcs: like the link's factor */
-	int64_t *arc;    /* and around a single one: like the root of the tree */
 };
 
 struct chain_search {
@@ -80,8 +28,6 @@ struct chain_search {
 	struct chain_tree core;
 	struct chain_copy *copy; /* [links] */
 	struct control *control;
-	int64_t limit; /* of the usage */
-	bool weighed;
 	int64_t alpha, beta, weight; /* of the last weighing */
 	struct arena arena;
 };
@@ -89,21 +35,13 @@ struct chain_search {
 /* Weighs: the least alpha * cost + beta * usage of a plan of the model goes to search->weight. O(the tables' entries).
  */
 void chain_weigh(struct chain_search *search, int64_t alpha, int64_t beta);
-/* What is around every bucket of every tree, as far as it is part of a plan of at most most weight. least:
- * min-marginals of all variables, of the core and of each link; NULL: not wanted. */
-void chain_weigh_around(struct chain_search *search, int64_t most, int64_t ***least);
 /* A plan of the last weighing's weight. */
 enum status chain_decode(const struct chain_search *search, struct chain_choice *choice);
-/* By elimination with points: of everything that weighs at most most, what costs least within the limit, below below.
- * INFEASIBLE: there is nothing. LIMIT: too many points, no choice. */
-enum status chain_exact(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice);
 /* Fills choice (as a plan's) with as many inner copies of a segment as over has them as fit, all else as under, which
  * fits. BAD_INPUT: forbidden pairs meet, or it is above the limit. */
 enum status chain_splice(const struct shard_chain *chain, const struct chain_plan *under, const uint32_t *over,
 	uint32_t segment, uint32_t *choice, int64_t *cost, int64_t *usage);
 void chain_choice_free(struct chain_choice *choice);
-/* Cost and usage of a choice. */
-void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice);
 
 /* runs: a chain written out as a problem whose size doesn't depend on the copies: a node stands for a run of copies.
  *

@@ -1,4 +1,4 @@
-/* tree.c: the two passes over buckets, and reading choices off them. */
+/* tree.c: the pass over buckets, and reading choices off them. */
 #include <string.h>
 
 #include "tree.h"
@@ -181,20 +181,6 @@ static void chain_tree_add_table(const struct chain_part *part, const int64_t *s
 	} while (walk_next(&walk));
 }
 
-/* least = min(least, piece), where least has fewer variables. */
-static void lower_table(const struct chain_part *part, const int64_t *piece, int64_t *least)
-{
-	struct walk walk;
-	walk_begin(&walk, part);
-	do {
-		const int64_t *from = piece + walk.here;
-		int64_t *to = least + walk.there;
-		for (uint32_t i = 0; i < walk.inner; i++)
-			if (from[i] < to[i * walk.step])
-				to[i * walk.step] = from[i];
-	} while (walk_next(&walk));
-}
-
 static void chain_tree_settle(int64_t *table, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -290,124 +276,6 @@ int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, stru
 	return tree->bucket[tree->buckets - 1].table[chain_tree_best(tree)];
 }
 
-/* ---- down ---- */
-
-/* A piece of the least of everything for each entry of the bucket's scope, in weights, into scratch. */
-static const int64_t *believe(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number)
-{
-	size_t inner = bucket->size / bucket->rows, row = number * (bucket->piece / inner);
-	int64_t alpha = bucket->plain ? tree->alpha : 1, *piece = tree->scratch;
-	make_piece(tree, bucket, number, piece);
-	for (size_t first = 0; first < bucket->piece; first += inner, row++)
-		for (size_t i = first; i < first + inner; i++)
-			piece[i] = chain_blocked(piece[i]) || chain_blocked(bucket->down[row])
-				? CHAIN_BLOCKED
-				: alpha * piece[i] + bucket->down[row];
-	return piece;
-}
-
-/* Whether any row of a piece is part of something within most. */
-static bool matters(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number)
-{
-	size_t rows = bucket->piece / (bucket->size / bucket->rows);
-	int64_t alpha = bucket->plain ? tree->alpha : 1;
-	for (size_t row = number * rows; row < (number + 1) * rows; row++)
-		if (!chain_blocked(bucket->up[row]) && alpha * bucket->up[row] + bucket->down[row] <= tree->most)
-			return true;
-	return false;
-}
-
-static void chain_tree_block(int64_t *table, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		table[i] = CHAIN_BLOCKED;
-}
-
-/* Takes off what the part itself has. */
-static void chain_tree_leave_out(int64_t *around, const int64_t *self, int64_t alpha, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		around[i] = chain_blocked(around[i]) ? CHAIN_BLOCKED : around[i] - alpha * self[i];
-}
-
-void chain_tree_around(
-	const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around)
-{
-	const struct chain_factor *factor = &tree->graph->factor[part->factor];
-	chain_tree_block(around, factor->size);
-	for (size_t number = 0; number < bucket->size / bucket->piece; number++)
-		if (matters(tree, bucket, number))
-			lower_table(part, believe(tree, bucket, number), around + piece_start(tree, bucket, part, number));
-	chain_tree_leave_out(around, factor->weight, 1, factor->size);
-}
-
-static bool goes_down(const struct chain_tree *tree, const struct chain_part *part, bool plain)
-{
-	return part->child != NONE && (plain || !tree->bucket[part->child].plain);
-}
-
-/* Lowers the least of every value of a variable of the bucket's scope by a piece. */
-static void lower_values(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number,
-	const int64_t *piece, uint32_t var, int64_t *least)
-{
-	size_t step = 1, domain = tree->graph->domain[var];
-	for (uint32_t i = bucket->count; bucket->scope[--i] != var;)
-		step *= tree->graph->domain[bucket->scope[i]];
-	size_t run = step < bucket->piece ? step : bucket->piece, value = number * bucket->piece / step % domain;
-	for (size_t first = 0; first < bucket->piece; first += run, value = value + 1 < domain ? value + 1 : 0)
-		for (size_t i = first; i < first + run; i++)
-			least[value] = piece[i] < least[value] ? piece[i] : least[value];
-}
-
-static void lower_marginals(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number,
-	const int64_t *piece, int64_t *const *least)
-{
-	if (bucket->var != NONE)
-		lower_values(tree, bucket, number, piece, bucket->var, least[bucket->var]);
-	for (uint32_t i = 0; i < bucket->count && bucket->var == NONE; i++)
-		lower_values(tree, bucket, number, piece, bucket->scope[i], least[bucket->scope[i]]);
-}
-
-static void down_bucket(const struct chain_tree *tree, const struct chain_bucket *bucket, int64_t *const *least)
-{
-	bool any = least != NULL;
-	for (uint32_t i = 0; i < bucket->parts; i++)
-		if (goes_down(tree, &bucket->part[i], least)) {
-			any = true;
-			chain_tree_block(tree->bucket[bucket->part[i].child].down, tree->bucket[bucket->part[i].child].rows);
-		}
-	for (size_t number = 0; any && number < bucket->size / bucket->piece; number++) {
-		if (!matters(tree, bucket, number))
-			continue;
-		const int64_t *piece = believe(tree, bucket, number);
-		if (least)
-			lower_marginals(tree, bucket, number, piece, least);
-		for (uint32_t i = 0; i < bucket->parts; i++) {
-			const struct chain_part *part = &bucket->part[i];
-			if (goes_down(tree, part, least))
-				lower_table(part, piece, tree->bucket[part->child].down + piece_start(tree, bucket, part, number));
-		}
-	}
-	for (uint32_t i = 0; i < bucket->parts; i++)
-		if (goes_down(tree, &bucket->part[i], least)) {
-			const struct chain_bucket *child = &tree->bucket[bucket->part[i].child];
-			chain_tree_leave_out(child->down, child->up, child->plain ? tree->alpha : 1, child->rows);
-		}
-}
-
-void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t most, int64_t *const *least)
-{
-	tree->most = most < CHAIN_WEIGHT_MAX ? most : CHAIN_WEIGHT_MAX;
-	struct chain_bucket *top = &tree->bucket[tree->buckets - 1];
-	for (size_t i = 0; i < top->size; i++)
-		top->down[i] = root ? root[i] : 0;
-	for (uint32_t var = 0; least && var < tree->graph->vars; var++)
-		chain_tree_block(least[var], tree->graph->domain[var]);
-	for (uint32_t i = tree->buckets; i-- > 0;)
-		if (least || !tree->bucket[i].plain)
-			down_bucket(tree, &tree->bucket[i], least);
-}
-
 /* ---- choices ---- */
 
 void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value)
@@ -419,6 +287,14 @@ void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket 
 	}
 }
 
+static size_t part_entry(const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value)
+{
+	size_t entry = 0;
+	for (uint32_t i = 0; i < bucket->count; i++)
+		entry += part->stride[i] * value[bucket->scope[i]];
+	return entry;
+}
+
 static void decode_bucket(const struct chain_tree *tree, const struct chain_bucket *bucket, uint32_t *value)
 {
 	uint32_t best = 0;
@@ -427,7 +303,7 @@ static void decode_bucket(const struct chain_tree *tree, const struct chain_buck
 		int64_t weight = 0;
 		value[bucket->var] = i;
 		for (uint32_t j = 0; j < bucket->parts && !chain_blocked(weight); j++)
-			weight += bucket->part[j].source[chain_part_entry(bucket, &bucket->part[j], value)];
+			weight += bucket->part[j].source[part_entry(bucket, &bucket->part[j], value)];
 		if (weight < least) {
 			least = weight;
 			best = i;
@@ -440,28 +316,4 @@ void chain_tree_decode(const struct chain_tree *tree, uint32_t *value)
 {
 	for (uint32_t i = tree->buckets - 1; i-- > 0;)
 		decode_bucket(tree, &tree->bucket[i], value);
-}
-
-void chain_tree_decode_below(const struct chain_tree *tree, uint32_t number, uint32_t *value)
-{
-	const struct chain_bucket *bucket = &tree->bucket[number];
-	decode_bucket(tree, bucket, value);
-	for (uint32_t i = 0; i < bucket->parts; i++)
-		if (bucket->part[i].child != NONE)
-			chain_tree_decode_below(tree, bucket->part[i].child, value);
-}
-
-size_t chain_part_entry(const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value)
-{
-	size_t entry = 0;
-	for (uint32_t i = 0; i < bucket->count; i++)
-		entry += part->stride[i] * value[bucket->scope[i]];
-	return entry;
-}
-
-int64_t chain_part_weight(const struct chain_tree *tree, const struct chain_bucket *bucket,
-	const struct chain_part *part, const uint32_t *value)
-{
-	int64_t weight = part->source[chain_part_entry(bucket, part, value)];
-	return chain_blocked(weight) ? CHAIN_BLOCKED : bucket->plain ? tree->alpha * weight : weight;
 }

@@ -1,9 +1,8 @@
 /* tree.h: factor graphs, and the elimination of their variables one at a time in exact integers.
  *
  * Bucket elimination (Dechter, Artificial Intelligence 113, 1999, section 4): a variable's bucket sums all factors that
- * know it and passes on the least sum for each assignment of the others. A second pass, from the root down, gives every
- * bucket the least of all the rest. Factors have two numbers per entry, cost and usage, weighed anew by each pass:
- * alpha * cost + beta * usage. */
+ * know it and passes on the least sum for each assignment of the others. Factors have two numbers per entry, cost and
+ * usage, weighed anew by each pass: alpha * cost + beta * usage. */
 #pragma once
 
 #include "solver/base/base.h"
@@ -62,14 +61,11 @@ struct chain_bucket {
 	uint32_t outer; /* variables of the scope that a piece of the table has one assignment of: pieces are small */
 	size_t piece; /* entries of one */
 	bool plain;   /* no usage and no link here or below: tables hold costs, computed once */
-	bool open;    /* a link here or below */
 	bool ready;
 	uint32_t parts;
 	struct chain_part *part;
-	int64_t
-		*table; /* [size] sums of parts, of open buckets and the root; NULL: made in pieces wherever they are needed */
+	int64_t *table; /* [size] the root's sums of parts; NULL: made in pieces */
 	int64_t *up;   /* [rows] the least over var; the root's is its table */
-	int64_t *down; /* [rows] the least of everything outside this bucket and those below */
 };
 
 struct chain_tree {
@@ -79,7 +75,6 @@ struct chain_tree {
 	uint32_t *bucket_of; /* [vars] where a variable is eliminated */
 	size_t entries;      /* work of a pass */
 	int64_t alpha, beta; /* of the last pass up */
-	int64_t most;        /* of the last pass down */
 	int64_t *scratch;    /* [largest piece] */
 	struct arena arena;
 };
@@ -92,21 +87,7 @@ void chain_tree_free(struct chain_tree *tree);
 
 /* Returns the least weight of all (the root's least entry), CHAIN_BLOCKED or more where nothing is allowed. */
 int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, struct control *control);
-/* After up. root: what lies outside, per entry of the root's scope; NULL: nothing. most: where all together weighs
- * more, what is around may be told as blocked; the less of it, the faster. least [vars]: the least weight of all with
- * each value of a variable goes there (min-marginals). NULL: not wanted, plain buckets are left out. */
-void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t most, int64_t *const *least);
-/* The least of all with this entry of a part (without the part itself), after down, as far as that went: [size of the
- * part's table]. */
-void chain_tree_around(
-	const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around);
 /* Values of a row of a bucket's scope (without var). */
 void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value);
-/* The best values of every variable, given those of the root's scope; or of the variables of one bucket and below. */
+/* The best values of every variable, given those of the root's scope. */
 void chain_tree_decode(const struct chain_tree *tree, uint32_t *value);
-void chain_tree_decode_below(const struct chain_tree *tree, uint32_t bucket, uint32_t *value);
-
-/* A part's weight at the bucket's assignment. */
-int64_t chain_part_weight(const struct chain_tree *tree, const struct chain_bucket *bucket,
-	const struct chain_part *part, const uint32_t *value);
-size_t chain_part_entry(const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value);

@@ -26,7 +26,7 @@ static void sum_factors(
 	}
 }
 
-void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice)
+static void sum_choice(const struct chain_model *model, struct chain_choice *choice)
 {
 	choice->cost = choice->usage = 0;
 	sum_factors(&model->core, choice->core, 1, choice);
@@ -57,31 +57,8 @@ void chain_weigh(struct chain_search *search, int64_t alpha, int64_t beta)
 		}
 	}
 	search->weight = chain_tree_up(&search->core, alpha, beta, search->control);
-	search->weighed = true;
 	search->alpha = alpha;
 	search->beta = beta;
-}
-
-/* What is around every bucket of every tree, as far as it is part of a plan of at most most weight. least:
- * min-marginals of all variables, of the core and of each link; NULL: not wanted. */
-void chain_weigh_around(struct chain_search *search, int64_t most, int64_t ***least)
-{
-	chain_tree_down(&search->core, NULL, most, least ? least[0] : NULL);
-	for (uint32_t i = 0; i < search->core.buckets; i++)
-		for (uint32_t j = 0; j < search->core.bucket[i].parts; j++) {
-			const struct chain_part *part = &search->core.bucket[i].part[j];
-			for (uint32_t k = 0; part->child == NONE && k < search->model->links; k++)
-				if (search->model->link[k].factor == part->factor)
-					chain_tree_around(&search->core, &search->core.bucket[i], part, search->copy[k].around);
-		}
-	for (uint32_t i = 0; i < search->model->links; i++) {
-		const struct chain_link *link = &search->model->link[i];
-		struct chain_copy *copy = &search->copy[i];
-		size_t square = (size_t)link->states * link->states;
-		for (uint32_t block = 0; block < link->blocks; block++)
-			chain_power_around(&copy->power[block], copy->around + block * square, copy->arc + block * square, search->control);
-		chain_tree_down(&copy->tree, copy->arc, most, least ? least[1 + i] : NULL);
-	}
 }
 
 /* The walk between the states that the core's values say. */
@@ -133,7 +110,7 @@ enum status chain_decode(const struct chain_search *search, struct chain_choice 
 	for (uint32_t i = 0; i < search->model->links && status == OK; i++)
 		status = decode_path(search, i, choice);
 	if (status == OK)
-		chain_choice_sum(search->model, choice);
+		sum_choice(search->model, choice);
 	else
 		chain_choice_free(choice);
 	return status;

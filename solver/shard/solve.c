@@ -140,18 +140,19 @@ static int64_t least_costs(const struct shard_chain *chain)
 	return sum;
 }
 
-/* Exactly, or where the tables for that would be too large, roughly. */
+/* What prices leave open is searched: between them and the best plan, or all of it where tables would be too large. */
 static enum status solve_chain(struct sharding_job *job, const struct network *network, struct chain_plan *plan)
 {
+	uint64_t effort = job->effort;
 	enum status status = LIMIT;
-	if (step_runs("chain.exact"))
-		status = shard_chain_solve(&network->chain, job->effort / 40, job->control, plan, job->error);
-	if (status != LIMIT || plan->choice)
+	if (step_runs("chain.prices"))
+		status = shard_chain_solve(&network->chain, effort / 40, job->control, plan, job->error);
+	if (status != LIMIT)
 		return status;
-	chain_plan_free(plan);
-	*plan = (struct chain_plan) { 0 };
-	return shard_chain_rough(
-		&network->chain, has_several_axes(job->mesh) ? job->effort / 2 : job->effort, job->control, plan, job->error);
+	OWN(chain_plan) priced = *plan;
+	effort /= priced.choice ? 4 : has_several_axes(job->mesh) ? 2 : 1;
+	status = shard_chain_rough(&network->chain, effort, job->control, plan, job->error);
+	return priced.choice && status != NO_MEMORY ? chain_plan_join(plan, &priced) : status;
 }
 
 static bool mixture_is_of_estimate(const struct mesh *mesh, const struct mixture *mixture)

@@ -357,19 +357,24 @@ static void rediscover_fsdp(int64_t hidden)
 Test(sharding, fsdp_is_rediscovered_small) { rediscover_fsdp(512); }
 Test(sharding, fsdp_is_rediscovered_large) { rediscover_fsdp(1024); }
 
-/* What a search finds, which it proves; folded ops as expected. */
-static int64_t proved_objective(struct setting *setting, const struct fold *fold, int64_t memory, int64_t *usage)
+#define NEAR 200 /* within a memory limit a plan and its bound are less than so small a part from each other */
+
+/* What a search finds, which it proves but for what a limit leaves open; folded ops as expected. */
+static int64_t searched_objective(
+	struct setting *setting, const struct fold *fold, int64_t memory, int64_t *bound, int64_t *usage)
 {
 	OWN(sharding) sharding;
 	OWN(sharding_report) report;
 	setting->options.fold = fold;
 	setting->options.memory = memory;
 	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), OK);
-	cr_assert(proof_closed(&report.proof) && (report.folded > 0) == (fold != NULL),
+	bool near = report.proof.value - report.proof.bound < report.proof.value / NEAR;
+	cr_assert((memory < 0 ? proof_closed(&report.proof) : near) && (report.folded > 0) == (fold != NULL),
 		"%s memory %ld: %ld, bound %ld by %s, %u folded", fold ? "folded" : "written out", (long)memory,
 		(long)report.proof.value, (long)report.proof.bound, report.proof.by, report.folded);
 	cr_assert(memory < 0 || report.cost.usage <= memory);
 	*usage = report.cost.usage;
+	*bound = report.proof.bound;
 	return report.proof.value;
 }
 
@@ -387,17 +392,17 @@ Test(sharding, folded_is_as_good_as_written_out)
 {
 	for (uint32_t layers = 2; layers <= test_rounds(3, 6); layers++) {
 		OWN(setting) setting;
-		int64_t usage, other;
+		int64_t usage, other, bound, other_bound;
 		open_model(&setting, "gpt", layers, 4, 128, 256, 1, 4);
-		int64_t folded = proved_objective(&setting, &setting.fold, -1, &usage),
-				written = proved_objective(&setting, NULL, -1, &other);
+		int64_t folded = searched_objective(&setting, &setting.fold, -1, &bound, &usage),
+				written = searched_objective(&setting, NULL, -1, &other_bound, &other);
 		cr_assert_eq(folded, written, "%u layers: %ld folded, %ld written out", layers, (long)folded, (long)written);
 		/* Some layers must do with less than the fastest takes. */
 		int64_t least = least_usage(&setting), cap = least + (usage - least) / 2;
-		folded = proved_objective(&setting, &setting.fold, cap, &usage);
-		written = proved_objective(&setting, NULL, cap, &other);
-		cr_assert_eq(folded, written, "%u layers within %ld bytes: %ld folded, %ld written out", layers, (long)cap,
-			(long)folded, (long)written);
+		folded = searched_objective(&setting, &setting.fold, cap, &bound, &usage);
+		written = searched_objective(&setting, NULL, cap, &other_bound, &other);
+		cr_assert(bound <= written && other_bound <= folded && labs(folded - written) < folded / NEAR,
+			"%u layers within %ld bytes: %ld folded, %ld written out", layers, (long)cap, (long)folded, (long)written);
 	}
 }
 
