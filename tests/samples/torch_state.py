@@ -1,9 +1,11 @@
 """What a step replaces, what it leaves for the next one, which way it goes if values are unknown. Run by torch_test."""
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import warnings
 
@@ -223,7 +225,7 @@ class Ways(unittest.TestCase):
 
 
 class Kinds(unittest.TestCase):
-    """What tensors are called that aren't a module's, ops that others' captures lacked, and compiled modules."""
+    """What tensors are called that aren't a module's, and ops that others' captures lacked."""
 
     def kinds(self, step):
         """The kinds of what is there from the start, of a step's graph."""
@@ -251,15 +253,82 @@ class Kinds(unittest.TestCase):
         graph = capture_step(None, step)
         self.assertEqual(graph.tensors["bincount_0"]["shape"], [8])
 
-    def test_compiled_modules_run_as_they_are_and_it_is_said(self):
-        for way in (lambda model: torch.compile(model), lambda model: model.compile() or model):
-            model, (x, y) = mlp(), data(BATCH)
-            compiled, optimizer = way(model), torch.optim.Adam(model.parameters(), foreach=False)
-            graph = capture_step(None, torch_state_steps.trains(model, optimizer, lambda: F.mse_loss(compiled(x), y)))
-            self.assertIn("eager step", graph.head["compiled"])
-            self.assertIn(graph.head["compiled"], graph.head["read"]["assumed"])
-            self.assertEqual(list(graph.ops), list(capture_step(None, STEPS["adam_loop"](BATCH)).ops))
-            self.assertIn("0.weight", graph.tensors)
+
+class Returned(dict):
+    """What a model returns, with something that isn't a tensor and an object that holds one."""
+
+    def __init__(self, loss, kept):
+        super().__init__(loss=loss, name="x", pair=(kept, 3))
+        self["cache"] = types.SimpleNamespace(keys=[kept])
+
+
+class Wide(nn.Module):
+    """Keeps much in eager mode, whose half torch.compile's partitioner computes again; its embedding is tied."""
+
+    def __init__(self, branches=False, returns=dict):
+        super().__init__()
+        self.returns = returns
+        self.table, self.up, self.down = nn.Embedding(64, 32), nn.Linear(32, 256), nn.Linear(256, 32)
+        self.head, self.branches = nn.Linear(32, 64, bias=False), branches
+        self.head.weight = self.table.weight
+
+    def forward(self, indices):
+        x = self.table(indices)
+        if self.branches and x.sum() > 0:
+            x = x * 2
+        wide = F.gelu(torch.sigmoid(self.up(x)) * 3 + 1)
+        logits = self.head(self.down(wide))
+        return self.returns(loss=F.cross_entropy(logits.flatten(0, 1), indices.flatten()), kept=wide)
+
+
+class Compiled(unittest.TestCase):
+    """Steps with compiled modules and functions in them."""
+
+    def step(self, way, **options):
+        """A step of a module that is compiled in some way."""
+        torch.manual_seed(0)
+        torch._dynamo.reset()
+        model = Wide(**options)
+        compiled, indices = way(model), torch.randint(0, 64, (8, 16))
+        optimizer = torch.optim.Adam(model.parameters(), foreach=False)
+        return torch_state_steps.trains(model, optimizer, lambda: compiled(indices)["loss"])
+
+    def test_compiled_modules_need_what_they_need_when_run(self):
+        for way in (lambda model: torch.compile(model, backend="aot_eager"),
+                    lambda model: model.compile(backend="aot_eager") or model,
+                    lambda model: setattr(model, "up", torch.compile(model.up, backend="aot_eager")) or model):
+            for make in (lambda: contextlib.nullcontext(), fake):
+                with make():
+                    step = self.step(way)
+                graph = capture_step(None, step)
+                real = self.step(way)
+                for _ in range(2):
+                    real()
+                self.assertLess(abs(growth_of(graph) / allocator_peak(real) - 1), 0.001)
+                self.assertIn("torch.compile's partitioner", graph.head["compiled"])
+                self.assertIn(graph.head["compiled"], graph.head["read"]["assumed"])
+                self.assertTrue(any("up.weight" in name for name in graph.tensors))
+        eager = capture_step(None, self.step(lambda model: model))
+        whole = capture_step(None, self.step(lambda model: torch.compile(model)))
+        self.assertNotIn("compiled", eager.head)
+        self.assertLess(growth_of(whole), growth_of(eager))
+        odd = capture_step(None, self.step(torch.compile, returns=Returned))   # where Dynamo would break the graph
+        self.assertEqual(list(odd.ops), list(whole.ops))
+
+    def test_what_is_not_traced_runs_as_written_and_that_is_said(self):
+        eager = list(capture_step(None, self.step(lambda model: model)).ops)
+        same = capture_step(None, self.step(lambda model: torch.compile(model, backend="eager")))
+        self.assertNotIn("compiled", same.head)
+        self.assertEqual(list(same.ops), eager)
+        branching = capture_step(None, self.step(torch.compile, branches=True))
+        self.assertIn("can't be traced", branching.head["compiled"])
+        gelu = torch.compile(lambda x: F.gelu(x).sum())
+        model, x = nn.Linear(8, 8), torch.randn(4, 8)
+
+        def step():
+            gelu(model(x)).backward()
+            model.zero_grad()
+        self.assertIn("compiled function", capture_step(None, step).head["compiled"])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What things are called: the module path of every op, forward and backward, and the names of parameters."""
 import bisect
+import contextlib
 
 import torch
 from torch.nn.modules import module as nn_module
@@ -8,6 +9,11 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from .kept import Snapshot
 from .memory import name_of, nested
+
+
+def joined(*parts):
+    """The path of a module or a parameter; what torch.compile has put around a module isn't in it."""
+    return ".".join(part for part in ".".join(parts).split(".") if part and part != "_orig_mod")
 
 
 class Modules:
@@ -21,8 +27,8 @@ class Modules:
         self.kept = kept              # what modules hold before they run
         self.found = found            # called with (name, tensor, kind) for each parameter and buffer of a new root
         self.path, self.stack, self.called = {}, [], []   # called: from outside of any other
-        self.compiled = False                             # one of them would be, if torch.compile weren't off
         self.roots = 0
+        self.hidden = False           # calls aren't the step's
         self.numbers, self.module_at = [], []  # sequence numbers, ascending, and the module from there on
 
     def start(self):
@@ -31,14 +37,13 @@ class Modules:
                 nn_module.register_module_forward_hook(self.leave, always_call=True)]
 
     def add_root(self, module):
-        """Names everything in a module that is called from outside of any. A compiled one runs as it is."""
-        self.compiled |= hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
+        """Names everything in a module that is called from outside of any."""
         module = getattr(module, "_orig_mod", module)
         has_state = next(module.parameters(), None) is not None or next(module.buffers(), None) is not None
         prefix = "" if has_state and self.roots == 0 else type(module).__name__
         self.roots += has_state
         for name, child in module.named_modules(remove_duplicate=True):
-            self.path.setdefault(id(child), ".".join(part for part in (prefix, name) if part))
+            self.path.setdefault(id(child), joined(prefix, name))
             self.kept.note_module(child)
         self.called.append((prefix, module))
         self.name_state(prefix, module)
@@ -47,25 +52,36 @@ class Modules:
         """Names a module's parameters and buffers."""
         for kind, named in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
             for name, tensor in named:
-                self.found(".".join(part for part in (prefix, name) if part), tensor, kind)
+                self.found(joined(prefix, name), tensor, kind)
 
     def name_all(self):
         """Names those that a run of the step has made anew."""
         for prefix, module in self.called:
             self.name_state(prefix, module)
 
+    @contextlib.contextmanager
+    def unseen(self):
+        """What is called meanwhile is no part of the step."""
+        self.hidden = True
+        try:
+            yield
+        finally:
+            self.hidden = False
+
     def enter(self, module, _):
         """A module is called."""
+        if self.hidden:
+            return
         if id(module) not in self.path:
             if self.stack:
-                self.path[id(module)] = ".".join(part for part in (self.stack[-1], type(module).__name__) if part)
+                self.path[id(module)] = joined(self.stack[-1], type(module).__name__)
             else:
                 self.add_root(module)
         self.stack.append(self.path.setdefault(id(module), ""))
 
     def leave(self, _module, _inputs, _outputs):
         """A module's call has ended."""
-        if self.stack:
+        if self.stack and not self.hidden:
             self.stack.pop()
 
     def current(self, in_backward):

@@ -34,6 +34,7 @@ from .left import tensors_left
 from .memory import PERSISTENT, Memory, geometry
 from .modules import Modules, Optimizers
 from .packed import BY_LENGTHS, follow_padding
+from .partitioned import Partitioned
 from .shapes import SHAPES
 from .values import ANSWERS, UNKNOWN, Values
 from .ways import truth
@@ -769,6 +770,7 @@ class capture:
         stem = str(path or "step").replace("\\", "/").rpartition("/")[2]
         self.title = name or stem.replace(".gz", "").replace(".jsonl", "")
         self.recorder = Recorder(real, hints)
+        self.partitioned = Partitioned(self.recorder)
         self.stack, self.keys = contextlib.ExitStack(), None
         self.looks_back, self.compiles = True, False   # looks at what earlier steps have left; leaves torch.compile on
 
@@ -776,6 +778,7 @@ class capture:
         recorder = self.recorder
         if not self.compiles and hasattr(torch.compiler, "set_stance"):   # it would compile the recorder
             self.stack.enter_context(torch.compiler.set_stance("force_eager"))
+            self.stack.enter_context(self.partitioned.installed())
         self.keys = keep_keys()
         self.keys.__enter__()
         if not self.real:
@@ -831,8 +834,8 @@ class capture:
             head["assumed"] = recorder.hints.texts()
         if recorder.grows:
             head["grows"] = recorder.grows
-        if recorder.modules.compiled:
-            head["compiled"] = COMPILED
+        if self.partitioned.said:
+            head["compiled"] = self.partitioned.said
         say(head, ops, recorder.meter.gpu or recorder.meter.heap is not None)
         tensors = [record for record in recorder.memory.tensors]
         set_values(tensors, ops)
@@ -855,7 +858,6 @@ class capture:
                 parameter.grad = None
 
 
-COMPILED = "torch.compile is off in a capture: this is the eager step. backend=\"tidemark\" writes the compiled pieces"
 MOST_RUNS = 4   # of a step that leaves more behind than it finds
 
 
