@@ -298,7 +298,7 @@ static void write_svg(const struct canvas *canvas, FILE *stream)
 
 static void write_tikz(const struct canvas *canvas, FILE *stream)
 {
-	tikz_head(stream, "\\usepackage{tikz}");
+	tikz_head(stream);
 	fprintf(stream,
 		"\\begin{tikzpicture}[x=1bp, y=-1bp, line join=round, inner sep=0pt, outer sep=0pt, "
 		"size/.style={font=\\fontsize{#1bp}{#1bp}\\sffamily\\selectfont}]\n"

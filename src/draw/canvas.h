@@ -80,7 +80,7 @@ enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *erro
 
 /* A document that is one figure, up to its first line: pdflatex and lualatex take it, with the class standalone or
  * without. packages: a line of LaTeX. */
-void tikz_head(FILE *stream, const char *packages);
+void tikz_head(FILE *stream);
 /* Its last line. */
 void tikz_end(FILE *stream);
 /* A text that LaTeX prints as it is; letters that pdflatex's fonts don't have become "?". */

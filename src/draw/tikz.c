@@ -9,18 +9,18 @@
 
 /* Where Latin Modern is missing, T1's letters are bitmaps, which publishers refuse: only those that the old encoding
  * lacks are taken from there. */
-void tikz_head(FILE *stream, const char *packages)
+void tikz_head(FILE *stream)
 {
-	fprintf(stream,
-		"%% lualatex or pdflatex; \\input what stands between the document's first line and its last, and use the "
+	fputs(
+		"% lualatex or pdflatex; \\input what stands between the document's first line and its last, and use the "
 		"packages.\n"
 		"\\IfFileExists{standalone.cls}{\\documentclass{standalone}}{\\documentclass{article}\\pagestyle{empty}"
 		"\\parindent=0pt}\n"
 		"\\IfFileExists{lmodern.sty}{\\usepackage[T1]{fontenc}\\usepackage{lmodern}}{\\usepackage[T1,OT1]{fontenc}"
 		"\\def\\do##1{\\DeclareTextSymbolDefault{##1}{T1}}"
 		"\\do\\dj\\do\\DJ\\do\\dh\\do\\DH\\do\\th\\do\\TH\\do\\ng\\do\\NG\\DeclareTextAccentDefault{\\k}{T1}}\n"
-		"\\usepackage{textcomp}\n%s\n\\begin{document}\n",
-		packages);
+		"\\usepackage{textcomp}\n\\usepackage{tikz}\n\\begin{document}\n",
+		stream);
 }
 
 void tikz_end(FILE *stream)

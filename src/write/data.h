@@ -19,9 +19,7 @@ enum status export_minimalloc(const struct export_job *job);
 enum status export_trace(const struct export_job *job);
 /* The snapshot that pytorch.org/memory_viz shows: a pickle of allocations and frees at the plan's addresses. */
 enum status export_memory_viz(const struct export_job *job);
-/* The timeline or the address map as LaTeX with pgfplots, and as a gnuplot script. */
-enum status tikz_timeline(const struct export_job *job);
-enum status tikz_map(const struct export_job *job);
+/* The timeline or the address map as a gnuplot script. */
 enum status gnuplot_timeline(const struct export_job *job);
 enum status gnuplot_map(const struct export_job *job);
 /* The key, clear of the lower axis' name. */

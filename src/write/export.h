@@ -27,7 +27,7 @@
  *     minimalloc      MiniMalloc's CSV
  *     memory_viz      PyTorch's memory snapshot
  *     slowdown_plot   time over memory: table and sources
- *     plot            TikZ and gnuplot */
+ *     plot            gnuplot */
 #pragma once
 
 #include "src/draw/canvas.h"

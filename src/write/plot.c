@@ -1,4 +1,4 @@
-/* plot.c: sources of figures, for authors who restyle them: pgfplots and gnuplot. Both hold the data. */
+/* plot.c: gnuplot sources of figures, for authors who restyle them. They hold the data. */
 
 #include "data.h"
 #include "src/base/safe_text.h"
@@ -7,17 +7,9 @@
 
 #define POINTS_MOST 2000u
 #define BOX_LEAST   0.0002 /* of the arena's height and of the order's length: smaller boxes are left out */
-#define BOX_THIN    0.01   /* smaller boxes have no border */
-#define TIKZ_LEFT   38.0   /* points beside the plot: numbers and their name */
-#define TIKZ_RIGHT  12.0   /* half of the last number */
-#define NARROW      300.0  /* a column, not a page */
-#define LETTERS     8.0    /* points: of legends */
-#define SIGN        24.0   /* points of a legend beside a name */
 #define GNUPLOT_HIGH 230.0 /* points */
 #define GNUPLOT_LETTERS 8.0
 #define GNUPLOT_SCALE   0.75 /* pdfcairo's letters are two thirds of what is asked for otherwise */
-#define FEW         8u  /* so many ops have a number each */
-#define ROOM_ABOVE  1.1 /* of the highest value, for what is written there */
 
 /* Which groups the figure shows. */
 static enum status write_plot_find_groups(
@@ -64,12 +56,8 @@ static enum status write_plot_write_table(const struct plan *plan, int64_t unit,
 	return OK;
 }
 
-enum { BOXES_THIN = 1, BOXES_THICK = 2, BOXES_ALL = 3 };
-
-/* Calls write for each buffer that can be seen, of those that a border would swallow (thin), of the others, or of all.
- */
-static void for_boxes(const struct plan *plan, enum timeline_group group, int which, FILE *stream,
-	void (*write)(FILE *stream, double x, double y, double width, double height), int64_t unit)
+/* Calls write for each buffer that can be seen. */
+static void gnuplot_boxes(const struct plan *plan, enum timeline_group group, int64_t unit, FILE *stream)
 {
 	const struct laid_out *laid_out = plan->laid_out;
 	for (uint32_t item = 0; item < laid_out->items; item++) {
@@ -79,164 +67,11 @@ static void for_boxes(const struct plan *plan, enum timeline_group group, int wh
 		if (width < BOX_LEAST * plan->graph->ops
 			|| (double)laid_out->bytes[item] < BOX_LEAST * (double)plan_arena(plan))
 			continue;
-		bool thin = width < BOX_THIN * plan->graph->ops
-			|| (double)laid_out->bytes[item] < BOX_THIN * (double)plan_arena(plan);
-		if (!(which & (thin ? BOXES_THIN : BOXES_THICK)))
-			continue;
-		write(stream, laid_out->first[item], (double)laid_out->offset[item] / (double)unit, width,
-			(double)laid_out->bytes[item] / (double)unit);
+		double y = (double)laid_out->offset[item] / (double)unit;
+		fprintf(stream, "%.10g %.8g %.10g %.8g\n", (double)laid_out->first[item], y, laid_out->first[item] + width,
+			y + (double)laid_out->bytes[item] / (double)unit);
 	}
 }
-
-/* ---- pgfplots ---- */
-
-#define NO_LESS "no order needs less"
-#define LIMIT   "memory limit"
-
-/* In a row if all names fit, else as many below each other as make columns that do. */
-static int legend_columns(const bool there[GROUP_COUNT], bool bound, bool limit, double width)
-{
-	double widest = bound ? SIGN + canvas_text_width(LETTERS, NO_LESS) : 0;
-	double whole = widest + (limit ? SIGN + canvas_text_width(LETTERS, LIMIT) : 0);
-	for (int group = 0; group < GROUP_COUNT; group++) {
-		double wide = there[group] ? SIGN + canvas_text_width(LETTERS, group_names[group]) : 0;
-		widest = wide > widest ? wide : widest;
-		whole += wide;
-	}
-	return whole < width ? -1 : width < 2 * widest ? 1 : (int)(width / widest);
-}
-
-static void axis_head(const struct plan *plan, const struct export_options *options, const char *label, int64_t bytes,
-	const bool there[GROUP_COUNT], FILE *stream)
-{
-	const char *unit;
-	int64_t one = axis_unit(bytes, &unit), limit = timeline_limit(plan, bytes);
-	char text[32];
-	double width = options->width > 0 ? options->width : CANVAS_PAGE;
-	tikz_head(stream, "\\usepackage{pgfplots}\n\\usepgfplotslibrary{fillbetween}\n\\pgfplotsset{compat=1.16}");
-	fputs("\\begin{tikzpicture}\n", stream);
-	for (int group = 0; group < GROUP_COUNT; group++)
-		fprintf(stream, "\\definecolor{group%d}{HTML}{%s}\n", group, group_colours[group] + 1);
-	fputs("\\definecolor{alarm}{HTML}{D55E00}\n\\begin{axis}[name=plot, scale only axis, ", stream);
-	fprintf(stream, "width=%.4gbp, height=%.4gbp, xlabel={position in the order}, ylabel={%s [%s]},\n",
-		width - TIKZ_LEFT - TIKZ_RIGHT, width < NARROW ? 115.0 : 170.0, label, unit);
-	if (!options->no_title) {
-		fputs("  title={", stream);
-		tikz_text(stream, plan->graph->name);
-		fprintf(stream, ": %s}, title style={text width=%.4gbp, align=center, font=\\footnotesize},\n",
-			bytes_text(bytes, text, sizeof text), width - TIKZ_LEFT - TIKZ_RIGHT);
-	}
-	fprintf(stream,
-		"  xmin=0, xmax=%u, ymin=0, ymax=%.6g, axis on top, clip=false, scaled ticks=false, tick align=outside, tick "
-		"pos=left,\n"
-		"  %smax space between ticks=%d, tick label style={font=\\footnotesize, /pgf/number format/.cd, fixed, 1000 "
-		"sep={}}, label style={font=\\footnotesize},\n"
-		"  legend style={at={(axis description cs:0.5,0)}, yshift=-30bp, anchor=north, legend columns=%d, legend cell "
-		"align=left, draw=none, font=\\footnotesize, "
-		"/tikz/every even column/.style={column sep=6pt}}]\n",
-		plan->graph->ops, ROOM_ABOVE * (double)(limit > bytes ? limit : bytes) / (double)one,
-		plan->graph->ops <= FEW ? "xtick distance=1, " : "", width < NARROW ? 30 : 40,
-		legend_columns(there, label[0] == 'l' && plan_bound(plan) > 0, limit >= 0, width));
-}
-
-/* From below upwards, as they are stacked. */
-static void tikz_legend(const struct export_options *options, const bool there[GROUP_COUNT], FILE *stream)
-{
-	for (int group = 0; group < GROUP_COUNT && !options->no_legend; group++)
-		if (there[group])
-			fprintf(stream,
-				"\\addlegendimage{legend image code/.code={\\fill[group%d] (0cm,-0.08cm) rectangle "
-				"(0.35cm,0.12cm);}}\\addlegendentry{%s}\n",
-				group, group_names[group]);
-}
-
-/* The memory limit, if the figure up to so many bytes has a line for it. */
-static void tikz_limit(const struct export_job *job, int64_t bytes, int64_t unit)
-{
-	int64_t limit = timeline_limit(job->plan, bytes);
-	double y = (double)limit / (double)unit;
-	if (limit >= 0 && !job->options->no_legend)
-		fputs("\\addlegendimage{thick}\\addlegendentry{" LIMIT "}\n", job->stream);
-	if (limit >= 0)
-		fprintf(job->stream, "\\draw[thick] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", y, job->plan->graph->ops, y);
-}
-
-/* The picture is as wide as asked, whatever its labels are. */
-static void axis_end(FILE *stream)
-{
-	fprintf(stream,
-		"\\end{axis}\n\\coordinate (low) at (current bounding box.south);\n\\coordinate (high) at (current bounding "
-		"box.north);\n\\pgfresetboundingbox\n"
-		"\\path[use as bounding box] ([xshift=-%gbp]low -| plot.south west) rectangle ([xshift=%gbp]high -| plot.south "
-		"east);\n\\end{tikzpicture}\n",
-		TIKZ_LEFT, TIKZ_RIGHT);
-	tikz_end(stream);
-}
-
-enum status tikz_timeline(const struct export_job *job)
-{
-	const struct plan *plan = job->plan;
-	FILE *stream = job->stream;
-	uint32_t peak = plan->ordered->peak_position;
-	const char *name;
-	int64_t unit = axis_unit(plan_peak(plan), &name);
-	bool there[GROUP_COUNT];
-	TRY(write_plot_find_groups(plan, false, there, job->error));
-	axis_head(plan, job->options, "live memory", plan_peak(plan), there, stream);
-	fputs("\\pgfplotstableread{\n", stream);
-	enum status status = write_plot_write_table(plan, unit, stream, job->error);
-	fputs("}\\live\n", stream);
-	for (int group = GROUP_COUNT - 1; group >= 0; group--) /* sums: each area covers the larger one behind it */
-		if (there[group])
-			fprintf(stream,
-				"\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} "
-				"\\closedcycle;\n",
-				group, group + 1);
-	tikz_legend(job->options, there, stream);
-	if (plan_bound(plan) > 0 && !job->options->no_legend)
-		fputs("\\addlegendimage{dashed}\\addlegendentry{" NO_LESS "}\n", stream);
-	tikz_limit(job, plan_peak(plan), unit);
-	fprintf(stream,
-		"\\draw[thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] "
-		"{peak};\n",
-		peak, peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
-	if (plan_bound(plan) > 0)
-		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n",
-			(double)plan_bound(plan) / (double)unit, plan->graph->ops, (double)plan_bound(plan) / (double)unit);
-	axis_end(stream);
-	return status;
-}
-
-static void tikz_box(FILE *stream, double x, double y, double width, double height)
-{
-	fprintf(stream, "(axis cs:%.10g,%.8g) rectangle (axis cs:%.10g,%.8g)\n", x, y, x + width, y + height);
-}
-
-enum status tikz_map(const struct export_job *job)
-{
-	const struct plan *plan = job->plan;
-	FILE *stream = job->stream;
-	const char *name;
-	int64_t unit = axis_unit(plan_arena(plan), &name);
-	bool there[GROUP_COUNT];
-	TRY(write_plot_find_groups(plan, true, there, job->error));
-	axis_head(plan, job->options, "address", plan_arena(plan), there, stream);
-	tikz_legend(job->options, there, stream);
-	for (int group = 0; group < GROUP_COUNT; group++) {
-		fprintf(stream, "\\path[fill=group%d, draw=white, line width=0.1pt]\n", group);
-		for_boxes(plan, (enum timeline_group)group, BOXES_THICK, stream, tikz_box, unit);
-		fprintf(stream, ";\n\\path[fill=group%d]\n", group);
-		for_boxes(plan, (enum timeline_group)group, BOXES_THIN, stream, tikz_box, unit);
-		fputs(";\n", stream);
-	}
-	tikz_limit(job, plan_arena(plan), unit);
-	fprintf(stream, "\\draw[alarm] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan_arena(plan) / (double)unit,
-		plan->graph->ops, (double)plan_arena(plan) / (double)unit);
-	axis_end(stream);
-	return OK;
-}
-
-/* ---- gnuplot ---- */
 
 #define APOSTROPHE 0x2019u
 
@@ -282,7 +117,7 @@ static void gnuplot_limit(const struct plan *plan, int64_t bytes, int64_t unit, 
 {
 	int64_t limit = timeline_limit(plan, bytes);
 	if (limit >= 0)
-		fprintf(stream, "%.6g with lines lw 2 lc rgb \"black\" title \"" LIMIT "\", \\\n  ", (double)limit / (double)unit);
+		fprintf(stream, "%.6g with lines lw 2 lc rgb \"black\" title \"memory limit\", \\\n  ", (double)limit / (double)unit);
 }
 
 enum status gnuplot_timeline(const struct export_job *job)
@@ -304,14 +139,9 @@ enum status gnuplot_timeline(const struct export_job *job)
 			fprintf(stream, "$live using 1:%d with fillsteps lc rgb \"%s\" title \"%s\", \\\n  ", group + 2,
 				group_colours[group], group_names[group]);
 	gnuplot_limit(plan, plan_peak(plan), unit, stream);
-	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"" NO_LESS "\"\n",
+	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"no order needs less\"\n",
 		(double)plan_bound(plan) / (double)unit);
 	return status;
-}
-
-static void gnuplot_box(FILE *stream, double x, double y, double width, double height)
-{
-	fprintf(stream, "%.10g %.8g %.10g %.8g\n", x, y, x + width, y + height);
 }
 
 enum status gnuplot_map(const struct export_job *job)
@@ -326,7 +156,7 @@ enum status gnuplot_map(const struct export_job *job)
 	/* the box without area keeps gnuplot from refusing an empty group */
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		fprintf(stream, "$group%d << END\n0 0 0 0\n", group);
-		for_boxes(plan, (enum timeline_group)group, BOXES_ALL, stream, gnuplot_box, unit);
+		gnuplot_boxes(plan, (enum timeline_group)group, unit, stream);
 		fputs("END\n", stream);
 	}
 	fputs("plot ", stream);
