@@ -7,6 +7,8 @@
         optimizer.step()
         optimizer.zero_grad()
 
+    print(tidemark_torch.estimate(step, limit="24GiB"))   # will it fit, why not, what to change
+
 The block is the user's own code. Nothing is computed or allocated: every tensor in it is a fake one (real=True runs
 it for real). What a step's graph is, and the memory that an order of it needs, is in tidemark_torch.graph, which
 works without PyTorch.
@@ -16,7 +18,8 @@ import importlib
 _HOME = {"capture": "recording", "capture_step": "recording", "capture_batches": "batches",
          "fake": "recording", "CaptureError": "errors",
          "read_graph": "graph", "write_graph": "graph", "compile_backend": "compiled", "apply": "applied",
-         "measure_workspace": "kernels"}
+         "measure_workspace": "kernels", "estimate": "estimates", "explain_oom": "oom",
+         "trainer_callback": "callbacks", "lightning_callback": "callbacks"}
 __all__ = sorted(_HOME)
 __version__ = "1.0"
 

@@ -19,10 +19,10 @@ import math
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
 from .errors import CaptureError
+from .program import Refusal, run_program
 from .traces import ATTENTION, CLASSES, COPY, EAGER, FORMATS, FUSED, MATMUL, Samples, add_trace
 
 LEAST_SHAPES = 4                # fewer tell nothing
@@ -71,13 +71,11 @@ def figure_value(text):
 
 def base_figures(preset):
     """A preset's figures, by name, as the program tidemark has them. Raises CaptureError."""
-    program = os.environ.get("TIDEMARK", "tidemark")
     try:
-        said = subprocess.run([program, "help", preset], capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise CaptureError(f"{program}: {error.strerror}: the program tidemark has the figures of --base; "
-                           "put it on the PATH, or name it by TIDEMARK") from None
-    lines = dict(re.findall(r"^ +([a-z0-9_]+)=(\S+)$", said.stdout, re.M))
+        said = run_program("help", preset)
+    except Refusal:
+        said = ""
+    lines = dict(re.findall(r"^ +([a-z0-9_]+)=(\S+)$", said, re.M))
     if not UNITS.keys() <= lines.keys():
         raise CaptureError(f"--base: there is no preset {preset}: `tidemark help device` lists them")
     return {name: figure_value(lines[name]) for name in UNITS}
