@@ -30,7 +30,7 @@ enum knob_id knob_find(const char *name)
 	enum knob_id knob = 0;
 	while (knob < KNOB_COUNT && !same_name(knobs[knob].name, name))
 		knob++;
-	return knob;
+	return knob < KNOB_COUNT ? knob : alias_of_knob(name);
 }
 
 enum status knob_unknown(const char *name, struct error *error)
@@ -242,6 +242,9 @@ enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct
 		text = "on";
 	else if (knob->type == KNOB_SWITCH && (strcmp(text, "false") == 0 || strcmp(text, "0") == 0))
 		text = "off";
+	char device[ALIAS_SIZE];
+	if (id == K_device && alias_of_device(text, device))
+		text = device;
 	if (knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH)
 		return parse_choice(knob, text, value, error);
 	if (knob->words && strcmp(text, knob->words) == 0) {

@@ -177,3 +177,15 @@ bool knob_word(const char *words, int i, char *word, size_t size);
 char *knob_word_help(enum knob_id knob, int64_t value, char *text, size_t size);
 /* The next value up (+1) or down (-1) as a widget steps: words in turn, numbers doubled and halved or by one. */
 int64_t knob_step(enum knob_id knob, int64_t value, int direction);
+
+/* ---- aliases ---- */
+
+#define ALIAS_SIZE 64
+/* A knob by a name of another program: "bs" is batch. KNOB_COUNT: none. */
+enum knob_id alias_of_knob(const char *name);
+/* A device's preset as people name it: "h100" is h100-80gb, "4090" rtx4090-24gb; of several that with 80 GiB, else the
+ * first. */
+bool alias_of_device(const char *word, char name[ALIAS_SIZE]);
+/* The one or two settings that a word stands for: "fsdp" is "strategy=zero zero=3", "8xh100" "devices=8
+ * device=h100-80gb". False: none. */
+bool alias_settings(const char *word, char *text, size_t size);

@@ -2,6 +2,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     knobs         the table of knobs
+ *     aliases       short words for settings
  *     scenario      knob values and pins
  *     pins          checks the names in pins
  *     device_table  the table of device presets

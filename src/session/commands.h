@@ -6,8 +6,8 @@
 
 /* The views: id, name of the file in ui/views and of its view_NAME, key. */
 #define VIEW_TABLE(X) \
-	X(OVERVIEW, overview, 1) X(MAP, map, 2) X(ORDER, order, 3) X(TENSORS, tensors, 4) X(GRAPH, graph, 5) X(DEVICES, \
-		devices, 6) X(RUNS, runs, 7)
+	X(STEP, step, 1) X(FIT, fit, 2) X(SEARCH, search, 3) X(RUNS, runs, 4) X(DEVICES, devices, 5) X(MAP, map, 6) \
+	X(ORDER, order, 7) X(TENSORS, tensors, 8) X(GRAPH, graph, 9)
 #define VIEW_KEY(id, name, digit) " " #digit
 
 /* Where a command is valid: a set of views, or everywhere. While the challenge is played it has the keys of its view.
@@ -23,65 +23,60 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
  * keys: space-separated names as curses prints them ("q", "^L", "F1", "left"), "" for none; footer: "" keeps it out of
  * the footer. arguments: what follows the word at the prompt; rows with session words are run by session_command(). */
 #define COMMANDS(X) \
-	X(PEAK, "peak", "p", "peak", IN_ANY & ~IN_PANEL, "", "go to the op at the peak") \
-	X(PREVIOUS_PEAK, "previous-peak", "[ H", "", IN_ANY & ~IN_PANEL, "", "go to the previous local peak") \
-	X(NEXT_PEAK, "next-peak", "] L", "", IN_ANY & ~IN_PANEL, "", "go to the next local peak") \
-	X(ACTIVATE, "activate", "Enter", "", IN_ANY, "", "show or change what is under the cursor: a tensor's ops, a fold, " \
-		"a knob's value") \
-	X(ZOOM_IN, "zoom-in", "+ =", "zoom", IN_OVERVIEW | IN_MAP | IN_DEVICES, "", \
+	X(PEAK, "peak", "p", "most", IN_ANY & ~IN_PANEL, "", "go to the op that needs most; again: the next local peak") \
+	X(PEAK_BACK, "peak-back", "P", "", IN_ANY & ~IN_PANEL, "", "go to the local peak before") \
+	X(ACTIVATE, "activate", "Enter", "", IN_ANY, "", "open or apply what is under the cursor: a tensor's ops, a change, " \
+		"a fold, a knob's value") \
+	X(FIT, "fit", "f", "fit", IN_ANY & ~IN_PANEL, "[SIZE]", "plan what makes the step fit, one change after the other, " \
+		"and rank it; asks for a size or a GPU where no limit is set: 24 is GiB, 4090, 2xh100") \
+	X(FIT_INTO, "fit-into", "F", "", IN_ANY & ~IN_PANEL, "", "fit into another size, or another GPU") \
+	X(SEARCH, "search", "S", "search", IN_ANY & ~IN_PANEL, "[DEVICES]", "rank every configuration of the step on its " \
+		"devices: degrees, ZeRO, microbatches, schedules, recomputation; asks for devices where there is one: 8xh100") \
+	X(ZOOM_IN, "zoom-in", "+", "zoom", IN_STEP | IN_MAP | IN_DEVICES, "", \
 		"zoom into the order, or the schedule, around the cursor") \
-	X(ZOOM_OUT, "zoom-out", "-", "", IN_OVERVIEW | IN_MAP | IN_DEVICES, "", "zoom out") \
-	X(ZOOM_IN_ADDRESS, "zoom-in-address", ">", "addresses", IN_MAP, "", "zoom into the addresses around the tensor " \
+	X(ZOOM_OUT, "zoom-out", "-", "", IN_STEP | IN_MAP | IN_DEVICES, "", "zoom out") \
+	X(ZOOM_IN_ADDRESS, "zoom-in-address", "}", "addresses", IN_MAP, "", "zoom into the addresses around the tensor " \
 		"under the cursor") \
-	X(ZOOM_OUT_ADDRESS, "zoom-out-address", "<", "", IN_MAP, "", "zoom out of the addresses") \
-	X(PERSISTENT, "persistent", "z", "persistent", IN_OVERVIEW | IN_MAP, "", \
-		"show or hide what lives through the whole step") \
-	X(SORT, "sort", "s", "sort", IN_TENSORS | IN_DEVICES, "", "sort by the next column") \
+	X(ZOOM_OUT_ADDRESS, "zoom-out-address", "{", "", IN_MAP, "", "zoom out of the addresses") \
+	X(BACKGROUND, "background", "z", "background", IN_STEP | IN_MAP | IN_TENSORS, "", \
+		"show or hide what is always there; of tensors those that share another one's memory") \
+	X(SORT, "sort", "s", "sort", IN_TENSORS | IN_DEVICES | IN_RUNS, "", \
+		"sort by the next column; of runs: the plot's axis") \
 	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
-	X(ALIASES, "aliases", "v", "views", IN_TENSORS, "", "show or hide tensors that share another tensor's memory") \
-	X(GROUP, "group", "o", "count", IN_TENSORS, "", "count the tensors by kind, type of number, module, operator and " \
-		"phase, in turn; Enter lists those of a row") \
-	X(GROUP_OPS, "group-ops", "O", "", IN_TENSORS, "", "count ops instead of tensors: by type of number, module, " \
-		"operator and phase (o), with what they make; Enter lists that") \
+	X(GROUP, "group", "o", "group", IN_TENSORS | IN_GRAPH | IN_PANEL, "", "count the tensors by kind, type of number, " \
+		"module, operator and phase, in turn; Enter lists those of a row; fold or unfold all modules, or knobs") \
+	X(GROUP_OPS, "group-ops", "", "", IN_TENSORS, "", "count ops instead of tensors, with what they make") \
 	X(MARK, "mark", "space", "mark", IN_TENSORS, "", "mark the tensor under the cursor, or unmark it; the last line " \
 		"has the sum of what is marked") \
-	X(STEP, "step", ".", "step", IN_ORDER | IN_CHALLENGE, "", "run the next op; see what it allocates, what it frees " \
+	X(RUN_OP, "step", ".", "step", IN_ORDER | IN_CHALLENGE, "", "run the next op; see what it allocates, what it frees " \
 		"and why it comes next") \
 	X(STEP_BACK, "step-back", ",", "", IN_ORDER | IN_CHALLENGE, "", "take the last op back") \
-	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, and see the peak") \
+	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, and see the peak; " \
+		"u takes it back") \
 	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, and see the peak") \
-	X(PLANNED, "planned", "P", "", IN_ORDER, "", "forget the moves by hand") \
 	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose an op that can " \
 		"run, Enter runs it, u takes it back") \
 	X(HINT, "hint", "i", "hint", IN_CHALLENGE, "", "in the challenge: which op to run next, and why") \
 	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "in the challenge: show time and score, or hide them") \
 	X(END, "end", "y", "end", IN_CHALLENGE, "", "in the challenge: end it; the plan is shown again") \
-	X(PANE, "pane", "v", "pane", IN_RUNS, "", "choose what stands below the runs: differences, the plot of memory " \
-		"against work, the solver's log, or time over memory") \
-	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between " \
-		"runs") \
-	X(FOLD, "fold", "space", "fold", IN_GRAPH | IN_PANEL, "", "fold or unfold the module, or the group of knobs, under " \
-		"the cursor") \
-	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, " \
-		"collectives, placements, search, configurations, fit, differences") \
-	X(PART_BACK, "part-back", "Backspace", "", IN_DEVICES, "", "the part before") \
-	X(CONFIGURE, "configure", "f", "rank all", IN_ANY & ~IN_PANEL, "", "rank every configuration of the step on its " \
-		"devices: degrees, ZeRO, microbatches, schedules, recomputation; the Devices view shows the list") \
-	X(FIT, "fit", "F", "fit", IN_ANY & ~IN_PANEL, "", "plan what makes the step fit its memory cap, one change after " \
-		"the other, and rank it; Enter makes a change") \
-	X(SLOWDOWN, "slowdown", "M", "time/memory", IN_ANY & ~IN_PANEL, "", "draw extra time over memory: what no " \
-		"recomputation is below, plans, published strategies; arrows move the cap, Enter plans it") \
-	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH | IN_PANEL, "", "fold or unfold all modules, or all knobs") \
-	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name; in the panel a knob") \
-	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
-	X(SEARCH_PREVIOUS, "search-previous", "N", "", IN_ANY, "", "the previous match") \
-	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES, "TEXT", "show only rows with all of these words; " \
-		"~word: its letters in order, /word/: a regular expression, kind:word (dtype, module, type, phase): of that " \
-		"field, !word: not") \
+	X(PART, "part", "]", "part", IN_DEVICES | IN_RUNS | IN_FIT, "", "the next part of the view: of Devices ranks, " \
+		"traffic, placements, device; of Runs differences, plot, solver's log; of Fit changes, curve") \
+	X(PART_BACK, "part-back", "[", "", IN_DEVICES | IN_RUNS | IN_FIT, "", "the part before") \
+	X(RANK, "rank", ">", "rank", IN_ANY & ~IN_PANEL, "", "show the next rank of a pipeline, in every view") \
+	X(RANK_BACK, "rank-back", "<", "", IN_ANY & ~IN_PANEL, "", "show the rank before; before the first the fullest") \
+	X(CURVE, "curve", "", "", IN_ANY & ~IN_PANEL, "", "draw extra time over memory: what no recomputation is below, " \
+		"plans, published strategies; arrows move the cap, Enter plans it") \
+	X(FIND, "find", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name; in the panel a knob") \
+	X(FIND_NEXT, "find-next", "n", "", IN_ANY, "", "the next match") \
+	X(FIND_PREVIOUS, "find-previous", "N", "", IN_ANY, "", "the previous match") \
+	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES | IN_SEARCH, "TEXT", "show only rows with all of these " \
+		"words; ~word: its letters in order, /word/: a regular expression, kind:word (dtype, module, type, phase): of " \
+		"that field, !word: not") \
 	X(COLUMNS, "columns", "|", "columns", IN_TENSORS, "[NAME]", "choose the columns of the table: space shows or hides " \
 		"one, left and right move it; save NAME keeps the choice, NAME (or usual, or a list such as bytes,name,life) " \
 		"shows one, drop NAME forgets one") \
 	X(PANEL, "panel", "c", "knobs", IN_ANY, "", "go to the control panel and back") \
+	X(HIDE, "hide", "w", "", IN_ANY, "", "hide the control panel, or show it") \
 	X(VIEW, "view", &(VIEW_TABLE(VIEW_KEY))[1], "", IN_ANY, "N", "go to view N") \
 	X(NEXT_VIEW, "next-view", "Tab", "view", IN_ANY, "", "go to the next view") \
 	X(PREVIOUS_VIEW, "previous-view", "S-Tab", "", IN_ANY, "", "go to the previous view") \
@@ -91,9 +86,9 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 		"footer's command; a second click changes it") \
 	X(LEFT, "left", "h left", "", IN_ANY, "", "move left: one op earlier, or a knob's value down") \
 	X(RIGHT, "right", "l right", "", IN_ANY, "", "move right: one op later, or a knob's value up") \
-	X(COLUMN_LEFT, "column-left", "( S-left", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", \
+	X(COLUMN_LEFT, "column-left", "( S-left", "", IN_STEP | IN_MAP | IN_ORDER | IN_DEVICES, "", \
 		"move by 1/64 of what is shown to the left") \
-	X(COLUMN_RIGHT, "column-right", ") S-right", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", \
+	X(COLUMN_RIGHT, "column-right", ") S-right", "", IN_STEP | IN_MAP | IN_ORDER | IN_DEVICES, "", \
 		"move by 1/64 of what is shown to the right") \
 	X(PAGE_UP, "page-up", "PgUp ^B", "", IN_ANY, "", "move a page up or left") \
 	X(PAGE_DOWN, "page-down", "PgDn ^F", "", IN_ANY, "", "move a page down or right") \
@@ -101,10 +96,11 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(LAST, "last", "G End", "", IN_ANY, "", "go to the last op or row") \
 	X(UNDO, "undo", "u", "undo", IN_ANY, "", "take back the last change of the scenario") \
 	X(REDO, "redo", "U ^R", "", IN_ANY, "", "make the change again") \
+	X(NOTES, "notes", "", "", IN_ANY, "", "say what was assumed for this plan") \
 	X(BASELINE, "baseline", "b", "base", IN_ANY, "", "make this plan the baseline that others are compared with") \
 	X(AGAINST, "against", "", "", IN_ANY, "FILE [OPTION]...", "make another file's step the baseline, as it ran: a " \
 		"memory snapshot over the plan of its step; options as of open") \
-	X(DIFFERENCES, "differences", "B", "diff", IN_ANY, "", "compare with the baseline") \
+	X(RUNS, "runs", "B", "runs", IN_ANY, "", "go to all runs so far") \
 	X(DEVICES_UP, "devices-up", "D", "devices", IN_ANY, "", "double the devices") \
 	X(DEVICES_DOWN, "devices-down", "d", "", IN_ANY, "", "halve the devices") \
 	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [--view V]", "write the plan or a drawing: native, json, " \
@@ -129,9 +125,9 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(SAVE, "save", "", "", IN_ANY, "FILE", "save the session so that it can be replayed") \
 	X(PROMPT, "prompt", ":", "prompt", IN_ANY, "", "type a command") \
 	X(TOUR, "tour", "t", "tour", IN_ANY, "", "a guided tour: each t shows the next thing worth seeing") \
-	X(GLYPHS, "glyphs", "a", "", IN_ANY, "", "switch between UTF-8 and ASCII drawing") \
+	X(ASCII, "ascii", "", "", IN_ANY, "", "switch between UTF-8 and ASCII drawing") \
 	X(MOUSE, "mouse", "m", "", IN_ANY, "", "leave the mouse to the terminal, to select text, and back") \
-	X(COLOURS, "colours", "C", "", IN_ANY, "", "switch between the themes and monochrome") \
+	X(THEME, "theme", "", "", IN_ANY, "", "switch between the themes and monochrome") \
 	X(REDRAW, "redraw", "^L", "", IN_ANY, "", "draw the screen anew") \
 	X(SUSPEND, "suspend", "^Z", "", IN_ANY, "", "suspend; fg comes back") \
 	X(CANCEL, "cancel", "Esc ^C", "", IN_ANY, "", "stop solving and keep the best plan so far, or close what is open") \

@@ -756,7 +756,13 @@ enum status session_line(struct session *session, const char *line, bool execute
 			log_add(session->log, "%s", line);
 		return status;
 	}
-	return command_unknown(line, error);
+	char word[60], settings[2 * ALIAS_SIZE];
+	snprintf(word, sizeof word, "%.*s", (int)length, line);
+	if (!strchr(word, '=') && !alias_settings(word, settings, sizeof settings))
+		return command_unknown(line, error);
+	TRY(do_set(session, line, error));
+	log_add(session->log, "set %s", line);
+	return OK;
 }
 
 enum status session_command(struct session *session, const char *line, struct error *error)

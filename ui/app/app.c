@@ -2,6 +2,7 @@
 #include "app.h"
 
 #include "history_file.h"
+#include "src/plan/verdict.h"
 #include "ui/screen/terminal.h"
 
 enum { WHEEL_ROWS = 3, COMPLETION_ROWS = 12 };
@@ -18,7 +19,7 @@ static void say_notes(struct app *app, const char *notes)
 	if (count == 1 && length + 6 <= app->frame.width)
 		view_say(&app->model, "note: %.*s", length, notes);
 	else
-		view_say(&app->model, "%u note%s on this plan: view 6, memory", count, count == 1 ? "" : "s");
+		view_say(&app->model, "%u assumption%s of this plan: :notes", count, count == 1 ? "" : "s");
 }
 
 /* Takes over the session's newest plan; the old one is kept when there is no memory for the new. */
@@ -73,6 +74,21 @@ static void take_beside(struct app *app)
 		app->model.beside = &app->beside;
 }
 
+/* Fit starts by itself where the plan is whole and doesn't run, and goes on with what is there. */
+static void app_start_wanted(struct app *app)
+{
+	const struct plan *plan = app->plan;
+	const char *rules_file = session_rules_file(app->session);
+	if (!plan || app->model.status.stale || app->model.status.solving || *app->model.status.problem)
+		return;
+	bool fits = fits_runs(plan_verdict(plan).fits), asked = app->ways.fingerprint == plan->fingerprint;
+	if (app->wanted == WANTED_SEARCH)
+		configurations_search(&app->configurations, plan, rules_file);
+	else if (plan_budget(plan) >= 0 && (app->wanted == WANTED_FIT || !fits) && !asked)
+		ways_find(&app->ways, plan, rules_file);
+	app->wanted = WANTED_NOTHING;
+}
+
 bool app_look(struct app *app)
 {
 	bool changed = session_poll(app->session);
@@ -81,6 +97,7 @@ bool app_look(struct app *app)
 	take_beside(app);
 	app->model.scenario = session_scenario(app->session);
 	session_status(app->session, &app->model.status);
+	app_start_wanted(app);
 	return changed;
 }
 
@@ -104,7 +121,7 @@ unsigned app_context(const struct app *app)
 
 static const char *label_of(enum mode mode)
 {
-	return mode == MODE_PROMPT ? ":" : mode == MODE_SEARCH ? "/" : mode == MODE_FILTER ? "\\" : "";
+	return mode == MODE_PROMPT ? ":" : mode == MODE_FIND ? "/" : mode == MODE_FILTER ? "\\" : "";
 }
 
 /* What could follow at the prompt, above the message; where nothing was chosen yet, for what is typed so far. */
@@ -127,9 +144,9 @@ static void draw_message(struct app *app, struct rect rect)
 	else if (app->mode == MODE_PROMPT) {
 		snprintf(offered, sizeof offered, "%u of %u; Tab and S-Tab go on", app->completed, app->completion.count);
 		text = offered;
-	} else if (app->mode == MODE_SEARCH && app->panel_has_keys)
+	} else if (app->mode == MODE_FIND && app->panel_has_keys)
 		text = "part of a knob's name or of what it does; Enter goes to it, n and N go on";
-	else if (app->mode == MODE_SEARCH)
+	else if (app->mode == MODE_FIND)
 		text = "part of an op's or tensor's name; n and N go on";
 	else if (app->mode == MODE_FILTER)
 		text = "only rows with all words: part, ~letters, /regex/, kind:x, dtype:x, module:x, type:x, phase:x, !not; "
@@ -261,7 +278,7 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 	find_previews(app);
 	frame_clear(frame);
 	frame->mono = app->theme == THEME_MONO;
-	struct screen screen = screen_layout(width, height, app->panel_has_keys);
+	struct screen screen = screen_layout(width, height, app->panel_has_keys, app->panel_hidden);
 	if (screen.small)
 		screen_draw_small(frame);
 	else {
@@ -319,7 +336,7 @@ static bool app_contains(struct rect rect, const struct key_press *key)
 /* A click on the panel gives it the keys; one on the view takes them back. */
 static void app_click(struct app *app, const struct key_press *key)
 {
-	struct screen screen = screen_layout(app->frame.width, app->frame.height, app->panel_has_keys);
+	struct screen screen = screen_layout(app->frame.width, app->frame.height, app->panel_has_keys, app->panel_hidden);
 	struct footer_item item[COMMAND_COUNT];
 	int tab = app_contains(screen.tabs, key) ? chrome_tab_at(screen.tabs.width, app->view, key->x) : -1;
 	int items = app_contains(screen.footer, key) ? chrome_footer_items(screen.footer.width, app_context(app), item) : 0;
@@ -402,7 +419,7 @@ static void enter_line(struct app *app)
 		if (app->history_path && *text)
 			history_append(app->history_path, text);
 		app_run_line(app, text);
-	} else if (mode == MODE_SEARCH) {
+	} else if (mode == MODE_FIND) {
 		snprintf(app->model.search, sizeof app->model.search, "%.*s", (int)sizeof app->model.search - 1, text);
 		if (!app->panel_has_keys)
 			app_find(app, 1);
@@ -413,7 +430,7 @@ static void enter_line(struct app *app)
 static bool key_in_knob_search(struct app *app, const struct key_press *key)
 {
 	enum command_id command = key->code ? COMMAND_COUNT : command_of_key(key->name, IN_PANEL);
-	return app->mode == MODE_SEARCH && app->panel_has_keys && (command == COMMAND_UP || command == COMMAND_DOWN) &&
+	return app->mode == MODE_FIND && app->panel_has_keys && (command == COMMAND_UP || command == COMMAND_DOWN) &&
 	       panel_command(&app->panel, &app->model, command);
 }
 
@@ -432,7 +449,7 @@ static void key_in_line(struct app *app, const struct key_press *key)
 	else if (line_key(&app->line, key, app->mode == MODE_PROMPT ? &app->history : NULL))
 		app->completed = 0;
 	if (app->panel_has_keys)
-		panel_narrow(&app->panel, app->mode == MODE_SEARCH ? app->line.text : "");
+		panel_narrow(&app->panel, app->mode == MODE_FIND ? app->line.text : "");
 	if (app->mode == MODE_FILTER)
 		snprintf(app->model.filter, sizeof app->model.filter, "%.*s", (int)sizeof app->model.filter - 1, app->line.text);
 }
@@ -447,7 +464,7 @@ static void key_in_help(struct app *app, const struct key_press *key)
 		return;
 	char line[64];
 	snprintf(line, sizeof line, "%s ", commands[command].word);
-	bool takes_words = *commands[command].arguments && command != COMMAND_SEARCH && command != COMMAND_FILTER;
+	bool takes_words = *commands[command].arguments && command != COMMAND_FIND && command != COMMAND_FILTER;
 	if (takes_words)
 		app_open_line(app, MODE_PROMPT, line);
 	else

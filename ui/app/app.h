@@ -92,7 +92,10 @@ int completion_draw(struct frame *frame, struct rect rect, const struct completi
 /* A hint for what is being typed: the knob's sentence, the command's arguments; "" where there is none. */
 const char *completion_hint(const char *line);
 
-enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_SEARCH, MODE_FILTER, MODE_CONFIRM };
+enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_FIND, MODE_FILTER, MODE_CONFIRM };
+
+/* What is to be started as soon as the plan of the settings is there. */
+enum wanted { WANTED_NOTHING, WANTED_FIT, WANTED_SEARCH };
 
 /* What only the owner of the terminal can do. */
 enum wish { WISH_REDRAW = 1, WISH_SUSPEND = 2, WISH_MOUSE = 4, WISH_COPY = 8, WISH_EDIT = 16, WISH_SHELL = 32 };
@@ -119,7 +122,8 @@ struct app {
 	const struct plan **run;
 	void *state[VIEWS];
 	int view;
-	bool panel_has_keys;
+	enum wanted wanted;
+	bool panel_has_keys, panel_hidden;
 	struct panel panel;
 	enum mode mode;
 	struct line_edit line;

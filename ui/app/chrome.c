@@ -2,13 +2,15 @@
 #include "app.h"
 #include "src/plan/verdict.h"
 
+enum { NAMES_FROM = 72 };
+
 /* A tab's text. */
 static const char *tab_text(int i, int view, int width, char text[32])
 {
-	if (width >= 64 || i == view)
-		snprintf(text, 32, " %d %s ", i + 1, views[i]->name);
+	if (width >= NAMES_FROM || i == view)
+		snprintf(text, 32, " %d %s", i + 1, views[i]->name);
 	else
-		snprintf(text, 32, " %d ", i + 1);
+		snprintf(text, 32, " %d", i + 1);
 	return text;
 }
 
@@ -49,8 +51,8 @@ static void chrome_draw_memory(struct frame *frame, int *x, int end, const struc
 	if (verdict.fits != FITS_ANY)
 		frame_part(frame, x, 0, end, !fits ? ROLE_BAD : verdict.retries > 0 ? ROLE_WARN : ROLE_GOOD,
 			verdict_plan_text(&verdict, text, sizeof text));
-	if (!fits && !frame_part(frame, x, 0, end, ROLE_KEY, "F: what fits"))
-		frame_part(frame, x, 0, end, ROLE_KEY, "F: fit"); /* 80 columns */
+	if (!fits)
+		frame_part(frame, x, 0, end, ROLE_KEY, "f: fit");
 	if (!fits)
 		frame_part(frame, x, 0, end, ROLE_BAD, verdict_excess_text(&verdict, text, sizeof text));
 	if (plan_is_proved(plan))
@@ -111,9 +113,7 @@ static enum footer_part chrome_part_of(enum command_id id, unsigned context)
 	if (valid != IN_CHALLENGE)
 		valid &= ~(unsigned)IN_CHALLENGE;
 	switch (id) {
-	case COMMAND_CONFIGURE:
-	case COMMAND_FIT: return context == IN_DEVICES ? FOOTER_OWN : FOOTER_NOWHERE;
-	case COMMAND_SLOWDOWN: return context == IN_RUNS ? FOOTER_OWN : FOOTER_NOWHERE;
+	case COMMAND_FIT: return FOOTER_OWN;
 	case COMMAND_HELP: return FOOTER_NOWHERE; /* it has its place at the end */
 	case COMMAND_UNDO: return context == IN_CHALLENGE ? FOOTER_OWN : FOOTER_GENERAL;
 	default:
@@ -178,12 +178,10 @@ void chrome_footer(struct frame *frame, unsigned context)
 const char *command_unavailable(const struct model *model, enum command_id command)
 {
 	switch (command) {
-	case COMMAND_DIFFERENCES: return model->baseline ? NULL : "no baseline yet: b makes one";
-	case COMMAND_SEARCH_NEXT:
-	case COMMAND_SEARCH_PREVIOUS: return *model->search ? NULL : "nothing was searched for yet";
+	case COMMAND_FIND_NEXT:
+	case COMMAND_FIND_PREVIOUS: return *model->search ? NULL : "nothing was searched for yet";
 	case COMMAND_PEAK:
-	case COMMAND_PREVIOUS_PEAK:
-	case COMMAND_NEXT_PEAK:
+	case COMMAND_PEAK_BACK:
 	case COMMAND_BASELINE:
 	case COMMAND_EXPORT:
 	case COMMAND_COPY:

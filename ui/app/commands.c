@@ -3,6 +3,8 @@
 #include "src/base/output.h"
 #include "src/read/card.h"
 
+#include <ctype.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "history_file.h"
@@ -85,7 +87,7 @@ void app_show_view(struct app *app, int view)
 }
 
 /* The session's commands; undo and redo bring the cursor back, too. */
-static void run_session(struct app *app, enum command_id command, const char *line)
+static enum status run_session(struct app *app, enum command_id command, const char *line)
 {
 	struct model *model = &app->model;
 	struct error error = { 0 };
@@ -114,6 +116,7 @@ static void run_session(struct app *app, enum command_id command, const char *li
 		if (storage < model->plan->graph->storages)
 			model->storage = storage;
 	}
+	return status;
 }
 
 /* The screen as it is, as SVG where the file's name ends so, else as text. */
@@ -156,7 +159,7 @@ static void run_export(struct app *app, enum command_id command, const char *lin
 static void suggest_export(struct app *app)
 {
 	static const struct { const struct view_ops *view; const char *kind, *name, *options; } figures[] = {
-		{ &view_overview, "svg", "timeline", " --view timeline" },
+		{ &view_step, "svg", "timeline", " --view timeline" },
 		{ &view_map, "svg", "map", " --view map" },
 		{ &view_graph, "svg", "graph", "" },
 		{ &view_devices, "svg", "mesh", " --view mesh" },
@@ -192,7 +195,7 @@ static void scale_devices(struct app *app, bool up)
 	snprintf(line, sizeof line, "set devices=%lld", (long long)wanted);
 	app_run_line(app, line);
 	if (wanted > 1 && app->model.scenario->value[K_devices] == wanted && app->model.scenario->value[K_strategy] == 0)
-		view_say(&app->model, "%lld devices, each of which does the whole step: :set strategy=auto splits it",
+		view_say(&app->model, "%lld devices, each of which does the whole step: S finds the best way to split it",
 			(long long)wanted);
 }
 
@@ -296,40 +299,92 @@ static void app_commands_show(struct app *app, const struct view_ops *view)
 			app_show_view(app, i);
 }
 
-/* Starts the search and shows where its list will be. */
-static void configure(struct app *app)
+/* False where the settings are refused: the message says why. */
+static bool app_commands_set(struct app *app, const char *settings)
 {
-	if (!app->plan)
-		return;
-	configurations_search(&app->configurations, app->plan, session_rules_file(app->session));
-	app_commands_show(app, &view_devices);
-	view_devices.command(app->state[app->view], &app->model, COMMAND_CONFIGURE);
+	char line[LINE_SIZE + 8];
+	snprintf(line, sizeof line, "set %s", settings);
+	return run_session(app, COMMAND_COUNT, line) == OK;
 }
 
-/* Starts the curve of time over memory and shows where it will be. */
-static void draw_slowdown(struct app *app)
+/* What "24", "24GiB" or a GPU stands for, as settings. */
+static void app_commands_size(const char *size, char *text, size_t room)
+{
+	char *rest, device[2 * ALIAS_SIZE];
+	strtod(size, &rest);
+	if (alias_settings(size, device, sizeof device))
+		snprintf(text, room, "memory=none %s", device);
+	else
+		snprintf(text, room, strchr(size, '=') || rest == size ? "%s" : *rest ? "memory=%s" : "memory=%sGiB", size);
+}
+
+/* Searches every configuration and shows the list; of one device it asks for more. */
+static void search_all(struct app *app, const char *devices)
+{
+	char text[LINE_SIZE];
+	if (!app->plan)
+		return;
+	if (!*devices && app->model.scenario->value[K_devices] == 1) {
+		app_open_line(app, MODE_PROMPT, "search ");
+		return;
+	}
+	snprintf(text, sizeof text, devices[strspn(devices, "0123456789")] ? "%s" : "devices=%s", devices);
+	if (*devices && !app_commands_set(app, text))
+		return;
+	app->wanted = WANTED_SEARCH;
+	app_commands_show(app, &view_search);
+	app_look(app);
+}
+
+/* Draws extra time over memory. */
+static void draw_curve(struct app *app)
 {
 	if (!app->plan)
 		return;
 	slowdowns_find(&app->slowdowns, app->plan, session_rules_file(app->session));
-	app_commands_show(app, &view_runs);
-	view_runs.command(app->state[app->view], &app->model, COMMAND_SLOWDOWN);
+	app_commands_show(app, &view_fit);
+	view_fit.command(app->state[app->view], &app->model, COMMAND_CURVE);
 }
 
-/* Plans changes that fit, and shows where their list will be. */
-static void fit(struct app *app)
+/* Plans changes that fit, and shows their list; asks for a size where no limit is set, or to change it. */
+static void fit(struct app *app, const char *size, bool ask)
 {
+	char text[LINE_SIZE];
 	if (!app->plan)
 		return;
-	if (plan_budget(app->plan) >= 0)
-		ways_find(&app->ways, app->plan, session_rules_file(app->session));
-	else
-		view_say(&app->model, "no cap: :set memory=24GiB gives one");
-	app_commands_show(app, &view_devices);
-	view_devices.command(app->state[app->view], &app->model, COMMAND_FIT);
+	if (!*size && (ask || scenario_budget(app->model.scenario) < 0)) {
+		app_open_line(app, MODE_PROMPT, "fit ");
+		return;
+	}
+	if (*size) {
+		app_commands_size(size, text, sizeof text);
+		if (!app_commands_set(app, text))
+			return;
+	}
+	app->wanted = WANTED_FIT;
+	app_commands_show(app, &view_fit);
+	view_fit.command(app->state[app->view], &app->model, COMMAND_FIT);
+	app_look(app);
 }
 
-/* Views 2 and 4 are about tensors, the others about ops. */
+/* Another rank of the pipeline; before the first that which needs most. */
+static void show_rank(struct app *app, int direction)
+{
+	const struct pipelined *pipelined = app->plan ? app->plan->transformed->pipelined : NULL;
+	int64_t rank = app->model.scenario->value[K_rank] == KNOB_GIVEN ? -1 : app->model.scenario->value[K_rank];
+	char line[40] = "set rank=worst";
+	if (!pipelined || pipelined->ranks < 2) {
+		view_say(&app->model, "one rank: :pp=4 makes a pipeline of four");
+		return;
+	}
+	rank = rank < 0 && direction > 0 ? app->plan->rank + 1 : rank + direction;
+	rank = rank < (int64_t)pipelined->ranks ? rank : (int64_t)pipelined->ranks - 1;
+	if (rank >= 0)
+		snprintf(line, sizeof line, "set rank=%lld", (long long)rank);
+	run_session(app, COMMAND_COUNT, line);
+}
+
+/* Map and Tensors are about tensors, the other views about ops. */
 static bool tensor_chosen(const struct app *app)
 {
 	const struct model *model = &app->model;
@@ -431,14 +486,6 @@ bool app_ask_graph(struct app *app)
 	return true;
 }
 
-/* Who turns knobs goes on turning them. */
-static void show_differences(struct app *app)
-{
-	bool keys = app->panel_has_keys;
-	app_commands_show(app, &view_runs);
-	app->panel_has_keys = keys;
-}
-
 static void to_panel_or_back(struct app *app)
 {
 	app->panel_has_keys = !app->panel_has_keys;
@@ -459,12 +506,12 @@ static void give_mouse(struct app *app)
 static void with_text(struct app *app, enum command_id command, const char *text)
 {
 	struct model *model = &app->model;
-	if (command == COMMAND_SEARCH)
+	if (command == COMMAND_FIND)
 		snprintf(model->search, sizeof model->search, "%s", text);
 	if (!*text)
-		app_open_line(app, command == COMMAND_SEARCH ? MODE_SEARCH : command == COMMAND_FILTER ? MODE_FILTER : MODE_PROMPT,
-			command == COMMAND_SEARCH ? "" : command == COMMAND_FILTER ? model->filter : "go ");
-	else if (command == COMMAND_SEARCH)
+		app_open_line(app, command == COMMAND_FIND ? MODE_FIND : command == COMMAND_FILTER ? MODE_FILTER : MODE_PROMPT,
+			command == COMMAND_FIND ? "" : command == COMMAND_FILTER ? model->filter : "go ");
+	else if (command == COMMAND_FIND)
 		app_find(app, 1);
 	else if (command == COMMAND_FILTER)
 		snprintf(model->filter, sizeof model->filter, "%s", text);
@@ -487,25 +534,43 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_NEXT_VIEW: app_show_view(app, app->view + 1); return true;
 	case COMMAND_PREVIOUS_VIEW: app_show_view(app, app->view - 1); return true;
 	case COMMAND_VIEW:
-		if (*arguments >= '1' && *arguments < '1' + VIEWS)
-			app_show_view(app, *arguments - '1');
+		for (int i = 0; i < VIEWS; i++)
+			if (*arguments == '1' + i || strcasecmp(arguments, views[i]->name) == 0)
+				app_show_view(app, i);
 		return true;
 	case COMMAND_DEVICES_UP: scale_devices(app, true); return true;
 	case COMMAND_DEVICES_DOWN: scale_devices(app, false); return true;
-	case COMMAND_CONFIGURE: configure(app); return true;
-	case COMMAND_FIT: fit(app); return true;
-	case COMMAND_SLOWDOWN: draw_slowdown(app); return true;
-	case COMMAND_DIFFERENCES: show_differences(app); return true;
+	case COMMAND_SEARCH: search_all(app, arguments); return true;
+	case COMMAND_FIT: fit(app, arguments, false); return true;
+	case COMMAND_FIT_INTO: fit(app, "", true); return true;
+	case COMMAND_CURVE: draw_curve(app); return true;
+	case COMMAND_RANK: show_rank(app, 1); return true;
+	case COMMAND_RANK_BACK: show_rank(app, -1); return true;
+	case COMMAND_RUNS: {   /* who turns knobs goes on turning them */
+		bool keys = app->panel_has_keys;
+		app_commands_show(app, &view_runs);
+		app->panel_has_keys = keys;
+		return true;
+	}
+	case COMMAND_NOTES:
+		view_say(&app->model, "%s", app->plan && *app->plan->notes ? app->plan->notes : "nothing was assumed for this plan");
+		for (char *at = app->model.message; *at; at++)
+			*at = *at == '\n' ? ' ' : *at;
+		return true;
+	case COMMAND_HIDE:
+		app->panel_hidden = !app->panel_hidden;
+		app->panel_has_keys = false;
+		return true;
 	case COMMAND_PANEL: to_panel_or_back(app); return true;
-	case COMMAND_SEARCH:
+	case COMMAND_FIND:
 	case COMMAND_FILTER:
 	case COMMAND_GO: with_text(app, command, arguments); return true;
-	case COMMAND_SEARCH_NEXT: app_find(app, 1); return true;
-	case COMMAND_SEARCH_PREVIOUS: app_find(app, -1); return true;
+	case COMMAND_FIND_NEXT: app_find(app, 1); return true;
+	case COMMAND_FIND_PREVIOUS: app_find(app, -1); return true;
 	case COMMAND_TOUR: next_tour_step(app); return true;
-	case COMMAND_GLYPHS: app->frame.ascii = !app->frame.ascii; return true;
+	case COMMAND_ASCII: app->frame.ascii = !app->frame.ascii; return true;
 	case COMMAND_MOUSE: give_mouse(app); return true;
-	case COMMAND_COLOURS: next_theme(app); return true;
+	case COMMAND_THEME: next_theme(app); return true;
 	case COMMAND_GRAPH:
 		if (*arguments || arguments[-1] == ' ') /* "graph " is the question, with Enter for an answer */
 			return false;

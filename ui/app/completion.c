@@ -272,7 +272,7 @@ void completion_find(const char *line, const struct model *model, struct complet
 		offer_knobs(completion, model, line, part, "");
 	else if (command == COMMAND_PIN)
 		offer_pin(completion, model, line, part);
-	else if (command == COMMAND_GO || command == COMMAND_SEARCH)
+	else if (command == COMMAND_GO || command == COMMAND_FIND)
 		offer_names(completion, model, line, part, true, true);
 	else if (command == COMMAND_GRAPH)
 		offer_graphs(completion, model, line, part);

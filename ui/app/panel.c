@@ -292,7 +292,7 @@ static const char *value_help(const struct model *model, enum knob_id knob, char
 	const struct scenario *scenario = model->scenario;
 	char figures[400];
 	if (knob == K_device) {
-		snprintf(text, size, "%s. Every figure: view 6, part device",
+		snprintf(text, size, "%s. Every figure: view 5, part device",
 			device_text((enum device)scenario->value[K_device], true, figures, sizeof figures));
 		return text;
 	}
@@ -387,12 +387,11 @@ bool panel_command(struct panel *panel, struct model *model, enum command_id com
 	char text[64];
 	uint32_t unused = 0;
 	switch (command) {
-	case COMMAND_FOLD_ALL: panel->open = panel->open ? 0 : ~0u; return true;
-	case COMMAND_FOLD:
+	case COMMAND_GROUP: panel->open = panel->open ? 0 : ~0u; return true;
 	case COMMAND_LEFT:
 	case COMMAND_RIGHT:
 	case COMMAND_ACTIVATE:
-		if (place.title || command == COMMAND_FOLD)
+		if (place.title)
 			panel->open = command == COMMAND_LEFT ? panel->open & ~(1u << place.group)
 				: command == COMMAND_RIGHT ? panel->open | 1u << place.group
 				: panel->open ^ 1u << place.group;
@@ -425,7 +424,7 @@ void panel_click(struct panel *panel, struct model *model, int x, int y)
 		? 0
 		: text_cells(panel_value_text(model, at.knob, panel->width - 1 - !at.first, value, sizeof value));
 	if (at.title)
-		panel_command(panel, model, COMMAND_FOLD);
+		panel_command(panel, model, COMMAND_ACTIVATE);
 	else if (x >= panel->width - 2)
 		panel_command(panel, model, COMMAND_RIGHT);
 	else if (x >= panel->width - 5 - cells && x < panel->width - 2 - cells)

@@ -7,7 +7,7 @@
  *     footer */
 #include "terminal.h"
 
-enum { PANEL_BESIDE = 76, PANEL_MIN = 28, PANEL_MAX = 40, BODY_MIN = 24, MESSAGE_ROWS = 14 };
+enum { PANEL_BESIDE = 100, PANEL_MIN = 28, PANEL_MAX = 40, BODY_MIN = 24, MESSAGE_ROWS = 14 };
 
 static int panel_width(int width, bool has_keys)
 {
@@ -19,14 +19,14 @@ static int panel_width(int width, bool has_keys)
 	return width - wanted < BODY_MIN ? width : wanted;
 }
 
-struct screen screen_layout(int width, int height, bool panel_has_keys)
+struct screen screen_layout(int width, int height, bool panel_has_keys, bool hidden)
 {
 	struct screen screen = { 0 };
 	screen.small = width < SCREEN_WIDTH_MIN || height < SCREEN_HEIGHT_MIN;
 	if (screen.small)
 		return screen;
 	int bottom = height - 1 - (height >= MESSAGE_ROWS);
-	int panel = panel_width(width, panel_has_keys);
+	int panel = hidden && !panel_has_keys ? 0 : panel_width(width, panel_has_keys);
 	screen.tabs = (struct rect){ 0, 0, width, 1 };
 	screen.status = (struct rect){ 0, 1, width, 1 };
 	if (width > panel)

@@ -58,7 +58,7 @@ struct screen {
 
 /* Rectangles that neither overlap nor leave the screen. The panel stands at the right where there is room for it beside
  * the view; on a narrow screen it appears, over a part of the view or all of it, while it has the keys. */
-struct screen screen_layout(int width, int height, bool panel_has_keys);
+struct screen screen_layout(int width, int height, bool panel_has_keys, bool hidden);
 
 /* The line for screens that are too small, centred. */
 void screen_draw_small(struct frame *frame);

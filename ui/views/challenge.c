@@ -194,7 +194,7 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 			challenge_begin(challenge, model);
 		return true;
 	case COMMAND_ACTIVATE:
-	case COMMAND_STEP:
+	case COMMAND_RUN_OP:
 	case COMMAND_RIGHT: run_selected(challenge, model); return true;
 	case COMMAND_UNDO:
 	case COMMAND_STEP_BACK:
@@ -208,7 +208,6 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 		if (model->click_y >= challenge->first_row && model->click_y - challenge->first_row < (int)challenge->candidates)
 			challenge->selected = (uint32_t)(model->click_y - challenge->first_row);
 		return true;
-	case COMMAND_PLANNED: challenge_end(challenge); return true;
 	case COMMAND_EARLIER:
 	case COMMAND_LATER: view_say(model, "u takes the last op back; y ends the challenge"); return true;
 	default: return row_command(command, &challenge->selected, challenge->candidates, 5);

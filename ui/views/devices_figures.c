@@ -77,20 +77,6 @@ static int source_rows(int width, const struct model *model)
 	return draw_sources(&nowhere, (struct rect){ 0, 0, width, 0 }, model);
 }
 
-void figures_draw_list(struct frame *frame, struct rect rect, const struct model *model)
-{
-	struct device_figure figure[DEVICE_FIGURES];
-	int figures = device_figures(devices_figures_shown(model), figure), rows = rect.height - 1;
-	if (rows < 1)
-		return;
-	devices_figures_draw_header(frame, rect.x, rect.y, rect.width, model);
-	for (int i = 0; i < figures && i < rows; i++)
-		draw_figure(frame, rect.x, rect.y + 1 + i, rect.width, &figure[i]);
-	struct rect below = { rect.x + 1, rect.y + figures + 2, rect.width - 1, rect.height - figures - 2 };
-	if (below.height >= source_rows(below.width, model))
-		draw_sources(frame, below, model);
-}
-
 void figures_draw(struct frame *frame, struct figure_rows *rows, const struct model *model)
 {
 	struct device_figure figure[DEVICE_FIGURES];

@@ -36,7 +36,7 @@ void gantt_take(struct gantt *gantt, const struct timetable *timetable, uint64_t
 		gantt->from = gantt->span = gantt->top = gantt->ranks = 0;
 }
 
-void gantt_settle(struct gantt *gantt, const struct timetable *timetable, struct rect plot)
+static void gantt_settle(struct gantt *gantt, const struct timetable *timetable, struct rect plot)
 {
 	const struct pipeline_slot *slot = timetable_slot(timetable, gantt->rank, gantt->slot);
 	gantt->plot = plot;
@@ -79,7 +79,8 @@ int gantt_column_of(const struct gantt *gantt, int64_t time)
 	return place < 0 ? -1 : place >= gantt->plot.width ? gantt->plot.width : (int)place;
 }
 
-void gantt_row(const struct gantt *gantt, const struct timetable *timetable, int row, uint32_t *first, uint32_t *end)
+static void gantt_row(
+	const struct gantt *gantt, const struct timetable *timetable, int row, uint32_t *first, uint32_t *end)
 {
 	*first = gantt->top + (uint32_t)row * gantt->group;
 	*end = *first + gantt->group;
@@ -246,7 +247,7 @@ static void draw_rows(struct frame *frame, const struct gantt *gantt, const stru
 	}
 }
 
-void gantt_draw_axis(struct frame *frame, const struct gantt *gantt, int y)
+static void gantt_draw_axis(struct frame *frame, const struct gantt *gantt, int y)
 {
 	char text[32];
 	int x = gantt->plot.x, width = gantt->plot.width;
@@ -365,21 +366,6 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 
 /* ---- all of it ---- */
 
-/* The rank's bytes below its slots, on the same axis. */
-static void gantt_draw_curve(
-	struct frame *frame, int y, int rows, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
-{
-	int64_t most = timetable_peak(timetable, timetable->worst), scale = limit > most && limit <= 2 * most ? limit : most;
-	char text[32];
-	frame_right(frame, gantt->plot.x - 1, y, limit >= 0 && scale == limit ? ROLE_BUDGET : ROLE_LABEL,
-		bytes_text(scale, text, sizeof text));
-	snprintf(text, sizeof text, "rank %u", gantt->rank);
-	if (rows > 2)
-		frame_text(frame, 0, y + rows - 1, gantt->plot.x - 1, ROLE_TITLE, text);
-	gantt_draw_area(frame, (struct rect){ gantt->plot.x, y, gantt->plot.width, rows }, gantt, timetable, gantt->rank,
-		gantt->rank + 1, scale, limit);
-}
-
 void gantt_draw(
 	struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit)
 {
@@ -391,8 +377,7 @@ void gantt_draw(
 	gantt_settle(gantt, timetable,
 		(struct rect){ rect.x + GANTT_LABELS, rect.y + 1, rect.width - GANTT_LABELS - amounts, rows });
 	rows = gantt->plot.height;
-	int curve = room - rows - 1 >= CURVE_LEAST ? room - rows - 1 < 12 ? room - rows - 1 : 12 : 0;
-	gantt->high = 1;
+	int curve = room - rows - 1 >= CURVE_LEAST ? room - rows - 1 : 0;
 	draw_totals(frame, rect.y, rect.x + rect.width - amounts, gantt, timetable);
 	if (amounts)
 		frame_right(frame, rect.x + rect.width, rect.y, ROLE_LABEL, "busy      most");
@@ -404,12 +389,11 @@ void gantt_draw(
 	int y = rect.y + 1 + rows;
 	gantt_draw_axis(frame, gantt, y++);
 	if (curve)
-		gantt_draw_curve(frame, y, curve, gantt, timetable, limit);
-	y += curve ? curve + 1 : 0;
+		gantt_draw_memory(frame, (struct rect){ gantt->plot.x, y + info, gantt->plot.width, curve }, gantt, timetable, limit);
 	if (info)
 		gantt_draw_info(frame, y, gantt, timetable);
 	if (legend)
-		gantt_draw_legend(frame, y + info, timetable->split);
+		gantt_draw_legend(frame, rect.y + rect.height - 1, timetable->split);
 }
 
 /* ---- commands ---- */
@@ -464,7 +448,7 @@ bool gantt_command(struct gantt *gantt, const struct timetable *timetable, enum 
 
 void gantt_click(struct gantt *gantt, const struct timetable *timetable, int x, int y)
 {
-	int column = x - gantt->plot.x, row = gantt->high ? (y - gantt->plot.y) / gantt->high : -1;
+	int column = x - gantt->plot.x, row = y - gantt->plot.y;
 	uint32_t first, end;
 	if (column < 0 || column >= gantt->plot.width || y < gantt->plot.y || row < 0 || row >= gantt->plot.height ||
 		gantt->group == 0)

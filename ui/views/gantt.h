@@ -13,7 +13,6 @@ struct gantt {
 	uint64_t fingerprint; /* of what it was drawn for; of another the cursor begins anew */
 	struct rect plot;     /* of the rows when they were drawn last, in the window */
 	uint32_t group;       /* ranks in a row then */
-	int high;             /* lines of a row then */
 };
 
 /* Takes over another timetable: what doesn't exist there any more is forgotten. */
@@ -23,9 +22,6 @@ void gantt_take(struct gantt *gantt, const struct timetable *timetable, uint64_t
  * by; totals, what the slot under the cursor waits for and, where there is room, what its rank holds over the step.
  * limit: bytes of a device, < 0: any. */
 void gantt_draw(
-	struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit);
-/* What every rank holds over the step, the highest marked. Ranks that share a row show the most of them. */
-void gantt_draw_memory(
 	struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit);
 /* Moves and zooms; false for other commands. */
 bool gantt_command(struct gantt *gantt, const struct timetable *timetable, enum command_id command);
@@ -38,15 +34,10 @@ void gantt_click(struct gantt *gantt, const struct timetable *timetable, int x, 
 void gantt_column(const struct gantt *gantt, int x, int64_t *from, int64_t *to);
 /* The column in which a time stands; outside the plot where it isn't shown. */
 int gantt_column_of(const struct gantt *gantt, int64_t time);
-/* The ranks of a row, [first, end). */
-void gantt_row(const struct gantt *gantt, const struct timetable *timetable, int row, uint32_t *first, uint32_t *end);
-/* One rank's bytes over the time shown, as an area; scale: bytes of the full height. */
-void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *gantt,
-	const struct timetable *timetable, uint32_t first, uint32_t end, int64_t scale, int64_t limit);
+/* What every rank holds over the time shown, where there is room, else the cursor's rank; the highest is marked. */
+void gantt_draw_memory(
+	struct frame *frame, struct rect rect, const struct gantt *gantt, const struct timetable *timetable, int64_t limit);
 /* "rank 3", "ranks 8-15". Returns text. */
 char *gantt_rank_text(uint32_t first, uint32_t end, char *text, size_t size);
-/* Settles what is shown in at most so many rows and columns; gantt->plot says in how many. */
-void gantt_settle(struct gantt *gantt, const struct timetable *timetable, struct rect plot);
-void gantt_draw_axis(struct frame *frame, const struct gantt *gantt, int y);
 
 enum { GANTT_LABELS = 9, GANTT_AMOUNTS = 17, GANTT_AMOUNTS_FROM = 46 };

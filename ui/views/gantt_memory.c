@@ -1,26 +1,7 @@
 /* gantt_memory.c: what ranks hold over the step, as areas: a band for each rank, all on one scale. */
 #include "gantt.h"
 
-enum { EIGHTHS = 8 };
-
-static int64_t gantt_memory_most_of(
-	const struct timetable *timetable, uint32_t first, uint32_t end, int64_t from, int64_t to)
-{
-	int64_t most = 0;
-	for (uint32_t rank = first; rank < end; rank++) {
-		int64_t bytes = timetable_most(timetable, rank, from, to);
-		most = bytes > most ? bytes : most;
-	}
-	return most;
-}
-
-static int64_t fixed_of(const struct timetable *timetable, uint32_t first, uint32_t end)
-{
-	int64_t most = 0;
-	for (uint32_t rank = first; rank < end; rank++)
-		most = timetable->fixed[rank] > most ? timetable->fixed[rank] : most;
-	return most;
-}
+enum { EIGHTHS = 8, BAND_LEAST = 3, BAND_MOST = 12, AMOUNT = 10 };
 
 /* A cell of the area: below what stays, above what is in flight. Without colours digits are tenths of the scale in a
  * band of one row. */
@@ -51,16 +32,16 @@ static int clamp(int64_t eighths)
 	return eighths < 0 ? 0 : eighths > EIGHTHS ? EIGHTHS : (int)eighths;
 }
 
-void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *gantt,
-	const struct timetable *timetable, uint32_t first, uint32_t end, int64_t scale, int64_t limit)
+static void gantt_memory_draw_area(struct frame *frame, struct rect rect, const struct gantt *gantt,
+	const struct timetable *timetable, uint32_t rank, int64_t scale, int64_t limit)
 {
 	double unit = scale > 0 ? (double)rect.height * EIGHTHS / (double)scale : 0;
-	int64_t fixed = (int64_t)((double)fixed_of(timetable, first, end) * unit + 0.5);
+	int64_t fixed = (int64_t)((double)timetable->fixed[rank] * unit + 0.5);
 	int budget = limit >= 0 && limit < scale ? rect.height - 1 - (int)((double)limit * unit) / EIGHTHS : -1;
 	for (int x = 0; x < rect.width; x++) {
 		int64_t from, to;
 		gantt_column(gantt, x, &from, &to);
-		int64_t bytes = gantt_memory_most_of(timetable, first, end, from, to), height = (int64_t)((double)bytes * unit + 0.5);
+		int64_t bytes = timetable_most(timetable, rank, from, to), height = (int64_t)((double)bytes * unit + 0.5);
 		bool over = limit >= 0 && bytes > limit;
 		if (frame->mono && rect.height == 1) {
 			draw_tenths(frame, rect.x + x, rect.y, bytes, scale, over);
@@ -77,17 +58,18 @@ void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *
 }
 
 static void draw_band(struct frame *frame, struct rect band, const struct gantt *gantt,
-	const struct timetable *timetable, uint32_t first, uint32_t end, int64_t scale, int64_t limit)
+	const struct timetable *timetable, uint32_t rank, int64_t scale, int64_t limit)
 {
 	char text[32];
-	bool here = gantt->rank >= first && gantt->rank < end, worst = timetable->worst >= first && timetable->worst < end;
-	int64_t most = 0;
-	for (uint32_t rank = first; rank < end; rank++)
-		most = timetable_peak(timetable, rank) > most ? timetable_peak(timetable, rank) : most;
+	bool here = gantt->rank == rank, worst = timetable->worst == rank;
+	int64_t most = timetable_peak(timetable, rank);
 	frame_text(
-		frame, 0, band.y, band.x - 1, here ? ROLE_TITLE : ROLE_LABEL, gantt_rank_text(first, end, text, sizeof text));
-	gantt_draw_area(frame, band, gantt, timetable, first, end, scale, limit);
-	frame_right(frame, frame->window.width, band.y,
+		frame, 0, band.y, band.x - 1, here ? ROLE_TITLE : ROLE_LABEL, gantt_rank_text(rank, rank + 1, text, sizeof text));
+	if (band.height > 1)
+		frame_right(frame, band.x - 1, band.y + 1, scale == limit ? ROLE_BUDGET : ROLE_LABEL,
+			bytes_text(scale, text, sizeof text));
+	gantt_memory_draw_area(frame, band, gantt, timetable, rank, scale, limit);
+	frame_right(frame, band.x + band.width + AMOUNT, band.y,
 		limit >= 0 && most > limit ? ROLE_BAD
 		: worst ? ROLE_PEAK
 		: ROLE_FAINT,
@@ -103,48 +85,15 @@ static void draw_band(struct frame *frame, struct rect band, const struct gantt 
 		frame_mark(frame, (struct rect){ band.x + cursor, band.y, 1, band.height }, MARK_REVERSE);
 }
 
-static void gantt_memory_draw_title(struct frame *frame, struct rect rect, const struct gantt *gantt,
-	const struct timetable *timetable, int64_t scale, int64_t limit)
-{
-	char text[100], word[32];
-	int x = rect.x;
-	snprintf(text, sizeof text, "most on rank %u: %s", timetable->worst,
-		bytes_text(timetable_peak(timetable, timetable->worst), word, sizeof word));
-	frame_part(frame, &x, rect.y, rect.x + rect.width,
-		limit >= 0 && timetable_peak(timetable, timetable->worst) > limit ? ROLE_BAD : ROLE_TITLE, text);
-	snprintf(text, sizeof text, "full height %s%s", bytes_text(scale, word, sizeof word),
-		scale == limit ? ", the budget" : "");
-	frame_part(frame, &x, rect.y, rect.x + rect.width, ROLE_FAINT, text);
-	snprintf(text, sizeof text, "budget %s", bytes_text(limit, word, sizeof word));
-	if (limit >= 0 && limit != scale)
-		frame_part(frame, &x, rect.y, rect.x + rect.width, ROLE_BUDGET, text);
-	snprintf(text, sizeof text, "the highest of %u ranks a row", gantt->group);
-	if (gantt->group > 1)
-		frame_part(frame, &x, rect.y, rect.x + rect.width, ROLE_FAINT, text);
-	if (frame->mono)
-		frame_part(frame, &x, rect.y, rect.x + rect.width, ROLE_FAINT, "digits: tenths");
-}
-
 void gantt_draw_memory(
-	struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit)
+	struct frame *frame, struct rect rect, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
 {
-	int room = rect.height - 2, rows = (uint32_t)room < timetable->ranks ? room : (int)timetable->ranks,
-		amounts = rect.width >= 32 ? 10 : 0;
 	int64_t most = timetable_peak(timetable, timetable->worst), scale = limit > most && limit <= 2 * most ? limit : most;
-	if (room < 1 || rect.width < GANTT_LABELS + 8)
-		return;
-	gantt_settle(gantt, timetable,
-		(struct rect){ rect.x + GANTT_LABELS, rect.y + 1, rect.width - GANTT_LABELS - amounts, rows });
-	gantt_memory_draw_title(frame, rect, gantt, timetable, scale, limit);
-	rows = gantt->plot.height;
-	int high = gantt->high = room / rows;
-	for (int row = 0; row < rows; row++) {
-		uint32_t first, end;
-		gantt_row(gantt, timetable, row, &first, &end);
-		if (first >= end)
-			break;
-		struct rect band = { gantt->plot.x, gantt->plot.y + row * high, gantt->plot.width, high > 2 ? high - 1 : high };
-		draw_band(frame, band, gantt, timetable, first, end, scale, limit);
-	}
-	gantt_draw_axis(frame, gantt, rect.y + 1 + rows * high);
+	bool all = timetable->ranks * BAND_LEAST <= (uint32_t)rect.height;
+	int high = all ? rect.height / (int)timetable->ranks : rect.height;
+	high = high < BAND_MOST ? high : BAND_MOST;
+	for (uint32_t rank = 0, y = 0; rank < timetable->ranks; rank++)
+		if (all || rank == gantt->rank)
+			draw_band(frame, (struct rect){ rect.x, rect.y + (int)y++ * high, rect.width, high > 3 ? high - 1 : high },
+				gantt, timetable, rank, scale, limit);
 }

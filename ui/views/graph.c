@@ -448,7 +448,6 @@ static bool graph_command(void *state, struct model *model, enum command_id comm
 	if (model->plan->graph->ops == 0 || !views_graph_prepare(view, model))
 		return false;
 	switch (command) {
-	case COMMAND_FOLD:
 	case COMMAND_ACTIVATE:
 		views_graph_fold(view);
 		return true;
@@ -462,7 +461,7 @@ static bool graph_command(void *state, struct model *model, enum command_id comm
 			select_line(view, model, row);
 		return true;
 	}
-	case COMMAND_FOLD_ALL:
+	case COMMAND_GROUP:
 		view->all = !view->all;
 		for (uint32_t i = 1; i < view->tree.modules; i++)
 			view->unfolded[i] = view->all;

@@ -687,13 +687,13 @@ static bool map_command(void *state, struct model *model, enum command_id comman
 	case COMMAND_DOWN: select_next(map, model, -1); return true;
 	case COMMAND_ZOOM_IN_ADDRESS: zoom_address(map, model, true); return true;
 	case COMMAND_ZOOM_OUT_ADDRESS: zoom_address(map, model, false); return true;
-	case COMMAND_PERSISTENT:
+	case COMMAND_BACKGROUND:
 		map->persistent_hidden = !map->persistent_hidden;
 		map->high = 0;
 		return true;
 	case COMMAND_ACTIVATE:
 		if (model->storage < model->plan->graph->storages)
-			view_request(model, false, "view 4");
+			view_request(model, false, "view tensors");
 		return true;
 	default:
 		return view_command(model, command);

@@ -6,6 +6,8 @@
  * cursor. */
 #include "order_rows.h"
 
+enum { PANE_FROM = 14, MOVES = 64 };
+
 struct order_view {
 	struct order_schedule schedule;
 	uint64_t serial; /* of the plan that the schedule belongs to; 0: none */
@@ -13,10 +15,10 @@ struct order_view {
 	uint32_t *freed; /* [items] room */
 	struct order_rows rows;
 	struct challenge challenge;
+	uint32_t moved[MOVES]; /* positions that the moves by hand exchanged with the next */
 	bool stepping;
 };
 
-enum { PANE_FROM = 14 };
 
 static void views_order_forget(struct order_view *view)
 {
@@ -147,10 +149,31 @@ static void move_by_hand(struct order_view *view, struct model *model, int direc
 		return;
 	}
 	char text[sizeof model->message - 60];
-	if (schedule_swap(&view->schedule, direction < 0 ? position - 1 : position, model->plan, text, sizeof text) != OK)
+	position -= direction < 0;
+	if (schedule_swap(&view->schedule, position, model->plan, text, sizeof text) == OK)
+		view->moved[(view->schedule.moves - 1) % MOVES] = position;
+	else {
 		view_say(model, "can't move: %s", text);
-	else
-		view_say(model, "%s. P goes back to the plan, :pin op keeps a choice", text);
+		return;
+	}
+	view_say(model, "%s. u takes it back, :pin op keeps a choice", text);
+}
+
+/* The last move by hand; of more than are kept all. False where there is none. */
+static bool take_move_back(struct order_view *view, struct model *model)
+{
+	char text[sizeof model->message];
+	uint32_t moves = view->schedule.moves;
+	if (moves == 0)
+		return false;
+	if (moves > MOVES) {
+		views_order_forget(view);
+		view_say(model, "all moves are taken back");
+	} else if (schedule_swap(&view->schedule, view->moved[moves - 1], model->plan, text, sizeof text) == OK) {
+		view->schedule.moves = moves - 1;
+		view_say(model, "taken back: %s", text);
+	}
+	return true;
 }
 
 static bool order_command(void *state, struct model *model, enum command_id command)
@@ -164,7 +187,7 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 		return false;
 	uint32_t position = view->schedule.position[model->op];
 	switch (command) {
-	case COMMAND_STEP:
+	case COMMAND_RUN_OP:
 		go(view, model, view->stepping ? (int64_t)position + 1 : position);
 		view->stepping = true;
 		return true;
@@ -179,7 +202,7 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 	case COMMAND_ACTIVATE: view->stepping = !view->stepping; return true;
 	case COMMAND_EARLIER: move_by_hand(view, model, -1); return true;
 	case COMMAND_LATER: move_by_hand(view, model, 1); return true;
-	case COMMAND_PLANNED: views_order_forget(view); return true;
+	case COMMAND_UNDO: return take_move_back(view, model);
 	case COMMAND_SCORE:
 	case COMMAND_END:
 	case COMMAND_HINT: view_say(model, "y begins the challenge: order the ops yourself"); return true;

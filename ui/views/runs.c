@@ -66,13 +66,12 @@ static void runs_log_draw(struct frame *frame, struct rect rect, const struct pl
 	draw_grounds(frame, (struct rect){ 1, y + 2, rect.width - 2, rect.y + rect.height - y - 2 }, plan);
 }
 
-enum pane { PANE_DIFFERENCES, PANE_PLOT, PANE_LOG, PANE_SLOWDOWN, PANES };
+enum pane { PANE_DIFFERENCES, PANE_PLOT, PANE_LOG, PANES };
 
 struct runs {
 	uint32_t selected, top, seen; /* seen: runs at the last drawing; the newest is selected when one comes */
 	int page;
 	enum pane pane;
-	struct slowdown_pane slowdown;
 	int axis_after;   /* the plot's axis, counted from work */
 	bool axis_chosen; /* else it is the first that runs_plot.h names */
 	uint64_t shown;   /* fingerprint of the plan on the screen at the last drawing */
@@ -379,10 +378,6 @@ static void views_runs_draw_pane(
 static void runs_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct runs *runs = state;
-	if (runs->pane == PANE_SLOWDOWN) {
-		slowdown_draw(frame, (struct rect){ 0, 0, frame->window.width, frame->window.height }, &runs->slowdown, model);
-		return;
-	}
 	int width = frame->window.width, height = frame->window.height,
 		below = height >= DIFFERENCE_ROWS + 5 ? DIFFERENCE_ROWS : 0;
 	bool both = height >= LIST_ROWS + PLOT_ROWS + DIFFERENCE_ROWS, alone = runs->pane == PANE_PLOT && !both;
@@ -433,21 +428,14 @@ static void request_scenario(const struct runs *runs, struct model *model)
 
 static bool runs_command(void *state, struct model *model, enum command_id command)
 {
-	static const char *const panes[PANES] = { "the differences", "the plot", "the solver's log",
-		"time over memory; M draws it" };
+	static const char *const panes[PANES] = { "the differences", "the plot", "the solver's log" };
 	struct runs *runs = state;
-	if (command == COMMAND_SLOWDOWN) {
-		runs->pane = PANE_SLOWDOWN;
-		return true;
-	}
-	if (runs->pane == PANE_SLOWDOWN && slowdown_command(&runs->slowdown, model, command))
-		return true;
-	if (command == COMMAND_PANE) {
-		runs->pane = (runs->pane + 1) % PANES;
+	if (command == COMMAND_PART || command == COMMAND_PART_BACK) {
+		runs->pane = (runs->pane + (command == COMMAND_PART ? 1 : PANES - 1)) % PANES;
 		view_say(model, "below: %s", panes[runs->pane]);
 		return true;
 	}
-	if (command == COMMAND_AXIS) {
+	if (command == COMMAND_SORT) {
 		int axis = runs_plot_next_axis(model, axis_of(runs, model));
 		runs->axis_after = axis - AXIS_WORK;
 		runs->axis_chosen = true;

@@ -516,7 +516,7 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 		tensors->reversed = !tensors->reversed;
 		tensors->stale = true;
 		return true;
-	case COMMAND_ALIASES:
+	case COMMAND_BACKGROUND:
 		tensors->aliases = !tensors->aliases;
 		tensors->stale = true;
 		return true;
@@ -526,7 +526,7 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 		model->storage = model->plan->graph->tensor[tensors->row[tensors->selected]].storage;
 		if (model->plan->laid_out->first[model->storage] != NONE) {
 			model_go(model, model->plan->laid_out->first[model->storage]);
-			view_request(model, false, "view 1");
+			view_request(model, false, "view step");
 		}
 		return true;
 	default:

@@ -82,6 +82,15 @@ static void view_zoom(struct model *model, int64_t count)
 	view_follow(model, position);
 }
 
+/* To where most is needed; again, or backwards, to the next local peak, around the step. */
+static void view_peak(struct model *model, uint32_t position, int direction)
+{
+	uint32_t next = plan_local_peak(model->plan, position, direction);
+	bool again = direction < 0 || model->peaked == position + 1;
+	model_go(model, again && next != position ? next : model->plan->ordered->peak_position);
+	model->peaked = model_position(model) + 1;
+}
+
 bool view_command(struct model *model, enum command_id command)
 {
 	const struct plan *plan = model->plan;
@@ -98,9 +107,8 @@ bool view_command(struct model *model, enum command_id command)
 	case COMMAND_PAGE_DOWN: model_go(model, position + 8 * column); return true;
 	case COMMAND_FIRST: model_go(model, 0); return true;
 	case COMMAND_LAST: model_go(model, plan->graph->ops); return true;
-	case COMMAND_PEAK: model_go(model, plan->ordered->peak_position); return true;
-	case COMMAND_PREVIOUS_PEAK: model_go(model, plan_local_peak(plan, position, -1)); return true;
-	case COMMAND_NEXT_PEAK: model_go(model, plan_local_peak(plan, position, 1)); return true;
+	case COMMAND_PEAK:
+	case COMMAND_PEAK_BACK: view_peak(model, position, command == COMMAND_PEAK ? 1 : -1); return true;
 	case COMMAND_ZOOM_IN: view_zoom(model, model->zoom_count / 2); return true;
 	case COMMAND_ZOOM_OUT: view_zoom(model, (int64_t)model->zoom_count * 2); return true;
 	default: return false;

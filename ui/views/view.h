@@ -6,38 +6,35 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     view             what views share
  *     plan_index       what they look up in a plan
- *     overview         view 1
- *     map              view 2
- *     order            view 3
+ *     step             what it needs, and the timeline
+ *     fit              what makes the step fit
+ *     ways             where that comes from
+ *     fit_curve        time over memory
+ *     slowdowns        where that comes from
+ *     search           all configurations
+ *     configurations   where these come from
+ *     runs             every plan so far
+ *     runs_plot        its plot
+ *     devices          how the step is split; its parts follow
+ *     gantt            schedule of ranks
+ *     gantt_memory     their memory
+ *     devices_traffic  what is sent
+ *     devices_places   placements
+ *     devices_figures  what is counted with of a device, and where from
+ *     map              addresses
+ *     order            ops in their order
  *     order_rows       its rows
  *     segment_rows     ROAM's segments among them
  *     schedule         an order changed by hand
  *     challenge        an order made by hand
- *     tensors          view 4
+ *     tensors          the table of tensors
  *     columns          its columns
  *     tensor_values    what is in them
  *     details          such columns in other views
  *     row_filter       which of its rows are shown
  *     frequency        its rows counted
- *     graph            view 5
- *     graph_factors    factors of dims
- *     devices          view 6; its parts follow
- *     devices_memory   what a device holds
- *     gantt            schedule
- *     gantt_memory     memory of ranks
- *     devices_mesh     mesh
- *     devices_figures  what is counted with of a device, and where from
- *     devices_places   placements
- *     devices_search   search
- *     devices_configs  configurations
- *     configurations   where these come from
- *     devices_fit      what makes the step fit
- *     ways             where that comes from
- *     devices_changes  differences
- *     runs             view 7
- *     runs_plot        its plot
- *     runs_slowdown    time over memory
- *     slowdowns        where that comes from */
+ *     graph            ops in their modules
+ *     graph_factors    factors of dims */
 #pragma once
 
 #include "src/configs/fit_list.h"
@@ -223,6 +220,7 @@ struct model {
 		*preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
 
 	uint32_t op, storage;            /* the shared cursor: ids of the plan's graph; storage may be NONE */
+	uint32_t peaked;                 /* 1 + the position of the local peak that was gone to last */
 	uint32_t zoom_first, zoom_count; /* the positions that curve and map show */
 	char filter[100];                /* rows that don't contain it are hidden; "" shows all */
 	char search[100];                /* what n and N look for */

@@ -19,7 +19,7 @@ Test(config, statements_are_read)
 {
 	struct user_config config;
 	int warnings = read_text(&config,
-		"# mine\n\nset order list\nset memory=16GiB\nset theme dark\nset glyphs ascii\nbind J next-peak\nbind w shell "
+		"# mine\n\nset order list\nset memory=16GiB\nset theme dark\nset glyphs ascii\nbind J peak-back\nbind w shell "
 		"grep -n \"$1\" notes\ncolor peak red default bold\n");
 	cr_assert_eq(warnings, 0);
 	cr_assert_eq(config.scenario.value[K_order], ORDER_LIST);
@@ -27,7 +27,7 @@ Test(config, statements_are_read)
 	cr_assert_str_eq(config.theme, "dark");
 	cr_assert_str_eq(config.glyphs, "ascii");
 	cr_assert(config.bindings == 2 && strcmp(config.binding[0].key, "J") == 0 &&
-		config.binding[0].command == COMMAND_NEXT_PEAK);
+		config.binding[0].command == COMMAND_PEAK_BACK);
 	cr_assert(config.binding[1].command == COMMAND_SHELL &&
 		strcmp(config.binding[1].arguments, "grep -n \"$1\" notes") == 0 && !*config.binding[0].arguments);
 	cr_assert(config.colours == 1 && strcmp(config.colour[0].role, "peak") == 0 &&

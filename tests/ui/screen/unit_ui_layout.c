@@ -28,7 +28,7 @@ Test(ui_layout, nothing_overlaps_and_everything_is_inside_at_every_size)
 	for (int width = 1; width <= 250; width++)
 		for (int height = 1; height <= 80; height++)
 			for (int keys = 0; keys < 2; keys++) {
-				struct screen screen = screen_layout(width, height, keys);
+				struct screen screen = screen_layout(width, height, keys, false);
 				struct rect rect[RECTS];
 				rects_of(&screen, rect);
 				for (int i = 0; i < RECTS; i++) {
@@ -46,7 +46,7 @@ Test(ui_layout, the_whole_screen_is_used_where_it_is_large_enough)
 	for (int width = 1; width <= 250; width++)
 		for (int height = 1; height <= 80; height++)
 			for (int keys = 0; keys < 2; keys++) {
-				struct screen screen = screen_layout(width, height, keys);
+				struct screen screen = screen_layout(width, height, keys, false);
 				struct rect rect[RECTS];
 				int area = 0;
 				rects_of(&screen, rect);
@@ -60,11 +60,11 @@ Test(ui_layout, the_whole_screen_is_used_where_it_is_large_enough)
 
 Test(ui_layout, the_panel_stands_beside_the_view_or_appears_with_the_keys)
 {
-	cr_assert_eq(screen_layout(60, 24, false).panel.width, 0);
-	cr_assert_gt(screen_layout(60, 24, true).panel.width, 0);
-	cr_assert_gt(screen_layout(80, 24, false).panel.width, 0);
-	cr_assert_geq(screen_layout(80, 24, false).body.width, 50);
-	cr_assert_eq(screen_layout(40, 10, true).panel.width, 40);
+	cr_assert_eq(screen_layout(60, 24, false, false).panel.width, 0);
+	cr_assert_gt(screen_layout(60, 24, true, false).panel.width, 0);
+	cr_assert_gt(screen_layout(100, 24, false, false).panel.width, 0);
+	cr_assert_geq(screen_layout(100, 24, false, false).body.width, 50);
+	cr_assert_eq(screen_layout(40, 10, true, false).panel.width, 40);
 }
 
 Test(ui_layout, too_small_screens_say_what_they_need)

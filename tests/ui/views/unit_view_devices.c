@@ -26,22 +26,8 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 {
 	OWN(fixture) fixture;
 	open_fixture(&fixture, eight, 100, 30);
-	expect(&fixture, DEVICES, "8 devices, strategy megatron · dp 2 x tp 4");
-	expect(&fixture, DEVICES, "each of 8");
-	expect(&fixture, DEVICES, "FITS 0.90 of 1.00 GiB");
-	expect(&fixture, DEVICES, "made by collectives");
-	show_part(&fixture, PART_MESH);
-	expect(&fixture, DEVICES, "dp 2 within a node");
-	expect(&fixture, DEVICES, "device 0: dp 0 tp 0, node 0");
-	press(&fixture, DEVICES, COMMAND_LAST);
-	expect(&fixture, DEVICES, "device 7: dp 1 tp 3, node 0");
-	press(&fixture, DEVICES, COMMAND_PART);
-	expect(&fixture, DEVICES, "link within a node");
-	expect(&fixture, DEVICES, "data sheet: NVIDIA A100 data sheet");
-	for (int i = 0; i < 13; i++)
-		press(&fixture, DEVICES, COMMAND_DOWN);
-	expect(&fixture, DEVICES, "link within a node: 300 GB/s on the data sheet; fitted: 43 % of the data sheet's");
-	press(&fixture, DEVICES, COMMAND_PART);
+	expect(&fixture, DEVICES, "each dp 2 x tp 4");
+	show_part(&fixture, PART_TRAFFIC);
 	expect(&fixture, DEVICES, "dp   all_reduce");
 	expect(&fixture, DEVICES, "tp   all_gather");
 	press(&fixture, DEVICES, COMMAND_PART);
@@ -55,14 +41,18 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	expect(&fixture, TENSORS, "[R, S(0)]");
 	snprintf(fixture.model.filter, sizeof fixture.model.filter, "no such tensor");
 	expect(&fixture, DEVICES, "no tensor's name or kind contains");
+	press(&fixture, DEVICES, COMMAND_PART);
+	expect(&fixture, DEVICES, "link within a node");
+	expect(&fixture, DEVICES, "data sheet: NVIDIA A100 data sheet");
+	for (int i = 0; i < 13; i++)
+		press(&fixture, DEVICES, COMMAND_DOWN);
+	expect(&fixture, DEVICES, "link within a node: 300 GB/s on the data sheet; fitted: 43 % of the data sheet's");
 }
 
 /* Wide screens use their width: every part has something on the right of column 150. */
 Test(view_devices, wide_screens_use_their_width)
 {
 	static const struct { enum device_part part; const char *wanted; } cases[] = {
-		{ PART_MEMORY, "largest of these" },
-		{ PART_MEMORY, "counted with" },
 		{ PART_FIGURES, "what collectives reach" },
 		{ PART_TRAFFIC, "the longest, one by one" },
 		{ PART_PLACES, "made by, in module" },
@@ -96,25 +86,19 @@ Test(view_devices, the_schedule_is_the_plans)
 			cr_assert_eq(memcmp(timetable_slot(timetable, rank, i), &pipelined->timing.slot[rank * pipelined->timing.slots + i],
 				sizeof(struct pipeline_slot)), 0);
 	}
-	expect(&fixture, DEVICES, " of 4 ");
-	show_part(&fixture, PART_SCHEDULE);
 	expect(&fixture, DEVICES, "a moment");
 	fixture.model.outlook = outlook;
 	expect(&fixture, DEVICES, "1f1b, 4 ranks");
 	expect(&fixture, DEVICES, "rank 3 ");
-	fixture.model.click_x = 12;   /* the second rank's row, below title, bar, cap, tabs, totals and the first */
-	fixture.model.click_y = 6;
-	press(&fixture, DEVICES, COMMAND_CLICK);
-	expect(&fixture, DEVICES, "rank 1: forward of microbatch");
+	fixture.model.click_x = 12;   /* the second rank's row, below tabs, totals and the first */
 	fixture.model.click_y = 3;
 	press(&fixture, DEVICES, COMMAND_CLICK);
-	expect(&fixture, DEVICES, "1f1b, 4 ranks");
-	fixture.model.click_x = 23;
+	expect(&fixture, DEVICES, "rank 1: forward of microbatch");
+	cr_assert(frame_resize(&fixture.frame, 100, 50));
+	expect(&fixture, DEVICES, "rank 3     ▲");
+	fixture.model.click_y = 0;
 	press(&fixture, DEVICES, COMMAND_CLICK);
-	expect(&fixture, DEVICES, "most on rank");
-	press(&fixture, DEVICES, COMMAND_PART);
-	press(&fixture, DEVICES, COMMAND_LAST);
-	expect(&fixture, DEVICES, "device 7: pp 3 dp 1");
+	expect(&fixture, DEVICES, "axis collective");
 }
 
 /* A step in one piece has the plan's numbers in its schedule, too, split or not, whatever its batch divides by. */
@@ -139,26 +123,6 @@ Test(view_devices, the_schedule_of_a_step_in_one_piece_is_the_plans)
 	}
 }
 
-Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
-{
-	static const char *const fastest[] = { "devices=4", "strategy=auto", NULL };
-	struct fixture fixture;
-	open_fixture(&fixture, eight, 80, 40);
-	expect(&fixture, DEVICES, "vocabulary 50257 is not divisible by tp 4");
-	fixture_drop(&fixture);
-	open_fixture(&fixture, fastest, 100, 40);
-	cr_assert(fixture.plan->transformed->sharded->candidates > 1);
-	show_part(&fixture, PART_SEARCH);
-	char planned[100], bytes[32];
-	snprintf(planned, sizeof planned, " ms, %s", bytes_text(plan_peak(fixture.plan), bytes, sizeof bytes));
-	expect(&fixture, DEVICES, planned);
-	char *text = screen_of(&fixture, DEVICES), *heads = strstr(text, "candidate\n");
-	cr_assert(heads && strncmp(heads + strlen("candidate\n"), " \u25b8 ", strlen(" \u25b8 ")) == 0,
-		"what was chosen comes first in\n%s", text);
-	mem_free(text);
-	fixture_drop(&fixture);
-}
-
 static void search(struct fixture *fixture, struct configurations *kept)
 {
 	configurations_search(kept, fixture->plan, NULL);
@@ -173,39 +137,38 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	OWN(fixture) fixture;
 	struct configurations kept = { 0 };
 	open_fixture(&fixture, eight, 120, 40);
-	press(&fixture, DEVICES, COMMAND_CONFIGURE);
-	expect(&fixture, DEVICES, "f evaluates every configuration");
+	expect(&fixture, SEARCH, "S evaluates every configuration");
 	search(&fixture, &kept);
 	const struct config_list *list = &fixture.model.ranking->list;
 	char text[64];
 	snprintf(text, sizeof text, "%u of %u fit · 8 devices · of 1.00 GiB · 8 samples", list->fitting, list->entries);
-	expect(&fixture, DEVICES, text);
-	expect(&fixture, DEVICES, "Enter sets the knobs so");
-	press(&fixture, DEVICES, COMMAND_DOWN);
-	press(&fixture, DEVICES, COMMAND_ACTIVATE);
+	expect(&fixture, SEARCH, text);
+	expect(&fixture, SEARCH, "Enter sets the knobs so");
+	press(&fixture, SEARCH, COMMAND_DOWN);
+	press(&fixture, SEARCH, COMMAND_ACTIVATE);
 	const struct config *config = &list->entry[1].config;
 	snprintf(text, sizeof text, "set dp=%u tp=%u pp=%u cp=%u ep=%u sp=%s ", config->dp, config->tp, config->pp,
 		config->cp, config->ep, config->sp ? "on" : "off");
 	cr_assert_eq(strncmp(fixture.model.request, text, strlen(text)), 0, "%s", fixture.model.request);
 	snprintf(fixture.model.filter, sizeof fixture.model.filter, "dp 2 tp 4");
-	expect(&fixture, DEVICES, "dp 2 tp 4");
+	expect(&fixture, SEARCH, "dp 2 tp 4");
 	snprintf(fixture.model.filter, sizeof fixture.model.filter, "dp 17");
-	expect(&fixture, DEVICES, "no configuration contains");
+	expect(&fixture, SEARCH, "no configuration contains");
 	fixture.model.filter[0] = '\0';
 	fixture.scenario.value[K_memory] = fixture.plan->scenario.value[K_memory] = INT64_C(100) << 20;
-	expect(&fixture, DEVICES, "f searches again");
+	expect(&fixture, SEARCH, "S searches again");
 	cr_assert_eq(scenario_set(&fixture.plan->scenario, "group_buffers=1MiB", NULL), OK);
 	search(&fixture, &kept);
-	expect(&fixture, DEVICES, "100 MiB");
+	expect(&fixture, SEARCH, "100 MiB");
 	list = &fixture.model.ranking->list;
 	for (uint32_t i = 0; i < list->entries; i += 97) {     /* as plans count them */
 		config = &list->entry[i].config;
 		int64_t groups = (config->dp > 1) + (config->tp > 1) + (config->pp > 1) + (config->cp > 1) + (config->ep > 1);
 		cr_expect_eq(list->entry[i].result.worst.communication, groups << 20);
 	}
-	press(&fixture, DEVICES, COMMAND_LAST);
-	expect(&fixture, DEVICES, "too much; the most are");
-	expect(&fixture, DEVICES,
+	press(&fixture, SEARCH, COMMAND_LAST);
+	expect(&fixture, SEARCH, "too much; the most are");
+	expect(&fixture, SEARCH,
 		fixture.model.ranking->list.fitting ? "The smallest change that fits: " : "Nothing fits 8 devices");
 	configurations_free(&kept);
 }
@@ -218,10 +181,6 @@ Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
 	open_fixture(&one, whole, 120, 30);
 	one.plan->serial = 1;
 	fixture.plan->serial = 2;
-	show_part(&fixture, PART_CHANGES);
-	expect(&fixture, DEVICES, "b makes a plan the baseline");
-	fixture.model.baseline = one.plan;
-	expect(&fixture, DEVICES, "memory");
 	struct arena arena = { 0 };
 	struct plan_change *change;
 	uint32_t count;
@@ -237,8 +196,6 @@ Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
 	cr_assert_eq(plan_changes(fixture.plan, fixture.plan, &arena, &change, &count), OK);
 	cr_assert_eq(count, 0);
 	arena_free(&arena);
-	fixture.model.baseline = fixture.plan;
-	expect(&fixture, DEVICES, "no op differs");
 }
 
 Test(view_devices, the_graph_view_says_where_operands_and_results_lie)
@@ -258,14 +215,12 @@ Test(view_devices, one_device_says_how_to_have_more)
 	static const char *const one[] = { "devices=1", NULL }, *const idle[] = { "devices=4", NULL };
 	struct fixture fixture;
 	open_fixture(&fixture, one, 100, 30);
-	expect(&fixture, DEVICES, "1 device, strategy none");
-	expect(&fixture, DEVICES, ":set devices=8");
+	show_part(&fixture, PART_TRAFFIC);
+	expect(&fixture, DEVICES, "one device sends nothing. D: two");
 	fixture_drop(&fixture);
 	open_fixture(&fixture, idle, 100, 30);
+	show_part(&fixture, PART_PLACES);
 	expect(&fixture, DEVICES, "every device runs the whole step");
-	show_part(&fixture, PART_TRAFFIC);
-	for (int part = PART_TRAFFIC; part <= PART_SEARCH; part++, press(&fixture, DEVICES, COMMAND_PART))
-		expect(&fixture, DEVICES, "the step is not split");
 	fixture_drop(&fixture);
 }
 

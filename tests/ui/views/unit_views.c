@@ -35,16 +35,16 @@ Test(views, the_overview_opens_at_the_peak_and_lists_what_is_alive)
 {
 	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 60, 20);
-	expect(&fixture, OVERVIEW, "op 2 of 6 right  f  forward");
-	expect(&fixture, OVERVIEW, "132 MiB = peak");
-	expect(&fixture, OVERVIEW, "alive here: 4, largest first");
-	expect(&fixture, OVERVIEW, "64.0 MiB activation left.out");
-	expect(&fixture, OVERVIEW, "made here");
-	press(&fixture, OVERVIEW, COMMAND_LEFT);
-	expect(&fixture, OVERVIEW, "op 1 of 6 left");
-	expect(&fixture, OVERVIEW, "84.0 MiB = peak -48.0 MiB");
-	press(&fixture, OVERVIEW, COMMAND_PEAK);
-	expect(&fixture, OVERVIEW, "op 2 of 6 right");
+	expect(&fixture, STEP, "op 2 of 6 right  f  forward");
+	expect(&fixture, STEP, "132 MiB = peak");
+	expect(&fixture, STEP, "alive here: 4, largest first");
+	expect(&fixture, STEP, "64.0 MiB activation left.out");
+	expect(&fixture, STEP, "made here");
+	press(&fixture, STEP, COMMAND_LEFT);
+	expect(&fixture, STEP, "op 1 of 6 left");
+	expect(&fixture, STEP, "84.0 MiB = peak -48.0 MiB");
+	press(&fixture, STEP, COMMAND_PEAK);
+	expect(&fixture, STEP, "op 2 of 6 right");
 }
 
 Test(views, the_curve_stacks_categories_from_the_bottom)
@@ -52,7 +52,7 @@ Test(views, the_curve_stacks_categories_from_the_bottom)
 	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 40, 20);
 	fixture.frame.mono = true;
-	HELD char *text = screen_of(&fixture, OVERVIEW);
+	HELD char *text = screen_of(&fixture, STEP);
 	/* 132 MiB over 9 rows: only the peak's columns reach the top one. */
 	cr_assert(strstr(text, "\n              aaaaaa\n"), "%s", text);
 }
@@ -62,11 +62,11 @@ Test(views, a_short_peak_never_vanishes_from_the_curve)
 	OWN(fixture) fixture;
 	open_program_order(&fixture, spike(3000), 41, 20);
 	fixture.frame.mono = true;
-	press(&fixture, OVERVIEW, COMMAND_FIRST);
-	char *text = screen_of(&fixture, OVERVIEW);
+	press(&fixture, STEP, COMMAND_FIRST);
+	char *text = screen_of(&fixture, STEP);
 	cr_assert(strstr(text, "\n                    a\n"), "%s", text);
 	mem_free(text);
-	press(&fixture, OVERVIEW, COMMAND_NEXT_PEAK);
+	press(&fixture, STEP, COMMAND_PEAK);
 	cr_assert_eq(model_position(&fixture.model), fixture.plan->ordered->peak_position);
 }
 
@@ -201,11 +201,11 @@ Test(views, stepping_tells_what_could_run_and_what_it_needs)
 {
 	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 80, 24);
-	press(&fixture, ORDER, COMMAND_STEP);
+	press(&fixture, ORDER, COMMAND_RUN_OP);
 	expect(&fixture, ORDER, "2 ops could run here");
 	expect(&fixture, ORDER, "88.0 MiB  -60.0 MiB  left_pool");
 	expect(&fixture, ORDER, "132 MiB  +32.0 MiB  right");
-	press(&fixture, ORDER, COMMAND_STEP);
+	press(&fixture, ORDER, COMMAND_RUN_OP);
 	expect(&fixture, ORDER, "freed  64.0 MiB  left.out");
 	expect_not(&fixture, ORDER, "1.00 MiB join");
 }
@@ -221,7 +221,7 @@ Test(views, an_order_changed_by_hand_shows_what_it_costs)
 	press(&fixture, ORDER, COMMAND_EARLIER);          /* before left, whose result it reads */
 	cr_assert(strstr(fixture.model.message, "can't move"));
 	expect(&fixture, ORDER, "by hand, 1 move");
-	press(&fixture, ORDER, COMMAND_PLANNED);
+	press(&fixture, ORDER, COMMAND_UNDO);
 	expect(&fixture, ORDER, "peak 132 MiB at op 2");
 }
 
@@ -352,10 +352,10 @@ Test(views, modules_fold_and_sum_their_bytes)
 	open_program_order(&fixture, diamond(), 80, 24);
 	expect(&fixture, GRAPH, "6 ops");
 	expect_not(&fixture, GRAPH, "left_pool  f");
-	press(&fixture, GRAPH, COMMAND_FOLD_ALL);
+	press(&fixture, GRAPH, COMMAND_GROUP);
 	expect(&fixture, GRAPH, "left_pool  f");
 	expect(&fixture, GRAPH, "left  2 ops");
-	press(&fixture, GRAPH, COMMAND_FOLD_ALL);
+	press(&fixture, GRAPH, COMMAND_GROUP);
 	expect_not(&fixture, GRAPH, "left_pool  f");
 }
 

@@ -8,7 +8,7 @@
 #include "src/plan/planner.h"
 #include "ui/views/view.h"
 
-enum { OVERVIEW, MAP, ORDER, TENSORS, GRAPH, DEVICES, RUNS };
+enum { STEP, FIT, SEARCH, RUNS, DEVICES, MAP, ORDER, TENSORS, GRAPH };
 
 #define MIB (INT64_C(1) << 20)
 

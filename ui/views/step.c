@@ -1,4 +1,4 @@
-/* overview.c: the timeline, and below it what is alive at the cursor, largest first, and why. */
+/* step.c: the timeline, and below it what is alive at the cursor, largest first, and why. */
 #include "details.h"
 
 /* curve: the memory timeline in cells.
@@ -235,7 +235,7 @@ static void curve_draw(struct frame *frame, struct rect rect, const struct model
 	views_curve_draw_axis(frame, &scale, model);
 }
 
-struct overview {
+struct step_view {
 	bool floor_hidden;
 	uint32_t top;    /* first row shown of the list */
 	uint32_t *alive; /* the storages alive at `position` of plan `serial`, largest first */
@@ -252,47 +252,47 @@ enum { LEGEND = 34, LEGEND_FROM = 86, AMOUNT = 8, KIND = 11, WHY = 15, WHY_FROM 
 static const enum column wanted[] = { COLUMN_SHAPE, COLUMN_FIRST, COLUMN_LAST, COLUMN_MAKER, COLUMN_MODULE,
 	COLUMN_SOURCE };
 
-static void forget_list(struct overview *overview)
+static void forget_list(struct step_view *view)
 {
-	mem_free(overview->alive);
-	mem_free(overview->reason);
-	overview->alive = NULL;
-	overview->reason = NULL;
+	mem_free(view->alive);
+	mem_free(view->reason);
+	view->alive = NULL;
+	view->reason = NULL;
 }
 
-static void overview_free(void *state)
+static void views_step_free(void *state)
 {
-	struct overview *overview = state;
-	forget_list(overview);
-	order_explainer_free(overview->explainer);
-	overview->explainer = NULL;
+	struct step_view *view = state;
+	forget_list(view);
+	order_explainer_free(view->explainer);
+	view->explainer = NULL;
 }
 
 /* The list is kept until the cursor moves or the plan changes. */
-static bool find_alive(struct overview *overview, const struct model *model)
+static bool find_alive(struct step_view *view, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	uint32_t position = model_position(model);
-	if (overview->alive && overview->serial == plan->serial && overview->position == position)
+	if (view->alive && view->serial == plan->serial && view->position == position)
 		return true;
-	forget_list(overview);
-	overview->alive = mem_alloc(plan->graph->storages, sizeof *overview->alive);
-	if (!overview->alive)
+	forget_list(view);
+	view->alive = mem_alloc(plan->graph->storages, sizeof *view->alive);
+	if (!view->alive)
 		return false;
-	overview->count = 0;
+	view->count = 0;
 	for (uint32_t i = 0; i < model->index->present; i++)
 		if (model->index->by_bytes[i] < plan->graph->storages && alive_at(plan, model->index->by_bytes[i], position))
-			overview->alive[overview->count++] = model->index->by_bytes[i];
-	overview->position = position;
-	overview->serial = plan->serial;
+			view->alive[view->count++] = model->index->by_bytes[i];
+	view->position = position;
+	view->serial = plan->serial;
 	return true;
 }
 
 /* The selected storage's row in the list, or 0. */
-static uint32_t selected_row(const struct overview *overview, const struct model *model)
+static uint32_t selected_row(const struct step_view *view, const struct model *model)
 {
-	for (uint32_t i = 0; i < overview->count; i++)
-		if (overview->alive[i] == model->storage)
+	for (uint32_t i = 0; i < view->count; i++)
+		if (view->alive[i] == model->storage)
 			return i;
 	return 0;
 }
@@ -322,7 +322,7 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 }
 
 /* How low any order could be, and why not lower. */
-static void overview_draw_bound(struct frame *frame, struct rect rect, const struct plan *plan)
+static void step_draw_bound(struct frame *frame, struct rect rect, const struct plan *plan)
 {
 	char ground[300], text[400], bytes[32];
 	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan_bound(plan), bytes, sizeof bytes),
@@ -331,7 +331,7 @@ static void overview_draw_bound(struct frame *frame, struct rect rect, const str
 		frame_wrapped(frame, rect, plan_is_proved(plan) ? ROLE_GOOD : ROLE_WARN, text);
 }
 
-static void overview_draw_legend(struct frame *frame, struct rect rect, const struct model *model)
+static void step_draw_legend(struct frame *frame, struct rect rect, const struct model *model)
 {
 	const int64_t *category = &model->index->category[(size_t)model_position(model) * CATEGORIES];
 	int64_t live = model->plan->ordered->live[model_position(model)];
@@ -348,10 +348,10 @@ static void overview_draw_legend(struct frame *frame, struct rect rect, const st
 		snprintf(amount, sizeof amount, "%3.0f %%", live ? 100.0 * (double)category[i] / (double)live : 0.0);
 		frame_right(frame, rect.x + 32, y++, ROLE_FAINT, amount);
 	}
-	overview_draw_bound(frame, (struct rect){ rect.x, y + 1, LEGEND - 2, rect.y + rect.height - y - 1 }, model->plan);
+	step_draw_bound(frame, (struct rect){ rect.x, y + 1, LEGEND - 2, rect.y + rect.height - y - 1 }, model->plan);
 }
 
-static void overview_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage,
+static void step_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage,
 	enum alive_reason reason, const struct details *details)
 {
 	const struct plan *plan = model->plan;
@@ -373,28 +373,28 @@ static void overview_draw_row(struct frame *frame, struct rect rect, int y, cons
 }
 
 /* Why each of them is alive: kept like the list, because finding it goes through the graph. */
-static bool find_reasons(struct overview *overview, const struct model *model)
+static bool find_reasons(struct step_view *view, const struct model *model)
 {
-	if (overview->reason)
+	if (view->reason)
 		return true;
-	overview->reason = mem_alloc(overview->count, sizeof *overview->reason);
-	if (overview->explained != overview->serial) {
-		order_explainer_free(overview->explainer);
-		overview->explainer = NULL;
-		overview->explained = overview->serial;
+	view->reason = mem_alloc(view->count, sizeof *view->reason);
+	if (view->explained != view->serial) {
+		order_explainer_free(view->explainer);
+		view->explainer = NULL;
+		view->explained = view->serial;
 	}
-	if (overview->reason)
+	if (view->reason)
 		plan_reasons(
-			model->plan, overview->position, overview->alive, overview->count, &overview->explainer, overview->reason);
-	return overview->reason;
+			model->plan, view->position, view->alive, view->count, &view->explainer, view->reason);
+	return view->reason;
 }
 
-static void overview_draw_list(
-	struct frame *frame, struct rect rect, struct overview *overview, const struct model *model)
+static void step_draw_list(
+	struct frame *frame, struct rect rect, struct step_view *view, const struct model *model)
 {
 	char count[32];
 	int x = frame_print(
-		frame, rect.x, rect.y, ROLE_LABEL, "alive here: %s, largest first", count_text(overview->count, count));
+		frame, rect.x, rect.y, ROLE_LABEL, "alive here: %s, largest first", count_text(view->count, count));
 	if (rect.width >= WHY_FROM && x < rect.width - WHY)
 		frame_text(frame, rect.x + rect.width - WHY, rect.y, WHY, ROLE_LABEL, "why");
 	struct details details;
@@ -402,26 +402,26 @@ static void overview_draw_list(
 		rect.x + rect.width - WHY - 1, &details);
 	details_titles(frame, rect.y, &details, false);
 	int rows = rect.height - 1;
-	overview->top = scroll_to(overview->top, selected_row(overview, model), overview->count, rows);
-	if (overview->count - overview->top < (uint32_t)(rows > 0 ? rows : 0))
-		rows = (int)(overview->count - overview->top);
-	if (rows <= 0 || !find_reasons(overview, model))
+	view->top = scroll_to(view->top, selected_row(view, model), view->count, rows);
+	if (view->count - view->top < (uint32_t)(rows > 0 ? rows : 0))
+		rows = (int)(view->count - view->top);
+	if (rows <= 0 || !find_reasons(view, model))
 		return;
 	for (int i = 0; i < rows; i++)
-		overview_draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i],
-			overview->reason[overview->top + (uint32_t)i], &details);
+		step_draw_row(frame, rect, rect.y + 1 + i, model, view->alive[view->top + (uint32_t)i],
+			view->reason[view->top + (uint32_t)i], &details);
 }
 
 /* A note at the curve's upper right: what a column stands for, and what is cut off. False where there is nothing to
  * note. */
-static bool draw_note(struct frame *frame, int y, const struct overview *overview, const struct model *model, int width)
+static bool draw_note(struct frame *frame, int y, const struct step_view *view, const struct model *model, int width)
 {
 	uint32_t first, last;
 	char text[100] = "", amount[32];
 	model_column(model, 0, width, &first, &last);
 	if (last > first)
 		snprintf(text, sizeof text, "column = max of %u ops", last - first + 1);
-	if (overview->floor_hidden) {
+	if (view->floor_hidden) {
 		size_t used = strlen(text);
 		snprintf(text + used, sizeof text - used, "%sabove persistent %s", used ? ", " : "",
 			 bytes_text(model->plan->ordered->problem.base, amount, sizeof amount));
@@ -445,73 +445,73 @@ static int draw_lesson(struct frame *frame, const char *teaches, int width, int 
 	return rows;
 }
 
-static void overview_draw(void *state, struct model *model, struct frame *frame)
+static void step_draw(void *state, struct model *model, struct frame *frame)
 {
-	struct overview *overview = state;
+	struct step_view *view = state;
 	int width = frame->window.width, height = frame->window.height;
 	if (model->plan->graph->ops == 0) {
 		frame_text(frame, 0, 0, width, ROLE_FAINT, "this graph has no ops");
 		return;
 	}
-	if (!find_alive(overview, model)) {
+	if (!find_alive(view, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	int plot = height < 12 ? height / 2 : height * 5 / 10,
 		lesson = draw_lesson(frame, model->plan->input->about.teaches, width, height);
-	bool noted = draw_note(frame, lesson, overview, model, width);
+	bool noted = draw_note(frame, lesson, view, model, width);
 	int top = lesson + (noted || lesson == 0);
-	curve_draw(frame, (struct rect){ 0, top, width, plot + 1 - top }, model, overview->floor_hidden);
+	curve_draw(frame, (struct rect){ 0, top, width, plot + 1 - top }, model, view->floor_hidden);
 	draw_cursor_line(frame, plot + 1, model);
 	struct rect below = { 0, plot + 2, width, height - plot - 2 };
 	if (width >= LEGEND_FROM) {
-		overview_draw_legend(frame, (struct rect){ 0, below.y + 1, LEGEND, below.height - 1 }, model);
+		step_draw_legend(frame, (struct rect){ 0, below.y + 1, LEGEND, below.height - 1 }, model);
 		frame_text(frame, 0, below.y, LEGEND, ROLE_LABEL, "live here by category");
 		below.x = LEGEND;
 		below.width -= LEGEND;
 	}
-	overview->width = width;
-	overview->list = below.y + 1;
-	overview->list_x = below.x;
-	overview_draw_list(frame, below, overview, model);
+	view->width = width;
+	view->list = below.y + 1;
+	view->list_x = below.x;
+	step_draw_list(frame, below, view, model);
 }
 
 /* A click on the curve moves the cursor, one on a row selects its tensor. */
-static void overview_click(struct overview *overview, struct model *model)
+static void step_click(struct step_view *view, struct model *model)
 {
-	uint32_t position = curve_position(model, overview->width, model->click_x);
-	uint32_t row = overview->top + (uint32_t)(model->click_y - overview->list);
-	if (model->click_y < overview->list - 2 && position != NONE)
+	uint32_t position = curve_position(model, view->width, model->click_x);
+	uint32_t row = view->top + (uint32_t)(model->click_y - view->list);
+	if (model->click_y < view->list - 2 && position != NONE)
 		model_go(model, position);
-	else if (model->click_y >= overview->list && model->click_x >= overview->list_x && find_alive(overview, model) &&
-		row < overview->count)
-		model->storage = overview->alive[row];
+	else if (model->click_y >= view->list && model->click_x >= view->list_x && find_alive(view, model) &&
+		row < view->count)
+		model->storage = view->alive[row];
 }
 
-static bool overview_command(void *state, struct model *model, enum command_id command)
+static bool step_command(void *state, struct model *model, enum command_id command)
 {
-	struct overview *overview = state;
+	struct step_view *view = state;
 	uint32_t row;
 	if (model->plan->graph->ops == 0)
 		return false;
 	switch (command) {
-	case COMMAND_CLICK: overview_click(overview, model); return true;
-	case COMMAND_PERSISTENT:
-		overview->floor_hidden = !overview->floor_hidden;
+	case COMMAND_CLICK: step_click(view, model); return true;
+	case COMMAND_BACKGROUND:
+		view->floor_hidden = !view->floor_hidden;
 		return true;
 	case COMMAND_UP:
 	case COMMAND_DOWN:
-		if (!find_alive(overview, model) || overview->count == 0)
+		if (!find_alive(view, model) || view->count == 0)
 			return true;
-		row = selected_row(overview, model);
-		if (overview->alive[row] == model->storage)
-			row_command(command, &row, overview->count, 1);
-		model->storage = overview->alive[row];
+		row = selected_row(view, model);
+		if (view->alive[row] == model->storage)
+			row_command(command, &row, view->count, 1);
+		model->storage = view->alive[row];
 		return true;
 	case COMMAND_ACTIVATE:
-		if (find_alive(overview, model) && overview->count > 0) {
-			model->storage = overview->alive[selected_row(overview, model)];
-			view_request(model, false, "view 4");
+		if (find_alive(view, model) && view->count > 0) {
+			model->storage = view->alive[selected_row(view, model)];
+			view_request(model, false, "view tensors");
 		}
 		return true;
 	default:
@@ -519,6 +519,6 @@ static bool overview_command(void *state, struct model *model, enum command_id c
 	}
 }
 
-const struct view_ops view_overview = {
-	"Overview", IN_OVERVIEW, sizeof(struct overview), overview_draw, overview_command, overview_free, NULL
+const struct view_ops view_step = {
+	"Step", IN_STEP, sizeof(struct step_view), step_draw, step_command, views_step_free, NULL
 };

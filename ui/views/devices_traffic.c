@@ -1,18 +1,5 @@
-/* devices_memory.c: what a device holds at its peak by category, and what it sends. */
+/* devices_traffic.c: what a device sends, and how its streams are busy. */
 #include "devices.h"
-
-enum {
-	NAMES = 22,
-	AMOUNT = 9,
-	SHARE = 10,
-	HELD_FROM = 45,
-	HELD_LEAST = 40,
-	HELD_KIND = 12,
-	HELD_PLACE = 14,
-	HELD_WIDE = 72,
-	HELD_SHAPE = 22,
-	HELD_WIDEST = 110
-};
 
 char *time_text(int64_t picoseconds, char *text, size_t size)
 {
@@ -31,115 +18,9 @@ char *time_text(int64_t picoseconds, char *text, size_t size)
 	return text;
 }
 
-/* Bytes alive at the peak that collectives have made: buffers of communication. They count in their tensor's category
- * too. */
-static int64_t buffers_at_peak(const struct plan *plan)
-{
-	int64_t sum = 0;
-	for (uint32_t s = 0; s < plan->graph->storages; s++)
-		if (plan->graph->storage[s].phase == PHASE_COMMUNICATION && plan->graph->storage[s].allocator != NONE &&
-			alive_at(plan, s, plan->ordered->peak_position))
-			sum += plan->laid_out->bytes[s];
-	return sum;
-}
-
-static void devices_memory_draw_amount(struct frame *frame, int y, int64_t bytes, int64_t whole)
-{
-	char text[32];
-	frame_right(frame, NAMES + AMOUNT, y, ROLE_TEXT, bytes_text(bytes, text, sizeof text));
-	snprintf(text, sizeof text, "%5.1f %%", whole ? 100.0 * (double)bytes / (double)whole : 0.0);
-	if (frame->window.width > NAMES + AMOUNT + SHARE)
-		frame_right(frame, NAMES + AMOUNT + SHARE, y, ROLE_FAINT, text);
-}
-
-static void draw_held(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage)
-{
-	const struct plan *plan = model->plan;
-	const struct tensor *tensor = &plan->graph->tensor[plan->graph->storage[storage].root];
-	int x = rect.x + AMOUNT + 2, right = rect.x + rect.width;
-	char text[120];
-	frame_right(frame, rect.x + AMOUNT, y, ROLE_TEXT, bytes_text(plan->laid_out->bytes[storage], text, sizeof text));
-	frame_text(frame, x, y, HELD_KIND - 2, item_role(plan, storage), kind_names[plan->graph->storage[storage].kind]);
-	x += HELD_KIND;
-	if (rect.width >= HELD_WIDE + HELD_SHAPE)
-		frame_name(frame, right -= HELD_SHAPE, y, HELD_SHAPE - 1, ROLE_FAINT, tensor_shape_text(tensor, text, sizeof text));
-	if (rect.width >= HELD_WIDE && plan->transformed->sharded)
-		frame_text(frame, right -= HELD_PLACE, y, HELD_PLACE - 1, ROLE_FAINT,
-			sharded_place_here(
-				plan->transformed->sharded, plan->graph, plan->graph->storage[storage].root, text, sizeof text));
-	frame_name(frame, x, y, right - x - 1, ROLE_TEXT, tensor->name);
-}
-
-/* The largest storages alive at the peak. */
-static void draw_largest(struct frame *frame, struct rect rect, const struct model *model)
-{
-	int y = rect.y, x = rect.x + AMOUNT + 2 + HELD_KIND, right = rect.x + rect.width;
-	if (rect.height < 2)
-		return;
-	frame_text(frame, rect.x + 1, y, rect.width, ROLE_LABEL, "largest of these");
-	if (rect.width >= HELD_WIDE + HELD_SHAPE)
-		frame_text(frame, right -= HELD_SHAPE, y, HELD_SHAPE, ROLE_LABEL, "shape");
-	if (rect.width >= HELD_WIDE && model->plan->transformed->sharded)
-		frame_text(frame, right - HELD_PLACE, y, HELD_PLACE, ROLE_LABEL, "placement");
-	if (rect.width >= HELD_WIDE)
-		frame_text(frame, x, y, 10, ROLE_LABEL, "tensor");
-	for (uint32_t i = 0; i < model->index->present && y + 1 < rect.y + rect.height; i++)
-		if (model->index->by_bytes[i] < model->plan->graph->storages && alive_at(model->plan, model->index->by_bytes[i],
-			model->plan->ordered->peak_position))
-			draw_held(frame, rect, ++y, model, model->index->by_bytes[i]);
-}
-
-int devices_draw_beside(struct frame *frame, const struct model *model)
-{
-	int width = frame->window.width, height = frame->window.height, room = width - HELD_FROM - 1;
-	if (room < HELD_LEAST)
-		return width;
-	bool figures = room >= HELD_LEAST + FIGURES_WIDE + 2;
-	int held = !figures ? room : room - FIGURES_WIDE - 2 < HELD_WIDEST ? room - FIGURES_WIDE - 2 : HELD_WIDEST;
-	draw_largest(frame, (struct rect){ HELD_FROM, 0, held, height }, model);
-	if (figures)
-		figures_draw_list(frame, (struct rect){ HELD_FROM + held + 2, 0, room - held - 2, height }, model);
-	return HELD_FROM - 2;
-}
-
-int devices_draw_memory(struct frame *frame, const struct model *model)
-{
-	const struct plan *plan = model->plan;
-	const int64_t *category = &model->index->category[(size_t)plan->ordered->peak_position * CATEGORIES];
-	int y = 0;
-	frame_text(frame, 1, y++, frame->window.width, ROLE_LABEL, "at the peak");
-	for (int i = 0; i < CATEGORIES; i++) {
-		if (category[i] == 0)
-			continue;
-		frame_cell(frame, 1, y, frame->mono ? (uint32_t)category_letters[i] : ' ', role_of_category(i, 0),
-			   frame->mono ? ROLE_TEXT : role_of_category(i, 0));
-		frame_text(frame, 3, y, NAMES - 3, ROLE_TEXT, category_names[i]);
-		devices_memory_draw_amount(frame, y++, category[i], plan_peak(plan));
-	}
-	if (!plan->transformed->sharded)
-		return y;
-	frame_text(frame, 3, y, NAMES - 3, ROLE_FAINT, "made by collectives");
-	devices_memory_draw_amount(frame, y++, buffers_at_peak(plan), plan_peak(plan));
-	return y;
-}
-
-int devices_draw_notes(struct frame *frame, int y, const struct plan *plan)
-{
-	for (const char *at = plan->notes; *at && y < frame->window.height; at += strcspn(at, "\n") + 1) {
-		char text[400];
-		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
-		frame_glyph(frame, 1, y, GLYPH_SEPARATOR, ROLE_FAINT);
-		frame_wrapped(frame, (struct rect){ 3, y, frame->window.width - 4, frame->window.height - y }, ROLE_LABEL, text);
-		y += text_rows(text, frame->window.width - 4);
-	}
-	return y;
-}
-
-/* ---- collectives ---- */
-
 enum { COUNT_END = 30, BYTES_END = 42, TIME_END = 54, SENT_FROM = 58, SENT_LEAST = 80, SENT_MOST = 150 };
 
-static void devices_memory_draw_line(struct frame *frame, int y, enum role role, const char *axis, const char *name,
+static void devices_traffic_draw_line(struct frame *frame, int y, enum role role, const char *axis, const char *name,
 	uint32_t count, int64_t bytes, int64_t time)
 {
 	char text[32];
@@ -242,11 +123,11 @@ int devices_draw_traffic(struct frame *frame, const struct model *model)
 			const struct traffic *traffic = &model->plan->traffic.of[a][c];
 			if (traffic->count == 0)
 				continue;
-			devices_memory_draw_line(frame, y++, ROLE_TEXT, sharded->sharding.mesh.axis[a].name, collective_names[c],
+			devices_traffic_draw_line(frame, y++, ROLE_TEXT, sharded->sharding.mesh.axis[a].name, collective_names[c],
 				traffic->count, traffic->bytes, traffic->time);
 			count += traffic->count;
 		}
-	devices_memory_draw_line(
+	devices_traffic_draw_line(
 		frame, y++, ROLE_TITLE, "all", "", count, model->plan->traffic.bytes, model->plan->traffic.time);
 	if (!model->plan->time)
 		return y;

@@ -1,4 +1,4 @@
-/* runs_slowdown.c: extra time over memory: the bound under all plans, plans, strategies, and a cap that answers at
+/* fit_curve.c: extra time over memory: the bound under all plans, plans, strategies, and a cap that answers at
  * once. */
 #include <math.h>
 
@@ -13,7 +13,7 @@ struct scales {
 	double total;
 };
 
-static struct scales runs_slowdown_scales_of(struct rect rect, const struct slowdown *curve)
+static struct scales fit_curve_scales_of(struct rect rect, const struct slowdown *curve)
 {
 	struct scales scales = { .rect = { rect.x + LABELS, rect.y + ABOVE, rect.width - LABELS - 1,
 								 rect.height - ABOVE - BELOW },
@@ -28,35 +28,35 @@ static struct scales runs_slowdown_scales_of(struct rect rect, const struct slow
 	return scales;
 }
 
-static int runs_slowdown_column_of(const struct scales *scales, double bytes)
+static int fit_curve_column_of(const struct scales *scales, double bytes)
 {
 	return scales->rect.x + (int)floor((bytes - scales->left) / (scales->right - scales->left) * scales->rect.width);
 }
 
-static double runs_slowdown_bytes_at(const struct scales *scales, int column)
+static double fit_curve_bytes_at(const struct scales *scales, int column)
 {
 	return scales->left + (scales->right - scales->left) * (column - scales->rect.x + 0.5) / scales->rect.width;
 }
 
-static int runs_slowdown_row_of(const struct scales *scales, double extra)
+static int fit_curve_row_of(const struct scales *scales, double extra)
 {
 	double share = fmin(100 * extra / scales->total / scales->top, 1);
 	return scales->rect.y + scales->rect.height - 1 - (int)lround(share * (scales->rect.height - 1));
 }
 
-static bool runs_slowdown_inside(const struct scales *scales, int x)
+static bool fit_curve_inside(const struct scales *scales, int x)
 {
 	return x >= scales->rect.x && x < scales->rect.x + scales->rect.width;
 }
 
 /* Dots where no plan can be, a line at the bound. */
-static void runs_slowdown_draw_bound(struct frame *frame, const struct scales *scales, const struct slowdown *curve)
+static void fit_curve_draw_bound(struct frame *frame, const struct scales *scales, const struct slowdown *curve)
 {
 	int bottom = scales->rect.y + scales->rect.height;
 	for (int x = scales->rect.x; x < scales->rect.x + scales->rect.width; x++) {
 		double price;
-		int64_t bound = slowdown_bound(curve, (int64_t)runs_slowdown_bytes_at(scales, x), &price);
-		int row = bound < 0 ? scales->rect.y : runs_slowdown_row_of(scales, (double)bound);
+		int64_t bound = slowdown_bound(curve, (int64_t)fit_curve_bytes_at(scales, x), &price);
+		int row = bound < 0 ? scales->rect.y : fit_curve_row_of(scales, (double)bound);
 		for (int y = row; y < bottom && (bound != 0 || y == bottom - 1); y++)
 			frame_glyph(frame, x, y, GLYPH_DOT, y == row ? ROLE_BOUND : ROLE_LINE);
 	}
@@ -75,28 +75,28 @@ static bool place_name(struct taken *taken, uint32_t count, int y, int from, int
 	return true;
 }
 
-static void runs_slowdown_draw_points(
+static void fit_curve_draw_points(
 	struct frame *frame, const struct scales *scales, const struct slowdown *curve, const struct plan *plan)
 {
 	struct taken taken[2 * SLOWDOWN_STRATEGIES];
 	uint32_t names = 0;
 	struct slowdown_point front[SLOWDOWN_FRONT];
 	for (uint32_t i = 0, plans = slowdown_front(curve, plan, front); i < plans; i++) {
-		int x = runs_slowdown_column_of(scales, (double)front[i].bytes);
-		if (runs_slowdown_inside(scales, x))
-			frame_glyph(frame, x, runs_slowdown_row_of(scales, (double)front[i].extra), GLYPH_BULLET, ROLE_GOOD);
+		int x = fit_curve_column_of(scales, (double)front[i].bytes);
+		if (fit_curve_inside(scales, x))
+			frame_glyph(frame, x, fit_curve_row_of(scales, (double)front[i].extra), GLYPH_BULLET, ROLE_GOOD);
 	}
 	for (uint32_t i = 0; i < curve->strategies; i++) { /* over the plans, of which some are strategies */
-		int x = runs_slowdown_column_of(scales, (double)curve->strategy[i].bytes);
-		taken[names++] = (struct taken){ runs_slowdown_row_of(scales, (double)curve->strategy[i].extra), x, x };
+		int x = fit_curve_column_of(scales, (double)curve->strategy[i].bytes);
+		taken[names++] = (struct taken){ fit_curve_row_of(scales, (double)curve->strategy[i].extra), x, x };
 	}
 	for (uint32_t i = 0; i < curve->strategies; i++) {
 		const struct slowdown_point *point = &curve->strategy[i];
-		int x = runs_slowdown_column_of(scales, (double)point->bytes), y = runs_slowdown_row_of(scales, (double)point->extra);
+		int x = fit_curve_column_of(scales, (double)point->bytes), y = fit_curve_row_of(scales, (double)point->extra);
 		const char *share = strchr(point->name, ':');
 		bool knapsack = share && strchr(share, '%');
 		const char *name = knapsack ? share + 1 : point->name;
-		if (!runs_slowdown_inside(scales, x))
+		if (!fit_curve_inside(scales, x))
 			continue;
 		frame_glyph(frame, x, y, GLYPH_CIRCLE, knapsack ? ROLE_LABEL : ROLE_WARN);
 		int cells = text_cells(name), right = scales->rect.x + scales->rect.width;
@@ -110,7 +110,7 @@ static void runs_slowdown_draw_points(
 	}
 }
 
-static void runs_slowdown_draw_scales(struct frame *frame, const struct scales *scales)
+static void fit_curve_draw_scales(struct frame *frame, const struct scales *scales)
 {
 	char text[32];
 	int bottom = scales->rect.y + scales->rect.height, right = scales->rect.x + scales->rect.width;
@@ -170,7 +170,7 @@ static int64_t present_cap(const struct slowdown_pane *pane, const struct model 
 	return pane->cap > 0 ? pane->cap : budget >= 0 ? budget : plan_peak(model->plan);
 }
 
-static void runs_slowdown_draw_legend(struct frame *frame, struct rect rect, const struct slowdowns *slowdowns)
+static void fit_curve_draw_legend(struct frame *frame, struct rect rect, const struct slowdowns *slowdowns)
 {
 	int x = rect.x, y = rect.y + 2;
 	frame_glyph(frame, x, y, GLYPH_BULLET, ROLE_GOOD);
@@ -188,27 +188,27 @@ void slowdown_draw(struct frame *frame, struct rect rect, struct slowdown_pane *
 		const char *text = slowdowns && slowdowns->finding ? "a moment: cuts at prices for memory"
 			: slowdowns && *slowdowns->error.text
 			? slowdowns->error.text
-			: "M draws extra time over memory: what no plan is below, plans, published strategies";
+			: ":curve draws extra time over memory: what no plan is below, plans, published strategies";
 		frame_wrapped(frame, (struct rect){ rect.x + 1, rect.y, rect.width - 1, 3 }, ROLE_FAINT, text);
 		return;
 	}
 	const struct slowdown *curve = &slowdowns->curve;
-	struct scales scales = runs_slowdown_scales_of(rect, curve);
+	struct scales scales = fit_curve_scales_of(rect, curve);
 	int64_t cap = present_cap(pane, model);
 	if (scales.rect.width < 16 || scales.rect.height < 3)
 		return;
 	pane->column = (int64_t)((scales.right - scales.left) / scales.rect.width) + 1;
-	runs_slowdown_draw_bound(frame, &scales, curve);
-	int x = runs_slowdown_column_of(&scales, (double)cap);
-	for (int y = scales.rect.y; y < scales.rect.y + scales.rect.height && runs_slowdown_inside(&scales, x); y++)
+	fit_curve_draw_bound(frame, &scales, curve);
+	int x = fit_curve_column_of(&scales, (double)cap);
+	for (int y = scales.rect.y; y < scales.rect.y + scales.rect.height && fit_curve_inside(&scales, x); y++)
 		frame_glyph(frame, x, y, GLYPH_VERTICAL, ROLE_BUDGET);
-	runs_slowdown_draw_points(frame, &scales, curve, model->plan);
-	x = runs_slowdown_column_of(&scales, (double)plan_peak(model->plan));
-	if (runs_slowdown_inside(&scales, x))
-		frame_text(frame, x, runs_slowdown_row_of(&scales, (double)plan_extra_time(model->plan)), 1, ROLE_PEAK, "x");
-	runs_slowdown_draw_scales(frame, &scales);
+	fit_curve_draw_points(frame, &scales, curve, model->plan);
+	x = fit_curve_column_of(&scales, (double)plan_peak(model->plan));
+	if (fit_curve_inside(&scales, x))
+		frame_text(frame, x, fit_curve_row_of(&scales, (double)plan_extra_time(model->plan)), 1, ROLE_PEAK, "x");
+	fit_curve_draw_scales(frame, &scales);
 	draw_answer(frame, rect, curve, model->plan, cap);
-	runs_slowdown_draw_legend(frame, rect, slowdowns);
+	fit_curve_draw_legend(frame, rect, slowdowns);
 }
 
 bool slowdown_command(struct slowdown_pane *pane, struct model *model, enum command_id command)

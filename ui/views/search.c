@@ -1,7 +1,17 @@
-/* devices_configs.c: all configurations of the step, those that fit first, the fastest first; which of them is asked
+/* search.c: all configurations of the step, those that fit first, the fastest first; which of them is asked
  * for, and why one that doesn't fit doesn't, with the smallest change that does. Above the list time over memory. */
 #include "devices.h"
 #include "src/scenario/device_figures.h"
+
+/* All configurations of the step on its devices. */
+struct config_rows {
+	uint64_t of;          /* serial of the list for which the rows were made; 0: none */
+	struct config chosen; /* the selected one, which stays so when the list is ranked anew */
+	uint32_t *row;        /* [rows] entries that contain the filter */
+	uint32_t rows, selected, top;
+	int page, first_row; /* of the rows when they were drawn last */
+	char filter[100];
+};
 
 enum {
 	PLANNED_FROM = 84,
@@ -17,8 +27,9 @@ enum {
 	LABELS = 9
 };
 
-void configs_free(struct config_rows *list)
+static void search_free(void *state)
 {
+	struct config_rows *list = state;
 	mem_free(list->row);
 	list->row = NULL;
 	list->of = 0;
@@ -26,14 +37,14 @@ void configs_free(struct config_rows *list)
 
 /* Rows that a filter leaves. What was selected stays so when a list is ranked anew, but for the first row: that is the
  * best one's. */
-static bool devices_configs_make_rows(struct config_rows *list, const struct model *model)
+static bool search_make_rows(struct config_rows *list, const struct model *model)
 {
 	const struct config_list *all = &model->ranking->list;
 	char text[200];
 	bool known = list->row && strcmp(list->filter, model->filter) == 0, first = !known || list->selected == 0;
 	if (known && list->of == model->ranking->serial)
 		return true;
-	configs_free(list);
+	search_free(list);
 	list->row = mem_alloc(all->entries ? all->entries : 1, sizeof *list->row);
 	if (!list->row)
 		return false;
@@ -89,7 +100,7 @@ static int names_at(int width)
 	return (width >= BUBBLE_FROM ? BUBBLE : width >= PLANNED_FROM ? PLANNED_MEMORY : MEMORY) + 3;
 }
 
-static void devices_configs_draw_row(
+static void search_draw_row(
 	struct frame *frame, int y, const struct model *model, uint32_t number, bool selected)
 {
 	const struct config_entry *entry = &model->ranking->list.entry[number];
@@ -117,7 +128,7 @@ static void devices_configs_draw_row(
 		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
 }
 
-static void devices_configs_draw_header(struct frame *frame, int y)
+static void search_draw_header(struct frame *frame, int y)
 {
 	int width = frame->window.width;
 	frame_right(frame, TIME, y, ROLE_LABEL, "estimated");
@@ -148,7 +159,7 @@ static size_t planned_words(const struct config_planned *planned, char *text, si
 }
 
 /* What the selected one holds; of one that doesn't fit what is in the way, and the nearest that fits. */
-static void devices_configs_draw_why(struct frame *frame, int y, const struct model *model, uint32_t number)
+static void search_draw_why(struct frame *frame, int y, const struct model *model, uint32_t number)
 {
 	const struct config_ranking *ranking = model->ranking;
 	const struct config_entry *entry = &ranking->list.entry[number];
@@ -177,7 +188,7 @@ static void devices_configs_draw_why(struct frame *frame, int y, const struct mo
 	if (nearest == NONE && ranking->planning)
 		snprintf(text + used, sizeof text - used, "Nothing fits by the estimates; those that need least are being planned");
 	else if (nearest == NONE)
-		snprintf(text + used, sizeof text - used, "Nothing fits %u devices: D doubles them, then f searches again",
+		snprintf(text + used, sizeof text - used, "Nothing fits %u devices: D doubles them, then S searches again",
 			ranking->devices);
 	else
 		snprintf(text + used, sizeof text - used, "The smallest change that fits: %s (%s, %s)",
@@ -191,14 +202,14 @@ static void devices_configs_draw_why(struct frame *frame, int y, const struct mo
 
 struct scales { double low, high, fast, slow; struct rect rect; };
 
-static int devices_configs_place(double value, double from, double to, int cells)
+static int search_place(double value, double from, double to, int cells)
 {
 	double share = to > from ? (value - from) / (to - from) : 0;
 	return share > 1 ? cells : (int)(share * (cells - 1) + 0.5);
 }
 
 /* Fitting ones, up to thrice the fastest's time: what is slower yet flattens all others. */
-static struct scales devices_configs_scales_of(const struct config_list *list, struct rect rect)
+static struct scales search_scales_of(const struct config_list *list, struct rect rect)
 {
 	struct scales scales = { 0, 0, 0, 0, { rect.x + LABELS, rect.y, rect.width - LABELS - 1, rect.height - 1 } };
 	for (uint32_t i = 0; i < list->fitting; i++) {
@@ -216,9 +227,9 @@ static struct scales devices_configs_scales_of(const struct config_list *list, s
 static void draw_point(struct frame *frame, const struct scales *scales, const struct config_entry *entry,
 	enum glyph glyph, enum role role, bool mark)
 {
-	int x = devices_configs_place((double)entry->result.worst.total, scales->low, scales->high, scales->rect.width);
+	int x = search_place((double)entry->result.worst.total, scales->low, scales->high, scales->rect.width);
 	int y = scales->rect.height - 1 -
-		devices_configs_place((double)entry->result.time, scales->fast, scales->slow, scales->rect.height);
+		search_place((double)entry->result.time, scales->fast, scales->slow, scales->rect.height);
 	if (x < 0 || x >= scales->rect.width || y < 0 || !entry->fits)
 		return;
 	frame_glyph(frame, scales->rect.x + x, scales->rect.y + y, glyph, role);
@@ -226,11 +237,11 @@ static void draw_point(struct frame *frame, const struct scales *scales, const s
 		frame_mark(frame, (struct rect){ scales->rect.x + x, scales->rect.y + y, 1, 1 }, MARK_REVERSE);
 }
 
-static void devices_configs_draw_plot(
+static void search_draw_plot(
 	struct frame *frame, struct rect rect, const struct model *model, uint32_t selected)
 {
 	const struct config_list *list = &model->ranking->list;
-	struct scales scales = devices_configs_scales_of(list, rect);
+	struct scales scales = search_scales_of(list, rect);
 	char text[32];
 	int bottom = scales.rect.y + scales.rect.height;
 	if (scales.rect.width < 8 || list->fitting == 0)
@@ -256,7 +267,7 @@ static void devices_configs_draw_plot(
 
 /* ---- all of it ---- */
 
-static void devices_configs_draw_title(struct frame *frame, const struct model *model)
+static void search_draw_title(struct frame *frame, const struct model *model)
 {
 	const struct config_ranking *ranking = model->ranking;
 	char text[160], word[32];
@@ -275,54 +286,55 @@ static void devices_configs_draw_title(struct frame *frame, const struct model *
 	else if (ranking->planning)
 		frame_part(frame, &x, 0, end, ROLE_WARN, ranking->list.fitting ? "planning the best" : "planning the nearest");
 	else if (ranking->fingerprint != configurations_fingerprint(model->plan))
-		frame_part(frame, &x, 0, end, ROLE_WARN, "of an older scenario: f searches again");
+		frame_part(frame, &x, 0, end, ROLE_WARN, "old figures: S searches again");
 	uint32_t apart = device_errors_apart(&model->plan->scenario), as_fast = config_tie_end(&ranking->list, 0, apart);
 	snprintf(text, sizeof text, "first %u no further apart than errors, %.1f %%", as_fast, apart / 10.0);
 	if (apart > 0 && as_fast > 1)
 		frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 }
 
-void configs_draw(struct frame *frame, struct config_rows *list, const struct model *model)
+static void search_draw(void *state, struct model *model, struct frame *frame)
 {
+	struct config_rows *list = state;
 	const struct config_ranking *ranking = model->ranking;
 	int width = frame->window.width, height = frame->window.height;
 	if (!ranking || ranking->list.entries == 0) {
 		const char *text = ranking && ranking->searching
 			? "searching: every degree, ZeRO stage, schedule and recomputation; Esc stops"
 			: ranking && *ranking->error.text ? ranking->error.text
-			: "f evaluates every configuration of this step on its devices: data, "
+			: "S evaluates every configuration of this step on its devices: data, "
 												"tensor, pipeline, context and expert parallel degrees, ZeRO, "
 												"microbatches, schedules, recomputation, and ranks them";
 		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 4 }, ROLE_FAINT, text);
 		return;
 	}
-	if (!devices_configs_make_rows(list, model)) {
+	if (!search_make_rows(list, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	int plot = height >= PLOT_FROM ? PLOT : 0, why = height - plot >= 9 ? WHY : 0;
-	devices_configs_draw_title(frame, model);
+	search_draw_title(frame, model);
 	list->page = height - 2 - why - plot;
 	list->first_row = 2 + plot;
 	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
 	if (plot && list->rows)
-		devices_configs_draw_plot(frame, (struct rect){ 0, 1, width, plot }, model, list->row[list->selected]);
-	devices_configs_draw_header(frame, 1 + plot);
+		search_draw_plot(frame, (struct rect){ 0, 1, width, plot }, model, list->row[list->selected]);
+	search_draw_header(frame, 1 + plot);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++)
-		devices_configs_draw_row(
+		search_draw_row(
 			frame, 2 + plot + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
 	if (list->rows > 0)
 		list->chosen = model->ranking->list.entry[list->row[list->selected]].config;
 	if (list->rows == 0)
 		frame_print(frame, 1, 2 + plot, ROLE_FAINT, "no configuration contains \"%s\"", list->filter);
 	else if (why)
-		devices_configs_draw_why(frame, height - why, model, list->row[list->selected]);
+		search_draw_why(frame, height - why, model, list->row[list->selected]);
 }
 
 /* ---- commands ---- */
 
 /* The knobs that give the configuration. */
-static void devices_configs_apply(struct model *model, const struct config *config)
+static void search_apply(struct model *model, const struct config *config)
 {
 	bool keeps = model->scenario->value[K_strategy] - 1 == STRATEGY_MEGATRON;
 	char chunks[32] = "", schedule[32], recompute[32];
@@ -336,20 +348,21 @@ static void devices_configs_apply(struct model *model, const struct config *conf
 		knob_text(K_recompute, config->recompute, recompute, sizeof recompute));
 }
 
-void configs_click(struct config_rows *list, int y)
+static void search_click(struct config_rows *list, int y)
 {
 	uint32_t row = list->top + (uint32_t)(y - list->first_row);
 	if (list->row && y >= list->first_row && y < list->first_row + list->page && row < list->rows)
 		list->selected = row;
 }
 
-bool configs_command(struct config_rows *list, struct model *model, enum command_id command)
+static bool views_search_command(void *state, struct model *model, enum command_id command)
 {
-	if (!model->ranking || model->ranking->list.entries == 0 || !devices_configs_make_rows(list, model) || list->rows == 0)
+	struct config_rows *list = state;
+	if (!model->ranking || model->ranking->list.entries == 0 || !search_make_rows(list, model) || list->rows == 0)
 		return false;
 	const struct config_entry *entry = model->ranking->list.entry;
 	if (command == COMMAND_ACTIVATE) {
-		devices_configs_apply(model, &entry[list->row[list->selected]].config);
+		search_apply(model, &entry[list->row[list->selected]].config);
 		return true;
 	}
 	if (command == COMMAND_PEAK) {
@@ -361,5 +374,11 @@ bool configs_command(struct config_rows *list, struct model *model, enum command
 		view_say(model, "the configuration on the screen is not in the list");
 		return true;
 	}
-	return row_command(command, &list->selected, list->rows, list->page);
+	if (command == COMMAND_CLICK)
+		search_click(list, model->click_y);
+	return command == COMMAND_CLICK || row_command(command, &list->selected, list->rows, list->page);
 }
+
+const struct view_ops view_search = {
+	"Search", IN_SEARCH, sizeof(struct config_rows), search_draw, views_search_command, search_free, NULL
+};
