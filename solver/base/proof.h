@@ -9,24 +9,23 @@
 #include <stdint.h>
 
 /* What value and bound count. Only numbers of one quantity may be compared: a bound on an estimate says nothing of the
- * simulated step. id, name in plan files, whether it is a time (in picoseconds; else bytes). */
+ * simulated step. id, name in plan files. */
 #define QUANTITIES(X) \
-	X(NONE, "none", false)                              /* nothing was minimised */ \
-	X(LIVE_PEAK, "live peak", false)                    /* most bytes alive at once, over the order */ \
-	X(ARENA, "arena", false)                            /* highest byte in use of a layout */ \
+	X(NONE, "none")                              /* nothing was minimised */ \
+	X(LIVE_PEAK, "live peak")                    /* most bytes alive at once, over the order */ \
+	X(ARENA, "arena")                            /* highest byte in use of a layout */ \
 	/* what stays on a device through the step, as sharding counts it */ \
-	X(KEPT, "kept bytes", false) \
-	X(TRAFFIC, "estimated communication", true)         /* the collectives of a sharding alone, summed */ \
-	X(ESTIMATE, "estimated step", true)                 /* a sharding's costs, op by op and tensor by tensor, summed */ \
+	X(KEPT, "kept bytes") \
+	X(TRAFFIC, "estimated communication")         /* the collectives of a sharding alone, summed */ \
+	X(ESTIMATE, "estimated step")                 /* a sharding's costs, op by op and tensor by tensor, summed */ \
 	/* the same of a microbatch, with its share of what a step does once */ \
-	X(MICROBATCH, "estimated microbatch", true) \
-	X(STEP, "simulated step", true) /* the planned step, op by op on its streams */
+	X(MICROBATCH, "estimated microbatch") \
+	X(STEP, "simulated step") /* the planned step, op by op on its streams */
 
-#define X(id, name, time) QUANTITY_##id,
+#define X(id, name) QUANTITY_##id,
 enum quantity { QUANTITIES(X) QUANTITY_COUNT };
 #undef X
 extern const char *const quantity_names[QUANTITY_COUNT];
-extern const bool quantity_is_time[QUANTITY_COUNT];
 
 struct proof {
 	enum quantity quantity;

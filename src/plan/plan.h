@@ -20,7 +20,6 @@
  *     host_pool       host memory of offloaded tensors
  *     speed           samples and tokens a second, and what is reached of the peak
  *     timeline        live bytes over the order
- *     changes         two plans, op by op
  *     beside          two plans of different graphs, laid over each other
  *     came_to         what "given" and "auto" stand for
  *     idle            knobs that change nothing in a plan */

@@ -67,6 +67,23 @@ static void draw_outlook(struct frame *frame, struct devices *view, const struct
 	gantt_draw(frame, all, &view->gantt, &outlook->timetable, outlook->machine.memory);
 }
 
+/* How the placements were found, and what is proved of them. */
+static void devices_draw_found(struct frame *frame, const struct plan *plan)
+{
+	const struct sharded *sharded = plan->transformed->sharded;
+	const struct proof *proof = &sharded->proof;
+	char text[300], gap[32];
+	size_t used = (size_t)snprintf(text, sizeof text, "%s",
+		sharded->space ? "found by search" : "as experts write it by hand");
+	if (proof->quantity != QUANTITY_NONE)
+		used += (size_t)snprintf(text + used, sizeof text - used, proof_closed(proof) ? ": least possible %s%s"
+			: ": %s at most %s above the least", quantity_names[proof->quantity],
+			proof_closed(proof) ? "" : gap_text(proof->value, proof->bound, gap, sizeof gap));
+	if (plan->compared > 1)
+		snprintf(text + used, sizeof text - used, "; the best of %u that were planned", plan->compared);
+	frame_words(frame, 1, 0, frame->window.width - 1, proof_closed(proof) ? ROLE_GOOD : ROLE_LABEL, text);
+}
+
 static void draw_part(struct frame *frame, struct devices *view, struct model *model)
 {
 	const struct plan *plan = model->plan;
@@ -81,8 +98,13 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 				: "every device runs the whole step, nothing is sent: :fsdp splits it; S: the best way");
 	else if (view->part == PART_TRAFFIC)
 		devices_draw_traffic(frame, model);
-	else
+	else {
+		struct rect window = frame->window;
+		devices_draw_found(frame, plan);
+		frame_window(frame, (struct rect){ window.x, window.y + 1, window.width, window.height - 1 });
 		places_draw(frame, &view->places, model);
+		frame_window(frame, window);
+	}
 }
 
 static void devices_draw(void *state, struct model *model, struct frame *frame)

@@ -113,5 +113,3 @@ void traffic_find(const struct sharded *sharded, const struct graph *graph, stru
  * collective. */
 bool traffic_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis,
 	enum collective_kind *collective, int64_t *bytes);
-/* Bytes that a device sends inside an op of a device's graph: all-reduces that let it do with a part of a dim. */
-int64_t traffic_inside(const struct sharded *sharded, const struct graph *graph, uint32_t op);

@@ -37,18 +37,6 @@ static void traffic_add_inside(struct traffic_sum *sum, const struct sharded *sh
 	}
 }
 
-int64_t traffic_inside(const struct sharded *sharded, const struct graph *graph, uint32_t op)
-{
-	struct traffic_sum sum = { 0 };
-	uint32_t whole = sharded_op(sharded, graph, op, NULL);
-	int64_t bytes = 0;
-	if (whole != NONE)
-		traffic_add_inside(&sum, sharded, whole);
-	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
-		bytes += sum.of[a][COLLECTIVE_ALL_REDUCE].bytes;
-	return bytes;
-}
-
 void traffic_find(const struct sharded *sharded, const struct graph *graph, struct traffic_sum *sum)
 {
 	const struct mesh *mesh = &sharded->sharding.mesh;

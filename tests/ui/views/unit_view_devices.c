@@ -1,7 +1,6 @@
 /* unit_view_devices.c: the Devices view of a step that is split, and what other views and drawings say of it. */
 #include "src/draw/draw.h"
 #include "src/models/models.h"
-#include "src/plan/beside.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 #include "ui/views/devices.h"
@@ -171,31 +170,6 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	expect(&fixture, SEARCH,
 		fixture.model.ranking->list.fitting ? "The smallest change that fits: " : "Nothing fits 8 devices");
 	configurations_free(&kept);
-}
-
-Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
-{
-	static const char *const whole[] = { "devices=1", NULL };
-	OWN(fixture) fixture, one;
-	open_fixture(&fixture, eight, 120, 30);
-	open_fixture(&one, whole, 120, 30);
-	one.plan->serial = 1;
-	fixture.plan->serial = 2;
-	struct arena arena = { 0 };
-	struct plan_change *change;
-	uint32_t count;
-	int64_t sent = 0;
-	cr_assert_eq(plan_changes(one.plan, fixture.plan, &arena, &change, &count), OK);
-	cr_assert(count > 0);
-	for (uint32_t i = 0; i < count; i++) {
-		cr_assert(strncmp(change[i].op, "comm.", 5) != 0 && change[i].sent[0] == 0, "%s", change[i].op);
-		sent += change[i].sent[1];
-	}
-	cr_assert_eq(sent, fixture.plan->traffic.bytes, "what ops send adds up to what the plan sends");
-	arena_free(&arena);
-	cr_assert_eq(plan_changes(fixture.plan, fixture.plan, &arena, &change, &count), OK);
-	cr_assert_eq(count, 0);
-	arena_free(&arena);
 }
 
 Test(view_devices, the_graph_view_says_where_operands_and_results_lie)

@@ -63,7 +63,7 @@ Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_
 }
 
 /* With all-reduces inside ops: of a vocabulary that is padded, and of batches whose statistics are computed again. */
-Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
+Test(sharded, the_traffic_takes_the_streams_time)
 {
 	static const struct {
 		const char *model, *words;
@@ -71,20 +71,9 @@ Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
 		{ "resnet18", "devices=4 strategy=data recompute=auto memory=170MiB" } };
 	OWN(planner) planner = { .store = store_new() };
 	for (size_t i = 0; i < test_rounds(2, sizeof cases / sizeof *cases); i++) {
-		OWN(arena) arena = { 0 };
 		struct error error = { 0 };
-		struct plan_change *change;
 		OWN(graph) *graph = model(cases[i].model, 8);
-		OWN(plan) *one = plan_of_words(&planner, graph, "devices=1"), *plan = plan_of_words(&planner, graph, cases[i].words);
-		int64_t sent = 0, inside = 0;
-		uint32_t count;
-		cr_assert_eq(plan_changes(one, plan, &arena, &change, &count), OK);
-		for (uint32_t k = 0; k < count; k++)
-			sent += change[k].sent[1] - change[k].sent[0];
-		for (uint32_t op = 0; op < plan->graph->ops; op++)
-			inside += traffic_inside(plan->transformed->sharded, plan->graph, op);
-		cr_assert(inside > 0, "%s", cases[i].words);
-		cr_assert_eq(sent, plan->traffic.bytes, "%s: %lld", cases[i].words, (long long)(sent - plan->traffic.bytes));
+		OWN(plan) *plan = plan_of_words(&planner, graph, cases[i].words);
 		cr_assert_eq(plan->time->time.busy[1], plan->traffic.time, "%s", cases[i].words);
 		char *text = plan_text(plan);
 		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", cases[i].words, error.text);
