@@ -45,7 +45,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
 .PHONY: all build run test test-long lessons pictures test-programs units man check-layers asan tsan benches bench lint \
-        help install uninstall clean setup fuzz check dist distcheck
+        help install uninstall clean setup fuzz check dist distcheck wheel deb
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -252,6 +252,22 @@ dist: ## a source tarball of the last commit, the same bytes at every call
 # In a folder that can't be written: built beside it, tested, installed, removed.
 distcheck: dist ## build, test, install and remove the tarball
 	$(Q)tests/distcheck $(BUILD)/$(DIST).tar.gz $(JOBS)
+
+# One program for every Linux of this machine's kind: nothing is linked at run time.
+STATIC_LIBS := -lncursesw -ltinfo -lglpk -lcolamd -lamd -lsuitesparseconfig -lgmp -lltdl -ljansson -lunistring -lz -lpthread -lm
+$(BUILD)/static/tidemark: $(BUILD)/src/main.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -static -s -o $@ $^ $(STATIC_LIBS) 2>$@.said || { cat $@.said >&2; exit 1; }
+
+wheel: build ## the wheel tidemark-torch with the program in it, in build/dist
+	$(Q)./.ci/setup wheel
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/static/tidemark
+	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) .ci/packages/wheel $(BUILD)/static/tidemark $(BUILD)/tidemark $(BUILD)/dist
+
+deb: dist ## Debian packages of the last commit, in build/deb
+	$(Q)./.ci/setup deb
+	$(Q).ci/packages/deb $(BUILD)/$(DIST).tar.gz $(VERSION) $(BUILD)/deb
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | sort | expand -t 16

@@ -21,13 +21,13 @@ _HOME = {"capture": "recording", "capture_step": "recording", "capture_batches":
          "measure_workspace": "kernels", "estimate": "estimates", "explain_oom": "oom",
          "trainer_callback": "callbacks", "lightning_callback": "callbacks"}
 __all__ = sorted(_HOME)
-__version__ = "1.0"
+__version__ = "0.3.0"
 
 
 def __getattr__(name):
     """Imports what needs PyTorch only when it is asked for."""
     if name not in _HOME:
         raise AttributeError(f"module 'tidemark_torch' has no attribute {name!r}")
-    if name != "CaptureError" and _HOME[name] != "graph":
+    if _HOME[name] not in ("errors", "estimates", "graph"):
         importlib.import_module("tidemark_torch.errors").check_version()
     return getattr(importlib.import_module(f"tidemark_torch.{_HOME[name]}"), name)

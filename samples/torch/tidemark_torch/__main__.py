@@ -22,6 +22,7 @@ import contextlib
 import sys
 
 from . import command
+from .errors import check_version
 
 
 def parse():
@@ -47,6 +48,7 @@ def main():
         from . import calibrate
         return calibrate.main(sys.argv[2:])
     options = parse()
+    check_version()
     if options.list or not options.model:
         from .models import MODELS
         print("\n".join(MODELS))
@@ -87,5 +89,10 @@ def main():
     return 0
 
 
+def start():
+    """The command tidemark-torch. What needs no PyTorch, such as --help, comes before it is looked for."""
+    command.run(main, needs_torch=False)
+
+
 if __name__ == "__main__":
-    command.run(main, needs_torch=sys.argv[1:2] != ["calibrate"])
+    start()
