@@ -325,8 +325,9 @@ static int stop_everywhere(const char *words)
 	char *expected = plan_text(whole);
 	int stopped = 0;
 	bool ended = false;
-	for (int after = 1; !ended; after += after < 4 ? 1 : (int)test_rounds(3 * (uint32_t)after, (uint32_t)after / 4)) {
-		struct stop stop = { .after = after };
+	const uint32_t one_by_one = test_rounds(2, 4);
+	for (uint32_t after = 1; !ended; after += after < one_by_one ? 1 : test_rounds(3 * after, after / 4)) {
+		struct stop stop = { .after = (int)after };
 		struct error error = { 0 };
 		OWN(scenario) scenario;
 		OWN(planner)
@@ -338,11 +339,11 @@ static int stop_everywhere(const char *words)
 		else if (cut && cut->limited)
 			stopped++;
 		else
-			cr_assert(!cut && error.status == CANCELLED, "%s: stopped at report %d, and the plan doesn't say so", words, after);
+			cr_assert(!cut && error.status == CANCELLED, "%s: stopped at report %u, and the plan doesn't say so", words, after);
 		used.control = (struct control){ 0 };
 		OWN(plan) *again = plan_of_words(&used, graph, words);
 		char *text = plan_text(again);
-		cr_assert_str_eq(text, expected, "%s: stopped at report %d, then planned again with the same store", words, after);
+		cr_assert_str_eq(text, expected, "%s: stopped at report %u, then planned again with the same store", words, after);
 		free(text);
 	}
 	free(expected);
