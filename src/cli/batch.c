@@ -167,7 +167,7 @@ int plan_exit(const struct plan *plan)
 		complain_line("cut short: a better plan may exist");
 	if (!fits_runs(verdict.fits)) {
 		complain_line("%s", verdict_text(&verdict, text, sizeof text));
-		if (plan->transformed->pipelined && !plan->limited &&
+		if (plan->pipelined && !plan->limited &&
 			*plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))
 			complain_line("the smallest change that fits: %s", change);
 		return batch_signal() ? batch_signal() : EXIT_CONSTRAINT;

@@ -25,7 +25,7 @@ enum { CELLS = 14, CELLS_ALWAYS = 9 };   /* those that every plan has come first
 
 static void sweep_row_fill(const struct plan *plan, struct cell cell[CELLS])
 {
-	const struct sharded *sharded = plan ? plan->transformed->sharded : NULL;
+	const struct sharded *sharded = plan ? plan->sharded : NULL;
 	int64_t flops = plan ? plan_flops(plan) : -1, time = plan ? plan->speed.time : -1,
 			program = plan ? plan->program_time : -1;
 #define OF(value) plan ? (value) : 0, plan != NULL

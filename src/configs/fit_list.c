@@ -84,7 +84,7 @@ int64_t fit_step_of(const struct plan *plan, const struct rules *rules, struct e
 	if (time >= 0)
 		return time;
 	struct plan_time *simulated = plan_time_of(
-		plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, rules);
+		plan->graph, plan->ordered->result.order, plan->sharded, &plan->scenario, rules);
 	if (!simulated)
 		return fail_memory(error), -1;
 	time = simulated->whole.total;

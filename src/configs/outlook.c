@@ -233,7 +233,7 @@ static enum status step_timetable(
  * for the rest what comes and goes in a slot. */
 static enum status planned_timetable(const struct plan *plan, struct timetable *timetable, struct error *error)
 {
-	const struct pipelined *pipelined = plan->transformed->pipelined;
+	const struct pipelined *pipelined = plan->pipelined;
 	uint32_t ranks = pipelined->ranks, pieces = ranks * pipelined->chunks;
 	int64_t *kept = mem_alloc(3 * (size_t)pieces + ranks, sizeof *kept), *weight = kept + pieces,
 			*between = weight + pieces, *none = between + pieces;
@@ -261,7 +261,7 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 static enum status timetable_of_plan(
 	const struct plan *plan, const struct rules *rules, struct timetable *timetable, struct error *error)
 {
-	if (plan->transformed->pipelined)
+	if (plan->pipelined)
 		return planned_timetable(plan, timetable, error);
 	struct plan_time *time = plan->time
 		? plan->time
@@ -275,7 +275,7 @@ static enum status timetable_of_plan(
 /* Of the configuration what the plan says. */
 static struct outlook *planned(const struct plan *plan, struct error *error)
 {
-	const struct pipelined *pipelined = plan->transformed->pipelined;
+	const struct pipelined *pipelined = plan->pipelined;
 	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
 	if (!outlook) {
 		fail_memory(error);
@@ -287,8 +287,8 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 	outlook->config = (struct config) { .dp = 1, .tp = 1, .cp = 1, .ep = 1, .pp = pipelined ? pipelined->ranks : 1,
 		.chunks = pipelined ? pipelined->chunks : 1, .microbatches = pipelined ? pipelined->microbatches : 1,
 		.schedule = pipelined ? (uint8_t)pipelined->schedule : SCHEDULE_1F1B, .zero = scenario_zero(&plan->scenario) };
-	if (plan->transformed->sharded)
-		outlook_take_mesh(&plan->scenario, &plan->transformed->sharded->sharding.mesh, &outlook->config);
+	if (plan->sharded)
+		outlook_take_mesh(&plan->scenario, &plan->sharded->sharding.mesh, &outlook->config);
 	outlook->config.sp = outlook->config.tp > 1 && plan->scenario.value[K_sp] != 0;
 	scenario_machine(&plan->scenario, &outlook->machine);
 	outlook->fingerprint = outlook_fingerprint(plan->input, &plan->scenario);
@@ -299,7 +299,7 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 static struct outlook *outlook_modelled(
 	const struct plan *plan, const struct rules *rules, const atomic_bool *cancel, struct error *error)
 {
-	const struct mesh *mesh = plan->transformed->sharded ? &plan->transformed->sharded->sharding.mesh : NULL;
+	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
 	struct control control = { .cancel = cancel };
 	struct stage_context stage = { .store = store_new(), .rules = rules, .control = &control };
 	struct outlook *outlook = NULL;
@@ -317,8 +317,8 @@ struct outlook *outlook_of_plan(
 	const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error)
 {
 	OWN(rules) *rules = rules_load(rules_file, error);
-	struct outlook *outlook = rules && !plan->transformed->pipelined ? outlook_modelled(plan, rules, cancel, error) : NULL;
-	if (rules && !outlook && (plan->transformed->pipelined || error->status == BAD_INPUT))
+	struct outlook *outlook = rules && !plan->pipelined ? outlook_modelled(plan, rules, cancel, error) : NULL;
+	if (rules && !outlook && (plan->pipelined || error->status == BAD_INPUT))
 		outlook = planned(plan, error);
 	if (outlook)
 		timetable_free(&outlook->timetable);

@@ -35,7 +35,7 @@ static uint32_t device_grid_degree(const struct mesh *mesh, const char *name)
 void device_grid_of(const struct plan *plan, const struct outlook *outlook, struct device_grid *grid)
 {
 	static const char *const names[GRID_AXES] = { "pp", "dp", "ep", "cp", "tp" };
-	const struct mesh *mesh = plan->transformed->sharded ? &plan->transformed->sharded->sharding.mesh : NULL;
+	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
 	struct machine machine;
 	scenario_machine(&plan->scenario, &machine);
 	uint32_t size[GRID_AXES] = { 1, device_grid_degree(mesh, "dp") * device_grid_degree(mesh, MESH_REPLICATE),

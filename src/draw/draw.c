@@ -334,7 +334,7 @@ static void legend_places(const struct writer *writer)
 		return;
 	fputs("</TD></TR><TR><TD>" ROW_BEGIN, writer->stream);
 	fprintf(writer->stream, "<TD>on %s: </TD>\n",
-		mesh_text(&writer->drawing->plan->transformed->sharded->sharding.mesh, mesh, sizeof mesh));
+		mesh_text(&writer->drawing->plan->sharded->sharding.mesh, mesh, sizeof mesh));
 	for (uint32_t i = 0; i < writer->places.count; i++)
 		legend_area(writer, placement_area(i), "#777777",
 			i + 1 == writer->places.count && writer->places.more ? "others" : writer->places.text[i]);

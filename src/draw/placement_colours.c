@@ -11,7 +11,7 @@ static const char *const areas[PLACEMENT_COLOURS] = { "#CFE8FF", "#FFE2B8", "#D3
 char *placement_of_node(const struct drawing *drawing, const struct draw_node *node, char *text, size_t size)
 {
 	const struct graph *graph = drawing->graph;
-	const struct sharded *sharded = drawing->plan ? drawing->plan->transformed->sharded : NULL;
+	const struct sharded *sharded = drawing->plan ? drawing->plan->sharded : NULL;
 	text[0] = '\0';
 	if (!sharded || graph->op[node->main].phase == PHASE_COMMUNICATION || csr_length(&graph->writes, node->main) == 0)
 		return text;

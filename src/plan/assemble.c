@@ -15,16 +15,16 @@ uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scen
 /* time: of the plan, or NULL. */
 static void find_stall(struct plan *plan, const struct plan_time *time)
 {
-	const struct fitted *fitted = plan->transformed->fitted;
-	plan->stall = fitted && time ? fitted_stall(fitted, plan_time_host_waits(time, plan->transformed->sharded)) : 0;
+	const struct fitted *fitted = plan->fitted;
+	plan->stall = fitted && time ? fitted_stall(fitted, plan_time_host_waits(time, plan->sharded)) : 0;
 }
 
 /* The step's time: simulated, a pipeline's, or that of one device: with accumulation all passes and the update. A
  * pipeline counts its microbatches alone. False: out of memory. */
 static bool find_speed(struct plan *plan, const struct rules *rules)
 {
-	const struct sharded *sharded = plan->transformed->sharded;
-	const struct pipelined *pipelined = plan->transformed->pipelined;
+	const struct sharded *sharded = plan->sharded;
+	const struct pipelined *pipelined = plan->pipelined;
 	int64_t time = plan_step_time(plan),
 			passes = pipelined ? (int64_t)pipelined->microbatches : plan->scenario.value[K_accumulation];
 	uint32_t devices = sharded ? mesh_devices(&sharded->sharding.mesh) * (pipelined ? pipelined->ranks : 1) : 1;
@@ -50,12 +50,12 @@ enum status plan_finish(struct plan *plan, const struct rules *rules)
 	if (plan->time && plan->complete && scenario_seeks_time(&plan->scenario))
 		TRY(plan_time_bound(plan->time));
 	plan->program_time = plan->speed.time;
-	if (plan->speed.time < 0 || plan->transformed->pipelined ||
+	if (plan->speed.time < 0 || plan->pipelined ||
 		memcmp(ordered->result.order, ordered->problem.program,
 			ordered->problem.ops * sizeof *ordered->problem.program) == 0)
 		return OK;
 	struct plan_time *time = plan_time_of(
-		plan->graph, ordered->problem.program, plan->transformed->sharded, &plan->scenario, rules);
+		plan->graph, ordered->problem.program, plan->sharded, &plan->scenario, rules);
 	NEED(time);
 	plan->program_time = time->whole.total == INT64_MAX ? -1 : time->whole.total;
 	plan_time_free(time);
@@ -75,6 +75,9 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 		return NULL;
 	}
 	plan->transformed = transformed_retain(transformed);
+	plan->sharded = transformed->sharded;
+	plan->pipelined = transformed->pipelined;
+	plan->fitted = transformed->fitted;
 	memcpy(plan->notes, transformed->notes, strlen(transformed->notes) + 1);
 	plan->ordered = ordered_retain(ordered);
 	plan->laid_out = laid_out_retain(laid_out);
@@ -82,13 +85,13 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 	plan->graph = graph_retain(ordered->graph);
 	plan->limited = ordered->cut_short || laid_out->cut_short;
 	plan->fingerprint = plan_fingerprint(input, scenario);
-	if (plan->transformed->sharded)
-		traffic_find(plan->transformed->sharded,
-			plan->transformed->pipelined ? plan->transformed->sharded->device : plan->graph, &plan->traffic);
-	if (plan->transformed->sharded && !plan->transformed->pipelined)
-		plan->time = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, scenario, rules);
+	if (plan->sharded)
+		traffic_find(plan->sharded,
+			plan->pipelined ? plan->sharded->device : plan->graph, &plan->traffic);
+	if (plan->sharded && !plan->pipelined)
+		plan->time = plan_time_of(plan->graph, plan->ordered->result.order, plan->sharded, scenario, rules);
 	plan->allocator = scenario_allocator(scenario);
-	if ((plan->transformed->sharded && !plan->transformed->pipelined && !plan->time) || !find_speed(plan, rules) ||
+	if ((plan->sharded && !plan->pipelined && !plan->time) || !find_speed(plan, rules) ||
 		(plan->allocator != ALLOCATOR_PLAN && plan_allocate(plan, plan->allocator == ALLOCATOR_EXPANDABLE) != OK)) {
 		plan_release(plan);
 		return NULL;
@@ -171,7 +174,7 @@ static struct plan_time_search search_of(const struct planning *planning, const 
 {
 	int64_t budget = plan_budget(plan);
 	return (struct plan_time_search){ plan->ordered->graph, &plan->ordered->problem, plan->ordered->result.order,
-		plan->transformed->sharded, planning->scenario, planning->stage->rules,
+		plan->sharded, planning->scenario, planning->stage->rules,
 		budget >= 0 ? budget
 		: how == TIME_CLIMBS ? INT64_MAX
 		: plan->ordered->program_peak,

@@ -72,7 +72,7 @@ static bool answers(const struct plan *plan, const struct scenario *scenario)
 
 static int64_t degree_of(enum knob_id knob, const struct scenario *scenario, const struct plan *plan)
 {
-	const struct sharded *sharded = answers(plan, scenario) ? plan->transformed->sharded : NULL;
+	const struct sharded *sharded = answers(plan, scenario) ? plan->sharded : NULL;
 	if (!scenario_shards(scenario))
 		return 1;
 	if (knob == K_pp || !sharded)
@@ -101,7 +101,7 @@ static int64_t knob_came_to(
 	case K_optimizer: return word && *word && knob_parse(knob, word, &value, &error) == OK ? value : KNOB_GIVEN;
 	case K_dp: case K_tp: case K_pp: case K_cp: case K_ep: return degree_of(knob, scenario, plan);
 	case K_order: return scenario_order(scenario) == ORDER_AUTO ? KNOB_GIVEN : (int64_t)scenario_order(scenario);
-	case K_rank: return answers(plan, scenario) && plan->transformed->pipelined ? (int64_t)plan->rank : KNOB_GIVEN;
+	case K_rank: return answers(plan, scenario) && plan->pipelined ? (int64_t)plan->rank : KNOB_GIVEN;
 	case K_memory: return scenario_preset(scenario).machine.memory;
 	case K_reserve: return scenario_reserve(scenario);
 	default: return KNOB_GIVEN;

@@ -77,7 +77,7 @@ static void fit_limits(struct choosing *choosing, struct plan *first, int64_t *m
 	struct goal goal = { GOAL_FASTEST, budget };
 	struct foretold best = { INT64_MAX, INT64_MAX };
 	struct bracket bracket = { 0, first->transformed->fit_peak };
-	struct plan_wish wish = { .rivals = RIVALS_NONE, .first = first->transformed->sharded };
+	struct plan_wish wish = { .rivals = RIVALS_NONE, .first = first->sharded };
 	struct plan *last = plan_retain(first);
 	for (int round = 0; round < LIMIT_ROUNDS && !last->limited; round++) {
 		int64_t limit = choose_next_limit(last, &bracket, budget);
@@ -191,7 +191,7 @@ static int64_t choose_limit_of(const struct plan *first, const int64_t *needs, u
 	int64_t least = INT64_MAX, experts = INT64_MAX, budget = scenario_budget(&first->scenario);
 	for (uint32_t i = 0; i < plans; i++) {
 		least = needs[i] < least ? needs[i] : least;
-		experts = i > 0 && i <= first->transformed->sharded->experts && needs[i] < experts ? needs[i] : experts;
+		experts = i > 0 && i <= first->sharded->experts && needs[i] < experts ? needs[i] : experts;
 	}
 	int64_t limit = sharding_slack(least, (uint32_t)first->scenario.value[K_slack]);
 	limit = experts < limit ? experts : limit;
@@ -234,7 +234,7 @@ static void rank_rivals(const struct sharded *sharded, bool by_time, uint32_t ra
  * all come to. */
 static void judge_each(struct choosing *choosing, struct plan *first)
 {
-	struct sharded *sharded = first->transformed->sharded;
+	struct sharded *sharded = first->sharded;
 	uint32_t rivals = sharded->rivals, rank[SHARD_RIVALS];
 	bool automatic = is_automatic(choosing->planning);
 	struct plan *plan[1 + SHARD_RIVALS] = { plan_retain(first) };
@@ -303,7 +303,7 @@ static bool judge_foretold(struct choosing *choosing, struct plan *first)
 	struct prospects prospects = { .count = 0 };
 	enum status status = prospects_begin(&prospects, choosing->layers, choosing->planning, first);
 	if (status == OK)
-		status = foretell_rivals(choosing, first->transformed->sharded, first->fit_margin, &prospects);
+		status = foretell_rivals(choosing, first->sharded, first->fit_margin, &prospects);
 	if (status == INFEASIBLE)
 		return false;
 	choosing->foretold += prospects.count;
@@ -316,7 +316,7 @@ static bool judge_foretold(struct choosing *choosing, struct plan *first)
  * rivals'. Takes the first plan over. */
 static void choose_judge(struct choosing *choosing, struct plan *first)
 {
-	struct sharded *sharded = first->transformed->sharded;
+	struct sharded *sharded = first->sharded;
 	choosing->limited |= first->limited;
 	shortlist_add(&choosing->list, plan_retain(first));
 	if (sharded && !choosing->limited && sharded->rivals > 0 && step_runs("choose.rivals")) {
@@ -353,7 +353,7 @@ static bool least_helps(const struct choosing *choosing)
 {
 	const struct plan *best = shortlist_leader(&choosing->list);
 	const struct scenario *scenario = choosing->planning->scenario;
-	return best->transformed->sharded && is_automatic(choosing->planning) &&
+	return best->sharded && is_automatic(choosing->planning) &&
 		scenario->value[K_recompute] != RECOMPUTE_AUTO && (!scenario_cuts(scenario) || choose_is_over(best));
 }
 
@@ -365,7 +365,7 @@ static void try_least(struct choosing *choosing)
 	const struct plan *best = shortlist_leader(&choosing->list);
 	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP,
 		.least = true,
-		.first = choosing->first->transformed->sharded };
+		.first = choosing->first->sharded };
 	struct transformed *transformed = stage_transform(
 		planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
 	const struct sharded *least = transformed ? transformed->sharded : NULL;
@@ -401,7 +401,7 @@ static bool limits_help(const struct choosing *choosing)
 static void try_limits(struct choosing *choosing)
 {
 	struct plan_wish wish = {
-		.margin = MARGIN_NO_CAP, .rivals = RIVALS_ALONE, .first = choosing->first->transformed->sharded
+		.margin = MARGIN_NO_CAP, .rivals = RIVALS_ALONE, .first = choosing->first->sharded
 	};
 	fit_limits(choosing, choosing->first, &wish.margin);
 	if (!choose_goes_on(choosing) || wish.margin == MARGIN_NO_CAP)
@@ -445,7 +445,7 @@ static void try_moves(struct choosing *choosing)
 	choosing->compared += moves.plans;
 	choosing->left_out = moves.left_out && choose_is_over(choosing->first);
 	if (status == OK && moves.found.split) {
-		struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = moves.from->transformed->sharded, .told = &moves.found };
+		struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = moves.from->sharded, .told = &moves.found };
 		choosing->compared--;
 		plan_candidate(choosing, &wish, true, &choosing->list);
 	}
@@ -473,9 +473,9 @@ static void try_comparing_order(struct choosing *choosing)
 	other.scenario = &scenario;
 	struct plan *plan = choose_plan(&other, best);
 	struct foretold ours = plan_came_to(best), theirs = plan ? plan_came_to(plan) : ours;
-	if (plan && !plan->limited && plan->transformed->sharded && foretold_better(&choosing->list.goal, &theirs, &ours)) {
+	if (plan && !plan->limited && plan->sharded && foretold_better(&choosing->list.goal, &theirs, &ours)) {
 		struct plan_wish wish = {
-			.margin = MARGIN_NO_CAP, .first = plan->transformed->sharded, .told = &plan->transformed->sharded->sharding
+			.margin = MARGIN_NO_CAP, .first = plan->sharded, .told = &plan->sharded->sharding
 		};
 		plan_candidate(choosing, &wish, true, &choosing->list);
 		choosing->compared += plan->compared - 1;
@@ -520,15 +520,15 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 		.list.goal = { GOAL_FASTEST, scenario_budget(planning->scenario) } };
 	struct plan_wish wish = first_wish(planning->scenario);
 	struct plan *first = plan_once(planning, &wish, false), *plan = NULL;
-	bool fine = !first || !first->transformed->sharded ||
-		few_layers_new(planning, first->transformed->sharded->shared, &choosing.layers) == OK;
+	bool fine = !first || !first->sharded ||
+		few_layers_new(planning, first->sharded->shared, &choosing.layers) == OK;
 	choosing.first = first;
 	if (first && fine)
 		choose_among(&choosing);
 	if (planning->error->status == OK)
 		plan = shortlist_take(&choosing.list);
 	shortlist_drop(&choosing.list);
-	if (plan && plan->transformed->sharded && choosing.compared > 1)
+	if (plan && plan->sharded && choosing.compared > 1)
 		plan->compared = choosing.compared;
 	if (plan) {
 		plan->foretold = choosing.foretold;

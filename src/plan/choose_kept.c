@@ -7,7 +7,7 @@
 
 static bool runs_again(const struct plan *plan)
 {
-	const struct pipelined *pipelined = plan->transformed->pipelined;
+	const struct pipelined *pipelined = plan->pipelined;
 	bool again = graph_reruns(plan->graph);
 	for (uint32_t r = 0; pipelined && r < pipelined->ranks && !again; r++)
 		again = graph_reruns(pipelined->rank[r].graph);
@@ -37,7 +37,7 @@ static bool searches_fastest(const struct scenario *scenario)
  */
 static bool may_keep(const struct planning *planning, const struct plan *plan)
 {
-	const struct fitted *fitted = plan->transformed->fitted;
+	const struct fitted *fitted = plan->fitted;
 	bool proved = fitted && fitted->bound > 0 && plan->fit_margin <= 0,
 		 again = runs_again(plan) || plan_extra_time(plan) > 0 || choose_kept_is_over(plan);
 	return !plan->limited && planning->error->status == OK &&

@@ -26,7 +26,7 @@ bool starts_without_cap(const struct scenario *scenario)
 static bool next_margin(const struct plan *plan, int64_t *margin)
 {
 	int64_t budget = scenario_budget(&plan->scenario), peak = plan->transformed->fit_peak;
-	bool first = plan->transformed->pipelined && plan->fit_margin == 0;
+	bool first = plan->pipelined && plan->fit_margin == 0;
 	if (budget < 0 || peak < 0 || plan->limited)
 		return false;
 	bool uncapped = plan->fit_margin == MARGIN_NO_CAP, nearest = !uncapped && !first && peak > budget - plan->fit_margin;
@@ -95,7 +95,7 @@ static void begin_halving(struct halving *halving, const struct plan *plan)
 /* Nothing keeps the limit, so that a smaller one leads to no other plan: what is left to be tried is above. */
 static bool below_floor(const struct halving *halving, const struct plan *plan)
 {
-	const struct fitted *fitted = plan->transformed->fitted;
+	const struct fitted *fitted = plan->fitted;
 	int64_t limit = halving->budget - plan->fit_margin;
 	return fitted && fitted->replayed > limit;
 }
@@ -138,9 +138,9 @@ static struct plan *choose_margin_refine(
 	struct halving halving = { .budget = scenario_budget(planning->scenario) };
 	struct shortlist list = { .goal = { GOAL_FASTEST, halving.budget } };
 	int64_t peak = first->transformed->fit_peak;
-	bool unfit = first->transformed->pipelined && first->transformed->pipelined->unfit && first->fit_margin <= 0;
+	bool unfit = first->pipelined && first->pipelined->unfit && first->fit_margin <= 0;
 	if (unfit || plan_needs(first) <= halving.budget || peak < 0 || first->limited ||
-		(!first->transformed->pipelined && peak > halving.budget - first->fit_margin))
+		(!first->pipelined && peak > halving.budget - first->fit_margin))
 		return first;
 	struct plan *last = plan_retain(first);
 	shortlist_add(&list, plan_retain(first));
@@ -168,9 +168,9 @@ static struct plan *choose_margin_refine(
 static struct plan *try_alone(const struct planning *planning, struct plan *plan, bool quick, uint32_t *compared)
 {
 	int64_t budget = scenario_budget(planning->scenario), extra = plan_extra_time(plan);
-	const struct fitted *fitted = plan->transformed->fitted;
+	const struct fitted *fitted = plan->fitted;
 	struct plan_wish wish = { .alone = true };
-	if (quick || plan->limited || planning->error->status != OK || !fitted || plan->transformed->pipelined ||
+	if (quick || plan->limited || planning->error->status != OK || !fitted || plan->pipelined ||
 		!planning->scenario->value[K_offload])
 		return plan;
 	bool whole = plan->fit_margin <= 0,
@@ -191,7 +191,7 @@ static struct plan *fit_recomputation(
 		planning, choose_margin_refine(planning, first, false, quick, compared), quick, compared);
 	int64_t budget = scenario_budget(planning->scenario);
 	if (quick || plan->limited || plan_needs(plan) <= budget || planning->error->status != OK ||
-		plan->transformed->pipelined)
+		plan->pipelined)
 		return plan;
 	struct plan *least = plan_once(planning, &(struct plan_wish) { .margin = budget }, false);
 	*compared += least != NULL;

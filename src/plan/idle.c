@@ -6,7 +6,7 @@
 
 static bool has_axis(const struct plan *plan, const char *name)
 {
-	const struct mesh *mesh = &plan->transformed->sharded->sharding.mesh;
+	const struct mesh *mesh = &plan->sharded->sharding.mesh;
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		if (strcmp(mesh->axis[a].name, name) == 0)
 			return true;
@@ -16,7 +16,7 @@ static bool has_axis(const struct plan *plan, const char *name)
 /* Placements follow from the mesh, and another value of these knobs finds no other mesh. */
 static bool mesh_is_given(const struct plan *plan)
 {
-	return plan->transformed->sharded && !scenario_searches(&plan->scenario);
+	return plan->sharded && !scenario_searches(&plan->scenario);
 }
 
 static bool has_no_workspace(const struct plan *plan)

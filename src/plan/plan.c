@@ -32,7 +32,7 @@ void plan_release(struct plan *plan)
 int64_t plan_flops(const struct plan *plan)
 {
 	const struct graph *graph = plan->graph;
-	const struct pipelined *pipelined = plan->transformed->pipelined;
+	const struct pipelined *pipelined = plan->pipelined;
 	int64_t passes = plan->scenario.value[K_accumulation] * (pipelined ? (int64_t)pipelined->microbatches : 1), sum = 0,
 			of_op;
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -47,12 +47,12 @@ int64_t plan_flops(const struct plan *plan)
 
 int64_t plan_step_time(const struct plan *plan)
 {
-	return plan->transformed->pipelined ? plan->transformed->pipelined->time : plan->time ? plan->time->whole.total : -1;
+	return plan->pipelined ? plan->pipelined->time : plan->time ? plan->time->whole.total : -1;
 }
 
 int64_t plan_extra_time(const struct plan *plan)
 {
-	const struct fitted *fitted = plan->transformed->fitted;
+	const struct fitted *fitted = plan->fitted;
 	return fitted ? fitted->extra - fitted->stall + plan->stall : 0;
 }
 

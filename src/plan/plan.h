@@ -67,6 +67,9 @@ struct plan {
 
 	/* The stages' results, shared with other plans and the store. */
 	struct transformed *transformed;
+	struct sharded *sharded;      /* these three are transformed's */
+	struct pipelined *pipelined;
+	struct fitted *fitted;
 	struct ordered *ordered;      /* of graph */
 	struct ordered *least;        /* the order of the least peak, which proves most; NULL: ordered has its own proof */
 	struct laid_out *laid_out;    /* by storage of graph, then by op: its workspace */

@@ -25,7 +25,7 @@ enum status prospects_begin(struct prospects *prospects, const struct few_layers
 	struct foretold said;
 	prospects->best = plan_came_to(best);
 	prospects->needs_off = prospects->time_off = DBL_MAX;
-	enum status status = few_layers_foretell(layers, planning, &best->transformed->sharded->sharding, &said);
+	enum status status = few_layers_foretell(layers, planning, &best->sharded->sharding, &said);
 	if (status == OK)
 		prospects_learn(prospects, &said, &prospects->best);
 	return status;

@@ -209,7 +209,7 @@ static void shard_moves_follow(
 /* The quick plan of a sharding, or NULL. */
 static struct plan *plan_of(struct climb *climb, const struct sharding *sharding)
 {
-	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = climb->from->transformed->sharded, .told = sharding };
+	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = climb->from->sharded, .told = sharding };
 	error_set(climb->planning.error, OK);
 	struct plan *plan = plan_once(&climb->planning, &wish, true);
 	climb->work -= climb->from->graph->ops;
@@ -405,7 +405,7 @@ static enum status climb_on(struct climb *climb)
 /* From a plan, or (whole) from what every device of its mesh holds and runs alike. */
 static enum status shard_moves_climb_from(struct climb *climb, const struct plan *start, bool whole)
 {
-	const struct sharded *sharded = start->transformed->sharded;
+	const struct sharded *sharded = start->sharded;
 	struct sharding next;
 	climb->from = start;
 	climb->units = &sharded->shared->units;

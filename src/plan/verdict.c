@@ -13,15 +13,15 @@ const struct ledger_words ledger[LEDGER_PARTS] = { LEDGER(X) };
 /* Every axis of the mesh is a group, and so are the neighbours in a pipeline. */
 static int64_t verdict_buffers(const struct plan *plan)
 {
-	int64_t axes = plan->transformed->sharded ? plan->transformed->sharded->sharding.mesh.axes : 0;
-	return (axes + (plan->transformed->pipelined && plan->transformed->pipelined->ranks > 1)) *
+	int64_t axes = plan->sharded ? plan->sharded->sharding.mesh.axes : 0;
+	return (axes + (plan->pipelined && plan->pipelined->ranks > 1)) *
 		scenario_group_buffers(&plan->scenario);
 }
 
 /* What fully_shard gathers is played with the rest. */
 static int64_t verdict_ahead(const struct plan *plan, enum allocator allocator)
 {
-	const struct pipelined *pipelined = plan->transformed->pipelined;
+	const struct pipelined *pipelined = plan->pipelined;
 	return pipelined ? pipelined->ahead
 		: plan->time && !(plan->fully_shard && allocator != ALLOCATOR_PLAN) ? plan->time->model.ahead
 		: 0;
@@ -51,7 +51,7 @@ enum status plan_allocate(struct plan *plan, bool expandable)
 	OWN(arena) arena = { 0 };
 	struct buffers buffers = { 0 };
 	int64_t said = plan->graph->about.intake.caching[expandable], limit = scenario_budget(&plan->scenario);
-	if (plan->transformed->sharded && !plan->transformed->pipelined)
+	if (plan->sharded && !plan->pipelined)
 		TRY(fsdp_buffers(&step, &arena, &buffers));
 	plan->fully_shard = buffers.n > 0;
 	if (buffers.n == 0)

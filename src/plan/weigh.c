@@ -69,7 +69,7 @@ static void plan_weigh_add_plan(struct scale *scale, const struct plan *plan)
 {
 	const struct laid_out *laid_out = plan->laid_out;
 	plan_weigh_add(
-		scale, plan, sizeof *plan + (plan->by_rank ? plan->transformed->pipelined->ranks * sizeof *plan->by_rank : 0));
+		scale, plan, sizeof *plan + (plan->by_rank ? plan->pipelined->ranks * sizeof *plan->by_rank : 0));
 	plan_weigh_add_graph(scale, plan->graph, plan->input);
 	add_transformed(scale, plan->transformed, plan->input);
 	add_ordered(scale, plan->ordered, plan->input);

@@ -149,7 +149,7 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 		.store = planner->store, .control = &planner->control, .rules = planner->rules, .abandoned = planner->abandoned
 	};
 	const struct plan *from = request->from;
-	const struct mesh *mesh = from->transformed->sharded ? &from->transformed->sharded->sharding.mesh : NULL;
+	const struct mesh *mesh = from->sharded ? &from->sharded->sharding.mesh : NULL;
 	struct error error;
 	if (worker->base && worker->base->fingerprint != outlook_fingerprint(request->graph, &from->scenario)) {
 		outlook_release(worker->base);

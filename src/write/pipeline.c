@@ -160,7 +160,7 @@ static void write_trace_write_step(const struct plan *plan, struct json *json)
 	int64_t passes = time->passes;
 	trace_name(json, "process_name", PROCESS_STEP, 0, "simulated step");
 	for (uint32_t s = 0; s < time->model.streams; s++)
-		trace_name(json, "thread_name", PROCESS_STEP, (int)s + 1, plan_time_stream(plan->transformed->sharded, s));
+		trace_name(json, "thread_name", PROCESS_STEP, (int)s + 1, plan_time_stream(plan->sharded, s));
 	bool all = passes <= EVENTS_MOST / (1 + (int64_t)time->model.ops);
 	for (int64_t pass = 0; pass < passes; pass++) {
 		if (!all && pass == 1 && passes > 2) {

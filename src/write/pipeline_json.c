@@ -60,7 +60,7 @@ static void pipeline_json_write_order(const struct pipelined *pipelined, struct 
 
 static void write_pipeline(const struct plan *plan, struct json *json)
 {
-	const struct pipelined *pipelined = plan->transformed->pipelined;
+	const struct pipelined *pipelined = plan->pipelined;
 	json_new_line(json, 2);
 	json_write_integer(json, "gathered_ahead_bytes", pipelined->ahead);
 	json_open_object(json, "pipeline");
@@ -100,7 +100,7 @@ static void open_rank(uint32_t rank, const struct planned_rank *planned, struct 
 
 static void pipeline_json_write_rank(const struct plan *plan, uint32_t r, struct json *json)
 {
-	const struct pipeline_rank *rank = &plan->transformed->pipelined->rank[r];
+	const struct pipeline_rank *rank = &plan->pipelined->rank[r];
 	json_new_line(json, 3);
 	open_rank(r, &plan->by_rank[r], json);
 	if (plan->by_rank[r].arena < 0)
@@ -116,13 +116,13 @@ static void pipeline_json_write_rank(const struct plan *plan, uint32_t r, struct
 
 void pipeline_write_json(const struct plan *plan, struct json *json)
 {
-	if (plan->transformed->pipelined)
+	if (plan->pipelined)
 		write_pipeline(plan, json);
 	json_new_line(json, 2);
 	json_open_array(json, "stages");
-	for (uint32_t r = 0; plan->transformed->pipelined && r < plan->transformed->pipelined->ranks; r++)
+	for (uint32_t r = 0; plan->pipelined && r < plan->pipelined->ranks; r++)
 		pipeline_json_write_rank(plan, r, json);
-	if (!plan->transformed->pipelined) {
+	if (!plan->pipelined) {
 		struct planned_rank planned = { .peak = plan_peak(plan) };
 		if (plan->graph->ops)
 			plan_categories(plan, plan->ordered->peak_position, planned.bytes, &planned.workspace);
@@ -143,7 +143,7 @@ static double milliseconds(int64_t picoseconds)
 
 static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 {
-	const struct pipelined *pipelined = plan->transformed->pipelined;
+	const struct pipelined *pipelined = plan->pipelined;
 	const struct planned_rank *planned = &plan->by_rank[r];
 	const struct pipeline_rank *rank = &pipelined->rank[r];
 	char text[4][32];
@@ -164,7 +164,7 @@ static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 
 void pipeline_write_text(const struct plan *plan, FILE *stream)
 {
-	const struct pipelined *pipelined = plan->transformed->pipelined;
+	const struct pipelined *pipelined = plan->pipelined;
 	if (!pipelined)
 		return;
 	fprintf(stream, "\n%u microbatch%s through %u pipeline rank%s, %s", pipelined->microbatches,

@@ -96,7 +96,7 @@ static void write_notes(const struct plan *plan, struct json *json)
  * shows of the search is left out. */
 static void write_limited(const struct plan *plan, struct json *json)
 {
-	if (!plan->transformed->sharded || !plan_cut_short(plan))
+	if (!plan->sharded || !plan_cut_short(plan))
 		write_notes(plan, json);
 	if (!plan_cut_short(plan))
 		return;

@@ -65,7 +65,7 @@ static void write_bound(int64_t bound, bool impossible, struct json *json)
 /* Whether the plan is one of those that the bound is of. */
 static bool recompute_json_keeps_cap(const struct plan *plan)
 {
-	const struct fitted *fitted = plan->transformed->fitted;
+	const struct fitted *fitted = plan->fitted;
 	int64_t peak = fitted->ranks > 0 ? 0 : plan_peak(plan);
 	for (uint32_t r = 0; r < fitted->ranks; r++)
 		peak = plan->by_rank[r].peak > peak ? plan->by_rank[r].peak : peak;
@@ -88,7 +88,7 @@ static void write_ranks(const struct fitted *fitted, struct json *json)
 
 void recompute_write_json(const struct plan *plan, struct json *json)
 {
-	const struct fitted *fitted = plan->transformed->fitted;
+	const struct fitted *fitted = plan->fitted;
 	char word[64];
 	if (!fitted)
 		return;

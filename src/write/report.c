@@ -46,7 +46,7 @@ static void report_write_time(const struct plan *plan, FILE *stream)
 	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9,
 		(double)time->busy[0] * 1e-9);
 	for (uint32_t s = 1; s < plan->time->model.streams; s++)
-		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->transformed->sharded, s),
+		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->sharded, s),
 			(double)time->exposed[s] * 1e-9, (double)time->busy[s] * 1e-9);
 	putc('\n', stream);
 	fprintf(stream, "  %-22s %s\n", "order", plan_gain_text(plan, gain, sizeof gain));
@@ -56,7 +56,7 @@ static void report_write_time(const struct plan *plan, FILE *stream)
 			(double)plan->time->bound.bound * 1e-9,
 			report_gap_text(once, plan->time->bound.bound, once == plan->time->bound.bound, gap, sizeof gap));
 	fprintf(stream, "  %-22s %12.3f ms    what searches compare: a sum over all ops%s, in no order\n",
-		"step, estimated", (double)sharding_estimate(&plan->transformed->sharded->cost) * 1e-9,
+		"step, estimated", (double)sharding_estimate(&plan->sharded->cost) * 1e-9,
 		plan->time->passes > 1 ? " of one pass and the update" : "");
 }
 
@@ -109,7 +109,7 @@ static void write_device(const struct plan *plan, FILE *stream)
 /* What was searched, and how far the estimate is from the least that is possible. */
 static void report_write_search(const struct plan *plan, FILE *stream)
 {
-	const struct sharded *sharded = plan->transformed->sharded;
+	const struct sharded *sharded = plan->sharded;
 	const struct proof *proof = &sharded->proof;
 	char gap[80], mesh[96];
 	if (proof->quantity != QUANTITY_NONE)
@@ -135,7 +135,7 @@ static void report_write_search(const struct plan *plan, FILE *stream)
 /* How the step is split, and what each device sends. */
 static void write_sharding(const struct plan *plan, FILE *stream)
 {
-	const struct sharded *sharded = plan->transformed->sharded;
+	const struct sharded *sharded = plan->sharded;
 	char text[96];
 	if (!sharded)
 		return;
@@ -143,7 +143,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 	line(stream, "extra copies", sharded->cost.redundant,
 		"of what is kept: what a device holds beyond its share of one copy");
 	line(stream, "sent by each device", plan->traffic.bytes,
-		plan->transformed->pipelined ? "for one microbatch, on all ranks; transfers between ranks are not counted" :
+		plan->pipelined ? "for one microbatch, on all ranks; transfers between ranks are not counted" :
 		plan->scenario.value[K_accumulation] > 1 ? "in one pass and the update" : "");
 	if (plan->time)
 		report_write_time(plan, stream);
@@ -245,7 +245,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	report_write_speed(plan, stream);
 	write_work(plan, stream);
 	write_device(plan, stream);
-	if (plan->transformed->fitted && plan->transformed->fitted->away > 0)
+	if (plan->fitted && plan->fitted->away > 0)
 		fprintf(stream,
 			"  %-22s %12.3f ms    computation waits so long for copies to and from the host, in this order\n",
 			"waits for the host", (double)plan->stall * 1e-9);

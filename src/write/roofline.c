@@ -9,14 +9,14 @@
 enum status roofline_shares(
 	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error)
 {
-	const struct sharded *sharded = plan->transformed->sharded;
+	const struct sharded *sharded = plan->sharded;
 	const uint32_t *order = plan->ordered->result.order;
 	struct rules *rules = rules_load(options->rules_file, error);
 	if (!rules)
 		return error->status;
-	if (plan->transformed->pipelined) {
+	if (plan->pipelined) {
 		enum status status = plan_rank_shares(
-			plan->graph, sharded, plan->transformed->pipelined, plan->rank, &plan->scenario, rules, shares);
+			plan->graph, sharded, plan->pipelined, plan->rank, &plan->scenario, rules, shares);
 		rules_free(rules);
 		return status == OK ? OK : fail_memory(error);
 	}
@@ -30,7 +30,7 @@ enum status roofline_shares(
 
 char *roofline_name(const struct plan *plan, char *text, size_t size)
 {
-	const struct pipelined *pipelined = plan->transformed->pipelined;
+	const struct pipelined *pipelined = plan->pipelined;
 	if (pipelined)
 		snprintf(text, size, "%.150s, rank %u of %u", plan->input->name, plan->rank, pipelined->ranks);
 	else

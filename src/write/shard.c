@@ -12,7 +12,7 @@ static void write_word(FILE *stream, const char *word)
 
 static void write_shard_write_placements(const struct plan *plan, FILE *stream)
 {
-	const struct sharded *sharded = plan->transformed->sharded;
+	const struct sharded *sharded = plan->sharded;
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	char text[400];
@@ -33,7 +33,7 @@ static void write_shard_write_placements(const struct plan *plan, FILE *stream)
 
 static void write_collectives(const struct plan *plan, FILE *stream)
 {
-	const struct mesh *mesh = &plan->transformed->sharded->sharding.mesh;
+	const struct mesh *mesh = &plan->sharded->sharding.mesh;
 	fputs("axis,collective,count,sent_bytes,seconds\n", stream);
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
@@ -48,7 +48,7 @@ static void write_collectives(const struct plan *plan, FILE *stream)
 
 static void write_shard_write_curve(const struct plan *plan, FILE *stream)
 {
-	const struct sharded *sharded = plan->transformed->sharded;
+	const struct sharded *sharded = plan->sharded;
 	fputs("above_least_percent,staying_bytes,redundant_bytes,step_seconds\n", stream);
 	for (uint32_t i = 0; i < sharded->points; i++) {
 		const struct sharding_point *point = &sharded->curve[i];
@@ -60,7 +60,7 @@ static void write_shard_write_curve(const struct plan *plan, FILE *stream)
 
 static enum status with_split(const struct export_job *job, void (*write)(const struct plan *plan, FILE *stream))
 {
-	if (!job->plan->transformed->sharded)
+	if (!job->plan->sharded)
 		return fail(job->error, BAD_INPUT, "the step is not split over devices: set devices and strategy");
 	write(job->plan, job->stream);
 	return OK;
@@ -78,7 +78,7 @@ enum status shard_collectives(const struct export_job *job)
 
 enum status shard_curve(const struct export_job *job)
 {
-	const struct sharded *sharded = job->plan->transformed->sharded;
+	const struct sharded *sharded = job->plan->sharded;
 	if (sharded && sharded->points == 0)
 		return fail(job->error, BAD_INPUT, "the curve of time against memory needs strategy=minred and curve=on");
 	return with_split(job, write_shard_write_curve);

@@ -108,7 +108,7 @@ static void write_axes(const struct mesh *mesh, const char *key, uint8_t mask, s
 
 static void write_traffic(const struct plan *plan, struct json *json)
 {
-	const struct mesh *mesh = &plan->transformed->sharded->sharding.mesh;
+	const struct mesh *mesh = &plan->sharded->sharding.mesh;
 	open_array(json, "collectives");
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
@@ -154,7 +154,7 @@ static void write_streams(const struct plan *plan, struct json *json)
 	open_array(json, "streams");
 	for (uint32_t s = 0; s < plan->time->model.streams; s++) {
 		open_item(json);
-		json_write_text(json, "stream", plan_time_stream(plan->transformed->sharded, s));
+		json_write_text(json, "stream", plan_time_stream(plan->sharded, s));
 		shard_json_write_seconds(json, "busy_seconds", time->busy[s]);
 		shard_json_write_seconds(json, "exposed_seconds", time->exposed[s]);
 		shard_json_write_seconds(json, "idle_seconds", time->total - time->busy[s]);
@@ -194,7 +194,7 @@ static void shard_json_write_certificate(const struct sharded *sharded, struct j
 /* What was minimised, in which quantity, and how far from the least it is. */
 static void write_proof(const struct plan *plan, struct json *json)
 {
-	const struct sharded *sharded = plan->transformed->sharded;
+	const struct sharded *sharded = plan->sharded;
 	const struct proof *proof = &sharded->proof;
 	json_new_line(json, 2);
 	if (proof->quantity == QUANTITY_NONE) {
@@ -280,7 +280,7 @@ static void write_annotations(const struct sharded *sharded, struct json *json)
 static void write_suggestions(const struct plan *plan, struct json *json)
 {
 	struct launcher_flags flags[LAUNCHER_COUNT];
-	const struct sharded *sharded = plan->transformed->sharded;
+	const struct sharded *sharded = plan->sharded;
 	launcher_flags_find(&sharded->shared->units, &sharded->sharding, &plan->scenario, flags);
 	open_object(json, "suggestions");
 	for (int i = 0; i < LAUNCHER_COUNT; i++)
@@ -300,7 +300,7 @@ static void write_unsplit(struct json *json)
 
 static void write_costs(const struct plan *plan, struct json *json)
 {
-	const struct sharded *sharded = plan->transformed->sharded;
+	const struct sharded *sharded = plan->sharded;
 	json_write_integer(json, "redundant_bytes", sharded->cost.redundant);
 	json_write_integer(json, "comm_bytes", plan->traffic.bytes);
 	shard_json_write_seconds(json, "step_seconds", plan_step_time(plan));
@@ -314,7 +314,7 @@ static void write_costs(const struct plan *plan, struct json *json)
 
 void shard_write_json(const struct plan *plan, struct json *json)
 {
-	const struct sharded *sharded = plan->transformed->sharded;
+	const struct sharded *sharded = plan->sharded;
 	if (!sharded) {
 		write_unsplit(json);
 		return;
