@@ -427,7 +427,8 @@ int check_command(int argc, char **argv)
 		if (!check_command_kind_of(request.line.operand[i], i ? &second : &kind))
 			return complain(request.line.operand[i], &(struct error){ .status = NO_MEMORY }, NO_MEMORY);
 	/* Of a memory snapshot there are plans of its graph and layouts of its buffers. */
-	if (kind == INPUT_MINIMALLOC || ((kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE) && second != INPUT_PLAN))
+	bool events = kind == INPUT_SNAPSHOT || kind == INPUT_TRACE || kind == INPUT_PICKLE;
+	if (kind == INPUT_MINIMALLOC || (events && second != INPUT_PLAN))
 		return check_command_check_buffers(&request);
 	return check_graph(&request, second);
 }

@@ -18,10 +18,10 @@ bool layout_parse_bytes(const char *text, int64_t *bytes)
 
 /* Snapshots are read as a stream: a recording may have gigabytes. */
 static enum status read_snapshot(
-	struct layout_request *request, struct input *input, struct buffers_csv *csv, struct error *error)
+	struct layout_request *request, struct input *input, bool trace, struct buffers_csv *csv, struct error *error)
 {
 	struct snapshot snapshot;
-	enum status status = snapshot_read(input_source(input), &snapshot, error);
+	enum status status = (trace ? trace_read : snapshot_read)(input_source(input), &snapshot, error);
 	if (status == OK)
 		status = snapshot_buffers(&snapshot, request->device, csv, &request->report.facts, error);
 	if (status == OK)
@@ -53,14 +53,14 @@ enum status layout_read_input(
 	size_t size;
 	const char *start = input_peek(input, &size);
 	enum input_kind kind = input_detect(start, size);
-	bool pickle = kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE,
+	bool pickle = kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE || kind == INPUT_TRACE,
 		 csv_perhaps = kind == INPUT_MINIMALLOC || kind == INPUT_UNKNOWN || kind == INPUT_EMPTY;
 	if (!pickle && !csv_perhaps)
 		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot, but: %s; %s", input_kind_name(kind),
 			input_kind_advice(kind) ? input_kind_advice(kind) : "it holds ops, too: tidemark plan FILE");
 	if (!pickle && memchr(start, '\0', size)) /* as of /dev/zero, which would be read for long */
 		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot: it has bytes that are not text");
-	return pickle ? read_snapshot(request, input, csv, error) : read_csv(request, input, csv, error);
+	return pickle ? read_snapshot(request, input, kind == INPUT_TRACE, csv, error) : read_csv(request, input, csv, error);
 }
 
 enum status layout_read(struct layout_request *request, const char *path, struct buffers_csv *csv, struct error *error)

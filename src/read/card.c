@@ -55,7 +55,9 @@ static const char *advice_of(const struct intake *intake, const struct card *car
 
 bool graph_of_allocations(const struct graph *graph)
 {
-	return graph->about.intake.format && strcmp(graph->about.intake.format, input_kind_name(INPUT_SNAPSHOT)) == 0;
+	const char *format = graph->about.intake.format;
+	return format &&
+		(strcmp(format, input_kind_name(INPUT_SNAPSHOT)) == 0 || strcmp(format, input_kind_name(INPUT_TRACE)) == 0);
 }
 
 /* ---- text ---- */

@@ -13,7 +13,8 @@
 	X(FX, "PyTorch FX text", open_fx) \
 	X(INDUCTOR, "Inductor memory graph", open_inductor) \
 	X(AUTOPARALLEL, "AutoParallel JSON", open_autoparallel) \
-	X(SNAPSHOT, "PyTorch memory snapshot", open_snapshot)
+	X(SNAPSHOT, "PyTorch memory snapshot", open_snapshot) \
+	X(TRACE, "profiler trace (Chrome JSON)", open_trace)
 
 /* What is no graph to open: name; what to do with it. */
 #define OTHER_KINDS(X) \
@@ -32,9 +33,6 @@
 	X(SCHEDULE, "pipeline schedule", "it says what ranks do in turn: tidemark plan GRAPH --set pp=RANKS --set " \
 		"microbatches=N --set schedule=@FILE") \
 	X(JSON, "JSON file of an unknown kind", "tidemark(5) describes the graph format, and samples/torch writes it") \
-	X(TRACE, "profiler trace (Chrome JSON)", "it says what ran when, not what a step holds: capture the step with " \
-		"tidemark_torch (samples/torch), or record its memory: " \
-		"torch.cuda.memory._record_memory_history(), then _dump_snapshot()") \
 	X(SETTINGS, "training configuration (YAML, TOML or JSON)", "it says how a model is trained, not what it computes: " \
 		"set the same beside a graph, as in " \
 		"tidemark plan GRAPH --set devices=8 --set strategy=zero --set zero=3, or search a model's config.json: tidemark " \

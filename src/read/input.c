@@ -163,14 +163,25 @@ static struct graph *open_fx(const struct opening *opening, struct error *error)
 	return graph;
 }
 
-static struct graph *open_snapshot(const struct opening *opening, struct error *error)
+static struct graph *open_events(const struct opening *opening,
+	enum status (*reader)(struct source, struct snapshot *, struct error *), struct error *error)
 {
 	struct snapshot snapshot;
 	struct graph *graph = NULL;
-	if (snapshot_read(input_source(opening->input), &snapshot, error) == OK)
+	if (reader(input_source(opening->input), &snapshot, error) == OK)
 		graph = snapshot_graph(&snapshot, opening->options->graph, SNAPSHOT_ALLOCS_MOST, error);
 	snapshot_free(&snapshot);
 	return graph;
+}
+
+static struct graph *open_snapshot(const struct opening *opening, struct error *error)
+{
+	return open_events(opening, snapshot_read, error);
+}
+
+static struct graph *open_trace(const struct opening *opening, struct error *error)
+{
+	return open_events(opening, trace_read, error);
 }
 
 /* The module of a folder of XLA dumps. */

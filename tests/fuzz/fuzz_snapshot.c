@@ -49,7 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct snapshot_facts facts;
 	struct error error = { 0 };
 	struct bytes bytes = { data, size };
-	enum status status = snapshot_read((struct source){ read_bytes, &bytes }, &snapshot, &error);
+	bool trace = size > 0 && *data == '{';
+	enum status status = (trace ? trace_read : snapshot_read)((struct source){ read_bytes, &bytes }, &snapshot, &error);
 	must(status == OK || (status == BAD_INPUT && error.text[0]), "no reason is given");
 	if (status == OK) {
 		status = snapshot_buffers(&snapshot, -1, &csv, &facts, &error);

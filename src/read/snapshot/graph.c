@@ -66,8 +66,9 @@ struct making {
 
 static enum phase snapshot_graph_phase_of(const struct stacks *stacks, uint32_t stack)
 {
-	return stacks_within(stacks, stack, "torch/optim/") ? PHASE_UPDATE
-		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "torch/_tensor.py") ||
+	return stacks_within(stacks, stack, "torch/optim/") || stacks_within(stacks, stack, "Optimizer.step#") ? PHASE_UPDATE
+		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "autograd::engine::") ||
+			stacks_within(stacks, stack, "torch/_tensor.py") ||
 			stacks_within(stacks, stack, "torch::autograd::Engine")
 		? PHASE_BACKWARD
 		: PHASE_FORWARD;

@@ -14,6 +14,7 @@
  *     pickle     walks over a Python pickle, builds nothing
  *     stacks     stack traces, each once
  *     snapshot   reads snapshots
+ *     trace      reads traces of torch.profiler
  *     buffers    buffers and lives out of a trace
  *     addresses  real addresses as offsets in one memory
  *     groups     the allocations of a long trace in groups
@@ -108,6 +109,10 @@ struct snapshot {
  * snapshot.h reads, no snapshot, no events in it, sizes out of range. Free with snapshot_free(), after an error too.
  * O(bytes); 24 bytes of memory for an event, four for an entry of the memo, and each stack trace once. */
 enum status snapshot_read(struct source source, struct snapshot *snapshot, struct error *error);
+/* The same from a trace of torch.profiler with profile_memory=True (trace.c): one step of it, its devices in order; an
+ * op's name, and with with_stack=True Python's functions, are frames. Free with snapshot_free(), after an error too.
+ * O(bytes + events log events). */
+enum status trace_read(struct source source, struct snapshot *snapshot, struct error *error);
 void snapshot_free(struct snapshot *snapshot);
 
 /* What a device's trace says itself. */

@@ -146,7 +146,11 @@ static const char *stacks_text_of(const struct stacks *stacks, uint32_t text)
 static bool is_own(const struct stacks *stacks, uint32_t frame)
 {
 	static const char *const foreign[] = { "site-packages/", "dist-packages/", "/torch/", "lib/python", "<frozen" };
+	static const char *const beginning[] = { "torch/", "transformers/", "accelerate/", "lightning/", "deepspeed/" };
 	const char *file = stacks_text_of(stacks, stacks->frame[frame - 1].file);
+	for (size_t i = 0; i < sizeof beginning / sizeof *beginning; i++) /* a profiler's files are of no folder */
+		if (strncmp(file, beginning[i], strlen(beginning[i])) == 0)
+			return false;
 	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
 		if (strstr(file, foreign[i]))
 			return false;
@@ -168,7 +172,9 @@ uint32_t stacks_place(const struct stacks *stacks, uint32_t stack)
 char *stacks_frame_text(const struct stacks *stacks, uint32_t frame, char *text, size_t size)
 {
 	*text = '\0';
-	if (frame)
+	if (frame && stacks->frame[frame - 1].file == 0)
+		snprintf(text, size, "%s", stacks_function(stacks, frame));
+	else if (frame)
 		snprintf(text, size, "%s:%" PRId64 " in %s", stacks_text_of(stacks, stacks->frame[frame - 1].file),
 			stacks->frame[frame - 1].line, stacks_function(stacks, frame));
 	return text;
