@@ -361,7 +361,8 @@ static enum status trace_follow(struct tracing *tracing)
 			"this trace says what ran when, not what a step holds: profile with profile_memory=True (and "
 			"with_stack=True), or capture the step with tidemark_torch (samples/torch); "
 			"python -m tidemark_torch calibrate takes a device's speed from it");
-	qsort(tracing->span, tracing->spans, sizeof *tracing->span, trace_by_nesting);
+	if (tracing->spans)
+		qsort(tracing->span, tracing->spans, sizeof *tracing->span, trace_by_nesting);
 	qsort(tracing->moment, tracing->moments, sizeof *tracing->moment, trace_by_thread);
 	trace_find_stacks(tracing);
 	qsort(tracing->moment, tracing->moments, sizeof *tracing->moment, trace_by_time);
