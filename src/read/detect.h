@@ -62,5 +62,8 @@ enum input_kind { GRAPH_KINDS(X) OTHER_KINDS(X) INPUT_KIND_COUNT };
 /* The kind of an input from its first bytes, uncompressed (64 KiB are enough). O(size). */
 enum input_kind input_detect(const char *data, size_t size);
 const char *input_kind_name(enum input_kind kind);
+/* out_of_memory.c: "2.00 GiB were asked for, ...; " of an out-of-memory error; "" where it has no figures. Returns
+ * said. */
+char *out_of_memory_says(const char *data, size_t length, char *said, size_t size);
 /* What to do with a kind that is not a graph to open, NULL for those that are. */
 const char *input_kind_advice(enum input_kind kind);

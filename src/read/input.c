@@ -262,8 +262,12 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 	struct graph *graph = NULL;
 	if (open_kind[kind])
 		graph = open_kind[kind](&(struct opening) { path, input, options }, error);
-	else
-		fail(error, BAD_INPUT, "not a graph, but: %s; %s", input_kind_name(kind), input_kind_advice(kind));
+	else {
+		char said[400] = "";
+		if (kind == INPUT_MESSAGE)
+			out_of_memory_says(beginning, size, said, sizeof said);
+		fail(error, BAD_INPUT, "not a graph, but: %s; %s%s", input_kind_name(kind), said, input_kind_advice(kind));
+	}
 	input_close(input);
 	if (graph && !graph->about.intake.format)
 		graph->about.intake.format = input_kind_name(kind);

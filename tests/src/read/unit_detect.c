@@ -109,3 +109,27 @@ Test(detect, has_advice_for_all_but_graphs)
 	}
 }
 #undef X
+
+/* As PyTorch 2 and 1 and JAX write them. */
+static const char *const messages[][2] = {
+	{ "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.05 GiB is free. "
+	  "Including non-PyTorch memory, this process has 22.58 GiB memory in use. Of the allocated memory 19.80 GiB is "
+	  "allocated by PyTorch, and 2.33 GiB is reserved by PyTorch but unallocated.",
+	  "2.00 GiB were asked for, 1.05 GiB of 23.6 GiB were free, tensors hold 19.8 GiB, 2.33 GiB are reserved and free, but "
+	  "not in one piece: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may be enough; " },
+	{ "CUDA out of memory. Tried to allocate 978.00 MiB (GPU 0; 15.90 GiB total capacity; 14.22 GiB already allocated; "
+	  "167.88 MiB free; 14.99 GiB reserved in total by PyTorch)",
+	  "978 MiB were asked for, 168 MiB of 15.9 GiB were free, tensors hold 14.2 GiB; " },
+	{ "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 5368709120 bytes.", "5.00 GiB were asked for; " },
+	{ "CUDA out of memory", "" },
+	{ "Tried to allocate GiB of which  is free is allocated by PyTorch", "" },
+	{ "Tried to allocate 9e99 GiB", "" },
+};
+
+Test(detect, says_what_an_out_of_memory_error_says)
+{
+	char said[400];
+	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+		cr_assert_str_eq(out_of_memory_says(messages[i][0], strlen(messages[i][0]), said, sizeof said), messages[i][1], "%s",
+			said);
+}

@@ -1,0 +1,85 @@
+/* out_of_memory.c: what the text of a GPU's out-of-memory error says, of PyTorch 1 and 2 and of JAX. */
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detect.h"
+#include "src/base/words.h"
+
+enum figure { ASKED, TOTAL, FREE, HELD, PIECES, RESERVED, FIGURES };
+
+/* Words that a figure is behind (after) or before. */
+static const struct { const char *words; enum figure figure; bool after; } places[] = {
+	{ "ried to allocate ", ASKED, true },
+	{ "trying to allocate ", ASKED, true },
+	{ "otal capacity of ", TOTAL, true },
+	{ "otal capacty of ", TOTAL, true }, /* as PyTorch 2.0 and 2.1 write it */
+	{ " total capacity;", TOTAL, false },
+	{ "of which ", FREE, true },
+	{ " free;", FREE, false },
+	{ " is allocated by PyTorch", HELD, false },
+	{ " memory is allocated by PyTorch", HELD, false },
+	{ " already allocated;", HELD, false },
+	{ " is reserved by PyTorch but unallocated", PIECES, false },
+	{ " reserved in total by PyTorch", RESERVED, false },
+};
+
+/* "2.00 GiB" or "5368709120 bytes"; -1: none. */
+static int64_t oom_size(const char *text)
+{
+	static const struct { const char *name; double bytes; } units[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 },
+		{ "KiB", 1024.0 }, { "bytes", 1.0 } };
+	char *end;
+	double value = isdigit((unsigned char)*text) ? strtod(text, &end) : -1;
+	for (size_t i = 0; value >= 0 && *end == ' ' && i < sizeof units / sizeof *units; i++)
+		if (strncmp(end + 1, units[i].name, strlen(units[i].name)) == 0 && value * units[i].bytes < 1e18)
+			return (int64_t)(value * units[i].bytes);
+	return -1;
+}
+
+/* The beginning of the figure that ends at `end`: two words back. */
+static const char *oom_before(const char *text, const char *end)
+{
+	for (int words = 0; end > text; end--)
+		if ((end[-1] == ' ' || end[-1] == '(') && (++words == 2 || end[-1] == '('))
+			return end;
+	return text;
+}
+
+static void oom_read(const char *text, int64_t figure[FIGURES])
+{
+	for (int i = 0; i < FIGURES; i++)
+		figure[i] = -1;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		const char *at = strstr(text, places[i].words);
+		if (at && figure[places[i].figure] < 0)
+			figure[places[i].figure] = oom_size(places[i].after ? at + strlen(places[i].words) : oom_before(text, at));
+	}
+	if (figure[PIECES] < 0 && figure[RESERVED] >= 0 && figure[RESERVED] >= figure[HELD])
+		figure[PIECES] = figure[RESERVED] - figure[HELD];
+}
+
+char *out_of_memory_says(const char *data, size_t length, char *said, size_t size)
+{
+	char text[8192], number[4][32];
+	int64_t figure[FIGURES];
+	struct words words = { said, size, 0 };
+	snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text - 1), data);
+	oom_read(text, figure);
+	*said = '\0';
+	if (figure[ASKED] < 0)
+		return said;
+	words_add(&words, "%s were asked for", bytes_text(figure[ASKED], number[0], sizeof number[0]));
+	if (figure[FREE] >= 0 && figure[TOTAL] >= 0)
+		words_add(&words, ", %s of %s were free", bytes_text(figure[FREE], number[0], sizeof number[0]),
+			bytes_text(figure[TOTAL], number[1], sizeof number[1]));
+	if (figure[HELD] >= 0)
+		words_add(&words, ", tensors hold %s", bytes_text(figure[HELD], number[2], sizeof number[2]));
+	if (figure[PIECES] >= figure[ASKED])
+		words_add(&words, ", %s are reserved and free, but not in one piece: "
+			"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may be enough",
+			bytes_text(figure[PIECES], number[3], sizeof number[3]));
+	words_add(&words, "; ");
+	return said;
+}
