@@ -300,6 +300,7 @@ struct intake {
 	int64_t caching[2]; /* bytes that PyTorch's caching allocator, simulated, reserves for all buffers of a trace where
 						 * the tensors here are several of them each, without and with expandable segments; 0: the
 						 * tensors here tell it */
+	const char *segments; /* of a trace: "default" or "expandable"; NULL: it is none */
 	const char
 		*graphs; /* of a file with several, a line on each: --graph N takes the N-th, from 1 on; NULL: it has one */
 	uint32_t graph;   /* which of them this is */

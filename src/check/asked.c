@@ -124,7 +124,7 @@ static enum status check_verdict(struct check *check)
 	int64_t arena = json_integer_value(check_member(check, "layout", "arena_bytes")), groups = count_groups(check),
 			budget = scenario_budget(&check->asked);
 	struct device_preset preset = scenario_preset(&check->asked);
-	struct verdict verdict = { .allocator = scenario_allocator(&check->asked) };
+	struct verdict verdict = { .allocator = scenario_allocator(&check->asked, check->input) };
 	struct allocated stated = { 0 };
 	struct buffers buffers = { 0 };
 	OWN(arena) room = { 0 };

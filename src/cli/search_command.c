@@ -46,14 +46,11 @@ static int wanted_choice(const struct search *search, enum knob_id knob)
 static void fill_request(struct search *search)
 {
 	struct config_request *request = &search->request;
+	request->overheads = search->overheads;
 	model_source_request(&search->source, request);
 	const int64_t *value = search->scenario.value;
 	request->devices = (uint32_t)value[K_devices];
 	request->devices_per_node = (uint32_t)value[K_devices_per_node];
-	scenario_machine(&search->scenario, &request->machine);
-	request->overheads = search->overheads;
-	if (request->overheads.communication == 0)
-		request->overheads.communication = scenario_group_buffers(&search->scenario);
 	request->even = search->even;
 	request->offload = search->offload;
 	request->host_memory = value[K_host_memory] > 0 ? value[K_host_memory] : 0;

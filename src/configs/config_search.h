@@ -7,7 +7,6 @@
  *     model_source   steps of any batch and recomputation
  *     planned        rows as plans
  *     outlook        one scenario as a configuration
- *     way_out        the nearest configuration that fits
  *     fit_list       the changes that make a step fit, planned
  *     fit_most       the largest batch or sequence that fits; the devices on which a step does
  *     calibrate      a machine fitted to measured steps
@@ -47,7 +46,7 @@ struct config_request {
 /* What the plan of a configuration comes to (config_search.h). */
 struct config_planned {
 	bool tried, known, fits;  /* known false: reason says why it can't be planned */
-	int64_t needs, time;  /* bytes of the cap less the reserve; picoseconds of a step */
+	int64_t needs, time;  /* bytes of a device, context and all; picoseconds of a step */
 	char reason[160];
 };
 

@@ -376,5 +376,10 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->eager = source->preset && !source->asked.fused;
 	request->replicate = (uint32_t)source->scenario->value[K_replicate];
 	request->keeps = !source->scenario->value[K_reshard_after_forward];
-	request->overheads.communication = scenario_group_buffers(source->scenario);
+	scenario_machine(source->scenario, &request->machine);
+	request->machine.memory = scenario_device_memory(source->scenario);
+	if (request->overheads.context == 0)
+		request->overheads.context = scenario_reserve(source->scenario);
+	if (request->overheads.communication == 0)
+		request->overheads.communication = scenario_group_buffers(source->scenario);
 }

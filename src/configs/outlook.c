@@ -121,7 +121,6 @@ static struct outlook *outlook_evaluate(
 		.devices_per_node = (uint32_t)scenario->value[K_devices_per_node], .overheads = overheads_all };
 	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
 	model_source_request(source, &request);
-	scenario_machine(scenario, &request.machine);
 	struct config_case *opened = outlook ? config_case_open(&request, config, error) : NULL;
 	if (!outlook)
 		fail_memory(error);
@@ -137,7 +136,7 @@ static struct outlook *outlook_evaluate(
 	}
 	atomic_store(&outlook->references, 1);
 	outlook->config = *config;
-	outlook->machine = request.machine;
+	scenario_machine(scenario, &outlook->machine);   /* a timetable has no context */
 	outlook->fingerprint = outlook_fingerprint(source->graph, scenario);
 	return outlook;
 }

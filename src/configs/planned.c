@@ -9,8 +9,6 @@ void config_knobs(const struct config *config, struct scenario *scenario)
 {
 	int64_t *value = scenario->value;
 	bool split = (uint64_t)config->dp * config->tp * config->pp * config->cp * config->ep > 1;
-	if (value[K_allocator] == ALLOCATOR_AUTO && scenario_preset(scenario).group_buffers > 0) /* CUDA */
-		value[K_allocator] = ALLOCATOR_EXPANDABLE;
 	value[K_strategy] = split || config->microbatches > 1 ? 1 + STRATEGY_MEGATRON : 0;
 	const struct {
 		enum knob_id knob;
@@ -105,7 +103,7 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 	struct verdict verdict = plan_verdict(plan);
 	entry->planned.known = true;
 	entry->planned.fits = fits_runs(verdict.fits);
-	entry->planned.needs = plan_needs(plan);
+	entry->planned.needs = verdict.needed;
 	entry->planned.time = plan->speed.time;
 	plan_release(plan);
 	return OK;
@@ -149,7 +147,7 @@ enum status config_plan_best(struct planner *planner, struct graph *graph, const
 		fitting += fits;
 		entry->fits |= near && fits;
 		if (!near && config_failed(entry))
-			pass_lead(list, i, scenario_budget(base));
+			pass_lead(list, i, scenario_device_memory(base));
 		if (!near)
 			config_order_rows(list, device_errors_apart(base));
 		if (watch && status == OK)

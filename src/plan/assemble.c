@@ -90,7 +90,7 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 			plan->pipelined ? plan->sharded->device : plan->graph, &plan->traffic);
 	if (plan->sharded && !plan->pipelined)
 		plan->time = plan_time_of(plan->graph, plan->ordered->result.order, plan->sharded, scenario, rules);
-	plan->allocator = scenario_allocator(scenario);
+	plan->allocator = scenario_allocator(scenario, input);
 	if ((plan->sharded && !plan->pipelined && !plan->time) || !find_speed(plan, rules) ||
 		(plan->allocator != ALLOCATOR_PLAN && plan_allocate(plan, plan->allocator == ALLOCATOR_EXPANDABLE) != OK)) {
 		plan_release(plan);

@@ -234,13 +234,18 @@ static void draw_out(const struct few_plans *few, struct foretold *foretold)
 {
 	const struct few_layers *layers = few->layers;
 	struct plan *const *plan = few->plan;
-	int64_t beside = plan_needs(plan[0]) - plan_peak(plan[0]);
+	struct verdict first = plan_verdict(plan[0]);
+	int64_t beside = first.part[PART_AHEAD] + first.part[PART_BUFFERS], holes = first.part[PART_HOLES];
 	foretold->time = plan_step_time(plan[0]);
 	foretold->needs = few_layers_peak_of(layers, plan) + beside;
 	for (uint32_t i = 1; i < layers->count; i++) {
+		struct verdict more = plan_verdict(plan[i]);
 		foretold->time += few_layers_grown(layers, i, plan_step_time(plan[0]), plan_step_time(plan[i]));
-		foretold->needs += few_layers_grown(layers, i, beside, plan_needs(plan[i]) - plan_peak(plan[i]));
+		foretold->needs += few_layers_grown(
+			layers, i, beside, more.part[PART_AHEAD] + more.part[PART_BUFFERS]);
+		holes = larger_of(holes, more.part[PART_HOLES]);
 	}
+	foretold->needs += holes;   /* of pages and of what is beside each other: they don't grow as layers do */
 }
 
 enum status few_layers_foretell(const struct few_layers *layers, const struct planning *planning,

@@ -62,7 +62,7 @@ enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EX
 	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory cap of a device; a plan above it " \
 		"breaks a constraint") \
 	X(reserve, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory that contexts, libraries and " \
-		"fragmentation take; auto: the device preset's context, nothing where memory is set") \
+		"what nobody counts take; auto: the device preset's context, nothing of a memory below 4 GiB") \
 	X(host_memory, "devices", BYTES, "any", 0, BYTES_MAX, KNOB_GIVEN, SHARD, \
 		"memory of the node's processors that a device may fill, with offload=on and in searches with --offload") \
 	X(kernels, "devices", CHOICE, "compiled|eager", 0, 1, 0, SHARD, "how ops other than matrix products run: as a " \
@@ -142,7 +142,7 @@ enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EX
 	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, "all sizes are rounded up to a multiple of it") \
 	X(allocator, "layout", CHOICE, "auto|plan|pytorch|expandable", 0, ALLOCATOR_EXPANDABLE, ALLOCATOR_AUTO, RECOMPUTE, \
 		"what gives a plan its memory, and so what fits: its own addresses, or PyTorch's caching allocator over two " \
-		"steps; auto is plan, and for what search plans expandable") \
+		"steps; auto is expandable where PyTorch runs the step on a GPU, or what a snapshot shows, else plan") \
 	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, \
 		"memory for kept results, so that going back costs nothing")
 

@@ -240,18 +240,31 @@ uint64_t scenario_figures_hash(const struct scenario *scenario)
 	return hash;
 }
 
-/* A limit that the user sets is one on what is counted; a preset's memory is the whole device's. */
+#define DEVICE_LEAST (INT64_C(4) << 30)   /* what trains has that much: less is a limit by itself */
+
+/* The preset whose context and buffers count; a memory of that size alone is an A100's. */
+static struct device_preset own_device_beside(const struct scenario *scenario, enum figure_id figure)
+{
+	int64_t memory = scenario->value[K_memory];
+	struct device_preset preset = scenario_preset(scenario), other = device_preset(DEVICE_A100_80);
+	if (scenario_figure(scenario, figure))
+		return preset;
+	bool least = memory != KNOB_GIVEN && memory < DEVICE_LEAST,
+		 alone = memory != KNOB_GIVEN && scenario->value[K_device] == DEVICE_NONE;
+	preset.context = least ? 0 : alone ? other.context : preset.context;
+	preset.group_buffers = least ? 0 : alone ? other.group_buffers : preset.group_buffers;
+	return preset;
+}
+
 int64_t scenario_reserve(const struct scenario *scenario)
 {
 	return scenario->value[K_reserve] != KNOB_GIVEN ? scenario->value[K_reserve]
-		: scenario->value[K_memory] != KNOB_GIVEN ? 0
-		: scenario_preset(scenario).context;
+		: own_device_beside(scenario, FIGURE_CONTEXT).context;
 }
 
 int64_t scenario_group_buffers(const struct scenario *scenario)
 {
-	return scenario->value[K_memory] != KNOB_GIVEN && !scenario_figure(scenario, FIGURE_BUFFERS) ? 0
-		: scenario_preset(scenario).group_buffers;
+	return own_device_beside(scenario, FIGURE_BUFFERS).group_buffers;
 }
 
 void scenario_machine(const struct scenario *scenario, struct machine *machine)

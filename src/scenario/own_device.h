@@ -66,8 +66,8 @@ uint64_t scenario_figures_hash(const struct scenario *scenario);
 /* What a device of the scenario can do: its preset with the knob software and the figures of its own; memory from the
  * knob, else the preset's, less reserve. */
 void scenario_machine(const struct scenario *scenario, struct machine *machine);
-/* Bytes of a device that are not for the plan: the knob reserve, else the preset's context where its memory is the cap,
- * else 0. */
+/* Bytes of a device that are not for the plan: the knob reserve, else the preset's context, or 0 where memory is set to
+ * less than 4 GiB; a larger one without a device has an A100's. */
 int64_t scenario_reserve(const struct scenario *scenario);
-/* Bytes of buffers for every group of devices that a device talks with: the device's own figure, else likewise. */
+/* Bytes of buffers for every group of devices that a device talks with, likewise. */
 int64_t scenario_group_buffers(const struct scenario *scenario);

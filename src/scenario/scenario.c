@@ -40,6 +40,30 @@ int64_t scenario_budget(const struct scenario *scenario)
 	return machine.memory;
 }
 
+/* A capture, a built-in model, what PyTorch's compilers write, a snapshot: by what is kept of graphs in files. */
+static bool scenario_of_torch(const struct graph *graph)
+{
+	static const char *const begins[] = { "torch ", "tidemark model", "PyTorch", "Inductor", "AutoParallel" };
+	bool torch = false;
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+		const char *said = i < 2 ? graph->source : graph->about.intake.format;
+		torch |= said && strncmp(said, begins[i], strlen(begins[i])) == 0;
+	}
+	return torch;
+}
+
+enum allocator scenario_allocator(const struct scenario *scenario, const struct graph *graph)
+{
+	int64_t device = scenario->value[K_device];
+	const char *segments = graph->about.intake.segments;
+	if (scenario->value[K_allocator] != ALLOCATOR_AUTO)
+		return (enum allocator)scenario->value[K_allocator];
+	if (segments)
+		return strcmp(segments, "default") == 0 ? ALLOCATOR_PYTORCH : ALLOCATOR_EXPANDABLE;
+	bool gpu = device == DEVICE_NONE || device_preset((enum device)device).group_buffers > 0;
+	return gpu && scenario_of_torch(graph) ? ALLOCATOR_EXPANDABLE : ALLOCATOR_PLAN;
+}
+
 struct memory_rules scenario_memory_rules(const struct scenario *scenario)
 {
 	return (struct memory_rules){ .alignment = scenario->value[K_alignment], .workspace = scenario->value[K_workspace] };

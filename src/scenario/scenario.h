@@ -66,11 +66,9 @@ char *scenario_doubt(const struct scenario *scenario, const struct graph *graph,
 /* The knobs that decide how long ops and collectives take: they belong into the key of whatever asks
  * scenario_machine(), with scenario_figures_hash(). */
 #define MACHINE_KNOBS K_device, K_software, K_kernels
-/* What gives plans their memory; auto: their own addresses. */
-static inline enum allocator scenario_allocator(const struct scenario *scenario)
-{
-	return scenario->value[K_allocator] == ALLOCATOR_AUTO ? ALLOCATOR_PLAN : (enum allocator)scenario->value[K_allocator];
-}
+/* What gives plans of the graph their memory. auto: where PyTorch runs it on a GPU its expandable segments, or those
+ * that a snapshot shows; elsewhere their own addresses. */
+enum allocator scenario_allocator(const struct scenario *scenario, const struct graph *graph);
 struct memory_rules scenario_memory_rules(const struct scenario *scenario);
 /* The whole memory of a device: the knob, or the preset's; -1: any amount. */
 int64_t scenario_device_memory(const struct scenario *scenario);

@@ -44,7 +44,7 @@ enum status allocator_buffers(const struct ordered *ordered, const struct laid_o
 enum status allocator_needs(const struct ordered *ordered, const struct laid_out *laid_out,
 	const struct scenario *scenario, int64_t *bytes)
 {
-	enum allocator allocator = scenario_allocator(scenario);
+	enum allocator allocator = scenario_allocator(scenario, ordered->graph);
 	OWN(arena) arena = { 0 };
 	struct buffers buffers;
 	struct allocated allocated;

@@ -128,7 +128,6 @@ static void configurations_search_in(
 		.schedule = -1 };
 	model_source_of(&source, job->plan->input, scenario, stage);
 	model_source_request(&source, &request);
-	scenario_machine(scenario, &request.machine);
 	request.batch = outlook_batch(stage, job->plan->input, scenario);
 	ranking->devices = request.devices;
 	ranking->memory = request.machine.memory;

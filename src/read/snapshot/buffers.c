@@ -200,6 +200,8 @@ static enum status find_reserved(
 	for (uint32_t i = 0; i < builder->facts->events && !wide; i++) {
 		bool more = event[i].action == SNAPSHOT_SEGMENT_ALLOC || event[i].action == SNAPSHOT_SEGMENT_MAP;
 		bool less = event[i].action == SNAPSHOT_SEGMENT_FREE || event[i].action == SNAPSHOT_SEGMENT_UNMAP;
+		if (more)
+			builder->facts->segments = event[i].action == SNAPSHOT_SEGMENT_MAP ? "expandable" : "default";
 		now += more ? event[i].size : less ? -event[i].size : 0;
 		most = now > most ? now : most;
 		least = now < least ? now : least;

@@ -339,6 +339,7 @@ static enum status snapshot_graph_describe(struct making *making, uint32_t wante
 							   .assumed = assumed,
 							   .peak = facts->rounded_peak,
 							   .peak_by = peak_by,
+							   .segments = facts->segments,
 							   .caching = { making->caching[0], making->caching[1] },
 							   .advice = "tidemark layout FILE plans the same buffers alone and names the places in "
 										 "the source that hold the peak" } };

@@ -125,6 +125,7 @@ struct snapshot_facts {
 	int64_t rounded_peak; /* the same with sizes rounded up to SNAPSHOT_ALIGNMENT: as torch.cuda.memory_allocated()
 							 counts */
 	int64_t reserved;   /* the largest sum of segments at once */
+	const char *segments; /* which of PyTorch's the trace reserves; NULL: none */
 	int64_t peak_event; /* the first with that peak */
 	struct snapshot_origin *origin; /* [buffers], as long as the CSV lives */
 	int64_t

@@ -19,7 +19,6 @@ static void set(struct scenario *scenario, const char *const *words)
 {
 	struct error error = { 0 };
 	scenario_init(scenario);
-	scenario->value[K_allocator] = ALLOCATOR_PLAN;
 	for (; *words; words++)
 		cr_assert_eq(scenario_set(scenario, *words, &error), OK, "%s", error.text);
 }

@@ -62,7 +62,7 @@ Test(devices, presets_of_the_same_chip_reach_the_same_of_their_peaks)
 	}
 }
 
-Test(devices, a_preset_has_a_reserve_and_a_cap_that_is_set_has_none)
+Test(devices, a_preset_has_a_reserve_and_so_has_a_memory_of_its_size)
 {
 	for (int i = DEVICE_NONE; i < DEVICE_COUNT; i++) {
 		struct device_preset preset = device_preset((enum device)i);
@@ -76,7 +76,12 @@ Test(devices, a_preset_has_a_reserve_and_a_cap_that_is_set_has_none)
 		if (i != DEVICE_NONE)
 			cr_expect_eq(scenario_budget(&scenario) + scenario_reserve(&scenario), scenario_device_memory(&scenario),
 				"%s", preset.name);
-		scenario.value[K_memory] = INT64_C(1) << 30;   /* what the user counts is the user's affair */
+		scenario.value[K_memory] = INT64_C(24) << 30;
+		cr_expect_eq(scenario_reserve(&scenario) == 0, i == DEVICE_CPU, "%s", preset.name);
+		cr_expect_eq(scenario_reserve(&scenario),
+			i == DEVICE_NONE ? device_preset(DEVICE_RTX4090_24).context : preset.context, "%s", preset.name);
+		cr_expect_eq(scenario_budget(&scenario) + scenario_reserve(&scenario), INT64_C(24) << 30, "%s", preset.name);
+		scenario.value[K_memory] = INT64_C(1) << 30;   /* no device has so little */
 		cr_expect_eq(scenario_reserve(&scenario) + scenario_group_buffers(&scenario), 0, "%s", preset.name);
 		scenario.value[K_reserve] = 5;
 		cr_expect_eq(scenario_budget(&scenario), (INT64_C(1) << 30) - 5);
@@ -104,7 +109,7 @@ Test(devices, every_figure_says_where_it_comes_from)
 		static const struct { const char *set, *name, *counted, *why; } cases[] = {
 			{ "intra_bandwidth=100GB/s", "link within a node", "100 GB/s", "yours: " },
 			{ "inter_latency=7us", "a hop between nodes", "7 us", "yours: " },
-			{ "memory=24GiB", "memory for the plan", "24.0 GiB", "the knob memory, less the knob reserve (0 B)" },
+			{ "memory=3GiB", "memory for the plan", "3.00 GiB", "the knob memory, less the knob reserve (0 B)" },
 			{ "host_bandwidth=9GB/s", "link to the host", "9 GB/s", "yours: each way" },
 		};
 		for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -456,5 +461,35 @@ Test(devices, figures_that_are_none_are_refused)
 		struct error error = { 0 };
 		cr_expect_eq(scenario_pin(&scenario, bad[i], &error), BAD_INPUT, "%s", bad[i]);
 		cr_expect(*error.text && scenario.pins == 0, "%s", bad[i]);
+	}
+}
+
+/* auto is what runs the step: PyTorch on a GPU, what a snapshot shows, or a static arena. */
+Test(devices, what_runs_a_step_gives_its_memory)
+{
+	static const struct { const char *source, *format, *segments, *set; enum allocator is; } cases[] = {
+		{ "torch 2.9", NULL, NULL, "device=none", ALLOCATOR_EXPANDABLE },
+		{ "tidemark model", "config.json", NULL, "device=h100-80gb", ALLOCATOR_EXPANDABLE },
+		{ NULL, "PyTorch FX text", NULL, "device=none", ALLOCATOR_EXPANDABLE },
+		{ NULL, "Inductor memory graph", NULL, "device=none", ALLOCATOR_EXPANDABLE },
+		{ NULL, "PyTorch memory snapshot", "default", "device=none", ALLOCATOR_PYTORCH },
+		{ NULL, "PyTorch memory snapshot", "expandable", "device=none", ALLOCATOR_EXPANDABLE },
+		{ "torch 2.9", NULL, NULL, "device=cpu", ALLOCATOR_PLAN },
+		{ "torch 2.9", NULL, NULL, "device=tpu-v5p-95gb", ALLOCATOR_PLAN },
+		{ "torch 2.9", NULL, NULL, "allocator=plan", ALLOCATOR_PLAN },
+		{ "hand-written", NULL, NULL, "allocator=pytorch", ALLOCATOR_PYTORCH },
+		{ "hand-written", NULL, NULL, "device=none", ALLOCATOR_PLAN },
+		{ NULL, "XLA HLO text", NULL, "device=none", ALLOCATOR_PLAN },
+		{ NULL, "ONNX model", NULL, "device=none", ALLOCATOR_PLAN },
+		{ NULL, NULL, NULL, "device=none", ALLOCATOR_PLAN },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct graph graph = { .source = cases[i].source,
+			.about.intake = { .format = cases[i].format, .segments = cases[i].segments } };
+		struct error error = { 0 };
+		OWN(scenario) scenario;
+		scenario_init(&scenario);
+		cr_assert_eq(scenario_set(&scenario, cases[i].set, &error), OK, "%s", error.text);
+		cr_expect_eq(scenario_allocator(&scenario, &graph), cases[i].is, "case %zu", i);
 	}
 }
