@@ -8,7 +8,6 @@
 #include "src/base/lines.h"
 #include "src/base/output.h"
 #include "src/base/source.h"
-#include "src/configs/fit_list.h"
 #include "src/plan/verdict.h"
 
 /* Signals and the time limit can only speak through globals; solvers get a pointer to the flag. */
@@ -162,14 +161,11 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 int plan_exit(const struct plan *plan)
 {
 	struct verdict verdict = plan_verdict(plan);
-	char text[VERDICT_TEXT], change[400];
+	char text[VERDICT_TEXT];
 	if (plan->limited)
 		complain_line("cut short: a better plan may exist");
 	if (!fits_runs(verdict.fits)) {
 		complain_line("%s", verdict_text(&verdict, text, sizeof text));
-		if (plan->pipelined && !plan->limited &&
-			*plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))
-			complain_line("the smallest change that fits: %s", change);
 		return batch_signal() ? batch_signal() : EXIT_CONSTRAINT;
 	}
 	return batch_signal();

@@ -77,7 +77,7 @@ static enum status fit_check_take_asked(
 /* A way fits if its bytes are within the cap, and is over by what they are above it. */
 static enum status check_way(const json_t *way, int64_t cap, struct error *error)
 {
-	const json_t *arena = json_object_get(way, "arena_bytes"), *over = json_object_get(way, "over_bytes"),
+	const json_t *arena = json_object_get(way, "needed_bytes"), *over = json_object_get(way, "over_bytes"),
 				 *fits = json_object_get(way, "fits");
 	if (!json_is_integer(arena) || !json_is_integer(over) || !json_is_boolean(fits))
 		return fit_check_bad(error, "a change has no bytes");
@@ -91,7 +91,7 @@ static enum status check_way(const json_t *way, int64_t cap, struct error *error
 /* A preset fits what is within its own memory. */
 static enum status check_device(const json_t *device, struct error *error)
 {
-	const json_t *arena = json_object_get(device, "arena_bytes"), *memory = json_object_get(device, "memory_bytes"),
+	const json_t *arena = json_object_get(device, "needed_bytes"), *memory = json_object_get(device, "memory_bytes"),
 				 *fits = json_object_get(device, "fits");
 	if (json_is_false(json_object_get(device, "planned")))
 		return OK;
@@ -104,7 +104,7 @@ static enum status check_device(const json_t *device, struct error *error)
 /* The largest fits, the next one doesn't. */
 static enum status check_most(const json_t *file, int64_t cap, struct error *error)
 {
-	const json_t *arena = json_object_get(file, "arena_bytes"), *next = json_object_get(file, "next_arena_bytes");
+	const json_t *arena = json_object_get(file, "needed_bytes"), *next = json_object_get(file, "next_needed_bytes");
 	if ((arena && json_integer_value(arena) > cap) || (next && json_integer_value(next) <= cap))
 		return fail(error, INFEASIBLE, "the largest doesn't fit, or the next one does");
 	return OK;
@@ -113,7 +113,7 @@ static enum status check_most(const json_t *file, int64_t cap, struct error *err
 static enum status fit_check_sums(const json_t *file, const struct fit_asked *asked, struct error *error)
 {
 	const json_t *rows = json_object_get(file, asked->smallest ? "devices" : "ways"), *row,
-				 *memory = json_object_get(file, "memory_bytes"), *arena = json_object_get(file, "arena_bytes");
+				 *memory = json_object_get(file, "memory_bytes"), *arena = json_object_get(file, "needed_bytes");
 	int64_t cap = json_integer_value(memory);
 	enum status status = OK;
 	size_t i;

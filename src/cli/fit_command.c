@@ -87,28 +87,48 @@ static char *options_text(const char *set, char *text, size_t size)
 	return text;
 }
 
-static int options_width(const struct fit_list *list)
+static void print_row(FILE *file, const struct fit_list *list, const struct fit_way *way)
 {
-	char text[2 * FIT_SET_SIZE] = "";
-	int width = 6;
-	for (uint32_t i = 0; i < list->ways; i++) {
-		int length = list->way[i].planned ? (int)strlen(options_text(list->way[i].set, text, sizeof text)) : 0;
-		width = length > width ? length : width;
-	}
-	return width;
+	char options[2 * FIT_SET_SIZE] = "", memory[32], over[32] = "fits", bytes[32], rate[40] = "";
+	const struct fit_came *came = &way->came;
+	if (!way->fits)
+		snprintf(over, sizeof over, "over by %s", bytes_text(came->needs - list->budget, bytes, sizeof bytes));
+	if (came->rate > 0)
+		snprintf(rate, sizeof rate, "%.*f %s/s", came->rate < 100 ? 2 : 0, came->rate, came->tokens ? "tokens" : "samples");
+	options_text(way->set, options, sizeof options);
+	fprintf(file, "  %-18s %10s %10.4g ms %+9.2f %%  %-18s %s%s%s\n      %s\n      in PyTorch: %s\n", over,
+		bytes_text(came->needs, memory, sizeof memory), (double)came->step / 1e9,
+		list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0, rate,
+		fit_meaning_texts[way->meaning], *way->reason ? "; " : "", way->reason, options, way->how);
 }
 
-static void print_row(FILE *file, const struct fit_list *list, const struct fit_way *way, int width)
+/* What keeps the results, what doesn't, what takes more devices: those that fit first. */
+static void print_groups(FILE *file, const struct fit_list *list)
 {
-	char options[2 * FIT_SET_SIZE] = "", memory[32], over[32] = "fits", bytes[32];
-	if (!way->fits)
-		snprintf(over, sizeof over, "over by %s", bytes_text(way->arena - list->budget, bytes, sizeof bytes));
-	options_text(way->set, options, sizeof options);
-	fprintf(file, "  %-*s  %-18s %10s %11.4g %+9.2f %%  %s%s%s\n", width, options, over,
-		bytes_text(way->arena, memory, sizeof memory), (double)way->step / 1e9,
-		list->step > 0 ? 100 * (double)way->extra / (double)list->step : 0.0, fit_meaning_texts[way->meaning],
-		*way->reason ? "; " : "", way->reason);
+	static const char *const groups[] = { "same results", "more devices", "other numbers" };
+	for (int group = 0; group < 3; group++)
+		for (uint32_t i = 0, rows = 0; i < list->ways; i++) {
+			const struct fit_way *way = &list->way[i];
+			int its = way->meaning < FIT_MEANING_SPREAD ? 0 : way->meaning == FIT_MEANING_SPREAD ? 1 : 2;
+			if (!way->planned || its != group)
+				continue;
+			if (rows++ == 0)
+				fprintf(file, "\n%s%29s %13s %11s\n", groups[group], "memory", "step", "extra");
+			print_row(file, list, way);
+		}
 }
+
+/* The change that needs least, planned or by its bound; NULL: there is none. */
+static const struct fit_way *fit_command_least(const struct fit_list *list)
+{
+	const struct fit_way *least = NULL;
+	for (uint32_t i = 0; i < list->ways; i++)
+		if ((list->way[i].planned || list->way[i].above) && (!least || list->way[i].came.needs < least->came.needs))
+			least = &list->way[i];
+	return least;
+}
+
+#define REST_MOST 20   /* the others are further from the cap */
 
 static void print_rest(FILE *file, const struct fit_list *list)
 {
@@ -116,8 +136,8 @@ static void print_rest(FILE *file, const struct fit_list *list)
 	if (list->useless)
 		fprintf(file, "  not listed: %u change%s that save%s nothing\n", list->useless, list->useless == 1 ? "" : "s",
 			list->useless == 1 ? "s" : "");
-	for (uint32_t i = 0; i < list->ways; i++)
-		if (!list->way[i].planned)
+	for (uint32_t i = 0, rows = 0; i < list->ways && rows < REST_MOST; i++)
+		if (!list->way[i].planned && ++rows)
 			fprintf(file, "  %s: %s: %s\n", list->way[i].above ? "proved not to fit" : "not possible",
 				options_text(list->way[i].set, options, sizeof options),
 				text_clean(list->way[i].reason, safe, sizeof safe));
@@ -125,30 +145,37 @@ static void print_rest(FILE *file, const struct fit_list *list)
 
 static void fit_command_print_text(FILE *file, const struct fit_list *list)
 {
-	char memory[32], cap[32], over[32], safe[320];
-	bytes_text(list->arena, memory, sizeof memory);
+	char memory[32], cap[32], over[32], safe[512], options[2 * FIT_SET_SIZE] = "";
+	const struct fit_came *base = &list->base;
+	bytes_text(base->needs, memory, sizeof memory);
 	bytes_text(list->budget, cap, sizeof cap);
 	const char *how = list->captured ? " (program order, PyTorch's allocator)" : "";
 	if (list->fits) {
 		fprintf(file, "the step fits as it is%s: it needs %s of %s and takes %.4g ms%s%s\n", how, memory, cap,
-			(double)list->step / 1e9, *list->guesses ? "; " : "", list->guesses);
+			(double)base->step / 1e9, *base->guesses ? "; " : "", base->guesses);
 		return;
 	}
 	fprintf(file, "the step doesn't fit as it is%s: it needs %s, %s over the cap of %s, and takes %.4g ms%s%s\n", how,
-		memory, bytes_text(list->arena - list->budget, over, sizeof over), cap, (double)list->step / 1e9,
-		*list->guesses ? "; " : "", list->guesses);
-	if (list->forbids)
-		fprintf(file,
-			"no recomputation and no order helps: what %s alone reads and writes, with what must be there, is above "
-			"the cap%s%s\n",
-			text_clean(list->forbids, safe, sizeof safe), list->advice ? "\n" : "", list->advice ? list->advice : "");
+		memory, bytes_text(base->needs - list->budget, over, sizeof over), cap, (double)base->step / 1e9,
+		*base->guesses ? "; " : "", base->guesses);
+	if (list->captured)
+		fprintf(file, "changes are planned with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; the update is counted "
+					  "parameter by parameter (foreach=False, or fused=True), gradients as zero_grad(set_to_none=True) "
+					  "leaves them\n");
+	if (*list->proof.op) {
+		fprintf(file, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is "
+					  "above the cap\n", text_clean(list->proof.op, safe, sizeof safe));
+		fprintf(file, "its operands, and what is there all along: %s\n%s\n",
+			text_clean(list->proof.holds, safe, sizeof safe), list->proof.advice);
+	}
+	const struct fit_way *least = fit_command_least(list);
 	if (list->fitting == 0)
 		fprintf(file, "no change fits; the nearest first\n");
-	int width = options_width(list);
-	fprintf(file, "\n  %-*s  %-18s %10s %11s %11s  %s\n", width, "change", "", "memory", "step ms", "extra", "results");
-	for (uint32_t i = 0; i < list->ways; i++)
-		if (list->way[i].planned)
-			print_row(file, list, &list->way[i], width);
+	if (list->fitting == 0 && least)
+		fprintf(file, "the least limit at which one %s: %s, %s\n",
+			least->planned ? "fits" : "may fit", bytes_text(least->came.needs, memory, sizeof memory),
+			options_text(least->set, options, sizeof options));
+	print_groups(file, list);
 	print_rest(file, list);
 }
 
@@ -174,16 +201,19 @@ static void write_way(struct json *json, const struct fit_list *list, const stru
 	write_set(json, way->set);
 	if (way->planned) {
 		json_write_bool(json, "fits", way->fits);
-		json_write_integer(json, "arena_bytes", way->arena);
-		json_write_integer(json, "over_bytes", way->fits ? 0 : way->arena - list->budget);
-		json_write_decimal(json, "step_seconds", way->step, 12);
+		json_write_integer(json, "needed_bytes", way->came.needs);
+		json_write_integer(json, "over_bytes", way->fits ? 0 : way->came.needs - list->budget);
+		json_write_decimal(json, "step_seconds", way->came.step, 12);
 		json_write_real(json, "extra_seconds", (double)way->extra * 1e-12, 12);
+		if (way->came.rate > 0)
+			json_write_real(json, way->came.tokens ? "tokens_per_second" : "samples_per_second", way->came.rate, 6);
 		json_write_text(json, "changes", fit_meaning_names[way->meaning]);
+		json_write_text(json, "in_pytorch", way->how);
 		if (*way->reason)
 			json_write_text(json, "guesses", way->reason);
 	} else {
 		if (way->above)
-			json_write_integer(json, "at_least_bytes", way->arena);
+			json_write_integer(json, "at_least_bytes", way->came.needs);
 		json_write_text(json, "reason", way->reason);
 	}
 	json_close(json);
@@ -208,12 +238,13 @@ void fit_write_json(
 	json_write_integer(&json, "memory_bytes", list->budget);
 	json_write_bool(&json, "fits", list->fits);
 	json_write_bool(&json, "as_captured", list->captured);
-	json_write_integer(&json, "arena_bytes", list->arena);
-	json_write_decimal(&json, "step_seconds", list->step, 12);
-	if (*list->guesses)
-		json_write_text(&json, "guesses", list->guesses);
-	json_write_text(&json, "forbidding_op", list->forbids);
-	json_write_text(&json, "advice", list->forbids ? list->advice : NULL);
+	json_write_integer(&json, "needed_bytes", list->base.needs);
+	json_write_decimal(&json, "step_seconds", list->base.step, 12);
+	if (*list->base.guesses)
+		json_write_text(&json, "guesses", list->base.guesses);
+	json_write_text(&json, "forbidding_op", *list->proof.op ? list->proof.op : NULL);
+	json_write_text(&json, "operands", *list->proof.op ? list->proof.holds : NULL);
+	json_write_text(&json, "advice", list->proof.advice);
 	write_ways(&json, list, "ways", true);
 	write_ways(&json, list, "not_possible", false);
 	json_write_integer(&json, "useless", list->useless);
@@ -239,24 +270,13 @@ static int fit_command_write_list(const struct request *request, const struct fi
 	return list->fits || list->fitting ? EXIT_FINE : EXIT_CONSTRAINT;
 }
 
-#define SHOWN_MOST 64
-
-struct shown { uint32_t count; char set[SHOWN_MOST][FIT_SET_SIZE]; };
-
 /* On a terminal every change is told of as soon as it is planned; the sorted list comes in the end. */
-static void show_planned(void *context, const struct fit_list *list)
+static void show_planned(void *context, const struct fit_list *list, const struct fit_way *way)
 {
-	struct shown *shown = context;
-	for (uint32_t i = 0; i < list->ways; i++) {
-		uint32_t k = 0;
-		while (k < shown->count && strcmp(shown->set[k], list->way[i].set) != 0)
-			k++;
-		if (k < shown->count || shown->count == SHOWN_MOST || !list->way[i].planned)
-			continue;
-		snprintf(shown->set[shown->count++], FIT_SET_SIZE, "%s", list->way[i].set);
-		fputs("\r\033[K", stderr);
-		print_row(stderr, list, &list->way[i], 40);
-	}
+	(void)context;
+	fputs("\r\033[K", stderr);
+	if (way->planned)
+		print_row(stderr, list, way);
 }
 
 static int fit_command_serve(const struct request *request)
@@ -264,8 +284,7 @@ static int fit_command_serve(const struct request *request)
 	int code = EXIT_FINE;
 	struct error error = { 0 };
 	struct fit_list list = { 0 };
-	struct shown shown = { 0 };
-	const struct fit_watch watch = { show_planned, &shown };
+	const struct fit_watch watch = { show_planned, NULL };
 	bool terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO) && !request->line.output;
 	struct graph *graph = batch_open(*request->line.operand, &request->line.reading, &code);
 	if (graph)

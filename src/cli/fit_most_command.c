@@ -14,13 +14,13 @@ static void print_most(FILE *file, enum knob_id knob, const struct fit_most *mos
 	bytes_text(most->budget, cap, sizeof cap);
 	if (most->most > 0)
 		fprintf(file, "the largest that fits: --set %s=%" PRId64 ": %s of %s, %.4g ms a step%s%s\n", knobs[knob].name,
-			most->most, bytes_text(most->arena, memory, sizeof memory), cap, (double)most->step / 1e9,
-			*most->guesses ? "; " : "", most->guesses);
+			most->most, bytes_text(most->came.needs, memory, sizeof memory), cap, (double)most->came.step / 1e9,
+			*most->came.guesses ? "; " : "", most->came.guesses);
 	else
 		fprintf(file, "nothing fits %s\n", cap);
-	if (most->next > 0 && most->next_arena >= 0)
+	if (most->next > 0 && most->after.needs >= 0)
 		fprintf(file, "planned, too: --set %s=%" PRId64 " needs %s, which is over%s%s\n", knobs[knob].name, most->next,
-			bytes_text(most->next_arena, memory, sizeof memory), *most->next_guesses ? "; " : "", most->next_guesses);
+			bytes_text(most->after.needs, memory, sizeof memory), *most->after.guesses ? "; " : "", most->after.guesses);
 	else if (most->next > 0)
 		fprintf(file, "--set %s=%" PRId64 " can't be planned: %s\n", knobs[knob].name, most->next,
 			text_clean(most->reason, safe, sizeof safe));
@@ -36,19 +36,19 @@ static void write_most(
 	json_write_text(&json, "knob", knobs[asked->most].name);
 	json_write_integer(&json, "most", most->most);
 	if (most->most > 0) {
-		json_write_integer(&json, "arena_bytes", most->arena);
-		json_write_decimal(&json, "step_seconds", most->step, 12);
-		if (*most->guesses)
-			json_write_text(&json, "guesses", most->guesses);
+		json_write_integer(&json, "needed_bytes", most->came.needs);
+		json_write_decimal(&json, "step_seconds", most->came.step, 12);
+		if (*most->came.guesses)
+			json_write_text(&json, "guesses", most->came.guesses);
 	}
 	if (most->next > 0) {
 		json_write_integer(&json, "next", most->next);
-		if (most->next_arena >= 0)
-			json_write_integer(&json, "next_arena_bytes", most->next_arena);
+		if (most->after.needs >= 0)
+			json_write_integer(&json, "next_needed_bytes", most->after.needs);
 		else
 			json_write_text(&json, "next_reason", most->reason);
-		if (*most->next_guesses)
-			json_write_text(&json, "next_guesses", most->next_guesses);
+		if (*most->after.guesses)
+			json_write_text(&json, "next_guesses", most->after.guesses);
 	}
 	json_write_integer(&json, "plans", most->plans);
 	json_end(&json);
@@ -83,9 +83,9 @@ static void print_devices(FILE *file, const struct fit_device *device, uint32_t 
 			continue;
 		}
 		snprintf(over, sizeof over, row->fits ? "fits" : "over by %s",
-			bytes_text(row->arena - row->memory, bytes, sizeof bytes));
-		fprintf(file, "  %-16s %10s  %10s %11.4g  %s%s%s\n", name, memory, bytes_text(row->arena, arena, sizeof arena),
-			(double)row->step / 1e9, over, *row->guesses ? "; " : "", row->guesses);
+			bytes_text(row->came.needs - row->memory, bytes, sizeof bytes));
+		fprintf(file, "  %-16s %10s  %10s %11.4g  %s%s%s\n", name, memory, bytes_text(row->came.needs, arena, sizeof arena),
+			(double)row->came.step / 1e9, over, *row->came.guesses ? "; " : "", row->came.guesses);
 	}
 }
 
@@ -107,10 +107,10 @@ static void write_devices(FILE *file, const struct scenario *scenario, const str
 		json_write_bool(&json, "planned", device[i].planned);
 		if (device[i].planned) {
 			json_write_bool(&json, "fits", device[i].fits);
-			json_write_integer(&json, "arena_bytes", device[i].arena);
-			json_write_decimal(&json, "step_seconds", device[i].step, 12);
-			if (*device[i].guesses)
-				json_write_text(&json, "guesses", device[i].guesses);
+			json_write_integer(&json, "needed_bytes", device[i].came.needs);
+			json_write_decimal(&json, "step_seconds", device[i].came.step, 12);
+			if (*device[i].came.guesses)
+				json_write_text(&json, "guesses", device[i].came.guesses);
 		}
 		json_close(&json);
 	}

@@ -7,6 +7,7 @@
 #include "solver/step/scale.h"
 #include "src/base/background.h"
 #include "src/plan/verdict.h"
+#include "src/scenario/own_device.h"
 
 #define X(id, name, text) name,
 const char *const fit_meaning_names[FIT_MEANING_COUNT] = { FIT_MEANINGS(X) };
@@ -18,52 +19,63 @@ const char *const fit_meaning_texts[FIT_MEANING_COUNT] = { FIT_MEANINGS(X) };
 /* How a row of the table becomes a change. */
 enum form {
 	FORM_PLAIN,  /* the words as they are */
-	FORM_ORDER,  /* our order and addresses, where the step as it is has its program's */
+	FORM_OURS,  /* of a step that is its program's as it is: our order or allocator */
 	FORM_DEVICES,  /* %u is the number of devices, of which there are more than one */
 	FORM_BATCH,  /* %u is the batch, divided by the row's number */
 	FORM_SEQUENCE,  /* the same of the sequence */
 	FORM_PARTS  /* the batch in so many parts */
 };
 
-/* X(group, words, form, divisor, meaning); what takes longest comes first, so that threads end together. */
+#define APPLIED "tidemark_torch.apply(plan, graph).step(model, optimizer)"
+#define CHECKPOINT "torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)"
+
+/* X(group, words, form, divisor, meaning, what to do in PyTorch); what takes little time comes first. */
 #define FIT_CHANGES(X) \
-	X("devices", "devices=%u strategy=auto", DEVICES, 1, SPREAD) \
-	X("order", "order=auto", ORDER, 1, SAME) \
-	X("recompute", "recompute=auto", PLAIN, 1, SAME) \
-	X("recompute", "recompute=auto offload=on", PLAIN, 1, SAME) \
-	X("recompute", "recompute=selective", PLAIN, 1, SAME) \
-	X("recompute", "recompute=full", PLAIN, 1, SAME) \
-	X("loss", "loss_chunks=8", PLAIN, 1, ROUNDED) \
-	X("precision", "precision=bf16", PLAIN, 1, RUN) \
-	X("precision", "precision=mixed", PLAIN, 1, RUN) \
-	X("optimizer", "optimizer=adafactor", PLAIN, 1, RUN) \
-	X("optimizer", "optimizer=momentum", PLAIN, 1, RUN) \
-	X("optimizer", "optimizer=sgd", PLAIN, 1, RUN) \
-	X("batch", "microbatches=%u", PARTS, 2, SPLIT) \
-	X("batch", "microbatches=%u", PARTS, 4, SPLIT) \
-	X("batch", "microbatches=%u", PARTS, 8, SPLIT) \
-	X("batch", "batch=%u", BATCH, 2, RUN) \
-	X("batch", "batch=%u", BATCH, 4, RUN) \
-	X("sequence", "seq=%u", SEQUENCE, 2, RUN) \
-	X("sequence", "seq=%u", SEQUENCE, 4, RUN) \
-	X("devices", "devices=%u strategy=zero zero=1", DEVICES, 1, SPREAD) \
-	X("devices", "devices=%u strategy=zero zero=2", DEVICES, 1, SPREAD) \
-	X("devices", "devices=%u strategy=zero zero=3", DEVICES, 1, SPREAD) \
-	X("devices", "devices=%u strategy=megatron tp=%u", DEVICES, 1, SPREAD) \
-	X("devices", "devices=%u pp=%u", DEVICES, 1, SPREAD)
+	X("allocator", "allocator=expandable", OURS, 1, SAME, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True") \
+	X("recompute", "recompute=full", PLAIN, 1, SAME, CHECKPOINT " for each layer") \
+	X("recompute", "recompute=every:2", PLAIN, 1, SAME, CHECKPOINT " for each second layer") \
+	X("recompute", "recompute=selective", PLAIN, 1, SAME, "checkpoint() around the core of each attention") \
+	X("recompute", "recompute=knapsack:50%", PLAIN, 1, SAME, \
+		"torch.compile(model) with torch._functorch.config.activation_memory_budget = 0.5") \
+	X("loss", "loss_chunks=8", PLAIN, 1, ROUNDED, "the loss of an eighth of the tokens at a time, with its backward()") \
+	X("precision", "precision=bf16", PLAIN, 1, RUN, "model.to(torch.bfloat16)") \
+	X("precision", "precision=mixed", PLAIN, 1, RUN, "model.half(), with fp32 copies of its weights in the optimizer") \
+	X("optimizer", "moments=bf16", PLAIN, 1, RUN, "an optimizer that keeps its moments in torch.bfloat16") \
+	X("optimizer", "optimizer=adafactor", PLAIN, 1, RUN, "torch.optim.Adafactor(model.parameters())") \
+	X("optimizer", "optimizer=momentum", PLAIN, 1, RUN, "torch.optim.SGD(model.parameters(), momentum=0.9)") \
+	X("optimizer", "optimizer=sgd", PLAIN, 1, RUN, "torch.optim.SGD(model.parameters())") \
+	X("batch", "microbatches=%u", PARTS, 2, SPLIT, "%u times (loss / %u).backward(), then optimizer.step()") \
+	X("batch", "microbatches=%u", PARTS, 4, SPLIT, "%u times (loss / %u).backward(), then optimizer.step()") \
+	X("batch", "microbatches=%u", PARTS, 8, SPLIT, "%u times (loss / %u).backward(), then optimizer.step()") \
+	X("batch", "batch=%u", BATCH, 2, RUN, "DataLoader(dataset, batch_size=%u)") \
+	X("batch", "batch=%u", BATCH, 4, RUN, "DataLoader(dataset, batch_size=%u)") \
+	X("sequence", "seq=%u", SEQUENCE, 2, RUN, "sequences of %u tokens") \
+	X("sequence", "seq=%u", SEQUENCE, 4, RUN, "sequences of %u tokens") \
+	X("recompute", "recompute=auto", PLAIN, 1, SAME, APPLIED) \
+	X("order", "order=auto", OURS, 1, SAME, APPLIED) \
+	X("recompute", "recompute=auto offload=on", PLAIN, 1, SAME, APPLIED ", with what it names on the host") \
+	X("devices", "devices=%u strategy=zero zero=1", DEVICES, 1, SPREAD, "ZeroRedundancyOptimizer") \
+	X("devices", "devices=%u strategy=zero zero=2", DEVICES, 1, SPREAD, \
+		"fully_shard(layer, reshard_after_forward=False)") \
+	X("devices", "devices=%u strategy=zero zero=3", DEVICES, 1, SPREAD, "fully_shard(layer) for each layer") \
+	X("devices", "devices=%u strategy=megatron tp=%u", DEVICES, 1, SPREAD, \
+		"parallelize_module(model, mesh[\"tp\"], plan)") \
+	X("devices", "devices=%u pp=%u", DEVICES, 1, SPREAD, "torch.distributed.pipelining, %u stages") \
+	X("devices", "devices=%u strategy=auto", DEVICES, 1, SPREAD, "tidemark_torch.apply(plan).distribute(model, mesh)")
 
 struct change {
 	const char *group, *words;
 	enum form form;
 	int64_t divisor;
 	enum fit_meaning meaning;
+	const char *how;
 };
-#define X(group, words, form, divisor, meaning) { group, words, FORM_##form, divisor, FIT_MEANING_##meaning },
+#define X(group, words, form, divisor, meaning, how) \
+	{ group, words, FORM_##form, divisor, FIT_MEANING_##meaning, how },
 static const struct change changes[] = { FIT_CHANGES(X) };
 #undef X
 #define CHANGES (sizeof changes / sizeof *changes)
 #define NEAREST 6u  /* misses that are paired with each other */
-#define SHOWN 3u  /* of what is proved to be above the cap, where nothing fits */
 #define WAYS_MOST (CHANGES + NEAREST * (NEAREST - 1) / 2)
 
 struct finding {
@@ -77,20 +89,6 @@ struct finding {
 };
 
 /* ---- planning one change ---- */
-
-int64_t fit_step_of(const struct plan *plan, const struct rules *rules, struct error *error)
-{
-	int64_t time = plan_step_time(plan);
-	if (time >= 0)
-		return time;
-	struct plan_time *simulated = plan_time_of(
-		plan->graph, plan->ordered->result.order, plan->sharded, &plan->scenario, rules);
-	if (!simulated)
-		return fail_memory(error), -1;
-	time = simulated->whole.total;
-	plan_time_free(simulated);
-	return time;
-}
 
 /* time * whole / done without overflow. */
 static int64_t for_same_work(const struct fit_way *way, int64_t time)
@@ -130,23 +128,69 @@ static const char *advice_for(const struct rules *rules, const struct graph *gra
 	return "A smaller batch or sequence, a narrower precision or more devices help.";
 }
 
-/* The op whose operands forbid every recomputation, where there is that proof; else NULL. *status: OK or NO_MEMORY. */
-static char *forbidding(
-	const struct transformed *transformed, const struct rules *rules, const char **advice, enum status *status)
+static bool fit_list_is_larger(const struct graph *graph, uint32_t one, uint32_t other)
+{
+	int64_t a = graph->storage[one].bytes, b = graph->storage[other].bytes;
+	return a > b || (a == b && one < other);
+}
+
+/* The names and bytes of what an op reads and writes, the largest first, and what is there all along. */
+static void fit_list_holds(const struct graph *graph, uint32_t op, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	int64_t bytes[KIND_COUNT] = { 0 };
+	uint32_t last = NONE;
+	char amount[32];
+	for (int shown = 0; shown < 4; shown++) {
+		uint32_t most = NONE;
+		FOR_ROW(i, &graph->touches, op) {
+			uint32_t next = graph->touches.item[i];
+			if ((last == NONE || fit_list_is_larger(graph, last, next)) &&
+				(most == NONE || fit_list_is_larger(graph, next, most)))
+				most = next;
+		}
+		if (most == NONE)
+			break;
+		last = most;
+		uint32_t tensor = graph->members.item[graph->members.start[most]];
+		words_add(&words, "%s%.60s %s", shown ? ", " : "", graph->tensor[tensor].name,
+			bytes_text(graph->storage[most].bytes, amount, sizeof amount));
+	}
+	for (uint32_t s = 0; s < graph->storages; s++)
+		bytes[graph->storage[s].kind] += graph->storage[s].persistent ? graph->storage[s].bytes : 0;
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		if (bytes[kind] > 0)
+			words_add(&words, "; %s %s", kind_names[kind], bytes_text(bytes[kind], amount, sizeof amount));
+}
+
+/* Where operands of an op forbid every recomputation. */
+static void fit_list_prove(const struct transformed *transformed, const struct rules *rules, struct fit_proof *proof)
 {
 	const struct fitted *fitted = transformed->fitted;
-	*status = OK;
+	*proof = (struct fit_proof){ .advice = NULL };
 	if (transformed->sharded || transformed->pipelined || !fitted || !fitted->capped || !fitted->impossible)
-		return NULL;
+		return;
 	const struct op *op = &fitted->step->op[fitted->certificate.op];
-	size_t size = strlen(op->name) + strlen(op->type) + 4;
-	char *text = mem_alloc(size, 1);
-	*advice = advice_for(rules, fitted->step, fitted->certificate.op);
-	if (text)
-		snprintf(text, size, "%s (%s)", op->name, op->type);
-	else
-		*status = NO_MEMORY;
-	return text;
+	snprintf(proof->op, sizeof proof->op, "%.60s (%.40s)%s%.50s%s%.50s", op->name, op->type, op->src ? " at " : "",
+		op->src ? op->src : "", op->module && *op->module ? " in " : "", op->module ? op->module : "");
+	fit_list_holds(fitted->step, fitted->certificate.op, proof->holds, sizeof proof->holds);
+	proof->advice = advice_for(rules, fitted->step, fitted->certificate.op);
+}
+
+enum status fit_plan(struct planner *planner, struct graph *graph, const struct scenario *scenario,
+	struct fit_came *came, struct error *error)
+{
+	OWN(plan) *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, error);
+	if (!plan)
+		return error->status;
+	const struct plan_speed *speed = &plan->speed;
+	int64_t count = speed->tokens > 0 ? speed->tokens : speed->samples, time = plan_step_time(plan);
+	*came = (struct fit_came){ .needs = plan_verdict(plan).needed, .tokens = speed->tokens > 0,
+		.step = larger_of(time < 0 ? speed->time : time, 0) };
+	came->rate = came->step > 0 ? (double)count / ((double)came->step * 1e-12) : 0;
+	notes_guesses(plan->transformed->notes, came->guesses);
+	fit_list_prove(plan->transformed, planner->rules, &came->proof);
+	return plan->limited ? fail(error, CANCELLED, "cancelled") : OK;
 }
 
 static enum status set_words(struct scenario *scenario, const char *set, struct error *error)
@@ -171,50 +215,40 @@ static enum status prove_way(
 	enum status status = planner_least(finding->planner, finding->graph, scenario, &least, why);
 	if (status == OK && least.above) {
 		way->above = true;
-		way->arena = least.bytes;
-		way->forbids = forbidding(least.transformed, finding->planner->rules, &way->advice, &status);
+		way->came.needs = least.bytes + scenario_reserve(scenario);
+		fit_list_prove(least.transformed, finding->planner->rules, &way->came.proof);
 		snprintf(way->reason, sizeof way->reason, "no order%s needs less than %s, %s over the cap",
-			least.transformed->fitted ? " with any recomputation" : "", bytes_text(least.bytes, bytes, sizeof bytes),
-			bytes_text(least.bytes - finding->list->budget, over, sizeof over));
+			least.transformed->fitted ? " with any recomputation" : "",
+			bytes_text(way->came.needs, bytes, sizeof bytes),
+			bytes_text(way->came.needs - finding->list->budget, over, sizeof over));
 	}
 	transformed_release(least.transformed);
 	return status;
 }
 
-/* Plans a change, but for one that is proved to be above the cap where `all` is false. BAD_INPUT and INFEASIBLE are its
- * reason, no failure of the list. */
-static enum status plan_way(struct finding *finding, struct fit_way *way, bool all)
+/* Plans a change, but for one that is proved to be above the cap. BAD_INPUT and INFEASIBLE are its reason. */
+static enum status plan_way(struct finding *finding, struct fit_way *way)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error why = { 0 };
 	if (scenario_copy(&scenario, finding->scenario) != OK)
 		return fail_memory(finding->error);
-	bool fine = set_words(&scenario, way->set, &why) == OK && (all || prove_way(finding, &scenario, way, &why) == OK);
-	if (fine && way->above) {
-		scenario_done(&scenario);
+	enum status status = set_words(&scenario, way->set, &why);
+	if (status == OK)
+		status = prove_way(finding, &scenario, way, &why);
+	if (status == OK && way->above)
 		return OK;
-	}
-	OWN(plan) *plan = fine ? planner_run(finding->planner, finding->graph, &scenario, PLAN_COMPLETE, &why) : NULL;
-	enum status status = OK;
-	if (plan && plan->limited) {
-		status = fail(finding->error, CANCELLED, "cancelled");
-	} else if (plan && (way->step = fit_step_of(plan, finding->planner->rules, finding->error)) < 0) {
-		status = NO_MEMORY;
-	} else if (plan) {
-		way->planned = true;
-		way->arena = plan_needs(plan);
-		way->fits = way->arena <= finding->list->budget;
-		way->extra = for_same_work(way, way->step) - finding->list->step;
-		notes_guesses(plan->transformed->notes, way->reason);
-		way->forbids = forbidding(plan->transformed, finding->planner->rules, &way->advice, &status);
-	} else if (why.status == NO_MEMORY || why.status == CANCELLED) {
+	if (status == OK)
+		status = fit_plan(finding->planner, finding->graph, &scenario, &way->came, &why);
+	if (status == NO_MEMORY || status == CANCELLED)
 		*finding->error = why;
-		status = why.status;
-	} else {
-		snprintf(way->reason, sizeof way->reason, "%s", why.text);
-	}
-	scenario_done(&scenario);
-	return status;
+	if (status == NO_MEMORY || status == CANCELLED)
+		return error_set(finding->error, status);
+	way->planned = status == OK;
+	way->fits = way->planned && way->came.needs <= finding->list->budget;
+	way->extra = for_same_work(way, way->came.step) - finding->list->base.step;
+	snprintf(way->reason, sizeof way->reason, "%s", way->planned ? way->came.guesses : why.text);
+	return OK;
 }
 
 /* ---- planning many ---- */
@@ -225,8 +259,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 struct round {
 	struct fit_way *way;
 	uint32_t ways;
-	bool pairs,
-		all; /* pairs: what can't be planned isn't listed; all: what is proved to be above the cap is planned, too */
+	bool pairs;  /* what can't be planned isn't listed */
 	bool done[WAYS_MOST];
 	pthread_mutex_t lock;  /* of done, and of the watch */
 	atomic_uint next;
@@ -239,17 +272,19 @@ struct worker {
 	enum status status;
 };
 
-/* Without what is planned, or proved, and saves nothing: the other changes are planned in our order, so what that
- * saves of a captured step by itself is none of theirs. */
+/* Without what is planned, or proved, and saves nothing: the other changes are planned in expandable segments, so what
+ * these save by themselves is none of theirs. */
 static bool helps(const struct fit_list *list, const struct fit_way *way)
 {
-	return !(way->planned || way->above) || way->arena < (strcmp(way->group, "order") == 0 ? list->arena : list->ours);
+	return !(way->planned || way->above) || 
+		way->came.needs < (strcmp(way->group, "allocator") == 0 ? list->base.needs : list->ours);
 }
 
 static int by_needs(const void *left, const void *right)
 {
 	const struct fit_way *a = left, *b = right;
-	return a->arena != b->arena ? (a->arena > b->arena) - (a->arena < b->arena) : strcmp(a->set, b->set);
+	int64_t more = a->came.needs - b->came.needs;
+	return more != 0 ? (more > 0) - (more < 0) : strcmp(a->set, b->set);
 }
 
 static int compare_ways(const void *left, const void *right)
@@ -259,10 +294,10 @@ static int compare_ways(const void *left, const void *right)
 		return a->planned != b->planned ? b->planned - a->planned : b->fits - a->fits;
 	if (a->above != b->above)
 		return b->above - a->above;
-	int64_t first = a->fits ? a->extra : a->arena, second = b->fits ? b->extra : b->arena;
+	int64_t first = a->fits ? a->extra : a->came.needs, second = b->fits ? b->extra : b->came.needs;
 	if (first == second) {
-		first = a->fits ? a->arena : a->extra;
-		second = b->fits ? b->arena : b->extra;
+		first = a->fits ? a->came.needs : a->extra;
+		second = b->fits ? b->came.needs : b->extra;
 	}
 	return first != second ? (first > second) - (first < second) : strcmp(a->set, b->set);
 }
@@ -273,7 +308,7 @@ static void sort_ways(struct fit_list *list)
 	struct fit_way *way = list->way;
 	qsort(way, list->ways, sizeof *way, compare_ways);
 	for (uint32_t begin = 0, end = 0; end < list->ways && way[end].fits; begin = end) {
-		int64_t slowest = way[begin].extra + (list->step + way[begin].extra) / 1000;
+		int64_t slowest = way[begin].extra + (list->base.step + way[begin].extra) / 1000;
 		while (end < list->ways && way[end].fits && way[end].extra <= slowest)
 			end++;
 		qsort(way + begin, end - begin, sizeof *way, by_needs);
@@ -281,21 +316,21 @@ static void sort_ways(struct fit_list *list)
 }
 
 /* What is planned and saves nothing helps nobody. */
-static void fit_list_add(struct fit_list *list, struct fit_way *way)
+static void fit_list_add(struct fit_list *list, const struct fit_way *way)
 {
-	if (!list->forbids && strcmp(way->group, "recompute") == 0 && !strchr(way->set, ' ')) {
-		list->advice = way->advice;
-		list->forbids = way->forbids;   /* a proof about the step as it is, but for recomputation */
-		way->forbids = NULL;
-	}
-	mem_free(way->forbids);
-	way->forbids = NULL;
+	if (!*list->proof.op && strcmp(way->group, "recompute") == 0)
+		list->proof = way->came.proof;   /* about the step as it is, but for recomputation */
 	if (!helps(list, way)) {
 		list->useless++;
 		return;
 	}
 	list->fitting += way->fits;
 	list->way[list->ways++] = *way;
+}
+
+static bool fit_list_takes(const struct round *round, uint32_t i)
+{
+	return round->way[i].planned || round->way[i].above || !round->pairs;
 }
 
 /* Tells the watch what is there by now. */
@@ -307,17 +342,11 @@ static void fit_list_show(const struct finding *finding, struct round *round, ui
 	now.way = mem_alloc(WAYS_MOST, sizeof *now.way);
 	if (now.way) {
 		memcpy(now.way, finding->list->way, finding->list->ways * sizeof *now.way);
-		for (uint32_t i = 0; i < round->ways; i++) {
-			const struct fit_way *way = &round->way[i];
-			if (!round->done[i] || (round->pairs && !way->planned && !way->above))
-				continue;
-			now.useless += !helps(&now, way);
-			now.fitting += way->planned && way->fits;
-			if (helps(&now, way))
-				now.way[now.ways++] = *way;
-		}
+		for (uint32_t i = 0; i < round->ways; i++)
+			if (round->done[i] && fit_list_takes(round, i))
+				fit_list_add(&now, &round->way[i]);
 		sort_ways(&now);
-		finding->watch->found(finding->watch->context, &now);
+		finding->watch->found(finding->watch->context, &now, &round->way[planned]);
 	}
 	mem_free(now.way);
 	pthread_mutex_unlock(&round->lock);
@@ -329,20 +358,20 @@ static void fit_list_work(void *context, const atomic_bool *cancel)
 	uint32_t i;
 	(void)cancel;   /* the planner's own says when to end */
 	while (worker->status == OK && (i = atomic_fetch_add(&worker->round->next, 1)) < worker->round->ways) {
-		worker->status = plan_way(&worker->finding, &worker->round->way[i], worker->round->all);
+		worker->status = plan_way(&worker->finding, &worker->round->way[i]);
 		if (worker->finding.watch && worker->status == OK)
 			fit_list_show(&worker->finding, worker->round, i);
 	}
 }
 
-/* Plans changes, on two threads where a second planner can be had, and adds them to the list. pairs and all as in
- * struct round. */
-static enum status plan_ways(struct finding *finding, struct fit_way *way, uint32_t ways, bool pairs, bool all)
+/* Plans changes, on two threads where a second planner can be had, and adds them to the list. pairs as in struct round.
+ */
+static enum status plan_ways(struct finding *finding, struct fit_way *way, uint32_t ways, bool pairs)
 {
 	struct planner *planner = finding->planner;
 	struct planner second = { .store = store_new(), .rules_file = planner->rules_file, .abandoned = planner->abandoned,
 		.order_solver = planner->order_solver, .control = { .cancel = planner->control.cancel } };
-	struct round round = { .way = way, .ways = ways, .pairs = pairs, .all = all };
+	struct round round = { .way = way, .ways = ways, .pairs = pairs };
 	struct worker worker[THREADS];
 	pthread_mutex_init(&round.lock, NULL);
 	for (int i = 0; i < THREADS; i++) {
@@ -361,14 +390,26 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 		if ((status = worker[i].status) != OK)
 			*finding->error = worker[i].error;
 	for (uint32_t i = 0; i < ways; i++)
-		if (status == OK && (way[i].planned || way[i].above || !pairs))
+		if (status == OK && fit_list_takes(&round, i))
 			fit_list_add(finding->list, &way[i]);
-		else
-			mem_free(way[i].forbids);
 	return status;
 }
 
 /* ---- the changes ---- */
+
+/* Words of the table, each %u the number. */
+static void fit_list_fill(int64_t number, const char *from, const char *before, char text[FIT_SET_SIZE])
+{
+	size_t used = (size_t)snprintf(text, FIT_SET_SIZE, "%s", before);
+	for (; *from && used + 24 < FIT_SET_SIZE; from++)
+		if (*from == '%' && from[1] == 'u') {
+			used += (size_t)snprintf(text + used, FIT_SET_SIZE - used, "%" PRId64, number);
+			from++;
+		} else {
+			text[used++] = *from;
+		}
+	text[used] = '\0';
+}
 
 /* The change that a row of the table stands for here; false: there is none. */
 static bool make_way(const struct finding *finding, const struct change *change, struct fit_way *way)
@@ -379,10 +420,11 @@ static bool make_way(const struct finding *finding, const struct change *change,
 	int64_t number = change->form == FORM_DEVICES ? finding->devices
 		: change->form == FORM_PARTS ? change->divisor
 		: whole / change->divisor;
+	bool ours = change->form == FORM_OURS, order = ours && strcmp(change->group, "order") == 0;
 	*way = (struct fit_way){ .group = change->group, .meaning = change->meaning, .done = 1, .whole = 1 };
 	if ((change->form == FORM_DEVICES && finding->devices < 2) || (whole && whole % change->divisor != 0))
 		return false;
-	if ((change->form == FORM_ORDER && !finding->list->captured) || (change->form > FORM_DEVICES && whole < 2))
+	if ((ours && !finding->list->captured) || (change->form > FORM_DEVICES && whole < 2))
 		return false;
 	if (change->form == FORM_PARTS && finding->scenario->value[K_microbatches] > 1)
 		return false;
@@ -390,16 +432,8 @@ static bool make_way(const struct finding *finding, const struct change *change,
 		way->done = number;
 		way->whole = whole;
 	}
-	/* The words of the table, each %u the number. */
-	size_t used = 0;
-	for (const char *at = change->words; *at && used + 24 < sizeof way->set; at++)
-		if (*at == '%' && at[1] == 'u') {
-			used += (size_t)snprintf(way->set + used, sizeof way->set - used, "%" PRId64, number);
-			at++;
-		} else {
-			way->set[used++] = *at;
-		}
-	way->set[used] = '\0';
+	fit_list_fill(number, change->words, finding->list->captured && !order ? FIT_PROGRAM : "", way->set);
+	fit_list_fill(number, change->how, "", way->how);
 	return true;
 }
 
@@ -428,32 +462,34 @@ static enum status find_singles(struct finding *finding)
 	uint32_t ways = 0;
 	for (size_t i = 0; i < CHANGES; i++)
 		ways += make_way(finding, &changes[i], &way[ways]);
-	return plan_ways(finding, way, ways, false, false);
+	return plan_ways(finding, way, ways, false);
 }
 
 /* Both changes at once. */
 static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct fit_way *pair)
 {
+	const char *set = strncmp(b->set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0 ? b->set + strlen(FIT_PROGRAM) : b->set;
 	*pair = (struct fit_way){ .group = a->group, .meaning = a->meaning > b->meaning ? a->meaning : b->meaning,
 		.done = a->done * b->done, .whole = a->whole * b->whole };
-	return strcmp(a->group, b->group) != 0 && strcmp(a->group, "order") != 0 && strcmp(b->group, "order") != 0 &&
-		snprintf(pair->set, sizeof pair->set, "%s %s", a->set, b->set) < (int)sizeof pair->set;
+	return strcmp(a->group, b->group) != 0 &&
+		snprintf(pair->set, sizeof pair->set, "%s %s", a->set, set) < (int)sizeof pair->set &&
+		snprintf(pair->how, sizeof pair->how, "%s; %s", a->how, b->how) > 0;
 }
 
 /* The changes that come nearest to the cap, planned or proved to be above it, the nearest first; returns how many. */
-static uint32_t list_nearest(const struct fit_list *list, bool proved_alone, uint32_t most, uint32_t *nearest)
+static uint32_t list_nearest(const struct fit_list *list, uint32_t *nearest)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < list->ways; i++) {
 		uint32_t at = count;
-		if (!list->way[i].above && (proved_alone || !list->way[i].planned))
+		if (!list->way[i].above && !list->way[i].planned)
 			continue;
 		for (; at > 0 && by_needs(&list->way[nearest[at - 1]], &list->way[i]) > 0; at--)
 			nearest[at] = nearest[at - 1];
 		nearest[at] = i;
 		count++;
 	}
-	return count < most ? count : most;
+	return count;
 }
 
 /* Pairs of the changes that come nearest; recomputation, which fits itself to what the other one leaves, is always
@@ -462,51 +498,18 @@ static enum status fit_list_find_pairs(struct finding *finding)
 {
 	struct fit_way pair[NEAREST * (NEAREST - 1) / 2];
 	const struct fit_way *way = finding->list->way;
-	uint32_t nearest[WAYS_MOST], all = list_nearest(finding->list, false, WAYS_MOST, nearest),
+	uint32_t nearest[WAYS_MOST], all = list_nearest(finding->list, nearest),
 								 count = all < NEAREST ? all : NEAREST, pairs = 0;
 	for (uint32_t i = count; i < all; i++)
-		if (strcmp(way[nearest[i]].set, "recompute=auto") == 0)
+		if (strcmp(way[nearest[i]].set + strlen(finding->list->captured ? FIT_PROGRAM : ""), "recompute=auto") == 0)
 			nearest[count - 1] = nearest[i];
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t j = i + 1; j < count; j++)
 			pairs += pair_ways(&way[nearest[i]], &way[nearest[j]], &pair[pairs]);
-	return plan_ways(finding, pair, pairs, true, false);
-}
-
-/* Nothing fits: what is proved to be above the cap and comes nearest is planned all the same, to be seen with its time.
- */
-static enum status plan_nearest(struct finding *finding)
-{
-	struct fit_list *list = finding->list;
-	struct fit_way way[SHOWN], *row = list->way;
-	uint32_t nearest[WAYS_MOST], ways = list_nearest(list, true, SHOWN, nearest), left = 0;
-	for (uint32_t i = 0; i < ways; i++) {
-		way[i] = row[nearest[i]];
-		way[i].above = false;
-		*way[i].reason = '\0';
-		row[nearest[i]].above = row[nearest[i]].planned = false;
-		row[nearest[i]].set[0] = '\0';
-	}
-	for (uint32_t i = 0; i < list->ways; i++)
-		if (*row[i].set)
-			row[left++] = row[i];
-	list->ways = left;
-	struct finding unwatched = *finding;
-	unwatched.watch = NULL;  /* rows that were told of don't go away meanwhile */
-	return plan_ways(&unwatched, way, ways, false, true);
+	return plan_ways(finding, pair, pairs, true);
 }
 
 /* ---- the list ---- */
-
-/* What the scenario's own plan needs, where the step as it is isn't planned by it. */
-static enum status find_ours(struct finding *finding)
-{
-	OWN(plan) *plan = planner_run(finding->planner, finding->graph, finding->scenario, PLAN_COMPLETE, finding->error);
-	if (!plan)
-		return finding->error->status;
-	finding->list->ours = plan_needs(plan);
-	return plan->limited ? fail(finding->error, CANCELLED, "cancelled") : OK;
-}
 
 /* The step as it is. */
 static enum status find_base(struct finding *finding)
@@ -516,28 +519,23 @@ static enum status find_base(struct finding *finding)
 	if (scenario_copy(&scenario, finding->scenario) != OK)
 		return fail_memory(finding->error);
 	int64_t *value = scenario.value;
-	const char *source = finding->graph->source;
-	list->captured = source && strncmp(source, "torch ", 6) == 0 && value[K_order] == ORDER_AUTO &&
+	list->captured = scenario_allocator(&scenario, finding->graph) != ALLOCATOR_PLAN && value[K_order] == ORDER_AUTO &&
 		value[K_layout] == LAYOUT_BEST && value[K_recompute] != RECOMPUTE_AUTO;
 	if (list->captured) {
 		value[K_order] = ORDER_PROGRAM;
 		value[K_allocator] = value[K_allocator] == ALLOCATOR_AUTO ? ALLOCATOR_PYTORCH : value[K_allocator];
 	}
-	struct plan *plan = planner_run(finding->planner, finding->graph, &scenario, PLAN_COMPLETE, finding->error);
-	if (!plan)
-		return finding->error->status;
-	enum status status = plan->limited ? fail(finding->error, CANCELLED, "cancelled") : OK;
-	if (status == OK)
-		list->forbids = forbidding(plan->transformed, finding->planner->rules, &list->advice, &status);
-	if (status == OK) {
-		list->arena = list->ours = plan_needs(plan);
-		list->fits = list->arena <= list->budget;
-		notes_guesses(plan->transformed->notes, list->guesses);
-		list->step = fit_step_of(plan, finding->planner->rules, finding->error);
-		status = list->step < 0 ? NO_MEMORY : OK;
-	}
-	plan_release(plan);
-	return error_set(finding->error, status);
+	TRY(fit_plan(finding->planner, finding->graph, &scenario, &list->base, finding->error));
+	list->proof = list->base.proof;
+	list->ours = list->base.needs;
+	list->fits = list->base.needs <= list->budget;
+	if (list->fits || value[K_allocator] == finding->scenario->value[K_allocator])
+		return OK;
+	struct fit_came ours;
+	value[K_allocator] = finding->scenario->value[K_allocator];
+	enum status status = fit_plan(finding->planner, finding->graph, &scenario, &ours, finding->error);
+	list->ours = status == OK ? ours.needs : list->ours;
+	return status;
 }
 
 enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
@@ -550,22 +548,21 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 		.watch = watch,
 		.list = list,
 		.error = error };
-	*list = (struct fit_list){ .budget = scenario_budget(scenario) };
+	*list = (struct fit_list){ .budget = scenario_device_memory(scenario) };
 	enum status status = find_base(&finding);
 	if (status != OK || list->fits)
 		return status;
 	if (!(list->way = mem_alloc(WAYS_MOST, sizeof *list->way)))
 		return fail_memory(error);
-	status = list->captured ? find_ours(&finding) : OK;
-	if (status == OK)
-		status = find_sizes(&finding);
+	status = find_sizes(&finding);
 	if (status == OK)
 		status = find_singles(&finding);
 	sort_ways(list);
-	if (status == OK && list->fitting == 0)
+	bool keeps = false;
+	for (uint32_t i = 0; i < list->ways; i++)
+		keeps |= list->way[i].fits && list->way[i].meaning < FIT_MEANING_RUN;
+	if (status == OK && !keeps)
 		status = fit_list_find_pairs(&finding);
-	if (status == OK && list->fitting == 0)
-		status = plan_nearest(&finding);
 	sort_ways(list);
 	return status;
 }
@@ -574,23 +571,14 @@ enum status fit_list_copy(struct fit_list *to, const struct fit_list *from)
 {
 	*to = *from;
 	to->way = mem_alloc(from->ways ? from->ways : 1, sizeof *to->way);
-	to->forbids = from->forbids ? mem_alloc(strlen(from->forbids) + 1, 1) : NULL;
-	if (!to->way || (from->forbids && !to->forbids)) {
-		fit_list_free(to);
-		return NO_MEMORY;
-	}
+	NEED(to->way);
 	if (from->ways)   /* an empty list has no memory */
 		memcpy(to->way, from->way, from->ways * sizeof *to->way);
-	for (uint32_t i = 0; i < to->ways; i++)
-		to->way[i].forbids = NULL;
-	if (from->forbids)
-		memcpy(to->forbids, from->forbids, strlen(from->forbids));
 	return OK;
 }
 
 void fit_list_free(struct fit_list *list)
 {
 	mem_free(list->way);
-	mem_free(list->forbids);
 	*list = (struct fit_list){ 0 };
 }

@@ -2,7 +2,6 @@
  * the run. Its second part is extra time over memory. */
 #include "devices.h"
 #include "runs_plot.h"
-#include "src/scenario/own_device.h"
 
 enum { NEEDS = 10, OVER = 11, EXTRA = 10, RATE = 11, RATE_FROM = 64, NAME_LEAST = 20, FOOT = 4, TITLES = 3 };
 
@@ -44,18 +43,16 @@ static void fit_draw_way(
 	struct frame *frame, int y, const struct model *model, const struct fit_way *way, bool selected)
 {
 	const struct fit_list *list = &model->ways->list;
-	const struct plan_speed *speed = &model->plan->speed;
 	bool rates = frame->window.width >= RATE_FROM;
 	int right = frame->window.width - 1;
 	char text[64], count[32];
 	enum role role = !way->planned ? ROLE_FAINT : way->fits ? ROLE_GOOD : ROLE_TEXT;
-	if (rates && way->planned && speed->tokens > 0 && list->step + way->extra > 0) {
-		double second = (double)PICOSECONDS / (double)(list->step + way->extra);
-		frame_right(frame, right, y, role, count_text((uint64_t)((double)speed->tokens * second + 0.5), count));
-	}
+	if (rates && way->planned && way->came.tokens)
+		frame_right(frame, right, y, role, count_text((uint64_t)(way->came.rate + 0.5), count));
 	right -= rates ? RATE : 0;
 	if (way->planned) {
-		snprintf(text, sizeof text, "%+.1f %%", list->step > 0 ? 100 * (double)way->extra / (double)list->step : 0.0);
+		snprintf(text, sizeof text, "%+.1f %%",
+			list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0);
 		frame_right(frame, right, y, way->extra > 0 ? ROLE_WARN : ROLE_TEXT, text);
 	} else
 		frame_right(frame, right, y, ROLE_FAINT, way->above ? "never" : "refused");
@@ -63,15 +60,15 @@ static void fit_draw_way(
 	if (way->planned && way->fits)
 		frame_right(frame, right, y, *way->reason ? ROLE_WARN : ROLE_GOOD, *way->reason ? "fits?" : "fits");
 	else if (way->planned || way->above) {
-		snprintf(text, sizeof text, "+%s", bytes_text(way->arena - list->budget, count, sizeof count));
+		snprintf(text, sizeof text, "+%s", bytes_text(way->came.needs - list->budget, count, sizeof count));
 		frame_right(frame, right, y, way->planned ? ROLE_BAD : ROLE_FAINT, text);
 	}
 	right -= OVER;
 	if (way->planned || way->above)
-		frame_right(frame, right, y, role,
-			bytes_text(way->arena + scenario_reserve(&model->plan->scenario), text, sizeof text));
+		frame_right(frame, right, y, role, bytes_text(way->came.needs, text, sizeof text));
 	right -= NEEDS;
-	frame_name(frame, 3, y, right - 3, role, way->set);
+	bool program = strncmp(way->set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0;
+	frame_name(frame, 3, y, right - 3, role, way->set + (program ? strlen(FIT_PROGRAM) : 0));
 	if (selected) {
 		frame_glyph(frame, 1, y, GLYPH_INCREASE, ROLE_KEY);
 		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
@@ -105,7 +102,7 @@ static void fit_draw_title(struct frame *frame, const struct fit_view *view, con
 	bool older = ways->fingerprint != model->plan->fingerprint;
 	snprintf(text, sizeof text, " %s%u of %u fit %s%s ", older ? "old figures: " : "", ways->list.fitting,
 		ways->list.ways + ways->list.useless,
-		bytes_text(ways->list.budget + scenario_reserve(&model->plan->scenario), bytes, sizeof bytes),
+		bytes_text(ways->list.budget, bytes, sizeof bytes),
 		ways->finding ? ", planning" : older ? ": f plans again" : "");
 	if (text_cells(text) < width - 20)
 		frame_right(frame, width - 1, 0, ways->finding || older ? ROLE_WARN : ROLE_LABEL, text);
@@ -114,17 +111,17 @@ static void fit_draw_title(struct frame *frame, const struct fit_view *view, con
 /* What the selected change means, or why it can't be, and the proof that recomputation can't do it. */
 static void fit_draw_foot(struct frame *frame, int y, const struct fit_list *list, const struct fit_way *way)
 {
-	char text[700];
+	char text[1000];
 	size_t used = 0;
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	if (way->planned)
-		used += (size_t)snprintf(text, sizeof text, "%s. %s%sEnter applies it. ", fit_meaning_texts[way->meaning],
-			way->reason, *way->reason ? ". " : "");
+		used += (size_t)snprintf(text, sizeof text, "%s: %s. %s%sEnter applies it. ",
+			fit_meaning_texts[way->meaning], way->how, way->reason, *way->reason ? ". " : "");
 	else
 		used += (size_t)snprintf(text, sizeof text, "%s. ", way->reason);
-	if (list->forbids && used < sizeof text)
-		snprintf(text + used, sizeof text - used, "No recomputation and no order helps: what %.200s alone reads and "
-			"writes, with what must be there, is too much. %s", list->forbids, list->advice ? list->advice : "");
+	if (*list->proof.op && used < sizeof text)
+		snprintf(text + used, sizeof text - used, "No recomputation and no order helps: what %s alone reads and writes, "
+			"with what must be there, is too much: %s. %s", list->proof.op, list->proof.holds, list->proof.advice);
 	frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 2, FOOT - 1 }, ROLE_FAINT, text);
 }
 

@@ -17,8 +17,9 @@ struct ways_job {
 	struct error error;
 };
 
-static void ways_take_row(void *context, const struct fit_list *list)
+static void ways_take_row(void *context, const struct fit_list *list, const struct fit_way *way)
 {
+	(void)way;
 	struct ways_job *job = context;
 	pthread_mutex_lock(&job->lock);
 	fit_list_free(&job->list);
@@ -44,7 +45,7 @@ static void views_ways_find(void *context, const atomic_bool *cancel)
 	struct fit_watch watch = { ways_take_row, job };
 	if (fit_list_find(&planner, job->plan->input, &scenario, (uint32_t)devices, &watch, &list,
 			&job->error) == OK)
-		ways_take_row(job, &list);
+		ways_take_row(job, &list, NULL);
 	fit_list_free(&list);
 	scenario_done(&scenario);
 	planner_done(&planner);

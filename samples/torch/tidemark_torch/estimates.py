@@ -103,9 +103,9 @@ def holders_of(graph, order=None):
 def change_of(way):
     """A way of `tidemark fit` as a Change."""
     settings = list(way["set"])
-    needed, extra = way["arena_bytes"], way["extra_seconds"]
+    needed, extra = way["needed_bytes"], way["extra_seconds"]
     text = " ".join(f"--set {word}" for word in settings)
-    text = f"{text}: {size(needed)}, {extra * 1e3:+.3f} ms a step, {RESULTS.get(way['changes'], way['changes'])}"
+    text = f"{way['in_pytorch']} ({text}): {size(needed)}, {extra * 1e3:+.3f} ms a step, {RESULTS.get(way['changes'], way['changes'])}"
     return Change(settings, needed, extra, way["changes"] == "same", text)
 
 
