@@ -4,8 +4,8 @@
 #include "plan.h"
 #include "src/stages/fit/stage.h"
 
-const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "cheapest state",
-	"by this order" };
+const char *const alive_reason_text[] = {
+	"always", "this op", "this op", "unavoidable", "cheapest choice", "this order" };
 
 struct plan *plan_retain(struct plan *plan)
 {
@@ -78,7 +78,7 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 	}
 	switch (certificate->proof) {    /* no default: the compiler names a proof that is forgotten */
 	case ORDER_PROOF_ALIVE: snprintf(text, size, "what every order holds while %s runs", op); break;
-	case ORDER_PROOF_CUT: snprintf(text, size, "the cheapest state in which %s can run (a minimum cut)", op); break;
+	case ORDER_PROOF_CUT: snprintf(text, size, "%s can't run with less alive, in any order (a minimum cut)", op); break;
 	case ORDER_PROOF_PRECEDENCE:
 		snprintf(text, size, "the minimum cut at %s, with precedences that every better order keeps", op);
 		break;

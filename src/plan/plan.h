@@ -152,7 +152,7 @@ int64_t plan_extra_time(const struct plan *plan);
 /* What the order gains, apart from what the sharding does: "program order 76.0 ms, 4.28 GiB; planned 69.0 ms, 4.28
  * GiB": step and peak. Returns text. */
 char *plan_gain_text(const struct plan *plan, char *text, size_t size);
-/* What the bounds rest on: "the cheapest state in which head can run (a minimum cut)", "what is alive at op 3". An op
+/* What the bounds rest on: "what is alive at op 3", "an exhausted search of orders". An op
  * is named if its name has at most so many bytes, else numbered. Return text. */
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size);
 char *plan_layout_ground(const struct plan *plan, char *text, size_t size);
@@ -207,5 +207,4 @@ enum alive_reason {
  * (*kept NULL), freed by order_explainer_free(); or NULL. O(graph + count) and a max-flow. */
 void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count,
 	struct order_explainer **kept, enum alive_reason *reason);
-extern const char *const alive_reason_text[]; /* "persistent", "made here", "read here", "in every order", "cheapest
-												 state", "by this order" */
+extern const char *const alive_reason_text[]; /* "always", "this op", "unavoidable" ... */

@@ -175,7 +175,8 @@ static char *verdict_allocator_text(const struct verdict *verdict, char *text, s
 	return text;
 }
 
-char *verdict_excess_text(const struct verdict *verdict, char *text, size_t size)
+/* What is too much; "" where nothing is. */
+static char *verdict_excess_text(const struct verdict *verdict, char *text, size_t size)
 {
 	char over[32];
 	text[0] = '\0';

@@ -48,9 +48,8 @@ struct verdict {
 struct verdict plan_verdict(const struct plan *plan);
 /* The words, from the numbers: "FITS 3.85 of 80.0 GiB (as planned 3.80; default segments 4.02)". Returns text. */
 char *verdict_text(const struct verdict *verdict, char *text, size_t size);
-/* Its parts: up to the cap, and what is too much ("" where nothing is). Return text. */
+/* The same up to the cap. */
 char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size);
-char *verdict_excess_text(const struct verdict *verdict, char *text, size_t size);
 #define VERDICT_TEXT 240
 
 /* Bytes that a plan needs of its cap less the reserve: what its allocator takes, what is gathered ahead, buffers. */

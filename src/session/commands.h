@@ -27,11 +27,11 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(PEAK_BACK, "peak-back", "P", "", IN_ANY & ~IN_PANEL, "", "go to the local peak before") \
 	X(ACTIVATE, "activate", "Enter", "", IN_ANY, "", "open or apply what is under the cursor: a tensor's ops, a change, " \
 		"a fold, a knob's value") \
-	X(FIT, "fit", "f", "fit", IN_ANY & ~IN_PANEL, "[SIZE]", "plan what makes the step fit, one change after the other, " \
-		"and rank it; asks for a size or a GPU where no limit is set: 24 is GiB, 4090, 2xh100") \
+	X(FIT, "fit", "f", "fit", IN_ANY & ~IN_PANEL, "[SIZE]", "plan what makes the step fit; SIZE: 24 is GiB, 4090 a " \
+		"GPU, 2x4090 two; asked for where no limit is set; changes are ranked") \
 	X(FIT_INTO, "fit-into", "F", "", IN_ANY & ~IN_PANEL, "", "fit into another size, or another GPU") \
 	X(SEARCH, "search", "S", "search", IN_ANY & ~IN_PANEL, "[DEVICES]", "rank every configuration of the step on its " \
-		"devices: degrees, ZeRO, microbatches, schedules, recomputation; asks for devices where there is one: 8xh100") \
+		"devices: 8xh100; asked for where there is one: degrees, ZeRO, microbatches, schedules, recomputation") \
 	X(ZOOM_IN, "zoom-in", "+", "zoom", IN_STEP | IN_MAP | IN_DEVICES, "", \
 		"zoom into the order, or the schedule, around the cursor") \
 	X(ZOOM_OUT, "zoom-out", "-", "", IN_STEP | IN_MAP | IN_DEVICES, "", "zoom out") \
@@ -124,7 +124,6 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 		"file gives it a key") \
 	X(SAVE, "save", "", "", IN_ANY, "FILE", "save the session so that it can be replayed") \
 	X(PROMPT, "prompt", ":", "prompt", IN_ANY, "", "type a command") \
-	X(TOUR, "tour", "t", "tour", IN_ANY, "", "a guided tour: each t shows the next thing worth seeing") \
 	X(ASCII, "ascii", "", "", IN_ANY, "", "switch between UTF-8 and ASCII drawing") \
 	X(MOUSE, "mouse", "m", "", IN_ANY, "", "leave the mouse to the terminal, to select text, and back") \
 	X(THEME, "theme", "", "", IN_ANY, "", "switch between the themes and monochrome") \

@@ -10,12 +10,12 @@
 	X("gap", "how far the plan is above what is proved that none is below") \
 	X("bound", "what is proved that no order, or no layout, is below") \
 	X("op number", "an op's place in the order, counted from 0") \
-	X("persistent", "alive through the whole step: parameters, optimizer state, inputs") \
-	X("read here, made here", "the op at the cursor reads it, or writes it") \
-	X("in every order", "made before this op and needed after it, whatever the order") \
-	X("cheapest state", "of all that could be alive while this op runs, the least is this much: a minimum cut of the " \
+	X("always", "alive through the whole step: parameters, optimizer state, inputs") \
+	X("this op", "the op at the cursor reads it, or writes it") \
+	X("unavoidable", "made before this op and needed after it, whatever the order") \
+	X("cheapest choice", "of all that could be alive while this op runs, the least is this much: a minimum cut of the " \
 		"graph") \
-	X("by this order", "another order would free it earlier, or make it later") \
+	X("this order", "another order would free it earlier, or make it later") \
 	X("needs, leaves", "of an op that could run next: bytes alive while it runs, and what it adds or takes away for " \
 		"good") \
 	X("hole", "free bytes between buffers at one op") \

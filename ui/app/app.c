@@ -38,7 +38,7 @@ static void app_take_plan(struct app *app)
 	app->plan = plan;
 	app->index = index;
 	model_take_plan(&app->model, plan, &app->index);
-	if (*plan->notes && app->tour == 0 && (!old || strcmp(plan->notes, old->notes) != 0))
+	if (*plan->notes && (!old || strcmp(plan->notes, old->notes) != 0))
 		say_notes(app, plan->notes);
 	plan_index_free(&old_index);
 	plan_release(old);

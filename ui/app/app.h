@@ -14,7 +14,6 @@
  *     history_file  the prompt's lines, kept
  *     columns_file  sets of columns, kept
  *     help          the list of commands and words
- *     tour          the guided tour
  *     key_script    keys written as text
  *     screenshot    a screen as a file */
 #pragma once
@@ -137,7 +136,6 @@ struct app {
 	char copied[1000]; /* the text of WISH_COPY */
 	char edited[4096], edited_line[16]; /* the file of WISH_EDIT, and "+12", "" where the line is not known */
 	char confirm[LINE_SIZE]; /* the line that waits for a yes */
-	int tour;                /* steps of the tour shown so far */
 	bool interrupted;        /* the last key was ^C with nothing to stop */
 	char shelled[600];       /* the command of WISH_SHELL, and its arguments: op, tensor, place in the program */
 	char shell_word[3][1000];
@@ -203,12 +201,3 @@ int chrome_tab_at(int width, int view, int x);
 
 /* Why a command can't run now, or NULL. Static text. */
 const char *command_unavailable(const struct model *model, enum command_id command);
-
-/* tour: a short guided tour: commands that are run for the newcomer, each with a sentence about what is seen. */
-
-struct tour_step {
-	const char *commands; /* lines of the prompt, one a line */
-	const char *text;     /* fits a line of 80 columns with the step's number in front */
-};
-extern const struct tour_step tour_steps[];
-extern const int tour_step_count;

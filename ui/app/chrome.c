@@ -1,6 +1,8 @@
 /* chrome.c: tabs, status line, footer. Everything has a fixed place, so that nothing jumps while the solver runs. */
 #include "app.h"
 #include "src/plan/verdict.h"
+#include "src/scenario/own_device.h"
+#include "ui/views/devices.h"
 
 enum { NAMES_FROM = 72 };
 
@@ -39,34 +41,86 @@ void chrome_tabs(struct frame *frame, const struct model *model, int view)
 	}
 }
 
-static void chrome_draw_memory(struct frame *frame, int *x, int end, const struct plan *plan)
+/* What the plan is of, in parts; "" for what isn't known. */
+enum what { WHAT_BATCH, WHAT_SEQ, WHAT_PRECISION, WHAT_OPTIMIZER, WHAT_DEVICES, WHAT_MESH, WHAT_RANK, WHATS };
+
+static void chrome_what(const struct model *model, char text[WHATS][100])
 {
-	char bytes[32], text[VERDICT_TEXT];
-	struct verdict verdict = plan_verdict(plan);
-	snprintf(text, sizeof text, "peak %s", bytes_text(plan_peak(plan), bytes, sizeof bytes));
-	frame_part(frame, x, 0, end, ROLE_TITLE, text);
-	bool fits = fits_runs(verdict.fits);
-	if (verdict.fits == FITS_ANY && verdict.guess)
-		frame_part(frame, x, 0, end, ROLE_WARN, "a guess");
-	if (verdict.fits != FITS_ANY)
-		frame_part(frame, x, 0, end, !fits ? ROLE_BAD : verdict.retries > 0 ? ROLE_WARN : ROLE_GOOD,
-			verdict_plan_text(&verdict, text, sizeof text));
-	if (!fits)
-		frame_part(frame, x, 0, end, ROLE_KEY, "f: fit");
-	if (!fits)
-		frame_part(frame, x, 0, end, ROLE_BAD, verdict_excess_text(&verdict, text, sizeof text));
-	if (plan_is_proved(plan))
-		frame_part(frame, x, 0, end, ROLE_GOOD, "proved");
-	else {
-		snprintf(text, sizeof text, "gap %s", gap_text(plan_peak(plan), plan_bound(plan), bytes, sizeof bytes));
-		frame_part(frame, x, 0, end, ROLE_WARN, text);
+	const struct plan *plan = model->plan;
+	const struct scenario *scenario = &plan->scenario;
+	const struct given *given = &model->given;
+	const int64_t *value = scenario->value;
+	const struct pipelined *pipelined = plan->transformed->pipelined;
+	bool ranks = pipelined && pipelined->ranks > 1;
+	int64_t batch = value[K_batch] == KNOB_GIVEN ? given->batch : value[K_batch],
+			seq = value[K_seq] == KNOB_GIVEN ? given->sequence : value[K_seq];
+	char word[64];
+	if (batch > 0)
+		snprintf(text[WHAT_BATCH], 100, "batch %lld", (long long)batch);
+	if (seq > 0)
+		snprintf(text[WHAT_SEQ], 100, "seq %lld", (long long)seq);
+	snprintf(text[WHAT_PRECISION], 100, "%s", value[K_precision] ? knob_text(K_precision, value[K_precision], word,
+		sizeof word) : given->precision ? given->precision : "");
+	snprintf(text[WHAT_OPTIMIZER], 100, "%s", value[K_optimizer] ? knob_text(K_optimizer, value[K_optimizer], word,
+		sizeof word) : given->optimizer ? given->optimizer : "");
+	if (value[K_device] == DEVICE_NONE)
+		snprintf(text[WHAT_DEVICES], 100, "%lld device%s", (long long)value[K_devices], value[K_devices] == 1 ? "" : "s");
+	else
+		snprintf(text[WHAT_DEVICES], 100, "%lld x %s", (long long)value[K_devices], scenario_device_name(scenario));
+	devices_mesh_text(plan, text[WHAT_MESH], 100);
+	if (ranks)
+		snprintf(text[WHAT_RANK], 100, "rank %u of %u%s", plan->rank, pipelined->ranks,
+			value[K_rank] == KNOB_GIVEN ? ", the fullest" : "");
+}
+
+static void chrome_draw_what(struct frame *frame, int end, const struct model *model)
+{
+	static const enum what usual[WHATS] = { WHAT_BATCH, WHAT_SEQ, WHAT_PRECISION, WHAT_OPTIMIZER, WHAT_DEVICES, WHAT_MESH,
+		WHAT_RANK }, ranked[WHATS] = { WHAT_RANK, WHAT_BATCH, WHAT_DEVICES, WHAT_MESH, WHAT_SEQ, WHAT_PRECISION,
+		WHAT_OPTIMIZER };
+	char text[WHATS][100] = { "" };
+	int x = 0;
+	chrome_what(model, text);
+	for (int i = 0; i < WHATS; i++) {
+		const char *part = text[(*text[WHAT_RANK] ? ranked : usual)[i]];
+		if (*part && !frame_part(frame, &x, 0, end, ROLE_TEXT, part))
+			break;
 	}
+}
+
+/* Whether it fits, what a step takes, what is proved. */
+static void chrome_draw_verdict(struct frame *frame, const struct plan *plan)
+{
+	struct verdict verdict = plan_verdict(plan);
+	char text[VERDICT_TEXT], number[32];
+	bool fits = fits_runs(verdict.fits);
+	int x = 0, end = frame->window.width;
+	enum role role = verdict.fits == FITS_ANY ? ROLE_TITLE
+		: !fits ? ROLE_BAD : verdict.retries > 0 ? ROLE_WARN : ROLE_GOOD;
+	frame_part(frame, &x, 1, end, role, verdict_plan_text(&verdict, text, sizeof text));
+	if (!fits) {
+		snprintf(text, sizeof text, "%s too much", bytes_text(verdict.needed - verdict.cap, number, sizeof number));
+		frame_part(frame, &x, 1, end, ROLE_BAD, text);
+	}
+	if (plan->speed.time > 0)
+		frame_part(frame, &x, 1, end, ROLE_TEXT, time_text(plan->speed.time, text, sizeof text));
+	if (plan->speed.time > 0 && plan->speed.tokens > 0) {
+		double rate = plan_speed_rate(&plan->speed) * plan->speed.devices;
+		snprintf(text, sizeof text, "%s tokens/s", count_text((uint64_t)(rate + 0.5), number));
+		frame_part(frame, &x, 1, end, ROLE_TEXT, text);
+	}
+	bool proved = plan_is_proved(plan);
+	snprintf(text, sizeof text, "at most %s above the least",
+		gap_text(plan_peak(plan), plan_bound(plan), number, sizeof number));
+	frame_part(frame, &x, 1, end, proved ? ROLE_GOOD : ROLE_WARN, proved ? "least possible" : text);
+	if (!fits)
+		frame_part(frame, &x, 1, end, ROLE_KEY, "f: fit");
 }
 
 void chrome_status(struct frame *frame, const struct model *model)
 {
 	const struct session_status *status = &model->status;
-	int width = frame->window.width, slot = width >= 100 ? 26 : width >= 60 ? 20 : 13, x = 0;
+	int width = frame->window.width, slot = width >= 100 ? 26 : width >= 60 ? 20 : 13;
 	char text[100] = "";
 	int room = slot - (status->stale ? 6 : 0);
 	if (status->solving && status->fraction >= 0)
@@ -75,23 +129,20 @@ void chrome_status(struct frame *frame, const struct model *model)
 		snprintf(text, sizeof text, "%.*s", room, *status->stage ? status->stage : "planning");
 	else if (model->plan && model->plan->limited)
 		snprintf(text, sizeof text, "stopped early");
-	else if (model->plan && status->solved == 0 && status->reused > 0)
-		snprintf(text, sizeof text, "cached");
-	enum role role = status->stale ? ROLE_WARN : ROLE_FAINT;
-	frame_right(frame, width, 0, role, text);
+	else if (model->ways && model->ways->finding)
+		snprintf(text, sizeof text, "fit, %u planned", model->ways->list.ways + model->ways->list.useless);
+	frame_right(frame, width, 0, status->stale ? ROLE_WARN : ROLE_FAINT, text);
 	if (*status->problem)
-		frame_right(frame, width, 0, ROLE_BAD, "no plan");
+		frame_right(frame, width, 0, ROLE_BAD, "refused");
 	else if (status->stale)
-		frame_text(frame, width - slot, 0, 5, ROLE_WARN, "stale");
+		frame_text(frame, width - slot, 0, 5, ROLE_WARN, "old");
 	if (!model->plan) {
 		frame_text(frame, 0, 0, width - slot, ROLE_FAINT, *status->problem ? "no plan of these knobs" : "no plan yet");
 		return;
 	}
 	frame->marks = status->stale ? MARK_DIM : 0;
-	chrome_draw_memory(frame, &x, width - slot - 1, model->plan);
-	int64_t devices = model->plan->scenario.value[K_devices];
-	snprintf(text, sizeof text, "%lld device%s", (long long)devices, devices == 1 ? "" : "s");
-	frame_part(frame, &x, 0, width - slot - 1, ROLE_TEXT, text);
+	chrome_draw_what(frame, width - slot - 1, model);
+	chrome_draw_verdict(frame, model->plan);
 	frame->marks = 0;
 }
 

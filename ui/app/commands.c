@@ -247,7 +247,6 @@ static void cancel(struct app *app, bool interrupt)
 	} else if (!app->panel_has_keys)
 		in_view(app, COMMAND_CANCEL);
 	app->panel_has_keys = false;
-	app->tour = 0;
 }
 
 static void close_something(struct app *app)
@@ -281,15 +280,6 @@ static void next_theme(struct app *app)
 			return;
 		}
 	}
-}
-
-/* The tour's next step; after the last it begins again. */
-static void next_tour_step(struct app *app)
-{
-	int step = app->tour % tour_step_count;
-	app_script(app, tour_steps[step].commands);
-	view_say(&app->model, "%d/%d %s", step + 1, tour_step_count, tour_steps[step].text);
-	app->tour = step + 1;
 }
 
 static void app_commands_show(struct app *app, const struct view_ops *view)
@@ -567,7 +557,6 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_GO: with_text(app, command, arguments); return true;
 	case COMMAND_FIND_NEXT: app_find(app, 1); return true;
 	case COMMAND_FIND_PREVIOUS: app_find(app, -1); return true;
-	case COMMAND_TOUR: next_tour_step(app); return true;
 	case COMMAND_ASCII: app->frame.ascii = !app->frame.ascii; return true;
 	case COMMAND_MOUSE: give_mouse(app); return true;
 	case COMMAND_THEME: next_theme(app); return true;

@@ -1,7 +1,7 @@
 /* screen.c: rectangles for every size of terminal.
  *
  *     tabs
- *     status
+ *     status          (two rows)
  *     body            | panel
  *     message         (from 14 rows on; below, messages stand in the footer's row)
  *     footer */
@@ -28,11 +28,11 @@ struct screen screen_layout(int width, int height, bool panel_has_keys, bool hid
 	int bottom = height - 1 - (height >= MESSAGE_ROWS);
 	int panel = hidden && !panel_has_keys ? 0 : panel_width(width, panel_has_keys);
 	screen.tabs = (struct rect){ 0, 0, width, 1 };
-	screen.status = (struct rect){ 0, 1, width, 1 };
+	screen.status = (struct rect){ 0, 1, width, 2 };
 	if (width > panel)
-		screen.body = (struct rect){ 0, 2, width - panel, bottom - 2 };
+		screen.body = (struct rect){ 0, 3, width - panel, bottom - 3 };
 	if (panel)
-		screen.panel = (struct rect){ width - panel, 2, panel, bottom - 2 };
+		screen.panel = (struct rect){ width - panel, 3, panel, bottom - 3 };
 	if (height >= MESSAGE_ROWS)
 		screen.message = (struct rect){ 0, bottom, width, 1 };
 	screen.footer = (struct rect){ 0, height - 1, width, 1 };

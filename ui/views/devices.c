@@ -10,6 +10,17 @@ struct devices {
 	int width; /* of the window when it was drawn last */
 };
 
+char *devices_mesh_text(const struct plan *plan, char *text, size_t size)
+{
+	const struct sharded *sharded = plan->transformed->sharded;
+	const struct pipelined *pipelined = plan->transformed->pipelined;
+	char mesh[96] = "";
+	bool ranks = pipelined && pipelined->ranks > 1, axes = sharded && (sharded->sharding.mesh.axes || !ranks);
+	size_t used = ranks ? (size_t)snprintf(text, size, "pp %u%s", pipelined->ranks, axes ? " x " : "") : 0;
+	snprintf(text + used, size - used, "%s", axes ? mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh) : "");
+	return text;
+}
+
 /* ---- parts ---- */
 
 #define X(id, name) name,
@@ -31,10 +42,9 @@ static int place_tabs(int width, enum device_part part, int *first, int at[PART_
 	return last;
 }
 
-static void draw_tabs(struct frame *frame, enum device_part part, const struct plan *plan)
+static void draw_tabs(struct frame *frame, enum device_part part)
 {
 	int at[PART_COUNT + 1], first, end = place_tabs(frame->window.width, part, &first, at), width = frame->window.width;
-	char mesh[96], text[128];
 	frame_repeat(frame, 0, 0, width, GLYPH_HORIZONTAL, ROLE_LINE);
 	for (int i = first; i < end; i++)
 		frame_print(frame, at[i], 0, i == (int)part ? ROLE_TAB_ACTIVE : ROLE_TAB, " %s ", part_names[i]);
@@ -42,11 +52,6 @@ static void draw_tabs(struct frame *frame, enum device_part part, const struct p
 		frame_glyph(frame, 0, 0, GLYPH_DECREASE, ROLE_TAB);
 	if (end < PART_COUNT)
 		frame_glyph(frame, width - 1, 0, GLYPH_INCREASE, ROLE_TAB);
-	if (!plan->transformed->sharded || plan->transformed->sharded->sharding.mesh.axes == 0)
-		return;
-	snprintf(text, sizeof text, " each %s ", mesh_text(&plan->transformed->sharded->sharding.mesh, mesh, sizeof mesh));
-	if (end == PART_COUNT && at[end] + text_cells(text) < width)
-		frame_right(frame, width - 1, 0, ROLE_LABEL, text);
 }
 
 /* What the model of whole configurations says, or why it says nothing. */
@@ -113,7 +118,7 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 	struct rect window = frame->window;
 	if (model->plan->graph->ops == 0)
 		return;
-	draw_tabs(frame, view->part, model->plan);
+	draw_tabs(frame, view->part);
 	view->width = window.width;
 	frame_window(frame, (struct rect){ window.x, window.y + 1, window.width, window.height - 1 });
 	draw_part(frame, view, model);

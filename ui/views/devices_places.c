@@ -9,10 +9,7 @@ enum {
 	AMOUNT = 11,
 	WHY = 8,
 	WHY_HIGH = 13,
-	HIGH = 24,
-	TABLE = 92,
-	SHAPE = 26,
-	MORE_FROM = TABLE + SHAPE + 24
+	HIGH = 24
 };
 
 void places_free(struct place_list *list)
@@ -106,11 +103,7 @@ static void share_selection(const struct place_list *list, struct model *model)
 
 static void devices_places_draw_header(struct frame *frame, const struct place_list *list, int name, bool kinds)
 {
-	int right = frame->window.width >= MORE_FROM ? TABLE : frame->window.width;
-	if (frame->window.width >= MORE_FROM) {
-		frame_text(frame, TABLE + 2, 0, SHAPE, ROLE_LABEL, "whole shape");
-		frame_text(frame, TABLE + 2 + SHAPE, 0, frame->window.width - TABLE - SHAPE - 2, ROLE_LABEL, "made by, in module");
-	}
+	int right = frame->window.width;
 	frame_text(frame, 1, 0, name, list->sort == SORT_NAME ? ROLE_TITLE : ROLE_LABEL, "tensor");
 	frame_text(frame, name + 2, 0, PLACE, ROLE_LABEL, "placement");
 	frame_right(frame, right - (kinds ? AMOUNT : 0), 0, list->sort == SORT_REDUNDANT ? ROLE_TITLE : ROLE_LABEL, "copies");
@@ -121,27 +114,13 @@ static void devices_places_draw_header(struct frame *frame, const struct place_l
 		frame_right(frame, right, 0, ROLE_LABEL, "kind");
 }
 
-/* Its dims before they were cut, and what makes it. */
-static void devices_places_draw_more(struct frame *frame, int y, const struct graph *graph, uint32_t tensor)
-{
-	char text[200];
-	frame_name(frame, TABLE + 2, y, SHAPE - 2, ROLE_FAINT, tensor_shape_text(&graph->tensor[tensor], text, sizeof text));
-	if (graph->tensor[tensor].writer == NONE)
-		return;
-	const struct op *op = &graph->op[graph->tensor[tensor].writer];
-	int x = TABLE + 2 + SHAPE + frame_name(frame, TABLE + 2 + SHAPE, y, 40, ROLE_TEXT, op->type) + 2;
-	frame_name(frame, x, y, frame->window.width - x, ROLE_FAINT, op->module);
-}
-
 static void devices_places_draw_row(
 	struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, int name, bool kinds)
 {
 	const struct graph *graph = sharded->shared->graph;
 	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
-	int right = frame->window.width >= MORE_FROM ? TABLE : frame->window.width;
+	int right = frame->window.width;
 	char text[100];
-	if (frame->window.width >= MORE_FROM)
-		devices_places_draw_more(frame, y, graph, tensor);
 	frame_name(frame, 1, y, name, ROLE_TEXT, graph->tensor[tensor].name);
 	frame_text(frame, name + 2, y, PLACE + 6, ROLE_TEXT,
 		sharded_place(sharded, tensor, sharded->sharding.produced[tensor], text, sizeof text));
@@ -223,7 +202,7 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 {
 	int height = frame->window.height, why = height >= HIGH ? WHY_HIGH : height >= WHY + 4 ? WHY : 0;
 	bool kinds = frame->window.width >= 64;
-	int table = frame->window.width >= MORE_FROM ? TABLE : frame->window.width;
+	int table = frame->window.width;
 	int name = table - PLACE - (frame->window.width >= BYTES_WIDE ? 2 : 1) * AMOUNT - (kinds ? AMOUNT : 0) - 4;
 	if (!devices_places_make_rows(list, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));

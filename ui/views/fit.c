@@ -2,8 +2,9 @@
  * the run. Its second part is extra time over memory. */
 #include "devices.h"
 #include "runs_plot.h"
+#include "src/plan/verdict.h"
 
-enum { NEEDS = 10, OVER = 11, EXTRA = 10, RATE = 11, RATE_FROM = 64, NAME_LEAST = 20, FOOT = 4, TITLES = 3 };
+enum { NEEDS = 10, OVER = 11, EXTRA = 10, RATE = 11, RATE_FROM = 64, FOOT = 4, TITLES = 3, HELD_FROM = 12 };
 
 /* Groups by what a change does, in the order in which they are shown. */
 enum fit_group { GROUP_SAME, GROUP_NUMBERS, GROUP_DEVICES, GROUPS };
@@ -12,7 +13,7 @@ static const char *const group_names[GROUPS] = { "SAME RESULTS, THIS GPU", "OTHE
 struct fit_view {
 	bool curve; /* the second part is shown */
 	uint32_t selected, top; /* in the order of the groups */
-	int page, first_row;
+	int page, first_row, held; /* held: rows above the parts */
 	struct slowdown_pane pane;
 };
 
@@ -157,10 +158,34 @@ static void fit_draw_list(struct frame *frame, struct fit_view *view, const stru
 		fit_draw_foot(frame, end, list, &list->way[fit_at(model, view->selected)]);
 }
 
+/* The largest parts of what the step needs. */
+static void fit_draw_held(struct frame *frame, const struct plan *plan)
+{
+	struct verdict verdict = plan_verdict(plan);
+	char text[64], bytes[32];
+	bool more = true;
+	int x = 0;
+	while (more) {
+		int most = 0;
+		for (int part = 1; part < LEDGER_PARTS; part++)
+			most = verdict.part[part] > verdict.part[most] ? part : most;
+		snprintf(text, sizeof text, "%s%s %s", x ? "" : "held by ", ledger[most].key,
+			bytes_text(verdict.part[most], bytes, sizeof bytes));
+		more = verdict.part[most] > verdict.needed / 100 && frame_part(frame, &x, 0, frame->window.width, ROLE_TEXT, text);
+		verdict.part[most] = 0;
+	}
+}
+
 static void fit_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct fit_view *view = state;
 	struct rect window = frame->window;
+	view->held = window.height >= HELD_FROM;
+	if (view->held) {
+		fit_draw_held(frame, model->plan);
+		window = (struct rect){ window.x, window.y + 1, window.width, window.height - 1 };
+		frame_window(frame, window);
+	}
 	fit_draw_title(frame, view, model);
 	if (view->curve)
 		slowdown_draw(frame, (struct rect){ 0, 1, window.width, window.height - 1 }, &view->pane, model);
@@ -198,7 +223,7 @@ static bool views_fit_command(void *state, struct model *model, enum command_id 
 		return view->curve && slowdown_command(&view->pane, model, command);
 	const struct fit_way *way = &model->ways->list.way[fit_at(model, view->selected)];
 	if (command == COMMAND_CLICK)
-		fit_click(view, model, model->click_y);
+		fit_click(view, model, model->click_y - view->held);
 	else if (command == COMMAND_ACTIVATE && !way->planned)
 		view_say(model, "%s", way->reason);
 	else if (command == COMMAND_ACTIVATE)

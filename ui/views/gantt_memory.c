@@ -3,8 +3,7 @@
 
 enum { EIGHTHS = 8, BAND_LEAST = 3, BAND_MOST = 12, AMOUNT = 10 };
 
-/* A cell of the area: below what stays, above what is in flight. Without colours digits are tenths of the scale in a
- * band of one row. */
+/* A cell of the area: below what stays, above what is in flight. */
 static void gantt_memory_draw_cell(struct frame *frame, int x, int y, int fixed, int height, bool over)
 {
 	enum role low = role_of_category(KIND_PARAMETER, 0), high = over ? ROLE_BAD : role_of_category(KIND_ACTIVATION, 0);
@@ -19,12 +18,6 @@ static void gantt_memory_draw_cell(struct frame *frame, int x, int y, int fixed,
 	else
 		frame_cell(frame, x, y, fixed > 0 && fixed < EIGHTHS ? 0x2580 + (uint32_t)fixed : ' ', low,
 			fixed >= EIGHTHS ? low : high);
-}
-
-static void draw_tenths(struct frame *frame, int x, int y, int64_t bytes, int64_t scale, bool over)
-{
-	int tenths = (int)((double)bytes / (double)scale * 10);
-	frame_cell(frame, x, y, over ? '!' : '0' + (uint32_t)(tenths > 9 ? 9 : tenths), ROLE_TEXT, ROLE_TEXT);
 }
 
 static int clamp(int64_t eighths)
@@ -43,10 +36,6 @@ static void gantt_memory_draw_area(struct frame *frame, struct rect rect, const 
 		gantt_column(gantt, x, &from, &to);
 		int64_t bytes = timetable_most(timetable, rank, from, to), height = (int64_t)((double)bytes * unit + 0.5);
 		bool over = limit >= 0 && bytes > limit;
-		if (frame->mono && rect.height == 1) {
-			draw_tenths(frame, rect.x + x, rect.y, bytes, scale, over);
-			continue;
-		}
 		for (int row = 0; row < rect.height; row++) {
 			int64_t below = (int64_t)(rect.height - 1 - row) * EIGHTHS;
 			gantt_memory_draw_cell(

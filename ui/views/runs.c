@@ -27,20 +27,6 @@ static void draw_improvement(struct frame *frame, int y, const struct improvemen
 	frame_name(frame, BY, y, frame->window.width - BY, ROLE_TEXT, improvement->winner ? improvement->winner : "");
 }
 
-/* What the bounds rest on. */
-static void draw_grounds(struct frame *frame, struct rect rect, const struct plan *plan)
-{
-	char ground[300], text[400], bytes[32];
-	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan_bound(plan), bytes, sizeof bytes),
-		 plan_order_ground(plan, (size_t)rect.width, ground, sizeof ground));
-	frame_wrapped(frame, rect, ROLE_FAINT, text);
-	int used = text_rows(text, rect.width);
-	snprintf(text, sizeof text, "no layout is below %s: %s",
-		bytes_text(plan->laid_out->layout.proof.bound, bytes, sizeof bytes),
-		plan_layout_ground(plan, ground, sizeof ground));
-	frame_wrapped(frame, (struct rect){ rect.x, rect.y + used, rect.width, rect.height - used }, ROLE_FAINT, text);
-}
-
 /* A row for each improvement, the newest at the bottom, and the layout's result below them. */
 static void runs_log_draw(struct frame *frame, struct rect rect, const struct plan *plan)
 {
@@ -63,7 +49,6 @@ static void runs_log_draw(struct frame *frame, struct rect rect, const struct pl
 		frame, y, plan_arena(plan), plan->laid_out->layout.proof.bound, proof_closed(&plan->laid_out->layout.proof));
 	frame_name(frame, BY, y, rect.width - BY, ROLE_TEXT,
 		plan->laid_out->layout.strategy ? plan->laid_out->layout.strategy : "");
-	draw_grounds(frame, (struct rect){ 1, y + 2, rect.width - 2, rect.y + rect.height - y - 2 }, plan);
 }
 
 enum pane { PANE_DIFFERENCES, PANE_PLOT, PANE_LOG, PANES };
@@ -82,23 +67,11 @@ struct runs {
 };
 
 /* On high screens the plot stands between the runs and the other panes. */
-enum {
-	NEEDS = 12,
-	WORK = 14,
-	RATE = 14,
-	MFU = 8,
-	KNOBS_LEAST = 48
-}; /* widths of columns of wide windows; what they leave to the knobs */
-enum {
-	DIFFERENCE_ROWS = 9,
-	PLOT_ROWS = 12,
-	LIST_ROWS = 8,
-	GAP = 23,
-	ARENA = 33,
-	STEP = 44,
-	STEP_FROM = 64,
-	ARENA_FROM = 56
-};
+enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, HEAD_ROWS = 2 };
+
+/* Figures of a run, in the order in which they stand; in narrow windows the first go first. */
+enum figure { RUN_RATE, RUN_VERDICT, RUN_STEP, RUN_NEEDS, RUN_FIGURES };
+enum { NUMBER = 5, FIGURE = 11 };
 
 static void runs_free(void *state)
 {
@@ -107,51 +80,73 @@ static void runs_free(void *state)
 	runs->work = NULL;
 }
 
-/* The knobs of a scenario that are not at their default: "order=list layout=bestfit"; "defaults" where all are. */
-static void scenario_text(const struct scenario *scenario, char *text, size_t size)
+static bool views_runs_same(int knob, const struct given *given, const struct plan *one, const struct plan *other)
 {
-	size_t used = 0;
-	text[0] = '\0';
-	for (int i = 0; i < KNOB_COUNT && used < size; i++) {
-		char value[64];
-		if (scenario->value[i] != knobs[i].normal)
-			used += (size_t)snprintf(text + used, size - used, "%s%s=%s", used ? " " : "", knobs[i].name,
-						 knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
+	return one->scenario.value[knob] == other->scenario.value[knob] ||
+		knob_means_same((enum knob_id)knob, given, one, other);
+}
+
+static bool views_runs_varies(const struct model *model, int knob)
+{
+	for (uint32_t i = 1; i < model->runs; i++)
+		if (!views_runs_same(knob, &model->given, model->run[0], model->run[i]))
+			return true;
+	return false;
+}
+
+static char *views_runs_knob_text(const struct plan *plan, int knob, char text[64])
+{
+	return knob_text((enum knob_id)knob, plan->scenario.value[knob], text, 64);
+}
+
+/* Knobs of which runs have several values, each as wide as its widest. Returns how many, *room what they take. */
+static int views_runs_columns(const struct model *model, int knob[KNOB_COUNT], int width[KNOB_COUNT], int *room)
+{
+	int columns = 0;
+	*room = 0;
+	for (int k = 0; k < KNOB_COUNT; k++) {
+		if (!views_runs_varies(model, k))
+			continue;
+		char text[64];
+		width[columns] = text_cells(knobs[k].name);
+		for (uint32_t i = 0; i < model->runs; i++) {
+			int cells = text_cells(views_runs_knob_text(model->run[i], k, text));
+			width[columns] = cells > width[columns] ? cells : width[columns];
+		}
+		*room += width[columns] + 2;
+		knob[columns++] = k;
 	}
-	if (scenario->pins && used < size)
-		used += (size_t)snprintf(
-			text + used, size - used, "%s%u pin%s", used ? " " : "", scenario->pins, scenario->pins == 1 ? "" : "s");
-	if (used == 0)
-		snprintf(text, size, "defaults");
+	return columns;
 }
 
-/* In narrow windows the knobs take the place of the arena. */
-static int knobs_column(const struct frame *frame, bool timed)
+/* What all runs have in common, beside the defaults. */
+static void views_runs_draw_common(struct frame *frame, const struct model *model)
 {
-	return frame->window.width < ARENA_FROM ? GAP + 2 : timed && frame->window.width >= STEP_FROM ? STEP + 2 : ARENA + 2;
+	char text[600] = "", value[64];
+	size_t used = 0;
+	for (int k = 0; k < KNOB_COUNT && used < sizeof text; k++)
+		if (model->runs && model->run[0]->scenario.value[k] != knobs[k].normal && !views_runs_varies(model, k))
+			used += (size_t)snprintf(text + used, sizeof text - used, "%s%s=%s", used ? " " : "", knobs[k].name,
+				views_runs_knob_text(model->run[0], k, value));
+	int x = 1 + frame_text(frame, 1, 0, 8, ROLE_LABEL, "common ");
+	frame_words(frame, x, 0, frame->window.width - x, ROLE_FAINT, used ? text : "the defaults");
 }
 
-/* In wide windows more columns stand before the knobs: how many of what a device needs, the work of a device, tokens
- * or samples a second and device, and the MFU. */
-static int more_columns(const struct frame *frame, bool timed)
+static const char *views_runs_figure(enum figure figure, const struct plan *plan, enum role *role, char text[32])
 {
-	int room = frame->window.width - knobs_column(frame, timed) - KNOBS_LEAST;
-	return room < NEEDS ? 0
-		: room < NEEDS + WORK ? 1
-		: room < NEEDS + WORK + RATE || !timed ? 2
-		: room < NEEDS + WORK + RATE + MFU ? 3
-		: 4;
-}
-
-static int more_width(int columns)
-{
-	return (columns > 0 ? NEEDS : 0) + (columns > 1 ? WORK : 0) + (columns > 2 ? RATE : 0) + (columns > 3 ? MFU : 0);
-}
-
-/* Where the step's time ends: a column of its own, or in narrow windows that of the gap. */
-static int step_column(const struct frame *frame)
-{
-	return frame->window.width >= STEP_FROM ? STEP : GAP;
+	static const char *const words[] = { "-", "FITS", "FITS*", "AS PLANNED", "NO", "NO" };
+	struct verdict verdict = plan_verdict(plan);
+	double rate = plan_speed_rate(&plan->speed) * plan->speed.devices;
+	*role = ROLE_TEXT;
+	switch (figure) {
+	case RUN_RATE: return rate > 0 ? count_text((uint64_t)(rate + 0.5), text) : "-";
+	case RUN_STEP: return plan->speed.time > 0 ? time_text(plan->speed.time, text, 32) : "-";
+	case RUN_VERDICT:
+		*role = verdict.guess || verdict.fits == FITS_EXPANDABLE ? ROLE_WARN : fits_runs(verdict.fits) ? ROLE_GOOD : ROLE_BAD;
+		snprintf(text, 32, "%s%s", words[verdict.fits], verdict.guess ? "?" : "");
+		return text;
+	default: return bytes_text(verdict.needed, text, 32);
+	}
 }
 
 /* The axis of the plot. */
@@ -160,78 +155,36 @@ static int axis_of(const struct runs *runs, const struct model *model)
 	return runs->axis_chosen ? runs->axis_after + AXIS_WORK : runs_plot_first_axis(model);
 }
 
-static void views_runs_draw_header(struct frame *frame, int y, const struct model *model)
+/* A run's row, or the titles where plan is NULL: figures, then the knobs that vary. */
+static void views_runs_draw_row(struct frame *frame, int y, const struct model *model, const struct plan *plan)
 {
-	frame_right(frame, 4, y, ROLE_LABEL, "#");
-	frame_right(frame, 14, y, ROLE_LABEL, "peak");
-	bool timed = runs_plot_first_axis(model) == AXIS_TIME;
-	if (!timed || step_column(frame) != GAP)
-		frame_right(frame, GAP, y, ROLE_LABEL, "gap");
-	if (timed)
-		frame_right(frame, step_column(frame), y, ROLE_LABEL, "step");
-	int knobs_at = knobs_column(frame, timed);
-	if (knobs_at > ARENA)
-		frame_right(frame, ARENA, y, ROLE_LABEL, "arena");
-	const char *const more[] = { "needs", "work", model->plan->speed.tokens > 0 ? "tokens/s/dev" : "samples/s/dev",
-		"MFU" };
-	for (int i = 0; i < more_columns(frame, timed); i++)
-		frame_right(frame, knobs_at - 2 + more_width(i + 1), y, ROLE_LABEL, more[i]);
-	knobs_at += more_width(more_columns(frame, timed));
-	frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_LABEL,
-		model->baseline ? "knobs (* baseline)" : "knobs");
+	const char *const names[RUN_FIGURES] = { model->plan->speed.tokens > 0 ? "tokens/s" : "samples/s", "verdict", "step",
+		"needs" };
+	int knob[KNOB_COUNT], width[KNOB_COUNT], room, x = NUMBER, columns = views_runs_columns(model, knob, width, &room);
+	char text[64];
+	for (int i = 0; i < RUN_FIGURES; i++) {
+		enum role role = ROLE_LABEL;
+		if (i < RUN_NEEDS && NUMBER + (RUN_FIGURES - i) * FIGURE + room > frame->window.width)
+			continue;
+		const char *word = plan ? views_runs_figure((enum figure)i, plan, &role, text) : names[i];
+		frame_right(frame, x += FIGURE, y, role, word);
+	}
+	for (int i = 0; i < columns; i++, x += width[i - 1] + 2)
+		frame_text(frame, x + 2, y, width[i], plan ? ROLE_TEXT : ROLE_LABEL,
+			plan ? views_runs_knob_text(plan, knob[i], text) : knobs[knob[i]].name);
 }
 
-static void views_runs_draw_more(
-	struct frame *frame, int x, int y, const struct runs *runs, const struct plan *plan, uint32_t i, int columns)
-{
-	char text[32] = "-";
-	if (columns > 0)
-		frame_right(frame, x + more_width(1), y, ROLE_FAINT, bytes_text(plan_verdict(plan).needed, text, sizeof text));
-	if (columns > 1 && runs->works > i && runs->flops)
-		frame_right(frame, x + more_width(2), y, ROLE_FAINT, flops_text(runs->work[i], text, sizeof text));
-	else if (columns > 1 && runs->works > i)
-		frame_right(frame, x + more_width(2), y, ROLE_FAINT, (snprintf(text, sizeof text, "%.0f ops", runs->work[i]), text));
-	double rate = plan_speed_rate(&plan->speed);
-	if (columns > 2 && rate > 0)
-		frame_right(frame, x + more_width(3), y, ROLE_FAINT,
-			(snprintf(text, sizeof text, rate < 100 ? "%.4g" : "%.0f", rate), text));
-	if (columns > 3 && plan->speed.mfu >= 0)
-		frame_right(frame, x + more_width(4), y, ROLE_FAINT,
-			(snprintf(text, sizeof text, "%.1f %%", 100 * plan->speed.mfu), text));
-}
-
-static void views_runs_draw_run(
-	struct frame *frame, int y, const struct runs *runs, const struct model *model, uint32_t i, bool selected)
+static void views_runs_draw_run(struct frame *frame, int y, const struct model *model, uint32_t i, bool selected)
 {
 	const struct plan *plan = model->run[i];
-	char text[300];
-	bool on_screen = plan->fingerprint == model->plan->fingerprint;
-	frame_text(frame, 0, y, 1, ROLE_KEY, on_screen ? ">" : " ");
-	snprintf(text, sizeof text, "%u", i + 1);
-	frame_right(frame, 4, y, ROLE_FAINT, text);
+	char text[16];
+	if (plan->fingerprint == model->plan->fingerprint)
+		frame_text(frame, 0, y, 1, ROLE_KEY, ">");
 	if (model->baseline && plan->fingerprint == model->baseline->fingerprint)
-		frame_text(frame, 4, y, 1, ROLE_BASELINE, "*");
-	int64_t budget = plan_budget(plan);
-	frame_right(frame, 14, y, budget >= 0 && plan_peak(plan) > budget ? ROLE_BAD : ROLE_TEXT,
-		bytes_text(plan_peak(plan), text, sizeof text));
-	bool timed = runs_plot_first_axis(model) == AXIS_TIME;
-	if (!timed || step_column(frame) != GAP)
-		frame_right(frame, GAP, y, plan_is_proved(plan) ? ROLE_GOOD : ROLE_WARN,
-			    plan_is_proved(plan) ? "proved" : gap_text(plan_peak(plan), plan_bound(plan), text, sizeof text));
-	if (timed)
-		frame_right(frame, step_column(frame), y, plan->speed.time > 0 ? ROLE_TEXT : ROLE_FAINT,
-			    plan->speed.time < 0 ? "-" : time_text(plan->speed.time, text, sizeof text));
-	int knobs_at = knobs_column(frame, timed);
-	if (knobs_at > ARENA)
-		frame_right(frame, ARENA, y, proof_closed(&plan->laid_out->layout.proof) ? ROLE_GOOD : ROLE_TEXT,
-			bytes_text(plan_arena(plan), text, sizeof text));
-	int more = more_columns(frame, timed);
-	views_runs_draw_more(frame, knobs_at - 2, y, runs, plan, i, more);
-	knobs_at += more_width(more);
-	if (plan_verdict(plan).guess)
-		knobs_at += frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_WARN, "guess: ");
-	scenario_text(&plan->scenario, text, sizeof text);
-	frame_name(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_TEXT, text);
+		frame_text(frame, 1, y, 1, ROLE_BASELINE, "b");
+	snprintf(text, sizeof text, "%u", i + 1);
+	frame_right(frame, NUMBER, y, ROLE_FAINT, text);
+	views_runs_draw_row(frame, y, model, plan);
 	if (selected)
 		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
 }
@@ -263,25 +216,16 @@ static bool draw_times(struct frame *frame, int y, const struct plan *theirs, co
 	return true;
 }
 
-/* Of a step over devices: what its order gains. Returns the rows it takes. */
-static int draw_gain(struct frame *frame, int y, const struct plan *plan)
-{
-	char text[120];
-	if (plan->transformed->sharded)
-		frame_text(frame, 1, y, frame->window.width - 1, ROLE_FAINT, plan_gain_text(plan, text, sizeof text));
-	return plan->transformed->sharded != NULL;
-}
-
 /* Knobs whose values come to the same change nothing. */
 static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct given *given,
 	const struct plan *theirs, const struct plan *ours)
 {
 	int left = 0;
 	for (int i = 0; i < KNOB_COUNT; i++)
-		left += !knob_means_same((enum knob_id)i, given, theirs, ours);
+		left += !views_runs_same(i, given, theirs, ours);
 	for (int i = 0; i < KNOB_COUNT && y < end; i++) {
 		char from[64], to[64];
-		if (knob_means_same((enum knob_id)i, given, theirs, ours))
+		if (views_runs_same(i, given, theirs, ours))
 			continue;
 		if (y + 1 == end && left > 1) {
 			frame_print(frame, x, y, ROLE_FAINT, "and %d more knobs", left);
@@ -320,7 +264,6 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	if (!theirs) {
 		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 3 }, ROLE_FAINT,
 			      "b makes the plan on screen the baseline; then differences appear here");
-		draw_gain(frame, y + 4, ours);
 		return;
 	}
 	frame_right(frame, 27, y + 1, ROLE_LABEL, "baseline");
@@ -330,14 +273,12 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	frame_right(frame, 52, y + 1, ROLE_LABEL, "change");
 	bool beside = frame->window.width >= 84;
 	int row = y + 2;
-	views_runs_draw_amount(frame, row++, "peak", plan_peak(theirs), plan_peak(ours));
-	if (beside) /* else the knobs need its row */
-		views_runs_draw_amount(frame, row++, "bound", plan_bound(theirs), plan_bound(ours));
-	views_runs_draw_amount(frame, row++, "arena", plan_arena(theirs), plan_arena(ours));
-	views_runs_draw_amount(frame, row++, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
-	views_runs_draw_amount(frame, row++, "needs", plan_verdict(theirs).needed, plan_verdict(ours).needed);
+	struct verdict from = plan_verdict(theirs), to = plan_verdict(ours);
+	views_runs_draw_amount(frame, row++, "needs", from.needed, to.needed);
+	for (int part = 0; part < LEDGER_PARTS && row < y + DIFFERENCE_ROWS - 2; part++)
+		if (from.part[part] != to.part[part])
+			views_runs_draw_amount(frame, row++, ledger[part].key, from.part[part], to.part[part]);
 	row += draw_times(frame, row, theirs, ours);
-	row += draw_gain(frame, row, ours);
 	if (model->beside && ours->serial == model->plan->serial) {
 		if (beside)
 			draw_holders(frame, (struct rect){ 56, y + 1, frame->window.width - 56, DIFFERENCE_ROWS - 1 }, model->beside);
@@ -384,7 +325,7 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 	int plot = both ? PLOT_ROWS + (height - LIST_ROWS - PLOT_ROWS - DIFFERENCE_ROWS) / 2 : 0;
 	if (below && (alone || runs->pane == PANE_LOG))
 		below = height - 1 - plot - LIST_ROWS / 2 > below ? height - 1 - plot - LIST_ROWS / 2 : below;
-	runs->page = height - 1 - below - plot;
+	runs->page = height - HEAD_ROWS - below - plot;
 	if (runs->seen != model->runs)
 		runs->selected = model->runs ? model->runs - 1 : 0;
 	for (uint32_t i = 0; i < model->runs && runs->shown != model->plan->fingerprint; i++)
@@ -392,12 +333,12 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 			runs->selected = i; /* undo and redo go back to a run that is there */
 	runs->seen = model->runs;
 	runs->shown = model->plan->fingerprint;
-	if (more_columns(frame, runs_plot_first_axis(model) == AXIS_TIME) > 1)
-		views_runs_find_work(runs, model);
-	views_runs_draw_header(frame, 0, model);
+	views_runs_draw_common(frame, model);
+	views_runs_draw_row(frame, 1, model, NULL);
 	runs->top = scroll_to(runs->top, runs->selected, model->runs, runs->page);
 	for (int i = 0; i < runs->page && runs->top + (uint32_t)i < model->runs; i++)
-		views_runs_draw_run(frame, 1 + i, runs, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
+		views_runs_draw_run(
+			frame, HEAD_ROWS + i, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
 	if (!model->runs)
 		return;
 	if (plot)
@@ -444,8 +385,8 @@ static bool runs_command(void *state, struct model *model, enum command_id comma
 		return true;
 	}
 	if (command == COMMAND_CLICK) {
-		uint32_t row = runs->top + (uint32_t)(model->click_y - 1);
-		if (model->click_y >= 1 && model->click_y <= runs->page && row < model->runs)
+		uint32_t row = runs->top + (uint32_t)(model->click_y - HEAD_ROWS);
+		if (model->click_y >= HEAD_ROWS && model->click_y < runs->page + HEAD_ROWS && row < model->runs)
 			runs->selected = row;
 		return true;
 	}

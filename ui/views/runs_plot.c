@@ -2,6 +2,7 @@
 #include "runs_plot.h"
 
 #include "devices.h"
+#include "src/plan/verdict.h"
 
 enum { LABELS = 9 };
 
@@ -15,6 +16,11 @@ struct plot {
 static bool runs_plot_shown(const struct model *model, int axis, uint32_t run)
 {
 	return axis != AXIS_TIME || model->run[run]->speed.time > 0;
+}
+
+static int64_t runs_plot_needs(const struct plan *plan)
+{
+	return plan_verdict(plan).needed;
 }
 
 const char *runs_plot_axis_name(int axis)
@@ -87,7 +93,7 @@ static struct plot plot_of(struct rect rect, const struct model *model, int axis
 	struct plot plot = { { rect.x + LABELS, rect.y + 1, rect.width - LABELS - 1, rect.height - 3 }, 0, 0, 0, 0 };
 	bool first = true;
 	for (uint32_t i = 0; i < model->runs; i++) {
-		double x = runs_plot_value_of(model, axis, work, i), bytes = (double)plan_peak(model->run[i]);
+		double x = runs_plot_value_of(model, axis, work, i), bytes = (double)runs_plot_needs(model->run[i]);
 		if (!runs_plot_shown(model, axis, i))
 			continue;
 		plot.left = first || x < plot.left ? x : plot.left;
@@ -118,10 +124,10 @@ static int runs_plot_row_of(const struct plot *plot, double bytes)
 static bool beaten(const struct model *model, int axis, const double *work, uint32_t run)
 {
 	double x = runs_plot_value_of(model, axis, work, run);
-	int64_t bytes = plan_peak(model->run[run]);
+	int64_t bytes = runs_plot_needs(model->run[run]);
 	for (uint32_t i = 0; i < model->runs; i++) {
 		double other = runs_plot_value_of(model, axis, work, i);
-		int64_t theirs = plan_peak(model->run[i]);
+		int64_t theirs = runs_plot_needs(model->run[i]);
 		if (runs_plot_shown(model, axis, i) && other <= x && theirs <= bytes && (other < x || theirs < bytes))
 			return true;
 	}
@@ -138,8 +144,8 @@ static void runs_plot_draw_front(
 		for (uint32_t i = 0; i < model->runs; i++)
 			if (runs_plot_shown(model, axis, i) &&
 				runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)) <= x &&
-				plan_peak(model->run[i]) < least)
-				least = plan_peak(model->run[i]);
+				runs_plot_needs(model->run[i]) < least)
+				least = runs_plot_needs(model->run[i]);
 		if (least < INT64_MAX)
 			frame_glyph(frame, x, runs_plot_row_of(plot, (double)least), GLYPH_DOT, ROLE_BOUND);
 	}
@@ -157,7 +163,7 @@ static void runs_plot_draw_points(struct frame *frame, const struct plot *plot, 
 		bool front = !beaten(model, axis, work, i),
 			 baseline = model->baseline && plan->fingerprint == model->baseline->fingerprint;
 		int x = runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)),
-			y = runs_plot_row_of(plot, (double)plan_peak(plan));
+			y = runs_plot_row_of(plot, (double)runs_plot_needs(plan));
 		frame_glyph(frame, x, y, front ? GLYPH_BULLET : GLYPH_CIRCLE,
 			baseline ? ROLE_BASELINE
 			: front ? ROLE_GOOD
@@ -188,7 +194,7 @@ static void draw_numbers(
 		for (uint32_t i = 0; i < model->runs; i++)
 			if (runs_plot_shown(model, axis, i) && !beaten(model, axis, work, i) == front)
 				draw_number(frame, plot, runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)),
-					runs_plot_row_of(plot, (double)plan_peak(model->run[i])), i, front);
+					runs_plot_row_of(plot, (double)runs_plot_needs(model->run[i])), i, front);
 }
 
 static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, struct rect rect, int axis, bool flops)
@@ -209,7 +215,7 @@ static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, 
 	int used = from + frame_text(frame, from, bottom + 1, right - from, ROLE_TEXT, text);
 	if (plot->right > plot->left && right - text_cells(axis_text(axis, flops, plot->right, text, sizeof text)) > used + 1)
 		frame_right(frame, right, bottom + 1, ROLE_TEXT, text);
-	snprintf(word, sizeof word, "peak over %s", runs_plot_axis_name(axis));
+	snprintf(word, sizeof word, "needs over %s", runs_plot_axis_name(axis));
 	int x = rect.x + frame_text(frame, rect.x, rect.y, rect.width, ROLE_LABEL, word);
 	frame_glyph(frame, x + 2, rect.y, GLYPH_BULLET, ROLE_GOOD);
 	frame_text(frame, x + 4, rect.y, rect.width - (x + 4 - rect.x), ROLE_FAINT, "no run beats it in both");

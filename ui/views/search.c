@@ -1,5 +1,5 @@
 /* search.c: all configurations of the step, those that fit first, the fastest first; which of them is asked
- * for, and why one that doesn't fit doesn't, with the smallest change that does. Above the list time over memory. */
+ * for, and why one that doesn't fit doesn't, with the smallest change that does. */
 #include "devices.h"
 #include "src/scenario/device_figures.h"
 
@@ -22,9 +22,6 @@ enum {
 	PLANNED_MEMORY = 41,
 	BUBBLE = 49,
 	WHY = 4,
-	PLOT_FROM = 24,
-	PLOT = 9,
-	LABELS = 9
 };
 
 static void search_free(void *state)
@@ -198,73 +195,6 @@ static void search_draw_why(struct frame *frame, int y, const struct model *mode
 	frame_wrapped(frame, (struct rect){ 0, y + 1, width, WHY - 1 }, ROLE_WARN, text);
 }
 
-/* ---- time over memory ---- */
-
-struct scales { double low, high, fast, slow; struct rect rect; };
-
-static int search_place(double value, double from, double to, int cells)
-{
-	double share = to > from ? (value - from) / (to - from) : 0;
-	return share > 1 ? cells : (int)(share * (cells - 1) + 0.5);
-}
-
-/* Fitting ones, up to thrice the fastest's time: what is slower yet flattens all others. */
-static struct scales search_scales_of(const struct config_list *list, struct rect rect)
-{
-	struct scales scales = { 0, 0, 0, 0, { rect.x + LABELS, rect.y, rect.width - LABELS - 1, rect.height - 1 } };
-	for (uint32_t i = 0; i < list->fitting; i++) {
-		double bytes = (double)list->entry[i].result.worst.total, time = (double)list->entry[i].result.time;
-		if (i > 0 && time > 3 * scales.fast)
-			continue;
-		scales.low = i == 0 || bytes < scales.low ? bytes : scales.low;
-		scales.high = i == 0 || bytes > scales.high ? bytes : scales.high;
-		scales.fast = i == 0 || time < scales.fast ? time : scales.fast;
-		scales.slow = time > scales.slow ? time : scales.slow;
-	}
-	return scales;
-}
-
-static void draw_point(struct frame *frame, const struct scales *scales, const struct config_entry *entry,
-	enum glyph glyph, enum role role, bool mark)
-{
-	int x = search_place((double)entry->result.worst.total, scales->low, scales->high, scales->rect.width);
-	int y = scales->rect.height - 1 -
-		search_place((double)entry->result.time, scales->fast, scales->slow, scales->rect.height);
-	if (x < 0 || x >= scales->rect.width || y < 0 || !entry->fits)
-		return;
-	frame_glyph(frame, scales->rect.x + x, scales->rect.y + y, glyph, role);
-	if (mark)
-		frame_mark(frame, (struct rect){ scales->rect.x + x, scales->rect.y + y, 1, 1 }, MARK_REVERSE);
-}
-
-static void search_draw_plot(
-	struct frame *frame, struct rect rect, const struct model *model, uint32_t selected)
-{
-	const struct config_list *list = &model->ranking->list;
-	struct scales scales = search_scales_of(list, rect);
-	char text[32];
-	int bottom = scales.rect.y + scales.rect.height;
-	if (scales.rect.width < 8 || list->fitting == 0)
-		return;
-	for (uint32_t i = 0; i < list->fitting; i++)
-		draw_point(frame, &scales, &list->entry[i], GLYPH_DOT, ROLE_FAINT, false);
-	for (uint32_t i = 0; i < list->fitting; i++)
-		if (list->entry[i].front)
-			draw_point(frame, &scales, &list->entry[i], GLYPH_BULLET, ROLE_GOOD, false);
-	draw_point(frame, &scales, &list->entry[selected], list->entry[selected].front ? GLYPH_BULLET : GLYPH_CIRCLE,
-		ROLE_TITLE, true);
-	frame_right(frame, rect.x + LABELS - 1, rect.y, ROLE_LABEL, time_text((int64_t)scales.slow, text, sizeof text));
-	frame_right(frame, rect.x + LABELS - 1, bottom - 1, ROLE_LABEL, time_text((int64_t)scales.fast, text, sizeof text));
-	for (int y = scales.rect.y; y < bottom; y++)
-		frame_glyph(frame, scales.rect.x - 1, y, GLYPH_VERTICAL, ROLE_LINE);
-	frame_text(frame, scales.rect.x, bottom, scales.rect.width, ROLE_LABEL,
-		bytes_text((int64_t)scales.low, text, sizeof text));
-	frame_right(frame, scales.rect.x + scales.rect.width, bottom, ROLE_LABEL,
-		bytes_text((int64_t)scales.high, text, sizeof text));
-	if (scales.rect.width > 50)
-		frame_text(frame, scales.rect.x + scales.rect.width / 2 - 14, bottom, 30, ROLE_FAINT, "step over memory of a device");
-}
-
 /* ---- all of it ---- */
 
 static void search_draw_title(struct frame *frame, const struct model *model)
@@ -302,9 +232,7 @@ static void search_draw(void *state, struct model *model, struct frame *frame)
 		const char *text = ranking && ranking->searching
 			? "searching: every degree, ZeRO stage, schedule and recomputation; Esc stops"
 			: ranking && *ranking->error.text ? ranking->error.text
-			: "S evaluates every configuration of this step on its devices: data, "
-												"tensor, pipeline, context and expert parallel degrees, ZeRO, "
-												"microbatches, schedules, recomputation, and ranks them";
+			: "S evaluates and ranks every configuration of this step on its devices";
 		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 4 }, ROLE_FAINT, text);
 		return;
 	}
@@ -312,21 +240,19 @@ static void search_draw(void *state, struct model *model, struct frame *frame)
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
-	int plot = height >= PLOT_FROM ? PLOT : 0, why = height - plot >= 9 ? WHY : 0;
+	int why = height >= 9 ? WHY : 0;
 	search_draw_title(frame, model);
-	list->page = height - 2 - why - plot;
-	list->first_row = 2 + plot;
+	list->page = height - 2 - why;
+	list->first_row = 2;
 	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
-	if (plot && list->rows)
-		search_draw_plot(frame, (struct rect){ 0, 1, width, plot }, model, list->row[list->selected]);
-	search_draw_header(frame, 1 + plot);
+	search_draw_header(frame, 1);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++)
 		search_draw_row(
-			frame, 2 + plot + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
+			frame, 2 + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
 	if (list->rows > 0)
 		list->chosen = model->ranking->list.entry[list->row[list->selected]].config;
 	if (list->rows == 0)
-		frame_print(frame, 1, 2 + plot, ROLE_FAINT, "no configuration contains \"%s\"", list->filter);
+		frame_print(frame, 1, 2, ROLE_FAINT, "no configuration contains \"%s\"", list->filter);
 	else if (why)
 		search_draw_why(frame, height - why, model, list->row[list->selected]);
 }

@@ -1,16 +1,29 @@
-/* step.c: the timeline, and below it what is alive at the cursor, largest first, and why. */
+/* step.c: what the step needs of the device, part by part; the timeline; what is alive at the cursor, in groups, and
+ * why; what to do next. */
 #include "details.h"
+#include "src/plan/verdict.h"
 
 /* curve: the memory timeline in cells.
  *
- * Heights are counted in eighths of a cell. A cell in which two categories meet shows the lower one as a block
- * of some eighths on the ground of the upper one, so a column keeps its exact stack. Without colours a cell holds
- * the letter of the category that fills most of it. */
+ * Heights are counted in eighths of a cell. A cell in which two bands meet shows the lower one as a block of some
+ * eighths on the ground of the upper one. Without colours a cell holds the letter of what fills most of it. */
 
 struct scale {
 	int64_t low, high; /* bytes at the bottom and top of the plot */
+	int64_t beside;    /* of the device, that no tensor of the curve takes: its lowest band */
 	struct rect plot;
 };
+
+/* Bands from below: what is beside, then the categories. */
+enum { BANDS = CATEGORIES + 1 };
+static enum role curve_role(int band)
+{
+	return band == 0 ? role_of_category(CATEGORY_WORKSPACE, 1) : role_of_category(band - 1, 0);
+}
+static uint32_t curve_letter(int band)
+{
+	return band == 0 ? 'x' : (uint32_t)category_letters[band - 1];
+}
 
 /* Room for "1023 MiB " */
 enum { LABELS = 9, LABELS_FROM = 44, EIGHTHS = 8 };
@@ -33,21 +46,21 @@ static int views_curve_row_of(const struct scale *scale, int64_t bytes)
 
 /* Tops of the stacked categories at a position, in eighths. */
 static void views_curve_stack(
-	const struct scale *scale, const struct plan_index *index, uint32_t position, int64_t top[CATEGORIES])
+	const struct scale *scale, const struct plan_index *index, uint32_t position, int64_t top[BANDS])
 {
-	int64_t sum = 0;
-	for (int i = 0; i < CATEGORIES; i++) {
-		sum += index->category[(size_t)position * CATEGORIES + i];
+	int64_t sum = scale->beside;
+	for (int i = 0; i < BANDS; i++) {
+		sum += i ? index->category[(size_t)position * CATEGORIES + i - 1] : 0;
 		top[i] = eighths(scale, sum);
 	}
 }
 
 /* The category that fills most of the eighths [from, to), or -1 where most is empty. */
-static int filler(const int64_t top[CATEGORIES], int64_t from, int64_t to)
+static int filler(const int64_t top[BANDS], int64_t from, int64_t to)
 {
-	int64_t most = to - (top[CATEGORIES - 1] > from ? top[CATEGORIES - 1] : from), below = from;
+	int64_t most = to - (top[BANDS - 1] > from ? top[BANDS - 1] : from), below = from;
 	int best = -1;
-	for (int i = 0; i < CATEGORIES; i++) {
+	for (int i = 0; i < BANDS; i++) {
 		int64_t end = top[i] < to ? top[i] : to;
 		if (end - below > 0 && end - below >= most) {
 			most = end - below;
@@ -58,41 +71,41 @@ static int filler(const int64_t top[CATEGORIES], int64_t from, int64_t to)
 	return best;
 }
 
-static void views_curve_draw_letter(struct frame *frame, int x, int y, const int64_t top[CATEGORIES], int64_t from)
+static void views_curve_draw_letter(struct frame *frame, int x, int y, const int64_t top[BANDS], int64_t from)
 {
 	int category = filler(top, from, from + EIGHTHS);
 	if (category >= 0)
-		frame_cell(frame, x, y, (uint32_t)category_letters[category], role_of_category(category, 0), ROLE_TEXT);
+		frame_cell(frame, x, y, curve_letter(category), curve_role(category), ROLE_TEXT);
 }
 
-static void draw_stack_cell(struct frame *frame, int x, int y, const int64_t top[CATEGORIES], int64_t from)
+static void draw_stack_cell(struct frame *frame, int x, int y, const int64_t top[BANDS], int64_t from)
 {
 	int lowest = 0;
-	while (lowest < CATEGORIES && top[lowest] <= from)
+	while (lowest < BANDS && top[lowest] <= from)
 		lowest++;
-	if (lowest == CATEGORIES)
+	if (lowest == BANDS)
 		return;
 	int64_t border = top[lowest] - from;
 	if (border >= EIGHTHS) {
-		frame_cell(frame, x, y, ' ', ROLE_TEXT, role_of_category(lowest, 0));
+		frame_cell(frame, x, y, ' ', ROLE_TEXT, curve_role(lowest));
 		return;
 	}
 	int above = filler(top, from + border, from + EIGHTHS);
 	if (frame->ascii) {
 		int category = filler(top, from, from + EIGHTHS);
 		if (category >= 0)
-			frame_cell(frame, x, y, ' ', ROLE_TEXT, role_of_category(category, 0));
+			frame_cell(frame, x, y, ' ', ROLE_TEXT, curve_role(category));
 		return;
 	}
-	frame_cell(frame, x, y, 0x2580 + (uint32_t)border, role_of_category(lowest, 0),
-		   above < 0 ? ROLE_TEXT : role_of_category(above, 0));
+	frame_cell(frame, x, y, 0x2580 + (uint32_t)border, curve_role(lowest),
+		   above < 0 ? ROLE_TEXT : curve_role(above));
 }
 
 static void draw_columns(struct frame *frame, const struct scale *scale, const struct model *model)
 {
 	for (int x = 0; x < scale->plot.width; x++) {
 		uint32_t first, last;
-		int64_t top[CATEGORIES];
+		int64_t top[BANDS];
 		model_column(model, x, scale->plot.width, &first, &last);
 		views_curve_stack(scale, model->index, plan_highest(model->plan, first, last), top);
 		for (int y = 0; y < scale->plot.height; y++) {
@@ -121,6 +134,7 @@ static void baseline_positions(const struct model *model, uint32_t *first, uint3
 static void draw_baseline(struct frame *frame, const struct scale *scale, const struct model *model)
 {
 	const struct plan *baseline = model->baseline;
+	int64_t beside = plan_verdict(baseline).needed - plan_peak(baseline);
 	if (baseline->graph->ops == 0 || baseline->fingerprint == model->plan->fingerprint)
 		return;
 	for (int x = 0; x < scale->plot.width; x++) {
@@ -128,7 +142,7 @@ static void draw_baseline(struct frame *frame, const struct scale *scale, const 
 		model_column(model, x, scale->plot.width, &first, &last);
 		baseline_positions(model, &first, &last);
 		uint32_t position = plan_highest(baseline, first, last);
-		int y = views_curve_row_of(scale, baseline->ordered->live[position]);
+		int y = views_curve_row_of(scale, baseline->ordered->live[position] + beside);
 		if (y >= 0 && y < scale->plot.height)
 			frame_overlay(frame, scale->plot.x + x, scale->plot.y + y, GLYPH_DOT, ROLE_BASELINE);
 	}
@@ -183,14 +197,15 @@ static struct scale views_curve_scale_of(
 	struct scale scale = { 0 };
 	int labels = frame->window.width >= LABELS_FROM ? LABELS : 0;
 	scale.plot = (struct rect){ rect.x + labels, rect.y, rect.width - labels, rect.height - 1 };
-	scale.low = floor_hidden ? plan->ordered->problem.base : 0;
-	scale.high = plan_peak(plan);
-	int64_t budget = plan_budget(plan);
-	if (model->baseline && plan_peak(model->baseline) > scale.high)
-		scale.high = plan_peak(model->baseline);
-	/* A budget that is far away would flatten the curve. */
-	if (budget > scale.high && budget - scale.low <= 2 * (scale.high - scale.low))
-		scale.high = budget;
+	struct verdict verdict = plan_verdict(plan);
+	scale.beside = verdict.needed - plan_peak(plan);
+	scale.low = floor_hidden ? scale.beside + plan->ordered->problem.base : 0;
+	scale.high = verdict.needed;
+	int64_t other = model->baseline ? plan_verdict(model->baseline).needed : 0;
+	scale.high = other > scale.high ? other : scale.high;
+	/* A limit that is far away would flatten the curve. */
+	if (verdict.cap > scale.high && verdict.cap - scale.low <= 2 * (scale.high - scale.low))
+		scale.high = verdict.cap;
 	if (scale.high <= scale.low)
 		scale.high = scale.low + 1;
 	return scale;
@@ -223,81 +238,249 @@ static void curve_draw(struct frame *frame, struct rect rect, const struct model
 	draw_columns(frame, &scale, model);
 	if (model->baseline)
 		draw_baseline(frame, &scale, model);
-	int64_t budget = plan_budget(plan);
-	if (budget >= 0)
-		views_curve_draw_level(frame, &scale, budget, GLYPH_HEAVY, ROLE_BUDGET, " budget ", labelled);
-	views_curve_draw_level(frame, &scale, plan_peak(plan), GLYPH_COUNT, ROLE_PEAK, "", labelled);
+	struct verdict verdict = plan_verdict(plan);
+	if (verdict.cap >= 0)
+		views_curve_draw_level(frame, &scale, verdict.cap, GLYPH_HEAVY, ROLE_BUDGET, "", labelled);
+	views_curve_draw_level(frame, &scale, verdict.needed, GLYPH_COUNT, ROLE_PEAK, "", labelled);
 	if (plan_bound(plan) > 0 && plan_bound(plan) < plan_peak(plan))
-		views_curve_draw_level(frame, &scale, plan_bound(plan), GLYPH_DASH, ROLE_BOUND, " bound ", labelled);
+		views_curve_draw_level(
+			frame, &scale, plan_bound(plan) + scale.beside, GLYPH_DASH, ROLE_BOUND, " least ", labelled);
 	views_curve_draw_level(frame, &scale, scale.low, GLYPH_COUNT, ROLE_FAINT, "", labelled);
-	if (!floor_hidden)
-		views_curve_draw_level(frame, &scale, plan->ordered->problem.base, GLYPH_COUNT, ROLE_FAINT, "", labelled);
 	views_curve_draw_axis(frame, &scale, model);
 }
 
-struct step_view {
-	bool floor_hidden;
-	uint32_t top;    /* first row shown of the list */
-	uint32_t *alive; /* the storages alive at `position` of plan `serial`, largest first */
-	uint32_t count, position;
-	uint64_t serial;
-	enum alive_reason *reason; /* [count], or NULL while they are not known */
-	struct order_explainer *explainer; /* of plan `explained`, or NULL */
-	uint64_t explained;
-	int width, list; /* the window, and the list's first row, when it was drawn last */
-	int list_x;
+/* Storages that are alike: equal bytes, kind, operator, module but for numbers, and reason; what is always there is one
+ * group for each kind. */
+struct alive_group {
+	uint64_t alike;
+	uint32_t first, count; /* the largest storage, the lowest number of them */
+	int64_t bytes;         /* of all */
+	enum alive_reason reason;
 };
 
-enum { LEGEND = 34, LEGEND_FROM = 86, AMOUNT = 8, KIND = 11, WHY = 15, WHY_FROM = 52, KIND_FROM = 36, NAME = 32 };
-static const enum column wanted[] = { COLUMN_SHAPE, COLUMN_FIRST, COLUMN_LAST, COLUMN_MAKER, COLUMN_MODULE,
-	COLUMN_SOURCE };
+struct step_view {
+	bool floor_hidden;
+	uint32_t top, selected;     /* of the groups */
+	struct alive_group *group;  /* [groups] alive at `position` of plan `serial`, most bytes first */
+	uint32_t groups, tensors, position;
+	uint64_t serial;
+	struct order_explainer *explainer; /* of plan `serial`, or NULL */
+	int width, list; /* the window, and the list's first row, when it was drawn last */
+};
 
-static void forget_list(struct step_view *view)
+enum { AMOUNT = 10, MANY = 17, KIND = 12, WHY = 16, WHY_FROM = 64, SMALL = 12, CURVE_MOST = 18 };
+
+static void step_forget(struct step_view *view)
 {
-	mem_free(view->alive);
-	mem_free(view->reason);
-	view->alive = NULL;
-	view->reason = NULL;
+	mem_free(view->group);
+	view->group = NULL;
 }
 
 static void views_step_free(void *state)
 {
 	struct step_view *view = state;
-	forget_list(view);
+	step_forget(view);
 	order_explainer_free(view->explainer);
 	view->explainer = NULL;
 }
 
-/* The list is kept until the cursor moves or the plan changes. */
-static bool find_alive(struct step_view *view, const struct model *model)
+/* ---- groups ---- */
+
+/* "h.0.attn" and "h.11.attn" are "h.*.attn". Returns text. */
+static char *step_pattern(const char *module, char *text, size_t size)
+{
+	size_t used = 0;
+	for (const char *at = module; *at && used + 1 < size; at++) {
+		bool part = at == module || at[-1] == '.', digits = part && strspn(at, "0123456789") > 0;
+		size_t length = digits ? strspn(at, "0123456789") : 0;
+		if (digits && (at[length] == '.' || at[length] == '\0')) {
+			text[used++] = '*';
+			at += length - 1;
+		} else
+			text[used++] = *at;
+	}
+	text[used] = '\0';
+	return text;
+}
+
+static const struct op *step_maker(const struct plan *plan, uint32_t storage)
+{
+	uint32_t writer = plan->graph->tensor[plan->graph->storage[storage].root].writer;
+	return writer < plan->graph->ops ? &plan->graph->op[writer] : NULL;
+}
+
+static uint64_t step_alike(const struct plan *plan, uint32_t storage, enum alive_reason reason)
+{
+	const struct op *maker = step_maker(plan, storage);
+	char module[200];
+	uint64_t hash = hash_join(plan->graph->storage[storage].kind, reason == ALIVE_USED ? ALIVE_PRODUCED : reason);
+	if (reason == ALIVE_PERSISTENT)
+		return hash;
+	hash = hash_join(hash, (uint64_t)plan->laid_out->bytes[storage]);
+	return !maker ? hash
+		: hash_join(hash_join(hash, text_hash(maker->type)), text_hash(step_pattern(maker->module, module, sizeof module)));
+}
+
+static int step_by_alike(const void *left, const void *right)
+{
+	const struct alive_group *a = left, *b = right;
+	return a->alike != b->alike ? (a->alike < b->alike ? -1 : 1) : a->first < b->first ? -1 : a->first > b->first;
+}
+
+static int step_by_bytes(const void *left, const void *right)
+{
+	const struct alive_group *a = left, *b = right;
+	return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : a->first < b->first ? -1 : a->first > b->first;
+}
+
+static void step_join(struct step_view *view)
+{
+	struct alive_group *group = view->group;
+	uint32_t groups = 0;
+	qsort(group, view->tensors, sizeof *group, step_by_alike);
+	for (uint32_t i = 0; i < view->tensors; i++)
+		if (groups > 0 && group[groups - 1].alike == group[i].alike) {
+			group[groups - 1].count++;
+			group[groups - 1].bytes += group[i].bytes;
+		} else
+			group[groups++] = group[i];
+	view->groups = groups;
+	qsort(group, groups, sizeof *group, step_by_bytes);
+}
+
+/* Kept until the cursor moves or the plan changes. */
+static bool step_find(struct step_view *view, const struct model *model)
 {
 	const struct plan *plan = model->plan;
-	uint32_t position = model_position(model);
-	if (view->alive && view->serial == plan->serial && view->position == position)
+	uint32_t position = model_position(model), most = plan->graph->storages ? plan->graph->storages : 1;
+	if (view->group && view->serial == plan->serial && view->position == position)
 		return true;
-	forget_list(view);
-	view->alive = mem_alloc(plan->graph->storages, sizeof *view->alive);
-	if (!view->alive)
+	step_forget(view);
+	if (view->serial != plan->serial) {
+		order_explainer_free(view->explainer);
+		view->explainer = NULL;
+	}
+	view->serial = plan->serial;
+	view->position = position;
+	view->groups = view->tensors = view->selected = view->top = 0;
+	HELD uint32_t *alive = mem_alloc(most, sizeof *alive);
+	HELD enum alive_reason *reason = mem_alloc(most, sizeof *reason);
+	view->group = mem_alloc(most, sizeof *view->group);
+	if (!alive || !reason || !view->group) {
+		step_forget(view);
 		return false;
-	view->count = 0;
+	}
 	for (uint32_t i = 0; i < model->index->present; i++)
 		if (model->index->by_bytes[i] < plan->graph->storages && alive_at(plan, model->index->by_bytes[i], position))
-			view->alive[view->count++] = model->index->by_bytes[i];
-	view->position = position;
-	view->serial = plan->serial;
+			alive[view->tensors++] = model->index->by_bytes[i];
+	plan_reasons(plan, position, alive, view->tensors, &view->explainer, reason);
+	for (uint32_t i = 0; i < view->tensors; i++)
+		view->group[i] = (struct alive_group){ step_alike(plan, alive[i], reason[i]), alive[i], 1,
+			plan->laid_out->bytes[alive[i]], reason[i] };
+	step_join(view);
 	return true;
 }
 
-/* The selected storage's row in the list, or 0. */
-static uint32_t selected_row(const struct step_view *view, const struct model *model)
+/* ---- what it needs ---- */
+
+/* Of each part a colour of the curve. */
+static int step_band(enum ledger_part part)
 {
-	for (uint32_t i = 0; i < view->count; i++)
-		if (view->alive[i] == model->storage)
-			return i;
-	return 0;
+	static const int kinds[] = { [PART_PARAMETERS] = KIND_PARAMETER, [PART_GRADIENTS] = KIND_GRADIENT,
+		[PART_OPTIMIZER] = KIND_OPTIMIZER, [PART_ACTIVATIONS] = KIND_ACTIVATION, [PART_OTHER] = KIND_TEMPORARY };
+	return part <= PART_OTHER ? kinds[part] + 1 : 0;
 }
 
-/* "op 12 of 34  name  type  phase   live, distance from the peak" */
+static void step_draw_bar(struct frame *frame, int y, const struct verdict *verdict)
+{
+	int width = frame->window.width - 1, x = 0;
+	int64_t scale = verdict->needed > verdict->cap ? verdict->needed : verdict->cap, sum = 0;
+	for (int part = 0; part < LEDGER_PARTS && scale > 0; part++) {
+		sum += verdict->part[part];
+		int end = (int)((double)sum / (double)scale * width + 0.5), band = step_band((enum ledger_part)part);
+		end = end == x && verdict->part[part] > scale / 200 && x < width ? x + 1 : end;
+		for (; x < end && x < width; x++)
+			frame_cell(frame, x, y, frame->mono ? curve_letter(band) : ' ', curve_role(band),
+				frame->mono ? ROLE_TEXT : curve_role(band));
+	}
+	for (; x < width; x++)
+		frame_glyph(frame, x, y, GLYPH_DOT, ROLE_FAINT);
+	if (verdict->cap >= 0 && scale > 0)
+		frame_glyph(frame, (int)((double)verdict->cap / (double)scale * (width - 1)), y, GLYPH_VERTICAL, ROLE_BUDGET);
+}
+
+/* Hundredths of a unit that add up to the total's: what rounding leaves goes to the largest remainders. */
+static void step_round(const struct verdict *verdict, double unit, int64_t hundredths[LEDGER_PARTS])
+{
+	double left[LEDGER_PARTS];
+	int64_t missing = (int64_t)((double)verdict->needed / unit * 100 + 0.5);
+	for (int part = 0; part < LEDGER_PARTS; part++) {
+		double exact = (double)verdict->part[part] / unit * 100;
+		hundredths[part] = (int64_t)exact;
+		left[part] = exact - (double)hundredths[part];
+		missing -= hundredths[part];
+	}
+	for (; missing > 0; missing--) {
+		int most = 0;
+		for (int part = 1; part < LEDGER_PARTS; part++)
+			most = left[part] > left[most] ? part : most;
+		hundredths[most]++;
+		left[most] = -1;
+	}
+}
+
+/* Parts that are not nothing, with their amounts below, and what they come to. */
+static void step_draw_parts(struct frame *frame, int y, const struct verdict *verdict)
+{
+	static const char *const names[] = { "parameters", "gradients", "optimizer", "activations", "other", "holes",
+		"gathered", "NCCL", "context" }, *const brief[] = { "params", "grads", "optim", "activ", "other", "holes", "gather",
+		"NCCL", "context" };
+	static const struct { const char *name; double bytes; } units[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 },
+		{ "KiB", 1024.0 }, { "B", 1.0 } };
+	int unit = 0, x = 0, width = frame->window.width - 1, wanted = 20;
+	int64_t hundredths[LEDGER_PARTS];
+	char text[32];
+	while (unit < 3 && (double)(verdict->needed > verdict->cap ? verdict->needed : verdict->cap) < units[unit].bytes)
+		unit++;
+	step_round(verdict, units[unit].bytes, hundredths);
+	for (int part = 0; part < LEDGER_PARTS; part++)
+		wanted += hundredths[part] ? text_cells(names[part]) + 2 : 0;
+	for (int part = 0; part <= LEDGER_PARTS; part++) {
+		bool sum = part == LEDGER_PARTS;
+		const char *name = sum ? "= needs" : wanted > width ? brief[part] : names[part];
+		if (!sum && hundredths[part] == 0)
+			continue;
+		snprintf(text, sizeof text, "%.2f",
+			sum ? (double)verdict->needed / units[unit].bytes : (double)hundredths[part] / 100);
+		x += text_cells(name) > text_cells(text) ? text_cells(name) : text_cells(text);
+		if (x > width)
+			return;
+		frame_right(frame, x, y, ROLE_LABEL, name);
+		frame_right(frame, x, y + 1, sum ? ROLE_TITLE : ROLE_TEXT, text);
+		x += 2;
+	}
+	frame_text(frame, x - 1, y + 1, width - x, ROLE_FAINT, units[unit].name);
+}
+
+static void step_draw_pytorch(struct frame *frame, int y, const struct verdict *verdict)
+{
+	char text[160], bytes[2][32];
+	const int64_t *by = verdict->by;
+	if (by[ALLOCATOR_PYTORCH] < 0 && by[ALLOCATOR_EXPANDABLE] < 0)
+		snprintf(text, sizeof text, "in PyTorch  not played");
+	else
+		snprintf(text, sizeof text, "in PyTorch  %s reserved · %s with expandable segments%s",
+			by[ALLOCATOR_PYTORCH] < 0 ? "?" : bytes_text(by[ALLOCATOR_PYTORCH], bytes[0], sizeof bytes[0]),
+			by[ALLOCATOR_EXPANDABLE] < 0 ? "?" : bytes_text(by[ALLOCATOR_EXPANDABLE], bytes[1], sizeof bytes[1]),
+			verdict->cap < 0 ? "" : by[ALLOCATOR_PYTORCH] >= 0 && by[ALLOCATOR_PYTORCH] <= verdict->cap ? ": fits"
+			: by[ALLOCATOR_EXPANDABLE] >= 0 && by[ALLOCATOR_EXPANDABLE] <= verdict->cap ? ": these alone fit"
+			: ": neither fits");
+	frame_words(frame, 0, y, frame->window.width, ROLE_FAINT, text);
+}
+
+/* ---- the op at the cursor, and what is proved ---- */
+
+/* "op 12 of 34  name  type  phase   live, distance from the most" */
 static void draw_cursor_line(struct frame *frame, int y, const struct model *model)
 {
 	const struct plan *plan = model->plan;
@@ -307,9 +490,9 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 	int64_t below = plan->ordered->live[position] - plan_peak(plan);
 	bytes_text(plan->ordered->live[position], live, sizeof live);
 	if (below == 0)
-		snprintf(text, sizeof text, "%s = peak", live);
+		snprintf(text, sizeof text, "%s alive = most", live);
 	else
-		snprintf(text, sizeof text, "%s = peak %s", live, change_text(below, change, sizeof change));
+		snprintf(text, sizeof text, "%s alive = most %s", live, change_text(below, change, sizeof change));
 	int room = frame->window.width - text_cells(text) - 1;
 	frame_right(frame, frame->window.width, y, below == 0 ? ROLE_PEAK : ROLE_TEXT, text);
 	snprintf(text, sizeof text, "op %s of %s ", count_text(position, number), count_text(plan->graph->ops, all));
@@ -322,116 +505,113 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 }
 
 /* How low any order could be, and why not lower. */
-static void step_draw_bound(struct frame *frame, struct rect rect, const struct plan *plan)
+static void step_draw_bound(struct frame *frame, int y, const struct plan *plan)
 {
-	char ground[300], text[400], bytes[32];
-	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan_bound(plan), bytes, sizeof bytes),
-		 plan_order_ground(plan, (size_t)rect.width, ground, sizeof ground));
-	if (text_rows(text, rect.width) <= rect.height)
-		frame_wrapped(frame, rect, plan_is_proved(plan) ? ROLE_GOOD : ROLE_WARN, text);
+	char ground[300], text[400], gap[32];
+	bool proved = plan_is_proved(plan);
+	plan_order_ground(plan, (size_t)frame->window.width / 3, ground, sizeof ground);
+	if (proved || plan_bound(plan) > 0)
+		snprintf(text, sizeof text, "%s%s%s: %s", proved ? "least possible" : "at most ",
+			proved ? "" : gap_text(plan_peak(plan), plan_bound(plan), gap, sizeof gap),
+			proved ? "" : " above the least possible", ground);
+	else
+		snprintf(text, sizeof text, "not proved: no bound was found");
+	frame_words(frame, 0, y, frame->window.width, proved ? ROLE_GOOD : ROLE_WARN, text);
 }
 
-static void step_draw_legend(struct frame *frame, struct rect rect, const struct model *model)
+/* ---- drawing ---- */
+
+/* "softmax" of "aten._softmax.default". */
+static const char *step_operator(const char *type, char text[40])
 {
-	const int64_t *category = &model->index->category[(size_t)model_position(model) * CATEGORIES];
-	int64_t live = model->plan->ordered->live[model_position(model)];
-	int y = rect.y;
-	for (int i = CATEGORIES - 1; i >= 0 && y < rect.y + rect.height; i--) {
-		if (category[i] == 0)
-			continue;
-		char amount[32];
-		uint32_t letter = (uint32_t)category_letters[i];
-		frame_cell(frame, rect.x, y, frame->mono ? letter : ' ', role_of_category(i, 0),
-			frame->mono ? ROLE_TEXT : role_of_category(i, 0));
-		frame_text(frame, rect.x + 2, y, 11, ROLE_TEXT, category_names[i]);
-		frame_right(frame, rect.x + 25, y, ROLE_TEXT, bytes_text(category[i], amount, sizeof amount));
-		snprintf(amount, sizeof amount, "%3.0f %%", live ? 100.0 * (double)category[i] / (double)live : 0.0);
-		frame_right(frame, rect.x + 32, y++, ROLE_FAINT, amount);
-	}
-	step_draw_bound(frame, (struct rect){ rect.x, y + 1, LEGEND - 2, rect.y + rect.height - y - 1 }, model->plan);
+	const char *dot = strchr(type, '.');
+	type = dot && strchr(dot + 1, '.') ? dot + 1 : type;
+	type += strspn(type, "_");
+	snprintf(text, 40, "%.*s", (int)strcspn(type, "."), type);
+	return text;
 }
 
-static void step_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage,
-	enum alive_reason reason, const struct details *details)
+static void step_draw_group(
+	struct frame *frame, int y, const struct model *model, const struct alive_group *group, bool selected)
 {
 	const struct plan *plan = model->plan;
-	char text[32];
-	int x = rect.x + AMOUNT + 1, right = rect.x + rect.width;
-	frame_right(frame, rect.x + AMOUNT, y, ROLE_TEXT, bytes_text(plan->laid_out->bytes[storage], text, sizeof text));
-	if (rect.width >= KIND_FROM) {
-		frame_text(frame, x, y, KIND - 1, item_role(plan, storage), kind_names[plan->graph->storage[storage].kind]);
-		x += KIND;
-	}
-	if (rect.width >= WHY_FROM)
-		frame_text(frame, right -= WHY, y, WHY, reason == ALIVE_CHOICE ? ROLE_WARN : ROLE_FAINT, alive_reason_text[reason]);
-	if (details->count)
-		right = details->from + 1;
-	frame_name(frame, x, y, right - x - 1, ROLE_TEXT, storage_name(plan, storage));
-	details_of_tensor(frame, y, details, plan, plan->graph->storage[storage].root);
-	if (storage == model->storage)
-		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
+	const struct op *maker = step_maker(plan, group->first);
+	int width = frame->window.width, x = AMOUNT + 2, right = width;
+	char text[64], bytes[32], module[200], name[300], type[40];
+	frame_right(frame, AMOUNT, y, ROLE_TEXT, bytes_text(group->bytes, text, sizeof text));
+	if (group->reason == ALIVE_PERSISTENT)
+		snprintf(text, sizeof text, "%s tensor%s", count_text(group->count, bytes), group->count == 1 ? "" : "s");
+	else
+		snprintf(text, sizeof text, "%4u x %s", group->count, bytes_text(group->bytes / group->count, bytes, sizeof bytes));
+	frame_text(frame, x, y, MANY - 1, ROLE_TEXT, text);
+	x += MANY;
+	frame_text(frame, x, y, KIND - 1, item_role(plan, group->first), kind_names[plan->graph->storage[group->first].kind]);
+	x += KIND;
+	if (width >= WHY_FROM)
+		frame_text(frame, right -= WHY, y, WHY, group->reason == ALIVE_CHOICE ? ROLE_WARN : ROLE_FAINT,
+			alive_reason_text[group->reason]);
+	if (group->count == 1 || !maker)
+		snprintf(name, sizeof name, "%s%s", storage_name(plan, group->first), group->count > 1 ? " ..." : "");
+	else
+		snprintf(name, sizeof name, "%s  %s", step_operator(maker->type, type),
+			step_pattern(maker->module, module, sizeof module));
+	if (right - x > 4)
+		frame_name(frame, x, y, right - x - 1, ROLE_TEXT, name);
+	if (selected)
+		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
 }
 
-/* Why each of them is alive: kept like the list, because finding it goes through the graph. */
-static bool find_reasons(struct step_view *view, const struct model *model)
+static void step_draw_groups(struct frame *frame, int y, int rows, struct step_view *view, const struct model *model)
 {
-	if (view->reason)
-		return true;
-	view->reason = mem_alloc(view->count, sizeof *view->reason);
-	if (view->explained != view->serial) {
-		order_explainer_free(view->explainer);
-		view->explainer = NULL;
-		view->explained = view->serial;
-	}
-	if (view->reason)
-		plan_reasons(
-			model->plan, view->position, view->alive, view->count, &view->explainer, view->reason);
-	return view->reason;
+	char groups[32], tensors[32];
+	int width = frame->window.width;
+	view->list = y + 1;
+	frame_text(frame, 0, y, 20, ROLE_LABEL, "what holds it");
+	frame_print(frame, 31, y, ROLE_LABEL, "%s groups of %s tensors", count_text(view->groups, groups),
+		count_text(view->tensors, tensors));
+	if (width >= WHY_FROM)
+		frame_text(frame, width - WHY, y, WHY, ROLE_LABEL, "why");
+	view->top = scroll_to(view->top, view->selected, view->groups, rows);
+	for (int i = 0; i < rows && view->top + (uint32_t)i < view->groups; i++)
+		step_draw_group(frame, y + 1 + i, model, &view->group[view->top + (uint32_t)i],
+			view->top + (uint32_t)i == view->selected && model->storage != NONE);
 }
 
-static void step_draw_list(
-	struct frame *frame, struct rect rect, struct step_view *view, const struct model *model)
+/* The first of the list that fits in the words' group; false where there is none. */
+static bool step_way(const struct fit_list *list, bool same, char *text, size_t size)
 {
-	char count[32];
-	int x = frame_print(
-		frame, rect.x, rect.y, ROLE_LABEL, "alive here: %s, largest first", count_text(view->count, count));
-	if (rect.width >= WHY_FROM && x < rect.width - WHY)
-		frame_text(frame, rect.x + rect.width - WHY, rect.y, WHY, ROLE_LABEL, "why");
-	struct details details;
-	details_arrange(wanted, sizeof wanted / sizeof *wanted, model->index, rect.x + AMOUNT + 1 + KIND + NAME,
-		rect.x + rect.width - WHY - 1, &details);
-	details_titles(frame, rect.y, &details, false);
-	int rows = rect.height - 1;
-	view->top = scroll_to(view->top, selected_row(view, model), view->count, rows);
-	if (view->count - view->top < (uint32_t)(rows > 0 ? rows : 0))
-		rows = (int)(view->count - view->top);
-	if (rows <= 0 || !find_reasons(view, model))
-		return;
-	for (int i = 0; i < rows; i++)
-		step_draw_row(frame, rect, rect.y + 1 + i, model, view->alive[view->top + (uint32_t)i],
-			view->reason[view->top + (uint32_t)i], &details);
+	for (uint32_t i = 0; i < list->ways; i++)
+		if (list->way[i].fits && (list->way[i].meaning != FIT_MEANING_RUN) == same) {
+			bool program = strncmp(list->way[i].set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0;
+			snprintf(text, size, "%s, %+.1f %%", list->way[i].set + (program ? strlen(FIT_PROGRAM) : 0),
+				list->base.step > 0 ? 100 * (double)list->way[i].extra / (double)list->base.step : 0.0);
+			return true;
+		}
+	return false;
 }
 
-/* A note at the curve's upper right: what a column stands for, and what is cut off. False where there is nothing to
- * note. */
-static bool draw_note(struct frame *frame, int y, const struct step_view *view, const struct model *model, int width)
+/* What to do now: the cheapest changes that fit, how to use what is left, how to set a limit. */
+static void step_draw_next(struct frame *frame, int y, const struct model *model, const struct verdict *verdict)
 {
-	uint32_t first, last;
-	char text[100] = "", amount[32];
-	model_column(model, 0, width, &first, &last);
-	if (last > first)
-		snprintf(text, sizeof text, "column = max of %u ops", last - first + 1);
-	if (view->floor_hidden) {
-		size_t used = strlen(text);
-		snprintf(text + used, sizeof text - used, "%sabove persistent %s", used ? ", " : "",
-			 bytes_text(model->plan->ordered->problem.base, amount, sizeof amount));
-	}
-	if (text_cells(text) < width)
-		frame_right(frame, width, y, ROLE_FAINT, text);
-	return *text;
+	const struct ways *ways = model->ways;
+	bool of_this = ways && ways->fingerprint == model->plan->fingerprint;
+	char text[500] = "", same[200] = "", other[200] = "";
+	if (of_this && !fits_runs(verdict->fits)) {
+		bool one = step_way(&ways->list, true, same, sizeof same), two = step_way(&ways->list, false, other, sizeof other);
+		snprintf(text, sizeof text, "%s%s%s%s%s", one ? "same results: " : "", same, one && two ? " · " : "",
+			two ? "other numbers: " : "", other);
+		if (!one && !two)
+			snprintf(text, sizeof text, ways->finding ? "planning what fits" : "no single change fits; S: more devices");
+	} else
+		snprintf(text, sizeof text, "%s",
+			verdict->fits == FITS_ANY ? "type a size or a GPU, such as 24 or h100: what fits is planned"
+			: fits_runs(verdict->fits) ? "it fits; S: every way to use more devices" : "plan what makes it fit");
+	frame_text(frame, 1, y, 5, ROLE_LABEL, "next");
+	frame_text(frame, 7, y, 2, ROLE_KEY, "f");
+	frame_words(frame, 10, y, frame->window.width - 10, ROLE_TEXT, text);
 }
 
-/* What a graph that is made to teach is about, above the curve. Returns the rows that it takes. */
+/* What a graph that is made to teach is about. Returns the rows that it takes. */
 static int draw_lesson(struct frame *frame, const char *teaches, int width, int height)
 {
 	char text[400];
@@ -439,7 +619,7 @@ static int draw_lesson(struct frame *frame, const char *teaches, int width, int 
 		return 0;
 	snprintf(text, sizeof text, "lesson: %s", teaches);
 	int rows = text_rows(text, width);
-	if (rows > height / 6)
+	if (rows > height / 5)
 		return 0;
 	frame_wrapped(frame, (struct rect){ 0, 0, width, rows }, ROLE_TITLE, text);
 	return rows;
@@ -449,50 +629,79 @@ static void step_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct step_view *view = state;
 	int width = frame->window.width, height = frame->window.height;
+	struct verdict verdict = plan_verdict(model->plan);
 	if (model->plan->graph->ops == 0) {
 		frame_text(frame, 0, 0, width, ROLE_FAINT, "this graph has no ops");
 		return;
 	}
-	if (!find_alive(view, model)) {
+	if (!step_find(view, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
-	int plot = height < 12 ? height / 2 : height * 5 / 10,
-		lesson = draw_lesson(frame, model->plan->input->about.teaches, width, height);
-	bool noted = draw_note(frame, lesson, view, model, width);
-	int top = lesson + (noted || lesson == 0);
-	curve_draw(frame, (struct rect){ 0, top, width, plot + 1 - top }, model, view->floor_hidden);
-	draw_cursor_line(frame, plot + 1, model);
-	struct rect below = { 0, plot + 2, width, height - plot - 2 };
-	if (width >= LEGEND_FROM) {
-		step_draw_legend(frame, (struct rect){ 0, below.y + 1, LEGEND, below.height - 1 }, model);
-		frame_text(frame, 0, below.y, LEGEND, ROLE_LABEL, "live here by category");
-		below.x = LEGEND;
-		below.width -= LEGEND;
+	bool whole = height >= SMALL;
+	int y = draw_lesson(frame, model->plan->input->about.teaches, width, height), below = whole ? 4 : 2;
+	if (whole || height >= 6)
+		step_draw_bar(frame, y++, &verdict);
+	if (whole) {
+		step_draw_parts(frame, y, &verdict);
+		step_draw_pytorch(frame, y + 2, &verdict);
+		y += 3;
 	}
+	int rest = height - y - below, groups = whole ? rest * 5 / 11 : 1;
+	groups = groups < 1 ? 1 : groups;
+	int curve = rest - groups > CURVE_MOST ? CURVE_MOST : rest - groups;
+	groups = whole ? rest - curve : groups;
+	curve_draw(frame, (struct rect){ 0, y, width, curve }, model, view->floor_hidden);
+	y += curve > 0 ? curve : 0;
+	draw_cursor_line(frame, y++, model);
+	if (whole)
+		step_draw_bound(frame, y++, model->plan);
 	view->width = width;
-	view->list = below.y + 1;
-	view->list_x = below.x;
-	step_draw_list(frame, below, view, model);
+	if (whole)
+		step_draw_groups(frame, y, groups, view, model);
+	else if (view->groups > 0 && y < height - 1)
+		step_draw_group(frame, y, model, &view->group[view->selected], false);
+	step_draw_next(frame, height - 1, model, &verdict);
 }
 
-/* A click on the curve moves the cursor, one on a row selects its tensor. */
+/* ---- commands ---- */
+
+/* Its tensors alone, in the table. */
+static void step_open_group(struct model *model, const struct alive_group *group)
+{
+	const struct plan *plan = model->plan;
+	const struct op *maker = step_maker(plan, group->first);
+	char module[60], word[90] = "";
+	size_t used = 0;
+	if (maker && group->reason != ALIVE_PERSISTENT && *maker->module) {
+		used = (size_t)snprintf(word, sizeof word, " module:/^");
+		for (const char *at = step_pattern(maker->module, module, sizeof module); *at && used + 10 < sizeof word; at++)
+			used += (size_t)snprintf(word + used, sizeof word - used, *at == '*' ? "[0-9]+" : *at == '.' ? "\\." : "%c", *at);
+		snprintf(word + used, sizeof word - used, "$/");
+	}
+	snprintf(model->filter, sizeof model->filter, "kind=%s", kind_names[plan->graph->storage[group->first].kind]);
+	if (strlen(model->filter) + strlen(word) < sizeof model->filter)
+		snprintf(model->filter + strlen(model->filter), sizeof model->filter - strlen(model->filter), "%s", word);
+	model->storage = group->first;
+	view_request(model, false, "view tensors");
+}
+
+/* A click on the curve moves the cursor, one on a row selects its group. */
 static void step_click(struct step_view *view, struct model *model)
 {
 	uint32_t position = curve_position(model, view->width, model->click_x);
 	uint32_t row = view->top + (uint32_t)(model->click_y - view->list);
-	if (model->click_y < view->list - 2 && position != NONE)
+	if (model->click_y >= view->list && row < view->groups) {
+		view->selected = row;
+		model->storage = view->group[row].first;
+	} else if (model->click_y < view->list - 2 && position != NONE)
 		model_go(model, position);
-	else if (model->click_y >= view->list && model->click_x >= view->list_x && find_alive(view, model) &&
-		row < view->count)
-		model->storage = view->alive[row];
 }
 
 static bool step_command(void *state, struct model *model, enum command_id command)
 {
 	struct step_view *view = state;
-	uint32_t row;
-	if (model->plan->graph->ops == 0)
+	if (model->plan->graph->ops == 0 || !step_find(view, model))
 		return false;
 	switch (command) {
 	case COMMAND_CLICK: step_click(view, model); return true;
@@ -501,24 +710,19 @@ static bool step_command(void *state, struct model *model, enum command_id comma
 		return true;
 	case COMMAND_UP:
 	case COMMAND_DOWN:
-		if (!find_alive(view, model) || view->count == 0)
-			return true;
-		row = selected_row(view, model);
-		if (view->alive[row] == model->storage)
-			row_command(command, &row, view->count, 1);
-		model->storage = view->alive[row];
+		if (model->storage != NONE)
+			row_command(command, &view->selected, view->groups, 1);
+		if (view->groups > 0)
+			model->storage = view->group[view->selected].first;
 		return true;
 	case COMMAND_ACTIVATE:
-		if (find_alive(view, model) && view->count > 0) {
-			model->storage = view->alive[selected_row(view, model)];
-			view_request(model, false, "view tensors");
-		}
+		if (view->groups > 0)
+			step_open_group(model, &view->group[view->selected]);
 		return true;
 	default:
 		return view_command(model, command);
 	}
 }
 
-const struct view_ops view_step = {
-	"Step", IN_STEP, sizeof(struct step_view), step_draw, step_command, views_step_free, NULL
-};
+const struct view_ops view_step = { "Step", IN_STEP, sizeof(struct step_view), step_draw, step_command, views_step_free,
+	NULL };

@@ -115,7 +115,7 @@ Test(app, a_picture_holds_every_word_of_the_screen_and_is_well_formed)
 	picture_svg(&app->frame, &app->palette, app->theme, -1, 0, stream);
 	fclose(stream);
 	cr_assert(strstr(svg, "left.out"));
-	cr_assert(strstr(svg, "93.0 MiB"));
+	cr_assert(strstr(svg, "93.00 MiB"));
 	size_t open = 0, closed = 0;
 	for (const char *at = svg; (at = strchr(at, '<')); at++) {
 		const char *end = strchr(at, '>');
@@ -135,8 +135,8 @@ Test(app, knobs_without_a_plan_say_why_in_every_view_until_they_are_taken_back)
 	for (const char *view = "1 2 3 4 5 6 7 8 9"; *view; view += view[1] ? 2 : 1) {
 		press(app, (const char[]){ *view, '\0' });
 		expect(app, "no plan of these knobs: tp 3 doesn't divide the 8");
-		expect(app, "no plan\n");
-		expect(app, "peak 93.0 MiB");
+		expect(app, "refused\n");
+		expect(app, "NO LIMIT SET 93.00 MiB");
 	}
 	press(app, "u");
 	char *text = frame_dump(&app->frame);
@@ -186,9 +186,9 @@ Test(app, the_runs_view_shows_differences_the_front_and_the_solvers_log)
 	expect(app, "baseline");
 	expect(app, "order: program, was auto");
 	press(app, "]");
-	expect(app, "peak over work of a device");
+	expect(app, "needs over work of a device");
 	press(app, "s");
-	expect(app, "peak over order");
+	expect(app, "needs over order");
 	press(app, "] up");
 	expect(app, "ticks        best      bound       gap  order by");
 	expect(app, "93.0 MiB    proved");
@@ -274,7 +274,7 @@ Test(app, the_mouse_reaches_tabs_rows_columns_knobs_and_the_footer)
 	screenshot_keys(app, click_on(app, "optimizer", keys));
 	cr_assert(app->panel_has_keys);
 	redraw(app);
-	screenshot_keys(app, "click@98,2");
+	screenshot_keys(app, "click@98,3");
 	cr_assert_eq(session_scenario(app->session)->value[K_recompute], RECOMPUTE_SELECTIVE);
 	screenshot_keys(app, "u");
 	app_look(app);
@@ -511,8 +511,8 @@ Test(app, runs_that_differ_in_time_have_it_as_their_axis)
 	static const char *const settings[] = { NULL };
 	struct session *session = session_on("samples/gpt2_b1_s1024_adam.jsonl.gz", settings);
 	OWN(app) *app = app_on(session, THEME_ANSI, false, 120, 44, "4 : set space recompute=full Enter");
-	expect(app, "       step  knobs");
-	expect(app, "peak over time of a step");
+	expect(app, "step      needs  ");
+	expect(app, "needs over time of a step");
 }
 
 Test(app, undo_and_redo_make_no_new_runs)
@@ -521,8 +521,8 @@ Test(app, undo_and_redo_make_no_new_runs)
 	struct session *session = session_on("samples/gpt2_b1_s1024_adam.jsonl.gz", settings);
 	OWN(app) *app = app_on(session, THEME_ANSI, false, 120, 44, "4 : set space devices=2 space strategy=data Enter u U u");
 	cr_assert_eq(session_runs(session), 2);
-	expect(app, "       step  knobs");      /* a step has a time on several devices */
-	expect(app, "peak over time of a step");
+	expect(app, "step      needs  ");      /* a step has a time on several devices */
+	expect(app, "needs over time of a step");
 }
 
 Test(app, a_move_by_hand_is_answered_in_a_sentence)
@@ -616,7 +616,7 @@ Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
 			cr_assert(key_is_told(app, keys[i]), "%s", keys[i]);
 		press(app, keys[i]);
 		if (strcmp(keys[i], "p") == 0)
-			expect(app, "4.26 GiB = peak");
+			expect(app, "4.26 GiB alive = most");
 		if (strcmp(keys[i], "right") == 0)
 			cr_assert_eq(session_scenario(session)->value[K_recompute], RECOMPUTE_SELECTIVE);
 		if (strcmp(keys[i], "D") == 0) {

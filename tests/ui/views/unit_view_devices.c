@@ -25,7 +25,6 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 {
 	OWN(fixture) fixture;
 	open_fixture(&fixture, eight, 100, 30);
-	expect(&fixture, DEVICES, "each dp 2 x tp 4");
 	show_part(&fixture, PART_TRAFFIC);
 	expect(&fixture, DEVICES, "dp   all_reduce");
 	expect(&fixture, DEVICES, "tp   all_gather");
@@ -48,13 +47,11 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	expect(&fixture, DEVICES, "link within a node: 300 GB/s on the data sheet; fitted: 43 % of the data sheet's");
 }
 
-/* Wide screens use their width: every part has something on the right of column 150. */
+/* Wide screens use their width: the device has its reasons beside its figures. */
 Test(view_devices, wide_screens_use_their_width)
 {
 	static const struct { enum device_part part; const char *wanted; } cases[] = {
 		{ PART_FIGURES, "what collectives reach" },
-		{ PART_TRAFFIC, "the longest, one by one" },
-		{ PART_PLACES, "made by, in module" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		OWN(fixture) fixture;
@@ -136,7 +133,7 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	OWN(fixture) fixture;
 	struct configurations kept = { 0 };
 	open_fixture(&fixture, eight, 120, 40);
-	expect(&fixture, SEARCH, "S evaluates every configuration");
+	expect(&fixture, SEARCH, "S evaluates and ranks");
 	search(&fixture, &kept);
 	const struct config_list *list = &fixture.model.ranking->list;
 	char text[64];

@@ -34,15 +34,15 @@ static void expect_not(struct fixture *fixture, int view, const char *unwanted)
 Test(views, the_overview_opens_at_the_peak_and_lists_what_is_alive)
 {
 	OWN(fixture) fixture;
-	open_program_order(&fixture, diamond(), 60, 20);
+	open_program_order(&fixture, diamond(), 80, 20);
 	expect(&fixture, STEP, "op 2 of 6 right  f  forward");
-	expect(&fixture, STEP, "132 MiB = peak");
-	expect(&fixture, STEP, "alive here: 4, largest first");
-	expect(&fixture, STEP, "64.0 MiB activation left.out");
-	expect(&fixture, STEP, "made here");
+	expect(&fixture, STEP, "132 MiB alive = most");
+	expect(&fixture, STEP, "4 groups of 4 tensors");
+	expect(&fixture, STEP, "1 x 64.0 MiB  activation  left.out");
+	expect(&fixture, STEP, "this op");
 	press(&fixture, STEP, COMMAND_LEFT);
 	expect(&fixture, STEP, "op 1 of 6 left");
-	expect(&fixture, STEP, "84.0 MiB = peak -48.0 MiB");
+	expect(&fixture, STEP, "84.0 MiB alive = most -48.0 MiB");
 	press(&fixture, STEP, COMMAND_PEAK);
 	expect(&fixture, STEP, "op 2 of 6 right");
 }
@@ -53,8 +53,8 @@ Test(views, the_curve_stacks_categories_from_the_bottom)
 	open_program_order(&fixture, diamond(), 40, 20);
 	fixture.frame.mono = true;
 	HELD char *text = screen_of(&fixture, STEP);
-	/* 132 MiB over 9 rows: only the peak's columns reach the top one. */
-	cr_assert(strstr(text, "\n              aaaaaa\n"), "%s", text);
+	/* 132 MiB over 6 rows: only the peak's columns reach the top one. */
+	cr_assert(strstr(text, "\n              aaaaaaaaaaaaa\n"), "%s", text);
 }
 
 Test(views, a_short_peak_never_vanishes_from_the_curve)
