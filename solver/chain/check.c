@@ -3,11 +3,6 @@
 
 #include "chain.h"
 
-static uint32_t chain_check_copies_of(const struct shard_chain *chain, uint32_t node)
-{
-	return chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]];
-}
-
 static uint32_t strategies_of(const struct shard_chain *chain, uint32_t node)
 {
 	return chain->first[node + 1] - chain->first[node];
@@ -17,16 +12,16 @@ static uint32_t strategies_of(const struct shard_chain *chain, uint32_t node)
 static uint32_t chain_check_times_of(const struct shard_chain *chain, const struct chain_edge *edge)
 {
 	if (edge->step)
-		return chain_check_copies_of(chain, edge->from) - 1;
+		return chain_copies(chain, edge->from) - 1;
 	if (edge->from_where == CHAIN_EVERY)
-		return chain_check_copies_of(chain, edge->from);
-	return edge->to_where == CHAIN_EVERY ? chain_check_copies_of(chain, edge->to) : 1;
+		return chain_copies(chain, edge->from);
+	return edge->to_where == CHAIN_EVERY ? chain_copies(chain, edge->to) : 1;
 }
 
 /* The copy of an end in the k-th of these edges. */
 static uint32_t chain_check_copy_of(const struct shard_chain *chain, uint32_t node, uint8_t where, uint32_t k)
 {
-	return where == CHAIN_EVERY ? k : where == CHAIN_LAST ? chain_check_copies_of(chain, node) - 1 : 0;
+	return where == CHAIN_EVERY ? k : where == CHAIN_LAST ? chain_copies(chain, node) - 1 : 0;
 }
 
 /* ---- rules ---- */
@@ -44,8 +39,8 @@ static enum status chain_check_node_valid(
 	int64_t dearest = 0, largest = 0;
 	if (chain->segment[node] != NONE && chain->segment[node] >= chain->segments)
 		return fail(error, BAD_INPUT, "node %u is of no segment", node);
-	if (chain_check_copies_of(chain, node) == 0 || strategies_of(chain, node) == 0)
-		return fail(error, BAD_INPUT, "node %u has no %s", node, chain_check_copies_of(chain, node) ? "strategy" : "copy");
+	if (chain_copies(chain, node) == 0 || strategies_of(chain, node) == 0)
+		return fail(error, BAD_INPUT, "node %u has no %s", node, chain_copies(chain, node) ? "strategy" : "copy");
 	for (uint32_t i = chain->first[node]; i < chain->first[node + 1]; i++) {
 		int64_t cost = chain->cost[i], usage = chain->usage[i];
 		if (cost <= -SHARD_FORBIDDEN || usage < 0 || usage > BYTES_MAX)
@@ -54,8 +49,8 @@ static enum status chain_check_node_valid(
 			dearest = cost < 0 ? -cost : cost;
 		largest = usage > largest ? usage : largest;
 	}
-	if (!chain_check_add_magnitude(costs, dearest, chain_check_copies_of(chain, node)) ||
-		!chain_check_add_magnitude(bytes, largest, chain_check_copies_of(chain, node)))
+	if (!chain_check_add_magnitude(costs, dearest, chain_copies(chain, node)) ||
+		!chain_check_add_magnitude(bytes, largest, chain_copies(chain, node)))
 		return fail(error, BAD_INPUT, "costs or usages up to node %u sum to too much", node);
 	return OK;
 }
@@ -97,7 +92,7 @@ enum status shard_chain_valid(const struct shard_chain *chain, struct error *err
 	enum status status = OK;
 	for (uint32_t node = 0; node < chain->nodes && status == OK; node++) {
 		status = chain_check_node_valid(chain, node, &costs, &bytes, error);
-		copies += status == OK ? chain_check_copies_of(chain, node) : 0;
+		copies += status == OK ? chain_copies(chain, node) : 0;
 	}
 	for (uint32_t edge = 0; edge < chain->edges && status == OK; edge++)
 		status = chain_check_edge_valid(chain, edge, &costs, error);
@@ -112,7 +107,7 @@ static enum status chain_check_add_nodes(
 	const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
 {
 	for (uint32_t node = 0; node < chain->nodes; node++)
-		for (uint32_t copy = 0; copy < chain_check_copies_of(chain, node); copy++) {
+		for (uint32_t copy = 0; copy < chain_copies(chain, node); copy++) {
 			uint32_t choice = plan->choice[plan->start[node] + copy];
 			if (choice >= strategies_of(chain, node) || chain->cost[chain->first[node] + choice] >= SHARD_FORBIDDEN)
 				return fail(error, BAD_INPUT, "copy %u of node %u has no strategy %u", copy, node, choice);

@@ -13,23 +13,6 @@ struct run {
 	uint64_t *read;    /* [ops] what it read */
 };
 
-static uint64_t text_symbol(const char *text)
-{
-	uint64_t hash = 7;
-	for (size_t i = 0; text[i]; i++)
-		hash = hash_join(hash, (uint64_t)(unsigned char)text[i]);
-	return hash;
-}
-
-/* The name in memory that an in-place op gave a new name; NONE: the tensor isn't one. */
-static uint32_t check_values_written_over(const struct graph *graph, uint32_t op, uint32_t tensor)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->inplace[i].out == tensor)
-			return graph->inplace[i].in;
-	return NONE;
-}
-
 /* The op that a copy repeats, by name; else the op itself. */
 static const char *op_repeated(const struct graph *graph, uint32_t op)
 {
@@ -66,9 +49,9 @@ static uint64_t view_symbol(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	if (!(run->allowed & VALUES_TWINS) || !check_values_is_plain_view(run, op))
-		return text_symbol(op_repeated(graph, op));
+		return text_hash(op_repeated(graph, op));
 	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
-	uint64_t symbol = hash_join(text_symbol(graph->op[op].type), result->dtype);
+	uint64_t symbol = hash_join(text_hash(graph->op[op].type), result->dtype);
 	for (uint32_t d = 0; d < result->dims; d++)
 		symbol = hash_join(symbol, (uint64_t)result->shape[d]);
 	return symbol;
@@ -111,7 +94,7 @@ static bool is_from_mask(const struct run *run, uint32_t op, uint32_t position)
 		!(rules_traits(run->rules, graph->op[of].type) & TRAIT_MASKED) || csr_length(&graph->writes, of) != 2)
 		return false;
 	uint32_t mask = graph->reads.item[graph->reads.start[op] + 1];
-	uint64_t made = hash_join(hash_join(run->read[of], text_symbol(record->of)), 1);
+	uint64_t made = hash_join(hash_join(run->read[of], text_hash(record->of)), 1);
 	return run->separate ? run->path[mask] == made
 		: run->content[graph->tensor[mask].storage] == made && run->path[mask] == 0;
 }
@@ -197,7 +180,7 @@ static uint64_t content_over(const struct run *run, uint32_t op, uint32_t storag
 	const struct graph *graph = run->graph;
 	bool updates = (run->allowed & VALUES_UPDATES) && graph->op[op].phase == PHASE_UPDATE &&
 		graph->storage[storage].kind == KIND_PARAMETER;
-	return updates ? hash_join(text_symbol("updated"), text_symbol(graph->tensor[graph->storage[storage].root].name))
+	return updates ? hash_join(text_hash("updated"), text_hash(graph->tensor[graph->storage[storage].root].name))
 		: written;
 }
 
@@ -208,12 +191,12 @@ static void check_values_run_op(struct run *run, uint32_t op)
 	uint32_t from = same ? graph->reads.item[graph->reads.start[op]] : NONE;
 	uint32_t product = product_of(run, op);
 	uint64_t read = run->read[op] = product == NONE ? read_symbols(run, op) : biased_symbols(run, op, product);
-	uint64_t result = hash_join(read, text_symbol(op_repeated(graph, op))), position = 0;
+	uint64_t result = hash_join(read, text_hash(op_repeated(graph, op))), position = 0;
 	bool sum = is_grouped_sum(run, op);
 	uint64_t summed = sum ? sum_symbol(run, op) : 0;
 	FOR_ROW(i, &graph->writes, op) {
 		uint32_t tensor = graph->writes.item[i], storage = graph->tensor[tensor].storage,
-				 over = check_values_written_over(graph, op, tensor);
+				 over = graph_written_over(graph, op, tensor);
 		bool view = over == NONE && graph->tensor[tensor].alias != NONE;
 		if (same) {
 			run->content[storage] = run->content[graph->tensor[from].storage];
@@ -244,9 +227,9 @@ static bool run_graph(struct run *run)
 	if (!run->content || !run->path || !run->read)
 		return false;
 	for (uint32_t s = 0; s < graph->storages; s++)
-		run->content[s] = text_symbol(graph->tensor[graph->storage[s].root].name);
+		run->content[s] = text_hash(graph->tensor[graph->storage[s].root].name);
 	for (uint32_t t = 0; t < graph->tensors; t++)
-		run->path[t] = graph->tensor[t].alias == NONE && !run->separate ? 0 : text_symbol(graph->tensor[t].name);
+		run->path[t] = graph->tensor[t].alias == NONE && !run->separate ? 0 : text_hash(graph->tensor[t].name);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		check_values_run_op(run, op);
 	return true;
