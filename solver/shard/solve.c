@@ -150,7 +150,7 @@ static enum status solve_chain(struct sharding_job *job, const struct network *n
 	if (status != LIMIT)
 		return status;
 	OWN(chain_plan) priced = *plan;
-	effort /= priced.choice ? 32 : has_several_axes(job->mesh) ? 2 : 1;
+	effort /= priced.choice ? 16 : has_several_axes(job->mesh) ? 2 : 1;
 	status = shard_chain_rough(&network->chain, effort, job->control, plan, job->error);
 	return priced.choice && status != NO_MEMORY ? chain_plan_join(plan, &priced) : status;
 }
