@@ -29,7 +29,6 @@
  *     search_setup  which buffers overlap
  *     exact         the smallest arena by exact searches
  *     core          few buffers that alone do not fit, as a bound
- *     ilp           few buffers as an integer program
  *     caching       PyTorch's caching allocator, simulated
  *     given         the offsets that buffers bring along
  *     check         checks a layout

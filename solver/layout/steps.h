@@ -94,7 +94,7 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
  * load does. */
 enum status layout_core_of_load(const struct layout_model *model, int64_t capacity, struct layout_core *core);
 
-/* ROAM's tree: what crosses a cut of the order at the bottom, what lives between two cuts apart. For models without
+/* ROAM's tree: what crosses a cut of the order at the bottom, what lives between two cuts around it. For models without
  * pins and gaps. O(n log n) but for the leaves, each of which is solved exactly as far as a small effort goes. */
 enum status layout_tree(const struct layout_model *model, int64_t *offset, int64_t *height, struct control *control);
 
@@ -164,12 +164,6 @@ void layout_boxes_free(struct layout_boxes *boxes);
 
 /* From offsets of boxes->model to offsets of the buffers. */
 enum status layout_boxes_unpack(const struct layout_boxes *boxes, const int64_t *coarse, int64_t *offset);
-
-/* ilp: the layout of a few buffers as an integer program. For this folder only. */
-
-/* A smallest layout, by GLPK; where its limits are reached first, offset stays as it was. For models without pins and
- * gaps. As MODeL's (Steiner et al., ICML 2023): one binary for each overlapping pair says which is below. */
-enum status layout_ilp(const struct layout_model *model, int64_t *offset, struct control *control);
 
 /* nest: which buffer that is left lives within some sections? For this folder only. */
 

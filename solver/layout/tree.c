@@ -1,12 +1,15 @@
 /* tree.c: ROAM's layout (Shu et al., arXiv 2310.19295, section on memory layout).
  *
  * The order is cut, again and again, where the fewest bytes cross, until few buffers are left between two cuts. What
- * crosses a cut is long-lived: it is stacked at the bottom, longest life first. What lives between two cuts is a leaf,
- * solved by itself, exactly, and stands on top of the long-lived buffers of its segment. */
+ * crosses a cut is long-lived and lies at the bottom, the longest life first. What lives between two cuts is a leaf: it
+ * is laid out in the room that long-lived buffers leave, exactly, which joins the leaves: none lives with another.
+ *
+ * What the text leaves open, and we chose: a cut lies in the middle half of its range; the node limit; long-lived
+ * buffers rest as low as they can, those of the fullest leaf first; a leaf that doesn't fit below the highest one so
+ * far raises the arena by as little as an exact search of a fixed effort finds. */
 #include "steps.h"
 
-#define LEAF_MOST 48               /* buffers in a leaf */
-#define ILP_MOST 8                 /* buffers that the integer program takes */
+#define LEAF_MOST 40              /* node limit: buffers in a leaf */
 #define LEAF_EFFORT UINT64_C(2000000)
 
 /* Sections [first, last) that are still to be cut, and their buffers: tree->buffer[from .. to). */
@@ -15,11 +18,12 @@ struct range { uint32_t first, last, from, to; };
 struct tree {
 	const struct layout_model *model;
 	uint32_t *buffer;          /* permuted so that every range is contiguous */
+	uint32_t *oldest;          /* [n] the longest life first */
 	bool *crossing;            /* stacked at the bottom */
 	struct range *range;       /* stack; leaves are kept in front */
 	uint32_t leaves, ranges;
 	int64_t *offset;
-	int64_t *ground;           /* [sections] top of the long-lived buffers */
+	int64_t height;            /* of what is placed */
 	struct control *control;
 };
 
@@ -99,102 +103,98 @@ static enum status cut_into_leaves(struct tree *tree)
 	return status;
 }
 
-/* The long-lived buffers as a model of their own, by first fit, longest life first. */
-static enum status stack_crossing(struct tree *tree)
+/* Lays some buffers out in a range around those that are placed, lowest offset first in the order of the keys (NULL: as
+ * they are given); exact:
+ * as low as an exact search finds where that is above the height so far. */
+static enum status layout_tree_place(struct tree *tree, const uint32_t *buffer, uint32_t n, const struct range *range,
+	const char *keys, bool exact)
 {
 	const struct layout_model *model = tree->model;
-	OWN(layout_model) part = { 0 };
-	uint32_t *buffer = mem_alloc(model->n, sizeof *buffer), n = 0;
-	for (uint32_t b = 0; buffer && b < model->n; b++)
-		if (tree->crossing[b])
-			buffer[n++] = b;
-	int64_t *offset = mem_alloc(n, sizeof *offset), height;
-	HELD uint32_t *order = mem_alloc(n, sizeof *order);
-	enum status status = buffer && offset && order ? layout_model_part(model, buffer, n, 0, model->sections, &part)
-		: NO_MEMORY;
-	if (status == OK && n)
-		status = layout_sort(&part, "WZ", order);
-	if (status == OK && n)
-		status = layout_fit(&part, order, false, INT64_MAX, offset, &height, tree->control);
-	for (uint32_t i = 0; i < n && status == OK; i++) {
-		uint32_t b = buffer[i];
-		tree->offset[b] = offset[i] * (part.unit / model->unit);
-		for (uint32_t s = model->first[b]; s < model->last[b]; s++)
-			if (tree->offset[b] + model->size[b] > tree->ground[s])
-				tree->ground[s] = tree->offset[b] + model->size[b];
-	}
-	mem_free(buffer);
-	mem_free(offset);
-	return status;
-}
-
-/* The smallest layout of a leaf: a dive, then the integer program or the exact search where the dive is above the load.
- */
-static enum status layout_tree_solve_leaf(
-	struct tree *tree, const struct layout_model *part, int64_t *offset, uint32_t *order)
-{
-	int64_t height = INT64_MAX, bound = part->max_load;
-	enum status status = layout_sort(part, "TAW", order);
-	if (status == OK)
-		status = layout_dive(part, order, false, INT64_MAX, offset, &height, tree->control);
-	if (status != OK || height <= bound)
-		return status;
-	if (part->n <= ILP_MOST && !part->aligned)
-		return layout_ilp(part, offset, tree->control);
-	return layout_exact(part, bound, false, LEAF_EFFORT, offset, &height, &bound, NULL, tree->control);
-}
-
-static enum status place_leaf(struct tree *tree, const struct range *range)
-{
-	const struct layout_model *model = tree->model;
-	uint32_t *buffer = tree->buffer + range->from, n = 0;
-	for (uint32_t i = range->from; i < range->to; i++) {
-		if (tree->crossing[tree->buffer[i]])
-			continue;
-		uint32_t swap = buffer[n];
-		buffer[n++] = tree->buffer[i];
-		tree->buffer[i] = swap;
-	}
 	if (n == 0)
 		return OK;
 	OWN(layout_model) part = { 0 };
-	int64_t *offset = mem_alloc(n, sizeof *offset), ground = 0;
+	HELD int64_t *offset = mem_alloc(n, sizeof *offset);
 	HELD uint32_t *order = mem_alloc(n, sizeof *order);
-	enum status status = offset && order ? layout_model_part(model, buffer, n, range->first, range->last, &part)
-		: NO_MEMORY;
-	if (status == OK)
-		status = layout_tree_solve_leaf(tree, &part, offset, order);
-	for (uint32_t i = 0; i < n && status == OK; i++)
-		for (uint32_t s = model->first[buffer[i]]; s < model->last[buffer[i]]; s++)
-			ground = tree->ground[s] > ground ? tree->ground[s] : ground;
-	for (uint32_t i = 0; i < n && status == OK; i++)
-		ground = align_up(ground, model->alignment[buffer[i]]);
-	for (uint32_t i = 0; i < n && status == OK; i++)
-		tree->offset[buffer[i]] = ground + offset[i] * (part.unit / model->unit);
-	mem_free(offset);
-	return status;
+	NEED(offset && order);
+	TRY(layout_model_clip(model, buffer, n, range->first, range->last, tree->offset, &part));
+	int64_t height = INT64_MAX, bound = part.max_load, scale = part.unit / model->unit, enough = tree->height / scale;
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	if (keys)
+		TRY(layout_sort(&part, keys, order));
+	TRY(layout_dive(&part, order, false, INT64_MAX, offset, &height, tree->control));
+	if (exact && height > enough)
+		TRY(layout_exact(&part, enough, false, LEAF_EFFORT, offset, &height, &bound, NULL, tree->control));
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t top = (tree->offset[buffer[i]] = offset[i] * scale) + model->size[buffer[i]];
+		tree->height = top > tree->height ? top : tree->height;
+	}
+	return OK;
+}
+
+/* A leaf's own buffers and the long-lived ones that live with them. */
+static enum status layout_tree_leaf(struct tree *tree, const struct range *range, const char *keys, uint32_t *buffer)
+{
+	const struct layout_model *model = tree->model;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < model->n; i++) {
+		uint32_t b = tree->oldest[i];
+		if (tree->crossing[b] && model->first[b] < range->last && model->last[b] > range->first)
+			buffer[n++] = b;
+	}
+	for (uint32_t i = range->from; i < range->to; i++)
+		if (!tree->crossing[tree->buffer[i]])
+			buffer[n++] = tree->buffer[i];
+	control_spend(tree->control, model->n / 8);
+	return layout_tree_place(tree, buffer, n, range, keys, true);
+}
+
+static enum status layout_tree_long_lived(struct tree *tree, uint32_t *buffer)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < tree->model->n; i++)
+		if (tree->crossing[tree->oldest[i]])
+			buffer[n++] = tree->oldest[i];
+	return layout_tree_place(tree, buffer, n, &(struct range){ 0, tree->model->sections, 0, 0 }, NULL, false);
+}
+
+/* The fullest leaf with all that lives there, then what is long-lived, then the other leaves. */
+static enum status layout_tree_leaves(struct tree *tree, uint32_t *buffer)
+{
+	uint32_t fullest = 0;
+	for (uint32_t i = 0; i < tree->leaves; i++)
+		if (tree->range[i].first <= tree->model->max_section && tree->model->max_section < tree->range[i].last)
+			fullest = i;
+	TRY(layout_tree_leaf(tree, &tree->range[fullest], NULL, buffer));
+	TRY(layout_tree_long_lived(tree, buffer));
+	for (uint32_t i = 0; i < tree->leaves; i++)
+		if (i != fullest)
+			TRY(layout_tree_leaf(tree, &tree->range[i], "TAW", buffer));
+	return OK;
 }
 
 enum status layout_tree(const struct layout_model *model, int64_t *offset, int64_t *height, struct control *control)
 {
 	struct tree tree = { .model = model, .offset = offset, .control = control };
+	HELD uint32_t *leaf = mem_alloc(model->n, sizeof *leaf);
 	tree.buffer = mem_alloc(model->n, sizeof *tree.buffer);
 	tree.crossing = mem_alloc(model->n, sizeof *tree.crossing);
+	tree.oldest = mem_alloc(model->n, sizeof *tree.oldest);
 	tree.range = mem_alloc((size_t)model->sections + 2, sizeof *tree.range);
-	tree.ground = mem_alloc(model->sections, sizeof *tree.ground);
-	enum status status = tree.buffer && tree.crossing && tree.range && tree.ground ? OK : NO_MEMORY;
-	for (uint32_t b = 0; status == OK && b < model->n; b++)
+	enum status status = tree.buffer && tree.crossing && tree.range && tree.oldest && leaf
+		? layout_sort(model, "WZ", tree.oldest) : NO_MEMORY;
+	for (uint32_t b = 0; status == OK && b < model->n; b++) {
 		tree.buffer[b] = b;
+		offset[b] = -1;
+	}
 	if (status == OK)
 		status = cut_into_leaves(&tree);
 	if (status == OK)
-		status = stack_crossing(&tree);
-	for (uint32_t i = 0; status == OK && i < tree.leaves; i++)
-		status = place_leaf(&tree, &tree.range[i]);
-	*height = status == OK ? layout_model_height(model, offset) : INT64_MAX;
+		status = layout_tree_leaves(&tree, leaf);
+	*height = status == OK ? tree.height : INT64_MAX;
 	mem_free(tree.buffer);
 	mem_free(tree.crossing);
+	mem_free(tree.oldest);
 	mem_free(tree.range);
-	mem_free(tree.ground);
 	return status;
 }

@@ -3,7 +3,6 @@
 
 #include "cut.h"
 #include "model.h"
-#include "solver/base/milp.h"
 
 /* memory: a store of answers for one run, where the caller has none. */
 
@@ -210,6 +209,11 @@ void order_window_free(struct order_window *window);
 /* Replaces the window's stretch of the order by an order of the window; local is used up. */
 void order_window_apply(const struct order_window *window, uint32_t *order, uint32_t *local);
 
+/* Looks for an order of the window that stays within threshold, in the store first. OK: found, in order (the window's
+ * numbers). INFEASIBLE: none exists. LIMIT: unknown after so many states in each direction. */
+enum status order_window_solve(
+	struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states, uint32_t *order);
+
 /* Improves an order in place by windows around its peak, small ones first, while that helps and the job is not done,
  * and offers what it finds to the job. */
 enum status order_improve_windows(struct order_job *job, uint32_t *order, uint32_t states);
@@ -235,12 +239,3 @@ enum status order_search_within(const struct order_model *model, int64_t thresho
 enum status order_search_least(const struct order_model *model, int64_t ceiling,
 	const struct order_search_limits *limits, struct control *control, uint32_t *order, int64_t *bound,
 	uint32_t *states);
-
-/* ilp: ordering as an integer program. */
-
-/* The least peak by the prefix model: x[v, t] = "v has run by step t". For leaves of up to about 20 ops.
- * The model's ops must be numbered in a valid order (those of a window are). high: a peak that is known to be
- * reachable. OK: order [ops] is optimal as far as floating point can tell; LIMIT: order holds the best found if
- * *found; INFEASIBLE: nothing is better than high. */
-enum status order_ilp_prefix(const struct order_model *model, int64_t high, const struct milp_limits *limits,
-	struct control *control, uint32_t *order, bool *found);

@@ -72,22 +72,6 @@ int64_t order_profile(const struct order_model *model, const uint32_t *order, ui
 	return peak;
 }
 
-enum status order_keeps_dependencies(const struct order_model *model, const uint32_t *order)
-{
-	bool *run = mem_alloc(model->ops, sizeof *run), valid = true;
-	NEED(run);
-	for (uint32_t n = 0; valid && n < model->ops; n++) {
-		uint32_t op = order[n];
-		valid = op < model->ops && !run[op];
-		for (uint32_t i = valid ? model->pred.start[op] : 0; valid && i < model->pred.start[op + 1]; i++)
-			valid = run[model->pred.item[i]];
-		if (valid)
-			run[op] = true;
-	}
-	mem_free(run);
-	return valid ? OK : INFEASIBLE;
-}
-
 static void walk_reset(struct order_walk *walk)
 {
 	const struct order_model *model = walk->model;

@@ -30,9 +30,6 @@ struct order_model order_model_reversed(const struct order_model *model);
  * count is scratch of [items]. O(model). */
 int64_t order_profile(const struct order_model *model, const uint32_t *order, uint32_t *count, int64_t *live);
 
-/* OK when order is a permutation of the ops that keeps every dependency, else INFEASIBLE; NO_MEMORY. */
-enum status order_keeps_dependencies(const struct order_model *model, const uint32_t *order);
-
 /* ---- walking from state to state ---- */
 
 struct order_walk {

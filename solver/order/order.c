@@ -145,7 +145,10 @@ static enum status order_run(struct order_job *job, struct order_roam *roam)
 	case ORDER_BEST:
 	case ORDER_FAST:
 		return order_run_best(job);    /* fast begins there; times are known elsewhere */
-	case ORDER_ROAM: TRY(order_run_alive(job)); return order_run_roam(job, NULL, roam);
+	case ORDER_ROAM:
+		TRY(order_run_alive(job));
+		TRY(order_run_roam(job, NULL, roam));
+		return order_run_cuts(job, CUTS);   /* what is proved of its order; it knows nothing of it */
 	default: return run_one_seed(job);
 	}
 }

@@ -19,7 +19,6 @@
  *     window      a stretch of an order, solved exactly
  *     waists      ops at which the problem falls apart
  *     search      exact search within a threshold
- *     ilp         a few ops as an integer program
  *     roam        ROAM's orderer
  *     job         best order and bound so far; answers found before
  *     memory      a store of answers for one run
@@ -137,7 +136,7 @@ struct order_options {
 	enum order_strategy strategy;
 	uint64_t ticks;        /* effort for this call; 0: ORDER_EFFORT_DEFAULT */
 	int64_t ceiling;       /* > 0: a bound above it ends the run with the best order so far */
-	uint32_t node_limit;   /* ROAM's largest leaf in ops; 0: 20 */
+	uint32_t node_limit;   /* ROAM's largest leaf in ops; 0: 100 */
 	const struct order_store *store; /* may be NULL */
 	/* Called with every better order or bound, from the solving thread, with the ticks spent so far; may be NULL. */
 	void (*improved)(void *context, uint64_t ticks, int64_t peak, int64_t bound, const char *winner);

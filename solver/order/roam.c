@@ -1,20 +1,26 @@
-/* roam.c: ROAM's orderer: segments, assignment of branches, and a tree of sub-problems with exact leaves.
+/* roam.c: ROAM's orderer (Shu et al., arXiv 2310.19295): segments, assignment of branches, and a tree of sub-problems
+ * with exact leaves.
  *
  * The main path are the ancestors of the loss and, of its descendants, the ancestors of the deepest last op. An op of
  * it that is comparable with all others of it is memory-insensitive (nw = 0): a waist, where the problem falls apart.
  * What lies between waists is a segment. Everything else are branches, above all weight updates: each runs at the end
- * of the first segment where that neither raises the peak above the bound so far nor the live bytes, or later. A
- * segment is halved at its lowest state until its parts are within the node limit; these leaves are solved exactly by
- * the prefix integer program, unless they lie below the proven bound on the peak anyway (T6).
+ * of the first segment where that neither raises the peak nor the live bytes, or later. A segment is halved at its
+ * lowest state until its parts are within the node limit; these leaves are solved exactly.
  *
- * The paper's text does not define its constants and tie-breaks: those are ours. */
+ * What the text leaves open, and we chose:
+ * - the peak that a branch must not raise: the least, found by halving, at which the order keeps it, from what is
+ *   certainly alive at some op upwards;
+ * - the delay radius: to the end (a shorter one was never better on the captures that we have);
+ * - the node limit; leaves by an exact search for one peak below another, not by an integer program; leaves that lie
+ *   below what is certainly alive elsewhere stay as they are;
+ * - one stream: an op a time step. */
 
 #include "job.h"
 
-#define NODE_LIMIT 20          /* ops in a leaf */
-#define LEAF_NODES 200         /* of GLPK's search tree */
-#define CUTS 8                 /* ops at which the bound is sought */
+#define NODE_LIMIT 100         /* ops in a leaf */
+#define LEAF_STATES 2000       /* of a leaf's exact search */
 #define TRIES 64               /* branches tried at the end of a segment */
+#define ROUNDS 8               /* of assignment */
 
 struct roam {
 	struct order_job *job;
@@ -163,19 +169,17 @@ static enum status roam_find_branches(struct roam *roam)
 }
 
 /* How many main predecessors each branch waits for, and the segments between which it must run. */
-static enum status measure_branches(struct roam *roam)
+static void measure_branches(struct roam *roam)
 {
 	const struct order_model *model = roam->model;
-	roam->branch = mem_alloc(roam->branches, sizeof *roam->branch);
-	roam->missing = arena_alloc(&roam->arena, roam->branches, sizeof *roam->missing);
-	roam->pending = arena_alloc(&roam->arena, roam->branches, sizeof *roam->pending);
-	NEED(roam->branch && roam->missing && roam->pending);
+	roam->pending_count = 0;
 	for (uint32_t id = 0; id < roam->branches; id++) {
 		struct order_branch *branch = &roam->branch[id];
 		*branch = (struct order_branch) {
 			.op = roam->members.item[roam->members.start[id]], .ops = csr_length(&roam->members, id),
 			.latest = roam->segments - 1, .segment = NONE,
 		};
+		roam->missing[id] = 0;
 		FOR_ROW(i, &roam->members, id) {
 			uint32_t op = roam->members.item[i];
 			FOR_ROW(j, &model->pred, op)
@@ -191,7 +195,6 @@ static enum status measure_branches(struct roam *roam)
 		if (roam->missing[id] == 0)
 			roam->pending[roam->pending_count++] = id;
 	}
-	return OK;
 }
 
 /* ---- the order ---- */
@@ -278,11 +281,18 @@ static void run_needed(struct roam *roam, uint32_t op, uint32_t segment)
 	}
 }
 
-/* Segments in program order, with the branches at their ends. */
-static void assign_branches(struct roam *roam)
+/* Segments in program order, with the branches at their ends. The peak that branches must not raise is first `peak`;
+ * roam->peak is what the order comes to, or that where it is lower. */
+static void assign_branches(struct roam *roam, int64_t peak)
 {
 	uint32_t segment = 0;
-	roam->peak = roam->job->bound;
+	while (roam->done > 0) {
+		order_walk_undo(&roam->walk, roam->order[--roam->done]);
+		roam->run[roam->order[roam->done]] = false;
+	}
+	measure_branches(roam);
+	roam->segment[0].first = 0;
+	roam->peak = peak;
 	for (uint32_t i = 0; i < roam->model->ops; i++) {
 		uint32_t op = roam->sequence[i];
 		if (!roam->main[op])
@@ -299,6 +309,26 @@ static void assign_branches(struct roam *roam)
 	run_pending(roam, segment, false);
 	run_pending(roam, segment, true);
 	roam->segment[segment].last = roam->done - 1;
+}
+
+/* The least peak that branches may reach at which the order keeps it: delayed ones keep gradients, so too low a peak
+ * leads to a higher one. */
+static void find_assignment(struct roam *roam)
+{
+	int64_t low = roam->job->bound, high = low;
+	for (int round = 0; round < ROUNDS; round++) {
+		int64_t peak = round == 0 ? low : round == 1 ? high : low + (high - low) / 2;
+		assign_branches(roam, peak);
+		if (roam->peak > peak) {
+			low = peak;
+			high = round == 0 ? roam->peak : high;
+		} else {
+			high = peak;
+		}
+		if (low == high || (round == 0 && roam->peak <= peak))
+			return;
+	}
+	assign_branches(roam, high);
 }
 
 /* ---- leaves ---- */
@@ -325,57 +355,26 @@ static int64_t roam_highest(const struct leaves *leaves, uint32_t first, uint32_
 	return peak;
 }
 
-/* What is kept of a leaf: its order follows. */
-struct leaf_answer {
-	uint64_t ticks;
-	bool exact, found;
-};
-
-/* The integer program on a leaf whose order peaks at `peak`, or its answer from the store. */
-static enum status solve_window(
-	struct leaves *leaves, const struct order_window *window, int64_t peak, bool *exact, bool *found)
-{
-	struct order_job *job = leaves->roam->job;
-	struct milp_limits limits = { .nodes = LEAF_NODES };
-	size_t ops = window->model.ops, bytes = sizeof(struct leaf_answer) + ops * sizeof *leaves->local;
-	uint64_t ticks = job->control.ticks,
-			 key[2] = { hash_join(window->key[0], LEAF_NODES), hash_join(window->key[1], LEAF_NODES) };
-	struct leaf_answer *answer = mem_alloc(1, bytes);
-	enum status status = OK;
-	NEED(answer);
-	key[0] = hash_join(key[0], (uint64_t)(peak - window->model.base));
-	if (order_job_find(job, key, answer, bytes)) {
-		memcpy(leaves->local, answer + 1, ops * sizeof *leaves->local);
-	} else {
-		status = order_ilp_prefix(&window->model, peak, &limits, &job->control, leaves->local, &answer->found);
-		answer->exact = status == OK || status == INFEASIBLE;
-		answer->ticks = job->control.ticks - ticks;
-		memcpy(answer + 1, leaves->local, ops * sizeof *leaves->local);
-		order_job_keep(job, key, answer, bytes, status);
-	}
-	*exact = answer->exact;
-	*found = answer->found;
-	mem_free(answer);
-	return status == INFEASIBLE || (status == LIMIT && control_status(&job->control) == OK) ? OK : status;
-}
-
-/* Solves the ops from first on as one leaf. */
+/* Solves the ops from first on as one leaf: exact searches below one peak after another, until none is found. */
 static enum status roam_solve_leaf(struct leaves *leaves, uint32_t first, uint32_t ops, bool *exact)
 {
 	struct roam *roam = leaves->roam;
 	struct order_window window;
 	int64_t peak = roam_highest(leaves, first, ops);
-	bool found = false;
 	enum status status = order_window_cut(&window, roam->model, roam->order, leaves->position, leaves->live, first, ops);
-	if (status == OK)
-		status = solve_window(leaves, &window, peak, exact, &found);
-	/* The integer program's answer is checked, as it is floating point. */
-	enum status kept = status == OK && found ? order_keeps_dependencies(&window.model, leaves->local) : INFEASIBLE;
-	if (kept == OK && order_profile(&window.model, leaves->local, leaves->count, leaves->live) < peak)
+	while (status == OK) {
+		status = order_window_solve(roam->job, &window, peak - 1, LEAF_STATES, leaves->local);
+		if (status != OK)
+			break;
 		order_window_apply(&window, roam->order, leaves->local);
+		order_window_free(&window);
+		roam_refresh(leaves);
+		peak = roam_highest(leaves, first, ops);
+		status = order_window_cut(&window, roam->model, roam->order, leaves->position, leaves->live, first, ops);
+	}
+	*exact = status == INFEASIBLE;
 	order_window_free(&window);
-	roam_refresh(leaves);
-	return kept == NO_MEMORY ? NO_MEMORY : status;
+	return status == INFEASIBLE || (status == LIMIT && control_status(&roam->job->control) == OK) ? OK : status;
 }
 
 /* Where to halve: the lowest state in the middle half. */
@@ -460,14 +459,11 @@ static enum status roam_prepare(struct roam *roam)
 	return order_walk_start(&roam->walk, roam->model, arena);
 }
 
-/* The order as assigned is offered first: the bound it leads to says which leaves need work. */
+/* Without leaves it is a seed for others. */
 static enum status roam_finish(struct roam *roam, uint32_t *order, bool leaves)
 {
-	order_job_offer(roam->job, roam->order, "roam");
-	enum status status = leaves ? order_run_cuts(roam->job, CUTS) : OK;
-	if (status == OK && leaves)
-		status = solve_segments(roam);
-	if (status != NO_MEMORY && leaves)
+	enum status status = leaves ? solve_segments(roam) : OK;
+	if (status != NO_MEMORY)
 		order_job_offer(roam->job, roam->order, "roam");
 	if (order)
 		memcpy(order, roam->order, roam->model->ops * sizeof *order);
@@ -484,11 +480,13 @@ enum status order_run_roam(struct order_job *job, uint32_t *order, struct order_
 			status = find_segments(&roam);
 		if (status == OK)
 			status = roam_find_branches(&roam);
-		if (status == OK)
-			status = measure_branches(&roam);
+		roam.branch = mem_alloc(roam.branches, sizeof *roam.branch);
+		roam.missing = arena_alloc(&roam.arena, roam.branches, sizeof *roam.missing);
+		roam.pending = arena_alloc(&roam.arena, roam.branches, sizeof *roam.pending);
+		status = status == OK && roam.branch && roam.missing && roam.pending ? OK : NO_MEMORY;
 	}
 	if (status == OK && roam.model->ops > 0) {
-		assign_branches(&roam);
+		find_assignment(&roam);
 		status = roam_finish(&roam, order, result != NULL);
 	}
 	if (result) {

@@ -203,9 +203,7 @@ static enum status search_both_ways(
 	return status;
 }
 
-/* Looks for an order of the window that stays within threshold, in the store first. OK: found, in order (the window's
- * numbers). INFEASIBLE: none exists. LIMIT: unknown after so many states in each direction. */
-static enum status order_window_solve(
+enum status order_window_solve(
 	struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states, uint32_t *order)
 {
 	uint32_t ops = window->model.ops;

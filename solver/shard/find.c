@@ -3,18 +3,6 @@
 #include "job.h"
 #include "solver/base/names.h"
 
-static const uint32_t curve_eps[SHARDING_CURVE_POINTS] = { 0, 1, 5, 10, 25, 50 };
-
-static bool usable(enum status status)
-{
-	return status == OK || status == LIMIT || status == CANCELLED;
-}
-
-static int64_t more_by(int64_t amount, uint32_t percent)
-{
-	return amount > INT64_MAX / 200 ? INT64_MAX : amount + amount / 100 * percent + amount % 100 * percent / 100;
-}
-
 /* By hand: what the roles of the axes say. */
 static enum status by_roles(struct sharding_job *job, struct sharding *sharding)
 {
@@ -45,22 +33,6 @@ static enum status prefer_roles(
 	return status == NO_MEMORY ? status : OK;
 }
 
-/* Takes over a sharding, but for one that costs the same as another. */
-static void keep_other(struct sharding_job *job, struct sharding *sharding, const struct sharding_cost *cost)
-{
-	struct sharding_report *report = job->report;
-	bool wanted = sharding->split && report->others < SHARDING_OTHERS;
-	for (uint32_t i = 0; i < report->others && wanted; i++)
-		wanted = report->other_cost[i].usage != cost->usage || report->other_cost[i].total != cost->total ||
-			report->other_cost[i].summed != cost->summed;
-	if (!wanted) {
-		sharding_free(sharding);
-		return;
-	}
-	report->other[report->others] = *sharding;
-	report->other_cost[report->others++] = *cost;
-}
-
 #define LEAST_GAIN 200   /* less than so small a part isn't worth a plan: estimates aren't as exact */
 
 /* What a search for the estimate itself finds within the limit: another one than that of the least sum, where it is
@@ -70,95 +42,13 @@ static enum status keep_apart(struct sharding_job *job, int64_t limit, const str
 	struct sharding apart;
 	struct sharding_cost of_apart;
 	enum status status = sharding_search_apart(job, limit, &apart, &of_apart);
-	if (apart.split && of_apart.total < cost->total - cost->total / LEAST_GAIN)
-		keep_other(job, &apart, &of_apart);
-	else
-		sharding_free(&apart);
-	return status;
-}
-
-/* ---- least memory first ---- */
-
-/* Liang and Shi's two programs (Shi et al., FITEE 26, 2025): (P1) the least redundant memory of all operators; (P2) the
- * least time with memory within eps of it. What stays of a tensor beyond one copy is redundant, so least bytes that
- * stay is least redundancy. */
-static enum status least_memory(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
-{
-	enum status status = sharding_search(job, -1, true, sharding, cost);
-	if (usable(status)) {
-		/* What the program counts: of tensors that may be copied twice it knows the most that that takes. */
-		if (job->report->proof.value > cost->usage)
-			cost->usage = job->report->proof.value;
-		job->report->least_usage = cost->usage;
-	}
-	return status;
-}
-
-/* What comes and goes beside what stays is not counted: what keeps the slack once it is planned may be the fastest with
- * more of what stays, or only with less. And the fastest that the cap allows, which is what STRATEGY_AUTO finds. limit:
- * what has been searched. */
-static enum status with_other_slack(struct sharding_job *job, int64_t least, int64_t limit)
-{
-	uint32_t slack = job->options->slack;
-	int64_t memory = job->options->memory, cap = memory >= least ? memory : -1;
-	int64_t other[] = { slack > 0 ? least : more_by(least, SHARDING_MORE_SLACK),
-		slack > 0 ? more_by(least, slack / 2) : least, sharding_slack(least, slack), cap };
-	enum status status = OK;
-	for (size_t i = 0; i < sizeof other / sizeof *other && status == OK; i++) {
-		struct sharding sharding;
-		struct sharding_cost cost;
-		other[i] = cap >= 0 && other[i] > cap ? cap : other[i];
-		bool again = other[i] == limit;
-		for (size_t k = 0; k < i; k++)
-			again |= other[k] == other[i];
-		if (again)
-			continue;
-		struct sharding_report before = *job->report;
-		job->by_axes = true;   /* they need no bound */
-		job->start = i < 3 && job->report->others > 0 ? &job->report->other[0] : NULL;   /* that of the least memory */
-		status = sharding_search_time(job, other[i], &sharding, &cost);
-		job->by_axes = job->options->by_axes;
-		job->start = NULL;
-		*job->report = before;
-		keep_other(job, &sharding, &cost);
-		status = status == NO_MEMORY || status == CANCELLED ? status : OK;
-	}
-	return status == NO_MEMORY ? NO_MEMORY : OK;
-}
-
-static enum status minred(struct sharding_job *job, struct sharding *sharding)
-{
-	struct sharding_cost least, cost;
-	struct sharding first;
-	if (has_several_axes(job->mesh))
-		job->effort /= 4;   /* two searches and more, whose bounds say little of the plan */
-	enum status status = least_memory(job, &first, &least);
-	if (!usable(status)) {
-		*sharding = first;
-		return status;
-	}
-	int64_t limit = sharding_slack(least.usage, job->options->slack);
-	if (job->options->memory >= 0 && limit > job->options->memory)
-		limit = job->options->memory > least.usage ? job->options->memory : least.usage;
-	job->start = &first;
-	status = sharding_search_time(job, limit, sharding, &cost);
-	job->start = NULL;
-	if (!sharding->split || (!usable(status) && status != INFEASIBLE) || cost.usage > limit) {
-		sharding_free(sharding);
-		*sharding = first;
-		cost = least;
-		status = status == INFEASIBLE ? OK : status;
-	} else if (job->options->others) {
-		keep_other(job, &first, &least);
+	if (apart.split && of_apart.total < cost->total - cost->total / LEAST_GAIN) {
+		job->report->other[0] = apart;
+		job->report->other_cost[0] = of_apart;
+		job->report->others = 1;
 	} else {
-		sharding_free(&first);
+		sharding_free(&apart);
 	}
-	if (usable(status) && prefer_roles(job, limit, sharding, &cost) != OK)
-		return NO_MEMORY;
-	if (usable(status) && job->options->others && with_other_slack(job, least.usage, limit) != OK)
-		return NO_MEMORY;
-	if (status == OK && job->options->memory >= 0 && least.usage > job->options->memory)
-		status = INFEASIBLE;
 	return status;
 }
 
@@ -167,7 +57,7 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 /* With slack: the least memory of all shardings that are at most so much slower, by halving the limit's range. */
 static enum status spend_slack(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
 {
-	int64_t slowest = more_by(cost->summed, job->options->slack), high = cost->usage, low = 0;
+	int64_t slowest = sharding_more_by(cost->summed, job->options->slack), high = cost->usage, low = 0;
 	for (int step = 0; step < 7 && high - low > high / 64; step++) {
 		struct sharding found;
 		struct sharding_cost of_found;
@@ -186,7 +76,7 @@ static enum status spend_slack(struct sharding_job *job, struct sharding *shardi
 			*job->report = before;
 			low = middle;
 		}
-		if (!usable(status) && status != INFEASIBLE)
+		if (!sharding_usable(status) && status != INFEASIBLE)
 			return status;
 	}
 	return OK;
@@ -228,7 +118,7 @@ static enum status faster_within(struct sharding_job *job, struct sharding *shar
 	job->start = sharding;
 	enum status status = sharding_search_time(job, cost->usage, &found, &of_found);
 	job->start = NULL;
-	if (found.split && usable(status) && of_found.usage <= cost->usage && of_found.summed < cost->summed) {
+	if (found.split && sharding_usable(status) && of_found.usage <= cost->usage && of_found.summed < cost->summed) {
 		sharding_free(sharding);
 		*sharding = found;
 		*cost = of_found;
@@ -245,7 +135,7 @@ static enum status shown_by_mixture(struct sharding_job *job, struct sharding *s
 	job->mixture = job->options->mixture;
 	job->apart = true;
 	enum status status = sharding_search(job, -1, false, sharding, &cost);
-	if (job->options->memory >= 0 && (usable(status) || status == INFEASIBLE)) {
+	if (job->options->memory >= 0 && (sharding_usable(status) || status == INFEASIBLE)) {
 		struct sharding_report free = *job->report;
 		sharding_free(sharding);
 		status = sharding_search(job, job->options->memory, false, sharding, &cost);
@@ -267,12 +157,12 @@ struct timing {
 static enum status time_within(struct timing *timing)
 {
 	timing->status = search_within(timing->job, timing->sharding, &timing->cost, &timing->free);
-	return timing->status == INFEASIBLE || usable(timing->status) ? OK : timing->status;
+	return timing->status == INFEASIBLE || sharding_usable(timing->status) ? OK : timing->status;
 }
 
 static bool is_usable(const struct timing *timing)
 {
-	return usable(timing->status);
+	return sharding_usable(timing->status);
 }
 
 static enum status time_apart(struct timing *timing)
@@ -302,15 +192,15 @@ static enum status time_nearest(struct timing *timing)
 	struct sharding_job *job = timing->job;
 	struct sharding least;
 	struct sharding_report before = *job->report;
-	enum status found = least_memory(job, &least, &timing->cost);
-	if (usable(found)) {
+	enum status found = sharding_least_memory(job, &least, &timing->cost);
+	if (sharding_usable(found)) {
 		sharding_free(timing->sharding);
 		*timing->sharding = least;
 		before.least_usage = timing->cost.usage;
 		found = faster_within(job, timing->sharding, &timing->cost);
 	}
 	*job->report = before;
-	return usable(found) || found == INFEASIBLE ? OK : found;
+	return sharding_usable(found) || found == INFEASIBLE ? OK : found;
 }
 
 static bool has_slack(const struct timing *timing)
@@ -349,7 +239,7 @@ static enum status least_time(struct sharding_job *job, struct sharding *shardin
 
 static enum status (*const strategies[STRATEGY_COUNT])(
 	struct sharding_job *job, struct sharding *sharding) = { by_roles, by_roles, by_roles,
-	[STRATEGY_TAP] = sharding_tap, [STRATEGY_MINRED] = minred, [STRATEGY_AUTO] = least_time };
+	[STRATEGY_TAP] = sharding_tap, [STRATEGY_MINRED] = sharding_minred, [STRATEGY_AUTO] = least_time };
 
 /* What is shown of the estimate: nothing by a mixture that may be above it. */
 static void say_of_estimate(struct sharding_job *job)
@@ -401,31 +291,4 @@ void sharding_report_free(struct sharding_report *report)
 		sharding_free(&report->other[i]);
 	arena_free(&report->arena);
 	*report = (struct sharding_report) { 0 };
-}
-
-enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
-	struct control *control, struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error)
-{
-	struct sharding_report report;
-	struct sharding_job job;
-	struct sharding_cost least = { 0 };
-	struct sharding first = { 0 };
-	enum status status = sharding_job_begin(&job, units, mesh, options, control, &report, error);
-	if (status == OK)
-		status = least_memory(&job, &first, &least);
-	for (int i = 0; i < SHARDING_CURVE_POINTS && usable(status); i++) {
-		OWN(sharding) sharding;
-		struct sharding_cost cost;
-		enum status found = sharding_search_time(&job, more_by(least.usage, curve_eps[i]), &sharding, &cost);
-		bool there = sharding.split && usable(found);
-		if (found == NO_MEMORY || found == CANCELLED)
-			status = found;
-		if (!there)
-			cost = least;
-		point[i] = (struct sharding_point){ curve_eps[i], there ? found : OK, cost.usage, cost.redundant,
-			sharding_estimate(&cost) };
-	}
-	sharding_free(&first);
-	sharding_job_end(&job);
-	return status;
 }

@@ -12,6 +12,7 @@
  *     job               what the searching strategies share
  *     solve             one network, solved; axis after axis
  *     tap               TAP's patterns of weights
+ *     minred            least redundant memory, then least time
  *     cost              the cost of a sharding, summed independently
  *     device_graph      the graph that one device runs
  *     device_walk       its walk over the program
@@ -82,8 +83,9 @@ struct sharding_options {
 	uint64_t effort;                 /* ticks; 0: SHARDING_EFFORT_DEFAULT */
 	bool by_axes; /* several axes of a large graph one after the other alone, from what experts write: fast, and there
 					 is no bound */
-	bool others; /* minred: report the shardings of least memory, of other slack and without any limit but the cap, too
-				  */
+	/* minred: the least bytes that stay over all meshes; 0: over this one; < 0: only they are sought. */
+	int64_t least;
+	const struct sharding *first;    /* minred: of the least bytes on this mesh, where they are known; else NULL */
 	bool apart; /* auto: search for the least estimate, too, after the least sum, and report what that finds beside the
 				   other */
 	bool alone; /* auto: the estimate with this mixture alone, all axes at once: for what that shows */
@@ -106,8 +108,7 @@ static inline int64_t sharding_slack(int64_t least, uint32_t percent)
 		: least + least / 100 * percent + least % 100 * percent / 100;
 }
 
-#define SHARDING_OTHERS 6
-#define SHARDING_MORE_SLACK 25           /* percent of the least memory, of another one where there is no slack */
+#define SHARDING_OTHERS 1
 
 struct sharding_report {
 	struct sharding_cost cost;       /* of the sharding, summed anew */

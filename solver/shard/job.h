@@ -74,5 +74,18 @@ enum status sharding_search_time(
 enum status sharding_search_apart(
 	struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost);
 
-/* TAP's search; see tap.c. */
+static inline bool sharding_usable(enum status status)
+{
+	return status == OK || status == LIMIT || status == CANCELLED;
+}
+
+static inline int64_t sharding_more_by(int64_t amount, uint32_t percent)
+{
+	return amount > INT64_MAX / 200 ? INT64_MAX : amount + amount / 100 * percent + amount % 100 * percent / 100;
+}
+
+/* The published searches; see tap.c and minred.c. */
 enum status sharding_tap(struct sharding_job *job, struct sharding *sharding);
+enum status sharding_minred(struct sharding_job *job, struct sharding *sharding);
+/* minred's first program: the least bytes that stay. */
+enum status sharding_least_memory(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost);

@@ -347,7 +347,7 @@ static enum status descend_twice(struct sharding_job *job, int64_t limit, bool m
 		data[a].zero = 3;
 	}
 	enum status status = descend_from(job, job->options->roles, limit, memory, sharding, cost);
-	if (!went_on(status))
+	if (!went_on(status) || job->options->strategy == STRATEGY_MINRED)   /* which begins with nothing split */
 		return status;
 	struct sharding other;
 	struct sharding_cost of_other;

@@ -5,8 +5,17 @@
  * operands' producers give; a pattern fails where there is none. Cost is communication alone, forward and backward. The
  * best patterns of the subgraphs together are the plan.
  *
- * Beyond the paper: of more weights than that a few at a time are tried, the largest first; where no pattern can be
- * routed, results may be gathered. */
+ * The mesh is dp x tp: dp splits the batch, patterns are over tp; on a mesh without tp every weight is replicated.
+ * Over several meshes the least communication of whole plans decides (src/stages/shard/published.c).
+ *
+ * No code was published. What the text leaves open, and we chose:
+ * - subgraphs are folded by structure, not by name scopes, forward and backward parts of a layer together;
+ * - of subgraphs with many weights a few at a time are tried, the largest first;
+ * - ops follow what they are given: whole tensors may be cut, sums reduced, a split batch gathered; where no pattern
+ *   can be routed so, any result may be gathered;
+ * - large products share their work over all devices, or plans couldn't be compared by communication alone;
+ * - states lie as their weights do; what no pattern decides (gradients, vectors) is placed for the least time;
+ * - communication is counted as for every strategy: reductions that the backward pass can hide count in part. */
 #include <stdio.h>
 
 #include "job.h"
@@ -22,6 +31,7 @@ struct tap {
 	struct network network;
 	const struct graph *graph;
 	uint32_t axis;
+	bool only_data;              /* the mesh splits the batch alone: all weights are replicated */
 	struct csr near;             /* node -> edges */
 	uint32_t *chosen;            /* [nodes] the choice of a node, UNSET: none yet */
 	uint32_t *pattern;           /* [nodes] the choice that a weight's pattern asks for, UNSET: no weight */
@@ -365,7 +375,7 @@ static enum status try_patterns(
 	enum status status = OK;
 	for (uint32_t i = 0; i < weights; i++) {
 		tap->trying[weight[i]] = true;
-		codes *= PATTERNS;
+		codes *= tap->only_data ? 1 : PATTERNS;
 	}
 	for (uint32_t code = 0; code < codes && status == OK; code++) {
 		if (!set_patterns(tap, weight, weights, code))
@@ -414,20 +424,57 @@ static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *wei
 
 /* ---- the plan ---- */
 
-/* Fixes what was routed: weights, and the results of the forward pass. */
+/* Whose state each tensor of the update is: owner [tensors]; from parameters back to what their new values are made
+ * of. */
+static void tap_find_owners(const struct tap *tap, uint32_t *owner)
+{
+	const struct graph *graph = tap->graph;
+	memset(owner, 0xff, graph->tensors * sizeof *owner);
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		uint32_t of = NONE;
+		FOR_ROW(i, &graph->writes, op) {
+			const struct storage *storage = tap_storage_of(tap, graph->writes.item[i]);
+			of = storage->kind == KIND_PARAMETER ? storage->root : owner[graph->writes.item[i]];
+		}
+		FOR_ROW(i, &graph->reads, op)
+			if (of != NONE && graph->op[op].phase == PHASE_UPDATE)
+				owner[graph->reads.item[i]] = owner[tap_storage_of(tap, graph->reads.item[i])->root] = of;
+	}
+}
+
+/* Whether a kept tensor, a weight or its state, can lie as the weight's pattern says, and where. */
+static bool tap_place(const struct tap *tap, uint32_t node, uint32_t weight, int8_t *on)
+{
+	const struct units *units = tap->job->units;
+	const struct part *part = &units->part[units->part_start[tap->network.node[node].id]],
+					  *of = &units->part[units->part_start[tap->network.node[weight].id]];
+	int8_t wanted = tap_choice_of(tap, weight, tap->pattern[weight])->placement.on[tap->axis];
+	for (uint32_t c = 0; c < tap_choices_of(tap, node); c++) {
+		*on = tap_choice_of(tap, node, c)->placement.on[tap->axis];
+		if (node == weight || wanted < 0 || *on < 0 ? *on == wanted : part[*on].dim == of[wanted].dim)
+			return true;
+	}
+	return false;
+}
+
+/* Fixes what was routed: weights with their states, and the results of the forward pass. */
 static enum status tap_finish(
 	struct tap *tap, const struct sharding *base, struct sharding *sharding, struct sharding_cost *cost)
 {
 	const struct graph *graph = tap->graph;
-	uint32_t pins = 0;
+	const struct network *network = &tap->network;
+	uint32_t pins = 0, *owner = arena_alloc(&tap->arena, graph->tensors, sizeof *owner);
 	struct placement_pin *pin = arena_alloc(&tap->arena, graph->tensors, sizeof *pin);
-	NEED(pin);
-	for (uint32_t node = 0; node < tap->network.chain.nodes; node++) {
-		const struct network_node *of = &tap->network.node[node];
+	NEED(pin && owner);
+	tap_find_owners(tap, owner);
+	for (uint32_t node = 0; node < network->chain.nodes; node++) {
+		const struct network_node *of = &network->node[node];
+		uint32_t weight = of->kind != NETWORK_KEPT ? NONE
+			: tap->pattern[node] != UNSET ? node
+			: owner[of->id] != NONE ? network->kept_node[owner[of->id]] : NONE;
 		int8_t on;
-		if (of->kind == NETWORK_KEPT && tap->pattern[node] != UNSET)
-			pin[pins++] = (struct placement_pin){ of->id, (uint8_t)tap->axis,
-				tap_choice_of(tap, node, tap->pattern[node])->placement.on[tap->axis] };
+		if (weight != NONE && tap->pattern[weight] != UNSET && tap_place(tap, node, weight, &on))
+			pin[pins++] = (struct placement_pin){ of->id, (uint8_t)tap->axis, on };
 		if (of->kind != NETWORK_OP || graph->op[of->id].phase != PHASE_FORWARD)
 			continue;
 		FOR_ROW(i, &graph->writes, of->id)
@@ -478,37 +525,65 @@ static enum status tap_begin(struct tap *tap, const struct sharding *base)
 	return csr_of_pairs(&tap->arena, chain->nodes, 2 * chain->edges, row, item, &tap->near);
 }
 
+/* Which axes split the batch, and the one of the patterns: the last of the others, or the last of all. */
+static enum status tap_axes(struct tap *tap, const struct sharding *base)
+{
+	const struct sharding_job *job = tap->job;
+	uint32_t op = 0;
+	tap->only_data = true;
+	for (uint32_t a = 0; a < job->mesh->axes; a++) {
+		bool data = job->options->roles[a].role[0] == ROLE_BATCH;
+		if (job->mesh->axis[a].size > 1 && (tap->only_data || !data)) {
+			tap->axis = a;
+			tap->only_data &= data;
+		}
+	}
+	for (uint32_t i = 0; i < tap->graph->ops; i++)
+		op = tap->graph->op[i].phase == PHASE_FORWARD && tap->graph->op[i].flops > tap->graph->op[op].flops ? i : op;
+	for (uint32_t a = 0; a < job->mesh->axes; a++)
+		if ((a != tap->axis || tap->only_data) && job->mesh->axis[a].size > 1 && base->split[op].on[a] == UNIT_NONE)
+			return fail(job->error, INFEASIBLE, "%s %u doesn't split %s", job->mesh->axis[a].name, job->mesh->axis[a].size,
+				tap->graph->op[op].name);
+	return OK;
+}
+
+/* The best patterns of every unique subgraph, and of what is in none. */
+static enum status tap_subgraphs(struct tap *tap)
+{
+	enum status status = OK;
+	uint32_t *weight = arena_alloc(&tap->arena, tap->network.chain.nodes, sizeof *weight);
+	NEED(weight);
+	for (uint32_t i = 0; status == OK && i <= tap->network.chain.segments; i++)
+		status = try_subgraph(tap, i < tap->network.chain.segments ? i : NONE, weight);
+	return status;
+}
+
 enum status sharding_tap(struct sharding_job *job, struct sharding *sharding)
 {
 	struct tap tap = { .job = job, .graph = job->units->graph };
-	struct sharding base = { 0 };
+	struct sharding data = { 0 }, *base = has_several_axes(job->mesh) ? &data : NULL;
 	struct sharding_cost cost = { 0 };
-	uint32_t axes = 0;
 	*sharding = (struct sharding) { 0 };
-	for (uint32_t a = 0; a < job->mesh->axes; a++)
-		if (job->mesh->axis[a].size > 1) {
-			tap.axis = a;
-			axes++;
-		}
 	job->report->space = "patterns of the weights of each unique subgraph";
-	enum status status = axes > 1 ? split_by_roles(job->units, job->mesh, job->options->roles, &base) : OK;
-	if (status == OK)
-		status = tap_begin(&tap, axes > 1 ? &base : NULL);
-	uint32_t *weight = status == OK ? arena_alloc(&tap.arena, tap.network.chain.nodes, sizeof *weight) : NULL;
-	if (status == OK && !weight)
-		status = NO_MEMORY;
-	for (uint32_t i = 0; status == OK && i <= tap.network.chain.segments; i++)
-		status = try_subgraph(&tap, i < tap.network.chain.segments ? i : NONE, weight);
+	enum status status = split_by_roles(job->units, job->mesh, job->options->roles, &data);
+	status = status == OK ? tap_axes(&tap, &data) : status;
+	status = status == OK ? tap_begin(&tap, base) : status;
+	status = status == OK ? tap_subgraphs(&tap) : status;
 	if (status == OK) {
-		int64_t communication = route(&tap);
-		tap.gathers = communication >= SHARD_FORBIDDEN;
-		communication = tap.gathers ? route(&tap) : communication;
-		status = communication < SHARD_FORBIDDEN ? tap_finish(&tap, axes > 1 ? &base : NULL, sharding, &cost)
-			: fail(job->error, INFEASIBLE, "no pattern can be routed through %s", tap.graph->op[tap.failed].name);
-		job->report->proof = (struct proof){ QUANTITY_TRAFFIC, communication, -1, "" };
+		tap.gathers = route(&tap) >= SHARD_FORBIDDEN;
+		if (tap.gathers && route(&tap) >= SHARD_FORBIDDEN)
+			status = fail(job->error, INFEASIBLE, "no pattern can be routed through %s", tap.graph->op[tap.failed].name);
 	}
+	if (status == OK && tap.only_data) {
+		*sharding = data;
+		data = (struct sharding) { 0 };
+		status = sharding_sum_cost(job->sum, sharding, &cost);
+	} else if (status == OK) {
+		status = tap_finish(&tap, base, sharding, &cost);
+	}
+	job->report->proof = (struct proof){ QUANTITY_TRAFFIC, sharding_estimate(&cost) - cost.compute, -1, "" };
 	network_free(&tap.network);
-	sharding_free(&base);
+	sharding_free(&data);
 	arena_free(&tap.arena);
 	return status;
 }

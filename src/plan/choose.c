@@ -184,20 +184,6 @@ static void plan_rival(
 	plan_candidate(choosing, &wish, is_automatic(choosing->planning) && rival <= first->experts, list);
 }
 
-/* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. needs[0]: of the
- * first, then of its rivals; INT64_MAX: of what has no plan. */
-static int64_t choose_limit_of(const struct plan *first, const int64_t *needs, uint32_t plans)
-{
-	int64_t least = INT64_MAX, experts = INT64_MAX, budget = scenario_budget(&first->scenario);
-	for (uint32_t i = 0; i < plans; i++) {
-		least = needs[i] < least ? needs[i] : least;
-		experts = i > 0 && i <= first->sharded->experts && needs[i] < experts ? needs[i] : experts;
-	}
-	int64_t limit = sharding_slack(least, (uint32_t)first->scenario.value[K_slack]);
-	limit = experts < limit ? experts : limit;
-	return budget >= least && budget < limit ? budget : limit;
-}
-
 /* Whether an earlier result had this sharding already, itself or as a rival: it was compared then, and the best so far
  * only gets better. */
 static bool is_seen(const struct choosing *choosing, const struct sharding *sharding)
@@ -214,60 +200,37 @@ static bool is_seen(const struct choosing *choosing, const struct sharding *shar
 
 static void keep_seen(struct choosing *choosing, struct sharded *sharded)
 {
-	if (choosing->seens < SEEN_MOST && is_automatic(choosing->planning))
+	if (choosing->seens < SEEN_MOST)
 		choosing->seen[choosing->seens++] = sharded_retain(sharded);
 }
 
-/* Rivals in the order in which they are planned: auto begins with the least estimate, as a fast leader rules others
- * out. */
-static void rank_rivals(const struct sharded *sharded, bool by_time, uint32_t rank[SHARD_RIVALS])
+/* Rivals in the order in which they are planned: the least estimate first, as a fast leader rules others out. */
+static void rank_rivals(const struct sharded *sharded, uint32_t rank[SHARD_RIVALS])
 {
 	for (uint32_t i = 0; i < sharded->rivals; i++) {
 		uint32_t at = i;
-		for (; by_time && at > 0 && sharded->rival_time[rank[at - 1]] > sharded->rival_time[i]; at--)
+		for (; at > 0 && sharded->rival_time[rank[at - 1]] > sharded->rival_time[i]; at--)
 			rank[at] = rank[at - 1];
 		rank[at] = i;
 	}
 }
 
-/* Every rival planned, or ruled out by its plan by heuristics. minred: what is taken has a limit that follows from what
- * all come to. */
-static void judge_each(struct choosing *choosing, struct plan *first)
+/* Every rival planned, or ruled out by its plan by heuristics. */
+static void judge_each(struct choosing *choosing, const struct plan *first)
 {
-	struct sharded *sharded = first->sharded;
-	uint32_t rivals = sharded->rivals, rank[SHARD_RIVALS];
-	bool automatic = is_automatic(choosing->planning);
-	struct plan *plan[1 + SHARD_RIVALS] = { plan_retain(first) };
-	int64_t needs[1 + SHARD_RIVALS];
-	rank_rivals(sharded, automatic, rank);
-	for (uint32_t i = 0; i < rivals && choose_goes_on(choosing); i++) {
-		struct shortlist own = { .goal = choosing->list.goal };
-		uint32_t rival = 1 + rank[i];
-		if (is_seen(choosing, &sharded->rival[rank[i]]))
-			continue;
-		plan_rival(choosing, sharded, first->fit_margin, rival, automatic ? &choosing->list : &own);
-		plan[rival] = shortlist_take(&own);
-	}
-	for (uint32_t k = 0; k <= rivals; k++)
-		needs[k] = plan[k] ? plan_needs(plan[k]) : INT64_MAX;
-	if (!automatic) {
-		shortlist_drop(&choosing->list);
-		choosing->list.goal.limit = choose_limit_of(first, needs, 1 + rivals);
-	}
-	for (uint32_t k = 0; k <= rivals; k++)
-		shortlist_add(&choosing->list, plan[k]);
+	const struct sharded *sharded = first->sharded;
+	uint32_t rank[SHARD_RIVALS];
+	rank_rivals(sharded, rank);
+	for (uint32_t i = 0; i < sharded->rivals && choose_goes_on(choosing); i++)
+		if (!is_seen(choosing, &sharded->rival[rank[i]]))
+			plan_rival(choosing, sharded, first->fit_margin, 1 + rank[i], &choosing->list);
 }
 
-/* Plans prospects, the most promising one first, as long as one has a chance against the best so far. first: minred's,
- * whose limit follows from what all come to; else NULL. */
-static void plan_prospects(struct choosing *choosing, struct prospects *prospects, const struct plan *first)
+/* Plans prospects, the most promising one first, as long as one has a chance against the best so far. */
+static void plan_prospects(struct choosing *choosing, struct prospects *prospects)
 {
 	struct goal *goal = &choosing->list.goal;
 	while (choose_goes_on(choosing)) {
-		int64_t needs[1 + PROSPECTS_MOST] = { first ? plan_needs(first) : 0 };
-		for (uint32_t i = 0; i < prospects->count; i++)
-			needs[1 + i] = prospects->prospect[i].comes_to.needs;
-		goal->limit = first ? choose_limit_of(first, needs, 1 + prospects->count) : goal->limit;
 		uint32_t next = prospects_next(prospects, goal);
 		if (next == NONE)
 			return;
@@ -308,7 +271,7 @@ static bool judge_foretold(struct choosing *choosing, struct plan *first)
 		return false;
 	choosing->foretold += prospects.count;
 	if (status == OK)
-		plan_prospects(choosing, &prospects, is_automatic(choosing->planning) ? NULL : first);
+		plan_prospects(choosing, &prospects);
 	return true;
 }
 
@@ -329,26 +292,6 @@ static void choose_judge(struct choosing *choosing, struct plan *first)
 
 /* ---- what minred finds ---- */
 
-/* The same as below of a step with very many equal layers. Returns false, and does nothing, where one of them can't be
- * foretold. */
-static bool try_least_foretold(struct choosing *choosing, const struct sharded *least, const struct plan_wish *wish)
-{
-	struct prospects prospects = { .count = 0 };
-	struct prospect itself = { .wish = *wish, .sharding = &least->sharding };
-	enum status status = prospects_begin(
-		&prospects, choosing->layers, choosing->planning, shortlist_leader(&choosing->list));
-	if (status == OK && !is_seen(choosing, &least->sharding))
-		status = prospects_add(&prospects, choosing->layers, choosing->planning, &itself);
-	if (status == OK)
-		status = foretell_rivals(choosing, least, wish->margin, &prospects);
-	if (status == INFEASIBLE)
-		return false;
-	choosing->foretold += prospects.count;
-	if (status == OK)
-		plan_prospects(choosing, &prospects, NULL);
-	return true;
-}
-
 static bool least_helps(const struct choosing *choosing)
 {
 	const struct plan *best = shortlist_leader(&choosing->list);
@@ -357,8 +300,8 @@ static bool least_helps(const struct choosing *choosing)
 		scenario->value[K_recompute] != RECOMPUTE_AUTO && (!scenario_cuts(scenario) || choose_is_over(best));
 }
 
-/* What minred finds, and its rivals, as candidates of auto: it may be faster than what the estimate chose. Of a
- * pipeline where nothing fits the cap so far. */
+/* What minred finds as a candidate of auto: it may be faster than what the estimate chose. Of a pipeline where nothing
+ * fits the cap so far. */
 static void try_least(struct choosing *choosing)
 {
 	const struct planning *planning = choosing->planning;
@@ -368,15 +311,8 @@ static void try_least(struct choosing *choosing)
 		.first = choosing->first->sharded };
 	struct transformed *transformed = stage_transform(
 		planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
-	const struct sharded *least = transformed ? transformed->sharded : NULL;
-	bool foretold = least && choosing->layers && try_least_foretold(choosing, least, &wish);
-	for (uint32_t rival = 0; least && !foretold && rival <= least->rivals && choose_goes_on(choosing); rival++)
-		if (is_seen(choosing, rival ? &least->rival[rival - 1] : &least->sharding))
-			continue;
-		else if (rival > 0)
-			plan_rival(choosing, least, wish.margin, rival, &choosing->list);
-		else
-			plan_candidate(choosing, &wish, true, &choosing->list);
+	if (transformed && !is_seen(choosing, &transformed->sharded->sharding))
+		plan_candidate(choosing, &wish, true, &choosing->list);
 	transformed_release(transformed);
 }
 
@@ -520,7 +456,7 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 		.list.goal = { GOAL_FASTEST, scenario_budget(planning->scenario) } };
 	struct plan_wish wish = first_wish(planning->scenario);
 	struct plan *first = plan_once(planning, &wish, false), *plan = NULL;
-	bool fine = !first || !first->sharded ||
+	bool fine = !first || !first->sharded || !is_automatic(planning) ||
 		few_layers_new(planning, first->sharded->shared, &choosing.layers) == OK;
 	choosing.first = first;
 	if (first && fine)

@@ -14,8 +14,8 @@
 
 bool starts_without_cap(const struct scenario *scenario)
 {
-	return scenario_searches(scenario) && !scenario_cuts(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO &&
-		scenario_budget(scenario) >= 0;
+	return scenario_searches(scenario) && scenario_strategy(scenario) != STRATEGY_TAP && !scenario_cuts(scenario) &&
+		scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario_budget(scenario) >= 0;
 }
 
 /* The margin for another round: what this plan's arena has above the bytes that the choice counted with: the

@@ -530,7 +530,8 @@ static struct graph *run_shard(struct job *job)
 		return NULL;
 	for (const char *at = job->sharded->notes; *at; at += strcspn(at, "\n") + 1)
 		note(job->notes, "%.*s", (int)strcspn(at, "\n"), at);
-	if (scenario_searches(job->scenario) && value(job, K_recompute) != RECOMPUTE_AUTO)
+	if (scenario_searches(job->scenario) && scenario_strategy(job->scenario) != STRATEGY_TAP &&
+		value(job, K_recompute) != RECOMPUTE_AUTO)
 		job->fit_peak = job->sharded->cost.usage;
 	return graph_retain(job->sharded->device);
 }

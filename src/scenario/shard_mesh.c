@@ -149,9 +149,8 @@ uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degre
 	uint32_t count = 0;
 	for (int64_t tp = 1; tp <= devices / ep; tp++)
 		for (int64_t cp = 1; tp * cp <= devices / ep; cp++) {
-			/* Where both are free one of them is 1; TAP splits data and weights, no tokens. */
-			if (cp > 1 && scenario->value[K_cp] == KNOB_GIVEN
-				&& ((tp > 1 && scenario->value[K_tp] == KNOB_GIVEN) || scenario_strategy(scenario) == STRATEGY_TAP))
+			/* Where both are free one of them is 1. */
+			if (tp > 1 && cp > 1 && scenario->value[K_cp] == KNOB_GIVEN && scenario->value[K_tp] == KNOB_GIVEN)
 				break;
 			struct degrees next = { devices / (tp * cp * ep), tp, cp, ep, pp };
 			bool fits = next.dp * tp * cp * ep * pp == scenario->value[K_devices] &&

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/common/order_ilp.h"
 #include "solver/graph/draft.h"
 #include "solver/order/job.h"
 #include "src/base/clock.h"

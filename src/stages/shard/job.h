@@ -18,12 +18,13 @@ struct shard_job {
 	const struct scenario *scenario;
 	struct shard_clock clock;
 	int64_t cap;                 /* bytes that may stay on a device; < 0: any */
-	bool as_tap;                 /* auto: what tap finds is sought */
-	struct shard_choice expert[SHARD_EXPERTS]; /* minred: what experts write that takes least, the least first */
+	struct shard_choice expert[SHARD_EXPERTS]; /* auto: what experts write, the best first */
 	uint32_t experts;
+	int64_t least;               /* minred: see struct sharding_options */
+	const struct sharding *first;
 	bool by_axes;                /* see struct sharding_options */
 	struct mixture mixture;      /* of the first search */
-	bool others, apart, alone;   /* see struct sharding_options */
+	bool apart, alone;           /* see struct sharding_options */
 	struct shard_candidate candidate[CANDIDATES_MAX];
 	uint32_t candidates, patterns;
 	char notes[NOTES_BYTES];
@@ -51,6 +52,13 @@ bool shard_job_describe(struct shard_job *job, struct sharded *sharded);
 /* The result of a decision, which it takes over. NULL with the job's error. */
 struct sharded *shard_job_build(struct shard_job *job, struct sharding *sharding);
 
+/* What tap or minred finds over all meshes that the knobs leave open: published.c. Free report in any case. INFEASIBLE:
+ * no mesh has any. */
+enum status shard_job_published(struct shard_job *job, struct sharding *sharding, struct sharding_report *report);
+/* minred's curve over the mesh of what it found. */
+enum status shard_job_curve(
+	struct shard_job *job, const struct mesh *mesh, struct sharding_point *curve, uint32_t *points);
+
 /* Keeps what a search of auto has shown of its mesh; takes over what an earlier result's searches have shown. */
 void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, const struct sharding_report *report,
 	struct sharded *sharded);
@@ -58,13 +66,19 @@ void shard_job_inherit(const struct shard_job *job, const struct sharded *first,
 
 /* Searches begin with what is the larger sum for an expert's sharding. */
 void shard_job_begin_mixture(struct shard_job *job, const struct sharding_cost *expert);
+/* The options of a search over a mesh; they are the job's. BAD_INPUT: of pins, else as shard_job_search(). */
+enum status shard_job_options(
+	struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options);
 /* Searches a mesh as the job wants it; options are filled in. Free found and report in any case. */
 enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles,
 	struct sharding_options *options, struct sharding *found, struct sharding_report *report);
 /* Searches over the mesh of a sharding; what is found takes its place where it is better. */
 enum status shard_job_improve(struct shard_job *job, const struct axis_roles *roles, struct sharding *sharding,
-	const struct sharding_cost *cost, struct sharding_report *report, struct sharding_point *curve, uint32_t *points);
+	const struct sharding_cost *cost, struct sharding_report *report);
 
+/* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a
+ * first plan. */
+enum status shard_job_expert(struct shard_job *job, uint32_t most, struct shard_choice *best);
 /* What experts write and what the search passed by, for the planner to compare with. */
 enum status shard_job_rivals(
 	struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report, struct sharded *sharded);

@@ -1,9 +1,74 @@
-/* rivals.c: which other shardings are worth a plan: experts', tap's, what searches of other meshes find. */
+/* rivals.c: auto's other shardings: the best of experts', where it begins, and what else is worth a plan. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "job.h"
 
 #define HOPELESS_PERCENT 125    /* estimates are that near to simulated steps */
+
+/* Keeps the best: planned, one of them may be better than what is searched. */
+static void rivals_keep_expert(struct shard_job *job, const struct shard_choice *next)
+{
+	uint32_t i = job->experts;
+	for (; i > 0 && shard_job_better(job, &next->cost, &job->expert[i - 1].cost); i--)
+		if (i < SHARD_EXPERTS)
+			job->expert[i] = job->expert[i - 1];
+	if (i < SHARD_EXPERTS)
+		job->expert[i] = *next;
+	job->experts += job->experts < SHARD_EXPERTS;
+}
+
+enum status shard_job_expert(struct shard_job *job, uint32_t most, struct shard_choice *best)
+{
+	struct degrees degrees[DEGREES_MAX];
+	uint32_t all = degrees_of_search(job->scenario, degrees, DEGREES_MAX), count = all < most ? all : most;
+	struct sharding_sum *sum = sharding_sum_new(
+		&job->shared->units, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches);
+	enum status status = sum ? OK : fail_memory(job->error);
+	bool refused = false;
+	*best = (struct shard_choice){ .any = false };
+	for (uint32_t i = 0; i < count; i++)
+		for (int zero = 0; zero <= 3 && status == OK; zero += 3) {
+			struct shard_choice next = { degrees[i],
+				job->scenario->value[K_zero] ? (int)job->scenario->value[K_zero] : zero, .any = true };
+			struct axis_roles roles[MESH_AXES];
+			struct sharding sharding;
+			char text[120], mesh[96];
+			int used;
+			bool cuts = zero && degrees[i].dp * degrees[i].cp > 1;
+			if (zero && !cuts)
+				continue;
+			status = shard_job_split(job, &degrees[i], next.zero, &sharding, roles);
+			if (status == BAD_INPUT) {   /* this mesh can't keep a pin, another may; else the error stays */
+				refused = true;
+				status = OK;
+				continue;
+			}
+			if (status != OK)
+				continue;
+			status = sharding_sum_cost(sum, &sharding, &next.cost);
+			used = snprintf(text, sizeof text, "%s", mesh_text(&sharding.mesh, mesh, sizeof mesh));
+			if (next.zero > 0 && used < (int)sizeof text)
+				snprintf(text + used, sizeof text - (size_t)used, ", ZeRO %d", next.zero);
+			next.candidate = job->candidates;
+			shard_job_list(job, text, &next.cost);
+			sharding_free(&sharding);
+			if (status == OK)
+				rivals_keep_expert(job, &next);
+			if (status == OK && (!best->any || shard_job_better(job, &next.cost, &best->cost)))
+				*best = next;
+		}
+	if (count < all)
+		note(job->notes, NOTE_LEFT_OUT "%u of %u meshes, as the step has many ops", all - count, all);
+	sharding_sum_free(sum);
+	if (best->any && best->candidate < job->candidates)
+		job->candidate[best->candidate].chosen = true;
+	if (status == OK && !best->any)
+		return refused
+			? BAD_INPUT
+			: fail(job->error, BAD_INPUT, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
+	return status;
+}
 
 /* The candidates of an earlier result, with another one chosen. */
 static void list_again(struct shard_job *job, const struct sharded *first, const struct sharded *chosen)
@@ -20,14 +85,12 @@ static void list_again(struct shard_job *job, const struct sharded *first, const
 		shard_job_list_found(job, &chosen->sharding, &chosen->cost);
 }
 
-/* Takes a rival over. auto doesn't plan one twice; minred's limit needs the experts' arenas, whatever else is like
- * them. */
+/* Takes a rival over, once. */
 static void rivals_add_rival(const struct shard_job *job, struct sharding *rival, int64_t time, struct sharded *sharded)
 {
 	const struct units *units = &job->shared->units;
-	bool automatic = scenario_strategy(job->scenario) == STRATEGY_AUTO,
-		 known = automatic && sharding_equal(units, rival, &sharded->sharding);
-	for (uint32_t i = 0; i < sharded->rivals && !known && automatic; i++)
+	bool known = sharding_equal(units, rival, &sharded->sharding);
+	for (uint32_t i = 0; i < sharded->rivals && !known; i++)
 		known = sharding_equal(units, rival, &sharded->rival[i]);
 	if (known) {
 		sharding_free(rival);
@@ -138,49 +201,21 @@ static enum status add_strategies(struct shard_job *job, struct sharded *sharded
 	return status;
 }
 
-/* auto: what tap finds on the mesh of the best expert, where tap itself would take it. Without, the expert's sharding
- * is tap's, and a rival already. */
-static enum status add_tap(struct shard_job *job, const struct shard_choice *choice, struct sharded *sharded)
-{
-	struct axis_roles roles[MESH_AXES];
-	struct sharding start, found = { 0 };
-	struct sharding_options options;
-	struct sharding_report report = { .proof.value = -1 };
-	TRY(shard_job_split(job, &choice->degrees, choice->zero, &start, roles));
-	job->as_tap = true;
-	shard_job_begin_mixture(job, &choice->cost);
-	enum status status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
-	if (status == OK && found.split && shard_job_better(job, &report.cost, &choice->cost)) {
-		rivals_add_rival(job, &found, report.cost.total, sharded);
-		found = (struct sharding){ 0 };
-	}
-	job->as_tap = false;
-	sharding_free(&found);
-	sharding_report_free(&report);
-	sharding_free(&start);
-	return status == INFEASIBLE || status == BAD_INPUT ? error_set(job->error, OK) : status;
-}
-
 /* What experts write and what the search passed by, for the planner to compare with. */
-enum status shard_job_rivals(
-	struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report, struct sharded *sharded)
+enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report,
+	struct sharded *sharded)
 {
-	bool automatic = shard_job_strategy(job) == STRATEGY_AUTO;
 	enum status status = OK;
 	for (uint32_t i = 0; i < job->experts && i < EXPERTS_PLANNED && status == OK; i++) {
 		const struct sharding_cost *cost = &job->expert[i].cost;
-		if (!automatic || cost->total != sharded->cost.total ||
-			cost->usage != sharded->cost.usage)   /* else the first itself */
+		if (cost->total != sharded->cost.total || cost->usage != sharded->cost.usage)   /* else the first itself */
 			status = add_expert(job, &job->expert[i].degrees, job->expert[i].zero, sharded);
 	}
-	bool first = !job->wish->first;   /* later ones need not be told again what no cap changes */
-	if (status == OK && automatic && first)
+	if (status == OK && !job->wish->first)   /* later ones need not be told again what no cap changes */
 		status = add_strategies(job, sharded);
-	if (status == OK && automatic && first)
-		status = add_tap(job, choice, sharded);
 	sharded->experts = sharded->rivals;
 	add_others(job, report, INT64_MAX, sharded);
-	return status == OK && automatic ? search_elsewhere(job, choice, sharded) : status;
+	return status == OK ? search_elsewhere(job, choice, sharded) : status;
 }
 
 /* The plan of a rival: what was looked at is as with the first one. */
@@ -201,18 +236,12 @@ struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *fir
 						  "time were split another way, and each such sharding was planned"
 							: rival < first->rival + first->experts
 			? "once planned, this expert's sharding is better than what the search found"
-			: scenario_strategy(job->scenario) == STRATEGY_AUTO &&
-				sharding_estimate(&sharded->cost) < sharding_estimate(&first->cost)
+			: sharding_estimate(&sharded->cost) < sharding_estimate(&first->cost)
 			? "once planned, this sharding is better than what the first search found, as its lower estimate says"
-			: scenario_strategy(job->scenario) == STRATEGY_AUTO
-			? "once planned, this sharding is better than one with a lower estimate"
-			: "once planned, this sharding is better than the one with the least time within the slack");
-	memcpy(sharded->curve, first->curve, sizeof sharded->curve);
-	sharded->points = first->points;
+			: "once planned, this sharding is better than one with a lower estimate");
 	sharded->space = first->space;
 	sharded->folded = first->folded;
-	if (shard_job_strategy(job) == STRATEGY_AUTO)
-		shard_job_inherit(job, first, sharded);
+	shard_job_inherit(job, first, sharded);
 	if (shard_job_describe(job, sharded))
 		return sharded;
 	fail_memory(job->error);

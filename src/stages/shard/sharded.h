@@ -25,7 +25,7 @@ struct shard_candidate {
 #define SHARD_EXPERTS 6
 #define SHARD_MESHES 3         /* that auto searches beside the first */
 #define SHARD_RIVALS \
-	(SHARD_EXPERTS + 1 + SHARDING_OTHERS + SHARD_MESHES)   /* experts', tap's, and what searches passed by */
+	(SHARD_EXPERTS + SHARDING_OTHERS + SHARD_MESHES)       /* experts', and what searches passed by */
 
 /* What a search over a mesh has shown of all its shardings that keep a cap. */
 struct mesh_bound {
@@ -55,7 +55,7 @@ struct sharded {
 	uint32_t candidates, patterns;      /* listed; TAP's: routed, of which the cheapest are listed */
 	struct sharding_point curve[SHARDING_CURVE_POINTS];   /* curve=on: the least time at each amount of memory */
 	uint32_t points;
-	/* minred, auto: other shardings, which may be better once they are planned; the first ones are experts'. None of a
+	/* auto: other shardings, which may be better once they are planned; the first ones are experts'. None of a
 	 * rival's own. */
 	struct sharding rival[SHARD_RIVALS];
 	int64_t rival_time[SHARD_RIVALS];       /* their estimates */

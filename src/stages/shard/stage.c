@@ -116,7 +116,8 @@ struct key shard_key_of(const struct sharded *sharded, const struct scenario *sc
 /* What the memory cap leaves to what stays: earlier rounds have shown what comes and goes beside it. */
 int64_t shard_job_cap(const struct plan_wish *wish, const struct scenario *scenario)
 {
-	int64_t cap = scenario_budget(scenario);
+	/* TAP's patterns know no memory. */
+	int64_t cap = scenario_strategy(scenario) == STRATEGY_TAP ? -1 : scenario_budget(scenario);
 	int64_t ranks = scenario->value[K_pp];
 	if (scenario_cuts(scenario))    /* the ranks share what stays; their cuts see to the rest */
 		return cap < 0 || cap > BYTES_MAX / ranks ? -1 : cap * ranks;
@@ -127,18 +128,17 @@ int64_t shard_job_cap(const struct plan_wish *wish, const struct scenario *scena
 
 enum shard_strategy shard_job_strategy(const struct shard_job *job)
 {
-	return job->as_tap ? STRATEGY_TAP : job->wish->least ? STRATEGY_MINRED : scenario_strategy(job->scenario);
+	return job->wish->least ? STRATEGY_MINRED : scenario_strategy(job->scenario);
 }
 
 bool shard_job_better(const struct shard_job *job, const struct sharding_cost *a, const struct sharding_cost *b)
 {
-	enum shard_strategy strategy = shard_job_strategy(job);
 	bool fits_a = job->cap < 0 || a->usage <= job->cap, fits_b = job->cap < 0 || b->usage <= job->cap;
 	if (fits_a != fits_b)
 		return fits_a;
 	/* Where nothing fits, a little less that stays is not worth much time, nor the buffers of many collectives. */
 	bool alike = (a->usage > b->usage ? a->usage - b->usage : b->usage - a->usage) < a->usage / 50;
-	if (strategy == STRATEGY_MINRED || (!fits_a && !alike))
+	if (!fits_a && !alike)
 		return a->usage != b->usage ? a->usage < b->usage : a->summed < b->summed;
 	return a->summed != b->summed ? a->summed < b->summed : a->usage < b->usage;
 }
@@ -171,80 +171,15 @@ void shard_job_list(struct shard_job *job, const char *text, const struct shardi
 		cost->usage, cost->redundant, true, false };
 }
 
-/* Keeps the best: planned, one of them may be better than what is searched. minred: those that take least. */
-static void keep_expert(struct shard_job *job, const struct shard_choice *next)
-{
-	uint32_t i = job->experts;
-	bool least = shard_job_strategy(job) == STRATEGY_MINRED;
-	uint32_t most = least ? EXPERTS_PLANNED : SHARD_EXPERTS;
-	for (; i > 0 &&
-		(least ? next->cost.usage < job->expert[i - 1].cost.usage
-			: shard_job_better(job, &next->cost, &job->expert[i - 1].cost));
-		i--)
-		if (i < most)
-			job->expert[i] = job->expert[i - 1];
-	if (i < most)
-		job->expert[i] = *next;
-	job->experts += job->experts < most;
-}
-
-/* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a
- * first plan. */
-static enum status best_expert(struct shard_job *job, uint32_t most, struct shard_choice *best)
-{
-	struct degrees degrees[DEGREES_MAX];
-	uint32_t all = degrees_of_search(job->scenario, degrees, DEGREES_MAX), count = all < most ? all : most;
-	struct sharding_sum *sum = sharding_sum_new(
-		&job->shared->units, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches);
-	enum status status = sum ? OK : fail_memory(job->error);
-	bool refused = false;
-	*best = (struct shard_choice){ .any = false };
-	for (uint32_t i = 0; i < count; i++)
-		for (int zero = 0; zero <= 3 && status == OK; zero += 3) {
-			struct shard_choice next = { degrees[i],
-				job->scenario->value[K_zero] ? (int)job->scenario->value[K_zero] : zero, .any = true };
-			struct axis_roles roles[MESH_AXES];
-			struct sharding sharding;
-			char text[120], mesh[96];
-			int used;
-			bool cuts = zero && degrees[i].dp * degrees[i].cp > 1 &&
-				scenario_strategy(job->scenario) != STRATEGY_TAP;   /* TAP keeps states whole */
-			if (zero && !cuts)
-				continue;
-			status = shard_job_split(job, &degrees[i], next.zero, &sharding, roles);
-			if (status == BAD_INPUT) {   /* this mesh can't keep a pin, another may; else the error stays */
-				refused = true;
-				status = OK;
-				continue;
-			}
-			if (status != OK)
-				continue;
-			status = sharding_sum_cost(sum, &sharding, &next.cost);
-			used = snprintf(text, sizeof text, "%s", mesh_text(&sharding.mesh, mesh, sizeof mesh));
-			if (next.zero > 0 && used < (int)sizeof text)
-				snprintf(text + used, sizeof text - (size_t)used, ", ZeRO %d", next.zero);
-			next.candidate = job->candidates;
-			shard_job_list(job, text, &next.cost);
-			sharding_free(&sharding);
-			if (status == OK && shard_job_strategy(job) != STRATEGY_TAP)
-				keep_expert(job, &next);
-			if (status == OK && (!best->any || shard_job_better(job, &next.cost, &best->cost)))
-				*best = next;
-		}
-	if (count < all)
-		note(job->notes, NOTE_LEFT_OUT "%u of %u meshes, as the step has many ops", all - count, all);
-	sharding_sum_free(sum);
-	if (best->any && best->candidate < job->candidates)
-		job->candidate[best->candidate].chosen = true;
-	if (status == OK && !best->any)
-		return refused
-			? BAD_INPUT
-			: fail(job->error, BAD_INPUT, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
-	return status;
-}
-
 /* Meshes that a first plan looks at, and a complete one: few on large graphs, so that it stands at once. */
 enum { QUICK_WORK = 15000, FULL_WORK = 400000 };
+
+/* What a strategy comes to beside its sharding. */
+struct decided {
+	struct shard_choice choice;  /* auto: the best of experts' */
+	struct sharding_point curve[SHARDING_CURVE_POINTS];
+	uint32_t points;
+};
 
 /* What a result says of how it came about. */
 bool shard_job_describe(struct shard_job *job, struct sharded *sharded)
@@ -339,31 +274,85 @@ struct sharded *shard_job_build(struct shard_job *job, struct sharding *sharding
 	return sharded_of(job->shared, sharding, &job->clock, job->error);
 }
 
+/* What data, megatron and zero are by definition; a first plan of tap and minred, on their first mesh. */
+static enum status shard_stage_by_roles(struct shard_job *job, struct sharding *sharding)
+{
+	struct degrees degrees[DEGREES_MAX];
+	struct axis_roles roles[MESH_AXES];
+	bool search = scenario_searches(job->scenario);
+	enum status status = degrees_of_scenario(job->scenario, &job->shared->units, degrees, job->error);
+	if (status == OK && search && degrees_of_search(job->scenario, degrees, DEGREES_MAX) == 0)
+		return fail(job->error, BAD_INPUT, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
+	if (status == OK)
+		status = shard_job_split(job, degrees, -1, sharding, roles);
+	if (status == OK && !search)
+		note_roles(&job->shared->units, &sharding->mesh, roles, job->notes);
+	return status;
+}
+
+/* tap and minred. */
+static enum status shard_stage_published(
+	struct shard_job *job, struct sharding *sharding, struct sharding_report *report, struct decided *decided)
+{
+	struct degrees degrees;
+	TRY(degrees_of_scenario(job->scenario, &job->shared->units, &degrees, job->error));
+	enum status status = shard_job_published(job, sharding, report);
+	status = status == CANCELLED && sharding->split ? OK : status;
+	if (status == OK && shard_job_strategy(job) == STRATEGY_MINRED && job->scenario->value[K_curve])
+		status = shard_job_curve(job, &sharding->mesh, decided->curve, &decided->points);
+	return status;
+}
+
+static enum status shard_stage_freely(
+	struct shard_job *job, bool quick, struct sharding *sharding, struct sharding_report *report, struct decided *decided)
+{
+	struct axis_roles roles[MESH_AXES];
+	struct shard_choice *choice = &decided->choice;
+	TRY(degrees_of_scenario(job->scenario, &job->shared->units, &choice->degrees, job->error));
+	TRY(shard_job_expert(job, 1 + (quick ? QUICK_WORK : FULL_WORK) / (job->shared->graph->ops + 1), choice));
+	TRY(shard_job_split(job, &choice->degrees, choice->zero, sharding, roles));
+	job->by_axes = job->wish->rivals == RIVALS_NONE;   /* a round needs no bound of its own */
+	return quick || job->wish->rivals == RIVALS_ALONE ? OK
+		: shard_job_improve(job, roles, sharding, &choice->cost, report);
+}
+
+/* The graph of a device of what auto has searched can't be made: an expert's takes its place. */
+static struct sharded *shard_stage_expert(
+	struct shard_job *job, const struct decided *decided, struct sharding_report *report)
+{
+	struct sharding sharding;
+	struct axis_roles roles[MESH_AXES];
+	if (job->error->status != BAD_INPUT || job->scenario->pins > 0 ||
+		shard_job_split(job, &decided->choice.degrees, decided->choice.zero, &sharding, roles) != OK)
+		return NULL;
+	note(job->notes, "no graph of a device can be made for the search's sharding, so an expert's takes its place: %s",
+		job->error->text);
+	report->proof.value = -1;
+	return shard_job_build(job, &sharding);
+}
+
+/* Beside the result what was looked at, and auto's rivals. OK or NO_MEMORY. */
+static enum status shard_stage_complete(struct shard_job *job, bool rivals, const struct decided *decided,
+	struct sharding_report *report, struct sharded *sharded)
+{
+	note_report(job, report, sharded);
+	memcpy(sharded->curve, decided->curve, decided->points * sizeof *decided->curve);
+	sharded->points = decided->points;
+	NEED(shard_job_describe(job, sharded));
+	return rivals && shard_job_rivals(job, &decided->choice, report, sharded) == NO_MEMORY ? NO_MEMORY : OK;
+}
+
 static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 {
-	const struct units *units = &job->shared->units;
-	struct shard_choice choice = { .zero = -1 };
-	struct axis_roles roles[MESH_AXES];
-	struct sharding sharding;
+	struct decided decided = { .choice.zero = -1 };
+	struct sharding sharding = { 0 };
 	struct sharding_report report = { .proof.value = -1 };
-	struct sharding_point curve[SHARDING_CURVE_POINTS];
-	uint32_t points = 0;
-	bool search = scenario_searches(job->scenario);
-	enum status status = degrees_of_scenario(job->scenario, units, &choice.degrees, job->error);
-	if (status == OK && search)
-		status = best_expert(job, 1 + (quick ? QUICK_WORK : FULL_WORK) / (units->graph->ops + 1), &choice);
-	if (status == OK)
-		status = shard_job_split(job, &choice.degrees, choice.zero, &sharding, roles);
-	if (error_set(job->error, status) != OK)
-		return NULL;
-	bool sought = job->wish->rivals != RIVALS_ALONE;
-	job->by_axes = job->wish->rivals == RIVALS_NONE;   /* a round needs no bound of its own */
-	if (search && !quick && sought)
-		status = shard_job_improve(job, roles, &sharding, &choice.cost, &report, curve, &points);
-	else if (!search)
-		note_roles(units, &sharding.mesh, roles, job->notes);
+	bool search = scenario_searches(job->scenario), automatic = search && shard_job_strategy(job) == STRATEGY_AUTO;
+	enum status status = automatic ? shard_stage_freely(job, quick, &sharding, &report, &decided)
+		: search && !quick ? shard_stage_published(job, &sharding, &report, &decided)
+		: shard_stage_by_roles(job, &sharding);
 	if (search && status == OK)
-		shard_note_unsplit(units, &sharding, job->notes);
+		shard_note_unsplit(&job->shared->units, &sharding, job->notes);
 	if (job->wish->least)
 		note(job->notes,
 			"once planned, a sharding that needs little memory is better here than the one with the least estimate");
@@ -372,27 +361,13 @@ static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 		sharded = shard_job_build(job, &sharding);
 	else
 		sharding_free(&sharding);
-	if (search && !quick && job->error->status == BAD_INPUT && job->scenario->pins == 0 &&
-		shard_job_split(job, &choice.degrees, choice.zero, &sharding, roles) == OK) {
-		note(job->notes,
-			"no graph of a device can be made for the search's sharding, so an expert's takes its place: %s",
-			job->error->text);
-		report.proof.value = -1;
-		sharded = shard_job_build(job, &sharding);
-	}
-	if (sharded)
-		note_report(job, &report, sharded);
-	if (sharded &&
-		(!shard_job_describe(job, sharded) ||
-			(!quick && job->wish->rivals != RIVALS_NONE &&
-				shard_job_rivals(job, &choice, &report, sharded) == NO_MEMORY))) {
+	if (!sharded && status == OK && automatic && !quick)
+		sharded = shard_stage_expert(job, &decided, &report);
+	bool rivals = automatic && !quick && job->wish->rivals != RIVALS_NONE;
+	if (sharded && shard_stage_complete(job, rivals, &decided, &report, sharded) != OK) {
 		fail_memory(job->error);
 		sharded_release(sharded);
 		sharded = NULL;
-	}
-	if (sharded) {
-		memcpy(sharded->curve, curve, points * sizeof *curve);
-		sharded->points = points;
 	}
 	sharding_report_free(&report);
 	return sharded;

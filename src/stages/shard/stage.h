@@ -4,7 +4,8 @@
  *     stage   how the step is split
  *     job     what its files share
  *     search  searches of one mesh
- *     rivals  other shardings that are worth a plan
+ *     published  tap and minred over all meshes
+ *     rivals  other shardings that are worth a plan of auto
  *     sharded its result
  *     build   from a decision to the graph of a device
  *     pins    pinned placements

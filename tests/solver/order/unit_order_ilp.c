@@ -1,4 +1,5 @@
 /* unit_order_ilp.c: the exact search and the integer program, which share nothing, agree on small problems. */
+#include "tests/common/order_ilp.h"
 #include "solver/order/job.h"
 #include "tests/common/random_problem.h"
 #include "tests/common/support.h"

@@ -4,6 +4,23 @@
 #include "tests/common/random_problem.h"
 #include "tests/common/support.h"
 
+/* OK when order is a permutation of the ops that keeps every dependency. */
+static enum status order_keeps_dependencies(const struct order_model *model, const uint32_t *order)
+{
+	bool *run = mem_alloc(model->ops, sizeof *run), valid = true;
+	NEED(run);
+	for (uint32_t n = 0; valid && n < model->ops; n++) {
+		uint32_t op = order[n];
+		valid = op < model->ops && !run[op];
+		for (uint32_t i = valid ? model->pred.start[op] : 0; valid && i < model->pred.start[op + 1]; i++)
+			valid = run[model->pred.item[i]];
+		if (valid)
+			run[op] = true;
+	}
+	mem_free(run);
+	return valid ? OK : INFEASIBLE;
+}
+
 /* ---- bounds ------------------------------------------------------------------------------ */
 
 static bool ready_in(const struct problem *problem, uint32_t state, uint32_t op)

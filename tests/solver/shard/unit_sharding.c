@@ -609,22 +609,6 @@ Test(sharding, one_sum_for_many_shardings)
 	sharding_sum_free(sum);
 }
 
-Test(sharding, minred_also_reports_what_auto_finds)
-{
-	OWN(setting) setting;
-	OWN(sharding) sharding;
-	OWN(sharding_report) report;
-	open_model(&setting, "gpt", 2, 8, 256, 512, 4, 1);
-	int64_t fastest = cost_of(&setting, STRATEGY_AUTO).total, least = INT64_MAX;
-	setting.options.others = true;
-	setting.options.slack = 5;
-	cr_assert_eq(find(&setting, STRATEGY_MINRED, &sharding, &report), OK);
-	cr_assert_gt(report.cost.total, fastest);
-	for (uint32_t i = 0; i < report.others; i++)
-		least = report.other_cost[i].total < least ? report.other_cost[i].total : least;
-	cr_assert_eq(least, fastest);
-}
-
 Test(sharding, least_redundancy_is_never_behind_megatron)
 {
 	OWN(setting) setting;

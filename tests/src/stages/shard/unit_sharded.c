@@ -168,59 +168,34 @@ Test(sharded, the_check_finds_what_is_not_so)
 	free(text);
 }
 
-/* At equal mesh and ZeRO stage: planned, not just by what stays. */
-Test(sharded, minred_never_takes_more_memory_than_an_expert)
+/* At equal mesh and ZeRO stage: minred's own measure, what stays, is within the slack below any expert's; and without
+ * a mesh none of those it lists takes less. */
+Test(sharded, minred_never_keeps_more_than_an_expert)
 {
 	static const struct {
-		const char *model, *mesh, *slack;
-	} cases[] = { { "gpt", "devices=4 dp=1 tp=4", "20" }, { "llama", "devices=4 dp=1 tp=4", "0" },
-		{ "gpt", "devices=4 dp=1 tp=4", "0" }, { "resnet", "devices=4 dp=4 zero=1", "5" },
-		{ "bert", "devices=4 dp=1 tp=4", "5" }, { "moe", "devices=4 dp=1 tp=4", "0" },
-		{ "bert", "devices=4 dp=2 tp=2 zero=1", "0" } };
+		const char *model, *mesh;
+		uint32_t slack;
+	} cases[] = { { "gpt", "devices=4 dp=1 tp=4", 20 }, { "llama", "devices=4 dp=1 tp=4", 0 },
+		{ "gpt", "devices=4 dp=1 tp=4", 0 }, { "resnet", "devices=4 dp=4 zero=1", 5 },
+		{ "bert", "devices=4 dp=1 tp=4", 5 }, { "moe", "devices=4 dp=1 tp=4", 0 },
+		{ "bert", "devices=4 dp=2 tp=2 zero=1", 0 } };
 	OWN(planner) planner = { .store = store_new() };
-	uint32_t less = 0;
 	for (size_t i = 0; i < test_rounds(1, sizeof cases / sizeof *cases); i++) {
 		OWN(graph) *graph = model(cases[i].model, 8);
 		char words[200];
 		snprintf(words, sizeof words, "%s strategy=megatron sp=on", cases[i].mesh);
 		OWN(plan) *expert = plan_of_words(&planner, graph, words);
-		snprintf(words, sizeof words, "%s strategy=minred slack=%s", cases[i].mesh, cases[i].slack);
+		snprintf(words, sizeof words, "%s strategy=minred slack=%u", cases[i].mesh, cases[i].slack);
 		OWN(plan) *plan = plan_of_words(&planner, graph, words);
-		cr_assert_leq(plan_arena(plan), plan_arena(expert), "%s %s", cases[i].model, words);
-		cr_assert(plan_arena(plan) < plan_arena(expert) || plan_step_time(plan) <= plan_step_time(expert), "%s %s",
-			cases[i].model, words);
-		less += plan_arena(plan) < plan_arena(expert);
+		int64_t limit = sharding_slack(expert->transformed->sharded->cost.usage, cases[i].slack);
+		cr_assert_leq(plan->transformed->sharded->cost.usage, limit, "%s %s", cases[i].model, words);
 	}
-	cr_assert_geq(less, test_rounds(1, 2), "less in %u", less);
-}
-
-/* Planned memory is what the slack is of. */
-Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
-{
-	static const char *const cases[][2] = { { "gpt", "devices=4 dp=4 zero=1" }, { "llama", "devices=4 dp=1 tp=4" },
-		{ "bert", "devices=4 dp=4" }, { "moe", "devices=4 dp=4" } };
-	OWN(planner) planner = { .store = store_new() };
-	uint32_t within = 0;
-	for (size_t i = 0; i < test_rounds(1, sizeof cases / sizeof *cases); i++) {
-		static const char *const strategies[] = { "strategy=megatron sp=on", "strategy=auto", "strategy=minred slack=0",
-			"strategy=minred slack=40" };   /* in an order that seeks no time */
-		OWN(graph) *graph = model(cases[i][0], 8);
-		struct plan *plan[4];
-		for (int k = 0; k < 4; k++) {
-			char words[200];
-			snprintf(words, sizeof words, "%s %s order=list", cases[i][1], strategies[k]);
-			plan[k] = plan_of_words(&planner, graph, words);
-		}
-		bool fits = plan_arena(plan[1]) <= plan_arena(plan[0]) &&
-			plan_arena(plan[1]) <= plan_arena(plan[2]) + plan_arena(plan[2]) / 100 * 40;
-		cr_assert(!fits || plan_step_time(plan[3]) <= plan_step_time(plan[1]) + plan_step_time(plan[1]) / 100,
-			"%s %s: %lld ps, auto %lld", cases[i][0], cases[i][1], (long long)plan_step_time(plan[3]),
-			(long long)plan_step_time(plan[1]));
-		within += fits;
-		for (int k = 0; k < 4; k++)
-			plan_release(plan[k]);
-	}
-	cr_assert(within > 0);
+	OWN(graph) *graph = model("gpt", 8);
+	OWN(plan) *plan = plan_of_words(&planner, graph, "devices=8 strategy=minred");
+	const struct sharded *sharded = plan->transformed->sharded;
+	cr_assert_geq(sharded->candidates, 4);
+	for (uint32_t i = 0; i < sharded->candidates; i++)
+		cr_assert_leq(sharded->cost.usage, sharding_slack(sharded->candidate[i].usage, 0), "%s", sharded->candidate[i].text);
 }
 
 Test(sharded, impossible_degrees_and_pins_are_refused_by_name)
@@ -294,13 +269,9 @@ Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 	char words[100];
 	snprintf(words, sizeof words, "%s order=best strategy=auto", mesh);
 	OWN(plan) *fastest = plan_of_words(&planner, graph, words);
-	snprintf(words, sizeof words, "%s order=best strategy=minred", mesh);
-	OWN(plan) *least = plan_of_words(&planner, graph, words);
-	cr_assert(least->transformed->sharded->cost.usage > plan_needs(least) && plan_needs(least) < plan_needs(fastest));
-	int64_t cap[] = { plan_needs(fastest), (plan_needs(fastest) + plan_needs(least)) / 2,
-		plan_needs(least) + plan_needs(least) / 50 };
-	for (size_t c = test_rounds(2, 1) - 1; c < sizeof cap / sizeof *cap;
-		c += test_rounds(2, 1)) {     /* the one between, or all */
+	cr_assert_gt(fastest->transformed->sharded->cost.usage, plan_needs(fastest));
+	int64_t cap[] = { plan_needs(fastest), plan_needs(fastest) + plan_needs(fastest) / 50 };
+	for (size_t c = 0; c < test_rounds(1, sizeof cap / sizeof *cap); c++) {
 		snprintf(words, sizeof words, "%s order=best strategy=auto memory=%lld", mesh, (long long)cap[c]);
 		OWN(plan) *plan = plan_of_words(&planner, graph, words);
 		cr_assert(plan_needs(plan) <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan_needs(plan));
@@ -318,29 +289,26 @@ Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 	}
 }
 
-/* Less samples than devices: communication alone would let every device run the whole step. More patterns than a plan
- * lists: what is chosen is listed. */
+/* Less samples than devices: communication alone would let every device run the whole step, so the only mesh is that of
+ * tp. More patterns than a plan lists: what is chosen is listed. No expert's sharding is looked at. */
 Test(sharded, tap_shares_the_work_and_lists_what_it_chose)
 {
 	static const char *const name[] = { "gpt", "bert", "dlrm", "llama" };
 	OWN(planner) planner = { .store = store_new() };
 	for (size_t m = 0; m < sizeof name / sizeof *name; m++) {
 		OWN(graph) *graph = model(name[m], 1);
-		OWN(plan) *plan = plan_of_words(&planner, graph, "devices=4 strategy=tap"),
-				  *megatron = plan_of_words(&planner, graph, "devices=4 strategy=megatron");
+		OWN(plan) *plan = plan_of_words(&planner, graph, "devices=4 strategy=tap");
 		const struct sharded *sharded = plan->transformed->sharded;
 		struct error error = { 0 };
 		uint32_t chosen = 0;
-		cr_assert(sharded->cost.total <= megatron->transformed->sharded->cost.total, "%s", name[m]);
-		cr_assert_eq(mesh_axis_named(&sharded->sharding.mesh, "cp"), NONE);
+		cr_assert_eq(sharded->sharding.mesh.axes, 1);
+		cr_assert_eq(mesh_axis_named(&sharded->sharding.mesh, "tp"), 0);
 		for (uint32_t i = 0; i < sharded->candidates; i++) {
 			const struct shard_candidate *candidate = &sharded->candidate[i];
 			chosen += candidate->chosen;
 			cr_assert(!candidate->chosen || candidate->possible, "%s: %s", name[m], candidate->text);
 		}
-		bool ours = !strstr(sharded->notes, "an expert's sharding");
-		cr_assert(chosen >= (ours ? 2 : 1) && (ours || m > 0) && sharded->patterns > 9, "%s: %u of %u", name[m], chosen,
-			sharded->patterns);
+		cr_assert(chosen >= 2 && sharded->patterns > 9, "%s: %u of %u", name[m], chosen, sharded->patterns);
 		char *text = plan_text(plan);
 		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", name[m], error.text);
 		cr_assert(strstr(
@@ -404,12 +372,12 @@ Test(sharded, a_pin_is_kept)
 /* With all degrees given the experts write one sharding several times. */
 Test(sharded, auto_plans_no_sharding_twice)
 {
-	static const char *const words[] = { "devices=4 strategy=auto", "devices=8 strategy=auto dp=4 tp=2",
+	static const char *const words[] = { "devices=8 strategy=auto dp=4 tp=2", "devices=4 strategy=auto",
 		"devices=8 strategy=auto", "devices=8 strategy=auto dp=2 tp=4 zero=1" };
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
 	uint32_t rivals = 0;
-	for (size_t w = 0; w < test_rounds(1, sizeof words / sizeof *words); w++) {
+	for (size_t w = 0; w < sizeof words / sizeof *words && (rivals == 0 || w < test_rounds(1, 4)); w++) {
 		OWN(plan) *plan = plan_of_words(&planner, graph, words[w]);
 		const struct sharded *sharded = plan->transformed->sharded;   /* of a rival that won: without rivals */
 		const struct units *units = &sharded->shared->units;
@@ -469,7 +437,7 @@ Test(sharded, what_wins_has_the_bound_of_its_mesh)
 	static const char *const words[] = { "devices=2 strategy=auto",
 		"devices=2 strategy=auto intra_bandwidth=2GB/s", "devices=2 strategy=auto zero=1",
 		"devices=2 strategy=auto microbatches=4" };
-	static const char *const models[] = { "gpt", "bert", "llama" };
+	static const char *const models[] = { "llama", "gpt", "bert" };
 	uint32_t rivals = 0, plans = 0;
 	for (size_t m = 0; m < test_rounds(2, 3); m++) {
 		OWN(planner) planner = { .store = store_new() };

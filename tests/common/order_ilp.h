@@ -1,10 +1,13 @@
-/* ilp.c: ordering as an integer program: the prefix model.
+/* order_ilp.h: ordering as an integer program: the prefix model, an oracle that shares nothing with the searches.
  *
  * Step t runs the t-th op, t from 1. An op's steps lie between its number of ancestors and that of the ops that
  * do not depend on it, which fixes many columns. Sizes are divided by the largest item, to keep numbers near 1. */
+#pragma once
+
 #include <math.h>
 
-#include "job.h"
+#include "solver/base/milp.h"
+#include "solver/order/job.h"
 
 struct program {
 	const struct order_model *model;
@@ -203,7 +206,11 @@ static bool order_ilp_read_order(const struct program *program, const double *va
 	return true;
 }
 
-enum status order_ilp_prefix(const struct order_model *model, int64_t high, const struct milp_limits *limits,
+/* The least peak by the prefix model: x[v, t] = "v has run by step t". For leaves of up to about 20 ops.
+ * The model's ops must be numbered in a valid order (those of a window are). high: a peak that is known to be
+ * reachable. OK: order [ops] is optimal as far as floating point can tell; LIMIT: order holds the best found if
+ * *found; INFEASIBLE: nothing is better than high. */
+static enum status order_ilp_prefix(const struct order_model *model, int64_t high, const struct milp_limits *limits,
 	struct control *control, uint32_t *order, bool *found)
 {
 	struct program program = { .model = model };
