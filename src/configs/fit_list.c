@@ -217,10 +217,12 @@ static enum status prove_way(
 		way->above = true;
 		way->came.needs = least.bytes + scenario_reserve(scenario);
 		fit_list_prove(least.transformed, finding->planner->rules, &way->came.proof);
-		snprintf(way->reason, sizeof way->reason, "no order%s needs less than %s, %s over the cap",
+		notes_guesses(least.transformed->notes, way->came.guesses);
+		snprintf(way->reason, sizeof way->reason, "no order%s needs less than %s, %s over the cap%s%s",
 			least.transformed->fitted ? " with any recomputation" : "",
 			bytes_text(way->came.needs, bytes, sizeof bytes),
-			bytes_text(way->came.needs - finding->list->budget, over, sizeof over));
+			bytes_text(way->came.needs - finding->list->budget, over, sizeof over), *way->came.guesses ? "; " : "",
+			way->came.guesses);
 	}
 	transformed_release(least.transformed);
 	return status;

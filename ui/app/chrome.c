@@ -61,8 +61,9 @@ static void chrome_what(const struct model *model, char text[WHATS][100])
 		snprintf(text[WHAT_SEQ], 100, "seq %lld", (long long)seq);
 	snprintf(text[WHAT_PRECISION], 100, "%s", value[K_precision] ? knob_text(K_precision, value[K_precision], word,
 		sizeof word) : given->precision ? given->precision : "");
-	snprintf(text[WHAT_OPTIMIZER], 100, "%s", value[K_optimizer] ? knob_text(K_optimizer, value[K_optimizer], word,
-		sizeof word) : given->optimizer ? given->optimizer : "");
+	const char *optimizer = value[K_optimizer] ? knob_text(K_optimizer, value[K_optimizer], word, sizeof word)
+		: given->optimizer ? given->optimizer : "";
+	snprintf(text[WHAT_OPTIMIZER], 100, "%s", strcmp(optimizer, "none") == 0 ? "no optimizer" : optimizer);
 	if (value[K_device] == DEVICE_NONE)
 		snprintf(text[WHAT_DEVICES], 100, "%lld device%s", (long long)value[K_devices], value[K_devices] == 1 ? "" : "s");
 	else
@@ -112,7 +113,8 @@ static void chrome_draw_verdict(struct frame *frame, const struct plan *plan)
 	bool proved = plan_is_proved(plan);
 	snprintf(text, sizeof text, "at most %s above the least",
 		gap_text(plan_peak(plan), plan_bound(plan), number, sizeof number));
-	frame_part(frame, &x, 1, end, proved ? ROLE_GOOD : ROLE_WARN, proved ? "least possible" : text);
+	frame_part(frame, &x, 1, end, proved ? ROLE_GOOD : ROLE_WARN, proved ? "least possible"
+		: plan_bound(plan) > 0 ? text : "not proved");
 	if (!fits)
 		frame_part(frame, &x, 1, end, ROLE_KEY, "f: fit");
 }

@@ -307,7 +307,7 @@ Test(calibrate, a_bad_file_is_refused_with_its_line)
 		{ HEADER "gpt2,8,8,1,8,0,none,1\ngpt2,8,3,1,8,0,none,1\n", 3 }, { HEADER "gpt2,8,8,1,8,2,none,1\n", 2 },
 		{ HEADER "gpt2,8,8,1,8,0,often,1\n", 2 }, { HEADER "gpt2,8,8,1,8,0,none,nan\n", 2 },
 		{ HEADER "gpt2,x,8,1,8,0,none,1\n", 2 }, { "devices,seconds,float8\n8,1,2\n", 2 },
-		{ "devices,seconds,hidden\n8,1,101\n", 2 }, { "devices,seconds,device\n8,1,h100\n", 2 },
+		{ "devices,seconds,hidden\n8,1,101\n", 2 }, { "devices,seconds,device\n8,1,h1000\n", 2 },
 		{ "devices,seconds,device\n8,1,none\n", 2 }, { "devices,seconds,devices_per_node\n8,1,0\n", 2 } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct calibration calibration;

@@ -31,6 +31,7 @@ static struct point plan_of(struct planner *planner, struct graph *graph, const 
 	struct point point = { INT64_MAX, INT64_MAX, 0, 0 };
 	scenario_init(&scenario);
 	scenario.value[K_allocator] = ALLOCATOR_PLAN;
+	cr_assert_eq(scenario_set(&scenario, "reserve=0", &error), OK, "%s", error.text); /* caps are of the step alone */
 	snprintf(text, sizeof text, "recompute=%s", word);
 	for (char *next, *at = strtok_r(text, " ", &next); at; at = strtok_r(NULL, " ", &next))
 		cr_assert_eq(scenario_set(&scenario, at, &error), OK, "%s", error.text);
@@ -220,7 +221,7 @@ Test(published, what_is_gathered_ahead_is_left_room)
 	scenario_init(&scenario);
 	scenario.value[K_allocator] = ALLOCATOR_PLAN;
 	snprintf(text, sizeof text, "memory=%lld", (long long)cap);
-	const char *const settings[] = { "recompute=auto", "devices=4", "strategy=zero", "zero=3", text };
+	const char *const settings[] = { "recompute=auto", "devices=4", "strategy=zero", "zero=3", "reserve=0", text };
 	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
 		cr_assert_eq(scenario_set(&scenario, settings[i], &error), OK, "%s", error.text);
 	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
