@@ -271,7 +271,7 @@ Test(app, the_mouse_reaches_tabs_rows_columns_knobs_and_the_footer)
 	screenshot_keys(app, click_on(app, "concat", keys));
 	cr_assert_str_eq(app->plan->graph->op[app->model.op].name, "concat");
 	redraw(app);
-	screenshot_keys(app, click_on(app, "optimizer", keys));
+	screenshot_keys(app, click_on(app, "optimizer  ", keys));
 	cr_assert(app->panel_has_keys);
 	redraw(app);
 	screenshot_keys(app, "click@98,3");
