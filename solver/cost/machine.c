@@ -24,12 +24,12 @@ uint32_t efficiency_at(const struct efficiency *efficiency, int64_t size)
 	return (uint32_t)(high > low ? from + (to - from) * (at - low) / (high - low) : to);
 }
 
-/* Picoseconds of work at a share (thousandths) of a rate. */
-static int64_t spent(int64_t work, int64_t rate, uint32_t share)
+/* Picoseconds of work at a share (millionths) of a rate. */
+static int64_t spent(int64_t work, int64_t rate, int64_t share)
 {
 	if (rate <= 0 || share == 0)
 		return 0;
-	wide divisor = (wide)rate * share, time = ((wide)work * PICOSECONDS * 1000 + divisor - 1) / divisor;
+	wide divisor = (wide)rate * share, time = ((wide)work * PICOSECONDS * 1000000 + divisor - 1) / divisor;
 	return time > COLLECTIVE_TIME_MAX ? COLLECTIVE_TIME_MAX : (int64_t)time;
 }
 
@@ -39,16 +39,19 @@ int64_t machine_time(const struct machine *machine, bool matrix, enum machine_fo
 	*limit = LIMIT_LAUNCH;
 	if (flops <= 0 && bytes <= 0)
 		return 0;
-	int64_t rate = matrix ? machine->matrix_rate[format] : machine->vector_rate;
-	uint32_t share = efficiency_at(matrix ? &machine->matrix : &machine->vector, flops / parts);
+	int64_t share = matrix
+		? (int64_t)machine->matrix * (machine->sustained[format] ? machine->sustained[format] : 1000)
+		: (int64_t)efficiency_at(&machine->vector, flops) * 1000;
 	if (matrix && format == FORMAT_F8)
-		share = (share * machine->narrow + 500) / 1000;
-	int64_t time = spent(flops, rate, share);
-	int64_t traffic = spent(bytes, machine->memory_rate, efficiency_at(&machine->traffic, bytes));
+		share = share * machine->narrow / 1000;
+	int64_t ramp = matrix && flops > 0 ? parts * machine->ramp : 0;
+	int64_t time = ramp + spent(flops, matrix ? machine->matrix_rate[format] : machine->vector_rate, share);
+	int64_t traffic = spent(bytes, machine->memory_rate, (int64_t)efficiency_at(&machine->traffic, bytes) * 1000);
 	if (traffic <= machine->launch && time <= machine->launch)
 		return machine->launch;
-	*limit = traffic > time ? LIMIT_TRAFFIC : matrix ? LIMIT_PRODUCTS : LIMIT_ARITHMETIC;
-	return traffic > time ? traffic : time;
+	*limit = traffic > time ? LIMIT_TRAFFIC : !matrix ? LIMIT_ARITHMETIC : time < 2 * ramp ? LIMIT_LAUNCH : LIMIT_PRODUCTS;
+	time = traffic > time ? traffic : time;
+	return time > COLLECTIVE_TIME_MAX ? COLLECTIVE_TIME_MAX : time;
 }
 
 int64_t machine_host_time(const struct machine *machine, int64_t bytes)

@@ -1,7 +1,7 @@
 /* machine.h: what a device can do, and how long an op takes on it.
  *
- * A roofline: an op takes the longer of its arithmetic and its memory traffic, each at the share of the peak that ops
- * of its size reach, and never less than a launch. Efficiency by size as in Calculon (Isaev et al., SC 2023, section
+ * A roofline: an op takes the longer of its arithmetic and its memory traffic, each at a share of the peak, and never
+ * less than a launch; a product beside its FLOPs a ramp. Traffic by size as in Calculon (Isaev et al., SC 2023, section
  * 4), but interpolated.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
@@ -34,7 +34,11 @@ struct machine {
 	int64_t matrix_rate[FORMAT_COUNT]; /* FLOP per second of matrix products with operands of a format, dense */
 	int64_t vector_rate;             /* of all other ops */
 	int64_t launch;                  /* picoseconds: no op takes less */
-	struct efficiency matrix, vector; /* of FLOPs, by the op's FLOPs */
+	int64_t ramp;                    /* picoseconds that a product takes beside its FLOPs */
+	int64_t power;                   /* watts; 0: as many as the peaks take */
+	uint16_t matrix;                 /* thousandths of the peak that large products reach */
+	uint16_t sustained[FORMAT_COUNT]; /* thousandths of a peak that the board's power leaves; 0: all */
+	struct efficiency vector;        /* of FLOPs, by the op's FLOPs */
 	struct efficiency traffic;       /* of memory_rate, by bytes moved */
 	uint16_t attention;              /* thousandths of that which attention in one kernel reaches; 0: all */
 	uint16_t pieces; /* thousandths of that again where devices share a sequence: kernels on pieces, whose results are
@@ -42,9 +46,11 @@ struct machine {
 	uint16_t fused, eager; /* thousandths of the traffic of other ops that fused kernels leave, and eager ones have */
 	bool joins_updates; /* a parameter's update is one kernel, as in compiled and fused optimizers: else what each of
 						   its ops moves counts */
-	uint16_t narrow;                 /* thousandths of the matrix curve that products of 8-bit operands reach */
+	uint16_t narrow;                 /* thousandths of that share which products of 8-bit operands reach */
+	uint16_t casts;                  /* thousandths of what casts to 8 bits read and write that they move; 0: all */
+	uint16_t measured;               /* thousandths of these times that measured steps take */
 	struct link near, far;           /* as reached, within a node and between nodes */
-	uint16_t dispatch;               /* of an axis of experts, see struct mesh_axis */
+	uint16_t dispatcher;             /* thousandths of the multiprocessors that DeepEP takes; 0: all-to-alls */
 	struct link host;                /* to the memory of the node's processors, one direction */
 };
 

@@ -9,6 +9,19 @@ uint32_t mesh_devices(const struct mesh *mesh)
 	return devices;
 }
 
+void mesh_dispatch(struct mesh *mesh, uint32_t copies, uint32_t most_nodes)
+{
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		struct mesh_axis *axis = &mesh->axis[a];
+		int64_t nodes = axis->size / axis->near_size, missed = 1000000;
+		nodes = most_nodes > 0 && most_nodes < nodes ? most_nodes : nodes;
+		for (uint32_t k = 0; k < copies; k++)
+			missed = missed * (nodes - 1) / nodes;
+		if (axis->held > 0 && copies > 0 && axis->size > axis->near_size)
+			axis->dispatch = (uint16_t)(nodes * (1000000 - missed) / (1000 * (int64_t)copies));
+	}
+}
+
 static bool links_equal(const struct link *a, const struct link *b)
 {
 	return a->latency == b->latency && a->rate == b->rate;
@@ -18,7 +31,8 @@ bool mesh_equal(const struct mesh *a, const struct mesh *b)
 {
 	for (uint32_t i = 0; i < a->axes && i < b->axes; i++) {
 		const struct mesh_axis *of_a = &a->axis[i], *of_b = &b->axis[i];
-		if (of_a->size != of_b->size || of_a->dispatch != of_b->dispatch || of_a->near_size != of_b->near_size ||
+		if (of_a->size != of_b->size || of_a->dispatch != of_b->dispatch ||
+			of_a->held != of_b->held || of_a->near_size != of_b->near_size ||
 			!links_equal(&of_a->near, &of_b->near) || !links_equal(&of_a->far, &of_b->far))
 			return false;
 	}

@@ -22,6 +22,7 @@ struct mesh_axis {
 	uint16_t dispatch; /* thousandths of the bytes between nodes that an all-to-all sends there: what several devices of
 						* a node need goes there once, and on while the rest still comes (DeepEP; DeepSeek-V3, arXiv
 						* 2412.19437, section 3.2.2); 0: all of them, one way after the other */
+	uint16_t held;     /* thousandths of its multiprocessors that a device gives for that meanwhile */
 };
 
 /* Axis 0 is the outermost: a dim that several axes shard is cut by axis 0 first. Devices are numbered row-major. */
@@ -32,6 +33,15 @@ struct mesh {
 };
 
 uint32_t mesh_devices(const struct mesh *mesh);
+/* Of an axis of experts with such a dispatcher: of a token's copies, spread evenly over n nodes, at most so many,
+ * n (1 - (1 - 1/n)^copies) are sent between nodes. */
+void mesh_dispatch(struct mesh *mesh, uint32_t copies, uint32_t most_nodes);
+/* What computation loses to a dispatcher of so many thousandths of the multiprocessors: no more than waiting takes. */
+static inline int64_t dispatch_lost(int64_t held, int64_t computing, int64_t collectives)
+{
+	int64_t lost = computing / (1000 - held) * held;
+	return lost < collectives ? lost : collectives;
+}
 /* True where everything costs and divides the same: all but the names. */
 bool mesh_equal(const struct mesh *a, const struct mesh *b);
 /* Coordinate of a device on an axis. */

@@ -17,6 +17,8 @@ static enum status op_time_find_work(
 	work->matrix = machine_is_matrix(rule);
 	work->attention = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
 	work->cast = rule->traits & TRAIT_CAST;
+	work->narrows = work->cast && csr_length(&graph->writes, op) > 0 &&
+		dtype_bits[graph->tensor[graph->writes.item[graph->writes.start[op]]].dtype] == 8;
 	work->grouped = rule->cost == COST_GROUPED;
 	work->routes = rule->traits & TRAIT_ROUTES;
 	work->linear = rule->traits & (TRAIT_ADDITION | TRAIT_VERBATIM);
@@ -91,8 +93,9 @@ static int64_t work_time(
 		lists.launch = machine->joins_updates ? 0 : machine->launch < LISTS_LAUNCH ? machine->launch : LISTS_LAUNCH;
 		return machine_time(&lists, false, (enum machine_format)work->format, flops, 1, bytes, limit);
 	}
-	if (!work->matrix && !work->cast && !work->routes && machine->fused > 0)
-		bytes = bytes / 1000 * machine->fused + bytes % 1000 * machine->fused / 1000;
+	int64_t moved = work->narrows ? machine->casts : work->matrix || work->cast || work->routes ? 0 : machine->fused;
+	if (moved > 0)
+		bytes = bytes / 1000 * moved + bytes % 1000 * moved / 1000;
 	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops,
 		work->groups > 1 ? work->groups : 1, bytes, limit);
 }

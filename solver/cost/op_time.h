@@ -12,6 +12,7 @@ struct op_work {
 	int64_t flops;             /* of the whole op: the graph's, else by its rule */
 	uint8_t format;
 	bool matrix, attention, view, cast;
+	bool narrows;              /* a cast to 8 bits */
 	bool linear;               /* a sum or a copy: gradients pass through it as they are */
 	bool pieces;               /* attention on a piece of a sequence: never set here, by those who know how it is split */
 	bool grouped, routes;      /* experts' products, each a kernel; tokens to their slots or back */

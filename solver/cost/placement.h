@@ -12,6 +12,12 @@
 #include "solver/graph/shorten.h"
 #include "solver/rules/units.h"
 
+/* What a step's all-to-alls of tokens to experts send between nodes: mesh_dispatch(). */
+static inline void units_dispatch(const struct units *units, struct mesh *mesh)
+{
+	mesh_dispatch(mesh, units->copies, units->graph->about.router_nodes);
+}
+
 /* Per axis a part of the tensor (counted over all its dims, outermost first), or R or P. */
 struct placement { int8_t on[MESH_AXES]; };
 /* Per axis a unit of the op, UNIT_NONE or UNIT_PARTIAL. */

@@ -315,6 +315,7 @@ struct about {
 	const char *one_sample;    /* why a capture of one sample failed; NULL: it didn't, or nobody says */
 	const char *const *opaque; /* [opaques] types of its ops that no rule knows */
 	uint32_t opaques;
+	uint32_t router_nodes; /* a token's experts are on so many nodes at most; 0: on any number */
 	uint32_t axes, device; /* of a grid of devices, the one whose graph this is */
 	struct { char name[8]; uint32_t size; } axis[MESH_AXES];
 	uint32_t ranks, rank; /* of a pipeline, likewise; 0 ranks: none */
@@ -324,7 +325,7 @@ struct about {
 static inline bool about_says(const struct about *about)
 {
 	return about->batch || about->sequence || about->teaches || about->synthesised || about->one_sample || about->opaques
-		|| about->axes || about->ranks || about->intake.said;
+		|| about->router_nodes || about->axes || about->ranks || about->intake.said;
 }
 
 #define LINE_BATCHES 3 /* captures of a step at several batches that lie on one line */

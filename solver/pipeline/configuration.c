@@ -423,6 +423,8 @@ static enum status pieces_find(const struct config_model *model, const struct co
 	pieces->send = pieces->weight + n;
 	pieces->forward_link = pieces->send + n;
 	pieces->backward_link = pieces->forward_link + n;
+	bool across = (uint64_t)config->ep * config->cp * config->tp > model->devices_per_node && config->ep > 1;
+	int64_t held = across ? model->machine->dispatcher : 0;
 	for (uint32_t k = 0; k < n; k++) {
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
 			pieces->forward[k] += forward_time(model, config, &model->cost[b]);
@@ -431,6 +433,10 @@ static enum status pieces_find(const struct config_model *model, const struct co
 			pieces->forward_link[k] += model->cost[b].forward_link;
 			pieces->backward_link[k] += model->cost[b].backward_link;
 		}
+		pieces->forward_link[k] -= dispatch_lost(
+			held, pieces->forward[k] - pieces->forward_link[k], pieces->forward_link[k]);
+		pieces->backward_link[k] -= dispatch_lost(
+			held, pieces->backward[k] - pieces->backward_link[k], pieces->backward_link[k]);
 		pieces->send[k] = k + 1 < n ? config_send_time(model, config, model->cost[first[k + 1] - 1].send) : 0;
 	}
 	for (uint32_t rank = 0; rank < config->pp; rank++) {

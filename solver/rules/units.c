@@ -123,7 +123,11 @@ static bool refine_routes(struct refining *refining, const struct rules *rules)
 			csr_length(&graph->writes, op) < 1)
 			continue;
 		uint32_t flat = graph->reads.item[graph->reads.start[op]], slotted = graph->writes.item[graph->writes.start[op]];
-		if (graph->tensor[flat].dims == 2 && graph->tensor[slotted].dims == 3 && !refine_slots(refining, slotted, flat))
+		const int64_t *slots = graph->tensor[slotted].shape, *tokens = graph->tensor[flat].shape;
+		if (graph->tensor[flat].dims != 2 || graph->tensor[slotted].dims != 3)
+			continue;
+		refining->units->copies = (uint32_t)(tokens[0] > 0 ? (slots[0] * slots[1] + tokens[0] - 1) / tokens[0] : 0);
+		if (!refine_slots(refining, slotted, flat))
 			return false;
 	}
 	return true;

@@ -32,6 +32,7 @@ struct unit { int64_t size, points; uint8_t role; bool reduced; uint8_t inside; 
 /* What can be split in a graph. */
 struct units {
 	const struct graph *graph;
+	uint32_t copies;          /* of a token, one for each of its experts; 0: there are none */
 	struct factors factors;
 	uint32_t *part_start; /* [tensors + 1]: parts of a tensor, dims in order, outermost first */
 	struct part *part;

@@ -101,7 +101,7 @@ bool help_print_device(const char *name)
 	for (int i = SOFTWARE_GIVEN + 1; i < SOFTWARE_COUNT; i++) {
 		scenario.value[K_software] = i;
 		snprintf(head, sizeof head, "with software=%s:", software_name((enum software)i));
-		if (!profile_find((enum device)device, (enum software)i).missing)
+		if (profile_measured((enum device)device, (enum software)i))
 			words_print(stdout, head, 6, device_reached_text(&scenario, text, sizeof text));
 	}
 	struct device_preset preset = device_preset((enum device)device);

@@ -223,7 +223,7 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 					  "fastest of each first\n",
 		request->batch, list->fitting, list->entries, list->leading);
 	if (search->scenario.value[K_device] != DEVICE_NONE)
-		fprintf(file, "times rest on: %s\n", device_rests_text(&search->scenario, assumed, sizeof assumed));
+		fprintf(file, "times rest on: %s\n", device_reached_text(&search->scenario, assumed, sizeof assumed));
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
 	if (shown > 0)
 		fprintf(file,
@@ -635,6 +635,9 @@ static int calibrate(struct search *search)
 	struct calibration calibration;
 	struct error error = { 0 };
 	enum status status = calibration_read(search->measurements, search->name, &search->scenario, &calibration, &error);
+	if (status == OK)
+		status = scenario_by_data_sheets(&search->scenario, &error);
+	scenario_machine(&search->scenario, &search->request.machine);
 	if (status == OK)
 		status = calibration_fit(&calibration, &search->request.machine, &search->request.overheads, &error);
 	if (status == OK)

@@ -161,14 +161,16 @@ static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct
 	NEED(scenario_copy(scenario, &sweep->base) == OK);
 	enum status status = OK;
 	uint64_t step = sweep->total;
+	bool devices = false;
 	for (int i = 0; i < sweep->count && status == OK; i++) {
 		char text[160];
 		const struct varied *varied = &sweep->varied[i];
 		step /= varied->values;
 		snprintf(text, sizeof text, "%s=%s", sweep->columns[i], varied->value[k / step % varied->values]);
 		status = scenario_set(scenario, text, NULL);
+		devices |= strcmp(sweep->columns[i], knobs[K_device].name) == 0;
 	}
-	return status;
+	return status == OK && devices ? scenario_by_data_sheets(scenario, NULL) : status;
 }
 
 static int sweep_write_text(const struct sweep *sweep, const char *text, size_t size)

@@ -206,6 +206,7 @@ enum status calibration_read(const char *path, const char *model, const struct s
 			scenario_drop_figures(&row->scenario);
 			row->scenario.value[K_device] = row->device;
 		}
+		TRY(scenario_by_data_sheets(&row->scenario, error));
 		struct config_request request = { .devices = row->devices,
 			.devices_per_node = (uint32_t)row->scenario.value[K_devices_per_node] };
 		if (model_source_open(&row->source, row->model, NULL, &row->scenario) != 0)
@@ -253,8 +254,7 @@ static uint16_t calibrate_scaled(uint16_t share, double factor, double most)
 static void calibrate_apply(const struct machine *from, const double *factor, struct machine *machine)
 {
 	*machine = *from;
-	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		machine->matrix.point[i].share = calibrate_scaled(from->matrix.point[i].share, factor[CALIBRATED_MATRIX], 1000);
+	machine->matrix = calibrate_scaled(from->matrix, factor[CALIBRATED_MATRIX], 1000);
 	machine->attention = calibrate_scaled(
 		from->attention > 0 ? from->attention : 1000, factor[CALIBRATED_ATTENTION], 10000);
 	machine->pieces = calibrate_scaled(from->pieces > 0 ? from->pieces : 1000, factor[CALIBRATED_PIECES], PIECES_MOST);
@@ -364,7 +364,8 @@ void calibration_save(const struct calibration *calibration, const struct scenar
 		worst(fit, false), worst(fit, true));
 	fprintf(file, "device=%s\n", knob_text(K_device, scenario->value[K_device], text, sizeof text));
 	if (scenario->value[K_software] != SOFTWARE_GIVEN)
-		fprintf(file, "software=%s\n", knob_text(K_software, scenario->value[K_software], text, sizeof text));
+		fprintf(file, "measured=100%%\nsoftware=%s\n",
+			knob_text(K_software, scenario->value[K_software], text, sizeof text));
 	static const struct { enum figure_id figure; enum calibrated constant; } lines[] = {
 		{ FIGURE_MATRIX, CALIBRATED_MATRIX }, { FIGURE_ATTENTION, CALIBRATED_ATTENTION },
 		{ FIGURE_PIECES, CALIBRATED_PIECES }, { FIGURE_NARROW, CALIBRATED_NARROW }, { FIGURE_FUSED, CALIBRATED_TRAFFIC },

@@ -336,6 +336,7 @@ static enum status split_open(
 		roles[mesh.axes] = config->sp ? roles_tensor_sp : roles_tensor;
 		mesh_add_axis(&mesh, "tp", config->tp, 1, request->devices_per_node, &request->machine);
 	}
+	units_dispatch(&step->units, &mesh);
 	split->context = context;
 	split->experts = experts;
 	return split_by_roles(&step->units, &mesh, roles, &split->sharding);

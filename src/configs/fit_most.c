@@ -80,24 +80,25 @@ enum status fit_devices_find(struct planner *planner, struct graph *graph, const
 		return fail_memory(error);
 	scenario.value[K_memory] = KNOB_GIVEN;
 	scenario_drop_figures(&scenario);
-	for (int preset = 0; preset < DEVICE_COUNT; preset++) {
+	enum status status = scenario_by_data_sheets(&scenario, error);
+	for (int preset = 0; preset < DEVICE_COUNT && status == OK; preset++) {
 		scenario.value[K_device] = preset;
 		int64_t memory = scenario_device_memory(&scenario);
 		if (preset == DEVICE_NONE || memory < 0)
 			continue;
 		struct fit_device *row = &device[(*devices)++];
 		*row = (struct fit_device){ .device = (uint32_t)preset, .memory = memory };
-		enum status status = fit_plan(planner, graph, &scenario, &row->came, error);
+		status = fit_plan(planner, graph, &scenario, &row->came, error);
 		row->planned = status == OK;
 		if (status == OK) {
 			row->fits = row->came.needs <= memory;
 			planned++;
-		} else if (status != BAD_INPUT && status != INFEASIBLE) {
-			scenario_done(&scenario);
-			return status;
+		} else if (status == BAD_INPUT || status == INFEASIBLE) {
+			status = OK;
 		}
 	}
 	scenario_done(&scenario);
+	TRY(status);
 	qsort(device, *devices, sizeof *device, compare_devices);
 	return planned > 0 ? error_set(error, OK) : error->status;
 }

@@ -374,6 +374,8 @@ static enum status take_others(
 	if (config->family == FAMILY_T5)
 		status = take_projection(file, config, error);
 	int64_t every = json_integer_value(json_object_get(file, "moe_layer_freq"));
+	if (json_integer_value(json_object_get(file, "n_group")) > 1)
+		config->router_nodes = json_integer_value(json_object_get(file, "topk_group"));
 	if (config->family == FAMILY_DEEPSEEK && every > 1)
 		hugging_face_note(model,
 			"moe_layer_freq is %lld: as in transformers, which doesn't read it, every layer behind the first dense "

@@ -36,7 +36,7 @@
 		.q_rank = rank, .kv_rank = 512, \
 	.ffn = inner, .dense_layers = dense, .experts = expert_count, .top_k = chosen, .expert_ffn = expert_inner, \
 		.shared_experts = shared, .vocab = words, \
-	.sigmoid_scores = sigmoid, .mtp_layers = ahead, .seq = 4096, .batch = 1 }
+	.sigmoid_scores = sigmoid, .router_nodes = (sigmoid) ? 4 : 0, .mtp_layers = ahead, .seq = 4096, .batch = 1 }
 
 const struct model_preset model_presets[] = {
 	{ "gpt", "decoder-only transformer of any size; GPT-2 small", GPT2(12, 768, 12) },
@@ -147,7 +147,7 @@ static enum status models_complete(struct model_config *config, struct error *er
 
 static enum status models_describe(struct draft *draft, const char *name, const struct model_config *config)
 {
-	struct about about = { .batch = config->batch };
+	struct about about = { .batch = config->batch, .router_nodes = (uint32_t)config->router_nodes };
 	if (config->format)
 		about.intake = (struct intake){ .said = true, .format = config->format, .version = name, .assumed = config->assumed };
 	return draft_describe(draft, name, "tidemark model", NULL, &about);

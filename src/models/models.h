@@ -62,6 +62,7 @@ enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU, ACTIV
 	X(sparse_step, 1, 1 << 20, "experts in every n-th layer (llama)") \
 	X(q_rank, 0, 1 << 20, "rank of the queries' projection, 0 for a full one (deepseek)") \
 	X(kv_rank, 1, 1 << 20, "width of the latent vector of keys and values (deepseek)") \
+	X(router_nodes, 0, 1 << 10, "nodes on which a token's experts are at most, 0: any number (deepseek, llama)") \
 	X(mtp_layers, 0, 64, "modules that predict tokens behind the next one (deepseek, llama)") \
 	X(rope_width, 2, 1 << 20, "part of a head with positions (deepseek, llama)") \
 	X(value_width, 1, 1 << 20, "width of a head's values (deepseek)") \

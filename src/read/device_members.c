@@ -223,6 +223,8 @@ void record_about(struct arena *names, const struct value *record, struct about 
 		keys_add(known, "synthesised");
 	if ((about->one_sample = value_text(value_member(record, "one_sample"))))
 		keys_add(known, "one_sample");
+	int64_t nodes = device_members_read_size(record, "router_nodes", known);
+	about->router_nodes = nodes > 0 && nodes <= UINT16_MAX ? (uint32_t)nodes : 0;
 	if (read_opaque(names, value_member(record, "opaque_ops"), about))
 		keys_add(known, "opaque_ops");
 	read_grid(record, about, known);

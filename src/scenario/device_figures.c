@@ -10,7 +10,8 @@ static const char *const figure_basis_names[FIGURE_BASES] = { "", "fitted", "car
 
 struct listing {
 	const struct scenario *scenario;
-	struct reached reached;
+	const struct profile *profile;
+	const struct measured *steps;   /* NULL: none on this chip */
 	struct device_preset preset, sheet;   /* with the user's own figures, and without */
 	struct machine machine;         /* as counted with */
 	struct device_figure *figure;
@@ -42,11 +43,9 @@ static void mark_own(struct listing *listing, enum figure_id own)
  */
 static void rests_on(struct listing *listing, enum reach reach, enum figure_id own)
 {
-	static const enum figure_basis by[] = {
-		[BASIS_FITTED] = FIGURE_FITTED, [BASIS_CARRIED] = FIGURE_CARRIED, [BASIS_ELSEWHERE] = FIGURE_ASSUMED
-	};
 	struct device_figure *figure = &listing->figure[listing->count - 1];
-	figure->basis = listing->reached.profile->told >> reach & 1 ? by[listing->reached.basis] : FIGURE_ASSUMED;
+	bool told = listing->profile->told >> reach & 1;
+	figure->basis = !told ? FIGURE_ASSUMED : listing->steps ? FIGURE_FITTED : FIGURE_CARRIED;
 	mark_own(listing, own);
 }
 
@@ -76,23 +75,21 @@ static void add_memory(struct listing *listing)
 		mark_own(listing, FIGURE_MEMORY);
 }
 
-/* Which software reaches what is counted with. */
+/* Which software reaches what is counted with, and what its measured steps take of that. */
 static void add_software(struct listing *listing)
 {
-	const struct profile *profile = listing->reached.profile;
-	const char *name = profile->software == SOFTWARE_GIVEN ? "none" : software_name(profile->software);
-	if (listing->reached.missing)
-		device_figures_add(listing, "software", "", name, "%s wasn't measured on %s: the preset's own",
-			software_name((enum software)listing->scenario->value[K_software]),
-			architecture_name((enum device)listing->scenario->value[K_device]));
+	const struct measured *steps = listing->steps;
+	char counted[40];
+	bool given = listing->scenario->value[K_software] == SOFTWARE_GIVEN;
+	device_figures_add(listing, "software", "", listing->profile->name, "%s",
+		given ? "what most chips were measured with; the knob software takes another" : "the knob software");
+	snprintf(counted, sizeof counted, "x%.4g", listing->machine.measured / 1e3);
+	if (steps)
+		device_figures_add(listing, "measured steps", "", counted, "its steps on this chip: x%.2f +- %.0f %%%s",
+			steps->factor / 1e3, steps->deviation / 10., given ? ", left out so that chips compare" : "");
 	else
-		device_figures_add(listing, "software", "", name,
-			is_set(listing, K_software) && listing->scenario->value[K_software] != SOFTWARE_GIVEN
-				? "the knob software; measured on %s"
-				: "what the preset's shares of the peaks are fitted to, measured on %s; the knob software takes "
-				  "another",
-			profile->chip);
-	rests_on(listing, REACH_MATRIX, FIGURE_COUNT);
+		device_figures_add(listing, "measured steps", "", counted, "none on this chip: give or take 15 %%");
+	mark_own(listing, FIGURE_MEASURED);
 }
 
 /* "257", "1835": three digits, or all before the point. */
@@ -125,20 +122,21 @@ static void add_curve(struct listing *listing, const char *name, const struct ef
 		snprintf(counted, sizeof counted, "%s to %s %s",
 			device_figures_number_text((double)rate * low / unit, number, sizeof number),
 			device_figures_number_text((double)rate * high / unit, other, sizeof other), unit_name);
-	device_figures_add(listing, name, sheet, counted, "%.3g to %.3g %% of %s, by %s", 100 * low, 100 * high,
-		rate == sheet_rate ? "the data sheet's" : "your peak", by);
+	const char *of = rate == sheet_rate ? "the data sheet's" : "your peak";
+	if (high - low < 1e-6)
+		device_figures_add(listing, name, sheet, counted, "%.3g %% of %s: %s", 100 * high, of, by);
+	else
+		device_figures_add(
+			listing, name, sheet, counted, "%.3g to %.3g %% of %s, by %s", 100 * low, 100 * high, of, by);
 }
 
-/* A format without units of its own takes another one's rate. */
-static void note_unit(
-	const struct listing *listing, struct device_figure *figure, const char *const names[FORMAT_COUNT])
+/* One share of a peak, as a curve that is level. */
+static struct efficiency level(uint32_t share)
 {
-	for (int i = 0; i < FORMAT_COUNT; i++)
-		if (figure->name == names[i] && listing->preset.matrix_sheet[i] == 0) {
-			figure->sheet[0] = '\0';
-			snprintf(figure->why, sizeof figure->why, "no units for that format: computed in %s",
-				i == FORMAT_F8 ? "16 bits" : "fp32");
-		}
+	struct efficiency curve;
+	for (int i = 0; i < EFFICIENCY_POINTS; i++)
+		curve.point[i].share = (uint16_t)share;
+	return curve;
 }
 
 static void add_rates(struct listing *listing)
@@ -153,15 +151,20 @@ static void add_rates(struct listing *listing)
 	rests_on(listing, REACH_COUNT, FIGURE_TRAFFIC);
 	mark_own(listing, FIGURE_TRAFFIC_PEAK);
 	for (int i = FORMAT_COUNT - 1; i >= 0; i--) {
-		add_curve(listing, names[i], &machine->matrix, listing->sheet.matrix_sheet[i], machine->matrix_rate[i],
+		struct efficiency share = level((uint32_t)machine->matrix * machine->sustained[i] / 1000);
+		add_curve(listing, names[i], &share, listing->sheet.matrix_sheet[i], machine->matrix_rate[i],
 			i == FORMAT_F8 ? machine->narrow : 1000, 1e12, "TFLOP/s",
-			"the FLOPs of the product");
+			machine->sustained[i] < 1000 ? "large products, at what the power sustains" : "large products");
 		rests_on(listing, i == FORMAT_F8 && machine->narrow != 1000 ? REACH_NARROW : REACH_MATRIX,
 			i == FORMAT_F8 ? FIGURE_NARROW : FIGURE_MATRIX);
 		mark_own(listing, own_peak[i]);
+		if (listing->preset.matrix_sheet[i] == 0) {
+			struct device_figure *figure = &listing->figure[listing->count - 1];
+			figure->sheet[0] = '\0';
+			snprintf(figure->why, sizeof figure->why, "no units for that format: computed in %s",
+				i == FORMAT_F8 ? "16 bits" : "fp32");
+		}
 	}
-	for (int i = 0; i < listing->count; i++)
-		note_unit(listing, &listing->figure[i], names);
 	add_curve(listing, "other arithmetic", &machine->vector, listing->sheet.machine.vector_rate, machine->vector_rate,
 		1000, 1e12, "TFLOP/s", "the FLOPs of the op");
 	rests_on(listing, REACH_COUNT, FIGURE_VECTOR_PEAK);
@@ -181,6 +184,9 @@ static void add_kernels(struct listing *listing)
 	snprintf(counted, sizeof counted, "%.3g us", (double)machine->launch / 1e6);
 	device_figures_add(listing, "a kernel, at least", "", counted, "launching one takes as long");
 	rests_on(listing, REACH_LAUNCH, FIGURE_LAUNCH);
+	snprintf(counted, sizeof counted, "%.3g us", (double)machine->ramp / 1e6);
+	device_figures_add(listing, "a product's ramp", "", counted, "beside its FLOPs at the rate of large ones");
+	rests_on(listing, REACH_MATRIX, FIGURE_RAMP);
 	if (machine->attention) {
 		add_share(listing, "attention in one kernel", machine->attention, "of the rate of products of its size");
 		rests_on(listing, REACH_ATTENTION, FIGURE_ATTENTION);
@@ -190,6 +196,8 @@ static void add_kernels(struct listing *listing)
 	rests_on(listing, REACH_EAGER, FIGURE_EAGER);
 	add_share(listing, "traffic of fused ops", machine->fused, "of these bytes where a compiler fuses kernels");
 	rests_on(listing, REACH_TRAFFIC, FIGURE_FUSED);
+	add_share(listing, "traffic of 8-bit casts", machine->casts, "of these bytes: scales and transposes take the rest");
+	rests_on(listing, REACH_CASTS, FIGURE_CASTS);
 }
 
 static void device_figures_add_link(struct listing *listing, const char *name, const char *hop,
@@ -239,9 +247,10 @@ static void add_links(struct listing *listing)
 	device_figures_add(listing, "link to the host", preset->host_sheet.rate ? sheet : "", counted, "%s",
 		scenario_figure(listing->scenario, FIGURE_HOST) ? "each way" : preset->host_source);
 	mark_own(listing, FIGURE_HOST);
-	add_share(listing, "tokens sent to experts", listing->machine.dispatch,
-		"of the bytes of all-to-alls between nodes (100 %: every copy by itself)");
-	mark_own(listing, FIGURE_DISPATCH);
+	figure_text(FIGURE_DISPATCHER, preset, counted, sizeof counted);
+	device_figures_add(listing, "dispatcher of tokens", "", counted,
+		listing->machine.dispatcher ? "a token crosses to a node once" : "every copy of a token crosses by itself");
+	mark_own(listing, FIGURE_DISPATCHER);
 	device_figures_add_buffers(listing);
 }
 
@@ -259,8 +268,10 @@ int device_figures(const struct scenario *scenario, struct device_figure *figure
 {
 	struct listing listing = { .scenario = scenario, .preset = scenario_preset(scenario), .figure = figure };
 	listing.sheet = device_preset((enum device)scenario->value[K_device]);
-	listing.reached = profile_find((enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
-	scenario_machine(scenario, &listing.machine);
+	enum software software = (enum software)scenario->value[K_software];
+	listing.profile = profile_of(software);
+	listing.steps = profile_measured((enum device)scenario->value[K_device], software);
+	scenario_plain_machine(scenario, &listing.machine);
 	add_software(&listing);
 	add_memory(&listing);
 	add_rates(&listing);
@@ -292,18 +303,7 @@ char *device_reached_text(const struct scenario *scenario, char *text, size_t si
 
 const char *device_software(const struct scenario *scenario)
 {
-	struct reached reached = profile_find(
-		(enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
-	return reached.profile->software == SOFTWARE_GIVEN ? "none" : software_name(reached.profile->software);
-}
-
-char *device_rests_text(const struct scenario *scenario, char *text, size_t size)
-{
-	char reached[700];
-	bool named = scenario->value[K_software] != SOFTWARE_GIVEN || strcmp(device_software(scenario), "none") == 0;
-	snprintf(text, size, "%s%s%s%s", device_reached_text(scenario, reached, sizeof reached), named ? "" : " (",
-		named ? "" : device_software(scenario), named ? "" : ")");
-	return text;
+	return software_name((enum software)scenario->value[K_software]);
 }
 
 uint32_t device_errors_apart(const struct scenario *scenario)

@@ -4,7 +4,7 @@
 
 #include "scenario.h"
 
-#define DEVICE_FIGURES 21
+#define DEVICE_FIGURES 24
 
 /* What a figure that no data sheet has rests on. */
 enum figure_basis {
@@ -30,10 +30,8 @@ int device_figures(const struct scenario *scenario, struct device_figure *figure
 /* Where the data sheet's figures come from, and what was measured; of a device of the user's own, which figures are. */
 const char *device_sheet_source(enum device device);
 char *device_reached_text(const struct scenario *scenario, char *text, size_t size);
-/* The software whose steps the figures rest on; "none" where no step was measured. */
+/* The software whose steps the figures rest on. */
 const char *device_software(const struct scenario *scenario);
-/* device_reached_text() with the software, for people. */
-char *device_rests_text(const struct scenario *scenario, char *text, size_t size);
 /* How far apart, in thousandths, the errors of two estimates are on the scenario's device: device_preset.apart; 0 where
  * that isn't known, as with figures of one's own. */
 uint32_t device_errors_apart(const struct scenario *scenario);

@@ -9,8 +9,7 @@ struct device_preset {
 	const char *name;
 	const char *source;             /* of the peaks */
 	/* How far apart the errors of two estimates are, in thousandths of their times: the root of the mean square of the
-	 * errors of the steps that the shares were fitted to, times the root of 2 (tests/bench/hardware). 0: no step was
-	 * measured. */
+	 * errors of the software's steps on the chip, times the root of 2 (tests/bench/hardware). 0: none was measured. */
 	uint32_t apart;
 	struct machine machine;         /* links as reached */
 	struct link near_sheet, far_sheet, host_sheet;  /* the data sheet's */
@@ -20,9 +19,12 @@ struct device_preset {
 	int64_t context;                /* bytes beside all tensors: the driver's, loaded kernels */
 	int64_t group_buffers;          /* bytes of buffers for each group of devices that a device talks with */
 };
-/* DEVICE_NONE is an a100-80gb of any memory. Its peaks as its own software reaches them, or another one: profiles.h. */
+/* DEVICE_NONE is an a100-80gb of any memory. What a software reaches of its peaks: profiles.h. */
 struct device_preset device_preset(enum device device);
 struct device_preset device_preset_with(enum device device, enum software software);
+
+/* After a peak or the power has changed: what the power sustains. */
+void device_settle(struct device_preset *preset);
 
 /* "80 GiB  312 TFLOP/s bf16  2039 GB/s  links 300 and 25 GB/s"; sources: with where the figures come from. Returns
  * text. */

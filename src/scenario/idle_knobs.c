@@ -1,6 +1,5 @@
 /* idle_knobs.c: a row for each reason. A row must be sure: unit_idle_knobs plans with and without. */
 #include "idle_knobs.h"
-#include "profiles.h"
 #include "shard_mesh.h"
 
 static bool has_no_pipeline(const struct scenario *scenario)
@@ -47,7 +46,6 @@ static bool lays_out_by_rule(const struct scenario *scenario)
 }
 
 WHEN(has_no_time, scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario)))
-WHEN(has_one_software, !profile_has_others((enum device)scenario->value[K_device]))
 WHEN(has_ranks,
 	scenario->value[K_order] == ORDER_FAST && scenario_pipelines(scenario) &&
 		scenario_strategy(scenario) == STRATEGY_AUTO)
@@ -98,7 +96,6 @@ static const struct row {
 	{ K_devices_per_node, is_not_split, "strategy=none splits nothing" },
 	{ K_order_effort, orders_by_rule, "this order is a rule: only best, fast and roam search" },
 	{ K_layout_effort, lays_out_by_rule, "this layout is a rule: only best, dive and roam search" },
-	{ K_software, has_one_software, "no other software was measured on chips of the device's architecture" },
 	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
 	{ K_curve, is_not_minred, "only strategy=minred has this curve" },
 	{ K_reserve, has_no_cap, "there is no memory cap" },

@@ -59,6 +59,7 @@ bool knob_word(const char *words, int i, char *word, size_t size)
 /* ---- what words mean: one line for each word of a choice, in the words' order ---- */
 
 #define HELP_LINE(id, name, help) help "\n"
+#define SOFTWARE_HELP(id, name, help, ...) help "\n"
 #define SCHEDULE_HELP(id, name, folded, split, help) help "\n"
 static const char *const word_help[KNOB_COUNT] = {
 	[K_strategy] = "every device does the whole step\n" SHARD_STRATEGIES(HELP_LINE),
@@ -70,7 +71,7 @@ static const char *const word_help[KNOB_COUNT] = {
 				  "writes all its operands\n",
 	[K_reduce_dtype] =
 		"as the step casts gradients before the update reads them\nthat in which the backward pass makes them\n",
-	[K_software] = SOFTWARES(HELP_LINE),
+	[K_software] = SOFTWARES(SOFTWARE_HELP),
 	[K_train] = "the step as the file has it\nsaves what PyTorch's operators save\nsaves just what derivatives need\n",
 	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less "
 					"range than bf16\n"

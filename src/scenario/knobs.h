@@ -57,8 +57,8 @@ enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EX
 		"preset of memory, peak FLOP/s, memory bandwidth and links; none is an a100-80gb with any amount of memory; " \
 		"device=@FILE reads what python -m tidemark_torch calibrate wrote") \
 	X(software, "devices", CHOICE, SOFTWARES(SOFTWARE_WORD), 0, SOFTWARE_COUNT - 1, SOFTWARE_GIVEN, SHARD, \
-		"software whose measured steps say what is reached of the device's peaks; where it was measured on another chip " \
-		"of that architecture, its shares of the peaks are carried over") \
+		"software whose measured steps say what is reached of any device's peaks, and with a name also what they take " \
+		"of such times on this device") \
 	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory cap of a device; a plan above it " \
 		"breaks a constraint") \
 	X(reserve, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory that contexts, libraries and " \

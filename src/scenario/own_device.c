@@ -12,6 +12,8 @@ enum figure_type {
 	TYPE_RATE,      /* bytes per second, int64_t */
 	TYPE_FLOPS,     /* per second, int64_t */
 	TYPE_TIME,      /* picoseconds, int64_t */
+	TYPE_POWER,     /* watts, int64_t */
+	TYPE_DISPATCHER, /* a word; thousandths of multiprocessors, uint16_t */
 	TYPE_SHARE,     /* thousandths, uint16_t; a percentage for people */
 	TYPE_CURVE      /* struct efficiency */
 };
@@ -55,6 +57,7 @@ static const struct unit_name flops_names[] = { { "TFLOP/s", 1e12 }, { "PFLOP/s"
 	{ NULL, 0 } };
 static const struct unit_name time_names[] = { { "us", 1e6 }, { "ns", 1e3 }, { "ms", 1e9 }, { "s", 1e12 },
 	{ NULL, 0 } };
+static const struct unit_name power_names[] = { { "W", 1 }, { "kW", 1e3 }, { NULL, 0 } };
 static const struct unit_name size_names[] = { { "M", 1e6 }, { "G", 1e9 }, { "T", 1e12 }, { "k", 1e3 }, { NULL, 0 } };
 static const struct unit_name share_names[] = { { "%", 10 }, { NULL, 0 } };
 
@@ -65,6 +68,7 @@ static const struct unit_name *names_of(enum figure_type type)
 	case TYPE_RATE: return rate_names;
 	case TYPE_FLOPS: return flops_names;
 	case TYPE_TIME: return time_names;
+	case TYPE_POWER: return power_names;
 	default: return share_names;
 	}
 }
@@ -119,6 +123,8 @@ static bool parse_name(const char *text)
 	return length > 0 && length < 40;
 }
 
+static const char *const dispatchers[] = { "alltoall", "deepep" };
+
 static enum status expected(enum figure_id figure, const char *value, struct error *error)
 {
 	static const char *const forms[] = { [TYPE_NAME] = "a name of letters, digits and . _ -, at most 39",
@@ -126,8 +132,10 @@ static enum status expected(enum figure_id figure, const char *value, struct err
 		[TYPE_RATE] = "a rate, such as 450GB/s",
 		[TYPE_FLOPS] = "a rate, such as 312TFLOP/s",
 		[TYPE_TIME] = "a time, such as 2.5us",
+		[TYPE_POWER] = "watts, such as 700W",
+		[TYPE_DISPATCHER] = "alltoall or deepep",
 		[TYPE_SHARE] = "a percentage from 0.1% to 6000%",
-		[TYPE_CURVE] = "one to four sizes that rise, each with a percentage: 50M:9%,1G:43%,16G:74%,128G:82%" };
+		[TYPE_CURVE] = "one to four sizes that rise, each with a percentage: 128k:30%,2M:60%,20M:75%,100M:90%" };
 	return fail(error, BAD_INPUT, "figure %s, \"%.60s\": expected %s", rows[figure].name, value, forms[rows[figure].type]);
 }
 
@@ -141,17 +149,23 @@ enum status figure_parse(enum figure_id figure, const char *value, struct device
 	bool share = row->type == TYPE_SHARE, fine;
 	if (row->type == TYPE_NAME)
 		return parse_name(value) ? OK : expected(figure, value, error);
-	if (row->type == TYPE_CURVE)
+	int word = name_index(dispatchers, 2, value);
+	if (row->type == TYPE_DISPATCHER)
+		fine = word >= 0;
+	else if (row->type == TYPE_CURVE)
 		fine = parse_curve(value, &curve);
 	else
 		fine = own_device_parse_number(value, names_of(row->type), '\0',
-				   row->type == TYPE_BYTES || row->type == TYPE_TIME ? 0 : 1, share ? SHARE_MOST : WHOLE_MOST, &number,
+				   row->type == TYPE_BYTES || row->type == TYPE_TIME || row->type == TYPE_POWER ? 0 : 1,
+				   share ? SHARE_MOST : WHOLE_MOST, &number,
 				   &end) &&
 			*end == '\0';
 	if (!fine)
 		return expected(figure, value, error);
 	if (row->type == TYPE_CURVE)
 		*(struct efficiency *)at = curve;
+	else if (row->type == TYPE_DISPATCHER)
+		*(uint16_t *)at = word ? DEEPEP_HELD : 0;
 	else if (share)
 		*(uint16_t *)at = (uint16_t)number;
 	else
@@ -185,6 +199,8 @@ char *figure_text(enum figure_id figure, const struct device_preset *preset, cha
 	*text = '\0';
 	if (row->type == TYPE_NAME)
 		words_add(&words, "%s", preset->name);
+	else if (row->type == TYPE_DISPATCHER)
+		words_add(&words, "%s", dispatchers[*(const uint16_t *)at > 0]);
 	else if (row->type == TYPE_SHARE)
 		add_number(&words, *(const uint16_t *)at, share_names);
 	else if (row->type != TYPE_CURVE)
@@ -214,6 +230,7 @@ struct device_preset scenario_preset(const struct scenario *scenario)
 		else if (figure != FIGURE_COUNT)
 			figure_parse(figure, pin->b, &preset, NULL);   /* it was looked at when it was set */
 	}
+	device_settle(&preset);
 	return preset;
 }
 
@@ -267,7 +284,7 @@ int64_t scenario_group_buffers(const struct scenario *scenario)
 	return own_device_beside(scenario, FIGURE_BUFFERS).group_buffers;
 }
 
-void scenario_machine(const struct scenario *scenario, struct machine *machine)
+void scenario_plain_machine(const struct scenario *scenario, struct machine *machine)
 {
 	const int64_t *value = scenario->value;
 	*machine = scenario_preset(scenario).machine;
@@ -279,4 +296,28 @@ void scenario_machine(const struct scenario *scenario, struct machine *machine)
 	int64_t reserve = scenario_reserve(scenario);
 	if (machine->memory >= 0)
 		machine->memory = machine->memory > reserve ? machine->memory - reserve : 0;
+}
+
+/* All times by the factor of measured steps; peaks stay. */
+static void own_device_slow_down(struct machine *machine)
+{
+	int64_t factor = machine->measured;
+	struct link *const links[] = { &machine->near, &machine->far, &machine->host };
+	machine->launch = machine->launch * factor / 1000;
+	machine->ramp = machine->ramp * factor / 1000;
+	machine->matrix = (uint16_t)(machine->matrix * 1000 / factor);
+	for (int i = 0; i < EFFICIENCY_POINTS; i++) {
+		machine->vector.point[i].share = (uint16_t)(machine->vector.point[i].share * 1000 / factor);
+		machine->traffic.point[i].share = (uint16_t)(machine->traffic.point[i].share * 1000 / factor);
+	}
+	for (int i = 0; i < 3; i++) {
+		links[i]->latency = links[i]->latency * factor / 1000;
+		links[i]->rate = links[i]->rate * 1000 / factor;
+	}
+}
+
+void scenario_machine(const struct scenario *scenario, struct machine *machine)
+{
+	scenario_plain_machine(scenario, machine);
+	own_device_slow_down(machine);
 }

@@ -19,14 +19,17 @@
 	X(BF16, "bf16", FLOPS, machine.matrix_rate[FORMAT_BF16], "of bf16") \
 	X(FP8, "fp8", FLOPS, machine.matrix_rate[FORMAT_F8], "of 8 bits") \
 	X(VECTOR_PEAK, "vector", FLOPS, machine.vector_rate, "peak of other arithmetic") \
-	X(MATRIX, "matrix", CURVE, machine.matrix, "shares of the peak that matrix products reach, by their FLOPs: " \
-		"1G:43%,16G:74%") \
+	X(POWER, "power", POWER, machine.power, "of the board: what it sustains of peaks of 16 and 8 bits") \
+	X(MATRIX, "matrix", SHARE, machine.matrix, "share of the peak that large matrix products reach, where the power " \
+		"sustains it") \
+	X(RAMP, "ramp", TIME, machine.ramp, "what a matrix product takes beside its FLOPs at that rate") \
 	X(TRAFFIC, "traffic", CURVE, machine.traffic, "shares of memory_bandwidth that ops reach, by the bytes that they " \
-		"move") \
+		"move: 2M:60%,100M:90%") \
 	X(ATTENTION, "attention", SHARE, machine.attention, "what attention in one kernel reaches of what a product of its " \
 		"FLOPs does") \
 	X(PIECES, "pieces", SHARE, machine.pieces, "and of that where devices share a sequence") \
-	X(NARROW, "narrow", SHARE, machine.narrow, "what products of 8 bits reach of the curve matrix") \
+	X(NARROW, "narrow", SHARE, machine.narrow, "what products of 8 bits reach of the share matrix") \
+	X(CASTS, "casts", SHARE, machine.casts, "traffic of casts to 8 bits, of what they read and write") \
 	X(FUSED, "fused", SHARE, machine.fused, "traffic of ops other than products where a compiler fuses them, of what " \
 		"they read and write") \
 	X(EAGER, "eager", SHARE, machine.eager, "and where each is a kernel") \
@@ -36,9 +39,10 @@
 	X(FAR, "inter_bandwidth", RATE, machine.far.rate, "as collectives reach it, per device between nodes") \
 	X(FAR_HOP, "inter_latency", TIME, machine.far.latency, "of a hop") \
 	X(HOST, "host_bandwidth", RATE, machine.host.rate, "to the memory of the node's processors, each way") \
-	X(DISPATCH, "dispatch", SHARE, machine.dispatch, "of what all-to-alls of tokens to experts (ep) send between " \
-		"nodes, what is left where each token goes to a node once and from there to its experts (DeepEP, HybridEP): with " \
-		"k experts of a token on n nodes n (1 - (1 - 1/n)^k) of k copies; 100%: every copy by itself") \
+	X(DISPATCHER, "dispatcher", DISPATCHER, machine.dispatcher, "of tokens to experts (ep) on other nodes: alltoall " \
+		"sends every copy by itself; deepep a token once to a node, and takes 20 of 132 multiprocessors") \
+	X(MEASURED, "measured", SHARE, machine.measured, "what measured steps of the software on this chip take of these " \
+		"times") \
 	X(CONTEXT, "context", BYTES, context, "memory beside all tensors: the driver's, loaded kernels") \
 	X(BUFFERS, "group_buffers", BYTES, group_buffers, "memory of buffers for each group that a device talks with")
 #define X(id, ...) FIGURE_##id,
@@ -64,7 +68,8 @@ const char *scenario_device_name(const struct scenario *scenario);
 /* A number that changes with the figures; 0 where none is the user's. */
 uint64_t scenario_figures_hash(const struct scenario *scenario);
 /* What a device of the scenario can do: its preset with the knob software and the figures of its own; memory from the
- * knob, else the preset's, less reserve. */
+ * knob, else the preset's, less reserve. plain: without the factor of measured steps. */
+void scenario_plain_machine(const struct scenario *scenario, struct machine *machine);
 void scenario_machine(const struct scenario *scenario, struct machine *machine);
 /* Bytes of a device that are not for the plan: the knob reserve, else the preset's context, or 0 where memory is set to
  * less than 4 GiB; a larger one without a device has an A100's. */

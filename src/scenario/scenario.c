@@ -194,6 +194,12 @@ static enum status set_figure(struct scenario *scenario, const char *name, const
 	return scenario_add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
 }
 
+enum status scenario_by_data_sheets(struct scenario *scenario, struct error *error)
+{
+	bool counts = scenario->value[K_software] != SOFTWARE_GIVEN && !scenario_figure(scenario, FIGURE_MEASURED);
+	return counts ? set_figure(scenario, figure_name(FIGURE_MEASURED), "100%", error) : OK;
+}
+
 /* A line of a device's file, "NAME=VALUE", blanks around both. */
 static enum status scenario_take_line(struct scenario *scenario, char *line, struct error *error)
 {

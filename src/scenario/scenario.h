@@ -84,6 +84,8 @@ char *scenario_value_text(const struct scenario *scenario, const char *name, cha
 enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error);
 /* The device is its preset again: pins of figures go. */
 void scenario_drop_figures(struct scenario *scenario);
+/* Leaves out what measured steps of the software take on its chip: so that chips compare. OK or NO_MEMORY. */
+enum status scenario_by_data_sheets(struct scenario *scenario, struct error *error);
 /* Removes pin number n (from 1, as the list shows them). */
 enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *error);
 /* What recompute=ops names beside types of ops and parts of modules' paths. Megatron-LM's recompute_modules, as its

@@ -224,6 +224,8 @@ void native_graph_members(const struct graph *graph, struct json *json)
 		json_close(json);
 	if (about->one_sample)
 		json_write_text(json, "one_sample", about->one_sample);
+	if (about->router_nodes)
+		json_write_integer(json, "router_nodes", about->router_nodes);
 	if (graph->extra)
 		json_write_raw(json, NULL, graph->extra);
 	if (about->teaches)

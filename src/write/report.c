@@ -103,7 +103,7 @@ static void write_device(const struct plan *plan, FILE *stream)
 	char text[800];
 	if (plan->scenario.value[K_device] != DEVICE_NONE)
 		fprintf(stream, "  %-22s %s: %s\n", "times rest on", scenario_device_name(&plan->scenario),
-			device_rests_text(&plan->scenario, text, sizeof text));
+			device_reached_text(&plan->scenario, text, sizeof text));
 }
 
 /* What was searched, and how far the estimate is from the least that is possible. */

@@ -504,6 +504,7 @@ enum status shard_read_json(const json_t *shard, const struct scenario *scenario
 	struct mesh mesh;
 	struct reading reading = { shard, units, sharding, error };
 	TRY(shard_json_read_mesh(json_object_get(shard, "mesh"), scenario, &mesh, error));
+	units_dispatch(units, &mesh);
 	enum status status = sharding_new(units, &mesh, sharding);
 	if (status != OK)
 		return fail_status(error, status);

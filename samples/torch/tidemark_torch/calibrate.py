@@ -8,8 +8,9 @@ too few ops tell.
 
 One figure after the other: the launch from the smallest ops; memory traffic from copies, casts and fused kernels; other
 ops by it; matrix products by the format that takes most of their time, other formats and attention by them; links from
-collectives within a node and across nodes. A curve is first moved as a whole, by the median of its ops, then point by
-point. Of ops alike the median counts, of collectives the lower quartile: in a longer one, members wait for each other.
+collectives within a node and across nodes. The traffic's curve is first moved as a whole, by the median of its ops,
+then point by point. Of ops alike the median counts, of collectives the lower quartile: in a longer one, members wait
+for each other.
 
 Needs NumPy and the program tidemark (on the PATH, or named by TIDEMARK), but no PyTorch.
 """
@@ -34,16 +35,17 @@ SMALL_MESSAGE, LARGE_MESSAGE = 65536, 1048576
 EAGER_LEAST, EAGER_MOST = 500, 10000        # thousandths, where only other ops tell the memory's speed
 SHARE_LEAST = 20                # thousandths: a peak that is reached worse is not this device's
 DEVICES_PER_NODE = 8
+POWER_EXPONENT = 0.45    # as in src/scenario/devices.c
 
 # Figures of a device file in its order, and the unit that each is written in. %: kept in thousandths; M: a curve by
 # size.
 UNITS = {"memory": "GiB", "memory_bandwidth": "GB/s", "fp64": "TFLOP/s", "fp32": "TFLOP/s", "fp16": "TFLOP/s",
-         "bf16": "TFLOP/s", "fp8": "TFLOP/s", "matrix": "M", "traffic": "M", "attention": "%", "narrow": "%",
-         "eager": "%", "launch": "us", "intra_bandwidth": "GB/s", "intra_latency": "us", "inter_bandwidth": "GB/s",
-         "inter_latency": "us"}
+         "bf16": "TFLOP/s", "fp8": "TFLOP/s", "power": "W", "matrix": "%", "ramp": "us", "traffic": "M",
+         "attention": "%", "narrow": "%", "eager": "%", "launch": "us", "intra_bandwidth": "GB/s",
+         "intra_latency": "us", "inter_bandwidth": "GB/s", "inter_latency": "us"}
 SCALES = {"B": 1, "MB": 1e6, "GB": 1e9, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "B/s": 1, "MB/s": 1e6,
           "GB/s": 1e9, "TB/s": 1e12, "GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15, "ns": 1e-9, "us": 1e-6,
-          "ms": 1e-3, "s": 1, "%": 10, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+          "ms": 1e-3, "s": 1, "%": 10, "W": 1, "kW": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 Row = collections.namedtuple("Row", "what seconds count")       # Work or Message, and how many took these seconds
 # What a figure rests on: ops or collectives, their shapes, median error of these, and of those left out of the fit.
@@ -100,15 +102,23 @@ def efficiency(curve, size):
     return share + int((other - share) * (logarithm(size) - low) / (high - low)) if high > low else other
 
 
+def sustained(figures, name):
+    """Thousandths of a format's peak that the board's power leaves."""
+    watts = figures.get(name, 0) / (2e12 if name == "fp8" else 1e12)
+    if name not in ("fp16", "bf16", "fp8") or not 0 < figures["power"] < watts:
+        return 1000
+    return math.floor(1000 * (figures["power"] / watts) ** POWER_EXPONENT + 0.5)
+
+
 def op_seconds(figures, work):
     """Of an op that is a kernel of its own: the longest of its traffic, its products and a launch."""
     moved = work.bytes * figures["eager"] / 1000 if work.kind == EAGER else work.bytes
     seconds = moved * 1000 / (figures["memory_bandwidth"] * max(1, efficiency(figures["traffic"], moved)))
     if work.kind in (MATMUL, ATTENTION):
         flops = work.flops * 1000 / (work.kind == ATTENTION and figures["attention"] or 1000)
-        share = efficiency(figures["matrix"], flops)
-        share = (share * figures["narrow"] + 500) // 1000 if FORMATS[work.format] == "fp8" else share
-        seconds = max(seconds, flops * 1000 / (figures[FORMATS[work.format]] * max(1, share)))
+        name = FORMATS[work.format]
+        share = figures["matrix"] * sustained(figures, name) * (figures["narrow"] / 1000 if name == "fp8" else 1)
+        seconds = max(seconds, figures["ramp"] + flops * 1e6 / (figures[name] * max(1, share)))
     return max(seconds, figures["launch"])
 
 
@@ -283,29 +293,46 @@ class Calibration:
             self.figures["launch"] = median([row.seconds for row in rows], [row.count for row in rows])
             self.tell("launch", rows)
 
-    def scale_curve(self, name, peak, times, rows):
-        """A curve as a whole, or its peak where the shares can't be."""
-        most = max(share * times for _, share in self.figures[name])
-        if SHARE_LEAST <= most <= 1000:
-            self.figures[name] = [(size, share_of(share * times)) for size, share in self.figures[name]]
+    def scale_shares(self, name, peak, times, rows):
+        """A curve as a whole or a share, or its peak where the shares can't be."""
+        now = self.figures[name]
+        most = max(share for _, share in now) if isinstance(now, list) else now
+        if SHARE_LEAST <= most * times <= 1000:
+            self.figures[name] = ([(size, share_of(share * times)) for size, share in now] if isinstance(now, list)
+                                  else share_of(now * times))
             self.tell(name, rows)
         else:
             self.figures[peak] *= times
             self.tell(peak, rows)
+
+    def below_peak(self, name, peak, rows):
+        """More than the peak: then that is higher."""
+        now = self.figures[name]
+        most = max(share for _, share in now) if isinstance(now, list) else now
+        if most > 1000:
+            self.scale_shares(name, peak, most / 1000, rows)
+            self.scale_shares(name, peak, 1000 / most, rows)
 
     def find_curve(self, name, peak, rows):
         """The same, and then point by point, by ops that are of one kind."""
         def apply(figures, factor):
             points = zip(figures[name], factor)
             return dict(figures, **{name: [(size, share_of(share * times)) for (size, share), times in points]})
-        self.scale_curve(name, peak, self.faster(rows), rows)
+        self.scale_shares(name, peak, self.faster(rows), rows)
         self.tell(name, rows)
         self.move(rows, [name], len(self.figures[name]), apply)
-        most = max(share for _, share in self.figures[name])
-        if most > 1000:         # more than the peak: then that is higher
-            self.figures[peak] *= most / 1000
-            self.tell(peak, rows)
-            self.figures[name] = [(size, share_of(share * 1000 / most)) for size, share in self.figures[name]]
+        self.below_peak(name, peak, rows)
+
+    def find_share(self, peak, rows):
+        """What large products reach of their peak, then that and the ramp by all."""
+        def apply(figures, factor):
+            return dict(figures, matrix=share_of(figures["matrix"] * factor[0]), ramp=figures["ramp"] * factor[1])
+        self.scale_shares("matrix", peak, self.faster(rows), rows)
+        self.tell("matrix", rows)
+        self.tell("ramp", rows)
+        if not self.move(rows, ["matrix", "ramp"], 2, apply)[1]:
+            del self.told["ramp"]
+        self.below_peak("matrix", peak, rows)
 
     def find_traffic(self):
         """The memory's curve, and what ops move that aren't fused."""
@@ -323,16 +350,16 @@ class Calibration:
             self.figures["eager"] = share_of(eager)
             self.tell("eager", others)
         else:                   # another memory than the base's
-            self.scale_curve("traffic", "memory_bandwidth", times, others)
+            self.scale_shares("traffic", "memory_bandwidth", times, others)
 
     def find_products(self):
-        """The curve by the format that takes most time; other formats and attention by it."""
+        """The share by the format that takes most time; other formats and attention by it."""
         by_format = [self.pick({MATMUL}, form) for form in range(len(FORMATS))]
         times = [sum(row.seconds * row.count for row in rows if len(rows) >= LEAST_SHAPES) for rows in by_format[:-1]]
         if max(times) == 0:
             return
         main = times.index(max(times))
-        self.find_curve("matrix", FORMATS[main], by_format[main])
+        self.find_share(FORMATS[main], by_format[main])
         for form, name in enumerate(FORMATS):
             rows = self.pick({MATMUL}, form)
             if form != main and len(rows) >= LEAST_SHAPES:

@@ -15,8 +15,8 @@ struct pipeline_piece {
 	uint32_t ops;                /* of the device's graph, forward and backward */
 	int64_t forward, backward;   /* picoseconds for one microbatch, simulated on the rank's streams (times.h) */
 	int64_t weight;              /* of backward, gradients of weights alone, where the schedule splits it */
-	int64_t forward_link, backward_link; /* of both, when nothing is computed, where the schedule runs passes beside each
-											other */
+	int64_t forward_link, backward_link; /* of both, when nothing is computed, less what computation beside them loses to
+											a dispatcher, where the schedule runs passes beside each other */
 	int64_t send;                /* picoseconds to the next piece, and the gradient back */
 	int64_t sent;                /* bytes of that */
 	int64_t kept;                /* bytes kept of one microbatch from its forward to its backward pass */

@@ -456,14 +456,19 @@ static enum status stage_time_ranks(struct piping *piping)
 static enum status pipeline_stage_play(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
+	const struct mesh *mesh = &piping->sharded->sharding.mesh;
+	uint32_t experts = mesh_axis_named(mesh, "ep");
+	int64_t held = experts != NONE && mesh->axis[experts].dispatch > 0 ? mesh->axis[experts].held : 0;
 	TRY(stage_time_ranks(piping));
 	stage_name_pieces(piping);
 	for (uint32_t k = 0; k < pipeline_stage_pieces_of(piping); k++) {
-		const struct pipeline_piece *piece = &pipelined->piece[k];
+		struct pipeline_piece *piece = &pipelined->piece[k];
 		pipelined->forward[k] = piece->forward;
 		pipelined->backward[k] = piece->backward;
 		pipelined->weight[k] = piece->weight;
 		if (pipelined->forward_link) {
+			piece->forward_link -= dispatch_lost(held, piece->forward - piece->forward_link, piece->forward_link);
+			piece->backward_link -= dispatch_lost(held, piece->backward - piece->backward_link, piece->backward_link);
 			pipelined->forward_link[k] = piece->forward_link;
 			pipelined->backward_link[k] = piece->backward_link;
 		}

@@ -149,6 +149,7 @@ enum status shard_job_split(struct shard_job *job, const struct degrees *degrees
 {
 	struct mesh mesh;
 	mesh_of_degrees(job->scenario, degrees, &mesh, roles);
+	units_dispatch(&job->shared->units, &mesh);
 	for (uint32_t a = 0; a < mesh.axes && zero >= 0; a++)
 		if (strcmp(mesh.axis[a].name, "dp") == 0 || strcmp(mesh.axis[a].name, "cp") == 0 ||
 			strcmp(mesh.axis[a].name, "ep") == 0)

@@ -304,7 +304,7 @@ static void rediscover_megatron(int64_t hidden)
 	static const struct expected gpt[] = { { "h.1.attn.c_attn", ROLE_HEADS }, { "h.1.attn.c_proj", ROLE_HEADS },
 		{ "h.1.mlp.c_fc", ROLE_FFN }, { "h.1.mlp.c_proj", ROLE_FFN } };
 	struct setting setting;
-	open_model(&setting, "gpt", 4, 1, 512, hidden, 1, 4);
+	open_model(&setting, "gpt", 4, 1, 2048, hidden, 1, 4);
 	rediscover(&setting, gpt, sizeof gpt / sizeof *gpt, "h.1.ln_2", ROLE_SEQUENCE);
 }
 
@@ -317,7 +317,7 @@ static void rediscover_megatron_in_llama(int64_t hidden)
 		{ "layers.1.self_attn.o_proj", ROLE_HEADS }, { "layers.1.mlp.gate_proj", ROLE_FFN },
 		{ "layers.1.mlp.up_proj", ROLE_FFN }, { "layers.1.mlp.down_proj", ROLE_FFN }, { "lm_head", ROLE_VOCABULARY } };
 	struct setting setting;
-	open_model(&setting, "llama", 3, 1, 512, hidden, 1, 4);
+	open_model(&setting, "llama", 3, 1, 2048, hidden, 1, 4);
 	rediscover(&setting, llama, sizeof llama / sizeof *llama, "layers.1.post_attention_layernorm", ROLE_SEQUENCE);
 }
 

@@ -176,8 +176,7 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 		seconds[i] = 1;
 	write_rows(text, sizeof text, rows, seconds, COUNT);
 	cr_assert_eq(read_text(text, &calibration, &error), OK, "%s", error.text);
-	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		truth.matrix.point[i].share = (uint16_t)(truth.matrix.point[i].share * 8 / 10);
+	truth.matrix = (uint16_t)(truth.matrix * 8 / 10);
 	truth.near.rate = truth.near.rate * 3 / 2;
 	for (int i = 0; i < COUNT; i++) {
 		struct config_result result;
@@ -213,9 +212,7 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 	}
 	struct machine again;
 	scenario_machine(&scenario, &again);
-	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		cr_expect(abs(again.matrix.point[i].share - machine.matrix.point[i].share) <= 1, "%d %d",
-			again.matrix.point[i].share, machine.matrix.point[i].share);
+	cr_expect(abs(again.matrix - machine.matrix) <= 1, "%d %d", again.matrix, machine.matrix);
 	cr_expect_eq(again.near.rate, machine.near.rate);
 	cr_expect_eq(again.far.rate, machine.far.rate);
 	free(saved);
@@ -225,9 +222,9 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 /* 8-bit products are faster, and what products hide takes no time. */
 Test(calibrate, rows_say_what_a_step_computes_in_and_what_is_hidden)
 {
-	static const char text[] = "model,devices,batch,tp,seconds,float8,hidden\nllama:layers=8:seq=2048,8,8,8,1,0,"
-							   "0\nllama:layers=8:seq=2048,8,8,8,1,1,0\n"
-							   "llama:layers=8:seq=2048,8,8,8,1,0,100\n";
+	static const char text[] = "model,devices,batch,tp,seconds,float8,hidden\nllama:layers=8:seq=2048,8,8,2,1,0,"
+							   "0\nllama:layers=8:seq=2048,8,8,2,1,1,0\n"
+							   "llama:layers=8:seq=2048,8,8,2,1,0,100\n";
 	struct calibration calibration;
 	struct error error;
 	OWN(scenario) scenario;
@@ -279,8 +276,7 @@ Test(calibrate, rows_of_several_devices_are_fitted_together)
 			struct machine truth = device_preset(rows[i].device).machine;
 			truth.joins_updates = true;    /* as scenarios of compiled kernels have it */
 			struct config_result result;
-			for (int p = 0; p < EFFICIENCY_POINTS; p++)
-				truth.matrix.point[p].share = (uint16_t)(truth.matrix.point[p].share * 7 / 10);
+			truth.matrix = (uint16_t)(truth.matrix * 7 / 10);
 			cr_assert_eq(config_case_evaluate(calibration.row[i].opened, &truth, &overheads_all, &result), OK);
 			seconds[i] = (double)result.time / 1e12;
 		}

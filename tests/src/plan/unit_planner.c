@@ -139,7 +139,7 @@ Test(planner, every_knob_is_in_the_key_of_the_stage_that_reads_it)
 /* Whatever decides how long ops take decides what recomputation costs. */
 Test(planner, every_knob_of_the_machine_is_in_the_key_of_recomputation)
 {
-	static const char *const turned[] = { "kernels=eager", "fused=300%", "matrix=50M:2%,1G:9%,16G:15%",
+	static const char *const turned[] = { "kernels=eager", "fused=300%", "matrix=15%",
 		"software=torchtitan", "device=h100-80gb", "host_bandwidth=1GB/s" };
 	OWN(graph) *graph = sample("samples/alexnet_b1_adam.jsonl.gz");
 	OWN(planner) planner = { .store = store_new() };
@@ -352,11 +352,11 @@ static int stop_everywhere(const char *words)
 
 Test(planner, a_run_that_is_stopped_says_so_and_leaves_nothing_half_done)
 {
-	int stopped = stop_everywhere("batch=8 devices=4 strategy=auto device=a100-80gb");
+	int stopped = stop_everywhere("batch=8 devices=8 strategy=auto device=a100-80gb");
 	stopped += stop_everywhere("batch=8 devices=4 strategy=minred memory=3MiB");
 	stopped += stop_everywhere("batch=8 devices=2 pp=2 microbatches=4 strategy=megatron schedule=auto");
 	stopped += stop_everywhere("recompute=auto memory=2MiB");
-	cr_assert_gt(stopped, 5);
+	cr_assert_gt(stopped, 5, "%d", stopped);
 }
 
 static int64_t holders_sum(const struct beside *beside, int side)

@@ -35,31 +35,73 @@ Test(devices, presets_are_plausible_and_named_by_the_knob)
 		cr_expect_geq(machine->matrix_rate[FORMAT_F16], machine->matrix_rate[FORMAT_F32]);
 		cr_expect_geq(machine->matrix_rate[FORMAT_F8], machine->matrix_rate[FORMAT_BF16]);
 		for (int p = 1; p < EFFICIENCY_POINTS; p++) {
-			cr_expect_gt(machine->matrix.point[p].size, machine->matrix.point[p - 1].size);
 			cr_expect_gt(machine->vector.point[p].size, machine->vector.point[p - 1].size);
 			cr_expect_gt(machine->traffic.point[p].size, machine->traffic.point[p - 1].size);
 		}
 	}
 }
 
-/* An H200 is an H100 with other memory, an H800 one with fewer links: what is reached of the peaks is the H100's, and
- * said to be no fit of theirs. */
-Test(devices, presets_of_the_same_chip_reach_the_same_of_their_peaks)
+/* What is reached is the software's, whatever the chip. */
+Test(devices, presets_reach_the_same_of_their_peaks)
 {
-	const struct device_preset known = device_preset(DEVICE_H100_80),
-							   others[] = { device_preset(DEVICE_H200_141), device_preset(DEVICE_H800_80) };
-	static const enum device id[] = { DEVICE_H200_141, DEVICE_H800_80 };
-	char text[500];
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-		const struct machine *machine = &others[i].machine;
-		for (int p = 0; p < EFFICIENCY_POINTS; p++)
-			cr_expect_eq(machine->matrix.point[p].share, known.machine.matrix.point[p].share, "%s", others[i].name);
-		cr_expect(machine->fused == known.machine.fused && machine->eager == known.machine.eager &&
-			machine->attention == known.machine.attention && machine->narrow == known.machine.narrow);
-		cr_expect_neq(machine->memory_rate * 2 + machine->near.rate,
-			known.machine.memory_rate * 2 + known.machine.near.rate, "%s", others[i].name);
-		cr_expect(strncmp(profile_text(id[i], SOFTWARE_GIVEN, text, sizeof text), "not fitted", 10) == 0);
+	for (int s = SOFTWARE_GIVEN; s < SOFTWARE_COUNT; s++)
+		for (int d = DEVICE_NONE + 1; d < DEVICE_COUNT; d++) {
+			const struct machine one = device_preset_with((enum device)d, (enum software)s).machine,
+								 other = device_preset_with(DEVICE_A100_80, (enum software)s).machine;
+			cr_expect(one.matrix == other.matrix && one.attention == other.attention && one.pieces == other.pieces &&
+					one.fused == other.fused && one.eager == other.eager && one.narrow == other.narrow &&
+					one.casts == other.casts && one.launch == other.launch && one.ramp == other.ramp,
+				"%d %d", d, s);
+		}
+}
+
+/* A board of less power sustains less of the same peaks; own figures count, too. */
+Test(devices, power_limits_the_peaks_of_16_and_8_bits)
+{
+	const struct machine full = device_preset(DEVICE_H100_80).machine, low = device_preset(DEVICE_H100_96).machine;
+	OWN(scenario) scenario;
+	struct machine own;
+	cr_expect_lt(low.sustained[FORMAT_BF16], full.sustained[FORMAT_BF16]);
+	cr_expect_lt(low.sustained[FORMAT_F8], full.sustained[FORMAT_F8]);
+	cr_expect(low.sustained[FORMAT_F32] == 1000 && low.sustained[FORMAT_F64] == 1000);
+	scenario_init(&scenario);
+	scenario.value[K_device] = DEVICE_H100_80;
+	scenario_add(&scenario, "power=500W");
+	scenario_machine(&scenario, &own);
+	cr_expect_eq(own.sustained[FORMAT_BF16], low.sustained[FORMAT_BF16]);
+	scenario_add(&scenario, "power=0W");
+	scenario_machine(&scenario, &own);
+	cr_expect_eq(own.sustained[FORMAT_BF16], 1000);
+}
+
+/* Named software takes what its measured steps take; without a name chips compare by their data sheets. */
+Test(devices, measured_steps_multiply_every_time_of_a_named_software)
+{
+	OWN(scenario) scenario;
+	struct machine plain, own;
+	enum machine_limit limit;
+	scenario_init(&scenario);
+	scenario.value[K_device] = DEVICE_TPU_V6E_32;
+	scenario_machine(&scenario, &plain);
+	cr_expect_eq(plain.measured, 1000);
+	scenario.value[K_software] = SOFTWARE_MAXTEXT;
+	double factor = profile_measured(DEVICE_TPU_V6E_32, SOFTWARE_MAXTEXT)->factor / 1e3;
+	scenario_plain_machine(&scenario, &plain);
+	scenario_machine(&scenario, &own);
+	static const struct { bool matrix; int64_t flops, bytes; } ops[] = { { true, INT64_C(1) << 40, 1 << 20 },
+		{ true, 1 << 20, 1 << 20 }, { false, 1 << 20, INT64_C(1) << 30 }, { false, 1, 1 } };
+	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+		double times[2];
+		for (int k = 0; k < 2; k++)
+			times[k] = (double)machine_time(
+				k ? &own : &plain, ops[i].matrix, FORMAT_BF16, ops[i].flops, 1, ops[i].bytes, &limit);
+		cr_expect_float_eq(times[1], factor * times[0], 0.004 * times[0], "op %zu", i);
 	}
+	cr_expect_float_eq((double)plain.near.rate, factor * (double)own.near.rate, 0.001 * (double)plain.near.rate);
+	cr_expect(memcmp(plain.matrix_rate, own.matrix_rate, sizeof own.matrix_rate) == 0);
+	scenario_add(&scenario, "measured=100%");
+	scenario_machine(&scenario, &own);
+	cr_expect_eq(own.launch, plain.launch);
 }
 
 Test(devices, a_preset_has_a_reserve_and_so_has_a_memory_of_its_size)
@@ -181,15 +223,17 @@ Test(devices, ops_take_the_longer_of_arithmetic_and_traffic)
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
 	enum machine_limit limit;
 	int64_t flops = INT64_C(2) * 8192 * 8192 * 8192, bytes = INT64_C(3) * 2 * 8192 * 8192;
-	double share = efficiency_at(&machine.matrix, flops) / 1000.0;
+	double share = machine.matrix * machine.sustained[FORMAT_BF16] / 1e6;
 	cr_expect_float_eq((double)machine_time(&machine, true, FORMAT_BF16, flops, 1, bytes, &limit),
-		(double)flops / (312e12 * share) * 1e12, 2.0);
+		(double)machine.ramp + (double)flops / (312e12 * share) * 1e12, 2.0);
 	cr_expect_eq(limit, LIMIT_PRODUCTS);
 	share = efficiency_at(&machine.traffic, bytes) / 1000.0;
 	cr_expect_float_eq((double)machine_time(&machine, false, FORMAT_BF16, 8192, 1, bytes, &limit),
 		(double)bytes / (2039e9 * share) * 1e12, 2.0);
 	cr_expect_eq(limit, LIMIT_TRAFFIC);
-	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 8, 1, 8, &limit), machine.launch);
+	cr_expect_eq(machine_time(&machine, false, FORMAT_F16, 8, 1, 8, &limit), machine.launch);
+	cr_expect_eq(limit, LIMIT_LAUNCH);
+	cr_expect_float_eq((double)machine_time(&machine, true, FORMAT_F16, 8, 1, 8, &limit), (double)machine.ramp, 2);
 	cr_expect_eq(limit, LIMIT_LAUNCH);
 	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 0, 1, 0, &limit), 0);
 	cr_expect_eq(machine_time(&machine, true, FORMAT_F64, INT64_MAX, 1, BYTES_MAX, &limit), COLLECTIVE_TIME_MAX);
@@ -292,112 +336,47 @@ Test(devices, inner_axes_fill_nodes_first)
 	MESH_OF(&mesh, BAD_INPUT, "devices=4", "tp=1048576", "cp=1048576", "ep=1048576", "pp=1048576");
 }
 
-/* The presets of which measured steps are known, and what is said of the others. */
-Test(devices, what_is_not_fitted_is_said_to_be)
+/* Of every software on every chip it is said whether its steps were measured there, and what they take. */
+Test(devices, what_is_not_measured_is_said_to_be)
 {
-	static const enum device fitted[] = { DEVICE_A100_40, DEVICE_A100_80, DEVICE_H100_80, DEVICE_H100_96,
-		DEVICE_B200_180, DEVICE_GB200_186, DEVICE_GB300_279, DEVICE_TPU_V5P_95, DEVICE_TPU_V6E_32 };
-	char text[700];
-	for (int i = DEVICE_NONE + 1; i < DEVICE_COUNT; i++) {
-		OWN(scenario) scenario;
-		struct error error;
-		bool known = false;
-		for (size_t f = 0; f < sizeof fitted / sizeof *fitted; f++)
-			known |= (int)fitted[f] == i;
-		scenario_init(&scenario);
-		scenario.value[K_device] = i;
-		device_reached_text(&scenario, text, sizeof text);
-		cr_expect_eq(strncmp(text, "not fitted", 10) != 0, known, "%s: %s", device_preset((enum device)i).name, text);
-		cr_assert_eq(scenario_pin(&scenario, "figure launch 3us", &error), OK);
-		cr_expect(strstr(device_reached_text(&scenario, text, sizeof text), "your own: launch; the others: "), "%s", text);
-	}
-}
-
-static bool same_reach(const struct machine *one, const struct machine *other)
-{
-	bool same = one->attention == other->attention && one->pieces == other->pieces && one->fused == other->fused &&
-		one->eager == other->eager && one->narrow == other->narrow && one->launch == other->launch;
-	for (int p = 0; p < EFFICIENCY_POINTS; p++)
-		same &= one->matrix.point[p].size == other->matrix.point[p].size &&
-			one->matrix.point[p].share == other->matrix.point[p].share;
-	return same;
-}
-
-/* Whatever the software: peaks are the preset's, and of its profile it is said whether it was fitted to the chip,
- * carried over, or isn't there. */
-Test(devices, software_decides_what_is_reached_of_a_chips_peaks)
-{
-	for (int d = DEVICE_NONE; d < DEVICE_COUNT; d++) {
-		const struct device_preset own = device_preset((enum device)d);
-		bool others = false;
+	int known = 0;
+	for (int d = DEVICE_NONE; d < DEVICE_COUNT; d++)
 		for (int s = SOFTWARE_GIVEN; s < SOFTWARE_COUNT; s++) {
-			struct device_preset preset = device_preset_with((enum device)d, (enum software)s);
-			struct reached reached = profile_find((enum device)d, (enum software)s);
-			char text[500];
-			profile_text((enum device)d, (enum software)s, text, sizeof text);
-			cr_expect_str_eq(preset.name, own.name);
-			cr_expect(preset.machine.memory == own.machine.memory && preset.machine.memory_rate == own.machine.memory_rate);
-			cr_expect(memcmp(preset.machine.matrix_rate, own.machine.matrix_rate, sizeof own.machine.matrix_rate) == 0);
-			cr_expect_eq(preset.apart > 0, d != DEVICE_NONE && reached.basis == BASIS_FITTED, "%s with %s", own.name,
-				software_name((enum software)s));
-			others |= !same_reach(&preset.machine, &own.machine);
-			if (reached.missing)
-				cr_expect(same_reach(&preset.machine, &own.machine) && strstr(text, "not fitted: ") == text &&
-						strstr(text, software_name((enum software)s)),
-					"%s", text);
-			else if (s != SOFTWARE_GIVEN)
-				cr_expect(strstr(text, software_name((enum software)s)) == text &&
-						strstr(text, reached.basis == BASIS_FITTED ? ", fitted to " : ", carried over from "),
-					"%s", text);
-			cr_expect(reached.missing || s == SOFTWARE_GIVEN || reached.profile->software == (enum software)s);
-			cr_expect(reached.missing || s == SOFTWARE_GIVEN || reached.basis != BASIS_ELSEWHERE);
+			const struct device_preset preset = device_preset_with((enum device)d, (enum software)s);
+			const struct measured *steps = profile_measured((enum device)d, (enum software)s);
+			OWN(scenario) scenario;
+			struct error error;
+			char text[700];
+			scenario_init(&scenario);
+			scenario.value[K_device] = d;
+			scenario.value[K_software] = s;
+			device_reached_text(&scenario, text, sizeof text);
+			cr_expect_eq(preset.apart > 0, d != DEVICE_NONE && steps, "%s", preset.name);
+			cr_expect_eq(preset.machine.measured, steps && s != SOFTWARE_GIVEN ? steps->factor : 1000);
+			cr_expect(strstr(text, steps ? " on this chip: x" : " on this chip: give or take 15 %"), "%s", text);
+			cr_expect(strstr(text, software_name((enum software)s)), "%s", text);
+			cr_expect_eq(strstr(text, "not counted") != NULL, steps && s == SOFTWARE_GIVEN, "%s", text);
+			known += steps && s != SOFTWARE_GIVEN && d != DEVICE_NONE;
+			cr_assert_eq(scenario_pin(&scenario, "figure launch 3us", &error), OK);
+			cr_expect(strstr(device_reached_text(&scenario, text, sizeof text), "your own: launch; the others: "), "%s", text);
 		}
-		cr_expect(!others || profile_has_others((enum device)d), "%s", own.name);
-	}
-}
-
-/* What was measured is counted where it was measured, and on other chips of its architecture; a chip's own comes before
- * another one's. */
-Test(devices, software_is_carried_over_within_an_architecture)
-{
-	static const struct { enum device device; enum software software; enum device like; bool fitted;
-	} cases[] = { { DEVICE_H100_80, SOFTWARE_MEGATRON_BRIDGE, DEVICE_H100_80, true },
-		{ DEVICE_H800_80, SOFTWARE_MEGATRON_BRIDGE, DEVICE_H100_80, false },
-		{ DEVICE_H20_96, SOFTWARE_TORCHTITAN, DEVICE_H100_80, false },
-		{ DEVICE_H200_141, SOFTWARE_TORCHTITAN, DEVICE_H100_80, true },
-		{ DEVICE_H100_96, SOFTWARE_TORCHTITAN, DEVICE_H100_96, true },
-		{ DEVICE_GB200_186, SOFTWARE_MEGATRON_LM, DEVICE_B200_180, false },
-		{ DEVICE_B200_180, SOFTWARE_MEGATRON_LM, DEVICE_B200_180, true },
-		{ DEVICE_A100_40, SOFTWARE_MEGATRON_LM, DEVICE_A100_80, true } };
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct device_preset preset = device_preset_with(cases[i].device, cases[i].software),
-							 like = device_preset_with(cases[i].like, cases[i].software);
-		cr_expect(same_reach(&preset.machine, &like.machine), "%s", preset.name);
-		cr_expect_eq(
-			profile_find(cases[i].device, cases[i].software).basis == BASIS_FITTED, cases[i].fitted, "%s", preset.name);
-	}
-	cr_expect(profile_find(DEVICE_B200_180, SOFTWARE_TORCHTITAN).missing &&
-		profile_find(DEVICE_MI300X_192, SOFTWARE_MAXTEXT).missing &&
-		profile_find(DEVICE_CPU, SOFTWARE_MEGATRON_LM).missing);
-	cr_expect(profile_has_others(DEVICE_H100_80) && profile_has_others(DEVICE_NONE) &&
-		!profile_has_others(DEVICE_V100_32) && !profile_has_others(DEVICE_TPU_V6E_32) &&
-		profile_has_others(DEVICE_H20_96));
+	cr_expect_eq(known, 15);
 }
 
 /* Every figure that isn't the data sheet's says whether it was fitted, carried over or assumed. */
 Test(devices, every_figure_says_what_it_rests_on)
 {
 	static const struct { const char *set; const char *figure; enum figure_basis basis;
-	} cases[] = { { "", "products, bf16", FIGURE_FITTED }, { "", "attention in one kernel", FIGURE_ASSUMED },
+	} cases[] = { { "", "products, bf16", FIGURE_FITTED }, { "", "attention in one kernel", FIGURE_FITTED },
 		{ "", "memory for the plan", FIGURE_PLAIN }, { "", "memory bandwidth", FIGURE_ASSUMED },
-		{ "", "products, 8 bits", FIGURE_FITTED }, { "software=torchtitan", "traffic of eager ops", FIGURE_FITTED },
-		{ "software=torchtitan", "attention in one kernel", FIGURE_ASSUMED },
-		{ "software=megatron-lm", "products, bf16", FIGURE_FITTED },
+		{ "", "products, 8 bits", FIGURE_ASSUMED }, { "software=torchtitan", "products, 8 bits", FIGURE_FITTED },
+		{ "software=torchtitan", "traffic of eager ops", FIGURE_FITTED },
+		{ "software=megatron-lm", "products, bf16", FIGURE_CARRIED },
 		{ "device=h200-141gb", "products, bf16", FIGURE_CARRIED },
 		{ "device=h800-80gb software=llm-foundry", "attention in one kernel", FIGURE_CARRIED },
-		{ "device=l40s-48gb", "products, bf16", FIGURE_ASSUMED },
-		{ "intra_bandwidth=100GB/s", "link within a node", FIGURE_YOURS },
-		{ "device=gb200-186gb software=megatron-lm", "a kernel, at least", FIGURE_CARRIED } };
+		{ "device=l40s-48gb", "a kernel, at least", FIGURE_ASSUMED },
+		{ "intra_bandwidth=100GB/s", "link within a node", FIGURE_YOURS }, { "", "link within a node", FIGURE_FITTED },
+		{ "software=maxtext measured=90%", "measured steps", FIGURE_YOURS } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct device_figure figure[DEVICE_FIGURES];
 		OWN(scenario) scenario;
@@ -450,9 +429,10 @@ Test(devices, figures_are_read_as_they_are_written)
 Test(devices, figures_that_are_none_are_refused)
 {
 	static const char *const bad[] = { "figure launch 2", "figure launch -2us", "figure launch us",
-		"figure launch 2us3", "figure lunch 2us", "figure matrix 1G", "figure matrix 1G:5%,1G:6%",
-		"figure matrix 1G:5%,", "figure matrix 1:5%", "figure matrix 1G:0%",
-		"figure matrix 1M:1%,2M:1%,3M:1%,4M:1%,5M:1%", "figure attention 6001%", "figure attention 85",
+		"figure launch 2us3", "figure lunch 2us", "figure traffic 1G", "figure traffic 1G:5%,1G:6%",
+		"figure traffic 1G:5%,", "figure traffic 1:5%", "figure traffic 1G:0%",
+		"figure traffic 1M:1%,2M:1%,3M:1%,4M:1%,5M:1%", "figure matrix 1G:5%", "figure power 700",
+		"figure attention 6001%", "figure attention 85",
 		"figure fp32 1e400TFLOP/s", "figure fp32 nanTFLOP/s", "figure fp32 0TFLOP/s", "figure name a b",
 		"figure name a/b", "figure memory 80", "figure launch" };
 	OWN(scenario) scenario;
