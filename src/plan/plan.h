@@ -15,6 +15,7 @@
  *     assemble        one pass through the stages
  *     weigh           how much memory plans keep
  *     transform       the steps from graph to graph
+ *     transformed     how long their result lives
  *     slowdown        time over memory: bound, plans, published strategies
  *     shard_moves     shardings of small graphs, judged by plans alone
  *     host_pool       host memory of offloaded tensors

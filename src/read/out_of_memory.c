@@ -19,7 +19,6 @@ static const struct { const char *words; enum figure figure; bool after; } place
 	{ "of which ", FREE, true },
 	{ " free;", FREE, false },
 	{ " is allocated by PyTorch", HELD, false },
-	{ " memory is allocated by PyTorch", HELD, false },
 	{ " already allocated;", HELD, false },
 	{ " is reserved by PyTorch but unallocated", PIECES, false },
 	{ " reserved in total by PyTorch", RESERVED, false },

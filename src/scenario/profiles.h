@@ -29,6 +29,6 @@ struct measured {
 const struct measured *profile_measured(enum device device, enum software software);
 
 const char *software_name(enum software software);
-/* What stands behind a device's figures: "measured steps of megatron-bridge on this chip: x1.05 +- 7 %, ...". Returns
+/* What a device's figures rest on: "measured steps of megatron-bridge on this chip: x1.05 +- 7 %, ...". Returns
  * text. */
 char *profile_text(enum device device, enum software software, char *text, size_t size);

@@ -117,8 +117,9 @@ static enum status trace_add_moment(struct tracing *tracing, const json_t *event
 		.thread = trace_number(event, "tid") };
 	int64_t id = trace_number(args, "Device Id"), most = BYTES_MAX;
 	moment.device = trace_number(args, "Device Type") == 0 ? CPU : id > 0 && id < 4096 ? (uint32_t)id : 0;
-	if (!json_is_integer(json_object_get(args, "Addr")) || moment.bytes > most || moment.bytes < -most)
-		return fail(tracing->error, BAD_INPUT, "a [memory] event lacks Addr, or its Bytes are out of range");
+	if (!json_is_integer(json_object_get(args, "Addr")) || moment.bytes > most || moment.bytes < -most ||
+		moment.allocated > most || moment.allocated < -most)
+		return fail(tracing->error, BAD_INPUT, "a [memory] event lacks Addr, or its bytes are out of range");
 	if (moment.bytes == 0)
 		return OK;
 	if (tracing->moments >= UINT32_MAX / 8 ||
@@ -277,10 +278,10 @@ static int trace_by_address(const void *a, const void *b)
 static enum status trace_find_before(struct tracing *tracing, uint32_t device, double from)
 {
 	struct moment *moment = tracing->moment;
-	int64_t unnamed = 0, first = -1;
-	for (size_t i = 0; i < tracing->moments && first < 0; i++)
-		if (moment[i].device == device)
-			unnamed = first = moment[i].allocated > moment[i].bytes ? moment[i].allocated - moment[i].bytes : 0;
+	size_t first = 0;
+	while (moment[first].device != device)
+		first++;
+	int64_t unnamed = moment[first].allocated - moment[first].bytes;
 	qsort(moment, tracing->moments, sizeof *moment, trace_by_address);
 	enum status status = OK;
 	for (size_t i = 0, next; i < tracing->moments && status == OK; i = next) {
@@ -288,7 +289,7 @@ static enum status trace_find_before(struct tracing *tracing, uint32_t device, d
 		for (next = i; next < tracing->moments && moment[next].address == moment[i].address; next++) {
 			if (moment[next].device != device)
 				continue;
-			unnamed -= !opening && moment[next].bytes < 0 ? -moment[next].bytes : 0;
+			unnamed += !opening && moment[next].bytes < 0 && unnamed > 0 ? moment[next].bytes : 0;
 			opening = opening ? opening : &moment[next];
 			if (moment[next].at < from)
 				there = moment[next].bytes > 0 ? &moment[next] : NULL;

@@ -57,6 +57,7 @@ Test(trace, what_is_wrong_is_said)
 	refused("{\"traceEvents\": [{\"name\": \"[memory]\", oops}]}", "no JSON");
 	refused("{\"traceEvents\": [{\"name\": \"[memory]\", \"args\": {\"Bytes\": 3}}]}", "lacks Addr");
 	refused("{\"traceEvents\": [" MEMORY(1, 2305843009213693952, 3, 4) "]}", "out of range");
+	refused("{\"traceEvents\": [" MEMORY(1, -8, 3, 9223372036854775807) "]}", "out of range");
 }
 
 /* ---- at random: three steps of two devices, with what was there before and what stays ---- */

@@ -227,8 +227,8 @@ Test(published, what_is_gathered_ahead_is_left_room)
 	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
 	cr_assert_not_null(plan, "%s", error.text);
 	cr_assert_leq(plan_needs(plan), cap);
-	cr_assert_not_null(strstr(plan->transformed->notes, "of the memory cap to the layout, what is gathered ahead and the buffers of groups"),
-		"%s", plan->transformed->notes);
+	const char *said = "of the memory cap to the layout, what is gathered ahead and the buffers of groups";
+	cr_assert_not_null(strstr(plan->transformed->notes, said), "%s", plan->transformed->notes);
 	plan_release(plan);
 	scenario_done(&scenario);
 	/* Near the floor what runs again gathers its weights again, as recompute=full does, which runs before the step is
