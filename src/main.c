@@ -38,7 +38,7 @@ struct invocation {
 };
 
 /* Puts what --set and --pin ask for into a scenario: over the configuration file's. */
-static int src_main_take_asked(const struct invocation *invocation, struct scenario *scenario)
+static int main_take_asked(const struct invocation *invocation, struct scenario *scenario)
 {
 	int code = EXIT_FINE;
 	for (int i = 0; i < invocation->asks && code == EXIT_FINE; i++)
@@ -47,12 +47,12 @@ static int src_main_take_asked(const struct invocation *invocation, struct scena
 }
 
 /* Where no explorer is possible: what `plan` prints, without the configuration file, as there. */
-static int src_main_report(struct invocation *invocation, const char *path)
+static int main_report(struct invocation *invocation, const char *path)
 {
 	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	invocation->line.scenario = &scenario;
-	int code = src_main_take_asked(invocation, &scenario);
+	int code = main_take_asked(invocation, &scenario);
 	if (code == EXIT_FINE)
 		code = plan_report(&invocation->line, path);
 	return code;
@@ -129,19 +129,19 @@ static void say_reading(const char *path)
 }
 
 /* On a terminal that can show it the explorer, else the report. */
-static int src_main_open_graph(struct invocation *invocation)
+static int main_open_graph(struct invocation *invocation)
 {
 	char sample[PROGRAM_PATH_BYTES + 100];
 	const char *path = *invocation->line.operand ? *invocation->line.operand : sample_path(sample, sizeof sample);
 	if (!path)
 		return usage_error("", "which GRAPH? (the samples are not installed)");
 	if (!explore_possible())
-		return src_main_report(invocation, path);
+		return main_report(invocation, path);
 	int code;
 	bool ended;
 	struct user_config config;
 	config_load(&config);
-	code = src_main_take_asked(invocation, &config.scenario);
+	code = main_take_asked(invocation, &config.scenario);
 	say_reading(path);
 	struct graph *graph = code == EXIT_FINE ? batch_open(path, &invocation->line.reading, &code) : NULL;
 	if (!graph) {
@@ -154,7 +154,7 @@ static int src_main_open_graph(struct invocation *invocation)
 	return explore_graph(graph, path, NULL, &config, invocation);
 }
 
-static int src_main_take_option(void *context, int row, const char *value)
+static int main_take_option(void *context, int row, const char *value)
 {
 	struct invocation *invocation = context;
 	int theme;
@@ -176,7 +176,7 @@ static int src_main_take_option(void *context, int row, const char *value)
 	return tables_write(value, stdout) ? EXIT_FINE : usage_error("", "there is no such table");
 }
 
-static int src_main_start(struct invocation *invocation, int argc, char **argv)
+static int main_start(struct invocation *invocation, int argc, char **argv)
 {
 	int code = command_line_parse(&invocation->line, argc, argv);
 	if (code != EXIT_FINE || invocation->line.helped)
@@ -184,13 +184,13 @@ static int src_main_start(struct invocation *invocation, int argc, char **argv)
 	char **word = invocation->line.operand;
 	if (*word && (word[1] || help_misspelt(*word, false)))
 		return help_no_command(*word);
-	return invocation->resume ? resume(invocation) : src_main_open_graph(invocation);
+	return invocation->resume ? resume(invocation) : main_open_graph(invocation);
 }
 
-static int src_main_run(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
 	struct invocation invocation = { .line = { .command = SUBCOMMAND_explore,
-										 .take = src_main_take_option,
+										 .take = main_take_option,
 										 .context = &invocation,
 										 .help = help_print } };
 	if (argc > 1 && strcmp(argv[1], "export") == 0 && screenshot_wanted(argc - 1, argv + 1))
@@ -204,7 +204,7 @@ static int src_main_run(int argc, char **argv)
 		if ((strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) && help_misspelt(argv[1], true))
 			return help_no_command(argv[1]);
 	invocation.asked = mem_alloc((size_t)argc, sizeof *invocation.asked);     /* no more options than words */
-	int code = invocation.asked ? src_main_start(&invocation, argc, argv)
+	int code = invocation.asked ? main_start(&invocation, argc, argv)
 		: complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	mem_free(invocation.asked);
 	return code;
@@ -245,5 +245,5 @@ int main(int argc, char **argv)
 	json_memory_watch();
 	choose_locale();
 	setlocale(LC_NUMERIC, "C");
-	return flush_output(src_main_run(argc, argv));
+	return flush_output(main_run(argc, argv));
 }

@@ -64,18 +64,18 @@ double axis_margin(double least, double most, double step, double size)
 	return EDGE + widest + 5;
 }
 
-static double draw_figure_x_of(const struct axes *axes, double step)
+static double figure_x_of(const struct axes *axes, double step)
 {
 	return axes->left + axes->span * step / axes->steps;
 }
 
-static double draw_figure_y_of(const struct axes *axes, double bytes)
+static double figure_y_of(const struct axes *axes, double bytes)
 {
 	return TOP + PLOT * (1 - bytes / axes->bytes);
 }
 
 /* "NAME: peak 4.26 GiB (N B)": on narrow paper without the bytes, then with less of the name; the value stays whole. */
-static void draw_figure_draw_title(struct axes *axes, const char *name, const char *what, int64_t bytes)
+static void figure_draw_title(struct axes *axes, const char *name, const char *what, int64_t bytes)
 {
 	char text[CANVAS_CUT + 100], value[100], size[32], cut[CANVAS_CUT];
 	double room = axes->canvas.paper.width - EDGE - 2;
@@ -86,13 +86,13 @@ static void draw_figure_draw_title(struct axes *axes, const char *name, const ch
 	canvas_title(&axes->canvas, EDGE, TOP - 16, NORMAL, INK, text);
 }
 
-static void draw_figure_draw_axes(struct axes *axes, const char *label)
+static void figure_draw_axes(struct axes *axes, const char *label)
 {
 	const struct canvas_line grid = { "#DDDDDD", 0.5, false };
 	char text[64];
 	double top = axes->bytes / (double)axes->unit, step = axis_step(top, TICKS);
 	for (double value = 0; value <= top * 1.0001; value += step) {
-		double y = draw_figure_y_of(axes, value * (double)axes->unit);
+		double y = figure_y_of(axes, value * (double)axes->unit);
 		canvas_path(&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2,
 			NULL, &grid);
 		snprintf(text, sizeof text, "%g", value);
@@ -103,7 +103,7 @@ static void draw_figure_draw_axes(struct axes *axes, const char *label)
 		step = 1;
 	for (double value = 0; value <= axes->steps; value += step) {
 		snprintf(text, sizeof text, "%.0f", value);
-		canvas_text(&axes->canvas, draw_figure_x_of(axes, value), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false,
+		canvas_text(&axes->canvas, figure_x_of(axes, value), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false,
 			INK, text);
 	}
 	canvas_text(&axes->canvas, axes->left + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false,
@@ -134,7 +134,7 @@ static void draw_frame(struct axes *axes)
 
 /* Boxes and names below the plot, and the note below them. Returns the height that they take; canvas NULL: only that.
  */
-static double draw_figure_draw_legend(
+static double figure_draw_legend(
 	struct canvas *canvas, const struct axes *axes, const bool there[GROUP_COUNT], const char *note)
 {
 	struct canvas_key key[GROUP_COUNT + 1];
@@ -154,10 +154,10 @@ static double draw_figure_draw_legend(
 	return y;
 }
 
-static enum status draw_figure_open_axes(
+static enum status figure_open_axes(
 	struct axes *axes, struct canvas_paper paper, const bool there[GROUP_COUNT], const char *note, struct error *error)
 {
-	double height = paper.unexplained ? TOP + PLOT + BARE : draw_figure_draw_legend(NULL, axes, there, note) - 6;
+	double height = paper.unexplained ? TOP + PLOT + BARE : figure_draw_legend(NULL, axes, there, note) - 6;
 	return canvas_open(&axes->canvas, paper, height) == OK ? OK : fail_memory(error);
 }
 
@@ -180,38 +180,38 @@ static void draw_area(struct axes *axes, struct thinned *thinned, int group)
 		int64_t sum = 0;
 		for (int below = 0; below < group + !back; below++)
 			sum += thinned->group[position][below];
-		double y = draw_figure_y_of(axes, (double)sum);
-		thinned->point[points++] = (struct canvas_point){ draw_figure_x_of(axes, back ? next : position), y };
-		thinned->point[points++] = (struct canvas_point){ draw_figure_x_of(axes, back ? position : next), y };
+		double y = figure_y_of(axes, (double)sum);
+		thinned->point[points++] = (struct canvas_point){ figure_x_of(axes, back ? next : position), y };
+		thinned->point[points++] = (struct canvas_point){ figure_x_of(axes, back ? position : next), y };
 	}
 	canvas_path(&axes->canvas, thinned->point, points, group_colours[group], NULL);
 }
 
-static void draw_figure_draw_level(struct axes *axes, int64_t bytes, const char *colour, bool dashed)
+static void figure_draw_level(struct axes *axes, int64_t bytes, const char *colour, bool dashed)
 {
 	const struct canvas_line line = { colour, 1, dashed };
-	double y = draw_figure_y_of(axes, (double)bytes);
+	double y = figure_y_of(axes, (double)bytes);
 	canvas_path(
 		&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2, NULL, &line);
 }
 
-static void draw_figure_draw_limit(struct axes *axes)
+static void figure_draw_limit(struct axes *axes)
 {
 	if (axes->limit >= 0)
-		draw_figure_draw_level(axes, axes->limit, INK, false);
+		figure_draw_level(axes, axes->limit, INK, false);
 }
 
-static void draw_figure_draw_peak(struct axes *axes, const struct plan *plan)
+static void figure_draw_peak(struct axes *axes, const struct plan *plan)
 {
 	if (plan->ordered->peak_position == NONE)
 		return;
-	double x = draw_figure_x_of(axes, plan->ordered->peak_position + 0.5),
-		   y = draw_figure_y_of(axes, (double)plan_peak(plan));
+	double x = figure_x_of(axes, plan->ordered->peak_position + 0.5),
+		   y = figure_y_of(axes, (double)plan_peak(plan));
 	const struct canvas_line line = { INK, 1.5, false };
 	canvas_path(&axes->canvas, (struct canvas_point[]){ { x, TOP + PLOT }, { x, y } }, 2, NULL, &line);
 	canvas_box(&axes->canvas, x - 2.5, y - 2.5, 5, 5, INK, NULL, NULL);
 	if (plan_bound(plan) > 0)
-		draw_figure_draw_level(axes, plan_bound(plan), INK, true);
+		figure_draw_level(axes, plan_bound(plan), INK, true);
 }
 
 void timeline_note(const struct plan *plan, char *note, size_t size)
@@ -241,18 +241,18 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 	timeline_note(plan, note, sizeof note);
 	begin_axes(&axes, plan->graph->ops, paper, plan_peak(plan), timeline_limit(plan, plan_peak(plan)));
 	if (status == OK)
-		status = draw_figure_open_axes(&axes, paper, there, note, error);
+		status = figure_open_axes(&axes, paper, there, note, error);
 	if (status == OK) {
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
-		draw_figure_draw_title(&axes, plan->graph->name, "peak", plan_peak(plan));
-		draw_figure_draw_axes(&axes, "live memory");
+		figure_draw_title(&axes, plan->graph->name, "peak", plan_peak(plan));
+		figure_draw_axes(&axes, "live memory");
 		for (int group = 0; group < GROUP_COUNT; group++)
 			if (there[group])
 				draw_area(&axes, thinned, group);
 		draw_frame(&axes);
-		draw_figure_draw_limit(&axes);
-		draw_figure_draw_peak(&axes, plan);
-		draw_figure_draw_legend(&axes.canvas, &axes, there, note);
+		figure_draw_limit(&axes);
+		figure_draw_peak(&axes, plan);
+		figure_draw_legend(&axes.canvas, &axes, there, note);
 		status = canvas_close(&axes.canvas, stream, error);
 	}
 	if (thinned)
@@ -267,10 +267,10 @@ struct box { double x, y, width, height; };
 /* Where an item of the layout stands that is there; false where its box can't be seen. */
 static bool box_of(const struct axes *axes, const struct plan *plan, uint32_t item, struct box *box)
 {
-	box->x = draw_figure_x_of(axes, plan->laid_out->first[item]);
-	box->width = draw_figure_x_of(axes, plan->laid_out->last[item] + 1.0) - box->x;
-	box->y = draw_figure_y_of(axes, (double)(plan->laid_out->offset[item] + plan->laid_out->bytes[item]));
-	box->height = draw_figure_y_of(axes, (double)plan->laid_out->offset[item]) - box->y;
+	box->x = figure_x_of(axes, plan->laid_out->first[item]);
+	box->width = figure_x_of(axes, plan->laid_out->last[item] + 1.0) - box->x;
+	box->y = figure_y_of(axes, (double)(plan->laid_out->offset[item] + plan->laid_out->bytes[item]));
+	box->height = figure_y_of(axes, (double)plan->laid_out->offset[item]) - box->y;
 	return box->width >= BOX_LEAST && box->height >= BOX_LEAST;
 }
 
@@ -300,14 +300,14 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 		}
 	if (small)
 		snprintf(note, sizeof note, "%u buffer%s too small to see", small, small == 1 ? " is" : "s are");
-	TRY(draw_figure_open_axes(&axes, paper, there, note, error));
-	draw_figure_draw_title(&axes, plan->graph->name, "arena", plan_arena(plan));
-	draw_figure_draw_axes(&axes, "address");
+	TRY(figure_open_axes(&axes, paper, there, note, error));
+	figure_draw_title(&axes, plan->graph->name, "arena", plan_arena(plan));
+	figure_draw_axes(&axes, "address");
 	draw_boxes(&axes, plan);
 	draw_frame(&axes);
-	draw_figure_draw_limit(&axes);
-	draw_figure_draw_level(&axes, plan_arena(plan), ALARM, false);
-	draw_figure_draw_legend(&axes.canvas, &axes, there, note);
+	figure_draw_limit(&axes);
+	figure_draw_level(&axes, plan_arena(plan), ALARM, false);
+	figure_draw_legend(&axes.canvas, &axes, there, note);
 	return canvas_close(&axes.canvas, stream, error);
 }
 
@@ -317,7 +317,7 @@ const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73"
 	"#222222" };
 
 /* A staircase: each position is one step wide. */
-static void draw_figure_draw_curve(
+static void figure_draw_curve(
 	struct axes *axes, const struct curve *curve, uint32_t number, struct thinned *thinned)
 {
 	const struct canvas_line line = { curve_colours[number % CURVES_MOST], 1.2, number % 2 == 1 };
@@ -325,12 +325,12 @@ static void draw_figure_draw_curve(
 	thinned->count = timeline_thin(curve->live, curve->ops, POINTS_MOST, thinned->keep);
 	for (uint32_t k = 0; k < thinned->count; k++) {
 		uint32_t position = thinned->keep[k], next = k + 1 < thinned->count ? thinned->keep[k + 1] : curve->ops;
-		double y = draw_figure_y_of(axes, (double)curve->live[position]);
-		thinned->point[points++] = (struct canvas_point){ draw_figure_x_of(axes, position), y };
-		thinned->point[points++] = (struct canvas_point){ draw_figure_x_of(axes, next), y };
+		double y = figure_y_of(axes, (double)curve->live[position]);
+		thinned->point[points++] = (struct canvas_point){ figure_x_of(axes, position), y };
+		thinned->point[points++] = (struct canvas_point){ figure_x_of(axes, next), y };
 	}
 	canvas_path(&axes->canvas, thinned->point, points, NULL, &line);
-	double x = draw_figure_x_of(axes, curve->peak_position + 0.5), y = draw_figure_y_of(axes, (double)curve->peak);
+	double x = figure_x_of(axes, curve->peak_position + 0.5), y = figure_y_of(axes, (double)curve->peak);
 	canvas_box(&axes->canvas, x - 2, y - 2, 4, 4, line.colour, NULL, curve->name);
 }
 
@@ -380,9 +380,9 @@ enum status figure_curves(
 	enum status status = thinned && canvas_open(&axes.canvas, paper, height) == OK ? OK : fail_memory(error);
 	if (status == OK) {
 		draw_curves_title(&axes, curve, curves);
-		draw_figure_draw_axes(&axes, "live memory");
+		figure_draw_axes(&axes, "live memory");
 		for (uint32_t i = 0; i < curves; i++)
-			draw_figure_draw_curve(&axes, &curve[i], i, thinned);
+			figure_draw_curve(&axes, &curve[i], i, thinned);
 		draw_frame(&axes);
 		draw_names(&axes.canvas, &axes, curve, curves);
 		status = canvas_close(&axes.canvas, stream, error);

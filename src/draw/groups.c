@@ -33,7 +33,7 @@ static bool reads_from(const struct graph *graph, uint32_t op, uint32_t writer)
 }
 
 /* Everything within some hops of data of the ops that are in. queue: [ops]. */
-static void draw_groups_spread(const struct graph *graph, bool *in, uint32_t *queue, uint32_t hops)
+static void groups_spread(const struct graph *graph, bool *in, uint32_t *queue, uint32_t hops)
 {
 	uint32_t count = 0, begin = 0;
 	for (uint32_t op = 0; op < graph->ops; op++)
@@ -68,7 +68,7 @@ static enum status select_around(struct builder *builder, const struct draw_opti
 		FOR_ROW(i, &graph->users, graph->tensor[tensor].storage)
 			builder->in[graph->users.item[i]] = true;
 	}
-	draw_groups_spread(graph, builder->in, builder->queue, options->hops);
+	groups_spread(graph, builder->in, builder->queue, options->hops);
 	return OK;
 }
 
@@ -157,7 +157,7 @@ static uint32_t drawing_layers(const struct drawing *drawing, uint32_t module)
 }
 
 /* The module that an op's node has: not deeper than depth; of an update the row it is in, or the outermost module. */
-static uint32_t draw_groups_module_of(const struct drawing *drawing, uint32_t op)
+static uint32_t groups_module_of(const struct drawing *drawing, uint32_t op)
 {
 	const struct module *module = drawing->modules.module;
 	uint32_t id = drawing->modules.of_op[op], row = NONE;
@@ -174,7 +174,7 @@ static uint32_t draw_groups_module_of(const struct drawing *drawing, uint32_t op
 
 /* ---- nodes ---- */
 
-static enum status draw_groups_add_link(struct builder *builder, uint32_t node, uint32_t pred)
+static enum status groups_add_link(struct builder *builder, uint32_t node, uint32_t pred)
 {
 	if (!mem_reserve(&builder->link, &builder->link_room, builder->links + 1, sizeof *builder->link))
 		return fail_memory(builder->error);
@@ -226,7 +226,7 @@ static enum status link_preds(struct builder *builder, uint32_t op, uint32_t nod
 	FOR_ROW(i, &graph->pred, op) {
 		uint32_t before = node_before(builder, op, graph->pred.item[i]);
 		if (before != NONE && before != node && status == OK)
-			status = draw_groups_add_link(builder, node, before);
+			status = groups_add_link(builder, node, before);
 	}
 	return status;
 }
@@ -235,7 +235,7 @@ static enum status link_preds(struct builder *builder, uint32_t op, uint32_t nod
 static uint32_t put_op(struct builder *builder, uint32_t op)
 {
 	struct drawing *drawing = builder->drawing;
-	uint32_t stand_in = builder->stand_in[op], module = draw_groups_module_of(drawing, stand_in);
+	uint32_t stand_in = builder->stand_in[op], module = groups_module_of(drawing, stand_in);
 	uint32_t key = module * PHASE_COUNT + drawing->graph->op[op].phase, node = builder->latest[key];
 	if (node == NONE || drawing->ops || path_between(builder, node, op)) {
 		node = drawing->nodes++;
@@ -266,7 +266,7 @@ static void drop_nodes(struct builder *builder)
 
 /* Gathers all ops, so that a part of the graph looks as it does in the whole. Of the ops that one op stands for, the
  * first in program order decides: the backward pass meets the last layer first. */
-static enum status draw_groups_gather(struct builder *builder)
+static enum status groups_gather(struct builder *builder)
 {
 	struct drawing *drawing = builder->drawing;
 	const struct graph *graph = drawing->graph;
@@ -314,7 +314,7 @@ static void measure_op(struct drawing *drawing, uint32_t op, int64_t *most)
 	}
 }
 
-static enum status draw_groups_measure(struct builder *builder)
+static enum status groups_measure(struct builder *builder)
 {
 	struct drawing *drawing = builder->drawing;
 	const struct graph *graph = drawing->graph;
@@ -351,7 +351,7 @@ static enum status draw_groups_measure(struct builder *builder)
 /* One tensor between two nodes; control dependencies have none. */
 struct flow { uint32_t from, to, storage, tensor; };
 
-static int draw_groups_by_ends(const void *a, const void *b)
+static int groups_by_ends(const void *a, const void *b)
 {
 	const struct flow *one = a, *two = b;
 	if (one->from != two->from)
@@ -400,7 +400,7 @@ static enum status join_edges(struct builder *builder)
 		return fail_memory(builder->error);
 	uint32_t flows = collect_flows(builder, flow);
 	if (flows)
-		qsort(flow, flows, sizeof *flow, draw_groups_by_ends);
+		qsort(flow, flows, sizeof *flow, groups_by_ends);
 	drawing->edge = arena_alloc(&drawing->arena, flows, sizeof *drawing->edge);
 	if (!drawing->edge)
 		return fail_memory(builder->error);
@@ -436,7 +436,7 @@ static enum status join_edges(struct builder *builder)
 
 /* ---- all ---- */
 
-static enum status draw_groups_make_room(struct builder *builder)
+static enum status groups_make_room(struct builder *builder)
 {
 	struct drawing *drawing = builder->drawing;
 	uint32_t ops = drawing->graph->ops;
@@ -455,7 +455,7 @@ static enum status draw_groups_make_room(struct builder *builder)
 
 /* A sharded step may have more nodes: collectives stand beside what they serve, and part what would be one node without
  * them. */
-static bool draw_groups_fits(const struct drawing *drawing, uint32_t most)
+static bool groups_fits(const struct drawing *drawing, uint32_t most)
 {
 	uint32_t count = 0;
 	for (uint32_t node = 0; node < drawing->nodes; node++)
@@ -474,8 +474,8 @@ static enum status gather_to_fit(struct builder *builder, uint32_t most)
 		if (drawing->modules.module[i].depth > drawing->depth)
 			drawing->depth = drawing->modules.module[i].depth;
 	for (;;) {
-		enum status status = draw_groups_gather(builder);
-		if (status != OK || drawing->ops || draw_groups_fits(drawing, most) || drawing->depth <= 1)
+		enum status status = groups_gather(builder);
+		if (status != OK || drawing->ops || groups_fits(drawing, most) || drawing->depth <= 1)
 			return status;
 		drawing->depth--;
 	}
@@ -497,7 +497,7 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 {
 	*drawing = (struct drawing){ .graph = graph, .plan = plan };
 	struct builder builder = { .drawing = drawing, .error = error, .centre = NONE };
-	enum status status = draw_groups_make_room(&builder);
+	enum status status = groups_make_room(&builder);
 	if (status == OK)
 		status = select_ops(&builder, options);
 	drawing->ops = status == OK && draws_ops(drawing, options);
@@ -509,7 +509,7 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	if (status == OK)
 		status = gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT);
 	if (status == OK)
-		status = draw_groups_measure(&builder);
+		status = groups_measure(&builder);
 	if (status == OK)
 		status = join_edges(&builder);
 	mem_free(builder.link);

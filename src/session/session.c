@@ -21,6 +21,7 @@
 struct moment {
 	struct scenario scenario;
 	uint32_t op, tensor; /* the screen's cursor */
+	bool refused;        /* it has no plan */
 };
 
 /* What a knob's other value would come to. */
@@ -100,7 +101,7 @@ static enum status session_remember(struct session *session, struct scenario *sc
 		return NO_MEMORY;
 	}
 	session->now = session->moments;
-	session->moment[session->moments++] = (struct moment){ *scenario, session->op, session->tensor };
+	session->moment[session->moments++] = (struct moment){ *scenario, session->op, session->tensor, false };
 	return OK;
 }
 
@@ -115,6 +116,42 @@ static enum status travel(struct session *session, int direction, struct error *
 	session->tensor = session->moment[session->now].tensor;
 	session_start(session);
 	return OK;
+}
+
+/* Why the newest settings were refused, and what is as it was before. */
+static void session_say_refused(struct session *session, const struct scenario *kept)
+{
+	enum knob_id turned = KNOB_COUNT;
+	char word[64];
+	unsigned count = 0;
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		if (present(session)->value[knob] != kept->value[knob]) {
+			turned = (enum knob_id)knob;
+			count++;
+		}
+	if (count == 1)
+		session_say(session, "%s: %s stays %s", session->problem.text, knobs[turned].name,
+			kept->value[turned] == KNOB_GIVEN ? "as it was" : knob_text(turned, kept->value[turned], word, sizeof word));
+	else
+		session_say(session, "%s: %s", session->problem.text, count ? "these knobs stay as they were" : "no pin is added");
+}
+
+bool session_take_back(struct session *session)
+{
+	uint32_t kept = session->now;
+	if (!session->problem.text[0])
+		return false;
+	session->moment[kept].refused = true;
+	while (kept > 0 && session->moment[kept].refused)
+		kept--;
+	if (session->moment[kept].refused)
+		return false;
+	session_say_refused(session, &session->moment[kept].scenario);
+	for (; session->now > kept; session->now--)
+		log_add(session->log, "undo");
+	forget_after(session, kept + 1);
+	session_start(session);
+	return true;
 }
 
 /* ---- life ---- */

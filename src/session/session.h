@@ -73,6 +73,9 @@ bool session_knows(const char *word);
  * FILE`, `reload`, ... Changing commands start the worker and return at once. The answer or error is in the status
  * message too. */
 enum status session_command(struct session *session, const char *line, struct error *error);
+/* Where the newest settings were refused, goes back to the newest before that weren't; the status message says why and
+ * what stays. False: they weren't, or there are none. */
+bool session_take_back(struct session *session);
 /* Stops the worker; the best plan so far stays. Returns within 100 ms. */
 void session_cancel(struct session *session);
 /* Blocks until the plan of the present scenario is complete, or failed: batch use and replay. */

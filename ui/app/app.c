@@ -38,7 +38,7 @@ static void app_take_plan(struct app *app)
 	app->plan = plan;
 	app->index = index;
 	model_take_plan(&app->model, plan, &app->index);
-	if (*plan->notes && (!old || strcmp(plan->notes, old->notes) != 0))
+	if (*plan->notes && !app->model.bad && (!old || strcmp(plan->notes, old->notes) != 0))
 		say_notes(app, plan->notes);
 	plan_index_free(&old_index);
 	plan_release(old);
@@ -96,9 +96,19 @@ bool app_look(struct app *app)
 	take_runs(app);
 	take_beside(app);
 	app->model.scenario = session_scenario(app->session);
+	bool refused = session_take_back(app->session);
 	session_status(app->session, &app->model.status);
+	if (refused)
+		view_say(&app->model, "%s", app->model.status.message);
+	app->model.bad |= refused;
 	app_start_wanted(app);
-	return changed;
+	return changed || refused;
+}
+
+bool app_finding(const struct app *app)
+{
+	return graph_factors_pending(&app->factors) || graph_factors_pending(&app->given) || app->configurations.job ||
+		app->configurations.search || app->ways.job || app->slowdowns.job;
 }
 
 bool app_watch(struct app *app)
@@ -161,7 +171,8 @@ static void draw_message(struct app *app, struct rect rect)
 	frame_window(&app->frame, (struct rect){ rect.x, rect.y - rows, rect.width, rect.height + rows });
 	if (rows > 0)
 		frame_blank(&app->frame, (struct rect){ 0, 0, rect.width, rect.height + rows });
-	frame_wrapped(&app->frame, (struct rect){ 0, 0, rect.width, rect.height + rows }, ROLE_MESSAGE, text);
+	frame_wrapped(&app->frame, (struct rect){ 0, 0, rect.width, rect.height + rows },
+		text == app->model.message && app->model.bad ? ROLE_BAD : ROLE_MESSAGE, text);
 }
 
 /* Footer, prompt or question; returns the cursor's column or -1. */
@@ -182,16 +193,14 @@ static int draw_footer(struct app *app, const struct screen *screen)
 	return -1;
 }
 
-/* Why the knobs as they stand have no plan, at the foot of the view. What is left of the view's rectangle. */
+/* Why the knobs that it started with have no plan, at the foot of the view. What is left of the view's rectangle. */
 static struct rect draw_problem(struct app *app, struct rect body)
 {
 	const struct model *model = &app->model;
 	char text[700];
 	if (!*model->status.problem)
 		return body;
-	bool first = model->plan && !model->status.stale; /* what heuristics made before the reason showed */
-	snprintf(text, sizeof text, "no plan of these knobs: %s%s", model->status.problem,
-		first ? "; shown is a first guess" : model->plan ? "; shown is the plan before, u goes back to it" : "");
+	snprintf(text, sizeof text, "no plan of these knobs: %s", model->status.problem);
 	int rows = text_rows(text, body.width - 1), most = body.height / 2;
 	body.height -= rows < most ? rows : most;
 	frame_window(&app->frame, (struct rect){ body.x, body.y + body.height, body.width, rows });

@@ -153,6 +153,8 @@ void app_free(struct app *app);
 
 /* Takes whatever the session has to tell. True when there is a new plan. */
 bool app_look(struct app *app);
+/* Whether something is being found beside the screen. */
+bool app_finding(const struct app *app);
 /* Says so when the graph's file has changed on disk. True when there is something to draw. */
 bool app_watch(struct app *app);
 /* Draws app->frame at that size; *x and *y are the cursor's place, *x < 0 where it is hidden. False when out of memory.

@@ -106,6 +106,7 @@ static enum status run_session(struct app *app, enum command_id command, const c
 		status != OK && *error.text ? error.text
 		: *model->status.message ? model->status.message
 		: line);
+	model->bad = status != OK;
 	if (!planned)
 		app_look(app);
 	if (status == OK && back && model->plan) {
@@ -232,11 +233,11 @@ static void cancel(struct app *app, bool interrupt)
 		session_cancel(app->session);
 		app_look(app);
 		view_say(&app->model, "stopped: this is the best plan so far");
-	} else if (configurations_cancel(&app->configurations)) {
+	} else if (finder_cancel(app->configurations.search)) {
 		view_say(&app->model, "the search for configurations stops");
-	} else if (slowdowns_cancel(&app->slowdowns)) {
+	} else if (finder_cancel(app->slowdowns.job)) {
 		view_say(&app->model, "what was found so far is drawn");
-	} else if (ways_cancel(&app->ways)) {
+	} else if (finder_cancel(app->ways.job)) {
 		view_say(&app->model, "what was planned so far is in the list");
 	} else if (interrupt && again) {
 		app->running = false;
@@ -282,7 +283,7 @@ static void next_theme(struct app *app)
 	}
 }
 
-static void app_commands_show(struct app *app, const struct view_ops *view)
+static void commands_show(struct app *app, const struct view_ops *view)
 {
 	for (int i = 0; i < VIEWS; i++)
 		if (views[i] == view)
@@ -290,7 +291,7 @@ static void app_commands_show(struct app *app, const struct view_ops *view)
 }
 
 /* False where the settings are refused: the message says why. */
-static bool app_commands_set(struct app *app, const char *settings)
+static bool commands_set(struct app *app, const char *settings)
 {
 	char line[LINE_SIZE + 8];
 	snprintf(line, sizeof line, "set %s", settings);
@@ -298,7 +299,7 @@ static bool app_commands_set(struct app *app, const char *settings)
 }
 
 /* What "24", "24GiB" or a GPU stands for, as settings. */
-static void app_commands_size(const char *size, char *text, size_t room)
+static void commands_size(const char *size, char *text, size_t room)
 {
 	char *rest, device[2 * ALIAS_SIZE];
 	strtod(size, &rest);
@@ -319,10 +320,10 @@ static void search_all(struct app *app, const char *devices)
 		return;
 	}
 	snprintf(text, sizeof text, devices[strspn(devices, "0123456789")] ? "%s" : "devices=%s", devices);
-	if (*devices && !app_commands_set(app, text))
+	if (*devices && !commands_set(app, text))
 		return;
 	app->wanted = WANTED_SEARCH;
-	app_commands_show(app, &view_search);
+	commands_show(app, &view_search);
 	app_look(app);
 }
 
@@ -332,7 +333,7 @@ static void draw_curve(struct app *app)
 	if (!app->plan)
 		return;
 	slowdowns_find(&app->slowdowns, app->plan, session_rules_file(app->session));
-	app_commands_show(app, &view_fit);
+	commands_show(app, &view_fit);
 	view_fit.command(app->state[app->view], &app->model, COMMAND_CURVE);
 }
 
@@ -347,12 +348,12 @@ static void fit(struct app *app, const char *size, bool ask)
 		return;
 	}
 	if (*size) {
-		app_commands_size(size, text, sizeof text);
-		if (!app_commands_set(app, text))
+		commands_size(size, text, sizeof text);
+		if (!commands_set(app, text))
 			return;
 	}
 	app->wanted = WANTED_FIT;
-	app_commands_show(app, &view_fit);
+	commands_show(app, &view_fit);
 	view_fit.command(app->state[app->view], &app->model, COMMAND_FIT);
 	app_look(app);
 }
@@ -419,7 +420,7 @@ static void edit_source(struct app *app)
 }
 
 /* Names go to the shell as arguments, never as a part of the command. */
-static void app_commands_run_shell(struct app *app, const char *command)
+static void commands_run_shell(struct app *app, const char *command)
 {
 	const struct model *model = &app->model;
 	const struct graph *graph = model->plan->graph;
@@ -438,13 +439,13 @@ static void app_commands_run_shell(struct app *app, const char *command)
 
 /* Without arguments where columns are chosen, else the set, list or word that follows. What others kept meanwhile is
  * kept. */
-static void app_commands_choose_columns(struct app *app, const char *arguments)
+static void commands_choose_columns(struct app *app, const char *arguments)
 {
 	struct model *model = &app->model;
 	struct error error;
 	char said[300];
 	if (!*arguments) {
-		app_commands_show(app, &view_tensors);
+		commands_show(app, &view_tensors);
 		view_tensors.command(app->state[app->view], model, COMMAND_COLUMNS);
 		return;
 	}
@@ -538,7 +539,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_RANK_BACK: show_rank(app, -1); return true;
 	case COMMAND_RUNS: {   /* who turns knobs goes on turning them */
 		bool keys = app->panel_has_keys;
-		app_commands_show(app, &view_runs);
+		commands_show(app, &view_runs);
 		app->panel_has_keys = keys;
 		return true;
 	}
@@ -566,10 +567,10 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		if (!app_ask_graph(app))
 			view_say(&app->model, "the file has one graph");
 		return true;
-	case COMMAND_COLUMNS: app_commands_choose_columns(app, arguments); return true;
+	case COMMAND_COLUMNS: commands_choose_columns(app, arguments); return true;
 	case COMMAND_COPY: copy_name(app); return true;
 	case COMMAND_EDIT: edit_source(app); return true;
-	case COMMAND_SHELL: app_commands_run_shell(app, arguments); return true;
+	case COMMAND_SHELL: commands_run_shell(app, arguments); return true;
 	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; return true;
 	case COMMAND_SUSPEND: app->wishes |= WISH_SUSPEND; return true;
 	default: return false;

@@ -152,9 +152,7 @@ static void explore_run(struct loop *loop)
 		struct pollfd wait[] = { { .fd = terminal_key_fd(loop->terminal), .events = POLLIN },
 					 { .fd = terminal_signal_fd(loop->terminal), .events = POLLIN },
 					 { .fd = session_wake_fd(app->session), .events = POLLIN } };
-		bool waits = progress || graph_factors_pending(&app->factors) || graph_factors_pending(&app->given) ||
-			configurations_pending(&app->configurations) || ways_pending(&app->ways) ||
-			slowdowns_pending(&app->slowdowns);
+		bool waits = progress || app_finding(app);
 		int ready = poll(wait, 3, waits ? PROGRESS_MS - since_drawn(loop) : WATCH_MS);
 		bool dirty = (ready == 0 && waits) || watch(loop);
 		if (ready > 0 && wait[2].revents) {

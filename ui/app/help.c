@@ -12,7 +12,7 @@ void help_open(struct help *help)
 	line_set(&help->filter, "");
 }
 
-static bool app_help_listed(const struct help *help, enum command_id id, unsigned context)
+static bool help_listed(const struct help *help, enum command_id id, unsigned context)
 {
 	const struct command *command = &commands[id];
 	const char *text = help->filter.text;
@@ -36,11 +36,11 @@ static uint32_t commands_listed(const struct help *help, unsigned context)
 {
 	uint32_t n = 0;
 	for (int i = 0; i < COMMAND_COUNT; i++)
-		n += app_help_listed(help, (enum command_id)i, context);
+		n += help_listed(help, (enum command_id)i, context);
 	return n;
 }
 
-static uint32_t app_help_count(const struct help *help, unsigned context)
+static uint32_t help_count(const struct help *help, unsigned context)
 {
 	uint32_t n = commands_listed(help, context);
 	for (int i = 0; i < WORD_COUNT; i++)
@@ -49,10 +49,10 @@ static uint32_t app_help_count(const struct help *help, unsigned context)
 }
 
 /* The command of a row; COMMAND_COUNT: it is a word's. */
-static enum command_id app_help_nth(const struct help *help, unsigned context, uint32_t n)
+static enum command_id help_nth(const struct help *help, unsigned context, uint32_t n)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++)
-		if (app_help_listed(help, (enum command_id)i, context) && n-- == 0)
+		if (help_listed(help, (enum command_id)i, context) && n-- == 0)
 			return (enum command_id)i;
 	return COMMAND_COUNT;
 }
@@ -78,14 +78,14 @@ enum command_id help_key(
 	if (*close)
 		return COMMAND_COUNT;
 	if (strcmp(name, "Enter") == 0) {
-		enum command_id command = app_help_nth(help, context, help->selected);
+		enum command_id command = help_nth(help, context, help->selected);
 		*close = command < COMMAND_COUNT && !command_unavailable(model, command);
 		return *close ? command : COMMAND_COUNT;
 	}
 	enum command_id command = key->code ? COMMAND_COUNT : command_of_key(name, IN_ANY);
 	for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
 		if (command == moves[i]) {
-			row_command(command, &help->selected, app_help_count(help, context), help->page);
+			row_command(command, &help->selected, help_count(help, context), help->page);
 			return COMMAND_COUNT;
 		}
 	if (line_key(&help->filter, key, NULL))
@@ -93,7 +93,7 @@ enum command_id help_key(
 	return COMMAND_COUNT;
 }
 
-static void app_help_draw_row(
+static void help_draw_row(
 	struct frame *frame, struct rect rect, int y, const struct model *model, enum command_id id, bool selected)
 {
 	const struct command *command = &commands[id];
@@ -128,7 +128,7 @@ void help_draw(struct help *help, const struct model *model, unsigned context, s
 	frame_window(frame, inside);
 	*x = inside.x + line_draw(frame, 0, "/ ", &help->filter);
 	*y = inside.y;
-	uint32_t rows = app_help_count(help, context);
+	uint32_t rows = help_count(help, context);
 	help->page = inside.height - 1 - SENTENCE_ROWS;
 	if (help->selected >= rows)
 		help->selected = rows ? rows - 1 : 0;
@@ -136,13 +136,13 @@ void help_draw(struct help *help, const struct model *model, unsigned context, s
 	struct rect row = { 0, 0, inside.width, 1 };
 	for (int i = 0; i < help->page && help->top + (uint32_t)i < rows; i++) {
 		uint32_t n = help->top + (uint32_t)i;
-		enum command_id command = app_help_nth(help, context, n);
+		enum command_id command = help_nth(help, context, n);
 		if (command != COMMAND_COUNT)
-			app_help_draw_row(frame, row, 1 + i, model, command, n == help->selected);
+			help_draw_row(frame, row, 1 + i, model, command, n == help->selected);
 		else
 			draw_word(frame, row, 1 + i, word_at(help, context, n), n == help->selected);
 	}
-	enum command_id selected = app_help_nth(help, context, help->selected);
+	enum command_id selected = help_nth(help, context, help->selected);
 	int word = word_at(help, context, help->selected);
 	const char *sentence = selected != COMMAND_COUNT ? commands[selected].help
 		: word < WORD_COUNT ? words[word].meaning

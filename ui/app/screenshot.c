@@ -54,6 +54,18 @@ static int screenshot_take_option(void *context, int row, const char *value)
 	}
 }
 
+/* Waits until nothing is on its way any more: settings that are refused are planned as they were before. */
+static void screenshot_settle(struct app *app)
+{
+	do {
+		session_wait(app->session);
+		configurations_wait(&app->configurations);
+		ways_wait(&app->ways);
+		slowdowns_wait(&app->slowdowns);
+		app_look(app);
+	} while (app->model.status.stale && !*app->model.status.problem);
+}
+
 void screenshot_keys(struct app *app, const char *keys)
 {
 	struct key_script script = { keys, NULL };
@@ -65,11 +77,7 @@ void screenshot_keys(struct app *app, const char *keys)
 			app_draw(app, app->frame.width, app->frame.height, &x, &y);
 		app_key(app, &key);
 		app->wishes = 0;
-		session_wait(app->session);
-		configurations_wait(&app->configurations);
-		ways_wait(&app->ways);
-		slowdowns_wait(&app->slowdowns);
-		app_look(app);
+		screenshot_settle(app);
 	}
 }
 
@@ -79,14 +87,11 @@ static int write_screen(const struct shot *shot, struct app *app, FILE *stream)
 	do {
 		session_wait_preview(app->session);
 		graph_factors_wait(&app->factors);
-		configurations_wait(&app->configurations);
-		ways_wait(&app->ways);
-		slowdowns_wait(&app->slowdowns);
-		app_look(app);
+		graph_factors_wait(&app->given);
+		screenshot_settle(app);
 		if (!app_draw(app, shot->width, shot->height, &x, &y))
 			return EXIT_LIMIT;
-	} while (session_previewing(app->session) || graph_factors_pending(&app->factors) ||
-		configurations_pending(&app->configurations) || ways_pending(&app->ways) || slowdowns_pending(&app->slowdowns));
+	} while (session_previewing(app->session) || app_finding(app));
 	if (strcmp(shot->kind, "svg") == 0) {
 		picture_svg(&app->frame, &app->palette, app->theme, x, y, stream);
 		return EXIT_FINE;

@@ -1,8 +1,6 @@
 /* configurations.c: outlooks and searches on threads of their own. */
 #include "view.h"
 
-#include <pthread.h>
-
 #include "src/base/background.h"
 #include "src/configs/model_source.h"
 #include "src/read/rules_file.h"
@@ -11,22 +9,14 @@
 #define STORE_BYTES ((size_t)1 << 28)
 
 struct outlook_job {
-	struct background *background;
-	struct plan *plan;
-	const char *rules_file;
-	uint64_t fingerprint;
+	struct finder finder;
 	struct outlook *outlook;
-	struct error error;
 };
 
 struct search_job {
-	struct background *background;
-	struct plan *plan;
-	const char *rules_file;
+	struct finder finder;
 	struct config_ranking ranking; /* as it will be */
-	pthread_mutex_t lock; /* of what follows: rows come while the screen draws */
-	struct config_list list;
-	bool changed;
+	struct config_list list;       /* guarded */
 };
 
 /* ---- outlooks ---- */
@@ -34,56 +24,38 @@ struct search_job {
 static void configurations_find_outlook(void *context, const atomic_bool *cancel)
 {
 	struct outlook_job *job = context;
-	job->outlook = outlook_of_plan(job->plan, job->rules_file, cancel, &job->error);
-}
-
-static void start_outlook(
-	struct configurations *kept, const struct plan *plan, const char *rules_file, uint64_t fingerprint)
-{
-	struct outlook_job *job = mem_alloc(1, sizeof *job);
-	kept->fingerprint = fingerprint;
-	fail_memory(&kept->problem);
-	if (!job)
-		return;
-	*job = (struct outlook_job){
-		.plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file, .fingerprint = fingerprint
-	};
-	job->background = background_start(configurations_find_outlook, job);
-	if (job->background) {
-		kept->job = job;
-		kept->problem.text[0] = '\0';
-		return;
-	}
-	plan_release(job->plan);
-	mem_free(job);
+	job->outlook = outlook_of_plan(job->finder.plan, job->finder.rules_file, cancel, &job->finder.error);
 }
 
 /* What was asked before is still on its way when something else is asked: it is thrown away then. */
 static void end_outlook(struct configurations *kept)
 {
 	struct outlook_job *job = kept->job;
-	background_end(job->background);
+	background_end(job->finder.background);
 	outlook_release(kept->outlook);
 	kept->outlook = job->outlook;
-	kept->fingerprint = job->fingerprint;
-	kept->problem = job->error;
+	kept->fingerprint = job->finder.fingerprint;
+	kept->problem = job->finder.error;
 	kept->job = NULL;
-	plan_release(job->plan);
-	mem_free(job);
+	finder_free(job);
 }
 
 const struct outlook *configurations_outlook(
 	struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem)
 {
 	uint64_t wanted = plan->serial ^ plan->fingerprint; /* peaks and times are the plan's */
-	if (kept->job && background_done(kept->job->background))
+	if (kept->job && background_done(kept->job->finder.background))
 		end_outlook(kept);
 	if (!kept->job && (kept->fingerprint != wanted || (!kept->outlook && !kept->problem.text[0]))) {
 		outlook_release(kept->outlook);
 		kept->outlook = NULL;
-		start_outlook(kept, plan, rules_file, wanted);
-	} else if (kept->job && kept->job->fingerprint != wanted) {
-		background_cancel(kept->job->background);
+		kept->fingerprint = wanted;
+		kept->problem.text[0] = '\0';
+		kept->job = finder_start(sizeof *kept->job, plan, rules_file, wanted, configurations_find_outlook);
+		if (!kept->job)
+			fail_memory(&kept->problem);
+	} else if (kept->job && kept->job->finder.fingerprint != wanted) {
+		finder_cancel(kept->job);
 	}
 	*problem = kept->problem.text;
 	return kept->fingerprint == wanted && !kept->job ? kept->outlook : NULL;
@@ -116,7 +88,7 @@ uint64_t configurations_fingerprint(const struct plan *plan)
 static void configurations_search_in(
 	struct search_job *job, struct stage_context *stage, struct control *control, struct error *error)
 {
-	const struct scenario *scenario = &job->plan->scenario;
+	const struct scenario *scenario = &job->finder.plan->scenario;
 	struct config_ranking *ranking = &job->ranking;
 	struct model_source source;
 	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
@@ -126,9 +98,9 @@ static void configurations_search_in(
 		.sp = -1,
 		.recompute = -1,
 		.schedule = -1 };
-	model_source_of(&source, job->plan->input, scenario, stage);
+	model_source_of(&source, job->finder.plan->input, scenario, stage);
 	model_source_request(&source, &request);
-	request.batch = outlook_batch(stage, job->plan->input, scenario);
+	request.batch = outlook_batch(stage, job->finder.plan->input, scenario);
 	ranking->devices = request.devices;
 	ranking->memory = request.machine.memory;
 	ranking->batch = request.batch;
@@ -139,10 +111,10 @@ static void configurations_search_in(
 static void configurations_publish(void *context, const struct config_list *list)
 {
 	struct search_job *job = context;
-	pthread_mutex_lock(&job->lock);
+	pthread_mutex_lock(&job->finder.lock);
 	config_list_free(&job->list);
-	job->changed = config_list_copy(&job->list, list) == OK;
-	pthread_mutex_unlock(&job->lock);
+	job->finder.changed = config_list_copy(&job->list, list) == OK;
+	pthread_mutex_unlock(&job->finder.lock);
 }
 
 /* The best rows, or where nothing fits by the estimates the nearest. */
@@ -150,26 +122,26 @@ static void plan_rows(struct search_job *job, const atomic_bool *cancel)
 {
 	OWN(planner)
 	planner = {
-		.store = store_new(), .rules_file = job->rules_file, .abandoned = cancel, .control = { .cancel = cancel }
+		.store = store_new(), .rules_file = job->finder.rules_file, .abandoned = cancel, .control = { .cancel = cancel }
 	};
 	struct config_watch watch = { configurations_publish, job };
 	struct scenario scenario;
 	struct error error = { 0 };
-	if (planner.store && open_scenario(job->plan, &scenario) == OK) {
+	if (planner.store && open_scenario(job->finder.plan, &scenario) == OK) {
 		scenario.value[K_rank] = KNOB_GIVEN;
 		scenario.value[K_store] = scenario.value[K_store] < (int64_t)STORE_BYTES ? scenario.value[K_store]
 			: (int64_t)STORE_BYTES;
-		config_plan_best(&planner, job->plan->input, &scenario, CONFIGS_PLANNED, &watch, &job->ranking.list, &error);
+		config_plan_best(&planner, job->finder.plan->input, &scenario, CONFIGS_PLANNED, &watch, &job->ranking.list, &error);
 		configurations_publish(job, &job->ranking.list);
 		scenario_done(&scenario);
 	}
 }
 
-static void views_configurations_search(void *context, const atomic_bool *cancel)
+static void configurations_run(void *context, const atomic_bool *cancel)
 {
 	struct search_job *job = context;
 	struct error error = { 0 };
-	struct rules *rules = rules_load(job->rules_file, &error);
+	struct rules *rules = rules_load(job->finder.rules_file, &error);
 	struct store *store = store_new();
 	struct control control = { .cancel = cancel };
 	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
@@ -196,11 +168,11 @@ static void configurations_take_rows(struct configurations *kept)
 {
 	struct search_job *job = kept->search;
 	struct config_ranking *ranking = &kept->ranking;
-	pthread_mutex_lock(&job->lock);
-	if (job->changed) {
+	pthread_mutex_lock(&job->finder.lock);
+	if (job->finder.changed) {
 		uint64_t serial = ranking->serial + 1;
 		config_list_free(&ranking->list);
-		*ranking = (struct config_ranking){ .fingerprint = job->ranking.fingerprint,
+		*ranking = (struct config_ranking){ .fingerprint = job->finder.fingerprint,
 			.planning = true,
 			.serial = serial,
 			.list = job->list,
@@ -208,81 +180,53 @@ static void configurations_take_rows(struct configurations *kept)
 			.batch = job->ranking.batch,
 			.memory = job->ranking.memory };
 		job->list = (struct config_list){ 0 };
-		job->changed = false;
+		job->finder.changed = false;
 	}
-	pthread_mutex_unlock(&job->lock);
+	pthread_mutex_unlock(&job->finder.lock);
 }
 
 static void end_search(struct configurations *kept)
 {
 	struct search_job *job = kept->search;
 	struct config_ranking *ranking = &kept->ranking;
-	background_end(job->background);
+	background_end(job->finder.background);
 	configurations_take_rows(kept);
 	if (job->ranking.list.entries == 0) {
 		config_list_free(&ranking->list);
 		*ranking = (struct config_ranking){
-			.fingerprint = job->ranking.fingerprint, .serial = ranking->serial + 1, .error = job->ranking.error
+			.fingerprint = job->finder.fingerprint, .serial = ranking->serial + 1, .error = job->ranking.error
 		};
 	}
 	ranking->searching = ranking->planning = false;
 	kept->search = NULL;
 	config_list_free(&job->ranking.list);
 	config_list_free(&job->list);
-	pthread_mutex_destroy(&job->lock);
-	plan_release(job->plan);
-	mem_free(job);
+	finder_free(job);
 }
 
 void configurations_search(struct configurations *kept, const struct plan *plan, const char *rules_file)
 {
 	uint64_t fingerprint = configurations_fingerprint(plan);
-	if (kept->search && kept->search->ranking.fingerprint == fingerprint)
+	if (kept->search && kept->search->finder.fingerprint == fingerprint)
 		return;
-	if (configurations_cancel(kept))
+	if (finder_cancel(kept->search))
 		end_search(kept);
-	struct search_job *job = mem_alloc(1, sizeof *job);
-	if (job) {
-		*job = (struct search_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file };
-		job->ranking.fingerprint = fingerprint;
-		pthread_mutex_init(&job->lock, NULL);
-		job->background = background_start(views_configurations_search, job);
-	}
-	if (job && job->background) {
-		kept->search = job;
-		kept->ranking.searching = true;
-		return;
-	}
-	if (job) {
-		pthread_mutex_destroy(&job->lock);
-		plan_release(job->plan);
-	}
-	mem_free(job);
-	fail_memory(&kept->ranking.error);
-}
-
-bool configurations_cancel(struct configurations *kept)
-{
-	if (kept->search)
-		background_cancel(kept->search->background);
-	return kept->search;
+	kept->search = finder_start(sizeof *kept->search, plan, rules_file, fingerprint, configurations_run);
+	kept->ranking.searching = kept->search;
+	if (!kept->search)
+		fail_memory(&kept->ranking.error);
 }
 
 const struct config_ranking *configurations_ranking(struct configurations *kept)
 {
 	if (kept->search)
 		configurations_take_rows(kept);
-	if (kept->search && background_done(kept->search->background))
+	if (kept->search && background_done(kept->search->finder.background))
 		end_search(kept);
 	return &kept->ranking;
 }
 
 /* ---- both ---- */
-
-bool configurations_pending(const struct configurations *kept)
-{
-	return kept->job || kept->search;
-}
 
 void configurations_wait(struct configurations *kept)
 {
@@ -294,9 +238,8 @@ void configurations_wait(struct configurations *kept)
 
 void configurations_free(struct configurations *kept)
 {
-	if (kept->job)
-		background_cancel(kept->job->background);
-	configurations_cancel(kept);
+	finder_cancel(kept->job);
+	finder_cancel(kept->search);
 	configurations_wait(kept);
 	outlook_release(kept->outlook);
 	config_list_free(&kept->ranking.list);

@@ -126,7 +126,7 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 }
 
 /* A tab, a slot, a figure. */
-static void views_devices_click(struct devices *view, const struct model *model)
+static void devices_click(struct devices *view, const struct model *model)
 {
 	int at[PART_COUNT + 1], first, end = place_tabs(view->width, view->part, &first, at), y = model->click_y - 1;
 	for (int i = first; i < end && y == -1; i++)
@@ -150,7 +150,7 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 	if (view->part == PART_RANKS && model->outlook && gantt_command(&view->gantt, &model->outlook->timetable, command))
 		return true;
 	if (command == COMMAND_CLICK) {
-		views_devices_click(view, model);
+		devices_click(view, model);
 		return true;
 	}
 	if (view->part == PART_FIGURES && figures_command(&view->figures, model, command))

@@ -35,7 +35,7 @@ static uint32_t fit_at(const struct model *model, uint32_t place)
 	return NONE;
 }
 
-static uint32_t views_fit_rows(const struct model *model)
+static uint32_t fit_count(const struct model *model)
 {
 	return model->ways ? model->ways->list.ways : 0;
 }
@@ -189,7 +189,7 @@ static void fit_draw(void *state, struct model *model, struct frame *frame)
 	fit_draw_title(frame, view, model);
 	if (view->curve)
 		slowdown_draw(frame, (struct rect){ 0, 1, window.width, window.height - 1 }, &view->pane, model);
-	else if (views_fit_rows(model) == 0)
+	else if (fit_count(model) == 0)
 		frame_wrapped(frame, (struct rect){ 1, 1, window.width - 1, 4 }, ROLE_FAINT, fit_nothing_text(model));
 	else
 		fit_draw_list(frame, view, model);
@@ -199,7 +199,7 @@ static void fit_draw(void *state, struct model *model, struct frame *frame)
 static void fit_click(struct fit_view *view, const struct model *model, int y)
 {
 	int row = view->first_row, last = GROUPS;
-	for (uint32_t place = view->top; place < views_fit_rows(model) && row <= y; place++) {
+	for (uint32_t place = view->top; place < fit_count(model) && row <= y; place++) {
 		enum fit_group group = fit_group_of(&model->ways->list.way[fit_at(model, place)]);
 		row += (int)group != last;
 		last = (int)group;
@@ -208,7 +208,7 @@ static void fit_click(struct fit_view *view, const struct model *model, int y)
 	}
 }
 
-static bool views_fit_command(void *state, struct model *model, enum command_id command)
+static bool fit_run(void *state, struct model *model, enum command_id command)
 {
 	struct fit_view *view = state;
 	if (command == COMMAND_PART || command == COMMAND_PART_BACK || command == COMMAND_CURVE) {
@@ -219,7 +219,7 @@ static bool views_fit_command(void *state, struct model *model, enum command_id 
 	}
 	if (command == COMMAND_FIT)
 		*view = (struct fit_view){ .selected = 0 };
-	if (view->curve || views_fit_rows(model) == 0)
+	if (view->curve || fit_count(model) == 0)
 		return view->curve && slowdown_command(&view->pane, model, command);
 	const struct fit_way *way = &model->ways->list.way[fit_at(model, view->selected)];
 	if (command == COMMAND_CLICK)
@@ -229,8 +229,8 @@ static bool views_fit_command(void *state, struct model *model, enum command_id 
 	else if (command == COMMAND_ACTIVATE)
 		view_request(model, false, "set %s", way->set);
 	else
-		return row_command(command, &view->selected, views_fit_rows(model), view->page);
+		return row_command(command, &view->selected, fit_count(model), view->page);
 	return true;
 }
 
-const struct view_ops view_fit = { "Fit", IN_FIT, sizeof(struct fit_view), fit_draw, views_fit_command, NULL, NULL };
+const struct view_ops view_fit = { "Fit", IN_FIT, sizeof(struct fit_view), fit_draw, fit_run, NULL, NULL };

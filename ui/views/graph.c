@@ -178,7 +178,7 @@ struct graph_view {
 enum { AMOUNT = 11, NEIGHBOURS = 8, NEIGHBOURS_HIGH = 12, HIGH = 28, NAME_AT = 22, SHAPE_AT = 10, NAME_AND_TYPE = 64 };
 static const enum column wanted[] = { COLUMN_SHAPE, COLUMN_SOURCE };
 
-static void views_graph_forget(struct graph_view *view)
+static void graph_forget(struct graph_view *view)
 {
 	module_tree_free(&view->tree);
 	mem_free(view->unfolded);
@@ -190,12 +190,12 @@ static void views_graph_forget(struct graph_view *view)
 
 static void graph_free(void *state)
 {
-	views_graph_forget(state);
+	graph_forget(state);
 }
 
 /* ---- lines ---- */
 
-static void views_graph_add_ops(struct graph_view *view, uint32_t m)
+static void graph_add_ops(struct graph_view *view, uint32_t m)
 {
 	const struct module_tree *tree = &view->tree;
 	if (view->unfolded[m])
@@ -215,11 +215,11 @@ static void make_lines(struct graph_view *view)
 			m = module[m].first_child;
 			continue;
 		}
-		views_graph_add_ops(view, m);
+		graph_add_ops(view, m);
 		while (m != NONE && module[m].next == NONE) {
 			m = module[m].parent;
 			if (m != NONE)
-				views_graph_add_ops(view, m);
+				graph_add_ops(view, m);
 		}
 		m = m == NONE ? NONE : module[m].next;
 	}
@@ -241,7 +241,7 @@ static void select_op(struct graph_view *view, uint32_t op)
 	view->op = op;
 }
 
-static bool views_graph_prepare(struct graph_view *view, const struct model *model)
+static bool graph_prepare(struct graph_view *view, const struct model *model)
 {
 	if (view->serial == model->plan->serial && view->line) {
 		if (view->op != model->op)
@@ -251,14 +251,14 @@ static bool views_graph_prepare(struct graph_view *view, const struct model *mod
 	bool *folding = view->unfolded;
 	uint32_t modules = view->tree.modules;
 	view->unfolded = NULL;
-	views_graph_forget(view);
+	graph_forget(view);
 	if (module_tree_build(model->plan, &view->tree) == OK) {
 		view->unfolded = mem_alloc(view->tree.modules, sizeof *view->unfolded);
 		view->line = mem_alloc((size_t)view->tree.modules + model->plan->graph->ops, sizeof *view->line);
 	}
 	if (!view->unfolded || !view->line) {
 		mem_free(folding);
-		views_graph_forget(view);
+		graph_forget(view);
 		return false;
 	}
 	/* The same tree keeps its folds when a new plan comes. */
@@ -312,7 +312,7 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 		frame_text(frame, x, y, right - x, ROLE_FAINT, op->type);
 }
 
-static void views_graph_draw_header(struct frame *frame)
+static void graph_draw_header(struct frame *frame)
 {
 	static const char *const titles[] = { "at peak", "persistent", "made" };
 	int right = frame->window.width, shown = right >= 64 ? 3 : right >= 46 ? 2 : 1;
@@ -322,7 +322,7 @@ static void views_graph_draw_header(struct frame *frame)
 }
 
 /* Type, dims with what they carry, and the placement of a sharded tensor. Returns the cells of text. */
-static int views_graph_describe(const struct model *model, const struct factors *factors, uint32_t id, char text[300])
+static int graph_explain(const struct model *model, const struct factors *factors, uint32_t id, char text[300])
 {
 	size_t used = strlen(carried_text(model->plan->graph, id, factors, text, 200));
 	if (model->plan->transformed->sharded) {
@@ -350,10 +350,10 @@ static int draw_tensor(struct frame *frame, int y, int rows, const struct model 
 	frame_right(frame, 9 + AMOUNT, y, ROLE_TEXT, bytes_text(tensor->bytes, bytes, sizeof bytes));
 	int x = NAME_AT + frame_name(frame, NAME_AT, y, room / 2, item_role(model->plan, tensor->storage),
 		tensor->name) + 2;
-	int cells = views_graph_describe(model, model->factors, id, shape), most = frame->window.width - SHAPE_AT;
+	int cells = graph_explain(model, model->factors, id, shape), most = frame->window.width - SHAPE_AT;
 	/* The sizes are worth more than what they carry. */
 	if (cells > most)
-		cells = views_graph_describe(model, NULL, id, shape);
+		cells = graph_explain(model, NULL, id, shape);
 	bool beside = x + cells + 2 + text_cells(other) <= frame->window.width;
 	if (cells > 0 && (beside || rows < 2))
 		x += frame_name(frame, x, y, frame->window.width - x, ROLE_TEXT, shape) + 2;
@@ -381,7 +381,7 @@ static int draw_tensors(
 	return y;
 }
 
-static void views_graph_draw_neighbours(struct frame *frame, int y, const struct model *model)
+static void graph_draw_neighbours(struct frame *frame, int y, const struct model *model)
 {
 	const struct op *op = &model->plan->graph->op[model->op];
 	int height = frame->window.height;
@@ -399,12 +399,12 @@ static void graph_draw(void *state, struct model *model, struct frame *frame)
 	int height = frame->window.height, below = height >= HIGH ? NEIGHBOURS_HIGH : height >= 16 ? NEIGHBOURS : 0;
 	if (model->plan->graph->ops == 0)
 		return;
-	if (!views_graph_prepare(view, model)) {
+	if (!graph_prepare(view, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	view->page = height - 1 - below;
-	views_graph_draw_header(frame);
+	graph_draw_header(frame);
 	view->top = scroll_to(view->top, view->selected, view->lines, view->page);
 	for (int i = 0; i < view->page && view->top + (uint32_t)i < view->lines; i++) {
 		const struct line *line = &view->line[view->top + (uint32_t)i];
@@ -416,12 +416,12 @@ static void graph_draw(void *state, struct model *model, struct frame *frame)
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
 	}
 	if (below)
-		views_graph_draw_neighbours(frame, height - below, model);
+		graph_draw_neighbours(frame, height - below, model);
 }
 
 /* ---- commands ---- */
 
-static void views_graph_fold(struct graph_view *view)
+static void graph_fold(struct graph_view *view)
 {
 	const struct line *line = &view->line[view->selected];
 	uint32_t m = line->is_op ? view->tree.of_op[line->id] : line->id;
@@ -445,18 +445,18 @@ static void select_line(struct graph_view *view, struct model *model, uint32_t r
 static bool graph_command(void *state, struct model *model, enum command_id command)
 {
 	struct graph_view *view = state;
-	if (model->plan->graph->ops == 0 || !views_graph_prepare(view, model))
+	if (model->plan->graph->ops == 0 || !graph_prepare(view, model))
 		return false;
 	switch (command) {
 	case COMMAND_ACTIVATE:
-		views_graph_fold(view);
+		graph_fold(view);
 		return true;
 	case COMMAND_CLICK: {
 		uint32_t row = view->top + (uint32_t)(model->click_y - 1);
 		if (model->click_y < 1 || model->click_y > view->page || row >= view->lines)
 			return true;
 		if (row == view->selected)
-			views_graph_fold(view);
+			graph_fold(view);
 		else
 			select_line(view, model, row);
 		return true;

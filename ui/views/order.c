@@ -20,7 +20,7 @@ struct order_view {
 };
 
 
-static void views_order_forget(struct order_view *view)
+static void order_forget(struct order_view *view)
 {
 	schedule_free(&view->schedule);
 	mem_free(view->candidate);
@@ -33,28 +33,28 @@ static void views_order_forget(struct order_view *view)
 static void order_free(void *state)
 {
 	struct order_view *view = state;
-	views_order_forget(view);
+	order_forget(view);
 	challenge_end(&view->challenge);
 }
 
-static bool views_order_prepare(struct order_view *view, const struct model *model)
+static bool order_prepare(struct order_view *view, const struct model *model)
 {
 	if (view->serial == model->plan->serial && view->candidate)
 		return true;
-	views_order_forget(view);
+	order_forget(view);
 	view->candidate = mem_alloc(model->plan->graph->ops, sizeof *view->candidate);
 	view->freed = mem_alloc(model->plan->ordered->problem.items, sizeof *view->freed);
 	if (view->candidate && view->freed && schedule_new(model->plan, &view->schedule) == OK) {
 		view->serial = model->plan->serial;
 		return true;
 	}
-	views_order_forget(view);
+	order_forget(view);
 	return false;
 }
 
 /* ---- the decision ---- */
 
-static void views_order_draw_pane(
+static void order_draw_pane(
 	struct frame *frame, struct rect rect, struct order_view *view, const struct model *model)
 {
 	const struct order_schedule *schedule = &view->schedule;
@@ -114,7 +114,7 @@ static void order_draw(void *state, struct model *model, struct frame *frame)
 		challenge_draw(&view->challenge, model, frame);
 		return;
 	}
-	if (!views_order_prepare(view, model)) {
+	if (!order_prepare(view, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
@@ -127,7 +127,7 @@ static void order_draw(void *state, struct model *model, struct frame *frame)
 	order_rows_draw(frame, (struct rect){ 0, 1, width, height - 1 - pane }, &view->rows, model);
 	details_titles(frame, 0, &view->rows.details, true);
 	if (pane)
-		views_order_draw_pane(frame, (struct rect){ 0, height - pane, width, pane }, view, model);
+		order_draw_pane(frame, (struct rect){ 0, height - pane, width, pane }, view, model);
 }
 
 /* ---- commands ---- */
@@ -167,7 +167,7 @@ static bool take_move_back(struct order_view *view, struct model *model)
 	if (moves == 0)
 		return false;
 	if (moves > MOVES) {
-		views_order_forget(view);
+		order_forget(view);
 		view_say(model, "all moves are taken back");
 	} else if (schedule_swap(&view->schedule, view->moved[moves - 1], model->plan, text, sizeof text) == OK) {
 		view->schedule.moves = moves - 1;
@@ -183,7 +183,7 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 		return false;
 	if (command == COMMAND_CHALLENGE || challenge_on(&view->challenge, model))
 		return challenge_command(&view->challenge, model, command) || view_command(model, command);
-	if (!views_order_prepare(view, model))
+	if (!order_prepare(view, model))
 		return false;
 	uint32_t position = view->schedule.position[model->op];
 	switch (command) {

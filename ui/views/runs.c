@@ -80,37 +80,37 @@ static void runs_free(void *state)
 	runs->work = NULL;
 }
 
-static bool views_runs_same(int knob, const struct given *given, const struct plan *one, const struct plan *other)
+static bool runs_same(int knob, const struct given *given, const struct plan *one, const struct plan *other)
 {
 	return one->scenario.value[knob] == other->scenario.value[knob] ||
 		knob_means_same((enum knob_id)knob, given, one, other);
 }
 
-static bool views_runs_varies(const struct model *model, int knob)
+static bool runs_varies(const struct model *model, int knob)
 {
 	for (uint32_t i = 1; i < model->runs; i++)
-		if (!views_runs_same(knob, &model->given, model->run[0], model->run[i]))
+		if (!runs_same(knob, &model->given, model->run[0], model->run[i]))
 			return true;
 	return false;
 }
 
-static char *views_runs_knob_text(const struct plan *plan, int knob, char text[64])
+static char *runs_knob_text(const struct plan *plan, int knob, char text[64])
 {
 	return knob_text((enum knob_id)knob, plan->scenario.value[knob], text, 64);
 }
 
 /* Knobs of which runs have several values, each as wide as its widest. Returns how many, *room what they take. */
-static int views_runs_columns(const struct model *model, int knob[KNOB_COUNT], int width[KNOB_COUNT], int *room)
+static int runs_columns(const struct model *model, int knob[KNOB_COUNT], int width[KNOB_COUNT], int *room)
 {
 	int columns = 0;
 	*room = 0;
 	for (int k = 0; k < KNOB_COUNT; k++) {
-		if (!views_runs_varies(model, k))
+		if (!runs_varies(model, k))
 			continue;
 		char text[64];
 		width[columns] = text_cells(knobs[k].name);
 		for (uint32_t i = 0; i < model->runs; i++) {
-			int cells = text_cells(views_runs_knob_text(model->run[i], k, text));
+			int cells = text_cells(runs_knob_text(model->run[i], k, text));
 			width[columns] = cells > width[columns] ? cells : width[columns];
 		}
 		*room += width[columns] + 2;
@@ -120,19 +120,19 @@ static int views_runs_columns(const struct model *model, int knob[KNOB_COUNT], i
 }
 
 /* What all runs have in common, beside the defaults. */
-static void views_runs_draw_common(struct frame *frame, const struct model *model)
+static void runs_draw_common(struct frame *frame, const struct model *model)
 {
 	char text[600] = "", value[64];
 	size_t used = 0;
 	for (int k = 0; k < KNOB_COUNT && used < sizeof text; k++)
-		if (model->runs && model->run[0]->scenario.value[k] != knobs[k].normal && !views_runs_varies(model, k))
+		if (model->runs && model->run[0]->scenario.value[k] != knobs[k].normal && !runs_varies(model, k))
 			used += (size_t)snprintf(text + used, sizeof text - used, "%s%s=%s", used ? " " : "", knobs[k].name,
-				views_runs_knob_text(model->run[0], k, value));
+				runs_knob_text(model->run[0], k, value));
 	int x = 1 + frame_text(frame, 1, 0, 8, ROLE_LABEL, "common ");
 	frame_words(frame, x, 0, frame->window.width - x, ROLE_FAINT, used ? text : "the defaults");
 }
 
-static const char *views_runs_figure(enum figure figure, const struct plan *plan, enum role *role, char text[32])
+static const char *runs_figure(enum figure figure, const struct plan *plan, enum role *role, char text[32])
 {
 	static const char *const words[] = { "-", "FITS", "FITS*", "AS PLANNED", "NO", "NO" };
 	struct verdict verdict = plan_verdict(plan);
@@ -156,25 +156,25 @@ static int axis_of(const struct runs *runs, const struct model *model)
 }
 
 /* A run's row, or the titles where plan is NULL: figures, then the knobs that vary. */
-static void views_runs_draw_row(struct frame *frame, int y, const struct model *model, const struct plan *plan)
+static void runs_draw_row(struct frame *frame, int y, const struct model *model, const struct plan *plan)
 {
 	const char *const names[RUN_FIGURES] = { model->plan->speed.tokens > 0 ? "tokens/s" : "samples/s", "verdict", "step",
 		"needs" };
-	int knob[KNOB_COUNT], width[KNOB_COUNT], room, x = NUMBER, columns = views_runs_columns(model, knob, width, &room);
+	int knob[KNOB_COUNT], width[KNOB_COUNT], room, x = NUMBER, columns = runs_columns(model, knob, width, &room);
 	char text[64];
 	for (int i = 0; i < RUN_FIGURES; i++) {
 		enum role role = ROLE_LABEL;
 		if (i < RUN_NEEDS && NUMBER + (RUN_FIGURES - i) * FIGURE + room > frame->window.width)
 			continue;
-		const char *word = plan ? views_runs_figure((enum figure)i, plan, &role, text) : names[i];
+		const char *word = plan ? runs_figure((enum figure)i, plan, &role, text) : names[i];
 		frame_right(frame, x += FIGURE, y, role, word);
 	}
 	for (int i = 0; i < columns; i++, x += width[i - 1] + 2)
 		frame_text(frame, x + 2, y, width[i], plan ? ROLE_TEXT : ROLE_LABEL,
-			plan ? views_runs_knob_text(plan, knob[i], text) : knobs[knob[i]].name);
+			plan ? runs_knob_text(plan, knob[i], text) : knobs[knob[i]].name);
 }
 
-static void views_runs_draw_run(struct frame *frame, int y, const struct model *model, uint32_t i, bool selected)
+static void runs_draw_run(struct frame *frame, int y, const struct model *model, uint32_t i, bool selected)
 {
 	const struct plan *plan = model->run[i];
 	char text[16];
@@ -184,13 +184,13 @@ static void views_runs_draw_run(struct frame *frame, int y, const struct model *
 		frame_text(frame, 1, y, 1, ROLE_BASELINE, "b");
 	snprintf(text, sizeof text, "%u", i + 1);
 	frame_right(frame, NUMBER, y, ROLE_FAINT, text);
-	views_runs_draw_row(frame, y, model, plan);
+	runs_draw_row(frame, y, model, plan);
 	if (selected)
 		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
 }
 
 /* One amount of both plans and the change between them. */
-static void views_runs_draw_amount(struct frame *frame, int y, const char *what, int64_t theirs, int64_t ours)
+static void runs_draw_amount(struct frame *frame, int y, const char *what, int64_t theirs, int64_t ours)
 {
 	char text[32];
 	frame_text(frame, 1, y, 14, ROLE_TEXT, what);
@@ -222,10 +222,10 @@ static void draw_knob_changes(struct frame *frame, int x, int y, int end, const 
 {
 	int left = 0;
 	for (int i = 0; i < KNOB_COUNT; i++)
-		left += !views_runs_same(i, given, theirs, ours);
+		left += !runs_same(i, given, theirs, ours);
 	for (int i = 0; i < KNOB_COUNT && y < end; i++) {
 		char from[64], to[64];
-		if (views_runs_same(i, given, theirs, ours))
+		if (runs_same(i, given, theirs, ours))
 			continue;
 		if (y + 1 == end && left > 1) {
 			frame_print(frame, x, y, ROLE_FAINT, "and %d more knobs", left);
@@ -274,10 +274,10 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	bool beside = frame->window.width >= 84;
 	int row = y + 2;
 	struct verdict from = plan_verdict(theirs), to = plan_verdict(ours);
-	views_runs_draw_amount(frame, row++, "needs", from.needed, to.needed);
+	runs_draw_amount(frame, row++, "needs", from.needed, to.needed);
 	for (int part = 0; part < LEDGER_PARTS && row < y + DIFFERENCE_ROWS - 2; part++)
 		if (from.part[part] != to.part[part])
-			views_runs_draw_amount(frame, row++, ledger[part].key, from.part[part], to.part[part]);
+			runs_draw_amount(frame, row++, ledger[part].key, from.part[part], to.part[part]);
 	row += draw_times(frame, row, theirs, ours);
 	if (model->beside && ours->serial == model->plan->serial) {
 		if (beside)
@@ -288,7 +288,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 }
 
 /* The work of every run is summed once. */
-static bool views_runs_find_work(struct runs *runs, const struct model *model)
+static bool runs_find_work(struct runs *runs, const struct model *model)
 {
 	uint64_t newest = model->runs ? model->run[model->runs - 1]->serial : 0;
 	if (runs->work && runs->works == model->runs && runs->serial == newest)
@@ -303,7 +303,7 @@ static bool views_runs_find_work(struct runs *runs, const struct model *model)
 	return true;
 }
 
-static void views_runs_draw_pane(
+static void runs_draw_pane(
 	struct frame *frame, struct rect rect, struct runs *runs, const struct model *model, enum pane pane)
 {
 	frame_repeat(frame, 0, rect.y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
@@ -312,7 +312,7 @@ static void views_runs_draw_pane(
 		draw_differences(frame, rect.y, model, runs->selected);
 	else if (pane == PANE_LOG)
 		runs_log_draw(frame, inside, model->run[runs->selected]);
-	else if (views_runs_find_work(runs, model))
+	else if (runs_find_work(runs, model))
 		runs_plot_draw(frame, inside, model, axis_of(runs, model), runs->work, runs->flops, runs->selected);
 }
 
@@ -333,19 +333,19 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 			runs->selected = i; /* undo and redo go back to a run that is there */
 	runs->seen = model->runs;
 	runs->shown = model->plan->fingerprint;
-	views_runs_draw_common(frame, model);
-	views_runs_draw_row(frame, 1, model, NULL);
+	runs_draw_common(frame, model);
+	runs_draw_row(frame, 1, model, NULL);
 	runs->top = scroll_to(runs->top, runs->selected, model->runs, runs->page);
 	for (int i = 0; i < runs->page && runs->top + (uint32_t)i < model->runs; i++)
-		views_runs_draw_run(
+		runs_draw_run(
 			frame, HEAD_ROWS + i, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
 	if (!model->runs)
 		return;
 	if (plot)
-		views_runs_draw_pane(frame, (struct rect){ 0, height - below - plot, width, plot }, runs, model, PANE_PLOT);
+		runs_draw_pane(frame, (struct rect){ 0, height - below - plot, width, plot }, runs, model, PANE_PLOT);
 	enum pane pane = both && runs->pane == PANE_PLOT ? PANE_DIFFERENCES : runs->pane;
 	if (below)
-		views_runs_draw_pane(frame, (struct rect){ 0, height - below, width, below }, runs, model, pane);
+		runs_draw_pane(frame, (struct rect){ 0, height - below, width, below }, runs, model, pane);
 }
 
 /* Enter turns all knobs to those of the selected run, in one step. */

@@ -281,7 +281,7 @@ static void search_click(struct config_rows *list, int y)
 		list->selected = row;
 }
 
-static bool views_search_command(void *state, struct model *model, enum command_id command)
+static bool search_run(void *state, struct model *model, enum command_id command)
 {
 	struct config_rows *list = state;
 	if (!model->ranking || model->ranking->list.entries == 0 || !search_make_rows(list, model) || list->rows == 0)
@@ -306,5 +306,5 @@ static bool views_search_command(void *state, struct model *model, enum command_
 }
 
 const struct view_ops view_search = {
-	"Search", IN_SEARCH, sizeof(struct config_rows), search_draw, views_search_command, search_free, NULL
+	"Search", IN_SEARCH, sizeof(struct config_rows), search_draw, search_run, search_free, NULL
 };

@@ -36,7 +36,7 @@ static int64_t eighths(const struct scale *scale, int64_t bytes)
 }
 
 /* The row of the plot in which a height stands, from the top; outside where it isn't shown. */
-static int views_curve_row_of(const struct scale *scale, int64_t bytes)
+static int curve_row_of(const struct scale *scale, int64_t bytes)
 {
 	int64_t height = eighths(scale, bytes);
 	if (bytes < scale->low)
@@ -45,7 +45,7 @@ static int views_curve_row_of(const struct scale *scale, int64_t bytes)
 }
 
 /* Tops of the stacked categories at a position, in eighths. */
-static void views_curve_stack(
+static void curve_stack(
 	const struct scale *scale, const struct plan_index *index, uint32_t position, int64_t top[BANDS])
 {
 	int64_t sum = scale->beside;
@@ -71,7 +71,7 @@ static int filler(const int64_t top[BANDS], int64_t from, int64_t to)
 	return best;
 }
 
-static void views_curve_draw_letter(struct frame *frame, int x, int y, const int64_t top[BANDS], int64_t from)
+static void curve_draw_letter(struct frame *frame, int x, int y, const int64_t top[BANDS], int64_t from)
 {
 	int category = filler(top, from, from + EIGHTHS);
 	if (category >= 0)
@@ -107,11 +107,11 @@ static void draw_columns(struct frame *frame, const struct scale *scale, const s
 		uint32_t first, last;
 		int64_t top[BANDS];
 		model_column(model, x, scale->plot.width, &first, &last);
-		views_curve_stack(scale, model->index, plan_highest(model->plan, first, last), top);
+		curve_stack(scale, model->index, plan_highest(model->plan, first, last), top);
 		for (int y = 0; y < scale->plot.height; y++) {
 			int64_t from = (int64_t)(scale->plot.height - 1 - y) * EIGHTHS;
 			if (frame->mono)
-				views_curve_draw_letter(frame, scale->plot.x + x, scale->plot.y + y, top, from);
+				curve_draw_letter(frame, scale->plot.x + x, scale->plot.y + y, top, from);
 			else
 				draw_stack_cell(frame, scale->plot.x + x, scale->plot.y + y, top, from);
 		}
@@ -142,17 +142,17 @@ static void draw_baseline(struct frame *frame, const struct scale *scale, const 
 		model_column(model, x, scale->plot.width, &first, &last);
 		baseline_positions(model, &first, &last);
 		uint32_t position = plan_highest(baseline, first, last);
-		int y = views_curve_row_of(scale, baseline->ordered->live[position] + beside);
+		int y = curve_row_of(scale, baseline->ordered->live[position] + beside);
 		if (y >= 0 && y < scale->plot.height)
 			frame_overlay(frame, scale->plot.x + x, scale->plot.y + y, GLYPH_DOT, ROLE_BASELINE);
 	}
 }
 
 /* A horizontal line with its amount at the left; an earlier label keeps its row. */
-static void views_curve_draw_level(struct frame *frame, const struct scale *scale, int64_t bytes, enum glyph glyph,
+static void curve_draw_level(struct frame *frame, const struct scale *scale, int64_t bytes, enum glyph glyph,
 	enum role role, const char *word, bool *labelled)
 {
-	int y = views_curve_row_of(scale, bytes);
+	int y = curve_row_of(scale, bytes);
 	if (y < 0 || y >= scale->plot.height)
 		return;
 	if (glyph != GLYPH_COUNT)
@@ -167,7 +167,7 @@ static void views_curve_draw_level(struct frame *frame, const struct scale *scal
 	labelled[y] = true;
 }
 
-static void views_curve_draw_axis(struct frame *frame, const struct scale *scale, const struct model *model)
+static void curve_draw_axis(struct frame *frame, const struct scale *scale, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	int y = scale->plot.y + scale->plot.height, width = scale->plot.width;
@@ -190,7 +190,7 @@ static void views_curve_draw_axis(struct frame *frame, const struct scale *scale
 	frame_mark(frame, (struct rect){ scale->plot.x + cursor, marked, 1, y + 1 - marked }, MARK_REVERSE);
 }
 
-static struct scale views_curve_scale_of(
+static struct scale curve_scale_of(
 	const struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden)
 {
 	const struct plan *plan = model->plan;
@@ -229,7 +229,7 @@ static uint32_t curve_position(const struct model *model, int width, int x)
 static void curve_draw(struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden)
 {
 	const struct plan *plan = model->plan;
-	struct scale scale = views_curve_scale_of(frame, rect, model, floor_hidden);
+	struct scale scale = curve_scale_of(frame, rect, model, floor_hidden);
 	if (scale.plot.width < 1 || scale.plot.height < 1 || plan->graph->ops == 0)
 		return;
 	bool labelled[1024] = { false };
@@ -240,13 +240,13 @@ static void curve_draw(struct frame *frame, struct rect rect, const struct model
 		draw_baseline(frame, &scale, model);
 	struct verdict verdict = plan_verdict(plan);
 	if (verdict.cap >= 0)
-		views_curve_draw_level(frame, &scale, verdict.cap, GLYPH_HEAVY, ROLE_BUDGET, "", labelled);
-	views_curve_draw_level(frame, &scale, verdict.needed, GLYPH_COUNT, ROLE_PEAK, "", labelled);
+		curve_draw_level(frame, &scale, verdict.cap, GLYPH_HEAVY, ROLE_BUDGET, "", labelled);
+	curve_draw_level(frame, &scale, verdict.needed, GLYPH_COUNT, ROLE_PEAK, "", labelled);
 	if (plan_bound(plan) > 0 && plan_bound(plan) < plan_peak(plan))
-		views_curve_draw_level(
+		curve_draw_level(
 			frame, &scale, plan_bound(plan) + scale.beside, GLYPH_DASH, ROLE_BOUND, " least ", labelled);
-	views_curve_draw_level(frame, &scale, scale.low, GLYPH_COUNT, ROLE_FAINT, "", labelled);
-	views_curve_draw_axis(frame, &scale, model);
+	curve_draw_level(frame, &scale, scale.low, GLYPH_COUNT, ROLE_FAINT, "", labelled);
+	curve_draw_axis(frame, &scale, model);
 }
 
 /* Storages that are alike: equal bytes, kind, operator, module but for numbers, and reason; what is always there is one
@@ -276,7 +276,7 @@ static void step_forget(struct step_view *view)
 	view->group = NULL;
 }
 
-static void views_step_free(void *state)
+static void step_clear(void *state)
 {
 	struct step_view *view = state;
 	step_forget(view);
@@ -724,5 +724,5 @@ static bool step_command(void *state, struct model *model, enum command_id comma
 	}
 }
 
-const struct view_ops view_step = { "Step", IN_STEP, sizeof(struct step_view), step_draw, step_command, views_step_free,
+const struct view_ops view_step = { "Step", IN_STEP, sizeof(struct step_view), step_draw, step_command, step_clear,
 	NULL };

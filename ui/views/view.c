@@ -154,6 +154,7 @@ void view_say(struct model *model, const char *format, ...)
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(model->message, sizeof model->message, format, arguments);
+	model->bad = false;
 	va_end(arguments);
 }
 

@@ -8,6 +8,7 @@
  *     plan_index       what they look up in a plan
  *     step             what it needs, and the timeline
  *     fit              what makes the step fit
+ *     finder           what is found beside the screen
  *     ways             where that comes from
  *     fit_curve        time over memory
  *     slowdowns        where that comes from
@@ -37,6 +38,8 @@
  *     graph_factors    factors of dims */
 #pragma once
 
+#include <pthread.h>
+
 #include "src/configs/fit_list.h"
 #include "src/configs/outlook.h"
 #include "src/plan/beside.h"
@@ -45,6 +48,27 @@
 #include "src/session/commands.h"
 #include "src/session/session.h"
 #include "ui/screen/frame.h"
+
+/* finder: what is found of a plan beside the screen, on a thread of its own, and shown as far as it is there. It is the
+ * first member of what it finds. */
+
+struct finder {
+	struct background *background;
+	struct plan *plan;
+	const char *rules_file;
+	uint64_t fingerprint; /* of what was asked for */
+	pthread_mutex_t lock; /* of `changed` and what the screen takes over meanwhile */
+	bool changed;
+	struct error error;
+};
+
+/* A job of so many bytes, run on its thread; NULL where there is no memory or no thread. */
+void *finder_start(size_t size, const struct plan *plan, const char *rules_file, uint64_t fingerprint,
+	void (*run)(void *job, const atomic_bool *cancel));
+/* Gives up what is under way; false where there is nothing (NULL). */
+bool finder_cancel(void *job);
+/* Of a job whose thread has ended. */
+void finder_free(void *job);
 
 /* ways: what would make the step fit its memory cap: the list of `tidemark fit`, planned beside the screen, row by
  * row. */
@@ -62,9 +86,6 @@ struct ways {
 void ways_find(struct ways *ways, const struct plan *plan, const char *rules_file);
 /* Takes the rows that are there by now. */
 const struct ways *ways_look(struct ways *ways);
-/* Gives up what is under way; false where there is nothing. */
-bool ways_cancel(struct ways *ways);
-bool ways_pending(const struct ways *ways);
 void ways_wait(struct ways *ways);
 void ways_free(struct ways *ways);
 
@@ -82,8 +103,6 @@ struct slowdowns {
 void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const char *rules_file);
 /* Takes what is there by now. */
 const struct slowdowns *slowdowns_look(struct slowdowns *slowdowns);
-bool slowdowns_cancel(struct slowdowns *slowdowns);
-bool slowdowns_pending(const struct slowdowns *slowdowns);
 void slowdowns_wait(struct slowdowns *slowdowns);
 void slowdowns_free(struct slowdowns *slowdowns);
 
@@ -184,14 +203,11 @@ const struct outlook *configurations_outlook(
  * the estimates of the new one are there, and planned rows come one by one. A search that is under way for another
  * scenario is given up. Out of memory: the list's error says so. */
 void configurations_search(struct configurations *kept, const struct plan *plan, const char *rules_file);
-/* Gives up a search that is under way, which keeps what it has found and planned; false where there is none. */
-bool configurations_cancel(struct configurations *kept);
 /* The list as far as it is there. */
 const struct config_ranking *configurations_ranking(struct configurations *kept);
 /* What ranking_current compares: of a plan's step and the cluster. */
 uint64_t configurations_fingerprint(const struct plan *plan);
 
-bool configurations_pending(const struct configurations *kept);
 void configurations_wait(struct configurations *kept);
 void configurations_free(struct configurations *kept);
 
@@ -235,6 +251,7 @@ struct model {
 	char request[1000]; /* a line for the prompt's interpreter, "" for none */
 	bool request_edit;  /* let the user finish it first */
 	char message[1000]; /* what a view has to say in the message line */
+	bool bad;           /* that is an error */
 };
 
 struct view_ops {

@@ -127,27 +127,34 @@ Test(app, a_picture_holds_every_word_of_the_screen_and_is_well_formed)
 	free(svg);
 }
 
-Test(app, knobs_without_a_plan_say_why_in_every_view_until_they_are_taken_back)
+Test(app, a_refused_value_leaves_the_knobs_as_they_were_and_says_why)
 {
-	struct session *session = session_on("samples/diamond.jsonl", NULL);
-	OWN(app) *app = app_on(
-		session, THEME_MONO, false, 80, 24, ": set space devices=8 space strategy=data space tp=3 Enter");
-	for (const char *view = "1 2 3 4 5 6 7 8 9"; *view; view += view[1] ? 2 : 1) {
-		press(app, (const char[]){ *view, '\0' });
-		expect(app, "no plan of these knobs: tp 3 doesn't divide the 8");
-		expect(app, "refused\n");
-		expect(app, "NO LIMIT SET 93.00 MiB");
-	}
-	press(app, "u");
-	char *text = frame_dump(&app->frame);
-	cr_assert(!strstr(text, "no plan"), "%s", text);
-	mem_free(text);
-	app_free(app);
-	session_free(session);
 	static const char *const set[] = { "devices=8", "strategy=data", "tp=3", NULL };
-	session = session_on("samples/diamond.jsonl", set);
-	app = app_on(session, THEME_MONO, false, 80, 24, "");
-	expect(app, "no plan of these knobs: tp 3 doesn't divide the 8");
+	OWN(session) *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(
+		session, THEME_MONO, false, 80, 24, ": set space devices=8 space strategy=data Enter : tp=3 Enter");
+	expect(app, "tp 3 doesn't divide the 8");
+	expect(app, "tp stays as it was");
+	expect(app, "dp 8");
+	cr_assert(app->model.bad);
+	press(app, "down");
+	cr_assert_not(app->model.bad);
+	press(app, ": tp=2 Enter");
+	expect(app, "tp 2");
+	press(app, ": set space tp=5 space batch=16 Enter");
+	expect(app, "these knobs stay as they were");
+	press(app, "U");
+	expect(app, "nothing to redo");
+	press(app, "u u");
+	expect(app, "1 device");
+	app_free(app);
+	/* What it starts with has no settings before it. */
+	OWN(app) *bad = app_on(session_on("samples/diamond.jsonl", set), THEME_MONO, false, 80, 24, "");
+	expect(bad, "no plan of these knobs: tp 3 doesn't divide the 8");
+	press(bad, ": batch=8 Enter");
+	expect(bad, "no plan of these knobs: tp 3 doesn't divide the 8");
+	press(bad, ": tp=4 Enter");
+	expect(bad, "tp 4");
 }
 
 Test(app, a_long_message_is_shown_whole)
@@ -388,17 +395,6 @@ Test(app, runs_of_equal_plans_have_no_difference)
 	expect_not(app, "zero: 3, was 0");
 	press(app, ": set space zero=1 Enter 4");
 	expect(app, "zero: 1, was 0");
-}
-
-Test(app, what_is_shown_beside_knobs_without_a_plan_is_of_the_plan_before)
-{
-	static const char *const set[] = { "device=a100-80gb", "devices=8", "strategy=data", NULL };
-	OWN(app) *app = app_on(
-		session_on("samples/weight_update.jsonl", set), THEME_MONO, false, 120, 40, "5 ] ] ]");
-	expect(app, "a100-80gb                 data sheet");
-	press(app, ": set space device=h100-80gb space tp=3 Enter");
-	expect(app, "shown is the plan before");
-	expect(app, "a100-80gb                 data sheet");
 }
 
 /* Chosen on the screen, named, kept in a file that another explorer takes up; what is wrong in the file is left out. */

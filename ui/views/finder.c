@@ -1,0 +1,37 @@
+/* finder.c: threads that find something of a plan. */
+#include "view.h"
+
+#include "src/base/background.h"
+
+void *finder_start(size_t size, const struct plan *plan, const char *rules_file, uint64_t fingerprint,
+	void (*run)(void *job, const atomic_bool *cancel))
+{
+	struct finder *finder = mem_alloc(1, size);
+	if (!finder)
+		return NULL;
+	finder->plan = plan_retain((struct plan *)(uintptr_t)plan);
+	finder->rules_file = rules_file;
+	finder->fingerprint = fingerprint;
+	pthread_mutex_init(&finder->lock, NULL);
+	finder->background = background_start(run, finder);
+	if (finder->background)
+		return finder;
+	finder_free(finder);
+	return NULL;
+}
+
+bool finder_cancel(void *job)
+{
+	struct finder *finder = job;
+	if (finder)
+		background_cancel(finder->background);
+	return finder;
+}
+
+void finder_free(void *job)
+{
+	struct finder *finder = job;
+	pthread_mutex_destroy(&finder->lock);
+	plan_release(finder->plan);
+	mem_free(finder);
+}
