@@ -38,6 +38,8 @@ LIB    := $(BUILD)/libtidemark.a
 programs = $(patsubst %.c,$(BUILD)/%,$(1))
 UNITS    := $(call programs,$(UNIT))
 FUZZES   := $(call programs,$(FUZZ))
+# Tests that plan whole steps take three times as long under sanitizers: the quick tests run them as they are built, the long ones watched.
+PLANNING := $(if $(LONG),,$(filter $(addprefix tests/src/,plan/% configs/% stages/% check/unit_forged%),$(UNIT)))
 STRESSES := $(call programs,$(STRESS))
 BENCHES  := $(call programs,$(wildcard tests/bench/*.c))
 
@@ -151,8 +153,9 @@ test-long: ## the same with all rounds of the random tests, and all that sanitiz
 
 test-programs:
 	$(Q)./.ci/setup test
-	$(Q)$(MAKE) --no-print-directory $(JOBS) build $(BUILD)/tests/faults/inject $(BUILD)/tests/faults/refuse.so DEV=1
-	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build $(BUILD)/tests/faults/inject $(BUILD)/tests/faults/refuse.so \
+		$(call programs,$(PLANNING)) DEV=1
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN) UNIT='$(filter-out $(PLANNING),$(UNIT))'
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build/tsan/tests/src/session/stress_session build/tsan/tests/ui/app/stress_app $(TSAN) $(UNSHARED)
 
 asan: ## both programs and the tests with address and undefined behaviour sanitizers, in build/asan
