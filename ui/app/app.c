@@ -74,17 +74,19 @@ static void take_beside(struct app *app)
 		app->model.beside = &app->beside;
 }
 
-/* Fit starts by itself where the plan is whole and doesn't run, and goes on with what is there. */
+/* Fit starts by itself where a whole plan doesn't run and nobody is at the keys. A knob stops it. */
 static void app_start_wanted(struct app *app)
 {
 	const struct plan *plan = app->plan;
 	const char *rules_file = session_rules_file(app->session);
+	if (app->model.status.stale && finder_cancel(app->ways.job))
+		app->ways.fingerprint = 0;
 	if (!plan || app->model.status.stale || app->model.status.solving || *app->model.status.problem)
 		return;
 	bool fits = fits_runs(plan_verdict(plan).fits), asked = app->ways.fingerprint == plan->fingerprint;
 	if (app->wanted == WANTED_SEARCH)
 		configurations_search(&app->configurations, plan, rules_file);
-	else if (plan_budget(plan) >= 0 && (app->wanted == WANTED_FIT || !fits) && !asked)
+	else if (plan_budget(plan) >= 0 && (app->wanted == WANTED_FIT || (app->idle && !fits)) && !asked)
 		ways_find(&app->ways, plan, rules_file);
 	app->wanted = WANTED_NOTHING;
 }

@@ -122,6 +122,7 @@ struct app {
 	void *state[VIEWS];
 	int view;
 	enum wanted wanted;
+	bool idle; /* nobody is at the keys; the terminal's owner tells */
 	bool panel_has_keys, panel_hidden;
 	struct panel panel;
 	enum mode mode;

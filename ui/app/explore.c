@@ -13,11 +13,14 @@
 enum { PROGRESS_MS = 100 };
 /* So often the graph's file is looked at. */
 enum { WATCH_MS = 1000 };
+/* Without keys for so long nobody is at them. */
+enum { IDLE_SECONDS = 2 };
 
 struct loop {
 	struct app *app;
 	struct terminal *terminal;
 	struct timespec drawn, watched;
+	int64_t typed_at;
 	bool typed, asked; /* a key was; which graph of the file was */
 };
 
@@ -90,7 +93,7 @@ static void handle_keys(struct loop *loop)
 	struct key_press key;
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	loop->app->model.clock = now.tv_sec;
+	loop->app->model.clock = loop->typed_at = now.tv_sec;
 	while (loop->app->running && terminal_key(loop->terminal, &key)) {
 		loop->typed = true;
 		app_key(loop->app, &key);
@@ -124,6 +127,9 @@ static bool watch(struct loop *loop)
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &loop->watched);
 	loop->app->model.clock = loop->watched.tv_sec;
+	loop->app->idle = loop->watched.tv_sec - loop->typed_at >= IDLE_SECONDS;
+	if (loop->app->idle)
+		app_look(loop->app);
 	return app_watch(loop->app) || loop->app->model.ticks;
 }
 
@@ -217,6 +223,7 @@ int explore(struct session *session, const struct explore_options *options)
 		loop.app->mouse = !options->no_mouse;
 		terminal_mouse(loop.terminal, loop.app->mouse);
 		draw(&loop);
+		loop.typed_at = loop.drawn.tv_sec;
 		if (options->script)
 			app_script(loop.app, options->script);
 		explore_run(&loop);

@@ -146,9 +146,10 @@ static bool frame_put_text(struct frame *frame, int *x, int end, int y, uint32_t
 	int width = cells(code);
 	if (*x + width > end || (width == 2 && (*x < 0 || *x + 2 > frame->window.width)))
 		return false;
-	bool unknown = frame->ascii && code >= 0x80;
+	if (frame->ascii && code >= 0x80)
+		code = code == glyphs[GLYPH_SEPARATOR].unicode ? '-' : '?';
 	for (int i = 0; i < width; i++)
-		frame_put(frame, (*x)++, y, unknown ? '?' : i == 0 ? code : 0, role, ROLE_TEXT);
+		frame_put(frame, (*x)++, y, i == 0 || frame->ascii ? code : 0, role, ROLE_TEXT);
 	return true;
 }
 
@@ -315,30 +316,6 @@ char *frame_dump(const struct frame *frame)
 			int length = code ? text_encode(code, bytes) : 0;
 			memcpy(end, bytes, (size_t)length);
 			end += length;
-		}
-		while (end > line && end[-1] == ' ')
-			end--;
-		*end++ = '\n';
-	}
-	*end = '\0';
-	return text;
-}
-
-char *frame_dump_roles(const struct frame *frame)
-{
-	static const char letters[] = {
-#define X(id, letter) letter,
-		ROLES(X)
-#undef X
-	};
-	char *text = mem_alloc((size_t)frame->height * ((size_t)frame->width + 1) + 1, 1), *end = text;
-	if (!text)
-		return NULL;
-	for (int y = 0; y < frame->height; y++) {
-		char *line = end;
-		for (int x = 0; x < frame->width; x++) {
-			uint8_t role = frame->cell[y * frame->width + x].role;
-			*end++ = role >= ROLE_KIND ? (char)('0' + (role - ROLE_KIND)) : letters[role];
 		}
 		while (end > line && end[-1] == ' ')
 			end--;

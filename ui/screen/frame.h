@@ -20,15 +20,14 @@
 
 struct rect { int x, y, width, height; };
 
-/* What a cell means: id, letter in test dumps. theme.c gives each a look. */
-#define ROLES(X) \
-	X(TEXT, ' ') X(FAINT, '.') X(TITLE, 'T') X(TAB, 't') X(TAB_ACTIVE, 'A') X(KEY, 'K') X(LABEL, 'l') X(LINE, '|') \
-	X(GOOD, '+') X(WARN, '!') X(BAD, 'X') X(PEAK, 'P') X(BOUND, 'B') X(BUDGET, '$') X(BASELINE, 'b') X(CURSOR, 'c') \
-	X(SELECTED, 's') X(MATCH, 'm') X(MESSAGE, 'M') X(EMPTY, '_') \
-	X(KIND, '0') /* first of CATEGORIES * 3 roles: a category in two shades, letters '0'.., then as words */
-#define X(id, letter) ROLE_##id,
-enum role { ROLES(X) ROLE_FIXED };
-#undef X
+/* What a cell means; theme.c gives each a look. */
+enum role {
+	ROLE_TEXT, ROLE_FAINT, ROLE_TITLE, ROLE_TAB, ROLE_TAB_ACTIVE, ROLE_KEY, ROLE_LABEL, ROLE_LINE, ROLE_GOOD,
+	ROLE_WARN, ROLE_BAD, ROLE_PEAK, ROLE_BOUND, ROLE_BUDGET, ROLE_BASELINE, ROLE_CURSOR,
+	ROLE_MESSAGE, ROLE_EMPTY,
+	ROLE_KIND, /* first of CATEGORIES * 3: a category in two shades, then as words */
+	ROLE_FIXED
+};
 #define CATEGORIES (KIND_COUNT + 1) /* kinds of storages, and workspace */
 #define CATEGORY_WORKSPACE KIND_COUNT
 #define CELL_ROLES (ROLE_KIND + 3 * CATEGORIES)
@@ -119,7 +118,5 @@ void frame_mark(struct frame *frame, struct rect rect, enum mark mark);
 
 /* Cells that the text takes, without clipping. What is hidden or malformed takes one, a question mark. */
 int text_cells(const char *text);
-/* The cells as UTF-8 lines without trailing blanks; of the roles as letters. Freed by the caller with mem_free; NULL
- * when out of memory. */
+/* The cells as UTF-8 lines without trailing blanks. Freed by the caller with mem_free; NULL when out of memory. */
 char *frame_dump(const struct frame *frame);
-char *frame_dump_roles(const struct frame *frame);

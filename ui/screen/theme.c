@@ -8,27 +8,23 @@ const char *const theme_names[THEME_COUNT] = { THEMES(X) };
 /* One row per fixed role: ansi, dark, light, mono. */
 static const struct look fixed[ROLE_FIXED][THEME_COUNT] = {
 	[ROLE_TEXT] = { { -1, 0, 0 }, { -1, 0, 0 }, { -1, 0, 0 }, { -1, 0, 0 } },
-	[ROLE_FAINT] = { { 8, 0, 0 }, { 245, 0, 0 }, { 243, 0, 0 }, { -1, MARK_DIM, 0 } },
+	[ROLE_FAINT] = { { 8, 0, 0 }, { 247, 0, 0 }, { 241, 0, 0 }, { -1, MARK_DIM, 0 } },
 	[ROLE_TITLE] = { { -1, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_TAB] = { { -1, 0, 0 }, { 250, 0, 0 }, { 238, 0, 0 }, { -1, 0, 0 } },
 	[ROLE_TAB_ACTIVE] = { { -1, MARK_BOLD | MARK_REVERSE, 0 }, { -1, MARK_BOLD | MARK_REVERSE, 0 },
 		{ -1, MARK_BOLD | MARK_REVERSE, 0 }, { -1, MARK_BOLD | MARK_REVERSE, 0 } },
 	[ROLE_KEY] = { { 6, MARK_BOLD, 0 }, { 80, MARK_BOLD, 0 }, { 25, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_LABEL] = { { 6, 0, 0 }, { 110, 0, 0 }, { 24, 0, 0 }, { -1, 0, 0 } },
-	[ROLE_LINE] = { { 8, 0, 0 }, { 240, 0, 0 }, { 249, 0, 0 }, { -1, MARK_DIM, 0 } },
-	[ROLE_GOOD] = { { 2, MARK_BOLD, 0 }, { 114, MARK_BOLD, 0 }, { 28, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
-	[ROLE_WARN] = { { 3, 0, 0 }, { 221, 0, 0 }, { 130, 0, 0 }, { -1, MARK_BOLD, 0 } },
-	[ROLE_BAD] = { { 1, MARK_BOLD, 0 }, { 203, MARK_BOLD, 0 }, { 160, MARK_BOLD, 0 },
+	[ROLE_LINE] = { { 8, 0, 0 }, { 243, 0, 0 }, { 244, 0, 0 }, { -1, MARK_DIM, 0 } },
+	[ROLE_GOOD] = { { 2, MARK_BOLD, 0 }, { 114, MARK_BOLD, 0 }, { 22, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_WARN] = { { 3, 0, 0 }, { 221, 0, 0 }, { 94, 0, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_BAD] = { { 1, MARK_BOLD, 0 }, { 210, MARK_BOLD, 0 }, { 124, MARK_BOLD, 0 },
 		{ -1, MARK_BOLD | MARK_UNDERLINE, 0 } },
 	[ROLE_PEAK] = { { -1, MARK_BOLD, 0 }, { 231, MARK_BOLD, 0 }, { 16, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_BOUND] = { { 2, 0, 0 }, { 151, 0, 0 }, { 22, 0, 0 }, { -1, 0, 0 } },
-	[ROLE_BUDGET] = { { 1, MARK_BOLD, 0 }, { 203, MARK_BOLD, 0 }, { 160, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_BUDGET] = { { 1, MARK_BOLD, 0 }, { 210, MARK_BOLD, 0 }, { 124, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_BASELINE] = { { 3, 0, 0 }, { 222, 0, 0 }, { 94, 0, 0 }, { -1, 0, 0 } },
 	[ROLE_CURSOR] = { { -1, MARK_BOLD, 0 }, { 231, MARK_BOLD, 0 }, { 16, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
-	[ROLE_SELECTED] = { { -1, MARK_REVERSE, 0 }, { -1, MARK_REVERSE, 0 }, { -1, MARK_REVERSE, 0 },
-		{ -1, MARK_REVERSE, 0 } },
-	[ROLE_MATCH] = { { 3, MARK_BOLD | MARK_UNDERLINE, 0 }, { 221, MARK_UNDERLINE, 0 }, { 130, MARK_UNDERLINE, 0 },
-		{ -1, MARK_UNDERLINE, 0 } },
 	[ROLE_MESSAGE] = { { -1, MARK_BOLD, 0 }, { 252, 0, 0 }, { 235, 0, 0 }, { -1, MARK_BOLD, 0 } },
 	[ROLE_EMPTY] = { { 8, 0, 0 }, { 236, 0, 0 }, { 254, 0, 0 }, { -1, MARK_DIM, 0 } },
 };
@@ -37,15 +33,15 @@ static const struct look fixed[ROLE_FIXED][THEME_COUNT] = {
  * (src/plan/timeline.h): what persists grey to blue and green, activations blue, gradients vermilion, temporaries
  * yellow, workspace violet. Colour-blind people tell them apart (unit_palette). */
 static const int16_t shades[CATEGORIES][3][2] = {
-	[KIND_INPUT] = { { 2, 10 }, { 72, 79 }, { 29, 36 } },
+	[KIND_INPUT] = { { 2, 10 }, { 72, 79 }, { 29, 30 } },
 	[KIND_PARAMETER] = { { 8, 7 }, { 237, 245 }, { 250, 244 } },
-	[KIND_BUFFER] = { { 2, 10 }, { 65, 108 }, { 65, 108 } },
-	[KIND_CONSTANT] = { { 8, 8 }, { 101, 144 }, { 101, 144 } },
+	[KIND_BUFFER] = { { 2, 10 }, { 65, 108 }, { 65, 59 } },
+	[KIND_CONSTANT] = { { 8, 8 }, { 101, 144 }, { 101, 95 } },
 	[KIND_OPTIMIZER] = { { 4, 12 }, { 61, 68 }, { 103, 60 } },
 	[KIND_GRADIENT] = { { 1, 9 }, { 130, 166 }, { 88, 124 } },
 	[KIND_ACTIVATION] = { { 6, 14 }, { 75, 39 }, { 32, 25 } },
 	[KIND_TEMPORARY] = { { 3, 11 }, { 227, 221 }, { 227, 136 } },
-	[KIND_OUTPUT] = { { 7, 15 }, { 145, 188 }, { 240, 246 } },
+	[KIND_OUTPUT] = { { 7, 15 }, { 145, 188 }, { 240, 243 } },
 	[CATEGORY_WORKSPACE] = { { 5, 13 }, { 57, 99 }, { 55, 56 } },
 };
 
@@ -102,7 +98,7 @@ bool palette_change(
 	struct palette *palette, const char *role, const char *colour, const char *ground, const char *attributes)
 {
 	static const char *const names[] = { "text", "faint", "title", "tab", "tab_active", "key", "label", "line", "good",
-		"warn", "bad", "peak", "bound", "budget", "baseline", "cursor", "selected", "match", "message", "empty" };
+		"warn", "bad", "peak", "bound", "budget", "baseline", "cursor", "message", "empty" };
 	_Static_assert(sizeof names / sizeof *names == ROLE_KIND, "a name for each role");
 	int fixed_role = name_index(names, ROLE_KIND, role), category = name_index(category_names, CATEGORIES, role);
 	int foreground = theme_colour_of(colour), background = theme_colour_of(ground), marks = marks_of(attributes);

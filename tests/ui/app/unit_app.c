@@ -47,6 +47,12 @@ static void expect(const struct app *app, const char *wanted)
 	cr_assert(strstr(text, wanted), "no \"%s\" in\n%s", wanted, text);
 }
 
+static void expect_not(const struct app *app, const char *unwanted)
+{
+	HELD char *text = frame_dump(&app->frame);
+	cr_assert(text && !strstr(text, unwanted), "\"%s\" in\n%s", unwanted, text);
+}
+
 static void redraw(struct app *app)
 {
 	int x, y;
@@ -89,19 +95,11 @@ Test(app, keys_are_read_from_text_by_name_or_typed)
 Test(app, equal_keys_give_equal_screens)
 {
 	static const char *const keys = "c down right q 4 1 : set space memory=64MiB Enter u 7 . .";
-	char *text[2], *roles[2];
-	for (int i = 0; i < 2; i++) {
-		OWN(session) *session = session_on("samples/diamond.jsonl", NULL);
-		struct app *app = app_on(session, THEME_ANSI, false, 100, 30, keys);
-		text[i] = frame_dump(&app->frame);
-		roles[i] = frame_dump_roles(&app->frame);
-		app_free(app);
-	}
-	cr_assert_str_eq(text[0], text[1]);
-	cr_assert_str_eq(roles[0], roles[1]);
-	for (int i = 0; i < 2; i++) {
-		mem_free(text[i]);
-		mem_free(roles[i]);
+	OWN(app) *one = app_on_diamond(THEME_ANSI, false, 100, 30, keys);
+	OWN(app) *other = app_on_diamond(THEME_ANSI, false, 100, 30, keys);
+	for (int i = 0; i < 100 * 30; i++) {
+		struct cell a = one->frame.cell[i], b = other->frame.cell[i];
+		cr_assert(a.code == b.code && a.role == b.role && a.ground == b.ground && a.marks == b.marks, "%d", i);
 	}
 }
 
@@ -155,6 +153,23 @@ Test(app, a_refused_value_leaves_the_knobs_as_they_were_and_says_why)
 	expect(bad, "no plan of these knobs: tp 3 doesn't divide the 8");
 	press(bad, ": tp=4 Enter");
 	expect(bad, "tp 4");
+}
+
+Test(app, what_fits_is_planned_by_itself_once_nobody_is_at_the_keys)
+{
+	OWN(app) *app = app_on_diamond(THEME_MONO, false, 80, 24, ": memory=90MiB Enter");
+	expect(app, "plan what makes it fit");
+	cr_assert_null(app->ways.job);
+	app->idle = true;
+	cr_assert(!app_look(app) && app->ways.job);
+	ways_wait(&app->ways);
+	cr_assert_eq(app->ways.fingerprint, app->plan->fingerprint);
+	redraw(app);
+	expect_not(app, "plan what makes it fit");
+	app->idle = false;
+	press(app, ": memory=91MiB Enter");
+	cr_assert_null(app->ways.job);
+	expect(app, "plan what makes it fit");
 }
 
 Test(app, a_long_message_is_shown_whole)
@@ -378,12 +393,6 @@ Test(app, programs_that_share_a_history_lose_no_line)
 	cr_assert(newest >= 0 && last[newest] == 399, "the last line is lost");
 	fclose(stream);
 	unlink(path);
-}
-
-static void expect_not(const struct app *app, const char *unwanted)
-{
-	HELD char *text = frame_dump(&app->frame);
-	cr_assert(text && !strstr(text, unwanted), "\"%s\" in\n%s", unwanted, text);
 }
 
 Test(app, runs_of_equal_plans_have_no_difference)

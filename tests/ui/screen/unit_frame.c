@@ -102,15 +102,6 @@ Test(frame, sentences_break_at_blanks)
 	cr_assert_eq(text_rows("on", 0), 0);
 }
 
-Test(frame, roles_are_dumped_as_letters)
-{
-	OWN(frame) frame = make(4, 1);
-	frame_text(&frame, 0, 0, 1, ROLE_PEAK, "x");
-	frame_cell(&frame, 2, 0, ' ', role_of_category(KIND_PARAMETER, 1), ROLE_TEXT);
-	HELD char *roles = frame_dump_roles(&frame);
-	cr_assert_str_eq(roles, "P 3\n");
-}
-
 Test(frame, random_text_stays_inside_and_valid)
 {
 	uint64_t seed = test_seed(), state = seed;

@@ -71,6 +71,20 @@ static unsigned colour_of(const char *hex)
 	return (unsigned)strtoul(hex + 1, NULL, 16);
 }
 
+/* Of 0xRRGGBB, as WCAG 2.1 defines it. */
+static double contrast(unsigned one, unsigned other)
+{
+	double light[2];
+	for (int k = 0; k < 2; k++) {
+		light[k] = 0.05;
+		for (int i = 0; i < 3; i++) {
+			double value = ((k ? other : one) >> (16 - 8 * i) & 255) / 255.0;
+			light[k] += matrix[GREY][0][i] * (value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4));
+		}
+	}
+	return fmax(light[0], light[1]) / fmin(light[0], light[1]);
+}
+
 /* Of xterm's 256 colours, those that don't depend on the terminal. */
 static unsigned colour_of_terminal(int number)
 {
@@ -115,4 +129,24 @@ Test(palette, screens_tell_kinds_of_memory_apart_without_red_or_green_and_in_gre
 			colour[i] = colour_of_terminal(palette.look[role_of_category(kinds[i], 0)].colour);
 		expect_apart(theme_names[themes[t]], colour, GROUP_COUNT, true);
 	}
+}
+
+/* On black, a dark grey and Solarized's ground; on white and Solarized's light one. */
+Test(palette, words_and_lines_stand_out_of_usual_grounds)
+{
+	static const unsigned grounds[][4] = { { 0x000000, 0x1e1e1e, 0x002b36, 0x002b36 }, { 0xffffff, 0xfdf6e3, 0xfdf6e3,
+		0xfdf6e3 } };
+	static const enum theme themes[] = { THEME_DARK, THEME_LIGHT };
+	for (int theme = 0; theme < 2; theme++)
+		for (int role = 0; role < CELL_ROLES; role++) {
+			struct palette palette = { .mono = false };
+			palette_fill(&palette, themes[theme]);
+			bool area = role >= ROLE_KIND && role < (int)role_of_word(0);
+			if (palette.look[role].colour < 0 || area || role == ROLE_EMPTY)
+				continue;
+			for (int i = 0; i < 4; i++)
+				cr_expect_geq(contrast(colour_of_terminal(palette.look[role].colour), grounds[theme][i]),
+					role < ROLE_KIND && role != ROLE_LINE ? 4.5 : 3.0, "%s: role %d on %06X", theme_names[themes[theme]], role,
+					grounds[theme][i]);
+		}
 }
