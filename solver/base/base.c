@@ -165,9 +165,7 @@ void control_report(struct control *control, const char *stage, double fraction,
 enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, const uint32_t *row, const uint32_t *item,
 	struct csr *result)
 {
-	result->start = arena_alloc(arena, (size_t)rows + 2, sizeof *result->start);
-	result->item = arena_alloc(arena, pairs, sizeof *result->item);
-	NEED(result->start && result->item);
+	NEED(ROOM(arena, result->start, (size_t)rows + 2) && ROOM(arena, result->item, pairs));
 	/* Counts stand two rows further, so that filling moves every start to its place. */
 	uint32_t *next = result->start + 1;
 	for (uint32_t i = 0; i < pairs; i++)
@@ -207,9 +205,7 @@ void csr_unique(struct csr *csr, uint32_t rows)
 enum status csr_transpose(
 	struct arena *arena, const struct csr *csr, uint32_t rows, uint32_t columns, struct csr *result)
 {
-	result->start = arena_alloc(arena, (size_t)columns + 1, sizeof *result->start);
-	result->item = arena_alloc(arena, csr->start[rows], sizeof *result->item);
-	NEED(result->start && result->item);
+	NEED(ROOM(arena, result->start, (size_t)columns + 1) && ROOM(arena, result->item, csr->start[rows]));
 	for (uint32_t i = 0; i < csr->start[rows]; i++)
 		result->start[csr->item[i]]++;
 	uint32_t sum = 0;

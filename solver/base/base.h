@@ -99,6 +99,8 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size); /* zeroed, 16
 char *arena_text(struct arena *arena, const char *text, size_t length); /* a terminated copy */
 void arena_free(struct arena *arena);
 #define arena_drop arena_free
+/* Room in an arena for a list, zeroed: NEED(ROOM(arena, list, count)) leaves the function where there is none. */
+#define ROOM(arena, list, count) ((list) = arena_alloc(arena, count, sizeof *(list)))
 
 /* ---- control ---- */
 

@@ -9,18 +9,10 @@ enum status flow_init(struct max_flow *flow, uint32_t nodes, uint32_t pairs)
 {
 	*flow = (struct max_flow) { .nodes = nodes, .room = 2 * pairs };
 	struct arena *arena = &flow->arena;
-	flow->to = arena_alloc(arena, flow->room, sizeof *flow->to);
-	flow->capacity = arena_alloc(arena, flow->room, sizeof *flow->capacity);
-	flow->residual = arena_alloc(arena, flow->room, sizeof *flow->residual);
-	flow->supply = arena_alloc(arena, nodes, sizeof *flow->supply);
-	flow->distance = arena_alloc(arena, nodes, sizeof *flow->distance);
-	flow->next = arena_alloc(arena, nodes, sizeof *flow->next);
-	flow->queue = arena_alloc(arena, nodes, sizeof *flow->queue);
-	flow->path = arena_alloc(arena, nodes, sizeof *flow->path);
-	flow->borders = arena_alloc(arena, nodes, sizeof *flow->borders);
-	flow->reached = arena_alloc(arena, nodes, sizeof *flow->reached);
-	bool fine = flow->to && flow->capacity && flow->residual && flow->supply && flow->distance
-		&& flow->next && flow->queue && flow->path && flow->borders && flow->reached;
+	bool fine = ROOM(arena, flow->to, flow->room) && ROOM(arena, flow->capacity, flow->room) &&
+		ROOM(arena, flow->residual, flow->room) && ROOM(arena, flow->supply, nodes) &&
+		ROOM(arena, flow->distance, nodes) && ROOM(arena, flow->next, nodes) && ROOM(arena, flow->queue, nodes) &&
+		ROOM(arena, flow->path, nodes) && ROOM(arena, flow->borders, nodes) && ROOM(arena, flow->reached, nodes);
 	return fine ? OK : NO_MEMORY;
 }
 
@@ -43,9 +35,7 @@ uint32_t flow_add(struct max_flow *flow, uint32_t from, uint32_t to, int64_t cap
 enum status flow_ready(struct max_flow *flow)
 {
 	struct csr *leaving = &flow->leaving;
-	leaving->start = arena_alloc(&flow->arena, (size_t)flow->nodes + 2, sizeof *leaving->start);
-	leaving->item = arena_alloc(&flow->arena, flow->arcs, sizeof *leaving->item);
-	NEED(leaving->start && leaving->item);
+	NEED(ROOM(&flow->arena, leaving->start, (size_t)flow->nodes + 2) && ROOM(&flow->arena, leaving->item, flow->arcs));
 	/* As in csr_of_pairs(): counts stand two rows further. */
 	uint32_t *next = leaving->start + 1;
 	for (uint32_t arc = 0; arc < flow->arcs; arc++)

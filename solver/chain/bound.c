@@ -172,18 +172,16 @@ static enum status chain_bound_add_edge(struct auditing *auditing, const struct 
 static enum status chain_bound_begin(struct auditing *auditing)
 {
 	const struct shard_chain *chain = auditing->chain;
-	auditing->start = arena_alloc(&auditing->arena, chain->nodes + (size_t)1, sizeof *auditing->start);
-	NEED(auditing->start);
+	NEED(ROOM(&auditing->arena, auditing->start, chain->nodes + (size_t)1));
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		auditing->start[node + 1] = auditing->start[node] +
 			(chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
 	if (auditing->start[chain->nodes] > VARS_MOST)
 		return LIMIT;
 	auditing->vars = (uint32_t)auditing->start[chain->nodes];
-	auditing->node_of = arena_alloc(&auditing->arena, auditing->vars, sizeof *auditing->node_of);
-	auditing->first = arena_alloc(&auditing->arena, auditing->vars, sizeof *auditing->first);
-	TRY(auditing->node_of && auditing->first ? order_heap_init(&auditing->queue, auditing->vars, &auditing->arena)
-		: NO_MEMORY);
+	TRY(ROOM(&auditing->arena, auditing->node_of, auditing->vars) &&
+		ROOM(&auditing->arena, auditing->first, auditing->vars)
+			? order_heap_init(&auditing->queue, auditing->vars, &auditing->arena) : NO_MEMORY);
 	memset(auditing->first, 0xff, auditing->vars * sizeof *auditing->first);
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		for (size_t var = auditing->start[node]; var < auditing->start[node + 1]; var++)

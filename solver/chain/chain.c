@@ -45,7 +45,7 @@ static enum status open_link(struct run *run, uint32_t number)
 	const struct chain_link *link = &run->model.link[number];
 	struct chain_copy *copy = &search->copy[number];
 	enum status status = chain_tree_build(&copy->tree, &link->graph, TREE_BUDGET, run->control);
-	copy->power = arena_alloc(&search->arena, link->blocks, sizeof *copy->power);
+	ROOM(&search->arena, copy->power, link->blocks);
 	if (status == OK && !copy->power)
 		status = NO_MEMORY;
 	for (uint32_t block = 0; block < link->blocks && status == OK; block++)

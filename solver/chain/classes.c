@@ -13,10 +13,8 @@
 
 enum status chain_classes_begin(struct chain_classes *classes, uint32_t strategies, struct arena *arena)
 {
-	classes->of = arena_alloc(arena, strategies, sizeof *classes->of);
-	classes->first = arena_alloc(arena, strategies, sizeof *classes->first);
 	classes->count = 1;
-	return classes->of && classes->first ? OK : NO_MEMORY;
+	return ROOM(arena, classes->of, strategies) && ROOM(arena, classes->first, strategies) ? OK : NO_MEMORY;
 }
 
 static bool classes_alike(const struct chain_table *table, bool columns, uint32_t a, uint32_t b)
@@ -146,11 +144,8 @@ enum status chain_state_choose(struct chain_model *model, struct chain_link *lin
 {
 	struct cover cover = { 0 };
 	double states;
-	cover.edge = arena_alloc(&model->arena, model->chain->edges, sizeof *cover.edge);
-	cover.all = arena_alloc(&model->arena, model->chain->edges, sizeof *cover.all);
-	cover.head = arena_alloc(&model->arena, model->chain->edges, sizeof *cover.head);
-	link->tail = arena_alloc(&model->arena, model->chain->edges, sizeof *link->tail);
-	NEED(cover.edge && cover.all && cover.head && link->tail);
+	NEED(ROOM(&model->arena, cover.edge, model->chain->edges) && ROOM(&model->arena, cover.all, model->chain->edges) &&
+		ROOM(&model->arena, cover.head, model->chain->edges) && ROOM(&model->arena, link->tail, model->chain->edges));
 	TRY(find_tails(model, link, &cover));
 	TRY(best_cover(model, &cover, &states));
 	for (uint32_t i = 0; i < cover.count; i++)

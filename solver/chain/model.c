@@ -83,7 +83,7 @@ static uint32_t add_twin(struct chain_graph *graph, uint32_t var)
 {
 	struct chain_classes each = { .count = graph->domain[var] };
 	uint32_t twin = chain_graph_var(graph, each.count);
-	each.of = arena_alloc(graph->arena, each.count, sizeof *each.of);
+	ROOM(graph->arena, each.of, each.count);
 	graph->failed |= !each.of;
 	for (uint32_t i = 0; each.of && i < each.count; i++)
 		each.of[i] = i;
@@ -169,8 +169,7 @@ static enum status find_outs(struct chain_model *model, struct chain_link *link)
 	const struct shard_chain *chain = model->chain;
 	enum status status = OK;
 	double blocks = 1;
-	link->out = arena_alloc(&model->arena, chain->edges, sizeof *link->out);
-	NEED(link->out);
+	NEED(ROOM(&model->arena, link->out, chain->edges));
 	for (uint32_t i = 0; i < chain->edges && status == OK; i++) {
 		const struct chain_edge *edge = &chain->edge[i];
 		bool to = edge->to_where == CHAIN_EVERY;
@@ -224,9 +223,8 @@ static enum status make_copy_vars(struct chain_model *model, struct chain_link *
 {
 	const struct shard_chain *chain = model->chain;
 	struct chain_graph *graph = &link->graph;
-	link->var = arena_alloc(&model->arena, chain->nodes, sizeof *link->var);
 	graph->arena = &model->arena;
-	NEED(link->var);
+	NEED(ROOM(&model->arena, link->var, chain->nodes));
 	for (uint32_t i = 0; i < link->outs; i++)
 		chain_graph_var(graph, link->out[i].classes.count);
 	for (int end = 0; end < 2; end++) {
@@ -268,9 +266,7 @@ static enum status make_link_factor(struct chain_model *model, struct chain_link
 	struct chain_factor factor = { .size = (size_t)link->blocks * link->states * link->states };
 	if ((double)link->blocks * link->states * link->states > 1e8)
 		return LIMIT;
-	factor.var = arena_alloc(&model->arena, link->outs + 2 * parts, sizeof *factor.var);
-	factor.weight = arena_alloc(&model->arena, factor.size, sizeof *factor.weight);
-	NEED(factor.var && factor.weight);
+	NEED(ROOM(&model->arena, factor.var, link->outs + 2 * parts) && ROOM(&model->arena, factor.weight, factor.size));
 	for (uint32_t i = 0; i < link->outs + 2 * parts && !core->failed; i++) {
 		uint32_t part = i - link->outs,
 				 var = i < link->outs ? link->out[i].class_var : state_var(model, link, part % parts, part >= parts);
@@ -390,9 +386,8 @@ static enum status chain_model_find_links(struct chain_model *model)
 {
 	const struct shard_chain *chain = model->chain;
 	enum status status = OK;
-	model->link = arena_alloc(&model->arena, chain->segments, sizeof *model->link);
-	bool *there = arena_alloc(&model->arena, chain->segments, sizeof *there);
-	NEED(model->link && there);
+	bool *there;
+	NEED(ROOM(&model->arena, model->link, chain->segments) && ROOM(&model->arena, there, chain->segments));
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		if (chain->segment[node] != NONE)
 			there[chain->segment[node]] = true;

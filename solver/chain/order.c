@@ -169,16 +169,10 @@ static enum status chain_order_find(const struct chain_graph *graph, bool links_
 	OWN(arena) arena = { 0 };
 	uint32_t vars = graph->vars;
 	struct ordering ordering = { .graph = graph, .words = (vars + 63) / 64 };
-	ordering.near = arena_alloc(&arena, (size_t)vars * ordering.words, sizeof *ordering.near);
-	ordering.weight = arena_alloc(&arena, vars, sizeof *ordering.weight);
-	ordering.fill = arena_alloc(&arena, vars, sizeof *ordering.fill);
-	ordering.size = arena_alloc(&arena, vars, sizeof *ordering.size);
-	ordering.stale = arena_alloc(&arena, vars, sizeof *ordering.stale);
-	ordering.is_stale = arena_alloc(&arena, vars, sizeof *ordering.is_stale);
-	ordering.late = arena_alloc(&arena, vars, sizeof *ordering.late);
-	ordering.list = arena_alloc(&arena, vars, sizeof *ordering.list);
-	bool full = ordering.near && ordering.weight && ordering.fill && ordering.size && ordering.stale &&
-		ordering.is_stale && ordering.late && ordering.list && order_heap_init(&ordering.left, vars, &arena) == OK &&
+	bool full = ROOM(&arena, ordering.near, (size_t)vars * ordering.words) && ROOM(&arena, ordering.weight, vars) &&
+		ROOM(&arena, ordering.fill, vars) && ROOM(&arena, ordering.size, vars) && ROOM(&arena, ordering.stale, vars) &&
+		ROOM(&arena, ordering.is_stale, vars) && ROOM(&arena, ordering.late, vars) &&
+		ROOM(&arena, ordering.list, vars) && order_heap_init(&ordering.left, vars, &arena) == OK &&
 		order_heap_init(&ordering.last, vars, &arena) == OK;
 	for (uint32_t i = 0; full && links_last && i < graph->factors; i++)
 		for (uint32_t j = 0; graph->factor[i].weight && j < graph->factor[i].count; j++)
@@ -204,9 +198,8 @@ static size_t chain_order_product(const struct chain_graph *graph, const uint32_
 /* Variables of a piece next to each other in both tables, or all missing in the part's, are walked over as one. */
 static enum status join_levels(struct chain_tree *tree, const struct chain_bucket *bucket, struct chain_part *part)
 {
-	part->extent = arena_alloc(&tree->arena, (size_t)bucket->count + 1, sizeof *part->extent);
-	part->step = arena_alloc(&tree->arena, (size_t)bucket->count + 1, sizeof *part->step);
-	NEED(part->extent && part->step);
+	NEED(ROOM(&tree->arena, part->extent, (size_t)bucket->count + 1) &&
+		ROOM(&tree->arena, part->step, (size_t)bucket->count + 1));
 	for (uint32_t i = bucket->outer; i < bucket->count; i++) {
 		uint32_t domain = tree->graph->domain[bucket->scope[i]], last = part->levels - 1;
 		if (part->levels && part->step[last] == part->stride[i] * domain) {
@@ -227,8 +220,7 @@ static enum status set_strides(struct chain_tree *tree, const struct chain_bucke
 	uint32_t count, struct chain_part *part)
 {
 	size_t step = 1;
-	part->stride = arena_alloc(&tree->arena, bucket->count, sizeof *part->stride);
-	NEED(part->stride);
+	NEED(ROOM(&tree->arena, part->stride, bucket->count));
 	for (uint32_t i = count; i-- > 0; step *= tree->graph->domain[scope[i]])
 		for (uint32_t j = 0; j < bucket->count; j++)
 			if (bucket->scope[j] == scope[i])
@@ -277,8 +269,7 @@ static enum status take_parts(struct gathering *gathering, uint32_t number)
 	uint32_t children = 0;
 	for (uint32_t child = gathering->child[number]; child != NONE; child = gathering->next[child])
 		children++;
-	bucket->part = arena_alloc(&tree->arena, children + csr_length(&gathering->factors, number), sizeof *bucket->part);
-	NEED(bucket->part);
+	NEED(ROOM(&tree->arena, bucket->part, children + csr_length(&gathering->factors, number)));
 	bucket->plain = bucket->var != NONE; /* the root is always in weights: what is around it comes from outside */
 	FOR_ROW(i, &gathering->factors, number) {
 		const struct chain_factor *factor = &graph->factor[gathering->factors.item[i]];
@@ -320,8 +311,7 @@ static enum status make_bucket(struct gathering *gathering, uint32_t number)
 	if (!root)
 		sort_scope(gathering, count);
 	bucket->count = count;
-	bucket->scope = arena_alloc(&tree->arena, count, sizeof *bucket->scope);
-	NEED(bucket->scope);
+	NEED(ROOM(&tree->arena, bucket->scope, count));
 	for (uint32_t i = 0; i < count; i++)
 		bucket->scope[i] = gathering->scope[i];
 	bucket->size = chain_order_product(graph, bucket->scope, count);
@@ -345,8 +335,7 @@ static bool give_source(struct chain_tree *tree, const struct chain_bucket *buck
 	const struct chain_bucket *child = factor ? NULL : &tree->bucket[part->child];
 	if (bucket->plain || (factor ? factor->weight != NULL : !child->plain))
 		return true;
-	part->scaled = arena_alloc(&tree->arena, factor ? factor->size : child->rows, sizeof *part->scaled);
-	return part->scaled != NULL;
+	return ROOM(&tree->arena, part->scaled, factor ? factor->size : child->rows);
 }
 
 static enum status give_tables(struct chain_tree *tree, size_t budget)
@@ -358,12 +347,11 @@ static enum status give_tables(struct chain_tree *tree, size_t budget)
 	}
 	if (tree->entries > 8 * budget)
 		return LIMIT;
-	tree->scratch = arena_alloc(&tree->arena, largest, sizeof *tree->scratch);
-	bool full = tree->scratch != NULL;
+	bool full = ROOM(&tree->arena, tree->scratch, largest);
 	for (uint32_t i = 0; i < tree->buckets && full; i++) {
 		struct chain_bucket *bucket = &tree->bucket[i];
 		bool root = bucket->var == NONE;
-		bucket->up = arena_alloc(&tree->arena, root ? bucket->size : bucket->rows, sizeof *bucket->up);
+		ROOM(&tree->arena, bucket->up, root ? bucket->size : bucket->rows);
 		bucket->table = root ? bucket->up : NULL;
 		full = bucket->up != NULL;
 		for (uint32_t j = 0; j < bucket->parts && full; j++)
@@ -378,9 +366,8 @@ static enum status make_buckets(
 	struct chain_tree *tree = gathering->tree;
 	const struct chain_graph *graph = tree->graph;
 	uint32_t root = tree->buckets - 1;
-	uint32_t *home = arena_alloc(arena, graph->factors, sizeof *home),
-			 *item = arena_alloc(arena, graph->factors, sizeof *item);
-	NEED(home && item);
+	uint32_t *home, *item;
+	NEED(ROOM(arena, home, graph->factors) && ROOM(arena, item, graph->factors));
 	for (uint32_t var = 0; var < graph->kept; var++)
 		position[var] = root;
 	for (uint32_t i = 0; i < root; i++) {
@@ -407,8 +394,9 @@ static enum status better_order(const struct chain_graph *graph, bool links_last
 	struct arena *arena, struct control *control)
 {
 	double others = 0;
-	uint32_t *other = arena_alloc(arena, graph->vars, sizeof *other);
-	enum status status = other ? chain_order_find(graph, links_last, false, order, entries, control) : NO_MEMORY;
+	uint32_t *other = NULL;
+	enum status status = ROOM(arena, other, graph->vars)
+			? chain_order_find(graph, links_last, false, order, entries, control) : NO_MEMORY;
 	if (status == OK && *entries > MANY)
 		status = chain_order_find(graph, links_last, true, other, &others, control);
 	if (status == OK && *entries > MANY && others < *entries) {
@@ -424,8 +412,8 @@ static enum status choose_order(
 {
 	double last, free_order;
 	bool links = false;
-	uint32_t *other = arena_alloc(arena, graph->vars, sizeof *other);
-	NEED(other);
+	uint32_t *other;
+	NEED(ROOM(arena, other, graph->vars));
 	for (uint32_t i = 0; i < graph->factors; i++)
 		links |= graph->factor[i].weight != NULL;
 	enum status status = better_order(graph, true, order, &last, arena, control);
@@ -453,14 +441,13 @@ enum status chain_tree_build(
 		return LIMIT;
 	struct gathering gathering = { .tree = tree };
 	uint32_t *order = arena_alloc(&arena, graph->vars, sizeof *order);
-	gathering.child = arena_alloc(&arena, tree->buckets, sizeof *gathering.child);
-	gathering.next = arena_alloc(&arena, tree->buckets, sizeof *gathering.next);
-	gathering.mark = arena_alloc(&arena, graph->vars, sizeof *gathering.mark);
-	gathering.scope = arena_alloc(&arena, graph->vars, sizeof *gathering.scope);
+	ROOM(&arena, gathering.child, tree->buckets);
+	ROOM(&arena, gathering.next, tree->buckets);
+	ROOM(&arena, gathering.mark, graph->vars);
+	ROOM(&arena, gathering.scope, graph->vars);
 	gathering.position = tree->bucket_of = arena_alloc(&tree->arena, graph->vars, sizeof *tree->bucket_of);
-	tree->bucket = arena_alloc(&tree->arena, tree->buckets, sizeof *tree->bucket);
-	bool full = order && gathering.child && gathering.next && gathering.mark && gathering.scope && tree->bucket_of &&
-		tree->bucket;
+	bool full = ROOM(&tree->arena, tree->bucket, tree->buckets) && order && gathering.child && gathering.next &&
+		gathering.mark && gathering.scope && tree->bucket_of;
 	enum status status = full ? choose_order(graph, budget, order, &arena, control) : NO_MEMORY;
 	if (status == OK)
 		status = make_buckets(&gathering, order, tree->bucket_of, &arena);

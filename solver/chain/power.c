@@ -13,10 +13,7 @@ enum status chain_power_begin(struct chain_power *power, uint32_t states, uint32
 	*power = (struct chain_power) { .states = states, .length = length };
 	size_t size = power_size_of(power);
 	uint32_t bits = 32 - (uint32_t)__builtin_clz(length);
-	power->square = arena_alloc(arena, bits, sizeof *power->square);
-	power->product = arena_alloc(arena, bits, sizeof *power->product);
-	power->bit = arena_alloc(arena, bits, sizeof *power->bit);
-	bool full = power->square && power->product && power->bit;
+	bool full = ROOM(arena, power->square, bits) && ROOM(arena, power->product, bits) && ROOM(arena, power->bit, bits);
 	for (uint32_t i = 0; i < bits && full; i++) {
 		power->square[power->squares++] = arena_alloc(arena, size, sizeof **power->square);
 		full = power->square[i] != NULL;

@@ -57,8 +57,8 @@ static bool any_forbidden(const struct shard_chain *chain, const struct chain_ed
 static enum status reduce_prune(struct reduction *reduction, struct control *control)
 {
 	const struct shard_chain *chain = reduction->chain;
-	bool *forbidden = arena_alloc(&reduction->arena, chain->edges, sizeof *forbidden), changed = true;
-	NEED(forbidden);
+	bool *forbidden, changed = true;
+	NEED(ROOM(&reduction->arena, forbidden, chain->edges));
 	for (uint32_t i = 0; i < chain->edges; i++)
 		forbidden[i] = any_forbidden(chain, &chain->edge[i]);
 	for (uint32_t round = 0; changed; round++) {
@@ -111,11 +111,8 @@ static enum status reduce_keep_strategies(struct reduction *reduction, struct er
 	struct chain_model *model = reduction->model;
 	const struct shard_chain *chain = reduction->chain;
 	uint32_t all = chain->first[chain->nodes], kept = 0;
-	model->first = arena_alloc(&model->arena, (size_t)chain->nodes + 1, sizeof *model->first);
-	model->original = arena_alloc(&model->arena, all, sizeof *model->original);
-	model->cost = arena_alloc(&model->arena, all, sizeof *model->cost);
-	model->usage = arena_alloc(&model->arena, all, sizeof *model->usage);
-	NEED(model->first && model->original && model->cost && model->usage);
+	NEED(ROOM(&model->arena, model->first, (size_t)chain->nodes + 1) && ROOM(&model->arena, model->original, all) &&
+		ROOM(&model->arena, model->cost, all) && ROOM(&model->arena, model->usage, all));
 	for (uint32_t node = 0; node < chain->nodes; node++) {
 		for (uint32_t i = chain->first[node]; i < chain->first[node + 1]; i++)
 			if (reduction->alive[i]) {
@@ -173,8 +170,7 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 	struct chain_table *table = &model->table[number];
 	table->rows = chain_width(model, edge->from);
 	table->columns = chain_width(model, edge->to);
-	table->pair = arena_alloc(&model->arena, (size_t)table->rows * table->columns, sizeof *table->pair);
-	NEED(table->pair);
+	NEED(ROOM(&model->arena, table->pair, (size_t)table->rows * table->columns));
 	for (uint32_t p = 0; p < table->rows; p++)
 		for (uint32_t q = 0; q < table->columns; q++) {
 			int64_t cost = reduce_pair_of(chain, edge, model->original[model->first[edge->from] + p],
@@ -182,9 +178,7 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 			table->pair[(size_t)p * table->columns + q] = cost < SHARD_FORBIDDEN ? cost : CHAIN_BLOCKED;
 		}
 	model->base_cost += take_least(table->pair, (size_t)table->rows * table->columns) * reduce_times(chain, edge);
-	table->row = arena_alloc(&model->arena, table->rows, sizeof *table->row);
-	table->column = arena_alloc(&model->arena, table->columns, sizeof *table->column);
-	NEED(table->row && table->column);
+	NEED(ROOM(&model->arena, table->row, table->rows) && ROOM(&model->arena, table->column, table->columns));
 	reduce_separate(table);
 	return OK;
 }
@@ -192,8 +186,7 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 static enum status choose_alive(struct reduction *reduction, struct control *control)
 {
 	const struct shard_chain *chain = reduction->chain;
-	reduction->alive = arena_alloc(&reduction->arena, chain->first[chain->nodes], sizeof *reduction->alive);
-	NEED(reduction->alive);
+	NEED(ROOM(&reduction->arena, reduction->alive, chain->first[chain->nodes]));
 	for (uint32_t i = 0; i < chain->first[chain->nodes]; i++)
 		reduction->alive[i] = chain->cost[i] < SHARD_FORBIDDEN;
 	return reduce_prune(reduction, control);
@@ -208,8 +201,7 @@ enum status chain_model_reduce(
 		status = reduce_keep_strategies(&reduction, error);
 	arena_free(&reduction.arena);
 	TRY(status);
-	model->table = arena_alloc(&model->arena, model->chain->edges, sizeof *model->table);
-	status = model->table ? OK : NO_MEMORY;
+	status = ROOM(&model->arena, model->table, model->chain->edges) ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < model->chain->edges && status == OK; i++)
 		status = keep_table(model, i);
 	return status;

@@ -32,8 +32,7 @@ static enum status rough_take_choice(struct rough *rough, const struct chain_run
 {
 	const struct shard_chain *chain = rough->chain;
 	struct chain_plan *plan = rough->plan;
-	plan->start = arena_alloc(&plan->arena, chain->nodes + (size_t)1, sizeof *plan->start);
-	NEED(plan->start);
+	NEED(ROOM(&plan->arena, plan->start, chain->nodes + (size_t)1));
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);
 	NEED(plan->choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof *plan->choice));

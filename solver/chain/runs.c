@@ -53,12 +53,10 @@ static enum status chain_runs_lay_out(struct writing *writing, uint32_t inner)
 {
 	const struct shard_chain *chain = writing->chain;
 	struct chain_runs *runs = writing->runs;
-	runs->start = arena_alloc(&runs->arena, chain->nodes + (size_t)1, sizeof *runs->start);
-	runs->begin = arena_alloc(&runs->arena, (size_t)chain->nodes * (inner + (size_t)2), sizeof *runs->begin);
-	runs->tie = arena_alloc(&runs->arena, chain->nodes, sizeof *runs->tie);
-	writing->twin = arena_alloc(&runs->arena, chain->nodes, sizeof *writing->twin);
-	writing->tails = arena_alloc(&runs->arena, chain->nodes, sizeof *writing->tails);
-	NEED(runs->start && runs->begin && runs->tie && writing->twin && writing->tails);
+	NEED(ROOM(&runs->arena, runs->start, chain->nodes + (size_t)1) &&
+		ROOM(&runs->arena, runs->begin, (size_t)chain->nodes * (inner + (size_t)2)) &&
+		ROOM(&runs->arena, runs->tie, chain->nodes) && ROOM(&runs->arena, writing->twin, chain->nodes) &&
+		ROOM(&runs->arena, writing->tails, chain->nodes));
 	runs->whole = true;
 	for (uint32_t node = 0; node < chain->nodes; node++) {
 		uint32_t count = cut_runs(chain_copies(chain, node), inner, runs->begin + runs->start[node]);

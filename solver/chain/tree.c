@@ -61,9 +61,7 @@ static struct chain_factor *factor_alone(struct chain_graph *graph, uint32_t var
 {
 	if (graph->alone[var] == NONE) {
 		struct chain_factor factor = { .count = 1, .size = graph->domain[var] };
-		factor.var = arena_alloc(graph->arena, 1, sizeof *factor.var);
-		factor.cost = arena_alloc(graph->arena, factor.size, sizeof *factor.cost);
-		if (!factor.var || !factor.cost) {
+		if (!(ROOM(graph->arena, factor.var, 1) && ROOM(graph->arena, factor.cost, factor.size))) {
 			graph->failed = true;
 			return NULL;
 		}

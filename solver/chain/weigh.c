@@ -75,17 +75,17 @@ static enum status decode_path(const struct chain_search *search, uint32_t numbe
 	block = entry / square;
 	uint32_t *state = arena_alloc(&arena, (size_t)link->length + 1, sizeof *state);
 	uint32_t *kind = arena_alloc(&arena, square, sizeof *kind);
-	path->arc = arena_alloc(&choice->arena, link->length, sizeof *path->arc);
-	path->value = arena_alloc(&choice->arena, link->length < square ? link->length : square, sizeof *path->value);
-	enum status status = state && kind && path->arc && path->value ? OK : NO_MEMORY;
+	enum status status = ROOM(&choice->arena, path->arc, link->length) &&
+		ROOM(&choice->arena, path->value, link->length < square ? link->length : square) && state &&
+		kind ? OK : NO_MEMORY;
 	if (status == OK)
 		chain_power_walk(
 			&copy->power[block], (uint32_t)(entry % square / link->states), (uint32_t)(entry % link->states), state);
 	for (uint32_t i = 0; i < link->length && status == OK; i++) {
 		size_t arc = (size_t)state[i] * link->states + state[i + 1];
 		if (!kind[arc]) {
-			uint32_t *value = arena_alloc(&choice->arena, link->graph.vars, sizeof *value);
-			if (!value) {
+			uint32_t *value;
+			if (!ROOM(&choice->arena, value, link->graph.vars)) {
 				status = NO_MEMORY;
 				break;
 			}
@@ -102,9 +102,8 @@ static enum status decode_path(const struct chain_search *search, uint32_t numbe
 enum status chain_decode(const struct chain_search *search, struct chain_choice *choice)
 {
 	*choice = (struct chain_choice) { 0 };
-	choice->core = arena_alloc(&choice->arena, search->model->core.vars, sizeof *choice->core);
-	choice->path = arena_alloc(&choice->arena, search->model->links, sizeof *choice->path);
-	enum status status = choice->core && choice->path ? OK : NO_MEMORY;
+	enum status status = ROOM(&choice->arena, choice->core, search->model->core.vars) &&
+		ROOM(&choice->arena, choice->path, search->model->links) ? OK : NO_MEMORY;
 	if (status == OK)
 		chain_tree_decode(&search->core, choice->core);
 	for (uint32_t i = 0; i < search->model->links && status == OK; i++)

@@ -40,7 +40,7 @@ enum status op_work_find(
 {
 	OWN(binding) binding = { 0 };
 	enum status status = OK;
-	*work = arena_alloc(arena, graph->ops, sizeof **work);
+	ROOM(arena, *work, graph->ops);
 	for (uint32_t op = 0; *work && op < graph->ops && status == OK; op++)
 		status = op_time_find_work(graph, rules, op, &binding, &(*work)[op]);
 	return *work ? status : NO_MEMORY;
@@ -154,7 +154,7 @@ enum status op_times_find(
 	const struct graph *graph = units->graph;
 	enum status status = OK;
 	*times = (struct op_times) { .machine = machine };
-	times->work = arena_alloc(&times->arena, units->op_classes, sizeof *times->work);
+	ROOM(&times->arena, times->work, units->op_classes);
 	for (uint32_t op = 0, known = 0; times->work && op < graph->ops && status == OK; op++) {
 		uint32_t class = units->op_class[op];
 		if (class < known)     /* classes are numbered as they first occur */

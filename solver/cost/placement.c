@@ -7,10 +7,9 @@ enum status sharding_new(const struct units *units, const struct mesh *mesh, str
 	const struct graph *graph = units->graph;
 	*sharding = (struct sharding) { .mesh = *mesh };
 	uint32_t reads = graph->reads.start[graph->ops];
-	sharding->split = arena_alloc(&sharding->arena, graph->ops, sizeof *sharding->split);
-	sharding->produced = arena_alloc(&sharding->arena, graph->tensors, sizeof *sharding->produced);
-	sharding->needed = arena_alloc(&sharding->arena, reads, sizeof *sharding->needed);
-	if (!sharding->split || !sharding->produced || !sharding->needed) {
+	if (!(ROOM(&sharding->arena, sharding->split, graph->ops) &&
+		ROOM(&sharding->arena, sharding->produced, graph->tensors) &&
+		ROOM(&sharding->arena, sharding->needed, reads))) {
 		sharding_free(sharding);
 		return NO_MEMORY;
 	}

@@ -285,8 +285,8 @@ enum status reshard_map_new(
 	struct way *way = &made->way;
 	if (!take_all_parts(way))
 		return OK;
-	way->takes = arena_alloc(arena, (size_t)way->states * mesh->axes * way->candidates, sizeof *way->takes);
-	way->known = arena_alloc(arena, way->states, sizeof *way->known);
+	ROOM(arena, way->takes, (size_t)way->states * mesh->axes * way->candidates);
+	ROOM(arena, way->known, way->states);
 	made->tree = arena_alloc(arena, way->states, sizeof(struct tree *));
 	NEED(way->takes && way->known && made->tree);
 	for (uint32_t i = 0; i < way->candidates; i++)

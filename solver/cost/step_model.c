@@ -133,9 +133,8 @@ static void step_model_sort_by(
 static enum status find_ahead(struct modelling *modelling, struct arena *scratch)
 {
 	uint32_t ops = modelling->graph->ops, gathers = 0;
-	uint32_t *found = arena_alloc(scratch, ops, sizeof *found), *gather = arena_alloc(scratch, ops, sizeof *gather);
-	uint32_t *next = arena_alloc(scratch, ops + (size_t)1, sizeof *next);
-	NEED(found && gather && next);
+	uint32_t *found, *gather, *next;
+	NEED(ROOM(scratch, found, ops) && ROOM(scratch, gather, ops) && ROOM(scratch, next, ops + (size_t)1));
 	for (uint32_t p = 0; p < ops; p++) {
 		uint32_t op = modelling->order[p];
 		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0 && modelling->early[op] &&
@@ -182,8 +181,8 @@ static enum status step_model_connect(struct modelling *modelling, struct arena 
 	const struct graph *graph = modelling->graph;
 	struct step_model *model = modelling->model;
 	uint32_t pairs = 0, most = graph->pred.start[graph->ops] + model->ops - graph->ops;
-	uint32_t *row = arena_alloc(scratch, most, sizeof *row), *item = arena_alloc(scratch, most, sizeof *item);
-	NEED(row && item);
+	uint32_t *row, *item;
+	NEED(ROOM(scratch, row, most) && ROOM(scratch, item, most));
 	for (uint32_t op = 0; op < graph->ops; op++)
 		FOR_ROW(i, &graph->pred, op) {
 			row[pairs] = op;
@@ -209,9 +208,8 @@ static bool holds(const struct modelling *modelling, uint32_t op)
 static enum status step_model_hold_back(struct modelling *modelling, struct arena *scratch)
 {
 	const struct graph *graph = modelling->graph;
-	uint32_t pairs = 0, last = NONE, *row = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *row),
-			 *item = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *item);
-	NEED(row && item);
+	uint32_t pairs = 0, last = NONE, *row, *item;
+	NEED(ROOM(scratch, row, 2 * (size_t)graph->ops) && ROOM(scratch, item, 2 * (size_t)graph->ops));
 	for (uint32_t p = 0; p < graph->ops; p++) {
 		uint32_t op = modelling->order[p], place = step_model_place_of(graph, op);
 		bool held = holds(modelling, op), computes = step_model_waits(modelling, op),

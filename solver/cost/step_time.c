@@ -148,9 +148,8 @@ static enum status find_releases(struct running *running)
 {
 	const struct step_model *model = running->model;
 	uint32_t pairs = 0;
-	uint32_t *row = arena_alloc(&running->arena, model->ops, sizeof *row),
-			 *item = arena_alloc(&running->arena, model->ops, sizeof *item);
-	NEED(row && item);
+	uint32_t *row, *item;
+	NEED(ROOM(&running->arena, row, model->ops) && ROOM(&running->arena, item, model->ops));
 	for (uint32_t op = 0; op < model->ops; op++) {
 		running->cause[op] = NONE;
 		running->missing[op] = csr_length(&model->pred, op) + csr_length(&model->held, op) + (model->release[op] != NONE);
@@ -166,12 +165,9 @@ static enum status step_time_prepare(struct running *running)
 {
 	const struct step_model *model = running->model;
 	enum status status = OK;
-	running->time->start = arena_alloc(&running->time->arena, model->ops, sizeof *running->time->start);
-	running->missing = arena_alloc(&running->arena, model->ops, sizeof *running->missing);
-	running->ready = arena_alloc(&running->arena, model->ops, sizeof *running->ready);
-	running->cause = arena_alloc(&running->arena, model->ops, sizeof *running->cause);
-	running->ended = arena_alloc(&running->arena, model->ops, sizeof *running->ended);
-	NEED(running->time->start && running->missing && running->ready && running->cause && running->ended);
+	NEED(ROOM(&running->time->arena, running->time->start, model->ops) &&
+		ROOM(&running->arena, running->missing, model->ops) && ROOM(&running->arena, running->ready, model->ops) &&
+		ROOM(&running->arena, running->cause, model->ops) && ROOM(&running->arena, running->ended, model->ops));
 	for (uint32_t s = 0; s < model->streams && status == OK; s++) {
 		running->at[s] = running->last[s] = NONE;
 		status = order_heap_init(&running->queue[s], s > 0 ? model->ops : 0, &running->arena);

@@ -38,9 +38,9 @@ const struct arguments *arguments_copy(struct arena *arena, const struct argumen
 const struct arguments *arguments_rename(
 	struct arena *arena, const struct arguments *arguments, const struct graph *graph, const struct renaming *renaming)
 {
-	struct arguments *copy = arena_alloc(arena, 1, sizeof *copy);
-	struct argument *value = arena_alloc(arena, arguments->values, sizeof *value);
-	if (!copy || !value)
+	struct arguments *copy;
+	struct argument *value;
+	if (!(ROOM(arena, copy, 1) && ROOM(arena, value, arguments->values)))
 		return NULL;
 	for (uint32_t i = 0, end = 0, result = 0; i < arguments->values; i++) {
 		value[i] = arguments->value[i];

@@ -74,8 +74,8 @@ static bool draft_keep(struct arena *arena, const char **text)
 static bool about_keep(struct arena *arena, struct about *about)
 {
 	struct intake *intake = &about->intake;
-	const char **opaque = arena_alloc(arena, about->opaques, sizeof *opaque);
-	bool fine = opaque != NULL;
+	const char **opaque = NULL;
+	bool fine = ROOM(arena, opaque, about->opaques);
 	for (uint32_t i = 0; fine && i < about->opaques; i++)
 		fine = (opaque[i] = arena_text(arena, about->opaque[i], strlen(about->opaque[i]))) != NULL;
 	about->opaque = opaque;
@@ -121,8 +121,8 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 		!keep_text(draft, &copy.extra))
 		return NONE;
 	if (copy.shape) {
-		int64_t *shape = arena_alloc(&draft->arena, copy.dims, sizeof *shape);
-		if (!shape)
+		int64_t *shape;
+		if (!ROOM(&draft->arena, shape, copy.dims))
 			return NONE;
 		memcpy(shape, copy.shape, copy.dims * sizeof *shape);
 		copy.shape = shape;

@@ -12,11 +12,8 @@ static enum status fold_orbits_of(
 {
 	uint32_t ops = run->graph->ops, items = 0;
 	*orbits = (struct fold_orbits) { 0 };
-	orbits->start = arena_alloc(arena, (size_t)ops + 1, sizeof *orbits->start);
-	orbits->item = arena_alloc(arena, ops, sizeof *orbits->item);
-	orbits->orbit = arena_alloc(arena, ops, sizeof *orbits->orbit);
-	orbits->index = arena_alloc(arena, ops, sizeof *orbits->index);
-	NEED(orbits->start && orbits->item && orbits->orbit && orbits->index);
+	NEED(ROOM(arena, orbits->start, (size_t)ops + 1) && ROOM(arena, orbits->item, ops) &&
+		ROOM(arena, orbits->orbit, ops) && ROOM(arena, orbits->index, ops));
 	memset(orbits->orbit, 0xff, ops * sizeof *orbits->orbit);
 	/* Ops on a cycle of the shift have no first one, and are in no orbit. */
 	for (uint32_t op = 0; op < ops; op++) {
@@ -30,9 +27,7 @@ static enum status fold_orbits_of(
 		}
 		orbits->start[++orbits->orbits] = items;
 	}
-	orbits->offset = arena_alloc(arena, orbits->orbits, sizeof *orbits->offset);
-	orbits->out = arena_alloc(arena, orbits->orbits, sizeof *orbits->out);
-	return orbits->offset && orbits->out ? OK : NO_MEMORY;
+	return ROOM(arena, orbits->offset, orbits->orbits) && ROOM(arena, orbits->out, orbits->orbits) ? OK : NO_MEMORY;
 }
 
 /* ---- segments ---- */
@@ -45,8 +40,7 @@ static enum status add_segment(struct fold_run *run, struct fold *fold, const st
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
 		segment->ops += !orbits->out[orbit];
 	segment->copies = copies;
-	segment->op = arena_alloc(&fold->arena, (size_t)copies * segment->ops, sizeof *segment->op);
-	NEED(segment->op);
+	NEED(ROOM(&fold->arena, segment->op, (size_t)copies * segment->ops));
 	/* Ops of a copy in the program order of the copy in the middle. */
 	for (uint32_t op = 0; op < ops; op++) {
 		uint32_t orbit = orbits->orbit[op];
@@ -95,11 +89,9 @@ enum status fold_find(const struct graph *graph, fold_label *label, void *contex
 {
 	struct fold_run run = { .graph = graph, .least = least < 2 ? 2 : least };
 	*fold = (struct fold) { 0 };
-	fold->segment = arena_alloc(&fold->arena, SEGMENTS_MAX, sizeof *fold->segment);
-	fold->segment_of = arena_alloc(&fold->arena, graph->ops, sizeof *fold->segment_of);
-	fold->copy_of = arena_alloc(&fold->arena, graph->ops, sizeof *fold->copy_of);
-	fold->index_of = arena_alloc(&fold->arena, graph->ops, sizeof *fold->index_of);
-	enum status status = fold->segment && fold->segment_of && fold->copy_of && fold->index_of ? OK : NO_MEMORY;
+	enum status status = ROOM(&fold->arena, fold->segment, SEGMENTS_MAX) &&
+		ROOM(&fold->arena, fold->segment_of, graph->ops) && ROOM(&fold->arena, fold->copy_of, graph->ops) &&
+		ROOM(&fold->arena, fold->index_of, graph->ops) ? OK : NO_MEMORY;
 	bool found = true;
 	if (status == OK) {
 		memset(fold->segment_of, 0xff, graph->ops * sizeof *fold->segment_of);

@@ -22,11 +22,11 @@ static const uint32_t *fold_match_reads_of(const struct graph *graph, uint32_t o
 static enum status find_readers(struct fold_run *run)
 {
 	const struct graph *graph = run->graph;
-	uint32_t *fill = arena_alloc(&run->arena, (size_t)graph->tensors + 1, sizeof *fill);
-	run->reader_start = arena_alloc(&run->arena, (size_t)graph->tensors + 1, sizeof *run->reader_start);
-	run->reader = arena_alloc(&run->arena, graph->reads.start[graph->ops], sizeof *run->reader);
-	run->place = arena_alloc(&run->arena, graph->tensors, sizeof *run->place);
-	NEED(fill && run->reader_start && run->reader && run->place);
+	uint32_t *fill;
+	NEED(ROOM(&run->arena, fill, (size_t)graph->tensors + 1) &&
+		ROOM(&run->arena, run->reader_start, (size_t)graph->tensors + 1) &&
+		ROOM(&run->arena, run->reader, graph->reads.start[graph->ops]) &&
+		ROOM(&run->arena, run->place, graph->tensors));
 	for (uint32_t i = 0; i < graph->reads.start[graph->ops]; i++)
 		run->reader_start[graph->reads.item[i] + 1]++;
 	for (uint32_t t = 0; t < graph->tensors; t++)
@@ -60,12 +60,11 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 {
 	const struct graph *graph = run->graph;
 	enum status status = find_readers(run);
-	uint64_t *other = arena_alloc(&run->arena, graph->ops, sizeof *other);
-	run->label = arena_alloc(&run->arena, graph->ops, sizeof *run->label);
-	run->colour = arena_alloc(&run->arena, graph->ops, sizeof *run->colour);
-	run->level = arena_alloc(&run->arena, graph->ops, sizeof *run->level);
-	run->used = arena_alloc(&run->arena, graph->ops, sizeof *run->used);
-	if (status != OK || !other || !run->label || !run->colour || !run->level || !run->used)
+	uint64_t *other;
+	if (!(ROOM(&run->arena, other, graph->ops) && ROOM(&run->arena, run->label, graph->ops) &&
+			ROOM(&run->arena, run->colour, graph->ops) && ROOM(&run->arena, run->level, graph->ops) &&
+			ROOM(&run->arena, run->used, graph->ops)) ||
+		status != OK)
 		return NO_MEMORY;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		run->colour[op] = run->label[op] = hash_join(label(graph, op, context),
@@ -304,15 +303,11 @@ enum status fold_shift_find(const struct fold_run *run, struct fold_shift *shift
 {
 	uint32_t ops = run->graph->ops, seeds = 0;
 	struct trial trial = { .matcher = { .run = run } };
-	struct member *member = arena_alloc(arena, ops, sizeof *member);
-	struct seed *seed = arena_alloc(arena, ops, sizeof *seed);
-	trial.matcher.queue = arena_alloc(arena, ops, sizeof *trial.matcher.queue);
-	trial.now.image = arena_alloc(arena, ops, sizeof *trial.now.image);
-	trial.now.origin = arena_alloc(arena, ops, sizeof *trial.now.origin);
-	trial.best.image = arena_alloc(arena, ops, sizeof *trial.best.image);
-	trial.best.origin = arena_alloc(arena, ops, sizeof *trial.best.origin);
-	NEED(member && seed && trial.matcher.queue && trial.now.image && trial.now.origin && trial.best.image &&
-		trial.best.origin);
+	struct member *member;
+	struct seed *seed;
+	NEED(ROOM(arena, member, ops) && ROOM(arena, seed, ops) && ROOM(arena, trial.matcher.queue, ops) &&
+		ROOM(arena, trial.now.image, ops) && ROOM(arena, trial.now.origin, ops) && ROOM(arena, trial.best.image, ops) &&
+		ROOM(arena, trial.best.origin, ops));
 	trial.matcher.shift = &trial.now;
 	for (uint32_t op = 0; op < ops; op++)
 		trial.left += !run->used[op];

@@ -66,10 +66,9 @@ static enum status fold_place_find_links(struct placing *placing)
 	size_t most = 0;
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
 		most += csr_length(&graph->reads, fold_place_middle_of(orbits, orbit));
-	uint32_t *row = arena_alloc(placing->arena, most, sizeof *row),
-			 *item = arena_alloc(placing->arena, most, sizeof *item);
-	placing->link = arena_alloc(placing->arena, most, sizeof *placing->link);
-	NEED(row && item && placing->link);
+	uint32_t *row, *item;
+	NEED(ROOM(placing->arena, row, most) && ROOM(placing->arena, item, most) &&
+		ROOM(placing->arena, placing->link, most));
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
 		uint32_t op = fold_place_middle_of(orbits, orbit), next = fold_place_length_of(orbits, orbit) / 2 + 1;
 		uint32_t other = next < fold_place_length_of(orbits, orbit) ? orbits->item[orbits->start[orbit] + next] : NONE;
@@ -353,9 +352,9 @@ static void fold_place_others(struct placing *placing)
 static enum status place_rings(struct placing *placing)
 {
 	uint32_t orbits = placing->orbits->orbits;
-	uint32_t *member = arena_alloc(placing->arena, orbits, sizeof *member);
-	bool *done = arena_alloc(placing->arena, placing->rings, sizeof *done), alone = true;
-	NEED(member && done);
+	uint32_t *member;
+	bool *done, alone = true;
+	NEED(ROOM(placing->arena, member, orbits) && ROOM(placing->arena, done, placing->rings));
 	for (bool progress = true; progress;) {
 		progress = false;
 		/* Tarjan's algorithm finds what is written last first: the forward stream is among the last. */
@@ -377,9 +376,8 @@ static enum status place_rings(struct placing *placing)
 enum status fold_place(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena)
 {
 	struct placing placing = { .run = run, .orbits = orbits, .arena = arena };
-	placing.placed = arena_alloc(arena, orbits->orbits, sizeof *placing.placed);
-	placing.mark = arena_alloc(arena, run->graph->tensors, sizeof *placing.mark);
-	TRY(placing.placed && placing.mark ? fold_place_find_links(&placing) : NO_MEMORY);
+	TRY(ROOM(arena, placing.placed, orbits->orbits) &&
+		ROOM(arena, placing.mark, run->graph->tensors) ? fold_place_find_links(&placing) : NO_MEMORY);
 	TRY(find_rings(&placing));
 	TRY(place_rings(&placing));
 	fold_place_others(&placing);

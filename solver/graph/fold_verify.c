@@ -243,10 +243,8 @@ static enum status fold_verify_make_room(struct verifying *verifying, struct are
 	size_t arguments = 0;
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
 		arguments += csr_length(reads, orbits->item[orbits->start[orbit]]);
-	verifying->tag = arena_alloc(arena, verifying->graph->tensors, sizeof *verifying->tag);
-	verifying->model = arena_alloc(arena, arguments, sizeof *verifying->model);
-	verifying->first = arena_alloc(arena, orbits->orbits, sizeof *verifying->first);
-	return verifying->tag && verifying->model && verifying->first ? OK : NO_MEMORY;
+	return ROOM(arena, verifying->tag, verifying->graph->tensors) && ROOM(arena, verifying->model, arguments) &&
+		ROOM(arena, verifying->first, orbits->orbits) ? OK : NO_MEMORY;
 }
 
 /* ---- the range to begin with ---- */

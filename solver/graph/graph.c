@@ -173,8 +173,7 @@ static enum status graph_check_sizes(struct build *build)
 static enum status find_roots(struct build *build)
 {
 	const struct draft *draft = build->draft;
-	build->root = arena_alloc(&build->scratch, draft->tensors, sizeof *build->root);
-	if (!build->root)
+	if (!ROOM(&build->scratch, build->root, draft->tensors))
 		return fail_memory(build->error);
 	for (uint32_t id = 0; id < draft->tensors; id++) {
 		uint32_t alias = draft->tensor[id].alias;
@@ -334,9 +333,7 @@ static enum status data_edges(struct build *build)
 	size_t most = 2 * ((size_t)draft->reads.count + draft->writes.count + draft->inplace_in.count) + draft->after.count;
 	if (most >= NONE)
 		return fail(build->error, BAD_INPUT, "more than 2^32 dependencies");
-	edges->op = arena_alloc(&build->scratch, most, sizeof *edges->op);
-	edges->pred = arena_alloc(&build->scratch, most, sizeof *edges->pred);
-	if (!(edges->op && edges->pred))
+	if (!(ROOM(&build->scratch, edges->op, most) && ROOM(&build->scratch, edges->pred, most)))
 		return fail_memory(build->error);
 	for (int list = 0; list < 3; list++)
 		for (uint32_t i = 0; i < lists[list]->count; i++) {
@@ -413,10 +410,9 @@ static enum status order_ops(struct build *build)
 	uint32_t ops = build->draft->ops;
 	struct csr pred, succ;
 	TRY(data_edges(build));
-	build->place = arena_alloc(&build->scratch, ops, sizeof *build->place);
-	uint32_t *waiting = arena_alloc(&build->scratch, ops, sizeof *waiting);
-	uint32_t *heap = arena_alloc(&build->scratch, ops, sizeof *heap);
-	if (!build->place || !waiting || !heap ||
+	uint32_t *waiting, *heap;
+	if (!(ROOM(&build->scratch, build->place, ops) && ROOM(&build->scratch, waiting, ops) &&
+			ROOM(&build->scratch, heap, ops)) ||
 		csr_of_pairs(&build->scratch, ops, build->data.count, build->data.op, build->data.pred, &pred) != OK)
 		return fail_memory(build->error);
 	csr_unique(&pred, ops);
@@ -445,9 +441,8 @@ static enum status order_ops(struct build *build)
 /* Rows of pairs, with op numbers (and where both are ops, both) turned into program order. */
 static enum status graph_rows_of(struct build *build, const struct pairs *pairs, bool both, struct csr *rows)
 {
-	uint32_t *op = arena_alloc(&build->scratch, pairs->count, sizeof *op);
-	uint32_t *other = arena_alloc(&build->scratch, pairs->count, sizeof *other);
-	NEED(op && other);
+	uint32_t *op, *other;
+	NEED(ROOM(&build->scratch, op, pairs->count) && ROOM(&build->scratch, other, pairs->count));
 	for (uint32_t i = 0; i < pairs->count; i++) {
 		op[i] = build->place[pairs->op[i]];
 		other[i] = both ? build->place[pairs->other[i]] : pairs->other[i];
@@ -467,8 +462,7 @@ static enum status argument_rows(struct build *build)
 		graph_rows_of(build, &draft->inplace_in, false, &in) != OK)
 		return fail_memory(build->error);
 	graph->inplace_start = in.start;
-	graph->inplace = arena_alloc(&graph->arena, draft->inplace_in.count, sizeof *graph->inplace);
-	if (!graph->inplace)
+	if (!ROOM(&graph->arena, graph->inplace, draft->inplace_in.count))
 		return fail_memory(build->error);
 	for (uint32_t i = 0; i < draft->inplace_in.count; i++)
 		graph->inplace[i] = (struct inplace){ out.item[i], in.item[i] };
@@ -481,18 +475,16 @@ static enum status argument_rows(struct build *build)
 static enum status make_storages(struct build *build)
 {
 	struct graph *graph = build->graph;
-	uint32_t *number = arena_alloc(&build->scratch, graph->tensors, sizeof *number);
-	if (!number)
+	uint32_t *number;
+	if (!ROOM(&build->scratch, number, graph->tensors))
 		return fail_memory(build->error);
 	for (uint32_t id = 0; id < graph->tensors; id++)
 		if (build->root[id] == id)
 			number[id] = graph->storages++;
-	graph->storage = arena_alloc(&graph->arena, graph->storages, sizeof *graph->storage);
-	if (!graph->storage)
+	if (!ROOM(&graph->arena, graph->storage, graph->storages))
 		return fail_memory(build->error);
-	uint32_t *one = arena_alloc(&build->scratch, graph->tensors, sizeof *one);
-	uint32_t *two = arena_alloc(&build->scratch, graph->tensors, sizeof *two);
-	if (!(one && two))
+	uint32_t *one, *two;
+	if (!(ROOM(&build->scratch, one, graph->tensors) && ROOM(&build->scratch, two, graph->tensors)))
 		return fail_memory(build->error);
 	for (uint32_t id = 0; id < graph->tensors; id++) {
 		struct tensor *tensor = &graph->tensor[id];
@@ -523,9 +515,8 @@ static enum status touch_rows(struct build *build)
 	struct graph *graph = build->graph;
 	uint32_t ops = graph->ops, count = 0;
 	uint32_t total = graph->reads.start[ops] + graph->writes.start[ops] + graph->inplace_start[ops];
-	uint32_t *op = arena_alloc(&build->scratch, total, sizeof *op);
-	uint32_t *storage = arena_alloc(&build->scratch, total, sizeof *storage);
-	if (!(op && storage))
+	uint32_t *op, *storage;
+	if (!(ROOM(&build->scratch, op, total) && ROOM(&build->scratch, storage, total)))
 		return fail_memory(build->error);
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		FOR_ROW(i, &graph->reads, id) {

@@ -20,11 +20,8 @@ static enum status fill_items(
 	const struct graph *graph, const struct memory_rules *rules, const uint32_t *item, struct problem *problem)
 {
 	struct arena *arena = &problem->arena;
-	problem->producer = arena_alloc(arena, problem->items, sizeof *problem->producer);
-	problem->size = arena_alloc(arena, problem->items, sizeof *problem->size);
-	problem->live_out = arena_alloc(arena, problem->items, sizeof *problem->live_out);
-	problem->storage = arena_alloc(arena, problem->items, sizeof *problem->storage);
-	NEED(problem->producer && problem->size && problem->live_out && problem->storage);
+	NEED(ROOM(arena, problem->producer, problem->items) && ROOM(arena, problem->size, problem->items) &&
+		ROOM(arena, problem->live_out, problem->items) && ROOM(arena, problem->storage, problem->items));
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		const struct storage *storage = &graph->storage[s];
 		int64_t bytes = align_up(storage->bytes, rules->alignment);
@@ -46,11 +43,8 @@ static enum status fill_rows(const struct graph *graph, const uint32_t *item, st
 	struct arena *arena = &problem->arena;
 	uint32_t touches = graph->touches.start[graph->ops], uses = 0, products = 0;
 	struct csr *use = &problem->uses, *product = &problem->products;
-	use->start = arena_alloc(arena, (size_t)graph->ops + 1, sizeof *use->start);
-	use->item = arena_alloc(arena, touches, sizeof *use->item);
-	product->start = arena_alloc(arena, (size_t)graph->ops + 1, sizeof *product->start);
-	product->item = arena_alloc(arena, problem->items, sizeof *product->item);
-	NEED(use->start && use->item && product->start && product->item);
+	NEED(ROOM(arena, use->start, (size_t)graph->ops + 1) && ROOM(arena, use->item, touches) &&
+		ROOM(arena, product->start, (size_t)graph->ops + 1) && ROOM(arena, product->item, problem->items));
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		FOR_ROW(i, &graph->touches, op) {
 			uint32_t id = item[graph->touches.item[i]];
@@ -70,7 +64,7 @@ static enum status fill_rows(const struct graph *graph, const uint32_t *item, st
 /* An op whose results are all aliases and that writes nothing in place. */
 static enum status fill_views(const struct graph *graph, struct problem *problem)
 {
-	problem->view = arena_alloc(&problem->arena, graph->ops, sizeof *problem->view);
+	ROOM(&problem->arena, problem->view, graph->ops);
 	for (uint32_t op = 0; problem->view && op < graph->ops; op++) {
 		problem->view[op] = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
 		FOR_ROW(i, &graph->writes, op)
@@ -81,9 +75,7 @@ static enum status fill_views(const struct graph *graph, struct problem *problem
 
 static enum status copy_csr(struct arena *arena, const struct csr *csr, uint32_t rows, struct csr *copy)
 {
-	copy->start = arena_alloc(arena, (size_t)rows + 1, sizeof *copy->start);
-	copy->item = arena_alloc(arena, csr->start[rows], sizeof *copy->item);
-	NEED(copy->start && copy->item);
+	NEED(ROOM(arena, copy->start, (size_t)rows + 1) && ROOM(arena, copy->item, csr->start[rows]));
 	memcpy(copy->start, csr->start, ((size_t)rows + 1) * sizeof *copy->start);
 	memcpy(copy->item, csr->item, csr->start[rows] * sizeof *copy->item);
 	return OK;
@@ -99,9 +91,8 @@ static enum status fill_dependencies(
 		return copy_csr(arena, &graph->succ, graph->ops, &problem->succ);
 	}
 	uint32_t edges = graph->pred.start[graph->ops], count = 0;
-	uint32_t *op = arena_alloc(arena, (size_t)edges + rules->pins, sizeof *op);
-	uint32_t *pred = arena_alloc(arena, (size_t)edges + rules->pins, sizeof *pred);
-	NEED(op && pred);
+	uint32_t *op, *pred;
+	NEED(ROOM(arena, op, (size_t)edges + rules->pins) && ROOM(arena, pred, (size_t)edges + rules->pins));
 	for (uint32_t id = 0; id < graph->ops; id++)
 		FOR_ROW(i, &graph->pred, id) {
 			op[count] = id;
@@ -143,10 +134,10 @@ static enum status report_contradiction(
 static enum status fill_program(const struct graph *graph, struct problem *problem, struct error *error)
 {
 	uint32_t ops = problem->ops, done = 0, lowest = 0;
-	problem->program = arena_alloc(&problem->arena, ops, sizeof *problem->program);
-	uint32_t *waiting = arena_alloc(&problem->arena, ops, sizeof *waiting);
-	bool *taken = arena_alloc(&problem->arena, ops, sizeof *taken);
-	NEED(problem->program && waiting && taken);
+	uint32_t *waiting;
+	bool *taken;
+	NEED(ROOM(&problem->arena, problem->program, ops) && ROOM(&problem->arena, waiting, ops) &&
+		ROOM(&problem->arena, taken, ops));
 	for (uint32_t op = 0; op < ops; op++)
 		waiting[op] = csr_length(&problem->pred, op);
 	for (uint32_t at = 0; at < ops; ) {
@@ -171,9 +162,7 @@ static enum status fill_program(const struct graph *graph, struct problem *probl
 
 static enum status fill_ops(const struct graph *graph, const struct memory_rules *rules, struct problem *problem)
 {
-	problem->workspace = arena_alloc(&problem->arena, graph->ops, sizeof *problem->workspace);
-	problem->phase = arena_alloc(&problem->arena, graph->ops, sizeof *problem->phase);
-	NEED(problem->workspace && problem->phase);
+	NEED(ROOM(&problem->arena, problem->workspace, graph->ops) && ROOM(&problem->arena, problem->phase, graph->ops));
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		problem->workspace[op] = rules->workspace ? align_up(graph->op[op].workspace, rules->alignment) : 0;
 		problem->phase[op] = graph->op[op].phase;

@@ -58,18 +58,10 @@ static enum status layout_model_allocate(struct layout_model *model, uint32_t n,
 {
 	struct arena *arena = &model->arena;
 	model->n = n;
-	model->first = arena_alloc(arena, n, sizeof *model->first);
-	model->last = arena_alloc(arena, n, sizeof *model->last);
-	model->size = arena_alloc(arena, n, sizeof *model->size);
-	model->width = arena_alloc(arena, n, sizeof *model->width);
-	model->alignment = arena_alloc(arena, n, sizeof *model->alignment);
-	model->fixed = arena_alloc(arena, n, sizeof *model->fixed);
-	model->origin = arena_alloc(arena, n, sizeof *model->origin);
-	model->span_start = arena_alloc(arena, (size_t)n + 1, sizeof *model->span_start);
-	model->span = arena_alloc(arena, spans, sizeof *model->span);
-	if (!model->first || !model->last || !model->size || !model->width || !model->alignment || !model->fixed
-	    || !model->origin || !model->span_start || !model->span)
-		return NO_MEMORY;
+	NEED(ROOM(arena, model->first, n) && ROOM(arena, model->last, n) && ROOM(arena, model->size, n) &&
+		ROOM(arena, model->width, n) && ROOM(arena, model->alignment, n) && ROOM(arena, model->fixed, n) &&
+		ROOM(arena, model->origin, n) && ROOM(arena, model->span_start, (size_t)n + 1) &&
+		ROOM(arena, model->span, spans));
 	return OK;
 }
 
@@ -114,8 +106,7 @@ static void layout_model_describe(struct layout_model *model)
 /* Adds up the load of the sections, by differences at the spans' ends. */
 static enum status add_loads(struct layout_model *model)
 {
-	model->load = arena_alloc(&model->arena, (size_t)model->sections + 1, sizeof *model->load);
-	NEED(model->load);
+	NEED(ROOM(&model->arena, model->load, (size_t)model->sections + 1));
 	for (uint32_t b = 0; b < model->n; b++)
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
 			model->load[model->span[k].first] += model->size[b];
@@ -164,7 +155,7 @@ static enum status find_sections(const struct buffers *buffers, struct layout_mo
 {
 	uint32_t spans = model->span_start[model->n];
 	struct keyed *event = mem_alloc((size_t)spans * 2, sizeof *event);
-	model->time = arena_alloc(&model->arena, (size_t)spans + 1, sizeof *model->time);
+	ROOM(&model->arena, model->time, (size_t)spans + 1);
 	for (uint32_t b = 0, events = 0; event && b < model->n; b++) {
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
 			struct piece piece = piece_at(buffers, model->origin[b], k - model->span_start[b]);
@@ -256,8 +247,7 @@ enum status layout_model_clip(const struct layout_model *whole, const uint32_t *
 	uint32_t spans = 0;
 	for (uint32_t i = 0; i < n; i++)
 		spans += whole->span_start[buffer[i] + 1] - whole->span_start[buffer[i]];
-	part->time = arena_alloc(&part->arena, last - first, sizeof *part->time);
-	if (!part->time || layout_model_allocate(part, n, spans) != OK) {
+	if (!ROOM(&part->arena, part->time, last - first) || layout_model_allocate(part, n, spans) != OK) {
 		layout_model_free(part);
 		return NO_MEMORY;
 	}

@@ -22,19 +22,10 @@ static enum status nest_allocate(struct nest *nest)
 	nest->leaves = 1;
 	while (nest->leaves < nest->model->sections)
 		nest->leaves *= 2;
-	nest->turn = arena_alloc(arena, n, sizeof *nest->turn);
-	nest->best = arena_alloc(arena, (size_t)nest->leaves * 2, sizeof *nest->best);
-	nest->start = arena_alloc(arena, (size_t)nest->leaves * 2 + 2, sizeof *nest->start);
-	nest->first = arena_alloc(arena, n, sizeof *nest->first);
-	nest->last = arena_alloc(arena, n, sizeof *nest->last);
-	nest->by_first = arena_alloc(arena, n, sizeof *nest->by_first);
-	nest->by_last = arena_alloc(arena, n, sizeof *nest->by_last);
-	nest->firsts = arena_alloc(arena, (size_t)n * 2, sizeof *nest->firsts);
-	nest->lasts = arena_alloc(arena, (size_t)n * 2, sizeof *nest->lasts);
-	return nest->turn && nest->best && nest->start && nest->first && nest->last && nest->by_first && nest->by_last &&
-			nest->firsts && nest->lasts
-		? OK
-		: NO_MEMORY;
+	return ROOM(arena, nest->turn, n) && ROOM(arena, nest->best, (size_t)nest->leaves * 2) &&
+		ROOM(arena, nest->start, (size_t)nest->leaves * 2 + 2) && ROOM(arena, nest->first, n) &&
+		ROOM(arena, nest->last, n) && ROOM(arena, nest->by_first, n) && ROOM(arena, nest->by_last, n) &&
+		ROOM(arena, nest->firsts, (size_t)n * 2) && ROOM(arena, nest->lasts, (size_t)n * 2) ? OK : NO_MEMORY;
 }
 
 /* Sorts the ends into their nodes, ascending, by counting: first by end, then, keeping that order, by node. */

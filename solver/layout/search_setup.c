@@ -5,8 +5,7 @@
 static enum status list_members(struct layout_search *search, bool pinned, bool starting, struct csr *members)
 {
 	const struct layout_model *model = search->model;
-	members->start = arena_alloc(&search->arena, (size_t)model->sections + 2, sizeof *members->start);
-	NEED(members->start);
+	NEED(ROOM(&search->arena, members->start, (size_t)model->sections + 2));
 	uint64_t sum = 0;
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t b = 0; b < model->n; b++) {
@@ -41,8 +40,8 @@ static enum status list_overlapping(struct layout_search *search, bool pinned, s
 	struct csr starting = { 0 };
 	uint32_t *seen = mem_alloc(model->n, sizeof *seen), room = model->n * 4 + 16, count = 0;
 	uint32_t *item = mem_alloc(room, sizeof *item);
-	rows->start = arena_alloc(&search->arena, (size_t)model->n + 1, sizeof *rows->start);
-	bool fine = seen && item && rows->start && list_members(search, pinned, true, &starting) == OK;
+	bool fine = ROOM(&search->arena, rows->start, (size_t)model->n + 1) && seen && item &&
+		list_members(search, pinned, true, &starting) == OK;
 	for (uint32_t b = 0; b < model->n && fine; b++) {
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1] && is_free(search, b); k++) {
 			for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
@@ -170,28 +169,26 @@ static enum status search_setup_set_up(struct layout_search *search, uint64_t no
 {
 	const struct layout_model *model = search->model;
 	struct arena *arena = &search->arena;
-	search->low = arena_alloc(arena, model->n, sizeof *search->low);
-	search->placed = arena_alloc(arena, model->n, sizeof *search->placed);
-	search->twin = arena_alloc(arena, model->n, sizeof *search->twin);
-	search->turn = arena_alloc(arena, model->n, sizeof *search->turn);
-	search->lifted = arena_alloc(arena, model->n, sizeof *search->lifted);
-	search->pending = arena_alloc(arena, model->n, sizeof *search->pending);
-	search->solution = arena_alloc(arena, model->n, sizeof *search->solution);
-	search->sort = arena_alloc(arena, model->n, sizeof *search->sort);
-	search->frame = arena_alloc(arena, (size_t)model->n + 3, sizeof *search->frame);
-	search->floor = arena_alloc(arena, model->sections, sizeof *search->floor);
-	search->total = arena_alloc(arena, model->sections, sizeof *search->total);
-	search->crossing = arena_alloc(arena, model->sections, sizeof *search->crossing);
-	search->stamp = arena_alloc(arena, model->sections, sizeof *search->stamp);
+	ROOM(arena, search->low, model->n);
+	ROOM(arena, search->placed, model->n);
+	ROOM(arena, search->twin, model->n);
+	ROOM(arena, search->turn, model->n);
+	ROOM(arena, search->lifted, model->n);
+	ROOM(arena, search->pending, model->n);
+	ROOM(arena, search->solution, model->n);
+	ROOM(arena, search->sort, model->n);
+	ROOM(arena, search->frame, (size_t)model->n + 3);
+	ROOM(arena, search->floor, model->sections);
+	ROOM(arena, search->total, model->sections);
+	ROOM(arena, search->crossing, model->sections);
+	ROOM(arena, search->stamp, model->sections);
 	for (search->table_size = 1; search->table_size < TABLE_MOST && search->table_size / TABLE_SHARE < model->n &&
 		(nodes == 0 || search->table_size / 4 < nodes);)
 		search->table_size *= 2;
 	search->unpaid += search->table_size;
-	search->table = arena_alloc(arena, search->table_size, sizeof *search->table);
-	if (!search->low || !search->placed || !search->twin || !search->turn || !search->lifted || !search->pending ||
-		!search->solution || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing ||
-		!search->stamp || !search->table)
-		return NO_MEMORY;
+	NEED(ROOM(arena, search->table, search->table_size) && search->low && search->placed && search->twin &&
+		search->turn && search->lifted && search->pending && search->solution && search->sort && search->frame &&
+		search->floor && search->total && search->crossing && search->stamp);
 	TRY(list_members(search, false, false, &search->members));
 	TRY(list_members(search, true, false, &search->pinned));
 	TRY(list_overlapping(search, false, &search->neighbours));

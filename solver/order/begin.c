@@ -61,8 +61,7 @@ enum status order_run_alive(struct order_job *job)
 	/* LB2 of all ops is quadratic: large problems have their bound from a few cuts, which are at least as tight. */
 	if (job->model.ops > ALIVE_OPS)
 		return order_run_cuts(job, 8);
-	job->alive = arena_alloc(&job->arena, job->model.ops, sizeof *job->alive);
-	NEED(job->alive);
+	NEED(ROOM(&job->arena, job->alive, job->model.ops));
 	enum status status = order_bound_alive(&job->model, job->problem->program, &job->control, job->alive);
 	if (status != OK) {
 		job->alive = NULL;

@@ -191,15 +191,11 @@ static enum status order_check_precedence(
 	struct network network = { .problem = problem, .edge = certificate->arc, .nodes = problem->ops + 2 + problem->items };
 	if (certificate->op >= problem->ops)
 		return fail(error, BAD_INPUT, "the certificate names no op");
-	network.head = arena_alloc(&arena, network.nodes, sizeof *network.head);
-	network.into = arena_alloc(&arena, network.nodes, sizeof *network.into);
-	network.queue = arena_alloc(&arena, network.nodes, sizeof *network.queue);
-	network.next = arena_alloc(&arena, arcs, sizeof *network.next);
-	network.to = arena_alloc(&arena, arcs, sizeof *network.to);
-	network.left = arena_alloc(&arena, arcs, sizeof *network.left);
-	network.before = arena_alloc(&arena, problem->ops, sizeof *network.before);
-	network.behind = arena_alloc(&arena, problem->ops, sizeof *network.behind);
-	NEED(network.head && network.into && network.queue && network.next && network.to && network.left);
+	ROOM(&arena, network.before, problem->ops);
+	ROOM(&arena, network.behind, problem->ops);
+	NEED(ROOM(&arena, network.head, network.nodes) && ROOM(&arena, network.into, network.nodes) &&
+		ROOM(&arena, network.queue, network.nodes) && ROOM(&arena, network.next, arcs) &&
+		ROOM(&arena, network.to, arcs) && ROOM(&arena, network.left, arcs));
 	NEED(network.before && network.behind);
 	return check_edges(&network, certificate, bound, error);
 }

@@ -125,13 +125,10 @@ enum status order_cut_init(struct order_cut *cut, const struct problem *problem,
 	*cut = (struct order_cut) { .problem = problem, .scale = choose_scale(problem, prices) };
 	struct arena *arena = &cut->arena;
 	cut->prices = prices && cut->scale > 1;
-	cut->item_node = arena_alloc(arena, problem->items, sizeof *cut->item_node);
-	cut->item_arc = arena_alloc(arena, problem->items, sizeof *cut->item_arc);
-	cut->stack = arena_alloc(arena, problem->ops, sizeof *cut->stack);
-	NEED(cut->item_node && cut->item_arc && cut->stack);
+	NEED(ROOM(arena, cut->item_node, problem->items) && ROOM(arena, cut->item_arc, problem->items) &&
+		ROOM(arena, cut->stack, problem->ops));
 	cut->nodes = order_cut_number_nodes(cut);
-	cut->side = arena_alloc(arena, cut->nodes, sizeof *cut->side);
-	NEED(cut->side);
+	NEED(ROOM(arena, cut->side, cut->nodes));
 	for (uint32_t item = 0; item < problem->items; item++)
 		cut->constant += problem->live_out[item] && problem->producer[item] == NONE ? problem->size[item] : 0;
 	return OK;

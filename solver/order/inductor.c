@@ -18,9 +18,7 @@ static uint32_t *places_of(const struct problem *problem, struct arena *arena)
 static enum status order_inductor_begin(
 	const struct problem *problem, struct arena *arena, int64_t **size, uint32_t **waiting)
 {
-	*size = arena_alloc(arena, problem->ops, sizeof **size);
-	*waiting = arena_alloc(arena, problem->ops, sizeof **waiting);
-	NEED(*size && *waiting);
+	NEED(ROOM(arena, *size, problem->ops) && ROOM(arena, *waiting, problem->ops));
 	for (uint32_t op = 0; op < problem->ops; op++) {
 		(*waiting)[op] = csr_length(&problem->pred, op);
 		FOR_ROW(i, &problem->products, op)
@@ -36,9 +34,8 @@ static enum status operands_of(const struct problem *problem, struct arena *aren
 	uint32_t count = 0,
 			 *behind = arena_alloc(
 				 arena, problem->ops, sizeof *behind);  /* op -> the last op that has it behind a view, plus 1 */
-	operands->start = arena_alloc(arena, (size_t)problem->ops + 1, sizeof *operands->start);
-	operands->item = arena_alloc(arena, (size_t)pred->start[problem->ops] + 1, sizeof *operands->item);
-	NEED(behind && operands->start && operands->item);
+	NEED(ROOM(arena, operands->start, (size_t)problem->ops + 1) &&
+		ROOM(arena, operands->item, (size_t)pred->start[problem->ops] + 1) && behind);
 	for (uint32_t op = 0; op < problem->ops; op++) {
 		FOR_ROW(i, pred, op)
 			if (problem->view && problem->view[pred->item[i]])

@@ -6,9 +6,8 @@
 static enum status collect_touched(const struct problem *problem, struct arena *arena, struct csr *touch)
 {
 	uint32_t ops = problem->ops;
-	touch->start = arena_alloc(arena, (size_t)ops + 1, sizeof *touch->start);
-	touch->item = arena_alloc(arena, (size_t)problem->uses.start[ops] + problem->products.start[ops], sizeof *touch->item);
-	NEED(touch->start && touch->item);
+	NEED(ROOM(arena, touch->start, (size_t)ops + 1) &&
+		ROOM(arena, touch->item, (size_t)problem->uses.start[ops] + problem->products.start[ops]));
 	uint32_t count = 0;
 	for (uint32_t op = 0; op < ops; op++) {
 		touch->start[op] = count;
@@ -23,8 +22,8 @@ static enum status collect_touched(const struct problem *problem, struct arena *
 
 enum status order_model_of(const struct problem *problem, struct arena *arena, struct order_model *model)
 {
-	bool *from_start = arena_alloc(arena, problem->items, sizeof *from_start);
-	NEED(from_start);
+	bool *from_start;
+	NEED(ROOM(arena, from_start, problem->items));
 	for (uint32_t item = 0; item < problem->items; item++)
 		from_start[item] = problem->producer[item] == NONE;
 	*model = (struct order_model) {

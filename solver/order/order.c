@@ -29,9 +29,7 @@ static enum status job_start(struct order_job *job, const struct problem *proble
 	};
 	job->own = order_memory_store(&job->memory);
 	job->order = mem_alloc(problem->ops, sizeof *job->order);
-	job->count = arena_alloc(&job->arena, problem->items, sizeof *job->count);
-	job->live = arena_alloc(&job->arena, problem->ops, sizeof *job->live);
-	NEED(job->order && job->count && job->live);
+	NEED(ROOM(&job->arena, job->count, problem->items) && ROOM(&job->arena, job->live, problem->ops) && job->order);
 	enum status status = order_model_of(problem, &job->arena, &job->model);
 	if (status == OK)
 		job->reversed = order_model_reversed(&job->model);

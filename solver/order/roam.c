@@ -85,11 +85,10 @@ static uint32_t deepest(const struct roam *roam, const bool *allowed, const uint
 static enum status find_main(struct roam *roam)
 {
 	uint32_t ops = roam->model->ops;
-	uint32_t *level = arena_alloc(&roam->arena, ops, sizeof *level);
-	bool *above_end = arena_alloc(&roam->arena, ops, sizeof *above_end);
-	bool *above_loss = arena_alloc(&roam->arena, ops, sizeof *above_loss);
-	bool *below_loss = arena_alloc(&roam->arena, ops, sizeof *below_loss);
-	NEED(level && above_end && above_loss && below_loss);
+	uint32_t *level;
+	bool *above_end, *above_loss, *below_loss;
+	NEED(ROOM(&roam->arena, level, ops) && ROOM(&roam->arena, above_end, ops) && ROOM(&roam->arena, above_loss, ops) &&
+		ROOM(&roam->arena, below_loss, ops));
 	uint32_t end = deepest(roam, NULL, NULL, level);
 	roam_mark(&roam->model->pred, end, roam->stack, above_end);
 	roam->loss = deepest(roam, above_end, roam->job->problem->phase, level);
@@ -106,11 +105,10 @@ static enum status find_main(struct roam *roam)
 static enum status find_segments(struct roam *roam)
 {
 	uint32_t ops = roam->model->ops, count = 0;
-	uint32_t *path = arena_alloc(&roam->arena, ops, sizeof *path);
-	uint32_t *place = arena_alloc(&roam->arena, ops, sizeof *place);
-	uint32_t *lowest = arena_alloc(&roam->arena, (size_t)ops + 1, sizeof *lowest);
-	bool *waist = arena_alloc(&roam->arena, ops, sizeof *waist);
-	NEED(path && place && lowest && waist);
+	uint32_t *path, *place, *lowest;
+	bool *waist;
+	NEED(ROOM(&roam->arena, path, ops) && ROOM(&roam->arena, place, ops) &&
+		ROOM(&roam->arena, lowest, (size_t)ops + 1) && ROOM(&roam->arena, waist, ops));
 	for (uint32_t i = 0; i < ops; i++)
 		if (roam->main[roam->sequence[i]]) {
 			place[roam->sequence[i]] = count;
@@ -135,9 +133,9 @@ static enum status find_segments(struct roam *roam)
 static enum status roam_find_branches(struct roam *roam)
 {
 	const struct order_model *model = roam->model;
-	uint32_t *row = arena_alloc(&roam->arena, model->ops, sizeof *row);
-	uint32_t *op_of = arena_alloc(&roam->arena, model->ops, sizeof *op_of), count = 0;
-	NEED(row && op_of);
+	uint32_t *row;
+	uint32_t *op_of, count = 0;
+	NEED(ROOM(&roam->arena, row, model->ops) && ROOM(&roam->arena, op_of, model->ops));
 	for (uint32_t op = 0; op < model->ops; op++)
 		roam->branch_of[op] = NONE;
 	for (uint32_t i = 0; i < model->ops; i++) {
@@ -443,13 +441,13 @@ static enum status roam_prepare(struct roam *roam)
 {
 	struct arena *arena = &roam->arena;
 	uint32_t ops = roam->model->ops;
-	roam->place = arena_alloc(arena, ops, sizeof *roam->place);
-	roam->main = arena_alloc(arena, ops, sizeof *roam->main);
-	roam->segment_of = arena_alloc(arena, ops, sizeof *roam->segment_of);
+	ROOM(arena, roam->place, ops);
+	ROOM(arena, roam->main, ops);
+	ROOM(arena, roam->segment_of, ops);
 	roam->branch_of = mem_alloc(ops, sizeof *roam->branch_of);
-	roam->run = arena_alloc(arena, ops, sizeof *roam->run);
-	roam->order = arena_alloc(arena, ops, sizeof *roam->order);
-	roam->stack = arena_alloc(arena, ops, sizeof *roam->stack);
+	ROOM(arena, roam->run, ops);
+	ROOM(arena, roam->order, ops);
+	ROOM(arena, roam->stack, ops);
 	roam->segment = mem_alloc(ops, sizeof *roam->segment);
 	if (!roam->place || !roam->main || !roam->segment_of || !roam->branch_of || !roam->run || !roam->order || !roam->stack
 	    || !roam->segment)
@@ -481,9 +479,8 @@ enum status order_run_roam(struct order_job *job, uint32_t *order, struct order_
 		if (status == OK)
 			status = roam_find_branches(&roam);
 		roam.branch = mem_alloc(roam.branches, sizeof *roam.branch);
-		roam.missing = arena_alloc(&roam.arena, roam.branches, sizeof *roam.missing);
-		roam.pending = arena_alloc(&roam.arena, roam.branches, sizeof *roam.pending);
-		status = status == OK && roam.branch && roam.missing && roam.pending ? OK : NO_MEMORY;
+		status = ROOM(&roam.arena, roam.missing, roam.branches) && ROOM(&roam.arena, roam.pending, roam.branches) &&
+			status == OK && roam.branch ? OK : NO_MEMORY;
 	}
 	if (status == OK && roam.model->ops > 0) {
 		find_assignment(&roam);

@@ -424,13 +424,9 @@ static enum status search_start(struct search *search, const struct order_model 
 	struct arena *arena = &search->arena;
 	*search = (struct search) { .model = model, .limits = limits, .control = control, .at = NO_STATE, .found = NO_STATE };
 	NEED(order_walk_start(&search->walk, model, arena) == OK);
-	search->ready = arena_alloc(arena, model->ops, sizeof *search->ready);
-	search->ready_place = arena_alloc(arena, model->ops, sizeof *search->ready_place);
-	search->calm = arena_alloc(arena, model->ops, sizeof *search->calm);
-	search->calm_place = arena_alloc(arena, model->ops, sizeof *search->calm_place);
-	search->trail = arena_alloc(arena, model->ops, sizeof *search->trail);
-	search->option = arena_alloc(arena, model->ops, sizeof *search->option);
-	NEED(search->ready && search->ready_place && search->calm && search->calm_place && search->trail && search->option);
+	NEED(ROOM(arena, search->ready, model->ops) && ROOM(arena, search->ready_place, model->ops) &&
+		ROOM(arena, search->calm, model->ops) && ROOM(arena, search->calm_place, model->ops) &&
+		ROOM(arena, search->trail, model->ops) && ROOM(arena, search->option, model->ops));
 	for (uint32_t op = 0; op < model->ops; op++)
 		search->ready_place[op] = search->calm_place[op] = NONE;
 	for (uint32_t op = 0; op < model->ops; op++)

@@ -71,8 +71,8 @@ static enum status start_tournament(struct greedy *greedy, struct arena *arena)
 {
 	const struct order_walk *walk = &greedy->walk;
 	const struct order_model *model = walk->model;
-	int64_t *need = arena_alloc(arena, model->ops, sizeof *need);
-	NEED(need);
+	int64_t *need;
+	NEED(ROOM(arena, need, model->ops));
 	for (uint32_t op = 0; op < model->ops; op++)
 		need[op] = order_walk_need(walk, op);
 	return order_tournament_init(&greedy->ready, model->ops, need, arena);
@@ -108,7 +108,7 @@ enum status order_greedy_beside(
 {
 	OWN(arena) arena = { 0 };
 	struct greedy greedy = { .rule = ORDER_GREEDY_LIST, .sequence = sequence, .length = length };
-	greedy.place = arena_alloc(&arena, model->ops, sizeof *greedy.place);
+	ROOM(&arena, greedy.place, model->ops);
 	for (uint32_t op = 0; greedy.place && op < model->ops; op++)
 		greedy.place[op] = NONE;
 	for (uint32_t i = 0; greedy.place && i < length; i++)
@@ -123,8 +123,8 @@ enum status order_by_priority(
 {
 	OWN(arena) arena = { 0 };
 	struct order_heap heap;
-	uint32_t *waiting = arena_alloc(&arena, model->ops, sizeof *waiting);
-	enum status status = waiting ? order_heap_init(&heap, model->ops, &arena) : NO_MEMORY;
+	uint32_t *waiting = NULL;
+	enum status status = ROOM(&arena, waiting, model->ops) ? order_heap_init(&heap, model->ops, &arena) : NO_MEMORY;
 	if (status == OK) {
 		for (uint32_t op = 0; op < model->ops; op++) {
 			waiting[op] = csr_length(&model->pred, op);
@@ -190,9 +190,8 @@ static enum status sort_operands(
 	const struct order_model *model, struct operand *operand, struct arena *arena, struct csr *operands)
 {
 	operands->start = model->pred.start;
-	operands->item = arena_alloc(arena, model->pred.start[model->ops], sizeof *operands->item);
-	uint32_t *fill = arena_alloc(arena, model->ops, sizeof *fill);
-	NEED(operands->item && fill);
+	uint32_t *fill;
+	NEED(ROOM(arena, operands->item, model->pred.start[model->ops]) && ROOM(arena, fill, model->ops));
 	qsort(operand, model->ops, sizeof *operand, compare_operands);
 	for (uint32_t n = 0; n < model->ops; n++)
 		FOR_ROW(i, &model->succ, operand[n].op) {
@@ -232,22 +231,16 @@ enum status order_depth_first(const struct order_model *model, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
 	struct csr operands;
-	struct operand *operand = arena_alloc(&arena, model->ops, sizeof *operand);
-	uint32_t *priority = arena_alloc(&arena, model->ops, sizeof *priority);
-	uint32_t *stack = arena_alloc(&arena, model->ops, sizeof *stack);
-	uint32_t *next = arena_alloc(&arena, model->ops, sizeof *next);
-	bool *seen = arena_alloc(&arena, model->items, sizeof *seen);
-	enum status status = operand && priority && stack && next && seen ? OK : NO_MEMORY;
-	if (status == OK) {
-		for (uint32_t op = 0; op < model->ops; op++)
-			priority[op] = op;
-		status = order_by_priority(model, NULL, priority, order);
-	}
-	if (status == OK) {
-		weigh_operands(model, order, seen, operand);
-		status = sort_operands(model, operand, &arena, &operands);
-	}
-	if (status == OK)
-		visit_post_order(model, &operands, stack, next, order);
-	return status;
+	struct operand *operand;
+	uint32_t *priority, *stack, *next;
+	bool *seen;
+	NEED(ROOM(&arena, operand, model->ops) && ROOM(&arena, priority, model->ops) &&
+		ROOM(&arena, stack, model->ops) && ROOM(&arena, next, model->ops) && ROOM(&arena, seen, model->items));
+	for (uint32_t op = 0; op < model->ops; op++)
+		priority[op] = op;
+	TRY(order_by_priority(model, NULL, priority, order));
+	weigh_operands(model, order, seen, operand);
+	TRY(sort_operands(model, operand, &arena, &operands));
+	visit_post_order(model, &operands, stack, next, order);
+	return OK;
 }

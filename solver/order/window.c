@@ -28,9 +28,7 @@ static enum status cut_dependencies(
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < cutting->ops; i++)
 		count += csr_length(arcs, cutting->order[cutting->first + i]);
-	result->start = arena_alloc(arena, (size_t)cutting->ops + 1, sizeof *result->start);
-	result->item = arena_alloc(arena, count, sizeof *result->item);
-	NEED(result->start && result->item);
+	NEED(ROOM(arena, result->start, (size_t)cutting->ops + 1) && ROOM(arena, result->item, count));
 	count = 0;
 	for (uint32_t i = 0; i < cutting->ops; i++) {
 		FOR_ROW(j, arcs, cutting->order[cutting->first + i])
@@ -48,10 +46,8 @@ static enum status cut_touches(struct cutting *cutting, struct arena *arena, str
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < cutting->ops; i++)
 		count += csr_length(&model->touch, cutting->order[cutting->first + i]);
-	touch->start = arena_alloc(arena, (size_t)cutting->ops + 1, sizeof *touch->start);
-	touch->item = arena_alloc(arena, count, sizeof *touch->item);
-	cutting->items = arena_alloc(arena, count, sizeof *cutting->items);
-	NEED(touch->start && touch->item && cutting->items);
+	NEED(ROOM(arena, touch->start, (size_t)cutting->ops + 1) && ROOM(arena, touch->item, count) &&
+		ROOM(arena, cutting->items, count));
 	count = 0;
 	for (uint32_t i = 0; i < cutting->ops; i++) {
 		FOR_ROW(j, &model->touch, cutting->order[cutting->first + i]) {
@@ -71,10 +67,10 @@ static enum status cut_touches(struct cutting *cutting, struct arena *arena, str
 static int64_t cut_items(const struct cutting *cutting, struct order_window *window)
 {
 	const struct order_model *model = cutting->model;
-	int64_t *size = arena_alloc(&window->arena, cutting->count, sizeof *size), alive = 0;
-	bool *from_start = arena_alloc(&window->arena, cutting->count, sizeof *from_start);
-	bool *to_end = arena_alloc(&window->arena, cutting->count, sizeof *to_end);
-	if (!size || !from_start || !to_end)
+	int64_t *size, alive = 0;
+	bool *from_start, *to_end;
+	if (!(ROOM(&window->arena, size, cutting->count) && ROOM(&window->arena, from_start, cutting->count) &&
+		ROOM(&window->arena, to_end, cutting->count)))
 		return -1;
 	for (uint32_t i = 0; i < cutting->count; i++) {
 		uint32_t item = cutting->items[i];
@@ -137,10 +133,11 @@ static enum status window_cut_all(struct cutting *cutting, struct order_window *
 {
 	struct arena *arena = &window->arena;
 	struct order_model *model = &window->model;
-	int64_t *workspace = arena_alloc(arena, cutting->ops, sizeof *workspace);
-	if (!workspace || cut_dependencies(cutting, &cutting->model->pred, arena, &model->pred) != OK
-	    || cut_dependencies(cutting, &cutting->model->succ, arena, &model->succ) != OK
-	    || cut_touches(cutting, arena, &model->touch) != OK)
+	int64_t *workspace;
+	if (!ROOM(arena, workspace, cutting->ops) ||
+		cut_dependencies(cutting, &cutting->model->pred, arena, &model->pred) != OK ||
+		cut_dependencies(cutting, &cutting->model->succ, arena, &model->succ) != OK ||
+		cut_touches(cutting, arena, &model->touch) != OK)
 		return NO_MEMORY;
 	model->ops = cutting->ops;
 	model->items = cutting->count;

@@ -142,11 +142,8 @@ static void overlap_anneal_change(struct annealing *annealing, double temperatur
 static enum status overlap_anneal_prepare(struct annealing *annealing, struct arena *arena)
 {
 	const struct lineup *line = annealing->line;
-	annealing->wait = arena_alloc(arena, line->count, sizeof *annealing->wait);
-	annealing->sent = arena_alloc(arena, line->count, sizeof *annealing->sent);
-	annealing->taken = arena_alloc(arena, line->count, sizeof *annealing->taken);
-	annealing->best = arena_alloc(arena, line->count, sizeof *annealing->best);
-	NEED(annealing->wait && annealing->sent && annealing->taken && annealing->best);
+	NEED(ROOM(arena, annealing->wait, line->count) && ROOM(arena, annealing->sent, line->count) &&
+		ROOM(arena, annealing->taken, line->count) && ROOM(arena, annealing->best, line->count));
 	for (uint32_t i = 0; i < line->count; i++)
 		if (annealing->play->sends[i])
 			annealing->sent[annealing->sends++] = i;

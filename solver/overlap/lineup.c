@@ -19,9 +19,7 @@ static bool is_light(const struct overlap_request *request, uint32_t op)
 static enum status number_ops(const struct overlap_request *request, struct lineup *line)
 {
 	const struct problem *problem = line->problem;
-	line->op = arena_alloc(&line->arena, problem->ops, sizeof *line->op);
-	line->at = arena_alloc(&line->arena, problem->ops, sizeof *line->at);
-	NEED(line->op && line->at);
+	NEED(ROOM(&line->arena, line->op, problem->ops) && ROOM(&line->arena, line->at, problem->ops));
 	for (uint32_t p = 0; p < problem->ops; p++) {
 		uint32_t op = problem->program[p], pred = problem->pred.start[op];
 		if (!is_light(request, op)) {

@@ -152,8 +152,8 @@ static enum status overlap_shake(struct seeking *seeking)
 static enum status overlap_prepare(struct seeking *seeking)
 {
 	uint32_t ops = seeking->request->graph->ops;
-	seeking->order = arena_alloc(&seeking->arena, ops, sizeof *seeking->order);
-	seeking->release = arena_alloc(&seeking->arena, ops, sizeof *seeking->release);
+	ROOM(&seeking->arena, seeking->order, ops);
+	ROOM(&seeking->arena, seeking->release, ops);
 	seeking->result->order = mem_alloc(ops, sizeof *seeking->result->order);
 	return seeking->order && seeking->release && seeking->result->order
 		? overlap_terms_find(seeking->request, &seeking->terms)

@@ -32,10 +32,8 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 	const struct step_costs *costs = request->costs;
 	const uint32_t *program = request->problem->program;
 	*terms = (struct overlap_terms) { .request = request, .roomy = is_roomy(request) };
-	terms->whole = arena_alloc(&terms->arena, graph->ops, sizeof *terms->whole);
-	terms->tail = arena_alloc(&terms->arena, graph->ops, sizeof *terms->tail);
-	terms->early = arena_alloc(&terms->arena, graph->ops, sizeof *terms->early);
-	NEED(terms->whole && terms->tail && terms->early);
+	NEED(ROOM(&terms->arena, terms->whole, graph->ops) && ROOM(&terms->arena, terms->tail, graph->ops) &&
+		ROOM(&terms->arena, terms->early, graph->ops));
 	for (uint32_t p = 0; p < graph->ops; p++) {
 		uint32_t op = program[p];
 		terms->early[op] = (costs->stream[op] > 0 || costs->time[op] == 0) && csr_length(&graph->reads, op) > 0;
@@ -352,8 +350,8 @@ static enum status pass_prepare(struct passing *passing, const uint32_t *from)
 		fine &= (*ids[i] = arena_alloc(&passing->arena, ops, sizeof(uint32_t))) != NULL;
 	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
 		fine &= (*times[i] = arena_alloc(&passing->arena, ops, sizeof(int64_t))) != NULL;
-	passing->left = arena_alloc(&passing->arena, problem->items, sizeof *passing->left);
-	passing->relief = arena_alloc(&passing->arena, ops + (size_t)1, sizeof *passing->relief);
+	ROOM(&passing->arena, passing->left, problem->items);
+	ROOM(&passing->arena, passing->relief, ops + (size_t)1);
 	for (int p = 0; p < POOLS; p++)
 		fine &= order_heap_init(&passing->pool[p], ops, &passing->arena) == OK;
 	if (!fine || !passing->left || !passing->relief ||

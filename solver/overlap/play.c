@@ -36,11 +36,8 @@ static enum status play_make_room(struct play *play)
 		fine &= (*flags[i] = arena_alloc(&play->arena, ops, sizeof(bool))) != NULL;
 	for (uint32_t s = 1; s <= play->request->costs->axes; s++)
 		fine &= (play->heap[s] = arena_alloc(&play->arena, play->nodes, sizeof *play->heap[s])) != NULL;
-	play->stream = arena_alloc(&play->arena, play->nodes, sizeof *play->stream);
-	play->time = arena_alloc(&play->arena, play->nodes, sizeof *play->time);
-	play->key = arena_alloc(&play->arena, play->nodes, sizeof *play->key);
-	play->gap = arena_alloc(&play->arena, ops, sizeof *play->gap);
-	NEED(fine && play->stream && play->time && play->key && play->gap);
+	NEED(ROOM(&play->arena, play->stream, play->nodes) && ROOM(&play->arena, play->time, play->nodes) &&
+		ROOM(&play->arena, play->key, play->nodes) && ROOM(&play->arena, play->gap, ops) && fine);
 	return OK;
 }
 
@@ -84,8 +81,8 @@ static enum status play_connect(struct play *play, struct arena *scratch)
 	const struct graph *graph = play->request->graph;
 	const struct lineup *line = play->line;
 	uint32_t pairs = 0, most = graph->pred.start[graph->ops] + play->nodes;
-	uint32_t *row = arena_alloc(scratch, most, sizeof *row), *item = arena_alloc(scratch, most, sizeof *item);
-	NEED(row && item);
+	uint32_t *row, *item;
+	NEED(ROOM(scratch, row, most) && ROOM(scratch, item, most));
 	for (uint32_t i = 0; i < line->count; i++)
 		FOR_ROW(k, &graph->pred, line->op[i]) {
 			uint32_t other = line->at[graph->pred.item[k]];

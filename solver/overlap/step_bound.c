@@ -198,16 +198,10 @@ enum status step_bound_find(const struct step_model *model, struct step_bound *b
 	struct bounding bounding = { .model = model, .bound = bound };
 	struct arena *arena = &bounding.arena;
 	*bound = (struct step_bound) { .station = mem_alloc(STATIONS_MOST + 1, sizeof *bound->station) };
-	bounding.head = arena_alloc(arena, model->ops, sizeof *bounding.head);
-	bounding.tail = arena_alloc(arena, model->ops, sizeof *bounding.tail);
-	bounding.rest = arena_alloc(arena, model->ops, sizeof *bounding.rest);
-	bounding.before = arena_alloc(arena, model->ops, sizeof *bounding.before);
-	bounding.stops = arena_alloc(arena, model->ops, sizeof *bounding.stops);
-	bounding.by_head = arena_alloc(arena, model->ops, sizeof *bounding.by_head);
-	enum status status = bound->station && bounding.head && bounding.tail && bounding.rest && bounding.before &&
-			bounding.stops && bounding.by_head
-		? order_heap_init(&bounding.heap, model->ops, arena)
-		: NO_MEMORY;
+	enum status status = ROOM(arena, bounding.head, model->ops) && ROOM(arena, bounding.tail, model->ops) &&
+		ROOM(arena, bounding.rest, model->ops) && ROOM(arena, bounding.before, model->ops) &&
+		ROOM(arena, bounding.stops, model->ops) && ROOM(arena, bounding.by_head, model->ops) &&
+		bound->station ? order_heap_init(&bounding.heap, model->ops, arena) : NO_MEMORY;
 	if (status == OK) {
 		choose_stations(&bounding);
 		bound->bound = find_heads(&bounding);

@@ -94,7 +94,7 @@ static bool block_costs_find_joint(const struct graph *graph, bool *joint)
 enum status block_work_find(
 	const struct graph *graph, const struct rules *rules, struct arena *arena, struct block_work *work)
 {
-	work->twin = arena_alloc(arena, graph->ops, sizeof *work->twin);
+	ROOM(arena, work->twin, graph->ops);
 	enum status status = op_work_find(graph, rules, arena, &work->op);
 	return status == OK && work->twin && block_costs_find_twins(graph, rules, work->twin) &&
 			block_costs_find_joint(graph, &work->joint)
@@ -328,8 +328,7 @@ static enum status block_costs_find_weights(struct costing *costing, struct aren
 {
 	const struct graph *graph = costing->units->graph;
 	bool *backward = arena_alloc(arena, 2 * (size_t)graph->ops, sizeof *backward), *linear = backward + graph->ops;
-	costing->weight = arena_alloc(arena, graph->ops, sizeof *costing->weight);
-	NEED(backward && costing->weight);
+	NEED(ROOM(arena, costing->weight, graph->ops) && backward);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		backward[op] = graph->op[op].phase == PHASE_BACKWARD;
 		linear[op] = costing->work->op[op].linear;
@@ -651,9 +650,9 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	OWN(arena) arena = { 0 };
 	struct costing costing = { .units = units, .sharding = sharding, .blocks = blocks, .work = work, .machine = machine,
 		.context = context, .experts = experts, .cost = cost };
-	costing.gathered = arena_alloc(&arena, GATHERINGS * (size_t)graph->tensors, sizeof *costing.gathered);
+	ROOM(&arena, costing.gathered, GATHERINGS * (size_t)graph->tensors);
 	costing.seen = arena_alloc(&arena, GATHERINGS * (size_t)graph->tensors, 1);
-	costing.last = arena_alloc(&arena, graph->storages, sizeof *costing.last);
+	ROOM(&arena, costing.last, graph->storages);
 	costing.saved = arena_alloc(&arena, graph->storages, 1);
 	costing.gradient = arena_alloc(&arena, graph->storages, 1);
 	costing.part = arena_alloc(&arena, graph->storages, 1);

@@ -368,17 +368,11 @@ static enum status pipeline_blocks_find(const struct graph *graph, const bool *g
 	struct cutting cutting = { .graph = graph, .blocks = blocks };
 	*blocks = (struct blocks) { 0 };
 	cutting.made_of = arena_alloc(&scratch, graph->storages, 1);
-	cutting.first = arena_alloc(&scratch, graph->storages, sizeof *cutting.first);
-	cutting.last = arena_alloc(&scratch, graph->storages, sizeof *cutting.last);
-	cutting.crossings = arena_alloc(&scratch, graph->ops, sizeof *cutting.crossings);
-	cutting.anchor = arena_alloc(&scratch, graph->ops, sizeof *cutting.anchor);
-	cutting.shared = arena_alloc(&scratch, graph->storages, sizeof *cutting.shared);
-	cutting.told = arena_alloc(&scratch, graph->ops, sizeof *cutting.told);
-	cutting.owner = arena_alloc(&scratch, graph->storages, sizeof *cutting.owner);
-	blocks->of = arena_alloc(&blocks->arena, graph->ops, sizeof *blocks->of);
-	blocks->home = arena_alloc(&blocks->arena, graph->storages, sizeof *blocks->home);
-	bool fine = cutting.made_of && cutting.first && cutting.last && cutting.crossings && cutting.anchor &&
-		cutting.shared && cutting.told && cutting.owner && blocks->of && blocks->home;
+	bool fine = ROOM(&scratch, cutting.first, graph->storages) && ROOM(&scratch, cutting.last, graph->storages) &&
+		ROOM(&scratch, cutting.crossings, graph->ops) && ROOM(&scratch, cutting.anchor, graph->ops) &&
+		ROOM(&scratch, cutting.shared, graph->storages) && ROOM(&scratch, cutting.told, graph->ops) &&
+		ROOM(&scratch, cutting.owner, graph->storages) && ROOM(&blocks->arena, blocks->of, graph->ops) &&
+		ROOM(&blocks->arena, blocks->home, graph->storages) && cutting.made_of;
 	if (fine) {
 		blocks_find_uses(&cutting);
 		count_crossings(&cutting);
@@ -386,10 +380,9 @@ static enum status pipeline_blocks_find(const struct graph *graph, const bool *g
 			blocks_cut_at(&cutting, gap);
 		else
 			blocks_cut(&cutting);
-		blocks->crossing = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->crossing);
-		blocks->signature = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->signature);
-		blocks->joined = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->joined);
-		fine = blocks->crossing && blocks->signature && blocks->joined;
+		fine = ROOM(&blocks->arena, blocks->crossing, blocks->blocks) &&
+			ROOM(&blocks->arena, blocks->signature, blocks->blocks) &&
+			ROOM(&blocks->arena, blocks->joined, blocks->blocks);
 	}
 	if (fine) {
 		if (!gap)

@@ -232,9 +232,8 @@ static bool all_marked(const struct check *check, uint32_t tensor, const uint32_
 /* What a reduction adds up over the ranks is the whole sum: every summand comes from one rank. */
 static enum status check_reduction(struct check *check, const struct op *sum)
 {
-	uint32_t root = sum->of ? graph_find_tensor(check->device, sum->of) : NONE,
-			 *marks = arena_alloc(&check->arena, check->device->tensors, sizeof *marks);
-	if (!marks)
+	uint32_t root = sum->of ? graph_find_tensor(check->device, sum->of) : NONE, *marks;
+	if (!ROOM(&check->arena, marks, check->device->tensors))
 		return fail_memory(check->error);
 	if (root != NONE && check->device->tensor[root].writer != NONE &&
 		check->device->op[check->device->tensor[root].writer].phase == PHASE_UPDATE)
@@ -306,8 +305,8 @@ static enum status check_received(const struct check *check, uint32_t r)
 /* Runs all ranks as far as they get: to the end, or they wait for each other. */
 static enum status check_progress(struct check *check)
 {
-	uint32_t *next = arena_alloc(&check->arena, check->ranks, sizeof *next), left = 0;
-	if (!next)
+	uint32_t *next, left = 0;
+	if (!ROOM(&check->arena, next, check->ranks))
 		return fail_memory(check->error);
 	for (bool moved = true; moved;) {
 		moved = false;
@@ -330,8 +329,8 @@ static enum status check_progress(struct check *check)
 /* Marks what comes before an op. */
 static bool *pipeline_check_before(struct check *check, const struct graph *graph, uint32_t op)
 {
-	bool *marked = arena_alloc(&check->arena, graph->ops, sizeof *marked);
-	if (!marked)
+	bool *marked;
+	if (!ROOM(&check->arena, marked, graph->ops))
 		return NULL;
 	marked[op] = true;
 	for (uint32_t id = op + 1; id-- > 0;)
@@ -437,14 +436,10 @@ static enum status check_offloaded(struct check *check, uint32_t r)
 
 static bool pipeline_check_start(struct check *check, const struct rules *rules)
 {
-	check->of = arena_alloc(&check->arena, check->ranks, sizeof *check->of);
-	check->part = arena_alloc(&check->arena, check->ranks, sizeof *check->part);
-	check->reduced = arena_alloc(&check->arena, check->device->tensors, sizeof *check->reduced);
-	check->runs = arena_alloc(&check->arena, check->device->ops, sizeof *check->runs);
-	check->copies = arena_alloc(&check->arena, check->ranks, sizeof *check->copies);
-	check->sender = arena_alloc(&check->arena, check->ranks, sizeof *check->sender);
-	check->adds = arena_alloc(&check->arena, check->device->ops, sizeof *check->adds);
-	bool fine = check->of && check->part && check->reduced && check->runs && check->adds && check->copies && check->sender;
+	bool fine = ROOM(&check->arena, check->of, check->ranks) && ROOM(&check->arena, check->part, check->ranks) &&
+		ROOM(&check->arena, check->reduced, check->device->tensors) &&
+		ROOM(&check->arena, check->runs, check->device->ops) && ROOM(&check->arena, check->copies, check->ranks) &&
+		ROOM(&check->arena, check->sender, check->ranks) && ROOM(&check->arena, check->adds, check->device->ops);
 	for (uint32_t op = 0; fine && op < check->device->ops; op++)
 		check->adds[op] = (rules_traits(rules, check->device->op[op].type) & TRAIT_ADDITION) &&
 			csr_length(&check->device->reads, op) == 2 && csr_length(&check->device->writes, op) == 1;
@@ -748,9 +743,9 @@ int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_fli
 	playing.folded = pipeline->order && pipeline->order->folded;
 	playing.split = pipeline->order && pipeline->order->split;
 	playing.slots = (playing.split ? 3 : 2) * playing.passes;
-	playing.list = arena_alloc(&arena, (size_t)pipeline->ranks * playing.slots + 2, sizeof *playing.list);
-	playing.end[0] = arena_alloc(&arena, cells, sizeof *playing.end[0]);
-	playing.end[1] = arena_alloc(&arena, cells, sizeof *playing.end[1]);
+	ROOM(&arena, playing.list, (size_t)pipeline->ranks * playing.slots + 2);
+	ROOM(&arena, playing.end[0], cells);
+	ROOM(&arena, playing.end[1], cells);
 	uint8_t *stage = arena_alloc(&arena, cells, sizeof *stage);
 	struct in_flight *held = arena_alloc(&arena, 3 * (size_t)pipeline->chunks, sizeof *held);
 	int64_t time = -1;

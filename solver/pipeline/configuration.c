@@ -329,8 +329,8 @@ enum status config_cut(
 	for (uint32_t b = 0; b < model->blocks; b++)
 		cutting.blocks += !model->cost[b].joined;
 	size_t width = cutting.blocks + (size_t)1, cells = (cutting.pieces + (size_t)1) * width;
-	cutting.time = arena_alloc(&arena, 3 * width, sizeof *cutting.time);
-	cutting.from = arena_alloc(&arena, width, sizeof *cutting.from);
+	ROOM(&arena, cutting.time, 3 * width);
+	ROOM(&arena, cutting.from, width);
 	uint32_t *begin = arena_alloc(&arena, width, sizeof *begin), number = 0;    /* begin[stretches]: its first block */
 	if (cutting.pieces > cutting.blocks) {
 		arena_free(&arena);
@@ -363,9 +363,7 @@ enum status config_cut(
 	}
 	cut_evenly(&cutting, first);
 	if (!all_fit(&cutting, first) && can_fit(&cutting)) {
-		cutting.best = arena_alloc(&arena, cells, sizeof *cutting.best);
-		cutting.from = arena_alloc(&arena, cells, sizeof *cutting.from);
-		if (!cutting.best || !cutting.from) {
+		if (!(ROOM(&arena, cutting.best, cells) && ROOM(&arena, cutting.from, cells))) {
 			arena_free(&arena);
 			return NO_MEMORY;
 		}
@@ -416,8 +414,7 @@ static enum status pieces_find(const struct config_model *model, const struct co
 	struct arena *arena, struct pieces *pieces)
 {
 	uint32_t n = config->pp * config->chunks;
-	pieces->forward = arena_alloc(arena, 6 * (size_t)n, sizeof *pieces->forward);
-	NEED(pieces->forward);
+	NEED(ROOM(arena, pieces->forward, 6 * (size_t)n));
 	pieces->backward = pieces->forward + n;
 	pieces->weight = pieces->backward + n;
 	pieces->send = pieces->weight + n;

@@ -476,8 +476,8 @@ static bool pipeline_cut_find_weights(struct finding *finding)
 	struct pipeline_cut *cut = finding->cut;
 	bool *backward = arena_alloc(&finding->scratch, 2 * (size_t)graph->ops, sizeof *backward),
 		 *linear = backward + graph->ops;
-	uint32_t *block = arena_alloc(&finding->scratch, graph->ops, sizeof *block);
-	if (!backward || !block)
+	uint32_t *block;
+	if (!(ROOM(&finding->scratch, block, graph->ops) && backward))
 		return false;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		backward[op] = cut->side[op] == SIDE_BACKWARD;
@@ -501,23 +501,17 @@ static bool pipeline_cut_start(struct finding *finding)
 	uint32_t parameters = 0;
 	for (uint32_t s = 0; s < graph->storages; s++)
 		parameters += graph->storage[s].kind == KIND_PARAMETER;
-	cut->piece = arena_alloc(&cut->arena, graph->ops, sizeof *cut->piece);
-	cut->side = arena_alloc(&cut->arena, graph->ops, sizeof *cut->side);
-	cut->anywhere = arena_alloc(&cut->arena, graph->ops, sizeof *cut->anywhere);
-	cut->weight = arena_alloc(&cut->arena, graph->ops, sizeof *cut->weight);
-	cut->sums = arena_alloc(&cut->arena, graph->ops, sizeof *cut->sums);
-	cut->joint = arena_alloc(&cut->arena, graph->storages, sizeof *cut->joint);
-	cut->of_tied = arena_alloc(&cut->arena, graph->ops, sizeof *cut->of_tied);
-	cut->tied = arena_alloc(&cut->arena, parameters + (size_t)1, sizeof *cut->tied);
-	cut->leaf = arena_alloc(&cut->arena, 2 * (size_t)graph->ops + 2, sizeof *cut->leaf);
-	finding->traits = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->traits);
-	finding->made_of = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->made_of);
-	finding->follows = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->follows);
-	finding->home = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->home);
-	finding->owner = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->owner);
-	if (!cut->piece || !cut->side || !cut->anywhere || !cut->weight || !cut->sums || !cut->joint || !cut->of_tied ||
-		!cut->tied || !cut->leaf || !finding->traits || !finding->made_of || !finding->follows || !finding->owner ||
-		!finding->home || csr_transpose(&cut->arena, &graph->reads, graph->ops, graph->tensors, &cut->readers) != OK)
+	if (!(ROOM(&cut->arena, cut->piece, graph->ops) && ROOM(&cut->arena, cut->side, graph->ops) &&
+			ROOM(&cut->arena, cut->anywhere, graph->ops) && ROOM(&cut->arena, cut->weight, graph->ops) &&
+			ROOM(&cut->arena, cut->sums, graph->ops) && ROOM(&cut->arena, cut->joint, graph->storages) &&
+			ROOM(&cut->arena, cut->of_tied, graph->ops) && ROOM(&cut->arena, cut->tied, parameters + (size_t)1) &&
+			ROOM(&cut->arena, cut->leaf, 2 * (size_t)graph->ops + 2) &&
+			ROOM(&finding->scratch, finding->traits, graph->ops) &&
+			ROOM(&finding->scratch, finding->made_of, graph->ops) &&
+			ROOM(&finding->scratch, finding->follows, graph->ops) &&
+			ROOM(&finding->scratch, finding->home, graph->storages) &&
+			ROOM(&finding->scratch, finding->owner, graph->storages)) ||
+		csr_transpose(&cut->arena, &graph->reads, graph->ops, graph->tensors, &cut->readers) != OK)
 		return false;
 	csr_unique(&cut->readers, graph->tensors);
 	for (uint32_t op = 0; op < graph->ops; op++) {

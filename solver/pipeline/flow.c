@@ -216,8 +216,7 @@ static enum status sort(struct flowing *flowing)
 	struct pipeline_flow *flow = flowing->flow;
 	uint32_t tensors = flowing->cut->graph->tensors;
 	struct transfer *sorted = mem_alloc(flow->transfers, sizeof *sorted);
-	flow->sent_start = arena_alloc(&flow->arena, tensors + (size_t)2, sizeof *flow->sent_start);
-	if (!sorted || !flow->sent_start) {
+	if (!(ROOM(&flow->arena, flow->sent_start, tensors + (size_t)2) && sorted)) {
 		mem_free(sorted);
 		return NO_MEMORY;
 	}
@@ -255,16 +254,10 @@ enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_f
 	*flow = (struct pipeline_flow) { 0 };
 	TRY(updates_once(cut, error));
 	struct flowing flowing = { .cut = cut, .flow = flow, .error = error };
-	flowing.runs = arena_alloc(&arena, graph->ops, sizeof *flowing.runs);
-	flowing.side = arena_alloc(&arena, graph->ops, sizeof *flowing.side);
-	flowing.stands = arena_alloc(&arena, graph->tensors, sizeof *flowing.stands);
-	flowing.seen = arena_alloc(&arena, graph->tensors, sizeof *flowing.seen);
-	flowing.touched = arena_alloc(&arena, graph->storages, sizeof *flowing.touched);
-	flowing.latest = arena_alloc(&arena, graph->storages, sizeof *flowing.latest);
-	enum status status = flowing.latest && flowing.side && flowing.runs && flowing.stands && flowing.seen &&
-			flowing.touched
-		? OK
-		: NO_MEMORY;
+	enum status status = ROOM(&arena, flowing.runs, graph->ops) && ROOM(&arena, flowing.side, graph->ops) &&
+		ROOM(&arena, flowing.stands, graph->tensors) && ROOM(&arena, flowing.seen, graph->tensors) &&
+		ROOM(&arena, flowing.touched, graph->storages) &&
+		ROOM(&arena, flowing.latest, graph->storages) ? OK : NO_MEMORY;
 	for (uint32_t rank = 0; rank < cut->ranks && status == OK; rank++)
 		status = flow_look_at(&flowing, rank);
 	if (status == OK)

@@ -223,14 +223,14 @@ static bool pipeline_begin(struct timing *timing, struct pipeline_plan *plan)
 	plan->folded = pipeline->order ? pipeline->order->folded : schedule_folded(pipeline->schedule);
 	plan->split = pipeline->order ? pipeline->order->split : schedule_split(pipeline->schedule);
 	plan->slots = (plan->split ? 3 : 2) * pipeline->microbatches * pipeline->chunks;
-	plan->slot = arena_alloc(&plan->arena, (size_t)plan->slots * pipeline->ranks, sizeof *plan->slot);
-	plan->in_flight = arena_alloc(&plan->arena, pipeline->ranks, sizeof *plan->in_flight);
-	plan->piece_in_flight = arena_alloc(&plan->arena, timing->pieces, sizeof *plan->piece_in_flight);
-	plan->at_most = arena_alloc(&plan->arena, timing->pieces, sizeof *plan->at_most);
-	timing->next = arena_alloc(&plan->arena, timing->pieces, sizeof *timing->next);
-	timing->free_at = arena_alloc(&plan->arena, pipeline->ranks, sizeof *timing->free_at);
+	ROOM(&plan->arena, plan->slot, (size_t)plan->slots * pipeline->ranks);
+	ROOM(&plan->arena, plan->in_flight, pipeline->ranks);
+	ROOM(&plan->arena, plan->piece_in_flight, timing->pieces);
+	ROOM(&plan->arena, plan->at_most, timing->pieces);
+	ROOM(&plan->arena, timing->next, timing->pieces);
+	ROOM(&plan->arena, timing->free_at, pipeline->ranks);
 	for (int i = 0; i < 2; i++)
-		timing->done[i] = arena_alloc(&plan->arena, cells, sizeof *timing->done[i]);
+		ROOM(&plan->arena, timing->done[i], cells);
 	if (!plan->slot || !plan->in_flight || !plan->piece_in_flight || !plan->at_most || !timing->next ||
 		!timing->free_at || !timing->done[0] || !timing->done[1])
 		return false;

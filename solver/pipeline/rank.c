@@ -186,8 +186,8 @@ static void reduce_tied(struct making *making)
 {
 	const struct graph *graph = making->graph;
 	const struct pipeline_cut *cut = making->cut;
-	bool *done = arena_alloc(&making->arena, graph->tensors, sizeof *done);
-	if (!done)
+	bool *done;
+	if (!ROOM(&making->arena, done, graph->tensors))
 		stop(making, NO_MEMORY);
 	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++)
 		FOR_ROW(i, &graph->reads, op) {
@@ -347,8 +347,8 @@ static void send_late(struct making *making, uint32_t op)
 static void forward_and_backward(struct making *making)
 {
 	const struct graph *graph = making->graph;
-	bool *late = arena_alloc(&making->arena, graph->ops, sizeof *late);
-	if (!late)
+	bool *late;
+	if (!ROOM(&making->arena, late, graph->ops))
 		stop(making, NO_MEMORY);
 	for (uint32_t i = 0; i < making->flow->transfers && making->status == OK; i++) {
 		const struct transfer *transfer = &making->flow->transfer[i];
@@ -416,22 +416,15 @@ static bool rank_start(struct making *making)
 	uint32_t **const by_storage[] = { &making->added, &making->sum, &making->summed, &making->last, &making->alone,
 		&making->holder };
 	making->draft = draft_new();
-	making->runs = arena_alloc(arena, graph->ops, sizeof *making->runs);
-	making->side = arena_alloc(arena, graph->ops, sizeof *making->side);
-	making->stands = arena_alloc(arena, graph->tensors, sizeof *making->stands);
-	making->local = arena_alloc(arena, graph->tensors, sizeof *making->local);
-	making->held = arena_alloc(arena, graph->storages, sizeof *making->held);
-	making->sent = arena_alloc(arena, making->flow->transfers, sizeof *making->sent);
-	making->sequence = arena_alloc(arena, graph->ops, sizeof *making->sequence);
-	making->later = arena_alloc(arena, graph->ops, sizeof *making->later);
-	making->sink = arena_alloc(arena, graph->ops + (size_t)making->flow->transfers, sizeof *making->sink);
-	making->until = arena_alloc(arena, graph->storages, sizeof *making->until);
-	making->ends = arena_alloc(
-		arena, graph->ops + (size_t)graph->storages + making->flow->transfers, sizeof *making->ends);
-	bool fine = making->sequence && making->later && making->sink && making->until && making->ends && making->draft &&
-		making->runs && making->side && making->stands && making->local && making->held && making->sent;
+	bool fine = ROOM(arena, making->runs, graph->ops) && ROOM(arena, making->side, graph->ops) &&
+		ROOM(arena, making->stands, graph->tensors) && ROOM(arena, making->local, graph->tensors) &&
+		ROOM(arena, making->held, graph->storages) && ROOM(arena, making->sent, making->flow->transfers) &&
+		ROOM(arena, making->sequence, graph->ops) && ROOM(arena, making->later, graph->ops) &&
+		ROOM(arena, making->sink, graph->ops + (size_t)making->flow->transfers) &&
+		ROOM(arena, making->until, graph->storages) &&
+		ROOM(arena, making->ends, graph->ops + (size_t)graph->storages + making->flow->transfers) && making->draft;
 	for (size_t i = 0; i < sizeof by_storage / sizeof *by_storage && fine; i++) {
-		*by_storage[i] = arena_alloc(arena, graph->storages, sizeof **by_storage[i]);
+		ROOM(arena, *by_storage[i], graph->storages);
 		fine = *by_storage[i] != NULL;
 		for (uint32_t s = 0; fine && s < graph->storages; s++)
 			(*by_storage[i])[s] = NONE;
@@ -446,8 +439,8 @@ static bool put_in_sequence(struct making *making)
 {
 	const struct graph *graph = making->graph;
 	const struct pipeline_cut *cut = making->cut;
-	uint32_t *last = arena_alloc(&making->arena, cut->pieces, sizeof *last), at = 0;
-	if (!last)
+	uint32_t *last, at = 0;
+	if (!ROOM(&making->arena, last, cut->pieces))
 		return false;
 	for (uint32_t k = 0; k < cut->pieces; k++)
 		last[k] = NONE;

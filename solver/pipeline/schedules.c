@@ -291,12 +291,10 @@ static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, 
 		.slot = slot };
 	size_t cells = (size_t)filling.pieces * pipeline->microbatches;
 	struct arena arena = { 0 };
-	filling.order = arena_alloc(&arena, (size_t)pipeline->ranks * filling.passes + 1, sizeof *filling.order);
-	filling.next = arena_alloc(&arena, 5 * (size_t)pipeline->ranks, sizeof *filling.next);
-	filling.free_at = arena_alloc(&arena, 2 * (size_t)pipeline->ranks, sizeof *filling.free_at);
-	filling.fills = arena_alloc(&arena, pipeline->ranks, sizeof *filling.fills);
-	filling.done[0] = arena_alloc(&arena, 2 * cells, sizeof *filling.done[0]);
-	if (!filling.order || !filling.next || !filling.free_at || !filling.fills || !filling.done[0]) {
+	if (!(ROOM(&arena, filling.order, (size_t)pipeline->ranks * filling.passes + 1) &&
+		ROOM(&arena, filling.next, 5 * (size_t)pipeline->ranks) &&
+		ROOM(&arena, filling.free_at, 2 * (size_t)pipeline->ranks) && ROOM(&arena, filling.fills, pipeline->ranks) &&
+		ROOM(&arena, filling.done[0], 2 * cells))) {
 		arena_free(&arena);
 		return NO_MEMORY;
 	}

@@ -6,13 +6,10 @@
 static bool timetable_allocate(struct timetable *timetable)
 {
 	size_t cells = (size_t)timetable->ranks * timetable->slots;
-	timetable->slot = arena_alloc(&timetable->arena, cells, sizeof *timetable->slot);
-	timetable->bytes = arena_alloc(&timetable->arena, 2 * cells, sizeof *timetable->bytes);
-	timetable->send = arena_alloc(
-		&timetable->arena, (size_t)timetable->ranks * timetable->chunks, sizeof *timetable->send);
-	timetable->fixed = arena_alloc(&timetable->arena, 2 * (size_t)timetable->ranks, sizeof *timetable->fixed);
-	timetable->peak = arena_alloc(&timetable->arena, timetable->ranks, sizeof *timetable->peak);
-	if (!timetable->slot || !timetable->bytes || !timetable->send || !timetable->fixed || !timetable->peak)
+	if (!(ROOM(&timetable->arena, timetable->slot, cells) && ROOM(&timetable->arena, timetable->bytes, 2 * cells) &&
+		ROOM(&timetable->arena, timetable->send, (size_t)timetable->ranks * timetable->chunks) &&
+		ROOM(&timetable->arena, timetable->fixed, 2 * (size_t)timetable->ranks) &&
+		ROOM(&timetable->arena, timetable->peak, timetable->ranks)))
 		return false;
 	timetable->after = timetable->bytes + cells;
 	timetable->busy = timetable->fixed + timetable->ranks;

@@ -10,13 +10,9 @@ enum status shard_dual_begin(struct shard_dual *dual, const struct shard_model *
 {
 	struct arena *arena = &dual->arena;
 	*dual = (struct shard_dual) { .model = model };
-	dual->multiplier = arena_alloc(arena, model->slots, sizeof *dual->multiplier);
-	dual->before = arena_alloc(arena, (size_t)model->slots + 1, sizeof *dual->before);
-	dual->priced = arena_alloc(arena, model->first[model->nodes], sizeof *dual->priced);
-	dual->message = arena_alloc(arena, model->messages, sizeof *dual->message);
-	dual->total = arena_alloc(arena, model->widest, sizeof *dual->total);
-	dual->give = arena_alloc(arena, model->widest, sizeof *dual->give);
-	return dual->multiplier && dual->before && dual->priced && dual->message && dual->total && dual->give ? OK : NO_MEMORY;
+	return ROOM(arena, dual->multiplier, model->slots) && ROOM(arena, dual->before, (size_t)model->slots + 1) &&
+		ROOM(arena, dual->priced, model->first[model->nodes]) && ROOM(arena, dual->message, model->messages) &&
+		ROOM(arena, dual->total, model->widest) && ROOM(arena, dual->give, model->widest) ? OK : NO_MEMORY;
 }
 
 void shard_dual_free(struct shard_dual *dual)

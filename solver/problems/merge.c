@@ -72,9 +72,9 @@ static bool merge_follows(const struct merging *merging, uint32_t i)
 static enum status find_followers(struct merging *merging)
 {
 	struct arena *arena = &merging->scratch;
-	uint32_t *row = arena_alloc(arena, 2 * (size_t)merging->groups, sizeof *row);
-	uint32_t *item = arena_alloc(arena, 2 * (size_t)merging->groups, sizeof *item), pairs = 0;
-	NEED(row && item);
+	uint32_t *row;
+	uint32_t *item, pairs = 0;
+	NEED(ROOM(arena, row, 2 * (size_t)merging->groups) && ROOM(arena, item, 2 * (size_t)merging->groups));
 	for (uint32_t i = 0; i < merging->groups; i = group_end(merging, i)) {
 		if (!merge_follows(merging, i))
 			continue;
@@ -169,12 +169,9 @@ enum status shard_merge_find(const struct shard_problem *problem, const struct s
 	struct merging merging = { .problem = problem, .group = group, .groups = groups, .alive = alive, .merge = merge };
 	*merge = (struct shard_merge) { 0 };
 	*again = false;
-	merge->cluster = arena_alloc(arena, problem->nodes, sizeof *merge->cluster);
-	merge->member = arena_alloc(arena, problem->first[problem->nodes], sizeof *merge->member);
-	merge->up = arena_alloc(arena, problem->nodes, sizeof *merge->up);
-	merge->order = arena_alloc(arena, problem->nodes, sizeof *merge->order);
-	enum status status = merge->cluster && merge->member && merge->up && merge->order ? find_followers(&merging)
-		: NO_MEMORY;
+	enum status status = ROOM(arena, merge->cluster, problem->nodes) &&
+		ROOM(arena, merge->member, problem->first[problem->nodes]) && ROOM(arena, merge->up, problem->nodes) &&
+		ROOM(arena, merge->order, problem->nodes) ? find_followers(&merging) : NO_MEMORY;
 	if (status == OK) {
 		grow_clusters(&merging);
 		*again = kill_inside(&merging);

@@ -31,10 +31,8 @@ static int problems_model_by_ends(const void *left, const void *right)
 static enum status problems_model_find_groups(struct shard_model *model)
 {
 	const struct shard_problem *problem = model->problem;
-	model->group = arena_alloc(&model->arena, problem->edges, sizeof *model->group);
-	model->reduced = arena_alloc(&model->arena, problem->edges, sizeof *model->reduced);
-	model->bundle = arena_alloc(&model->arena, problem->edges, sizeof *model->bundle);
-	NEED(model->group && model->reduced && model->bundle);
+	NEED(ROOM(&model->arena, model->group, problem->edges) && ROOM(&model->arena, model->reduced, problem->edges) &&
+		ROOM(&model->arena, model->bundle, problem->edges));
 	for (uint32_t edge = 0; edge < problem->edges; edge++) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		if (from != to)
@@ -157,16 +155,10 @@ static enum status problems_model_keep_strategies(struct builder *builder, struc
 	uint32_t strategies = problem->first[problem->nodes];
 	struct arena *arena = &model->arena;
 	model->nodes = builder->merge.clusters;
-	model->first = arena_alloc(arena, (size_t)model->nodes + 1, sizeof *model->first);
-	model->member_start = arena_alloc(arena, (size_t)model->nodes + 1, sizeof *model->member_start);
-	model->member = arena_alloc(arena, problem->nodes, sizeof *model->member);
-	model->member_of = arena_alloc(arena, problem->nodes, sizeof *model->member_of);
-	model->node_of = arena_alloc(arena, problem->nodes, sizeof *model->node_of);
-	model->original = arena_alloc(arena, strategies, sizeof *model->original);
-	model->unary = arena_alloc(arena, strategies, sizeof *model->unary);
-	if (!model->first || !model->member_start || !model->member || !model->member_of || !model->node_of || !model->original
-	    || !model->unary)
-		return NO_MEMORY;
+	NEED(ROOM(arena, model->first, (size_t)model->nodes + 1) &&
+		ROOM(arena, model->member_start, (size_t)model->nodes + 1) && ROOM(arena, model->member, problem->nodes) &&
+		ROOM(arena, model->member_of, problem->nodes) && ROOM(arena, model->node_of, problem->nodes) &&
+		ROOM(arena, model->original, strategies) && ROOM(arena, model->unary, strategies));
 	enum status status = place_members(builder, error);
 	if (status == OK)
 		sum_unary(model);
@@ -264,11 +256,9 @@ static enum status build_pieces(struct builder *builder)
 	struct event *event = arena_alloc(&builder->arena, 2 * nodes, sizeof *event);
 	double *live = arena_alloc(&builder->arena, model->widest, sizeof *live);
 	uint32_t pieces = 0, bases = 0;
-	model->piece_start = arena_alloc(&model->arena, (size_t)model->nodes + 1, sizeof *model->piece_start);
-	model->piece = arena_alloc(&model->arena, 2 * nodes, sizeof *model->piece);
-	model->use = arena_alloc(&model->arena, 2 * strategies, sizeof *model->use);
-	model->weight = arena_alloc(&model->arena, strategies, sizeof *model->weight);
-	NEED(event && live && model->piece_start && model->piece && model->use && model->weight);
+	NEED(ROOM(&model->arena, model->piece_start, (size_t)model->nodes + 1) &&
+		ROOM(&model->arena, model->piece, 2 * nodes) && ROOM(&model->arena, model->use, 2 * strategies) &&
+		ROOM(&model->arena, model->weight, strategies) && event && live);
 	for (uint32_t node = 0; node < model->nodes; node++) {
 		cut_pieces(model, node, event, list_events(model, node, event), live, &pieces, &bases);
 		model->piece_start[node + 1] = pieces;
@@ -282,10 +272,9 @@ static enum status build_slots(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
-	int64_t *begins = arena_alloc(&builder->arena, problem->nodes, sizeof *begins);
-	int64_t *ends = arena_alloc(&builder->arena, problem->nodes, sizeof *ends);
-	model->moment = arena_alloc(&model->arena, problem->nodes, sizeof *model->moment);
-	NEED(begins && ends && model->moment);
+	int64_t *begins, *ends;
+	NEED(ROOM(&builder->arena, begins, problem->nodes) && ROOM(&builder->arena, ends, problem->nodes) &&
+		ROOM(&model->arena, model->moment, problem->nodes));
 	uint32_t count = 0;
 	for (uint32_t node = 0; node < problem->nodes && problem->limit >= 0; node++)
 		if (problem->begin[node] < problem->end[node]) {
@@ -421,12 +410,9 @@ static enum status prepare_edges(struct builder *builder)
 		largest = size > largest ? size : largest;
 	}
 	builder->buckets = 2 * model->bundles + 1;
-	builder->bucket = arena_alloc(&builder->arena, builder->buckets, sizeof *builder->bucket);
-	builder->sum = arena_alloc(&builder->arena, largest, sizeof *builder->sum);
-	model->tail = arena_alloc(&model->arena, model->bundles, sizeof *model->tail);
-	model->head = arena_alloc(&model->arena, model->bundles, sizeof *model->head);
-	model->table = arena_alloc(&model->arena, model->bundles, sizeof *model->table);
-	return builder->bucket && builder->sum && model->tail && model->head && model->table ? OK : NO_MEMORY;
+	return ROOM(&builder->arena, builder->bucket, builder->buckets) && ROOM(&builder->arena, builder->sum, largest) &&
+		ROOM(&model->arena, model->tail, model->bundles) && ROOM(&model->arena, model->head, model->bundles) &&
+		ROOM(&model->arena, model->table, model->bundles) ? OK : NO_MEMORY;
 }
 
 struct bundled { uint32_t low, high, group; };
@@ -445,8 +431,8 @@ static int by_nodes(const void *left, const void *right)
 static enum status find_bundles(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
-	struct bundled *bundled = arena_alloc(&builder->arena, model->groups, sizeof *bundled);
-	NEED(bundled);
+	struct bundled *bundled;
+	NEED(ROOM(&builder->arena, bundled, model->groups));
 	for (uint32_t i = 0; i < model->groups; i++) {
 		uint32_t a = model->node_of[model->group[i].low], b = model->node_of[model->group[i].high];
 		if (a != b)
@@ -488,11 +474,10 @@ static enum status build_edges(struct builder *builder)
 static enum status build_incidence(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
-	uint32_t *row = arena_alloc(&builder->arena, 2 * (size_t)model->edges, sizeof *row);
-	uint32_t *item = arena_alloc(&builder->arena, 2 * (size_t)model->edges, sizeof *item);
-	model->into_tail = arena_alloc(&model->arena, model->edges, sizeof *model->into_tail);
-	model->into_head = arena_alloc(&model->arena, model->edges, sizeof *model->into_head);
-	NEED(row && item && model->into_tail && model->into_head);
+	uint32_t *row, *item;
+	NEED(ROOM(&builder->arena, row, 2 * (size_t)model->edges) &&
+		ROOM(&builder->arena, item, 2 * (size_t)model->edges) && ROOM(&model->arena, model->into_tail, model->edges) &&
+		ROOM(&model->arena, model->into_head, model->edges));
 	for (uint32_t edge = 0; edge < model->edges; edge++) {
 		row[2 * edge] = model->tail[edge];
 		row[2 * edge + 1] = model->head[edge];
@@ -512,8 +497,8 @@ enum status shard_model_build(struct shard_model *model, const struct shard_prob
 {
 	struct builder builder = { .model = model };
 	*model = (struct shard_model) { .problem = problem, .nodes = problem->nodes, .limit = (double)problem->limit };
-	builder.alive = arena_alloc(&builder.arena, problem->first[problem->nodes], sizeof *builder.alive);
-	enum status status = builder.alive ? problems_model_find_groups(model) : NO_MEMORY;
+	enum status status = ROOM(&builder.arena, builder.alive, problem->first[problem->nodes])
+			? problems_model_find_groups(model) : NO_MEMORY;
 	if (status == OK)
 		status = problems_model_settle(&builder);
 	if (status == OK)

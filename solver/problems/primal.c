@@ -16,26 +16,24 @@ enum status shard_primal_begin(
 	struct arena *arena = &primal->arena;
 	uint32_t nodes = model->nodes, strategies = model->first[nodes];
 	*primal = (struct shard_primal) { .model = model, .control = control };
-	primal->choice = arena_alloc(arena, nodes, sizeof *primal->choice);
-	primal->best = arena_alloc(arena, nodes, sizeof *primal->best);
-	primal->load = arena_alloc(arena, (size_t)model->slots + 1, sizeof *primal->load);
-	primal->shuffled = arena_alloc(arena, nodes, sizeof *primal->shuffled);
-	primal->value = arena_alloc(arena, strategies, sizeof *primal->value);
-	primal->root = arena_alloc(arena, nodes, sizeof *primal->root);
-	primal->parent = arena_alloc(arena, nodes, sizeof *primal->parent);
-	primal->order = arena_alloc(arena, nodes, sizeof *primal->order);
-	primal->inside = arena_alloc(arena, nodes, sizeof *primal->inside);
-	primal->answer = arena_alloc(arena, model->messages, sizeof *primal->answer);
-	primal->pressure = arena_alloc(arena, model->slots, sizeof *primal->pressure);
-	primal->before = arena_alloc(arena, (size_t)model->slots + 1, sizeof *primal->before);
-	primal->priced = arena_alloc(arena, strategies, sizeof *primal->priced);
+	ROOM(arena, primal->choice, nodes);
+	ROOM(arena, primal->best, nodes);
+	ROOM(arena, primal->load, (size_t)model->slots + 1);
+	ROOM(arena, primal->shuffled, nodes);
+	ROOM(arena, primal->value, strategies);
+	ROOM(arena, primal->root, nodes);
+	ROOM(arena, primal->parent, nodes);
+	ROOM(arena, primal->order, nodes);
+	ROOM(arena, primal->inside, nodes);
+	ROOM(arena, primal->answer, model->messages);
+	ROOM(arena, primal->pressure, model->slots);
+	ROOM(arena, primal->before, (size_t)model->slots + 1);
+	ROOM(arena, primal->priced, strategies);
 	primal->slack = shard_slack_new(arena, model->slots);
-	primal->candidate = arena_alloc(arena, model->widest, sizeof *primal->candidate);
-	primal->room = arena_alloc(arena, model->most_pieces, sizeof *primal->room);
-	if (!primal->choice || !primal->best || !primal->load || !primal->shuffled || !primal->value || !primal->root ||
-		!primal->parent || !primal->order || !primal->inside || !primal->answer || !primal->pressure ||
-		!primal->before || !primal->priced || !primal->slack || !primal->candidate || !primal->room)
-		return NO_MEMORY;
+	NEED(ROOM(arena, primal->candidate, model->widest) && ROOM(arena, primal->room, model->most_pieces) &&
+		primal->choice && primal->best && primal->load && primal->shuffled && primal->value && primal->root &&
+		primal->parent && primal->order && primal->inside && primal->answer && primal->pressure && primal->before &&
+		primal->priced && primal->slack);
 	for (uint32_t node = 0; node < nodes; node++)
 		primal->shuffled[node] = node;
 	return OK;

@@ -89,21 +89,16 @@ static enum status problems_search_begin(struct search *search, struct shard_dua
 	struct arena *arena = &search->arena;
 	size_t pairs = 0;
 	*search = (struct search) { .model = model, .choice = choice, .best = cost };
-	search->start = arena_alloc(arena, model->edges, sizeof *search->start);
+	ROOM(arena, search->start, model->edges);
 	for (uint32_t edge = 0; edge < model->edges && search->start; edge++) {
 		search->start[edge] = pairs;
 		pairs += (size_t)shard_width(model, model->tail[edge]) * shard_width(model, model->head[edge]);
 	}
-	search->node = arena_alloc(arena, model->first[model->nodes], sizeof *search->node);
-	search->edge = arena_alloc(arena, pairs, sizeof *search->edge);
-	search->above = arena_alloc(arena, (size_t)model->nodes + 1, sizeof *search->above);
-	search->load = arena_alloc(arena, model->slots, sizeof *search->load);
-	search->lightest = arena_alloc(arena, model->piece_start[model->nodes], sizeof *search->lightest);
-	search->trial = arena_alloc(arena, model->nodes, sizeof *search->trial);
-	double *part = arena_alloc(arena, model->messages, sizeof *part);
-	if (!search->start || !search->node || !search->edge || !search->above || !search->load || !search->lightest
-	    || !search->trial || !part)
-		return NO_MEMORY;
+	double *part;
+	NEED(ROOM(arena, search->node, model->first[model->nodes]) && ROOM(arena, search->edge, pairs) &&
+		ROOM(arena, search->above, (size_t)model->nodes + 1) && ROOM(arena, search->load, model->slots) &&
+		ROOM(arena, search->lightest, model->piece_start[model->nodes]) && ROOM(arena, search->trial, model->nodes) &&
+		ROOM(arena, part, model->messages) && search->start);
 	shard_dual_price(model, dual->multiplier, dual->before, dual->priced);
 	shard_dual_pass(dual, part);
 	problems_search_reduce(search, dual, part);
@@ -461,13 +456,11 @@ static enum status run_begin(struct shard_run *run)
 		status = shard_dual_begin(&run->dual, &run->model);
 	if (status == OK)
 		status = shard_primal_begin(&run->primal, &run->model, run->control);
-	run->choice = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->choice);
-	run->plain = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->plain);
-	run->best_multiplier = arena_alloc(&run->arena, run->model.slots, sizeof *run->best_multiplier);
-	run->best_message = arena_alloc(&run->arena, run->model.messages, sizeof *run->best_message);
-	run->subgradient = arena_alloc(&run->arena, run->model.slots, sizeof *run->subgradient);
-	run->square = arena_alloc(&run->arena, run->model.slots, sizeof *run->square);
-	bool full = run->choice && run->plain && run->best_multiplier && run->best_message && run->subgradient && run->square;
+	bool full = ROOM(&run->arena, run->choice, run->problem->nodes) &&
+		ROOM(&run->arena, run->plain, run->problem->nodes) &&
+		ROOM(&run->arena, run->best_multiplier, run->model.slots) &&
+		ROOM(&run->arena, run->best_message, run->model.messages) &&
+		ROOM(&run->arena, run->subgradient, run->model.slots) && ROOM(&run->arena, run->square, run->model.slots);
 	return status != OK || full ? status : NO_MEMORY;
 }
 

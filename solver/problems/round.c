@@ -56,9 +56,8 @@ static enum status round_lay_out(struct rounding *rounding)
 	for (uint32_t edge = 0; edge < problem->edges; edge++)
 		certificate->start[edge + 1] += certificate->start[edge];
 	certificate->message = mem_alloc(certificate->start[problem->edges], sizeof *certificate->message);
-	rounding->part = arena_alloc(&rounding->arena, model->messages, sizeof *rounding->part);
-	rounding->sum = arena_alloc(&rounding->arena, largest, sizeof *rounding->sum);
-	return certificate->message && rounding->part && rounding->sum ? OK : NO_MEMORY;
+	return ROOM(&rounding->arena, rounding->part, model->messages) && ROOM(&rounding->arena, rounding->sum, largest) &&
+		certificate->message ? OK : NO_MEMORY;
 }
 
 /* A node's messages over an edge, spread to the strategies of its lowest problem node. */

@@ -13,14 +13,12 @@ struct shard_slack {
 
 struct shard_slack *shard_slack_new(struct arena *arena, uint32_t slots)
 {
-	struct shard_slack *slack = arena_alloc(arena, 1, sizeof *slack);
-	if (!slack)
+	struct shard_slack *slack;
+	if (!ROOM(arena, slack, 1))
 		return NULL;
 	slack->slots = slots;
-	slack->value = arena_alloc(arena, slots, sizeof *slack->value);
-	slack->added = arena_alloc(arena, (size_t)slots / BLOCK + 1, sizeof *slack->added);
-	slack->least = arena_alloc(arena, (size_t)slots / BLOCK + 1, sizeof *slack->least);
-	return slack->value && slack->added && slack->least ? slack : NULL;
+	return ROOM(arena, slack->value, slots) && ROOM(arena, slack->added, (size_t)slots / BLOCK + 1) &&
+		ROOM(arena, slack->least, (size_t)slots / BLOCK + 1) ? slack : NULL;
 }
 
 static uint32_t block_end(const struct shard_slack *slack, uint32_t block)

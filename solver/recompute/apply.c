@@ -303,18 +303,12 @@ static bool apply_prepare(struct apply *apply)
 {
 	const struct graph *graph = apply->graph;
 	struct arena *arena = &apply->arena;
-	apply->tensor = arena_alloc(arena, graph->tensors, sizeof *apply->tensor);
-	apply->of = arena_alloc(arena, graph->tensors, sizeof *apply->of);
-	apply->original = arena_alloc(arena, graph->tensors, sizeof *apply->original);
-	apply->made = arena_alloc(arena, graph->tensors, sizeof *apply->made);
-	apply->stack = arena_alloc(arena, graph->tensors + 1u, sizeof *apply->stack);
-	apply->instance = arena_alloc(arena, graph->storages, sizeof *apply->instance);
-	apply->op = arena_alloc(arena, graph->ops, sizeof *apply->op);
-	apply->saved = arena_alloc(arena, graph->ops, sizeof *apply->saved);
-	apply->again = arena_alloc(arena, graph->ops, sizeof *apply->again);
 	apply->build.draft = draft_new();
-	if (!apply->tensor || !apply->of || !apply->original || !apply->made || !apply->stack || !apply->instance ||
-		!apply->op || !apply->saved || !apply->again || !apply->build.draft)
+	if (!(ROOM(arena, apply->tensor, graph->tensors) && ROOM(arena, apply->of, graph->tensors) &&
+		ROOM(arena, apply->original, graph->tensors) && ROOM(arena, apply->made, graph->tensors) &&
+		ROOM(arena, apply->stack, graph->tensors + 1u) && ROOM(arena, apply->instance, graph->storages) &&
+		ROOM(arena, apply->op, graph->ops) && ROOM(arena, apply->saved, graph->ops) &&
+		ROOM(arena, apply->again, graph->ops) && apply->build.draft))
 		return false;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		apply->saved[op] = NONE;

@@ -11,17 +11,11 @@ static bool base_order_allocate(const struct recompute_step *step, struct recomp
 	*base = (struct recompute_base){ .step = step };
 	uint32_t **const of_storages[] = { &base->made, &base->last_forward, &base->first_read, &base->last_read,
 		&base->from, &base->until, &base->overwritten };
-	base->order = arena_alloc(arena, step->ops, sizeof *base->order);
-	base->position = arena_alloc(arena, step->ops, sizeof *base->position);
-	base->dominated = arena_alloc(arena, step->storages, sizeof *base->dominated);
-	base->fixed = arena_alloc(arena, step->ops + 1u, sizeof *base->fixed);
-	base->active = arena_alloc(arena, step->ops, sizeof *base->active);
-	base->outer = arena_alloc(arena, step->ops + 1u, sizeof *base->outer);
-	base->outer_before = arena_alloc(arena, step->ops + 1u, sizeof *base->outer_before);
-	base->gap = arena_alloc(arena, step->ops, sizeof *base->gap);
-	base->gap_at = arena_alloc(arena, step->ops, sizeof *base->gap_at);
-	bool fine = base->order && base->position && base->dominated && base->fixed && base->active && base->outer &&
-		base->outer_before && base->gap && base->gap_at;
+	bool fine = ROOM(arena, base->order, step->ops) && ROOM(arena, base->position, step->ops) &&
+		ROOM(arena, base->dominated, step->storages) && ROOM(arena, base->fixed, step->ops + 1u) &&
+		ROOM(arena, base->active, step->ops) && ROOM(arena, base->outer, step->ops + 1u) &&
+		ROOM(arena, base->outer_before, step->ops + 1u) && ROOM(arena, base->gap, step->ops) &&
+		ROOM(arena, base->gap_at, step->ops);
 	for (size_t i = 0; i < sizeof of_storages / sizeof *of_storages; i++) {
 		*of_storages[i] = arena_alloc(arena, step->storages, sizeof(uint32_t));
 		fine = fine && *of_storages[i];
@@ -383,11 +377,9 @@ static bool is_valid(const struct earliest *earliest, uint32_t *position)
 enum status recompute_order_early(const struct recompute_step *step, bool casts, uint32_t *order)
 {
 	struct earliest earliest = { .step = step, .order = order };
-	earliest.missing = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.missing);
-	earliest.queued = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.queued);
-	earliest.casts = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.casts);
-	earliest.begins = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.begins);
-	bool fine = earliest.missing && earliest.queued && earliest.casts && earliest.begins &&
+	bool fine = ROOM(&earliest.arena, earliest.missing, step->ops) &&
+		ROOM(&earliest.arena, earliest.queued, step->ops) && ROOM(&earliest.arena, earliest.casts, step->ops) &&
+		ROOM(&earliest.arena, earliest.begins, step->ops) &&
 		order_heap_init(&earliest.ready, step->ops, &earliest.arena) == OK;
 	bool any = !casts || (fine && find_casts(&earliest));
 	if (fine && any)

@@ -157,10 +157,8 @@ static bool recompute_bound_find_turn(const struct recompute_input *input, struc
 	const struct recompute_step *loose = &bounds->loose;
 	struct recompute_turn *turn = &bounds->turn[bounds->turns];
 	turn->op = op;
-	turn->needed = arena_alloc(&bounds->arena, loose->storages, sizeof *turn->needed);
-	turn->priced = arena_alloc(&bounds->arena, loose->storages, sizeof *turn->priced);
-	turn->time = arena_alloc(&bounds->arena, loose->ops, sizeof *turn->time);
-	if (!turn->needed || !turn->priced || !turn->time)
+	if (!(ROOM(&bounds->arena, turn->needed, loose->storages) && ROOM(&bounds->arena, turn->priced, loose->storages) &&
+		ROOM(&bounds->arena, turn->time, loose->ops)))
 		return false;
 	memset(before, 0, loose->ops * sizeof *before);
 	memset(after, 0, loose->ops * sizeof *after);
@@ -179,13 +177,12 @@ enum status recompute_bounds_new(
 	struct recompute_input early = *input;
 	*bounds = (struct recompute_bounds){ 0 };
 	bool *forward = arena_alloc(&bounds->arena, graph->ops, sizeof *forward);
-	bounds->pass = arena_alloc(&bounds->arena, graph->ops, sizeof *bounds->pass);
+	ROOM(&bounds->arena, bounds->pass, graph->ops);
 	HELD bool *before = mem_alloc(graph->ops, sizeof *before), *after = mem_alloc(graph->ops, sizeof *after);
 	HELD uint32_t *stack = mem_alloc(graph->ops + 1u, sizeof *stack);
-	bounds->price = arena_alloc(&bounds->arena, graph->storages, sizeof *bounds->price);
-	bounds->kept = arena_alloc(&bounds->arena, graph->storages, sizeof *bounds->kept);
-	bounds->turn = arena_alloc(&bounds->arena, count, sizeof *bounds->turn);
-	bool fine = forward && bounds->pass && before && after && stack && bounds->price && bounds->kept && bounds->turn;
+	bool fine = ROOM(&bounds->arena, bounds->price, graph->storages) &&
+		ROOM(&bounds->arena, bounds->kept, graph->storages) && ROOM(&bounds->arena, bounds->turn, count) && forward &&
+		bounds->pass && before && after && stack;
 	early.forward = forward;
 	early.time = input->sure ? input->sure : input->time;
 	fine = fine && recompute_early_ops(graph, forward) == OK;

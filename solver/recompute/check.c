@@ -243,17 +243,12 @@ static enum status recompute_check_set_up(struct claim *proof)
 {
 	const struct graph *graph = proof->graph;
 	struct arena *arena = &proof->arena;
-	uint32_t *queue = arena_alloc(arena, graph->ops + 1u, sizeof *queue);
-	proof->before = arena_alloc(arena, graph->ops, sizeof *proof->before);
-	proof->after = arena_alloc(arena, graph->ops, sizeof *proof->after);
-	proof->run = arena_alloc(arena, graph->ops, sizeof *proof->run);
-	proof->touched = arena_alloc(arena, graph->storages, sizeof *proof->touched);
-	proof->passed = arena_alloc(arena, graph->storages, sizeof *proof->passed);
-	proof->for_good = arena_alloc(arena, graph->storages, sizeof *proof->for_good);
-	proof->need = arena_alloc(arena, graph->storages, sizeof *proof->need);
-	proof->redo = arena_alloc(arena, graph->storages, sizeof *proof->redo);
-	if (!queue || !proof->before || !proof->after || !proof->run || !proof->touched || !proof->passed ||
-		!proof->for_good || !proof->need || !proof->redo)
+	uint32_t *queue;
+	if (!(ROOM(arena, queue, graph->ops + 1u) && ROOM(arena, proof->before, graph->ops) &&
+		ROOM(arena, proof->after, graph->ops) && ROOM(arena, proof->run, graph->ops) &&
+		ROOM(arena, proof->touched, graph->storages) && ROOM(arena, proof->passed, graph->storages) &&
+		ROOM(arena, proof->for_good, graph->storages) && ROOM(arena, proof->need, graph->storages) &&
+		ROOM(arena, proof->redo, graph->storages)))
 		return fail_memory(proof->error);
 	recompute_check_mark(&graph->pred, proof->certificate->op, graph->ops, proof->before, queue);
 	recompute_check_mark(&graph->succ, proof->certificate->op, graph->ops, proof->after, queue);

@@ -212,8 +212,8 @@ enum status recompute_dual_solve(const struct recompute_base *base, struct recom
 	*dual = (struct recompute_dual){ .base = base, .network = network, .cap = cap, .fixed = fixed ? fixed : base->fixed };
 	if (step->ops == 0)
 		return OK;
-	dual->sums = arena_alloc(&dual->arena, step->ops + 1u, sizeof *dual->sums);
-	dual->prices = arena_alloc(&dual->arena, step->storages, sizeof *dual->prices);
+	ROOM(&dual->arena, dual->sums, step->ops + 1u);
+	ROOM(&dual->arena, dual->prices, step->storages);
 	struct recompute_column *all = new_column(dual);
 	NEED(dual->sums && dual->prices && all);
 	if (dual->fixed[recompute_dual_fullest(step, dual->fixed)] > cap)

@@ -61,10 +61,9 @@ enum status recompute_fold_find(const struct recompute_step *step, struct recomp
 	HELD struct coloured *list = mem_alloc(step->storages, sizeof *list);
 	uint32_t count = 0;
 	*fold = (struct recompute_fold){ 0 };
-	fold->of = arena_alloc(&fold->arena, step->storages, sizeof *fold->of);
-	fold->members.start = arena_alloc(&fold->arena, step->storages + 1u, sizeof *fold->members.start);
-	fold->members.item = arena_alloc(&fold->arena, step->storages, sizeof *fold->members.item);
-	bool fine = colour && list && fold->of && fold->members.start && fold->members.item && find_colours(step, colour);
+	bool fine = ROOM(&fold->arena, fold->of, step->storages) &&
+		ROOM(&fold->arena, fold->members.start, step->storages + 1u) &&
+		ROOM(&fold->arena, fold->members.item, step->storages) && colour && list && find_colours(step, colour);
 	for (uint32_t s = 0; s < step->storages && fine; s++) {
 		fold->of[s] = NONE;
 		if (step->droppable[s] && step->bytes[s] > SMALL && step->fixed[s] == RECOMPUTE_FREE)

@@ -113,7 +113,7 @@ static void joint_measure(struct joint *joint)
 enum status joint_find(const struct graph *graph, const bool *forward, const struct rules *rules, struct joint *joint)
 {
 	*joint = (struct joint){ 0 };
-	joint->node = arena_alloc(&joint->arena, (size_t)graph->tensors + graph->ops, sizeof *joint->node);
+	ROOM(&joint->arena, joint->node, (size_t)graph->tensors + graph->ops);
 	HELD uint32_t *of_op = mem_alloc(graph->ops, sizeof *of_op), *of_tensor = mem_alloc(graph->tensors, sizeof *of_tensor);
 	enum status status = joint->node && of_op && of_tensor ? OK : NO_MEMORY;
 	if (status == OK) {

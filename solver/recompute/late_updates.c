@@ -112,13 +112,10 @@ bool recompute_updates_late(const struct recompute_step *step, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
 	struct late late = { .step = step, .order = order };
-	late.position = arena_alloc(&arena, step->ops, sizeof *late.position);
-	late.asked = arena_alloc(&arena, step->storages, sizeof *late.asked);
-	late.until = arena_alloc(&arena, step->ops, sizeof *late.until);
-	uint32_t *last = arena_alloc(&arena, step->storages, sizeof *last),
-			 *list = arena_alloc(&arena, step->ops + 1u, sizeof *list);
-	uint32_t *moved = arena_alloc(&arena, step->ops, sizeof *moved);
-	bool fine = late.position && late.asked && late.until && last && list && moved;
+	uint32_t *last = NULL, *list = NULL, *moved = NULL;
+	bool fine = ROOM(&arena, late.position, step->ops) && ROOM(&arena, late.asked, step->storages) &&
+		ROOM(&arena, late.until, step->ops) && ROOM(&arena, last, step->storages) &&
+		ROOM(&arena, list, step->ops + 1u) && ROOM(&arena, moved, step->ops);
 	for (uint32_t i = 0; i < step->ops && fine; i++)
 		late.position[order[i]] = i;
 	if (fine) {

@@ -74,14 +74,10 @@ enum status recompute_network_new(const struct recompute_step *step, bool for_bo
 {
 	struct arena *arena = &network->arena;
 	*network = (struct recompute_network){ .step = step };
-	network->need = arena_alloc(arena, step->storages, sizeof *network->need);
-	network->keep_arc = arena_alloc(arena, step->storages, sizeof *network->keep_arc);
-	network->run = arena_alloc(arena, step->ops, sizeof *network->run);
-	network->time_arc = arena_alloc(arena, step->ops, sizeof *network->time_arc);
-	NEED(network->need && network->keep_arc && network->run && network->time_arc);
+	NEED(ROOM(arena, network->need, step->storages) && ROOM(arena, network->keep_arc, step->storages) &&
+		ROOM(arena, network->run, step->ops) && ROOM(arena, network->time_arc, step->ops));
 	uint32_t nodes = recompute_network_number_nodes(network);
-	network->side = arena_alloc(arena, nodes, sizeof *network->side);
-	if (!network->side || flow_init(&network->flow, nodes, count_arcs(step, nodes)) != OK)
+	if (!ROOM(arena, network->side, nodes) || flow_init(&network->flow, nodes, count_arcs(step, nodes)) != OK)
 		return NO_MEMORY;
 	add_arcs(network, for_bound);
 	return flow_ready(&network->flow);

@@ -155,9 +155,8 @@ static bool recompute_offload_collect(
 {
 	const struct recompute_step *step = scheduling->step;
 	int64_t waiting = 0;
-	scheduling->moved = arena_alloc(&scheduling->arena, step->storages + 1u, sizeof *scheduling->moved);
-	scheduling->by_need = arena_alloc(&scheduling->arena, step->storages + 1u, sizeof *scheduling->by_need);
-	if (!scheduling->moved || !scheduling->by_need)
+	if (!(ROOM(&scheduling->arena, scheduling->moved, step->storages + 1u) &&
+		ROOM(&scheduling->arena, scheduling->by_need, step->storages + 1u)))
 		return false;
 	for (uint32_t s = 0; s < step->storages; s++)
 		if (wanted[s] && step->droppable[s] && step->fixed[s] == RECOMPUTE_FREE && step->bytes[s] >= RECOMPUTE_MOVED
@@ -182,8 +181,8 @@ enum status recompute_windows_find(const struct recompute_step *step, const stru
 	struct scheduling scheduling = { .step = step, .link = link, .stall = stall };
 	uint32_t fails = NONE;
 	*count = 0;
-	scheduling.start = arena_alloc(&scheduling.arena, step->ops + 1u, sizeof *scheduling.start);
-	bool fine = scheduling.start && recompute_offload_collect(&scheduling, wanted, reruns);
+	bool fine = ROOM(&scheduling.arena, scheduling.start, step->ops + 1u) &&
+		recompute_offload_collect(&scheduling, wanted, reruns);
 	if (fine && step->ops > 0) {
 		scheduling.turn = recompute_offload_find_turn(step, turn);
 		recompute_offload_find_starts(&scheduling, reruns ? reruns->later : NULL);

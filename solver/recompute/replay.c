@@ -9,18 +9,11 @@ enum status recompute_replay_new(const struct recompute_step *step, struct recom
 {
 	struct arena *arena = &replay->arena;
 	*replay = (struct recompute_replay){ .step = step };
-	replay->profile = arena_alloc(arena, step->ops, sizeof *replay->profile);
-	replay->current = arena_alloc(arena, step->storages, sizeof *replay->current);
-	replay->version = arena_alloc(arena, step->storages, sizeof *replay->version);
-	replay->seed = arena_alloc(arena, step->ops, sizeof *replay->seed);
-	replay->when = arena_alloc(arena, step->ops, sizeof *replay->when);
-	replay->needed = arena_alloc(arena, step->storages, sizeof *replay->needed);
-	replay->late = arena_alloc(arena, step->storages, sizeof *replay->late);
-	replay->loose = arena_alloc(arena, step->storages, sizeof *replay->loose);
-	replay->prefix.current = arena_alloc(arena, step->storages, sizeof *replay->prefix.current);
-	replay->out = arena_alloc(arena, step->storages, sizeof *replay->out);
-	bool fine = replay->profile && replay->out && replay->current && replay->prefix.current && replay->version &&
-		replay->seed && replay->when && replay->needed && replay->late && replay->loose;
+	bool fine = ROOM(arena, replay->profile, step->ops) && ROOM(arena, replay->current, step->storages) &&
+		ROOM(arena, replay->version, step->storages) && ROOM(arena, replay->seed, step->ops) &&
+		ROOM(arena, replay->when, step->ops) && ROOM(arena, replay->needed, step->storages) &&
+		ROOM(arena, replay->late, step->storages) && ROOM(arena, replay->loose, step->storages) &&
+		ROOM(arena, replay->prefix.current, step->storages) && ROOM(arena, replay->out, step->storages);
 	for (uint32_t s = 0; s < step->storages && fine; s++)
 		if (step->graph->storage[s].live_out)
 			replay->out[replay->outs++] = s;

@@ -9,16 +9,10 @@ enum status recompute_search_new(const struct recompute_step *step, struct recom
 	*search = (struct recompute_search){
 		.step = step, .network = network, .replay = replay, .control = control, .extra = INT64_MAX
 	};
-	search->best = arena_alloc(arena, step->storages, sizeof *search->best);
-	search->lowest = arena_alloc(arena, step->storages, sizeof *search->lowest);
-	search->state = arena_alloc(arena, step->storages, sizeof *search->state);
-	search->dropped = arena_alloc(arena, step->storages, sizeof *search->dropped);
-	search->list = arena_alloc(arena, step->storages, sizeof *search->list);
-	search->score = arena_alloc(arena, step->storages, sizeof *search->score);
-	return search->best && search->lowest && search->state && search->dropped && search->list &&
-			search->score
-		? recompute_fold_find(step, &search->fold)
-		: NO_MEMORY;
+	return ROOM(arena, search->best, step->storages) && ROOM(arena, search->lowest, step->storages) &&
+		ROOM(arena, search->state, step->storages) && ROOM(arena, search->dropped, step->storages) &&
+		ROOM(arena, search->list, step->storages) &&
+		ROOM(arena, search->score, step->storages) ? recompute_fold_find(step, &search->fold) : NO_MEMORY;
 }
 
 void recompute_search_free(struct recompute_search *search)

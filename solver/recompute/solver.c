@@ -99,8 +99,7 @@ enum status recompute_solver_begin(const struct recompute_input *input, struct r
 {
 	memset(solver, 0, sizeof *solver);
 	enum status status = recompute_step_find(input, &solver->step);
-	solver->order = arena_alloc(&solver->arena, input->graph->ops, sizeof *solver->order);
-	status = solver->order ? status : NO_MEMORY;
+	status = ROOM(&solver->arena, solver->order, input->graph->ops) ? status : NO_MEMORY;
 	status = status == OK ? recompute_network_new(&solver->step, false, &solver->network) : status;
 	status = status == OK ? recompute_replay_new(&solver->step, &solver->replay) : status;
 	status = status == OK ? recompute_search_new(&solver->step, &solver->network, &solver->replay, NULL, &solver->search)

@@ -134,22 +134,13 @@ static bool recompute_step_allocate(const struct recompute_input *input, struct 
 		.layers = RECOMPUTE_DEEP,
 		.copies = input->copies,
 		.flush = input->flush };
-	step->time = arena_alloc(arena, graph->ops, sizeof *step->time);
-	step->workspace = arena_alloc(arena, graph->ops, sizeof *step->workspace);
-	step->forward = arena_alloc(arena, graph->ops, sizeof *step->forward);
-	step->view = arena_alloc(arena, graph->ops, sizeof *step->view);
-	step->random = arena_alloc(arena, graph->ops, sizeof *step->random);
-	step->mask = arena_alloc(arena, graph->ops, sizeof *step->mask);
-	step->norm = arena_alloc(arena, graph->ops, sizeof *step->norm);
-	step->brings = arena_alloc(arena, graph->ops, sizeof *step->brings);
-	step->brought = arena_alloc(arena, graph->ops, sizeof *step->brought);
-	step->bytes = arena_alloc(arena, graph->storages, sizeof *step->bytes);
-	step->droppable = arena_alloc(arena, graph->storages, sizeof *step->droppable);
-	step->saved = arena_alloc(arena, graph->storages, sizeof *step->saved);
-	step->fixed = arena_alloc(arena, graph->storages, sizeof *step->fixed);
-	step->outer = arena_alloc(arena, graph->storages, sizeof *step->outer);
-	return step->time && step->workspace && step->forward && step->view && step->random && step->mask && step->norm &&
-		step->brings && step->brought && step->bytes && step->droppable && step->saved && step->fixed && step->outer;
+	return ROOM(arena, step->time, graph->ops) && ROOM(arena, step->workspace, graph->ops) &&
+		ROOM(arena, step->forward, graph->ops) && ROOM(arena, step->view, graph->ops) &&
+		ROOM(arena, step->random, graph->ops) && ROOM(arena, step->mask, graph->ops) &&
+		ROOM(arena, step->norm, graph->ops) && ROOM(arena, step->brings, graph->ops) &&
+		ROOM(arena, step->brought, graph->ops) && ROOM(arena, step->bytes, graph->storages) &&
+		ROOM(arena, step->droppable, graph->storages) && ROOM(arena, step->saved, graph->storages) &&
+		ROOM(arena, step->fixed, graph->storages) && ROOM(arena, step->outer, graph->storages);
 }
 
 /* What a fetch fetches: the storage that was offloaded. */
@@ -356,7 +347,7 @@ static bool find_before(struct recompute_step *step)
 			}
 		}
 	step->in_place = before.count > 0;
-	step->read_version = arena_alloc(&step->arena, step->reads.start[step->ops], sizeof *step->read_version);
+	ROOM(&step->arena, step->read_version, step->reads.start[step->ops]);
 	for (uint32_t op = 0; op < step->ops && step->read_version; op++)
 		FOR_ROW(i, &step->reads, op)
 			step->read_version[i] = step->forward[op] ? recompute_version(step, step->reads.item[i], op)
@@ -370,8 +361,7 @@ static bool count_copied(struct recompute_step *step)
 {
 	if (!step->copies)
 		return true;
-	step->copied_late = arena_alloc(&step->arena, step->storages, sizeof *step->copied_late);
-	if (!step->copied_late)
+	if (!ROOM(&step->arena, step->copied_late, step->storages))
 		return false;
 	for (uint32_t s = 0; s < step->storages; s++) {
 		bool late = false;

@@ -100,7 +100,7 @@ static bool in_input(const struct budget *budget, const struct joint_node *node)
 static enum status find_items(struct budget *budget)
 {
 	const struct joint *joint = budget->joint;
-	budget->item = arena_alloc(&budget->arena, joint->nodes, sizeof *budget->item);
+	ROOM(&budget->arena, budget->item, joint->nodes);
 	HELD uint32_t *scratch = mem_alloc(joint->nodes, sizeof *scratch);
 	for (uint32_t n = 0; n < joint->nodes && budget->item && scratch; n++)
 		if (budget->banned[n] >= FIRST_BANNED && joint->node[n].distance < JOINT_FAR && !in_input(budget, &joint->node[n]))
@@ -131,8 +131,7 @@ static enum status fill_knapsack(struct budget *budget)
 {
 	size_t words = budget->most / 64 + 1;
 	HELD float *best = mem_alloc(budget->most + 1, sizeof *best);
-	budget->taken = arena_alloc(&budget->arena, (size_t)budget->items * words, sizeof *budget->taken);
-	enum status status = best && budget->taken ? OK : NO_MEMORY;
+	enum status status = ROOM(&budget->arena, budget->taken, (size_t)budget->items * words) && best ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < budget->items && status == OK; i++) {
 		uint32_t bytes = strategies_size_of(budget, i);
 		float runtime = runtime_of(budget, budget->item[i]);
@@ -229,12 +228,9 @@ enum status recompute_keep_knapsack(const struct recompute_step *step, const str
 	struct budget budget = { .joint = &joint, .graph = step->graph, .activations = activations, .control = control };
 	memset(keep, 0, (size_t)count * step->storages * sizeof *keep);
 	if (status == OK) {
-		budget.saved = arena_alloc(&budget.arena, joint.nodes, sizeof *budget.saved);
-		budget.allowed = arena_alloc(&budget.arena, joint.nodes, sizeof *budget.allowed);
-		budget.banned = arena_alloc(&budget.arena, joint.nodes, sizeof *budget.banned);
-		status = budget.saved && budget.allowed && budget.banned
-			? keep_budgets(&budget, percent, count, step->storages, keep)
-			: NO_MEMORY;
+		status = ROOM(&budget.arena, budget.saved, joint.nodes) && ROOM(&budget.arena, budget.allowed, joint.nodes) &&
+			ROOM(&budget.arena, budget.banned, joint.nodes)
+				? keep_budgets(&budget, percent, count, step->storages, keep) : NO_MEMORY;
 	}
 	arena_free(&budget.arena);
 	joint_free(&joint);

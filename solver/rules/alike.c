@@ -152,9 +152,7 @@ enum status units_find_alike(struct units *units)
 	const struct graph *graph = units->graph;
 	struct classes tensors = { 0 }, ops = { 0 };
 	bool found = true;
-	units->tensor_class = arena_alloc(&units->arena, graph->tensors, sizeof *units->tensor_class);
-	units->op_class = arena_alloc(&units->arena, graph->ops, sizeof *units->op_class);
-	NEED(units->tensor_class && units->op_class);
+	NEED(ROOM(&units->arena, units->tensor_class, graph->tensors) && ROOM(&units->arena, units->op_class, graph->ops));
 	for (uint32_t t = 0; t < graph->tensors && found; t++) {
 		units->tensor_class[t] = alike_class_of(&tensors, units, t, hash_tensor(units, t), tensors_alike);
 		found = units->tensor_class[t] != NONE;

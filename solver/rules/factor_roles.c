@@ -194,11 +194,9 @@ static enum status list_products(const struct naming *naming, struct products *p
 {
 	const struct graph *graph = naming->graph;
 	uint32_t factors = naming->factors->factors, reads = graph->reads.start[graph->ops], pairs = 0;
-	uint32_t *row = arena_alloc(&products->arena, 2 * (size_t)reads, sizeof *row),
-			 *item = arena_alloc(&products->arena, 2 * (size_t)reads, sizeof *item);
-	products->matrix = arena_alloc(&products->arena, reads, sizeof *products->matrix);
-	products->along = arena_alloc(&products->arena, factors, sizeof *products->along);
-	NEED(row && item && products->matrix && products->along);
+	uint32_t *row, *item;
+	NEED(ROOM(&products->arena, row, 2 * (size_t)reads) && ROOM(&products->arena, item, 2 * (size_t)reads) &&
+		ROOM(&products->arena, products->matrix, reads) && ROOM(&products->arena, products->along, factors));
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		const struct rule *rule = forward_rule(naming, op);
 		if (rule)
@@ -263,8 +261,8 @@ static void name_residual(
 static enum status name_residuals(const struct naming *naming, struct products *products)
 {
 	const struct graph *graph = naming->graph;
-	uint32_t *depth = arena_alloc(&products->arena, graph->storages, sizeof *depth);
-	NEED(depth);
+	uint32_t *depth;
+	NEED(ROOM(&products->arena, depth, graph->storages));
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		const struct rule *rule = forward_rule(naming, op);
 		if (!rule)

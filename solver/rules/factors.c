@@ -622,9 +622,7 @@ static bool write_all(struct writer *writer)
 	struct search *search = writer->search;
 	struct factors *factors = writer->factors;
 	uint32_t dims = search->dim_start[search->graph->tensors];
-	factors->dim = arena_alloc(&factors->arena, dims, sizeof *factors->dim);
-	factors->link = arena_alloc(&factors->arena, search->links, sizeof *factors->link);
-	if (!factors->dim || !factors->link)
+	if (!(ROOM(&factors->arena, factors->dim, dims) && ROOM(&factors->arena, factors->link, search->links)))
 		return false;
 	for (uint32_t d = 0; d < dims; d++)
 		if (search->dim[d] != NONE && !write_term(writer, search->dim[d], true, &factors->dim[d]))

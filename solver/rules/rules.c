@@ -254,8 +254,8 @@ static const char *rules_keep(struct arena *arena, const char *text, bool *faile
 
 enum status rules_add(struct rules *rules, const struct rule *rule, struct error *error)
 {
-	struct parsed_rule *parsed = arena_alloc(&rules->arena, 1, sizeof *parsed);
-	NEED(parsed);
+	struct parsed_rule *parsed;
+	NEED(ROOM(&rules->arena, parsed, 1));
 	bool failed = false;
 	parsed->rule = *rule;
 	parsed->rule.type = rules_keep(&rules->arena, rule->type, &failed);

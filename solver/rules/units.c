@@ -171,8 +171,7 @@ static bool fill_parts(struct refining *refining)
 {
 	const struct graph *graph = refining->graph;
 	struct units *units = refining->units;
-	units->part_start = arena_alloc(&units->arena, graph->tensors + 1, sizeof *units->part_start);
-	if (!units->part_start)
+	if (!ROOM(&units->arena, units->part_start, graph->tensors + 1))
 		return false;
 	for (int pass = 0; pass < 2; pass++) {
 		uint32_t parts = 0;
@@ -600,10 +599,8 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 {
 	struct units *units = finding->units;
 	const struct graph *graph = units->graph;
-	units->unit_start = arena_alloc(&units->arena, graph->ops + 1, sizeof *units->unit_start);
-	units->place_start = arena_alloc(&units->arena, graph->ops + 1, sizeof *units->place_start);
-	units->linear = arena_alloc(&units->arena, graph->ops, sizeof *units->linear);
-	if (!units->unit_start || !units->place_start || !units->linear)
+	if (!(ROOM(&units->arena, units->unit_start, graph->ops + 1) &&
+		ROOM(&units->arena, units->place_start, graph->ops + 1) && ROOM(&units->arena, units->linear, graph->ops)))
 		return false;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
@@ -617,7 +614,7 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 		units->unit_start[op + 1] = finding->count;
 		units->place_start[op + 1] = finding->places;
 	}
-	units->unit = arena_alloc(&units->arena, finding->count, sizeof *units->unit);
+	ROOM(&units->arena, units->unit, finding->count);
 	units->place = arena_alloc(&units->arena, finding->places, 1);
 	if (!units->unit || !units->place)
 		return false;
@@ -636,7 +633,7 @@ static enum status list_tensors(struct units *units)
 	csr_unique(&units->readers, graph->tensors);
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		units->kepts += graph->tensor[t].writer == NONE;
-	units->kept = arena_alloc(&units->arena, units->kepts, sizeof *units->kept);
+	ROOM(&units->arena, units->kept, units->kepts);
 	for (uint32_t t = 0, k = 0; units->kept && t < graph->tensors; t++)
 		if (graph->tensor[t].writer == NONE)
 			units->kept[k++] = t;

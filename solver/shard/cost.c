@@ -491,18 +491,11 @@ static enum status shard_cost_begin(struct sharding_sum *sum)
 {
 	const struct units *units = sum->units;
 	const struct graph *graph = units->graph;
-	sum->phase = arena_alloc(&sum->arena, graph->ops, sizeof *sum->phase);
-	sum->late = arena_alloc(&sum->arena, graph->ops, sizeof *sum->late);
-	sum->staying = arena_alloc(&sum->arena, graph->storages, sizeof *sum->staying);
-	sum->returning = arena_alloc(&sum->arena, graph->storages, sizeof *sum->returning);
-	sum->moved = arena_alloc(&sum->arena, graph->tensors, sizeof *sum->moved);
-	sum->bytes = arena_alloc(&sum->arena, units->tensor_classes, sizeof *sum->bytes);
-	sum->time = arena_alloc(&sum->arena, units->op_classes, sizeof *sum->time);
-	sum->need = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->need);
-	sum->way = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->way);
-	sum->best = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->best);
-	NEED(sum->phase && sum->late && sum->staying && sum->returning && sum->moved && sum->bytes && sum->time &&
-		sum->need && sum->way && sum->best);
+	NEED(ROOM(&sum->arena, sum->phase, graph->ops) && ROOM(&sum->arena, sum->late, graph->ops) &&
+		ROOM(&sum->arena, sum->staying, graph->storages) && ROOM(&sum->arena, sum->returning, graph->storages) &&
+		ROOM(&sum->arena, sum->moved, graph->tensors) && ROOM(&sum->arena, sum->bytes, units->tensor_classes) &&
+		ROOM(&sum->arena, sum->time, units->op_classes) && ROOM(&sum->arena, sum->need, NEEDS_MAX) &&
+		ROOM(&sum->arena, sum->way, NEEDS_MAX) && ROOM(&sum->arena, sum->best, NEEDS_MAX));
 	shard_cost_find_late(sum);
 	find_returning(sum);
 	find_staying(sum);

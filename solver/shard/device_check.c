@@ -304,13 +304,10 @@ static enum status check_end(const struct check *check)
 static bool device_check_start(struct check *check)
 {
 	const struct graph *device = check->device;
-	check->of = arena_alloc(&check->arena, device->tensors, sizeof *check->of);
-	check->at = arena_alloc(&check->arena, device->tensors, sizeof *check->at);
-	check->version = arena_alloc(&check->arena, device->storages, sizeof *check->version);
-	check->only = arena_alloc(&check->arena, device->storages, sizeof *check->only);
-	check->summed = arena_alloc(&check->arena, device->storages, sizeof *check->summed);
-	check->latest = arena_alloc(&check->arena, check->whole->storages, sizeof *check->latest);
-	if (!check->of || !check->at || !check->version || !check->only || !check->summed || !check->latest)
+	if (!(ROOM(&check->arena, check->of, device->tensors) && ROOM(&check->arena, check->at, device->tensors) &&
+		ROOM(&check->arena, check->version, device->storages) && ROOM(&check->arena, check->only, device->storages) &&
+		ROOM(&check->arena, check->summed, device->storages) &&
+		ROOM(&check->arena, check->latest, check->whole->storages)))
 		return false;
 	for (uint32_t t = 0; t < device->tensors; t++) {
 		check->of[t] = graph_find_tensor(check->whole, device->tensor[t].name);

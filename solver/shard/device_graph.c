@@ -171,10 +171,8 @@ static bool index_readers(struct walk *walk)
 {
 	const struct graph *graph = walk->graph;
 	uint32_t reads = graph->reads.start[graph->ops];
-	walk->read_start = arena_alloc(&walk->arena, graph->tensors + (size_t)2, sizeof *walk->read_start);
-	walk->reader = arena_alloc(&walk->arena, reads, sizeof *walk->reader);
-	walk->read = arena_alloc(&walk->arena, reads, sizeof *walk->read);
-	if (!walk->read_start || !walk->reader || !walk->read)
+	if (!(ROOM(&walk->arena, walk->read_start, graph->tensors + (size_t)2) && ROOM(&walk->arena, walk->reader, reads) &&
+		ROOM(&walk->arena, walk->read, reads)))
 		return false;
 	for (uint32_t i = 0; i < reads; i++)
 		walk->read_start[graph->reads.item[i] + 2]++;
@@ -193,16 +191,11 @@ static bool device_graph_start(struct walk *walk)
 {
 	const struct graph *graph = walk->graph;
 	walk->draft = draft_new();
-	walk->name = arena_alloc(&walk->arena, graph->tensors, sizeof *walk->name);
-	walk->where = arena_alloc(&walk->arena, graph->tensors, sizeof *walk->where);
-	walk->place = arena_alloc(&walk->arena, graph->tensors, sizeof *walk->place);
-	walk->copies = arena_alloc(&walk->arena, graph->tensors, sizeof *walk->copies);
-	walk->version = arena_alloc(&walk->arena, graph->storages, sizeof *walk->version);
-	walk->newest = arena_alloc(&walk->arena, graph->storages, sizeof *walk->newest);
-	walk->made = arena_alloc(&walk->arena, graph->ops, sizeof *walk->made);
-	if (!walk->draft || !walk->name || !walk->where || !walk->place || !walk->copies || !walk->version ||
-		!walk->newest || !walk->made || !index_readers(walk) ||
-		reshard_memo_begin(&walk->memo, walk->units, walk->mesh) != OK)
+	if (!(ROOM(&walk->arena, walk->name, graph->tensors) && ROOM(&walk->arena, walk->where, graph->tensors) &&
+			ROOM(&walk->arena, walk->place, graph->tensors) && ROOM(&walk->arena, walk->copies, graph->tensors) &&
+			ROOM(&walk->arena, walk->version, graph->storages) && ROOM(&walk->arena, walk->newest, graph->storages) &&
+			ROOM(&walk->arena, walk->made, graph->ops)) ||
+		!walk->draft || !index_readers(walk) || reshard_memo_begin(&walk->memo, walk->units, walk->mesh) != OK)
 		return false;
 	device_graph_describe(walk);
 	for (uint32_t s = 0; s < graph->storages; s++) {

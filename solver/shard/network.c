@@ -42,16 +42,15 @@ static enum status shard_network_begin(struct building *building, struct network
 	const struct graph *graph = building->graph;
 	struct network *network = building->network;
 	struct arena *arena = &network->arena;
-	network->op_node = arena_alloc(arena, graph->ops, sizeof *network->op_node);
-	network->op_copy = arena_alloc(arena, graph->ops, sizeof *network->op_copy);
-	network->kept_node = arena_alloc(arena, graph->tensors, sizeof *network->kept_node);
-	network->kept_copy = arena_alloc(arena, graph->tensors, sizeof *network->kept_copy);
+	ROOM(arena, network->op_node, graph->ops);
+	ROOM(arena, network->op_copy, graph->ops);
+	ROOM(arena, network->kept_node, graph->tensors);
+	ROOM(arena, network->kept_copy, graph->tensors);
 	network->chain.segments = options->fold ? options->fold->segments : 0;
-	network->chain.copies = arena_alloc(arena, network->chain.segments, sizeof *network->chain.copies);
-	building->reaches = arena_alloc(&building->arena, graph->ops, sizeof *building->reaches);
-	struct placement_pin *pin = arena_alloc(&building->arena, options->pins, sizeof *pin);
-	if (!network->op_node || !network->op_copy || !network->kept_node || !network->kept_copy ||
-		!network->chain.copies || !building->reaches || !pin ||
+	struct placement_pin *pin;
+	if (!(ROOM(arena, network->chain.copies, network->chain.segments) &&
+			ROOM(&building->arena, building->reaches, graph->ops) && ROOM(&building->arena, pin, options->pins)) ||
+		!network->op_node || !network->op_copy || !network->kept_node || !network->kept_copy ||
 		(!options->memo && reshard_memo_begin(&building->own_memo, building->units, building->mesh) != OK))
 		return NO_MEMORY;
 	memset(network->kept_node, 0xff, graph->tensors * sizeof *network->kept_node);

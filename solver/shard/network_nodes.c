@@ -396,8 +396,8 @@ static enum status kept_nodes(struct building *building)
 	uint32_t most = 1;
 	for (uint32_t s = 0; fold && s < fold->segments; s++)
 		most = fold->segment[s].copies > most ? fold->segment[s].copies : most;
-	uint32_t *theirs = arena_alloc(&building->arena, most, sizeof *theirs);
-	enum status status = theirs ? OK : NO_MEMORY;
+	uint32_t *theirs = NULL;
+	enum status status = ROOM(&building->arena, theirs, most) ? OK : NO_MEMORY;
 	for (int pass = 0; pass < 2 && status == OK; pass++)  /* those of copies first: what is left stands outside */
 		for (uint32_t i = 0; i < units->kepts && status == OK; i++) {
 			uint32_t segment = NONE, t = units->kept[i];

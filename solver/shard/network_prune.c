@@ -351,12 +351,10 @@ enum status network_prune(struct network *network, struct control *control)
 	struct pruning pruning = { .network = network };
 	enum status status = find_near(&pruning, &arena);
 	uint32_t before = NONE;
-	pruning.gone = arena_alloc(&arena, network->chain.first[network->chain.nodes], sizeof *pruning.gone);
-	pruning.rival = arena_alloc(&arena, network->chain.first[network->chain.nodes], sizeof *pruning.rival);
-	pruning.side = arena_alloc(&arena, 2 * (size_t)network->chain.edges, sizeof *pruning.side);
-	pruning.looked = arena_alloc(&arena, network->chain.nodes, sizeof *pruning.looked);
-	pruning.lost = arena_alloc(&arena, network->chain.nodes, sizeof *pruning.lost);
-	if (!pruning.gone || !pruning.rival || !pruning.side || !pruning.looked || !pruning.lost)
+	if (!(ROOM(&arena, pruning.gone, network->chain.first[network->chain.nodes]) &&
+		ROOM(&arena, pruning.rival, network->chain.first[network->chain.nodes]) &&
+		ROOM(&arena, pruning.side, 2 * (size_t)network->chain.edges) &&
+		ROOM(&arena, pruning.looked, network->chain.nodes) && ROOM(&arena, pruning.lost, network->chain.nodes)))
 		status = NO_MEMORY;
 	for (int round = 0; round < 4 && status == OK && before != pruning.dropped; round++) {
 		before = pruning.dropped;

@@ -45,18 +45,15 @@ static bool number_classes(struct building *building)
 {
 	const struct network *network = building->network;
 	uint32_t nodes = network->chain.nodes;
-	building->node_class = arena_alloc(&building->arena, nodes + (size_t)1, sizeof *building->node_class);
-	if (!building->node_class)
+	if (!ROOM(&building->arena, building->node_class, nodes + (size_t)1))
 		return false;
 	for (uint32_t node = 0; node < nodes; node++)
 		building->node_class[node + 1] = building->node_class[node]
 			+ (network->node[node].kind == NETWORK_OP ? csr_length(&building->graph->writes, network->node[node].id) : 1);
 	building->classes = building->node_class[nodes];
 	/* Second half: updated tensors on their way back to where they are kept, under the class of the tensor. */
-	building->class_reading = arena_alloc(
-		&building->arena, 2 * (size_t)building->classes, sizeof *building->class_reading);
-	building->class_example = arena_alloc(&building->arena, building->classes, sizeof *building->class_example);
-	if (!building->class_reading || !building->class_example)
+	if (!(ROOM(&building->arena, building->class_reading, 2 * (size_t)building->classes) &&
+		ROOM(&building->arena, building->class_example, building->classes)))
 		return false;
 	memset(building->class_reading, 0xff, 2 * sizeof *building->class_reading * building->classes);
 	find_examples(building);

@@ -340,8 +340,8 @@ static enum status note_candidate(
 	int used = copies > 1 ? snprintf(text, sizeof text, "%u x ", copies) : 0;
 	if (report->candidates == tap->room) {
 		uint32_t room = tap->room ? 2 * tap->room : 128;
-		struct sharding_candidate *grown = arena_alloc(&report->arena, room, sizeof *grown);
-		NEED(grown);
+		struct sharding_candidate *grown;
+		NEED(ROOM(&report->arena, grown, room));
 		if (report->candidates > 0)
 			memcpy(grown, report->candidate, report->candidates * sizeof *grown);
 		report->candidate = grown;
@@ -463,9 +463,9 @@ static enum status tap_finish(
 {
 	const struct graph *graph = tap->graph;
 	const struct network *network = &tap->network;
-	uint32_t pins = 0, *owner = arena_alloc(&tap->arena, graph->tensors, sizeof *owner);
-	struct placement_pin *pin = arena_alloc(&tap->arena, graph->tensors, sizeof *pin);
-	NEED(pin && owner);
+	uint32_t pins = 0, *owner;
+	struct placement_pin *pin;
+	NEED(ROOM(&tap->arena, owner, graph->tensors) && ROOM(&tap->arena, pin, graph->tensors));
 	tap_find_owners(tap, owner);
 	for (uint32_t node = 0; node < network->chain.nodes; node++) {
 		const struct network_node *of = &network->node[node];
@@ -504,12 +504,10 @@ static enum status tap_begin(struct tap *tap, const struct sharding *base)
 	}
 	TRY(status);
 	const struct shard_chain *chain = &tap->network.chain;
-	uint32_t *row = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *row),
-			 *item = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *item);
-	tap->chosen = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->chosen);
-	tap->pattern = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->pattern);
-	tap->trying = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->trying);
-	NEED(row && item && tap->chosen && tap->pattern && tap->trying);
+	uint32_t *row, *item;
+	NEED(ROOM(&tap->arena, row, 2 * (size_t)chain->edges) && ROOM(&tap->arena, item, 2 * (size_t)chain->edges) &&
+		ROOM(&tap->arena, tap->chosen, chain->nodes) && ROOM(&tap->arena, tap->pattern, chain->nodes) &&
+		ROOM(&tap->arena, tap->trying, chain->nodes));
 	for (uint32_t e = 0; e < chain->edges; e++) {
 		row[2 * e] = chain->edge[e].from;
 		row[2 * e + 1] = chain->edge[e].to;
@@ -551,8 +549,8 @@ static enum status tap_axes(struct tap *tap, const struct sharding *base)
 static enum status tap_subgraphs(struct tap *tap)
 {
 	enum status status = OK;
-	uint32_t *weight = arena_alloc(&tap->arena, tap->network.chain.nodes, sizeof *weight);
-	NEED(weight);
+	uint32_t *weight;
+	NEED(ROOM(&tap->arena, weight, tap->network.chain.nodes));
 	for (uint32_t i = 0; status == OK && i <= tap->network.chain.segments; i++)
 		status = try_subgraph(tap, i < tap->network.chain.segments ? i : NONE, weight);
 	return status;

@@ -209,16 +209,10 @@ enum status activations_find(const struct graph *step, const struct rules *rules
 {
 	struct arena *arena = &activations->arena;
 	*activations = (struct activations){ 0 };
-	activations->layer_name = arena_alloc(arena, step->ops, sizeof *activations->layer_name);
-	activations->layer = arena_alloc(arena, step->ops, sizeof *activations->layer);
-	activations->flops = arena_alloc(arena, step->ops, sizeof *activations->flops);
-	activations->kept_product = arena_alloc(arena, step->ops, sizeof *activations->kept_product);
-	activations->saved = arena_alloc(arena, step->storages, sizeof *activations->saved);
-	activations->anchor = arena_alloc(arena, step->storages, sizeof *activations->anchor);
-	activations->attention = arena_alloc(arena, step->storages, sizeof *activations->attention);
-	activations->held = arena_alloc(arena, step->storages, sizeof *activations->held);
-	bool fine = activations->layer_name && activations->layer && activations->flops && activations->kept_product &&
-		activations->saved && activations->anchor && activations->attention && activations->held;
+	bool fine = ROOM(arena, activations->layer_name, step->ops) && ROOM(arena, activations->layer, step->ops) &&
+		ROOM(arena, activations->flops, step->ops) && ROOM(arena, activations->kept_product, step->ops) &&
+		ROOM(arena, activations->saved, step->storages) && ROOM(arena, activations->anchor, step->storages) &&
+		ROOM(arena, activations->attention, step->storages) && ROOM(arena, activations->held, step->storages);
 	if (fine && find_layers(step, activations) == OK && find_attention(step, rules, activations) == OK
 		&& find_kept_products(step, rules, activations) == OK) {
 		find_saved(step, activations);

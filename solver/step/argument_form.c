@@ -15,8 +15,8 @@ static uint32_t argument_form_add(struct making *making, enum argument_kind kind
 {
 	if (making->values == making->room) {
 		uint32_t room = making->room ? 2 * making->room : 32;
-		struct argument *value = arena_alloc(making->arena, room, sizeof *value);
-		if (!value) {
+		struct argument *value;
+		if (!ROOM(making->arena, value, room)) {
 			making->failed = true;
 			return 0;
 		}
@@ -120,9 +120,9 @@ const struct arguments *arguments_with_result(
 	struct arena *arena, const struct arguments *arguments, const char *const *name, uint32_t names, bool list)
 {
 	uint32_t before = arguments->values, count = before;
-	struct arguments *longer = arena_alloc(arena, 1, sizeof *longer);
-	struct argument *value = arena_alloc(arena, before + names + 1, sizeof *value);
-	if (!longer || !value)
+	struct arguments *longer;
+	struct argument *value;
+	if (!(ROOM(arena, longer, 1) && ROOM(arena, value, before + names + 1)))
 		return NULL;
 	memcpy(value, arguments->value, before * sizeof *value);
 	if (list || !names)

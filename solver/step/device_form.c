@@ -246,9 +246,9 @@ static enum status group_sums(struct forming *forming)
 static enum status device_form_find_tied(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
-	uint32_t *name = arena_alloc(&forming->arena, graph->storages, sizeof *name);
-	bool *tied = arena_alloc(&forming->arena, graph->storages, sizeof *tied);
-	NEED(name && tied);
+	uint32_t *name;
+	bool *tied;
+	NEED(ROOM(&forming->arena, name, graph->storages) && ROOM(&forming->arena, tied, graph->storages));
 	memset(name, 0xff, graph->storages * sizeof *name);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rule_of(forming, op) : NULL;
@@ -363,19 +363,12 @@ static enum status device_form_begin(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
 	struct arena *arena = &forming->arena;
-	forming->sum = arena_alloc(arena, graph->ops, sizeof *forming->sum);
-	forming->before = arena_alloc(arena, graph->ops, sizeof *forming->before);
-	forming->added = arena_alloc(arena, graph->ops, sizeof *forming->added);
-	forming->held = arena_alloc(arena, graph->storages, sizeof *forming->held);
-	forming->computes = arena_alloc(arena, graph->storages, sizeof *forming->computes);
-	forming->last = arena_alloc(arena, graph->storages, sizeof *forming->last);
-	forming->reads = arena_alloc(arena, graph->tensors, sizeof *forming->reads);
-	forming->again = arena_alloc(arena, graph->tensors, sizeof *forming->again);
-	forming->tensor = arena_alloc(arena, graph->tensors, sizeof *forming->tensor);
-	forming->twin = arena_alloc(arena, graph->tensors, sizeof *forming->twin);
-	forming->alias = arena_alloc(arena, graph->tensors, sizeof *forming->alias);
-	NEED(forming->sum && forming->before && forming->added && forming->held && forming->computes && forming->last &&
-		forming->reads && forming->again && forming->tensor && forming->twin && forming->alias);
+	NEED(ROOM(arena, forming->sum, graph->ops) && ROOM(arena, forming->before, graph->ops) &&
+		ROOM(arena, forming->added, graph->ops) && ROOM(arena, forming->held, graph->storages) &&
+		ROOM(arena, forming->computes, graph->storages) && ROOM(arena, forming->last, graph->storages) &&
+		ROOM(arena, forming->reads, graph->tensors) && ROOM(arena, forming->again, graph->tensors) &&
+		ROOM(arena, forming->tensor, graph->tensors) && ROOM(arena, forming->twin, graph->tensors) &&
+		ROOM(arena, forming->alias, graph->tensors));
 	memset(forming->last, 0xff, graph->storages * sizeof *forming->last);
 	memset(forming->twin, 0xff, graph->tensors * sizeof *forming->twin);
 	for (uint32_t t = 0; t < graph->tensors; t++)

@@ -141,7 +141,7 @@ static uint32_t *values(struct call *call, char letter)
 {
 	uint32_t **value = &call->value[(unsigned char)letter];
 	if (!*value)
-		*value = arena_alloc(call->arena, call->room, sizeof **value);
+		ROOM(call->arena, *value, call->room);
 	if (!*value)
 		call->build->status = NO_MEMORY;
 	return *value;
@@ -277,7 +277,7 @@ static void eager_update_drop(struct call *call, char letter)
 	for (uint32_t i = 0; i < call->holds[place] && call->build->status == OK; i++)
 		build_op(call->build, RELEASE_TYPE, IN(call->held[place][i]));
 	if (!call->held[place])
-		call->held[place] = arena_alloc(call->arena, call->room, sizeof *call->held[place]);
+		ROOM(call->arena, call->held[place], call->room);
 	if (!call->held[place]) {
 		call->build->status = NO_MEMORY;
 		return;

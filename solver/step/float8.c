@@ -103,8 +103,8 @@ struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint3
 	*changed = 0;
 	for (uint32_t op = 0; linear && op < graph->ops; op++)
 		*changed += linear[op] = float8_is_linear(graph, rules, op);
-	casting.tensor = arena_alloc(&casting.arena, graph->tensors, sizeof *casting.tensor);
-	casting.op = arena_alloc(&casting.arena, graph->ops, sizeof *casting.op);
+	ROOM(&casting.arena, casting.tensor, graph->tensors);
+	ROOM(&casting.arena, casting.op, graph->ops);
 	casting.cast[0] = arena_alloc(&casting.arena, 2 * (size_t)graph->tensors, sizeof **casting.cast);
 	casting.cast[1] = casting.cast[0] + graph->tensors;
 	if (linear && *changed == 0) {

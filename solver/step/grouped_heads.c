@@ -192,10 +192,8 @@ static bool grouped_heads_find_groups(struct grouping *grouping)
 	const struct graph *graph = grouping->graph;
 	struct arena *arena = &grouping->arena;
 	uint32_t **const of_tensors[] = { &grouping->heads, &grouping->instead, &grouping->like };
-	grouping->grouped = arena_alloc(arena, graph->ops, sizeof *grouping->grouped);
-	grouping->dropped = arena_alloc(arena, graph->ops, sizeof *grouping->dropped);
-	grouping->source = arena_alloc(arena, graph->tensors, sizeof *grouping->source);
-	bool fine = grouping->grouped && grouping->dropped && grouping->source &&
+	bool fine = ROOM(arena, grouping->grouped, graph->ops) && ROOM(arena, grouping->dropped, graph->ops) &&
+		ROOM(arena, grouping->source, graph->tensors) &&
 		csr_transpose(arena, &graph->reads, graph->ops, graph->tensors, &grouping->readers) == OK;
 	for (int i = 0; i < 3 && fine; i++) {
 		*of_tensors[i] = arena_alloc(arena, graph->tensors, sizeof(uint32_t));

@@ -56,8 +56,8 @@ struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, s
 			after_cast |= late[graph->pred.item[i]];
 		*moved += late[op] = graph_widens_gradient(graph, op) && !after_cast;
 	}
-	moving.tensor = arena_alloc(&moving.arena, graph->tensors, sizeof *moving.tensor);
-	moving.op = arena_alloc(&moving.arena, graph->ops, sizeof *moving.op);
+	ROOM(&moving.arena, moving.tensor, graph->tensors);
+	ROOM(&moving.arena, moving.op, graph->ops);
 	if (late && *moved == 0) {
 		result = graph_retain(graph);
 	} else {

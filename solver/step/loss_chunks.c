@@ -132,8 +132,8 @@ static void loss_chunks_cut(struct chunking *chunking, uint32_t op, uint32_t ten
 static void loss_chunks_cut_all(struct chunking *chunking)
 {
 	const struct graph *graph = chunking->graph;
-	bool *done = arena_alloc(&chunking->arena, graph->tensors, sizeof *done);
-	if (!done)
+	bool *done;
+	if (!ROOM(&chunking->arena, done, graph->tensors))
 		chunking->build.status = NO_MEMORY;
 	for (uint32_t op = chunking->region.first; op <= chunking->region.last; op++) {
 		if (!chunking->region.inside[op])
@@ -541,13 +541,10 @@ static bool loss_chunks_allocate(struct chunking *chunking)
 {
 	const struct graph *graph = chunking->graph;
 	struct arena *arena = &chunking->arena;
-	chunking->whole = arena_alloc(arena, graph->tensors, sizeof *chunking->whole);
-	chunking->chunk = arena_alloc(arena, graph->tensors, sizeof *chunking->chunk);
-	chunking->part = arena_alloc(arena, graph->tensors * (size_t)chunking->chunks, sizeof *chunking->part);
-	chunking->op = arena_alloc(arena, graph->ops, sizeof *chunking->op);
-	chunking->count = arena_alloc(arena, chunking->chunks, sizeof *chunking->count);
 	chunking->build.draft = draft_new();
-	return chunking->whole && chunking->chunk && chunking->part && chunking->op && chunking->count &&
+	return ROOM(arena, chunking->whole, graph->tensors) && ROOM(arena, chunking->chunk, graph->tensors) &&
+		ROOM(arena, chunking->part, graph->tensors * (size_t)chunking->chunks) &&
+		ROOM(arena, chunking->op, graph->ops) && ROOM(arena, chunking->count, chunking->chunks) &&
 		chunking->build.draft;
 }
 

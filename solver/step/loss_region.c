@@ -404,12 +404,9 @@ static enum status find_labels(struct finding *finding)
 static bool loss_region_allocate(const struct graph *graph, struct loss_region *region)
 {
 	struct arena *arena = &region->arena;
-	region->inside = arena_alloc(arena, graph->ops, sizeof *region->inside);
-	region->moved = arena_alloc(arena, graph->ops, sizeof *region->moved);
-	region->seed = arena_alloc(arena, graph->ops, sizeof *region->seed);
-	region->behind = arena_alloc(arena, graph->ops, sizeof *region->behind);
-	region->role = arena_alloc(arena, graph->tensors, sizeof *region->role);
-	return region->inside && region->moved && region->seed && region->behind && region->role;
+	return ROOM(arena, region->inside, graph->ops) && ROOM(arena, region->moved, graph->ops) &&
+		ROOM(arena, region->seed, graph->ops) && ROOM(arena, region->behind, graph->ops) &&
+		ROOM(arena, region->role, graph->tensors);
 }
 
 enum status loss_region_find(

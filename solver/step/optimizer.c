@@ -70,10 +70,9 @@ static bool prepare_replacement(struct replacement *replacement)
 {
 	const struct update_groups *groups = replacement->groups;
 	uint32_t ops = groups->step->ops, next = NONE, group = groups->groups;
-	replacement->dropped = arena_alloc(&replacement->arena, ops, sizeof *replacement->dropped);
-	replacement->gradient = arena_alloc(&replacement->arena, groups->step->storages, sizeof *replacement->gradient);
-	replacement->anchor = arena_alloc(&replacement->arena, groups->groups, sizeof *replacement->anchor);
-	if (!replacement->dropped || !replacement->gradient || !replacement->anchor)
+	if (!(ROOM(&replacement->arena, replacement->dropped, ops) &&
+		ROOM(&replacement->arena, replacement->gradient, groups->step->storages) &&
+		ROOM(&replacement->arena, replacement->anchor, groups->groups)))
 		return false;
 	for (uint32_t i = 0; i < groups->groups; i++)
 		replacement->gradient[groups->step->tensor[groups->group[i].gradient].storage] = true;
@@ -124,9 +123,9 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 {
 	const struct graph *step = replacement->groups->step;
 	struct build build = { .draft = draft_new(), .op = NONE };
-	uint32_t *tensor = arena_alloc(&replacement->arena, step->tensors, sizeof *tensor),
-			 *op = arena_alloc(&replacement->arena, step->ops, sizeof *op);
-	enum status status = build.draft && tensor && op ? OK : NO_MEMORY;
+	uint32_t *tensor = NULL, *op = NULL;
+	enum status status = ROOM(&replacement->arena, tensor, step->tensors) && ROOM(&replacement->arena, op, step->ops) &&
+		build.draft ? OK : NO_MEMORY;
 	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
 		bool stays = kept_tensor(replacement, t) == t;
 		tensor[t] = stays ? draft_tensor(build.draft, &step->tensor[t]) : NONE;
@@ -298,11 +297,8 @@ static bool prepare_updates(struct updates *updates, const struct graph *graph, 
 	for (size_t i = 0; i < sizeof of_group / sizeof *of_group; i++)
 		if (!(*of_group[i] = arena_alloc(arena, count, sizeof **of_group[i])))
 			return false;
-	updates->eager = arena_alloc(arena, count, sizeof *updates->eager);
-	updates->identity = arena_alloc(arena, graph->tensors, sizeof *updates->identity);
-	updates->group_at = arena_alloc(arena, graph->tensors, sizeof *updates->group_at);
-	updates->op = arena_alloc(arena, graph->ops, sizeof *updates->op);
-	return updates->eager && updates->identity && updates->group_at && updates->op;
+	return ROOM(arena, updates->eager, count) && ROOM(arena, updates->identity, graph->tensors) &&
+		ROOM(arena, updates->group_at, graph->tensors) && ROOM(arena, updates->op, graph->ops);
 }
 
 /* The draft's tensors are the graph's. */

@@ -142,11 +142,11 @@ static enum status precision_convert(struct conversion *conversion, struct error
 {
 	const struct graph *graph = conversion->graph;
 	struct build *build = &conversion->build;
-	bool *written = arena_alloc(&conversion->arena, graph->storages, sizeof *written);
-	conversion->tensor = arena_alloc(&conversion->arena, graph->tensors, sizeof *conversion->tensor);
-	conversion->wide = arena_alloc(&conversion->arena, graph->tensors, sizeof *conversion->wide);
-	conversion->op = arena_alloc(&conversion->arena, graph->ops, sizeof *conversion->op);
-	if (!(build->draft && written && conversion->tensor && conversion->wide && conversion->op))
+	bool *written;
+	if (!(ROOM(&conversion->arena, written, graph->storages) &&
+		ROOM(&conversion->arena, conversion->tensor, graph->tensors) &&
+		ROOM(&conversion->arena, conversion->wide, graph->tensors) &&
+		ROOM(&conversion->arena, conversion->op, graph->ops) && build->draft))
 		return fail_memory(error);
 	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
 		written[graph->tensor[graph->inplace[i].in].storage] = true;

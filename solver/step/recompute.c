@@ -416,7 +416,7 @@ static bool step_recompute_note_windows(struct replay *replay, const struct offl
 	struct arena *arena = &replay->arena;
 	uint32_t ops = replay->graph->ops, *row = arena_alloc(arena, windows, sizeof *row),
 			 *item = arena_alloc(arena, windows, sizeof *item);
-	replay->window = arena_alloc(arena, replay->graph->storages, sizeof *replay->window);
+	ROOM(arena, replay->window, replay->graph->storages);
 	replay->pinned = windows > 0 ? arena_alloc(arena, 2 * (size_t)windows, sizeof *replay->pinned) : NULL;
 	bool fine = row && item && replay->window && (windows == 0 || replay->pinned);
 	for (uint32_t i = 0; i < windows && fine; i++) {
@@ -436,19 +436,11 @@ static enum status step_recompute_prepare(
 	const struct graph *graph = replay->graph;
 	struct arena *arena = &replay->arena;
 	replay->build = (struct build){ .draft = draft_new(), .source = graph, .op = NONE };
-	replay->leaves = arena_alloc(arena, graph->storages, sizeof *replay->leaves);
-	replay->host = arena_alloc(arena, graph->storages, sizeof *replay->host);
-	replay->back = arena_alloc(arena, graph->storages, sizeof *replay->back);
-	replay->tensor = arena_alloc(arena, graph->tensors, sizeof *replay->tensor);
-	replay->original = arena_alloc(arena, graph->tensors, sizeof *replay->original);
-	replay->made = arena_alloc(arena, graph->tensors, sizeof *replay->made);
-	replay->op = arena_alloc(arena, graph->ops, sizeof *replay->op);
-	replay->done = arena_alloc(arena, graph->ops, sizeof *replay->done);
-	replay->stack = arena_alloc(arena, capacity, sizeof *replay->stack);
-	if (!replay->build.draft || !replay->leaves || !replay->host || !replay->back || !replay->tensor ||
-		!replay->original || !replay->made || !replay->op || !replay->done || !replay->stack ||
-		!replay_sets(replay, drop))
-		return NO_MEMORY;
+	NEED(ROOM(arena, replay->leaves, graph->storages) && ROOM(arena, replay->host, graph->storages) &&
+		ROOM(arena, replay->back, graph->storages) && ROOM(arena, replay->tensor, graph->tensors) &&
+		ROOM(arena, replay->original, graph->tensors) && ROOM(arena, replay->made, graph->tensors) &&
+		ROOM(arena, replay->op, graph->ops) && ROOM(arena, replay->done, graph->ops) &&
+		ROOM(arena, replay->stack, capacity) && replay->build.draft && replay_sets(replay, drop));
 	note_offloads(replay, offload, offloads);
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		if ((replay->tensor[t] = replay->original[t] = draft_tensor(replay->build.draft, &graph->tensor[t])) == NONE)

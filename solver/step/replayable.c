@@ -105,9 +105,8 @@ static void replayable_settle(struct replay *replay, const bool *drop)
 bool replay_sets(struct replay *replay, const bool *drop)
 {
 	const struct graph *graph = replay->graph;
-	replay->anew = arena_alloc(&replay->arena, graph->storages, sizeof *replay->anew);
-	replay->overwrite = arena_alloc(&replay->arena, graph->storages, sizeof *replay->overwrite);
-	if (!replay->anew || !replay->overwrite)
+	if (!(ROOM(&replay->arena, replay->anew, graph->storages) &&
+		ROOM(&replay->arena, replay->overwrite, graph->storages)))
 		return false;
 	find_overwrites(replay);
 	replayable_settle(replay, drop);

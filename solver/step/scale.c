@@ -36,19 +36,12 @@ struct scaling {
 static bool scale_allocate(struct scaling *scaling)
 {
 	uint32_t ops = scaling->graph->ops, tensors = scaling->graph->tensors;
-	scaling->copied = arena_alloc(&scaling->arena, ops, sizeof *scaling->copied);
-	scaling->flops = arena_alloc(&scaling->arena, ops, sizeof *scaling->flops);
-	scaling->sums = arena_alloc(&scaling->arena, ops, sizeof *scaling->sums);
-	scaling->number = arena_alloc(&scaling->arena, ops, sizeof *scaling->number);
-	scaling->sum = arena_alloc(&scaling->arena, tensors, sizeof *scaling->sum);
-	scaling->alias = arena_alloc(&scaling->arena, tensors, sizeof *scaling->alias);
-	scaling->moved = arena_alloc(&scaling->arena, tensors, sizeof *scaling->moved);
-	scaling->clone = arena_alloc(&scaling->arena, ops, sizeof *scaling->clone);
-	scaling->held = arena_alloc(&scaling->arena, ops, sizeof *scaling->held);
-	scaling->next_held = arena_alloc(&scaling->arena, ops, sizeof *scaling->next_held);
-	scaling->unfused = arena_alloc(&scaling->arena, ops, sizeof *scaling->unfused);
-	if (!scaling->unfused || !scaling->held || !scaling->next_held || !scaling->clone || !scaling->copied ||
-		!scaling->flops || !scaling->sums || !scaling->number || !scaling->sum || !scaling->alias || !scaling->moved)
+	if (!(ROOM(&scaling->arena, scaling->copied, ops) && ROOM(&scaling->arena, scaling->flops, ops) &&
+		ROOM(&scaling->arena, scaling->sums, ops) && ROOM(&scaling->arena, scaling->number, ops) &&
+		ROOM(&scaling->arena, scaling->sum, tensors) && ROOM(&scaling->arena, scaling->alias, tensors) &&
+		ROOM(&scaling->arena, scaling->moved, tensors) && ROOM(&scaling->arena, scaling->clone, ops) &&
+		ROOM(&scaling->arena, scaling->held, ops) && ROOM(&scaling->arena, scaling->next_held, ops) &&
+		ROOM(&scaling->arena, scaling->unfused, ops)))
 		return false;
 	memset(scaling->sum, -1, tensors * sizeof *scaling->sum);
 	memset(scaling->moved, -1, tensors * sizeof *scaling->moved);
@@ -278,8 +271,8 @@ static bool repeated(const struct scaling *scaling, uint32_t operand, uint32_t r
 static bool scale_count_once(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
-	bool *seen = arena_alloc(&scaling->arena, graph->storages, sizeof *seen);
-	if (!seen)
+	bool *seen;
+	if (!ROOM(&scaling->arena, seen, graph->storages))
 		return false;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		FOR_ROW(i, &graph->writes, op)

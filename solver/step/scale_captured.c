@@ -44,9 +44,7 @@ static enum status scale_captured_find_shapes(struct growing *growing)
 	size_t dims = 0;
 	for (uint32_t t = 0; t < from->tensors; t++)
 		dims += from->tensor[t].dims;
-	growing->start = arena_alloc(&growing->arena, from->tensors, sizeof *growing->start);
-	growing->shape = arena_alloc(&growing->arena, dims, sizeof *growing->shape);
-	if (!(growing->start && growing->shape))
+	if (!(ROOM(&growing->arena, growing->start, from->tensors) && ROOM(&growing->arena, growing->shape, dims)))
 		return fail_memory(growing->error);
 	for (uint32_t t = 0, at = 0; t < from->tensors; t++) {
 		const struct tensor *tensor = &from->tensor[t];

@@ -68,10 +68,9 @@ enum status scale_flat_values(const struct graph *graph, const struct factors *f
 {
 	int64_t given = scale_given_batch(graph, factors);
 	*values = (struct scale_values) { 0 };
-	values->shape = arena_alloc(&values->arena, factors->dim_start[graph->tensors], sizeof *values->shape);
-	values->changed = arena_alloc(&values->arena, graph->tensors, sizeof *values->changed);
-	bool *summed = arena_alloc(&values->arena, graph->storages, sizeof *summed);
-	NEED(values->shape && values->changed && summed);
+	bool *summed;
+	NEED(ROOM(&values->arena, values->shape, factors->dim_start[graph->tensors]) &&
+		ROOM(&values->arena, values->changed, graph->tensors) && ROOM(&values->arena, summed, graph->storages));
 	mark_update(graph, summed);
 	mark_samples(graph, summed, values->changed);
 	for (uint32_t t = 0; t < graph->tensors; t++) {

@@ -236,7 +236,7 @@ static void follow_reserve(struct reach *reach, const struct rules *rules, uint3
 static bool mark_held(struct reach *reach)
 {
 	const struct factors *factors = reach->factors;
-	reach->held = arena_alloc(&reach->values->arena, factors->factors, sizeof *reach->held);
+	ROOM(&reach->values->arena, reach->held, factors->factors);
 	for (uint32_t t = 0; t < reach->graph->tensors && reach->held; t++) {
 		const struct tensor *tensor = &reach->graph->tensor[t];
 		if (tensor->writer != NONE || !kind_persistent(tensor->kind) || tensor->kind == KIND_INPUT)
@@ -323,10 +323,9 @@ enum status scale_values_find(const struct graph *graph, const struct rules *rul
 {
 	struct reach reach = { .graph = graph, .factors = factors, .values = values, .error = error };
 	*values = (struct scale_values) { 0 };
-	values->value = arena_alloc(&values->arena, factors->factors, sizeof *values->value);
-	values->shape = arena_alloc(&values->arena, factors->dim_start[graph->tensors], sizeof *values->shape);
-	values->changed = arena_alloc(&values->arena, graph->tensors, sizeof *values->changed);
-	NEED(values->value && values->shape && values->changed && mark_held(&reach));
+	NEED(ROOM(&values->arena, values->value, factors->factors) &&
+		ROOM(&values->arena, values->shape, factors->dim_start[graph->tensors]) &&
+		ROOM(&values->arena, values->changed, graph->tensors) && mark_held(&reach));
 	for (uint32_t i = 0; i < factors->factors; i++)
 		values->value[i] = factors->factor[i].size;
 	TRY(seed(&reach, ROLE_BATCH, request->batch));

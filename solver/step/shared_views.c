@@ -78,12 +78,9 @@ static bool find_same(struct sharing *sharing)
 {
 	const struct graph *graph = sharing->graph;
 	struct arena *arena = &sharing->arena;
-	sharing->fixed = arena_alloc(arena, graph->storages, sizeof *sharing->fixed);
-	sharing->tied = arena_alloc(arena, graph->ops, sizeof *sharing->tied);
-	sharing->first = arena_alloc(arena, graph->tensors, sizeof *sharing->first);
-	sharing->next = arena_alloc(arena, graph->ops, sizeof *sharing->next);
-	sharing->same = arena_alloc(arena, graph->ops, sizeof *sharing->same);
-	if (!sharing->fixed || !sharing->tied || !sharing->first || !sharing->next || !sharing->same)
+	if (!(ROOM(arena, sharing->fixed, graph->storages) && ROOM(arena, sharing->tied, graph->ops) &&
+		ROOM(arena, sharing->first, graph->tensors) && ROOM(arena, sharing->next, graph->ops) &&
+		ROOM(arena, sharing->same, graph->ops)))
 		return false;
 	memset(sharing->first, 0xff, graph->tensors * sizeof *sharing->first);
 	memset(sharing->next, 0xff, graph->ops * sizeof *sharing->next);

@@ -263,7 +263,7 @@ static bool train_prepare(struct train *train)
 	uint32_t tensors = train->forward->tensors, ops = train->forward->ops;
 	train->build = (struct build){ .draft = draft_new(), .op = NONE, .source = train->forward,
 		.rules = train->options->rules };
-	train->needs = arena_alloc(&train->arena, tensors, sizeof *train->needs);
+	ROOM(&train->arena, train->needs, tensors);
 	train->tensor = none_array(train, tensors);
 	train->gradient = none_array(train, tensors);
 	train->first_reader = none_array(train, tensors);

@@ -260,12 +260,10 @@ static bool update_groups_prepare(struct update_groups *groups, struct rows *row
 {
 	const struct graph *graph = groups->step;
 	uint32_t room = 1, parameter;
-	groups->outside = arena_alloc(&groups->arena, graph->storages, sizeof *groups->outside);
-	groups->leader = arena_alloc(&groups->arena, graph->storages, sizeof *groups->leader);
-	groups->group_of = arena_alloc(&groups->arena, graph->storages, sizeof *groups->group_of);
-	groups->group = arena_alloc(&groups->arena, graph->storages, sizeof *groups->group);
-	groups->updates = arena_alloc(&groups->arena, graph->ops, sizeof *groups->updates);
-	if (!groups->outside || !groups->leader || !groups->group_of || !groups->group || !groups->updates)
+	if (!(ROOM(&groups->arena, groups->outside, graph->storages) &&
+		ROOM(&groups->arena, groups->leader, graph->storages) &&
+		ROOM(&groups->arena, groups->group_of, graph->storages) &&
+		ROOM(&groups->arena, groups->group, graph->storages) && ROOM(&groups->arena, groups->updates, graph->ops)))
 		return false;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		groups->eager |= op_releases(&graph->op[op]);
@@ -280,9 +278,7 @@ static bool update_groups_prepare(struct update_groups *groups, struct rows *row
 	for (uint32_t s = 0; s < graph->storages; s++)
 		if (graph->storage[s].kind == KIND_OPTIMIZER && is_state_of_parameter(graph, s, &parameter))
 			update_groups_join(groups, s, parameter);
-	rows->tensor = arena_alloc(&groups->arena, room, sizeof *rows->tensor);
-	*column = arena_alloc(&groups->arena, room, sizeof **column);
-	return rows->tensor && *column;
+	return ROOM(&groups->arena, rows->tensor, room) && ROOM(&groups->arena, *column, room);
 }
 
 /* Adafactor of torch.optim keeps these. */

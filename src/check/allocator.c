@@ -266,10 +266,8 @@ enum status check_two_steps(const struct check *check, struct arena *arena, stru
 {
 	const struct graph *graph = check->graph;
 	int64_t ops = graph->ops > 0 ? graph->ops : 1, steps = graph_of_allocations(check->input) ? 1 : 2;
-	buffers->lower = arena_alloc(arena, 2 * (size_t)check->items, sizeof *buffers->lower);
-	buffers->upper = arena_alloc(arena, 2 * (size_t)check->items, sizeof *buffers->upper);
-	buffers->size = arena_alloc(arena, 2 * (size_t)check->items, sizeof *buffers->size);
-	NEED(buffers->lower && buffers->upper && buffers->size);
+	NEED(ROOM(arena, buffers->lower, 2 * (size_t)check->items) &&
+		ROOM(arena, buffers->upper, 2 * (size_t)check->items) && ROOM(arena, buffers->size, 2 * (size_t)check->items));
 	for (int64_t k = 0; k < steps * check->items; k++) {
 		uint32_t item = (uint32_t)(k % check->items), i = buffers->n;
 		int64_t begin = k / check->items * ops, lower = begin + check->first[item], upper = begin + check->last[item] + 1;

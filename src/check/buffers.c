@@ -164,8 +164,8 @@ enum status buffers_check(
 	struct look look = {
 		.csv = csv, .places = places, .part = arena_alloc(&arena, room, sizeof *look.part), .error = error
 	};
-	size_t *live = arena_alloc(&arena, room, sizeof *live);
-	enum status status = look.part && live ? OK : fail_memory(error);
+	size_t *live = NULL;
+	enum status status = ROOM(&arena, live, room) && look.part ? OK : fail_memory(error);
 	*sums = (struct buffers_sums){ 0 };
 	for (uint32_t i = 0; i < buffers->n && status == OK; i++)
 		status = check_place(&look, i);

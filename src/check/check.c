@@ -194,14 +194,12 @@ static enum status prepare_graph(struct check *check)
 	TRY(transform_graph(check));
 	TRY(check_planned_graph(check));
 	const struct graph *graph = check->graph;
-	check->position = arena_alloc(&check->arena, graph->ops, sizeof *check->position);
-	check->order = arena_alloc(&check->arena, graph->ops, sizeof *check->order);
+	ROOM(&check->arena, check->position, graph->ops);
+	ROOM(&check->arena, check->order, graph->ops);
 	check->items = graph->storages + graph->ops;
-	check->first = arena_alloc(&check->arena, check->items, sizeof *check->first);
-	check->last = arena_alloc(&check->arena, check->items, sizeof *check->last);
-	check->bytes = arena_alloc(&check->arena, check->items, sizeof *check->bytes);
-	check->offset = arena_alloc(&check->arena, check->items, sizeof *check->offset);
-	if (!(check->position && check->order && check->first && check->last && check->bytes && check->offset))
+	if (!(ROOM(&check->arena, check->first, check->items) && ROOM(&check->arena, check->last, check->items) &&
+		ROOM(&check->arena, check->bytes, check->items) && ROOM(&check->arena, check->offset, check->items) &&
+		check->position && check->order))
 		return fail_memory(check->error);
 	return OK;
 }
@@ -296,8 +294,8 @@ static enum status src_check_memory(struct check *check)
 {
 	const struct graph *graph = check->graph;
 	int64_t persistent = 0, bytes = 0;
-	int64_t *change = arena_alloc(&check->arena, (size_t)graph->ops + 2, sizeof *change);
-	if (!change)
+	int64_t *change;
+	if (!ROOM(&check->arena, change, (size_t)graph->ops + 2))
 		return fail_memory(check->error);
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		find_lifetime(check, s);
@@ -341,9 +339,8 @@ static enum status read_flow(
 	struct check *check, const struct problem *problem, struct order_certificate *certificate, const json_t *flow)
 {
 	const struct graph *graph = check->graph;
-	uint32_t *item = arena_alloc(&check->arena, graph->storages, sizeof *item);
-	certificate->arc = arena_alloc(&check->arena, json_array_size(flow), sizeof *certificate->arc);
-	if (!(item && certificate->arc))
+	uint32_t *item;
+	if (!(ROOM(&check->arena, item, graph->storages) && ROOM(&check->arena, certificate->arc, json_array_size(flow))))
 		return fail_memory(check->error);
 	for (uint32_t s = 0; s < graph->storages; s++)
 		item[s] = NONE;
@@ -373,8 +370,7 @@ static enum status read_precedences(struct check *check, struct order_certificat
 {
 	const json_t *entry;
 	size_t i;
-	certificate->arc = arena_alloc(&check->arena, json_array_size(list), sizeof *certificate->arc);
-	if (!certificate->arc)
+	if (!ROOM(&check->arena, certificate->arc, json_array_size(list)))
 		return fail_memory(check->error);
 	json_array_foreach(list, i, entry) {
 		uint32_t to = op_named(check, json_array_get(entry, 0)), from = op_named(check, json_array_get(entry, 1));

@@ -69,8 +69,7 @@ static const char *check_layout_name_of(const struct check *check, uint32_t item
 /* fixed offsets of the pins, for searches. */
 static enum status pin_buffers(struct check *check, struct buffers *buffers, const uint32_t *storage)
 {
-	buffers->fixed = arena_alloc(&check->arena, buffers->n, sizeof *buffers->fixed);
-	if (!buffers->fixed)
+	if (!ROOM(&check->arena, buffers->fixed, buffers->n))
 		return fail_memory(check->error);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		buffers->fixed[i] = -1;
@@ -408,8 +407,8 @@ enum status check_host(struct check *check)
 {
 	const struct graph *graph = check->graph;
 	const json_t *buffers = json_object_get(json_object_get(check->plan, "host"), "buffers");
-	struct waiting *waiting = arena_alloc(&check->arena, 2 * (size_t)graph->ops, sizeof *waiting);
-	enum status status = waiting ? OK : fail_memory(check->error);
+	struct waiting *waiting = NULL;
+	enum status status = ROOM(&check->arena, waiting, 2 * (size_t)graph->ops) ? OK : fail_memory(check->error);
 	uint32_t count = 0;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		if (graph->op[op].added != ADDED_OFFLOAD || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)

@@ -336,11 +336,11 @@ enum status pipeline_check_claims(const json_t *shard, const struct pipelined *p
 		.shard = shard, .pipeline = json_object_get(shard, "pipeline"), .pipelined = pipelined, .error = error
 	};
 	uint32_t pieces = pipelined->ranks * pipelined->chunks;
-	struct graph **rank = arena_alloc(&checking.arena, pipelined->ranks, sizeof *rank);
-	checking.held = arena_alloc(&checking.arena, pipelined->ranks, sizeof *checking.held);
-	checking.forward = arena_alloc(&checking.arena, 6 * (size_t)pieces, sizeof *checking.forward);
-	checking.counts = arena_alloc(&checking.arena, pieces, sizeof *checking.counts);
-	enum status status = rank && checking.held && checking.forward && checking.counts ? OK : fail_memory(error);
+	struct graph **rank = NULL;
+	enum status status = ROOM(&checking.arena, rank, pipelined->ranks) &&
+		ROOM(&checking.arena, checking.held, pipelined->ranks) &&
+		ROOM(&checking.arena, checking.forward, 6 * (size_t)pieces) &&
+		ROOM(&checking.arena, checking.counts, pieces) ? OK : fail_memory(error);
 	if (status == OK) {
 		checking.backward = checking.forward + pieces;
 		checking.weight = checking.backward + pieces;

@@ -51,8 +51,7 @@ static bool read_late(const struct graph *graph, uint32_t s)
 /* Copies in the planned graph by the names of what they are of. */
 static enum status note_copies(struct check *check, const struct graph *planned, int64_t **bytes)
 {
-	*bytes = arena_alloc(&check->arena, planned->storages, sizeof **bytes);
-	if (!(*bytes))
+	if (!(ROOM(&check->arena, *bytes, planned->storages)))
 		return fail_memory(check->error);
 	for (uint32_t t = 0; t < planned->tensors; t++) {
 		uint32_t of = planned->tensor[t].relation == RELATION_COPIES ? graph_find_tensor(planned, planned->tensor[t].of)
@@ -87,8 +86,8 @@ static enum status check_copies(struct check *check, const struct fitted_rank *r
 /* A rerun is paid for once, and with the time that the device's op takes. */
 static enum status check_times(struct check *check, const struct fitted *fitted)
 {
-	int64_t *left = arena_alloc(&check->arena, fitted->step->ops, sizeof *left);
-	if (!left)
+	int64_t *left;
+	if (!ROOM(&check->arena, left, fitted->step->ops))
 		return fail_memory(check->error);
 	for (uint32_t op = 0; op < fitted->step->ops; op++)
 		left[op] = fitted->time[op];
@@ -105,9 +104,9 @@ static enum status check_times(struct check *check, const struct fitted *fitted)
 /* The graphs that the bounds are of: one microbatch of each is held. */
 static enum status check_steps(struct check *check, const struct fitted *fitted)
 {
-	struct graph **step = arena_alloc(&check->arena, fitted->ranks, sizeof *step);
-	struct held *one = arena_alloc(&check->arena, fitted->ranks, sizeof *one);
-	if (!(step && one))
+	struct graph **step;
+	struct held *one;
+	if (!(ROOM(&check->arena, step, fitted->ranks) && ROOM(&check->arena, one, fitted->ranks)))
 		return fail_memory(check->error);
 	for (uint32_t r = 0; r < fitted->ranks; r++) {
 		step[r] = fitted->rank[r].step;

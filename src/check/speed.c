@@ -75,10 +75,11 @@ static enum status check_speed_check_passes(struct check *check, const struct pl
 	const struct graph *graph = check->graph;
 	int64_t passes = check->scenario.value[K_accumulation], sum = 0;
 	OWN(arena) arena = { 0 };
-	bool *once = arena_alloc(&arena, graph->ops, sizeof *once);
-	int64_t *full = arena_alloc(&arena, graph->ops, sizeof *full), *part = arena_alloc(&arena, graph->ops, sizeof *part);
-	enum status status = once && full && part ? step_time_check(&time->pass_model, &time->pass, check->error)
-		: fail_memory(check->error);
+	bool *once;
+	int64_t *full, *part;
+	if (!(ROOM(&arena, once, graph->ops) && ROOM(&arena, full, graph->ops) && ROOM(&arena, part, graph->ops)))
+		return fail_memory(check->error);
+	enum status status = step_time_check(&time->pass_model, &time->pass, check->error);
 	if (status == OK) {
 		find_once(graph, once);
 		times_by_op(&time->model, full);

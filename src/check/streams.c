@@ -95,10 +95,8 @@ int64_t peak_by_time(const struct graph *graph, const uint32_t *order, const uin
 {
 	struct summing summing = { .graph = graph, .order = order, .model = model, .time = time };
 	int64_t now = 0, peak = 0;
-	summing.begin = arena_alloc(&summing.arena, graph->ops, sizeof *summing.begin);
-	summing.end = arena_alloc(&summing.arena, graph->ops, sizeof *summing.end);
-	summing.change = arena_alloc(&summing.arena, 2 * ((size_t)graph->storages + graph->ops), sizeof *summing.change);
-	bool fine = summing.begin && summing.end && summing.change;
+	bool fine = ROOM(&summing.arena, summing.begin, graph->ops) && ROOM(&summing.arena, summing.end, graph->ops) &&
+		ROOM(&summing.arena, summing.change, 2 * ((size_t)graph->storages + graph->ops));
 	if (fine)
 		find_clock(&summing);
 	for (uint32_t s = 0; s < graph->storages && fine; s++)

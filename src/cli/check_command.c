@@ -293,8 +293,7 @@ static enum status check_all(struct result_check *check, const char *buffers_pat
 	TRY(layout_read(&check->request, buffers_path, &check->csv, check->error));
 	if (check->request.snapshot)
 		TRY(snapshot_rows(&check->csv, check->error));
-	check->offset = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->offset);
-	if (!check->offset)
+	if (!ROOM(&check->arena, check->offset, check->csv.buffers.n))
 		return fail_memory(check->error);
 	TRY(check->file ? layout_check_take_places(check) : take_csv(check, result));
 	TRY(check_places(check));

@@ -66,8 +66,7 @@ static int vary(struct sweep *sweep, const char *text)
 		return usage_error("sweep", "%s", unknown.text);
 	const char *column = knob == KNOB_COUNT ? name : knobs[knob].name;
 	sweep->columns[sweep->count] = column = arena_text(&sweep->arena, column, strlen(column));
-	varied->value = arena_alloc(&sweep->arena, VALUES_MAX, sizeof *varied->value);
-	if (!column || !varied->value)
+	if (!(ROOM(&sweep->arena, varied->value, VALUES_MAX) && column))
 		return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	sweep->count++;
 	do {

@@ -197,11 +197,8 @@ enum status fit_rows(struct fit *fit)
 {
 	OWN(arena) arena = { 0 };
 	struct fitting fitting = { .fit = fit };
-	fitting.slope = arena_alloc(&arena, (size_t)fit->rows * fit->factors, sizeof *fitting.slope);
-	fitting.off = arena_alloc(&arena, fit->rows, sizeof *fitting.off);
-	fitting.weight = arena_alloc(&arena, fit->rows, sizeof *fitting.weight);
-	fitting.sorted = arena_alloc(&arena, fit->rows, sizeof *fitting.sorted);
-	bool fine = fitting.slope && fitting.off && fitting.weight && fitting.sorted;
+	bool fine = ROOM(&arena, fitting.slope, (size_t)fit->rows * fit->factors) && ROOM(&arena, fitting.off, fit->rows) &&
+		ROOM(&arena, fitting.weight, fit->rows) && ROOM(&arena, fitting.sorted, fit->rows);
 	for (uint32_t f = 0; f < fit->factors; f++)
 		fit->told[f] = true;
 	for (bool done = !fine; !done;) {

@@ -92,8 +92,7 @@ enum status attributes_find(Agraph_t *dot, struct arena *arena, struct attribute
 	uint32_t count = 0;
 	for (Agsym_t *symbol = NULL; (symbol = agnxtattr(dot, AGNODE, symbol)); )
 		count++;
-	attributes->foreign = arena_alloc(arena, count, sizeof *attributes->foreign);
-	NEED(attributes->foreign);
+	NEED(ROOM(arena, attributes->foreign, count));
 	for (Agsym_t *symbol = NULL; (symbol = agnxtattr(dot, AGNODE, symbol)); ) {
 		int known = name_index(names, ATTRIBUTE_COUNT, symbol->name);
 		if (known >= 0)

@@ -331,8 +331,8 @@ static int by_sequence(const void *a, const void *b)
 static enum status read_add_edges(struct reader *reader)
 {
 	uint32_t edges = (uint32_t)agnedges(reader->dot), count = 0;
-	Agedge_t **list = arena_alloc(&reader->arena, edges, sizeof *list);
-	if (!list)
+	Agedge_t **list;
+	if (!ROOM(&reader->arena, list, edges))
 		return fail_memory(reader->error);
 	for (Agnode_t *node = agfstnode(reader->dot); node; node = agnxtnode(reader->dot, node))
 		for (Agedge_t *edge = agfstout(reader->dot, node); edge; edge = agnxtout(reader->dot, edge))
@@ -487,8 +487,8 @@ static enum status dot_read_all(struct reader *reader)
 	if (!agisdirected(reader->dot))
 		return fail(reader->error, BAD_INPUT, "the edges have no direction: write digraph and ->");
 	uint32_t nodes = (uint32_t)agnnodes(reader->dot), ops = 0;
-	struct record **list = arena_alloc(&reader->arena, nodes, sizeof *list);
-	if (!list || attributes_find(reader->dot, &reader->arena, &reader->attributes) != OK)
+	struct record **list;
+	if (!ROOM(&reader->arena, list, nodes) || attributes_find(reader->dot, &reader->arena, &reader->attributes) != OK)
 		return fail_memory(reader->error);
 	reader->order = agattr(reader->dot, AGEDGE, order_name, NULL);
 	for (Agnode_t *node = agfstnode(reader->dot); node; node = agnxtnode(reader->dot, node)) {

@@ -146,11 +146,11 @@ enum status cluster_stack(const struct drawing *drawing, struct cluster_pair **p
 	uint32_t room = drawing->edges + 4 * drawing->nodes;
 	struct drawn drawn = { .drawing = drawing, .room = room };
 	struct arena arena = { 0 };
-	drawn.first = arena_alloc(&arena, drawing->nodes, sizeof *drawn.first);
-	drawn.list = arena_alloc(&arena, drawing->nodes, sizeof *drawn.list);
-	drawn.seen = arena_alloc(&arena, drawing->nodes, sizeof *drawn.seen);
-	drawn.next = arena_alloc(&arena, room, sizeof *drawn.next);
-	drawn.to = arena_alloc(&arena, room, sizeof *drawn.to);
+	ROOM(&arena, drawn.first, drawing->nodes);
+	ROOM(&arena, drawn.list, drawing->nodes);
+	ROOM(&arena, drawn.seen, drawing->nodes);
+	ROOM(&arena, drawn.next, room);
+	ROOM(&arena, drawn.to, room);
 	drawn.pair = mem_alloc(4 * drawing->nodes + 1, sizeof *drawn.pair);
 	bool enough = drawn.first && drawn.list && drawn.seen && drawn.next && drawn.to && drawn.pair;
 	if (enough)

@@ -96,14 +96,12 @@ struct draw_place *draw_places(const struct drawing *drawing)
 	OWN(arena) scratch = { 0 };
 	uint32_t nodes = drawing->nodes;
 	struct draw_place *place = mem_alloc(nodes, sizeof *place);
-	uint32_t *from = arena_alloc(&scratch, drawing->edges, sizeof *from);
-	uint32_t *to = arena_alloc(&scratch, drawing->edges, sizeof *to);
-	uint32_t *waiting = arena_alloc(&scratch, nodes, sizeof *waiting);
-	uint32_t *queue = arena_alloc(&scratch, nodes, sizeof *queue);
-	uint32_t *depth = arena_alloc(&scratch, nodes, sizeof *depth);
-	bool *tight = arena_alloc(&scratch, nodes, sizeof *tight);
-	uint32_t *taken = arena_alloc(&scratch, (size_t)(nodes + 1) * PHASE_COUNT, sizeof *taken);
-	bool made = place && from && to && waiting && queue && depth && tight && taken;
+	uint32_t *from = NULL, *to = NULL, *waiting = NULL, *queue = NULL, *depth = NULL;
+	bool *tight = NULL;
+	uint32_t *taken = NULL;
+	bool made = ROOM(&scratch, from, drawing->edges) && ROOM(&scratch, to, drawing->edges) &&
+		ROOM(&scratch, waiting, nodes) && ROOM(&scratch, queue, nodes) && ROOM(&scratch, depth, nodes) &&
+		ROOM(&scratch, tight, nodes) && ROOM(&scratch, taken, (size_t)(nodes + 1) * PHASE_COUNT) && place;
 	for (int update = 0; update < 2 && made; update++) { /* updates hang on the rest and don't move it */
 		struct csr succ;
 		made = csr_of_pairs(&scratch, nodes, folded_links(drawing, update, from, to), from, to, &succ) == OK;

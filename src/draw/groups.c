@@ -127,11 +127,10 @@ static enum status find_stand_ins(struct builder *builder)
 	const struct graph *graph = builder->drawing->graph;
 	const struct modules *modules = &builder->drawing->modules;
 	uint32_t rows = modules->count * PHASE_COUNT;
-	uint32_t *row = arena_alloc(&builder->scratch, graph->ops, sizeof *row);
-	uint32_t *op = arena_alloc(&builder->scratch, graph->ops, sizeof *op);
-	uint32_t *place = arena_alloc(&builder->scratch, rows, sizeof *place);
+	uint32_t *row, *op, *place;
 	struct csr ops;
-	if (!(row && op && place))
+	if (!(ROOM(&builder->scratch, row, graph->ops) && ROOM(&builder->scratch, op, graph->ops) &&
+		ROOM(&builder->scratch, place, rows)))
 		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < graph->ops; i++) {
 		row[i] = modules->of_op[i] * PHASE_COUNT + graph->op[i].phase;
@@ -319,8 +318,8 @@ static enum status groups_measure(struct builder *builder)
 	struct drawing *drawing = builder->drawing;
 	const struct graph *graph = drawing->graph;
 	const struct plan *plan = drawing->plan;
-	int64_t *most = arena_alloc(&builder->scratch, drawing->nodes, sizeof *most);
-	if (!most)
+	int64_t *most;
+	if (!ROOM(&builder->scratch, most, drawing->nodes))
 		return fail_memory(builder->error);
 	builder->round++;
 	for (uint32_t node = 0; node < drawing->nodes; node++) {
@@ -395,14 +394,13 @@ static enum status join_edges(struct builder *builder)
 	struct drawing *drawing = builder->drawing;
 	const struct graph *graph = drawing->graph;
 	size_t most = (size_t)graph->reads.start[graph->ops] + graph->after.start[graph->ops];
-	struct flow *flow = arena_alloc(&builder->scratch, most, sizeof *flow);
-	if (!flow)
+	struct flow *flow;
+	if (!ROOM(&builder->scratch, flow, most))
 		return fail_memory(builder->error);
 	uint32_t flows = collect_flows(builder, flow);
 	if (flows)
 		qsort(flow, flows, sizeof *flow, groups_by_ends);
-	drawing->edge = arena_alloc(&drawing->arena, flows, sizeof *drawing->edge);
-	if (!drawing->edge)
+	if (!ROOM(&drawing->arena, drawing->edge, flows))
 		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < flows; i++) {
 		struct draw_edge *edge = drawing->edges ? &drawing->edge[drawing->edges - 1] : NULL;
@@ -440,15 +438,10 @@ static enum status groups_make_room(struct builder *builder)
 {
 	struct drawing *drawing = builder->drawing;
 	uint32_t ops = drawing->graph->ops;
-	builder->in = arena_alloc(&builder->scratch, ops, sizeof *builder->in);
-	builder->stand_in = arena_alloc(&builder->scratch, ops, sizeof *builder->stand_in);
-	builder->head = arena_alloc(&builder->scratch, ops, sizeof *builder->head);
-	builder->seen = arena_alloc(&builder->scratch, ops, sizeof *builder->seen);
-	builder->queue = arena_alloc(&builder->scratch, ops, sizeof *builder->queue);
-	drawing->node = arena_alloc(&drawing->arena, ops, sizeof *drawing->node);
-	drawing->node_of = arena_alloc(&drawing->arena, ops, sizeof *drawing->node_of);
-	if (!(builder->in && builder->stand_in && builder->head && builder->seen && builder->queue && drawing->node &&
-			drawing->node_of))
+	if (!(ROOM(&builder->scratch, builder->in, ops) && ROOM(&builder->scratch, builder->stand_in, ops) &&
+		ROOM(&builder->scratch, builder->head, ops) && ROOM(&builder->scratch, builder->seen, ops) &&
+		ROOM(&builder->scratch, builder->queue, ops) && ROOM(&drawing->arena, drawing->node, ops) &&
+		ROOM(&drawing->arena, drawing->node_of, ops)))
 		return fail_memory(builder->error);
 	return OK;
 }
@@ -466,9 +459,7 @@ static bool groups_fits(const struct drawing *drawing, uint32_t most)
 static enum status gather_to_fit(struct builder *builder, uint32_t most)
 {
 	struct drawing *drawing = builder->drawing;
-	builder->latest = arena_alloc(
-		&builder->scratch, (size_t)drawing->modules.count * PHASE_COUNT, sizeof *builder->latest);
-	if (!builder->latest)
+	if (!ROOM(&builder->scratch, builder->latest, (size_t)drawing->modules.count * PHASE_COUNT))
 		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < drawing->modules.count; i++)
 		if (drawing->modules.module[i].depth > drawing->depth)

@@ -93,10 +93,8 @@ static enum status grow_tree(struct builder *builder)
 	const struct graph *graph = builder->graph;
 	struct modules *modules = builder->modules;
 	size_t most = count_components(graph);
-	modules->module = arena_alloc(builder->arena, most, sizeof *modules->module);
-	modules->of_op = arena_alloc(builder->arena, graph->ops, sizeof *modules->of_op);
-	builder->last_child = arena_alloc(builder->arena, most, sizeof *builder->last_child);
-	NEED(modules->module && modules->of_op && builder->last_child);
+	NEED(ROOM(builder->arena, modules->module, most) && ROOM(builder->arena, modules->of_op, graph->ops) &&
+		ROOM(builder->arena, builder->last_child, most));
 	modules->module[0] = (struct module){
 		.path = "", .name = "", .parent = NONE, .first = NONE, .next = NONE, .repeats = 1
 	};

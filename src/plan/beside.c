@@ -209,9 +209,9 @@ static void take_pairs(struct beside *beside, struct alive *list[2], uint32_t co
 /* Adds up what has no pair, by place. */
 static enum status beside_hold(struct beside *beside, int side, struct alive *alive, uint32_t count)
 {
-	struct beside_holder *holder = arena_alloc(&beside->arena, (size_t)count + 1, sizeof *holder);
+	struct beside_holder *holder;
 	uint32_t holders = 0;
-	NEED(holder);
+	NEED(ROOM(&beside->arena, holder, (size_t)count + 1));
 	qsort(alive, count, sizeof *alive, beside_by_place);
 	for (uint32_t i = 0; i < count; i++) {
 		if (holders == 0 || strcmp(holder[holders - 1].place, alive[i].place) != 0)

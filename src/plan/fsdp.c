@@ -411,19 +411,12 @@ static bool fsdp_prepare(struct fsdp *fsdp)
 	for (uint32_t op = 0, from, to; op < graph->ops; op++)
 		gathers += moves(graph, op, COLLECTIVE_ALL_GATHER, &from, &to) ? csr_length(&graph->users, to) : 0;
 	size_t most = 2 * (storages + graph->ops + 3 * (gathers + 1) + 2 * (fsdp->layers + (size_t)1));
-	fsdp->gather = arena_alloc(fsdp->arena, gathers + 1, sizeof *fsdp->gather);
-	fsdp->group = arena_alloc(fsdp->arena, gathers + 1, sizeof *fsdp->group);
-	fsdp->sums = arena_alloc(fsdp->arena, fsdp->layers + (size_t)1, sizeof *fsdp->sums);
-	fsdp->seen = arena_alloc(fsdp->arena, storages, sizeof *fsdp->seen);
-	fsdp->stays = arena_alloc(fsdp->arena, storages, sizeof *fsdp->stays);
-	fsdp->lower = arena_alloc(fsdp->arena, storages, sizeof *fsdp->lower);
-	fsdp->upper = arena_alloc(fsdp->arena, storages, sizeof *fsdp->upper);
-	fsdp->buffers.lower = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.lower);
-	fsdp->buffers.upper = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.upper);
-	fsdp->buffers.size = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.size);
-	fsdp->buffers.stream = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.stream);
-	if (!fsdp->gather || !fsdp->group || !fsdp->sums || !fsdp->seen || !fsdp->stays || !fsdp->lower || !fsdp->upper ||
-		!fsdp->buffers.lower || !fsdp->buffers.upper || !fsdp->buffers.size || !fsdp->buffers.stream)
+	if (!(ROOM(fsdp->arena, fsdp->gather, gathers + 1) && ROOM(fsdp->arena, fsdp->group, gathers + 1) &&
+		ROOM(fsdp->arena, fsdp->sums, fsdp->layers + (size_t)1) && ROOM(fsdp->arena, fsdp->seen, storages) &&
+		ROOM(fsdp->arena, fsdp->stays, storages) && ROOM(fsdp->arena, fsdp->lower, storages) &&
+		ROOM(fsdp->arena, fsdp->upper, storages) && ROOM(fsdp->arena, fsdp->buffers.lower, most) &&
+		ROOM(fsdp->arena, fsdp->buffers.upper, most) && ROOM(fsdp->arena, fsdp->buffers.size, most) &&
+		ROOM(fsdp->arena, fsdp->buffers.stream, most)))
 		return false;
 	for (uint32_t s = 0; s < graph->storages; s++)
 		if (fsdp->step->first[s] != NONE) {
@@ -483,8 +476,7 @@ enum status fsdp_buffers(const struct fsdp_step *step, struct arena *arena, stru
 	*buffers = (struct buffers){ 0 };
 	if (scenario_zero(step->scenario) < 3)
 		return OK;
-	fsdp.unit = arena_alloc(arena, step->graph->ops, sizeof *fsdp.unit);
-	enum status status = fsdp.unit ? find_units(&fsdp) : NO_MEMORY;
+	enum status status = ROOM(arena, fsdp.unit, step->graph->ops) ? find_units(&fsdp) : NO_MEMORY;
 	if (status == OK && fsdp.layers > 0)
 		status = find_buffers(&fsdp);
 	*buffers = fsdp.buffers;

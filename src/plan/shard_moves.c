@@ -67,10 +67,9 @@ static void add_decision(struct climb *climb, struct decision decision)
 static enum status find_decisions(struct climb *climb, struct arena *arena)
 {
 	const struct graph *graph = climb->units->graph;
-	bool *seen = arena_alloc(arena, graph->tensors, sizeof *seen);
-	climb->decision = arena_alloc(arena, graph->ops + graph->tensors + 3, sizeof *climb->decision);
-	climb->moved = arena_alloc(arena, graph->tensors, sizeof *climb->moved);
-	NEED(seen && climb->decision && climb->moved);
+	bool *seen;
+	NEED(ROOM(arena, seen, graph->tensors) && ROOM(arena, climb->decision, graph->ops + graph->tensors + 3) &&
+		ROOM(arena, climb->moved, graph->tensors));
 	memset(seen, 0, graph->tensors * sizeof *seen);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		FOR_ROW(i, &graph->reads, op) {

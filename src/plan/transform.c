@@ -321,11 +321,10 @@ static bool wants_recompute(const struct job *job)
 static enum status transform_read_pins(
 	struct job *job, const struct activations *activations, struct arena *arena, struct recompute_options *options)
 {
-	uint32_t *layer = arena_alloc(arena, job->scenario->pins, sizeof *layer);
-	uint32_t *resident = arena_alloc(arena, job->scenario->pins, sizeof *resident);
-	uint32_t *offload = arena_alloc(arena, job->scenario->pins, sizeof *offload);
-	const char **type = arena_alloc(arena, job->scenario->pins, sizeof *type);
-	if (!(layer && resident && offload && type))
+	uint32_t *layer, *resident, *offload;
+	const char **type;
+	if (!(ROOM(arena, layer, job->scenario->pins) && ROOM(arena, resident, job->scenario->pins) &&
+		ROOM(arena, offload, job->scenario->pins) && ROOM(arena, type, job->scenario->pins)))
 		return fail_memory(job->error);
 	for (uint32_t i = 0; i < job->scenario->pins; i++) {
 		const struct pin *pin = &job->scenario->pin[i];

@@ -78,9 +78,8 @@ enum status record_arguments(struct arena *arena, const struct value *record, co
 	take_all(&taking, record);
 	if (!taking.fine || !taking.values)
 		return OK;
-	struct arguments *made = arena_alloc(arena, 1, sizeof *made);
-	taking.value = arena_alloc(arena, taking.values, sizeof *taking.value);
-	NEED(made && taking.value);
+	struct arguments *made;
+	NEED(ROOM(arena, made, 1) && ROOM(arena, taking.value, taking.values));
 	take_all(&taking, record);
 	*made = (struct arguments){ taking.value, taking.values };
 	*arguments = made;

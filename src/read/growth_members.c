@@ -99,10 +99,10 @@ enum status record_op_growth(struct arena *arena, const struct value *record, co
 	if (growth && (!value_is(growth, VALUE_OBJECT) || growth->items != (uint32_t)(flops != NULL) + (list != NULL)
 		|| (list && !value_is(list, VALUE_LIST))))
 		return BAD_INPUT;
-	struct op_growth *made = arena_alloc(arena, 1, sizeof *made);
-	struct number_growth *place = arena_alloc(arena, numbers, sizeof *place);
-	struct workspace_at *at = arena_alloc(arena, workspaces, sizeof *at);
-	NEED(made && place && at);
+	struct op_growth *made;
+	struct number_growth *place;
+	struct workspace_at *at;
+	NEED(ROOM(arena, made, 1) && ROOM(arena, place, numbers) && ROOM(arena, at, workspaces));
 	*made = (struct op_growth){ .number = place, .numbers = numbers, .workspace = at, .workspaces = workspaces };
 	*grows = made;
 	keys_add(known, "per_sample");

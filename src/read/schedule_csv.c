@@ -313,7 +313,7 @@ static enum status list_slots(struct reader *reader)
 {
 	struct pipeline_order *order = &reader->csv->order;
 	order->slots = (order->split ? 3 : 2) * order->microbatches * order->chunks;
-	order->slot = arena_alloc(&reader->csv->arena, (size_t)order->slots * order->ranks, sizeof *order->slot);
+	ROOM(&reader->csv->arena, order->slot, (size_t)order->slots * order->ranks);
 	struct pipeline_slot *slot = order->slot;
 	for (uint32_t i = 0; slot && i < reader->cells; i++) {
 		const struct cell *cell = &reader->cell[i];
@@ -330,8 +330,8 @@ static enum status schedule_csv_play(struct reader *reader)
 {
 	const struct pipeline_order *order = &reader->csv->order;
 	struct pipeline_plan plan;
-	int64_t *unit = arena_alloc(&reader->csv->arena, reader->stages, sizeof *unit);
-	if (!unit)
+	int64_t *unit;
+	if (!ROOM(&reader->csv->arena, unit, reader->stages))
 		return fail_memory(reader->error);
 	struct pipeline pipeline = { .schedule = SCHEDULE_FILE,
 		.ranks = order->ranks,

@@ -47,8 +47,7 @@ enum status group_pins(const struct graph *graph, const struct scenario *scenari
 		if (after == NONE || before == NONE)
 			continue;
 		if (!*behind) {
-			*behind = arena_alloc(arena, n, sizeof **behind);
-			if (!(*behind))
+			if (!(ROOM(arena, *behind, n)))
 				return fail_memory(error);
 			for (uint32_t k = 0; k < n; k++)
 				(*behind)[k] = NONE;
@@ -90,11 +89,8 @@ enum status group_join(const struct buffers *buffers, const uint32_t *behind, st
 	struct buffers *made = &blocks->buffers;
 	*blocks = (struct group_blocks) { .block = arena_alloc(arena, n, sizeof *blocks->block),
 		.from = arena_alloc(arena, n, sizeof *blocks->from) };
-	made->lower = arena_alloc(arena, n, sizeof *made->lower);
-	made->upper = arena_alloc(arena, n, sizeof *made->upper);
-	made->size = arena_alloc(arena, n, sizeof *made->size);
-	made->fixed = arena_alloc(arena, n, sizeof *made->fixed);
-	if (!(next && blocks->block && blocks->from && made->lower && made->upper && made->size && made->fixed))
+	if (!(ROOM(arena, made->lower, n) && ROOM(arena, made->upper, n) && ROOM(arena, made->size, n) &&
+		ROOM(arena, made->fixed, n) && next && blocks->block && blocks->from))
 		return fail_memory(error);
 	for (uint32_t i = 0; i < n; i++)
 		next[i] = NONE;

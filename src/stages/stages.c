@@ -152,8 +152,7 @@ static enum status run_order(
 		.improved = log_improvement,
 		.context = ordered,
 	};
-	ordered->improvement = arena_alloc(&ordered->arena, IMPROVEMENTS_MOST, sizeof *ordered->improvement);
-	NEED(ordered->improvement);
+	NEED(ROOM(&ordered->arena, ordered->improvement, IMPROVEMENTS_MOST));
 	order_solver *solve = stage->order_solver ? stage->order_solver : order_solve;
 	enum status status = solve(&ordered->problem, &options, stage->control, &ordered->result);
 	if (status == CANCELLED && !ordered->result.order && !abandoned(stage)) {
@@ -168,9 +167,7 @@ static enum status run_order(
 static enum status stages_evaluate(struct ordered *ordered)
 {
 	const struct problem *problem = &ordered->problem;
-	ordered->live = arena_alloc(&ordered->arena, problem->ops, sizeof *ordered->live);
-	ordered->position = arena_alloc(&ordered->arena, problem->ops, sizeof *ordered->position);
-	NEED(ordered->live && ordered->position);
+	NEED(ROOM(&ordered->arena, ordered->live, problem->ops) && ROOM(&ordered->arena, ordered->position, problem->ops));
 	int64_t peak = problem_peak(problem, ordered->result.order, ordered->live, &ordered->peak_position);
 	ordered->program_peak = problem_peak(problem, problem->program, NULL, NULL);
 	for (uint32_t i = 0; i < problem->ops; i++)
@@ -320,10 +317,10 @@ static enum status lifetimes(const struct ordered *ordered, int64_t alignment, s
 	const struct problem *problem = &ordered->problem;
 	struct arena *arena = &laid_out->arena;
 	laid_out->items = graph->storages + graph->ops;
-	laid_out->first = arena_alloc(arena, laid_out->items, sizeof *laid_out->first);
-	laid_out->last = arena_alloc(arena, laid_out->items, sizeof *laid_out->last);
-	laid_out->bytes = arena_alloc(arena, laid_out->items, sizeof *laid_out->bytes);
-	laid_out->offset = arena_alloc(arena, laid_out->items, sizeof *laid_out->offset);
+	ROOM(arena, laid_out->first, laid_out->items);
+	ROOM(arena, laid_out->last, laid_out->items);
+	ROOM(arena, laid_out->bytes, laid_out->items);
+	ROOM(arena, laid_out->offset, laid_out->items);
 	HELD uint32_t *first = mem_alloc(problem->items, sizeof *first);
 	HELD uint32_t *last = mem_alloc(problem->items, sizeof *last);
 	enum status status = NO_MEMORY;
@@ -365,12 +362,9 @@ static enum status collect_buffers(
 	struct buffers *buffers = &input->buffers;
 	for (uint32_t item = 0; item < laid_out->items; item++)
 		items += laid_out->first[item] != NONE;
-	buffers->lower = arena_alloc(&input->arena, items, sizeof *buffers->lower);
-	buffers->upper = arena_alloc(&input->arena, items, sizeof *buffers->upper);
-	buffers->size = arena_alloc(&input->arena, items, sizeof *buffers->size);
-	input->item = arena_alloc(&input->arena, items, sizeof *input->item);
-	input->buffer = arena_alloc(&input->arena, storages, sizeof *input->buffer);
-	NEED(buffers->lower && buffers->upper && buffers->size && input->item && input->buffer);
+	NEED(ROOM(&input->arena, buffers->lower, items) && ROOM(&input->arena, buffers->upper, items) &&
+		ROOM(&input->arena, buffers->size, items) && ROOM(&input->arena, input->item, items) &&
+		ROOM(&input->arena, input->buffer, storages));
 	for (uint32_t item = 0; item < laid_out->items; item++) {
 		bool there = laid_out->first[item] != NONE;
 		if (item < storages)
@@ -422,8 +416,7 @@ static enum status fix_offsets(
 			return fail(error, INFEASIBLE, "%s puts no tensor at a wanted offset: set another layout", takes_no_pins(scenario));
 		struct buffers *buffers = &input->buffers;
 		if (!buffers->fixed) {
-			buffers->fixed = arena_alloc(&input->arena, buffers->n, sizeof *buffers->fixed);
-			if (!buffers->fixed)
+			if (!ROOM(&input->arena, buffers->fixed, buffers->n))
 				return fail_memory(error);
 			for (uint32_t b = 0; b < buffers->n; b++)
 				buffers->fixed[b] = -1;

@@ -225,8 +225,8 @@ static enum status rerun_named(const struct graph *graph, const struct rules *ru
 {
 	struct naming naming = { .graph = graph, .rules = rules, .activations = activations, .drop = drop };
 	bool without;
-	naming.inside = arena_alloc(&naming.arena, graph->ops, sizeof *naming.inside);
-	enum status status = naming.inside ? rerun_names_mark(&naming, name, &without) : NO_MEMORY;
+	enum status status = ROOM(&naming.arena, naming.inside, graph->ops) ? rerun_names_mark(&naming, name, &without)
+			: NO_MEMORY;
 	if (status == OK)
 		status = drop_inside(&naming, without);
 	names_free(&naming.scopes);

@@ -108,7 +108,7 @@ static enum status caption_add_sweep(const char *path, bool pareto, struct words
 	return status;
 }
 
-#define ROOM 16384 /* bytes of what is said beside the command */
+#define CAPTION_ROOM 16384 /* bytes of what is said beside the command */
 
 /* ---- what the figure shows ---- */
 
@@ -260,7 +260,7 @@ static void add_knobs(const struct scenario *scenario, struct words *words)
 /* The command is whole: its letters can become four in quotes. */
 static size_t caption_room_for(char *const *command, int commands)
 {
-	size_t room = ROOM;
+	size_t room = CAPTION_ROOM;
 	for (int i = 0; i < commands; i++)
 		room += 4 * strlen(command[i]) + 4;
 	return room;
@@ -283,7 +283,7 @@ enum status caption_write(const struct plan *plan, const struct export_options *
 	struct words words = { mem_alloc(1, room), room, 0 };
 	enum status status = words.text ? add_contents(plan, options, &words, error) : fail_memory(error);
 	if (status == OK) {
-		words.size = ROOM; /* pins without end leave room for the command */
+		words.size = CAPTION_ROOM; /* pins without end leave room for the command */
 		add_knobs(&plan->scenario, &words);
 		words.size = room;
 		add_command(command, commands, &words);
@@ -300,7 +300,7 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 	struct words words = { mem_alloc(1, room), room, 0 };
 	if (!words.text)
 		return fail_memory(error);
-	words.size = ROOM; /* files without end leave room for the command */
+	words.size = CAPTION_ROOM; /* files without end leave room for the command */
 	enum status status = shows(options, "timeline") ? caption_add_plans(path, paths, &words, error)
 		: caption_add_sweep(*path, shows(options, "pareto"), &words, error);
 	words.size = room;

@@ -133,8 +133,8 @@ static enum status module_tree_build(const struct plan *plan, struct module_tree
 	const struct graph *graph = plan->graph;
 	*tree = (struct module_tree){ 0 };
 	struct builder builder = { .tree = tree, .capacity = count_parts(graph) };
-	tree->module = arena_alloc(&tree->arena, builder.capacity, sizeof *tree->module);
-	tree->of_op = arena_alloc(&tree->arena, graph->ops, sizeof *tree->of_op);
+	ROOM(&tree->arena, tree->module, builder.capacity);
+	ROOM(&tree->arena, tree->of_op, graph->ops);
 	uint32_t *ops = arena_alloc(&tree->arena, graph->ops, sizeof *ops);
 	builder.last_child = mem_alloc(builder.capacity, sizeof *builder.last_child);
 	enum status status = tree->module && tree->of_op && ops && builder.last_child ? OK : NO_MEMORY;

@@ -16,8 +16,8 @@ static uint32_t *sorted(struct plan_index *index, const int64_t *of, int sign)
 {
 	const struct plan *plan = index->plan;
 	HELD struct sortable *list = mem_alloc(index->present, sizeof *list);
-	uint32_t *ids = arena_alloc(&index->arena, index->present, sizeof *ids), n = 0;
-	if (list && ids) {
+	uint32_t *ids = NULL, n = 0;
+	if (ROOM(&index->arena, ids, index->present) && list) {
 		for (uint32_t i = 0; i < plan->laid_out->items; i++)
 			if (plan->laid_out->first[i] != NONE)
 				list[n++] = (struct sortable){ sign * of[i], i };
@@ -62,7 +62,7 @@ enum status plan_index_build(const struct plan *plan, struct plan_index *index)
 	*index = (struct plan_index){ .plan = plan };
 	for (uint32_t i = 0; i < plan->laid_out->items; i++)
 		index->present += plan->laid_out->first[i] != NONE;
-	index->category = arena_alloc(&index->arena, (size_t)plan->graph->ops * CATEGORIES, sizeof *index->category);
+	ROOM(&index->arena, index->category, (size_t)plan->graph->ops * CATEGORIES);
 	index->by_bytes = sorted(index, plan->laid_out->bytes, -1);
 	index->by_offset = sorted(index, plan->laid_out->offset, 1);
 	if (!index->category || !index->by_bytes || !index->by_offset) {

@@ -59,10 +59,9 @@ static enum status assign_lanes(struct order_schedule *schedule)
 	struct taken taken = { .size = 1 };
 	while (taken.size < problem->ops)
 		taken.size *= 2;
-	taken.whole = arena_alloc(&scratch, 2 * (size_t)taken.size, sizeof *taken.whole);
-	taken.some = arena_alloc(&scratch, 2 * (size_t)taken.size, sizeof *taken.some);
-	struct sized *list = arena_alloc(&scratch, problem->items, sizeof *list);
-	bool enough = taken.whole && taken.some && list;
+	struct sized *list = NULL;
+	bool enough = ROOM(&scratch, taken.whole, 2 * (size_t)taken.size) &&
+		ROOM(&scratch, taken.some, 2 * (size_t)taken.size) && ROOM(&scratch, list, problem->items);
 	schedule->lanes = 0;
 	for (uint32_t i = 0; enough && i < problem->items; i++)
 		list[i] = (struct sized){ problem->size[i], i };
@@ -102,14 +101,9 @@ enum status schedule_of(const struct problem *problem, const uint32_t *order, st
 {
 	*schedule = (struct order_schedule){ .problem = problem };
 	struct arena *arena = &schedule->arena;
-	schedule->order = arena_alloc(arena, problem->ops, sizeof *schedule->order);
-	schedule->position = arena_alloc(arena, problem->ops, sizeof *schedule->position);
-	schedule->live = arena_alloc(arena, problem->ops, sizeof *schedule->live);
-	schedule->first = arena_alloc(arena, problem->items, sizeof *schedule->first);
-	schedule->last = arena_alloc(arena, problem->items, sizeof *schedule->last);
-	schedule->lane = arena_alloc(arena, problem->items, sizeof *schedule->lane);
-	bool enough = schedule->order && schedule->position && schedule->live && schedule->first && schedule->last &&
-		schedule->lane;
+	bool enough = ROOM(arena, schedule->order, problem->ops) && ROOM(arena, schedule->position, problem->ops) &&
+		ROOM(arena, schedule->live, problem->ops) && ROOM(arena, schedule->first, problem->items) &&
+		ROOM(arena, schedule->last, problem->items) && ROOM(arena, schedule->lane, problem->items);
 	if (enough) {
 		memcpy(schedule->order, order, problem->ops * sizeof *schedule->order);
 		enough = schedule_evaluate(schedule) == OK;

@@ -287,8 +287,7 @@ static enum status add_instruction(
 static enum status flatten(struct flat *flat, struct scope *scope, struct value *result)
 {
 	const struct hlo_computation *computation = scope->computation;
-	scope->value = arena_alloc(flat->arena, computation->instructions, sizeof *scope->value);
-	if (!scope->value)
+	if (!ROOM(flat->arena, scope->value, computation->instructions))
 		return fail_memory(flat->error);
 	for (uint32_t i = 0; i < computation->instructions; i++) {
 		if (++flat->steps > STEPS_MOST)
@@ -362,9 +361,9 @@ static void flat_share(struct flat *flat, const struct value *result)
 /* The most that lives at once: all but what stays. O(flat). */
 static enum status flat_simulate(struct flat *flat, int64_t *peak)
 {
-	uint32_t *last = arena_alloc(flat->arena, flat->tensors, sizeof *last);
-	int64_t *dying = arena_alloc(flat->arena, (size_t)flat->ops + 1, sizeof *dying), live = 0;
-	if (!(last && dying))
+	uint32_t *last;
+	int64_t *dying, live = 0;
+	if (!(ROOM(flat->arena, last, flat->tensors) && ROOM(flat->arena, dying, (size_t)flat->ops + 1)))
 		return fail_memory(flat->error);
 	for (uint32_t t = 0; t < flat->tensors; t++) {
 		const struct flat_tensor *tensor = &flat->tensor[t];
@@ -456,8 +455,8 @@ static int64_t flat_count_once(const struct flat *flat, struct marks *marks, uin
 static enum status flat_find_branches(struct flat *flat, uint32_t i, struct marks *marks, int64_t *peak)
 {
 	const struct flat_op op = flat->op[i];
-	bool *stays = arena_alloc(flat->arena, op.reads, sizeof *stays);
-	if (!stays)
+	bool *stays;
+	if (!ROOM(flat->arena, stays, op.reads))
 		return fail_memory(flat->error);
 	for (uint32_t b = 0, first = op.of->operands ? op.in->instruction[op.of->operand[0]].shape->leaves : 0;
 		b < op.of->calls; b++) {

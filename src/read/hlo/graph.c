@@ -356,10 +356,8 @@ static enum status hlo_graph_make(struct making *making, const char *format)
 {
 	struct flat *flat = &making->flat;
 	TRY(hlo_flatten(flat, flat->module->entry));
-	making->tensor = arena_alloc(&making->arena, flat->tensors, sizeof *making->tensor);
-	making->keeps = arena_alloc(&making->arena, flat->tensors, sizeof *making->keeps);
-	making->gradient = arena_alloc(&making->arena, flat->tensors, sizeof *making->gradient);
-	if (!(making->tensor && making->keeps && making->gradient))
+	if (!(ROOM(&making->arena, making->tensor, flat->tensors) && ROOM(&making->arena, making->keeps, flat->tensors) &&
+		ROOM(&making->arena, making->gradient, flat->tensors)))
 		return fail_memory(making->error);
 	look_at_names(making);
 	for (uint32_t t = 0; t < flat->tensors; t++)
@@ -387,11 +385,9 @@ struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, cons
 	making.flat = (struct flat){ .module = module, .error = error, .arena = &making.arena, .open = open_fusions };
 	making.draft = draft_new();
 	for (int loop = 0; loop < 2; loop++)
-		making.flat.body[loop] = arena_alloc(&making.arena, module->computations, sizeof *making.flat.body[loop]);
-	making.memo = arena_alloc(&making.arena, module->computations, sizeof *making.memo);
-	enum status status = making.draft && making.flat.body[0] && making.flat.body[1] && making.memo
-		? OK
-		: fail_memory(making.error);
+		ROOM(&making.arena, making.flat.body[loop], module->computations);
+	enum status status = ROOM(&making.arena, making.memo, module->computations) && making.draft &&
+		making.flat.body[0] && making.flat.body[1] ? OK : fail_memory(making.error);
 	for (uint32_t c = 0; status == OK && c < module->computations; c++) {
 		making.flat.body[0][c] = making.flat.body[1][c] = -1;
 		making.memo[c] = -2;

@@ -438,7 +438,7 @@ static enum status proto_finish(
 	const struct order *order = NULL;
 	enum status status = OK;
 	computation->instructions = (uint32_t)body->raws;
-	computation->instruction = arena_alloc(reader->arena, body->raws, sizeof *computation->instruction);
+	ROOM(reader->arena, computation->instruction, body->raws);
 	body->number = mem_alloc(body->raws, sizeof *body->number);
 	body->order = mem_alloc(body->raws, sizeof *body->order);
 	body->stack = mem_alloc(body->raws + 1, sizeof *body->stack);
@@ -465,9 +465,8 @@ static enum status proto_finish(
 		struct hlo_instruction *instruction = &raw->instruction;
 		instruction->operands = (uint32_t)raw->operands;
 		instruction->calls = (uint32_t)raw->calls;
-		instruction->operand = arena_alloc(reader->arena, raw->operands, sizeof *instruction->operand);
-		instruction->call = arena_alloc(reader->arena, raw->calls, sizeof *instruction->call);
-		if (!(instruction->operand && instruction->call))
+		if (!(ROOM(reader->arena, instruction->operand, raw->operands) &&
+			ROOM(reader->arena, instruction->call, raw->calls)))
 			return fail_memory(reader->error);
 		for (size_t k = 0; k < raw->operands; k++)
 			instruction->operand[k] = body->raw[find_id(body->number, body->raws, raw->operand[k])].placed;

@@ -356,8 +356,7 @@ static enum status text_read_instruction(struct parser *parser, struct hlo_compu
 	if (scan_length(name) == 0 || !scan_take(&parser->scan, '='))
 		return scan_bad(&parser->scan, "an instruction was expected: NAME = SHAPE OPCODE(...)");
 	instruction.name = scan_keep(&parser->scan, name);
-	instruction.shape = arena_alloc(parser->scan.arena, 1, sizeof *instruction.shape);
-	if (!instruction.name || !instruction.shape)
+	if (!(ROOM(parser->scan.arena, instruction.shape, 1) && instruction.name))
 		return scan_no_memory(&parser->scan);
 	TRY(scan_shape(&parser->scan, 0, instruction.shape));
 	struct span opcode = scan_word(&parser->scan);
@@ -433,7 +432,7 @@ static enum status text_read_computation(struct parser *parser)
 		computation.root = computation.instructions - 1;
 	if (computation.instructions == 0)
 		return scan_bad(&parser->scan, "computation \"%.60s\" is empty", computation.name);
-	computation.instruction = arena_alloc(parser->scan.arena, computation.instructions, sizeof *computation.instruction);
+	ROOM(parser->scan.arena, computation.instruction, computation.instructions);
 	uint32_t id = parser->module->computations, first = names_add(&parser->computations, computation.name, id);
 	if (!computation.instruction ||
 		!mem_reserve(&parser->module->computation, &parser->computation_room, id + 1, sizeof computation) ||

@@ -329,9 +329,7 @@ static enum status onnx_read_names(
 	uint32_t most = 0;
 	while (wire_next(&again, &field))
 		most += field.number == number && field.type == 2;
-	*list = arena_alloc(&reader->arena, most, sizeof **list);
-	*name = arena_alloc(&reader->arena, most, sizeof **name);
-	if (!(*list && *name))
+	if (!(ROOM(&reader->arena, *list, most) && ROOM(&reader->arena, *name, most)))
 		return fail_memory(reader->error);
 	while (wire_next(&node, &field)) {
 		if (field.number != number || field.type != 2)

@@ -125,9 +125,9 @@ static enum status keep_numbers(struct wire body, struct onnx_shape *shape, uint
 	struct numbers numbers = { 0 };
 	bool real = shape->dtype == DTYPE_F32;
 	uint32_t bytes = shape->dtype == DTYPE_I64 ? 8 : shape->dtype == DTYPE_BOOL ? 1 : 4;
-	int64_t *value = arena_alloc(arena, (size_t)count + 1, sizeof *value);
-	double *reals = arena_alloc(arena, (size_t)count + 1, sizeof *reals);
-	NEED(value && reals);
+	int64_t *value;
+	double *reals;
+	NEED(ROOM(arena, value, (size_t)count + 1) && ROOM(arena, reals, (size_t)count + 1));
 	take_numbers(body, &numbers);
 	struct wire raw = numbers.raw.at ? numbers.raw : real ? numbers.packed : numbers.raw;
 	if (numbers.outside ||

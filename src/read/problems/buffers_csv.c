@@ -130,13 +130,8 @@ static enum status buffers_csv_allocate(struct reader *reader, uint32_t rows)
 	struct buffers_csv *csv = reader->csv;
 	struct buffers *buffers = &csv->buffers;
 	struct arena *arena = &csv->arena;
-	csv->row = arena_alloc(arena, rows, sizeof *csv->row);
-	csv->id = arena_alloc(arena, rows, sizeof *csv->id);
-	csv->line = arena_alloc(arena, rows, sizeof *csv->line);
-	buffers->lower = arena_alloc(arena, rows, sizeof *buffers->lower);
-	buffers->upper = arena_alloc(arena, rows, sizeof *buffers->upper);
-	buffers->size = arena_alloc(arena, rows, sizeof *buffers->size);
-	bool done = csv->row && csv->id && csv->line && buffers->lower && buffers->upper && buffers->size;
+	bool done = ROOM(arena, csv->row, rows) && ROOM(arena, csv->id, rows) && ROOM(arena, csv->line, rows) &&
+		ROOM(arena, buffers->lower, rows) && ROOM(arena, buffers->upper, rows) && ROOM(arena, buffers->size, rows);
 	if (reader->at[COLUMN_ALIGNMENT] >= 0)
 		done &= (buffers->alignment = arena_alloc(arena, rows, sizeof *buffers->alignment)) != NULL;
 	if (reader->at[COLUMN_HINT] >= 0)

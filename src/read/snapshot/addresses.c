@@ -39,7 +39,7 @@ static void addresses_join(struct ranges *ranges)
 	ranges->count = kept;
 }
 
-#define ROOM 65536
+#define ADDRESSES_ROOM 65536
 
 /* Millions of buffers lie at thousands of addresses: what is full is joined before it grows. */
 static enum status addresses_add(struct ranges *ranges, int64_t address, int64_t bytes)
@@ -50,7 +50,7 @@ static enum status addresses_add(struct ranges *ranges, int64_t address, int64_t
 		if (ranges->room)
 			addresses_join(ranges);
 		if (ranges->count >= ranges->room / 2 &&
-			!mem_reserve(&ranges->range, &ranges->room, ranges->room ? ranges->room * 2 : ROOM, sizeof *ranges->range))
+			!mem_reserve(&ranges->range, &ranges->room, ranges->room ? ranges->room * 2 : ADDRESSES_ROOM, sizeof *ranges->range))
 			return NO_MEMORY;
 	}
 	uint64_t from = (uint64_t)address, to = from + (uint64_t)bytes;
@@ -102,8 +102,8 @@ enum status snapshot_addresses(
 		trace++;
 	struct buffers *buffers = &csv->buffers;
 	struct ranges ranges = { 0 };
-	buffers->hint = arena_alloc(&csv->arena, buffers->n, sizeof *buffers->hint);
-	if (!buffers->hint || addresses_collect(snapshot, trace, csv, facts, &ranges) != OK) {
+	if (!ROOM(&csv->arena, buffers->hint, buffers->n) ||
+		addresses_collect(snapshot, trace, csv, facts, &ranges) != OK) {
 		mem_free(ranges.range);
 		return fail_memory(error);
 	}

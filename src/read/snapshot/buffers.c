@@ -241,9 +241,7 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 {
 	static const char header[] = "id,lower,upper,size";
 	const struct buffers *buffers = &csv->buffers;
-	csv->row = arena_alloc(&csv->arena, (size_t)buffers->n + 1, sizeof *csv->row);
-	csv->id = arena_alloc(&csv->arena, (size_t)buffers->n + 1, sizeof *csv->id);
-	if (!(csv->row && csv->id))
+	if (!(ROOM(&csv->arena, csv->row, (size_t)buffers->n + 1) && ROOM(&csv->arena, csv->id, (size_t)buffers->n + 1)))
 		return fail_memory(error);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		char text[ROW_MOST];
@@ -266,14 +264,9 @@ static enum status snapshot_buffers_allocate(struct builder *builder, size_t mos
 {
 	struct buffers *buffers = &builder->csv->buffers;
 	struct arena *arena = &builder->csv->arena;
-	buffers->lower = arena_alloc(arena, most, sizeof *buffers->lower);
-	buffers->upper = arena_alloc(arena, most, sizeof *buffers->upper);
-	buffers->size = arena_alloc(arena, most, sizeof *buffers->size);
-	builder->facts->origin = arena_alloc(arena, most, sizeof *builder->facts->origin);
-	builder->facts->alive = arena_alloc(arena, most, sizeof *builder->facts->alive);
-	return buffers->lower && buffers->upper && buffers->size && builder->facts->origin && builder->facts->alive
-		? OK
-		: fail_memory(builder->error);
+	return ROOM(arena, buffers->lower, most) && ROOM(arena, buffers->upper, most) && ROOM(arena, buffers->size, most) &&
+		ROOM(arena, builder->facts->origin, most) &&
+		ROOM(arena, builder->facts->alive, most) ? OK : fail_memory(builder->error);
 }
 
 static const struct snapshot_trace *find_trace(const struct snapshot *snapshot, int64_t device)

@@ -160,8 +160,7 @@ static enum status autoparallel_take_value(struct reading *reading, const json_t
 static enum status take_values(struct reading *reading, const json_t *nodes)
 {
 	size_t count = json_array_size(nodes);
-	reading->value = arena_alloc(&reading->arena, count + 1, sizeof *reading->value);
-	if (!reading->value)
+	if (!ROOM(&reading->arena, reading->value, count + 1))
 		return fail_memory(reading->error);
 	for (; reading->values < count; reading->values++) {
 		struct value *value = &reading->value[reading->values];
@@ -308,8 +307,8 @@ static enum status autoparallel_add_node(struct reading *reading, struct value *
 	struct value *first = find_value(reading, json_array_get(inputs, 0));
 	if (takes_part(value->node) && first && first->op != NONE)
 		return autoparallel_add_result(reading, value, first->op, first->source);
-	uint32_t *operand = arena_alloc(&reading->arena, json_array_size(inputs) + 1, sizeof *operand);
-	enum status status = operand ? OK : fail_memory(reading->error);
+	uint32_t *operand = NULL;
+	enum status status = ROOM(&reading->arena, operand, json_array_size(inputs) + 1) ? OK : fail_memory(reading->error);
 	for (size_t i = 0; i < json_array_size(inputs) && status == OK; i++) {
 		const json_t *input = json_array_get(inputs, i);
 		struct value *from = find_value(reading, input);

@@ -467,15 +467,18 @@ static void fx_step_find_late(const struct fx_graph *graph, const struct fx_grap
 static uint32_t *fx_step_add_graph(
 	struct making *making, const struct fx_graph *graph, const bool *trained, const struct fx_graph *backward)
 {
-	uint32_t *tensor = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *tensor);
-	bool *late = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *late);
+	uint32_t *tensor;
+	bool *late;
 	uint8_t *phase;
-	enum status status = tensor && late && fx_phases(&making->arena, graph, &phase) == OK ? OK
-		: fail_memory(making->error);
-	for (uint32_t i = 0; i < graph->values && status == OK; i++)
+	enum status status = OK;
+	if (!(ROOM(&making->arena, tensor, (size_t)graph->values + 1) &&
+		ROOM(&making->arena, late, (size_t)graph->values + 1) && fx_phases(&making->arena, graph, &phase) == OK)) {
+		fail_memory(making->error);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < graph->values; i++)
 		tensor[i] = NONE;
-	if (status == OK)
-		fx_step_find_late(graph, backward, late);
+	fx_step_find_late(graph, backward, late);
 	for (uint32_t i = 0; i < graph->values && status == OK; i++)
 		if (graph->value[i].input && graph->value[i].typed && !text_begins(graph->value[i].name, "tangents_"))
 			status = add_input(making, &graph->value[i], trained && trained[i], &tensor[i]);
@@ -603,8 +606,8 @@ static enum status fx_step_describe(
 static enum status fx_step_make(struct making *making, const struct offer *offer)
 {
 	const struct fx_graph *first = offer->first;
-	bool *trained = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *trained);
-	if (!trained)
+	bool *trained;
+	if (!ROOM(&making->arena, trained, (size_t)first->values + 1))
 		return fail_memory(making->error);
 	find_trained(first, offer->backward ? offer->backward : first->kind == FX_JOINT ? first : NULL, trained);
 	enum part part = fx_step_part_of(offer);
@@ -612,8 +615,7 @@ static enum status fx_step_make(struct making *making, const struct offer *offer
 	making->unphased = part == PART_UNKNOWN;
 	making->split = part == PART_BOTH && !offer->backward;
 	making->forward = first->kind == FX_JOINT ? first : NULL;
-	making->of_forward = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *making->of_forward);
-	if (!making->of_forward)
+	if (!ROOM(&making->arena, making->of_forward, (size_t)first->values + 1))
 		return fail_memory(making->error);
 	for (uint32_t i = 0; i < first->values; i++)
 		making->of_forward[i] = NONE;
@@ -630,8 +632,9 @@ static enum status fx_step_make(struct making *making, const struct offer *offer
 struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *error)
 {
 	struct making making = { .error = error, .log = log, .draft = draft_new(), .rules = rules_new() };
-	struct offer *offer = arena_alloc(&making.arena, (size_t)log->graphs + 1, sizeof *offer);
-	enum status status = making.draft && making.rules && offer ? OK : fail_memory(making.error);
+	struct offer *offer = NULL;
+	enum status status = ROOM(&making.arena, offer, (size_t)log->graphs + 1) && making.draft &&
+		making.rules ? OK : fail_memory(making.error);
 	struct graph *graph = NULL;
 	*error = (struct error){ .status = status };
 	uint32_t count = status == OK ? find_offers(log, offer) : 0, chosen = wanted ? wanted - 1 : 0;

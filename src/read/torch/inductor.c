@@ -60,7 +60,7 @@ static enum status take_buffers(struct reading *reading, const json_t *file)
 {
 	const json_t *list = json_object_get(file, "buffers");
 	uint32_t count = (uint32_t)json_array_size(list);
-	reading->buffer = arena_alloc(&reading->arena, (size_t)count + 1, sizeof *reading->buffer);
+	ROOM(&reading->arena, reading->buffer, (size_t)count + 1);
 	if (!json_is_array(list) || json_array_size(list) >= NONE)
 		return fail(reading->error, BAD_INPUT, "there is no list of buffers");
 	enum status status = reading->buffer ? OK : fail_memory(reading->error);
@@ -214,12 +214,11 @@ static enum status torch_inductor_add_ops(struct reading *reading, const json_t 
 /* Every buffer of a node lists all that the node reads: each is read once. */
 static enum status torch_inductor_add_reads(struct reading *reading, uint32_t ops)
 {
-	uint32_t *reader = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *reader);
-	if (!reader)
+	uint32_t *reader;
+	if (!ROOM(&reading->arena, reader, (size_t)reading->buffers + 1))
 		return fail_memory(reading->error);
-	uint32_t *by_op = arena_alloc(&reading->arena, (size_t)ops + 1, sizeof *by_op),
-			 *next = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *next);
-	if (!(by_op && next))
+	uint32_t *by_op, *next;
+	if (!(ROOM(&reading->arena, by_op, (size_t)ops + 1) && ROOM(&reading->arena, next, (size_t)reading->buffers + 1)))
 		return fail_memory(reading->error);
 	for (uint32_t i = 0; i < reading->buffers; i++)
 		if (reading->buffer[i].op != NONE) {

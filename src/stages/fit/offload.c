@@ -294,10 +294,10 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 	uint32_t windows = 0, ops = fitted->step->ops, storages = fitted->step->storages;
 	struct recompute_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later),
 		arena_alloc(&arena, storages, sizeof *reruns.first) };
-	uint32_t *came = arena_alloc(&arena, found->storages, sizeof *came);
-	bool *wanted = arena_alloc(&arena, storages, sizeof *wanted);
-	choosing.window = arena_alloc(&arena, storages, sizeof *choosing.window);
-	enum status status = reruns.later && reruns.first && came && wanted && choosing.window ? OK : NO_MEMORY;
+	uint32_t *came = NULL;
+	bool *wanted = NULL;
+	enum status status = ROOM(&arena, came, found->storages) && ROOM(&arena, wanted, storages) &&
+		ROOM(&arena, choosing.window, storages) && reruns.later && reruns.first ? OK : NO_MEMORY;
 	if (status == OK) {
 		read_reruns(fitted, found, came, &reruns);
 		for (uint32_t op = 0; op < found->ops; op++)
@@ -330,11 +330,9 @@ struct graph *offload_choose(struct stage_context *stage, const struct scenario 
 	uint32_t ops = fitted->step->ops, storages = fitted->step->storages;
 	struct recompute_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later),
 		arena_alloc(&arena, storages, sizeof *reruns.first) };
-	bool *wanted = arena_alloc(&arena, storages, sizeof *wanted);
-	choosing.window = arena_alloc(&arena, storages, sizeof *choosing.window);
-	enum status status = wanted && choosing.window && reruns.later && reruns.first
-		? fit_offload_choose(&choosing, solver, wanted, &reruns, &best)
-		: fail_memory(error);
+	bool *wanted = NULL;
+	enum status status = ROOM(&arena, wanted, storages) && ROOM(&arena, choosing.window, storages) && reruns.later &&
+		reruns.first ? fit_offload_choose(&choosing, solver, wanted, &reruns, &best) : fail_memory(error);
 	arena_free(&arena);
 	if (status == OK && best.windows > 0)
 		return best.graph;

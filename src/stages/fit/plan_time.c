@@ -69,13 +69,10 @@ static bool plan_time_find_costs(struct timing *timing)
 	for (uint32_t op = 0; op < ops; op++)
 		host |= plan_time_host(timing->graph, op, &ignored);
 	costs->axes = (timing->sharded ? timing->sharded->sharding.mesh.axes : 0) + 2u * host;
-	costs->stream = arena_alloc(&timing->arena, ops, sizeof *costs->stream);
-	costs->time = arena_alloc(&timing->arena, ops, sizeof *costs->time);
-	costs->layer = arena_alloc(&timing->arena, ops, sizeof *costs->layer);
-	costs->inside = arena_alloc(&timing->arena, (size_t)ops * costs->axes, sizeof *costs->inside);
-	timing->limit = arena_alloc(&timing->arena, ops, sizeof *timing->limit);
-	if (!timing->limit || !costs->stream || !costs->time || !costs->layer || !costs->inside
-		|| (timing->sharded && blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK))
+	if (!(ROOM(&timing->arena, costs->stream, ops) && ROOM(&timing->arena, costs->time, ops) &&
+			ROOM(&timing->arena, costs->layer, ops) && ROOM(&timing->arena, costs->inside, (size_t)ops * costs->axes) &&
+			ROOM(&timing->arena, timing->limit, ops)) ||
+		(timing->sharded && blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK))
 		return false;
 	enum status status = OK;
 	for (uint32_t op = 0; op < ops && status == OK; op++)
@@ -123,8 +120,7 @@ static bool find_passes(struct timing *timing, const struct scenario *scenario)
 	timing->passes = scenario->value[K_accumulation];
 	if (timing->passes == 1)
 		return true;
-	timing->once = arena_alloc(&timing->arena, timing->graph->ops, sizeof *timing->once);
-	if (timing->once)
+	if (ROOM(&timing->arena, timing->once, timing->graph->ops))
 		passes_find(timing->graph, timing->once);
 	return timing->once;
 }
@@ -270,8 +266,8 @@ int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded
 {
 	struct timing timing = timing_of(graph, sharded, scenario, rules);
 	int64_t busy[STREAMS_MAX] = { 0 }, least = -1;
-	int64_t *end = arena_alloc(&timing.arena, graph->ops, sizeof *end);
-	if (end && find_passes(&timing, scenario) && plan_time_find_costs(&timing)) {
+	int64_t *end = NULL;
+	if (ROOM(&timing.arena, end, graph->ops) && find_passes(&timing, scenario) && plan_time_find_costs(&timing)) {
 		for (uint32_t op = 0; op < graph->ops; op++) {
 			int64_t runs = runs_of(&timing, op), *of = &busy[timing.costs.stream[op]];
 			*of = added(*of, runs, timing.costs.time[op]);

@@ -152,9 +152,8 @@ static enum status find_stored(struct rivals *rivals, const struct key *key, uin
 	size_t bytes = store_find_blob(rivals->stage->store, key->half, blob, rivals->room * each);
 	for (size_t i = 0; i < bytes / each; i++) {
 		struct rival *rival = &rivals->rival[rivals->count++];
-		rival->state = arena_alloc(&rivals->arena, rivals->solver->step.storages, sizeof *rival->state);
-		rival->order = arena_alloc(&rivals->arena, rivals->solver->step.ops, sizeof *rival->order);
-		NEED(rival->state && rival->order);
+		NEED(ROOM(&rivals->arena, rival->state, rivals->solver->step.storages) &&
+			ROOM(&rivals->arena, rival->order, rivals->solver->step.ops));
 		copy_rival(rivals, rival, blob + i * each, false);
 	}
 	return OK;
@@ -290,7 +289,7 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	fitted->left_out = slight || fitted->step->ops > LARGE;
 	if (slight)
 		return graph;
-	rivals.rival = arena_alloc(&rivals.arena, rivals.room, sizeof *rivals.rival);
+	ROOM(&rivals.arena, rivals.rival, rivals.room);
 	rivals.solver = &solver;
 	enum status status = recompute_solver_new(&fitted->input, &solver);
 	status = status == OK && !rivals.rival ? NO_MEMORY : status;

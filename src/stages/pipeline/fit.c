@@ -59,13 +59,9 @@ static enum status pipeline_fit_begin(struct choosing *choosing)
 	enum status status = pipeline_flow_find(&choosing->pipelined->cut, &choosing->flow, choosing->error);
 	if (status != OK)
 		return status == NO_MEMORY ? fail_memory(choosing->error) : status;
-	choosing->sent = arena_alloc(arena, device->storages, sizeof *choosing->sent);
-	choosing->forward = arena_alloc(arena, device->ops, sizeof *choosing->forward);
-	choosing->fixed = arena_alloc(arena, device->storages, sizeof *choosing->fixed);
-	choosing->state = arena_alloc(arena, device->storages, sizeof *choosing->state);
-	choosing->chosen = arena_alloc(arena, device->storages, sizeof *choosing->chosen);
-	choosing->paid = arena_alloc(arena, device->ops, sizeof *choosing->paid);
-	if (!(choosing->paid && choosing->sent && choosing->forward && choosing->fixed && choosing->state && choosing->chosen))
+	if (!(ROOM(arena, choosing->sent, device->storages) && ROOM(arena, choosing->forward, device->ops) &&
+		ROOM(arena, choosing->fixed, device->storages) && ROOM(arena, choosing->state, device->storages) &&
+		ROOM(arena, choosing->chosen, device->storages) && ROOM(arena, choosing->paid, device->ops)))
 		return fail_memory(choosing->error);
 	memset(choosing->state, RECOMPUTE_KEEP, device->storages);
 	pipeline_fit_fix_storages(choosing);
@@ -107,13 +103,13 @@ static bool pipeline_fit_describe(struct choosing *choosing, uint32_t rank, stru
 	const struct graph *graph = step->graph, *device = choosing->device;
 	const struct fitted *fitted = choosing->fit->fitted;
 	struct arena *arena = &step->arena;
-	int64_t *time = arena_alloc(arena, graph->ops, sizeof *time), *sure = arena_alloc(arena, graph->ops, sizeof *sure),
-			*copies = arena_alloc(arena, graph->storages, sizeof *copies);
-	uint32_t *traits = arena_alloc(arena, graph->ops, sizeof *traits), flush = NONE;
-	uint8_t *fixed = arena_alloc(arena, graph->storages, sizeof *fixed);
-	bool *forward = arena_alloc(arena, graph->ops, sizeof *forward);
-	step->storage = arena_alloc(arena, graph->storages, sizeof *step->storage);
-	if (!time || !sure || !copies || !traits || !fixed || !forward || !step->storage)
+	int64_t *time, *sure, *copies;
+	uint32_t *traits, flush = NONE;
+	uint8_t *fixed;
+	bool *forward;
+	if (!(ROOM(arena, time, graph->ops) && ROOM(arena, sure, graph->ops) && ROOM(arena, copies, graph->storages) &&
+		ROOM(arena, traits, graph->ops) && ROOM(arena, fixed, graph->storages) && ROOM(arena, forward, graph->ops) &&
+		ROOM(arena, step->storage, graph->storages)))
 		return false;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t of = graph_find_op(device, graph->op[op].name), sent = NONE;
@@ -163,8 +159,8 @@ static enum status make_step(struct choosing *choosing, uint32_t rank, struct ra
 {
 	const struct pipelined *pipelined = choosing->pipelined;
 	uint32_t pieces = pipelined->ranks * pipelined->chunks;
-	struct in_flight *one = arena_alloc(&step->arena, pieces, sizeof *one);
-	if (!one)
+	struct in_flight *one;
+	if (!ROOM(&step->arena, one, pieces))
 		return fail_memory(choosing->error);
 	for (uint32_t k = 0; k < pieces; k++)
 		one[k] = (struct in_flight) { 1, 1, 1 };

@@ -205,8 +205,8 @@ static struct config_model pipeline_stage_model_of(const struct piping *piping)
 static enum status pipeline_stage_estimate(struct piping *piping, struct config_model *model)
 {
 	struct pipelined *pipelined = piping->pipelined;
-	uint32_t *free_cut = arena_alloc(&piping->arena, pipeline_stage_pieces_of(piping) + (size_t)1, sizeof *free_cut);
-	NEED(free_cut);
+	uint32_t *free_cut;
+	NEED(ROOM(&piping->arena, free_cut, pipeline_stage_pieces_of(piping) + (size_t)1));
 	for (uint32_t r = 0; r < piping->config.pp; r++) {
 		struct rank_memory memory;
 		config_rank_memory(model, &piping->config, &piping->overheads, piping->first, r, &memory);
@@ -225,8 +225,7 @@ static enum status pipeline_stage_cut(struct piping *piping)
 	struct config_model model = pipeline_stage_model_of(piping);
 	uint32_t *piece_of = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piece_of),
 			 pieces = pipeline_stage_pieces_of(piping);
-	piping->first = arena_alloc(&piping->arena, pieces + (size_t)1, sizeof *piping->first);
-	NEED(piece_of && piping->first);
+	NEED(ROOM(&piping->arena, piping->first, pieces + (size_t)1) && piece_of);
 	enum status status = config_cut(&model, &piping->config, &piping->overheads, piping->first);
 	if (status == INFEASIBLE)
 		return fail(piping->error, INFEASIBLE,
@@ -321,10 +320,11 @@ static enum status build_ranks(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	uint32_t pieces = pipeline_stage_pieces_of(piping);
-	struct in_flight *in_flight = arena_alloc(&piping->arena, pieces, sizeof *in_flight);
-	struct kept_bytes *kept = arena_alloc(&piping->arena, pieces, sizeof *kept);
-	uint64_t *shape = arena_alloc(&piping->arena, pipelined->ranks, sizeof *shape);
-	enum status status = in_flight && kept && shape ? OK : NO_MEMORY;
+	struct in_flight *in_flight = NULL;
+	struct kept_bytes *kept = NULL;
+	uint64_t *shape = NULL;
+	enum status status = ROOM(&piping->arena, in_flight, pieces) && ROOM(&piping->arena, kept, pieces) &&
+		ROOM(&piping->arena, shape, pipelined->ranks) ? OK : NO_MEMORY;
 	for (uint32_t k = 0; k < pieces && status == OK; k++)
 		pipelined->piece[k].in_flight = in_flight[k] = piece_in_flight(piping, k);
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
@@ -428,9 +428,9 @@ static enum status stage_time_ranks(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	uint32_t ranks = pipelined->ranks;
-	struct pass_time *pass = arena_alloc(&piping->arena, 3 * (size_t)pipelined->chunks, sizeof *pass);
-	uint64_t *work = arena_alloc(&piping->arena, ranks, sizeof *work);
-	NEED(pass && work);
+	struct pass_time *pass;
+	uint64_t *work;
+	NEED(ROOM(&piping->arena, pass, 3 * (size_t)pipelined->chunks) && ROOM(&piping->arena, work, ranks));
 	if (pipelined->device != piping->sharded->device)    /* ops that run again take time, too */
 		TRY(stage_time_ops(piping, pipelined->device));
 	for (uint32_t r = 0; r < ranks; r++) {
@@ -498,10 +498,9 @@ static bool pipeline_stage_start(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	uint32_t pieces = pipeline_stage_pieces_of(piping);
-	pipelined->piece = arena_alloc(&pipelined->arena, pieces, sizeof *pipelined->piece);
-	pipelined->rank = arena_alloc(&pipelined->arena, pipelined->ranks, sizeof *pipelined->rank);
-	pipelined->forward = arena_alloc(&pipelined->arena, 6 * (size_t)pieces, sizeof *pipelined->forward);
-	if (!pipelined->piece || !pipelined->rank || !pipelined->forward)
+	if (!(ROOM(&pipelined->arena, pipelined->piece, pieces) &&
+		ROOM(&pipelined->arena, pipelined->rank, pipelined->ranks) &&
+		ROOM(&pipelined->arena, pipelined->forward, 6 * (size_t)pieces)))
 		return false;
 	pipelined->backward = pipelined->forward + pieces;
 	pipelined->weight = pipelined->backward + pieces;

@@ -83,12 +83,11 @@ enum status rank_clock_find(const struct pipeline_cut *cut, const struct step_co
 	OWN(arena) scratch = { 0 };
 	struct step_costs own = *costs;
 	*clock = (struct rank_clock) { .pieces = rank == NONE ? cut->pieces : cut->pieces / cut->ranks };
-	uint32_t *order = arena_alloc(&scratch, graph->ops, sizeof *order);
-	bool *apart = arena_alloc(&scratch, graph->ops, sizeof *apart);
-	own.time = arena_alloc(&scratch, graph->ops, sizeof *own.time);
-	own.inside = arena_alloc(&scratch, (size_t)graph->ops * costs->axes, sizeof *own.inside);
-	clock->segment = arena_alloc(&clock->arena, graph->ops, sizeof *clock->segment);
-	NEED(order && apart && own.time && own.inside && clock->segment);
+	uint32_t *order;
+	bool *apart;
+	NEED(ROOM(&scratch, order, graph->ops) && ROOM(&scratch, apart, graph->ops) &&
+		ROOM(&scratch, own.time, graph->ops) && ROOM(&scratch, own.inside, (size_t)graph->ops * costs->axes) &&
+		ROOM(&clock->arena, clock->segment, graph->ops));
 	for (uint32_t op = 0; op < graph->ops; op++)
 		clock->segment[op] = times_segment(cut, rank, clock->pieces, op);
 	times_leave_out(cut, costs, rank, updates, &own, apart);

@@ -46,8 +46,7 @@ static enum status shard_build_build(struct sharded *sharded, const struct shard
 {
 	const struct units *units = &sharded->shared->units;
 	const struct graph *graph = units->graph;
-	sharded->redundant = arena_alloc(&sharded->arena, graph->storages, sizeof *sharded->redundant);
-	if (!sharded->redundant)
+	if (!ROOM(&sharded->arena, sharded->redundant, graph->storages))
 		return fail_memory(error);
 	sharded->device = device_graph_build(units, &sharded->sharding, 0, error);
 	if (!sharded->device)

@@ -22,8 +22,8 @@ static int published_by_cost(const void *a, const void *b)
 static enum status published_add_found(struct shard_job *job, const struct sharding_report *report)
 {
 	uint32_t room = CANDIDATES_MAX - job->candidates, chosen = 0, others = 0;
-	int64_t *cost = arena_alloc(&job->arena, report->candidates, sizeof *cost), most = INT64_MAX;
-	NEED(cost);
+	int64_t *cost, most = INT64_MAX;
+	NEED(ROOM(&job->arena, cost, report->candidates));
 	for (uint32_t i = 0; i < report->candidates; i++)
 		if (report->candidate[i].chosen)
 			chosen++;

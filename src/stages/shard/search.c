@@ -17,9 +17,10 @@ static enum status find_fold(struct shared_units *shared)
 enum status shard_job_options(
 	struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options)
 {
-	struct placement_pin *pin = arena_alloc(&job->arena, job->scenario->pins, sizeof *pin);
-	struct axis_roles *usual = arena_alloc(&job->arena, MESH_AXES, sizeof *usual);
-	enum status status = pin && usual ? find_fold(job->shared) : NO_MEMORY;
+	struct placement_pin *pin = NULL;
+	struct axis_roles *usual = NULL;
+	enum status status = ROOM(&job->arena, pin, job->scenario->pins) &&
+		ROOM(&job->arena, usual, MESH_AXES) ? find_fold(job->shared) : NO_MEMORY;
 	if (status != OK)
 		return status == NO_MEMORY ? fail_memory(job->error) : status;
 	roles_of_mesh(job->scenario, mesh, usual);

@@ -187,8 +187,7 @@ bool shard_job_describe(struct shard_job *job, struct sharded *sharded)
 {
 	struct arena *arena = &sharded->arena;
 	sharded->notes = arena_text(arena, job->notes, strlen(job->notes));
-	sharded->candidate = arena_alloc(arena, job->candidates, sizeof *sharded->candidate);
-	if (!sharded->notes || !sharded->candidate)
+	if (!(ROOM(arena, sharded->candidate, job->candidates) && sharded->notes))
 		return false;
 	for (uint32_t i = 0; i < job->candidates; i++) {
 		sharded->candidate[i] = job->candidate[i];
