@@ -106,12 +106,21 @@ enum status block_work_find(
  * gradients of inputs. */
 enum { GATHERED_FORWARD, GATHERED_BACKWARD, GATHERED_INPUT, GATHERINGS };
 
+/* Of an op of the update, and of all that are like it. */
+struct update_times {
+	int64_t flops, bytes, time[UPDATE_SHARES];
+	double share;
+	uint32_t format;
+};
+#define UPDATE_KINDS 256
+
 struct costing {
 	const struct units *units;
 	const struct sharding *sharding;
 	const struct blocks *blocks;
 	const struct block_work *work;
 	const struct machine *machine;
+	struct reshard_memo memo;
 	uint32_t context, experts;
 	struct block_cost *cost;
 	struct placement *gathered;   /* [GATHERINGS * tensors] the last placement that these ops got a tensor in */
@@ -121,6 +130,7 @@ struct costing {
 	bool *part; /* [storages] of a gradient that several blocks make: it waits for the others, or is added to a sum at
 				   once */
 	bool *weight;                 /* [ops] only makes gradients of weights */
+	struct update_times *update;  /* [UPDATE_KINDS] the last one found, by a hash; share 0: none */
 };
 
 static int64_t block_costs_bytes_at(const struct costing *costing, uint32_t tensor, struct placement placement)
@@ -206,6 +216,15 @@ static bool sums_input(const struct costing *costing, uint32_t tensor)
  * inputs, and what the first part of a split backward pass gathers. */
 struct links { int64_t all, summed, input; };
 
+/* Shards that become summands: no collective does. */
+static bool makes_summands(const struct mesh *mesh, struct placement from, struct placement to)
+{
+	bool makes = false;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		makes |= from.on[a] >= 0 && to.on[a] == PLACE_PARTIAL;
+	return makes;
+}
+
 /* Readers of one pass share what was gathered. */
 static enum status block_costs_link_time(struct costing *costing, uint32_t op, struct links *links)
 {
@@ -215,21 +234,21 @@ static enum status block_costs_link_time(struct costing *costing, uint32_t op, s
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = graph->reads.item[i], readers = backward ? GATHERED_BACKWARD : GATHERED_FORWARD;
 		struct placement needed = sharding->needed[i];
-		struct reshard reshard;
-		if (placement_equal(needed, sharding->produced[tensor]) || gathered_by(costing, tensor, needed, readers))
+		const struct reshard *reshard;
+		if (placement_equal(needed, sharding->produced[tensor]) || gathered_by(costing, tensor, needed, readers) ||
+			makes_summands(&sharding->mesh, sharding->produced[tensor], needed))
 			continue;
 		if (backward && kept_moved(costing, tensor, needed))
 			continue;
-		enum status status = reshard_find(
-			costing->units, &sharding->mesh, tensor, sharding->produced[tensor], needed, &reshard);
+		enum status status = reshard_memo_find(&costing->memo, tensor, sharding->produced[tensor], needed, &reshard);
 		if (status == NO_MEMORY)
 			return status;
 		if (status != OK)
 			continue;
 		gather_for(costing, tensor, needed, readers);
-		links->all += reshard.time;
-		links->summed += sums_input(costing, tensor) ? reshard.time : 0;
-		links->input += gathered_by(costing, tensor, needed, GATHERED_INPUT) ? reshard.time : 0;
+		links->all += reshard->time;
+		links->summed += sums_input(costing, tensor) ? reshard->time : 0;
+		links->input += gathered_by(costing, tensor, needed, GATHERED_INPUT) ? reshard->time : 0;
 	}
 	links->all += op_inside_time(costing->units, &sharding->mesh, op, sharding->split[op], NULL, NULL);
 	return OK;
@@ -590,7 +609,22 @@ static int64_t uncast_bytes(const struct costing *costing, uint32_t s)
 	return same && storage->bytes < bytes ? storage->bytes : bytes;
 }
 
-/* Every op of the update on 1, 1/2, 1/4, ... of what it touches: states lie as their parameter does. */
+/* On 1, 1/2, 1/4, ... of a device's share. */
+static const int64_t *update_times_of(
+	const struct costing *costing, const struct op_work *work, int64_t bytes, double share)
+{
+	uint64_t key = ((uint64_t)bytes * 31 + (uint64_t)work->flops) * UINT64_C(0x9e3779b97f4a7c15);
+	struct update_times *found = &costing->update[(key >> 32) % UPDATE_KINDS];
+	if (found->bytes != bytes || found->flops != work->flops || found->share != share || found->format != work->format) {
+		*found = (struct update_times) { .flops = work->flops, .bytes = bytes, .share = share, .format = work->format };
+		for (int i = 0; i < UPDATE_SHARES; i++, share /= 2)
+			found->time[i] = op_work_time(costing->machine, work, (int64_t)((double)work->flops * share),
+				(int64_t)((double)bytes * share));
+	}
+	return found->time;
+}
+
+/* Every op of the update: states lie as their parameter does. */
 static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 {
 	const struct graph *graph = costing->units->graph;
@@ -610,9 +644,9 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 	costing->cost[home].update_transient = larger_of(
 		costing->cost[home].update_transient, (int64_t)((double)beside * share));
 	int64_t *time = costing->cost[home].update[block_costs_class_of(costing, graph->storage[parameter].root)];
-	for (int i = 0; i < UPDATE_SHARES; i++, share /= 2)
-		time[i] += op_work_time(
-			costing->machine, work, (int64_t)((double)work->flops * share), (int64_t)((double)bytes * share));
+	const int64_t *times = update_times_of(costing, work, bytes, share);
+	for (int i = 0; i < UPDATE_SHARES && !work->view; i++)
+		time[i] += times[i];
 }
 
 static int64_t *parameter_field(struct block_states *states, uint32_t class) { return &states->parameter[class]; }
@@ -656,11 +690,13 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	costing.saved = arena_alloc(&arena, graph->storages, 1);
 	costing.gradient = arena_alloc(&arena, graph->storages, 1);
 	costing.part = arena_alloc(&arena, graph->storages, 1);
+	costing.update = arena_alloc(&arena, UPDATE_KINDS, sizeof *costing.update);
 	uint32_t *owner = arena_alloc(&arena, graph->storages, sizeof *owner),
 			 *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
 	int64_t *saved_until = arena_alloc(&arena, blocks->blocks, sizeof *saved_until);
 	enum status status = NO_MEMORY;
 	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && costing.part &&
+		costing.update &&
 		owner && block_of && saved_until) {
 		for (uint32_t b = 0; b < blocks->blocks; b++)
 			cost[b] = (struct block_cost){ .shared_with = NONE,
@@ -679,7 +715,9 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 		add_working(&costing, saved_until);
 		block_costs_add_reads(&costing, block_of);
 		block_costs_add_states(&costing, owner);
-		status = add_times(&costing);
+		status = reshard_memo_begin(&costing.memo, units, &sharding->mesh);
+		status = status == OK ? add_times(&costing) : status;
+		reshard_memo_end(&costing.memo);
 	}
 	return status;
 }

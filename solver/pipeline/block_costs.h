@@ -60,6 +60,7 @@ struct block_cost {
 	struct block_states shared;      /* of parameters that are read here too, but first in block shared_with */
 	uint32_t shared_with;            /* NONE */
 	bool joined;                     /* with the block behind it: no cut lies between */
+	uint32_t like; /* so many blocks before is one with the same costs, for those who repeat blocks; 0: none */
 };
 
 /* What doesn't depend on the sharding. */

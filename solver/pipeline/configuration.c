@@ -17,15 +17,15 @@ struct in_flight config_in_flight(const struct config *config, uint32_t rank, ui
 /* ---- memory ---- */
 
 static void configuration_add_states(
-	const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
+	const struct config *config, const struct block_states *states, int64_t sign, struct state_bytes *bytes)
 {
 	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
 		if ((states->parameter[class] | states->gradient[class] | states->optimizer[class]) == 0)
 			continue;
 		uint32_t group = config_shards(config, class);
-		memory->parameters += sign * config_share(states->parameter[class], config->zero >= 3 ? group : 1);
-		memory->gradients += sign * config_share(states->gradient[class], config->zero >= 2 ? group : 1);
-		memory->optimizer += sign * config_share(states->optimizer[class], config->zero >= 1 ? group : 1);
+		bytes->parameters += sign * config_share(states->parameter[class], config->zero >= 3 ? group : 1);
+		bytes->gradients += sign * config_share(states->gradient[class], config->zero >= 2 ? group : 1);
+		bytes->optimizer += sign * config_share(states->optimizer[class], config->zero >= 1 ? group : 1);
 	}
 }
 
@@ -47,8 +47,9 @@ static int64_t backward_most(const struct config_model *model, const struct conf
 	int64_t most = 0, waiting = 0, weights = 0;
 	uint32_t away = host_away_until(model, config, begin, end);
 	for (uint32_t b = end; b-- > begin && overheads->transient;) {
-		const struct block_cost *cost = &model->cost[b];
-		most = larger_of(most, config_working(cost, config, overheads) + *level);
+		const struct block_term *term = &model->terms->block[b];
+		const struct block_cost *cost = term->cost;
+		most = larger_of(most, config_working(term, config, overheads) + *level);
 		*level -= b < away ? 0 : cost->saved;
 		if (config_splits(config)) {
 			waiting += cost->saved_weight + cost->between;
@@ -74,24 +75,26 @@ static int64_t transient_of(const struct config_model *model, const struct confi
 	return most;
 }
 
+static void configuration_hold(const struct state_bytes *bytes, struct rank_memory *memory)
+{
+	memory->parameters += bytes->parameters;
+	memory->gradients += bytes->gradients;
+	memory->optimizer += bytes->optimizer;
+}
+
 static void add_block(const struct config_model *model, const struct config *config, const struct overheads *overheads,
 	uint32_t block, struct in_flight in_flight, bool with_shared, struct rank_memory *memory)
 {
-	const struct block_cost *cost = &model->cost[block];
-	configuration_add_states(config, &cost->states, 1, memory);
-	if (!overheads->vectors)
-		configuration_add_states(config, &cost->vectors, -1, memory);
+	const struct block_term *term = &model->terms->block[block];
+	const struct block_cost *cost = term->cost;
+	configuration_hold(&term->states, memory);
 	if (with_shared)
-		configuration_add_states(config, &cost->shared, 1, memory);
+		configuration_hold(&term->shared, memory);
 	memory->activations += in_flight.input * (cost->saved - cost->saved_weight) + in_flight.weight * cost->saved_weight;
 	if (in_flight.between > 1)     /* the gradients of the microbatch at hand come and go */
 		memory->activations += (in_flight.between - 1) * cost->between;
 	memory->activations -= overheads->small ? 0 : in_flight.weight * cost->saved_small;
-	if (config->keeps && overheads->gathered && config_gathers(config))
-		memory->gathered += configuration_reads_of(&cost->forward_reads);
-	else if (overheads->gathered && config_gathers(config))
-		memory->gathered = larger_of(memory->gathered,
-			larger_of(configuration_reads_of(&cost->forward_reads), configuration_reads_of(&cost->backward_reads)));
+	memory->gathered = config->keeps ? memory->gathered + term->gathered : larger_of(memory->gathered, term->gathered);
 }
 
 /* The weights of every kind of block of a rank, once. */
@@ -102,13 +105,14 @@ static int64_t cached_gradients(
 	uint32_t kinds = 0;
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++) {
-			bool known = model->cost[b].matrices == 0;
+			int64_t matrices = model->terms->block[b].cost->matrices;
+			bool known = matrices == 0;
 			for (uint32_t i = 0; i < kinds; i++)
-				known |= seen[i] == model->cost[b].matrices;
+				known |= seen[i] == matrices;
 			if (known || kinds == sizeof seen / sizeof *seen)
 				continue;
-			seen[kinds++] = model->cost[b].matrices;
-			sum += model->cost[b].matrices;
+			seen[kinds++] = matrices;
+			sum += matrices;
 		}
 	return sum;
 }
@@ -143,7 +147,7 @@ static void rank_memory(const struct config_model *model, const struct config *c
 		uint32_t piece = config_piece(config, rank, chunk);
 		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
 		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
-			uint32_t with = model->cost[b].shared_with;
+			uint32_t with = model->terms->block[b].shared_with;
 			bool here = false;
 			for (uint32_t c = 0; c < config->chunks && with != NONE; c++)
 				here |= with >= first[config_piece(config, rank, c)] && with < first[config_piece(config, rank, c) + 1];
@@ -160,10 +164,18 @@ static void rank_memory(const struct config_model *model, const struct config *c
 		memory->transient + memory->gathered + memory->overhead;
 }
 
-void config_rank_memory(const struct config_model *model, const struct config *config,
-	const struct overheads *overheads, const uint32_t *first, uint32_t rank, struct rank_memory *memory)
+/* The model with terms, which lie in the arena where they are its own. */
+static enum status configuration_open(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, struct arena *arena, struct config_model *opened)
 {
-	rank_memory(model, config, overheads, first, rank, NULL, memory);
+	struct config_terms *terms = model->terms ? NULL : arena_alloc(arena, 1, sizeof *terms);
+	*opened = *model;
+	if (model->terms)
+		return OK;
+	NEED(terms && (terms->block = arena_alloc(arena, model->blocks, sizeof *terms->block)));
+	config_terms_find(model, config, overheads, terms);
+	opened->terms = terms;
+	return OK;
 }
 
 /* ---- cuts ---- */
@@ -171,10 +183,9 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 /* Beside a backward pass in one part its gradients of weights hide how gradients of inputs are summed up; in two parts
  * these have to be there before the others begin (Transformer Engine's bulk overlap, ub_bulk_wgrad, is refused with
  * delay_wgrad_compute). */
-static int64_t backward_time(
-	const struct config_model *model, const struct config *config, const struct block_cost *cost)
+static int64_t configuration_beside(const struct config *config, const struct block_term *term)
 {
-	return cost->backward + (config_splits(config) ? cost->beside : 0) + across_time(model, config, cost, true);
+	return config_splits(config) ? term->cost->beside : 0;
 }
 
 struct cutting {
@@ -184,7 +195,7 @@ struct cutting {
 	int64_t fixed;              /* bytes of every rank */
 	int64_t *time, *state, *saved;  /* [blocks + 1] sums */
 	int64_t *best; /* [(pieces + 1) * (blocks + 1)] the slowest piece of the first k pieces over the first i blocks */
-	uint32_t *from;             /* of best the last piece's first block; in configuration_fill() see there */
+	uint32_t *from;             /* of best the last piece's first block */
 };
 
 static bool configuration_fits(const struct cutting *cutting, uint32_t piece, uint32_t begin, uint32_t end)
@@ -220,36 +231,41 @@ static void extend(struct cutting *cutting, uint32_t k, uint32_t least, uint32_t
 	}
 }
 
-/* Blocks from the front, as many to a piece as the slowest allows: the fewest pieces for the first i blocks are
- * from[i]. False where a block alone takes longer. O(blocks). */
-static bool configuration_fill(struct cutting *cutting, int64_t slowest)
+/* Blocks from the front, as many to a piece as the slowest allows. False where these are more pieces. Sets *slowest to
+ * the least that the slowest of such pieces takes, or to the least that would change one. O(blocks). */
+static bool configuration_fill(const struct cutting *cutting, int64_t *slowest)
 {
-	uint32_t pieces = 0, begin = 0;
-	cutting->from[0] = 0;
+	uint32_t pieces = 1, begin = 0;
+	int64_t most = 0, more = INT64_MAX;
 	for (uint32_t i = 1; i <= cutting->blocks; i++) {
-		if (i == 1 || cutting->time[i] - cutting->time[begin] > slowest) {
+		int64_t time = cutting->time[i] - cutting->time[begin];
+		if (time > *slowest && i - 1 > begin) {
+			more = time < more ? time : more;
 			begin = i - 1;
 			pieces++;
+			time = cutting->time[i] - cutting->time[begin];
 		}
-		if (cutting->time[i] - cutting->time[begin] > slowest)
+		if (time > *slowest) {
+			*slowest = time;
 			return false;
-		cutting->from[i] = pieces;
+		}
+		most = larger_of(most, time);
 	}
+	*slowest = pieces <= cutting->pieces ? most : more;
 	return pieces <= cutting->pieces;
 }
 
 /* Without a limit: bisects the slowest piece's time; then from the back, each piece as long as it allows. */
 static void cut_evenly(struct cutting *cutting, uint32_t *first)
 {
-	int64_t low = -1, high = cutting->time[cutting->blocks];
-	while (high - low > 1) {
-		int64_t middle = low + (high - low) / 2;
-		if (configuration_fill(cutting, middle))
-			high = middle;
+	int64_t low = cutting->time[cutting->blocks] / cutting->pieces, high = cutting->time[cutting->blocks];
+	while (low < high) {
+		int64_t slowest = low + (high - low) / 2;
+		if (configuration_fill(cutting, &slowest))
+			high = slowest;
 		else
-			low = middle;
+			low = slowest;
 	}
-	configuration_fill(cutting, high);
 	first[cutting->pieces] = cutting->blocks;
 	for (uint32_t k = cutting->pieces, end = cutting->blocks; k-- > 0; end = first[k]) {
 		uint32_t begin = end - 1;
@@ -318,35 +334,38 @@ static enum status cut_layers(const struct config_model *model, uint32_t pieces,
 }
 
 enum status config_cut(
-	const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first)
+	const struct config_model *given, const struct config *config, const struct overheads *overheads, uint32_t *first)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
+	struct config_model opened, *model = &opened;
 	struct cutting cutting = { .model = model, .config = config, .pieces = config->pp * config->chunks };
+	TRY(configuration_open(given, config, overheads, &arena, model));
 	if (cutting.pieces > model->blocks)
 		return INFEASIBLE;
 	if (model->even && model->layers > 0)
 		return cut_layers(model, cutting.pieces, first);
+	bool shared = model->cuts && overheads->inside == 0 && (config->chunks > 1 || model->limit < 0) &&
+		config->chunks <= SCHEDULE_CHUNKS_MAX;
+	uint32_t *cut = shared ? model->cuts->first + (size_t)config->chunks * model->cuts->width : NULL;
+	if (shared && model->cuts->known[config->chunks]) {
+		memcpy(first, cut, (cutting.pieces + (size_t)1) * sizeof *first);
+		return OK;
+	}
 	for (uint32_t b = 0; b < model->blocks; b++)
 		cutting.blocks += !model->cost[b].joined;
 	size_t width = cutting.blocks + (size_t)1, cells = (cutting.pieces + (size_t)1) * width;
-	ROOM(&arena, cutting.time, 3 * width);
-	ROOM(&arena, cutting.from, width);
+	cutting.time = arena_alloc(&arena, 3 * width, sizeof *cutting.time);
 	uint32_t *begin = arena_alloc(&arena, width, sizeof *begin), number = 0;    /* begin[stretches]: its first block */
-	if (cutting.pieces > cutting.blocks) {
-		arena_free(&arena);
+	if (cutting.pieces > cutting.blocks)
 		return INFEASIBLE;
-	}
-	if (!cutting.time || !cutting.from || !begin) {
-		arena_free(&arena);
-		return NO_MEMORY;
-	}
+	NEED(cutting.time && begin);
 	cutting.state = cutting.time + width;
 	cutting.saved = cutting.state + width;
 	for (uint32_t b = 0; b < model->blocks; b++) {
+		const struct block_term *term = &model->terms->block[b];
 		struct rank_memory memory = { 0 };
-		add_block(model, config, overheads, b, (struct in_flight) { 1, 1, 1 }, model->cost[b].shared_with != NONE, &memory);
-		cutting.time[number + 1] += forward_time(model, config, &model->cost[b]) +
-			backward_time(model, config, &model->cost[b]);
+		add_block(model, config, overheads, b, (struct in_flight) { 1, 1, 1 }, term->shared_with != NONE, &memory);
+		cutting.time[number + 1] += term->forward + term->backward + configuration_beside(config, term);
 		cutting.state[number + 1] += memory.parameters + memory.gradients +
 			(config->offload & OFFLOAD_OPTIMIZER ? 0 : memory.optimizer);
 		cutting.saved[number + 1] += memory.activations;
@@ -363,15 +382,17 @@ enum status config_cut(
 	}
 	cut_evenly(&cutting, first);
 	if (!all_fit(&cutting, first) && can_fit(&cutting)) {
-		if (!(ROOM(&arena, cutting.best, cells) && ROOM(&arena, cutting.from, cells))) {
-			arena_free(&arena);
-			return NO_MEMORY;
-		}
+		cutting.best = arena_alloc(&arena, cells, sizeof *cutting.best);
+		cutting.from = arena_alloc(&arena, cells, sizeof *cutting.from);
+		NEED(cutting.best && cutting.from);
 		configuration_cut(&cutting, first);
 	}
 	for (uint32_t k = 0; k <= cutting.pieces; k++)
 		first[k] = first[k] < cutting.blocks ? begin[first[k]] : model->blocks;
-	arena_free(&arena);
+	if (shared) {
+		memcpy(cut, first, (cutting.pieces + (size_t)1) * sizeof *first);
+		model->cuts->known[config->chunks] = true;
+	}
 	return OK;
 }
 
@@ -386,15 +407,6 @@ static int64_t shared_update(const int64_t time[UPDATE_SHARES], uint32_t group)
 	double low = 1.0 / (double)(UINT32_C(1) << i), share = 1.0 / group;
 	return share >= low ? time[i]
 		: time[i + 1] + (int64_t)((double)(time[i] - time[i + 1]) * (share - low / 2) / (low / 2));
-}
-
-static int64_t update_time(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end)
-{
-	int64_t sum = 0;
-	for (uint32_t b = begin; b < end; b++)
-		for (uint32_t class = 0; class < STATE_CLASSES; class++)
-			sum += shared_update(model->cost[b].update[class], config->zero >= 1 ? config_shards(config, class) : 1);
-	return sum;
 }
 
 int64_t config_send_time(const struct config_model *model, const struct config *config, int64_t bytes)
@@ -424,17 +436,18 @@ static enum status pieces_find(const struct config_model *model, const struct co
 	int64_t held = across ? model->machine->dispatcher : 0;
 	for (uint32_t k = 0; k < n; k++) {
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
-			pieces->forward[k] += forward_time(model, config, &model->cost[b]);
-			pieces->backward[k] += backward_time(model, config, &model->cost[b]);
-			pieces->weight[k] += model->cost[b].weight;
-			pieces->forward_link[k] += model->cost[b].forward_link;
-			pieces->backward_link[k] += model->cost[b].backward_link;
+			const struct block_term *term = &model->terms->block[b];
+			pieces->forward[k] += term->forward;
+			pieces->backward[k] += term->backward + configuration_beside(config, term);
+			pieces->weight[k] += term->cost->weight;
+			pieces->forward_link[k] += term->cost->forward_link;
+			pieces->backward_link[k] += term->cost->backward_link;
 		}
 		pieces->forward_link[k] -= dispatch_lost(
 			held, pieces->forward[k] - pieces->forward_link[k], pieces->forward_link[k]);
 		pieces->backward_link[k] -= dispatch_lost(
 			held, pieces->backward[k] - pieces->backward_link[k], pieces->backward_link[k]);
-		pieces->send[k] = k + 1 < n ? config_send_time(model, config, model->cost[first[k + 1] - 1].send) : 0;
+		pieces->send[k] = k + 1 < n ? model->terms->block[first[k + 1] - 1].send : 0;
 	}
 	for (uint32_t rank = 0; rank < config->pp; rank++) {
 		int64_t each = config_exposed_each(model, config, first, rank);
@@ -547,45 +560,91 @@ static double utilisation(const struct config_model *model, const struct config 
 {
 	double ideal = 0;
 	for (uint32_t b = 0; b < model->blocks; b++)
-		ideal += (double)model->cost[b].ideal;
+		ideal += (double)model->terms->block[b].cost->ideal;
 	return time > 0
 		? ideal * config->microbatches / ((double)config->tp * config->cp * config->ep * config->pp * (double)time)
 		: 0;
 }
 
-/* Collectives inside a block's passes. */
-static int64_t configuration_link_time(
-	const struct config_model *model, const struct config *config, const struct block_cost *cost)
+/* ---- terms ---- */
+
+static void config_term_find(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, const struct config_terms *terms, const struct block_cost *cost,
+	struct block_term *term)
 {
-	return cost->forward_link + across_time(model, config, cost, false) + cost->backward_link +
-		backward_time(model, config, cost) - cost->backward;
+	int64_t across = across_time(model, config, cost, false), back = across_time(model, config, cost, true),
+			forward_reads = configuration_reads_of(&cost->forward_reads);
+	bool gathers = overheads->gathered && config_gathers(config), sums = config_sums_gradients(config);
+	*term = (struct block_term) { .cost = cost, .shared_with = cost->shared_with, .forward = cost->forward + across,
+		.backward = cost->backward + back, .link = cost->forward_link + across + cost->backward_link + back,
+		.send = config_send_time(model, config, cost->send), .traffic = config_block_traffic(terms, config, cost),
+		.updating = config_share(cost->update_transient, config->zero >= 1 ? config->dp * config->cp * config->ep : 1),
+		.gathered = !gathers ? 0
+			: config->keeps ? forward_reads
+			: larger_of(forward_reads, configuration_reads_of(&cost->backward_reads)) };
+	if (overheads->transient) {
+		term->working[0] = cost->both.most[sums][gathers];
+		term->working[1] = cost->input.most[sums][gathers];
+	}
+	configuration_add_states(config, &cost->states, 1, &term->states);
+	if (!overheads->vectors)
+		configuration_add_states(config, &cost->vectors, -1, &term->states);
+	if (cost->shared_with != NONE)
+		configuration_add_states(config, &cost->shared, 1, &term->shared);
+	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+		uint32_t shards = config_shards(config, class);
+		term->update += shared_update(cost->update[class], config->zero >= 1 ? shards : 1);
+		term->waiting += config_one_device(config) ? cost->states.uncast[class]
+			: config_share(cost->states.gradient[class], config->zero >= 2 ? shards : 1);
+	}
 }
 
-enum status config_evaluate(const struct config_model *model, const struct config *config,
-	const struct overheads *overheads, const uint32_t *first, bool exact, struct config_result *result)
+void config_terms_find(const struct config_model *model, const struct config *config, const struct overheads *overheads,
+	struct config_terms *terms)
 {
-	struct arena arena = { 0 };
+	config_axes_find(model, config, terms);
+	for (uint32_t b = 0; b < model->blocks; b++) {
+		const struct block_cost *cost = &model->cost[b];
+		if (cost->like > 0)
+			terms->block[b] = terms->block[b - cost->like];
+		else
+			config_term_find(model, config, overheads, terms, cost, &terms->block[b]);
+		terms->block[b].shared_with = cost->shared_with;
+	}
+}
+
+/* ---- all of it ---- */
+
+enum status config_evaluate(const struct config_model *given, const struct config *config,
+	const struct overheads *overheads, const uint32_t *first, enum evaluation what, struct config_result *result)
+{
+	OWN(arena) arena = { 0 };
+	struct config_model opened, *model = &opened;
 	struct pieces pieces = { 0 };
 	bool counted;
 	struct in_flight *at_most = arena_alloc(&arena, (size_t)config->pp * config->chunks, sizeof *at_most);
 	*result = (struct config_result) { 0 };
-	enum status status = at_most ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
-	if (status == OK)
-		status = schedule_time(config, &pieces, exact, &result->time, at_most, &counted);
-	if (status != OK) {
-		arena_free(&arena);
-		return status;
+	NEED(at_most);
+	TRY(configuration_open(given, config, overheads, &arena, model));
+	if (what == EVALUATE_MEMORY) {
+		evaluate_memory(model, config, overheads, first, NULL, result);
+		return OK;
 	}
+	TRY(pieces_find(model, config, first, &arena, &pieces));
+	TRY(schedule_time(config, &pieces, what == EVALUATE_PLAYED, &result->time, at_most, &counted));
 	evaluate_memory(model, config, overheads, first, counted ? at_most : NULL, result);
 	for (uint32_t rank = 0; rank < config->pp; rank++) {
 		int64_t updates = 0, update = 0, link = 0;
 		for (uint32_t c = 0; c < config->chunks; c++) {
 			uint32_t begin = first[config_piece(config, rank, c)], end = first[config_piece(config, rank, c) + 1];
-			int64_t piece = update_time(model, config, begin, end);
+			int64_t piece = 0;
+			for (uint32_t b = begin; b < end; b++) {
+				const struct block_term *term = &model->terms->block[b];
+				piece += term->update;
+				link += (term->link + configuration_beside(config, term)) * config->microbatches;
+			}
 			updates += piece;
 			update += host_streamed_update(model, config, piece, begin, end);
-			for (uint32_t b = begin; b < end; b++)
-				link += configuration_link_time(model, config, &model->cost[b]) * config->microbatches;
 		}
 		int64_t exposed = config_exposed_time(model, config, overheads, updates, first, rank);
 		result->exposed = larger_of(result->exposed, exposed);
@@ -596,6 +655,5 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	result->time += result->exposed + result->update;
 	result->exposed += config->microbatches * pieces.each;    /* in the schedule's passes */
 	result->mfu = utilisation(model, config, result->time);
-	arena_free(&arena);
 	return OK;
 }

@@ -70,10 +70,49 @@ struct config_result {
 	int64_t host;               /* the most bytes that a rank has in the host's memory */
 };
 
+/* Collectives of states: of one step, and of one microbatch's passes. */
+struct state_traffic {
+	int64_t once, updated;
+	int64_t forward, gather, each;   /* forward, gather: before the passes; each: behind the backward pass */
+	uint32_t read, made;         /* how many parameters a pass gathers, how many gradients are reduced */
+};
+
+/* Bytes of a device's share. */
+struct state_bytes { int64_t parameters, gradients, optimizer; };
+
+/* What a block's costs come to under the degrees, microbatches and ZeRO stage of a configuration, whatever its schedule
+ * and cut. */
+struct block_term {
+	const struct block_cost *cost;
+	uint32_t shared_with;
+	int64_t forward, backward; /* picoseconds, with what is reduced across; backward: as of a pass in one part */
+	int64_t link, send, update; /* of both passes the collectives inside; of what goes to the next block; of the update */
+	int64_t gathered, waiting, updating;  /* bytes: gathered parameters; gradients until the update; an op of that */
+	int64_t working[2];       /* the most that the backward pass works with, without gradients of weights: [1] */
+	struct state_bytes states, shared;    /* shared: of parameters that the block shared_with has */
+	struct state_traffic traffic;
+};
+
+struct config_terms {
+	struct class_axes {
+		bool shares;
+		struct mesh_axis axis, copies;
+	} of[STATE_CLASSES]; /* the devices that share a class of parameters, groups of copies */
+	struct block_term *block;
+};
+
+/* Cuts that depend on nothing but times, which schedules and ZeRO stages share, by chunks. */
+struct config_cuts {
+	bool known[SCHEDULE_CHUNKS_MAX + 1];
+	uint32_t width, *first;          /* [SCHEDULE_CHUNKS_MAX + 1][width] */
+};
+
 /* What evaluating takes. */
 struct config_model {
 	uint32_t blocks;
 	const struct block_cost *cost;   /* [blocks] for microbatch samples under tp, cp, ep, sp and recompute */
+	const struct config_terms *terms; /* of the configuration at hand; NULL: each call finds its own */
+	struct config_cuts *cuts; /* those found so far under the same degrees, which config_cut() adds to; NULL: none */
 	const struct machine *machine;
 	uint32_t devices_per_node;
 	int64_t limit;                   /* bytes of a device, which pipeline cuts try to keep; < 0: none */
@@ -81,6 +120,10 @@ struct config_model {
 	uint32_t layer, layers, period;  /* repeated layers: blocks layer .. layer + layers * period; layers 0: none */
 	bool even;                       /* cuts share the layers out evenly */
 };
+
+/* terms: what is known of blocks before there is a schedule. Fills terms->block[blocks]. O(blocks that differ). */
+void config_terms_find(const struct config_model *model, const struct config *config, const struct overheads *overheads,
+	struct config_terms *terms);
 
 /* Even cuts, as launchers make them: the same number of layers for every piece, what is before and behind them goes to
  * the first and the last, or, where layers don't divide so, each counts as one of their layers (Megatron's
@@ -92,14 +135,11 @@ struct config_model {
 enum status config_cut(
 	const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first);
 
-/* Memory and time under a cut. exact: the schedule is played slot by slot, else its closed form is taken: the same for
- * equal pieces. OK or NO_MEMORY. */
+/* Of a configuration under a cut: the ranks' memory alone, by the schedule's definition; that and the time, by the
+ * schedule's closed form, the same for equal pieces; or played slot by slot. OK or NO_MEMORY. */
+enum evaluation { EVALUATE_MEMORY, EVALUATE_CLOSED, EVALUATE_PLAYED };
 enum status config_evaluate(const struct config_model *model, const struct config *config,
-	const struct overheads *overheads, const uint32_t *first, bool exact, struct config_result *result);
-
-/* Memory of one rank. */
-void config_rank_memory(const struct config_model *model, const struct config *config,
-	const struct overheads *overheads, const uint32_t *first, uint32_t rank, struct rank_memory *memory);
+	const struct overheads *overheads, const uint32_t *first, enum evaluation what, struct config_result *result);
 
 /* Sending bytes of an activation to the next rank: within a node where two ranks fit into one. */
 int64_t config_send_time(const struct config_model *model, const struct config *config, int64_t bytes);
@@ -120,12 +160,6 @@ void across_find(
 int64_t across_time(
 	const struct config_model *model, const struct config *config, const struct block_cost *cost, bool backward);
 
-static inline int64_t forward_time(
-	const struct config_model *model, const struct config *config, const struct block_cost *cost)
-{
-	return cost->forward + across_time(model, config, cost, false);
-}
-
 /* exposed: collectives that bring parameters and reduce gradients, and what of them computation doesn't hide.
  *
  * ZeRO (Rajbhandari et al., arXiv 1910.02054) over the devices that share states; buckets reduced beside the backward
@@ -136,6 +170,11 @@ uint32_t config_shards(const struct config *config, uint32_t class);
 
 /* An axis of so many devices outside of others. */
 struct mesh_axis config_axis(const struct config_model *model, uint32_t size, uint32_t inside);
+
+/* Of all classes of parameters the devices that share them, into terms; of a block its traffic. */
+void config_axes_find(const struct config_model *model, const struct config *config, struct config_terms *terms);
+struct state_traffic config_block_traffic(
+	const struct config_terms *terms, const struct config *config, const struct block_cost *cost);
 
 /* Gradients are added up over microbatches. Those of a single one wait for nothing but what their updates wait for. */
 bool config_sums_gradients(const struct config *config);
@@ -164,6 +203,10 @@ static inline int64_t config_share(int64_t bytes, uint32_t devices)
 	return (bytes + devices - 1) / devices;
 }
 
+/* A step on one device runs in the order of least memory: there updates wait for nothing but gradients that they read,
+ * and casts for updates. Program order has updates behind all passes. */
+bool config_one_device(const struct config *config);
+
 /* Parameters lie in shards and are gathered to be read. */
 bool config_gathers(const struct config *config);
 
@@ -171,10 +214,10 @@ bool config_gathers(const struct config *config);
 bool config_splits(const struct config *config);
 
 /* The most bytes that a block works with in its backward pass, beside what is saved. */
-int64_t config_working(const struct block_cost *cost, const struct config *config, const struct overheads *overheads);
+int64_t config_working(const struct block_term *term, const struct config *config, const struct overheads *overheads);
 
 /* Of a rank whose activations and transient bytes are known: sets these and gradients to what they are at the fullest
- * moment of the program's order. first: as in config_rank_memory(). O(blocks). */
+ * moment of the program's order. first: as in config_evaluate(). O(blocks). */
 void fullest_moment(const struct config_model *model, const struct config *config, const struct overheads *overheads,
 	const uint32_t *first, uint32_t rank, struct rank_memory *memory);
 
@@ -201,7 +244,7 @@ int64_t host_streamed_update(
 /* The most layers that a piece has blocks of. */
 uint32_t config_piece_layers(const struct config_model *model, const struct config *config, const uint32_t *first);
 
-/* Costs of blocks into mixed[blocks]: of the model, in which all layers run again, where they are of the first
+/* Terms of blocks into mixed[blocks]: of the model, in which all layers run again, where they are of the first
  * config->recompute_layers layers of a piece; else those of the same blocks that keep their activations. O(blocks). */
 void config_mix(const struct config_model *model, const struct config *config, const uint32_t *first,
-	const struct block_cost *kept, struct block_cost *mixed);
+	const struct block_term *kept, struct block_term *mixed);

@@ -51,13 +51,6 @@ static int64_t collectives_time(
 	return count > 0 ? count * collective_time(axis, collective, bytes / count) : 0;
 }
 
-/* Of a class of parameters the collectives of one step, and of one microbatch's passes. */
-struct state_traffic {
-	int64_t once, updated;
-	int64_t forward, gather, each;   /* forward, gather: before the passes; each: behind the backward pass */
-	uint32_t read, made;         /* how many parameters a pass gathers, how many gradients are reduced */
-};
-
 /* Reducing gradients into shards, and between groups of them each device's share. */
 static int64_t scatter_time(
 	const struct mesh_axis *axis, const struct mesh_axis *copies, int64_t gradients, uint32_t count)
@@ -67,39 +60,52 @@ static int64_t scatter_time(
 		: scatter;
 }
 
-static void add_traffic(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end,
+void config_axes_find(const struct config_model *model, const struct config *config, struct config_terms *terms)
+{
+	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+		uint32_t groups = config_group(config, class) / config_shards(config, class);
+		terms->of[class] = (struct class_axes) { config_group(config, class) > 1, class_axis(model, config, class),
+			config_axis(model, groups, config->tp * config->cp * config->ep * config->dp / groups) };
+	}
+}
+
+/* Parameters and gradients of a class, and how many there are. */
+struct state_sums { int64_t parameters, gradients; uint32_t count; };
+
+static void add_traffic(const struct config_terms *terms, const struct config *config, const struct state_sums *sums,
 	uint32_t class, struct state_traffic *traffic)
 {
-	uint32_t groups = config_group(config, class) / config_shards(config, class);
-	struct mesh_axis axis = class_axis(model, config, class),
-					 copies = config_axis(model, groups, config->tp * config->cp * config->ep * config->dp / groups);
-	int64_t parameters = 0, gradients = 0, forward = 0, backward = 0;
-	uint32_t count = 0, forwards = 0, backwards = 0;
-	for (uint32_t b = begin; b < end; b++) {
-		const struct block_cost *cost = &model->cost[b];
-		parameters += cost->states.parameter[class];
-		gradients += cost->states.gradient[class];
-		count += cost->parameters[class];
-		forward += cost->forward_reads.bytes[class];
-		forwards += cost->forward_reads.count[class];
-		backward += cost->backward_reads.bytes[class];
-		backwards += cost->backward_reads.count[class];
-	}
-	traffic->read += forwards;
+	const struct mesh_axis *axis = &terms->of[class].axis;
+	uint32_t count = sums->count, zero = config->zero;
+	int64_t scatter = zero > 0 ? scatter_time(axis, &terms->of[class].copies, sums->gradients, count) : 0;
 	traffic->made += count;
-	int64_t scatter = scatter_time(&axis, &copies, gradients, count);
-	traffic->once += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, gradients, count)
-		: config->zero == 1 ? scatter
+	traffic->once += zero == 0 ? collectives_time(axis, COLLECTIVE_ALL_REDUCE, sums->gradients, count)
+		: zero == 1 ? scatter
 		: 0;
-	traffic->updated += config->zero == 1 || config->zero == 2
-		? collectives_time(&axis, COLLECTIVE_ALL_GATHER, parameters, count)
-		: 0;
-	traffic->forward += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, forward, forwards) : 0;
+	if (zero == 1 || zero == 2)
+		traffic->updated += collectives_time(axis, COLLECTIVE_ALL_GATHER, sums->parameters, count);
 	/* nobody has room for whole gradients: every microbatch's are reduced at once */
-	traffic->each += config->zero >= 2 ? scatter : 0;
-	traffic->gather += config->zero >= 3 && !config->keeps
-		? collectives_time(&axis, COLLECTIVE_ALL_GATHER, backward, backwards)
-		: 0;
+	traffic->each += zero >= 2 ? scatter : 0;
+}
+
+struct state_traffic config_block_traffic(
+	const struct config_terms *terms, const struct config *config, const struct block_cost *cost)
+{
+	struct state_traffic traffic = { 0 };
+	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+		const struct mesh_axis *axis = &terms->of[class].axis;
+		const struct block_reads *forward = &cost->forward_reads, *backward = &cost->backward_reads;
+		if (!terms->of[class].shares)
+			continue;
+		struct state_sums sums = { cost->states.parameter[class], cost->states.gradient[class], cost->parameters[class] };
+		add_traffic(terms, config, &sums, class, &traffic);
+		traffic.read += forward->count[class];
+		if (config->zero >= 3)
+			traffic.forward += collectives_time(axis, COLLECTIVE_ALL_GATHER, forward->bytes[class], forward->count[class]);
+		if (config->zero >= 3 && !config->keeps)
+			traffic.gather += collectives_time(axis, COLLECTIVE_ALL_GATHER, backward->bytes[class], backward->count[class]);
+	}
+	return traffic;
 }
 
 /* Block by block: one stream for these collectives beside the passes. What a block reads is gathered from when the
@@ -129,15 +135,6 @@ static void run_reduction(struct streams *streams, const struct reduction *of)
 			of->end + of->takes / of->count);
 }
 
-static struct state_traffic block_traffic(const struct config_model *model, const struct config *config, uint32_t block)
-{
-	struct state_traffic traffic = { 0 };
-	for (uint32_t class = 0; class < STATE_CLASSES; class++)
-		if (config_group(config, class) > 1)
-			add_traffic(model, config, block, block + 1, class, &traffic);
-	return traffic;
-}
-
 /* How much longer one microbatch's passes through a rank take for collectives beside them. */
 static int64_t exposed_passes(
 	const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank)
@@ -147,22 +144,18 @@ static int64_t exposed_passes(
 	int64_t passes = 0;
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++) {
-			int64_t takes = forward_time(model, config, &model->cost[b]);
-			struct state_traffic traffic = { 0 };
-			if (config->zero >= 3)
-				traffic = block_traffic(model, config, b);
-			run_block(&streams, traffic.forward, traffic.read, takes);
-			passes += takes;
+			const struct block_term *term = &model->terms->block[b];
+			run_block(&streams, term->traffic.forward, term->traffic.read, term->forward);
+			passes += term->forward;
 		}
 	for (uint32_t chunk = config->chunks; chunk-- > 0;)
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece + 1]; b-- > first[piece];) {
-			struct state_traffic traffic = block_traffic(model, config, b);
-			int64_t takes = model->cost[b].backward + across_time(model, config, &model->cost[b], true);
-			run_block(&streams, traffic.gather, traffic.read, takes);
+			const struct block_term *term = &model->terms->block[b];
+			run_block(&streams, term->traffic.gather, term->traffic.read, term->backward);
 			run_reduction(&streams, &reduction);
 			reduction = (struct reduction) { streams.begun, streams.time,
-				traffic.each + (config->zero == 0 ? traffic.once : 0), traffic.made };
-			passes += takes;
+				term->traffic.each + (config->zero == 0 ? term->traffic.once : 0), term->traffic.made };
+			passes += term->backward;
 		}
 	run_reduction(&streams, &reduction);
 	return larger_of(streams.free, streams.time) - passes;
@@ -179,13 +172,21 @@ int64_t config_exposed_time(const struct config_model *model, const struct confi
 {
 	struct state_traffic traffic = { 0 };
 	int64_t forward = 0, passes = config->zero == 0 ? exposed_passes(model, config, first, rank) : 0;
-	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
-		uint32_t piece = config_piece(config, rank, chunk), begin = first[piece], end = first[piece + 1];
-		for (uint32_t b = begin; b < end; b++)
-			forward += model->cost[b].forward - model->cost[b].forward_link;
+	for (uint32_t chunk = 0; chunk < config->chunks && (config->zero == 1 || config->zero == 2); chunk++) {
+		uint32_t piece = config_piece(config, rank, chunk);
+		struct state_sums sums[STATE_CLASSES] = { 0 };
+		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
+			const struct block_cost *cost = model->terms->block[b].cost;
+			forward += cost->forward - cost->forward_link;
+			for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+				sums[class].parameters += cost->states.parameter[class];
+				sums[class].gradients += cost->states.gradient[class];
+				sums[class].count += cost->parameters[class];
+			}
+		}
 		for (uint32_t class = 0; class < STATE_CLASSES; class++)
-			if (config_group(config, class) > 1)
-				add_traffic(model, config, begin, end, class, &traffic);
+			if (model->terms->of[class].shares)
+				add_traffic(model->terms, config, &sums[class], class, &traffic);
 	}
 	int64_t before = config->zero == 1 ? traffic.once : 0,
 			after = larger_of(0, traffic.updated - forward / 1000 * overheads->updated);

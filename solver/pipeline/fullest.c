@@ -12,14 +12,9 @@ bool config_splits(const struct config *config)
 }
 
 /* Kernels that add weight gradients into their sums have them in what they keep for that. */
-int64_t config_working(const struct block_cost *cost, const struct config *config, const struct overheads *overheads)
+int64_t config_working(const struct block_term *term, const struct config *config, const struct overheads *overheads)
 {
-	const struct block_working *working = config_splits(config) || (overheads->cached && config_sums_gradients(config))
-		? &cost->input
-		: &cost->both;
-	return !overheads->transient
-		? 0
-		: working->most[config_sums_gradients(config)][overheads->gathered && config_gathers(config)];
+	return term->working[config_splits(config) || (overheads->cached && config_sums_gradients(config))];
 }
 
 /* A rank's blocks as its backward pass goes through them. */
@@ -36,26 +31,14 @@ struct passing {
 		for (uint32_t piece_of_##b = config_piece((passing)->config, (passing)->rank, chunk_of_##b), \
 			b = (passing)->first[piece_of_##b + 1]; b-- > (passing)->first[piece_of_##b];)
 
-/* Program order has updates behind all passes. A step on one device runs in the order of least memory: there updates
- * wait for nothing but gradients that they read, and casts for updates. */
-static bool one_device(const struct config *config)
+bool config_one_device(const struct config *config)
 {
 	return config->dp * config->tp * config->pp * config->cp * config->ep == 1;
 }
 
 static bool gradients_wait(const struct passing *passing)
 {
-	return passing->model->joint || !one_device(passing->config);
-}
-
-/* A block's gradients until the update: whole up to ZeRO's stage 1. */
-static int64_t waiting_of(const struct config *config, const struct block_cost *cost)
-{
-	int64_t sum = 0;
-	for (uint32_t class = 0; class < STATE_CLASSES; class++)
-		sum += one_device(config) ? cost->states.uncast[class]
-			: config_share(cost->states.gradient[class], config->zero >= 2 ? config_shards(config, class) : 1);
-	return sum;
+	return passing->model->joint || !config_one_device(passing->config);
 }
 
 static bool is_away(const struct passing *passing, uint32_t b)
@@ -72,12 +55,11 @@ static bool is_away(const struct passing *passing, uint32_t b)
 /* The most that the update takes: gradients of the blocks that come later, and what an op takes beside. */
 static int64_t update_most(const struct passing *passing)
 {
-	const struct config *config = passing->config;
-	uint32_t group = config->zero >= 1 ? config->dp * config->cp * config->ep : 1;
 	int64_t most = 0, waiting = 0;
 	BLOCKS_BACK(b, passing) {
-		waiting = (gradients_wait(passing) ? waiting : 0) + waiting_of(config, &passing->model->cost[b]);
-		most = larger_of(most, waiting + config_share(passing->model->cost[b].update_transient, group));
+		const struct block_term *term = &passing->model->terms->block[b];
+		waiting = (gradients_wait(passing) ? waiting : 0) + term->waiting;
+		most = larger_of(most, waiting + term->updating);
 	}
 	return most;
 }
@@ -90,16 +72,16 @@ static void fullest_whole(const struct passing *passing, struct rank_memory *mem
 	const struct overheads *overheads = passing->overheads;
 	int64_t most = -1, left = memory->activations, gradients = 0, update = update_most(passing);
 	BLOCKS_BACK(b, passing) {
-		const struct block_cost *cost = &passing->model->cost[b];
-		int64_t working = config_working(cost, config, overheads);
+		const struct block_term *term = &passing->model->terms->block[b];
+		int64_t working = config_working(term, config, overheads);
 		if (left + working + gradients > most) {
 			most = left + working + gradients;
 			memory->activations = left;
 			memory->transient = working;
 			memory->gradients = gradients;
 		}
-		gradients += gradients_wait(passing) ? waiting_of(config, cost) : 0;
-		left -= is_away(passing, b) ? 0 : cost->saved - (overheads->small ? 0 : cost->saved_small);
+		gradients += gradients_wait(passing) ? term->waiting : 0;
+		left -= is_away(passing, b) ? 0 : term->cost->saved - (overheads->small ? 0 : term->cost->saved_small);
 	}
 	if (update > most) {
 		memory->activations = 0;
@@ -114,7 +96,7 @@ static void fullest_split(const struct passing *passing, struct rank_memory *mem
 {
 	int64_t gradients = 0, update = update_most(passing);
 	BLOCKS_BACK(b, passing)
-		gradients += waiting_of(passing->config, &passing->model->cost[b]);
+		gradients += passing->model->terms->block[b].waiting;
 	memory->gradients = 0;
 	if (larger_of(update, gradients) > memory->activations + memory->transient) {
 		memory->activations = 0;

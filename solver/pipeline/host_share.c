@@ -10,7 +10,7 @@ static int64_t pass_time(const struct config_model *model, uint32_t begin, uint3
 {
 	int64_t sum = 0;
 	for (uint32_t b = begin; b < end; b++)
-		sum += backward ? model->cost[b].backward : model->cost[b].forward;
+		sum += backward ? model->terms->block[b].cost->backward : model->terms->block[b].cost->forward;
 	return sum;
 }
 
@@ -23,9 +23,10 @@ uint32_t host_away_until(const struct config_model *model, const struct config *
 	int64_t forward = pass_time(model, begin, end, false),
 			behind = pass_time(model, begin, end, true);   /* behind: of the backward passes before a block's */
 	for (uint32_t b = begin; b < end; b++) {
-		int64_t copy = machine_host_time(model->machine, model->cost[b].saved);
-		now += model->cost[b].forward;
-		behind -= model->cost[b].backward;
+		const struct block_cost *cost = model->terms->block[b].cost;
+		int64_t copy = machine_host_time(model->machine, cost->saved);
+		now += cost->forward;
+		behind -= cost->backward;
 		out = larger_of(out, now) + copy;
 		/* that of an earlier block comes back behind those of the blocks up to here */
 		latest = behind + carried < latest ? behind + carried : latest;
@@ -46,7 +47,7 @@ static void send_activations(const struct config_model *model, const struct conf
 				 until = host_away_until(model, config, first[piece], first[piece + 1]);
 		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
 		for (uint32_t b = first[piece]; b < until; b++) {
-			const struct block_cost *cost = &model->cost[b];
+			const struct block_cost *cost = model->terms->block[b].cost;
 			int64_t bytes = in_flight.input * (cost->saved - cost->saved_weight) + in_flight.weight * cost->saved_weight;
 			memory->activations -= bytes;
 			memory->host += bytes;
@@ -76,7 +77,7 @@ void host_send_away(const struct config_model *model, const struct config *confi
 		return;
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++)
-			largest = larger_of(largest, states_of(config, &model->cost[b]));
+			largest = larger_of(largest, states_of(config, model->terms->block[b].cost));
 	memory->host += memory->optimizer;
 	memory->optimizer = 2 * largest < memory->optimizer ? 2 * largest : memory->optimizer;
 }
@@ -86,8 +87,8 @@ int64_t host_streamed_update(
 {
 	int64_t states = 0, largest = 0;
 	for (uint32_t b = begin; b < end && host_share_sends(model, config, OFFLOAD_OPTIMIZER); b++) {
-		states += states_of(config, &model->cost[b]);
-		largest = larger_of(largest, states_of(config, &model->cost[b]));
+		states += states_of(config, model->terms->block[b].cost);
+		largest = larger_of(largest, states_of(config, model->terms->block[b].cost));
 	}
 	return states == 0
 		? update

@@ -24,11 +24,11 @@ uint32_t config_piece_layers(const struct config_model *model, const struct conf
 }
 
 void config_mix(const struct config_model *model, const struct config *config, const uint32_t *first,
-	const struct block_cost *kept, struct block_cost *mixed)
+	const struct block_term *kept, struct block_term *mixed)
 {
 	for (uint32_t k = 0; k < config->pp * config->chunks; k++)
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
 			bool again = in_layers(model, b) && layer_in_piece(model, first[k], b) < config->recompute_layers;
-			mixed[b] = again ? model->cost[b] : kept[b];
+			mixed[b] = again ? model->terms->block[b] : kept[b];
 		}
 }

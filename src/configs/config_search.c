@@ -10,6 +10,8 @@
 
 /* A step and what all its shardings share. */
 struct step {
+	int64_t samples;
+	int recompute;
 	struct graph *graph;
 	bool guess;
 	struct units units;
@@ -29,14 +31,18 @@ struct searching {
 	struct rules *rules;
 	struct config_list *list;
 	size_t room;
-	struct step step;
-	struct step
-		kept; /* the same without recomputation, where some of the layers may do without; all_blocks 0: there is none */
-	struct block_cost *mixed;  /* [blocks] of some layers as of step, of the others as of kept */
-	uint32_t blocks, *first;  /* first[pieces + 1] of a cut */
+	struct step **open;
+	uint32_t opened;
+	size_t open_room;
+	/* The one at hand; without recomputation, where some of its layers may do without, or NULL. */
+	struct step *step, *kept;
+	struct config_terms terms, kept_terms, mixed; /* mixed: of some layers as of step, of the others as of kept */
+	uint32_t most;  /* blocks that these have room for */
+	uint32_t *first;  /* first[pieces + 1] of a cut */
+	struct config_cuts cuts;
 	bool dense;  /* the model has no experts */
+	uint32_t pp_most;  /* blocks of the last step */
 	char unsplit[100];  /* the last degree that no dim divides by, in words */
-	uint32_t whole_ops;  /* of the last step without recomputation */
 	struct error *error;
 };
 
@@ -61,10 +67,11 @@ static void step_free(struct step *step)
 	*step = (struct step) { 0 };
 }
 
-static enum status step_build(struct searching *searching, int64_t batch, enum recompute recompute, struct step *step)
+static enum status step_build(struct searching *searching, struct step *step)
 {
 	const struct config_request *request = searching->request;
-	step->graph = request->step(request->context, batch, recompute, &step->guess, searching->error);
+	step->graph = request->step(
+		request->context, step->samples, (enum recompute)step->recompute, &step->guess, searching->error);
 	if (!step->graph)
 		return searching->error->status;
 	searching->list->graphs++;
@@ -91,48 +98,89 @@ static enum status step_build(struct searching *searching, int64_t batch, enum r
 			step->layers++;
 		}
 	}
-	step->all_blocks = step->blocks.blocks + request->repeat * step->period;
+	searching->pp_most = step->all_blocks = step->blocks.blocks + request->repeat * step->period;
 	if (status == OK && !(step->cost = mem_alloc(step->all_blocks, sizeof *step->cost)))
 		status = NO_MEMORY;
 	return status;
 }
 
-/* The step without recomputation, where it has the same blocks: layers may do without. */
-static enum status open_kept(struct searching *searching, const struct config *config)
+/* The open step of so many samples, or NULL. */
+static struct step *step_of(const struct searching *searching, int64_t samples, int recompute)
 {
-	if (config->recompute == RECOMPUTE_NONE || searching->request->recompute >= 0 ||
-		searching->request->machine.memory < 0)
-		return OK;
-	enum status status = step_build(searching, (int64_t)config->microbatch * config->ep, RECOMPUTE_NONE, &searching->kept);
-	const struct step *step = &searching->step, *kept = &searching->kept;
-	bool alike = status == OK && step->all_blocks == kept->all_blocks && step->layers == kept->layers &&
-		step->layers > 0 && step->layer == kept->layer && step->layer_blocks == kept->layer_blocks;
-	searching->mixed = alike ? mem_alloc(step->all_blocks, sizeof *searching->mixed) : NULL;
-	if (alike && !searching->mixed)
-		return NO_MEMORY;
-	if (!alike)
-		step_free(&searching->kept);
-	return status;
+	for (uint32_t i = 0; i < searching->opened; i++)
+		if (searching->open[i]->samples == samples && searching->open[i]->recompute == recompute)
+			return searching->open[i];
+	return NULL;
+}
+
+/* A step is at hand; layers may do without recomputation where the step that does has the same blocks. */
+static void step_take(struct searching *searching, struct step *step)
+{
+	struct step *kept = step->recompute == RECOMPUTE_NONE || searching->request->recompute >= 0 ||
+			searching->request->machine.memory < 0
+		? NULL
+		: step_of(searching, step->samples, RECOMPUTE_NONE);
+	bool alike = kept && step->all_blocks == kept->all_blocks && step->layers == kept->layers && step->layers > 0 &&
+		step->layer == kept->layer && step->layer_blocks == kept->layer_blocks;
+	searching->step = step;
+	searching->kept = alike ? kept : NULL;
+}
+
+static void step_close(struct searching *searching)
+{
+	struct step *step = searching->open[--searching->opened];
+	step_free(step);
+	mem_free(step);
 }
 
 static void close_steps(struct searching *searching)
 {
-	step_free(&searching->step);
-	step_free(&searching->kept);
-	mem_free(searching->mixed);
+	while (searching->opened > 0)
+		step_close(searching);
 	mem_free(searching->first);
-	searching->mixed = NULL;
+	mem_free(searching->terms.block);
 	searching->first = NULL;
+	searching->terms.block = NULL;
+	searching->most = 0;
 }
 
-/* partial: some of the layers may keep their activations. */
-static enum status step_open(struct searching *searching, const struct config *config, bool partial)
+/* Room for cuts and terms of so many blocks. */
+static enum status make_room(struct searching *searching, uint32_t blocks)
 {
-	enum status status = step_build(
-		searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute, &searching->step);
-	searching->blocks = searching->step.all_blocks;
-	searching->dense = status == OK && !has_role(&searching->step.units, ROLE_EXPERTS, 1);
-	return status == OK && partial ? open_kept(searching, config) : status;
+	uint32_t width = blocks > searching->request->devices ? blocks : searching->request->devices;
+	if (blocks <= searching->most)
+		return OK;
+	mem_free(searching->first);
+	mem_free(searching->terms.block);
+	searching->most = blocks;
+	searching->cuts.width = width + 1;
+	searching->first = mem_alloc((SCHEDULE_CHUNKS_MAX + (size_t)9) * (width + 1), sizeof *searching->first);
+	searching->cuts.first = searching->first + (size_t)8 * (width + 1);
+	searching->terms.block = mem_alloc(3 * (size_t)blocks, sizeof *searching->terms.block);
+	searching->kept_terms.block = searching->terms.block + blocks;
+	searching->mixed.block = searching->kept_terms.block + blocks;
+	return searching->first && searching->terms.block ? OK : NO_MEMORY;
+}
+
+/* The step of so many samples is at hand. */
+static enum status step_open(struct searching *searching, int64_t samples, int recompute)
+{
+	struct step *step = step_of(searching, samples, recompute);
+	if (!step) {
+		NEED(mem_reserve(&searching->open, &searching->open_room, searching->opened + (size_t)1, sizeof step));
+		NEED(step = searching->open[searching->opened] = mem_alloc(1, sizeof *step));
+		*step = (struct step) { .samples = samples, .recompute = recompute };
+		searching->opened++;
+		TRY(step_build(searching, step));
+		searching->dense = !has_role(&step->units, ROLE_EXPERTS, 1);
+	}
+	step_take(searching, step);
+	return make_room(searching, step->all_blocks);
+}
+
+static int64_t samples_of(const struct config *config)
+{
+	return (int64_t)config->microbatch * config->ep;
 }
 
 /* Writes the repeated layer's costs out. */
@@ -143,6 +191,7 @@ static void config_search_expand(
 	for (uint32_t b = 0; b < step->all_blocks; b++) {
 		uint32_t source = b < at ? b : b < at + added ? at - step->period + (b - at) % step->period : b - added;
 		step->cost[b] = cost[source];
+		step->cost[b].like = b >= at && b < at + added ? b - source : 0;
 		if (cost[source].shared_with != NONE && cost[source].shared_with >= at)
 			step->cost[b].shared_with += added;
 	}
@@ -166,11 +215,12 @@ static struct machine machine_of(const struct config_request *request)
 	return machine;
 }
 
-static struct config_model config_search_model_of(const struct searching *searching)
+static struct config_model config_search_model_of(struct searching *searching)
 {
 	const struct config_request *request = searching->request;
-	const struct step *step = &searching->step;
-	return (struct config_model) { .blocks = searching->blocks, .cost = step->cost, .machine = &request->machine,
+	const struct step *step = searching->step;
+	return (struct config_model) { .blocks = step->all_blocks, .cost = step->cost, .terms = &searching->terms,
+		.cuts = &searching->cuts, .machine = &request->machine,
 		.devices_per_node = request->devices_per_node, .limit = request->machine.memory, .layer = step->layer,
 		.layers = step->layers, .period = step->layer_blocks, .joint = step->work.joint, .even = request->even };
 }
@@ -181,19 +231,33 @@ static bool entry_fits(const struct config_request *request, const struct config
 		(request->host_memory == 0 || result->host <= request->host_memory);
 }
 
+/* Terms of the steps at hand under a configuration and all that differ from it in schedule and cut alone. */
+static void config_search_terms(struct searching *searching, const struct config *config)
+{
+	struct config_model model = config_search_model_of(searching);
+	config_terms_find(&model, config, &searching->request->overheads, &searching->terms);
+	if (!searching->kept)
+		return;
+	struct block_term *mixed = searching->mixed.block;
+	model.cost = searching->kept->cost;
+	config_terms_find(&model, config, &searching->request->overheads, &searching->kept_terms);
+	searching->mixed = searching->terms;
+	searching->mixed.block = mixed;
+}
+
 /* Evaluates an entry, of whose pieces the first layers run again alone if it says so, in a cut as if all did. */
-static enum status evaluate_entry(const struct searching *searching, bool exact, struct config_entry *entry)
+static enum status evaluate_entry(struct searching *searching, enum evaluation what, struct config_entry *entry)
 {
 	const struct config_request *request = searching->request;
 	struct config_model model = config_search_model_of(searching);
 	if (entry->config.recompute_layers > 0) {
-		config_mix(&model, &entry->config, searching->first, searching->kept.cost, searching->mixed);
-		model.cost = searching->mixed;
+		config_mix(&model, &entry->config, searching->first, searching->kept_terms.block, searching->mixed.block);
+		model.terms = &searching->mixed;
 	}
 	enum status status = config_evaluate(
-		&model, &entry->config, &request->overheads, searching->first, exact, &entry->result);
+		&model, &entry->config, &request->overheads, searching->first, what, &entry->result);
 	entry->fits = status == OK && entry_fits(request, &entry->result);
-	entry->guess = searching->step.guess;
+	entry->guess = searching->step->guess;
 	return status;
 }
 
@@ -202,20 +266,22 @@ static enum status evaluate_entry(const struct searching *searching, bool exact,
 static enum status evaluate_partly(struct searching *searching, const struct config *config)
 {
 	struct config_model model = config_search_model_of(searching);
-	struct config_entry entry = { .config = *config }, best = { 0 };
-	uint32_t low = 0, high = config_piece_layers(&model, config, searching->first);
-	model.cost = searching->kept.cost;
+	struct config_entry entry = { .config = *config };
+	uint32_t low = 0, all = config_piece_layers(&model, config, searching->first), high = all;
+	model.terms = &searching->kept_terms;
 	enum status status = config_evaluate(
-		&model, config, &searching->request->overheads, searching->first, false, &entry.result);
+		&model, config, &searching->request->overheads, searching->first, EVALUATE_MEMORY, &entry.result);
 	if (status != OK || entry_fits(searching->request, &entry.result))  /* none need to: an entry of its own */
 		return status;
 	while (high - low > 1 && status == OK) {  /* low: doesn't fit */
 		entry.config.recompute_layers = low + (high - low) / 2;
-		status = evaluate_entry(searching, false, &entry);
-		best = entry.fits ? entry : best;
+		status = evaluate_entry(searching, EVALUATE_MEMORY, &entry);
 		*(entry.fits ? &high : &low) = entry.config.recompute_layers;
 	}
-	return status == OK && best.fits ? add_entry(searching, &best) : status;
+	entry.config.recompute_layers = high;
+	if (status == OK && high < all)
+		status = evaluate_entry(searching, EVALUATE_CLOSED, &entry);
+	return status == OK && high < all ? add_entry(searching, &entry) : status;
 }
 
 static enum status config_search_evaluate(struct searching *searching, const struct config *config, bool *fits)
@@ -223,16 +289,16 @@ static enum status config_search_evaluate(struct searching *searching, const str
 	const struct config_request *request = searching->request;
 	struct config_model model = config_search_model_of(searching);
 	struct config_entry entry = { .config = *config };
-	if (config->pp * config->chunks > searching->blocks)
+	if (config->pp * config->chunks > searching->step->all_blocks)
 		return OK;
 	enum status status = config_cut(&model, config, &request->overheads, searching->first);
 	if (status == OK)
-		status = evaluate_entry(searching, false, &entry);
+		status = evaluate_entry(searching, EVALUATE_CLOSED, &entry);
 	*fits = entry.fits;
 	if (!config->offload || entry.result.host > 0)  /* a link that carries nothing in time: as without */
 		if (status == OK)
 			status = add_entry(searching, &entry);
-	if (entry.fits && searching->kept.all_blocks > 0 && !config->offload)
+	if (entry.fits && searching->kept && !config->offload)
 		if (status == OK)
 			status = evaluate_partly(searching, config);
 	return status == INFEASIBLE ? OK : status;
@@ -257,7 +323,7 @@ static enum status evaluate_offloads(struct searching *searching, const struct c
 /* Whether a schedule is tried with so many pieces of a rank. */
 static bool tries_chunks(const struct searching *searching, enum schedule schedule, uint32_t pp, uint32_t chunks)
 {
-	uint32_t layers = searching->step.layers, wanted = searching->request->chunks;
+	uint32_t layers = searching->step->layers, wanted = searching->request->chunks;
 	if (schedule != SCHEDULE_INTERLEAVED)
 		return chunks == (schedule_folded(schedule) ? 2 : 1);
 	return wanted ? chunks > 1 && chunks == wanted : schedule_tries_chunks(layers, pp, chunks);
@@ -271,23 +337,26 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 	config.replicate = request->replicate;
 	if (config.replicate > 1 && config.dp % config.replicate != 0)
 		return OK;
-	for (int schedule = 0; schedule < SCHEDULE_COUNT && status == OK; schedule++)
-		for (uint32_t chunks = 1; chunks <= (request->chunks ? request->chunks + 1 : SCHEDULE_CHUNKS_MAX); chunks++)
-			for (int zero = 0; zero <= 3 && status == OK; zero++) {
-				bool needless = (config.pp == 1 && schedule != SCHEDULE_1F1B) ||
-					(zero > 0 && request->zero < 0 && config.dp * config.cp * config.ep == 1);
-				bool impossible = !tries_chunks(searching, (enum schedule)schedule, config.pp, chunks) ||
-					searching->blocks / config.pp < chunks ||
-					schedule_possible((enum schedule)schedule, config.pp, chunks, config.microbatches, NULL) != OK;
-				if (needless || impossible || (request->zero >= 0 && zero != request->zero) ||
-					(request->schedule >= 0 && config.pp > 1 && schedule != request->schedule))
+	memset(searching->cuts.known, 0, sizeof searching->cuts.known);
+	for (int zero = 0; zero <= 3 && status == OK; zero++) {
+		if (request->zero >= 0 ? zero != request->zero : zero > 0 && config.dp * config.cp * config.ep == 1)
+			continue;
+		config.zero = (uint8_t)zero;
+		config.keeps = zero == 3 && request->keeps;
+		config_search_terms(searching, &config);
+		for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++)
+			for (uint32_t chunks = 1; chunks <= (request->chunks ? request->chunks + 1 : SCHEDULE_CHUNKS_MAX); chunks++) {
+				bool wanted = config.pp == 1 ? schedule == SCHEDULE_1F1B
+					: request->schedule < 0 || schedule == request->schedule;
+				if (!wanted || !tries_chunks(searching, (enum schedule)schedule, config.pp, chunks) ||
+					searching->step->all_blocks / config.pp < chunks ||
+					schedule_possible((enum schedule)schedule, config.pp, chunks, config.microbatches, NULL) != OK)
 					continue;
 				config.schedule = (uint8_t)schedule;
 				config.chunks = chunks;
-				config.zero = (uint8_t)zero;
-				config.keeps = zero == 3 && request->keeps;
-				status = evaluate_offloads(searching, &config);
+				TRY(evaluate_offloads(searching, &config));
 			}
+	}
 	return status;
 }
 
@@ -297,7 +366,7 @@ static enum status vary_pipeline(struct searching *searching, struct config conf
 	const struct config_request *request = searching->request;
 	uint32_t inner = config.tp * config.cp * config.ep, rest = request->devices / inner;
 	enum status status = OK;
-	for (uint32_t pp = 1; pp <= rest && pp <= searching->blocks && status == OK; pp++) {
+	for (uint32_t pp = 1; pp <= rest && pp <= searching->step->all_blocks && status == OK; pp++) {
 		config.pp = pp;
 		config.dp = rest / pp;
 		int64_t together = (int64_t)config.dp * config.ep * config.microbatch;
@@ -390,16 +459,26 @@ static enum status split_one(struct searching *searching, const struct step *ste
 	return status;
 }
 
-static enum status config_search_split(struct searching *searching, const struct config *config)
+/* What the step computes again, under a sharding. */
+static enum status vary_recompute(struct searching *searching, struct config config)
 {
-	TRY(split_one(searching, &searching->step, config));
-	return searching->kept.all_blocks > 0 ? split_one(searching, &searching->kept, config) : OK;
+	for (int recompute = RECOMPUTE_NONE; recompute < RECOMPUTE_COUNT; recompute++) {
+		struct step *step = step_of(searching, samples_of(&config), recompute);
+		if (!step)
+			continue;
+		config.recompute = (uint8_t)recompute;
+		TRY(control_spend(searching->control, 1) ? control_status(searching->control)
+												 : split_one(searching, step, &config));
+		step_take(searching, step);
+		TRY(vary_pipeline(searching, config));
+	}
+	return OK;
 }
 
 static enum status vary_inner(struct searching *searching, struct config config)
 {
 	const struct config_request *request = searching->request;
-	const struct units *units = &searching->step.units;
+	const struct units *units = &searching->step->units;
 	uint64_t tp_most = request->tp ? request->tp : request->devices_per_node,
 			 cp_most = request->cp ? request->cp : 2 * (uint64_t)request->devices_per_node;
 	for (uint32_t tp = request->tp ? request->tp : 1; tp <= tp_most; tp++)
@@ -422,83 +501,86 @@ static enum status vary_inner(struct searching *searching, struct config config)
 				config.tp = tp;
 				config.cp = cp;
 				config.sp = (uint8_t)sp;
-				TRY(control_spend(searching->control, 1) ? control_status(searching->control)
-														 : config_search_split(searching, &config));
-				TRY(vary_pipeline(searching, config));
+				TRY(vary_recompute(searching, config));
 			}
 	return OK;
 }
 
 /* ---- steps of all sizes ---- */
 
-static enum status vary_step(struct searching *searching, struct config config)
+/* The steps of so many samples. One that computes nothing again is the same as without. */
+static enum status open_steps(struct searching *searching, int64_t samples)
+{
+	int wanted = searching->request->recompute, end = wanted >= 0 ? wanted : RECOMPUTE_AUTO - 1;
+	for (int recompute = wanted >= 0 ? wanted : RECOMPUTE_NONE; recompute <= end; recompute++) {
+		enum status status = step_open(searching, samples, recompute);
+		bool again = wanted < 0 && recompute != RECOMPUTE_NONE;
+		if (status != OK && !(again && status == BAD_INPUT))
+			return status;
+		if (again && (status != OK || searching->step->graph->ops == searching->open[0]->graph->ops)) {
+			step_close(searching);
+			step_take(searching, searching->open[0]);
+		}
+	}
+	return OK;
+}
+
+/* All ways to run so many samples at once: microbatch x ep. */
+static enum status vary_samples(
+	struct searching *searching, uint64_t samples, uint32_t microbatch_most, uint64_t ep_most)
 {
 	const struct config_request *request = searching->request;
-	uint32_t most = 0;
-	enum status status = step_open(searching, &config, true);
-	if (status == OK && config.ep > 1 && !has_role(&searching->step.units, ROLE_EXPERTS, config.ep)) {
-		snprintf(searching->unsplit, sizeof searching->unsplit, "ep %u doesn't divide the experts", config.ep);
-		close_steps(searching);
-		return OK;
-	}
-	if (status == OK) {
-		most = searching->blocks > request->devices ? searching->blocks : request->devices;
-		searching->first = mem_alloc((size_t)8 * most + 1, sizeof *searching->first);
-		status = searching->first ? OK : NO_MEMORY;
-		if (config.recompute == RECOMPUTE_NONE)
-			searching->whole_ops = searching->step.graph->ops;
-		/* nothing to compute again: the same as without */
-		if (status == OK && (config.recompute == RECOMPUTE_NONE || searching->step.graph->ops != searching->whole_ops))
+	enum status status = OK;
+	for (uint32_t microbatch = 1; microbatch <= microbatch_most && status == OK; microbatch *= 2) {
+		uint64_t ep = samples / microbatch;
+		if (samples % microbatch != 0 || ep > ep_most || request->devices % ep != 0 || (request->ep && ep != request->ep) ||
+			(ep > 1 && searching->dense) || (request->microbatch && microbatch != request->microbatch))
+			continue;
+		struct config config = { .microbatch = microbatch, .ep = (uint32_t)ep };
+		if (searching->opened == 0)
+			TRY(open_steps(searching, (int64_t)samples));
+		if (ep > 1 && !has_role(&searching->step->units, ROLE_EXPERTS, (int64_t)ep))
+			snprintf(searching->unsplit, sizeof searching->unsplit, "ep %u doesn't divide the experts", config.ep);
+		else
 			status = vary_inner(searching, config);
 	}
-	close_steps(searching);
 	return status;
 }
 
 static enum status vary_all(struct searching *searching)
 {
 	const struct config_request *request = searching->request;
-	uint32_t most = request->microbatches
-		? (uint32_t)(request->batch < UINT32_MAX / 2 ? request->batch : UINT32_MAX / 2)
-		: MICROBATCH_MAX;
-	uint64_t ep_most = request->ep ? request->ep : 8 * (uint64_t)request->devices_per_node;
+	uint64_t batch = (uint64_t)request->batch, most = !request->microbatches ? MICROBATCH_MAX : UINT32_MAX / 2,
+			 ep_most = request->ep ? request->ep : 8 * (uint64_t)request->devices_per_node;
 	enum status status = OK;
-	for (int recompute = RECOMPUTE_NONE; recompute <= RECOMPUTE_OPS && status == OK; recompute++)
-		for (uint32_t microbatch = 1; microbatch <= most && microbatch <= request->batch && status == OK; microbatch *= 2)
-			for (uint32_t ep = request->ep ? request->ep : 1; ep <= ep_most && status == OK; ep++) {
-				if ((recompute >= RECOMPUTE_AUTO && recompute != request->recompute) || request->devices % ep != 0 ||
-					(ep > 1 && searching->dense) || (request->recompute >= 0 && recompute != request->recompute) ||
-					(request->microbatch && microbatch != request->microbatch) ||
-					request->batch % ((int64_t)microbatch * ep) != 0)
-					continue;
-				struct config config = { .microbatch = microbatch, .ep = ep, .recompute = (uint8_t)recompute };
-				status = vary_step(searching, config);
-				if (status == BAD_INPUT && searching->list->entries > 0)   /* a batch that this graph can't have */
-					status = OK;
-			}
+	for (uint64_t samples = 1; samples <= batch && samples <= most * ep_most && status == OK; samples++) {
+		if (batch % samples != 0)
+			continue;
+		status = vary_samples(searching, samples, (uint32_t)most, ep_most);
+		close_steps(searching);
+		if (status == BAD_INPUT && searching->list->entries > 0)   /* a batch that this graph can't have */
+			status = OK;
+	}
 	return status;
 }
 
 /* ---- the fastest, played ---- */
 
-/* Evaluates an entry anew, its schedule played slot by slot. The step is open. */
+/* Evaluates an entry anew, its schedule played slot by slot. The step is open and split. */
 static enum status config_search_play(struct searching *searching, struct config_entry *entry)
 {
 	const struct config *config = &entry->config;
-	searching->first = mem_alloc((size_t)config->pp * config->chunks + 1, sizeof *searching->first);
-	enum status status = searching->first ? config_search_split(searching, config) : NO_MEMORY;
 	struct config_model model = config_search_model_of(searching);
+	memset(searching->cuts.known, 0, sizeof searching->cuts.known);
+	config_search_terms(searching, config);
+	enum status status = config_cut(&model, config, &searching->request->overheads, searching->first);
 	if (status == OK)
-		status = config_cut(&model, config, &searching->request->overheads, searching->first);
-	if (status == OK)
-		status = evaluate_entry(searching, true, entry);
+		status = evaluate_entry(searching, EVALUATE_PLAYED, entry);
 	while (status == OK && !entry->fits && config->recompute_layers > 0 &&
 		config->recompute_layers + 1 < config_piece_layers(&model, config, searching->first)) {
 		entry->config.recompute_layers++;  /* more was in flight than the schedule's definition says */
-		status = evaluate_entry(searching, true, entry);
+		status = evaluate_entry(searching, EVALUATE_PLAYED, entry);
 	}
-	mem_free(searching->first);
-	searching->first = NULL;
 	return status;
 }
 
@@ -507,25 +589,44 @@ static bool same_step(const struct config *a, const struct config *b)
 	return a->microbatch == b->microbatch && a->ep == b->ep && a->recompute == b->recompute;
 }
 
+static bool same_split(const struct config *a, const struct config *b)
+{
+	return same_step(a, b) && a->tp == b->tp && a->cp == b->cp && a->sp == b->sp;
+}
+
+/* Plays the wanted entries from one on that share its sharding. */
+static enum status config_search_refine_split(struct searching *searching, uint32_t i, bool *wanted)
+{
+	const struct config_list *list = searching->list;
+	const struct config config = list->entry[i].config;
+	TRY(split_one(searching, searching->step, &config));
+	if (searching->kept)
+		TRY(split_one(searching, searching->kept, &config));
+	for (; i < list->fitting; i++)
+		if (wanted[i] && same_split(&config, &list->entry[i].config)) {
+			TRY(control_spend(searching->control, 1) ? control_status(searching->control)
+													 : config_search_play(searching, &list->entry[i]));
+			list->entry[i].played = true;
+			wanted[i] = false;
+		}
+	return OK;
+}
+
 /* Plays the schedules of the wanted entries; those that share a step one after the other. */
 static enum status config_search_refine(struct searching *searching, bool *wanted)
 {
-	struct config_list *list = searching->list;
-	struct config_entry *entry = list->entry;
+	const struct config_list *list = searching->list;
 	enum status status = OK;
 	for (uint32_t i = 0; i < list->fitting && status == OK; i++) {
 		if (!wanted[i])
 			continue;
-		const struct config config = entry[i].config;
-		status = step_open(searching, &config, true);
+		const struct config config = list->entry[i].config;
+		if (config.recompute != RECOMPUTE_NONE && searching->request->recompute < 0)
+			status = step_open(searching, samples_of(&config), RECOMPUTE_NONE);
+		status = status == OK ? step_open(searching, samples_of(&config), config.recompute) : status;
 		for (uint32_t j = i; j < list->fitting && status == OK; j++)
-			if (wanted[j] && same_step(&config, &entry[j].config)) {
-				status = control_spend(searching->control, 1) ? control_status(searching->control)
-					: config_search_play(searching, &entry[j]);
-				entry[j].played = true;
-				wanted[j] = false;
-			}
-		close_steps(searching);
+			if (wanted[j] && same_step(&config, &list->entry[j].config))
+				status = config_search_refine_split(searching, j, wanted);
 	}
 	return status;
 }
@@ -594,11 +695,9 @@ struct config_case *config_case_open(
 	opened->searching = (struct searching){
 		.request = &opened->request, .rules = rules_new(), .list = &opened->counts, .error = error
 	};
-	enum status status = opened->searching.rules ? step_open(&opened->searching, config, false) : NO_MEMORY;
-	if (status == OK) {
-		opened->searching.first = mem_alloc((size_t)config->pp * config->chunks + 1, sizeof *opened->searching.first);
-		status = opened->searching.first ? OK : NO_MEMORY;
-	}
+	enum status status = NO_MEMORY;
+	if (opened->searching.rules)
+		status = step_open(&opened->searching, samples_of(config), config->recompute);
 	if (error_set(error, status) == OK)
 		return opened;
 	if (status == NO_MEMORY)
@@ -614,6 +713,7 @@ void config_case_free(struct config_case *opened)
 	if (opened->is_split)
 		sharding_free(&opened->split.sharding);
 	close_steps(&opened->searching);
+	mem_free(opened->searching.open);
 	rules_free(opened->searching.rules);
 	mem_free(opened);
 }
@@ -626,7 +726,7 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 	opened->request.overheads.inside = overheads->inside;
 	enum status status = opened->is_split
 		? OK
-		: split_open(&opened->searching, &opened->searching.step, &opened->config, &opened->split);
+		: split_open(&opened->searching, opened->searching.step, &opened->config, &opened->split);
 	struct mesh *mesh = &opened->split.sharding.mesh;
 	opened->is_split = status == OK;
 	for (uint32_t a = 0; opened->is_split && a < mesh->axes;
@@ -635,12 +735,15 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 		mesh->axis[a].far = machine->far;
 	}
 	if (status == OK)
-		status = split_cost(&opened->searching, &opened->searching.step, &opened->split);
+		status = split_cost(&opened->searching, opened->searching.step, &opened->split);
 	struct config_model model = config_search_model_of(&opened->searching);
+	model.cuts = NULL;
+	if (status == OK)
+		config_terms_find(&model, &opened->config, overheads, &opened->searching.terms);
 	if (status == OK)
 		status = config_cut(&model, &opened->config, overheads, opened->searching.first);
 	if (status == OK)
-		status = config_evaluate(&model, &opened->config, overheads, opened->searching.first, true, result);
+		status = config_evaluate(&model, &opened->config, overheads, opened->searching.first, EVALUATE_PLAYED, result);
 	return status;
 }
 
@@ -668,9 +771,9 @@ static enum status no_configuration(const struct searching *searching)
 		return fail(searching->error, BAD_INPUT, "no configuration: the model has no experts for ep %u", request->ep);
 	if (searching->unsplit[0])
 		return fail(searching->error, BAD_INPUT, "no configuration: %s", searching->unsplit);
-	if (request->pp > searching->blocks && searching->blocks > 0)
+	if (request->pp > searching->pp_most && searching->pp_most > 0)
 		return fail(searching->error, BAD_INPUT, "no configuration: pp %u, but the model has %u blocks", request->pp,
-			searching->blocks);
+			searching->pp_most);
 	return fail(searching->error, BAD_INPUT,
 		"no configuration: the degrees must multiply to %u devices, and %lld samples must be whole microbatches",
 		request->devices, (long long)request->batch);
@@ -688,6 +791,8 @@ enum status config_search(
 	enum status status = vary_all(&searching);
 	if (status == OK)
 		status = rank_played(&searching);
+	close_steps(&searching);
+	mem_free(searching.open);
 	rules_free(searching.rules);
 	if (status == OK && list->entries == 0)
 		status = no_configuration(&searching);

@@ -205,13 +205,11 @@ static struct config_model pipeline_stage_model_of(const struct piping *piping)
 static enum status pipeline_stage_estimate(struct piping *piping, struct config_model *model)
 {
 	struct pipelined *pipelined = piping->pipelined;
-	uint32_t *free_cut;
-	NEED(ROOM(&piping->arena, free_cut, pipeline_stage_pieces_of(piping) + (size_t)1));
-	for (uint32_t r = 0; r < piping->config.pp; r++) {
-		struct rank_memory memory;
-		config_rank_memory(model, &piping->config, &piping->overheads, piping->first, r, &memory);
-		pipelined->estimate = memory.total > pipelined->estimate ? memory.total : pipelined->estimate;
-	}
+	uint32_t *free_cut = arena_alloc(&piping->arena, pipeline_stage_pieces_of(piping) + (size_t)1, sizeof *free_cut);
+	NEED(free_cut);
+	struct config_result result;
+	TRY(config_evaluate(model, &piping->config, &piping->overheads, piping->first, EVALUATE_MEMORY, &result));
+	pipelined->estimate = result.worst.total;
 	model->limit = -1;
 	enum status status = config_cut(model, &piping->config, &piping->overheads, free_cut);
 	for (uint32_t k = 0; k < pipeline_stage_pieces_of(piping) && status == OK; k++)

@@ -61,6 +61,16 @@ static void cost_layers(const char *name, enum recompute recompute, uint32_t tp,
 	cost_split(name, 0, 0, recompute, "tp", tp, sp ? &roles_tensor_sp : &roles_tensor, layers);
 }
 
+/* Of the first rank or of the last. */
+static void rank_memory_of(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, const uint32_t *first, uint32_t rank, struct rank_memory *memory)
+{
+	struct config_result result;
+	cr_assert(rank == 0 || rank + 1 == config->pp);
+	cr_assert_eq(config_evaluate(model, config, overheads, first, EVALUATE_MEMORY, &result), OK);
+	*memory = rank == 0 ? result.first : result.last;
+}
+
 /* Korthikanti et al., arXiv 2205.05198, figures 1 and 7: the first stage's layers. */
 Test(configuration, memory_of_korthikantis_models_is_exact)
 {
@@ -97,7 +107,7 @@ Test(configuration, memory_of_korthikantis_models_is_exact)
 				.limit = -1 };
 			struct overheads none = { 0 };
 			cr_assert_eq(config_cut(&model, &config, &none, first), OK);
-			config_rank_memory(&model, &config, &none, first, 0, &memory);
+			rank_memory_of(&model, &config, &none, first, 0, &memory);
 			double state = (double)(memory.parameters + memory.gradients + memory.optimizer) / GIB,
 				   activations = (double)memory.activations / GIB;
 			cr_expect_float_eq(state, rows[i].state, 1e-9, "%s: %.9f GiB of state", rows[i].model, state);
@@ -119,7 +129,7 @@ Test(configuration, zero_stages_are_exact)
 		struct config config = { .dp = 64, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .zero = zero };
 		struct overheads none = { 0 };
 		struct rank_memory memory;
-		config_rank_memory(&model, &config, &none, first, 0, &memory);
+		rank_memory_of(&model, &config, &none, first, 0, &memory);
 		cr_expect_float_eq(
 			(double)memory.total / 1e9, gigabytes[zero], 1e-6, "ZeRO-%d: %.6f GB", zero, (double)memory.total / 1e9);
 	}
@@ -129,22 +139,22 @@ Test(configuration, zero_stages_are_exact)
 	};
 	struct overheads nothing = { 0 }, buffers = { .communication = 1 };
 	struct rank_memory copied;
-	config_rank_memory(&model, &hybrid, &nothing, first, 0, &copied);
+	rank_memory_of(&model, &hybrid, &nothing, first, 0, &copied);
 	cr_expect_eq(copied.total, INT64_C(120000000000) / 16);
-	config_rank_memory(&model, &hybrid, &buffers, first, 0, &copied);
+	rank_memory_of(&model, &hybrid, &buffers, first, 0, &copied);
 	cr_expect_eq(copied.communication, 2, "with those that share states, and with their copies");
 	hybrid.zero = 0;
-	config_rank_memory(&model, &hybrid, &nothing, first, 0, &copied);
+	rank_memory_of(&model, &hybrid, &nothing, first, 0, &copied);
 	cr_expect_eq(copied.total, INT64_C(120000000000));
 	/* experts are not shared by the expert axis, dense parameters are */
 	struct config config = { .dp = 4, .tp = 1, .pp = 1, .cp = 2, .ep = 8, .chunks = 1, .microbatches = 1, .zero = 1 };
 	struct overheads none = { 0 };
 	struct rank_memory memory;
-	config_rank_memory(&model, &config, &none, first, 0, &memory);
+	rank_memory_of(&model, &config, &none, first, 0, &memory);
 	cr_expect_eq(memory.optimizer, INT64_C(90000000000) / 64 + (INT64_C(90000000000) % 64 > 0));
 	cost.states.optimizer[WHOLE_ON_CONTEXT] = cost.states.optimizer[3];
 	cost.states.optimizer[3] = 0;
-	config_rank_memory(&model, &config, &none, first, 0, &memory);
+	rank_memory_of(&model, &config, &none, first, 0, &memory);
 	cr_expect_eq(memory.optimizer, INT64_C(90000000000) / 8);
 }
 
@@ -180,12 +190,12 @@ Test(configuration, overheads_are_what_they_say)
 		.schedule = SCHEDULE_1F1B };
 	struct overheads none = { .vectors = true, .small = true };
 	cr_assert_eq(config_cut(&model, &config, &none, first), OK);
-	config_rank_memory(&model, &config, &none, first, 0, &bare);
+	rank_memory_of(&model, &config, &none, first, 0, &bare);
 	cr_expect_eq(bare.total, 4 * (40000 + 80000 + 240000) + 4 * 50000);
 	cr_expect_eq(bare.overhead, 0);
 #define WITH(expected, part, ...) do { \
 		struct overheads overheads = { .vectors = true, .small = true, __VA_ARGS__ }; \
-		config_rank_memory(&model, &config, &overheads, first, 0, &memory); \
+		rank_memory_of(&model, &config, &overheads, first, 0, &memory); \
 		cr_expect_eq(memory.total - bare.total, expected, #part ": %lld", (long long)(memory.total - bare.total)); \
 		cr_expect_eq(memory.part - bare.part, expected, #part); \
 	} while (0)
@@ -196,14 +206,14 @@ Test(configuration, overheads_are_what_they_say)
 	WITH(777, workspace, .workspace = 777);
 	WITH(12000, cached, .cached = true);                  /* of each shape one */
 	WITH(70000, transient, .transient = true);
-	config_rank_memory(&model, &config,
+	rank_memory_of(&model, &config,
 		&(struct overheads){ .vectors = true, .small = true, .transient = true, .cached = true }, first, 0, &memory);
 	cr_expect(memory.transient - bare.transient == 50000 && memory.cached == 12000,
 		"weight gradients are not made beside what is kept for them: %lld", (long long)memory.transient);
 	WITH((4 * 50000) / 1000 * 60, fragmentation, .fragmentation = 60);
-	config_rank_memory(&model, &config, &(struct overheads) { .vectors = true }, first, 0, &memory);
+	rank_memory_of(&model, &config, &(struct overheads) { .vectors = true }, first, 0, &memory);
 	cr_expect_eq(bare.total - memory.total, 4 * 2000);
-	config_rank_memory(&model, &config, &(struct overheads) { .small = true }, first, 0, &memory);
+	rank_memory_of(&model, &config, &(struct overheads) { .small = true }, first, 0, &memory);
 	cr_expect_eq(bare.total - memory.total, 4 * (400 + 800 + 2400));
 	config.dp = 1;                                        /* nobody to reduce gradients with, one group less */
 	WITH(0, buckets, .bucket = 7000);
@@ -211,7 +221,7 @@ Test(configuration, overheads_are_what_they_say)
 	config.dp = 2;
 	config.zero = 3;
 	config.microbatches = 1;
-	config_rank_memory(&model, &config, &none, first, 0, &bare);
+	rank_memory_of(&model, &config, &none, first, 0, &bare);
 	WITH(90000, gathered,
 		.gathered = true); /* one block is computed while the next is gathered, in the pass that reads more */
 }
@@ -480,16 +490,16 @@ Test(configuration, a_step_is_the_sum_of_its_parts)
 		.schedule = SCHEDULE_1F1B };
 	struct overheads none = { 0 };
 	cr_assert_eq(config_cut(&model, &config, &none, first), OK);
-	cr_assert_eq(config_evaluate(&model, &config, &none, first, false, &even), OK);
-	cr_assert_eq(config_evaluate(&model, &config, &none, first, true, &exact), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &none, first, EVALUATE_CLOSED, &even), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &none, first, EVALUATE_PLAYED, &exact), OK);
 	cr_expect_eq(even.time, exact.time, "%lld %lld", (long long)even.time, (long long)exact.time);
 	cr_expect_eq(even.time, INT64_C(6000000000) * (8 + 3));
 	cr_expect_eq(even.bubble, INT64_C(6000000000) * 3);
 	config.chunks = 2;
 	config.schedule = SCHEDULE_INTERLEAVED;
 	cr_assert_eq(config_cut(&model, &config, &none, first), OK);
-	cr_assert_eq(config_evaluate(&model, &config, &none, first, false, &interleaved), OK);
-	cr_assert_eq(config_evaluate(&model, &config, &none, first, true, &exact), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &none, first, EVALUATE_CLOSED, &interleaved), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &none, first, EVALUATE_PLAYED, &exact), OK);
 	cr_expect_eq(interleaved.time, exact.time, "%lld %lld", (long long)interleaved.time, (long long)exact.time);
 	cr_expect_eq(interleaved.bubble, even.bubble / 2);
 }
@@ -511,23 +521,23 @@ Test(configuration, the_fullest_moment_is_when_one_block_works)
 	struct config_model model = { .blocks = 3, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	struct config config = { .dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1 };
 	struct rank_memory memory;
-	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	rank_memory_of(&model, &config, &overheads_all, first, 0, &memory);
 	cr_expect_eq(memory.total, 3 * 2800 + 3050);            /* the last block's; one device updates as soon as it can */
 	model.joint = true;
-	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	rank_memory_of(&model, &config, &overheads_all, first, 0, &memory);
 	cr_expect_eq(memory.total, 3 * 2800 + 1300 + 2000);     /* the first block's, gradients of two are there */
 	cr_expect_eq(memory.gradients, 2000);
 	config.dp = 8;
 	config.zero = 2;
-	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	rank_memory_of(&model, &config, &overheads_all, first, 0, &memory);
 	cr_expect_eq(memory.activations + memory.transient + memory.gradients, 3050);    /* the last one's: they are cut */
 	config.dp = 1;
 	config.zero = 0;
 	cost[0].states.gradient[3] = cost[0].states.uncast[3] = 9000;
-	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	rank_memory_of(&model, &config, &overheads_all, first, 0, &memory);
 	cr_expect_eq(memory.total, 3 * 2800 + 11000 + 7);       /* the update */
 	config.microbatches = 2;
-	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	rank_memory_of(&model, &config, &overheads_all, first, 0, &memory);
 	cr_expect_eq(memory.total, 3 * 2800 + 11100 + 3050);    /* sums are there all the time */
 }
 
@@ -554,15 +564,15 @@ Test(configuration, a_single_microbatchs_ranks_hold_no_sums)
 	};
 	struct rank_memory memory;
 	for (uint32_t rank = 0; rank < 2; rank++) {
-		config_rank_memory(&model, &config, &overheads_all, first, rank, &memory);
+		rank_memory_of(&model, &config, &overheads_all, first, rank, &memory);
 		cr_expect_eq(memory.total, 2 * 2800 + 3000 + 7, "as a step of its own: the update, both blocks' gradients");
 	}
 	config.schedule = SCHEDULE_V_HALF;
 	config.chunks = 2;
-	config_rank_memory(&model, &config, &overheads_all, folded, 0, &memory);
+	rank_memory_of(&model, &config, &overheads_all, folded, 0, &memory);
 	cr_expect_eq(memory.total, 2 * 2800 + 3000 + 7, "blocks of both pieces");
 	config.microbatches = 2;
-	config_rank_memory(&model, &config, &overheads_all, folded, 0, &memory);
+	rank_memory_of(&model, &config, &overheads_all, folded, 0, &memory);
 	cr_expect_eq(memory.gradients, 3000);
 }
 
@@ -584,7 +594,7 @@ Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
 	struct config_model model = { .blocks = 8, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	struct config config = { .dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 2 };
 	struct config_result plain, result;
-	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &plain), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, EVALUATE_CLOSED, &plain), OK);
 	cr_expect_eq(plain.worst.activations, 8 * gb);
 	config.offload = OFFLOAD_ACTIVATIONS;
 	/* a second out for each but the last, which is wanted at once; half as fast, every second one; where there is
@@ -598,7 +608,7 @@ Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
 		machine.host.rate = cases[i].rate;
 		for (int b = 0; b < 8; b++)
 			cost[b].backward = cases[i].backward;
-		cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
+		cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, EVALUATE_CLOSED, &result), OK);
 		cr_expect_eq(result.host, cases[i].away * gb, "case %zu: %lld", i, (long long)result.host);
 		cr_expect_eq(result.worst.activations, (8 - cases[i].away + (cases[i].away > 1 ? 2 : cases[i].away)) * gb,
 			"case %zu: %lld", i, (long long)result.worst.activations);
@@ -610,7 +620,7 @@ Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
 	config.schedule = SCHEDULE_1F1B;
 	config.microbatches = 8;
 	cr_assert_eq(config_cut(&model, &config, &overheads_all, first), OK);
-	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, EVALUATE_CLOSED, &result), OK);
 	cr_expect_eq(result.host, 2 * 3 * gb);
 	cr_expect_eq(result.first.activations, (2 + 2) * gb);
 	config = (struct config){
@@ -618,14 +628,14 @@ Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
 	};
 	first[1] = 8;
 	machine.host.rate = 6 * gb;
-	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, EVALUATE_CLOSED, &result), OK);
 	cr_expect_eq(result.host, 48 * gb);
 	cr_expect_eq(result.worst.optimizer, 12 * gb);
 	cr_expect_eq(result.worst.total, plain.worst.total - 36 * gb);
 	cr_expect_float_eq((double)result.update * 1e-12, 8 + 1, 1e-6);
 	machine.host.rate = 0;      /* a processor's memory is its own */
 	config.offload = OFFLOAD_ACTIVATIONS | OFFLOAD_OPTIMIZER;
-	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, EVALUATE_CLOSED, &result), OK);
 	cr_expect_eq(result.host, 0);
 	cr_expect_eq(result.worst.total, plain.worst.total);
 }
@@ -669,14 +679,18 @@ Test(configuration, even_cuts_count_the_ends_as_layers_where_layers_alone_do_not
  * is without recomputation. */
 Test(configuration, some_layers_of_every_piece_run_again)
 {
-	struct block_cost again[12], kept[12], mixed[12];
+	struct block_cost again[12], costs[12];
+	struct block_term terms[12], kept[12], mixed[12];
+	struct config_terms of = { .block = terms };
 	const uint32_t cuts[][5] = { { 0, 3, 6, 9, 12 }, { 0, 5, 6, 10, 12 }, { 0, 1, 2, 11, 12 } };
 	for (int b = 0; b < 12; b++) {
 		again[b] = (struct block_cost) { .backward = 3, .saved = 1, .shared_with = NONE };
-		kept[b] = (struct block_cost) { .backward = 2, .saved = 10, .shared_with = NONE };
+		costs[b] = (struct block_cost) { .backward = 2, .saved = 10, .shared_with = NONE };
+		terms[b].cost = &again[b];
+		kept[b].cost = &costs[b];
 	}
 	/* layers of two blocks: 1-2, 3-4, 5-6, 7-8, 9-10 */
-	struct config_model model = { .blocks = 12, .cost = again, .limit = -1, .layer = 1, .layers = 5, .period = 2 };
+	struct config_model model = { .blocks = 12, .cost = again, .terms = &of, .limit = -1, .layer = 1, .layers = 5, .period = 2 };
 	for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
 		for (uint32_t layers = 1; layers <= 5; layers++) {
 			struct config config = { .pp = 2, .chunks = 2, .recompute_layers = layers };
@@ -689,7 +703,7 @@ Test(configuration, some_layers_of_every_piece_run_again)
 					uint32_t layer = b == 0 || b == 11 ? 5 : (b - 1) / 2;
 					count += layer < 5 && !seen[layer];
 					seen[layer] = true;
-					cr_expect_eq(mixed[b].saved, layer < 5 && count <= layers ? 1 : 10, "cut %zu, %u layers, block %u", i, layers, b);
+					cr_expect_eq(mixed[b].cost->saved, layer < 5 && count <= layers ? 1 : 10, "cut %zu, %u layers, block %u", i, layers, b);
 				}
 				most = count > most ? count : most;
 			}
@@ -713,7 +727,7 @@ Test(configuration, failing_allocations_leave_nothing)
 	EACH_REFUSAL(refused) {
 		refused.status = config_cut(&model, &config, &none, first);
 		if (refused.status == OK)
-			refused.status = config_evaluate(&model, &config, &none, first, true, &result);
+			refused.status = config_evaluate(&model, &config, &none, first, EVALUATE_PLAYED, &result);
 	}
 	struct model_config small = {
 		.family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1

@@ -33,13 +33,20 @@ Test(exposed, gradients_are_reduced_behind_the_blocks_before)
 	for (uint8_t zero = 0; zero < 4; zero++) {
 		struct config config = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .zero = zero };
 		struct config_result result;
-		cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
+		cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, EVALUATE_CLOSED, &result), OK);
 		double exposed = (double)result.exposed * 1e-12;
 		if (zero < 3)
 			cr_expect_float_eq(exposed, expected[zero], 0.001, "stage %d: %.4f s", zero, exposed);
 		else
 			cr_expect(exposed >= 0.0875 + 0.175 - 1e-3 && exposed <= 8 * 0.0875 + 4 * 0.175, "stage 3: %.4f s", exposed);
 	}
+}
+
+static int64_t exposed_of(const struct config_model *model, const struct config *config, const uint32_t *first)
+{
+	struct config_result result;
+	cr_assert_eq(config_evaluate(model, config, &overheads_all, first, EVALUATE_CLOSED, &result), OK);
+	return result.exposed;
 }
 
 /* Experts that are whole over the context axis have the expert axis between that and the data axis: two devices of it
@@ -56,14 +63,14 @@ Test(exposed, experts_are_reduced_within_the_node_that_their_context_axis_is_in)
 	uint32_t first[2] = { 0, 1 };
 	spread.ep = 4;
 	far.tp = 8;
-	int64_t near = config_exposed_time(&model, &alone, &overheads_all, 0, first, 0);
+	int64_t near = exposed_of(&model, &alone, first);
 	cr_expect_gt(near, 0);
-	cr_expect_eq(config_exposed_time(&model, &spread, &overheads_all, 0, first, 0), near);
-	cr_expect_gt(config_exposed_time(&model, &far, &overheads_all, 0, first, 0), near);
+	cr_expect_eq(exposed_of(&model, &spread, first), near);
+	cr_expect_gt(exposed_of(&model, &far, first), near);
 	spread.dp = 2;    /* two nodes: as if both axes lay beside each other */
 	alone.dp = 2;
-	cr_expect_eq(config_exposed_time(&model, &spread, &overheads_all, 0, first, 0),
-		config_exposed_time(&model, &alone, &overheads_all, 0, first, 0));
+	cr_expect_eq(exposed_of(&model, &spread, first),
+		exposed_of(&model, &alone, first));
 }
 
 /* What one piece of a rank reduces runs beside the passes of its others, too. */
@@ -80,10 +87,10 @@ Test(exposed, all_pieces_of_a_rank_hide_what_one_of_them_reduces)
 	cost[3].parameters[3] = 1;
 	cost[3].states.gradient[3] = INT64_C(1000000000);
 	cr_expect_eq(
-		config_exposed_each(&model, &config, first, 0), 0, "the first and the last piece");
+		exposed_of(&model, &config, first), 0, "the first and the last piece");
 	cost[2].backward = cost[0].backward;
 	cost[0].backward = 0;
-	cr_expect_gt(config_exposed_each(&model, &config, first, 0), 0, "the other rank's");
+	cr_expect_gt(exposed_of(&model, &config, first), 0, "the other rank's");
 }
 
 /* Batch norm over a sharded batch: sums and squares of all channels, once a pass. */
@@ -131,11 +138,11 @@ Test(exposed, data_axes_reduce_sums_of_channels_inside_of_ops)
 	}
 	uint32_t first[2] = { 0, blocks.blocks };
 	struct config_result result;
-	cr_assert_eq(config_evaluate(&model, &of, &overheads_all, first, false, &result), OK);
+	cr_assert_eq(config_evaluate(&model, &of, &overheads_all, first, EVALUATE_CLOSED, &result), OK);
 	cr_expect_eq(result.time, 3 * (time[0] + time[1]));
 	cr_expect_eq(result.link, result.time);
 	of.dp = 1;
-	cr_assert_eq(config_evaluate(&model, &of, &overheads_all, first, false, &result), OK);
+	cr_assert_eq(config_evaluate(&model, &of, &overheads_all, first, EVALUATE_CLOSED, &result), OK);
 	cr_expect_eq(result.time, 0);
 }
 
@@ -160,15 +167,15 @@ Test(exposed, updated_parameters_are_gathered_behind_what_the_overheads_say)
 			};
 			struct overheads overheads = overheads_all;
 			struct config_result behind, plain;
-			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, false, &plain), OK);
+			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, EVALUATE_CLOSED, &plain), OK);
 			overheads.updated = 500;
-			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, false, &behind), OK);
+			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, EVALUATE_CLOSED, &behind), OK);
 			/* four gathers of 0.0875 s, 0.2 s of forward pass; copies have nothing to gather, nor have shards */
 			double hidden = zero == 1 || zero == 2 ? 0.1 : 0;
 			cr_expect_float_eq((double)(plain.exposed - behind.exposed) * 1e-12, hidden, 1e-6,
 				"stage %d, %u microbatches", zero, microbatches);
 			overheads.updated = 1000000;
-			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, false, &behind), OK);
+			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, EVALUATE_CLOSED, &behind), OK);
 			cr_expect_float_eq((double)(plain.exposed - behind.exposed) * 1e-12, hidden > 0 ? 4 * 0.0875 : 0, 1e-3,
 				"stage %d, %u microbatches", zero, microbatches);
 		}
@@ -205,8 +212,8 @@ Test(exposed, updates_that_wait_for_all_gradients_hide_their_gathers)
 			};
 			struct config_result before, beside;
 			joint.joint = true;
-			cr_assert_eq(config_evaluate(&apart, &config, &overheads_all, first, false, &before), OK);
-			cr_assert_eq(config_evaluate(&joint, &config, &overheads_all, first, false, &beside), OK);
+			cr_assert_eq(config_evaluate(&apart, &config, &overheads_all, first, EVALUATE_CLOSED, &before), OK);
+			cr_assert_eq(config_evaluate(&joint, &config, &overheads_all, first, EVALUATE_CLOSED, &beside), OK);
 			/* four scatters of 0.175 s, four gathers of 0.0875 s, four updates of 0.05 or 0.1 s */
 			double updates = 4e-12 * (double)update;
 			cr_expect_float_eq((double)before.exposed * 1e-12, 0.7 + 0.35 - updates, 2e-3);
@@ -236,7 +243,7 @@ Test(exposed, zero_stages_hide_their_traffic_once)
 			struct config config = {
 				.dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = zero
 			};
-			cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &stage[zero]), OK);
+			cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, EVALUATE_CLOSED, &stage[zero]), OK);
 		}
 		/* 0.7 s scatter 4 GB over a ring of 8, 0.35 s gather 2 GB; a forward pass hides the backward one's gather */
 		double scatter = 0.7, gather = 0.35, each[4] = { 0, 0, scatter, gather + scatter };
