@@ -57,3 +57,16 @@ enum status opened_spare(const struct opened *opened, const char *path, struct e
 		return fail(error, BAD_INPUT, "%.200s is the graph that is open: give the file another name", path);
 	return OK;
 }
+
+enum status opened_name_file(const char *path, struct error *error)
+{
+	char why[300];
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	unsigned line = error->line;
+	if (error->status != BAD_INPUT)
+		return error->status;
+	snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
+	error->line = 0;
+	return line ? fail(error, BAD_INPUT, "%.100s:%u: %s", name, line, why)
+		: fail(error, BAD_INPUT, "%.100s: %s", name, why);
+}

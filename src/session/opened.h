@@ -23,6 +23,8 @@ enum status opened_words(
 bool opened_changed(struct opened *opened);
 /* BAD_INPUT where the path is that file: nothing is written over it. */
 enum status opened_spare(const struct opened *opened, const char *path, struct error *error);
+/* What is wrong with a file then says which file, and where in it. Returns the status that it found. */
+enum status opened_name_file(const char *path, struct error *error);
 
 /* scenario_lines: what follows `set`, `reset` and `unpin` at the prompt and in session files. */
 

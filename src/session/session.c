@@ -14,8 +14,7 @@
 #include "src/write/export.h"
 #include "worker.h"
 
-#define RUNS_MAX \
-	500 /* plans kept for the Runs view, as long as they keep no more than `store` bytes; older ones are forgotten */
+#define RUNS_MAX 500 /* plans kept for Runs while they take at most `store` bytes; older ones are forgotten */
 
 /* One point of the undo history. */
 struct moment {
@@ -632,20 +631,6 @@ static enum status do_save(struct session *session, const char *argument, struct
 	return OK;
 }
 
-/* What is wrong with a file says which file, and where in it. */
-static enum status name_file(const char *path, struct error *error)
-{
-	char why[300];
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	unsigned line = error->line;
-	if (error->status != BAD_INPUT)
-		return error->status;
-	snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
-	error->line = 0;
-	return line ? fail(error, BAD_INPUT, "%.100s:%u: %s", name, line, why)
-		: fail(error, BAD_INPUT, "%.100s: %s", name, why);
-}
-
 /* Reads a graph in the place of the one that is open. The baseline stays, to be compared with. Knobs stay, and of pins,
  * which name ops and tensors of the old graph, those that the new one has, too: none where another file is opened. The
  * history goes. *dropped: pins that are gone. */
@@ -659,7 +644,7 @@ static enum status session_open_graph(struct session *session, const char *path,
 	if (!graph) {
 		if (again) /* of this state of the file all is said */
 			session->opened.seen = opened.read;
-		return name_file(path, error);
+		return opened_name_file(path, error);
 	}
 	if (scenario_copy(&scenario, present(session)) != OK) {
 		graph_release(graph);

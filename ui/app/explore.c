@@ -94,6 +94,7 @@ static void handle_keys(struct loop *loop)
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	loop->app->model.clock = loop->typed_at = now.tv_sec;
+	loop->app->idle = false;
 	while (loop->app->running && terminal_key(loop->terminal, &key)) {
 		loop->typed = true;
 		app_key(loop->app, &key);
