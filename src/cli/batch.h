@@ -3,7 +3,7 @@
 
 #include "src/base/complain.h"
 #include "src/plan/planner.h"
-#include "src/read/open.h"
+#include "src/models/open.h"
 
 /* The scenario part of a command line: --set and --pin. Prints what is wrong; an exit status or EXIT_FINE. */
 int batch_set(

@@ -4,7 +4,7 @@
 
 #include "model_source.h"
 #include "src/base/complain.h"
-#include "src/read/open.h"
+#include "src/models/open.h"
 #include "src/scenario/own_device.h"
 
 #define LAYERS_BUILT 3  /* of a built-in model whose layers repeat: the others are copies of one of them */

@@ -98,9 +98,13 @@ static void (*const builders[FAMILY_COUNT])(struct model *model) = {
 
 const struct model_preset *model_find(const char *name)
 {
-	for (const struct model_preset *preset = model_presets; preset->name; preset++)
-		if (strcmp(preset->name, name) == 0)
+	for (const struct model_preset *preset = model_presets; preset->name; preset++) {
+		size_t same = 0;
+		while (name[same] && preset->name[same] == (name[same] == '_' ? '-' : name[same]))
+			same++;
+		if (!name[same] && !preset->name[same])
 			return preset;
+	}
 	return NULL;
 }
 

@@ -2,6 +2,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     models    presets, and building one
+ *     open      opens a graph for a command
  *     layers    layers that models are made of
  *     decoder   decoders with rotary positions: what llama's and DeepSeek's have in common
  *     experts   mixtures of experts with weights of their own for every token
@@ -129,7 +130,7 @@ struct model_preset {
 /* The presets, up to one without a name; a family's own name is its default size. */
 extern const struct model_preset model_presets[];
 
-/* The preset of that name, or NULL. */
+/* The preset of that name, gpt2_xl as gpt2-xl, or NULL. */
 const struct model_preset *model_find(const char *name);
 
 /* The forward graph of a configuration. NULL with *status and *error: BAD_INPUT for sizes that don't fit together

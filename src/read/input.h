@@ -1,4 +1,23 @@
-/* input.h: opens graph files: plain or gz, "-" for standard input, the format found by content. */
+/* input.h: opens graph files: plain or gz, "-" for standard input, the format found by content.
+ *
+ * Formats with several files have a room of their own below this one: hlo, onnx, torch, snapshot, problems.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     read_options  how graphs are read, where a file leaves it open
+ *     input         opens a file of any format
+ *     detect        what a file is, by its content
+ *     card          what was got of a file
+ *     record        a line of JSON as a row of values
+ *     native        reads the native format
+ *     device_members  what only device graphs have in it
+ *     growth_members  how a step grows with its batch
+ *     argument_members  what captured ops are called with
+ *     dot_child     runs tidemark-dot, which reads DOT
+ *     plan_file     plan files as JSON
+ *     sweep_file    what a sweep wrote, as a table
+ *     out_of_memory  the text of an out-of-memory error
+ *     rules_file    reads a user's operator rules
+ *     schedule_csv  reads schedules of torch.distributed.pipelining */
 #pragma once
 
 #include "read_options.h"

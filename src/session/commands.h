@@ -72,9 +72,8 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES | IN_SEARCH, "TEXT", "show only rows with all of these " \
 		"words; ~word: its letters in order, /word/: a regular expression, kind:word (dtype, module, type, phase): of " \
 		"that field, !word: not") \
-	X(COLUMNS, "columns", "|", "columns", IN_TENSORS, "[NAME]", "choose the columns of the table: space shows or hides " \
-		"one, left and right move it; save NAME keeps the choice, NAME (or usual, or a list such as bytes,name,life) " \
-		"shows one, drop NAME forgets one") \
+	X(COLUMNS, "columns", "|", "columns", IN_TENSORS, "[LIST]", "choose the columns of the table: space shows or hides " \
+		"one, left and right move it; the choice is kept; LIST: usual, or such as bytes,name,life") \
 	X(PANEL, "panel", "c", "knobs", IN_ANY, "", "go to the control panel and back") \
 	X(HIDE, "hide", "w", "", IN_ANY, "", "hide the control panel, or show it") \
 	X(VIEW, "view", &(VIEW_TABLE(VIEW_KEY))[1], "", IN_ANY, "N", "go to view N") \

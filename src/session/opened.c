@@ -23,8 +23,7 @@ void opened_note(struct opened *opened, const char *path, const struct read_opti
 {
 	char *whole = path && strcmp(path, "-") != 0 ? realpath(path, NULL) : NULL;
 	*opened = (struct opened){ 0 };
-	if (whole && strlen(whole) < sizeof opened->path)
-		memcpy(opened->path, whole, strlen(whole) + 1);
+	snprintf(opened->path, sizeof opened->path, "%s", whole ? whole : path && strcmp(path, "-") != 0 ? path : "");
 	if (reading)
 		opened->reading = *reading;
 	opened->read = opened->seen = opened_state_of(opened->path);

@@ -7,9 +7,9 @@
 #include "opened.h"
 #include "session.h"
 #include "src/base/files.h"
+#include "src/models/open.h"
 #include "src/plan/beside.h"
 #include "src/plan/planner.h"
-#include "src/read/input.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/write/export.h"
 #include "worker.h"
@@ -556,7 +556,7 @@ static enum status do_against(struct session *session, const char *argument, str
 		return fail(error, BAD_INPUT, "against FILE: which file?");
 	TRY(opened_words(argument, path, sizeof path, &reading, error));
 	TRY(check_source(session, path, error));
-	struct graph *graph = graph_open(path, &reading, error);
+	struct graph *graph = open_graph(path, &reading, error);
 	struct plan *plan = graph ? plan_as_read(graph, session->rules_file, NULL, error) : NULL;
 	graph_release(graph);
 	if (!plan)
@@ -640,7 +640,7 @@ static enum status session_open_graph(struct session *session, const char *path,
 	struct scenario scenario;
 	struct opened opened;
 	opened_note(&opened, path, reading);
-	struct graph *graph = graph_open(path, reading, error);
+	struct graph *graph = open_graph(path, reading, error);
 	if (!graph) {
 		if (again) /* of this state of the file all is said */
 			session->opened.seen = opened.read;

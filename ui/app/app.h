@@ -12,7 +12,6 @@
  *     panel         the knobs
  *     completion    what could follow at the prompt
  *     history_file  the prompt's lines, kept
- *     columns_file  sets of columns, kept
  *     help          the list of commands and words
  *     key_script    keys written as text
  *     screenshot    a screen as a file */
@@ -128,7 +127,7 @@ struct app {
 	enum mode mode;
 	struct line_edit line;
 	struct history history;
-	struct column_sets columns; /* of view 4 */
+	struct column_set columns;  /* of tensors */
 	const char *columns_path;   /* where they are kept, or NULL */
 	const char *history_path;   /* where the prompt's lines are kept, or NULL */
 	struct completion completion;

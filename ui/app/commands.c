@@ -437,25 +437,18 @@ static void commands_run_shell(struct app *app, const char *command)
 	app->wishes |= WISH_SHELL;
 }
 
-/* Without arguments where columns are chosen, else the set, list or word that follows. What others kept meanwhile is
- * kept. */
-static void commands_choose_columns(struct app *app, const char *arguments)
+/* Without arguments where columns are chosen, else those of a list. */
+static void commands_choose_columns(struct app *app, const char *list)
 {
-	struct model *model = &app->model;
 	struct error error;
-	char said[300];
-	if (!*arguments) {
+	char text[COLUMN_LIST_BYTES];
+	if (!*list) {
 		commands_show(app, &view_tensors);
-		view_tensors.command(app->state[app->view], model, COMMAND_COLUMNS);
-		return;
-	}
-	if (app->columns_path) {
-		struct column_sets kept;
-		columns_file_load(&kept, app->columns_path, false);
-		kept.shown = app->columns.shown;
-		app->columns = kept;
-	}
-	view_say(model, "%s", columns_command(&app->columns, arguments, said, sizeof said, &error) == OK ? said : error.text);
+		view_tensors.command(app->state[app->view], &app->model, COMMAND_COLUMNS);
+	} else if (column_list_read(&app->columns, list, &error) != OK)
+		view_say(&app->model, "%s", error.text);
+	else
+		view_say(&app->model, "columns: %s", column_list_text(&app->columns, text));
 }
 
 enum { CARD_MOST = 640 }; /* eight rows of 80 columns */

@@ -185,21 +185,11 @@ static void offer_pin(struct completion *completion, const struct model *model, 
 		offer_words(completion, line, (size_t)(part - line), part, "at|behind|shard|on");
 }
 
-/* Sets that are kept, and columns behind the last comma. */
-static void offer_columns(struct completion *completion, const struct model *model, const char *line, const char *part)
+/* Columns behind the last comma. */
+static void offer_columns(struct completion *completion, const char *line, const char *part)
 {
-	char list[COLUMN_LIST_BYTES];
-	bool first = part == command_arguments(line), drops = strncmp(command_arguments(line), "drop ", 5) == 0;
-	const struct column_sets *sets = model->columns;
 	const char *comma = strrchr(part, ',');
-	for (int i = 0; (first || drops) && sets && i < sets->sets; i++)
-		offer_noted(completion, line, (size_t)(part - line), part, sets->kept[i].name, "",
-			column_list_text(&sets->kept[i], list));
-	if (!first)
-		return;
 	offer_noted(completion, line, (size_t)(part - line), part, "usual", "", "as many of the usual columns as fit");
-	offer_noted(completion, line, (size_t)(part - line), part, "save", " ", "keep what is shown under a name");
-	offer_noted(completion, line, (size_t)(part - line), part, "drop", " ", "forget a set");
 	part = comma ? comma + 1 : part;
 	for (int i = 0; i < COLUMN_COUNT; i++)
 		offer_noted(completion, line, (size_t)(part - line), part, columns[i].word, "", columns[i].help);
@@ -277,7 +267,7 @@ void completion_find(const char *line, const struct model *model, struct complet
 	else if (command == COMMAND_GRAPH)
 		offer_graphs(completion, model, line, part);
 	else if (command == COMMAND_COLUMNS)
-		offer_columns(completion, model, line, part);
+		offer_columns(completion, line, part);
 	else if (command == COMMAND_EXPORT && part == command_arguments(line))
 		offer_kinds(completion, line, part);
 	else if (command == COMMAND_EXPORT && offer_export(completion, line, part))

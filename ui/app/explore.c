@@ -71,7 +71,7 @@ static void grant_wishes(struct loop *loop)
 static void keep_columns(struct app *app)
 {
 	struct error error = { 0 };
-	if (app->columns.changed && app->columns_path && columns_file_save(&app->columns, app->columns_path, &error) != OK)
+	if (app->columns.changed && app->columns_path && columns_save(&app->columns, app->columns_path, &error) != OK)
 		view_say(&app->model, "the columns can't be kept: %s", error.text);
 	app->columns.changed = false;
 }
@@ -200,11 +200,7 @@ int explore(struct session *session, const struct explore_options *options)
 {
 	struct error error = { 0 };
 	struct loop loop = { 0 };
-	char history[STATE_PATH_BYTES], kept_columns[STATE_PATH_BYTES];
-	struct column_sets sets = { .sets = 0 };
-	bool keeps_columns = state_path("columns", kept_columns);
-	if (keeps_columns)
-		columns_file_load(&sets, kept_columns, true);
+	char history[STATE_PATH_BYTES], chosen[STATE_PATH_BYTES];
 	loop.terminal = terminal_open(&error);
 	if (!loop.terminal) {
 		fprintf(stderr, "tidemark: %s\n", error.text);
@@ -218,9 +214,10 @@ int explore(struct session *session, const struct explore_options *options)
 			loop.app->history_path = history;
 			history_load(&loop.app->history, history);
 		}
-		loop.app->columns = sets;
-		loop.app->columns.changed = false;
-		loop.app->columns_path = keeps_columns ? kept_columns : NULL;
+		if (state_path("columns", chosen)) {
+			loop.app->columns_path = chosen;
+			columns_load(&loop.app->columns, chosen);
+		}
 		loop.app->mouse = !options->no_mouse;
 		terminal_mouse(loop.terminal, loop.app->mouse);
 		draw(&loop);

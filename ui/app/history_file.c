@@ -1,4 +1,4 @@
-/* history_file.c: one line of the prompt a line, the newest last. */
+/* history_file.c: one line of the prompt a line, the newest last; columns in a line of their own file. */
 #include "history_file.h"
 #include "src/base/output.h"
 
@@ -84,4 +84,27 @@ void history_append(const char *path, const char *line)
 	ssize_t written = write(file, text, (size_t)length);
 	(void)written;
 	close(file);
+}
+
+void columns_load(struct column_set *set, const char *path)
+{
+	char line[200], list[COLUMN_LIST_BYTES];
+	struct error error;
+	FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof line, file))
+		if (sscanf(line, "use %159s", list) == 1)
+			column_list_read(set, list, &error);
+	if (file)
+		fclose(file);
+	set->changed = false;
+}
+
+enum status columns_save(struct column_set *set, const char *path, struct error *error)
+{
+	char list[COLUMN_LIST_BYTES];
+	struct output output;
+	TRY(output_open(&output, path, true, error));
+	fprintf(output.stream, "use %s\n", column_list_text(set, list));
+	set->changed = false;
+	return output_close(&output, OK, error);
 }

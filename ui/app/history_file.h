@@ -1,4 +1,4 @@
-/* history_file.h: the prompt's lines, kept between runs. */
+/* history_file.h: the prompt's lines and the chosen columns, kept between runs. */
 #pragma once
 
 #include "ui/screen/line_edit.h"
@@ -9,10 +9,7 @@ void history_load(struct history *history, const char *path);
 /* Adds a line to the file. Several programs may do so at once. What can't be written is not kept. */
 void history_append(const char *path, const char *line);
 
-/* columns_file: the user's sets of columns, and which of them is shown, kept between runs. */
-
-/* Reads a file, where there is one, into empty sets. Lines that say nothing are told of on standard error where warn is
- * set, and left out. */
-void columns_file_load(struct column_sets *sets, const char *path, bool warn);
-/* Writes all of it. LIMIT: it can't be written; error says why. */
-enum status columns_file_save(struct column_sets *sets, const char *path, struct error *error);
+/* The columns that were chosen last, kept between runs. What can't be read is left out. */
+void columns_load(struct column_set *set, const char *path);
+/* LIMIT: they can't be written; error says why. */
+enum status columns_save(struct column_set *set, const char *path, struct error *error);

@@ -2,7 +2,6 @@
 #include "columns.h"
 
 #include "src/base/words.h"
-#include "src/session/commands.h"
 
 #define X(id, word, title, width, right, descending, help) { word, title, width, right, descending, help },
 const struct column_text columns[COLUMN_COUNT] = { COLUMNS(X) };
@@ -38,14 +37,14 @@ static enum status column_find(const char *word, enum column *column, struct err
 	return fail(error, BAD_INPUT, "there is no column \"%s\"%s", word, nearest_text(&nearest, "", near, sizeof near));
 }
 
-/* "bytes,name,life". BAD_INPUT: a word that is no column (the nearest is named), one twice, or none at all. */
-static enum status column_list_read(const char *text, struct column_set *set, struct error *error)
+/* A word that is no column (the nearest is named), one twice, or none at all are refused. */
+enum status column_list_read(struct column_set *set, const char *text, struct error *error)
 {
-	struct column_set read = { .count = 0 };
+	struct column_set read = { .changed = true };
 	enum column column;
-	for (const char *at = text; ; at++) {
+	for (const char *at = text; strcmp(text, "usual") != 0; at++) {
 		size_t length = strcspn(at, ",");
-		char word[COLUMN_NAME_BYTES];
+		char word[24];
 		snprintf(word, sizeof word, "%.*s", (int)length, at);
 		TRY(column_find(word, &column, error));
 		if (column_place(&read, column) >= 0)
@@ -62,7 +61,7 @@ static enum status column_list_read(const char *text, struct column_set *set, st
 char *column_list_text(const struct column_set *set, char text[COLUMN_LIST_BYTES])
 {
 	struct words words = { text, COLUMN_LIST_BYTES, 0 };
-	text[0] = '\0';
+	snprintf(text, COLUMN_LIST_BYTES, "usual");
 	for (int i = 0; i < set->count; i++)
 		words_add(&words, "%s%s", i ? "," : "", columns[set->column[i]].word);
 	return text;
@@ -83,18 +82,16 @@ void column_set_usual(struct column_set *set)
 }
 
 /* The usual set becomes a list that can be changed. */
-static void write_out(struct column_sets *sets)
+static void columns_write_out(struct column_set *shown)
 {
-	if (sets->shown.count == 0)
-		column_set_usual(&sets->shown);
-	sets->shown.name[0] = '\0';
-	sets->changed = true;
+	if (shown->count == 0)
+		column_set_usual(shown);
+	shown->changed = true;
 }
 
-void column_toggle(struct column_sets *sets, enum column column)
+void column_toggle(struct column_set *shown, enum column column)
 {
-	struct column_set *shown = &sets->shown;
-	write_out(sets);
+	columns_write_out(shown);
 	int at = column_place(shown, column);
 	if (at < 0) {
 		shown->column[shown->count++] = (uint8_t)column;
@@ -107,120 +104,14 @@ void column_toggle(struct column_sets *sets, enum column column)
 		shown->column[i] = shown->column[i + 1];
 }
 
-void column_move(struct column_sets *sets, enum column column, int places)
+void column_move(struct column_set *shown, enum column column, int places)
 {
-	struct column_set *shown = &sets->shown;
-	write_out(sets);
+	columns_write_out(shown);
 	int at = column_place(shown, column), to = at + places;
 	if (at < 0 || to < 0 || to >= shown->count)
 		return;
 	shown->column[at] = shown->column[to];
 	shown->column[to] = (uint8_t)column;
-}
-
-/* ---- sets with names ---- */
-
-static struct column_set *find_set(struct column_sets *sets, const char *name)
-{
-	for (int i = 0; i < sets->sets; i++)
-		if (strcmp(sets->kept[i].name, name) == 0)
-			return &sets->kept[i];
-	return NULL;
-}
-
-/* Keeps a list under a name; one of that name is replaced. */
-static enum status columns_keep(
-	struct column_sets *sets, const char *name, const struct column_set *list, struct error *error)
-{
-	struct column_set *place = find_set(sets, name);
-	enum column column;
-	struct error none;
-	if (strlen(name) >= COLUMN_NAME_BYTES || !*name || strpbrk(name, ", \t"))
-		return fail(error, BAD_INPUT, "a set's name has 1 to %d letters, without blanks and commas", COLUMN_NAME_BYTES - 1);
-	if (strcmp(name, "usual") == 0 || strcmp(name, "save") == 0 || strcmp(name, "drop") == 0 ||
-		column_find(name, &column, &none) == OK)
-		return fail(error, BAD_INPUT, "\"%s\" means something already: choose another name", name);
-	if (!place && sets->sets == COLUMN_SETS)
-		return fail(error, LIMIT, "there are %d sets: drop one first", COLUMN_SETS);
-	if (!place)
-		place = &sets->kept[sets->sets++];
-	*place = *list;
-	snprintf(place->name, sizeof place->name, "%s", name);
-	return OK;
-}
-
-static enum status no_set(const struct column_sets *sets, const char *word, struct error *error)
-{
-	struct nearest nearest = { .wanted = word };
-	char near[120];
-	for (int i = 0; i < COLUMN_COUNT; i++)
-		nearest_consider(&nearest, columns[i].word);
-	for (int i = 0; i < sets->sets; i++)
-		nearest_consider(&nearest, sets->kept[i].name);
-	return fail(error, BAD_INPUT, "there is neither a set nor a column \"%.40s\"%s", word,
-		nearest_text(&nearest, "", near, sizeof near));
-}
-
-/* Shows a kept set, the usual columns, or a list. */
-static enum status columns_use(struct column_sets *sets, const char *words, struct error *error)
-{
-	const struct column_set *kept = find_set(sets, words);
-	if (kept)
-		sets->shown = *kept;
-	else if (strcmp(words, "usual") == 0)
-		sets->shown = (struct column_set){ .count = 0 };
-	else if (column_list_read(words, &sets->shown, error) != OK)
-		return strchr(words, ',') ? BAD_INPUT : no_set(sets, words, error);
-	return OK;
-}
-
-static enum status columns_drop(struct column_sets *sets, const char *name, struct error *error)
-{
-	struct column_set *kept = find_set(sets, name);
-	if (!kept)
-		return fail(error, BAD_INPUT, "there is no set \"%.40s\"", name);
-	if (strcmp(sets->shown.name, name) == 0)
-		sets->shown.name[0] = '\0';
-	*kept = sets->kept[--sets->sets];
-	return OK;
-}
-
-enum status columns_command(
-	struct column_sets *sets, const char *arguments, char *said, size_t size, struct error *error)
-{
-	const char *name = command_arguments(arguments);
-	char list[COLUMN_LIST_BYTES];
-	enum status status;
-	if (*name && strncmp(arguments, "save ", 5) == 0) {
-		struct column_sets whole = *sets;
-		write_out(&whole);
-		status = columns_keep(sets, name, &whole.shown, error);
-		if (status == OK)
-			status = columns_use(sets, name, error);
-		snprintf(said, size, "kept as %s: %s", name, column_list_text(&sets->shown, list));
-	} else if (*name && strncmp(arguments, "drop ", 5) == 0) {
-		status = columns_drop(sets, name, error);
-		snprintf(said, size, "there is no set %s any more", name);
-	} else {
-		status = columns_use(sets, arguments, error);
-		snprintf(said, size, "columns: %s", sets->shown.count ? column_list_text(&sets->shown, list) : "the usual ones");
-	}
-	sets->changed |= status == OK;
-	return status;
-}
-
-enum status columns_statement(struct column_sets *sets, const char *line, struct error *error)
-{
-	char word[8], name[COLUMN_NAME_BYTES + 1], list[COLUMN_LIST_BYTES];
-	struct column_set set;
-	int words = sscanf(line, "%7s %24s %159s", word, name, list);
-	if (words == 3 && strcmp(word, "set") == 0) {
-		TRY(column_list_read(list, &set, error));
-		return columns_keep(sets, name, &set, error);
-	}
-	if (sscanf(line, "%7s %159s", word, list) == 2 && strcmp(word, "use") == 0)
-		return columns_use(sets, list, error);
-	return fail(error, BAD_INPUT, "expected set NAME COLUMN,COLUMN,... or use NAME");
 }
 
 /* ---- places ---- */

@@ -1,4 +1,4 @@
-/* columns.h: the columns of the table of tensors: which there are, and the user's choice and sets of them. */
+/* columns.h: the columns of the table of tensors: which there are, and the user's choice of them. */
 #pragma once
 
 #include "ui/screen/frame.h"
@@ -27,40 +27,27 @@ enum column { COLUMNS(X) COLUMN_COUNT };
 struct column_text { const char *word, *title; int width; bool right, descending; const char *help; };
 extern const struct column_text columns[COLUMN_COUNT];
 
-enum { COLUMN_NAME_BYTES = 24, COLUMN_SETS = 20, COLUMN_LIST_BYTES = 160 };
+enum { COLUMN_LIST_BYTES = 160 };
 
 /* Columns from left to right. None: the usual ones, as many as fit. */
 struct column_set {
-	char name[COLUMN_NAME_BYTES]; /* "" where it has none */
 	uint8_t column[COLUMN_COUNT]; /* enum column, each at most once */
 	int count;
+	bool changed; /* since it was written */
 };
 
-struct column_sets {
-	struct column_set shown;
-	struct column_set kept[COLUMN_SETS];
-	int sets;
-	bool changed; /* since they were written */
-};
-
-/* "bytes,name,life" */
+/* "bytes,name,life"; "usual". */
 char *column_list_text(const struct column_set *set, char text[COLUMN_LIST_BYTES]);
+/* The opposite. BAD_INPUT with what was expected; nothing has changed then. */
+enum status column_list_read(struct column_set *set, const char *text, struct error *error);
 
 /* The usual columns as a list, all of them, in the order in which the table shows them. */
 void column_set_usual(struct column_set *set);
 /* Where a column is in a set, or -1. */
 int column_place(const struct column_set *set, enum column column);
-/* Shows or hides a column, or moves it by so many places, in what is shown, which has no name any more. One column
- * stays. */
-void column_toggle(struct column_sets *sets, enum column column);
-void column_move(struct column_sets *sets, enum column column, int places);
-
-/* What follows `:columns`: a kept set's name, "usual" or a list of columns shows these; "save NAME" keeps what is
- * shown, "drop NAME" forgets a set. said: what was done. BAD_INPUT with what was expected; nothing has changed then. */
-enum status columns_command(
-	struct column_sets *sets, const char *arguments, char *said, size_t size, struct error *error);
-/* A line of the file in which they are kept: "set NAME LIST", or "use" with a name or a list. BAD_INPUT: neither. */
-enum status columns_statement(struct column_sets *sets, const char *line, struct error *error);
+/* Shows or hides a column, or moves it by so many places. One column stays. */
+void column_toggle(struct column_set *shown, enum column column);
+void column_move(struct column_set *shown, enum column column, int places);
 
 /* The columns that fit a width, with their places. */
 struct column_layout {

@@ -12,7 +12,7 @@ struct columns_chooser {
 	int page;
 };
 
-enum { HEAD = 1, FOOT = 2, MARK = 3, TITLE = 14 };
+enum { HEAD = 1, FOOT = 1, MARK = 3, TITLE = 14 };
 
 /* The columns row by row; returns how many are shown. */
 static int list_rows(const struct column_set *shown, enum column row[COLUMN_COUNT])
@@ -46,72 +46,58 @@ static void columns_chooser_draw_row(struct frame *frame, int y, enum column col
 	frame_words(frame, x, y, frame->window.width - x, ROLE_FAINT, columns[column].help);
 }
 
-/* How to choose, how the choice gets a name, and the names there are. */
-static void columns_chooser_draw_foot(struct frame *frame, int y, const struct column_sets *sets)
-{
-	char text[400];
-	struct words words = { text, sizeof text, 0 };
-	words_add(&words, ":columns save NAME keeps them; sets: usual");
-	for (int i = 0; i < sets->sets; i++)
-		words_add(&words, ", %s", sets->kept[i].name);
-	static const char whole[] = "space shows or hides, left and right move, Enter goes back";
-	frame_words(frame, 0, y, frame->window.width, ROLE_FAINT,
-		text_cells(whole) <= frame->window.width ? whole : "space shows, left/right move, Enter ends");
-	frame_words(frame, 0, y + 1, frame->window.width, ROLE_FAINT, text);
-}
-
-static void columns_chooser_draw(struct columns_chooser *chooser, const struct column_sets *sets, struct frame *frame)
+static void columns_chooser_draw(struct columns_chooser *chooser, const struct column_set *set, struct frame *frame)
 {
 	enum column row[COLUMN_COUNT];
-	int shown = list_rows(&sets->shown, row), width = frame->window.width;
+	int shown = list_rows(set, row), width = frame->window.width;
 	uint32_t at = columns_chooser_row_of(row, chooser->at);
 	chooser->page = frame->window.height - HEAD - FOOT;
 	chooser->top = scroll_to(chooser->top, at, COLUMN_COUNT, chooser->page);
 	frame_print(frame, 0, 0, ROLE_TITLE, "columns of this table: %s",
-		sets->shown.count == 0 ? "usual, as many as fit"
-		: *sets->shown.name ? sets->shown.name
-		: "no name yet");
+		set->count == 0 ? "usual, as many as fit" : "chosen, and kept");
 	for (int i = 0; i < chooser->page && chooser->top + (uint32_t)i < COLUMN_COUNT; i++) {
 		columns_chooser_draw_row(frame, HEAD + i, row[chooser->top + (uint32_t)i], (int)chooser->top + i < shown);
 		if (chooser->top + (uint32_t)i == at)
 			frame_mark(frame, (struct rect){ 0, HEAD + i, width, 1 }, MARK_REVERSE);
 	}
-	columns_chooser_draw_foot(frame, frame->window.height - FOOT, sets);
+	frame_words(frame, 0, frame->window.height - 1, width, ROLE_FAINT,
+		width >= 60 ? "space shows or hides, left and right move, Enter goes back"
+		: "space shows, left/right move, Enter ends");
 }
 
 /* What is hidden leaves its row to the next column. */
-static void toggle(struct columns_chooser *chooser, struct column_sets *sets, uint32_t at)
+static void toggle(struct columns_chooser *chooser, struct column_set *set, uint32_t at)
 {
 	enum column row[COLUMN_COUNT];
-	column_toggle(sets, chooser->at);
-	int shown = list_rows(&sets->shown, row);
-	if (column_place(&sets->shown, chooser->at) < 0 && (int)at < shown)
+	column_toggle(set, chooser->at);
+	int shown = list_rows(set, row);
+	if (column_place(set, chooser->at) < 0 && (int)at < shown)
 		chooser->at = row[at];
 }
 
 /* Opens it, and while it is open changes model->columns; false for commands that it doesn't know. */
 static bool columns_chooser_command(struct columns_chooser *chooser, struct model *model, enum command_id command)
 {
-	struct column_sets *sets = model->columns;
+	struct column_set *set = model->columns;
 	enum column row[COLUMN_COUNT];
-	if (!sets || (!chooser->open && command != COMMAND_COLUMNS))
+	if (!set || (!chooser->open && command != COMMAND_COLUMNS))
 		return false;
-	list_rows(&sets->shown, row);
+	list_rows(set, row);
 	uint32_t at = columns_chooser_row_of(row, chooser->at);
 	switch (command) {
 	case COMMAND_COLUMNS: chooser->open = !chooser->open; return true;
 	case COMMAND_ACTIVATE:
 	case COMMAND_CANCEL:
 	case COMMAND_CLOSE: chooser->open = false; return true;
-	case COMMAND_MARK: toggle(chooser, sets, at); return true;
-	case COMMAND_LEFT: column_move(sets, chooser->at, -1); return true;
-	case COMMAND_RIGHT: column_move(sets, chooser->at, 1); return true;
+	case COMMAND_MARK: toggle(chooser, set, at); return true;
+	case COMMAND_LEFT: column_move(set, chooser->at, -1); return true;
+	case COMMAND_RIGHT: column_move(set, chooser->at, 1); return true;
 	case COMMAND_CLICK:
 		if (model->click_y >= HEAD && model->click_y < HEAD + chooser->page &&
 			chooser->top + (uint32_t)(model->click_y - HEAD) < COLUMN_COUNT) {
 			enum column clicked = row[chooser->top + (uint32_t)(model->click_y - HEAD)];
 			if (clicked == chooser->at)
-				column_toggle(sets, clicked);
+				column_toggle(set, clicked);
 			chooser->at = clicked;
 		}
 		return true;
@@ -234,9 +220,9 @@ static bool tensors_make_rows(struct tensors *tensors, const struct model *model
 /* ---- drawing ---- */
 
 /* The user's choice; the usual columns where there is nobody to choose. */
-static const struct column_sets *sets_of(const struct model *model)
+static const struct column_set *tensors_columns(const struct model *model)
 {
-	static const struct column_sets none;
+	static const struct column_set none;
 	return model->columns ? model->columns : &none;
 }
 
@@ -370,12 +356,12 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 		return;
 	}
 	if (tensors->chooser.open) {
-		columns_chooser_draw(&tensors->chooser, sets_of(model), frame);
+		columns_chooser_draw(&tensors->chooser, tensors_columns(model), frame);
 		return;
 	}
 	struct column_layout layout;
 	int height = frame->window.height;
-	columns_arrange(&sets_of(model)->shown, frame->window.width, &layout);
+	columns_arrange(tensors_columns(model), frame->window.width, &layout);
 	tensors->page = height - 2;
 	tensors->width = frame->window.width;
 	if (!tensors_make_rows(tensors, model)) {
@@ -419,7 +405,7 @@ static void tensors_sort_by(struct tensors *tensors, enum column column)
 static void tensors_click(struct tensors *tensors, struct model *model)
 {
 	struct column_layout layout;
-	columns_arrange(&sets_of(model)->shown, tensors->width, &layout);
+	columns_arrange(tensors_columns(model), tensors->width, &layout);
 	uint32_t row = tensors->top + (uint32_t)(model->click_y - 1);
 	if (model->click_y > 0 && model->click_y <= tensors->page && row < tensors->rows) {
 		tensors->selected = row;
@@ -435,7 +421,7 @@ static void sort_next(struct tensors *tensors, const struct model *model)
 {
 	struct column_layout layout;
 	int next = 0;
-	columns_arrange(&sets_of(model)->shown, tensors->width, &layout);
+	columns_arrange(tensors_columns(model), tensors->width, &layout);
 	for (int i = 0; i < layout.count; i++)
 		if (layout.column[i] == tensors->sort)
 			next = (i + 1) % layout.count;

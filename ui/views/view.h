@@ -211,7 +211,7 @@ uint64_t configurations_fingerprint(const struct plan *plan);
 void configurations_wait(struct configurations *kept);
 void configurations_free(struct configurations *kept);
 
-struct column_sets;
+struct column_set;
 
 struct model {
 	const struct plan *plan;        /* NULL before the first; all views need one to draw */
@@ -241,7 +241,7 @@ struct model {
 	char filter[100];                /* rows that don't contain it are hidden; "" shows all */
 	char search[100];                /* what n and N look for */
 
-	struct column_sets *columns; /* the user's choice of columns; or NULL, the usual ones */
+	struct column_set *columns; /* the user's choice of columns; or NULL, the usual ones */
 
 	int64_t clock; /* seconds; 0 where screens are made of keys alone, and equal keys make equal screens */
 	bool ticks; /* the view shows the time: draw again when a second is over */

@@ -406,43 +406,34 @@ Test(app, runs_of_equal_plans_have_no_difference)
 	expect(app, "zero: 1, was 0");
 }
 
-/* Chosen on the screen, named, kept in a file that another explorer takes up; what is wrong in the file is left out. */
-Test(app, columns_are_chosen_named_and_kept)
+/* Chosen on the screen, and kept in a file that another explorer takes up; what is wrong in the file is left out. */
+Test(app, columns_are_chosen_and_kept)
 {
 	char path[] = "/tmp/tidemark-columns-XXXXXX", text[COLUMN_LIST_BYTES];
 	struct error error = { 0 };
 	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 24, "8 |");
 	close(mkstemp(path));
-	app->columns_path = path;
 	expect(app, "usual, as many as fit");
 	press(app, "down space");                       /* without kind */
 	press(app, "l");                                /* name behind made */
 	cr_assert_str_eq(
-		column_list_text(&app->columns.shown, text), "bytes,made,name,last,life,offset,used,shape,maker,module,source");
+		column_list_text(&app->columns, text), "bytes,made,name,last,life,offset,used,shape,maker,module,source");
 	press(app, "q");
 	cr_assert(app->running, "q leaves the list first");
 	expect(app, " bytes v      made  name");
 	expect_not(app, "kind  ");
 	press(app, ": columns space name,share,bytes,phase Enter s");
 	expect(app, "  of peak     bytes  phase ^");     /* sorted by the next one: it was by bytes */
-	press(app, ": columns space save space shares Enter");
-	cr_assert_eq(columns_file_save(&app->columns, path, &error), OK);
-	press(app, ": columns space usual Enter");
-	expect(app, "  bytes  kind        name");
-	press(app, ": columns space save space bytes Enter");
-	expect(app, "means something already");
+	cr_assert_eq(columns_save(&app->columns, path, &error), OK);
 	press(app, ": columns space nme Enter");
 	expect(app, "the nearest is name");
+	press(app, ": columns space usual Enter");
+	expect(app, "  bytes  kind        name");
 	FILE *file = fopen(path, "a");
-	fputs("set mine bytes,,name\nset two name,name\nuse nothing\n", file);
+	fputs("set mine bytes,,name\nuse bytes,bytes\nuse nothing\n", file);
 	fclose(file);
-	struct column_sets sets;
-	columns_file_load(&sets, path, false);
-	cr_assert(sets.sets == 1 && strcmp(sets.shown.name, "shares") == 0);
-	cr_assert_str_eq(column_list_text(&sets.shown, text), "name,share,bytes,phase");
-	app->columns = sets;
-	press(app, ": columns space drop space shares Enter");
-	cr_assert(app->columns.sets == 0 && app->columns.shown.count == 4 && !*app->columns.shown.name);
+	columns_load(&app->columns, path);
+	cr_assert_str_eq(column_list_text(&app->columns, text), "name,share,bytes,phase");
 	unlink(path);
 }
 
@@ -488,13 +479,12 @@ Test(app, what_was_read_is_said_on_the_first_screen)
 Test(app, columns_keep_to_the_width)
 {
 	struct column_layout layout;
-	struct column_sets sets = { .sets = 0 };
+	struct column_set set = { .count = 0 };
 	struct error error;
-	char said[200];
-	cr_assert_eq(columns_command(&sets, "source,name,module,bytes,shape", said, sizeof said, &error), OK);
+	cr_assert_eq(column_list_read(&set, "source,name,module,bytes,shape", &error), OK);
 	for (int width = 1; width <= 250; width++) {
-		columns_arrange(&sets.shown, width, &layout);
-		cr_assert(layout.count >= 1 && layout.count + layout.left_out == sets.shown.count);
+		columns_arrange(&set, width, &layout);
+		cr_assert(layout.count >= 1 && layout.count + layout.left_out == set.count);
 		for (int i = 1; i < layout.count; i++)
 			cr_assert(
 				layout.x[i] >= layout.x[i - 1] + layout.width[i - 1] + 2 && layout.x[i] + layout.width[i] <= width,

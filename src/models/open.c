@@ -1,13 +1,26 @@
 /* open.c: opens a graph for a command. */
 #include "open.h"
 
-#include "input.h"
+#include <unistd.h>
+
+#include "models.h"
 #include "src/base/complain.h"
+#include "src/read/input.h"
+
+struct graph *open_graph(const char *path, const struct read_options *options, struct error *error)
+{
+	const struct model_preset *preset = access(path, F_OK) != 0 ? model_find(path) : NULL;
+	if (!preset)
+		return graph_open(path, options, error);
+	struct model_config config = preset->config;
+	model_config_default(&config);
+	return model_step(preset->name, &config, &model_training_default, error);
+}
 
 struct graph *batch_open(const char *path, const struct read_options *options, int *exit_code)
 {
 	struct error error = { 0 };
-	struct graph *graph = graph_open(path, options, &error);
+	struct graph *graph = open_graph(path, options, &error);
 	if (!graph)
 		*exit_code = complain(path, &error, error.status);
 	else if (graph->repaired)
