@@ -75,6 +75,13 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(SAME) $(EXTRA) -c -o $@ $<
 
+# The page's lines as strings of C.
+$(BUILD)/src/write/page.inc: src/write/page.html
+	$(Q)mkdir -p $(@D)
+	$(Q)sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n",/' $< > $@
+$(BUILD)/src/write/html.o: $(BUILD)/src/write/page.inc
+$(BUILD)/src/write/html.o: EXTRA := -I$(BUILD)/src/write
+
 # Nearly all time of message passing is one loop over tables of costs, which runs twice as fast as vectors.
 $(BUILD)/solver/problems/dual.o: EXTRA := -O3
 

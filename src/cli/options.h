@@ -16,7 +16,8 @@
 #define OPTIONS(X) \
 	X(set, "set", 's', "K=V", BY_PLANNERS | BY(search) | BY(explore), "set a knob; @FILE: those in a file, one a line") \
 	X(pin, "pin", 'p', "PIN", BY_PLANNERS | BY(explore), "add a constraint: \"pin op A before B\"") \
-	X(vary, "vary", 0, "K=V1,V2,...", BY(sweep), "try these values of a knob, with all values of the others that vary") \
+	X(vary, "vary", 0, "K=V1,V2,...", BY(sweep) | BY(export), "try these values of a knob, with all values of the " \
+		"others that vary; of export --as html: those of one knob, to choose from in the page") \
 	X(device, "device", 'd', "PRESET", BY(search), "as --set device=PRESET") \
 	X(devices, "devices", 'n', "N", BY(search), "as --set devices=N") \
 	X(most_devices, "devices", 'n', "N", BY(fit), "devices to use: by changes, --max and --smallest-device") \

@@ -5,6 +5,7 @@
 
 #include "batch.h"
 #include "src/write/caption.h"
+#include "src/write/data.h"
 #include "src/base/output.h"
 #include "src/scenario/shard_mesh.h"
 #include "options.h"
@@ -21,6 +22,7 @@ struct request {
 	struct scenario scenario;
 	struct export_options options;
 	const char *kind, *caption;
+	const char *vary; /* "K=V1,V2", or NULL */
 	char **argv; /* the command's name and what follows it */
 	int argc;
 };
@@ -50,6 +52,11 @@ static int subcommands_take_option(void *context, int row, const char *value)
 	case OPTION_view: request->options.view = value; return EXIT_FINE;
 	case OPTION_factors: request->options.factors = true; return EXIT_FINE;
 	case OPTION_width: return take_width(request, value);
+	case OPTION_vary:
+		if (request->vary)
+			return usage_error(command_of(request), "--vary: a page varies one knob");
+		request->vary = value;
+		return EXIT_FINE;
 	case OPTION_caption: request->caption = value; return EXIT_FINE;
 	case OPTION_no_title: request->options.no_title = true; return EXIT_FINE;
 	case OPTION_no_legend: request->options.no_legend = true; return EXIT_FINE;
@@ -109,6 +116,62 @@ static int serve_files(const struct request *request, enum export_kind_id kind)
 		: complain(sweep_figure_view(request->options.view) ? *request->line.operand : NULL, &error, status);
 }
 
+#define VARIANTS_MOST 24
+
+/* The values of a knob, each planned, as one page. The exit status is that of what went wrong, else of success. */
+struct variants {
+	struct plan *plan[VARIANTS_MOST];
+	char label[VARIANTS_MOST][130];
+	const char *labels[VARIANTS_MOST];
+	uint32_t count;
+};
+
+static int variants_plan(struct variants *variants, const struct request *request, struct graph *graph)
+{
+	const char *at = strchr(request->vary, '=');
+	int code = at ? EXIT_FINE : usage_error("export", "--vary %s: expected KNOB=V1,V2,...", request->vary);
+	int name = at ? (int)(at - request->vary) : 0;
+	struct error error = { 0 };
+	while (code == EXIT_FINE && at && *at) {
+		struct scenario scenario;
+		size_t length = strcspn(++at, ",");
+		char *label = variants->label[variants->count];
+		if (variants->count == VARIANTS_MOST)
+			return usage_error("export", "--vary: more than %d values", VARIANTS_MOST);
+		snprintf(label, sizeof *variants->label, "%.*s=%.*s", name < 60 ? name : 60, request->vary,
+			(int)(length < 60 ? length : 60), at);
+		if (scenario_copy(&scenario, &request->scenario) != OK)
+			return complain(NULL, &error, fail_memory(&error));
+		if (scenario_set(&scenario, label, &error) != OK)
+			code = usage_error("export", "--vary: %s", error.text);
+		else if ((variants->plan[variants->count] = batch_plan(graph, *request->line.operand, &scenario,
+			request->options.rules_file, PLAN_COMPLETE, &code)))
+			variants->labels[variants->count++] = label;
+		scenario_done(&scenario);
+		at += length;
+	}
+	return code;
+}
+
+static int variants_serve(const struct request *request, struct graph *graph)
+{
+	struct output output;
+	struct error error = { 0 };
+	HELD struct variants *variants = mem_alloc(1, sizeof *variants);
+	int code = variants ? variants_plan(variants, request, graph) : complain(NULL, &error, fail_memory(&error));
+	if (code == EXIT_FINE) {
+		batch_limit_signals_end();
+		enum status status = output_open(&output, request->line.output, true, &error);
+		if (status == OK)
+			status = output_close(&output, html_write((const struct plan *const *)variants->plan, variants->labels,
+				variants->count, output.stream, &error), &error);
+		code = status == OK ? EXIT_FINE : complain(NULL, &error, status);
+	}
+	for (uint32_t i = 0; variants && i < variants->count; i++)
+		plan_release(variants->plan[i]);
+	return code;
+}
+
 /* Plans and writes; the exit status. */
 static int subcommands_serve(const struct request *request, enum export_kind_id kind)
 {
@@ -119,6 +182,11 @@ static int subcommands_serve(const struct request *request, enum export_kind_id 
 	batch_limit(request->line.seconds);
 	if (graph)
 		batch_doubt(&request->scenario, graph);
+	if (graph && request->vary) {
+		code = variants_serve(request, graph);
+		graph_release(graph);
+		return code;
+	}
 	struct plan *plan = graph ? batch_plan(graph, *request->line.operand, &request->scenario, request->options.rules_file,
 		export_kinds[kind].needs_plan || graph_follows_plan(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
 	graph_release(graph);
@@ -161,6 +229,8 @@ static int check_options(const struct request *request, enum export_kind_id kind
 	if (request->options.factors && kind != EXPORT_json)
 		return usage_error(command_of(request), "--factors belongs to %s",
 			strcmp(command_of(request), "plan") == 0 ? "--json" : "--as json");
+	if (request->vary && kind != EXPORT_html)
+		return usage_error(command_of(request), "--vary belongs to --as html; many scenarios: `tidemark sweep`");
 	bool binary = kind == EXPORT_pdf || kind == EXPORT_png;
 	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
 		return usage_error(

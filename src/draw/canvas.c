@@ -1,5 +1,7 @@
 /* canvas.c: figures as SVG, as TikZ, or as the list of what is drawn that tidemark-dot takes (src/dot/figure.c says its
  * form). */
+#include <math.h>
+
 #include "canvas.h"
 #include "src/base/safe_text.h"
 #include "src/base/streams.h"
@@ -111,27 +113,48 @@ void canvas_box(struct canvas *canvas, double x, double y, double width, double 
 	}
 }
 
+/* Whether b lies between a and c on a line along an axis, as far as two decimals tell. */
+static bool canvas_needless(struct canvas_point a, struct canvas_point b, struct canvas_point c)
+{
+	bool upright = fabs(a.x - b.x) < 0.005 && fabs(b.x - c.x) < 0.005;
+	bool level = fabs(a.y - b.y) < 0.005 && fabs(b.y - c.y) < 0.005;
+	return (upright && (b.y - a.y) * (c.y - b.y) >= 0) || (level && (b.x - a.x) * (c.x - b.x) >= 0);
+}
+
+/* The next point that is drawn: TeX takes seconds for the thousands that change nothing. */
+static size_t canvas_next(const struct canvas_point *point, size_t points, size_t at)
+{
+	size_t next = at + 1;
+	while (next + 1 < points && canvas_needless(point[at], point[next], point[next + 1]))
+		next++;
+	return next;
+}
+
 void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill,
 	const struct canvas_line *line)
 {
 	if (is_list(canvas)) {
-		fprintf(canvas->body, "P %zu", points);
+		size_t drawn = 0;
+		for (size_t i = 0; i < points; i = canvas_next(point, points, i))
+			drawn++;
+		fprintf(canvas->body, "P %zu", drawn);
 		list_style(canvas, fill, line);
-		for (size_t i = 0; i < points; i++)
+		for (size_t i = 0; i < points; i = canvas_next(point, points, i))
 			fprintf(canvas->body, " %.2f %.2f", point[i].x, point[i].y - canvas->raise);
 		putc('\n', canvas->body);
 		return;
 	}
 	if (canvas->paper.kind == CANVAS_TIKZ) {
 		tikz_style(canvas, fill, line);
-		for (size_t i = 0; i < points; i++) /* TeX wants short lines */
+		/* TeX wants short lines. */
+		for (size_t i = 0, drawn = 1; i < points; i = canvas_next(point, points, i), drawn++)
 			fprintf(canvas->body, "%s(%.2f,%.2f)%s", i ? "--" : "", point[i].x, point[i].y - canvas->raise,
-				i % 8 == 7 ? "\n" : "");
+				drawn % 8 == 0 ? "\n" : "");
 		fputs(";\n", canvas->body);
 		return;
 	}
 	fputs("<path d=\"", canvas->body);
-	for (size_t i = 0; i < points; i++)
+	for (size_t i = 0; i < points; i = canvas_next(point, points, i))
 		fprintf(canvas->body, "%c%.2f %.2f", i ? 'L' : 'M', point[i].x, point[i].y - canvas->raise);
 	fputc('"', canvas->body);
 	svg_style(canvas, fill, line);
@@ -305,7 +328,7 @@ static void write_tikz(const struct canvas *canvas, FILE *stream)
 		"\\path[use as bounding box] (0,0) rectangle (%.2f,%.2f);\n",
 		canvas->paper.width, canvas->height - canvas->raise);
 	fwrite(canvas->text, 1, canvas->length, stream);
-	fputs("\\end{tikzpicture}\n", stream);
+	fputs("\\end{tikzpicture}%\n", stream);
 	tikz_end(stream);
 }
 

@@ -78,8 +78,8 @@ enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *erro
 
 /* tikz: what all LaTeX sources of figures have in common. */
 
-/* A document that is one figure, up to its first line: pdflatex and lualatex take it, with the class standalone or
- * without. packages: a line of LaTeX. */
+/* A figure up to its first line: a document for pdflatex and lualatex, with the class standalone or without; where
+ * \input takes it in, the figure alone. */
 void tikz_head(FILE *stream);
 /* Its last line. */
 void tikz_end(FILE *stream);

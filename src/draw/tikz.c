@@ -1,4 +1,4 @@
-/* tikz.c: head, end and texts of LaTeX sources. */
+/* tikz.c: head, end and texts of LaTeX sources: each is a document by itself, and a part of one that takes it in. */
 #include <string.h>
 
 #include "canvas.h"
@@ -12,20 +12,22 @@
 void tikz_head(FILE *stream)
 {
 	fputs(
-		"% lualatex or pdflatex; \\input what stands between the document's first line and its last, and use the "
-		"packages.\n"
+		"% pdflatex and lualatex make a page of this file; \\input takes it into a document with "
+		"\\usepackage{tikz,textcomp}.\n"
+		"\\expandafter\\ifx\\csname @nodocument\\endcsname\\relax\\else % no document has begun\n"
 		"\\IfFileExists{standalone.cls}{\\documentclass{standalone}}{\\documentclass{article}\\pagestyle{empty}"
 		"\\parindent=0pt}\n"
 		"\\IfFileExists{lmodern.sty}{\\usepackage[T1]{fontenc}\\usepackage{lmodern}}{\\usepackage[T1,OT1]{fontenc}"
 		"\\def\\do##1{\\DeclareTextSymbolDefault{##1}{T1}}"
 		"\\do\\dj\\do\\DJ\\do\\dh\\do\\DH\\do\\th\\do\\TH\\do\\ng\\do\\NG\\DeclareTextAccentDefault{\\k}{T1}}\n"
-		"\\usepackage{textcomp}\n\\usepackage{tikz}\n\\begin{document}\n",
+		"\\usepackage{textcomp}\n\\usepackage{tikz}\n\\def\\tidemarkalone{}\n"
+		"\\begin{document}\n\\fi\n",
 		stream);
 }
 
 void tikz_end(FILE *stream)
 {
-	fputs("\\end{document}\n", stream);
+	fputs("\\ifdefined\\tidemarkalone\\expandafter\\enddocument\\fi\n", stream);
 }
 
 void tikz_text(FILE *stream, const char *text)

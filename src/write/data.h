@@ -31,6 +31,13 @@ enum status slowdown_csv(const struct export_job *job);
 enum status slowdown_gnuplot(const struct export_job *job);
 enum status slowdown_picture(const struct export_job *job);
 
+/* html: plans as one page for a browser, which needs no server and no network. */
+
+enum status export_html(const struct export_job *job);
+/* Several plans to choose from, each under its label. OK or NO_MEMORY. O(plans), and what their pages hold. */
+enum status html_write(
+	const struct plan *const *plan, const char *const *label, uint32_t plans, FILE *stream, struct error *error);
+
 /* mesh: --view mesh: the grid of devices as a figure, as LaTeX, as tables. */
 
 enum status export_mesh(const struct export_job *job);
@@ -49,11 +56,9 @@ enum status shard_curve(const struct export_job *job);
 
 /* pipeline: --view pipeline: the schedule of a plan's pipeline and what its ranks hold meanwhile. */
 
-/* One function a format, of the plan's schedule. BAD_INPUT where it has none: what is in the way. */
-enum status pipeline_csv(const struct export_job *job);
-enum status pipeline_json(const struct export_job *job);
-/* A track for each rank, and a counter of its bytes, in Chrome's trace format. */
-enum status pipeline_trace(const struct export_job *job);
+/* The plan's schedule as CSV, as JSON, or in Chrome's trace format: a track for each rank, and a counter of its bytes.
+ * BAD_INPUT where it has none: what is in the way. */
+enum status pipeline_table(const struct export_job *job);
 /* The order of every rank's passes, a row each. */
 enum status schedule_csv(const struct export_job *job);
 enum status pipeline_picture(const struct export_job *job);

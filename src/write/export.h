@@ -26,6 +26,7 @@
  *     data            formats of other programs, as follow
  *     minimalloc      MiniMalloc's CSV
  *     memory_viz      PyTorch's memory snapshot
+ *     html            plans as one page, page.html, for a browser
  *     slowdown_plot   time over memory: table and sources
  *     plot            gnuplot */
 #pragma once
@@ -59,7 +60,8 @@ struct export_options {
 	X(dot, true, "the graph as DOT with all it holds; with --view, a drawing's source") \
 	X(svg, true, "a drawing of the graph, or a figure") \
 	X(pdf, true, "the drawing or figure as PDF") \
-	X(png, true, "the drawing or figure as PNG")
+	X(png, true, "the drawing or figure as PNG") \
+	X(html, true, "a page for a browser: the plan to point at; --vary: several plans to choose from")
 
 enum export_kind_id {
 #define X(name, plan, help) EXPORT_##name,

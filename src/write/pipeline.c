@@ -364,19 +364,11 @@ static void write_trace(const struct export_job *job, const struct outlook *outl
 
 /* ---- the table's functions ---- */
 
-enum status pipeline_csv(const struct export_job *job)
+enum status pipeline_table(const struct export_job *job)
 {
-	return with_outlook(job, write_pipeline_write_csv);
-}
-
-enum status pipeline_json(const struct export_job *job)
-{
-	return with_outlook(job, write_pipeline_write_json);
-}
-
-enum status pipeline_trace(const struct export_job *job)
-{
-	return with_outlook(job, write_trace);
+	return with_outlook(job, job->kind == EXPORT_csv ? write_pipeline_write_csv
+		: job->kind == EXPORT_json ? write_pipeline_write_json
+		: write_trace);
 }
 
 static void write_rows(const struct export_job *job, const struct outlook *outlook)

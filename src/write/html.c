@@ -1,0 +1,214 @@
+/* html.c: plans as one page with pictures to point at: page.html around what it shows. The page works out live bytes
+ * from the buffers, so that what one sees rests on the addresses and lifetimes themselves. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "data.h"
+#include "src/base/json.h"
+#include "src/base/streams.h"
+#include "src/plan/timeline.h"
+#include "src/plan/verdict.h"
+
+#define MARK "@PLANS@"
+
+/* Lines of page.html. */
+static const char *const page[] = {
+#include "page.inc"
+};
+#define PAGE_LINES (sizeof page / sizeof *page)
+
+/* "f32 [2, 3]" */
+static char *html_shape(const struct tensor *tensor, char *text, size_t size)
+{
+	int used = snprintf(text, size, "%s", dtype_names[tensor->dtype]);
+	for (int d = 0; d < tensor->dims && tensor->shape && used < (int)size; d++)
+		used += snprintf(text + used, size - (size_t)used, "%s%" PRId64 "%s", d ? ", " : " [", tensor->shape[d],
+			d + 1 == tensor->dims ? "]" : "");
+	return text;
+}
+
+/* "batch=8, zero=3 and 2 pins": what isn't at its default. */
+static char *html_knobs(const struct scenario *scenario, char *text, size_t size)
+{
+	char value[600], normal[600];
+	int used = 0;
+	*text = '\0';
+	for (int knob = 0; knob < KNOB_COUNT && used < (int)size; knob++) {
+		knob_text((enum knob_id)knob, scenario->value[knob], value, sizeof value);
+		knob_text((enum knob_id)knob, knobs[knob].normal, normal, sizeof normal);
+		if (strcmp(value, normal) != 0)
+			used += snprintf(text + used, size - (size_t)used, "%s%s=%s", used ? ", " : "", knobs[knob].name, value);
+	}
+	if (scenario->pins > 0 && used < (int)size)
+		snprintf(text + used, size - (size_t)used, "%s%u pins", used ? " and " : "", scenario->pins);
+	return text;
+}
+
+/* The buffer's number in the page of each item that is there; NONE of all others. */
+static void html_buffers(const struct plan *plan, uint32_t *number, struct json *json)
+{
+	const struct laid_out *laid_out = plan->laid_out;
+	uint32_t count = 0;
+	char shape[200];
+	json_open_array(json, "buffers");
+	for (uint32_t item = 0; item < laid_out->items; item++) {
+		bool work = item >= plan->graph->storages;
+		number[item] = laid_out->first[item] == NONE ? NONE : count++;
+		if (number[item] == NONE)
+			continue;
+		json_open_array(json, NULL);
+		json_write_text(json, NULL, item_name(plan, item));
+		json_write_integer(json, NULL, group_of_kind(item_kind(plan, item)));
+		json_write_integer(json, NULL, laid_out->offset[item]);
+		json_write_integer(json, NULL, laid_out->bytes[item]);
+		json_write_integer(json, NULL, laid_out->first[item]);
+		json_write_integer(json, NULL, laid_out->last[item]);
+		json_write_text(json, NULL, work ? "workspace" : kind_names[item_kind(plan, item)]);
+		json_write_text(json, NULL,
+			work ? "" : html_shape(&plan->graph->tensor[plan->graph->storage[item].root], shape, sizeof shape));
+		json_close(json);
+	}
+	json_close(json);
+}
+
+static void html_row(
+	const struct plan *plan, const struct csr *row, uint32_t op, const uint32_t *number, struct json *json)
+{
+	json_open_array(json, NULL);
+	FOR_ROW(i, row, op) {
+		uint32_t buffer = number[plan->graph->tensor[row->item[i]].storage];
+		if (buffer != NONE)
+			json_write_integer(json, NULL, buffer);
+	}
+	json_close(json);
+}
+
+static void html_ops(const struct plan *plan, const uint32_t *number, struct json *json)
+{
+	json_open_array(json, "ops");
+	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+		uint32_t at = plan->ordered->result.order[i];
+		const struct op *op = &plan->graph->op[at];
+		json_open_array(json, NULL);
+		json_write_text(json, NULL, op->name);
+		json_write_text(json, NULL, op->type);
+		json_write_text(json, NULL, phase_names[op->phase]);
+		json_write_text(json, NULL, op->module);
+		json_write_text(json, NULL, op->src ? op->src : "");
+		html_row(plan, &plan->graph->reads, at, number, json);
+		html_row(plan, &plan->graph->writes, at, number, json);
+		json_close(json);
+	}
+	json_close(json);
+}
+
+/* The parts of what the step needs, in the order in which they add up. */
+static void html_ledger(const struct verdict *verdict, struct json *json)
+{
+	json_open_array(json, "ledger");
+	for (int part = 0; part < LEDGER_PARTS; part++) {
+		char name[40];
+		snprintf(name, sizeof name, "%s", ledger[part].key);
+		for (char *blank = name; (blank = strchr(blank, '_'));)
+			*blank = ' ';
+		json_open_array(json, NULL);
+		json_write_text(json, NULL, name);
+		json_write_integer(json, NULL, verdict->part[part]);
+		json_close(json);
+	}
+	json_close(json);
+}
+
+static enum status html_plan(const struct plan *plan, const char *label, struct json *json)
+{
+	const struct verdict verdict = plan_verdict(plan);
+	char text[1000];
+	uint32_t *number = mem_alloc(plan->laid_out->items, sizeof *number);
+	if (!number)
+		return NO_MEMORY;
+	json_open_object(json, NULL);
+	json_write_text(json, "name", plan->graph->name);
+	json_write_text(json, "label", label);
+	json_write_text(json, "verdict", verdict_text(&verdict, text, VERDICT_TEXT));
+	json_write_text(json, "knobs", html_knobs(&plan->scenario, text, sizeof text));
+	html_ledger(&verdict, json);
+	json_write_integer(json, "needs", verdict.needed);
+	json_write_integer(json, "limit", verdict.cap > 0 ? verdict.cap : 0);
+	json_write_integer(json, "peak", plan_peak(plan));
+	json_write_integer(json, "bound", plan_bound(plan));
+	if (plan->graph->about.ranks > 1)
+		json_write_integer(json, "rank", plan->graph->about.rank);
+	json_write_bool(json, "proved", plan_is_proved(plan));
+	json_write_integer(json, "arena", plan_arena(plan));
+	if (plan->speed.time >= 0)
+		json_write_decimal(json, "seconds", plan->speed.time, 12);
+	else
+		json_write_null(json, "seconds");
+	html_buffers(plan, number, json);
+	html_ops(plan, number, json);
+	json_close(json);
+	mem_free(number);
+	return OK;
+}
+
+/* JSON within a page: "<" only in texts, where an escape says the same. */
+static void html_put(const char *text, size_t length, FILE *stream)
+{
+	for (size_t i = 0; i < length; i++)
+		if (text[i] == '<')
+			fputs("\\u003c", stream);
+		else
+			putc(text[i], stream);
+}
+
+static enum status html_plans(const struct plan *const *plan, const char *const *label, uint32_t plans, FILE *stream)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *memory = text_stream(&text, &length);
+	if (!memory)
+		return NO_MEMORY;
+	struct json json = { .stream = memory };
+	enum status status = OK;
+	json_open_object(&json, NULL);
+	json_open_array(&json, "groups");
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		json_open_array(&json, NULL);
+		json_write_text(&json, NULL, group_names[group]);
+		json_write_text(&json, NULL, group_colours[group]);
+		json_close(&json);
+	}
+	json_close(&json);
+	json_open_array(&json, "plans");
+	for (uint32_t i = 0; i < plans && status == OK; i++)
+		status = html_plan(plan[i], label[i], &json);
+	json_end(&json);
+	if (fclose(memory) != 0)
+		status = NO_MEMORY;
+	if (status == OK)
+		html_put(text, length, stream);
+	free(text);
+	return status;
+}
+
+enum status html_write(
+	const struct plan *const *plan, const char *const *label, uint32_t plans, FILE *stream, struct error *error)
+{
+	enum status status = OK;
+	for (size_t i = 0; i < PAGE_LINES && status == OK; i++) {
+		const char *mark = strstr(page[i], MARK);
+		if (!mark) {
+			fputs(page[i], stream);
+			continue;
+		}
+		fwrite(page[i], 1, (size_t)(mark - page[i]), stream);
+		status = html_plans(plan, label, plans, stream);
+		fputs(mark + strlen(MARK), stream);
+	}
+	return status == OK ? OK : fail_memory(error);
+}
+
+enum status export_html(const struct export_job *job)
+{
+	return html_write(&job->plan, &(const char *){ "" }, 1, job->stream, job->error);
+}
