@@ -151,7 +151,7 @@ static bool print_exports(const char *word)
 	return found;
 }
 
-/* "tidemark search --calibrate F", of each command that has the option. */
+/* "tidemark search --overhead X", of each command that has the option. */
 static bool print_options(const char *word)
 {
 	char name[64];
@@ -240,7 +240,7 @@ static char *nearest_word(const char *word, bool any, char *text, size_t size)
 	return nearest_text(&nearest, "", text, size);
 }
 
-/* "; --calibrate is an option of search". */
+/* "; --overhead is an option of search". */
 static char *option_text(const char *word, char *text, size_t size)
 {
 	char name[64];

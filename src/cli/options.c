@@ -210,10 +210,8 @@ static int check_operands(struct command_line *line, int count, char **operand)
 /* The file that an option reads, or NULL: "--rules F", "--set @F", "--set device=@F". */
 static const char *file_read(int row, const char *value)
 {
-	static const int readers[] = { OPTION_rules, OPTION_calibrate };
-	for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-		if (row == readers[i])
-			return value;
+	if (row == OPTION_rules)
+		return value;
 	if (row != OPTION_set)
 		return NULL;
 	value = *value != '@' && strchr(value, '=') ? strchr(value, '=') + 1 : value;
@@ -222,7 +220,7 @@ static const char *file_read(int row, const char *value)
 
 static void note_files(struct command_line *line, int row, const char *value)
 {
-	static const int writers[] = { OPTION_output, OPTION_caption, OPTION_constants };
+	static const int writers[] = { OPTION_output, OPTION_caption };
 	for (int i = 0; i < FILES_WRITTEN; i++)
 		if (row == writers[i])
 			line->written[i] = (struct file_option){ row, value };

@@ -86,8 +86,6 @@
 	X(offload, "offload", 0, "WHAT", BY(search), "no (the default), activations, optimizer or all: what may wait in " \
 		"the host's memory where a configuration doesn't fit without") \
 	X(overhead, "overhead", 0, "X", BY(search), "what is counted beside saved activations and states, see the list of X") \
-	X(calibrate, "calibrate", 0, "F", BY(search), "fit the machine to the measured steps of a CSV first") \
-	X(constants, "constants", 0, "F", BY(search), "write what --calibrate finds, for --set @F of any command") \
 	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16 or mixed (the default: fp16 with f32 master weights " \
 		"and loss scaling)") \
 	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw, adafactor, rmsprop " \
@@ -131,7 +129,7 @@ struct file_option {
 	int row;
 	const char *file;
 };
-enum { FILES_READ = 16, FILES_WRITTEN = 3 };
+enum { FILES_READ = 16, FILES_WRITTEN = 2 };
 
 /* The parts of a command line that commands share; what is zero is not there. */
 struct command_line {

@@ -7,7 +7,7 @@
 #include "options.h"
 #include "src/base/json.h"
 #include "src/base/output.h"
-#include "src/configs/calibrate.h"
+#include "src/configs/model_source.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
 
@@ -25,7 +25,6 @@ struct search {
 	bool even;
 	uint32_t offload; /* OFFLOAD_*: what may wait in the host */
 	struct overheads overheads;
-	const char *measurements, *constants;
 	char device[4200]; /* "device=@FILE", where a file of the user's own is asked for */
 	struct model_source source;
 	struct config_request request;
@@ -458,12 +457,6 @@ static void search_command_print_more(void)
 		"`tidemark model --help` lists the models.");
 	help_print_words(
 		"X, for --overhead", overhead_words, overhead_helps, (int)(sizeof overhead_words / sizeof *overhead_words));
-	putchar('\n');
-	words_print(stdout, "", 0,
-		"--calibrate reads the columns devices, seconds and, where they are not 1 or none, model, batch, microbatch, "
-		"dp, tp, pp, cp, ep, sp, zero, "
-		"chunks, schedule, recompute, float8 (0 or 1), hidden (percent of the collectives inside layers that run "
-		"behind products).");
 }
 
 /* Unlike a plan's, a search's pipelines can be set. */
@@ -571,8 +564,6 @@ static int search_command_take_option(void *context, int row, const char *value)
 		code = option_number(&search->line, row, value, 0, UINT32_MAX, &number);
 		search->planned = (uint32_t)number;
 		return code;
-	case OPTION_calibrate: search->measurements = value; return EXIT_FINE;
-	case OPTION_constants: search->constants = value; return EXIT_FINE;
 	default: search->even = true; return EXIT_FINE;
 	}
 }
@@ -584,23 +575,8 @@ static int search_command_parse(struct search *search, int argc, char **argv)
 		.context = search,
 		.help = search_command_print_more };
 	int code = command_line_parse(&search->line, argc, argv);
-	if (code == EXIT_FINE && search->constants && !search->measurements)
-		return usage_error("search", "--constants %s: what --calibrate finds is written there; --set @FILE reads it",
-			search->constants);
 	search->name = code == EXIT_FINE && !search->line.helped ? *search->line.operand : NULL;
 	return code;
-}
-
-static int save_constants(const struct search *search, const struct calibration *calibration)
-{
-	struct output output;
-	struct error error = { 0 };
-	enum status status = output_open(&output, search->constants, true, &error);
-	if (status == OK) {
-		calibration_save(calibration, &search->scenario, output.stream);
-		status = output_close(&output, OK, &error);
-	}
-	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
 }
 
 /* A search tries all shardings that configurations have: the knob is overwritten in every row, planned or not. */
@@ -627,26 +603,6 @@ static void note_idle(const struct search *search)
 			"note: inside=%u%% shortens estimated steps alone; planned ones wait for the whole of each collective "
 			"inside a layer\n",
 			search->overheads.inside / 10);
-}
-
-/* Fits the machine to measurements, and says how well that goes. */
-static int calibrate(struct search *search)
-{
-	struct calibration calibration;
-	struct error error = { 0 };
-	enum status status = calibration_read(search->measurements, search->name, &search->scenario, &calibration, &error);
-	if (status == OK)
-		status = scenario_by_data_sheets(&search->scenario, &error);
-	scenario_machine(&search->scenario, &search->request.machine);
-	if (status == OK)
-		status = calibration_fit(&calibration, &search->request.machine, &search->request.overheads, &error);
-	if (status == OK)
-		calibration_print(&calibration, search->line.json ? stderr : stdout);
-	int code = status == OK ? EXIT_FINE : complain(search->measurements, &error, status);
-	if (status == OK && search->constants)
-		code = save_constants(search, &calibration);
-	calibration_free(&calibration);
-	return code;
 }
 
 /* Plans the rows that come first. A search that is stopped here has its estimates. */
@@ -715,8 +671,7 @@ int search_command(int argc, char **argv)
 		fill_request(&search);
 		note_idle(&search);
 		batch_doubt(&search.scenario, NULL);
-		code = search.measurements ? calibrate(&search) : EXIT_FINE;
-		code = code == EXIT_FINE ? search_command_run(&search) : code;
+		code = search_command_run(&search);
 	}
 	model_source_close(&search.source);
 	scenario_done(&search.scenario);

@@ -8,9 +8,7 @@
  *     planned        rows as plans
  *     outlook        one scenario as a configuration
  *     fit_list       the changes that make a step fit, planned
- *     fit_most       the largest batch or sequence that fits; the devices on which a step does
- *     calibrate      a machine fitted to measured steps
- *     least_squares  factors fitted to measurements, for that */
+ *     fit_most       the largest batch or sequence that fits; the devices on which a step does */
 #pragma once
 
 #include "solver/pipeline/configuration.h"

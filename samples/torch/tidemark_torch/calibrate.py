@@ -1,8 +1,9 @@
 """Makes a device file, which tidemark reads as device=@FILE, from traces of torch.profiler.
 
     python -m tidemark_torch calibrate TRACE... --base PRESET [-o FILE]
+    python -m tidemark_torch calibrate STEPS.csv --base PRESET [-o FILE]
 
-TRACE is what export_chrome_trace() has written, gz or not, profiled with record_shapes=True; several traces, of several
+STEPS.csv has measured steps, one a row: see tidemark_torch/measured.py. TRACE is what export_chrome_trace() has written, gz or not, profiled with record_shapes=True; several traces, of several
 steps or ranks, count together. PRESET (h100-80gb, cpu; `tidemark help device` lists them) has the peaks, and all that
 too few ops tell.
 
@@ -23,6 +24,7 @@ import re
 import sys
 
 from .errors import CaptureError
+from .measured import fit_steps, read_rows
 from .program import Refusal, run_program
 from .traces import ATTENTION, CLASSES, COPY, EAGER, FORMATS, FUSED, MATMUL, Samples, add_trace
 
@@ -432,6 +434,20 @@ def device_file(calibration, lines, preset, name):
     return "\n".join([f"# {line}" for line in lines] + [f"base={preset}", f"name={name}"] + figures) + "\n"
 
 
+class Steps:
+    """What a table of measured steps tells, as a Calibration has it."""
+
+    def __init__(self, base, preset, rows):
+        self.told, off, left_out = fit_steps(base, preset, rows)
+        self.figures = dict(base, **self.told)
+        self.lines = [f"fitted to {number_of(len(rows), 'measured step')}: off by {100 * max(off):.2f} % at most, "
+                      f"{100 * max(left_out):.2f} % where left out of the fit"]
+        self.lines += [f"  {name:<17} {figure_text(name, value)}, was {figure_text(name, base[name])}"
+                       for name, value in self.told.items()]
+        self.lines += [f"  {where}: {100 * error:.1f} % off" for (_, _, where), error in zip(rows, off) if error > 0.1]
+        self.lines.append(f"as {preset} has them: all else")
+
+
 def name_of(path):
     """A device's name: the file's without folder and ending, of letters that a name may have."""
     return re.sub("[^A-Za-z0-9._-]", "-", pathlib.Path(path).name.partition(".")[0])[:39] or "measured"
@@ -451,7 +467,7 @@ def write(path, text):
 
 
 def main(arguments):
-    """Reads traces, fits, and writes the file, or prints it."""
+    """Reads traces or tables, and fits."""
     parser = argparse.ArgumentParser(prog="python -m tidemark_torch calibrate", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", nargs="+", metavar="TRACE")
@@ -469,13 +485,23 @@ def main(arguments):
     except ImportError:
         raise CaptureError("NumPy is missing: pip install numpy") from None
     base, samples = base_figures(options.base), Samples()
+    tables = [path for path in options.traces if path.endswith(".csv")]
+    if tables:
+        if len(tables) < len(options.traces):
+            parser.error("traces and tables of steps: each makes a file of its own")
+        found = Steps(base, options.base, [row for path in tables for row in read_rows(path)])
+        return tell(found, found.lines, options)
     for path in options.traces:
         add_trace(samples, path, options.devices_per_node)
     if samples.unowned:
         print(f"note: {samples.unowned} of {number_of(samples.kernels, 'kernel')}, {samples.unowned_seconds:.3g} s, "
               "belong to no operator in their trace (CUDA graphs, another thread's) and don't count", file=sys.stderr)
     calibration = Calibration(base, samples)
-    lines = report(calibration, base, options.base, samples)
+    return tell(calibration, report(calibration, base, options.base, samples), options)
+
+
+def tell(calibration, lines, options):
+    """Writes the device file, or prints it."""
     text = device_file(calibration, lines, options.base, name_of(options.output or "measured"))
     if options.output not in (None, "-"):
         write(options.output, text)
