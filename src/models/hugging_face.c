@@ -473,28 +473,27 @@ static const struct hf_type *type_named(const char *name)
 	return NULL;
 }
 
-/* What no type here has: layers that carry a state along the sequence. NULL where a file says nothing of such. */
-static const char *recurrent_part(json_t *file)
+/* What no type here has; "" where a file says nothing of such. */
+static const char *missing_part(json_t *file)
 {
 	static const struct {
 		const char *key, *what;
-	} signs[] = { { "mamba", "with state-space layers (Mamba)" }, { "ssm", "with state-space layers (Mamba)" },
-		{ "state_size", "with state-space layers (Mamba)" }, { "linear_", "with layers of linear attention" },
-		{ "lru_width", "with recurrent layers" }, { "rwkv", "with recurrent layers" },
-		{ "conv_L_cache", "with short convolutions between attention" } };
+	} signs[] = { { "mamba", ", with state-space layers (Mamba)" }, { "ssm", ", with state-space layers (Mamba)" },
+		{ "state_size", ", with state-space layers (Mamba)" }, { "linear_", ", with layers of linear attention" },
+		{ "lru_width", ", with recurrent layers" }, { "rwkv", ", with recurrent layers" },
+		{ "conv_L_cache", ", with short convolutions between attention" }, { "index_topk", ", with sparse attention" },
+		{ "per_layer_input", ", with embeddings in every layer" } };
+	const json_t *kinds = json_object_get(file, "layer_types");
 	const char *key;
 	json_t *value;
 	json_object_foreach(file, key, value)
 		for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
 			if (strstr(key, signs[i].key) && !json_is_null(value))
 				return signs[i].what;
-	const json_t *kinds = json_object_get(file, "layer_types");
-	for (size_t i = 0; i < json_array_size(kinds); i++) {
-		const char *word = json_string_value(json_array_get(kinds, i));
-		if (word && strcmp(word, "linear_attention") == 0)
-			return "with layers of linear attention";
-	}
-	return NULL;
+	for (size_t i = 0; i < json_array_size(kinds); i++)
+		if ((key = json_string_value(json_array_get(kinds, i))) && strcmp(key, "linear_attention") == 0)
+			return signs[3].what;
+	return "";
 }
 
 /* The model's type and *keys, the object that has its sizes: of a model of several parts the text model's. */
@@ -502,7 +501,7 @@ static const struct hf_type *type_of(json_t *file, json_t **keys, struct error *
 {
 	const json_t *value = json_object_get(file, "model_type");
 	const char *name = json_string_value(value), *inner;
-	char text[80], hint[120];
+	char text[80];
 	json_t *part = json_object_get(file, "text_config");
 	const struct hf_type *type = NULL;
 	*keys = file;
@@ -517,17 +516,10 @@ static const struct hf_type *type_of(json_t *file, json_t **keys, struct error *
 		*keys = json_object_get(file, type->inner);
 	if (type)
 		return type;
-	struct nearest nearest = { .wanted = name ? name : "" };
-	size_t types = 0;
-	for (type = hf_types; type->name; type++, types++)
-		nearest_consider(&nearest, type->name);
-	const char *why = recurrent_part(json_is_object(part) ? part : file);
 	fail(error, BAD_INPUT,
-		"model_type is %s%s: not covered%s%s; covered are %zu types, which tidemark(1) lists under model, llama, "
-		"qwen3_moe, gemma3, deepseek_v3, "
-		"gpt2, bert, t5 and vit among them, and models with one of them as text_config",
-		hugging_face_describe(value, text, sizeof text), name ? nearest_text(&nearest, "", hint, sizeof hint) : "",
-		why ? ", " : "", why ? why : "", types);
+		"model_type is %s: not built in%s; python3 -m tidemark_torch FILE (samples/torch) captures its step from "
+		"transformers; tidemark(1) lists under model what is built in",
+		hugging_face_describe(value, text, sizeof text), missing_part(json_is_object(part) ? part : file));
 	return NULL;
 }
 

@@ -23,6 +23,7 @@ SETTINGS(gpt2, { "add_cross_attention", "false" }, { "scale_attn_by_inverse_laye
 	SIZE("num_attention_heads", heads, head_count), SIZE("intermediate_size", ffn, inner), SIZE("vocab_size", vocab, words)
 #define GROUPED(groups, head) \
 	SIZE_OR_NULL("num_key_value_heads", kv_heads, groups), SIZE_OR_NULL("head_dim", head_width, head)
+#define UNGROUPED GROUPED(HF_FOLLOWS, HF_FOLLOWS)
 #define BIASES(normal) SWITCH("attention_bias", qkv_bias, normal), SWITCH("attention_bias", o_bias, normal)
 #define NO_DROPOUT { "attention_dropout", "0" }
 #define ALL_ROTARY { "partial_rotary_factor", "1" }, { "rope_parameters.partial_rotary_factor", "1" }
@@ -30,16 +31,16 @@ SETTINGS(gpt2, { "add_cross_attention", "false" }, { "scale_attn_by_inverse_laye
 SIZES(neox, DECODER_SIZES(44, 6144, 64, 24576, 50432));
 SWITCHES(neox, BIASES(true));
 SETTINGS(neox, { "is_decoder", "false" });
-SIZES(phi, DECODER_SIZES(24, 2048, 32, 8192, 51200), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
+SIZES(phi, DECODER_SIZES(24, 2048, 32, 8192, 51200), UNGROUPED);
 SWITCHES(phi, SWITCH("qk_layernorm", qk_norms, false));
-SIZES(phi3, DECODER_SIZES(32, 3072, 32, 8192, 32064), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
+SIZES(phi3, DECODER_SIZES(32, 3072, 32, 8192, 32064), UNGROUPED);
 SETTINGS(phi3, { "attention_bias", "false" }, { "mlp_bias", "false" });
 static const struct hf_setting no_settings[] = { { 0 } };
 static const struct hf_switch no_switches[] = { { 0 } };
 
 /* ---- Llama, Mistral, Qwen, Mixtral, Gemma ---- */
 
-SIZES(llama, DECODER_SIZES(32, 4096, 32, 11008, 32000), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
+SIZES(llama, DECODER_SIZES(32, 4096, 32, 11008, 32000), UNGROUPED);
 SIZES(mistral, DECODER_SIZES(32, 4096, 32, 14336, 32000), GROUPED(8, HF_FOLLOWS));
 SIZES(qwen2, DECODER_SIZES(32, 4096, 32, 22016, 151936), GROUPED(32, HF_FOLLOWS));
 SIZES(qwen3, DECODER_SIZES(32, 4096, 32, 22016, 151936), GROUPED(32, 128));
@@ -72,26 +73,26 @@ SWITCHES(gemma3, BIASES(false), CAP("attn_logit_softcapping", score_cap, false),
 
 /* ---- kin of Llama ---- */
 
-SIZES(olmo, DECODER_SIZES(32, 4096, 32, 11008, 50304), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
-SIZES(olmoe, DECODER_SIZES(16, 2048, 16, 2048, 50304), GROUPED(HF_FOLLOWS, HF_FOLLOWS),
+SIZES(olmo, DECODER_SIZES(32, 4096, 32, 11008, 50304), UNGROUPED);
+SIZES(olmoe, DECODER_SIZES(16, 2048, 16, 2048, 50304), UNGROUPED,
 	ROUTED(64, 8, SIZE("intermediate_size", expert_ffn, 2048)));
-SIZES(granitemoe, DECODER_SIZES(32, 4096, 32, 11008, 32000), GROUPED(HF_FOLLOWS, HF_FOLLOWS),
+SIZES(granitemoe, DECODER_SIZES(32, 4096, 32, 11008, 32000), UNGROUPED,
 	ROUTED(8, 2, SIZE("intermediate_size", expert_ffn, 11008)));
 SIZES(phimoe, DECODER_SIZES(32, 4096, 32, 6400, 32064), GROUPED(8, HF_FOLLOWS),
 	ROUTED(16, 2, SIZE("intermediate_size", expert_ffn, 6400)));
 SIZES(gpt_oss, DECODER_SIZES(36, 2880, 64, 2880, 201088), GROUPED(8, 64),
 	ROUTED(128, 4, SIZE("intermediate_size", expert_ffn, 2880)));
-SIZES(cohere, DECODER_SIZES(40, 8192, 64, 22528, 256000), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
+SIZES(cohere, DECODER_SIZES(40, 8192, 64, 22528, 256000), UNGROUPED);
 SIZES(cohere2, DECODER_SIZES(40, 8192, 64, 22528, 256000), GROUPED(HF_FOLLOWS, 128));
 SIZES(starcoder2, DECODER_SIZES(30, 3072, 24, 12288, 49152), GROUPED(2, HF_FOLLOWS));
-SIZES(stablelm, DECODER_SIZES(32, 2560, 32, 6912, 50304), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
+SIZES(stablelm, DECODER_SIZES(32, 2560, 32, 6912, 50304), UNGROUPED);
 SIZES(glm, DECODER_SIZES(40, 4096, 32, 13696, 151552), GROUPED(2, 128));
 SIZES(smollm3, DECODER_SIZES(36, 2048, 16, 11008, 128256), GROUPED(4, HF_FOLLOWS));
 SIZES(ministral3, DECODER_SIZES(34, 4096, 32, 14336, 131072), GROUPED(8, 128));
 SIZES(seed_oss, DECODER_SIZES(64, 4096, 80, 27648, 155136), GROUPED(8, 128));
 SIZES(helium, DECODER_SIZES(24, 2560, 20, 7040, 48000), GROUPED(20, 128));
 SIZES(ernie, DECODER_SIZES(18, 1024, 16, 3072, 103424), GROUPED(2, 128));
-SIZES(hunyuan, DECODER_SIZES(32, 4096, 32, 11008, 290943), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
+SIZES(hunyuan, DECODER_SIZES(32, 4096, 32, 11008, 290943), UNGROUPED);
 SIZES(exaone4, DECODER_SIZES(32, 4096, 32, 16384, 102400), GROUPED(32, HF_FOLLOWS));
 SWITCHES(use_bias, SWITCH("use_bias", qkv_bias, false), SWITCH("use_bias", o_bias, false),
 	SWITCH("use_bias", mlp_bias, false));
@@ -111,10 +112,10 @@ SETTINGS(cohere, NO_DROPOUT, ALL_ROTARY, { "use_qk_norm", "false" });
 SETTINGS(stablelm, { "qk_layernorm", "false" }, { "use_parallel_residual", "false" });
 SETTINGS(olmo, NO_DROPOUT, ALL_ROTARY, { "clip_qkv", "null" });
 
-SIZES(arcee, DECODER_SIZES(32, 2560, 32, 18432, 32000), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
+SIZES(arcee, DECODER_SIZES(32, 2560, 32, 18432, 32000), UNGROUPED);
 SIZES(cwm, DECODER_SIZES(64, 6144, 48, 21504, 128256), GROUPED(8, 128));
 SIZES(jais2, DECODER_SIZES(32, 3328, 26, 26624, 150272), GROUPED(HF_FOLLOWS, 128));
-SIZES(nemotron, DECODER_SIZES(32, 6144, 48, 24576, 256000), GROUPED(HF_FOLLOWS, HF_FOLLOWS));
+SIZES(nemotron, DECODER_SIZES(32, 6144, 48, 24576, 256000), UNGROUPED);
 SWITCHES(jais2, BIASES(true), SWITCH("mlp_bias", mlp_bias, true));
 static const struct hf_setting gptj_settings[] = { { 0 } };
 SIZES(gptj, SIZE("n_layer", layers, 28), SIZE("n_embd", hidden, 4096), SIZE("n_head", heads, 16),
@@ -133,7 +134,7 @@ SETTINGS(opt, { "do_layer_norm_before", "true" }, { "enable_bias", "true" },
 #define AHEAD SIZE_OR_NULL("num_nextn_predict_layers", mtp_layers, 0)
 SIZES(glm4_moe, DECODER_SIZES(46, 4096, 96, 10944, 151552), GROUPED(8, HF_FOLLOWS), BESIDE(128, 8, 1408, 1),
 	SIZE("first_k_dense_replace", dense_layers, 1), AHEAD);
-SIZES(dots1, DECODER_SIZES(62, 4096, 32, 10944, 152064), GROUPED(HF_FOLLOWS, HF_FOLLOWS),
+SIZES(dots1, DECODER_SIZES(62, 4096, 32, 10944, 152064), UNGROUPED,
 	BESIDE(HF_REQUIRED, HF_REQUIRED, 1408, HF_REQUIRED), SIZE("first_k_dense_replace", dense_layers, 0));
 SIZES(solar_open, DECODER_SIZES(48, 4096, 64, 10240, 196608), GROUPED(8, 128), BESIDE(128, 8, 1280, 1));
 SIZES(exaone_moe, DECODER_SIZES(32, 4096, 32, 16384, 102400), GROUPED(32, HF_FOLLOWS), SIZE("num_experts", experts, 64),
@@ -143,9 +144,9 @@ SIZES(minimax_m2, DECODER_SIZES(62, 3072, 48, 1536, 200064), GROUPED(8, 128),
 	ROUTED(256, 8, SIZE("intermediate_size", expert_ffn, 1536)));
 SIZES(mellum, DECODER_SIZES(28, 2304, 32, 7168, 98304), GROUPED(4, 128),
 	ROUTED(64, 8, SIZE("moe_intermediate_size", expert_ffn, 896)));
-SIZES(flex_olmo, DECODER_SIZES(32, 4096, 32, 11008, 100352), GROUPED(HF_FOLLOWS, HF_FOLLOWS),
+SIZES(flex_olmo, DECODER_SIZES(32, 4096, 32, 11008, 100352), UNGROUPED,
 	ROUTED(7, 5, SIZE("intermediate_size", expert_ffn, 11008)));
-SIZES(granitemoeshared, DECODER_SIZES(32, 4096, 32, 11008, 32000), GROUPED(HF_FOLLOWS, HF_FOLLOWS),
+SIZES(granitemoeshared, DECODER_SIZES(32, 4096, 32, 11008, 32000), UNGROUPED,
 	ROUTED(8, 2, SIZE("intermediate_size", expert_ffn, 11008)), SIZE("shared_intermediate_size", shared_ffn, 0));
 SIZES(ernie_moe, DECODER_SIZES(28, 2560, 20, 12288, 103424), GROUPED(4, HF_FOLLOWS),
 	SIZE("moe_num_experts", experts, 64), SIZE("moe_k", top_k, 6), SIZE("moe_intermediate_size", expert_ffn, 1536),
@@ -182,13 +183,11 @@ SETTINGS(youtu, { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY);
 
 /* ---- encoders ---- */
 
-SIZES(bert, SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768),
-	SIZE("num_attention_heads", heads, 12), SIZE("intermediate_size", ffn, 3072), SIZE("vocab_size", vocab, 30522),
+SIZES(bert, DECODER_SIZES(12, 768, 12, 3072, 30522),
 	SIZE("max_position_embeddings", positions, 512), SIZE("type_vocab_size", types, 2));
 SETTINGS(bert, { "is_decoder", "false" }, { "add_cross_attention", "false" }, { "tie_word_embeddings", "true" },
 	{ "position_embedding_type", "\"absolute\"" }, { "pruned_heads", "{}" });
-SIZES(roberta, SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768),
-	SIZE("num_attention_heads", heads, 12), SIZE("intermediate_size", ffn, 3072), SIZE("vocab_size", vocab, 50265),
+SIZES(roberta, DECODER_SIZES(12, 768, 12, 3072, 50265),
 	SIZE("max_position_embeddings", positions, 512), SIZE("type_vocab_size", types, 2));
 SIZES(vit, SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768),
 	SIZE("num_attention_heads", heads, 12), SIZE("intermediate_size", ffn, 3072), SIZE("image_size", image, 224),
@@ -213,7 +212,8 @@ SETTINGS(t5, { "is_encoder_decoder", "true" }, { "is_decoder", "false" });
 #define LLAMA(...) .base = { .family = FAMILY_LLAMA, .flash = true, __VA_ARGS__ }
 #define TO(normal) .positions = "max_position_embeddings", .positions_normal = normal
 #define WINDOW(normal) .window = "sliding_window", .window_normal = normal
-#define SILU .activation = "hidden_act", .activation_normal = "silu"
+#define ACTS(normal) .activation = "hidden_act", .activation_normal = normal
+#define SILU ACTS("silu")
 #define GELU(key) .activation = key, .activation_normal = "gelu_pytorch_tanh"
 #define LATENT(sigmoid) .base = { .family = FAMILY_DEEPSEEK, .flash = true, .sigmoid_scores = sigmoid }
 #define GEMMA3 TO(131072), WINDOW(4096), GELU("hidden_activation"), .tied = true, READS(gemma3, gemma3, rotary), \
@@ -225,152 +225,139 @@ SETTINGS(t5, { "is_encoder_decoder", "true" }, { "is_decoder", "false" });
 	"class leaves them out"
 #define PACKED "queries, keys and values are three products where the library writes one"
 
-#define BERT_LIKE(rows) .base = { .family = FAMILY_BERT }, .tied = true, .activation = "hidden_act", \
-	.activation_normal = "gelu", READS(rows, no, bert), .dropped = true, .dropouts = { "hidden_dropout_prob", \
-		"attention_probs_dropout_prob" }
+#define BERT_LIKE(rows) .base = { .family = FAMILY_BERT }, .tied = true, ACTS("gelu"), READS(rows, no, bert), \
+	.dropped = true, .dropouts = { "hidden_dropout_prob", "attention_probs_dropout_prob" }
 #define MULTIPLIED "products of residuals, scores and logits by a constant are left out"
 #define TURNED "every layer turns its queries and keys, also those that the library leaves without positions"
+
+#define CAUSAL(type, class) .name = type, .architecture = class "ForCausalLM"
 
 const struct hf_type hf_types[] = {
 	{ .name = "gpt2", .architecture = "GPT2LMHeadModel", .base = { .family = FAMILY_GPT }, .tied = true,
 		.activation = "activation_function", .activation_normal = "gelu_new", READS(gpt2, no, gpt2), .dropped = true,
 		.dropouts = { "resid_pdrop", "embd_pdrop", "attn_pdrop" } },
-	{ .name = "llama", .architecture = "LlamaForCausalLM", LLAMA(), TO(2048), SILU, READS(llama, llama, llama) },
-	{ .name = "mistral", .architecture = "MistralForCausalLM", LLAMA(), TO(131072), WINDOW(4096), SILU,
-		READS(mistral, no, mistral) },
-	{ .name = "mixtral", .architecture = "MixtralForCausalLM", LLAMA(), TO(131072), WINDOW(HF_FOLLOWS),
-		READS(mixtral, no, mixture), .assumed = CAPACITY },
-	{ .name = "qwen2", .architecture = "Qwen2ForCausalLM", LLAMA(.qkv_bias = true), TO(32768), WINDOW(HF_FOLLOWS),
-		.window_asked = true, SILU, READS(qwen2, no, rotary) },
-	{ .name = "qwen2_moe", .architecture = "Qwen2MoeForCausalLM", LLAMA(), TO(32768), WINDOW(HF_FOLLOWS),
-		.window_asked = true, READS(qwen2_moe, qwen2_moe, mixture), .assumed = CAPACITY },
-	{ .name = "qwen3", .architecture = "Qwen3ForCausalLM", LLAMA(.qk_norms = true), TO(32768), WINDOW(HF_FOLLOWS),
-		.window_asked = true, SILU, READS(qwen3, attention, rotary) },
-	{ .name = "qwen3_moe", .architecture = "Qwen3MoeForCausalLM", LLAMA(.qk_norms = true), TO(32768), WINDOW(HF_FOLLOWS),
-		.window_asked = true, READS(qwen3_moe, attention, mixture), .assumed = CAPACITY },
-	{ .name = "gemma", .architecture = "GemmaForCausalLM", LLAMA(.gelu_gate = true, .scaled_embedding = true), TO(8192),
-		GELU("hidden_act"), .tied = true, READS(gemma, attention, rotary) },
-	{ .name = "gemma2", .architecture = "Gemma2ForCausalLM",
-		LLAMA(.gelu_gate = true, .scaled_embedding = true, .residual = RESIDUAL_SANDWICH), TO(8192), WINDOW(4096),
-		GELU("hidden_activation"), .tied = true, READS(gemma2, gemma2, rotary) },
-	{ .name = "gemma3_text", .architecture = "Gemma3ForCausalLM", GEMMA3 },
-	{ .name = "gemma3", .inner = "text_config", .assumed = "the text model alone: images and their encoder are left out",
+	{ CAUSAL("llama", "Llama"), LLAMA(), TO(2048), SILU, READS(llama, llama, llama) },
+	{ CAUSAL("mistral", "Mistral"), LLAMA(), TO(131072), WINDOW(4096), SILU, READS(mistral, no, mistral) },
+	{ CAUSAL("mixtral", "Mixtral"), LLAMA(), TO(131072), WINDOW(HF_FOLLOWS), READS(mixtral, no, mixture),
+		.assumed = CAPACITY },
+	{ CAUSAL("qwen2", "Qwen2"), LLAMA(.qkv_bias = true), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, SILU,
+		READS(qwen2, no, rotary) },
+	{ CAUSAL("qwen2_moe", "Qwen2Moe"), LLAMA(), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, READS(qwen2_moe,
+		qwen2_moe, mixture), .assumed = CAPACITY },
+	{ CAUSAL("qwen3", "Qwen3"), LLAMA(.qk_norms = true), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, SILU,
+		READS(qwen3, attention, rotary) },
+	{ CAUSAL("qwen3_moe", "Qwen3Moe"), LLAMA(.qk_norms = true), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true,
+		READS(qwen3_moe, attention, mixture), .assumed = CAPACITY },
+	{ CAUSAL("gemma", "Gemma"), LLAMA(.gelu_gate = true, .scaled_embedding = true), TO(8192), GELU("hidden_act"),
+		.tied = true, READS(gemma, attention, rotary) },
+	{ CAUSAL("gemma2", "Gemma2"), LLAMA(.gelu_gate = true, .scaled_embedding = true, .residual = RESIDUAL_SANDWICH),
+		TO(8192), WINDOW(4096), GELU("hidden_activation"), .tied = true, READS(gemma2, gemma2, rotary) },
+	{ CAUSAL("gemma3_text", "Gemma3"), GEMMA3 },
+	{ .name = "gemma3", .inner = "text_config",
+		.assumed = "the text model alone: images and their encoder are left out",
 		.architecture = "Gemma3ForConditionalGeneration", GEMMA3 },
-	{ .name = "phi", .architecture = "PhiForCausalLM", LLAMA(.qkv_bias = true, .o_bias = true, .mlp_bias = true,
-		.head_bias = true, .layer_norms = true, .plain = true, .residual = RESIDUAL_PARALLEL_NORM), TO(2048),
-		.activation = "hidden_act", .activation_normal = "gelu_new", .rotary_normal = 0.5, READS(phi, phi, no),
-		.dropouts = { "resid_pdrop", "embd_pdrop", "attention_dropout" } },
-	{ .name = "phi3", .architecture = "Phi3ForCausalLM", LLAMA(), TO(4096), WINDOW(HF_FOLLOWS), SILU, .rotary_normal = 1,
-		READS(phi3, no, phi3), .dropouts = { "resid_pdrop", "embd_pdrop", "attention_dropout" },
-		.assumed = PACKED ", gate and up two" },
-	{ .name = "gpt_neox", .architecture = "GPTNeoXForCausalLM",
-		LLAMA(.mlp_bias = true, .layer_norms = true, .plain = true, .residual = RESIDUAL_PARALLEL), TO(2048),
-		.activation = "hidden_act", .activation_normal = "gelu", .rotary_normal = 0.25, READS(neox, neox, neox),
+	{ CAUSAL("phi", "Phi"), LLAMA(.qkv_bias = true, .o_bias = true, .mlp_bias = true, .head_bias = true,
+		.layer_norms = true, .plain = true, .residual = RESIDUAL_PARALLEL_NORM), TO(2048), ACTS("gelu_new"),
+		.rotary_normal = 0.5, READS(phi, phi, no), .dropouts = { "resid_pdrop", "embd_pdrop", "attention_dropout" } },
+	{ CAUSAL("phi3", "Phi3"), LLAMA(), TO(4096), WINDOW(HF_FOLLOWS), SILU, .rotary_normal = 1, READS(phi3, no, phi3),
+		.dropouts = { "resid_pdrop", "embd_pdrop", "attention_dropout" }, .assumed = PACKED ", gate and up two" },
+	{ CAUSAL("gpt_neox", "GPTNeoX"), LLAMA(.mlp_bias = true, .layer_norms = true, .plain = true,
+		.residual = RESIDUAL_PARALLEL), TO(2048), ACTS("gelu"), .rotary_normal = 0.25, READS(neox, neox, neox),
 		.dropouts = { "hidden_dropout", "attention_dropout" }, .assumed = PACKED },
-	{ .name = "olmo", .architecture = "OlmoForCausalLM", LLAMA(.layer_norms = true, .norms_without_weight = true),
-		TO(2048), SILU, READS(olmo, attention, olmo) },
-	{ .name = "olmo2", .architecture = "Olmo2ForCausalLM", LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND),
-		TO(2048), SILU, READS(olmo, attention, rotary) },
-	{ .name = "olmo3", .architecture = "Olmo3ForCausalLM", LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND),
-		TO(2048), WINDOW(4096), SILU, READS(olmo, attention, rotary) },
-	{ .name = "olmoe", .architecture = "OlmoeForCausalLM", LLAMA(.whole_qk_norms = true), TO(4096),
-		READS(olmoe, attention, mixture), .assumed = CAPACITY },
-	{ .name = "granite", .architecture = "GraniteForCausalLM", LLAMA(.scaled_embedding = true), TO(2048), SILU,
-		READS(llama, llama, rotary), .assumed = MULTIPLIED },
-	{ .name = "granitemoe", .architecture = "GraniteMoeForCausalLM", LLAMA(.scaled_embedding = true), TO(2048),
-		READS(granitemoe, attention, mixture), .assumed = CAPACITY "; " MULTIPLIED },
-	{ .name = "cohere", .architecture = "CohereForCausalLM",
-		LLAMA(.layer_norms = true, .norms_without_bias = true, .residual = RESIDUAL_PARALLEL_NORM), TO(8192), SILU,
-		.tied = true, READS(cohere, attention, cohere), .assumed = MULTIPLIED },
-	{ .name = "cohere2", .architecture = "Cohere2ForCausalLM",
-		LLAMA(.layer_norms = true, .norms_without_bias = true, .residual = RESIDUAL_PARALLEL_NORM), TO(8192), WINDOW(4096),
-		SILU, .tied = true, READS(cohere2, attention, cohere), .assumed = MULTIPLIED "; " TURNED },
-	{ .name = "starcoder2", .architecture = "Starcoder2ForCausalLM", LLAMA(.layer_norms = true, .plain = true), TO(4096),
-		WINDOW(HF_FOLLOWS), GELU("hidden_act"), .tied = true, READS(starcoder2, starcoder2, no),
-		.dropouts = { "residual_dropout", "embedding_dropout", "attention_dropout" } },
-	{ .name = "stablelm", .architecture = "StableLmForCausalLM", LLAMA(.layer_norms = true), TO(4096), SILU,
-		.rotary_normal = 0.25, READS(stablelm, stablelm, stablelm), .dropouts = { "hidden_dropout", "attention_dropout" } },
-	{ .name = "glm", .architecture = "GlmForCausalLM", LLAMA(.qkv_bias = true), TO(131072), SILU, .rotary_normal = 0.5,
-		READS(glm, glm, part_rotary), .assumed = "gate and up are two products where the library writes one" },
-	{ .name = "glm4", .architecture = "Glm4ForCausalLM", LLAMA(.qkv_bias = true, .residual = RESIDUAL_SANDWICH),
-		TO(131072), SILU, .rotary_normal = 0.5, READS(glm, glm, part_rotary),
+	{ CAUSAL("olmo", "Olmo"), LLAMA(.layer_norms = true, .norms_without_weight = true), TO(2048), SILU, READS(olmo,
+		attention, olmo) },
+	{ CAUSAL("olmo2", "Olmo2"), LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), SILU, READS(olmo,
+		attention, rotary) },
+	{ CAUSAL("olmo3", "Olmo3"), LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), WINDOW(4096),
+		SILU, READS(olmo, attention, rotary) },
+	{ CAUSAL("olmoe", "Olmoe"), LLAMA(.whole_qk_norms = true), TO(4096), READS(olmoe, attention, mixture),
+		.assumed = CAPACITY },
+	{ CAUSAL("granite", "Granite"), LLAMA(.scaled_embedding = true), TO(2048), SILU, READS(llama, llama, rotary),
+		.assumed = MULTIPLIED },
+	{ CAUSAL("granitemoe", "GraniteMoe"), LLAMA(.scaled_embedding = true), TO(2048), READS(granitemoe, attention,
+		mixture), .assumed = CAPACITY "; " MULTIPLIED },
+	{ CAUSAL("cohere", "Cohere"), LLAMA(.layer_norms = true, .norms_without_bias = true,
+		.residual = RESIDUAL_PARALLEL_NORM), TO(8192), SILU, .tied = true, READS(cohere, attention, cohere),
+		.assumed = MULTIPLIED },
+	{ CAUSAL("cohere2", "Cohere2"), LLAMA(.layer_norms = true, .norms_without_bias = true,
+		.residual = RESIDUAL_PARALLEL_NORM), TO(8192), WINDOW(4096), SILU, .tied = true, READS(cohere2, attention,
+		cohere), .assumed = MULTIPLIED "; " TURNED },
+	{ CAUSAL("starcoder2", "Starcoder2"), LLAMA(.layer_norms = true, .plain = true), TO(4096), WINDOW(HF_FOLLOWS),
+		GELU("hidden_act"), .tied = true, READS(starcoder2, starcoder2, no), .dropouts = { "residual_dropout",
+		"embedding_dropout", "attention_dropout" } },
+	{ CAUSAL("stablelm", "StableLm"), LLAMA(.layer_norms = true), TO(4096), SILU, .rotary_normal = 0.25, READS(stablelm,
+		stablelm, stablelm), .dropouts = { "hidden_dropout", "attention_dropout" } },
+	{ CAUSAL("glm", "Glm"), LLAMA(.qkv_bias = true), TO(131072), SILU, .rotary_normal = 0.5, READS(glm, glm,
+		part_rotary), .assumed = "gate and up are two products where the library writes one" },
+	{ CAUSAL("glm4", "Glm4"), LLAMA(.qkv_bias = true, .residual = RESIDUAL_SANDWICH), TO(131072), SILU,
+		.rotary_normal = 0.5, READS(glm, glm, part_rotary),
 		.assumed = "gate and up are two products where the library writes one" },
-	{ .name = "smollm3", .architecture = "SmolLM3ForCausalLM", LLAMA(), TO(32768), WINDOW(HF_FOLLOWS),
-		.window_asked = true, SILU, .tied = true, READS(smollm3, llama, rotary), .assumed = TURNED },
-	{ .name = "ministral", .architecture = "MinistralForCausalLM", LLAMA(), TO(131072), WINDOW(4096), SILU,
-		READS(mistral, no, mistral) },
-	{ .name = "ministral3", .architecture = "Ministral3ForCausalLM", LLAMA(), TO(262144), WINDOW(HF_FOLLOWS), SILU,
-		READS(ministral3, no, mistral) },
-	{ .name = "seed_oss", .architecture = "SeedOssForCausalLM", LLAMA(), TO(524288), SILU, READS(seed_oss, seed_oss, no),
-		.dropped = true, .dropouts = { "residual_dropout", "attention_dropout" } },
-	{ .name = "helium", .architecture = "HeliumForCausalLM", LLAMA(), TO(4096), SILU, READS(helium, helium, rotary),
-		.heads_fill = true },
-	{ .name = "ernie4_5", .architecture = "Ernie4_5ForCausalLM", LLAMA(), TO(131072), SILU, .tied = true,
-		READS(ernie, use_bias, rotary) },
-	{ .name = "hunyuan_v1_dense", .architecture = "HunYuanDenseV1ForCausalLM", LLAMA(.qk_norms = true), TO(2048), SILU,
-		READS(hunyuan, attention, rotary) },
-	{ .name = "exaone4", .architecture = "Exaone4ForCausalLM", LLAMA(.qk_norms = true, .residual = RESIDUAL_BEHIND),
-		TO(2048), WINDOW(4096), SILU, READS(exaone4, no, rotary), .assumed = TURNED },
-	{ .name = "phimoe", .architecture = "PhimoeForCausalLM", LLAMA(.layer_norms = true), TO(131072), WINDOW(HF_FOLLOWS),
-		READS(phimoe, phimoe, rotary), .assumed = CAPACITY },
-	{ .name = "gpt_oss", .architecture = "GptOssForCausalLM", LLAMA(.expert_bias = true, .sinks = true), TO(131072),
-		WINDOW(128), READS(gpt_oss, gpt_oss, rotary),
+	{ CAUSAL("smollm3", "SmolLM3"), LLAMA(), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, SILU, .tied = true,
+		READS(smollm3, llama, rotary), .assumed = TURNED },
+	{ CAUSAL("ministral", "Ministral"), LLAMA(), TO(131072), WINDOW(4096), SILU, READS(mistral, no, mistral) },
+	{ CAUSAL("ministral3", "Ministral3"), LLAMA(), TO(262144), WINDOW(HF_FOLLOWS), SILU, READS(ministral3, no,
+		mistral) },
+	{ CAUSAL("seed_oss", "SeedOss"), LLAMA(), TO(524288), SILU, READS(seed_oss, seed_oss, no), .dropped = true,
+		.dropouts = { "residual_dropout", "attention_dropout" } },
+	{ CAUSAL("helium", "Helium"), LLAMA(), TO(4096), SILU, READS(helium, helium, rotary), .heads_fill = true },
+	{ CAUSAL("ernie4_5", "Ernie4_5"), LLAMA(), TO(131072), SILU, .tied = true, READS(ernie, use_bias, rotary) },
+	{ CAUSAL("hunyuan_v1_dense", "HunYuanDenseV1"), LLAMA(.qk_norms = true), TO(2048), SILU, READS(hunyuan, attention,
+		rotary) },
+	{ CAUSAL("exaone4", "Exaone4"), LLAMA(.qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), WINDOW(4096), SILU,
+		READS(exaone4, no, rotary), .assumed = TURNED },
+	{ CAUSAL("phimoe", "Phimoe"), LLAMA(.layer_norms = true), TO(131072), WINDOW(HF_FOLLOWS), READS(phimoe, phimoe,
+		rotary), .assumed = CAPACITY },
+	{ CAUSAL("gpt_oss", "GptOss"), LLAMA(.expert_bias = true, .sinks = true), TO(131072), WINDOW(128), READS(gpt_oss,
+		gpt_oss, rotary),
 		.assumed = CAPACITY "; a head's sink is one number that its results are multiplied by, a kernel of its own" },
-	{ .name = "arcee", .architecture = "ArceeForCausalLM", LLAMA(.plain = true), TO(4096), .activation = "hidden_act",
-		.activation_normal = "relu2", READS(arcee, llama, rotary) },
-	{ .name = "cwm", .architecture = "CwmForCausalLM", LLAMA(), TO(131072), WINDOW(8192), SILU, READS(cwm, no, mistral) },
-	{ .name = "jais2", .architecture = "Jais2ForCausalLM", LLAMA(.plain = true, .layer_norms = true), TO(8192),
-		.activation = "hidden_act", .activation_normal = "relu2", READS(jais2, jais2, rotary) },
-	{ .name = "nemotron", .architecture = "NemotronForCausalLM", LLAMA(.plain = true, .layer_norms = true), TO(4096),
-		.activation = "hidden_act", .activation_normal = "relu2", .rotary_normal = 0.5, READS(nemotron, llama, part_rotary) },
-	{ .name = "gptj", .architecture = "GPTJForCausalLM", LLAMA(.mlp_bias = true, .head_bias = true, .layer_norms = true,
-		.plain = true, .residual = RESIDUAL_PARALLEL_NORM), .positions = "n_positions", .positions_normal = 2048,
+	{ CAUSAL("arcee", "Arcee"), LLAMA(.plain = true), TO(4096), ACTS("relu2"), READS(arcee, llama, rotary) },
+	{ CAUSAL("cwm", "Cwm"), LLAMA(), TO(131072), WINDOW(8192), SILU, READS(cwm, no, mistral) },
+	{ CAUSAL("jais2", "Jais2"), LLAMA(.plain = true, .layer_norms = true), TO(8192), ACTS("relu2"), READS(jais2, jais2,
+		rotary) },
+	{ CAUSAL("nemotron", "Nemotron"), LLAMA(.plain = true, .layer_norms = true), TO(4096), ACTS("relu2"),
+		.rotary_normal = 0.5, READS(nemotron, llama, part_rotary) },
+	{ CAUSAL("gptj", "GPTJ"), LLAMA(.mlp_bias = true, .head_bias = true, .layer_norms = true, .plain = true,
+		.residual = RESIDUAL_PARALLEL_NORM), .positions = "n_positions", .positions_normal = 2048,
 		.activation = "activation_function", .activation_normal = "gelu_new", READS(gptj, no, gptj),
 		.dropouts = { "resid_pdrop", "embd_pdrop", "attn_pdrop" } },
-	{ .name = "codegen", .architecture = "CodeGenForCausalLM", LLAMA(.mlp_bias = true, .head_bias = true,
-		.layer_norms = true, .plain = true, .residual = RESIDUAL_PARALLEL_NORM), .positions = "n_positions",
-		.positions_normal = 2048, .activation = "activation_function", .activation_normal = "gelu_new", READS(gptj, no, gptj),
+	{ CAUSAL("codegen", "CodeGen"), LLAMA(.mlp_bias = true, .head_bias = true, .layer_norms = true, .plain = true,
+		.residual = RESIDUAL_PARALLEL_NORM), .positions = "n_positions", .positions_normal = 2048,
+		.activation = "activation_function", .activation_normal = "gelu_new", READS(gptj, no, gptj),
 		.dropouts = { "resid_pdrop", "embd_pdrop", "attn_pdrop" }, .assumed = PACKED },
-	{ .name = "opt", .architecture = "OPTForCausalLM", .base = { .family = FAMILY_GPT }, .tied = true, .more_positions = 2,
+	{ CAUSAL("opt", "OPT"), .base = { .family = FAMILY_GPT }, .tied = true, .more_positions = 2,
 		.activation = "activation_function", .activation_normal = "relu", READS(opt, no, opt), .dropped = true,
-		.dropouts = { "dropout" }, .assumed = "queries, keys and values are one product where the library writes three" },
-	{ .name = "vaultgemma", .architecture = "VaultGemmaForCausalLM", LLAMA(.gelu_gate = true, .scaled_embedding = true),
-		TO(8192), WINDOW(4096), GELU("hidden_activation"), .tied = true, READS(gemma2, gemma2, rotary) },
-	{ .name = "glm4_moe", .architecture = "Glm4MoeForCausalLM", LLAMA(.sigmoid_scores = true, .shared_plain = true),
-		TO(131072), .rotary_normal = 0.5, READS(glm4_moe, glm4_moe, beside), .assumed = CAPACITY FURTHER },
-	{ .name = "dots1", .architecture = "Dots1ForCausalLM",
-		LLAMA(.qk_norms = true, .sigmoid_scores = true, .shared_plain = true), TO(2048), WINDOW(4096),
-		READS(dots1, attention, beside), .assumed = CAPACITY },
-	{ .name = "solar_open", .architecture = "SolarOpenForCausalLM", LLAMA(.sigmoid_scores = true, .shared_plain = true),
-		TO(131072), READS(solar_open, glm_off, beside), .assumed = CAPACITY },
-	{ .name = "exaone_moe", .architecture = "ExaoneMoeForCausalLM",
-		LLAMA(.qk_norms = true, .sigmoid_scores = true, .shared_plain = true), TO(2048), WINDOW(4096),
-		READS(exaone_moe, no, beside), .assumed = CAPACITY "; " TURNED },
-	{ .name = "minimax_m2", .architecture = "MiniMaxM2ForCausalLM", LLAMA(.whole_qk_norms = true, .sigmoid_scores = true),
-		TO(196608), .rotary_normal = 1, READS(minimax_m2, no, beside), .assumed = CAPACITY },
-	{ .name = "mellum", .architecture = "MellumForCausalLM", LLAMA(.qk_norms = true), TO(131072), WINDOW(1024),
-		READS(mellum, attention, beside), .assumed = CAPACITY },
-	{ .name = "flex_olmo", .architecture = "FlexOlmoForCausalLM",
-		LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(4096), READS(flex_olmo, attention, beside),
+		.dropouts = { "dropout" },
+		.assumed = "queries, keys and values are one product where the library writes three" },
+	{ CAUSAL("vaultgemma", "VaultGemma"), LLAMA(.gelu_gate = true, .scaled_embedding = true), TO(8192), WINDOW(4096),
+		GELU("hidden_activation"), .tied = true, READS(gemma2, gemma2, rotary) },
+	{ CAUSAL("glm4_moe", "Glm4Moe"), LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072),
+		.rotary_normal = 0.5, READS(glm4_moe, glm4_moe, beside), .assumed = CAPACITY FURTHER },
+	{ CAUSAL("dots1", "Dots1"), LLAMA(.qk_norms = true, .sigmoid_scores = true, .shared_plain = true), TO(2048),
+		WINDOW(4096), READS(dots1, attention, beside), .assumed = CAPACITY },
+	{ CAUSAL("solar_open", "SolarOpen"), LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072),
+		READS(solar_open, glm_off, beside), .assumed = CAPACITY },
+	{ CAUSAL("exaone_moe", "ExaoneMoe"), LLAMA(.qk_norms = true, .sigmoid_scores = true, .shared_plain = true),
+		TO(2048), WINDOW(4096), READS(exaone_moe, no, beside), .assumed = CAPACITY "; " TURNED },
+	{ CAUSAL("minimax_m2", "MiniMaxM2"), LLAMA(.whole_qk_norms = true, .sigmoid_scores = true), TO(196608),
+		.rotary_normal = 1, READS(minimax_m2, no, beside), .assumed = CAPACITY },
+	{ CAUSAL("mellum", "Mellum"), LLAMA(.qk_norms = true), TO(131072), WINDOW(1024), READS(mellum, attention, beside),
 		.assumed = CAPACITY },
-	{ .name = "granitemoeshared", .architecture = "GraniteMoeSharedForCausalLM",
-		LLAMA(.scaled_embedding = true, .shared_plain = true), TO(2048), READS(granitemoeshared, attention, mixture),
-		.assumed = CAPACITY "; " MULTIPLIED },
-	{ .name = "ernie4_5_moe", .architecture = "Ernie4_5_MoeForCausalLM",
-		LLAMA(.shared_plain = true, .router_offset = true), TO(131072), .tied = true, READS(ernie_moe, ernie_moe, beside),
+	{ CAUSAL("flex_olmo", "FlexOlmo"), LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(4096),
+		READS(flex_olmo, attention, beside), .assumed = CAPACITY },
+	{ CAUSAL("granitemoeshared", "GraniteMoeShared"), LLAMA(.scaled_embedding = true, .shared_plain = true), TO(2048),
+		READS(granitemoeshared, attention, mixture), .assumed = CAPACITY "; " MULTIPLIED },
+	{ CAUSAL("ernie4_5_moe", "Ernie4_5_Moe"), LLAMA(.shared_plain = true, .router_offset = true), TO(131072),
+		.tied = true, READS(ernie_moe, ernie_moe, beside),
 		.assumed = CAPACITY "; what is added to the router's scores counts as trained" },
-	{ .name = "llama4_text", .architecture = "Llama4ForCausalLM", LLAMA(.sigmoid_scores = true, .shared_plain = true),
-		TO(131072), READS(llama4, llama4, beside),
+	{ CAUSAL("llama4_text", "Llama4"), LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072), READS(llama4,
+		llama4, beside),
 		.assumed = CAPACITY "; norms of queries and keys, which have no weights here, are left out; " TURNED },
-	{ .name = "youtu", .architecture = "YoutuForCausalLM", LATENT(false), TO(131072), .tied = true,
-		READS(youtu, attention, youtu) },
-	{ .name = "deepseek_v2", .architecture = "DeepseekV2ForCausalLM", LATENT(false), TO(2048),
-		READS(deepseek_v2, attention, deepseek_v2), .assumed = CAPACITY },
-	{ .name = "deepseek_v3", .architecture = "DeepseekV3ForCausalLM", LATENT(true), TO(4096),
-		READS(deepseek_v3, attention, deepseek_v3), .assumed = CAPACITY FURTHER },
-	{ .name = "bert", .architecture = "BertForMaskedLM", .base = { .family = FAMILY_BERT }, .tied = true,
-		.activation = "hidden_act", .activation_normal = "gelu", READS(bert, no, bert), .dropped = true,
-		.dropouts = { "hidden_dropout_prob", "attention_probs_dropout_prob" } },
+	{ CAUSAL("youtu", "Youtu"), LATENT(false), TO(131072), .tied = true, READS(youtu, attention, youtu) },
+	{ CAUSAL("deepseek_v2", "DeepseekV2"), LATENT(false), TO(2048), READS(deepseek_v2, attention, deepseek_v2),
+		.assumed = CAPACITY },
+	{ CAUSAL("deepseek_v3", "DeepseekV3"), LATENT(true), TO(4096), READS(deepseek_v3, attention, deepseek_v3),
+		.assumed = CAPACITY FURTHER },
+	{ .name = "bert", .architecture = "BertForMaskedLM", BERT_LIKE(bert) },
 	{ .name = "roberta", .architecture = "RobertaForMaskedLM", BERT_LIKE(roberta) },
 	{ .name = "xlm-roberta", .architecture = "XLMRobertaForMaskedLM", BERT_LIKE(bert) },
 	{ .name = "camembert", .architecture = "CamembertForMaskedLM", BERT_LIKE(bert) },
@@ -378,18 +365,17 @@ const struct hf_type hf_types[] = {
 	{ .name = "distilbert", .architecture = "DistilBertForMaskedLM", .base = { .family = FAMILY_BERT, .untyped = true },
 		.tied = true, .activation = "activation", .activation_normal = "gelu", READS(distilbert, no, distilbert),
 		.dropped = true, .dropouts = { "dropout", "attention_dropout" } },
-	{ .name = "vit", .architecture = "ViTForImageClassification", .base = { .family = FAMILY_VIT },
-		.activation = "hidden_act", .activation_normal = "gelu", READS(vit, vit, vit) },
-	{ .name = "t5", .architecture = "T5ForConditionalGeneration",
-		.base = { .family = FAMILY_T5, .activation = ACTIVATION_RELU }, .tied = true, .positions = "n_positions",
-		.positions_normal = 512, READS(t5, no, t5), .dropped = true, .dropouts = { "dropout_rate" } },
-	{ .name = "mt5", .architecture = "MT5ForConditionalGeneration",
-		.base = { .family = FAMILY_T5, .activation = ACTIVATION_TANH, .gated = true }, .positions = "n_positions",
+	{ .name = "vit", .architecture = "ViTForImageClassification", .base = { .family = FAMILY_VIT }, ACTS("gelu"),
+		READS(vit, vit, vit) },
+	{ .name = "t5", .architecture = "T5ForConditionalGeneration", .base = { .family = FAMILY_T5,
+		.activation = ACTIVATION_RELU }, .tied = true, .positions = "n_positions", .positions_normal = 512, READS(t5,
+		no, t5), .dropped = true, .dropouts = { "dropout_rate" } },
+	{ .name = "mt5", .architecture = "MT5ForConditionalGeneration", .base = { .family = FAMILY_T5,
+		.activation = ACTIVATION_TANH, .gated = true }, .positions = "n_positions", .positions_normal = 512, READS(mt5,
+		no, t5), .dropped = true, .dropouts = { "dropout_rate" } },
+	{ .name = "umt5", .architecture = "UMT5ForConditionalGeneration", .base = { .family = FAMILY_T5,
+		.activation = ACTIVATION_TANH, .gated = true, .layer_bias = true }, .positions = "n_positions",
 		.positions_normal = 512, READS(mt5, no, t5), .dropped = true, .dropouts = { "dropout_rate" } },
-	{ .name = "umt5", .architecture = "UMT5ForConditionalGeneration",
-		.base = { .family = FAMILY_T5, .activation = ACTIVATION_TANH, .gated = true, .layer_bias = true },
-		.positions = "n_positions", .positions_normal = 512, READS(mt5, no, t5), .dropped = true,
-		.dropouts = { "dropout_rate" } },
 	{ 0 },
 };
 

@@ -110,15 +110,19 @@ static enum input_kind magic_kind(const struct view *view)
 		{ 4, 6, "\0\0\0\0{\"", INPUT_WEIGHTS },
 		{ 0, 2, "\x1f\x8b", INPUT_PACKED },
 		{ 0, 4, "\x28\xb5\x2f\xfd", INPUT_PACKED },
-		{ 0, 6,
-			"\xfd"
-			"7zXZ",
-			INPUT_PACKED },
+		{ 0, 6, "\xfd" "7zXZ", INPUT_PACKED },
 		{ 0, 3, "BZh", INPUT_PACKED },
 		{ 0, 4, "7z\xbc\xaf", INPUT_PACKED },
 		{ 257, 5, "ustar", INPUT_PACKED },
 		{ 0, 2, "\xff\xfe", INPUT_UTF16 },
 		{ 0, 2, "\xfe\xff", INPUT_UTF16 },
+		{ 0, 4, "\x89PNG", INPUT_DOCUMENT },
+		{ 0, 2, "\xff\xd8", INPUT_DOCUMENT },
+		{ 0, 5, "%PDF-", INPUT_DOCUMENT },
+		{ 0, 4, "\x7f" "ELF", INPUT_DOCUMENT },
+		{ 0, 4, "PAR1", INPUT_DOCUMENT },
+		{ 0, 5, "ARROW", INPUT_DOCUMENT },
+		{ 8, 4, "\xa3\x7f\x4b\x22", INPUT_DOCUMENT }, /* TensorBoard: the sum of the first record's length, 24 */
 	};
 	for (size_t i = 0; i < sizeof magic / sizeof *magic; i++)
 		if ((size_t)(view->end - view->at) >= magic[i].at + magic[i].size &&
@@ -158,13 +162,18 @@ static bool is_settings(struct view view)
 static enum input_kind text_kind(const struct view *view)
 {
 	struct view line = first_line(view);
-	if (detect_contains(view, "out of memory") || detect_contains(view, "OutOfMemoryError") ||
-		detect_contains(view, "RESOURCE_EXHAUSTED"))
-		return INPUT_MESSAGE;
+	if (*view->at == '<')
+		return INPUT_DOCUMENT;
 	if (word(view, "import") || word(view, "from") || word(view, "def") ||
 		(detect_starts(view, "#!") && detect_contains(&line, "python")))
 		return INPUT_PYTHON;
 	return is_settings(*view) ? INPUT_SETTINGS : INPUT_UNKNOWN;
+}
+
+static bool is_message(const struct view *view)
+{
+	return detect_contains(view, "ut of memory") || detect_contains(view, "OutOfMemoryError") ||
+		detect_contains(view, "RESOURCE_EXHAUSTED") || detect_contains(view, "OOM when allocating");
 }
 
 static enum input_kind json_kind(const struct view *view)
@@ -183,6 +192,10 @@ static enum input_kind json_kind(const struct view *view)
 	if (detect_contains(view, "\"zero_optimization\"") || detect_contains(view, "\"train_batch_size\"") ||
 		detect_contains(view, "\"train_micro_batch_size_per_gpu\""))
 		return INPUT_SETTINGS;
+	if (detect_contains(view, "\"weight_map\""))
+		return INPUT_WEIGHTS;
+	if (is_message(view)) /* "[rank0]: ..." and "[2026-..." begin as lists do */
+		return INPUT_MESSAGE;
 	return detect_contains(view, "\"model_type\"") ? INPUT_CONFIG : INPUT_JSON;
 }
 
@@ -210,7 +223,7 @@ static bool is_schedule(struct view view)
 	return view.at > batch && (view.at == view.end || strchr(",; \r\n", *view.at));
 }
 
-/* A log of torch.compile: its graphs may begin later than what is seen here. */
+/* A log of torch.compile: its graphs may begin later than what is seen here. A traceback names its files, too. */
 static bool is_fx(const struct view *view)
 {
 	static const char *const marks[] = { "===== Joint graph", "===== Forward graph", "[__aot_",
@@ -218,7 +231,7 @@ static bool is_fx(const struct view *view)
 		"torch/_functorch/" };
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
 		if (detect_contains(view, marks[i]))
-			return true;
+			return i < 5 || !is_message(view);
 	return false;
 }
 
@@ -253,6 +266,14 @@ static unsigned detect_field(struct view *view, struct view *body)
 	return (unsigned)(tag >> 3);
 }
 
+static bool printable(const struct view *view)
+{
+	for (const char *at = view->at; at < view->end; at++)
+		if (*at < ' ' || *at > '~')
+			return false;
+	return view->at < view->end;
+}
+
 /* ModelProto: ir_version, then producer, graph (7), opset_import (8), ... and nothing else. */
 static bool is_onnx(struct view view)
 {
@@ -266,17 +287,9 @@ static bool is_onnx(struct view view)
 			break;
 		if (number > 26)
 			return false;
-		model |= number == 7 || number == 8 || number == 2;
+		model |= number == 7 || number == 8 || (number == 2 && printable(&body));
 	}
 	return model;
-}
-
-static bool printable(const struct view *view)
-{
-	for (const char *at = view->at; at < view->end; at++)
-		if (*at < ' ' || *at > '~')
-			return false;
-	return view->at < view->end;
 }
 
 /* HloModuleProto: name (1), entry_computation_name (2), computations (3). */
@@ -371,6 +384,8 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_MLIR;
 	if (is_fx(&view))
 		return INPUT_FX;
+	if (is_message(&view))
+		return INPUT_MESSAGE;
 	if (is_schedule(view))
 		return INPUT_SCHEDULE;
 	if (is_minimalloc(&view))

@@ -25,18 +25,17 @@
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(OLD_PICKLE, "Python pickle of protocol 0 or 1", "memory snapshots are read in protocols 2 to 5, of which " \
 		"torch.cuda.memory._dump_snapshot() writes one") \
-	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: tidemark_torch " \
-		"(samples/torch) writes a graph") \
+	X(ZIP, "zip archive (torch.export, torch.save, Keras, NumPy)", "of torch.export's: python3 -m tidemark_torch " \
+		"FILE.pt2 captures its step; else capture the step where it runs (samples/torch)") \
 	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \
 	X(CONFIG, "config.json of a Hugging Face model", "it holds the sizes of a model: tidemark model FILE -o step.jsonl " \
 		"writes its training step, tidemark search FILE ranks configurations") \
 	X(SCHEDULE, "pipeline schedule", "it says what ranks do in turn: tidemark plan GRAPH --set pp=RANKS --set " \
 		"microbatches=N --set schedule=@FILE") \
 	X(JSON, "JSON file of an unknown kind", "tidemark(5) describes the graph format, and samples/torch writes it") \
-	X(SETTINGS, "training configuration (YAML, TOML or JSON)", "it says how a model is trained, not what it computes: " \
-		"set the same beside a graph, as in " \
-		"tidemark plan GRAPH --set devices=8 --set strategy=zero --set zero=3, or search a model's config.json: tidemark " \
-			"search FILE --devices 8") \
+	X(SETTINGS, "settings (YAML, TOML or JSON)", "where they say how a model is trained, set the same beside a graph, " \
+		"as in tidemark plan GRAPH --set devices=8 --set strategy=zero --set zero=3, or search a model's config.json: " \
+		"tidemark search FILE --devices 8") \
 	X(MESSAGE, "out-of-memory message", "what filled the memory is in a snapshot: " \
 		"torch.cuda.memory._record_memory_history() before the step, " \
 		"torch.cuda.memory._dump_snapshot(\"FILE\") where it fails, then open FILE") \
@@ -49,6 +48,8 @@
 		"capture the step with tidemark_torch (samples/torch)") \
 	X(PACKED, "archive, or a file compressed twice or otherwise than by gzip", "unpack it, and open what is in it") \
 	X(UTF16, "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE") \
+	X(DOCUMENT, "picture, page, program or table (PNG, PDF, HTML, ELF, Parquet, TensorBoard)", "it holds no step: " \
+		"capture one with tidemark_torch (samples/torch)") \
 	X(EMPTY, "empty file", "there is nothing in it") \
 	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX models, XLA HLO (text, proto, folders " \
 		"of dumps), logs and folders of torch.compile, " \
@@ -64,6 +65,6 @@ enum input_kind input_detect(const char *data, size_t size);
 const char *input_kind_name(enum input_kind kind);
 /* out_of_memory.c: "2.00 GiB were asked for, ...; " of an out-of-memory error; "" where it has no figures. Returns
  * said. */
-char *out_of_memory_says(const char *data, size_t length, char *said, size_t size);
+char *out_of_memory_says(const char *text, char *said, size_t size);
 /* What to do with a kind that is not a graph to open, NULL for those that are. */
 const char *input_kind_advice(enum input_kind kind);

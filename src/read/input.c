@@ -15,6 +15,7 @@
 
 #define TEXT_MOST ((size_t)1 << 30) /* bytes of a format that is not read as a stream */
 #define DOT_MOST ((size_t)1 << 27)  /* bytes of DOT: libcgraph takes 8 s and more for each 100 MB */
+#define LOG_MOST ((size_t)1 << 24)  /* bytes of a log that are looked through for an error */
 
 /* A file of a kind that is known: its path, and its bytes from the beginning. */
 struct opening {
@@ -264,8 +265,12 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 		graph = open_kind[kind](&(struct opening) { path, input, options }, error);
 	else {
 		char said[400] = "";
-		if (kind == INPUT_MESSAGE)
-			out_of_memory_says(beginning, size, said, sizeof said);
+		bool text = kind == INPUT_MESSAGE || kind == INPUT_JSON || kind == INPUT_SETTINGS || kind == INPUT_UNKNOWN;
+		HELD char *whole = text ? input_all(input, LOG_MOST, &size, NULL) : NULL;
+		if (whole && input_detect(whole, size) == INPUT_MESSAGE) {
+			kind = INPUT_MESSAGE;
+			out_of_memory_says(whole, said, sizeof said);
+		}
 		fail(error, BAD_INPUT, "not a graph, but: %s; %s%s", input_kind_name(kind), said, input_kind_advice(kind));
 	}
 	input_close(input);

@@ -13,9 +13,12 @@ enum figure { ASKED, TOTAL, FREE, HELD, PIECES, RESERVED, FIGURES };
 static const struct { const char *words; enum figure figure; bool after; } places[] = {
 	{ "ried to allocate ", ASKED, true },
 	{ "trying to allocate ", ASKED, true },
+	{ "emory allocating ", ASKED, true },
 	{ "otal capacity of ", TOTAL, true },
 	{ "otal capacty of ", TOTAL, true }, /* as PyTorch 2.0 and 2.1 write it */
 	{ " total capacity;", TOTAL, false },
+	{ "max allowed: ", TOTAL, true },
+	{ "MPS allocated: ", HELD, true },
 	{ "of which ", FREE, true },
 	{ " free;", FREE, false },
 	{ " is allocated by PyTorch", HELD, false },
@@ -24,17 +27,16 @@ static const struct { const char *words; enum figure figure; bool after; } place
 	{ " reserved in total by PyTorch", RESERVED, false },
 };
 
-/* "2.00 GiB" or "5368709120 bytes"; -1: none. */
+/* "2.00 GiB", "8.81 GB" (as MPS writes the same) or "5368709120 bytes"; -1: none. */
 static int64_t oom_size(const char *text)
 {
-	static const struct { const char *name; double bytes; } units[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 },
-		{ "KiB", 1024.0 }, { "bytes", 1.0 } };
+	static const char units[] = "bKMGT";
 	char *end;
 	double value = isdigit((unsigned char)*text) ? strtod(text, &end) : -1;
-	for (size_t i = 0; value >= 0 && *end == ' ' && i < sizeof units / sizeof *units; i++)
-		if (strncmp(end + 1, units[i].name, strlen(units[i].name)) == 0 && value * units[i].bytes < 1e18)
-			return (int64_t)(value * units[i].bytes);
-	return -1;
+	const char *unit = value >= 0 && *end == ' ' && end[1] ? strchr(units, end[1]) : NULL;
+	for (; unit && unit > units; unit--)
+		value *= 1024;
+	return unit && value < 1e18 ? (int64_t)value : -1;
 }
 
 /* The beginning of the figure that ends at `end`: two words back. */
@@ -59,12 +61,11 @@ static void oom_read(const char *text, int64_t figure[FIGURES])
 		figure[PIECES] = figure[RESERVED] - figure[HELD];
 }
 
-char *out_of_memory_says(const char *data, size_t length, char *said, size_t size)
+char *out_of_memory_says(const char *text, char *said, size_t size)
 {
-	char text[8192], number[4][32];
+	char number[4][32];
 	int64_t figure[FIGURES];
 	struct words words = { said, size, 0 };
-	snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text - 1), data);
 	oom_read(text, figure);
 	*said = '\0';
 	if (figure[ASKED] < 0)

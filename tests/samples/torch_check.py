@@ -988,6 +988,27 @@ class Capture(unittest.TestCase):
         hidden.__cause__ = RuntimeError("operator torchvision::nms does not exist")
         self.assertIn("another PyTorch", errors.explain(hidden))
 
+    def test_models_in_files_are_captured(self):
+        from tidemark_torch.zoo import build
+        from tidemark_torch.models import Size
+        with tempfile.TemporaryDirectory() as folder:
+            network = torch_steps.network()
+            torch.export.save(torch.export.export(network, (torch_steps.batch()[0],)), f"{folder}/net.pt2")
+            graph = capture_step(None, TrainingStep(*build(f"{folder}/net.pt2", Size())))
+            held = [tensor["bytes"] for tensor in graph.tensors.values() if tensor["kind"] == "parameter" and "alias" not in tensor]
+            self.assertEqual(sum(held), sum(4 * p.numel() for p in network.parameters()))
+            with open(f"{folder}/config.json", "w", encoding="utf-8") as text:
+                json.dump({"model_type": "nothing"}, text)
+            if LONG and importlib.util.find_spec("transformers"):
+                self.assertRaisesRegex(tidemark_torch.CaptureError, "doesn't read it", build, f"{folder}/config.json", Size())
+                with open(f"{folder}/config.json", "w", encoding="utf-8") as text:
+                    json.dump({"model_type": "lfm2", "architectures": ["Lfm2ForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
+                               "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 99,
+                               "layer_types": ["conv", "full_attention"], "pad_token_id": 0}, text)
+                with fake():
+                    graph = capture_step(None, TrainingStep(*build(folder, Size(seq=16))))
+                self.assertIn([99, 64], [tensor["shape"] for tensor in graph.tensors.values() if tensor["kind"] == "parameter"])
+
     def test_a_failure_after_an_assumption_names_it(self):
         def step():
             with tidemark_torch.capture(None):

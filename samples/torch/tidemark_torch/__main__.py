@@ -11,7 +11,8 @@ argument that has them all), and it returns one of
 
 A function that takes batch is captured at three batches, so that the file knows how the step grows.
 MODEL may be a model's name, too: torchvision:resnet50, timm:vit_tiny_patch16_224, hf:llama, hf:meta-llama/Llama-3.2-1B,
-hf:gpt2:n_layer=2,n_head=4, or one that --list prints. Nothing is allocated, downloaded or computed, unless --real asks for it.
+hf:gpt2:n_layer=2,n_head=4, or one that --list prints; the config.json of a Hugging Face model, or a folder with one; or FILE.pt2,
+which torch.export.save wrote. Nothing is allocated, downloaded or computed, unless --real asks for it.
 
     python -m tidemark_torch calibrate TRACE... --base PRESET [-o FILE]
 

@@ -11,7 +11,7 @@ from .errors import CaptureError, check_version, explain, misfit_of
 
 def add_step_options(parser):
     """The options that say which step."""
-    parser.add_argument("model", nargs="?", help="FILE.py:FUNCTION, torchvision:NAME, timm:NAME, hf:NAME or a name of --list")
+    parser.add_argument("model", nargs="?", help="FILE.py:FUNCTION, torchvision:NAME, timm:NAME, hf:NAME, config.json, FILE.pt2 or a name of --list")
     parser.add_argument("--list", action="store_true", help="print the names that need no prefix")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--seq", type=int, help="tokens (language models)")
@@ -72,7 +72,10 @@ def build_somehow(build, name, size):
 
 def graph_name(options, size):
     """A name that says what was captured."""
-    stem = options.model.rpartition(":")[2] if ".py:" in options.model else options.model.partition(":")[2] or options.model
+    path = pathlib.Path(options.model)
+    if path.name == "config.json":
+        path = path.resolve().parent
+    stem = options.model.rpartition(":")[2] if ".py:" in options.model else path.stem if path.exists() else options.model.partition(":")[2] or options.model
     words = [stem.replace("/", "_"), f"b{size.batch}"]
     words += [f"{letter}{value}" for letter, value in (("s", size.seq), ("l", size.layers), ("h", size.hidden), ("i", size.image)) if value]
     words += [options.optimizer if options.mode == "train" else options.mode]

@@ -5,6 +5,8 @@
     timm:NAME               a model of timm
     hf:NAME                 a model of transformers, by its type ("hf:llama") or by a known model's name
                             ("hf:meta-llama/Llama-3.2-1B"); ":KEY=VALUE,..." behind it changes its configuration
+    config.json, FOLDER     a Hugging Face configuration, or a folder with one, of any type that transformers has
+    FILE.pt2                what torch.export.save wrote, with the inputs that it was exported with
     NAME                    one of tidemark_torch.models (gpt2, bert_base, lstm, mlp, ...)
 
 Weights are random and nothing is downloaded.
@@ -129,6 +131,11 @@ def timm_model(name, size):
 def hf_configuration(name):
     """The configuration of a model of transformers."""
     transformers = library("transformers")
+    if is_configuration(name):
+        try:
+            return transformers.AutoConfig.from_pretrained(name, local_files_only=True)
+        except (ValueError, AttributeError) as error:
+            raise CaptureError(f"{name}: transformers {transformers.__version__} doesn't read it: {str(error).strip().splitlines()[0]}") from None
     name, _, changes = name.partition(":")
     kind, values = HF_KNOWN.get(name, (name, {}))
     values = dict(values)
@@ -150,9 +157,17 @@ def hf_configuration(name):
                            + ", ".join(HF_KNOWN)) from None
 
 
-def hf_class(kind):
-    """The class with the head that a model type is trained with."""
+def is_configuration(name):
+    """Whether a name is that of a config.json, or of a folder with one."""
+    return os.path.isfile(os.path.join(name, "config.json")) or (name.endswith(".json") and os.path.isfile(name))
+
+
+def hf_class(kind, named=()):
+    """The class that a configuration names, or else the one with the head that a model type is trained with."""
     transformers = library("transformers")
+    for name in named or ():
+        if isinstance(getattr(transformers, name, None), type):
+            return getattr(transformers, name)
     auto = importlib.import_module("transformers.models.auto.modeling_auto")
     heads = sorted(HF_HEADS, key=lambda head: "MASKED" not in head) if kind in HF_MASKED else HF_HEADS
     for head in heads:
@@ -221,8 +236,37 @@ def hf_model(name, size):
             setattr(config, key, value)
     if size.image and isinstance(getattr(config, "image_size", None), int):
         config.image_size = size.image
-    model = hf_class(config.model_type)(config)
+    named = config.architectures if is_configuration(name) else ()
+    model = hf_class(config.model_type, named)(config)
     return model, hf_inputs(model, config, size)
+
+
+class Exported(torch.nn.Module):
+    """An exported program: it is for training or not as it was exported, and can't be switched."""
+
+    def __init__(self, program, words):
+        super().__init__()
+        self.program, self.words = program, words
+
+    def train(self, mode=True):
+        return self
+
+    def forward(self, *inputs):
+        return self.program(*inputs, **self.words)
+
+
+def exported_model(path):
+    """What torch.export.save wrote, and its inputs. Its weights are read: the library has no way to leave them."""
+    from torch.utils._python_dispatch import _disable_current_modes
+    with _disable_current_modes():
+        try:
+            exported = torch.export.load(path)
+        except (RuntimeError, ValueError, KeyError, OSError) as error:
+            raise CaptureError(f"{path}: torch.export.load can't read it: {str(error).strip().splitlines()[0]}") from None
+        if exported.example_inputs is None:
+            raise CaptureError(f"{path} has no inputs: export it with example inputs")
+        inputs, words = exported.example_inputs
+        return Exported(exported.module(), words), inputs
 
 
 def own_model(name, size):
@@ -275,7 +319,9 @@ def call_with_size(function, size):
 def takes_batch(name):
     """Whether a name of the command line stands for a step of any batch: all but functions in users' files that don't ask for one do."""
     prefix, _, rest = name.partition(":")
-    if not rest or prefix in ("torchvision", "timm", "hf"):
+    if name.endswith(".pt2"):
+        return False
+    if not rest or prefix in ("torchvision", "timm", "hf") or is_configuration(name):
         return True
     path, _, function = name.rpartition(":")
     parameters = inspect.signature(own_function(path, function)).parameters
@@ -288,6 +334,10 @@ def build(name, size):
     makers = {"torchvision": torchvision_model, "timm": timm_model, "hf": hf_model}
     if prefix in makers and rest:
         return makers[prefix](rest, size)
+    if is_configuration(name):
+        return hf_model(name, size)
+    if name.endswith(".pt2") and os.path.isfile(name):
+        return exported_model(name)
     if not rest:
         return own_model(name, size)
     path, _, function = name.rpartition(":")

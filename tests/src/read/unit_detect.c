@@ -53,6 +53,10 @@ Test(detect, knows_texts_by_their_first_words)
 		INPUT_MESSAGE);
 	EXPECT("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.",
 		INPUT_MESSAGE);
+	EXPECT("[rank0]: Traceback\n  File \"torch/_dynamo/eval_frame.py\"\n[rank0]: torch.OutOfMemoryError: CUDA", INPUT_MESSAGE);
+	EXPECT("ResourceExhaustedError: OOM when allocating tensor with shape[32,1024]", INPUT_MESSAGE);
+	EXPECT("{\"metadata\": {\"total_size\": 16060522496}, \"weight_map\": {", INPUT_WEIGHTS);
+	EXPECT("<!DOCTYPE html><html>", INPUT_DOCUMENT);
 	EXPECT("import torch\nmodel = f()\n", INPUT_PYTHON);
 	EXPECT("#!/usr/bin/env python3\n", INPUT_PYTHON);
 }
@@ -73,6 +77,9 @@ Test(detect, knows_binaries_by_their_first_bytes)
 	EXPECT("\x0a\x80\x40\x0a\x0cjit_train__1\x12\x04main\x1a\xff\x01\x0a", INPUT_HLO);
 	EXPECT("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", INPUT_UNKNOWN);
 	EXPECT("\0\0\0\0", INPUT_UNKNOWN);
+	EXPECT("\x89PNG\r\n\x1a\n", INPUT_DOCUMENT);
+	EXPECT("PAR1\x15\x04", INPUT_DOCUMENT);
+	EXPECT("\x08\x01\x12\x06\x0a\x04\x0a\x02\x08\x01", INPUT_UNKNOWN); /* TensorFlow's SavedModel */
 	EXPECT("SQLite format 3\0", INPUT_DATABASE);
 	EXPECT("\x89HDF\r\n\x1a\n\0", INPUT_WEIGHTS);
 	EXPECT("GGUF\x03\0\0\0", INPUT_WEIGHTS);
@@ -121,6 +128,9 @@ static const char *const messages[][2] = {
 	  "167.88 MiB free; 14.99 GiB reserved in total by PyTorch)",
 	  "978 MiB were asked for, 168 MiB of 15.9 GiB were free, tensors hold 14.2 GiB; " },
 	{ "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 5368709120 bytes.", "5.00 GiB were asked for; " },
+	{ "RESOURCE_EXHAUSTED: Out of memory allocating 1073741824 bytes.", "1.00 GiB were asked for; " },
+	{ "MPS backend out of memory (MPS allocated: 8.81 GB, other allocations: 416.00 KB, max allowed: 9.07 GB). Tried to "
+	  "allocate 320.00 MB on private pool.", "320 MiB were asked for, tensors hold 8.81 GiB; " },
 	{ "CUDA out of memory", "" },
 	{ "Tried to allocate GiB of which  is free is allocated by PyTorch", "" },
 	{ "Tried to allocate 9e99 GiB", "" },
@@ -130,6 +140,6 @@ Test(detect, says_what_an_out_of_memory_error_says)
 {
 	char said[400];
 	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
-		cr_assert_str_eq(out_of_memory_says(messages[i][0], strlen(messages[i][0]), said, sizeof said), messages[i][1], "%s",
+		cr_assert_str_eq(out_of_memory_says(messages[i][0], said, sizeof said), messages[i][1], "%s",
 			said);
 }
