@@ -164,11 +164,12 @@ static void draw_message(struct app *app, struct rect rect)
 		text = "only rows with all words: part, ~letters, /regex/, kind:x, dtype:x, module:x, type:x, phase:x, !not; "
 			   "empty shows all";
 	if (app->mode == MODE_PROMPT) { /* the list stands above it */
-		frame_window(&app->frame, rect);
+		frame_window(&app->frame, (struct rect){ rect.x, rect.y + rect.height - 1, rect.width, 1 });
+		frame_blank(&app->frame, (struct rect){ 0, 0, rect.width, 1 });
 		frame_words(&app->frame, 0, 0, rect.width, ROLE_MESSAGE, text);
 		return;
 	}
-	int rows = text_rows(text, rect.width) - 1, most = rect.y / 2;
+	int rows = text_rows(text, rect.width) - rect.height, most = rect.y / 2;
 	rows = rows < 0 ? 0 : rows < most ? rows : most;
 	frame_window(&app->frame, (struct rect){ rect.x, rect.y - rows, rect.width, rect.height + rows });
 	if (rows > 0)
@@ -188,10 +189,7 @@ static int draw_footer(struct app *app, const struct screen *screen)
 	}
 	if (*label_of(app->mode))
 		return line_draw(frame, 0, label_of(app->mode), &app->line);
-	if (screen->message.height == 0 && *app->model.message)
-		frame_text(frame, 0, 0, frame->window.width, ROLE_MESSAGE, app->model.message);
-	else
-		chrome_footer(frame, app_context(app));
+	chrome_footer(frame, app_context(app));
 	return -1;
 }
 
@@ -302,9 +300,8 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 			frame_window(frame, screen.panel);
 			panel_draw(&app->panel, &app->model, app->panel_has_keys, frame);
 		}
-		if (screen.message.height > 0)
-			draw_message(app, screen.message);
-		if (screen.message.height > 0 && app->mode == MODE_PROMPT)
+		draw_message(app, screen.message);
+		if (app->mode == MODE_PROMPT)
 			draw_completion(app, screen.message);
 		*x = draw_footer(app, &screen);
 		*y = height - 1;

@@ -228,7 +228,7 @@ void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const 
 		if (length == 0)
 			return;
 		snprintf(row, sizeof row, "%.*s", (int)length, text);
-		frame_text(frame, rect.x, y, rect.width, role, row);
+		frame_words(frame, rect.x, y, rect.width, role, y + 1 == rect.y + rect.height ? text : row);
 		text += length;
 		text += strspn(text, " ");
 	}

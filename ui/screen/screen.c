@@ -3,7 +3,7 @@
  *     tabs
  *     status          (two rows)
  *     body            | panel
- *     message         (from 14 rows on; below, messages stand in the footer's row)
+ *     message         (from 14 rows on; below, messages cover the body's last rows)
  *     footer */
 #include "terminal.h"
 
@@ -33,8 +33,7 @@ struct screen screen_layout(int width, int height, bool panel_has_keys, bool hid
 		screen.body = (struct rect){ 0, 3, width - panel, bottom - 3 };
 	if (panel)
 		screen.panel = (struct rect){ width - panel, 3, panel, bottom - 3 };
-	if (height >= MESSAGE_ROWS)
-		screen.message = (struct rect){ 0, bottom, width, 1 };
+	screen.message = (struct rect){ 0, bottom, width, height >= MESSAGE_ROWS };
 	screen.footer = (struct rect){ 0, height - 1, width, 1 };
 	return screen;
 }

@@ -4,7 +4,7 @@
 #include "runs_plot.h"
 #include "src/plan/verdict.h"
 
-enum { NEEDS = 10, OVER = 11, EXTRA = 10, RATE = 11, RATE_FROM = 64, FOOT = 4, TITLES = 3, HELD_FROM = 12 };
+enum { NEEDS = 10, OVER = 11, EXTRA = 10, RATE = 11, RATE_FROM = 64, NEEDS_FROM = 56, TITLES = 3, HELD_FROM = 12 };
 
 /* Groups by what a change does, in the order in which they are shown. */
 enum fit_group { GROUP_SAME, GROUP_NUMBERS, GROUP_DEVICES, GROUPS };
@@ -65,9 +65,9 @@ static void fit_draw_way(
 		frame_right(frame, right, y, way->planned ? ROLE_BAD : ROLE_FAINT, text);
 	}
 	right -= OVER;
-	if (way->planned || way->above)
+	if ((way->planned || way->above) && frame->window.width >= NEEDS_FROM)
 		frame_right(frame, right, y, role, bytes_text(way->came.needs, text, sizeof text));
-	right -= NEEDS;
+	right -= frame->window.width >= NEEDS_FROM ? NEEDS : 0;
 	bool program = strncmp(way->set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0;
 	frame_name(frame, 3, y, right - 3, role, way->set + (program ? strlen(FIT_PROGRAM) : 0));
 	if (selected) {
@@ -85,8 +85,10 @@ static void fit_draw_header(struct frame *frame, int y)
 	right -= rates ? RATE : 0;
 	frame_right(frame, right, y, ROLE_LABEL, "time");
 	frame_right(frame, right -= EXTRA, y, ROLE_LABEL, "over by");
-	frame_right(frame, right -= OVER, y, ROLE_LABEL, "needs");
-	frame_text(frame, 3, y, right - NEEDS - 3, ROLE_LABEL, "change");
+	right -= OVER;
+	if (frame->window.width >= NEEDS_FROM)
+		frame_right(frame, right, y, ROLE_LABEL, "needs");
+	frame_text(frame, 3, y, 6, ROLE_LABEL, "change");
 }
 
 /* Parts, and how far the list is. */
@@ -110,20 +112,17 @@ static void fit_draw_title(struct frame *frame, const struct fit_view *view, con
 }
 
 /* What the selected change means, or why it can't be, and the proof that recomputation can't do it. */
-static void fit_draw_foot(struct frame *frame, int y, const struct fit_list *list, const struct fit_way *way)
+static void fit_foot_text(const struct fit_list *list, const struct fit_way *way, char text[1000])
 {
-	char text[1000];
-	size_t used = 0;
-	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	struct words words = { text, 1000, 0 };
 	if (way->planned)
-		used += (size_t)snprintf(text, sizeof text, "%s: %s. %s%sEnter applies it. ",
-			fit_meaning_texts[way->meaning], way->how, way->reason, *way->reason ? ". " : "");
+		words_add(&words, "%s: %s. %s%sEnter applies it. ", fit_meaning_texts[way->meaning], way->how, way->reason,
+			*way->reason ? ". " : "");
 	else
-		used += (size_t)snprintf(text, sizeof text, "%s. ", way->reason);
-	if (*list->proof.op && used < sizeof text)
-		snprintf(text + used, sizeof text - used, "No recomputation and no order helps: what %s alone reads and writes, "
+		words_add(&words, "%s. ", way->reason);
+	if (*list->proof.op)
+		words_add(&words, "No recomputation and no order helps: what %s alone reads and writes, "
 			"with what must be there, is too much: %s. %s", list->proof.op, list->proof.holds, list->proof.advice);
-	frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 2, FOOT - 1 }, ROLE_FAINT, text);
 }
 
 /* In place of the list. */
@@ -140,8 +139,12 @@ static const char *fit_nothing_text(const struct model *model)
 static void fit_draw_list(struct frame *frame, struct fit_view *view, const struct model *model)
 {
 	const struct fit_list *list = &model->ways->list;
-	int height = frame->window.height, foot = height >= 9 ? FOOT : 0, y = 2, end = height - foot, last = GROUPS;
+	char text[1000];
 	view->selected = view->selected < list->ways ? view->selected : list->ways - 1;
+	fit_foot_text(list, &list->way[fit_at(model, view->selected)], text);
+	int width = frame->window.width, height = frame->window.height, rows = text_rows(text, width - 2),
+		most = height < 9 ? 0 : height / 2, foot = rows < most ? rows + 1 : most, y = 2, end = height - foot,
+		last = GROUPS;
 	view->page = end - 2 - TITLES > 1 ? end - 2 - TITLES : 1;
 	view->top = scroll_to(view->top, view->selected, list->ways, view->page);
 	fit_draw_header(frame, 1);
@@ -155,7 +158,8 @@ static void fit_draw_list(struct frame *frame, struct fit_view *view, const stru
 	if (y < end && last != GROUP_DEVICES && model->plan->scenario.value[K_devices] == 1)
 		frame_text(frame, 1, y, frame->window.width, ROLE_LABEL, "MORE DEVICES   D: two of them   S: every way to use more");
 	if (foot)
-		fit_draw_foot(frame, end, list, &list->way[fit_at(model, view->selected)]);
+		frame_repeat(frame, 0, end, width, GLYPH_HORIZONTAL, ROLE_LINE);
+	frame_wrapped(frame, (struct rect){ 1, end + 1, width - 2, foot - 1 }, ROLE_FAINT, text);
 }
 
 /* The largest parts of what the step needs. */

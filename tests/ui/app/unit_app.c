@@ -437,6 +437,48 @@ Test(app, columns_are_chosen_and_kept)
 	unlink(path);
 }
 
+/* At every size and in every view the last row is the footer's alone, also below long messages and lists that don't
+ * fit. */
+Test(app, nothing_is_drawn_over_the_footer)
+{
+	static const int sizes[][2] = { { 40, 10 }, { 40, 13 }, { 56, 14 }, { 80, 24 }, { 100, 28 }, { 250, 70 } };
+	static const char *const states[] = { "", "c", ": set space memory=1MiB space devices=4 Enter", ": nosuchword Enter",
+		": notes Enter", "f 1 Enter" };
+	OWN(app) *app = app_on_diamond(THEME_MONO, true, 80, 24, "");
+	struct frame footer = { .ascii = true, .mono = true };
+	for (size_t state = 0; state < sizeof states / sizeof *states; state++)
+		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+			for (int view = 0; view < VIEWS; view++) {
+				int x, y, width = sizes[i][0], height = sizes[i][1];
+				app_show_view(app, view);
+				screenshot_keys(app, i || view ? "" : states[state]);
+				app->view = view;
+				cr_assert(app_draw(app, width, height, &x, &y) && frame_resize(&footer, width, height));
+				frame_clear(&footer);
+				frame_window(&footer, (struct rect){ 0, height - 1, width, 1 });
+				chrome_footer(&footer, app_context(app));
+				HELD char *text = frame_dump(&app->frame), *wanted = frame_dump(&footer);
+				wanted[strlen(wanted) - 1] = '\0';
+				const char *last = strrchr(wanted, '\n') + 1;
+				size_t length = strlen(last), all = strlen(text);
+				cr_expect(all > length && strncmp(text + all - 1 - length, last, length) == 0, "%s in view %d:\n%s\nnot %s",
+					states[state], view + 1, text, last);
+			}
+	frame_free(&footer);
+}
+
+/* A key has one command in a context, and is said once. */
+Test(app, a_key_has_one_command)
+{
+	for (unsigned context = 1; context < IN_ANY; context <<= 1)
+		for (int id = 0; id < COMMAND_COUNT; id++) {
+			char keys[100], *rest = NULL;
+			snprintf(keys, sizeof keys, "%s", commands[id].keys);
+			for (char *key = strtok_r(keys, " ", &rest); key && (commands[id].context & context); key = strtok_r(NULL, " ", &rest))
+				cr_expect_eq(command_of_key(key, context), (enum command_id)id, "%s in %x", key, context);
+		}
+}
+
 Test(app, a_file_with_several_graphs_is_asked_about)
 {
 	struct session *session = session_on("tests/corpus/snapshot/two_devices.pickle", NULL);
