@@ -9,6 +9,7 @@
 #define EDGE        4.0   /* of the paper */
 #define TOP         30.0
 #define RIGHT       10.0
+#define PHASE_ROOM      10.0 /* the room of phases' names above the highest point */
 #define LEGEND      40.0 /* from the plot to the first row of its legend */
 #define BARE        28.0 /* from the plot to the paper's end, without a legend */
 #define LEADING     11.0
@@ -118,11 +119,29 @@ static void begin_axes(struct axes *axes, uint32_t ops, struct canvas_paper pape
 	axes->limit = limit;
 	bytes = limit > bytes ? limit : bytes;
 	axes->steps = ops ? ops : 1;
-	axes->bytes = bytes > 0 ? (double)bytes * 1.04 : 1;
+	axes->bytes = bytes > 0 ? (double)bytes * PLOT / (PLOT - PHASE_ROOM - 5) : 1;
 	axes->unit = axis_unit(bytes, &axes->unit_name);
 	double top = axes->bytes / (double)axes->unit;
 	axes->left = axis_margin(0, top, axis_step(top, TICKS), SMALL);
 	axes->span = paper.width - axes->left - RIGHT;
+}
+
+/* Names of phases at the upper end of the plot, each where it begins, with a thin line, if the name has room. */
+static void figure_draw_phases(struct axes *axes, const struct plan *plan)
+{
+	const struct canvas_line line = { "#888888", 0.5, false };
+	const uint32_t *order = plan->ordered->result.order;
+	for (uint32_t begin = 0, end; begin < plan->graph->ops; begin = end) {
+		int phase = plan->graph->op[order[begin]].phase;
+		for (end = begin + 1; end < plan->graph->ops && plan->graph->op[order[end]].phase == phase; end++)
+			;
+		double x = figure_x_of(axes, begin), room = figure_x_of(axes, end) - x;
+		if (room < canvas_text_width(CANVAS_SMALL, phase_names[phase]) + 4)
+			continue;
+		if (begin > 0)
+			canvas_path(&axes->canvas, (struct canvas_point[]){ { x, TOP }, { x, TOP + PLOT } }, 2, NULL, &line);
+		canvas_text(&axes->canvas, x + 2, TOP + PHASE_ROOM - 3, CANVAS_SMALL, ANCHOR_START, false, INK, phase_names[phase]);
+	}
 }
 
 /* Above what is drawn, which would hide half of it. */
@@ -207,9 +226,8 @@ static void figure_draw_peak(struct axes *axes, const struct plan *plan)
 		return;
 	double x = figure_x_of(axes, plan->ordered->peak_position + 0.5),
 		   y = figure_y_of(axes, (double)plan_peak(plan));
-	const struct canvas_line line = { INK, 1.5, false };
-	canvas_path(&axes->canvas, (struct canvas_point[]){ { x, TOP + PLOT }, { x, y } }, 2, NULL, &line);
-	canvas_box(&axes->canvas, x - 2.5, y - 2.5, 5, 5, INK, NULL, NULL);
+	/* Above the ops that make it, which it must not cover. */
+	canvas_path(&axes->canvas, (struct canvas_point[]){ { x - 3, y - 5 }, { x + 3, y - 5 }, { x, y } }, 3, INK, NULL);
 	if (plan_bound(plan) > 0)
 		figure_draw_level(axes, plan_bound(plan), INK, true);
 }
@@ -246,6 +264,7 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
 		figure_draw_title(&axes, plan->graph->name, "peak", plan_peak(plan));
 		figure_draw_axes(&axes, "live memory");
+		figure_draw_phases(&axes, plan);
 		for (int group = 0; group < GROUP_COUNT; group++)
 			if (there[group])
 				draw_area(&axes, thinned, group);
@@ -278,11 +297,17 @@ static void draw_boxes(struct axes *axes, const struct plan *plan)
 {
 	const struct canvas_line edge = { "#888888", 0.2, false }; /* holes are white */
 	struct box box;
-	for (uint32_t item = 0; item < plan->laid_out->items; item++)
-		if (plan->laid_out->first[item] != NONE && box_of(axes, plan, item, &box))
-			canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, group_colours[group_of_kind(item_kind(plan,
-				item))],
-				box.width > EDGED && box.height > EDGED ? &edge : NULL, item_name(plan, item));
+	for (uint32_t item = 0; item < plan->laid_out->items; item++) {
+		if (plan->laid_out->first[item] == NONE || !box_of(axes, plan, item, &box))
+			continue;
+		enum timeline_group group = group_of_kind(item_kind(plan, item));
+		const char *name = item_name(plan, item);
+		canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, group_colours[group],
+			box.width > EDGED && box.height > EDGED ? &edge : NULL, name);
+		if (box.height > CANVAS_SMALL + 2 && canvas_text_width(CANVAS_SMALL, name) + 4 < box.width)
+			canvas_text(&axes->canvas, box.x + 2, box.y + box.height / 2 + CANVAS_SMALL / 3, CANVAS_SMALL, ANCHOR_START,
+				false, group == GROUP_GRADIENT || group == GROUP_WORKSPACE ? "#FFFFFF" : INK, name);
+	}
 }
 
 enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
@@ -303,6 +328,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	TRY(figure_open_axes(&axes, paper, there, note, error));
 	figure_draw_title(&axes, plan->graph->name, "arena", plan_arena(plan));
 	figure_draw_axes(&axes, "address");
+	figure_draw_phases(&axes, plan);
 	draw_boxes(&axes, plan);
 	draw_frame(&axes);
 	figure_draw_limit(&axes);
