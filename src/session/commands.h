@@ -46,6 +46,8 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(GROUP, "group", "o", "group", IN_TENSORS | IN_GRAPH | IN_PANEL, "", "count the tensors by kind, type of number, " \
 		"module, operator and phase, in turn; Enter lists those of a row; fold or unfold all modules, or knobs") \
 	X(GROUP_OPS, "group-ops", "", "", IN_TENSORS, "", "count ops instead of tensors, with what they make") \
+	X(SPAN, "span", "v", "span", IN_STEP, "", "from this op to the cursor: what is made, freed and left, by group; " \
+		"again or Esc: none") \
 	X(MARK, "mark", "space", "mark", IN_TENSORS, "", "mark the tensor under the cursor, or unmark it; the last line " \
 		"has the sum of what is marked") \
 	X(RUN_OP, "step", ".", "step", IN_ORDER | IN_CHALLENGE, "", "run the next op; see what it allocates, what it frees " \
@@ -64,8 +66,8 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(PART_BACK, "part-back", "[", "", IN_DEVICES | IN_RUNS | IN_FIT, "", "the part before") \
 	X(RANK, "rank", ">", "rank", IN_ANY & ~IN_PANEL, "", "show the next rank of a pipeline, in every view") \
 	X(RANK_BACK, "rank-back", "<", "", IN_ANY & ~IN_PANEL, "", "show the rank before; before the first the fullest") \
-	X(CURVE, "curve", "", "", IN_ANY & ~IN_PANEL, "", "draw extra time over memory: what no recomputation is below, " \
-		"plans, published strategies; arrows move the cap, Enter plans it") \
+	X(CURVE, "curve", "", "", IN_ANY & ~IN_PANEL, "", "draw extra time over memory; arrows move the cap, Enter plans " \
+		"it") \
 	X(FIND, "find", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name; in the panel a knob") \
 	X(FIND_NEXT, "find-next", "n", "", IN_ANY, "", "the next match") \
 	X(FIND_PREVIOUS, "find-previous", "N", "", IN_ANY, "", "the previous match") \

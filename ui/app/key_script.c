@@ -3,29 +3,8 @@
 
 #include <strings.h>
 
-static const char *const names[] = {
-	"up",
-	"down",
-	"left",
-	"right",
-	"PgUp",
-	"PgDn",
-	"Home",
-	"End",
-	"Tab",
-	"S-Tab",
-	"S-left",
-	"S-right",
-	"Backspace",
-	"Delete",
-	"Insert",
-	"Enter",
-	"Esc",
-	"F1",
-	"space",
-	"wheel-up",
-	"wheel-down",
-};
+static const char *const names[] = { "up", "down", "left", "right", "PgUp", "PgDn", "Home", "End", "Tab", "S-Tab",
+	"S-left", "S-right", "Backspace", "Delete", "Insert", "Enter", "Esc", "F1", "space", "wheel-up", "wheel-down" };
 
 /* Whether it is ^A or a named key, in letters of either case ("Space", "pgup"); *key gets its name. */
 static bool take_name(const char *word, size_t length, struct key_press *key)

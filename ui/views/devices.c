@@ -7,7 +7,6 @@ struct devices {
 	struct place_list places;
 	struct gantt gantt;
 	struct figure_rows figures;
-	int width; /* of the window when it was drawn last */
 };
 
 char *devices_mesh_text(const struct plan *plan, char *text, size_t size)
@@ -27,31 +26,20 @@ char *devices_mesh_text(const struct plan *plan, char *text, size_t size)
 static const char *const part_names[PART_COUNT] = { DEVICE_PARTS(X) };
 #undef X
 
-/* The tabs that fit, from *first on; at[i] is where tab i begins, and their end. Those before the one that is shown
- * give way to it. */
-static int place_tabs(int width, enum device_part part, int *first, int at[PART_COUNT + 1])
+/* Where a tab begins; its end is where the next would. */
+static int devices_tab_at(int part)
 {
-	int wanted = 1, last;
-	for (int i = 0; i <= (int)part; i++)
-		wanted += text_cells(part_names[i]) + 3;
-	for (*first = 0; *first < (int)part && wanted > width; (*first)++)
-		wanted -= text_cells(part_names[*first]) + 3;
-	at[*first] = 1;
-	for (last = *first; last < PART_COUNT && at[last] + text_cells(part_names[last]) < width; last++)
-		at[last + 1] = at[last] + text_cells(part_names[last]) + 3;
-	return last;
+	int at = 1;
+	for (int i = 0; i < part; i++)
+		at += text_cells(part_names[i]) + 3;
+	return at;
 }
 
 static void draw_tabs(struct frame *frame, enum device_part part)
 {
-	int at[PART_COUNT + 1], first, end = place_tabs(frame->window.width, part, &first, at), width = frame->window.width;
-	frame_repeat(frame, 0, 0, width, GLYPH_HORIZONTAL, ROLE_LINE);
-	for (int i = first; i < end; i++)
-		frame_print(frame, at[i], 0, i == (int)part ? ROLE_TAB_ACTIVE : ROLE_TAB, " %s ", part_names[i]);
-	if (first > 0)
-		frame_glyph(frame, 0, 0, GLYPH_DECREASE, ROLE_TAB);
-	if (end < PART_COUNT)
-		frame_glyph(frame, width - 1, 0, GLYPH_INCREASE, ROLE_TAB);
+	frame_repeat(frame, 0, 0, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	for (int i = 0; i < PART_COUNT; i++)
+		frame_print(frame, devices_tab_at(i), 0, i == (int)part ? ROLE_TAB_ACTIVE : ROLE_TAB, " %s ", part_names[i]);
 }
 
 /* What the model of whole configurations says, or why it says nothing. */
@@ -119,7 +107,6 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 	if (model->plan->graph->ops == 0)
 		return;
 	draw_tabs(frame, view->part);
-	view->width = window.width;
 	frame_window(frame, (struct rect){ window.x, window.y + 1, window.width, window.height - 1 });
 	draw_part(frame, view, model);
 	frame_window(frame, window);
@@ -128,9 +115,9 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 /* A tab, a slot, a figure. */
 static void devices_click(struct devices *view, const struct model *model)
 {
-	int at[PART_COUNT + 1], first, end = place_tabs(view->width, view->part, &first, at), y = model->click_y - 1;
-	for (int i = first; i < end && y == -1; i++)
-		if (model->click_x >= at[i] && model->click_x < at[i + 1] - 1) {
+	int y = model->click_y - 1;
+	for (int i = 0; i < PART_COUNT && y == -1; i++)
+		if (model->click_x >= devices_tab_at(i) && model->click_x < devices_tab_at(i + 1) - 1) {
 			view->part = (enum device_part)i;
 			return;
 		}

@@ -27,8 +27,8 @@ struct place_list {
 
 /* "pp 4 x dp 2"; "" where nothing is split. Returns text. */
 char *devices_mesh_text(const struct plan *plan, char *text, size_t size);
-/* What is sent, from the frame's row 0 on. Returns the rows that it took. */
-int devices_draw_traffic(struct frame *frame, const struct model *model);
+/* What is sent, from the frame's row 0 on. */
+void devices_draw_traffic(struct frame *frame, const struct model *model);
 /* Every figure of the device: the data sheet's, what is counted with, and why. */
 struct figure_rows { uint32_t selected, top; int page; };
 void figures_draw(struct frame *frame, struct figure_rows *rows, const struct model *model);

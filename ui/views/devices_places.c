@@ -161,19 +161,6 @@ static void devices_places_draw_choice(struct frame *frame, int y, const struct 
 		: "");
 }
 
-/* The places on an axis that the tensor can't have, in one row. */
-static void draw_impossible(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, uint32_t axis,
-	const struct place_choice *choice, uint32_t count)
-{
-	char word[40], text[200] = "";
-	for (uint32_t i = 0; i < count; i++)
-		if (!choice[i].possible)
-			snprintf(text + strlen(text), sizeof text - strlen(text), " %s",
-				placement_text(&sharded->shared->units, tensor, choice[i].on, word, sizeof word));
-	int x = 3 + frame_print(frame, 3, y, ROLE_FAINT, "%-3s not possible:%s", sharded->sharding.mesh.axis[axis].name, text);
-	frame_part(frame, &x, y, frame->window.width, ROLE_FAINT, "too many pieces, or no way to its readers");
-}
-
 /* What the tensor's places on every axis cost, the present one first. */
 static void devices_places_draw_why(struct frame *frame, int y, const struct model *model, uint32_t tensor)
 {
@@ -187,14 +174,10 @@ static void devices_places_draw_why(struct frame *frame, int y, const struct mod
 	y += 2;
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++) {
 		struct place_choice choice[PLACE_CHOICES];
-		uint32_t count = sharded_choices(sharded, tensor, a, choice), impossible = 0;
+		uint32_t count = sharded_choices(sharded, tensor, a, choice);
 		for (uint32_t i = 0; i < count && y < end; i++)
 			if (choice[i].possible)
 				devices_places_draw_choice(frame, y++, sharded, tensor, a, &choice[i], &choice[0]);
-			else
-				impossible++;
-		if (impossible && y < end)
-			draw_impossible(frame, y++, sharded, tensor, a, choice, count);
 	}
 }
 

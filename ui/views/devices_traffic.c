@@ -53,7 +53,7 @@ static int draw_streams(struct frame *frame, int y, const struct plan *plan)
 	return y;
 }
 
-int devices_draw_traffic(struct frame *frame, const struct model *model)
+void devices_draw_traffic(struct frame *frame, const struct model *model)
 {
 	const struct sharded *sharded = model->plan->transformed->sharded;
 	uint32_t count = 0;
@@ -75,7 +75,7 @@ int devices_draw_traffic(struct frame *frame, const struct model *model)
 	devices_traffic_draw_line(
 		frame, y++, ROLE_TITLE, "all", "", count, model->plan->traffic.bytes, model->plan->traffic.time);
 	if (!model->plan->time)
-		return y;
+		return;
 	y = draw_streams(frame, y + 1, model->plan);
 	if (y + 1 < frame->window.height)
 		frame_wrapped(frame,
@@ -83,5 +83,4 @@ int devices_draw_traffic(struct frame *frame, const struct model *model)
 			ROLE_FAINT,
 			"per device and step, simulated in the plan's order; exposed is what computation waits for, the rest runs "
 			"beside it");
-	return y;
 }

@@ -28,6 +28,26 @@ bool finder_cancel(void *job)
 	return finder;
 }
 
+void *finder_look(void *job, bool wait, void *owner, struct error *error)
+{
+	struct finder *finder = job;
+	if (!finder)
+		return NULL;
+	bool ended = wait || background_done(finder->background);
+	if (ended)
+		background_end(finder->background);
+	pthread_mutex_lock(&finder->lock);
+	if (finder->changed)
+		finder->take(owner, job);
+	finder->changed = false;
+	pthread_mutex_unlock(&finder->lock);
+	if (!ended)
+		return job;
+	*error = finder->error;
+	finder_free(job);
+	return NULL;
+}
+
 void finder_free(void *job)
 {
 	struct finder *finder = job;

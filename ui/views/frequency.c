@@ -182,17 +182,6 @@ static void frequency_draw_row(struct frame *frame, int y, const struct frequenc
 	frame_name(frame, x, y, frame->window.width - x, *text ? ROLE_TEXT : ROLE_FAINT, *text ? text : "(none)");
 }
 
-/* What the keys do, as long as there is room. */
-static void draw_keys(struct frame *frame, int y, bool ops)
-{
-	static const char *const whole[] = { "Enter lists the tensors of a row, o counts by the next field, O counts ops",
-		"Enter lists what they make, o counts by the next field, O counts tensors" };
-	static const char *const brief[] = { "Enter lists a row, o next field, O ops",
-		"Enter lists a row, o next field, O back" };
-	frame_text(frame, 0, y, frame->window.width, ROLE_FAINT,
-		text_cells(whole[ops]) <= frame->window.width ? whole[ops] : brief[ops]);
-}
-
 void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame)
 {
 	int width = frame->window.width, page = frame->window.height - HEAD - 1, x = value_column(frame);
@@ -209,7 +198,8 @@ void frequency_draw(struct frequency *frequency, const struct plan *plan, struct
 		if (frequency->top + (uint32_t)i == frequency->selected)
 			frame_mark(frame, (struct rect){ 0, HEAD + i, width, 1 }, MARK_REVERSE);
 	}
-	draw_keys(frame, frame->window.height - 1, frequency->ops);
+	frame_words(frame, 0, frame->window.height - 1, frame->window.width, ROLE_FAINT,
+		"Enter lists a row, o counts by the next field, :group-ops counts ops and back");
 }
 
 /* "module:/^h\.1(\.|$)/": h.1 and what is in it, but not h.10. */

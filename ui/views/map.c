@@ -501,11 +501,8 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 	const struct plan *plan = model->plan;
 	uint32_t storage = model->storage;
 	int width = frame->window.width;
-	if (storage >= plan->graph->storages || plan->laid_out->first[storage] == NONE) {
-		frame_text(frame, 0, y, width, ROLE_FAINT,
-			width >= 48 ? "up and down select a tensor at the cursor's op" : "up, down: select a tensor");
+	if (storage >= plan->graph->storages || plan->laid_out->first[storage] == NONE)
 		return;
-	}
 	char bytes[32], offset[32], text[160];
 	snprintf(text, sizeof text, "%s at %s, ops %u..%u", bytes_text(plan->laid_out->bytes[storage], bytes, sizeof bytes),
 		bytes_text(plan->laid_out->offset[storage], offset, sizeof offset), plan->laid_out->first[storage],
@@ -583,8 +580,7 @@ static void map_draw_info(struct frame *frame, int y, const struct model *model)
 	if (x > 0)
 		view_source(frame, x + 2, y, width - x - 2, &plan->graph->op[model->op]);
 	x = 0;
-	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), a, sizeof a),
-		proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");
+	snprintf(text, sizeof text, "arena %s", bytes_text(plan_arena(plan), a, sizeof a));
 	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
 	double fragmentation = plan_peak(plan) > 0
 		? 100.0 * (double)(plan_arena(plan) - plan_peak(plan)) / (double)plan_peak(plan)

@@ -26,17 +26,17 @@ static void slowdowns_run(void *context, const atomic_bool *cancel)
 		slowdowns_take(job, &curve);
 }
 
+static void slowdowns_take_over(void *owner, void *job)
+{
+	struct slowdowns *slowdowns = owner;
+	slowdowns->curve = ((struct slowdowns_job *)job)->curve;
+	slowdowns->there = true;
+}
+
 void slowdowns_wait(struct slowdowns *slowdowns)
 {
-	struct slowdowns_job *job = slowdowns->job;
-	if (!job)
-		return;
-	background_end(job->finder.background);
+	slowdowns->job = finder_look(slowdowns->job, true, slowdowns, &slowdowns->error);
 	slowdowns->finding = false;
-	slowdowns_look(slowdowns);
-	slowdowns->job = NULL;
-	slowdowns->error = job->finder.error;
-	finder_free(job);
 }
 
 void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const char *rules_file)
@@ -50,24 +50,16 @@ void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const 
 	slowdowns->error = (struct error){ 0 };
 	slowdowns->job = finder_start(sizeof *slowdowns->job, plan, rules_file, fingerprint, slowdowns_run);
 	slowdowns->finding = slowdowns->job;
-	if (!slowdowns->job)
+	if (slowdowns->job)
+		slowdowns->job->finder.take = slowdowns_take_over;
+	else
 		fail_memory(&slowdowns->error);
 }
 
 const struct slowdowns *slowdowns_look(struct slowdowns *slowdowns)
 {
-	struct slowdowns_job *job = slowdowns->job;
-	if (!job)
-		return slowdowns;
-	pthread_mutex_lock(&job->finder.lock);
-	if (job->finder.changed) {
-		slowdowns->curve = job->curve;
-		slowdowns->there = true;
-		job->finder.changed = false;
-	}
-	pthread_mutex_unlock(&job->finder.lock);
-	if (slowdowns->finding && background_done(job->finder.background))
-		slowdowns_wait(slowdowns);
+	slowdowns->job = finder_look(slowdowns->job, false, slowdowns, &slowdowns->error);
+	slowdowns->finding = slowdowns->job;
 	return slowdowns;
 }
 

@@ -186,7 +186,10 @@ static void curve_draw_axis(struct frame *frame, const struct scale *scale, cons
 		return;
 	for (int row = scale->plot.y; row < y && !frame->mono; row++)
 		frame_line(frame, scale->plot.x + cursor, row, ROLE_CURSOR);
-	int marked = frame->mono ? scale->plot.y : y;
+	int marked = frame->mono ? scale->plot.y : y, anchor = model->span ? model_column_of(model, model->span - 1, width)
+		: cursor;
+	for (int x = anchor < 0 ? 0 : anchor; x != cursor && x < width; x += x < cursor ? 1 : -1)
+		frame_mark(frame, (struct rect){ scale->plot.x + x, y, 1, 1 }, MARK_REVERSE);
 	frame_mark(frame, (struct rect){ scale->plot.x + cursor, marked, 1, y + 1 - marked }, MARK_REVERSE);
 }
 
@@ -251,10 +254,14 @@ static void curve_draw(struct frame *frame, struct rect rect, const struct model
 
 /* Storages that are alike: equal bytes, kind, operator, module but for numbers, and reason; what is always there is one
  * group for each kind. */
+enum change { CHANGE_FOUND, CHANGE_MADE, CHANGE_FREED, CHANGE_LEFT, CHANGES };
+static const char *const change_names[] = { "found", "made", "freed", "left" };
+
 struct alive_group {
 	uint64_t alike;
 	uint32_t first, count; /* the largest storage, the lowest number of them */
 	int64_t bytes;         /* of all */
+	int64_t of[CHANGES];   /* of all, what a span finds, makes, frees and leaves */
 	enum alive_reason reason;
 };
 
@@ -262,7 +269,8 @@ struct step_view {
 	bool floor_hidden;
 	uint32_t top, selected;     /* of the groups */
 	struct alive_group *group;  /* [groups] alive at `position` of plan `serial`, most bytes first */
-	uint32_t groups, tensors, position;
+	uint32_t groups, tensors, position, span;
+	int64_t of[CHANGES]; /* of all groups */
 	uint64_t serial;
 	struct order_explainer *explainer; /* of plan `serial`, or NULL */
 	int width, list; /* the window, and the list's first row, when it was drawn last */
@@ -342,6 +350,8 @@ static void step_join(struct step_view *view)
 		if (groups > 0 && group[groups - 1].alike == group[i].alike) {
 			group[groups - 1].count++;
 			group[groups - 1].bytes += group[i].bytes;
+			for (int change = 0; change < CHANGES; change++)
+				group[groups - 1].of[change] += group[i].of[change];
 		} else
 			group[groups++] = group[i];
 	view->groups = groups;
@@ -353,7 +363,9 @@ static bool step_find(struct step_view *view, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	uint32_t position = model_position(model), most = plan->graph->storages ? plan->graph->storages : 1;
-	if (view->group && view->serial == plan->serial && view->position == position)
+	uint32_t from = model->span && model->span - 1 < position ? model->span - 1 : position,
+			 to = model->span > position ? model->span - 1 : position;
+	if (view->group && view->serial == plan->serial && view->position == position && view->span == model->span)
 		return true;
 	step_forget(view);
 	if (view->serial != plan->serial) {
@@ -362,6 +374,8 @@ static bool step_find(struct step_view *view, const struct model *model)
 	}
 	view->serial = plan->serial;
 	view->position = position;
+	view->span = model->span;
+	memset(view->of, 0, sizeof view->of);
 	view->groups = view->tensors = view->selected = view->top = 0;
 	HELD uint32_t *alive = mem_alloc(most, sizeof *alive);
 	HELD enum alive_reason *reason = mem_alloc(most, sizeof *reason);
@@ -370,13 +384,25 @@ static bool step_find(struct step_view *view, const struct model *model)
 		step_forget(view);
 		return false;
 	}
-	for (uint32_t i = 0; i < model->index->present; i++)
-		if (model->index->by_bytes[i] < plan->graph->storages && alive_at(plan, model->index->by_bytes[i], position))
-			alive[view->tensors++] = model->index->by_bytes[i];
-	plan_reasons(plan, position, alive, view->tensors, &view->explainer, reason);
-	for (uint32_t i = 0; i < view->tensors; i++)
-		view->group[i] = (struct alive_group){ step_alike(plan, alive[i], reason[i]), alive[i], 1,
-			plan->laid_out->bytes[alive[i]], reason[i] };
+	for (uint32_t i = 0; i < model->index->present; i++) {
+		uint32_t item = model->index->by_bytes[i];
+		if (item < plan->graph->storages && plan->laid_out->first[item] <= to && plan->laid_out->last[item] >= from)
+			alive[view->tensors++] = item;
+	}
+	if (!model->span)
+		plan_reasons(plan, position, alive, view->tensors, &view->explainer, reason);
+	for (uint32_t i = 0; i < view->tensors; i++) {
+		uint32_t item = alive[i];
+		int64_t bytes = plan->laid_out->bytes[item];
+		bool stays = plan->graph->storage[item].persistent,
+			 is[CHANGES] = { stays || plan->laid_out->first[item] < from, !stays && plan->laid_out->first[item] >= from,
+				 !stays && plan->laid_out->last[item] <= to, stays || plan->laid_out->last[item] > to };
+		if (model->span)
+			reason[i] = stays ? ALIVE_PERSISTENT : ALIVE_USED;
+		view->group[i] = (struct alive_group){ step_alike(plan, item, reason[i]), item, 1, bytes, .reason = reason[i] };
+		for (int change = 0; change < CHANGES; change++)
+			view->of[change] += view->group[i].of[change] = is[change] * bytes;
+	}
 	step_join(view);
 	return true;
 }
@@ -504,6 +530,22 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 	view_source(frame, x + 2, y, room - x - 2, op);
 }
 
+/* The two lines of a span: its ops, and what they do to the bytes in use. */
+static void step_draw_span(struct frame *frame, int y, const struct step_view *view, const struct model *model)
+{
+	uint32_t anchor = model->span - 1, from = anchor < view->position ? anchor : view->position,
+			 to = anchor + view->position - from;
+	char text[200], number[2][32];
+	struct words words = { text, sizeof text, 0 };
+	frame_print(frame, 0, y, ROLE_TITLE, "span: ops %s to %s; most in it %s", count_text(from, number[0]),
+		count_text(to, number[1]),
+		bytes_text(model->plan->ordered->live[plan_highest(model->plan, from, to)], text, sizeof text));
+	for (int change = 0; change < CHANGES; change++)
+		words_add(&words, "%s%s %s", change ? " · " : "", change_names[change],
+			bytes_text(view->of[change], number[0], sizeof number[0]));
+	frame_words(frame, 0, y + 1, frame->window.width, ROLE_TEXT, text);
+}
+
 /* How low any order could be, and why not lower. */
 static void step_draw_bound(struct frame *frame, int y, const struct plan *plan)
 {
@@ -537,6 +579,7 @@ static void step_draw_group(
 	const struct plan *plan = model->plan;
 	const struct op *maker = step_maker(plan, group->first);
 	int width = frame->window.width, x = AMOUNT + 2, right = width;
+	bool span = model->span;
 	char text[64], bytes[32], module[200], name[300], type[40];
 	frame_right(frame, AMOUNT, y, ROLE_TEXT, bytes_text(group->bytes, text, sizeof text));
 	if (group->reason == ALIVE_PERSISTENT)
@@ -545,9 +588,13 @@ static void step_draw_group(
 		snprintf(text, sizeof text, "%4u x %s", group->count, bytes_text(group->bytes / group->count, bytes, sizeof bytes));
 	frame_text(frame, x, y, MANY - 1, ROLE_TEXT, text);
 	x += MANY;
-	frame_text(frame, x, y, KIND - 1, item_role(plan, group->first), kind_names[plan->graph->storage[group->first].kind]);
-	x += KIND;
-	if (width >= WHY_FROM)
+	if (!span)
+		frame_text(frame, x, y, KIND - 1, item_role(plan, group->first), kind_names[plan->graph->storage[group->first].kind]);
+	x += span ? 0 : KIND;
+	for (int change = CHANGES; change-- > 1 && span && width >= WHY_FROM; right -= AMOUNT)
+		frame_right(frame, right, y, ROLE_TEXT, group->of[change]
+			? bytes_text(group->of[change], bytes, sizeof bytes) : "-");
+	if (width >= WHY_FROM && !span)
 		frame_text(frame, right -= WHY, y, WHY, group->reason == ALIVE_CHOICE ? ROLE_WARN : ROLE_FAINT,
 			alive_reason_text[group->reason]);
 	if (group->count == 1 || !maker)
@@ -556,7 +603,7 @@ static void step_draw_group(
 		snprintf(name, sizeof name, "%s  %s", step_operator(maker->type, type),
 			step_pattern(maker->module, module, sizeof module));
 	if (right - x > 4)
-		frame_name(frame, x, y, right - x - 1, ROLE_TEXT, name);
+		frame_name(frame, x, y, right - x - 1, span ? item_role(plan, group->first) : ROLE_TEXT, name);
 	if (selected)
 		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
 }
@@ -567,9 +614,11 @@ static void step_draw_groups(struct frame *frame, int y, int rows, struct step_v
 	int width = frame->window.width;
 	view->list = y + 1;
 	frame_text(frame, 0, y, 20, ROLE_LABEL, "what holds it");
-	frame_print(frame, 31, y, ROLE_LABEL, "%s groups of %s tensors", count_text(view->groups, groups),
+	frame_print(frame, model->span ? 14 : 31, y, ROLE_LABEL, "%s groups of %s tensors", count_text(view->groups, groups),
 		count_text(view->tensors, tensors));
-	if (width >= WHY_FROM)
+	for (int change = 1; change < CHANGES && model->span && width >= WHY_FROM; change++)
+		frame_right(frame, width - (CHANGES - 1 - change) * AMOUNT, y, ROLE_LABEL, change_names[change]);
+	if (width >= WHY_FROM && !model->span)
 		frame_text(frame, width - WHY, y, WHY, ROLE_LABEL, "why");
 	view->top = scroll_to(view->top, view->selected, view->groups, rows);
 	for (int i = 0; i < rows && view->top + (uint32_t)i < view->groups; i++)
@@ -653,8 +702,14 @@ static void step_draw(void *state, struct model *model, struct frame *frame)
 	groups = whole ? rest - curve : groups;
 	curve_draw(frame, (struct rect){ 0, y, width, curve }, model, view->floor_hidden);
 	y += curve > 0 ? curve : 0;
-	draw_cursor_line(frame, y++, model);
-	if (whole)
+	if (model->span)
+		step_draw_span(frame, y, view, model);
+	else
+		draw_cursor_line(frame, y, model);
+	y++;
+	if (whole && model->span)
+		y++;
+	else if (whole)
 		step_draw_bound(frame, y++, model->plan);
 	view->width = width;
 	if (whole)
@@ -705,6 +760,10 @@ static bool step_command(void *state, struct model *model, enum command_id comma
 		return false;
 	switch (command) {
 	case COMMAND_CLICK: step_click(view, model); return true;
+	case COMMAND_SPAN:
+	case COMMAND_CANCEL:
+		model->span = command == COMMAND_SPAN && !model->span ? model_position(model) + 1 : 0;
+		return true;
 	case COMMAND_BACKGROUND:
 		view->floor_hidden = !view->floor_hidden;
 		return true;

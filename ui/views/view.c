@@ -58,6 +58,7 @@ void model_take_plan(struct model *model, const struct plan *plan, const struct 
 		translate_cursor(model, old->graph, plan->graph);
 	model->plan = plan;
 	model->index = index;
+	model->span = 0;
 	if (at_peak || model->op >= plan->graph->ops)
 		model->op = plan->ordered->peak_position == NONE ? 0 : plan->ordered->result.order[plan->ordered->peak_position];
 	if (whole || !same_graph) {

@@ -59,12 +59,16 @@ struct finder {
 	uint64_t fingerprint; /* of what was asked for */
 	pthread_mutex_t lock; /* of `changed` and what the screen takes over meanwhile */
 	bool changed;
+	void (*take)(void *owner, void *job);
 	struct error error;
 };
 
 /* A job of so many bytes, run on its thread; NULL where there is no memory or no thread. */
 void *finder_start(size_t size, const struct plan *plan, const char *rules_file, uint64_t fingerprint,
 	void (*run)(void *job, const atomic_bool *cancel));
+/* Hands what a job has by now to its owner by its `take`. Waits for its end where asked to; an ended job is freed, and
+ * *error is its. Returns the job, NULL once it has ended. */
+void *finder_look(void *job, bool wait, void *owner, struct error *error);
 /* Gives up what is under way; false where there is nothing (NULL). */
 bool finder_cancel(void *job);
 /* Of a job whose thread has ended. */
@@ -236,6 +240,7 @@ struct model {
 		*preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
 
 	uint32_t op, storage;            /* the shared cursor: ids of the plan's graph; storage may be NONE */
+	uint32_t span;                   /* 1 + the position at which a span begins, which ends at the cursor; 0: none */
 	uint32_t peaked;                 /* 1 + the position of the local peak that was gone to last */
 	uint32_t zoom_first, zoom_count; /* the positions that curve and map show */
 	char filter[100];                /* rows that don't contain it are hidden; "" shows all */

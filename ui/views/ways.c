@@ -44,18 +44,19 @@ static void ways_run(void *context, const atomic_bool *cancel)
 	planner_done(&planner);
 }
 
+static void ways_take(void *owner, void *from)
+{
+	struct ways *ways = owner;
+	struct ways_job *job = from;
+	fit_list_free(&ways->list);
+	ways->list = job->list;
+	job->list = (struct fit_list){ 0 };
+}
+
 void ways_wait(struct ways *ways)
 {
-	struct ways_job *job = ways->job;
-	if (!job)
-		return;
-	background_end(job->finder.background);
+	ways->job = finder_look(ways->job, true, ways, &ways->error);
 	ways->finding = false;
-	ways_look(ways);
-	ways->job = NULL;
-	ways->error = job->finder.error;
-	fit_list_free(&job->list);
-	finder_free(job);
 }
 
 void ways_find(struct ways *ways, const struct plan *plan, const char *rules_file)
@@ -65,25 +66,16 @@ void ways_find(struct ways *ways, const struct plan *plan, const char *rules_fil
 	ways->error = (struct error){ 0 };
 	ways->job = finder_start(sizeof *ways->job, plan, rules_file, plan->fingerprint, ways_run);
 	ways->finding = ways->job;
-	if (!ways->job)
+	if (ways->job)
+		ways->job->finder.take = ways_take;
+	else
 		fail_memory(&ways->error);
 }
 
 const struct ways *ways_look(struct ways *ways)
 {
-	struct ways_job *job = ways->job;
-	if (!job)
-		return ways;
-	pthread_mutex_lock(&job->finder.lock);
-	if (job->finder.changed) {
-		fit_list_free(&ways->list);
-		ways->list = job->list;
-		job->list = (struct fit_list){ 0 };
-		job->finder.changed = false;
-	}
-	pthread_mutex_unlock(&job->finder.lock);
-	if (ways->finding && background_done(job->finder.background))
-		ways_wait(ways);
+	ways->job = finder_look(ways->job, false, ways, &ways->error);
+	ways->finding = ways->job;
 	return ways;
 }
 
