@@ -99,9 +99,6 @@ enum status figure_roofline(
 enum status figure_slowdown(const struct plan *plan, const struct slowdown *slowdown, struct canvas_paper paper,
 	FILE *stream, struct error *error);
 
-/* Percent of the step at the upper end of the axis: all plans, and strategies not far above them. */
-double slowdown_top(const struct slowdown *slowdown);
-
 /* figure_sweep: what a sweep found, as figures of a paper's width. */
 
 /* Every scenario as a point: time of a step over memory; the scenarios that no other one beats in both are joined and

@@ -32,7 +32,8 @@ struct scales {
 	double total;
 };
 
-double slowdown_top(const struct slowdown *slowdown)
+/* Percent of the step at the upper end of the axis: all plans, and strategies not far above them. */
+static double figure_slowdown_top(const struct slowdown *slowdown)
 {
 	double total = (double)(slowdown->total > 0 ? slowdown->total : 1), top = 1;
 	for (uint32_t i = 0; i < slowdown->plans; i++)
@@ -167,7 +168,7 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 	const struct canvas_key key[] = { { GREY, "no plan in any order: proved", SIGN_BOX },
 		{ BLUE, "plans found", SIGN_LINE }, { INK, "this plan", SIGN_CROSS }, { ORANGE, "strategies", SIGN_BOX },
 		{ GREEN, "knapsack at % of saved bytes", SIGN_BOX } };
-	struct scales scales = { .left = (double)figure_slowdown_left_of(slowdown), .top = slowdown_top(slowdown),
+	struct scales scales = { .left = (double)figure_slowdown_left_of(slowdown), .top = figure_slowdown_top(slowdown),
 		.total = (double)(slowdown->total > 0 ? slowdown->total : 1) };
 	scales.begin = axis_margin(0, scales.top, axis_step(scales.top, TICKS), SMALL);
 	scales.span = paper.width - scales.begin - RIGHT;

@@ -19,16 +19,8 @@ enum status export_minimalloc(const struct export_job *job);
 enum status export_trace(const struct export_job *job);
 /* The snapshot that pytorch.org/memory_viz shows: a pickle of allocations and frees at the plan's addresses. */
 enum status export_memory_viz(const struct export_job *job);
-/* The timeline or the address map as a gnuplot script. */
-enum status gnuplot_timeline(const struct export_job *job);
-enum status gnuplot_map(const struct export_job *job);
-/* The key, clear of the lower axis' name. */
-#define GNUPLOT_KEY "set key below height 1 samplen 2"
-/* A gnuplot script's head; with a width it writes a PDF as wide as asked to standard output. */
-void gnuplot_begin(const struct export_options *options, FILE *stream);
 /* Time over memory with recomputation: bound, plans, published strategies. */
 enum status slowdown_csv(const struct export_job *job);
-enum status slowdown_gnuplot(const struct export_job *job);
 enum status slowdown_picture(const struct export_job *job);
 
 /* html: plans as one page for a browser, which needs no server and no network. */

@@ -27,8 +27,7 @@
  *     minimalloc      MiniMalloc's CSV
  *     memory_viz      PyTorch's memory snapshot
  *     html            plans as one page, page.html, for a browser
- *     slowdown_plot   time over memory: table and sources
- *     plot            gnuplot */
+ *     slowdown_plot   time over memory: table and sources */
 #pragma once
 
 #include "src/draw/canvas.h"
@@ -56,7 +55,6 @@ struct export_options {
 	X(trace, true, "a trace for Perfetto or chrome://tracing") \
 	X(memory_viz, true, "a snapshot for pytorch.org/memory_viz") \
 	X(tikz, true, "a figure's LaTeX source; without --view the timeline") \
-	X(gnuplot, true, "a figure's gnuplot source; without --view the timeline") \
 	X(dot, true, "the graph as DOT with all it holds; with --view, a drawing's source") \
 	X(svg, true, "a drawing of the graph, or a figure") \
 	X(pdf, true, "the drawing or figure as PDF") \
