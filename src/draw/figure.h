@@ -76,14 +76,14 @@ void pipeline_title(const struct timetable *timetable, const char *name, char *t
 enum pipeline_part { PART_FORWARD, PART_BACKWARD, PART_WEIGHT, PART_UPDATE, PIPELINE_PARTS };
 extern const char *const pipeline_names[PIPELINE_PARTS], *const pipeline_colours[PIPELINE_PARTS];
 
-/* figure_roofline: a step's time by phase and by what limits it, as a figure of a paper's width. */
+/* figure_time: a step's time by phase and by what limits it, as a figure of a paper's width. */
 
-extern const char *const roofline_colours[STEP_LIMITS];
+extern const char *const time_colours[STEP_LIMITS];
 
 /* "gpt2: step 87.3 ms, computation 80.1 ms". */
-void roofline_title(const struct step_shares *shares, const char *name, char *text, size_t size);
+void time_title(const struct step_shares *shares, const char *name, char *text, size_t size);
 /* A bar for each phase that takes time, stacked by what its ops are limited by. */
-enum status figure_roofline(
+enum status figure_time(
 	const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
 
 /* figure_slowdown: extra time over memory as a figure of a paper's width. */

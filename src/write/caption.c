@@ -191,13 +191,13 @@ static enum status add_pipeline(
 }
 
 /* The figure's title, and each phase's part in words. */
-static enum status add_roofline(
+static enum status caption_add_time(
 	const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
 {
 	struct step_shares shares;
 	char text[300], name[200];
-	TRY(roofline_shares(plan, options, &shares, error));
-	roofline_title(&shares, roofline_name(plan, name, sizeof name), text, sizeof text);
+	TRY(time_shares(plan, options, &shares, error));
+	time_title(&shares, time_name(plan, name, sizeof name), text, sizeof text);
 	words_add(words, "\n%s.", text);
 	for (int limit = 0; limit < STEP_LIMITS; limit++) {
 		int64_t sum = 0;
@@ -205,7 +205,7 @@ static enum status add_roofline(
 			sum += shares.time[part][limit];
 		if (sum > 0)
 			words_add(words, "\nLimited by %s (%s): %.1f %% of the time.", step_limit_names[limit],
-				roofline_colours[limit], 100.0 * (double)sum / (double)shares.total);
+				time_colours[limit], 100.0 * (double)sum / (double)shares.total);
 	}
 	return OK;
 }
@@ -225,8 +225,8 @@ static enum status add_contents(
 		return add_timeline(plan, words, error);
 	if (shows(options, "map"))
 		return caption_add_groups(plan, "\nColours: ", GROUP_WORKSPACE, words, error);
-	if (shows(options, "roofline"))
-		return add_roofline(plan, options, words, error);
+	if (shows(options, "time"))
+		return caption_add_time(plan, options, words, error);
 	if (shows(options, "mesh"))
 		words_add(words,
 			"\nColours, of the budget of a device, or without one of what the fullest holds: below 80 %% (%s), 80 to "

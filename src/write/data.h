@@ -74,15 +74,15 @@ enum status export_map(const struct export_job *job);
  */
 bool report_write(const struct plan *plan, bool utf8, FILE *stream);
 
-/* roofline: --view roofline: a step's time by phase and by what limits it, as a figure and as a table. */
+/* time: --view time: a step's time by phase and by what limits it, as a figure and as a table. */
 
 /* What a plan's step takes on a device; of a pipeline on the rank that the plan shows. OK or NO_MEMORY. O(graph). */
-enum status roofline_shares(
+enum status time_shares(
 	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error);
 /* Of the step, and of a pipeline the rank. Returns text. */
-char *roofline_name(const struct plan *plan, char *text, size_t size);
-enum status roofline_csv(const struct export_job *job);
-enum status roofline_picture(const struct export_job *job);
+char *time_name(const struct plan *plan, char *text, size_t size);
+enum status time_csv(const struct export_job *job);
+enum status time_picture(const struct export_job *job);
 
 /* dot: a graph as DOT in the full dialect (docs/design.md section 6: ops and tensors are both nodes). */
 

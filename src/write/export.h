@@ -16,7 +16,7 @@
  *     launcher_flags  the flags that ask a launcher for a plan's sharding
  *     pipeline        tables and sources of a schedule
  *     schedule_rows   its order in PyTorch's words
- *     roofline        a step's time by phase and by what limits it
+ *     time            a step's time by phase and by what limits it
  *     mesh            tables and sources of the mesh
  *     segments        ROAM's segments
  *     plan_curves     several plan files over each other

@@ -112,7 +112,7 @@ Test(palette, bars_and_slots_tell_neighbours_apart_without_red_or_green)
 				LEAST, "passes %d", i);
 		for (int i = 1; i < STEP_LIMITS; i++)
 			cr_expect_geq(
-				difference(colour_of(roofline_colours[i - 1]), colour_of(roofline_colours[i]), (enum sight)sight),
+				difference(colour_of(time_colours[i - 1]), colour_of(time_colours[i]), (enum sight)sight),
 				LEAST, "limits %d", i);
 	}
 }

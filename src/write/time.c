@@ -1,4 +1,4 @@
-/* roofline.c: a step's time by phase and by what limits it, of a plan. */
+/* time.c: a step's time by phase and by what limits it, of a plan. */
 #include <inttypes.h>
 
 #include "data.h"
@@ -6,7 +6,7 @@
 #include "src/read/rules_file.h"
 #include "src/stages/pipeline/times.h"
 
-enum status roofline_shares(
+enum status time_shares(
 	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error)
 {
 	const struct sharded *sharded = plan->sharded;
@@ -28,7 +28,7 @@ enum status roofline_shares(
 	return status == OK ? OK : fail_memory(error);
 }
 
-char *roofline_name(const struct plan *plan, char *text, size_t size)
+char *time_name(const struct plan *plan, char *text, size_t size)
 {
 	const struct pipelined *pipelined = plan->pipelined;
 	if (pipelined)
@@ -38,10 +38,10 @@ char *roofline_name(const struct plan *plan, char *text, size_t size)
 	return text;
 }
 
-enum status roofline_csv(const struct export_job *job)
+enum status time_csv(const struct export_job *job)
 {
 	struct step_shares shares;
-	TRY(roofline_shares(job->plan, job->options, &shares, job->error));
+	TRY(time_shares(job->plan, job->options, &shares, job->error));
 	fputs("phase,limited_by,ops,seconds\n", job->stream);
 	for (int part = 0; part < STEP_PARTS; part++)
 		for (int limit = 0; limit < STEP_LIMITS; limit++)
@@ -52,11 +52,11 @@ enum status roofline_csv(const struct export_job *job)
 	return OK;
 }
 
-enum status roofline_picture(const struct export_job *job)
+enum status time_picture(const struct export_job *job)
 {
 	struct step_shares shares;
 	char name[200];
-	TRY(roofline_shares(job->plan, job->options, &shares, job->error));
-	return figure_roofline(&shares, roofline_name(job->plan, name, sizeof name), export_paper(job->options, job->kind),
+	TRY(time_shares(job->plan, job->options, &shares, job->error));
+	return figure_time(&shares, time_name(job->plan, name, sizeof name), export_paper(job->options, job->kind),
 		job->stream, job->error);
 }

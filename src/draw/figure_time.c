@@ -1,4 +1,4 @@
-/* figure_roofline.c: a step's time as bars, one for each phase, stacked by what limits its ops. */
+/* figure_time.c: a step's time as bars, one for each phase, stacked by what limits its ops. */
 #include <math.h>
 
 #include "figure.h"
@@ -18,7 +18,7 @@
 #define INK     "#222222"
 
 /* Okabe and Ito's, as in the other figures. */
-const char *const roofline_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F00", "#999999", "#D55E00", "#3B2A8C",
+const char *const time_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F00", "#999999", "#D55E00", "#3B2A8C",
 	"#F0E442" };
 
 struct bars {
@@ -32,7 +32,7 @@ struct bars {
 };
 
 /* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds. */
-static int64_t figure_roofline_time_unit(int64_t picoseconds, const char **name)
+static int64_t figure_time_time_unit(int64_t picoseconds, const char **name)
 {
 	static const char *const names[] = { "s", "ms", "us" };
 	int64_t unit = PICOSECONDS;
@@ -43,24 +43,24 @@ static int64_t figure_roofline_time_unit(int64_t picoseconds, const char **name)
 	return unit;
 }
 
-static const char *figure_roofline_time_text(int64_t picoseconds, char *text, size_t size)
+static const char *figure_time_time_text(int64_t picoseconds, char *text, size_t size)
 {
 	const char *name;
-	int64_t unit = figure_roofline_time_unit(picoseconds, &name);
+	int64_t unit = figure_time_time_unit(picoseconds, &name);
 	double amount = (double)picoseconds / (double)unit;
 	snprintf(text, size, "%.*f %s", amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0, amount, name);
 	return text;
 }
 
-void roofline_title(const struct step_shares *shares, const char *name, char *text, size_t size)
+void time_title(const struct step_shares *shares, const char *name, char *text, size_t size)
 {
 	char step[32], computed[32];
 	snprintf(text, size, "%.150s: step %s, computation %s", name,
-		figure_roofline_time_text(shares->total, step, sizeof step),
-		figure_roofline_time_text(shares->computed, computed, sizeof computed));
+		figure_time_time_text(shares->total, step, sizeof step),
+		figure_time_time_text(shares->computed, computed, sizeof computed));
 }
 
-static void figure_roofline_draw_axis(struct bars *bars)
+static void figure_time_draw_axis(struct bars *bars)
 {
 	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false };
 	double top = (double)bars->most / (double)bars->unit, step = axis_step(top, (int)(bars->span / TICK));
@@ -83,12 +83,12 @@ static const char *bar_text(const struct bars *bars, int part, char *text, size_
 {
 	double percent = 100.0 * (double)bars->time[part] / (double)bars->shares->total;
 	char time[32];
-	figure_roofline_time_text(bars->time[part], time, sizeof time);
+	figure_time_time_text(bars->time[part], time, sizeof time);
 	snprintf(text, size, percent < 0.05 ? "%s, < 0.1 %%" : "%s, %.1f %%", time, percent);
 	return text;
 }
 
-static void figure_roofline_draw_bar(struct bars *bars, int part, double y)
+static void figure_time_draw_bar(struct bars *bars, int part, double y)
 {
 	const struct step_shares *shares = bars->shares;
 	char text[100], time[32];
@@ -100,8 +100,8 @@ static void figure_roofline_draw_bar(struct bars *bars, int part, double y)
 		if (wide <= 0)
 			continue;
 		snprintf(text, sizeof text, "%s, %s: %s in %u ops", step_part_names[part], step_limit_names[limit],
-			figure_roofline_time_text(shares->time[part][limit], time, sizeof time), shares->ops[part][limit]);
-		canvas_box(&bars->canvas, x, y, wide, BAR, roofline_colours[limit], NULL, text);
+			figure_time_time_text(shares->time[part][limit], time, sizeof time), shares->ops[part][limit]);
+		canvas_box(&bars->canvas, x, y, wide, BAR, time_colours[limit], NULL, text);
 		x += wide;
 	}
 	bar_text(bars, part, text, sizeof text);
@@ -110,7 +110,7 @@ static void figure_roofline_draw_bar(struct bars *bars, int part, double y)
 }
 
 /* On narrow paper the times have a row of their own. */
-static void figure_roofline_draw_title(struct bars *bars, char *text)
+static void figure_time_draw_title(struct bars *bars, char *text)
 {
 	char *rest = strstr(text, ": step ");
 	if (bars->top > TOP && rest) {
@@ -126,7 +126,7 @@ static void figure_roofline_draw_title(struct bars *bars, char *text)
 }
 
 /* Returns its rows; canvas NULL: only that. */
-static int figure_roofline_draw_legend(struct canvas *canvas, const struct bars *bars, double y, double width)
+static int figure_time_draw_legend(struct canvas *canvas, const struct bars *bars, double y, double width)
 {
 	struct canvas_key key[STEP_LIMITS];
 	int keys = 0;
@@ -135,14 +135,14 @@ static int figure_roofline_draw_legend(struct canvas *canvas, const struct bars 
 		for (int part = 0; part < STEP_PARTS; part++)
 			seen |= bars->span * (double)bars->shares->time[part][limit] >= VISIBLE * (double)bars->most;
 		if (seen)
-			key[keys++] = (struct canvas_key){ roofline_colours[limit], step_limit_names[limit], SIGN_BOX };
+			key[keys++] = (struct canvas_key){ time_colours[limit], step_limit_names[limit], SIGN_BOX };
 	}
 	int rows = canvas_rows(canvas, 4, y, width, SMALL, LEADING, INK, "limited by:");
 	return rows + canvas_legend(canvas, 4, y + LEADING * rows, width, SMALL, LEADING, INK, key, keys);
 }
 
 /* The bars have what their names and times leave of the width. */
-static void figure_roofline_measure(struct bars *bars, double width)
+static void figure_time_measure(struct bars *bars, double width)
 {
 	double names = 0, times = 0;
 	char text[100];
@@ -159,32 +159,32 @@ static void figure_roofline_measure(struct bars *bars, double width)
 		}
 	bars->left = EDGE + names + 5;
 	bars->span = width - bars->left - times - 10;
-	bars->unit = figure_roofline_time_unit(bars->most, &bars->unit_name);
+	bars->unit = figure_time_time_unit(bars->most, &bars->unit_name);
 	bars->bottom = bars->top + ROW * bars->rows;
 }
 
-enum status figure_roofline(
+enum status figure_time(
 	const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct bars bars = { .shares = shares };
 	char title[300];
-	roofline_title(shares, name, title, sizeof title);
+	time_title(shares, name, title, sizeof title);
 	bars.top = !paper.untitled && canvas_text_width(NORMAL, title) * 1.1 > paper.width - 8 ? TOP + LEADING : TOP;
-	figure_roofline_measure(&bars, paper.width);
+	figure_time_measure(&bars, paper.width);
 	if (bars.rows == 0)
 		return fail(error, BAD_INPUT, "no op of this step takes time: its FLOPs and bytes are unknown");
 	double width = paper.width - 8, y = bars.top + (ROW - BAR) / 2;
-	double below = paper.unexplained ? BELOW : LEGEND + LEADING * figure_roofline_draw_legend(NULL, &bars, 0, width) - 2;
+	double below = paper.unexplained ? BELOW : LEGEND + LEADING * figure_time_draw_legend(NULL, &bars, 0, width) - 2;
 	if (canvas_open(&bars.canvas, paper, bars.bottom + below) != OK)
 		return fail_memory(error);
-	figure_roofline_draw_title(&bars, title);
-	figure_roofline_draw_axis(&bars);
+	figure_time_draw_title(&bars, title);
+	figure_time_draw_axis(&bars);
 	for (int part = 0; part < STEP_PARTS; part++)
 		if (bars.time[part] > 0) {
-			figure_roofline_draw_bar(&bars, part, y);
+			figure_time_draw_bar(&bars, part, y);
 			y += ROW;
 		}
 	if (!paper.unexplained)
-		figure_roofline_draw_legend(&bars.canvas, &bars, bars.bottom + LEGEND, width);
+		figure_time_draw_legend(&bars.canvas, &bars, bars.bottom + LEGEND, width);
 	return canvas_close(&bars.canvas, stream, error);
 }
