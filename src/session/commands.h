@@ -45,7 +45,6 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
 	X(GROUP, "group", "o", "group", IN_TENSORS | IN_GRAPH | IN_PANEL, "", "count the tensors by kind, type of number, " \
 		"module, operator and phase, in turn; Enter lists those of a row; fold or unfold all modules, or knobs") \
-	X(GROUP_OPS, "group-ops", "", "", IN_TENSORS, "", "count ops instead of tensors, with what they make") \
 	X(SPAN, "span", "v", "span", IN_STEP, "", "from this op to the cursor: what is made, freed and left, by group; " \
 		"again or Esc: none") \
 	X(MARK, "mark", "space", "mark", IN_TENSORS, "", "mark the tensor under the cursor, or unmark it; the last line " \

@@ -86,36 +86,6 @@ static void frequency_add_tensors(struct frequency *frequency, const struct plan
 	}
 }
 
-/* An op's type of number is that of its first result. */
-static void frequency_add_ops(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter)
-{
-	const struct graph *graph = plan->graph;
-	for (uint32_t o = 0; o < graph->ops; o++) {
-		const struct op *op = &graph->op[o];
-		const struct tensor *result = csr_length(&graph->writes, o)
-			? &graph->tensor[graph->writes.item[graph->writes.start[o]]]
-			: NULL;
-		const char *value[ROW_FIELD_COUNT] = { [ROW_NAME] = op->name,
-			[ROW_KIND] = "",
-			[ROW_DTYPE] = result && result->has_dtype ? dtype_names[result->dtype] : "",
-			[ROW_MODULE] = op->module,
-			[ROW_TYPE] = op->type,
-			[ROW_PHASE] = phase_names[op->phase] };
-		if (!row_filter_passes(filter, value))
-			continue;
-		struct frequency_row *row = &frequency->row[frequency->rows++];
-		*row = (struct frequency_row){
-			.value = value[frequency->field], .length = value_length(frequency, value[frequency->field]), .count = 1
-		};
-		FOR_ROW(i, &graph->touches, o)
-			if (graph->storage[graph->touches.item[i]].allocator == o) {
-				int64_t at_peak;
-				row->bytes += frequency_storage_bytes(plan, graph->touches.item[i], &at_peak);
-				row->at_peak += at_peak;
-			}
-	}
-}
-
 /* Whether one module has more than half of all that is counted. */
 static bool has_most(const struct frequency *frequency)
 {
@@ -134,12 +104,12 @@ bool frequency_count(
 	if (frequency->row && frequency->serial == plan->serial && strcmp(frequency->filter, text) == 0)
 		return true;
 	frequency_free(frequency);
-	frequency->row = mem_alloc((frequency->ops ? graph->ops : graph->storages) + 1, sizeof *frequency->row);
+	frequency->row = mem_alloc(graph->storages + 1, sizeof *frequency->row);
 	if (!frequency->row)
 		return false;
 	for (frequency->parts = MODULE_PARTS; ; frequency->parts++) {
 		frequency->rows = 0;
-		(frequency->ops ? frequency_add_ops : frequency_add_tensors)(frequency, plan, filter);
+		frequency_add_tensors(frequency, plan, filter);
 		join_equal(frequency);
 		if (frequency->field != ROW_MODULE || frequency->parts == MODULE_PARTS_MOST || !has_most(frequency))
 			break;
@@ -185,9 +155,9 @@ static void frequency_draw_row(struct frame *frame, int y, const struct frequenc
 void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame)
 {
 	int width = frame->window.width, page = frame->window.height - HEAD - 1, x = value_column(frame);
-	frame_right(frame, 8, 0, ROLE_LABEL, frequency->ops ? "ops" : "tensors");
+	frame_right(frame, 8, 0, ROLE_LABEL, "tensors");
 	if (!frequency_is_narrow(frame)) {
-		frame_right(frame, 18, 0, ROLE_LABEL, frequency->ops ? "they make" : "bytes");
+		frame_right(frame, 18, 0, ROLE_LABEL, "bytes");
 		frame_right(frame, 36, 0, ROLE_LABEL, "share");
 	}
 	frame_right(frame, frequency_is_narrow(frame) ? 18 : 28, 0, ROLE_TITLE, "at peak v");
@@ -199,7 +169,7 @@ void frequency_draw(struct frequency *frequency, const struct plan *plan, struct
 			frame_mark(frame, (struct rect){ 0, HEAD + i, width, 1 }, MARK_REVERSE);
 	}
 	frame_words(frame, 0, frame->window.height - 1, frame->window.width, ROLE_FAINT,
-		"Enter lists a row, o counts by the next field, :group-ops counts ops and back");
+		"Enter lists a row, o counts by the next field");
 }
 
 /* "module:/^h\.1(\.|$)/": h.1 and what is in it, but not h.10. */

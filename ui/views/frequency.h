@@ -1,4 +1,4 @@
-/* frequency.h: the tensors or the ops of a plan counted by what they are: kind, type of number, module, operator,
+/* frequency.h: the tensors of a plan counted by what they are: kind, type of number, module, operator,
  * phase. */
 #pragma once
 
@@ -47,13 +47,12 @@ void tensor_fields(const struct graph *graph, uint32_t tensor, const char *value
 struct frequency_row {
 	const char *value; /* of the field; the graph's */
 	uint32_t length;   /* bytes of the value that count: of a module its first parts */
-	uint32_t count;    /* of ops, or of tensors that are storages of their own */
-	int64_t bytes, at_peak; /* of these tensors, or of what these ops make; of what of it is alive at the peak */
+	uint32_t count;    /* of tensors that are storages of their own */
+	int64_t bytes, at_peak; /* of these tensors, of what is alive at the peak */
 };
 
 struct frequency {
 	enum row_field field; /* counted by; ROW_NAME: off */
-	bool ops;             /* ops are counted */
 	int parts;            /* of a module's path that count */
 	struct frequency_row *row; /* [rows] most bytes at the peak first */
 	uint32_t rows, selected, top;
@@ -62,8 +61,7 @@ struct frequency {
 };
 
 void frequency_free(struct frequency *frequency);
-/* Counts what passes; kept until plan, field or filter change. False when out of memory. O(n log n) of tensors or ops.
- */
+/* Counts what passes; kept until plan, field or filter change. False when out of memory. O(n log n). */
 bool frequency_count(
 	struct frequency *frequency, const struct plan *plan, const struct row_filter *filter, const char *text);
 void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame);

@@ -456,20 +456,14 @@ static bool frequency_command(struct tensors *tensors, struct model *model, enum
 {
 	struct frequency *frequency = &tensors->frequency;
 	char word[120];
-	if (command == COMMAND_GROUP || command == COMMAND_GROUP_OPS) {
-		bool turns = command == COMMAND_GROUP_OPS;
-		frequency->ops ^= turns;
-		if (!turns || frequency->field == ROW_NAME)
-			frequency->field = (enum row_field)((frequency->field + 1) % ROW_FIELD_COUNT);
-		if (frequency->ops && frequency->field == ROW_KIND) /* ops have none */
-			frequency->field = ROW_DTYPE;
-		frequency->ops &= frequency->field != ROW_NAME;
+	if (command == COMMAND_GROUP) {
+		frequency->field = (enum row_field)((frequency->field + 1) % ROW_FIELD_COUNT);
 		frequency_free(frequency);
 		frequency->selected = 0;
 		if (frequency->field == ROW_NAME)
 			view_say(model, "the tensors one by one");
 		else
-			view_say(model, "%s by %s", frequency->ops ? "ops" : "tensors", row_field_names[frequency->field]);
+			view_say(model, "tensors by %s", row_field_names[frequency->field]);
 		return true;
 	}
 	if (frequency->field == ROW_NAME)
