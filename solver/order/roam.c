@@ -213,23 +213,32 @@ static void roam_run_op(struct roam *roam, uint32_t op)
 	}
 }
 
-/* Runs what is left of a branch, if it stays within the peak so far and ends no higher than it began, or if forced. */
+/* Runs what is left of a branch, as far as it stays within the peak so far and ends no higher than it was, or all of it
+ * if forced: what an update computes once it has read the gradient holds nothing and can wait by itself. */
 static bool run_branch(struct roam *roam, uint32_t id, bool forced)
 {
-	uint32_t start = roam->done;
-	int64_t before = roam->walk.live, peak = roam->peak;
-	FOR_ROW(i, &roam->members, id)
-		if (!roam->run[roam->members.item[i]])
-			roam_run_op(roam, roam->members.item[i]);
-	if (forced || (roam->peak == peak && roam->walk.live <= before))
-		return true;
-	while (roam->done > start) {
+	uint32_t kept = roam->done;
+	int64_t lowest = roam->walk.live, peak = roam->peak;
+	bool whole = true;
+	FOR_ROW(i, &roam->members, id) {
+		if (roam->run[roam->members.item[i]])
+			continue;
+		roam_run_op(roam, roam->members.item[i]);
+		whole = forced || (roam->peak == peak && roam->walk.live <= lowest);
+		if (roam->peak > peak && !forced)
+			break;
+		if (whole) {
+			kept = roam->done;
+			lowest = roam->walk.live;
+		}
+	}
+	while (roam->done > kept) {
 		uint32_t op = roam->order[--roam->done];
 		order_walk_undo(&roam->walk, op);
 		roam->run[op] = false;
 	}
-	roam->peak = peak;
-	return false;
+	roam->peak = forced ? roam->peak : peak;
+	return whole;
 }
 
 /* Branches that are ready, oldest first, at the end of a segment. */
