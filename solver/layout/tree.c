@@ -1,16 +1,19 @@
 /* tree.c: ROAM's layout (Shu et al., arXiv 2310.19295, section on memory layout).
  *
  * The order is cut, again and again, where the fewest bytes cross, until few buffers are left between two cuts. What
- * crosses a cut is long-lived and lies at the bottom, the longest life first. What lives between two cuts is a leaf: it
- * is laid out in the room that long-lived buffers leave, exactly, which joins the leaves: none lives with another.
+ * crosses a cut is long-lived and goes to the bottom. What lives between two cuts is a leaf: it is laid out in the room
+ * that long-lived buffers leave, exactly, which joins the leaves: none lives with another. A layout above the load is
+ * repaired: all that lives in the leaf where it is highest is laid out first, then with what lives beside it, and more.
  *
  * What the text leaves open, and we chose: a cut lies in the middle half of its range; the node limit; long-lived
- * buffers rest as low as they can, those of the fullest leaf first; a leaf that doesn't fit below the highest one so
- * far raises the arena by as little as an exact search of a fixed effort finds. */
+ * buffers rest as low as they can, with leaves' buffers already there: by the fullest time that they see, or by longest
+ * life, which is what LLFB does with all buffers; a leaf that reaches higher than others is solved by exact search of a
+ * fixed effort; so many rounds of repair, of which the best counts. */
 #include "steps.h"
 
-#define LEAF_MOST 40              /* node limit: buffers in a leaf */
+#define LEAF_MOST 20              /* node limit: buffers in a leaf */
 #define LEAF_EFFORT UINT64_C(2000000)
+#define ROUNDS 6
 
 /* Sections [first, last) that are still to be cut, and their buffers: tree->buffer[from .. to). */
 struct range { uint32_t first, last, from, to; };
@@ -18,12 +21,13 @@ struct range { uint32_t first, last, from, to; };
 struct tree {
 	const struct layout_model *model;
 	uint32_t *buffer;          /* permuted so that every range is contiguous */
-	uint32_t *oldest;          /* [n] the longest life first */
-	bool *crossing;            /* stacked at the bottom */
+	uint32_t *oldest;          /* [n] which goes first */
+	bool *crossing;            /* long-lived */
 	struct range *range;       /* stack; leaves are kept in front */
 	uint32_t leaves, ranges;
-	int64_t *offset;
-	int64_t height;            /* of what is placed */
+	int64_t *offset, *was;     /* [n] -1: not placed */
+	int64_t height;            /* within which leaves are as low as they need to be */
+	int64_t reached;           /* by what was placed last */
 	struct control *control;
 };
 
@@ -80,16 +84,15 @@ static void layout_tree_split(
 static enum status cut_into_leaves(struct tree *tree)
 {
 	const struct layout_model *model = tree->model;
-	int64_t *change = mem_alloc((size_t)model->sections + 1, sizeof *change);
+	HELD int64_t *change = mem_alloc((size_t)model->sections + 1, sizeof *change);
 	NEED(change);
 	tree->range[0] = (struct range){ 0, model->sections, 0, model->n };
 	tree->ranges = 1;
-	enum status status = OK;
-	while (tree->leaves < tree->ranges && status == OK) {
+	while (tree->leaves < tree->ranges) {
 		struct range range = tree->range[tree->ranges - 1];
 		uint32_t cut = range.to - range.from > LEAF_MOST ? best_cut(tree, &range, change) : 0;
 		if (control_spend(tree->control, range.to - range.from + range.last - range.first))
-			status = control_status(tree->control);
+			TRY(control_status(tree->control));
 		if (cut) {
 			layout_tree_split(tree, &range, cut, &tree->range[tree->ranges - 1], &tree->range[tree->ranges]);
 			tree->ranges++;
@@ -99,19 +102,15 @@ static enum status cut_into_leaves(struct tree *tree)
 			tree->range[tree->leaves++] = range;
 		}
 	}
-	mem_free(change);
-	return status;
+	return OK;
 }
 
-/* Lays some buffers out in a range around those that are placed, lowest offset first in the order of the keys (NULL: as
- * they are given); exact:
- * as low as an exact search finds where that is above the height so far. */
-static enum status layout_tree_place(struct tree *tree, const uint32_t *buffer, uint32_t n, const struct range *range,
-	const char *keys, bool exact)
+/* Lays out what isn't placed of some buffers of a range around what is: lowest offset first in their order, or as low
+ * as an exact search finds where that is above the height so far. */
+static enum status layout_tree_place(
+	struct tree *tree, const uint32_t *buffer, uint32_t n, const struct range *range, bool exact)
 {
 	const struct layout_model *model = tree->model;
-	if (n == 0)
-		return OK;
 	OWN(layout_model) part = { 0 };
 	HELD int64_t *offset = mem_alloc(n, sizeof *offset);
 	HELD uint32_t *order = mem_alloc(n, sizeof *order);
@@ -120,81 +119,103 @@ static enum status layout_tree_place(struct tree *tree, const uint32_t *buffer, 
 	int64_t height = INT64_MAX, bound = part.max_load, scale = part.unit / model->unit, enough = tree->height / scale;
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
-	if (keys)
-		TRY(layout_sort(&part, keys, order));
 	TRY(layout_dive(&part, order, false, INT64_MAX, offset, &height, tree->control));
 	if (exact && height > enough)
 		TRY(layout_exact(&part, enough, false, LEAF_EFFORT, offset, &height, &bound, NULL, tree->control));
-	for (uint32_t i = 0; i < n; i++) {
-		int64_t top = (tree->offset[buffer[i]] = offset[i] * scale) + model->size[buffer[i]];
-		tree->height = top > tree->height ? top : tree->height;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		tree->offset[buffer[i]] = offset[i] * scale;
+	tree->reached = height * scale;
 	return OK;
 }
 
-/* A leaf's own buffers and the long-lived ones that live with them. */
-static enum status layout_tree_leaf(struct tree *tree, const struct range *range, const char *keys, uint32_t *buffer)
+/* A leaf's own buffers anew, unless they are within the height, or what isn't placed at a time that is no leaf. */
+static enum status layout_tree_leaf(struct tree *tree, const struct range *range, uint32_t *buffer)
 {
 	const struct layout_model *model = tree->model;
 	uint32_t n = 0;
+	int64_t top = range->from < range->to ? 0 : INT64_MAX;
+	for (uint32_t i = range->from; i < range->to; i++) {
+		uint32_t b = tree->buffer[i];
+		top = tree->crossing[b] ? top : larger_of(top, tree->offset[b] + model->size[b]);
+	}
+	if (top <= tree->height || range->first == range->last)
+		return OK;
+	control_spend(tree->control, model->n / 8);
 	for (uint32_t i = 0; i < model->n; i++) {
 		uint32_t b = tree->oldest[i];
-		if (tree->crossing[b] && model->first[b] < range->last && model->last[b] > range->first)
-			buffer[n++] = b;
+		if (model->first[b] >= range->last || model->last[b] <= range->first)
+			continue;
+		buffer[n++] = b;
+		tree->was[b] = tree->offset[b];
+		tree->offset[b] = tree->crossing[b] ? tree->offset[b] : -1;
 	}
-	for (uint32_t i = range->from; i < range->to; i++)
-		if (!tree->crossing[tree->buffer[i]])
-			buffer[n++] = tree->buffer[i];
-	control_spend(tree->control, model->n / 8);
-	return layout_tree_place(tree, buffer, n, range, keys, true);
+	TRY(layout_tree_place(tree, buffer, n, range, true));
+	for (uint32_t i = 0; i < n && tree->reached > top; i++)
+		tree->offset[buffer[i]] = tree->was[buffer[i]];
+	tree->height = larger_of(tree->height, smaller_of(tree->reached, top));
+	return OK;
 }
 
-static enum status layout_tree_long_lived(struct tree *tree, uint32_t *buffer)
+/* All that lives at the first time, everything else by keys, then what leaves alone have. */
+static enum status layout_tree_round(struct tree *tree, const struct range *first, const char *keys, uint32_t *buffer)
 {
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < tree->model->n; i++)
-		if (tree->crossing[tree->oldest[i]])
-			buffer[n++] = tree->oldest[i];
-	return layout_tree_place(tree, buffer, n, &(struct range){ 0, tree->model->sections, 0, 0 }, NULL, false);
+	const struct layout_model *model = tree->model;
+	TRY(layout_sort(model, keys, tree->oldest));
+	for (uint32_t b = 0; b < model->n; b++)
+		tree->offset[b] = -1;
+	tree->height = 0;
+	TRY(layout_tree_leaf(tree, first, buffer));
+	TRY(layout_tree_place(tree, tree->oldest, model->n, &(struct range){ 0, model->sections, 0, 0 }, false));
+	for (uint32_t b = 0; b < model->n; b++)
+		if (tree->crossing[b])
+			tree->height = larger_of(tree->height, tree->offset[b] + model->size[b]);
+	for (uint32_t i = 0; i < tree->leaves; i++)
+		TRY(layout_tree_leaf(tree, &tree->range[i], buffer));
+	return OK;
 }
 
-/* The fullest leaf with all that lives there, then what is long-lived, then the other leaves. */
-static enum status layout_tree_leaves(struct tree *tree, uint32_t *buffer)
+/* The leaf where the layout is as high as that, and as many times its length beside it. */
+static struct range layout_tree_highest(const struct tree *tree, int64_t height, uint32_t times)
 {
-	uint32_t fullest = 0;
-	for (uint32_t i = 0; i < tree->leaves; i++)
-		if (tree->range[i].first <= tree->model->max_section && tree->model->max_section < tree->range[i].last)
-			fullest = i;
-	TRY(layout_tree_leaf(tree, &tree->range[fullest], NULL, buffer));
-	TRY(layout_tree_long_lived(tree, buffer));
-	for (uint32_t i = 0; i < tree->leaves; i++)
-		if (i != fullest)
-			TRY(layout_tree_leaf(tree, &tree->range[i], "TAW", buffer));
+	const struct layout_model *model = tree->model;
+	const struct range *leaf = tree->range;
+	uint32_t b = 0;
+	while (tree->offset[b] + model->size[b] < height)
+		b++;
+	while (leaf->last <= model->first[b] || leaf->first >= model->last[b])
+		leaf++;
+	uint32_t beside = times * (leaf->last - leaf->first);
+	return (struct range){ leaf->first > beside ? leaf->first - beside : 0,
+		leaf->last + beside < model->sections ? leaf->last + beside : model->sections, 0, 0 };
+}
+
+static enum status layout_tree_rounds(struct tree *tree, uint32_t *buffer, int64_t *offset, int64_t *height)
+{
+	struct range first = { 0, 0, 0, 0 };
+	for (int round = 0; round < ROUNDS && *height > tree->model->max_load; round++) {
+		TRY(layout_tree_round(tree, &first, round ? "WZ" : "TW", buffer));
+		int64_t reached = layout_model_height(tree->model, tree->offset);
+		if (round > 0)
+			first = layout_tree_highest(tree, reached, (1u << (round - 1)) - 1);
+		if (reached >= *height)
+			continue;
+		*height = reached;
+		memcpy(offset, tree->offset, tree->model->n * sizeof *offset);
+	}
 	return OK;
 }
 
 enum status layout_tree(const struct layout_model *model, int64_t *offset, int64_t *height, struct control *control)
 {
-	struct tree tree = { .model = model, .offset = offset, .control = control };
-	HELD uint32_t *leaf = mem_alloc(model->n, sizeof *leaf);
-	tree.buffer = mem_alloc(model->n, sizeof *tree.buffer);
-	tree.crossing = mem_alloc(model->n, sizeof *tree.crossing);
-	tree.oldest = mem_alloc(model->n, sizeof *tree.oldest);
-	tree.range = mem_alloc((size_t)model->sections + 2, sizeof *tree.range);
-	enum status status = tree.buffer && tree.crossing && tree.range && tree.oldest && leaf
-		? layout_sort(model, "WZ", tree.oldest) : NO_MEMORY;
-	for (uint32_t b = 0; status == OK && b < model->n; b++) {
+	uint32_t n = model->n, *leaf;
+	OWN(arena) arena = { 0 };
+	struct tree tree = { .model = model, .control = control };
+	NEED(ROOM(&arena, tree.buffer, n) && ROOM(&arena, tree.oldest, n) && ROOM(&arena, tree.crossing, n) &&
+		ROOM(&arena, tree.range, (size_t)model->sections + 2) && ROOM(&arena, tree.offset, n) &&
+		ROOM(&arena, tree.was, n) && ROOM(&arena, leaf, n));
+	for (uint32_t b = 0; b < n; b++)
 		tree.buffer[b] = b;
-		offset[b] = -1;
-	}
-	if (status == OK)
-		status = cut_into_leaves(&tree);
-	if (status == OK)
-		status = layout_tree_leaves(&tree, leaf);
-	*height = status == OK ? tree.height : INT64_MAX;
-	mem_free(tree.buffer);
-	mem_free(tree.crossing);
-	mem_free(tree.oldest);
-	mem_free(tree.range);
-	return status;
+	*height = INT64_MAX;
+	TRY(cut_into_leaves(&tree));
+	return layout_tree_rounds(&tree, leaf, offset, height);
 }
