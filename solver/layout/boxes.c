@@ -252,7 +252,7 @@ void layout_boxes_free(struct layout_boxes *boxes)
 
 enum status layout_boxes_unpack(const struct layout_boxes *boxes, const int64_t *coarse, int64_t *offset)
 {
-	int64_t *bottom = mem_alloc(boxes->count, sizeof *bottom);
+	HELD int64_t *bottom = mem_alloc(boxes->count, sizeof *bottom);
 	NEED(bottom);
 	for (uint32_t b = 0; b < boxes->model.n; b++)
 		bottom[boxes->top[boxes->model.origin[b]]] = coarse[b] * boxes->scale;
@@ -264,6 +264,5 @@ enum status layout_boxes_unpack(const struct layout_boxes *boxes, const int64_t 
 		bottom[box->right] = bottom[i] + (box->stacked ? boxes->box[box->left].size : 0);
 	}
 	memcpy(offset, bottom, boxes->n * sizeof *offset);
-	mem_free(bottom);
 	return OK;
 }

@@ -64,10 +64,7 @@ enum status layout_cheap(const struct layout_model *model, int64_t enough, int64
 			 const struct layout_recipe **dive, const char **name, struct control *control)
 {
 	struct cheap cheap = { .model = model, .offset = offset, .height = height };
-	cheap.order = mem_alloc(model->n, sizeof *cheap.order);
-	cheap.trial = mem_alloc(model->n, sizeof *cheap.trial);
-	enum status status = cheap.order && cheap.trial ? cheap_try_all(&cheap, enough, dive, name, control) : NO_MEMORY;
-	mem_free(cheap.order);
-	mem_free(cheap.trial);
-	return status;
+	OWN(arena) arena = { 0 };
+	NEED(ROOM(&arena, cheap.order, model->n) && ROOM(&arena, cheap.trial, model->n));
+	return cheap_try_all(&cheap, enough, dive, name, control);
 }

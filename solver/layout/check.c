@@ -166,16 +166,15 @@ static struct keyed *list_pieces(const struct check *check, bool ends, uint32_t 
 static enum status check_overlaps(struct check *check, struct error *error)
 {
 	uint32_t count = 0;
-	struct keyed *start = list_pieces(check, false, &count), *end = start ? list_pieces(check, true, &count) : NULL;
-	enum status status = end && numbers_make(&check->here, check->count) ? OK : NO_MEMORY;
+	HELD struct keyed *start = list_pieces(check, false, &count);
+	HELD struct keyed *end = list_pieces(check, true, &count);
+	enum status status = start && end && numbers_make(&check->here, check->count) ? OK : NO_MEMORY;
 	for (uint32_t s = 0, e = 0; s < count && status == OK;) {
 		if (end[e].key <= start[s].key)
 			layout_check_take_out(&check->here, check->number[end[e++].item]);
 		else
 			status = layout_check_come(check, start[s++].item, error);
 	}
-	mem_free(start);
-	mem_free(end);
 	numbers_free(&check->here);
 	return status;
 }

@@ -49,7 +49,7 @@ static int64_t check_moment_fullest(const struct alive *alive, int64_t room)
 	room = room / unit;
 	if (room > ROOM_MOST)
 		return room * unit;
-	bool *reached = mem_alloc((size_t)room + 1, sizeof *reached);
+	HELD bool *reached = mem_alloc((size_t)room + 1, sizeof *reached);
 	if (!reached)
 		return -1;
 	reached[0] = true;
@@ -60,7 +60,6 @@ static int64_t check_moment_fullest(const struct alive *alive, int64_t room)
 	}
 	while (!reached[room])
 		room--;
-	mem_free(reached);
 	return room * unit;
 }
 
@@ -95,11 +94,13 @@ static int64_t check_moment_stack_up(const struct alive *alive)
 
 int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, int64_t step)
 {
-	struct alive alive = { .size = mem_alloc(buffers->n, sizeof *alive.size),
-		.bottom = mem_alloc(buffers->n, sizeof *alive.bottom),
-		.top = mem_alloc(buffers->n, sizeof *alive.top) };
-	int64_t sum = 0, height = -1;
-	for (uint32_t i = 0; alive.size && alive.bottom && alive.top && i < buffers->n; i++) {
+	OWN(arena) arena = { 0 };
+	struct alive alive = { 0 };
+	int64_t sum = 0;
+	if (!ROOM(&arena, alive.size, buffers->n) || !ROOM(&arena, alive.bottom, buffers->n) ||
+	    !ROOM(&arena, alive.top, buffers->n))
+		return -1;
+	for (uint32_t i = 0; i < buffers->n; i++) {
 		int64_t bytes = check_moment_bytes_at(buffers, i, step, alignment),
 				own = buffers->alignment ? buffers->alignment[i] : 1;
 		sum += bytes;
@@ -111,10 +112,5 @@ int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, in
 			alive.grain = joint_divisor(joint_multiple(own, alignment), alive.grain);
 		}
 	}
-	if (alive.size && alive.bottom && alive.top)
-		height = alive.free == 0 || alive.grain > GRAIN_MOST ? sum : check_moment_stack_up(&alive);
-	mem_free(alive.size);
-	mem_free(alive.bottom);
-	mem_free(alive.top);
-	return height;
+	return alive.free == 0 || alive.grain > GRAIN_MOST ? sum : check_moment_stack_up(&alive);
 }

@@ -158,17 +158,12 @@ enum status layout_given(
 	const struct buffers *buffers, int64_t alignment, struct control *control, int64_t *offset, uint32_t *moved)
 {
 	struct given given = { .buffers = buffers, .alignment = alignment, .offset = offset };
-	struct begun *begun = mem_alloc(buffers->n, sizeof *begun);
-	struct taken *taken = mem_alloc(buffers->n, sizeof *taken);
-	given.alive = mem_alloc(buffers->n, sizeof *given.alive);
-	given.ending = mem_alloc(buffers->n, sizeof *given.ending);
+	OWN(arena) arena = { 0 };
+	struct begun *begun;
+	struct taken *taken;
+	uint32_t n = buffers->n;
 	*moved = 0;
-	enum status status = begun && taken && given.alive && given.ending
-		? given_solve(&given, begun, taken, control, moved)
-		: NO_MEMORY;
-	mem_free(begun);
-	mem_free(taken);
-	mem_free(given.alive);
-	mem_free(given.ending);
-	return status;
+	NEED(ROOM(&arena, begun, n) && ROOM(&arena, taken, n) && ROOM(&arena, given.alive, n) &&
+		ROOM(&arena, given.ending, n));
+	return given_solve(&given, begun, taken, control, moved);
 }

@@ -52,12 +52,9 @@ static bool lifted(const struct layout_model *model, uint32_t b)
 static enum status lift_residents(struct solve *solve)
 {
 	const struct layout_model *model = &solve->model;
-	struct keyed *started = mem_alloc(model->n, sizeof *started);
+	HELD struct keyed *started = mem_alloc(model->n, sizeof *started);
 	solve->rest = mem_alloc(model->n, sizeof *solve->rest);
-	if (!started || !solve->rest) {
-		mem_free(started);
-		return NO_MEMORY;
-	}
+	NEED(started && solve->rest);
 	for (uint32_t b = 0; b < model->n; b++) {
 		if (lifted(model, b)) {
 			solve->layout->offset[model->origin[b]] = solve->base * model->unit;
@@ -69,7 +66,6 @@ static enum status lift_residents(struct solve *solve)
 	bool fine = sort_keyed(started, solve->rest_count);
 	for (uint32_t i = 0; i < solve->rest_count; i++)
 		solve->rest[i] = started[i].item;
-	mem_free(started);
 	return fine ? OK : NO_MEMORY;
 }
 

@@ -196,9 +196,9 @@ static enum status online_run(const struct layout_model *model, struct online *o
 	const struct csr *ends, uint32_t *held, int64_t *offset)
 {
 	for (uint32_t s = 0; s < model->sections; s++) {
-		for (uint32_t i = ends->start[s]; i < ends->start[s + 1]; i++)
+		FOR_ROW(i, ends, s)
 			online_leave(online, held[ends->item[i]]);
-		for (uint32_t i = starts->start[s]; i < starts->start[s + 1]; i++) {
+		FOR_ROW(i, starts, s) {
 			uint32_t b = starts->item[i];
 			if ((held[b] = online_come(online, model->size[b])) == NONE)
 				return NO_MEMORY;
@@ -212,7 +212,8 @@ enum status layout_online(const struct layout_model *model, int64_t *offset)
 {
 	struct online online = { .spare = NONE, .root = NONE };
 	struct csr starts = { 0 }, ends = { 0 };
-	uint32_t *held = mem_alloc(model->n, sizeof *held), all = online_new_block(&online, 0, ENDLESS);
+	HELD uint32_t *held = mem_alloc(model->n, sizeof *held);
+	uint32_t all = online_new_block(&online, 0, ENDLESS);
 	enum status status = held && all != NONE ? online_sort_by(model, model->first, &starts) : NO_MEMORY;
 	if (status == OK)
 		status = online_sort_by(model, model->last, &ends);
@@ -220,7 +221,6 @@ enum status layout_online(const struct layout_model *model, int64_t *offset)
 		online_insert(&online, all);
 		status = online_run(model, &online, &starts, &ends, held, offset);
 	}
-	mem_free(held);
 	mem_free(online.block);
 	mem_free(starts.start);
 	mem_free(starts.item);

@@ -88,7 +88,7 @@ static int compare_keyed(const void *left, const void *right)
 /* Sorts every row by its buffers' keys, ascending. */
 static enum status search_setup_sort_rows(const struct layout_model *model, struct csr *rows, const int64_t *key)
 {
-	struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
+	HELD struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
 	NEED(keyed);
 	for (uint32_t b = 0; b < model->n; b++) {
 		uint32_t *row = rows->item + rows->start[b], length = csr_length(rows, b);
@@ -98,7 +98,6 @@ static enum status search_setup_sort_rows(const struct layout_model *model, stru
 		for (uint32_t i = 0; i < length; i++)
 			row[i] = keyed[i].buffer;
 	}
-	mem_free(keyed);
 	return OK;
 }
 

@@ -18,13 +18,9 @@ static int compare_entries(const void *left, const void *right)
 static enum status contention(const struct layout_model *model, double *value)
 {
 	uint32_t sections = model->sections;
-	int64_t *level = mem_alloc(sections, sizeof *level);
-	uint32_t *power = mem_alloc(model->n, sizeof *power);
-	if (!level || !power) {
-		mem_free(level);
-		mem_free(power);
-		return NO_MEMORY;
-	}
+	HELD int64_t *level = mem_alloc(sections, sizeof *level);
+	HELD uint32_t *power = mem_alloc(model->n, sizeof *power);
+	NEED(level && power);
 	for (uint32_t b = 0; b < model->n; b++)
 		while (2u << power[b] <= model->last[b] - model->first[b])
 			power[b]++;
@@ -41,21 +37,15 @@ static enum status contention(const struct layout_model *model, double *value)
 			if (level[s + (1u << p)] > level[s])
 				level[s] = level[s + (1u << p)];
 	}
-	mem_free(level);
-	mem_free(power);
 	return OK;
 }
 
 /* Overlapping buffers of each, counted as all but those that end before it or start after it; gaps are ignored. */
 static enum status overlaps(const struct layout_model *model, double *value)
 {
-	uint32_t *started = mem_alloc((size_t)model->sections + 1, sizeof *started);
-	uint32_t *ended = mem_alloc((size_t)model->sections + 1, sizeof *ended);
-	if (!started || !ended) {
-		mem_free(started);
-		mem_free(ended);
-		return NO_MEMORY;
-	}
+	HELD uint32_t *started = mem_alloc((size_t)model->sections + 1, sizeof *started);
+	HELD uint32_t *ended = mem_alloc((size_t)model->sections + 1, sizeof *ended);
+	NEED(started && ended);
 	for (uint32_t b = 0; b < model->n; b++) {
 		started[model->first[b]]++;
 		ended[model->last[b]]++;
@@ -66,8 +56,6 @@ static enum status overlaps(const struct layout_model *model, double *value)
 	}
 	for (uint32_t b = 0; b < model->n; b++)
 		value[b] = (double)(started[model->last[b] - 1] - ended[model->first[b]] - 1);
-	mem_free(started);
-	mem_free(ended);
 	return OK;
 }
 

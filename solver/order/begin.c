@@ -81,19 +81,18 @@ static enum status seed_between(struct order_job *job)
 {
 	const struct problem *problem = job->problem;
 	uint32_t *order = job->seed[SEED_BETWEEN] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
-	uint32_t *sequence = mem_alloc(problem->ops, sizeof *sequence), length = 0;
-	for (uint32_t i = 0; sequence && i < problem->ops; i++) {
+	HELD uint32_t *sequence = mem_alloc(problem->ops, sizeof *sequence);
+	uint32_t length = 0;
+	NEED(order && sequence);
+	for (uint32_t i = 0; i < problem->ops; i++) {
 		enum phase phase = problem->phase[problem->program[i]];
 		if (phase != PHASE_UPDATE && phase != PHASE_COMMUNICATION)
 			sequence[length++] = problem->program[i];
 	}
-	enum status status = order && sequence ? order_greedy_beside(&job->model, sequence, length, order) : NO_MEMORY;
-	if (status == OK) {
-		order_job_offer(job, order, "updates between");
-		job->seed_peak[SEED_BETWEEN] = order_profile(&job->model, order, job->count, job->live);
-	}
-	mem_free(sequence);
-	return status;
+	TRY(order_greedy_beside(&job->model, sequence, length, order));
+	order_job_offer(job, order, "updates between");
+	job->seed_peak[SEED_BETWEEN] = order_profile(&job->model, order, job->count, job->live);
+	return OK;
 }
 
 /* Whether each op waits for the one before it in program order. */
@@ -222,13 +221,9 @@ enum status order_run_cuts(struct order_job *job, uint32_t cuts)
 {
 	OWN(arena) arena = { 0 };
 	struct order_cut cut;
-	struct cutting cutting = {
-		.job = job, .cut = &cut,
-		.least = arena_alloc(&arena, job->model.ops, sizeof *cutting.least),
-		.done = arena_alloc(&arena, job->model.ops, sizeof *cutting.done),
-		.order = arena_alloc(&arena, job->model.ops, sizeof *cutting.order),
-	};
-	NEED(cutting.least && cutting.done && cutting.order);
+	struct cutting cutting = { .job = job, .cut = &cut };
+	uint32_t ops = job->model.ops;
+	NEED(ROOM(&arena, cutting.least, ops) && ROOM(&arena, cutting.done, ops) && ROOM(&arena, cutting.order, ops));
 	enum status status = order_cut_init(&cut, job->problem, false);
 	if (status == OK)
 		status = cut_promising(&cutting, cuts);

@@ -103,13 +103,10 @@ enum status order_bound_alive(const struct order_model *model, const uint32_t *t
 	struct control *control, int64_t *alive)
 {
 	OWN(arena) arena = { 0 };
-	struct bound bound = {
-		.model = model, .topological = topological,
-		.reached = arena_alloc(&arena, model->ops, sizeof *bound.reached),
-		.reaching = arena_alloc(&arena, model->ops, sizeof *bound.reaching),
-		.difference = arena_alloc(&arena, COLUMNS + 1, sizeof *bound.difference),
-	};
-	enum status status = bound.reached && bound.reaching && bound.difference ? OK : NO_MEMORY;
+	struct bound bound = { .model = model, .topological = topological };
+	NEED(ROOM(&arena, bound.reached, model->ops) && ROOM(&arena, bound.reaching, model->ops) &&
+		ROOM(&arena, bound.difference, COLUMNS + 1));
+	enum status status = OK;
 	uint64_t block_ticks = 2 * (uint64_t)model->pred.start[model->ops] + 2 * (uint64_t)model->users.start[model->items];
 	for (uint32_t first = 0; status == OK && first < model->ops; first += COLUMNS) {
 		uint32_t columns = model->ops - first < COLUMNS ? model->ops - first : COLUMNS;

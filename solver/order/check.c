@@ -210,7 +210,7 @@ enum side { FREE, SOURCE, SINK };
 static enum status order_check_mark_reachable(
 	const struct csr *arcs, uint32_t ops, uint32_t op, enum side mark, enum side *side)
 {
-	uint32_t *stack = mem_alloc(ops, sizeof *stack);
+	HELD uint32_t *stack = mem_alloc(ops, sizeof *stack);
 	NEED(stack);
 	uint32_t depth = 0;
 	stack[depth++] = op;
@@ -222,7 +222,6 @@ static enum status order_check_mark_reachable(
 				stack[depth++] = arcs->item[i];
 			}
 	}
-	mem_free(stack);
 	return OK;
 }
 

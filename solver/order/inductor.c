@@ -118,23 +118,18 @@ static void lpmf_run(struct lpmf *lpmf, uint32_t op)
 enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
-	struct lpmf lpmf = { .problem = problem,
-		.place = places_of(problem, &arena),
-		.frees = arena_alloc(&arena, problem->ops, sizeof *lpmf.frees),
-		.left = arena_alloc(&arena, problem->items, sizeof *lpmf.left),
-		.ready = arena_alloc(&arena, problem->ops, sizeof *lpmf.ready) };
-	enum status status = lpmf.place && lpmf.frees && lpmf.left && lpmf.ready
-		? order_inductor_begin(problem, &arena, &lpmf.size, &lpmf.waiting)
-		: NO_MEMORY;
-	if (status == OK)
-		lpmf_start(&lpmf);
-	for (uint32_t i = 0; i < problem->ops && status == OK; i++) {
+	struct lpmf lpmf = { .problem = problem, .place = places_of(problem, &arena) };
+	NEED(lpmf.place && ROOM(&arena, lpmf.frees, problem->ops) && ROOM(&arena, lpmf.left, problem->items) &&
+		ROOM(&arena, lpmf.ready, problem->ops));
+	TRY(order_inductor_begin(problem, &arena, &lpmf.size, &lpmf.waiting));
+	lpmf_start(&lpmf);
+	for (uint32_t i = 0; i < problem->ops; i++) {
 		uint32_t at = lpmf_choose(&lpmf);
 		order[i] = lpmf.ready[at];
 		lpmf.ready[at] = lpmf.ready[--lpmf.count];
 		lpmf_run(&lpmf, order[i]);
 	}
-	return status;
+	return OK;
 }
 
 /* ---- breadth first ---- */
@@ -193,14 +188,12 @@ static void bfs_ready(struct bfs *bfs, uint32_t op)
 enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
-	struct bfs bfs = { .place = places_of(problem, &arena),
-		.step = arena_alloc(&arena, problem->ops, sizeof *bfs.step),
-		.when = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *bfs.when),
-		.heap = arena_alloc(&arena, problem->ops, sizeof *bfs.heap) };
+	struct bfs bfs = { .place = places_of(problem, &arena) };
 	int64_t *size;
 	uint32_t *waiting;
-	TRY(bfs.place && bfs.step && bfs.when && bfs.heap ? order_inductor_begin(problem, &arena, &size, &waiting)
-													  : NO_MEMORY);
+	NEED(bfs.place && ROOM(&arena, bfs.step, problem->ops) && ROOM(&arena, bfs.heap, problem->ops) &&
+		ROOM(&arena, bfs.when, (size_t)problem->pred.start[problem->ops] + 1));
+	TRY(order_inductor_begin(problem, &arena, &size, &waiting));
 	TRY(operands_of(problem, &arena, &bfs.operands));
 	for (uint32_t op = 0; op < problem->ops; op++)
 		if (waiting[op] == 0)
@@ -283,18 +276,14 @@ static void dfs_visit(struct dfs *dfs, uint32_t root, uint32_t *order)
 enum status order_inductor_dfs(const struct problem *problem, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
-	struct dfs dfs = { .problem = problem,
-		.op = arena_alloc(&arena, problem->ops, sizeof *dfs.op),
-		.root = arena_alloc(&arena, problem->ops, sizeof *dfs.root),
-		.operand = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *dfs.operand),
-		.next = arena_alloc(&arena, problem->ops, sizeof *dfs.next),
-		.stack = arena_alloc(&arena, problem->ops, sizeof *dfs.stack),
-		.seen = arena_alloc(&arena, problem->ops, sizeof *dfs.seen) };
-	enum status status = dfs.op && dfs.root && dfs.operand && dfs.next && dfs.stack && dfs.seen
-		? dfs_start(&dfs, &arena)
-		: NO_MEMORY;
-	for (uint32_t i = 0; i < problem->ops && status == OK; i++)
+	struct dfs dfs = { .problem = problem };
+	uint32_t ops = problem->ops;
+	NEED(ROOM(&arena, dfs.op, ops) && ROOM(&arena, dfs.root, ops) && ROOM(&arena, dfs.next, ops) &&
+		ROOM(&arena, dfs.stack, ops) && ROOM(&arena, dfs.seen, ops) &&
+		ROOM(&arena, dfs.operand, (size_t)problem->pred.start[ops] + 1));
+	TRY(dfs_start(&dfs, &arena));
+	for (uint32_t i = 0; i < ops; i++)
 		if (!dfs.seen[dfs.root[i].op])
 			dfs_visit(&dfs, dfs.root[i].op, order);
-	return status;
+	return OK;
 }

@@ -126,14 +126,12 @@ enum status order_quick(const struct problem *problem, struct control *control, 
 
 static enum status run_one_seed(struct order_job *job)
 {
-	uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
-	enum status status = order ? order_seed(job, job->options->strategy, order) : NO_MEMORY;
-	if (status == OK)
-		order_job_offer(job, order, order_strategy_names[job->options->strategy]);
-	mem_free(order);
-	if (status == OK)
-		status = order_run_alive(job);
-	return status == OK ? order_run_cuts(job, CUTS) : status;
+	HELD uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
+	NEED(order);
+	TRY(order_seed(job, job->options->strategy, order));
+	order_job_offer(job, order, order_strategy_names[job->options->strategy]);
+	TRY(order_run_alive(job));
+	return order_run_cuts(job, CUTS);
 }
 
 static enum status order_run(struct order_job *job, struct order_roam *roam)

@@ -136,17 +136,9 @@ enum status order_repair(struct order_job *job, struct order_cut *cut, uint32_t 
 {
 	OWN(arena) arena = { 0 };
 	uint32_t ops = job->model.ops;
-	struct repair repair = {
-		.job = job, .cut = cut, .order = order, .random = ops,
-		.position = arena_alloc(&arena, ops, sizeof *repair.position),
-		.trial = arena_alloc(&arena, ops, sizeof *repair.trial),
-		.choice = arena_alloc(&arena, ops, sizeof *repair.choice),
-		.live = arena_alloc(&arena, ops, sizeof *repair.live),
-	};
-	enum status status = repair.position && repair.trial && repair.choice && repair.live ? OK : NO_MEMORY;
-	if (status == OK) {
-		adopt(&repair, order);
-		status = order_repair_descend(&repair, failures);
-	}
-	return status;
+	struct repair repair = { .job = job, .cut = cut, .order = order, .random = ops };
+	NEED(ROOM(&arena, repair.position, ops) && ROOM(&arena, repair.trial, ops) && ROOM(&arena, repair.choice, ops) &&
+		ROOM(&arena, repair.live, ops));
+	adopt(&repair, order);
+	return order_repair_descend(&repair, failures);
 }

@@ -427,12 +427,9 @@ static enum status solve_segments(struct roam *roam)
 	uint32_t ops = roam->model->ops;
 	struct leaves leaves = {
 		.roam = roam, .limit = roam->job->options->node_limit ? roam->job->options->node_limit : NODE_LIMIT,
-		.position = arena_alloc(&roam->arena, ops, sizeof *leaves.position),
-		.local = arena_alloc(&roam->arena, ops, sizeof *leaves.local),
-		.count = arena_alloc(&roam->arena, roam->model->items, sizeof *leaves.count),
-		.live = arena_alloc(&roam->arena, ops, sizeof *leaves.live),
 	};
-	NEED(leaves.position && leaves.local && leaves.count && leaves.live);
+	NEED(ROOM(&roam->arena, leaves.position, ops) && ROOM(&roam->arena, leaves.local, ops) &&
+		ROOM(&roam->arena, leaves.count, roam->model->items) && ROOM(&roam->arena, leaves.live, ops));
 	roam_refresh(&leaves);
 	enum status status = OK;
 	for (uint32_t i = 0; i < roam->segments; i++) {
@@ -450,25 +447,29 @@ static enum status roam_prepare(struct roam *roam)
 {
 	struct arena *arena = &roam->arena;
 	uint32_t ops = roam->model->ops;
-	ROOM(arena, roam->place, ops);
-	ROOM(arena, roam->main, ops);
-	ROOM(arena, roam->segment_of, ops);
 	roam->branch_of = mem_alloc(ops, sizeof *roam->branch_of);
-	ROOM(arena, roam->run, ops);
-	ROOM(arena, roam->order, ops);
-	ROOM(arena, roam->stack, ops);
 	roam->segment = mem_alloc(ops, sizeof *roam->segment);
-	if (!roam->place || !roam->main || !roam->segment_of || !roam->branch_of || !roam->run || !roam->order || !roam->stack
-	    || !roam->segment)
-		return NO_MEMORY;
+	NEED(ROOM(arena, roam->place, ops) && ROOM(arena, roam->main, ops) && ROOM(arena, roam->segment_of, ops) &&
+		ROOM(arena, roam->run, ops) && ROOM(arena, roam->order, ops) && ROOM(arena, roam->stack, ops) &&
+		roam->branch_of && roam->segment);
 	for (uint32_t i = 0; i < ops; i++)
 		roam->place[roam->sequence[i]] = i;
 	return order_walk_start(&roam->walk, roam->model, arena);
 }
 
 /* Without leaves it is a seed for others. */
-static enum status roam_finish(struct roam *roam, uint32_t *order, bool leaves)
+static enum status roam_solve(struct roam *roam, uint32_t *order, bool leaves)
 {
+	TRY(roam_prepare(roam));
+	if (roam->model->ops == 0)
+		return OK;
+	TRY(find_main(roam));
+	TRY(find_segments(roam));
+	TRY(roam_find_branches(roam));
+	roam->branch = mem_alloc(roam->branches, sizeof *roam->branch);
+	NEED(ROOM(&roam->arena, roam->missing, roam->branches) && ROOM(&roam->arena, roam->pending, roam->branches) &&
+		roam->branch);
+	find_assignment(roam);
 	enum status status = leaves ? solve_segments(roam) : OK;
 	if (status != NO_MEMORY)
 		order_job_offer(roam->job, roam->order, "roam");
@@ -480,21 +481,7 @@ static enum status roam_finish(struct roam *roam, uint32_t *order, bool leaves)
 enum status order_run_roam(struct order_job *job, uint32_t *order, struct order_roam *result)
 {
 	struct roam roam = { .job = job, .model = &job->model, .sequence = job->problem->program };
-	enum status status = roam_prepare(&roam);
-	if (status == OK && roam.model->ops > 0) {
-		status = find_main(&roam);
-		if (status == OK)
-			status = find_segments(&roam);
-		if (status == OK)
-			status = roam_find_branches(&roam);
-		roam.branch = mem_alloc(roam.branches, sizeof *roam.branch);
-		status = ROOM(&roam.arena, roam.missing, roam.branches) && ROOM(&roam.arena, roam.pending, roam.branches) &&
-			status == OK && roam.branch ? OK : NO_MEMORY;
-	}
-	if (status == OK && roam.model->ops > 0) {
-		find_assignment(&roam);
-		status = roam_finish(&roam, order, result != NULL);
-	}
+	enum status status = roam_solve(&roam, order, result != NULL);
 	if (result) {
 		*result = (struct order_roam) { roam.segments, roam.branches, roam.segment, roam.branch, roam.branch_of };
 	} else {
