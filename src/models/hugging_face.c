@@ -166,9 +166,7 @@ static enum status take_switches(
 	return OK;
 }
 
-/* A gate is a silu or a gelu; without one the layer's own non-linearity is named. */
-static enum status take_activation(
-	const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
+static bool activation_named(const char *name, enum model_activation *activation)
 {
 	static const struct {
 		const char *name;
@@ -176,25 +174,35 @@ static enum status take_activation(
 	} known[] = { { "gelu", ACTIVATION_GELU }, { "gelu_pytorch_tanh", ACTIVATION_GELU },
 		{ "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_TANH }, { "gelu_fast", ACTIVATION_TANH },
 		{ "relu", ACTIVATION_RELU }, { "relu2", ACTIVATION_RELU_SQUARED } };
+	for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+		if (strcmp(name, known[i].name) == 0) {
+			*activation = known[i].activation;
+			return true;
+		}
+	return false;
+}
+
+/* A gate is a silu or a gelu; without one the layer's own non-linearity is named. */
+static enum status take_activation(
+	const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
+{
 	const json_t *value = type->activation ? json_object_get(file, type->activation) : NULL;
 	const char *name = value ? json_string_value(value) : type->activation_normal;
 	bool gated = config->family == FAMILY_LLAMA && !config->plain;
+	bool silu = gated && name && (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0);
+	enum model_activation activation;
 	char text[80];
 	if (!type->activation)
 		return OK;
-	if (gated && name && (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0)) {
-		config->gelu_gate = false;
+	config->gelu_gate = gated && !silu;
+	if (silu)
 		return OK;
-	}
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (name && strcmp(name, known[i].name) == 0 && !(gated && known[i].activation != ACTIVATION_GELU)) {
-			config->activation = gated ? config->activation : known[i].activation;
-			config->gelu_gate = gated;
-			return OK;
-		}
-	return fail(error, BAD_INPUT, "%s is %s: only %s are covered", type->activation,
-		hugging_face_describe(value, text, sizeof text),
-		gated ? "silu, gelu and gelu_pytorch_tanh" : "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu and relu2");
+	if (!activation_named(name, &activation) || (gated && activation != ACTIVATION_GELU))
+		return fail(error, BAD_INPUT, "%s is %s: only %s are covered", type->activation,
+			hugging_face_describe(value, text, sizeof text),
+			gated ? "silu, gelu and gelu_pytorch_tanh" : "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu and relu2");
+	config->activation = gated ? config->activation : activation;
+	return OK;
 }
 
 /* Of a model of several parts the whole may say it: it does in files of transformers 5, and where it says true. */
@@ -336,26 +344,18 @@ static enum status take_dense_layers(const json_t *file, struct model_config *co
 /* "relu", "gated-gelu": the library's gelu there is gelu_new. */
 static enum status take_projection(const json_t *file, struct model_config *config, struct error *error)
 {
-	static const struct {
-		const char *name;
-		enum model_activation activation;
-		bool gated;
-	} known[] = { { "relu", ACTIVATION_RELU, false }, { "gelu", ACTIVATION_GELU, false },
-		{ "gelu_new", ACTIVATION_TANH, false }, { "gated-gelu", ACTIVATION_TANH, true },
-		{ "gated-relu", ACTIVATION_RELU, true } };
 	const json_t *value = json_object_get(file, "feed_forward_proj");
+	const char *name = json_string_value(value);
+	bool gated = name && strncmp(name, "gated-", 6) == 0;
 	char text[80];
 	if (!value)
 		return OK;
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (json_is_string(value) && strcmp(json_string_value(value), known[i].name) == 0) {
-			config->activation = known[i].activation;
-			config->gated = known[i].gated;
-			return OK;
-		}
-	return fail(error, BAD_INPUT,
-		"feed_forward_proj is %s: only relu, gelu, gelu_new, gated-gelu and gated-relu are covered",
-		hugging_face_describe(value, text, sizeof text));
+	name = !gated ? name : strcmp(name, "gated-gelu") == 0 ? "gelu_new" : name + 6;
+	if (!activation_named(name, &config->activation))
+		return fail(error, BAD_INPUT, "feed_forward_proj is %s: expected relu, gelu or gated-gelu",
+			hugging_face_describe(value, text, sizeof text));
+	config->gated = gated;
+	return OK;
 }
 
 /* Keys of one family alone. */
@@ -560,9 +560,13 @@ static enum status hugging_face_take_file(json_t *file, struct hugging_face *mod
 		hugging_face_note(model, "%s", type->assumed);
 	if (json_is_object(json_object_get(file, "quantization_config")))
 		hugging_face_note(model, "weights are counted as --precision has them, not as quantization_config stores them");
-	if (status == OK && !json_is_object(keys))
-		return fail(error, BAD_INPUT, "%s is missing: expected an object", type->inner);
-	return status == OK ? take_keys(keys, file, type, model, error) : status;
+	if (status == OK)
+		status = json_is_object(keys) ? take_keys(keys, file, type, model, error)
+			: fail(error, BAD_INPUT, "%s is missing: expected an object", type->inner);
+	if (model->config.experts)
+		hugging_face_note(model, "every expert gets its fair share of the tokens (a capacity factor of 1); the "
+			"load-balancing loss is left out");
+	return status;
 }
 
 enum status hugging_face_read(const char *text, size_t size, struct hugging_face *model, struct error *error)

@@ -13,14 +13,16 @@
 
 /* ---- GPT-2, GPT-NeoX, Phi ---- */
 
-SIZES(gpt2, SIZE("n_layer", layers, 12), SIZE("n_embd", hidden, 768), SIZE("n_head", heads, 12),
-	SIZE_OR_NULL("n_inner", ffn, HF_FOLLOWS), SIZE("vocab_size", vocab, 50257), SIZE("n_positions", positions, 1024));
+#define N_SIZES(count, width, head_count, words) SIZE("n_layer", layers, count), SIZE("n_embd", hidden, width), \
+	SIZE("n_head", heads, head_count), SIZE_OR_NULL("n_inner", ffn, HF_FOLLOWS), SIZE("vocab_size", vocab, words)
+SIZES(gpt2, N_SIZES(12, 768, 12, 50257), SIZE("n_positions", positions, 1024));
 SETTINGS(gpt2, { "add_cross_attention", "false" }, { "scale_attn_by_inverse_layer_idx", "false" },
 	{ "reorder_and_upcast_attn", "false" }, { "scale_attn_weights", "true" }, { "pruned_heads", "{}" });
 
-#define DECODER_SIZES(count, width, head_count, inner, words) SIZE("num_hidden_layers", layers, count), \
-	SIZE("hidden_size", hidden, width), \
-	SIZE("num_attention_heads", heads, head_count), SIZE("intermediate_size", ffn, inner), SIZE("vocab_size", vocab, words)
+#define BODY_SIZES(count, width, head_count) SIZE("num_hidden_layers", layers, count), \
+	SIZE("hidden_size", hidden, width), SIZE("num_attention_heads", heads, head_count)
+#define DECODER_SIZES(count, width, head_count, inner, words) BODY_SIZES(count, width, head_count), \
+	SIZE("intermediate_size", ffn, inner), SIZE("vocab_size", vocab, words)
 #define GROUPED(groups, head) \
 	SIZE_OR_NULL("num_key_value_heads", kv_heads, groups), SIZE_OR_NULL("head_dim", head_width, head)
 #define UNGROUPED GROUPED(HF_FOLLOWS, HF_FOLLOWS)
@@ -66,10 +68,10 @@ SETTINGS(mixture, NO_DROPOUT, ALL_ROTARY, { "hidden_act", "\"silu\"" }, { "route
 SIZES(gemma, DECODER_SIZES(28, 3072, 16, 24576, 256000), GROUPED(16, 256));
 SIZES(gemma2, DECODER_SIZES(26, 2304, 8, 9216, 256000), GROUPED(4, 256));
 SIZES(gemma3, DECODER_SIZES(26, 2304, 8, 9216, 262208), GROUPED(4, 256));
-SWITCHES(gemma2, BIASES(false), CAP("attn_logit_softcapping", score_cap, true),
-	CAP("final_logit_softcapping", final_cap, true));
-SWITCHES(gemma3, BIASES(false), CAP("attn_logit_softcapping", score_cap, false),
-	CAP("final_logit_softcapping", final_cap, false));
+#define CAPS(normal) BIASES(false), CAP("attn_logit_softcapping", score_cap, normal), \
+	CAP("final_logit_softcapping", final_cap, normal)
+SWITCHES(gemma2, CAPS(true));
+SWITCHES(gemma3, CAPS(false));
 
 /* ---- kin of Llama ---- */
 
@@ -94,12 +96,11 @@ SIZES(helium, DECODER_SIZES(24, 2560, 20, 7040, 48000), GROUPED(20, 128));
 SIZES(ernie, DECODER_SIZES(18, 1024, 16, 3072, 103424), GROUPED(2, 128));
 SIZES(hunyuan, DECODER_SIZES(32, 4096, 32, 11008, 290943), UNGROUPED);
 SIZES(exaone4, DECODER_SIZES(32, 4096, 32, 16384, 102400), GROUPED(32, HF_FOLLOWS));
-SWITCHES(use_bias, SWITCH("use_bias", qkv_bias, false), SWITCH("use_bias", o_bias, false),
-	SWITCH("use_bias", mlp_bias, false));
-SWITCHES(ernie_moe, SWITCH("use_bias", qkv_bias, false), SWITCH("use_bias", o_bias, false),
-	SWITCH("use_bias", mlp_bias, false), SWITCH("use_bias", head_bias, false));
-SWITCHES(starcoder2, SWITCH("use_bias", qkv_bias, true), SWITCH("use_bias", o_bias, true),
-	SWITCH("use_bias", mlp_bias, true));
+#define USE_BIAS(normal) SWITCH("use_bias", qkv_bias, normal), SWITCH("use_bias", o_bias, normal), \
+	SWITCH("use_bias", mlp_bias, normal)
+SWITCHES(use_bias, USE_BIAS(false));
+SWITCHES(ernie_moe, USE_BIAS(false), SWITCH("use_bias", head_bias, false));
+SWITCHES(starcoder2, USE_BIAS(true));
 SWITCHES(stablelm, SWITCH("use_qkv_bias", qkv_bias, false));
 SWITCHES(glm, SWITCH("attention_bias", qkv_bias, true));
 SWITCHES(helium, SWITCH("attention_bias", qkv_bias, false), SWITCH("mlp_bias", mlp_bias, false));
@@ -117,11 +118,8 @@ SIZES(cwm, DECODER_SIZES(64, 6144, 48, 21504, 128256), GROUPED(8, 128));
 SIZES(jais2, DECODER_SIZES(32, 3328, 26, 26624, 150272), GROUPED(HF_FOLLOWS, 128));
 SIZES(nemotron, DECODER_SIZES(32, 6144, 48, 24576, 256000), UNGROUPED);
 SWITCHES(jais2, BIASES(true), SWITCH("mlp_bias", mlp_bias, true));
-static const struct hf_setting gptj_settings[] = { { 0 } };
-SIZES(gptj, SIZE("n_layer", layers, 28), SIZE("n_embd", hidden, 4096), SIZE("n_head", heads, 16),
-	SIZE_OR_NULL("n_inner", ffn, HF_FOLLOWS), SIZE("vocab_size", vocab, 50400), SIZE("rotary_dim", rope_width, 64));
-SIZES(opt, SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768),
-	SIZE("num_attention_heads", heads, 12), SIZE("ffn_dim", ffn, 3072), SIZE("vocab_size", vocab, 50272),
+SIZES(gptj, N_SIZES(28, 4096, 16, 50400), SIZE("rotary_dim", rope_width, 64));
+SIZES(opt, BODY_SIZES(12, 768, 12), SIZE("ffn_dim", ffn, 3072), SIZE("vocab_size", vocab, 50272),
 	SIZE("max_position_embeddings", positions, 2048));
 SETTINGS(opt, { "do_layer_norm_before", "true" }, { "enable_bias", "true" },
 	{ "layer_norm_elementwise_affine", "true" }, { "_remove_final_layer_norm", "false" });
@@ -166,43 +164,37 @@ SETTINGS(beside, NO_DROPOUT, { "hidden_act", "\"silu\"" });
 	SIZE("qk_nope_head_dim", head_width, 128), \
 	SIZE("qk_rope_head_dim", rope_width, 64), SIZE("v_head_dim", value_width, 128)
 SIZES(deepseek_v2, DECODER_SIZES(32, 4096, 32, 11008, 102400), LATENT_SIZES,
-	SIZE("first_k_dense_replace", dense_layers, 0), SIZE("n_routed_experts", experts, 64),
-	SIZE("num_experts_per_tok", top_k, HF_REQUIRED), SIZE("n_shared_experts", shared_experts, 2),
-	SIZE("moe_intermediate_size", expert_ffn, 1407));
+	SIZE("first_k_dense_replace", dense_layers, 0), BESIDE(64, HF_REQUIRED, 1407, 2));
 SIZES(deepseek_v3, DECODER_SIZES(61, 7168, 128, 18432, 129280), LATENT_SIZES,
-	SIZE("first_k_dense_replace", dense_layers, 3), SIZE("n_routed_experts", experts, 256),
-	SIZE("num_experts_per_tok", top_k, 8), SIZE("n_shared_experts", shared_experts, 1),
-	SIZE("moe_intermediate_size", expert_ffn, 2048), AHEAD);
-SETTINGS(deepseek_v2, { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "pretraining_tp", "1" },
-	{ "mlp_bias", "false" }, { "scoring_func", "\"softmax\"" });
-SETTINGS(deepseek_v3, { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "pretraining_tp", "1" },
-	{ "scoring_func", "\"sigmoid\"" });
+	SIZE("first_k_dense_replace", dense_layers, 3), BESIDE(256, 8, 2048, 1), AHEAD);
+#define LATENT_SETTINGS { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "pretraining_tp", "1" }
+SETTINGS(deepseek_v2, LATENT_SETTINGS, { "mlp_bias", "false" }, { "scoring_func", "\"softmax\"" });
+SETTINGS(deepseek_v3, LATENT_SETTINGS, { "scoring_func", "\"sigmoid\"" });
 
 SIZES(youtu, DECODER_SIZES(32, 2048, 16, 6144, 128256), LATENT_SIZES);
-SETTINGS(youtu, { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY);
+SETTINGS(youtu, LATENT_SETTINGS);
 
 /* ---- encoders ---- */
 
-SIZES(bert, DECODER_SIZES(12, 768, 12, 3072, 30522),
-	SIZE("max_position_embeddings", positions, 512), SIZE("type_vocab_size", types, 2));
+#define ENCODER_SIZES(words) DECODER_SIZES(12, 768, 12, 3072, words), \
+	SIZE("max_position_embeddings", positions, 512), SIZE("type_vocab_size", types, 2)
+SIZES(bert, ENCODER_SIZES(30522));
 SETTINGS(bert, { "is_decoder", "false" }, { "add_cross_attention", "false" }, { "tie_word_embeddings", "true" },
 	{ "position_embedding_type", "\"absolute\"" }, { "pruned_heads", "{}" });
-SIZES(roberta, DECODER_SIZES(12, 768, 12, 3072, 50265),
-	SIZE("max_position_embeddings", positions, 512), SIZE("type_vocab_size", types, 2));
-SIZES(vit, SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768),
-	SIZE("num_attention_heads", heads, 12), SIZE("intermediate_size", ffn, 3072), SIZE("image_size", image, 224),
+SIZES(roberta, ENCODER_SIZES(50265));
+SIZES(vit, BODY_SIZES(12, 768, 12), SIZE("intermediate_size", ffn, 3072), SIZE("image_size", image, 224),
 	SIZE("patch_size", patch, 16), SIZE("num_channels", channels, 3));
 SWITCHES(vit, SWITCH("qkv_bias", qkv_bias, true));
 SETTINGS(vit, { "hidden_dropout_prob", "0" }, { "attention_probs_dropout_prob", "0" }, { "pruned_heads", "{}" });
-SIZES(t5, SIZE("num_layers", layers, 6), SIZE("d_model", hidden, 512), SIZE("num_heads", heads, 8),
-	SIZE("d_kv", head_width, 64), SIZE("d_ff", ffn, 2048), SIZE("vocab_size", vocab, 32128),
-	SIZE("relative_attention_num_buckets", buckets, 32), SIZE_OR_NULL("num_decoder_layers", decoder_layers, HF_FOLLOWS));
+#define T5_SIZES(count, head_count, inner, words) SIZE("num_layers", layers, count), SIZE("d_model", hidden, 512), \
+	SIZE("num_heads", heads, head_count), SIZE("d_kv", head_width, 64), SIZE("d_ff", ffn, inner), \
+	SIZE("vocab_size", vocab, words), SIZE("relative_attention_num_buckets", buckets, 32), \
+	SIZE_OR_NULL("num_decoder_layers", decoder_layers, HF_FOLLOWS)
+SIZES(t5, T5_SIZES(6, 8, 2048, 32128));
 SIZES(distilbert, SIZE("n_layers", layers, 6), SIZE("dim", hidden, 768), SIZE("n_heads", heads, 12),
 	SIZE("hidden_dim", ffn, 3072), SIZE("vocab_size", vocab, 30522), SIZE("max_position_embeddings", positions, 512));
 SETTINGS(distilbert, { "tie_word_embeddings", "true" }, { "sinusoidal_pos_embds", "false" });
-SIZES(mt5, SIZE("num_layers", layers, 8), SIZE("d_model", hidden, 512), SIZE("num_heads", heads, 6),
-	SIZE("d_kv", head_width, 64), SIZE("d_ff", ffn, 1024), SIZE("vocab_size", vocab, 250112),
-	SIZE("relative_attention_num_buckets", buckets, 32), SIZE_OR_NULL("num_decoder_layers", decoder_layers, HF_FOLLOWS));
+SIZES(mt5, T5_SIZES(8, 6, 1024, 250112));
 SETTINGS(t5, { "is_encoder_decoder", "true" }, { "is_decoder", "false" });
 
 /* ---- the table ---- */
@@ -218,10 +210,8 @@ SETTINGS(t5, { "is_encoder_decoder", "true" }, { "is_decoder", "false" });
 #define LATENT(sigmoid) .base = { .family = FAMILY_DEEPSEEK, .flash = true, .sigmoid_scores = sigmoid }
 #define GEMMA3 TO(131072), WINDOW(4096), GELU("hidden_activation"), .tied = true, READS(gemma3, gemma3, rotary), \
 	LLAMA(.gelu_gate = true, .scaled_embedding = true, .residual = RESIDUAL_SANDWICH, .qk_norms = true)
-#define CAPACITY \
-	"every expert gets its fair share of the tokens (a capacity factor of 1); the load-balancing loss is left out"
 #define FURTHER \
-	"; modules that predict further tokens (num_nextn_predict_layers) are there, as they are trained; the library's " \
+	"modules that predict further tokens (num_nextn_predict_layers) are there, as they are trained; the library's " \
 	"class leaves them out"
 #define PACKED "queries, keys and values are three products where the library writes one"
 
@@ -230,150 +220,142 @@ SETTINGS(t5, { "is_encoder_decoder", "true" }, { "is_decoder", "false" });
 #define MULTIPLIED "products of residuals, scores and logits by a constant are left out"
 #define TURNED "every layer turns its queries and keys, also those that the library leaves without positions"
 
-#define CAUSAL(type, class) .name = type, .architecture = class "ForCausalLM"
+#define GLM TO(131072), SILU, .rotary_normal = 0.5, READS(glm, glm, part_rotary), \
+	.assumed = "gate and up are two products where the library writes one"
+#define COHERE .layer_norms = true, .norms_without_bias = true, .residual = RESIDUAL_PARALLEL_NORM
+#define PARALLEL .mlp_bias = true, .head_bias = true, .layer_norms = true, .plain = true, \
+	.residual = RESIDUAL_PARALLEL_NORM
+#define GPTJ .positions = "n_positions", .positions_normal = 2048, .activation = "activation_function", \
+	.activation_normal = "gelu_new", READS(gptj, no, no), .dropouts = { "resid_pdrop", "embd_pdrop", "attn_pdrop" }
+#define TYPE(type, class) .name = type, .architecture = class
+#define CAUSAL(type, class, ...) TYPE(type, class "ForCausalLM"), LLAMA(__VA_ARGS__)
 
 const struct hf_type hf_types[] = {
-	{ .name = "gpt2", .architecture = "GPT2LMHeadModel", .base = { .family = FAMILY_GPT }, .tied = true,
+	{ TYPE("gpt2", "GPT2LMHeadModel"), .base = { .family = FAMILY_GPT }, .tied = true,
 		.activation = "activation_function", .activation_normal = "gelu_new", READS(gpt2, no, gpt2), .dropped = true,
 		.dropouts = { "resid_pdrop", "embd_pdrop", "attn_pdrop" } },
-	{ CAUSAL("llama", "Llama"), LLAMA(), TO(2048), SILU, READS(llama, llama, llama) },
-	{ CAUSAL("mistral", "Mistral"), LLAMA(), TO(131072), WINDOW(4096), SILU, READS(mistral, no, mistral) },
-	{ CAUSAL("mixtral", "Mixtral"), LLAMA(), TO(131072), WINDOW(HF_FOLLOWS), READS(mixtral, no, mixture),
-		.assumed = CAPACITY },
-	{ CAUSAL("qwen2", "Qwen2"), LLAMA(.qkv_bias = true), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, SILU,
+	{ CAUSAL("llama", "Llama",), TO(2048), SILU, READS(llama, llama, llama) },
+	{ CAUSAL("mistral", "Mistral",), TO(131072), WINDOW(4096), SILU, READS(mistral, no, mistral) },
+	{ CAUSAL("mixtral", "Mixtral",), TO(131072), WINDOW(HF_FOLLOWS), READS(mixtral, no, mixture) },
+	{ CAUSAL("qwen2", "Qwen2", .qkv_bias = true), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, SILU,
 		READS(qwen2, no, rotary) },
-	{ CAUSAL("qwen2_moe", "Qwen2Moe"), LLAMA(), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, READS(qwen2_moe,
-		qwen2_moe, mixture), .assumed = CAPACITY },
-	{ CAUSAL("qwen3", "Qwen3"), LLAMA(.qk_norms = true), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, SILU,
+	{ CAUSAL("qwen2_moe", "Qwen2Moe",), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, READS(qwen2_moe,
+		qwen2_moe, mixture) },
+	{ CAUSAL("qwen3", "Qwen3", .qk_norms = true), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, SILU,
 		READS(qwen3, attention, rotary) },
-	{ CAUSAL("qwen3_moe", "Qwen3Moe"), LLAMA(.qk_norms = true), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true,
-		READS(qwen3_moe, attention, mixture), .assumed = CAPACITY },
-	{ CAUSAL("gemma", "Gemma"), LLAMA(.gelu_gate = true, .scaled_embedding = true), TO(8192), GELU("hidden_act"),
+	{ CAUSAL("qwen3_moe", "Qwen3Moe", .qk_norms = true), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true,
+		READS(qwen3_moe, attention, mixture) },
+	{ CAUSAL("gemma", "Gemma", .gelu_gate = true, .scaled_embedding = true), TO(8192), GELU("hidden_act"),
 		.tied = true, READS(gemma, attention, rotary) },
-	{ CAUSAL("gemma2", "Gemma2"), LLAMA(.gelu_gate = true, .scaled_embedding = true, .residual = RESIDUAL_SANDWICH),
+	{ CAUSAL("gemma2", "Gemma2", .gelu_gate = true, .scaled_embedding = true, .residual = RESIDUAL_SANDWICH),
 		TO(8192), WINDOW(4096), GELU("hidden_activation"), .tied = true, READS(gemma2, gemma2, rotary) },
-	{ CAUSAL("gemma3_text", "Gemma3"), GEMMA3 },
+	{ TYPE("gemma3_text", "Gemma3ForCausalLM"), GEMMA3 },
 	{ .name = "gemma3", .inner = "text_config",
 		.assumed = "the text model alone: images and their encoder are left out",
 		.architecture = "Gemma3ForConditionalGeneration", GEMMA3 },
-	{ CAUSAL("phi", "Phi"), LLAMA(.qkv_bias = true, .o_bias = true, .mlp_bias = true, .head_bias = true,
-		.layer_norms = true, .plain = true, .residual = RESIDUAL_PARALLEL_NORM), TO(2048), ACTS("gelu_new"),
+	{ CAUSAL("phi", "Phi", .qkv_bias = true, .o_bias = true, PARALLEL), TO(2048), ACTS("gelu_new"),
 		.rotary_normal = 0.5, READS(phi, phi, no), .dropouts = { "resid_pdrop", "embd_pdrop", "attention_dropout" } },
-	{ CAUSAL("phi3", "Phi3"), LLAMA(), TO(4096), WINDOW(HF_FOLLOWS), SILU, .rotary_normal = 1, READS(phi3, no, phi3),
+	{ CAUSAL("phi3", "Phi3",), TO(4096), WINDOW(HF_FOLLOWS), SILU, .rotary_normal = 1, READS(phi3, no, phi3),
 		.dropouts = { "resid_pdrop", "embd_pdrop", "attention_dropout" }, .assumed = PACKED ", gate and up two" },
-	{ CAUSAL("gpt_neox", "GPTNeoX"), LLAMA(.mlp_bias = true, .layer_norms = true, .plain = true,
+	{ CAUSAL("gpt_neox", "GPTNeoX", .mlp_bias = true, .layer_norms = true, .plain = true,
 		.residual = RESIDUAL_PARALLEL), TO(2048), ACTS("gelu"), .rotary_normal = 0.25, READS(neox, neox, neox),
 		.dropouts = { "hidden_dropout", "attention_dropout" }, .assumed = PACKED },
-	{ CAUSAL("olmo", "Olmo"), LLAMA(.layer_norms = true, .norms_without_weight = true), TO(2048), SILU, READS(olmo,
+	{ CAUSAL("olmo", "Olmo", .layer_norms = true, .norms_without_weight = true), TO(2048), SILU, READS(olmo,
 		attention, olmo) },
-	{ CAUSAL("olmo2", "Olmo2"), LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), SILU, READS(olmo,
+	{ CAUSAL("olmo2", "Olmo2", .whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), SILU, READS(olmo,
 		attention, rotary) },
-	{ CAUSAL("olmo3", "Olmo3"), LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), WINDOW(4096),
+	{ CAUSAL("olmo3", "Olmo3", .whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), WINDOW(4096),
 		SILU, READS(olmo, attention, rotary) },
-	{ CAUSAL("olmoe", "Olmoe"), LLAMA(.whole_qk_norms = true), TO(4096), READS(olmoe, attention, mixture),
-		.assumed = CAPACITY },
-	{ CAUSAL("granite", "Granite"), LLAMA(.scaled_embedding = true), TO(2048), SILU, READS(llama, llama, rotary),
+	{ CAUSAL("olmoe", "Olmoe", .whole_qk_norms = true), TO(4096), READS(olmoe, attention, mixture) },
+	{ CAUSAL("granite", "Granite", .scaled_embedding = true), TO(2048), SILU, READS(llama, llama, rotary),
 		.assumed = MULTIPLIED },
-	{ CAUSAL("granitemoe", "GraniteMoe"), LLAMA(.scaled_embedding = true), TO(2048), READS(granitemoe, attention,
-		mixture), .assumed = CAPACITY "; " MULTIPLIED },
-	{ CAUSAL("cohere", "Cohere"), LLAMA(.layer_norms = true, .norms_without_bias = true,
-		.residual = RESIDUAL_PARALLEL_NORM), TO(8192), SILU, .tied = true, READS(cohere, attention, cohere),
+	{ CAUSAL("granitemoe", "GraniteMoe", .scaled_embedding = true), TO(2048), READS(granitemoe, attention,
+		mixture), .assumed = MULTIPLIED },
+	{ CAUSAL("cohere", "Cohere", COHERE), TO(8192), SILU, .tied = true, READS(cohere, attention, cohere),
 		.assumed = MULTIPLIED },
-	{ CAUSAL("cohere2", "Cohere2"), LLAMA(.layer_norms = true, .norms_without_bias = true,
-		.residual = RESIDUAL_PARALLEL_NORM), TO(8192), WINDOW(4096), SILU, .tied = true, READS(cohere2, attention,
-		cohere), .assumed = MULTIPLIED "; " TURNED },
-	{ CAUSAL("starcoder2", "Starcoder2"), LLAMA(.layer_norms = true, .plain = true), TO(4096), WINDOW(HF_FOLLOWS),
+	{ CAUSAL("cohere2", "Cohere2", COHERE), TO(8192), WINDOW(4096), SILU, .tied = true,
+		READS(cohere2, attention, cohere), .assumed = MULTIPLIED "; " TURNED },
+	{ CAUSAL("starcoder2", "Starcoder2", .layer_norms = true, .plain = true), TO(4096), WINDOW(HF_FOLLOWS),
 		GELU("hidden_act"), .tied = true, READS(starcoder2, starcoder2, no), .dropouts = { "residual_dropout",
 		"embedding_dropout", "attention_dropout" } },
-	{ CAUSAL("stablelm", "StableLm"), LLAMA(.layer_norms = true), TO(4096), SILU, .rotary_normal = 0.25, READS(stablelm,
+	{ CAUSAL("stablelm", "StableLm", .layer_norms = true), TO(4096), SILU, .rotary_normal = 0.25, READS(stablelm,
 		stablelm, stablelm), .dropouts = { "hidden_dropout", "attention_dropout" } },
-	{ CAUSAL("glm", "Glm"), LLAMA(.qkv_bias = true), TO(131072), SILU, .rotary_normal = 0.5, READS(glm, glm,
-		part_rotary), .assumed = "gate and up are two products where the library writes one" },
-	{ CAUSAL("glm4", "Glm4"), LLAMA(.qkv_bias = true, .residual = RESIDUAL_SANDWICH), TO(131072), SILU,
-		.rotary_normal = 0.5, READS(glm, glm, part_rotary),
-		.assumed = "gate and up are two products where the library writes one" },
-	{ CAUSAL("smollm3", "SmolLM3"), LLAMA(), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, SILU, .tied = true,
+	{ CAUSAL("glm", "Glm", .qkv_bias = true), GLM },
+	{ CAUSAL("glm4", "Glm4", .qkv_bias = true, .residual = RESIDUAL_SANDWICH), GLM },
+	{ CAUSAL("smollm3", "SmolLM3",), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, SILU, .tied = true,
 		READS(smollm3, llama, rotary), .assumed = TURNED },
-	{ CAUSAL("ministral", "Ministral"), LLAMA(), TO(131072), WINDOW(4096), SILU, READS(mistral, no, mistral) },
-	{ CAUSAL("ministral3", "Ministral3"), LLAMA(), TO(262144), WINDOW(HF_FOLLOWS), SILU, READS(ministral3, no,
+	{ CAUSAL("ministral", "Ministral",), TO(131072), WINDOW(4096), SILU, READS(mistral, no, mistral) },
+	{ CAUSAL("ministral3", "Ministral3",), TO(262144), WINDOW(HF_FOLLOWS), SILU, READS(ministral3, no,
 		mistral) },
-	{ CAUSAL("seed_oss", "SeedOss"), LLAMA(), TO(524288), SILU, READS(seed_oss, seed_oss, no), .dropped = true,
+	{ CAUSAL("seed_oss", "SeedOss",), TO(524288), SILU, READS(seed_oss, seed_oss, no), .dropped = true,
 		.dropouts = { "residual_dropout", "attention_dropout" } },
-	{ CAUSAL("helium", "Helium"), LLAMA(), TO(4096), SILU, READS(helium, helium, rotary), .heads_fill = true },
-	{ CAUSAL("ernie4_5", "Ernie4_5"), LLAMA(), TO(131072), SILU, .tied = true, READS(ernie, use_bias, rotary) },
-	{ CAUSAL("hunyuan_v1_dense", "HunYuanDenseV1"), LLAMA(.qk_norms = true), TO(2048), SILU, READS(hunyuan, attention,
+	{ CAUSAL("helium", "Helium",), TO(4096), SILU, READS(helium, helium, rotary), .heads_fill = true },
+	{ CAUSAL("ernie4_5", "Ernie4_5",), TO(131072), SILU, .tied = true, READS(ernie, use_bias, rotary) },
+	{ CAUSAL("hunyuan_v1_dense", "HunYuanDenseV1", .qk_norms = true), TO(2048), SILU, READS(hunyuan, attention,
 		rotary) },
-	{ CAUSAL("exaone4", "Exaone4"), LLAMA(.qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), WINDOW(4096), SILU,
+	{ CAUSAL("exaone4", "Exaone4", .qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), WINDOW(4096), SILU,
 		READS(exaone4, no, rotary), .assumed = TURNED },
-	{ CAUSAL("phimoe", "Phimoe"), LLAMA(.layer_norms = true), TO(131072), WINDOW(HF_FOLLOWS), READS(phimoe, phimoe,
-		rotary), .assumed = CAPACITY },
-	{ CAUSAL("gpt_oss", "GptOss"), LLAMA(.expert_bias = true, .sinks = true), TO(131072), WINDOW(128), READS(gpt_oss,
-		gpt_oss, rotary),
-		.assumed = CAPACITY "; a head's sink is one number that its results are multiplied by, a kernel of its own" },
-	{ CAUSAL("arcee", "Arcee"), LLAMA(.plain = true), TO(4096), ACTS("relu2"), READS(arcee, llama, rotary) },
-	{ CAUSAL("cwm", "Cwm"), LLAMA(), TO(131072), WINDOW(8192), SILU, READS(cwm, no, mistral) },
-	{ CAUSAL("jais2", "Jais2"), LLAMA(.plain = true, .layer_norms = true), TO(8192), ACTS("relu2"), READS(jais2, jais2,
+	{ CAUSAL("phimoe", "Phimoe", .layer_norms = true), TO(131072), WINDOW(HF_FOLLOWS), READS(phimoe, phimoe,
 		rotary) },
-	{ CAUSAL("nemotron", "Nemotron"), LLAMA(.plain = true, .layer_norms = true), TO(4096), ACTS("relu2"),
+	{ CAUSAL("gpt_oss", "GptOss", .expert_bias = true, .sinks = true), TO(131072), WINDOW(128), READS(gpt_oss,
+		gpt_oss, rotary),
+		.assumed = "a head's sink is one number that its results are multiplied by, a kernel of its own" },
+	{ CAUSAL("arcee", "Arcee", .plain = true), TO(4096), ACTS("relu2"), READS(arcee, llama, rotary) },
+	{ CAUSAL("cwm", "Cwm",), TO(131072), WINDOW(8192), SILU, READS(cwm, no, mistral) },
+	{ CAUSAL("jais2", "Jais2", .plain = true, .layer_norms = true), TO(8192), ACTS("relu2"), READS(jais2, jais2,
+		rotary) },
+	{ CAUSAL("nemotron", "Nemotron", .plain = true, .layer_norms = true), TO(4096), ACTS("relu2"),
 		.rotary_normal = 0.5, READS(nemotron, llama, part_rotary) },
-	{ CAUSAL("gptj", "GPTJ"), LLAMA(.mlp_bias = true, .head_bias = true, .layer_norms = true, .plain = true,
-		.residual = RESIDUAL_PARALLEL_NORM), .positions = "n_positions", .positions_normal = 2048,
-		.activation = "activation_function", .activation_normal = "gelu_new", READS(gptj, no, gptj),
-		.dropouts = { "resid_pdrop", "embd_pdrop", "attn_pdrop" } },
-	{ CAUSAL("codegen", "CodeGen"), LLAMA(.mlp_bias = true, .head_bias = true, .layer_norms = true, .plain = true,
-		.residual = RESIDUAL_PARALLEL_NORM), .positions = "n_positions", .positions_normal = 2048,
-		.activation = "activation_function", .activation_normal = "gelu_new", READS(gptj, no, gptj),
-		.dropouts = { "resid_pdrop", "embd_pdrop", "attn_pdrop" }, .assumed = PACKED },
-	{ CAUSAL("opt", "OPT"), .base = { .family = FAMILY_GPT }, .tied = true, .more_positions = 2,
+	{ CAUSAL("gptj", "GPTJ", PARALLEL), GPTJ },
+	{ CAUSAL("codegen", "CodeGen", PARALLEL), GPTJ, .assumed = PACKED },
+	{ TYPE("opt", "OPTForCausalLM"), .base = { .family = FAMILY_GPT }, .tied = true, .more_positions = 2,
 		.activation = "activation_function", .activation_normal = "relu", READS(opt, no, opt), .dropped = true,
 		.dropouts = { "dropout" },
 		.assumed = "queries, keys and values are one product where the library writes three" },
-	{ CAUSAL("vaultgemma", "VaultGemma"), LLAMA(.gelu_gate = true, .scaled_embedding = true), TO(8192), WINDOW(4096),
+	{ CAUSAL("vaultgemma", "VaultGemma", .gelu_gate = true, .scaled_embedding = true), TO(8192), WINDOW(4096),
 		GELU("hidden_activation"), .tied = true, READS(gemma2, gemma2, rotary) },
-	{ CAUSAL("glm4_moe", "Glm4Moe"), LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072),
-		.rotary_normal = 0.5, READS(glm4_moe, glm4_moe, beside), .assumed = CAPACITY FURTHER },
-	{ CAUSAL("dots1", "Dots1"), LLAMA(.qk_norms = true, .sigmoid_scores = true, .shared_plain = true), TO(2048),
-		WINDOW(4096), READS(dots1, attention, beside), .assumed = CAPACITY },
-	{ CAUSAL("solar_open", "SolarOpen"), LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072),
-		READS(solar_open, glm_off, beside), .assumed = CAPACITY },
-	{ CAUSAL("exaone_moe", "ExaoneMoe"), LLAMA(.qk_norms = true, .sigmoid_scores = true, .shared_plain = true),
-		TO(2048), WINDOW(4096), READS(exaone_moe, no, beside), .assumed = CAPACITY "; " TURNED },
-	{ CAUSAL("minimax_m2", "MiniMaxM2"), LLAMA(.whole_qk_norms = true, .sigmoid_scores = true), TO(196608),
-		.rotary_normal = 1, READS(minimax_m2, no, beside), .assumed = CAPACITY },
-	{ CAUSAL("mellum", "Mellum"), LLAMA(.qk_norms = true), TO(131072), WINDOW(1024), READS(mellum, attention, beside),
-		.assumed = CAPACITY },
-	{ CAUSAL("flex_olmo", "FlexOlmo"), LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(4096),
-		READS(flex_olmo, attention, beside), .assumed = CAPACITY },
-	{ CAUSAL("granitemoeshared", "GraniteMoeShared"), LLAMA(.scaled_embedding = true, .shared_plain = true), TO(2048),
-		READS(granitemoeshared, attention, mixture), .assumed = CAPACITY "; " MULTIPLIED },
-	{ CAUSAL("ernie4_5_moe", "Ernie4_5_Moe"), LLAMA(.shared_plain = true, .router_offset = true), TO(131072),
+	{ CAUSAL("glm4_moe", "Glm4Moe", .sigmoid_scores = true, .shared_plain = true), TO(131072),
+		.rotary_normal = 0.5, READS(glm4_moe, glm4_moe, beside), .assumed = FURTHER },
+	{ CAUSAL("dots1", "Dots1", .qk_norms = true, .sigmoid_scores = true, .shared_plain = true), TO(2048),
+		WINDOW(4096), READS(dots1, attention, beside) },
+	{ CAUSAL("solar_open", "SolarOpen", .sigmoid_scores = true, .shared_plain = true), TO(131072),
+		READS(solar_open, glm_off, beside) },
+	{ CAUSAL("exaone_moe", "ExaoneMoe", .qk_norms = true, .sigmoid_scores = true, .shared_plain = true),
+		TO(2048), WINDOW(4096), READS(exaone_moe, no, beside), .assumed = TURNED },
+	{ CAUSAL("minimax_m2", "MiniMaxM2", .whole_qk_norms = true, .sigmoid_scores = true), TO(196608),
+		.rotary_normal = 1, READS(minimax_m2, no, beside) },
+	{ CAUSAL("mellum", "Mellum", .qk_norms = true), TO(131072), WINDOW(1024), READS(mellum, attention, beside) },
+	{ CAUSAL("flex_olmo", "FlexOlmo", .whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(4096),
+		READS(flex_olmo, attention, beside) },
+	{ CAUSAL("granitemoeshared", "GraniteMoeShared", .scaled_embedding = true, .shared_plain = true), TO(2048),
+		READS(granitemoeshared, attention, mixture), .assumed = MULTIPLIED },
+	{ CAUSAL("ernie4_5_moe", "Ernie4_5_Moe", .shared_plain = true, .router_offset = true), TO(131072),
 		.tied = true, READS(ernie_moe, ernie_moe, beside),
-		.assumed = CAPACITY "; what is added to the router's scores counts as trained" },
-	{ CAUSAL("llama4_text", "Llama4"), LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072), READS(llama4,
+		.assumed = "what is added to the router's scores counts as trained" },
+	{ CAUSAL("llama4_text", "Llama4", .sigmoid_scores = true, .shared_plain = true), TO(131072), READS(llama4,
 		llama4, beside),
-		.assumed = CAPACITY "; norms of queries and keys, which have no weights here, are left out; " TURNED },
-	{ CAUSAL("youtu", "Youtu"), LATENT(false), TO(131072), .tied = true, READS(youtu, attention, youtu) },
-	{ CAUSAL("deepseek_v2", "DeepseekV2"), LATENT(false), TO(2048), READS(deepseek_v2, attention, deepseek_v2),
-		.assumed = CAPACITY },
-	{ CAUSAL("deepseek_v3", "DeepseekV3"), LATENT(true), TO(4096), READS(deepseek_v3, attention, deepseek_v3),
-		.assumed = CAPACITY FURTHER },
-	{ .name = "bert", .architecture = "BertForMaskedLM", BERT_LIKE(bert) },
-	{ .name = "roberta", .architecture = "RobertaForMaskedLM", BERT_LIKE(roberta) },
-	{ .name = "xlm-roberta", .architecture = "XLMRobertaForMaskedLM", BERT_LIKE(bert) },
-	{ .name = "camembert", .architecture = "CamembertForMaskedLM", BERT_LIKE(bert) },
-	{ .name = "data2vec-text", .architecture = "Data2VecTextForMaskedLM", BERT_LIKE(bert) },
-	{ .name = "distilbert", .architecture = "DistilBertForMaskedLM", .base = { .family = FAMILY_BERT, .untyped = true },
+		.assumed = "norms of queries and keys, which have no weights here, are left out; " TURNED },
+	{ TYPE("youtu", "YoutuForCausalLM"), LATENT(false), TO(131072), .tied = true, READS(youtu, attention, youtu) },
+	{ TYPE("deepseek_v2", "DeepseekV2ForCausalLM"), LATENT(false), TO(2048), READS(deepseek_v2, attention, deepseek_v2) },
+	{ TYPE("deepseek_v3", "DeepseekV3ForCausalLM"), LATENT(true), TO(4096), READS(deepseek_v3, attention, deepseek_v3),
+		.assumed = FURTHER },
+	{ TYPE("bert", "BertForMaskedLM"), BERT_LIKE(bert) },
+	{ TYPE("roberta", "RobertaForMaskedLM"), BERT_LIKE(roberta) },
+	{ TYPE("xlm-roberta", "XLMRobertaForMaskedLM"), BERT_LIKE(bert) },
+	{ TYPE("camembert", "CamembertForMaskedLM"), BERT_LIKE(bert) },
+	{ TYPE("data2vec-text", "Data2VecTextForMaskedLM"), BERT_LIKE(bert) },
+	{ TYPE("distilbert", "DistilBertForMaskedLM"), .base = { .family = FAMILY_BERT, .untyped = true },
 		.tied = true, .activation = "activation", .activation_normal = "gelu", READS(distilbert, no, distilbert),
 		.dropped = true, .dropouts = { "dropout", "attention_dropout" } },
-	{ .name = "vit", .architecture = "ViTForImageClassification", .base = { .family = FAMILY_VIT }, ACTS("gelu"),
+	{ TYPE("vit", "ViTForImageClassification"), .base = { .family = FAMILY_VIT }, ACTS("gelu"),
 		READS(vit, vit, vit) },
-	{ .name = "t5", .architecture = "T5ForConditionalGeneration", .base = { .family = FAMILY_T5,
+	{ TYPE("t5", "T5ForConditionalGeneration"), .base = { .family = FAMILY_T5,
 		.activation = ACTIVATION_RELU }, .tied = true, .positions = "n_positions", .positions_normal = 512, READS(t5,
 		no, t5), .dropped = true, .dropouts = { "dropout_rate" } },
-	{ .name = "mt5", .architecture = "MT5ForConditionalGeneration", .base = { .family = FAMILY_T5,
+	{ TYPE("mt5", "MT5ForConditionalGeneration"), .base = { .family = FAMILY_T5,
 		.activation = ACTIVATION_TANH, .gated = true }, .positions = "n_positions", .positions_normal = 512, READS(mt5,
 		no, t5), .dropped = true, .dropouts = { "dropout_rate" } },
-	{ .name = "umt5", .architecture = "UMT5ForConditionalGeneration", .base = { .family = FAMILY_T5,
+	{ TYPE("umt5", "UMT5ForConditionalGeneration"), .base = { .family = FAMILY_T5,
 		.activation = ACTIVATION_TANH, .gated = true, .layer_bias = true }, .positions = "n_positions",
 		.positions_normal = 512, READS(mt5, no, t5), .dropped = true, .dropouts = { "dropout_rate" } },
 	{ 0 },
@@ -383,23 +365,21 @@ const struct hf_type hf_types[] = {
 bool hf_harmless(const char *key)
 {
 	static const char *const words[] = { "_*", "*_token_id", "*_token_index", "initializer_*", "*_eps", "*_epsilon",
-		"summary_*", "rope_*", "router_*", "output_*", "id2label", "label2id", "torch_dtype", "dtype",
-		"transformers_version", "use_cache", "return_dict*", "task_specific_params", "problem_type", "architectures",
-		"model_type", "auto_map", "tokenizer_class", "is_encoder_decoder", "is_decoder", "chunk_size_feed_forward",
-		"max_window_layers", "use_sliding_window", "sliding_window", "sliding_window_pattern", "layer_types",
-		"query_pre_attn_scalar", "original_max_position_embeddings", "max_position_embeddings", "norm_topk_prob",
-		"classifier_*", "n_ctx", "n_positions", "tie_word_embeddings", "relative_attention_max_distance",
-		"gradient_checkpointing", "pooler_*", "encoder_stride", "dense_act_fn", "is_gated_act", "scale_decoder_outputs",
-		"feed_forward_proj", "decoder_start_token_id", "mm_tokens_per_image", "vision_config", "cache_implementation",
+		"summary_*", "rope_*", "router_*", "output_*", "id2label", "label2id", "transformers_version", "use_cache",
+		"return_dict*", "task_specific_params", "problem_type", "architectures", "model_type", "auto_map",
+		"tokenizer_class", "is_encoder_decoder", "is_decoder", "chunk_size_feed_forward", "max_window_layers",
+		"use_sliding_window", "layer_types", "query_pre_attn_scalar", "norm_topk_prob", "classifier_*", "n_ctx",
+		"n_positions", "tie_word_embeddings", "relative_attention_max_distance", "gradient_checkpointing", "pooler_*",
+		"encoder_stride", "dense_act_fn", "is_gated_act", "scale_decoder_outputs", "feed_forward_proj",
+		"decoder_start_token_id", "mm_tokens_per_image", "vision_config", "cache_implementation",
 		"num_nextn_predict_layers", "n_group", "topk_group", "topk_method", "routed_scaling_factor", "scoring_func",
-		"aux_loss_alpha", "seq_aux", "ep_size", "num_key_value_heads", "head_dim", "qk_head_dim", "moe_layer_freq",
-		"no_rope_*", "*_multiplier", "logits_scaling", "logit_scale", "clip_qkv", "swiglu_*", "mtp_*", "use_mtp",
-		"num_labels", "finetuning_task", "rotary_emb_base", "use_bidirectional_attention", "mlp_only_layers",
-		"mlp_layer_types", "moe_layer_end_index", "moe_layers", "word_embed_proj_dim", "init_std", "rotary",
-		"scale_attn_weights", "quantization_config", "text_config", "use_parallel_residual", "rotary_pct",
-		"partial_rotary_factor", "hidden_act", "hidden_activation", "directionality", "position_embedding_type",
-		"prefix", "bos_token", "eos_token", "unk_token", "pad_token", "torchscript", "use_bfloat16", "pruned_heads",
-		"attn_implementation", "max_length", "min_length" };
+		"aux_loss_alpha", "seq_aux", "ep_size", "num_key_value_heads", "head_dim", "qk_head_dim", "no_rope_*",
+		"*_multiplier", "logits_scaling", "logit_scale", "clip_qkv", "swiglu_*", "mtp_*", "use_mtp", "num_labels",
+		"finetuning_task", "use_bidirectional_attention", "mlp_only_layers", "mlp_layer_types", "word_embed_proj_dim",
+		"init_std", "scale_attn_weights", "quantization_config", "text_config", "use_parallel_residual",
+		"partial_rotary_factor", "directionality", "position_embedding_type", "prefix", "torchscript", "use_bfloat16",
+		"pruned_heads", "attn_implementation", "max_length", "min_length", "*_token", "moe_layer*", "sliding_window*",
+		"rotary*", "*dtype", "hidden_act*", "*max_position_embeddings" };
 	size_t length = strlen(key);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		size_t size = strlen(words[i]);

@@ -1,4 +1,5 @@
 /* detect.c: looks at magic bytes, at the first words of texts, and at the outermost fields of protocol buffers. */
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <strings.h>
@@ -55,6 +56,12 @@ static void detect_skip_until(struct view *view, const char *text)
 static void detect_skip_space(struct view *view)
 {
 	while (view->at < view->end && strchr(" \t\r\n\f\v", *view->at) && *view->at)
+		view->at++;
+}
+
+static void detect_skip_digits(struct view *view)
+{
+	while (view->at < view->end && *view->at >= '0' && *view->at <= '9')
 		view->at++;
 }
 
@@ -145,10 +152,7 @@ static bool is_settings(struct view view)
 		rest.at += detect_starts(&rest, "- ") ? 2 : 0;
 		bool section = *rest.at == '[' && memchr(rest.at, ']', (size_t)(line.end - rest.at));
 		const char *key = rest.at;
-		while (rest.at < line.end &&
-			((*rest.at >= 'a' && *rest.at <= 'z') || (*rest.at >= 'A' && *rest.at <= 'Z') ||
-				(*rest.at >= '0' && *rest.at <= '9') || strchr("_-.", *rest.at)) &&
-			*rest.at)
+		while (rest.at < line.end && (isalnum((unsigned char)*rest.at) || (strchr("_-.", *rest.at) && *rest.at)))
 			rest.at++;
 		bool colon = rest.at < line.end && *rest.at == ':' && (rest.at + 1 >= line.end || strchr(" \r", rest.at[1]));
 		bool equals = line.end - rest.at >= 3 && memcmp(rest.at, " = ", 3) == 0;
@@ -213,13 +217,11 @@ static bool is_schedule(struct view view)
 	while (view.at < view.end && strchr(", \t\r\n(", *view.at) && *view.at)
 		view.at++;
 	const char *stage = view.at;
-	while (view.at < view.end && *view.at >= '0' && *view.at <= '9')
-		view.at++;
+	detect_skip_digits(&view);
 	if (view.at == stage || view.at == view.end || !strchr("FBIW", *view.at) || !*view.at++)
 		return false;
 	const char *batch = view.at;
-	while (view.at < view.end && *view.at >= '0' && *view.at <= '9')
-		view.at++;
+	detect_skip_digits(&view);
 	return view.at > batch && (view.at == view.end || strchr(",; \r\n", *view.at));
 }
 
@@ -332,8 +334,8 @@ static bool is_old_pickle(struct view view)
 		return view.end - view.at > 2;
 	if (!detect_starts(&view, "(dp") && !detect_starts(&view, "(lp"))
 		return false;
-	for (view.at += 3; view.at < view.end && *view.at >= '0' && *view.at <= '9'; view.at++)
-		;
+	view.at += 3;
+	detect_skip_digits(&view);
 	return view.at < view.end && view.at[-1] != 'p' && *view.at == '\n';
 }
 

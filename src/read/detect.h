@@ -41,9 +41,8 @@
 		"torch.cuda.memory._dump_snapshot(\"FILE\") where it fails, then open FILE") \
 	X(PYTHON, "Python program", "capture the step that it runs with tidemark_torch (samples/torch), and open what that " \
 		"writes") \
-	X(WEIGHTS, "file of weights (safetensors, GGUF, HDF5 or NumPy)", "it holds numbers, no ops: capture the training " \
-		"step with tidemark_torch (samples/torch), " \
-		"or open the model's config.json: tidemark model FILE -o step.jsonl") \
+	X(WEIGHTS, "file of weights (safetensors, GGUF, HDF5 or NumPy)", "it holds no ops: open the model's " \
+		"config.json (tidemark model FILE -o step.jsonl), or capture its step (samples/torch)") \
 	X(DATABASE, "SQLite database", "as Nsight Systems exports one, it says what ran when, not what a step holds: " \
 		"capture the step with tidemark_torch (samples/torch)") \
 	X(PACKED, "archive, or a file compressed twice or otherwise than by gzip", "unpack it, and open what is in it") \
@@ -51,10 +50,8 @@
 	X(DOCUMENT, "picture, page, program or table (PNG, PDF, HTML, ELF, Parquet, TensorBoard)", "it holds no step: " \
 		"capture one with tidemark_torch (samples/torch)") \
 	X(EMPTY, "empty file", "there is nothing in it") \
-	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX models, XLA HLO (text, proto, folders " \
-		"of dumps), logs and folders of torch.compile, " \
-		"PyTorch memory snapshots, JSON of Inductor and AutoParallel, config.json of Hugging Face models, pipeline " \
-			"schedules, MiniMalloc CSV")
+	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX, XLA HLO, logs and folders of " \
+		"torch.compile, snapshots and traces of PyTorch, JSON of Inductor and AutoParallel, config.json, MiniMalloc CSV")
 
 #define X(id, name, what) INPUT_##id,
 enum input_kind { GRAPH_KINDS(X) OTHER_KINDS(X) INPUT_KIND_COUNT };
@@ -66,5 +63,8 @@ const char *input_kind_name(enum input_kind kind);
 /* out_of_memory.c: "2.00 GiB were asked for, ...; " of an out-of-memory error; "" where it has no figures. Returns
  * said. */
 char *out_of_memory_says(const char *text, char *said, size_t size);
+/* weights.c: "291 tensors, 8030 million numbers in BF16: to load it takes ...; " of the header of a safetensors
+ * file; "" of others. Adam in mixed precision: 16 bytes a number. Returns said. */
+char *weights_say(const char *data, size_t size, char *said, size_t room);
 /* What to do with a kind that is not a graph to open, NULL for those that are. */
 const char *input_kind_advice(enum input_kind kind);

@@ -271,6 +271,12 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 			kind = INPUT_MESSAGE;
 			out_of_memory_says(whole, said, sizeof said);
 		}
+		size_t length;
+		void *mapped = kind == INPUT_WEIGHTS ? map_file(path, &length) : NULL;
+		if (mapped) {
+			weights_say(mapped, length, said, sizeof said);
+			munmap(mapped, length);
+		}
 		fail(error, BAD_INPUT, "not a graph, but: %s; %s%s", input_kind_name(kind), said, input_kind_advice(kind));
 	}
 	input_close(input);
