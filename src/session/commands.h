@@ -116,6 +116,8 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(RELOAD, "reload", "R", "", IN_ANY, "", "read the graph's file again, with the same knobs; the baseline stays, to " \
 		"be compared with") \
 	X(GRAPH, "graph", "", "", IN_ANY, "N", "of a file with several graphs: open graph N instead, with the same knobs") \
+	X(COMMAND_LINE, "command-line", "@", "", IN_ANY, "", "say the command line that plans, fits or searches what the " \
+		"screen shows, and copy it (OSC 52)") \
 	X(COPY, "copy", "Y", "", IN_ANY, "", "copy the name under the cursor to the terminal's clipboard (OSC 52)") \
 	X(EDIT, "edit", "e", "", IN_ANY & ~IN_PANEL, "", "open the op's place in the program's source with $VISUAL or " \
 		"$EDITOR") \

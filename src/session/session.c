@@ -378,6 +378,11 @@ const struct plan *session_run(const struct session *session, uint32_t i)
 	return session->run[i];
 }
 
+const char *session_path(const struct session *session)
+{
+	return session->opened.path;
+}
+
 const char *session_rules_file(const struct session *session)
 {
 	return session->rules_file;

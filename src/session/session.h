@@ -65,6 +65,8 @@ const struct plan *session_run(const struct session *session, uint32_t i);
 const struct scenario *session_scenario(const struct session *session);
 /* As in the options: a user's operator rules, or NULL. */
 const char *session_rules_file(const struct session *session);
+/* The file, or the built-in model, that is open; "" for standard input. */
+const char *session_path(const struct session *session);
 void session_status(const struct session *session, struct session_status *status);
 
 /* Whether the session language has a word. */

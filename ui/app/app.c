@@ -83,6 +83,8 @@ static void app_start_wanted(struct app *app)
 		app->ways.fingerprint = 0;
 	if (!plan || app->model.status.stale || app->model.status.solving || *app->model.status.problem)
 		return;
+	if (!app->ways.job && !app->configurations.search)
+		app->model.since = app->model.clock;
 	bool fits = fits_runs(plan_verdict(plan).fits), asked = app->ways.fingerprint == plan->fingerprint;
 	if (app->wanted == WANTED_SEARCH)
 		configurations_search(&app->configurations, plan, rules_file);

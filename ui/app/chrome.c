@@ -125,6 +125,7 @@ void chrome_status(struct frame *frame, const struct model *model)
 	int width = frame->window.width, slot = width >= 100 ? 26 : width >= 60 ? 20 : 13;
 	char text[100] = "";
 	int room = slot - (status->stale ? 6 : 0);
+	long long seconds = (long long)(model->clock - model->since);
 	if (status->solving && status->fraction >= 0)
 		snprintf(text, sizeof text, "%.*s %3.0f %%", room - 6, status->stage, 100 * status->fraction);
 	else if (status->solving)
@@ -132,7 +133,9 @@ void chrome_status(struct frame *frame, const struct model *model)
 	else if (model->plan && model->plan->limited)
 		snprintf(text, sizeof text, "stopped early");
 	else if (model->ways && model->ways->finding)
-		snprintf(text, sizeof text, "fit, %u planned", model->ways->list.ways + model->ways->list.useless);
+		snprintf(text, sizeof text, "fit %u · %lld s", model->ways->list.ways + model->ways->list.useless, seconds);
+	else if (model->ranking && (model->ranking->searching || model->ranking->planning))
+		snprintf(text, sizeof text, "%s · %lld s", model->ranking->planning ? "planning" : "searching", seconds);
 	frame_right(frame, width, 0, status->stale ? ROLE_WARN : ROLE_FAINT, text);
 	if (*status->problem)
 		frame_right(frame, width, 0, ROLE_BAD, "refused");

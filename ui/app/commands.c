@@ -394,6 +394,27 @@ static void copy_name(struct app *app)
 	view_say(model, "copied: %s", app->copied);
 }
 
+/* What the screen shows as a command: of Fit and Search theirs, else `plan`. */
+static void commands_copy_line(struct app *app)
+{
+	const struct scenario *scenario = app->model.scenario;
+	const char *what = views[app->view] == &view_fit ? "fit" : views[app->view] == &view_search ? "search" : "plan";
+	char value[600];
+	struct words words = { app->copied, sizeof app->copied, 0 };
+	words_add(&words, "tidemark %s ", what);
+	words_add_quoted(&words, *session_path(app->session) ? session_path(app->session) : "-");
+	for (int i = 0; i < KNOB_COUNT; i++)
+		if (scenario->value[i] != knobs[i].normal)
+			words_add(&words, " --set %s=%s", knobs[i].name,
+				knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		words_add(&words, " --pin ");
+		words_add_quoted(&words, pin_text(&scenario->pin[i], value, sizeof value));
+	}
+	app->wishes |= WISH_COPY;
+	view_say(&app->model, "copied: %s", app->copied);
+}
+
 /* An op's place is "model.py:6 in forward". */
 static void edit_source(struct app *app)
 {
@@ -562,6 +583,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		return true;
 	case COMMAND_COLUMNS: commands_choose_columns(app, arguments); return true;
 	case COMMAND_COPY: copy_name(app); return true;
+	case COMMAND_COMMAND_LINE: commands_copy_line(app); return true;
 	case COMMAND_EDIT: edit_source(app); return true;
 	case COMMAND_SHELL: commands_run_shell(app, arguments); return true;
 	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; return true;

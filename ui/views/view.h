@@ -248,6 +248,7 @@ struct model {
 
 	struct column_set *columns; /* the user's choice of columns; or NULL, the usual ones */
 
+	int64_t since; /* the clock when Fit or Search began */
 	int64_t clock; /* seconds; 0 where screens are made of keys alone, and equal keys make equal screens */
 	bool ticks; /* the view shows the time: draw again when a second is over */
 
