@@ -251,7 +251,7 @@ enum status chain_plan_join(struct chain_plan *plan, struct chain_plan *other)
 	return plan->proved ? OK : LIMIT;
 }
 
-enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, struct control *control,
+enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, bool bounded, struct control *control,
 	struct chain_plan *plan, struct error *error)
 {
 	struct rough rough = { .chain = chain, .control = control, .plan = plan, .error = error };
@@ -263,8 +263,8 @@ enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, 
 	if (status == LIMIT && !plan->choice && !whole && chain->limit >= 0)
 		status = find_plan(&rough, 4, effort, &whole);
 	if ((status == OK || status == LIMIT) && !whole && plan->bound_kind) {
-		enum status bounded = rough_find_bound(&rough);
-		status = bounded == OK || bounded == LIMIT ? LIMIT : bounded;
+		enum status found = bounded ? rough_find_bound(&rough) : OK;
+		status = found == OK || found == LIMIT ? LIMIT : found;
 	}
 	if (plan->choice && plan->bound > plan->cost)
 		plan->bound = plan->cost;

@@ -20,8 +20,8 @@ static bool solve_is_narrow(const struct sharding_job *job)
 /* What no search leaves out. */
 static enum status split_usually(struct sharding_job *job)
 {
-	bool needed = job->options->usual && solve_is_narrow(job);
-	return needed ? split_by_roles(job->units, job->mesh, job->options->usual, &job->usual) : OK;
+	const struct axis_roles *usual = solve_is_narrow(job) ? job->options->usual : NULL;
+	return usual ? split_by_roles(job->units, job->mesh, usual, &job->usual) : OK;
 }
 
 enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh,
@@ -123,7 +123,7 @@ static int64_t solve_least_of(const int64_t *cost, size_t count)
 {
 	int64_t least = SHARD_FORBIDDEN;
 	for (size_t i = 0; i < count; i++)
-		least = cost[i] < least ? cost[i] : least;
+		least = smaller_of(cost[i], least);
 	return least;
 }
 
@@ -140,8 +140,10 @@ static int64_t least_costs(const struct shard_chain *chain)
 	return sum;
 }
 
-/* What prices leave open is searched: between them and the best plan, or all of it where tables would be too large. */
-static enum status solve_chain(struct sharding_job *job, const struct network *network, struct chain_plan *plan)
+/* What prices leave open is searched: between them and the best plan, or all of it where tables would be too large.
+ * shows: a bound counts: one given other axes doesn't, nor one of a sum that may be above the estimate. */
+static enum status solve_chain(
+	struct sharding_job *job, const struct network *network, bool shows, struct chain_plan *plan)
 {
 	uint64_t effort = job->effort;
 	enum status status = LIMIT;
@@ -151,7 +153,7 @@ static enum status solve_chain(struct sharding_job *job, const struct network *n
 		return status;
 	OWN(chain_plan) priced = *plan;
 	effort /= priced.choice ? 16 : has_several_axes(job->mesh) ? 2 : 1;
-	status = shard_chain_rough(&network->chain, effort, job->control, plan, job->error);
+	status = shard_chain_rough(&network->chain, effort, shows, job->control, plan, job->error);
 	return priced.choice && status != NO_MEMORY ? chain_plan_join(plan, &priced) : status;
 }
 
@@ -184,7 +186,9 @@ enum status sharding_solve(
 	TRY(solve_build(job, aim, &network));
 	OWN(chain_plan) plan = { 0 };
 	network.chain.limit = aim->limit;
-	enum status status = solve_chain(job, &network, &plan);
+	note_mixture(job);
+	bool shows = !aim->base && (job->report->of_estimate || job->options->strategy != STRATEGY_AUTO);
+	enum status status = solve_chain(job, &network, shows, &plan);
 	cost->usage = plan.usage;
 	job->report->proof.bound = plan.bound_kind ? plan.bound : -1;
 	job->report->proof.by = plan.bound_kind ? plan.bound_kind : "";
@@ -194,7 +198,6 @@ enum status sharding_solve(
 	}
 	job->report->proof.quantity = aim->memory ? QUANTITY_KEPT : QUANTITY_ESTIMATE;
 	job->report->price = (struct price){ plan.alpha, plan.beta, plan.priced, aim->limit };
-	note_mixture(job);
 	if (plan.choice) {
 		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
 		if (decoded == OK)
@@ -221,7 +224,7 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 	struct sharding_job job = {
 		.units = units, .mesh = mesh, .options = options, .report = &report, .error = error, .apart = true
 	};
-	struct sharding_aim aim = { all_axes(mesh), NULL, limit, false, NULL, 0 };
+	struct sharding_aim aim = { .free = all_axes(mesh), .limit = limit };
 	struct network network;
 	job.mixture = options->mixture;
 	enum status status = split_usually(&job);
@@ -238,14 +241,6 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 }
 
 /* ---- all axes ---- */
-
-static uint32_t solve_axes_of(const struct mesh *mesh)
-{
-	uint32_t count = 0;
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		count += mesh->axis[a].size > 1;
-	return count;
-}
 
 /* About how many pairs of strategies the ops of a network have. */
 static double pairs_at_once(const struct sharding_job *job)
@@ -274,6 +269,11 @@ static bool solve_better(const struct sharding_job *job, const struct sharding_c
 	return a_time + a->ties < b_time + b->ties;
 }
 
+static bool went_on(enum status status)
+{
+	return status == OK || status == INFEASIBLE || status == LIMIT;
+}
+
 /* Decides one axis anew; true where that is better. */
 static bool solve_improve(struct sharding_job *of, uint32_t axis, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost, enum status *status)
@@ -300,11 +300,6 @@ static bool solve_improve(struct sharding_job *of, uint32_t axis, int64_t limit,
 	return false;
 }
 
-static bool went_on(enum status status)
-{
-	return status == OK || status == INFEASIBLE || status == LIMIT;
-}
-
 /* One axis after the other, innermost first, from the sharding at hand. */
 static enum status solve_descend(struct sharding_job *job, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost)
@@ -324,15 +319,26 @@ static enum status solve_descend(struct sharding_job *job, int64_t limit, bool m
 }
 
 /* The same from what experts write by hand. */
-static enum status descend_from(struct sharding_job *job, const struct axis_roles *roles, int64_t limit, bool memory,
-	struct sharding *sharding, struct sharding_cost *cost)
+static enum status descend_from(
+	struct sharding_job *job, int64_t limit, bool memory, struct sharding *sharding, struct sharding_cost *cost)
 {
-	enum status status = split_by_roles(job->units, job->mesh, roles, sharding);
-	if (status == OK)
-		status = sharding_sum_cost(job->sum, sharding, cost);
+	TRY(sharding_sum_cost(job->sum, sharding, cost));
 	if (job->options->pins > 0)  /* the start need not keep to pins */
 		cost->total = cost->summed = cost->usage = INT64_MAX / 2;
-	return status == OK ? solve_descend(job, limit, memory, sharding, cost) : status;
+	return solve_descend(job, limit, memory, sharding, cost);
+}
+
+/* Whether starts differ in the innermost axis alone, which is decided first: they lead to the same. */
+static bool solve_starts_alike(const struct sharding_job *job, const struct sharding *a, const struct sharding *b)
+{
+	bool alike = a->each_axes == b->each_axes && a->regather_axes == b->regather_axes;
+	for (uint32_t axis = 0; axis + 1 < job->mesh->axes; axis++) {
+		for (uint32_t op = 0; op < job->units->graph->ops; op++)
+			alike &= a->split[op].on[axis] == b->split[op].on[axis];
+		for (uint32_t tensor = 0; tensor < job->units->graph->tensors; tensor++)
+			alike &= a->produced[tensor].on[axis] == b->produced[tensor].on[axis];
+	}
+	return alike;
 }
 
 /* From both of an expert's. */
@@ -346,36 +352,32 @@ static enum status descend_twice(struct sharding_job *job, int64_t limit, bool m
 		data[a].narrow = job->options->roles[a].narrow;
 		data[a].zero = 3;
 	}
-	enum status status = descend_from(job, job->options->roles, limit, memory, sharding, cost);
-	if (!went_on(status) || job->options->strategy == STRATEGY_MINRED)   /* which begins with nothing split */
+	OWN(sharding) other = { 0 };
+	TRY(split_by_roles(job->units, job->mesh, job->options->roles, sharding));
+	TRY(split_by_roles(job->units, job->mesh, data, &other));
+	bool alike = solve_starts_alike(job, sharding, &other);
+	enum status status = descend_from(job, limit, memory, sharding, cost);
+	/* minred begins with nothing split */
+	if (!went_on(status) || alike || job->options->strategy == STRATEGY_MINRED)
 		return status;
-	struct sharding other;
 	struct sharding_cost of_other;
 	struct sharding_report first = *job->report;
-	enum status again = descend_from(job, data, limit, memory, &other, &of_other);
+	enum status again = descend_from(job, limit, memory, &other, &of_other);
 	if (went_on(again) && solve_better(job, &of_other, cost, limit, memory)) {
 		sharding_free(sharding);
 		*sharding = other;
+		other = (struct sharding) { 0 };
 		*cost = of_other;
 		return again;
 	}
-	sharding_free(&other);
 	*job->report = first;
 	return status;
 }
 
 static enum status copy_start(const struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
 {
-	const struct graph *graph = job->units->graph;
-	const struct sharding *start = job->start;
 	sharding_free(sharding);
-	TRY(sharding_new(job->units, job->mesh, sharding));
-	memcpy(sharding->split, start->split, graph->ops * sizeof *start->split);
-	memcpy(sharding->produced, start->produced, graph->tensors * sizeof *start->produced);
-	memcpy(sharding->needed, start->needed, graph->reads.start[graph->ops] * sizeof *start->needed);
-	sharding->late_axes = start->late_axes;
-	sharding->each_axes = start->each_axes;
-	sharding->regather_axes = start->regather_axes;
+	TRY(sharding_copy(job->units, job->start, sharding));
 	return sharding_sum_cost(job->sum, sharding, cost);
 }
 
@@ -413,7 +415,7 @@ static int64_t least_ops(const struct sharding_job *job)
 				int64_t time = split_divides(units, job->mesh, op, split)
 					? clock->takes(clock->context, units, job->mesh, op, split)
 					: least;
-				least = time < least ? time : least;
+				least = smaller_of(time, least);
 			} while (next_split(job, op, &split));
 			of_class[class] = least;
 			known = class + 1;
@@ -463,7 +465,7 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	bool at_once = !job->by_axes &&
-		pairs_at_once(job) <= (solve_axes_of(job->mesh) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
+		pairs_at_once(job) <= (__builtin_popcount(axes) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
 	enum status status = search_together(job, axes, limit, memory, at_once, sharding, cost);
 	struct sharding_report together = *job->report;
 	if ((status == OK && proof_closed(&together.proof)) || status == NO_MEMORY || status == CANCELLED ||
@@ -473,7 +475,7 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	job->report->proof.bound = together.proof.bound < 0 ? -1 : together.proof.bound;
 	job->report->proof.by = together.proof.by;
 	job->report->price = together.price;
-	job->report->nodes = together.nodes > job->report->nodes ? together.nodes : job->report->nodes;
+	job->report->nodes = (uint32_t)larger_of(together.nodes, job->report->nodes);
 	job->report->proof.value = memory ? job->report->proof.value : sharding_time(cost, !job->apart) + cost->ties;
 	return status;
 }
@@ -626,7 +628,7 @@ enum status sharding_search_time(
 static bool solve_hardly_pays(const struct sharding_job *job, const struct sharding_cost *cost)
 {
 	int64_t bound = job->report->of_estimate ? job->report->proof.bound : -1,
-			least = bound > cost->compute ? bound : cost->compute;
+			least = larger_of(bound, cost->compute);
 	return sharding_estimate(cost) - least <= cost->total / 100 * WORTHLESS_PERCENT;
 }
 
@@ -659,8 +661,8 @@ static enum status search_estimate(
 	if (pays && went_on(status))
 		status = search_mixtures(job, limit, OK, &mixing, last, sharding, cost);
 	job->by_axes = by_axes;
-	bool shown = job->report->of_estimate && job->report->proof.bound >= 0;
-	if (went_on(status) && !by_axes && !shown)   /* for a bound: all axes at once */
+	/* for a bound: all axes at once */
+	if (went_on(status) && !by_axes && !(job->report->of_estimate && job->report->proof.bound >= 0))
 		status = search_beside(job, limit, sharding, sharding, cost, &last);
 	return status;
 }

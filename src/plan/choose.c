@@ -175,15 +175,6 @@ static void plan_candidate(struct choosing *choosing, const struct plan_wish *wi
 	transformed_release(transformed);
 }
 
-/* A rival, as above. What auto promises to be no slower than, experts' shardings, is planned even where nothing keeps
- * the cap so far. */
-static void plan_rival(
-	struct choosing *choosing, const struct sharded *first, int64_t margin, uint32_t rival, struct shortlist *list)
-{
-	struct plan_wish wish = { .margin = margin, .rival = rival, .first = first };
-	plan_candidate(choosing, &wish, is_automatic(choosing->planning) && rival <= first->experts, list);
-}
-
 /* Whether an earlier result had this sharding already, itself or as a rival: it was compared then, and the best so far
  * only gets better. */
 static bool is_seen(const struct choosing *choosing, const struct sharding *sharding)
@@ -215,15 +206,19 @@ static void rank_rivals(const struct sharded *sharded, uint32_t rank[SHARD_RIVAL
 	}
 }
 
-/* Every rival planned, or ruled out by its plan by heuristics. */
+/* Every rival planned, or ruled out by its plan by heuristics. What auto promises to be no slower than, experts'
+ * shardings, is planned even where nothing keeps the cap so far. */
 static void judge_each(struct choosing *choosing, const struct plan *first)
 {
 	const struct sharded *sharded = first->sharded;
 	uint32_t rank[SHARD_RIVALS];
 	rank_rivals(sharded, rank);
-	for (uint32_t i = 0; i < sharded->rivals && choose_goes_on(choosing); i++)
+	for (uint32_t i = 0; i < sharded->rivals && choose_goes_on(choosing); i++) {
+		struct plan_wish wish = { .margin = first->fit_margin, .rival = 1 + rank[i], .first = sharded };
 		if (!is_seen(choosing, &sharded->rival[rank[i]]))
-			plan_rival(choosing, sharded, first->fit_margin, 1 + rank[i], &choosing->list);
+			plan_candidate(choosing, &wish,
+				is_automatic(choosing->planning) && rank[i] < sharded->experts, &choosing->list);
+	}
 }
 
 /* Plans prospects, the most promising one first, as long as one has a chance against the best so far. */

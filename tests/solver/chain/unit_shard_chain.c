@@ -558,7 +558,7 @@ Test(shard_chain, wide_boundaries_are_left_to_the_rough_method_at_once)
 	cr_expect_null(plan.choice);
 	cr_expect_lt(control.ticks, UINT64_C(100000000), "%llu ticks", (unsigned long long)control.ticks);
 	chain_plan_free(&plan);
-	enum status status = shard_chain_rough(&chain, EFFORT / 400, &control, &plan, &error);
+	enum status status = shard_chain_rough(&chain, EFFORT / 400, true, &control, &plan, &error);
 	cr_expect(status == OK || status == LIMIT, "%s", error.text);
 	cr_expect(plan.choice && plan.usage <= chain.limit && plan.bound <= plan.cost);
 	chain_plan_free(&plan);

@@ -25,7 +25,7 @@ static enum status solve_roughly(const struct shard_chain *chain, struct chain_p
 {
 	struct control control = { 0 };
 	struct error error = { 0 };
-	return shard_chain_rough(chain, EFFORT, &control, plan, &error);
+	return shard_chain_rough(chain, EFFORT, true, &control, plan, &error);
 }
 
 static int64_t most_usage(const struct shard_chain *chain)

@@ -194,7 +194,7 @@ static int64_t solve(const struct units *units, const struct mesh *mesh, const s
 	enum status status = shard_chain_solve(&network.chain, 0, &control, &plan, &error);
 	if (status == LIMIT) {
 		OWN(chain_plan) priced = plan;
-		shard_chain_rough(&network.chain, 3000000, &control, &plan, &error);
+		shard_chain_rough(&network.chain, 3000000, true, &control, &plan, &error);
 		status = chain_plan_join(&plan, &priced);
 	}
 	cr_assert(status == OK || ((status == INFEASIBLE || status == LIMIT) && limit >= 0), "%s", error.text);
