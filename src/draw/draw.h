@@ -20,7 +20,8 @@
  *     figure_sweep     what a sweep found
  *     figure_slowdown  time over memory
  *     figure_pipeline  a schedule
- *     figure_time  a step's time by phase and by what limits it
+ *     figure_roofline  ops below the roofs of their chip
+ *     figure_time      a step's time by phase and by what limits it
  *     device_grid      devices in their nodes */
 #pragma once
 

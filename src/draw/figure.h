@@ -86,6 +86,26 @@ void time_title(const struct step_shares *shares, const char *name, char *text, 
 enum status figure_time(
 	const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
 
+/* figure_roofline: ops of a step below the roofs of their chip. */
+
+struct roofline_op {
+	const char *name;
+	double intensity; /* FLOPs for each byte that it moves through the device's memory; > 0 */
+	double rate;      /* FLOPs a second; > 0 */
+	int64_t flops, bytes, time; /* picoseconds */
+	int limit;        /* enum machine_limit */
+};
+struct roofline {
+	struct roofline_op *op;
+	uint32_t ops, others;          /* others: that have no FLOPs, or move nothing */
+	double matrix, vector, memory; /* the roofs: FLOPs and bytes a second, as the data sheet says */
+	const char *device; /* NULL: none is set */
+	bool share; /* the step is split over devices */
+};
+/* BAD_INPUT without ops, NO_MEMORY. O(ops). */
+enum status figure_roofline(const struct roofline *roofline, const char *name, struct canvas_paper paper, FILE *stream,
+	struct error *error);
+
 /* figure_slowdown: extra time over memory as a figure of a paper's width. */
 
 #define SLOWDOWN_NOTHING  "#E4E4E4" /* where nothing fits */

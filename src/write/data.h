@@ -74,7 +74,10 @@ enum status export_map(const struct export_job *job);
  */
 bool report_write(const struct plan *plan, bool utf8, FILE *stream);
 
-/* time: --view time: a step's time by phase and by what limits it, as a figure and as a table. */
+/* time: --view time: a step's time by phase and by what limits it, as a figure and as a table. --view roofline: its ops
+ * below their chip's roofs. */
+
+enum status export_roofline(const struct export_job *job);
 
 /* What a plan's step takes on a device; of a pipeline on the rank that the plan shows. OK or NO_MEMORY. O(graph). */
 enum status time_shares(

@@ -111,6 +111,8 @@ const struct export_view export_views[] = {
 		"the time of a step on a device, by phase and by what limits it: products, memory bandwidth, launches, links",
 		AS(csv), false, time_csv },
 	{ "time", NULL, FIGURES, true, time_picture },
+	{ "roofline", "every op's FLOPs a second over its FLOPs a byte, below the roofs of the device",
+		AS(csv) | FIGURES, true, export_roofline },
 	{ "pareto",
 		"of what `sweep` wrote, in place of GRAPH: every scenario's memory and time, and those that no other one beats",
 		FIGURES, true, sweep_figure_refuse },

@@ -4,6 +4,7 @@
 #include "data.h"
 #include "src/draw/figure.h"
 #include "src/read/rules_file.h"
+#include "src/scenario/own_device.h"
 #include "src/stages/pipeline/times.h"
 
 enum status time_shares(
@@ -58,5 +59,87 @@ enum status time_picture(const struct export_job *job)
 	char name[200];
 	TRY(time_shares(job->plan, job->options, &shares, job->error));
 	return figure_time(&shares, time_name(job->plan, name, sizeof name), export_paper(job->options, job->kind),
+		job->stream, job->error);
+}
+
+static void roofline_add(struct roofline *roofline, const struct op *op, int64_t flops, int64_t bytes, int64_t time,
+	enum machine_limit limit)
+{
+	if (flops <= 0 || bytes <= 0 || time <= 0) {
+		roofline->others++;
+		return;
+	}
+	double seconds = (double)time / (double)PICOSECONDS;
+	roofline->op[roofline->ops++] = (struct roofline_op){ op->name, (double)flops / (double)bytes,
+		(double)flops / seconds, flops, bytes, time, (int)limit };
+}
+
+/* The roof of products is that of the format in which the largest one is computed. */
+static enum status roofline_find(
+	const struct plan *plan, const struct rules *rules, struct arena *arena, struct roofline *roofline)
+{
+	const struct graph *graph = plan->graph;
+	struct machine machine;
+	struct op_work *work;
+	enum machine_format format = FORMAT_F32;
+	int64_t largest = 0, time;
+	scenario_machine(&plan->scenario, &machine);
+	TRY(op_work_find(graph, rules, arena, &work));
+	if (!ROOM(arena, roofline->op, graph->ops))
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < graph->ops; i++) {
+		uint32_t op = plan->ordered->result.order[i];
+		enum machine_limit limit;
+		int64_t bytes = 0;
+		TRY(op_local_time(graph, rules, &machine, op, false, &time, &limit));
+		for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+			bytes += op_moves(&machine, &work[op], graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
+		/* What fused kernels leave of the traffic, as in op_work_time(). */
+		if (!work[op].update && !work[op].matrix && !work[op].cast && !work[op].routes && machine.fused > 0)
+			bytes = bytes / 1000 * machine.fused;
+		roofline_add(roofline, &graph->op[op], work[op].flops, bytes, time, limit);
+		if (work[op].matrix && work[op].flops > largest) {
+			largest = work[op].flops;
+			format = machine_format_of(graph, op);
+		}
+	}
+	roofline->matrix = (double)machine.matrix_rate[format];
+	roofline->vector = (double)machine.vector_rate;
+	roofline->memory = (double)machine.memory_rate;
+	return OK;
+}
+
+static void roofline_csv(const struct roofline *roofline, FILE *stream)
+{
+	fputs("op,flops,bytes,seconds,limited_by\n", stream);
+	for (uint32_t i = 0; i < roofline->ops; i++) {
+		const struct roofline_op *op = &roofline->op[i];
+		csv_text(stream, op->name);
+		fprintf(stream, ",%" PRId64 ",%" PRId64 ",", op->flops, op->bytes);
+		csv_seconds(stream, op->time);
+		fprintf(stream, ",%s\n", step_limit_names[op->limit]);
+	}
+}
+
+enum status export_roofline(const struct export_job *job)
+{
+	OWN(arena) arena = { 0 };
+	char name[200];
+	const struct scenario *scenario = &job->plan->scenario;
+	struct roofline roofline = { .share = job->plan->sharded };
+	if (scenario->value[K_device] != knobs[K_device].normal)
+		roofline.device = scenario_device_name(scenario);
+	struct rules *rules = rules_load(job->options->rules_file, job->error);
+	if (!rules)
+		return job->error->status;
+	enum status status = roofline_find(job->plan, rules, &arena, &roofline);
+	rules_free(rules);
+	if (status != OK)
+		return fail_memory(job->error);
+	if (job->kind == EXPORT_csv) {
+		roofline_csv(&roofline, job->stream);
+		return OK;
+	}
+	return figure_roofline(&roofline, time_name(job->plan, name, sizeof name), export_paper(job->options, job->kind),
 		job->stream, job->error);
 }
