@@ -100,7 +100,7 @@ static void fit_draw_title(struct frame *frame, const struct fit_view *view, con
 	frame_repeat(frame, 0, 0, width, GLYPH_HORIZONTAL, ROLE_LINE);
 	frame_text(frame, 1, 0, 9, view->curve ? ROLE_TAB : ROLE_TAB_ACTIVE, " changes ");
 	frame_text(frame, 12, 0, 7, view->curve ? ROLE_TAB_ACTIVE : ROLE_TAB, " curve ");
-	if (!ways || (ways->list.ways == 0 && !ways->list.fits))
+	if (!ways || ways->list.ways == 0)
 		return;
 	bool older = ways->fingerprint != model->plan->fingerprint;
 	snprintf(text, sizeof text, " %s%u of %u fit %s%s ", older ? "old figures: " : "", ways->list.fitting,
