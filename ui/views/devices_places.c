@@ -2,15 +2,7 @@
 #include "devices.h"
 #include "src/stages/shard/stage.h"
 
-enum {
-	NAME_LEAST = 10,
-	BYTES_WIDE = 52,
-	PLACE = 14,
-	AMOUNT = 11,
-	WHY = 8,
-	WHY_HIGH = 13,
-	HIGH = 24
-};
+enum { NAME_LEAST = 10, BYTES_WIDE = 52, PLACE = 14, AMOUNT = 11, WHY = 8, WHY_HIGH = 13, HIGH = 24 };
 
 void places_free(struct place_list *list)
 {

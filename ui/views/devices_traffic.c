@@ -3,10 +3,7 @@
 
 char *time_text(int64_t picoseconds, char *text, size_t size)
 {
-	static const struct {
-		int64_t scale;
-		const char *unit;
-	} units[] = { { PICOSECONDS, "s" }, { PICOSECONDS / 1000, "ms" }, { PICOSECONDS / 1000000, "us" } };
+	static const struct { int64_t scale; const char *unit; } units[] = { { PICOSECONDS, "s" }, { PICOSECONDS / 1000, "ms" }, { PICOSECONDS / 1000000, "us" } };
 	int i = 0;
 	while (i < 2 && picoseconds < units[i].scale)
 		i++;
@@ -78,9 +75,6 @@ void devices_draw_traffic(struct frame *frame, const struct model *model)
 		return;
 	y = draw_streams(frame, y + 1, model->plan);
 	if (y + 1 < frame->window.height)
-		frame_wrapped(frame,
-			(struct rect){ 1, y + 1, frame->window.width - 1, 4 },
-			ROLE_FAINT,
-			"per device and step, simulated in the plan's order; exposed is what computation waits for, the rest runs "
-			"beside it");
+		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 4 }, ROLE_FAINT,
+			"per device and step, simulated in the plan's order; exposed is what computation waits for");
 }
