@@ -3,7 +3,8 @@
 
 char *time_text(int64_t picoseconds, char *text, size_t size)
 {
-	static const struct { int64_t scale; const char *unit; } units[] = { { PICOSECONDS, "s" }, { PICOSECONDS / 1000, "ms" }, { PICOSECONDS / 1000000, "us" } };
+	static const struct { int64_t scale; const char *unit; } units[] = {
+		{ PICOSECONDS, "s" }, { PICOSECONDS / 1000, "ms" }, { PICOSECONDS / 1000000, "us" } };
 	int i = 0;
 	while (i < 2 && picoseconds < units[i].scale)
 		i++;

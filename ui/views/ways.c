@@ -3,7 +3,7 @@
 
 #include "src/base/background.h"
 
-#define STORE_BYTES (INT64_C(1) << 28)
+enum { STORE_BYTES = 1 << 28 };
 
 struct ways_job {
 	struct finder finder;
