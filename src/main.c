@@ -112,7 +112,7 @@ static const char *sample_path(char *path, size_t size)
 	static const char *const places[] = { "../samples", "../../samples", "../share/tidemark/samples" };
 	char folder[PROGRAM_PATH_BYTES];
 	bool known = program_folder(folder);
-	for (size_t i = 0; known && i < sizeof places / sizeof *places; i++) {
+	for (size_t i = 0; known && i < COUNT_OF(places); i++) {
 		snprintf(path, size, "%s/%s/gpt2_b1_s1024_adam.jsonl.gz", folder, places[i]);
 		if (access(path, R_OK) == 0)
 			return path;
@@ -228,7 +228,7 @@ static void choose_locale(void)
 	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
 	if (setlocale(LC_ALL, "") || setlocale(LC_CTYPE, ""))
 		return;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		const char *value = getenv(names[i]);
 		if (!value || !*value)
 			continue;

@@ -168,11 +168,11 @@ enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, con
 	NEED(ROOM(arena, result->start, (size_t)rows + 2) && ROOM(arena, result->item, pairs));
 	/* Counts stand two rows further, so that filling moves every start to its place. */
 	uint32_t *next = result->start + 1;
-	for (uint32_t i = 0; i < pairs; i++)
+	FOR(i, pairs)
 		next[row[i] + 1]++;
-	for (uint32_t r = 0; r < rows; r++)
+	FOR(r, rows)
 		next[r + 1] += next[r];
-	for (uint32_t i = 0; i < pairs; i++)
+	FOR(i, pairs)
 		result->item[next[row[i]]++] = item[i];
 	return OK;
 }
@@ -186,7 +186,7 @@ static int base_compare_ids(const void *left, const void *right)
 void csr_unique(struct csr *csr, uint32_t rows)
 {
 	uint32_t kept = 0, begin = 0;
-	for (uint32_t row = 0; row < rows; row++) {
+	FOR(row, rows) {
 		uint32_t end = csr->start[row + 1];
 		bool sorted = true;
 		for (uint32_t i = begin + 1; i < end; i++)
@@ -206,7 +206,7 @@ enum status csr_transpose(
 	struct arena *arena, const struct csr *csr, uint32_t rows, uint32_t columns, struct csr *result)
 {
 	NEED(ROOM(arena, result->start, (size_t)columns + 1) && ROOM(arena, result->item, csr->start[rows]));
-	for (uint32_t i = 0; i < csr->start[rows]; i++)
+	FOR(i, csr->start[rows])
 		result->start[csr->item[i]]++;
 	uint32_t sum = 0;
 	for (uint32_t column = 0; column <= columns; column++) {
@@ -215,7 +215,7 @@ enum status csr_transpose(
 		sum += count;
 	}
 	/* Fill in row order, then shift the starts back by one row. */
-	for (uint32_t row = 0; row < rows; row++)
+	FOR(row, rows)
 		FOR_ROW(i, csr, row)
 			result->item[result->start[csr->item[i]]++] = row;
 	for (uint32_t column = columns; column > 0; column--)

@@ -160,6 +160,9 @@ static inline uint32_t csr_length(const struct csr *csr, uint32_t row)
 {
 	return csr->start[row + 1] - csr->start[row];
 }
+/* FOR(op, graph->ops) counts op from 0; count is looked at anew each time. */
+#define FOR(i, count) for (uint32_t i = 0; i < (count); i++)
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 /* for each item of a row: FOR_ROW(i, &graph->pred, op) use(graph->pred.item[i]); */
 #define FOR_ROW(i, csr, row) for (uint32_t i = (csr)->start[row]; i < (csr)->start[(row) + 1]; i++)
 

@@ -38,11 +38,11 @@ enum status flow_ready(struct max_flow *flow)
 	NEED(ROOM(&flow->arena, leaving->start, (size_t)flow->nodes + 2) && ROOM(&flow->arena, leaving->item, flow->arcs));
 	/* As in csr_of_pairs(): counts stand two rows further. */
 	uint32_t *next = leaving->start + 1;
-	for (uint32_t arc = 0; arc < flow->arcs; arc++)
+	FOR(arc, flow->arcs)
 		next[flow_from(flow, arc) + 1]++;
-	for (uint32_t node = 0; node < flow->nodes; node++)
+	FOR(node, flow->nodes)
 		next[node + 1] += next[node];
-	for (uint32_t arc = 0; arc < flow->arcs; arc++)
+	FOR(arc, flow->arcs)
 		leaving->item[next[flow_from(flow, arc)]++] = arc;
 	return OK;
 }
@@ -64,7 +64,7 @@ static bool measure_distances(const struct pass *pass)
 	bool found = false;
 	uint32_t head = 0, tail = 0;
 	memset(flow->distance, 0xff, flow->nodes * sizeof *flow->distance);
-	for (uint32_t i = 0; i < flow->border_nodes; i++)
+	FOR(i, flow->border_nodes)
 		if (flow->supply[needing[i]] < 0) {
 			flow->distance[needing[i]] = 0;
 			flow->queue[tail++] = needing[i];
@@ -104,7 +104,7 @@ static uint32_t push_path(struct max_flow *flow, uint32_t node, uint32_t length)
 {
 	uint32_t end = flow->to[flow->path[length - 1]], kept = length;
 	int64_t amount = smaller_of(flow->supply[node], -flow->supply[end]);
-	for (uint32_t i = 0; i < length; i++)
+	FOR(i, length)
 		amount = smaller_of(amount, flow->residual[flow->path[i]]);
 	for (uint32_t i = length; i-- > 0;) {
 		flow->residual[flow->path[i]] -= amount;
@@ -153,7 +153,7 @@ static enum status max_flow_settle(const struct pass *pass)
 	while (measure_distances(pass)) {
 		uint64_t ticks = flow->arcs / 8;
 		memcpy(flow->next, flow->leaving.start, flow->nodes * sizeof *flow->next);
-		for (uint32_t i = 0; i < flow->border_nodes; i++)
+		FOR(i, flow->border_nodes)
 			if (flow->supply[giving[i]] > 0 && flow->distance[giving[i]] != NONE && flow->distance[giving[i]] > 0)
 				ticks += drain(flow, giving[i]);
 		if (control_spend(pass->control, ticks))
@@ -174,7 +174,7 @@ static void max_flow_prepare(struct max_flow *flow, const uint8_t *side)
 			flow->reached[from] = flow->reached[to] = true;
 	}
 	flow->border_nodes = 0;
-	for (uint32_t node = 0; node < flow->nodes; node++)
+	FOR(node, flow->nodes)
 		if (flow->reached[node]) {
 			flow->borders[flow->border_nodes++] = node;
 			flow->supply[node] = FLOW_UNLIMITED * ((side[node] == FLOW_SOURCE) - (side[node] == FLOW_SINK));
@@ -186,9 +186,9 @@ static void max_flow_prepare(struct max_flow *flow, const uint8_t *side)
 static void mark_reached(struct max_flow *flow, const uint8_t *side)
 {
 	uint32_t head = 0, tail = 0;
-	for (uint32_t node = 0; node < flow->nodes; node++)
+	FOR(node, flow->nodes)
 		flow->reached[node] = side[node] == FLOW_SOURCE;
-	for (uint32_t i = 0; i < flow->border_nodes; i++)
+	FOR(i, flow->border_nodes)
 		if (side[flow->borders[i]] == FLOW_SOURCE)
 			flow->queue[tail++] = flow->borders[i];
 	while (head < tail) {
@@ -230,7 +230,7 @@ enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct con
 /* Makes node one of those that give or need, and says whether it wasn't yet. */
 static bool add_border(struct max_flow *flow, uint32_t node)
 {
-	for (uint32_t i = 0; i < flow->border_nodes; i++)
+	FOR(i, flow->border_nodes)
 		if (flow->borders[i] == node)
 			return false;
 	flow->borders[flow->border_nodes++] = node;

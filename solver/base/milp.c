@@ -88,14 +88,14 @@ static void load(struct run *run)
 		glp_add_cols(problem, (int)milp->columns);
 	if (milp->rows)
 		glp_add_rows(problem, (int)milp->rows);
-	for (uint32_t i = 0; i < milp->columns; i++) {
+	FOR(i, milp->columns) {
 		const struct milp_column *column = &milp->column[i];
 		if (column->integer)
 			glp_set_col_kind(problem, (int)i + 1, GLP_IV);
 		glp_set_col_bnds(problem, (int)i + 1, bounds_type(column->low, column->high), column->low, column->high);
 		glp_set_obj_coef(problem, (int)i + 1, column->cost);
 	}
-	for (uint32_t i = 0; i < milp->rows; i++) {
+	FOR(i, milp->rows) {
 		const struct milp_row *row = &milp->row[i];
 		uint32_t end = i + 1 < milp->rows ? milp->row[i + 1].first : milp->entries;
 		glp_set_row_bnds(problem, (int)i + 1, bounds_type(row->low, row->high), row->low, row->high);
@@ -186,7 +186,7 @@ static void read_solution(struct run *run, bool integers)
 		run->status = NO_MEMORY;
 		return;
 	}
-	for (uint32_t i = 0; i < run->milp->columns; i++)
+	FOR(i, run->milp->columns)
 		solution->value[i] = integers ? glp_mip_col_val(run->problem, (int)i + 1)
 			: glp_get_col_prim(run->problem, (int)i + 1);
 	solution->cost = integers ? glp_mip_obj_val(run->problem) : glp_get_obj_val(run->problem);

@@ -76,7 +76,7 @@ enum status order_heap_init(struct order_heap *heap, uint32_t ops, struct arena 
 		.second = arena_alloc(arena, ops, sizeof *heap->second),
 	};
 	NEED(heap->op && heap->place && heap->key && heap->second);
-	for (uint32_t op = 0; op < ops; op++)
+	FOR(op, ops)
 		heap->place[op] = NONE;
 	return OK;
 }

@@ -63,7 +63,7 @@ static enum status chain_bound_add_table(
 	struct auditing *auditing, const uint32_t *var, uint32_t count, struct table **added)
 {
 	size_t size = 1;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if ((size *= chain_bound_width(auditing, var[i])) > TABLE_MOST)
 			return LIMIT;
 	NEED(mem_reserve(&auditing->table, &auditing->table_room, auditing->tables + 1, sizeof *auditing->table));
@@ -71,7 +71,7 @@ static enum status chain_bound_add_table(
 	*table = (struct table) { .count = count, .size = size, .weight = mem_alloc(size, sizeof *table->weight) };
 	memcpy(table->var, var, count * sizeof *var);
 	NEED(table->weight);
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (!chain_bound_note(auditing, var[i], auditing->tables)) {
 			mem_free(table->weight);
 			return NO_MEMORY;
@@ -173,7 +173,7 @@ static enum status chain_bound_begin(struct auditing *auditing)
 {
 	const struct shard_chain *chain = auditing->chain;
 	NEED(ROOM(&auditing->arena, auditing->start, chain->nodes + (size_t)1));
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		auditing->start[node + 1] = auditing->start[node] +
 			(chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
 	if (auditing->start[chain->nodes] > VARS_MOST)
@@ -183,12 +183,12 @@ static enum status chain_bound_begin(struct auditing *auditing)
 		ROOM(&auditing->arena, auditing->first, auditing->vars)
 			? order_heap_init(&auditing->queue, auditing->vars, &auditing->arena) : NO_MEMORY);
 	memset(auditing->first, 0xff, auditing->vars * sizeof *auditing->first);
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		for (size_t var = auditing->start[node]; var < auditing->start[node + 1]; var++)
 			auditing->node_of[var] = node;
-	for (uint32_t var = 0; var < auditing->vars; var++)
+	FOR(var, auditing->vars)
 		TRY(chain_bound_add_node(auditing, var));
-	for (uint32_t e = 0; e < chain->edges; e++)
+	FOR(e, chain->edges)
 		TRY(chain_bound_add_edge(auditing, &chain->edge[e]));
 	return auditing->spread > WEIGHT_MAX ? LIMIT : OK;
 }
@@ -234,7 +234,7 @@ static void add_up(const struct auditing *auditing, const struct table *table, c
 	size_t stride[SCOPE_MAX + 1] = { 0 }, step = 1, at = 0;
 	uint32_t digit[SCOPE_MAX + 1] = { 0 };
 	for (uint32_t j = table->count; j-- > 0; step *= chain_bound_width(auditing, table->var[j]))
-		for (uint32_t i = 0; i < count; i++)
+		FOR(i, count)
 			if (scope[i] == table->var[j])
 				stride[i] = step;
 	for (size_t entry = 0; entry < size; entry++) {
@@ -273,7 +273,7 @@ static enum status chain_bound_eliminate(struct auditing *auditing, uint32_t var
 	status = chain_bound_add_table(auditing, scope, count, &left);
 	for (size_t row = 0; row < rows && status == OK; row++) {
 		left->weight[row] = BLOCKED;
-		for (uint32_t i = 0; i < domain; i++)
+		FOR(i, domain)
 			left->weight[row] = sum[row * domain + i] < left->weight[row] ? sum[row * domain + i] : left->weight[row];
 	}
 	mem_free(sum);
@@ -299,7 +299,7 @@ enum status shard_chain_bound(
 		auditing.spread = 0; /* looked at once, of what the chain says */
 		status = chain_bound_eliminate(&auditing, var);
 	}
-	for (uint32_t i = 0; i < auditing.tables; i++)
+	FOR(i, auditing.tables)
 		mem_free(auditing.table[i].weight);
 	mem_free(auditing.table);
 	mem_free(auditing.entry);

@@ -67,7 +67,7 @@ static void close_model(struct run *run)
 static uint64_t chain_pass_ticks(const struct run *run)
 {
 	uint64_t ticks = run->search.core.entries / 4;
-	for (uint32_t i = 0; i < run->model.links; i++) {
+	FOR(i, run->model.links) {
 		const struct chain_link *link = &run->model.link[i];
 		ticks += run->search.copy[i].tree.entries / 4;
 		ticks += (uint64_t)link->blocks * link->states * link->states * link->states *
@@ -148,11 +148,11 @@ static enum status chain_write_choice(struct run *run, const struct chain_choice
 	const struct shard_chain *chain = run->chain;
 	if (!plan->start && !(plan->start = arena_alloc(&plan->arena, (size_t)chain->nodes + 1, sizeof *plan->start)))
 		return NO_MEMORY;
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);
 	if (!*choice && !(*choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof **choice)))
 		return NO_MEMORY;
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		chain_write_node(run, found, node, *choice + plan->start[node]);
 	return OK;
 }

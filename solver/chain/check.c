@@ -106,8 +106,8 @@ enum status shard_chain_valid(const struct shard_chain *chain, struct error *err
 static enum status chain_check_add_nodes(
 	const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
 {
-	for (uint32_t node = 0; node < chain->nodes; node++)
-		for (uint32_t copy = 0; copy < chain_copies(chain, node); copy++) {
+	FOR(node, chain->nodes)
+		FOR(copy, chain_copies(chain, node)) {
 			uint32_t choice = plan->choice[plan->start[node] + copy];
 			if (choice >= strategies_of(chain, node) || chain->cost[chain->first[node] + choice] >= SHARD_FORBIDDEN)
 				return fail(error, BAD_INPUT, "copy %u of node %u has no strategy %u", copy, node, choice);
@@ -121,7 +121,7 @@ static enum status chain_check_add_edge(
 	const struct shard_chain *chain, const struct chain_plan *plan, uint32_t number, int64_t *cost, struct error *error)
 {
 	const struct chain_edge *edge = &chain->edge[number];
-	for (uint32_t k = 0; k < chain_check_times_of(chain, edge); k++) {
+	FOR(k, chain_check_times_of(chain, edge)) {
 		uint32_t p = plan->choice[plan->start[edge->from] + chain_check_copy_of(chain, edge->from, edge->from_where, k)];
 		uint32_t q =
 			plan->choice[plan->start[edge->to] + chain_check_copy_of(chain, edge->to, edge->to_where, k + edge->step)];

@@ -32,7 +32,7 @@ enum status chain_classes_split(struct chain_classes *classes, const struct chai
 	uint32_t *before = mem_alloc(strategies, sizeof *before);
 	NEED(before);
 	memcpy(before, classes->of, strategies * sizeof *before);
-	for (uint32_t i = 0; i < strategies; i++) {
+	FOR(i, strategies) {
 		uint32_t class = 0;
 		while (class < count &&
 			(before[classes->first[class]] != before[i] || !classes_alike(table, columns, classes->first[class], i)))
@@ -54,7 +54,7 @@ int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_
 		return table->pair;
 	int64_t *pair = arena_alloc(arena, (size_t)height * width, sizeof *pair);
 	for (uint32_t p = 0; pair && p < height; p++)
-		for (uint32_t q = 0; q < width; q++)
+		FOR(q, width)
 			pair[(size_t)p * width + q] =
 				table->pair[(size_t)(rows ? rows->first[p] : p) * table->columns + (columns ? columns->first[q] : q)];
 	return pair;
@@ -98,14 +98,14 @@ static enum status cover_by(struct chain_model *model, struct cover *cover, uint
 	cover->set = set;
 	cover->heads = 0;
 	*states = 1;
-	for (uint32_t i = 0; i < cover->count; i++)
+	FOR(i, cover->count)
 		*states *= has_tail(cover, i) ? cover->all[i].classes.count : 1;
 	for (uint32_t i = 0; i < cover->edges && status == OK; i++) {
 		const struct chain_edge *edge = &chain->edge[cover->edge[i]];
 		if (!has_tail(cover, (uint32_t)(chain_side_of(cover->all, cover->count, edge->from) - cover->all)))
 			status = see(model, cover->head, &cover->heads, edge->to, &model->table[cover->edge[i]], true);
 	}
-	for (uint32_t i = 0; i < cover->heads; i++)
+	FOR(i, cover->heads)
 		*states *= cover->head[i].classes.count;
 	return status;
 }
@@ -148,7 +148,7 @@ enum status chain_state_choose(struct chain_model *model, struct chain_link *lin
 		ROOM(&model->arena, cover.head, model->chain->edges) && ROOM(&model->arena, link->tail, model->chain->edges));
 	TRY(find_tails(model, link, &cover));
 	TRY(best_cover(model, &cover, &states));
-	for (uint32_t i = 0; i < cover.count; i++)
+	FOR(i, cover.count)
 		if (has_tail(&cover, i))
 			link->tail[link->tails++] = cover.all[i];
 	link->head = cover.head;

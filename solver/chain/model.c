@@ -94,7 +94,7 @@ static uint32_t add_twin(struct chain_graph *graph, uint32_t var)
 
 static bool chain_model_among(const uint32_t *list, uint32_t count, uint32_t item)
 {
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (list[i] == item)
 			return true;
 	return false;
@@ -104,7 +104,7 @@ static bool chain_model_among(const uint32_t *list, uint32_t count, uint32_t ite
 
 static struct chain_link *chain_model_link_of(const struct chain_model *model, uint32_t node)
 {
-	for (uint32_t i = 0; i < model->links; i++)
+	FOR(i, model->links)
 		if (model->link[i].segment == model->chain->segment[node])
 			return &model->link[i];
 	return NULL;
@@ -118,7 +118,7 @@ static uint32_t core_at(const struct chain_model *model, uint32_t node, uint8_t 
 static void make_core_vars(struct chain_model *model)
 {
 	const struct shard_chain *chain = model->chain;
-	for (uint32_t node = 0; node < chain->nodes; node++) {
+	FOR(node, chain->nodes) {
 		for (int place = 0; place < PLACES; place++)
 			model->var[place][node] = NONE;
 		model->var[AT_FIRST][node] = model->var[AT_LAST][node] = chain_graph_var(&model->core, chain_width(model, node));
@@ -128,11 +128,11 @@ static void make_core_vars(struct chain_model *model)
 			chain_model_add_node(model, &model->core, model->var[AT_LAST][node], node);
 		}
 	}
-	for (uint32_t i = 0; i < model->links; i++) {
+	FOR(i, model->links) {
 		const struct chain_link *link = &model->link[i];
-		for (uint32_t j = 0; j < link->heads; j++)
+		FOR(j, link->heads)
 			model->var[AT_SECOND][link->head[j].node] = chain_graph_var(&model->core, link->head[j].classes.count);
-		for (uint32_t j = 0; j < link->tails; j++)
+		FOR(j, link->tails)
 			model->var[AT_BEFORE_LAST][link->tail[j].node] = chain_graph_var(&model->core, link->tail[j].classes.count);
 	}
 }
@@ -144,7 +144,7 @@ static bool one_sees_every(const struct chain_edge *edge)
 
 static struct chain_out *out_of(const struct chain_link *link, uint32_t var)
 {
-	for (uint32_t i = 0; i < link->outs; i++)
+	FOR(i, link->outs)
 		if (link->out[i].var == var)
 			return &link->out[i];
 	return NULL;
@@ -225,12 +225,12 @@ static enum status make_copy_vars(struct chain_model *model, struct chain_link *
 	struct chain_graph *graph = &link->graph;
 	graph->arena = &model->arena;
 	NEED(ROOM(&model->arena, link->var, chain->nodes));
-	for (uint32_t i = 0; i < link->outs; i++)
+	FOR(i, link->outs)
 		chain_graph_var(graph, link->out[i].classes.count);
 	for (int end = 0; end < 2; end++) {
-		for (uint32_t i = 0; i < link->tails; i++)
+		FOR(i, link->tails)
 			chain_graph_var(graph, link->tail[i].classes.count);
-		for (uint32_t i = 0; i < link->heads; i++)
+		FOR(i, link->heads)
 			chain_graph_var(graph, link->head[i].classes.count);
 	}
 	graph->kept = graph->vars;
@@ -368,11 +368,11 @@ static int64_t largest(const int64_t *values, size_t count)
 static void chain_model_measure(struct chain_model *model)
 {
 	const struct shard_chain *chain = model->chain;
-	for (uint32_t node = 0; node < chain->nodes; node++) {
+	FOR(node, chain->nodes) {
 		model->costs += chain_copies(chain, node) * largest(model->cost + model->first[node], chain_width(model, node));
 		model->usages += chain_copies(chain, node) * largest(model->usage + model->first[node], chain_width(model, node));
 	}
-	for (uint32_t i = 0; i < chain->edges; i++) {
+	FOR(i, chain->edges) {
 		const struct chain_table *table = &model->table[i];
 		const struct chain_edge *edge = &chain->edge[i];
 		uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
@@ -388,7 +388,7 @@ static enum status chain_model_find_links(struct chain_model *model)
 	enum status status = OK;
 	bool *there;
 	NEED(ROOM(&model->arena, model->link, chain->segments) && ROOM(&model->arena, there, chain->segments));
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		if (chain->segment[node] != NONE)
 			there[chain->segment[node]] = true;
 	for (uint32_t i = 0; i < chain->segments && status == OK; i++)

@@ -46,7 +46,7 @@ struct chain_side { uint32_t node; struct chain_classes classes; };
 
 static inline struct chain_side *chain_side_of(struct chain_side *side, uint32_t sides, uint32_t node)
 {
-	for (uint32_t i = 0; i < sides; i++)
+	FOR(i, sides)
 		if (side[i].node == node)
 			return &side[i];
 	return NULL;

@@ -36,7 +36,7 @@ static uint32_t neighbours(const struct ordering *ordering, uint32_t var)
 {
 	uint32_t count = 0;
 	const uint64_t *row = chain_order_row_of(ordering, var);
-	for (uint32_t word = 0; word < ordering->words; word++)
+	FOR(word, ordering->words)
 		for (uint64_t bits = row[word]; bits; bits &= bits - 1)
 			ordering->list[count++] = 64 * word + (uint32_t)__builtin_ctzll(bits);
 	return count;
@@ -46,7 +46,7 @@ static uint32_t neighbours(const struct ordering *ordering, uint32_t var)
 static uint64_t common_weight(const struct ordering *ordering, const uint64_t *row, const uint64_t *other)
 {
 	uint64_t sum = 0;
-	for (uint32_t word = 0; word < ordering->words; word++)
+	FOR(word, ordering->words)
 		for (uint64_t bits = row[word] & other[word]; bits; bits &= bits - 1)
 			sum += ordering->weight[64 * word + (uint32_t)__builtin_ctzll(bits)];
 	return sum;
@@ -58,9 +58,9 @@ static void chain_order_weigh(struct ordering *ordering, uint32_t var)
 	uint64_t sum = 0, present = 0;
 	double size = ordering->graph->domain[var];
 	const uint64_t *row = chain_order_row_of(ordering, var);
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		sum += ordering->weight[ordering->list[i]];
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		uint64_t weight = ordering->weight[ordering->list[i]];
 		size *= ordering->graph->domain[ordering->list[i]];
 		present += weight * (weight + common_weight(ordering, row, chain_order_row_of(ordering, ordering->list[i])));
@@ -87,7 +87,7 @@ static int64_t chain_order_rank_of(double size)
 /* Weighs those that are stale, and puts them where they belong: by fill, then by size. */
 static void sort_stale(struct ordering *ordering)
 {
-	for (uint32_t i = 0; i < ordering->stales; i++) {
+	FOR(i, ordering->stales) {
 		uint32_t var = ordering->stale[i];
 		chain_order_weigh(ordering, var);
 		ordering->is_stale[var] = false;
@@ -103,17 +103,17 @@ static void chain_order_take_out(struct ordering *ordering, uint32_t var)
 {
 	uint32_t count = neighbours(ordering, var);
 	uint64_t *row = chain_order_row_of(ordering, var);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		uint64_t *other = chain_order_row_of(ordering, ordering->list[i]);
-		for (uint32_t word = 0; word < ordering->words; word++)
+		FOR(word, ordering->words)
 			other[word] |= row[word];
 		other[var / 64] &= ~(UINT64_C(1) << var % 64);
 		other[ordering->list[i] / 64] &= ~(UINT64_C(1) << ordering->list[i] % 64);
 	}
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		const uint64_t *other = chain_order_row_of(ordering, ordering->list[i]);
 		note_stale(ordering, ordering->list[i]);
-		for (uint32_t word = 0; word < ordering->words; word++)
+		FOR(word, ordering->words)
 			for (uint64_t bits = other[word]; bits; bits &= bits - 1)
 				note_stale(ordering, 64 * word + (uint32_t)__builtin_ctzll(bits));
 	}
@@ -122,9 +122,9 @@ static void chain_order_take_out(struct ordering *ordering, uint32_t var)
 static void join_factors(struct ordering *ordering)
 {
 	const struct chain_graph *graph = ordering->graph;
-	for (uint32_t i = 0; i < graph->factors; i++)
-		for (uint32_t j = 0; j < graph->factor[i].count; j++)
-			for (uint32_t k = 0; k < graph->factor[i].count; k++)
+	FOR(i, graph->factors)
+		FOR(j, graph->factor[i].count)
+			FOR(k, graph->factor[i].count)
 				if (j != k)
 					chain_order_row_of(ordering, graph->factor[i].var[j])[graph->factor[i].var[k] / 64] |=
 						UINT64_C(1) << graph->factor[i].var[k] % 64;
@@ -190,7 +190,7 @@ static enum status chain_order_find(const struct chain_graph *graph, bool links_
 static size_t chain_order_product(const struct chain_graph *graph, const uint32_t *scope, uint32_t count)
 {
 	size_t size = 1;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		size *= graph->domain[scope[i]];
 	return size;
 }
@@ -222,7 +222,7 @@ static enum status set_strides(struct chain_tree *tree, const struct chain_bucke
 	size_t step = 1;
 	NEED(ROOM(&tree->arena, part->stride, bucket->count));
 	for (uint32_t i = count; i-- > 0; step *= tree->graph->domain[scope[i]])
-		for (uint32_t j = 0; j < bucket->count; j++)
+		FOR(j, bucket->count)
 			if (bucket->scope[j] == scope[i])
 				part->stride[j] = step;
 	return join_levels(tree, bucket, part);
@@ -240,7 +240,7 @@ struct gathering {
 static void add_scope(
 	struct gathering *gathering, uint32_t number, const uint32_t *scope, uint32_t count, uint32_t *known)
 {
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (gathering->mark[scope[i]] != number + 1) {
 			gathering->mark[scope[i]] = number + 1;
 			gathering->scope[(*known)++] = scope[i];
@@ -312,7 +312,7 @@ static enum status make_bucket(struct gathering *gathering, uint32_t number)
 		sort_scope(gathering, count);
 	bucket->count = count;
 	NEED(ROOM(&tree->arena, bucket->scope, count));
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		bucket->scope[i] = gathering->scope[i];
 	bucket->size = chain_order_product(graph, bucket->scope, count);
 	bucket->rows = root ? bucket->size : bucket->size / graph->domain[bucket->var];
@@ -341,7 +341,7 @@ static bool give_source(struct chain_tree *tree, const struct chain_bucket *buck
 static enum status give_tables(struct chain_tree *tree, size_t budget)
 {
 	size_t largest = 1;
-	for (uint32_t i = 0; i < tree->buckets; i++) {
+	FOR(i, tree->buckets) {
 		tree->entries += tree->bucket[i].size * (tree->bucket[i].parts + 1);
 		largest = tree->bucket[i].piece > largest ? tree->bucket[i].piece : largest;
 	}
@@ -368,21 +368,21 @@ static enum status make_buckets(
 	uint32_t root = tree->buckets - 1;
 	uint32_t *home, *item;
 	NEED(ROOM(arena, home, graph->factors) && ROOM(arena, item, graph->factors));
-	for (uint32_t var = 0; var < graph->kept; var++)
+	FOR(var, graph->kept)
 		position[var] = root;
-	for (uint32_t i = 0; i < root; i++) {
+	FOR(i, root) {
 		position[order[i]] = i;
 		tree->bucket[i].var = order[i];
 	}
 	tree->bucket[root].var = NONE;
-	for (uint32_t i = 0; i < graph->factors; i++) {
+	FOR(i, graph->factors) {
 		home[i] = root;
 		item[i] = i;
-		for (uint32_t j = 0; j < graph->factor[i].count; j++)
+		FOR(j, graph->factor[i].count)
 			home[i] = position[graph->factor[i].var[j]] < home[i] ? position[graph->factor[i].var[j]] : home[i];
 	}
 	enum status status = csr_of_pairs(arena, tree->buckets, graph->factors, home, item, &gathering->factors);
-	for (uint32_t i = 0; i < tree->buckets; i++)
+	FOR(i, tree->buckets)
 		gathering->child[i] = NONE;
 	for (uint32_t i = 0; i < tree->buckets && status == OK; i++)
 		status = make_bucket(gathering, i);
@@ -414,7 +414,7 @@ static enum status choose_order(
 	bool links = false;
 	uint32_t *other;
 	NEED(ROOM(arena, other, graph->vars));
-	for (uint32_t i = 0; i < graph->factors; i++)
+	FOR(i, graph->factors)
 		links |= graph->factor[i].weight != NULL;
 	enum status status = better_order(graph, true, order, &last, arena, control);
 	if (status == OK && links && last > (double)(1 << 18)) {
@@ -435,7 +435,7 @@ enum status chain_tree_build(
 	if (graph->failed)
 		return NO_MEMORY;
 	double kept = 1;
-	for (uint32_t i = 0; i < graph->kept; i++)
+	FOR(i, graph->kept)
 		kept *= graph->domain[i];
 	if (graph->vars > VARS_MAX || kept > (double)budget)
 		return LIMIT;

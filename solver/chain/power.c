@@ -30,14 +30,14 @@ enum status chain_power_begin(struct chain_power *power, uint32_t states, uint32
 /* result = min(result, left * right) */
 static void power_multiply(uint32_t states, const int64_t *left, const int64_t *right, int64_t *result)
 {
-	for (uint32_t i = 0; i < states; i++)
-		for (uint32_t k = 0; k < states; k++) {
+	FOR(i, states)
+		FOR(k, states) {
 			int64_t first = left[(size_t)i * states + k];
 			const int64_t *from = right + (size_t)k * states;
 			int64_t *to = result + (size_t)i * states;
 			if (chain_blocked(first))
 				continue;
-			for (uint32_t j = 0; j < states; j++)
+			FOR(j, states)
 				to[j] = first + from[j] < to[j] ? first + from[j] : to[j];
 		}
 }
@@ -75,7 +75,7 @@ static uint32_t middle(uint32_t states, const int64_t *left, const int64_t *righ
 {
 	uint32_t best = 0;
 	int64_t least = INT64_MAX;
-	for (uint32_t k = 0; k < states; k++) {
+	FOR(k, states) {
 		int64_t sum = left[(size_t)from * states + k] + right[(size_t)k * states + to];
 		if (sum < least) {
 			least = sum;

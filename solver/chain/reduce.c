@@ -34,7 +34,7 @@ static bool prune_rows(struct reduction *reduction, const struct chain_edge *edg
 	uint32_t node = columns ? edge->to : edge->from, other = columns ? edge->from : edge->to;
 	bool *alive = reduction->alive + chain->first[node], *partners = reduction->alive + chain->first[other],
 		 changed = false;
-	for (uint32_t p = 0; p < reduce_count_of(chain, node); p++) {
+	FOR(p, reduce_count_of(chain, node)) {
 		bool partner = false;
 		for (uint32_t q = 0; q < reduce_count_of(chain, other) && alive[p] && !partner; q++)
 			partner = partners[q] &&
@@ -59,11 +59,11 @@ static enum status reduce_prune(struct reduction *reduction, struct control *con
 	const struct shard_chain *chain = reduction->chain;
 	bool *forbidden, changed = true;
 	NEED(ROOM(&reduction->arena, forbidden, chain->edges));
-	for (uint32_t i = 0; i < chain->edges; i++)
+	FOR(i, chain->edges)
 		forbidden[i] = any_forbidden(chain, &chain->edge[i]);
 	for (uint32_t round = 0; changed; round++) {
 		changed = false;
-		for (uint32_t i = 0; i < chain->edges; i++) {
+		FOR(i, chain->edges) {
 			uint32_t at = round % 2 ? chain->edges - 1 - i : i;
 			const struct chain_edge *edge = &chain->edge[at];
 			if (!forbidden[at])
@@ -113,7 +113,7 @@ static enum status reduce_keep_strategies(struct reduction *reduction, struct er
 	uint32_t all = chain->first[chain->nodes], kept = 0;
 	NEED(ROOM(&model->arena, model->first, (size_t)chain->nodes + 1) && ROOM(&model->arena, model->original, all) &&
 		ROOM(&model->arena, model->cost, all) && ROOM(&model->arena, model->usage, all));
-	for (uint32_t node = 0; node < chain->nodes; node++) {
+	FOR(node, chain->nodes) {
 		for (uint32_t i = chain->first[node]; i < chain->first[node + 1]; i++)
 			if (reduction->alive[i]) {
 				model->original[kept] = i - chain->first[node];
@@ -171,8 +171,8 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 	table->rows = chain_width(model, edge->from);
 	table->columns = chain_width(model, edge->to);
 	NEED(ROOM(&model->arena, table->pair, (size_t)table->rows * table->columns));
-	for (uint32_t p = 0; p < table->rows; p++)
-		for (uint32_t q = 0; q < table->columns; q++) {
+	FOR(p, table->rows)
+		FOR(q, table->columns) {
 			int64_t cost = reduce_pair_of(chain, edge, model->original[model->first[edge->from] + p],
 				model->original[model->first[edge->to] + q]);
 			table->pair[(size_t)p * table->columns + q] = cost < SHARD_FORBIDDEN ? cost : CHAIN_BLOCKED;
@@ -187,7 +187,7 @@ static enum status choose_alive(struct reduction *reduction, struct control *con
 {
 	const struct shard_chain *chain = reduction->chain;
 	NEED(ROOM(&reduction->arena, reduction->alive, chain->first[chain->nodes]));
-	for (uint32_t i = 0; i < chain->first[chain->nodes]; i++)
+	FOR(i, chain->first[chain->nodes])
 		reduction->alive[i] = chain->cost[i] < SHARD_FORBIDDEN;
 	return reduce_prune(reduction, control);
 }

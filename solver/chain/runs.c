@@ -58,13 +58,13 @@ static enum status chain_runs_lay_out(struct writing *writing, uint32_t inner)
 		ROOM(&runs->arena, runs->tie, chain->nodes) && ROOM(&runs->arena, writing->twin, chain->nodes) &&
 		ROOM(&runs->arena, writing->tails, chain->nodes));
 	runs->whole = true;
-	for (uint32_t node = 0; node < chain->nodes; node++) {
+	FOR(node, chain->nodes) {
 		uint32_t count = cut_runs(chain_copies(chain, node), inner, runs->begin + runs->start[node]);
 		runs->start[node + 1] = runs->start[node] + count;
 		runs->whole &= count == chain_copies(chain, node);
 		runs->tie[node] = writing->twin[node] = NONE;
 	}
-	for (uint32_t e = 0; e < chain->edges; e++)
+	FOR(e, chain->edges)
 		writing->tails[chain->edge[e].to] += chain->edge[e].step;
 	return OK;
 }
@@ -231,9 +231,9 @@ static int64_t range_of(const int64_t *cost, size_t count)
 /* What all costs at a node may differ by, at most. */
 static void find_ranges(const struct shard_problem *problem, int64_t *range)
 {
-	for (uint32_t node = 0; node < problem->nodes; node++)
+	FOR(node, problem->nodes)
 		range[node] = 1 + range_of(problem->cost + problem->first[node], shard_strategies(problem, node));
-	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+	FOR(edge, problem->edges) {
 		int64_t more = range_of(problem->pair + problem->table[edge], problem->table[edge + 1] - problem->table[edge]);
 		range[problem->from[edge]] += more;
 		range[problem->to[edge]] += problem->from[edge] == problem->to[edge] ? 0 : more;
@@ -252,7 +252,7 @@ static enum status tie_twin(struct writing *writing, uint32_t node, const int64_
 		status = chain_runs_add_edge(writing, ends[side], tie);
 		int64_t *pair = status == OK ? problem->pair + problem->table[problem->edges - 1] : NULL;
 		for (uint32_t p = 0; p < count && pair; p++)
-			for (uint32_t q = 0; q < count; q++)
+			FOR(q, count)
 				pair[(size_t)p * count + q] = p == q ? 0 : range[ends[side]];
 	}
 	return status;

@@ -12,7 +12,7 @@ static int64_t splice_usage_of(
 	const struct shard_chain *chain, const size_t *start, const uint32_t *choice, uint32_t segment, uint32_t copy)
 {
 	int64_t sum = 0;
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		if (chain->segment[node] == segment)
 			sum += chain->usage[chain->first[node] + choice[start[node] + copy]];
 	return sum;
@@ -25,8 +25,8 @@ enum status chain_splice(const struct shard_chain *chain, const struct chain_pla
 	struct chain_plan plan = { .start = under->start, .choice = choice };
 	struct error error;
 	*usage = 0;
-	for (uint32_t node = 0; node < chain->nodes; node++)
-		for (uint32_t copy = 0; copy < chain_copies(chain, node); copy++)
+	FOR(node, chain->nodes)
+		FOR(copy, chain_copies(chain, node))
 			*usage += chain->usage[chain->first[node] + under->choice[under->start[node] + copy]];
 	while (end + 1 < copies) {
 		int64_t more = splice_usage_of(chain, under->start, over, segment, end) -
@@ -37,7 +37,7 @@ enum status chain_splice(const struct shard_chain *chain, const struct chain_pla
 		end++;
 	}
 	memcpy(choice, under->choice, under->start[chain->nodes] * sizeof *choice);
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		if (chain->segment[node] == segment && copies > 2)
 			memcpy(choice + under->start[node] + 1, over + under->start[node] + 1, (end - 1) * sizeof *choice);
 	return shard_chain_evaluate(chain, &plan, cost, usage, &error);

@@ -174,7 +174,7 @@ static void chain_tree_add_table(const struct chain_part *part, const int64_t *s
 		else if (walk.step == 1)
 			chain_tree_add_row(to, from, walk.inner);
 		else
-			for (uint32_t i = 0; i < walk.inner; i++)
+			FOR(i, walk.inner)
 				to[i] += from[i * walk.step];
 	} while (walk_next(&walk));
 }
@@ -189,7 +189,7 @@ static void chain_tree_settle(int64_t *table, size_t size)
 static void make_piece(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number, int64_t *piece)
 {
 	memset(piece, 0, bucket->piece * sizeof *piece);
-	for (uint32_t i = 0; i < bucket->parts; i++) {
+	FOR(i, bucket->parts) {
 		const struct chain_part *part = &bucket->part[i];
 		chain_tree_add_table(part, part->source + piece_start(tree, bucket, part, number), piece);
 		if (i % SUMS == SUMS - 1)
@@ -227,7 +227,7 @@ static void chain_tree_eliminate(const int64_t *piece, uint32_t domain, size_t r
 	for (size_t row = 0; row < rows; row++) {
 		const int64_t *entry = piece + row * domain;
 		int64_t least = CHAIN_BLOCKED;
-		for (uint32_t i = 0; i < domain; i++)
+		FOR(i, domain)
 			least = entry[i] < least ? entry[i] : least;
 		up[row] = chain_blocked(least) ? CHAIN_BLOCKED : least;
 	}
@@ -237,7 +237,7 @@ static void sum_bucket(const struct chain_tree *tree, struct chain_bucket *bucke
 {
 	uint32_t domain = bucket->var == NONE ? 1 : tree->graph->domain[bucket->var];
 	size_t rows = bucket->piece / domain;
-	for (uint32_t i = 0; i < bucket->parts; i++)
+	FOR(i, bucket->parts)
 		set_source(tree, bucket, &bucket->part[i]);
 	for (size_t number = 0; number < bucket->size / bucket->piece; number++) {
 		int64_t *piece = bucket->table ? bucket->table + number * bucket->piece : tree->scratch;
@@ -264,7 +264,7 @@ int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, stru
 {
 	tree->alpha = alpha;
 	tree->beta = beta;
-	for (uint32_t i = 0; i < tree->buckets; i++) {
+	FOR(i, tree->buckets) {
 		struct chain_bucket *bucket = &tree->bucket[i];
 		if (!bucket->plain || !bucket->ready)
 			sum_bucket(tree, bucket);
@@ -288,7 +288,7 @@ void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket 
 static size_t part_entry(const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value)
 {
 	size_t entry = 0;
-	for (uint32_t i = 0; i < bucket->count; i++)
+	FOR(i, bucket->count)
 		entry += part->stride[i] * value[bucket->scope[i]];
 	return entry;
 }
@@ -297,7 +297,7 @@ static void decode_bucket(const struct chain_tree *tree, const struct chain_buck
 {
 	uint32_t best = 0;
 	int64_t least = CHAIN_BLOCKED;
-	for (uint32_t i = 0; i < tree->graph->domain[bucket->var]; i++) {
+	FOR(i, tree->graph->domain[bucket->var]) {
 		int64_t weight = 0;
 		value[bucket->var] = i;
 		for (uint32_t j = 0; j < bucket->parts && !chain_blocked(weight); j++)

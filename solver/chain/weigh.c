@@ -14,12 +14,12 @@ void chain_choice_free(struct chain_choice *choice)
 static void sum_factors(
 	const struct chain_graph *graph, const uint32_t *value, int64_t times, struct chain_choice *choice)
 {
-	for (uint32_t i = 0; i < graph->factors; i++) {
+	FOR(i, graph->factors) {
 		const struct chain_factor *factor = &graph->factor[i];
 		size_t entry = 0;
 		if (factor->weight)
 			continue;
-		for (uint32_t j = 0; j < factor->count; j++)
+		FOR(j, factor->count)
 			entry = entry * graph->domain[factor->var[j]] + value[factor->var[j]];
 		choice->cost += times * factor->cost[entry];
 		choice->usage += factor->usage ? times * factor->usage[entry] : 0;
@@ -30,10 +30,10 @@ static void sum_choice(const struct chain_model *model, struct chain_choice *cho
 {
 	choice->cost = choice->usage = 0;
 	sum_factors(&model->core, choice->core, 1, choice);
-	for (uint32_t i = 0; i < model->links; i++)
-		for (uint32_t kind = 0; kind < choice->path[i].kinds; kind++) {
+	FOR(i, model->links)
+		FOR(kind, choice->path[i].kinds) {
 			int64_t times = 0;
-			for (uint32_t copy = 0; copy < model->link[i].length; copy++)
+			FOR(copy, model->link[i].length)
 				times += choice->path[i].arc[copy] == kind;
 			sum_factors(&model->link[i].graph, choice->path[i].value[kind], times, choice);
 		}
@@ -43,12 +43,12 @@ static void sum_choice(const struct chain_model *model, struct chain_choice *cho
 
 void chain_weigh(struct chain_search *search, int64_t alpha, int64_t beta)
 {
-	for (uint32_t i = 0; i < search->model->links; i++) {
+	FOR(i, search->model->links) {
 		const struct chain_link *link = &search->model->link[i];
 		struct chain_copy *copy = &search->copy[i];
 		size_t square = (size_t)link->states * link->states;
 		chain_tree_up(&copy->tree, alpha, beta, search->control);
-		for (uint32_t block = 0; block < link->blocks; block++) {
+		FOR(block, link->blocks) {
 			struct chain_power *power = &copy->power[block];
 			memcpy(power->square[0], copy->tree.bucket[copy->tree.buckets - 1].table + block * square, square * sizeof(int64_t));
 			chain_power_run(power, search->control);
@@ -70,7 +70,7 @@ static enum status decode_path(const struct chain_search *search, uint32_t numbe
 	struct chain_path *path = &choice->path[number];
 	OWN(arena) arena = { 0 };
 	size_t entry = 0, square = (size_t)link->states * link->states, block;
-	for (uint32_t i = 0; i < factor->count; i++)
+	FOR(i, factor->count)
 		entry = entry * search->model->core.domain[factor->var[i]] + choice->core[factor->var[i]];
 	block = entry / square;
 	uint32_t *state = arena_alloc(&arena, (size_t)link->length + 1, sizeof *state);

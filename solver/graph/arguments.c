@@ -18,7 +18,7 @@ static const char *arguments_put_text(char **to, const char *text)
 const struct arguments *arguments_copy(struct arena *arena, const struct arguments *arguments)
 {
 	size_t size = 0;
-	for (uint32_t i = 0; i < arguments->values; i++)
+	FOR(i, arguments->values)
 		size += (arguments->value[i].key ? strlen(arguments->value[i].key) + 1 : 0) +
 			(arguments->value[i].text ? strlen(arguments->value[i].text) + 1 : 0);
 	struct arguments *copy = arena_alloc(arena, 1, sizeof *copy);
@@ -26,7 +26,7 @@ const struct arguments *arguments_copy(struct arena *arena, const struct argumen
 	char *text = arena_alloc(arena, size, 1);
 	if (!copy || !value || !text)
 		return NULL;
-	for (uint32_t i = 0; i < arguments->values; i++) {
+	FOR(i, arguments->values) {
 		value[i] = arguments->value[i];
 		value[i].key = arguments_put_text(&text, value[i].key);
 		value[i].text = arguments_put_text(&text, value[i].text);
@@ -86,7 +86,7 @@ uint32_t arguments_tensors(
 {
 	const struct argument *list = arguments_item(arguments, item);
 	uint32_t count = list && list->kind == ARGUMENT_LIST ? list->within : 0;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		uint32_t found = list[1 + i].kind == ARGUMENT_TENSOR ? graph_find_tensor(graph, list[1 + i].text) : NONE;
 		if (found == NONE)
 			return 0;

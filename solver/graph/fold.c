@@ -16,7 +16,7 @@ static enum status fold_orbits_of(
 		ROOM(arena, orbits->orbit, ops) && ROOM(arena, orbits->index, ops));
 	memset(orbits->orbit, 0xff, ops * sizeof *orbits->orbit);
 	/* Ops on a cycle of the shift have no first one, and are in no orbit. */
-	for (uint32_t op = 0; op < ops; op++) {
+	FOR(op, ops) {
 		if (shift->origin[op] != NONE || shift->image[op] == NONE)
 			continue;
 		uint32_t index = 0;
@@ -37,17 +37,17 @@ static enum status add_segment(struct fold_run *run, struct fold *fold, const st
 	struct fold_segment *segment = &fold->segment[fold->segments];
 	uint32_t copies = (uint32_t)(orbits->high - orbits->low + 1), ops = run->graph->ops,
 			 middle = (uint32_t)(copies / 2), count = 0;
-	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
+	FOR(orbit, orbits->orbits)
 		segment->ops += !orbits->out[orbit];
 	segment->copies = copies;
 	NEED(ROOM(&fold->arena, segment->op, (size_t)copies * segment->ops));
 	/* Ops of a copy in the program order of the copy in the middle. */
-	for (uint32_t op = 0; op < ops; op++) {
+	FOR(op, ops) {
 		uint32_t orbit = orbits->orbit[op];
 		if (orbit == NONE || orbits->out[orbit] ||
 			orbits->offset[orbit] + (int32_t)orbits->index[op] != orbits->low + (int32_t)middle)
 			continue;
-		for (uint32_t copy = 0; copy < copies; copy++) {
+		FOR(copy, copies) {
 			uint32_t at = orbits->item[orbits->start[orbit] + (uint32_t)(orbits->low + (int32_t)copy - orbits->offset[orbit])];
 			segment->op[copy * segment->ops + count] = at;
 			fold->segment_of[at] = fold->segments;

@@ -27,14 +27,14 @@ static enum status find_readers(struct fold_run *run)
 		ROOM(&run->arena, run->reader_start, (size_t)graph->tensors + 1) &&
 		ROOM(&run->arena, run->reader, graph->reads.start[graph->ops]) &&
 		ROOM(&run->arena, run->place, graph->tensors));
-	for (uint32_t i = 0; i < graph->reads.start[graph->ops]; i++)
+	FOR(i, graph->reads.start[graph->ops])
 		run->reader_start[graph->reads.item[i] + 1]++;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		fill[t + 1] = run->reader_start[t + 1] += run->reader_start[t];
-	for (uint32_t op = 0; op < graph->ops; op++) {
-		for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++)
+	FOR(op, graph->ops) {
+		FOR(i, csr_length(&graph->reads, op))
 			run->reader[fill[fold_match_reads_of(graph, op)[i]]++] = (struct fold_reader) { op, i };
-		for (uint32_t i = 0; i < csr_length(&graph->writes, op); i++)
+		FOR(i, csr_length(&graph->writes, op))
 			run->place[graph->writes.item[graph->writes.start[op] + i]] = i;
 	}
 	return OK;
@@ -66,7 +66,7 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 			ROOM(&run->arena, run->used, graph->ops)) ||
 		status != OK)
 		return NO_MEMORY;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		run->colour[op] = run->label[op] = hash_join(label(graph, op, context),
 			(uint64_t)csr_length(&graph->reads, op) << 32 | csr_length(&graph->writes, op));
 		FOR_ROW(i, &graph->pred, op)
@@ -74,7 +74,7 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 				run->level[op] = run->level[graph->pred.item[i]] + 1;
 	}
 	for (int round = 0; round < ROUNDS; round++) {
-		for (uint32_t op = 0; op < graph->ops; op++)
+		FOR(op, graph->ops)
 			other[op] = fold_match_refine(run, run->colour, op);
 		uint64_t *swap = run->colour;
 		run->colour = other;
@@ -158,7 +158,7 @@ static bool pair_readers(struct matcher *matcher, uint32_t tensor, uint32_t imag
 		}
 		uint32_t first = fold_match_run_of(one, ones, i), second = fold_match_run_of(two, twos, j);
 		if (first == second && (first == 1 || surroundings))
-			for (uint32_t k = 0; k < first; k++)
+			FOR(k, first)
 				pair(matcher, one[i + k].op, two[j + k].op);
 		else
 			left = true;
@@ -185,7 +185,7 @@ static void look_around(struct matcher *matcher, uint32_t op)
 	uint32_t image = matcher->shift->image[op];
 	const uint32_t *results = graph->writes.item + graph->writes.start[op],
 				   *others = graph->writes.item + graph->writes.start[image];
-	for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++) {
+	FOR(i, csr_length(&graph->reads, op)) {
 		uint32_t tensor = fold_match_reads_of(graph, op)[i], other = fold_match_reads_of(graph, image)[i];
 		uint32_t writer = graph->tensor[tensor].writer, equal = graph->tensor[other].writer;
 		if (tensor == other || (writer == NONE) != (equal == NONE))
@@ -195,7 +195,7 @@ static void look_around(struct matcher *matcher, uint32_t op)
 		else if (matcher->run->place[tensor] == matcher->run->place[other])
 			pair(matcher, writer, equal);
 	}
-	for (uint32_t i = 0; i < csr_length(&graph->writes, op); i++)
+	FOR(i, csr_length(&graph->writes, op))
 		tie_tensors(matcher, results[i], others[i]);
 }
 
@@ -253,7 +253,7 @@ static uint32_t find_seeds(const struct fold_run *run, bool forward, struct memb
 {
 	const struct graph *graph = run->graph;
 	uint32_t count = 0, seeds = 0, merged = 0;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (!run->used[op] && (!forward || graph->op[op].phase == PHASE_FORWARD))
 			member[count++] = (struct member) { run->colour[op], op };
 	qsort(member, count, sizeof *member, fold_match_by_colour);
@@ -264,7 +264,7 @@ static uint32_t find_seeds(const struct fold_run *run, bool forward, struct memb
 			seed[seeds++] = (struct seed) { next - i, i, next - i };
 	}
 	qsort(seed, seeds, sizeof *seed, by_members);
-	for (uint32_t i = 0; i < seeds; i++) {
+	FOR(i, seeds) {
 		if (merged && seed[merged - 1].members == seed[i].members)
 			seed[merged - 1].ops += seed[i].ops;
 		else
@@ -309,7 +309,7 @@ enum status fold_shift_find(const struct fold_run *run, struct fold_shift *shift
 		ROOM(arena, trial.now.image, ops) && ROOM(arena, trial.now.origin, ops) && ROOM(arena, trial.best.image, ops) &&
 		ROOM(arena, trial.best.origin, ops));
 	trial.matcher.shift = &trial.now;
-	for (uint32_t op = 0; op < ops; op++)
+	FOR(op, ops)
 		trial.left += !run->used[op];
 	seeds = find_seeds(run, true, member, seed);
 	if (!seeds)

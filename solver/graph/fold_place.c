@@ -64,15 +64,15 @@ static enum status fold_place_find_links(struct placing *placing)
 	const struct graph *graph = placing->run->graph;
 	const struct fold_orbits *orbits = placing->orbits;
 	size_t most = 0;
-	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
+	FOR(orbit, orbits->orbits)
 		most += csr_length(&graph->reads, fold_place_middle_of(orbits, orbit));
 	uint32_t *row, *item;
 	NEED(ROOM(placing->arena, row, most) && ROOM(placing->arena, item, most) &&
 		ROOM(placing->arena, placing->link, most));
-	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+	FOR(orbit, orbits->orbits) {
 		uint32_t op = fold_place_middle_of(orbits, orbit), next = fold_place_length_of(orbits, orbit) / 2 + 1;
 		uint32_t other = next < fold_place_length_of(orbits, orbit) ? orbits->item[orbits->start[orbit] + next] : NONE;
-		for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++) {
+		FOR(i, csr_length(&graph->reads, op)) {
 			uint32_t tensor = graph->reads.item[graph->reads.start[op] + i], writer = graph->tensor[tensor].writer;
 			bool shared = other != NONE && graph->reads.item[graph->reads.start[other] + i] == tensor;
 			if (!shared)
@@ -80,12 +80,12 @@ static enum status fold_place_find_links(struct placing *placing)
 					writer != NONE ? writer : placing->run->reader[placing->run->reader_start[tensor]].op, op, tensor);
 		}
 	}
-	for (uint32_t i = 0; i < placing->links; i++) {
+	FOR(i, placing->links) {
 		row[i] = placing->link[i].from;
 		item[i] = i;
 	}
 	enum status status = csr_of_pairs(placing->arena, orbits->orbits, placing->links, row, item, &placing->from);
-	for (uint32_t i = 0; i < placing->links; i++)
+	FOR(i, placing->links)
 		row[i] = placing->link[i].to;
 	return status != OK ? status : csr_of_pairs(placing->arena, orbits->orbits, placing->links, row, item, &placing->to);
 }
@@ -141,11 +141,11 @@ static enum status find_rings(struct placing *placing)
 	uint32_t orbits = placing->orbits->orbits;
 	struct tarjan tarjan = { 0 };
 	uint32_t **lists[] = { &tarjan.number, &tarjan.low, &tarjan.stack, &tarjan.path, &tarjan.next, &placing->ring };
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+	for (size_t i = 0; i < COUNT_OF(lists); i++)
 		if (!(*lists[i] = arena_alloc(placing->arena, (size_t)orbits + 1, sizeof **lists[i])))
 			return NO_MEMORY;
 	memset(tarjan.number, 0xff, orbits * sizeof *tarjan.number);
-	for (uint32_t orbit = 0; orbit < orbits; orbit++)
+	FOR(orbit, orbits)
 		if (tarjan.number[orbit] == NONE)
 			search_from(placing, &tarjan, orbit);
 	return OK;
@@ -177,7 +177,7 @@ static uint64_t fold_place_cost_of(struct placing *placing, const uint32_t *orbi
 {
 	uint64_t cost = 0;
 	placing->stamp++;
-	for (uint32_t i = 0; i < orbits; i++) {
+	FOR(i, orbits) {
 		FOR_ROW(j, &placing->from, orbit[i])
 			cost += fold_place_count(placing, &placing->link[placing->from.item[j]]);
 		FOR_ROW(j, &placing->to, orbit[i])
@@ -205,7 +205,7 @@ static int64_t period_of(const struct placing *placing, const uint32_t *orbit, u
 {
 	int64_t best = 0;
 	uint32_t votes = 0;
-	for (uint32_t i = 0; i < orbits; i++) {
+	FOR(i, orbits) {
 		uint32_t length = fold_place_length_of(placing->orbits, orbit[i]), at = placing->orbits->start[orbit[i]] + length / 2;
 		int64_t period = (int64_t)placing->run->level[placing->orbits->item[at]] -
 			placing->run->level[placing->orbits->item[at - 1]];
@@ -223,7 +223,7 @@ static int64_t period_of(const struct placing *placing, const uint32_t *orbit, u
 static void fold_place_cut_at(
 	struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t cut, int64_t period, bool backward)
 {
-	for (uint32_t i = 0; i < orbits; i++)
+	FOR(i, orbits)
 		placing->orbits->offset[orbit[i]] = floor_div(position_of(placing, orbit[i], backward) - cut, period) -
 			(int32_t)(fold_place_length_of(placing->orbits, orbit[i]) / 2);
 }
@@ -235,7 +235,7 @@ static int64_t first_cut(
 {
 	const struct csr *rows[] = { &placing->from, &placing->to };
 	int64_t sum = 0, votes = 0;
-	for (uint32_t i = 0; i < orbits; i++)
+	FOR(i, orbits)
 		for (int side = 0; side < 2; side++)
 			FOR_ROW(j, rows[side], orbit[i]) {
 				const struct link *link = &placing->link[rows[side]->item[j]];
@@ -257,7 +257,7 @@ static int64_t fold_place_copies_of(const struct placing *placing)
 {
 	const struct fold_orbits *orbits = placing->orbits;
 	int64_t low = INT32_MIN, high = INT32_MAX;
-	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+	FOR(orbit, orbits->orbits) {
 		int64_t first = orbits->offset[orbit], last = first + fold_place_length_of(orbits, orbit);
 		if (!placing->placed[orbit])
 			continue;
@@ -277,7 +277,7 @@ static bool place_ring(struct placing *placing, const uint32_t *orbit, uint32_t 
 	period = backward ? -period : period;
 	if (!period || (!first_cut(placing, orbit, orbits, period, backward, &from) && !alone))
 		return period != 0;
-	for (uint32_t i = 0; i < orbits; i++)
+	FOR(i, orbits)
 		placing->placed[orbit[i]] = true;
 	for (int64_t cut = from - period / 2; cut < from + 2 * period; cut++) {
 		fold_place_cut_at(placing, orbit, orbits, cut, period, backward);
@@ -331,7 +331,7 @@ static bool fold_place_spread(struct placing *placing, bool rings)
 	bool any = false;
 	for (bool changed = true; changed; any |= changed) {
 		changed = false;
-		for (uint32_t orbit = 0; orbit < orbits; orbit++)
+		FOR(orbit, orbits)
 			changed |= !placing->placed[orbit] && (rings || placing->ring[orbit] == NONE) && place_beside(placing, orbit);
 		for (uint32_t orbit = orbits; orbit-- > 0;)
 			changed |= !placing->placed[orbit] && (rings || placing->ring[orbit] == NONE) && place_beside(placing, orbit);
@@ -343,7 +343,7 @@ static void fold_place_others(struct placing *placing)
 {
 	fold_place_spread(placing, true);
 	for (int pass = 0; pass < PASSES; pass++)
-		for (uint32_t orbit = 0; orbit < placing->orbits->orbits; orbit++)
+		FOR(orbit, placing->orbits->orbits)
 			if (placing->ring[orbit] == NONE && placing->placed[orbit])
 				place_beside(placing, orbit);
 }
@@ -381,7 +381,7 @@ enum status fold_place(const struct fold_run *run, struct fold_orbits *orbits, s
 	TRY(find_rings(&placing));
 	TRY(place_rings(&placing));
 	fold_place_others(&placing);
-	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
+	FOR(orbit, orbits->orbits)
 		if (!placing.placed[orbit]) {
 			/* Nothing of this part is placed: it begins at its own first op. */
 			placing.placed[orbit] = true;

@@ -121,14 +121,14 @@ static void set_tags(struct verifying *verifying)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
 	const struct graph *graph = verifying->graph;
-	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
+	FOR(tensor, graph->tensors)
 		verifying->tag[tensor].orbit = NONE;
 	for (int32_t copy = orbits->low; copy <= orbits->high; copy++)
-		for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+		FOR(orbit, orbits->orbits) {
 			if (orbits->out[orbit])
 				continue;
 			uint32_t op = fold_verify_op_of(orbits, orbit, copy);
-			for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++) {
+			FOR(i, csr_length(&graph->reads, op)) {
 				uint32_t tensor = fold_verify_argument(graph, op, i);
 				if (graph->tensor[tensor].writer != NONE || verifying->tag[tensor].orbit != NONE)
 					continue;
@@ -146,7 +146,7 @@ static void drop_strays(struct verifying *verifying)
 	const struct fold_orbits *orbits = verifying->orbits;
 	for (bool again = true; again;) {
 		again = false;
-		for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+		FOR(orbit, orbits->orbits) {
 			if (orbits->out[orbit])
 				continue;
 			uint32_t op = fold_verify_op_of(orbits, orbit, verifying->middle);
@@ -171,11 +171,11 @@ static bool same_rest(const struct graph *graph, uint32_t model, uint32_t op)
 		csr_length(&graph->reads, model) != csr_length(&graph->reads, op) ||
 		csr_length(&graph->writes, model) != csr_length(&graph->writes, op))
 		return false;
-	for (uint32_t i = 0; i < pairs; i++) {
+	FOR(i, pairs) {
 		const struct inplace *a = &graph->inplace[first + i], *b = &graph->inplace[other + i];
 		if ((a->out == NONE) != (b->out == NONE))
 			return false;
-		for (uint32_t j = 0; j < csr_length(&graph->reads, model); j++)
+		FOR(j, csr_length(&graph->reads, model))
 			if ((fold_verify_argument(graph, model, j) == a->in) != (fold_verify_argument(graph, op, j) == b->in))
 				return false;
 		for (uint32_t j = 0; j < csr_length(&graph->writes, model) && a->out != NONE; j++)
@@ -193,7 +193,7 @@ static bool same_after(const struct verifying *verifying, uint32_t model, uint32
 	const struct csr *after = &verifying->graph->after;
 	if (csr_length(after, model) != csr_length(after, op))
 		return copy == orbits->low || copy == orbits->high;
-	for (uint32_t i = 0; i < csr_length(after, op); i++) {
+	FOR(i, csr_length(after, op)) {
 		uint32_t one = after->item[after->start[model] + i], two = after->item[after->start[op] + i];
 		bool first = is_inside(orbits, one), second = is_inside(orbits, two);
 		if (first && second &&
@@ -211,12 +211,12 @@ static void set_models(struct verifying *verifying)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
 	uint32_t count = 0;
-	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+	FOR(orbit, orbits->orbits) {
 		verifying->first[orbit] = count;
 		if (orbits->out[orbit])
 			continue;
 		uint32_t arguments = csr_length(&verifying->graph->reads, fold_verify_op_of(orbits, orbit, verifying->middle));
-		for (uint32_t i = 0; i < arguments; i++)
+		FOR(i, arguments)
 			verifying->model[count++] = fold_verify_source_of(verifying, orbit, verifying->middle, i);
 	}
 }
@@ -241,7 +241,7 @@ static enum status fold_verify_make_room(struct verifying *verifying, struct are
 	const struct fold_orbits *orbits = verifying->orbits;
 	const struct csr *reads = &verifying->graph->reads;
 	size_t arguments = 0;
-	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
+	FOR(orbit, orbits->orbits)
 		arguments += csr_length(reads, orbits->item[orbits->start[orbit]]);
 	return ROOM(arena, verifying->tag, verifying->graph->tensors) && ROOM(arena, verifying->model, arguments) &&
 		ROOM(arena, verifying->first, orbits->orbits) ? OK : NO_MEMORY;
@@ -253,7 +253,7 @@ static enum status fold_verify_make_room(struct verifying *verifying, struct are
 static int32_t common_end(const struct fold_orbits *orbits, bool last)
 {
 	int32_t best = 0, votes = 0;
-	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+	FOR(orbit, orbits->orbits) {
 		int32_t value = orbits->offset[orbit] + (last ? (int32_t)(orbits->start[orbit + 1] - orbits->start[orbit]) - 1 : 0);
 		if (!votes)
 			best = value;
@@ -268,7 +268,7 @@ static bool fold_verify_set_range(struct fold_orbits *orbits, uint32_t least)
 	for (int32_t slack = ENDS; slack >= 0; slack--) {
 		orbits->low = first;
 		orbits->high = last;
-		for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+		FOR(orbit, orbits->orbits) {
 			int32_t from = orbits->offset[orbit], to = from + (int32_t)(orbits->start[orbit + 1] - orbits->start[orbit]) - 1;
 			orbits->out[orbit] = from > first + slack || to < last - slack;
 			if (orbits->out[orbit])
@@ -296,7 +296,7 @@ enum status fold_verify(const struct fold_run *run, struct fold_orbits *orbits, 
 		drop_strays(&verifying);
 		set_models(&verifying);
 		for (int32_t copy = orbits->low; copy <= orbits->high; copy++)
-			for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
+			FOR(orbit, orbits->orbits)
 				if (!orbits->out[orbit])
 					fold_verify_compare(&verifying, orbit, copy);
 		orbits->low = verifying.low;

@@ -65,7 +65,7 @@ static enum status take_tensors(struct build *build)
 	graph->tensor_names = draft->tensor_names;
 	draft->tensor_names = (struct names){ 0 };
 	bool twice = graph->tensor_names.used < graph->tensors;
-	for (uint32_t id = 0; id < graph->tensors; id++) {
+	FOR(id, graph->tensors) {
 		struct tensor *tensor = &graph->tensor[id];
 		tensor->writer = NONE;
 		if (twice && names_find(&graph->tensor_names, tensor->name) != id)
@@ -100,14 +100,14 @@ static enum status graph_place_ops(struct build *build)
 	struct graph *graph = build->graph;
 	struct draft *draft = build->draft;
 	bool there = true;
-	for (uint32_t i = 0; i < graph->ops; i++)
+	FOR(i, graph->ops)
 		there &= build->place[i] == i;
 	if (there)
 		return OK;
 	struct op *placed = mem_alloc(graph->ops, sizeof *placed);
 	if (!placed)
 		return fail_memory(build->error);
-	for (uint32_t i = 0; i < graph->ops; i++)
+	FOR(i, graph->ops)
 		placed[build->place[i]] = draft->op[i];
 	mem_free(draft->op);
 	draft->op = graph->op = placed;
@@ -126,7 +126,7 @@ static enum status take_ops(struct build *build)
 	graph->flush = NONE;
 	bool twice = graph->op_names.used < graph->ops;
 	TRY(graph_place_ops(build));
-	for (uint32_t id = 0; id < graph->ops; id++) {
+	FOR(id, graph->ops) {
 		struct op *op = &graph->op[id];
 		if (!op->type)
 			op->type = "op";
@@ -175,14 +175,14 @@ static enum status find_roots(struct build *build)
 	const struct draft *draft = build->draft;
 	if (!ROOM(&build->scratch, build->root, draft->tensors))
 		return fail_memory(build->error);
-	for (uint32_t id = 0; id < draft->tensors; id++) {
+	FOR(id, draft->tensors) {
 		uint32_t alias = draft->tensor[id].alias;
 		if (alias != NONE && alias >= draft->tensors)
 			return graph_bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT, "\"%.100s\" is an alias of nothing",
 				draft->tensor[id].name));
 		build->root[id] = alias == NONE ? id : alias;
 	}
-	for (uint32_t id = 0; id < draft->tensors; id++) {
+	FOR(id, draft->tensors) {
 		uint32_t at = id;
 		for (uint32_t steps = 0; build->root[at] != at; steps++) {
 			if (steps > draft->tensors)
@@ -237,7 +237,7 @@ static enum status find_writers(struct build *build)
 {
 	struct graph *graph = build->graph;
 	const struct pairs *writes = &build->draft->writes;
-	for (uint32_t i = 0; i < writes->count; i++) {
+	FOR(i, writes->count) {
 		struct tensor *tensor = &graph->tensor[writes->other[i]];
 		const struct op *op = &build->draft->op[writes->op[i]];
 		if (tensor->writer == writes->op[i])
@@ -255,7 +255,7 @@ static enum status find_writers(struct build *build)
 /* So that FLOPs twice and FLOPs beside bytes never overflow. Sums over ops may, and who adds up looks. */
 static enum status check_flops(struct build *build)
 {
-	for (uint32_t id = 0; id < build->draft->ops; id++) {
+	FOR(id, build->draft->ops) {
 		const struct op *op = &build->draft->op[id];
 		if (op->flops > INT64_MAX / 2)
 			return graph_bad(build, op->line,
@@ -271,7 +271,7 @@ static enum status check_flops(struct build *build)
 static enum status check_own(struct build *build)
 {
 	const struct pairs *reads = &build->draft->reads;
-	for (uint32_t i = 0; i < reads->count; i++) {
+	FOR(i, reads->count) {
 		const struct op *op = &build->draft->op[reads->op[i]];
 		const struct tensor *read = &build->graph->tensor[reads->other[i]],
 							*made = read->writer == NONE ? &build->graph->tensor[build->root[reads->other[i]]] : read;
@@ -295,7 +295,7 @@ static bool row_has(const struct csr *csr, uint32_t row, uint32_t item)
 static enum status check_inplace(struct build *build)
 {
 	const struct draft *draft = build->draft;
-	for (uint32_t i = 0; i < draft->inplace_in.count; i++) {
+	FOR(i, draft->inplace_in.count) {
 		uint32_t id = draft->inplace_in.op[i], in = draft->inplace_in.other[i], out = draft->inplace_out.other[i];
 		const struct op *op = &draft->op[id];
 		if (out == NONE)
@@ -336,7 +336,7 @@ static enum status data_edges(struct build *build)
 	if (!(ROOM(&build->scratch, edges->op, most) && ROOM(&build->scratch, edges->pred, most)))
 		return fail_memory(build->error);
 	for (int list = 0; list < 3; list++)
-		for (uint32_t i = 0; i < lists[list]->count; i++) {
+		FOR(i, lists[list]->count) {
 			uint32_t op = lists[list]->op[i], tensor = lists[list]->other[i];
 			uint32_t writers[] = { build->graph->tensor[tensor].writer, build->graph->tensor[build->root[tensor]].writer };
 			for (int w = 0; w < 2; w++)
@@ -345,7 +345,7 @@ static enum status data_edges(struct build *build)
 					edges->pred[edges->count++] = writers[w];
 				}
 		}
-	for (uint32_t i = 0; i < draft->after.count; i++) {
+	FOR(i, draft->after.count) {
 		edges->op[edges->count] = draft->after.op[i];
 		edges->pred[edges->count++] = draft->after.other[i];
 	}
@@ -419,7 +419,7 @@ static enum status order_ops(struct build *build)
 	if (csr_transpose(&build->scratch, &pred, ops, ops, &succ) != OK)
 		return fail_memory(build->error);
 	uint32_t ready = 0, done = 0;
-	for (uint32_t op = 0; op < ops; op++) {
+	FOR(op, ops) {
 		waiting[op] = csr_length(&pred, op);
 		if (waiting[op] && pred.item[pred.start[op + 1] - 1] > op)
 			build->graph->repaired++;
@@ -443,7 +443,7 @@ static enum status graph_rows_of(struct build *build, const struct pairs *pairs,
 {
 	uint32_t *op, *other;
 	NEED(ROOM(&build->scratch, op, pairs->count) && ROOM(&build->scratch, other, pairs->count));
-	for (uint32_t i = 0; i < pairs->count; i++) {
+	FOR(i, pairs->count) {
 		op[i] = build->place[pairs->op[i]];
 		other[i] = both ? build->place[pairs->other[i]] : pairs->other[i];
 	}
@@ -464,9 +464,9 @@ static enum status argument_rows(struct build *build)
 	graph->inplace_start = in.start;
 	if (!ROOM(&graph->arena, graph->inplace, draft->inplace_in.count))
 		return fail_memory(build->error);
-	for (uint32_t i = 0; i < draft->inplace_in.count; i++)
+	FOR(i, draft->inplace_in.count)
 		graph->inplace[i] = (struct inplace){ out.item[i], in.item[i] };
-	for (uint32_t id = 0; id < graph->tensors; id++)
+	FOR(id, graph->tensors)
 		if (graph->tensor[id].writer != NONE)
 			graph->tensor[id].writer = build->place[graph->tensor[id].writer];
 	return OK;
@@ -478,7 +478,7 @@ static enum status make_storages(struct build *build)
 	uint32_t *number;
 	if (!ROOM(&build->scratch, number, graph->tensors))
 		return fail_memory(build->error);
-	for (uint32_t id = 0; id < graph->tensors; id++)
+	FOR(id, graph->tensors)
 		if (build->root[id] == id)
 			number[id] = graph->storages++;
 	if (!ROOM(&graph->arena, graph->storage, graph->storages))
@@ -486,7 +486,7 @@ static enum status make_storages(struct build *build)
 	uint32_t *one, *two;
 	if (!(ROOM(&build->scratch, one, graph->tensors) && ROOM(&build->scratch, two, graph->tensors)))
 		return fail_memory(build->error);
-	for (uint32_t id = 0; id < graph->tensors; id++) {
+	FOR(id, graph->tensors) {
 		struct tensor *tensor = &graph->tensor[id];
 		tensor->storage = one[id] = number[build->root[id]];
 		two[id] = id;
@@ -518,7 +518,7 @@ static enum status touch_rows(struct build *build)
 	uint32_t *op, *storage;
 	if (!(ROOM(&build->scratch, op, total) && ROOM(&build->scratch, storage, total)))
 		return fail_memory(build->error);
-	for (uint32_t id = 0; id < graph->ops; id++) {
+	FOR(id, graph->ops) {
 		FOR_ROW(i, &graph->reads, id) {
 			op[count] = id;
 			storage[count++] = graph->tensor[graph->reads.item[i]].storage;
@@ -598,7 +598,7 @@ static uint64_t hash_row(uint64_t hash, const struct csr *csr, uint32_t row)
 static uint64_t graph_fingerprint(const struct graph *graph)
 {
 	uint64_t hash = hash_join(graph->ops, graph->tensors);
-	for (uint32_t id = 0; id < graph->tensors; id++) {
+	FOR(id, graph->tensors) {
 		const struct tensor *tensor = &graph->tensor[id];
 		hash = hash_join(hash_name(hash, tensor->name), (uint64_t)tensor->bytes);
 		hash = hash_join(hash_join(hash, tensor->alias),
@@ -606,7 +606,7 @@ static uint64_t graph_fingerprint(const struct graph *graph)
 		for (int d = 0; tensor->shape && d < tensor->dims; d++)
 			hash = hash_join(hash, (uint64_t)tensor->shape[d]);
 	}
-	for (uint32_t id = 0; id < graph->ops; id++) {
+	FOR(id, graph->ops) {
 		const struct op *op = &graph->op[id];
 		hash = hash_name(hash_name(hash_name(hash, op->name), op->type), op->module);
 		hash = hash_join(hash_join(hash_join(hash, op->phase), (uint64_t)op->workspace), (uint64_t)op->flops);
@@ -661,7 +661,7 @@ struct graph *graph_build(struct draft *draft, struct error *error)
 	build.graph = mem_alloc(1, sizeof *build.graph);
 	if (!build.graph)
 		status = fail_memory(build.error);
-	for (size_t i = 0; i < sizeof passes / sizeof *passes && status == OK; i++)
+	for (size_t i = 0; i < COUNT_OF(passes) && status == OK; i++)
 		status = passes[i](&build);
 	arena_free(&build.scratch);
 	mem_free(build.edges.op);

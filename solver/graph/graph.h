@@ -458,7 +458,7 @@ static inline bool graph_is_view(const struct graph *graph, uint32_t op)
 /* Whether any op runs again. O(ops). */
 static inline bool graph_reruns(const struct graph *graph)
 {
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (graph->op[op].recomputed)
 			return true;
 	return false;
@@ -468,7 +468,7 @@ static inline bool graph_reruns(const struct graph *graph)
  * somewhere. O(ops). */
 static inline bool graph_releases(const struct graph *graph)
 {
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (op_releases(&graph->op[op]))
 			return true;
 	return false;

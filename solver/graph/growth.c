@@ -64,9 +64,9 @@ uint64_t growth_hash(const struct graph *graph, uint64_t hash)
 		if (graph->op[op].grows) {
 			const struct op_growth *grows = graph->op[op].grows;
 			hash = hash_join(hash_join(hash, op), (uint64_t)grows->flops);
-			for (uint32_t i = 0; i < grows->numbers; i++)
+			FOR(i, grows->numbers)
 				hash = hash_join(hash_join(hash, grows->number[i].place), (uint64_t)grows->number[i].by);
-			for (uint32_t i = 0; i < grows->workspaces; i++)
+			FOR(i, grows->workspaces)
 				hash = hash_join(hash_join(hash, (uint64_t)grows->workspace[i].batch), (uint64_t)grows->workspace[i].bytes);
 		}
 	return hash;

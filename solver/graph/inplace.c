@@ -29,9 +29,9 @@ static uint32_t *new_roots(const struct graph *graph)
 	uint32_t *root = mem_alloc(graph->tensors, sizeof *root);
 	if (!root)
 		return NULL;
-	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
+	FOR(tensor, graph->tensors)
 		root[tensor] = graph->storage[graph->tensor[tensor].storage].root;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t tensor = graph->writes.item[i];
 			const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];

@@ -22,7 +22,7 @@ static enum status fill_items(
 	struct arena *arena = &problem->arena;
 	NEED(ROOM(arena, problem->producer, problem->items) && ROOM(arena, problem->size, problem->items) &&
 		ROOM(arena, problem->live_out, problem->items) && ROOM(arena, problem->storage, problem->items));
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		const struct storage *storage = &graph->storage[s];
 		int64_t bytes = align_up(storage->bytes, rules->alignment);
 		if (storage->persistent)
@@ -45,7 +45,7 @@ static enum status fill_rows(const struct graph *graph, const uint32_t *item, st
 	struct csr *use = &problem->uses, *product = &problem->products;
 	NEED(ROOM(arena, use->start, (size_t)graph->ops + 1) && ROOM(arena, use->item, touches) &&
 		ROOM(arena, product->start, (size_t)graph->ops + 1) && ROOM(arena, product->item, problem->items));
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		FOR_ROW(i, &graph->touches, op) {
 			uint32_t id = item[graph->touches.item[i]];
 			if (id == NONE)
@@ -93,12 +93,12 @@ static enum status fill_dependencies(
 	uint32_t edges = graph->pred.start[graph->ops], count = 0;
 	uint32_t *op, *pred;
 	NEED(ROOM(arena, op, (size_t)edges + rules->pins) && ROOM(arena, pred, (size_t)edges + rules->pins));
-	for (uint32_t id = 0; id < graph->ops; id++)
+	FOR(id, graph->ops)
 		FOR_ROW(i, &graph->pred, id) {
 			op[count] = id;
 			pred[count++] = graph->pred.item[i];
 		}
-	for (uint32_t i = 0; i < rules->pins; i++) {
+	FOR(i, rules->pins) {
 		op[count] = rules->pin[i].after;
 		pred[count++] = rules->pin[i].before;
 	}
@@ -115,7 +115,7 @@ static enum status report_contradiction(
 	while (!waiting[at])
 		at++;
 	/* After as many steps as there are ops the walk is on the cycle. */
-	for (uint32_t step = 0; step < problem->ops; step++) {
+	FOR(step, problem->ops) {
 		uint32_t i = problem->pred.start[at];
 		while (!waiting[problem->pred.item[i]])
 			i++;
@@ -138,7 +138,7 @@ static enum status fill_program(const struct graph *graph, struct problem *probl
 	bool *taken;
 	NEED(ROOM(&problem->arena, problem->program, ops) && ROOM(&problem->arena, waiting, ops) &&
 		ROOM(&problem->arena, taken, ops));
-	for (uint32_t op = 0; op < ops; op++)
+	FOR(op, ops)
 		waiting[op] = csr_length(&problem->pred, op);
 	for (uint32_t at = 0; at < ops; ) {
 		if (taken[at] || waiting[at]) {
@@ -163,7 +163,7 @@ static enum status fill_program(const struct graph *graph, struct problem *probl
 static enum status fill_ops(const struct graph *graph, const struct memory_rules *rules, struct problem *problem)
 {
 	NEED(ROOM(&problem->arena, problem->workspace, graph->ops) && ROOM(&problem->arena, problem->phase, graph->ops));
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		problem->workspace[op] = rules->workspace ? align_up(graph->op[op].workspace, rules->alignment) : 0;
 		problem->phase[op] = graph->op[op].phase;
 	}
@@ -207,14 +207,14 @@ int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64
 	if (!left)
 		return -1;
 	int64_t bytes = problem->base, peak;
-	for (uint32_t item = 0; item < problem->items; item++) {
+	FOR(item, problem->items) {
 		left[item] = csr_length(&problem->users, item);
 		if (problem->producer[item] == NONE && (left[item] || problem->live_out[item]))
 			bytes += problem->size[item];
 	}
 	peak = problem->ops ? 0 : bytes;
 	uint32_t position_of_peak = NONE;
-	for (uint32_t position = 0; position < problem->ops; position++) {
+	FOR(position, problem->ops) {
 		uint32_t op = order[position];
 		FOR_ROW(i, &problem->products, op)
 			bytes += problem->size[problem->products.item[i]];
@@ -246,10 +246,10 @@ enum status problem_lifetimes(const struct problem *problem, const uint32_t *ord
 {
 	uint32_t *position = mem_alloc(problem->ops, sizeof *position);
 	NEED(position);
-	for (uint32_t i = 0; i < problem->ops; i++)
+	FOR(i, problem->ops)
 		position[order[i]] = i;
 	uint32_t end = problem->ops ? problem->ops - 1 : 0;
-	for (uint32_t item = 0; item < problem->items; item++) {
+	FOR(item, problem->items) {
 		uint32_t producer = problem->producer[item];
 		first[item] = last[item] = producer == NONE ? 0 : position[producer];
 		FOR_ROW(i, &problem->users, item)

@@ -64,9 +64,9 @@ static uint32_t shorten_operand(const struct shortening *run, uint32_t reader, u
 static void shorten_mark(const struct shortening *run)
 {
 	const struct graph *graph = run->graph;
-	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
+	FOR(tensor, graph->tensors)
 		run->tensor[tensor] = csr_length(&graph->users, graph->tensor[tensor].storage) == 0 ? 0 : NONE;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		run->op[op] = shorten_stays(run, op) ? 0 : NONE;
 		uint32_t arguments = csr_length(&graph->reads, op) + csr_length(&graph->writes, op);
 		for (uint32_t k = 0; k < arguments && run->op[op] == 0; k++)
@@ -96,7 +96,7 @@ static enum status shorten_add_tensors(const struct shortening *run)
 	const struct graph *graph = run->graph;
 	uint32_t count = 0;
 	enum status status = OK;
-	for (uint32_t id = 0; id < graph->tensors; id++)
+	FOR(id, graph->tensors)
 		if (run->tensor[id] != NONE) {
 			run->result->tensor[count] = id;
 			run->tensor[id] = count++;
@@ -146,7 +146,7 @@ static enum status shorten_add_ops(const struct shortening *run)
 {
 	enum status status = OK;
 	uint32_t count = 0;
-	for (uint32_t op = 0; op < run->graph->ops; op++)
+	FOR(op, run->graph->ops)
 		if (run->op[op] != NONE) {
 			run->result->op[count] = op;
 			run->op[op] = count++;

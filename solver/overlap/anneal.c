@@ -26,7 +26,7 @@ struct annealing {
 static void find_waits(struct annealing *annealing)
 {
 	annealing->waits = 0;
-	for (uint32_t i = 0; i < annealing->line->count; i++)
+	FOR(i, annealing->line->count)
 		if (annealing->play->computes[i] && annealing->play->gap[i] > 0)
 			annealing->wait[annealing->waits++] = i;
 }
@@ -60,7 +60,7 @@ static bool take_along(struct annealing *annealing, uint32_t from, uint32_t to)
 			list[count++] = op;
 		}
 	}
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		annealing->taken[list[i]] = false;
 	if (!fits)
 		return false;
@@ -144,7 +144,7 @@ static enum status overlap_anneal_prepare(struct annealing *annealing, struct ar
 	const struct lineup *line = annealing->line;
 	NEED(ROOM(arena, annealing->wait, line->count) && ROOM(arena, annealing->sent, line->count) &&
 		ROOM(arena, annealing->taken, line->count) && ROOM(arena, annealing->best, line->count));
-	for (uint32_t i = 0; i < line->count; i++)
+	FOR(i, line->count)
 		if (annealing->play->sends[i])
 			annealing->sent[annealing->sends++] = i;
 	annealing->fastest = annealing->now = play_step(annealing->play, INT64_MAX);

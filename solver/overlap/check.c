@@ -14,7 +14,7 @@ struct checking {
 static void overlap_check_measure(struct checking *checking, uint32_t station)
 {
 	const struct step_model *model = checking->model;
-	for (uint32_t op = 0; op < model->ops; op++)
+	FOR(op, model->ops)
 		checking->after[op] = station == NONE ? model->time[op] : -1;
 	if (station != NONE)
 		checking->after[station] = 0;
@@ -36,7 +36,7 @@ static int64_t claim_of(struct checking *checking, const struct step_station *st
 	const struct step_model *model = checking->model;
 	int64_t sum = 0;
 	overlap_check_measure(checking, station->op);
-	for (uint32_t op = 0; op < model->ops; op++)
+	FOR(op, model->ops)
 		if (op != station->op && checking->after[op] >= 0 && model->stream[op] == station->stream && model->time[op] > 0
 			&& checking->earliest[op] >= station->head && checking->after[op] - model->time[op] >= station->tail)
 			sum += model->time[op];
@@ -49,7 +49,7 @@ static enum status overlap_check_run(struct checking *checking)
 	const struct step_bound *claimed = checking->claimed;
 	int64_t end = 0;
 	uint32_t next = 0;
-	for (uint32_t p = 0; p < model->ops; p++) {
+	FOR(p, model->ops) {
 		uint32_t op = model->sequence[p];
 		FOR_ROW(i, &model->pred, op) {
 			uint32_t before = model->pred.item[i];

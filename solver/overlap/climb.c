@@ -117,7 +117,7 @@ enum status overlap_climb_orders(
 
 void overlap_climb_free(struct overlap_climb *climb)
 {
-	for (uint32_t i = 0; i < climb->count; i++)
+	FOR(i, climb->count)
 		overlap_result_free(&climb->found[i]);
 	*climb = (struct overlap_climb) { 0 };
 }

@@ -11,7 +11,7 @@ static bool is_light(const struct overlap_request *request, uint32_t op)
 	const struct step_costs *costs = request->costs;
 	bool light = costs->time[op] == 0 && csr_length(&problem->products, op) == 0 && problem->workspace[op] == 0 &&
 		csr_length(&problem->pred, op) <= 1;
-	for (uint32_t a = 0; a < costs->axes; a++)
+	FOR(a, costs->axes)
 		light &= costs->inside[(size_t)op * costs->axes + a] == 0;
 	return light;
 }
@@ -20,7 +20,7 @@ static enum status number_ops(const struct overlap_request *request, struct line
 {
 	const struct problem *problem = line->problem;
 	NEED(ROOM(&line->arena, line->op, problem->ops) && ROOM(&line->arena, line->at, problem->ops));
-	for (uint32_t p = 0; p < problem->ops; p++) {
+	FOR(p, problem->ops) {
 		uint32_t op = problem->program[p], pred = problem->pred.start[op];
 		if (!is_light(request, op)) {
 			line->at[op] = line->count;
@@ -38,7 +38,7 @@ static enum status find_arcs(struct lineup *line, struct arena *scratch)
 	uint32_t pairs = 0, most = problem->pred.start[problem->ops], *row = arena_alloc(scratch, most, sizeof *row),
 			 *item = arena_alloc(scratch, most, sizeof *item);
 	NEED(row && item);
-	for (uint32_t i = 0; i < line->count; i++)
+	FOR(i, line->count)
 		FOR_ROW(k, &problem->pred, line->op[i]) {
 			uint32_t other = line->at[problem->pred.item[k]];
 			if (other == NONE)
@@ -57,7 +57,7 @@ static enum status lineup_find_uses(struct lineup *line, struct arena *scratch)
 	uint32_t pairs = 0, most = problem->users.start[problem->items], *row = arena_alloc(scratch, most, sizeof *row),
 			 *item = arena_alloc(scratch, most, sizeof *item);
 	NEED(row && item);
-	for (uint32_t s = 0; s < problem->items; s++) {
+	FOR(s, problem->items) {
 		uint32_t maker = problem->producer[s] == NONE ? NONE : line->at[problem->producer[s]];
 		FOR_ROW(k, &problem->users, s) {
 			uint32_t user = line->at[problem->users.item[k]];
@@ -75,7 +75,7 @@ static enum status lineup_find_uses(struct lineup *line, struct arena *scratch)
 static void find_bytes(struct lineup *line)
 {
 	const struct problem *problem = line->problem;
-	for (uint32_t i = 0; i < line->count; i++) {
+	FOR(i, line->count) {
 		line->adds[i] = problem->workspace[line->op[i]];
 		FOR_ROW(k, &problem->products, line->op[i]) {
 			uint32_t item = problem->products.item[k];
@@ -95,9 +95,9 @@ enum status lineup_new(const struct overlap_request *request, struct lineup *lin
 	uint32_t **const ids[] = { &line->order, &line->place, &line->old_order };
 	int64_t **const bytes[] = { &line->stays, &line->adds, &line->before, &line->old_before, &line->relief };
 	bool fine = true;
-	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+	for (size_t i = 0; i < COUNT_OF(ids); i++)
 		fine &= (*ids[i] = arena_alloc(&line->arena, line->count, sizeof(uint32_t))) != NULL;
-	for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
+	for (size_t i = 0; i < COUNT_OF(bytes); i++)
 		fine &= (*bytes[i] = arena_alloc(&line->arena, line->count + (size_t)2, sizeof(int64_t))) != NULL;
 	NEED(fine);
 	find_bytes(line);
@@ -126,7 +126,7 @@ void lineup_set(struct lineup *line, const uint32_t *order)
 {
 	const struct problem *problem = line->problem;
 	uint32_t places = 0;
-	for (uint32_t p = 0; p < problem->ops; p++) {
+	FOR(p, problem->ops) {
 		uint32_t at = line->at[order[p]];
 		if (at == NONE || line->op[at] != order[p])
 			continue;
@@ -135,13 +135,13 @@ void lineup_set(struct lineup *line, const uint32_t *order)
 	}
 	line->before[0] = problem->base;
 	memset(line->relief, 0, (line->count + (size_t)2) * sizeof *line->relief);
-	for (uint32_t item = 0; item < problem->items; item++) {
+	FOR(item, problem->items) {
 		bool used = csr_length(&line->users, item) > 0;
 		line->before[0] += problem->producer[item] == NONE && (used || problem->live_out[item]) ? problem->size[item] : 0;
 		if (used && !problem->live_out[item])
 			line->relief[last_use(line, item, NONE)] += problem->size[item];
 	}
-	for (uint32_t p = 0; p < line->count; p++)
+	FOR(p, line->count)
 		line->before[p + 1] = line->before[p] + line->stays[line->order[p]] - line->relief[p];
 	line->low = 1;
 	line->high = 0;
@@ -152,13 +152,13 @@ void lineup_write(const struct lineup *line, uint32_t *order)
 {
 	const struct problem *problem = line->problem;
 	uint32_t count = 0, next = 0;
-	for (uint32_t p = 0; p < problem->ops; p++) {
+	FOR(p, problem->ops) {
 		uint32_t op = problem->program[p];
 		if (line->at[op] == NONE)
 			order[count++] = op;
 	}
 	next = count;
-	for (uint32_t p = 0; p < line->count; p++)
+	FOR(p, line->count)
 		for (order[count++] = line->op[line->order[p]]; next < count; next++)
 			FOR_ROW(k, &problem->succ, order[next]) {
 				uint32_t view = problem->succ.item[k];

@@ -110,7 +110,7 @@ static const struct overlap_rule ways[][7] = {
 		{ .urgent = true, .window = 2048, .gather = 2048, .name = URGENT },
 		{ .urgent = true, .patient = true, .window = 512, .gather = 256, .name = URGENT } },
 };
-#define WAYS (sizeof ways / sizeof *ways)
+#define WAYS (COUNT_OF(ways))
 
 /* A way's rules in turn, until none of them brings anything. */
 static enum status overlap_settle(struct seeking *seeking, const struct overlap_rule *rules)
@@ -300,7 +300,7 @@ enum status overlap_schedule(
 	struct seeking seeking = { .request = request, .control = control, .result = result };
 	*result = (struct overlap_result) { .time = -1, .peak = -1 };
 	enum status status = overlap_prepare(&seeking);
-	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK; i++)
+	for (size_t i = 0; i < COUNT_OF(steps) && status == OK; i++)
 		if ((!steps[i].helps || steps[i].helps(&seeking)) && step_runs(steps[i].name))
 			status = steps[i].run(&seeking);
 	overlap_terms_free(&seeking.terms);

@@ -21,7 +21,7 @@ static bool is_roomy(const struct overlap_request *request)
 	int64_t left = request->limit - problem->base, workspace = 0;
 	for (uint32_t item = 0; item < problem->items && left >= 0; item++)
 		left -= problem->size[item];
-	for (uint32_t op = 0; op < problem->ops; op++)
+	FOR(op, problem->ops)
 		workspace = larger_of(workspace, problem->workspace[op]);
 	return left >= workspace;
 }
@@ -34,7 +34,7 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 	*terms = (struct overlap_terms) { .request = request, .roomy = is_roomy(request) };
 	NEED(ROOM(&terms->arena, terms->whole, graph->ops) && ROOM(&terms->arena, terms->tail, graph->ops) &&
 		ROOM(&terms->arena, terms->early, graph->ops));
-	for (uint32_t p = 0; p < graph->ops; p++) {
+	FOR(p, graph->ops) {
 		uint32_t op = program[p];
 		terms->early[op] = (costs->stream[op] > 0 || costs->time[op] == 0) && csr_length(&graph->reads, op) > 0;
 		FOR_ROW(i, &graph->pred, op)
@@ -43,7 +43,7 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 	for (uint32_t p = graph->ops; p-- > 0;) {
 		uint32_t op = program[p];
 		terms->whole[op] = costs->time[op];
-		for (uint32_t a = 0; a < costs->axes; a++)
+		FOR(a, costs->axes)
 			terms->whole[op] += costs->inside[(size_t)op * costs->axes + a];
 		FOR_ROW(i, &graph->succ, op) {
 			int64_t after = terms->tail[graph->succ.item[i]];
@@ -203,7 +203,7 @@ static void pass_run_op(struct passing *passing, uint32_t op)
 		passing->now = passing->end[op] = passing->begin[op] + passing->costs->time[op];
 		passing->last = op;
 	}
-	for (uint32_t a = 0; a < passing->costs->axes; a++) {
+	FOR(a, passing->costs->axes) {
 		int64_t inside = passing->costs->inside[(size_t)op * passing->costs->axes + a], *link = &passing->link[1 + a];
 		if (inside > 0)
 			*link = passing->end[op] = (passing->end[op] > *link ? passing->end[op] : *link) + inside;
@@ -346,9 +346,9 @@ static enum status pass_prepare(struct passing *passing, const uint32_t *from)
 	uint32_t **const ids[] = { &passing->place, &passing->missing, &passing->rank };
 	int64_t **const times[] = { &passing->live, &passing->ready, &passing->end, &passing->begin };
 	bool fine = true;
-	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+	for (size_t i = 0; i < COUNT_OF(ids); i++)
 		fine &= (*ids[i] = arena_alloc(&passing->arena, ops, sizeof(uint32_t))) != NULL;
-	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+	for (size_t i = 0; i < COUNT_OF(times); i++)
 		fine &= (*times[i] = arena_alloc(&passing->arena, ops, sizeof(int64_t))) != NULL;
 	ROOM(&passing->arena, passing->left, problem->items);
 	ROOM(&passing->arena, passing->relief, ops + (size_t)1);
@@ -358,18 +358,18 @@ static enum status pass_prepare(struct passing *passing, const uint32_t *from)
 		(!passing->terms->roomy && problem_peak(problem, from, passing->live, &(uint32_t){ 0 }) < 0))
 		return NO_MEMORY;
 	passing->alive = problem->base;
-	for (uint32_t item = 0; item < problem->items; item++) {
+	FOR(item, problem->items) {
 		passing->left[item] = csr_length(&problem->users, item);
 		passing->alive += problem->producer[item] == NONE && (passing->left[item] > 0 || problem->live_out[item])
 			? problem->size[item]
 			: 0;
 	}
-	for (uint32_t p = 0; p < ops; p++) {
+	FOR(p, ops) {
 		uint32_t op = passing->order[p] = from[p];
 		passing->place[op] = passing->rank[op] = p;
 		passing->missing[op] = csr_length(&problem->pred, op);
 	}
-	for (uint32_t p = 0; p < ops; p++)
+	FOR(p, ops)
 		if (passing->missing[from[p]] == 0)
 			open_op(passing, from[p]);
 	return OK;

@@ -17,8 +17,8 @@ static uint32_t count_nodes(const struct play *play)
 {
 	const struct step_costs *costs = play->request->costs;
 	uint32_t nodes = play->line->count;
-	for (uint32_t i = 0; i < play->line->count; i++)
-		for (uint32_t a = 0; a < costs->axes; a++)
+	FOR(i, play->line->count)
+		FOR(a, costs->axes)
 			nodes += costs->inside[(size_t)play->line->op[i] * costs->axes + a] > 0;
 	return nodes;
 }
@@ -30,9 +30,9 @@ static enum status play_make_room(struct play *play)
 		&play->release, &play->first_released, &play->next_released, &play->use, &play->gather };
 	bool **const flags[] = { &play->computes, &play->sends, &play->early }, fine = true;
 	play->nodes = count_nodes(play);
-	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+	for (size_t i = 0; i < COUNT_OF(ids); i++)
 		fine &= (*ids[i] = arena_alloc(&play->arena, play->nodes, sizeof(uint32_t))) != NULL;
-	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+	for (size_t i = 0; i < COUNT_OF(flags); i++)
 		fine &= (*flags[i] = arena_alloc(&play->arena, ops, sizeof(bool))) != NULL;
 	for (uint32_t s = 1; s <= play->request->costs->axes; s++)
 		fine &= (play->heap[s] = arena_alloc(&play->arena, play->nodes, sizeof *play->heap[s])) != NULL;
@@ -65,7 +65,7 @@ static bool play_describe(struct play *play, struct arena *scratch)
 		play->sends[i] = costs->stream[op] > 0 && costs->time[op] > 0;
 		play->early[i] = early[op];
 		play->computed += play->computes[i] ? costs->time[op] : 0;
-		for (uint32_t a = 0; a < costs->axes; a++)
+		FOR(a, costs->axes)
 			if (costs->inside[(size_t)op * costs->axes + a] > 0) {
 				play->of[node] = i;
 				play->stream[node] = (uint8_t)(1 + a);
@@ -83,7 +83,7 @@ static enum status play_connect(struct play *play, struct arena *scratch)
 	uint32_t pairs = 0, most = graph->pred.start[graph->ops] + play->nodes;
 	uint32_t *row, *item;
 	NEED(ROOM(scratch, row, most) && ROOM(scratch, item, most));
-	for (uint32_t i = 0; i < line->count; i++)
+	FOR(i, line->count)
 		FOR_ROW(k, &graph->pred, line->op[i]) {
 			uint32_t other = line->at[graph->pred.item[k]];
 			if (other == NONE)
@@ -94,7 +94,7 @@ static enum status play_connect(struct play *play, struct arena *scratch)
 	TRY(csr_of_pairs(&play->arena, line->count, pairs, row, item, &play->data));
 	csr_unique(&play->data, line->count);
 	pairs = 0;
-	for (uint32_t i = 0; i < line->count; i++)
+	FOR(i, line->count)
 		FOR_ROW(k, &play->data, i) {
 			row[pairs] = play->tail[i];
 			item[pairs++] = play->data.item[k];
@@ -103,7 +103,7 @@ static enum status play_connect(struct play *play, struct arena *scratch)
 		row[pairs] = node > line->count && play->of[node - 1] == play->of[node] ? node - 1 : play->of[node];
 		item[pairs++] = node;
 	}
-	for (uint32_t i = 0; i < pairs; i++)
+	FOR(i, pairs)
 		play->needs[item[i]]++;
 	return csr_of_pairs(&play->arena, play->nodes, pairs, row, item, &play->succ);
 }
@@ -139,7 +139,7 @@ static void play_find_uses(struct play *play)
 			}
 	}
 	play->gathers = 0;
-	for (uint32_t p = 0; p < line->count; p++) {
+	FOR(p, line->count) {
 		uint32_t i = line->order[p];
 		play->release[i] = play->sends[i] ? before : NONE;
 		play->first_released[i] = NONE;
@@ -209,7 +209,7 @@ static uint32_t begin_play(struct play *play)
 	play_find_uses(play);
 	play_run_ahead(play);
 	memcpy(play->missing, play->needs, play->nodes * sizeof *play->missing);
-	for (uint32_t node = 0; node < play->nodes; node++) {
+	FOR(node, play->nodes) {
 		uint32_t i = play->of[node], release = node == i ? play->release[i] : NONE;
 		play->key[node] = (uint64_t)play->use[i] << 32 | play->line->place[i];
 		if (release == NONE)
@@ -219,7 +219,7 @@ static uint32_t begin_play(struct play *play)
 		play->first_released[release] = node;
 	}
 	memset(play->waiting, 0, sizeof play->waiting);
-	for (uint32_t node = 0; node < play->nodes; node++)
+	FOR(node, play->nodes)
 		if (play->missing[node] == 0)
 			play_may_begin(play, node, &ends);
 	return ends;
@@ -262,12 +262,12 @@ int64_t play_step(struct play *play, int64_t most)
 				end[s] = now + play->time[at[s]];
 			}
 		int64_t soonest = INT64_MAX;
-		for (uint32_t s = 0; s < streams; s++)
+		FOR(s, streams)
 			soonest = at[s] != NONE && end[s] < soonest ? end[s] : soonest;
 		if (soonest == INT64_MAX)
 			return now;
 		now = soonest;
-		for (uint32_t s = 0; s < streams; s++)
+		FOR(s, streams)
 			if (at[s] != NONE && end[s] == now) {
 				play->ended[ends++] = at[s];
 				at[s] = NONE;

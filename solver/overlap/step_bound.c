@@ -50,7 +50,7 @@ static int64_t jackson(struct bounding *bounding, uint32_t count, struct step_st
 	int64_t now = 0, best = 0;
 	uint32_t next = 0, worst = NONE;
 	sort_by_head(head, op, count);
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		bounding->rest[op[i]] = bounding->model->time[op[i]];
 	while (next < count || bounding->heap.count > 0) {
 		if (bounding->heap.count == 0 && head[op[next]] > now)
@@ -97,7 +97,7 @@ static int64_t jackson(struct bounding *bounding, uint32_t count, struct step_st
 static void look_back(struct bounding *bounding, uint32_t op)
 {
 	const struct step_model *model = bounding->model;
-	for (uint32_t v = 0; v < model->ops; v++) {
+	FOR(v, model->ops) {
 		bounding->before[v] = op == NONE;
 		bounding->tail[v] = 0;
 	}
@@ -124,10 +124,10 @@ static int64_t step_bound_visit(struct bounding *bounding, uint32_t op, int64_t 
 	struct step_station best = { .op = op };
 	bool raised = false;
 	look_back(bounding, op);
-	for (uint32_t s = 0; s < model->streams; s++) {
+	FOR(s, model->streams) {
 		struct step_station station = { .op = op, .stream = s };
 		uint32_t count = 0;
-		for (uint32_t v = 0; v < model->ops; v++)
+		FOR(v, model->ops)
 			if (bounding->before[v] && model->stream[v] == s && model->time[v] > 0)
 				bounding->by_head[count++] = v;
 		int64_t value = jackson(bounding, count, &station);
@@ -147,7 +147,7 @@ static int64_t find_heads(struct bounding *bounding)
 {
 	const struct step_model *model = bounding->model;
 	int64_t last = 0;
-	for (uint32_t p = 0; p < model->ops; p++) {
+	FOR(p, model->ops) {
 		uint32_t v = model->sequence[p];
 		int64_t head = 0;
 		FOR_ROW(i, &model->pred, v) {
@@ -177,7 +177,7 @@ static void choose_stations(struct bounding *bounding)
 	const struct step_model *model = bounding->model;
 	uint32_t at = NONE, stations = stations_of(model->ops);
 	int64_t total = find_heads(bounding), last = INT64_MAX;
-	for (uint32_t v = 0; v < model->ops; v++)
+	FOR(v, model->ops)
 		at = at == NONE && bounding->head[v] + model->time[v] == total ? v : at;
 	while (at != NONE) {
 		if (last - bounding->head[at] >= total / (stations - 2) && model->time[at] > 0) {

@@ -33,7 +33,7 @@ static enum status find_peak(const struct shard_problem *problem, const uint32_t
 	struct change *change = mem_alloc(2 * (size_t)problem->nodes, sizeof *change);
 	int64_t live = 0;
 	NEED(change);
-	for (uint32_t node = 0; node < problem->nodes; node++) {
+	FOR(node, problem->nodes) {
 		int64_t usage = problem->usage[problem->first[node] + choice[node]];
 		if (problem->begin[node] >= problem->end[node])
 			continue;
@@ -55,7 +55,7 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 	struct error *error)
 {
 	*cost = 0;
-	for (uint32_t node = 0; node < problem->nodes; node++) {
+	FOR(node, problem->nodes) {
 		if (choice[node] >= shard_strategies(problem, node))
 			return fail(error, BAD_INPUT, "node %u has no strategy %u", node, choice[node]);
 		int64_t part = problem->cost[problem->first[node] + choice[node]];
@@ -63,7 +63,7 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 			return fail(error, BAD_INPUT, "strategy %u of node %u is forbidden", choice[node], node);
 		*cost += part;
 	}
-	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+	FOR(edge, problem->edges) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		int64_t part =
 			problem->pair[problem->table[edge] + (size_t)choice[from] * shard_strategies(problem, to) + choice[to]];
@@ -124,7 +124,7 @@ static enum status audit_begin(struct audit *audit)
 	const struct shard_problem *problem = audit->problem;
 	uint32_t strategies = problem->first[problem->nodes];
 	size_t widest = 1;
-	for (uint32_t node = 0; node < problem->nodes; node++)
+	FOR(node, problem->nodes)
 		widest = shard_strategies(problem, node) > widest ? shard_strategies(problem, node) : widest;
 	audit->parent = mem_alloc(problem->nodes, sizeof *audit->parent);
 	audit->map = mem_alloc(strategies, sizeof *audit->map);
@@ -134,11 +134,11 @@ static enum status audit_begin(struct audit *audit)
 	audit->reduced = mem_alloc(strategies, sizeof *audit->reduced);
 	audit->sum = mem_alloc(widest * widest, sizeof *audit->sum);
 	NEED(audit->parent && audit->map && audit->scratch && audit->link && audit->alive && audit->reduced && audit->sum);
-	for (uint32_t i = 0; i < strategies; i++) {
+	FOR(i, strategies) {
 		audit->alive[i] = problem->cost[i] < SHARD_FORBIDDEN;
 		audit->reduced[i] = (wide)problem->cost[i] * ((wide)1 << audit->certificate->shift);
 	}
-	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+	FOR(edge, problem->edges) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		if (from != to)
 			audit->link[audit->links++] = (struct link) { from < to ? from : to, from < to ? to : from, edge };
@@ -151,7 +151,7 @@ static enum status audit_begin(struct audit *audit)
 static void add_loops(struct audit *audit)
 {
 	const struct shard_problem *problem = audit->problem;
-	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+	FOR(edge, problem->edges) {
 		uint32_t node = problem->from[edge], width = shard_strategies(problem, node);
 		for (uint32_t i = 0; i < width && node == problem->to[edge]; i++) {
 			int64_t cost = problem->pair[problem->table[edge] + (size_t)i * width + i];
@@ -176,8 +176,8 @@ static uint32_t sum_group(struct audit *audit, uint32_t i)
 	for (; i < audit->links && audit->link[i].low == link->low && audit->link[i].high == link->high; i++) {
 		uint32_t edge = audit->link[i].edge, from = problem->from[edge], to = problem->to[edge];
 		bool along = (audit->merged ? audit->parent[from] : from) == link->low;
-		for (uint32_t p = 0; p < shard_strategies(problem, from); p++)
-			for (uint32_t q = 0; q < shard_strategies(problem, to); q++) {
+		FOR(p, shard_strategies(problem, from))
+			FOR(q, shard_strategies(problem, to)) {
 				if (!audit->alive[problem->first[from] + p] || !audit->alive[problem->first[to] + q])
 					continue;
 				uint32_t a = audit->merged ? audit->map[problem->first[from] + p] : p,
@@ -210,7 +210,7 @@ static bool problems_check_prune(struct audit *audit, const struct link *link)
 	bool changed = false;
 	for (int side = 0; side < 2; side++) {
 		uint32_t node = side == 0 ? link->low : link->high, which;
-		for (uint32_t p = 0; p < shard_strategies(problem, node); p++) {
+		FOR(p, shard_strategies(problem, node)) {
 			bool *alive = &audit->alive[problem->first[node] + p];
 			if (!*alive || partners(audit, link, side == 0, p, &which) > 0)
 				continue;
@@ -263,7 +263,7 @@ static void problems_check_unite(struct audit *audit, const struct link *link)
 	bool low_stays = a < b;
 	uint32_t near = low_stays ? link->high : link->low, far = low_stays ? link->low : link->high,
 			 under = low_stays ? b : a;
-	for (uint32_t r = 0; r < shard_strategies(problem, under); r++) {
+	FOR(r, shard_strategies(problem, under)) {
 		uint32_t mine = of_root(audit, near, r), other = NONE;
 		if (mine == NONE || partners(audit, link, !low_stays, mine, &other) == 0)
 			continue;
@@ -280,7 +280,7 @@ static bool one_to_one(const struct audit *audit, const struct link *link)
 	const struct shard_problem *problem = audit->problem;
 	for (int side = 0; side < 2; side++) {
 		uint32_t node = side == 0 ? link->low : link->high, which;
-		for (uint32_t p = 0; p < shard_strategies(problem, node); p++)
+		FOR(p, shard_strategies(problem, node))
 			if (audit->alive[problem->first[node] + p] && partners(audit, link, side == 0, p, &which) != 1)
 				return false;
 	}
@@ -290,7 +290,7 @@ static bool one_to_one(const struct audit *audit, const struct link *link)
 static void problems_check_separate(struct audit *audit)
 {
 	const struct shard_problem *problem = audit->problem;
-	for (uint32_t node = 0; node < problem->nodes; node++) {
+	FOR(node, problem->nodes) {
 		audit->parent[node] = node;
 		for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
 			audit->map[i] = i - problem->first[node];
@@ -316,7 +316,7 @@ static bool prune_merged(struct audit *audit)
 {
 	const struct shard_problem *problem = audit->problem;
 	bool changed = false;
-	for (uint32_t i = 0; i < audit->links; i++) {
+	FOR(i, audit->links) {
 		uint32_t edge = audit->link[i].edge, from = problem->from[edge], to = problem->to[edge];
 		for (uint32_t p = 0; p < shard_strategies(problem, from) && audit->parent[from] == audit->parent[to]; p++) {
 			uint32_t at = problem->first[from] + p, q = audit->alive[at] ? of_root(audit, to, audit->map[at]) : NONE;
@@ -335,7 +335,7 @@ static void problems_check_add_inside(struct audit *audit, uint32_t edge)
 {
 	const struct shard_problem *problem = audit->problem;
 	uint32_t from = problem->from[edge], to = problem->to[edge];
-	for (uint32_t p = 0; p < shard_strategies(problem, from); p++) {
+	FOR(p, shard_strategies(problem, from)) {
 		uint32_t at = problem->first[from] + p, q = audit->alive[at] ? of_root(audit, to, audit->map[at]) : NONE;
 		if (q != NONE)
 			audit->reduced[at] += (wide)problem->pair[problem->table[edge] + (size_t)p * shard_strategies(problem, to) + q]
@@ -356,10 +356,10 @@ static void merge_all(struct audit *audit)
 			if (one_to_one(audit, &link[i]))
 				problems_check_unite(audit, &link[i]);
 		}
-		for (uint32_t node = 0; node < problem->nodes; node++)
+		FOR(node, problem->nodes)
 			problems_check_find(audit, node);
 	} while (prune_merged(audit));
-	for (uint32_t i = 0; i < audit->links; i++) {
+	FOR(i, audit->links) {
 		uint32_t a = parent[link[i].low], b = parent[link[i].high];
 		if (a == b)
 			problems_check_add_inside(audit, link[i].edge);
@@ -375,7 +375,7 @@ static void merge_all(struct audit *audit)
 static void problems_check_gather(struct audit *audit)
 {
 	const struct shard_problem *problem = audit->problem;
-	for (uint32_t node = 0; node < problem->nodes; node++)
+	FOR(node, problem->nodes)
 		for (uint32_t s = problem->first[node]; s < problem->first[node + 1] && audit->parent[node] != node; s++)
 			if (audit->alive[s])
 				audit->reduced[problem->first[audit->parent[node]] + audit->map[s]] += audit->reduced[s];
@@ -388,9 +388,9 @@ static enum status add_multipliers(struct audit *audit, wide *bound)
 	const struct shard_certificate *certificate = audit->certificate;
 	wide *before = mem_alloc((size_t)certificate->moments + 1, sizeof *before);
 	NEED(before);
-	for (uint32_t i = 0; i < certificate->moments; i++)
+	FOR(i, certificate->moments)
 		before[i + 1] = before[i] + certificate->multiplier[i];
-	for (uint32_t node = 0; node < problem->nodes; node++) {
+	FOR(node, problem->nodes) {
 		uint32_t from = 0, to = certificate->moments, last, middle;
 		while (from < to)
 			certificate->moment[middle = (from + to) / 2] < problem->begin[node] ? (from = middle + 1) : (to = middle);
@@ -418,8 +418,8 @@ static enum status problems_check_add_group(
 	bool any = false;
 	if (certificate->start[link->edge + 1] - certificate->start[link->edge] != (size_t)rows + columns)
 		return fail(error, BAD_INPUT, "edge %u has the wrong number of messages", link->edge);
-	for (uint32_t p = 0; p < rows; p++)
-		for (uint32_t q = 0; q < columns; q++) {
+	FOR(p, rows)
+		FOR(q, columns) {
 			int64_t cost = audit->sum[(size_t)p * columns + q];
 			if (cost == SHARD_FORBIDDEN)
 				continue;
@@ -427,9 +427,9 @@ static enum status problems_check_add_group(
 			least = any && least < reduced ? least : reduced;
 			any = true;
 		}
-	for (uint32_t p = 0; p < rows; p++)
+	FOR(p, rows)
 		audit->reduced[problem->first[link->low] + p] += to_low[p];
-	for (uint32_t q = 0; q < columns; q++)
+	FOR(q, columns)
 		audit->reduced[problem->first[link->high] + q] += to_high[q];
 	*bound += least;
 	return OK;
@@ -448,7 +448,7 @@ static enum status problems_check_add_edges(struct audit *audit, wide *bound, st
 static enum status problems_check_add_nodes(const struct audit *audit, wide *bound, struct error *error)
 {
 	const struct shard_problem *problem = audit->problem;
-	for (uint32_t node = 0; node < problem->nodes; node++) {
+	FOR(node, problem->nodes) {
 		wide least = 0;
 		bool any = false;
 		for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++) {
@@ -469,9 +469,9 @@ static enum status problems_check_add_nodes(const struct audit *audit, wide *bou
 static bool multipliers_fit(const struct shard_problem *problem, const struct shard_certificate *certificate)
 {
 	wide sum = 0, bytes = problem->limit;
-	for (uint32_t i = 0; i < certificate->moments; i++)
+	FOR(i, certificate->moments)
 		sum += certificate->multiplier[i];
-	for (uint32_t i = 0; i < problem->first[problem->nodes]; i++)
+	FOR(i, problem->first[problem->nodes])
 		bytes = problem->usage[i] > bytes ? problem->usage[i] : bytes;
 	return bytes <= 0 || sum <= ((wide)1 << 124) / bytes / (problem->nodes + (wide)1);
 }
@@ -483,7 +483,7 @@ static enum status certificate_valid(const struct shard_problem *problem, const 
 		return fail(error, BAD_INPUT, "the certificate's unit is too small");
 	if (certificate->moments && problem->limit < 0)
 		return fail(error, BAD_INPUT, "there are multipliers, but no limit");
-	for (uint32_t i = 0; i < certificate->moments; i++)
+	FOR(i, certificate->moments)
 		if (certificate->multiplier[i] < 0 || (i && certificate->moment[i] <= certificate->moment[i - 1]))
 			return fail(error, BAD_INPUT, "multiplier %u is negative or its moment not after the one before", i);
 	if (!multipliers_fit(problem, certificate))

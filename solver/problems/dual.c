@@ -22,9 +22,9 @@ void shard_dual_free(struct shard_dual *dual)
 
 void shard_dual_price(const struct shard_model *model, const double *multiplier, double *before, double *priced)
 {
-	for (uint32_t i = 0; i < model->slots; i++)
+	FOR(i, model->slots)
 		before[i + 1] = before[i] + multiplier[i];
-	for (uint32_t node = 0; node < model->nodes; node++) {
+	FOR(node, model->nodes) {
 		uint32_t first = model->first[node], width = shard_width(model, node);
 		memcpy(priced + first, model->unary + first, width * sizeof *priced);
 		FOR_PIECES(piece, model, node) {
@@ -54,21 +54,21 @@ static double problems_dual_send(
 	const double *restrict give, const double *restrict table, uint32_t rows, uint32_t columns, double *restrict out)
 {
 	uint32_t p = 1;
-	for (uint32_t q = 0; q < columns; q++)
+	FOR(q, columns)
 		out[q] = give[0] + table[q];
 	for (; p % 4 != rows % 4; p++) {
 		const double *row = table + (size_t)p * columns;
-		for (uint32_t q = 0; q < columns; q++)
+		FOR(q, columns)
 			out[q] = lesser(give[p] + row[q], out[q]);
 	}
 	for (; p < rows; p += 4) {
 		const double *a = table + (size_t)p * columns, *b = a + columns, *c = b + columns, *d = c + columns;
 		double of_a = give[p], of_b = give[p + 1], of_c = give[p + 2], of_d = give[p + 3];
-		for (uint32_t q = 0; q < columns; q++)
+		FOR(q, columns)
 			out[q] = lesser(lesser(lesser(of_a + a[q], of_b + b[q]), lesser(of_c + c[q], of_d + d[q])), out[q]);
 	}
 	double low = problems_dual_least(out, columns);
-	for (uint32_t q = 0; q < columns; q++)
+	FOR(q, columns)
 		out[q] -= low;
 	return low;
 }
@@ -84,7 +84,7 @@ static double problems_dual_gather(const struct shard_dual *dual, uint32_t node)
 		const double *message = dual->message + shard_into(model, edge, node);
 		after += model->tail[edge] == node;
 		before += model->head[edge] == node;
-		for (uint32_t p = 0; p < width; p++)
+		FOR(p, width)
 			dual->total[p] += message[p];
 	}
 	return 1.0 / (after > before ? after : before);
@@ -102,14 +102,14 @@ static double pass_node(struct shard_dual *dual, uint32_t node, double share, bo
 		if ((model->head[edge] == node) != backward)
 			continue;
 		size_t into = shard_into(model, edge, node), out = shard_into(model, edge, other);
-		for (uint32_t p = 0; p < width; p++)
+		FOR(p, width)
 			dual->give[p] = share * dual->total[p] - dual->message[into + p];
 		double low = problems_dual_send(
 			dual->give, shard_rows(model, edge, other), width, shard_width(model, other), dual->message + out);
 		sum += low;
 		if (!part)
 			continue;
-		for (uint32_t p = 0; p < width; p++)
+		FOR(p, width)
 			part[into + p] = -dual->give[p];
 		memcpy(part + out, dual->message + out, shard_width(model, other) * sizeof *part);
 	}
@@ -119,14 +119,14 @@ static double pass_node(struct shard_dual *dual, uint32_t node, double share, bo
 void shard_dual_pass(struct shard_dual *dual, double *part)
 {
 	const struct shard_model *model = dual->model;
-	for (uint32_t node = 0; node < model->nodes; node++)
+	FOR(node, model->nodes)
 		if (csr_length(&model->incident, node))
 			pass_node(dual, node, problems_dual_gather(dual, node), false, NULL);
 	double bound = model->slots ? -dual->before[model->slots] * model->limit : 0;
 	for (uint32_t node = model->nodes; node-- > 0;) {
 		uint32_t width = shard_width(model, node);
 		double share = problems_dual_gather(dual, node), low = problems_dual_least(dual->total, width);
-		for (uint32_t p = 0; p < width; p++)
+		FOR(p, width)
 			dual->total[p] -= low;
 		bound += low;
 		if (csr_length(&model->incident, node))

@@ -46,7 +46,7 @@ static uint32_t partner(const struct merging *merging, uint32_t i, bool of_low, 
 {
 	const struct shard_problem *problem = merging->problem;
 	uint32_t other = of_low ? merging->group[i].high : merging->group[i].low, found = NONE;
-	for (uint32_t q = 0; q < shard_strategies(problem, other); q++) {
+	FOR(q, shard_strategies(problem, other)) {
 		if (!merging->alive[problem->first[other] + q] ||
 			!(of_low ? merge_allowed(merging, i, p, q) : merge_allowed(merging, i, q, p)))
 			continue;
@@ -62,7 +62,7 @@ static bool merge_follows(const struct merging *merging, uint32_t i)
 	const struct shard_problem *problem = merging->problem;
 	for (int side = 0; side < 2; side++) {
 		uint32_t node = side == 0 ? merging->group[i].low : merging->group[i].high;
-		for (uint32_t p = 0; p < shard_strategies(problem, node); p++)
+		FOR(p, shard_strategies(problem, node))
 			if (merging->alive[problem->first[node] + p] && partner(merging, i, side == 0, p) == NONE)
 				return false;
 	}
@@ -100,7 +100,7 @@ static void number_like(struct merging *merging, uint32_t node, uint32_t i)
 	const struct shard_problem *problem = merging->problem;
 	bool low = merging->group[i].low == node;
 	uint32_t other = low ? merging->group[i].high : merging->group[i].low;
-	for (uint32_t p = 0; p < shard_strategies(problem, node); p++) {
+	FOR(p, shard_strategies(problem, node)) {
 		uint32_t at = problem->first[node] + p;
 		merging->merge->member[at] = merging->alive[at]
 			? merging->merge->member[problem->first[other] + partner(merging, i, low, p)]
@@ -112,9 +112,9 @@ static void grow_clusters(struct merging *merging)
 {
 	struct shard_merge *merge = merging->merge;
 	uint32_t nodes = merging->problem->nodes, count = 0, done = 0;
-	for (uint32_t node = 0; node < nodes; node++)
+	FOR(node, nodes)
 		merge->cluster[node] = merge->up[node] = NONE;
-	for (uint32_t start = 0; start < nodes; start++) {
+	FOR(start, nodes) {
 		if (merge->cluster[start] != NONE)
 			continue;
 		merge->cluster[start] = merge->clusters;

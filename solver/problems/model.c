@@ -33,7 +33,7 @@ static enum status problems_model_find_groups(struct shard_model *model)
 	const struct shard_problem *problem = model->problem;
 	NEED(ROOM(&model->arena, model->group, problem->edges) && ROOM(&model->arena, model->reduced, problem->edges) &&
 		ROOM(&model->arena, model->bundle, problem->edges));
-	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+	FOR(edge, problem->edges) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		if (from != to)
 			model->group[model->groups++] = (struct shard_group) { from < to ? from : to, from < to ? to : from, edge };
@@ -52,7 +52,7 @@ static bool prune_group(struct builder *builder, uint32_t i)
 	for (int side = 0; side < 2; side++) {
 		uint32_t node = side == 0 ? builder->model->group[i].low : builder->model->group[i].high;
 		uint32_t other = side == 0 ? builder->model->group[i].high : builder->model->group[i].low;
-		for (uint32_t p = 0; p < shard_strategies(problem, node); p++) {
+		FOR(p, shard_strategies(problem, node)) {
 			uint32_t q = 0, others = shard_strategies(problem, other);
 			bool *alive = &builder->alive[problem->first[node] + p];
 			while (*alive && q < others &&
@@ -72,7 +72,7 @@ static bool prune_group(struct builder *builder, uint32_t i)
 static void problems_model_prune(struct builder *builder)
 {
 	const struct shard_problem *problem = builder->model->problem;
-	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+	FOR(edge, problem->edges) {
 		uint32_t node = problem->from[edge], width = shard_strategies(problem, node);
 		for (uint32_t p = 0; p < width && node == problem->to[edge]; p++)
 			builder->alive[problem->first[node] + p] &=
@@ -92,7 +92,7 @@ static enum status problems_model_settle(struct builder *builder)
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
 	enum status status = OK;
-	for (uint32_t i = 0; i < problem->first[problem->nodes]; i++)
+	FOR(i, problem->first[problem->nodes])
 		builder->alive[i] = problem->cost[i] < SHARD_FORBIDDEN;
 	for (bool again = true; again && status == OK;) {
 		problems_model_prune(builder);
@@ -110,7 +110,7 @@ static enum status place_members(struct builder *builder, struct error *error)
 	const struct shard_problem *problem = model->problem;
 	const struct shard_merge *merge = &builder->merge;
 	uint32_t bases = 0;
-	for (uint32_t i = 0; i < problem->nodes; i++) {
+	FOR(i, problem->nodes) {
 		uint32_t node = merge->order[i], cluster = merge->cluster[node], width = 0;
 		for (uint32_t s = problem->first[node]; s < problem->first[node + 1]; s++) {
 			if (!builder->alive[s])
@@ -135,12 +135,12 @@ static enum status place_members(struct builder *builder, struct error *error)
 static void sum_unary(struct shard_model *model)
 {
 	const struct shard_problem *problem = model->problem;
-	for (uint32_t node = 0; node < problem->nodes; node++) {
+	FOR(node, problem->nodes) {
 		double *unary = model->unary + model->first[model->node_of[node]];
-		for (uint32_t p = 0; p < shard_width(model, model->node_of[node]); p++)
+		FOR(p, shard_width(model, model->node_of[node]))
 			unary[p] += (double)problem->cost[problem->first[node] + shard_original(model, node, p)];
 	}
-	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+	FOR(edge, problem->edges) {
 		uint32_t from = problem->from[edge], to = problem->to[edge], node = model->node_of[from];
 		for (uint32_t p = 0; p < shard_width(model, node) && node == model->node_of[to]; p++)
 			model->unary[model->first[node] + p] += (double)problem->pair[problem->table[edge]
@@ -231,16 +231,16 @@ static void cut_pieces(struct shard_model *model, uint32_t node, const struct ev
 		uint32_t slot = event[i].slot;
 		for (; i < events && event[i].slot == slot; i++) {
 			const struct shard_member *member = &model->member[event[i].member];
-			for (uint32_t p = 0; p < width; p++)
+			FOR(p, width)
 				live[p] += event[i].sign * (double)problem->usage[problem->first[member->node] + model->original[member->base + p]];
 		}
 		bool any = false;
-		for (uint32_t p = 0; p < width; p++)
+		FOR(p, width)
 			any |= live[p] != 0;
 		if (i == events || !any)
 			continue;
 		model->piece[(*pieces)++] = (struct shard_piece) { slot, event[i].slot, *bases };
-		for (uint32_t p = 0; p < width; p++) {
+		FOR(p, width) {
 			model->use[*bases + p] = live[p];
 			model->weight[model->first[node] + p] += live[p] * (event[i].slot - slot);
 		}
@@ -259,7 +259,7 @@ static enum status build_pieces(struct builder *builder)
 	NEED(ROOM(&model->arena, model->piece_start, (size_t)model->nodes + 1) &&
 		ROOM(&model->arena, model->piece, 2 * nodes) && ROOM(&model->arena, model->use, 2 * strategies) &&
 		ROOM(&model->arena, model->weight, strategies) && event && live);
-	for (uint32_t node = 0; node < model->nodes; node++) {
+	FOR(node, model->nodes) {
 		cut_pieces(model, node, event, list_events(model, node, event), live, &pieces, &bases);
 		model->piece_start[node + 1] = pieces;
 		if (pieces - model->piece_start[node] > model->most_pieces)
@@ -320,8 +320,8 @@ void shard_model_sum(const struct shard_model *model, uint32_t begin, uint32_t e
 		uint32_t edge = model->group[model->bundle[i]].edge, width = shard_strategies(problem, problem->to[edge]);
 		const int64_t *pair = problem->pair + problem->table[edge];
 		bool along = model->node_of[problem->from[edge]] == low;
-		for (uint32_t p = 0; p < rows; p++)
-			for (uint32_t q = 0; q < columns; q++) {
+		FOR(p, rows)
+			FOR(q, columns) {
 				uint32_t from = shard_original(model, problem->from[edge], along ? p : q);
 				uint32_t to = shard_original(model, problem->to[edge], along ? q : p);
 				int64_t cost = pair[(size_t)from * width + to];
@@ -343,9 +343,9 @@ static bool separable(const double *sum, uint32_t rows, uint32_t columns)
 static void problems_model_fold(struct shard_model *model, uint32_t low, uint32_t high, const double *sum)
 {
 	uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
-	for (uint32_t p = 0; p < rows; p++)
+	FOR(p, rows)
 		model->unary[model->first[low] + p] += sum[(size_t)p * columns];
-	for (uint32_t q = 0; q < columns; q++)
+	FOR(q, columns)
 		model->unary[model->first[high] + q] += sum[q] - sum[0];
 }
 
@@ -373,8 +373,8 @@ static enum status place_table(struct builder *builder, uint32_t edge, uint32_t 
 	NEED(mem_reserve(&model->pair, &model->pair_room, model->pair_count + 2 * size, sizeof *model->pair));
 	double *pair = model->pair + model->pair_count;
 	memcpy(pair, builder->sum, size * sizeof *pair);
-	for (uint32_t p = 0; p < rows; p++)
-		for (uint32_t q = 0; q < columns; q++)
+	FOR(p, rows)
+		FOR(q, columns)
 			pair[size + (size_t)q * rows + p] = pair[(size_t)p * columns + q];
 	model->table[edge] = model->pair_count;
 	model->pair_count += 2 * size;
@@ -397,13 +397,13 @@ static enum status prepare_edges(struct builder *builder)
 	const struct shard_problem *problem = model->problem;
 	size_t largest = 1;
 	double sum = 1;
-	for (uint32_t node = 0; node < problem->nodes; node++)
+	FOR(node, problem->nodes)
 		sum += dearest(problem->cost + problem->first[node], shard_strategies(problem, node));
-	for (uint32_t edge = 0; edge < problem->edges; edge++)
+	FOR(edge, problem->edges)
 		sum += dearest(problem->pair + problem->table[edge], problem->table[edge + 1] - problem->table[edge]);
 	/* Dearer than any choice without a forbidden pair, and no more, to leave digits to what is beside it. */
 	model->penalty = 2 * sum;
-	for (uint32_t i = 0; i < model->bundles; i++) {
+	FOR(i, model->bundles) {
 		uint32_t low, high;
 		shard_bundle_ends(model, i, &low, &high);
 		size_t size = (size_t)shard_width(model, low) * shard_width(model, high);
@@ -433,13 +433,13 @@ static enum status find_bundles(struct builder *builder)
 	struct shard_model *model = builder->model;
 	struct bundled *bundled;
 	NEED(ROOM(&builder->arena, bundled, model->groups));
-	for (uint32_t i = 0; i < model->groups; i++) {
+	FOR(i, model->groups) {
 		uint32_t a = model->node_of[model->group[i].low], b = model->node_of[model->group[i].high];
 		if (a != b)
 			bundled[model->bundles++] = (struct bundled) { a < b ? a : b, a < b ? b : a, i };
 	}
 	qsort(bundled, model->bundles, sizeof *bundled, by_nodes);
-	for (uint32_t i = 0; i < model->bundles; i++) {
+	FOR(i, model->bundles) {
 		model->bundle[i] = bundled[i].group;
 		model->reduced[i] = NONE;
 	}
@@ -478,7 +478,7 @@ static enum status build_incidence(struct builder *builder)
 	NEED(ROOM(&builder->arena, row, 2 * (size_t)model->edges) &&
 		ROOM(&builder->arena, item, 2 * (size_t)model->edges) && ROOM(&model->arena, model->into_tail, model->edges) &&
 		ROOM(&model->arena, model->into_head, model->edges));
-	for (uint32_t edge = 0; edge < model->edges; edge++) {
+	FOR(edge, model->edges) {
 		row[2 * edge] = model->tail[edge];
 		row[2 * edge + 1] = model->head[edge];
 		item[2 * edge] = item[2 * edge + 1] = edge;

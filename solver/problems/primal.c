@@ -34,7 +34,7 @@ enum status shard_primal_begin(
 		primal->choice && primal->best && primal->load && primal->shuffled && primal->value && primal->root &&
 		primal->parent && primal->order && primal->inside && primal->answer && primal->pressure && primal->before &&
 		primal->priced && primal->slack);
-	for (uint32_t node = 0; node < nodes; node++)
+	FOR(node, nodes)
 		primal->shuffled[node] = node;
 	return OK;
 }
@@ -50,9 +50,9 @@ double shard_primal_cost(const struct shard_primal *primal)
 {
 	const struct shard_model *model = primal->model;
 	double sum = 0;
-	for (uint32_t node = 0; node < model->nodes; node++)
+	FOR(node, model->nodes)
 		sum += model->unary[model->first[node] + primal->choice[node]];
-	for (uint32_t edge = 0; edge < model->edges; edge++) {
+	FOR(edge, model->edges) {
 		uint32_t tail = model->tail[edge], head = model->head[edge];
 		sum += model->pair[model->table[edge] + (size_t)primal->choice[tail] * shard_width(model, head) +
 			primal->choice[head]];
@@ -65,13 +65,13 @@ double shard_primal_load(struct shard_primal *primal)
 	const struct shard_model *model = primal->model;
 	double sum = 0, peak = 0;
 	memset(primal->load, 0, ((size_t)model->slots + 1) * sizeof *primal->load);
-	for (uint32_t node = 0; node < model->nodes; node++)
+	FOR(node, model->nodes)
 		FOR_PIECES(piece, model, node) {
 			double use = model->use[piece->base + primal->choice[node]];
 			primal->load[piece->begin] += use;
 			primal->load[piece->end] -= use;
 		}
-	for (uint32_t slot = 0; slot < model->slots; slot++) {
+	FOR(slot, model->slots) {
 		sum += primal->load[slot];
 		primal->load[slot] = sum;
 		peak = sum > peak ? sum : peak;
@@ -81,7 +81,7 @@ double shard_primal_load(struct shard_primal *primal)
 
 static void primal_add_row(double *value, const double *row, uint32_t width)
 {
-	for (uint32_t p = 0; p < width; p++)
+	FOR(p, width)
 		value[p] += row[p];
 }
 
@@ -108,7 +108,7 @@ static uint32_t primal_cheapest(const double *value, uint32_t count)
 void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *dual)
 {
 	const struct shard_model *model = primal->model;
-	for (uint32_t node = 0; node < model->nodes; node++) {
+	FOR(node, model->nodes) {
 		uint32_t width = shard_width(model, node);
 		memcpy(primal->value, dual->priced + model->first[node], width * sizeof *primal->value);
 		FOR_ROW(i, &model->incident, node) {
@@ -133,14 +133,14 @@ static bool primal_join(struct shard_primal *primal, uint32_t node)
 		if (!primal->inside[other])
 			continue;
 		uint32_t root = set_root(primal->root, other);
-		for (uint32_t j = 0; j < trees; j++)
+		FOR(j, trees)
 			if (tree[j] == root)
 				return false;
 		if (trees == TREES_MOST)
 			return false;
 		tree[trees++] = root;
 	}
-	for (uint32_t j = 0; j < trees; j++)
+	FOR(j, trees)
 		primal->root[tree[j]] = node;
 	return true;
 }
@@ -151,20 +151,20 @@ static uint32_t draw_forest(struct shard_primal *primal)
 	const struct shard_model *model = primal->model;
 	uint32_t count = 0, done = 0;
 	shard_shuffle(primal->shuffled, model->nodes, &primal->random);
-	for (uint32_t node = 0; node < model->nodes; node++) {
+	FOR(node, model->nodes) {
 		primal->root[node] = node;
 		primal->inside[node] = false;
 	}
 	/* Every other forest takes hubs in first: later they would close circles, and never move with what hangs on them. */
 	bool hubs_first = random_next(&primal->random) % 2;
 	for (int pass = hubs_first ? 0 : 1; pass < 2; pass++)
-		for (uint32_t i = 0; i < model->nodes; i++) {
+		FOR(i, model->nodes) {
 			uint32_t node = primal->shuffled[i];
 			if (!primal->inside[node] && (pass == 1 || csr_length(&model->incident, node) >= HUB))
 				primal->inside[node] = primal_join(primal, node);
 		}
 	/* From here on root says whether a node was reached: NONE. */
-	for (uint32_t start = 0; start < model->nodes; start++) {
+	FOR(start, model->nodes) {
 		if (!primal->inside[start] || primal->root[start] == NONE)
 			continue;
 		primal->parent[start] = primal->root[start] = NONE;
@@ -194,7 +194,7 @@ static void rise(struct shard_primal *primal, uint32_t node, uint32_t edge)
 	for (uint32_t p = 0; p < width; p++, row += count) {
 		double best = HUGE_VAL;
 		uint32_t choice = 0;
-		for (uint32_t q = 0; q < count; q++)
+		FOR(q, count)
 			if (row[q] + value[q] < best) {
 				best = row[q] + value[q];
 				choice = q;
@@ -207,7 +207,7 @@ static void rise(struct shard_primal *primal, uint32_t node, uint32_t edge)
 void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_t count)
 {
 	const struct shard_model *model = primal->model;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		uint32_t node = primal->order[i], width = shard_width(model, node);
 		double *value = primal->value + model->first[node];
 		memcpy(value, cost + model->first[node], width * sizeof *value);
@@ -220,7 +220,7 @@ void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_
 	for (uint32_t i = count; i-- > 0;)
 		if (primal->parent[primal->order[i]] != NONE)
 			rise(primal, primal->order[i], primal->parent[primal->order[i]]);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		uint32_t node = primal->order[i], edge = primal->parent[node];
 		primal->choice[node] = edge == NONE
 			? primal_cheapest(primal->value + model->first[node], shard_width(model, node))

@@ -66,7 +66,7 @@ void shard_problem_free(struct shard_problem *problem)
 {
 	void *const blocks[] = { problem->name, problem->first, problem->cost, problem->usage, problem->begin, problem->end,
 				 problem->from, problem->to, problem->table, problem->pair };
-	for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+	for (size_t i = 0; i < COUNT_OF(blocks); i++)
 		mem_free(blocks[i]);
 	*problem = (struct shard_problem) { 0 };
 }

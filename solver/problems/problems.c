@@ -41,21 +41,21 @@ static void problems_search_reduce(struct search *search, const struct shard_dua
 	const struct shard_model *model = search->model;
 	search->bound = model->slots ? -dual->before[model->slots] * model->limit : 0;
 	memcpy(search->node, dual->priced, model->first[model->nodes] * sizeof *search->node);
-	for (uint32_t edge = 0; edge < model->edges; edge++) {
+	FOR(edge, model->edges) {
 		uint32_t tail = model->tail[edge], head = model->head[edge];
 		uint32_t rows = shard_width(model, tail), columns = shard_width(model, head);
 		double *reduced = search->edge + search->start[edge];
-		for (uint32_t p = 0; p < rows; p++)
-			for (uint32_t q = 0; q < columns; q++)
+		FOR(p, rows)
+			FOR(q, columns)
 				reduced[p * columns + q] = model->pair[model->table[edge] + p * columns + q]
 					- part[model->into_tail[edge] + p] - part[model->into_head[edge] + q];
 		search->bound += lower_to_zero(reduced, (size_t)rows * columns);
-		for (uint32_t p = 0; p < rows; p++)
+		FOR(p, rows)
 			search->node[model->first[tail] + p] += part[model->into_tail[edge] + p];
-		for (uint32_t q = 0; q < columns; q++)
+		FOR(q, columns)
 			search->node[model->first[head] + q] += part[model->into_head[edge] + q];
 	}
-	for (uint32_t node = 0; node < model->nodes; node++)
+	FOR(node, model->nodes)
 		search->bound += lower_to_zero(search->node + model->first[node], shard_width(model, node));
 }
 
@@ -102,10 +102,10 @@ static enum status problems_search_begin(struct search *search, struct shard_dua
 	shard_dual_price(model, dual->multiplier, dual->before, dual->priced);
 	shard_dual_pass(dual, part);
 	problems_search_reduce(search, dual, part);
-	for (uint32_t node = 0; node < model->nodes; node++)
+	FOR(node, model->nodes)
 		FOR_PIECES(piece, model, node) {
 			double least = HUGE_VAL;
-			for (uint32_t p = 0; p < shard_width(model, node); p++)
+			FOR(p, shard_width(model, node))
 				least = fmin(least, model->use[piece->base + p]);
 			search->lightest[piece - model->piece] = least;
 			add_load(search, piece, least);
@@ -134,9 +134,9 @@ static double trial_cost(const struct search *search)
 {
 	const struct shard_model *model = search->model;
 	double sum = 0;
-	for (uint32_t node = 0; node < model->nodes; node++)
+	FOR(node, model->nodes)
 		sum += model->unary[model->first[node] + search->trial[node]];
-	for (uint32_t edge = 0; edge < model->edges; edge++)
+	FOR(edge, model->edges)
 		sum += model->pair[model->table[edge] +
 			(size_t)search->trial[model->tail[edge]] * shard_width(model, model->head[edge]) +
 			search->trial[model->head[edge]]];
@@ -246,7 +246,7 @@ struct shard_run {
 static uint64_t problems_pass_ticks(const struct shard_run *run)
 {
 	uint64_t pairs = run->model.first[run->model.nodes] + 2 * run->model.messages;
-	for (uint32_t edge = 0; edge < run->model.edges; edge++)
+	FOR(edge, run->model.edges)
 		pairs += (uint64_t)shard_width(&run->model, run->model.tail[edge]) * shard_width(&run->model, run->model.head[edge]);
 	return pairs;
 }
@@ -286,7 +286,7 @@ static void problems_decode(struct shard_run *run)
 	for (int i = 0; i < DECODE_FORESTS; i++)
 		shard_primal_forest(primal, run->dual.priced);
 	shard_primal_load(primal);
-	for (uint32_t slot = 0; slot < run->model.slots; slot++)
+	FOR(slot, run->model.slots)
 		run->subgradient[slot] = primal->load[slot] - run->model.limit;
 	if (shard_primal_repair(primal, run->dual.multiplier, REPAIR_ROUNDS))
 		problems_offer(run, true);
@@ -301,7 +301,7 @@ static void problems_shake(struct shard_run *run)
 	double factor = 1, strength = (double)(1 + random_next(&primal->random) % 4);
 	bool plain = run->steps % 2 == 0 && isfinite(run->plain_cost);
 	memcpy(primal->choice, plain ? run->plain : run->choice, model->nodes * sizeof *run->choice);
-	for (uint32_t slot = 0; slot < model->slots; slot++) {
+	FOR(slot, model->slots) {
 		if (random_next(&primal->random) % (1 + model->slots / 16) == 0 || slot == 0)
 			factor = exp2(strength * ((double)(random_next(&primal->random) % 1024) / 512 - 1));
 		primal->pressure[slot] = run->dual.multiplier[slot] * factor;
@@ -341,11 +341,11 @@ static void problems_step(struct shard_run *run)
 	uint32_t slots = run->model.slots;
 	double norm = 0, mean = 0, target = problems_found(run) ? run->cost : 1.5 * fabs(shard_primal_cost(&run->primal)) + 1;
 	relax(run);
-	for (uint32_t slot = 0; slot < slots; slot++) {
+	FOR(slot, slots) {
 		run->square[slot] = 0.98 * run->square[slot] + 0.02 * run->subgradient[slot] * run->subgradient[slot];
 		mean += run->square[slot] / slots;
 	}
-	for (uint32_t slot = 0; slot < slots; slot++) {
+	FOR(slot, slots) {
 		double away = run->subgradient[slot], scale = sqrt(run->square[slot] + 1e-3 * mean + 1e-9);
 		if (dual->multiplier[slot] > 0 || away > 0)
 			norm += away * away / scale;
@@ -433,7 +433,7 @@ static enum status problems_take_choice(struct shard_run *run)
 		return OK;
 	run->plan->choice = mem_alloc(run->problem->nodes, sizeof *run->plan->choice);
 	NEED(run->plan->choice);
-	for (uint32_t node = 0; node < run->problem->nodes; node++)
+	FOR(node, run->problem->nodes)
 		run->plan->choice[node] = shard_original(model, node, run->choice[model->node_of[node]]);
 	return shard_evaluate(run->problem, run->plan->choice, &run->plan->cost, &run->plan->peak, run->error);
 }

@@ -43,7 +43,7 @@ static void region_grow(struct walk *walk)
 	primal->parent[start] = NONE;
 	primal->inside[start] = true;
 	walk->count = 1;
-	for (uint32_t done = 0; done < walk->count; done++) {
+	FOR(done, walk->count) {
 		uint32_t node = primal->order[done], degree = csr_length(&model->incident, node);
 		uint32_t turn = degree ? (uint32_t)(random_next(&primal->random) % degree) : 0;
 		for (uint32_t i = 0; i < degree && walk->count < most; i++) {
@@ -64,7 +64,7 @@ static void region_grow(struct walk *walk)
 static void region_shift(struct walk *walk, bool back)
 {
 	struct shard_primal *primal = walk->primal;
-	for (uint32_t i = 0; i < walk->count; i++) {
+	FOR(i, walk->count) {
 		uint32_t node = primal->order[i], now = primal->choice[node];
 		if (now != walk->old[i])
 			shard_primal_move(primal, node, back ? now : walk->old[i], back ? walk->old[i] : now);
@@ -77,7 +77,7 @@ static bool region_fits(const struct walk *walk)
 {
 	const struct shard_primal *primal = walk->primal;
 	const struct shard_model *model = primal->model;
-	for (uint32_t i = 0; i < walk->count; i++) {
+	FOR(i, walk->count) {
 		uint32_t node = primal->order[i];
 		FOR_PIECES(piece, model, node)
 			if (model->use[piece->base + primal->choice[node]] > model->use[piece->base + walk->old[i]]
@@ -98,9 +98,9 @@ static double region_change(const struct walk *walk)
 	const struct shard_primal *primal = walk->primal;
 	const struct shard_model *model = primal->model;
 	double sum = 0;
-	for (uint32_t i = 0; i < walk->count; i++) /* root isn't in use: it tells where in the order a node is */
+	FOR(i, walk->count) /* root isn't in use: it tells where in the order a node is */
 		primal->root[primal->order[i]] = i;
-	for (uint32_t i = 0; i < walk->count; i++) {
+	FOR(i, walk->count) {
 		uint32_t node = primal->order[i], new = primal->choice[node], old = walk->old[i];
 		sum += model->unary[model->first[node] + new] - model->unary[model->first[node] + old];
 		FOR_ROW(j, &model->incident, node) {
@@ -118,7 +118,7 @@ static void region_solve(struct walk *walk, double multiple)
 {
 	struct shard_primal *primal = walk->primal;
 	const struct shard_model *model = primal->model;
-	for (uint32_t i = 0; i < walk->count; i++) {
+	FOR(i, walk->count) {
 		uint32_t node = primal->order[i];
 		for (uint32_t p = model->first[node]; p < model->first[node + 1]; p++)
 			primal->priced[p] = model->unary[p] + multiple * (walk->priced[p] - model->unary[p]);
@@ -134,7 +134,7 @@ static double region_resolve(struct walk *walk, double allowed)
 {
 	static const double multiples[] = { 0, 0.5, 1, 1 };
 	double multiple = multiples[random_next(&walk->primal->random) % 4];
-	for (uint32_t tries = 0; tries < PRICES; tries++) {
+	FOR(tries, PRICES) {
 		region_solve(walk, multiple);
 		double by = region_change(walk);
 		if (by > allowed) /* and dearer still at a higher price */
@@ -153,10 +153,10 @@ static double region_visit(struct walk *walk, double allowed)
 {
 	struct shard_primal *primal = walk->primal;
 	region_grow(walk);
-	for (uint32_t i = 0; i < walk->count; i++)
+	FOR(i, walk->count)
 		walk->old[i] = primal->choice[primal->order[i]];
 	double by = region_resolve(walk, allowed);
-	for (uint32_t i = 0; i < walk->count; i++) {
+	FOR(i, walk->count) {
 		uint32_t node = primal->order[i];
 		primal->inside[node] = false;
 		if (isinf(by))

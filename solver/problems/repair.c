@@ -12,19 +12,19 @@ bool shard_primal_repair(struct shard_primal *primal, const double *multiplier, 
 	const struct shard_model *model = primal->model;
 	double sum = 0, step;
 	memcpy(primal->pressure, multiplier, model->slots * sizeof *multiplier);
-	for (uint32_t slot = 0; slot < model->slots; slot++)
+	FOR(slot, model->slots)
 		sum += multiplier[slot];
 	/* Prices at a violated slot rise by a share of what all memory is worth, more when it is short by more. */
 	step = sum > 0 ? 0.02 * sum : 1e-3 * fabs(shard_primal_cost(primal)) / fmax(model->limit, 1);
-	for (uint32_t round = 0; round < rounds; round++) {
+	FOR(round, rounds) {
 		if (shard_primal_load(primal) <= model->limit)
 			return true;
 		if (control_status(primal->control) == CANCELLED)
 			return false;
 		double excess = 0;
-		for (uint32_t slot = 0; slot < model->slots; slot++)
+		FOR(slot, model->slots)
 			excess += fmax(primal->load[slot] - model->limit, 0);
-		for (uint32_t slot = 0; slot < model->slots; slot++)
+		FOR(slot, model->slots)
 			primal->pressure[slot] += step * fmax(primal->load[slot] - model->limit, 0) / excess;
 		step *= 1.5;
 		shard_dual_price(model, primal->pressure, primal->before, primal->priced);
@@ -59,7 +59,7 @@ static uint32_t problems_repair_list_candidates(struct shard_primal *primal, uin
 	const double *weight = model->weight + model->first[node], *value = primal->value;
 	uint32_t now = primal->choice[node], count = 0;
 	shard_primal_surround(primal, model->unary, node, primal->value);
-	for (uint32_t p = 0; p < shard_width(model, node); p++)
+	FOR(p, shard_width(model, node))
 		if (value[p] < value[now] || (value[p] == value[now] && weight[p] < weight[now]))
 			candidate[count++] = (struct candidate) { value[p], weight[p], p };
 	qsort(candidate, count, sizeof *candidate, by_worth);
@@ -79,7 +79,7 @@ static bool problems_repair_improve(struct shard_primal *primal, uint32_t node)
 	before = primal->value[now];
 	for (uint32_t k = 0; k < pieces && count > 0; k++)
 		primal->room[k] = model->use[piece[k].base + now] + shard_slack_least(primal->slack, piece[k].begin, piece[k].end);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		uint32_t p = candidate[i].strategy, k = 0;
 		if (pieces > 0 && model->use[piece[hard].base + p] > primal->room[hard])
 			continue;
@@ -105,7 +105,7 @@ void shard_primal_polish(struct shard_primal *primal)
 	for (uint32_t round = 0; round < POLISH_ROUNDS && changed; round++) {
 		changed = false;
 		shard_shuffle(primal->shuffled, model->nodes, &primal->random);
-		for (uint32_t i = 0; i < model->nodes; i++)
+		FOR(i, model->nodes)
 			if (shard_width(model, primal->shuffled[i]) > 1)
 				changed |= problems_repair_improve(primal, primal->shuffled[i]);
 	}

@@ -53,7 +53,7 @@ static enum status round_lay_out(struct rounding *rounding)
 			(size_t)shard_strategies(problem, round_lowest(model, low)) + shard_strategies(problem, round_lowest(model, high));
 		largest = size > largest ? size : largest;
 	}
-	for (uint32_t edge = 0; edge < problem->edges; edge++)
+	FOR(edge, problem->edges)
 		certificate->start[edge + 1] += certificate->start[edge];
 	certificate->message = mem_alloc(certificate->start[problem->edges], sizeof *certificate->message);
 	return ROOM(&rounding->arena, rounding->part, model->messages) && ROOM(&rounding->arena, rounding->sum, largest) &&
@@ -68,7 +68,7 @@ static void round_put(struct rounding *rounding, uint32_t edge, uint32_t node, c
 	size_t start = rounding->certificate->start[edge];
 	if (model->node_of[problem->from[edge]] != node)
 		start += shard_strategies(problem, round_lowest(model, model->node_of[problem->from[edge]]));
-	for (uint32_t p = 0; p < shard_width(model, node); p++)
+	FOR(p, shard_width(model, node))
 		rounding->certificate->message[start + shard_original(model, round_lowest(model, node), p)] = round_rounded(
 			message[p], rounding->certificate->shift);
 }
@@ -84,7 +84,7 @@ static void put_separable(struct rounding *rounding, uint32_t begin, uint32_t en
 	shard_model_sum(model, begin, end, sum);
 	first = sum[0];
 	round_put(rounding, edge, high, sum);
-	for (uint32_t p = 0; p < rows; p++)
+	FOR(p, rows)
 		sum[p] = sum[(size_t)p * columns] - first;
 	round_put(rounding, edge, low, sum);
 }
@@ -124,7 +124,7 @@ enum status shard_round(
 	certificate->multiplier = mem_alloc(model->slots, sizeof *certificate->multiplier);
 	enum status status = certificate->moment && certificate->multiplier ? round_lay_out(&rounding) : NO_MEMORY;
 	if (status == OK && problem->limit >= 0)
-		for (uint32_t i = 0; i < model->slots; i++) {
+		FOR(i, model->slots) {
 			certificate->moment[i] = model->moment[i];
 			certificate->multiplier[i] = round_rounded(dual->multiplier[i], certificate->shift);
 		}

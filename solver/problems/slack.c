@@ -37,7 +37,7 @@ static double slack_least_of(const struct shard_slack *slack, uint32_t block, ui
 
 void shard_slack_set(struct shard_slack *slack, const double *load, double limit)
 {
-	for (uint32_t i = 0; i < slack->slots; i++)
+	FOR(i, slack->slots)
 		slack->value[i] = limit - load[i];
 	for (uint32_t block = 0; block * BLOCK < slack->slots; block++) {
 		slack->added[block] = 0;

@@ -24,7 +24,7 @@ struct annealing {
 static void list_storages(struct annealing *annealing)
 {
 	const struct recompute_step *step = annealing->search->step;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		if (step->droppable[s] && step->fixed[s] == RECOMPUTE_FREE && step->bytes[s] > RECOMPUTE_SMALL)
 			annealing->list[annealing->count++] = s;
 }

@@ -310,9 +310,9 @@ static bool apply_prepare(struct apply *apply)
 		ROOM(arena, apply->op, graph->ops) && ROOM(arena, apply->saved, graph->ops) &&
 		ROOM(arena, apply->again, graph->ops) && apply->build.draft))
 		return false;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		apply->saved[op] = NONE;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		if ((apply->tensor[t] = apply->original[t] = draft_tensor(apply->build.draft, &graph->tensor[t])) == NONE)
 			return false;
 	return true;

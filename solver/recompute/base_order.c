@@ -16,7 +16,7 @@ static bool base_order_allocate(const struct recompute_step *step, struct recomp
 		ROOM(arena, base->active, step->ops) && ROOM(arena, base->outer, step->ops + 1u) &&
 		ROOM(arena, base->outer_before, step->ops + 1u) && ROOM(arena, base->gap, step->ops) &&
 		ROOM(arena, base->gap_at, step->ops);
-	for (size_t i = 0; i < sizeof of_storages / sizeof *of_storages; i++) {
+	for (size_t i = 0; i < COUNT_OF(of_storages); i++) {
 		*of_storages[i] = arena_alloc(arena, step->storages, sizeof(uint32_t));
 		fine = fine && *of_storages[i];
 	}
@@ -59,9 +59,9 @@ static bool base_order_place(struct recompute_base *base, const uint32_t *order)
 static void find_ends(struct recompute_base *base)
 {
 	const struct recompute_step *step = base->step;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		base->made[s] = base->last_forward[s] = base->first_read[s] = base->last_read[s] = base->overwritten[s] = NONE;
-	for (uint32_t i = 0; i < step->ops; i++) {
+	FOR(i, step->ops) {
 		uint32_t op = base->order[i];
 		FOR_ROW(k, &step->overwrites, op)
 			if (base->overwritten[step->overwrites.item[k]] == NONE)
@@ -87,7 +87,7 @@ static void add_fixed(struct recompute_base *base)
 {
 	const struct recompute_step *step = base->step;
 	int64_t *change = base->fixed;
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		int64_t bytes = step->bytes[s];
 		uint32_t first = base->made[s] == NONE ? 0 : base->made[s], last = base->last_forward[s];
 		if (bytes == 0 || last == NONE)
@@ -102,7 +102,7 @@ static void add_fixed(struct recompute_base *base)
 		}
 	}
 	int64_t live = step->persistent + step->copied;
-	for (uint32_t i = 0; i < step->ops; i++) {
+	FOR(i, step->ops) {
 		live += change[i] - (step->copied > 0 && i == base->position[step->flush] + 1 ? step->copied : 0);
 		change[i] = live + step->workspace[base->order[i]];
 	}
@@ -130,7 +130,7 @@ static void find_outer(struct recompute_base *base)
 {
 	const struct recompute_step *step = base->step;
 	int64_t *at = base->outer, *before = base->outer_before;
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		uint32_t first = base->made[s] == NONE ? 0 : base->made[s], last = base->last_forward[s];
 		if (!step->outer[s] || step->bytes[s] == 0 || last == NONE)
 			continue;
@@ -142,7 +142,7 @@ static void find_outer(struct recompute_base *base)
 		before[last + 1] -= step->bytes[s];
 	}
 	int64_t live = 0, earlier = 0;
-	for (uint32_t i = 0; i < step->ops; i++) {
+	FOR(i, step->ops) {
 		live += at[i];
 		earlier += before[i];
 		before[i] = earlier;
@@ -162,7 +162,7 @@ static void find_outer(struct recompute_base *base)
 static void find_gaps(struct recompute_base *base)
 {
 	const struct recompute_step *step = base->step;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		base->until[s] = step->saved[s] ? base->first_read[s] : NONE;
 	for (uint32_t op = step->ops; op-- > 0;) {
 		uint32_t earliest = NONE;
@@ -180,7 +180,7 @@ static void find_gaps(struct recompute_base *base)
 				base->until[s] = earliest;
 		}
 	}
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		base->from[s] = base->last_forward[s] + 1;
 		base->until[s] = base->until[s] == NONE ? base->last_forward[s] : base->until[s] - 1;
 	}
@@ -235,7 +235,7 @@ static bool base_order_list_readers(struct recompute_base *base)
 enum status recompute_base_of(const struct recompute_step *step, const uint32_t *order, struct recompute_base *base)
 {
 	NEED(base_order_allocate(step, base) && base_order_place(base, order) && recompute_updates_late(step, base->order));
-	for (uint32_t i = 0; i < step->ops; i++)
+	FOR(i, step->ops)
 		base->position[base->order[i]] = i;
 	find_ends(base);
 	add_fixed(base);
@@ -243,7 +243,7 @@ enum status recompute_base_of(const struct recompute_step *step, const uint32_t 
 	find_gaps(base);
 	base->window = base_order_find_window(base);
 	base->fingerprint = 1;
-	for (uint32_t i = 0; i < step->ops; i++)
+	FOR(i, step->ops)
 		base->fingerprint = hash_join(base->fingerprint, base->order[i]);
 	return find_dominated(base) && base_order_list_readers(base) ? OK : NO_MEMORY;
 }
@@ -317,9 +317,9 @@ static void run_early(struct earliest *earliest)
 {
 	const struct graph *graph = earliest->step->graph;
 	bool after = false;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		earliest->missing[op] = csr_length(&graph->pred, op);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (graph->op[op].phase == PHASE_UPDATE || earliest->casts[op])
 			continue;
 		finish_op(earliest, op);
@@ -331,7 +331,7 @@ static void run_early(struct earliest *earliest)
 		while (after && earliest->ready.count > 0 && !earliest->begins[order_heap_top(&earliest->ready)])
 			finish_op(earliest, base_order_take(earliest));
 	}
-	for (uint32_t u = 0; u < graph->ops; u++)
+	FOR(u, graph->ops)
 		if ((graph->op[u].phase == PHASE_UPDATE || earliest->casts[u]) && earliest->missing[u] == 0 && !earliest->queued[u])
 			wake(earliest, u);
 	while (earliest->ready.count > 0)
@@ -344,7 +344,7 @@ static bool find_casts(struct earliest *earliest)
 	const struct recompute_step *step = earliest->step;
 	const struct graph *graph = step->graph;
 	bool any = false;
-	for (uint32_t op = 0; op < step->ops; op++) {
+	FOR(op, step->ops) {
 		int64_t read = 0, made = 0;
 		bool casts = graph->op[op].phase == PHASE_BACKWARD && csr_length(&graph->succ, op) > 0;
 		FOR_ROW(i, &graph->succ, op)
@@ -366,7 +366,7 @@ static bool is_valid(const struct earliest *earliest, uint32_t *position)
 {
 	const struct graph *graph = earliest->step->graph;
 	bool valid = earliest->count == graph->ops;
-	for (uint32_t i = 0; i < earliest->count; i++)
+	FOR(i, earliest->count)
 		position[earliest->order[i]] = i;
 	for (uint32_t op = 0; op < graph->ops && valid; op++)
 		FOR_ROW(i, &graph->pred, op)

@@ -95,7 +95,7 @@ static void recompute_bound_find_held(
 		if (held < 1 || held > HELD_MOST || held == last)
 			continue;
 		last = held;
-		for (uint32_t s = 0; s < loose->storages; s++)
+		FOR(s, loose->storages)
 			sum += turn->needed[s] && turn->priced[s] ? recompute_bound_weight_at(bounds, s, held) : 0;
 		turn->held = sum > most ? held : turn->held;
 		most = sum > most ? sum : most;
@@ -109,7 +109,7 @@ static void recompute_bound_look_at(
 	const struct graph *graph = loose->graph;
 	bool copies = loose->copies && after[loose->flush];
 	turn->there = loose->persistent + loose->workspace[turn->op];
-	for (uint32_t s = 0; s < loose->storages; s++) {
+	FOR(s, loose->storages) {
 		turn->priced[s] = loose->droppable[s];
 		if (!loose->droppable[s] && loose->bytes[s] > 0 && recompute_bound_stays(loose, s, before, after))
 			turn->there += loose->bytes[s] + (copies ? loose->copies[s] : 0);
@@ -120,14 +120,14 @@ static void recompute_bound_look_at(
 		turn->there += counted ? 0 : loose->bytes[s];
 		turn->priced[s] = false;
 	}
-	for (uint32_t s = 0; s < loose->storages; s++) {
+	FOR(s, loose->storages) {
 		FOR_ROW(i, &loose->readers, s)
 			turn->needed[s] |= after[loose->readers.item[i]];
 	}
 	recompute_bound_find_held(bounds, turn, after);
-	for (uint32_t s = 0; s < loose->storages; s++)
+	FOR(s, loose->storages)
 		turn->wanted += turn->needed[s] && turn->priced[s] ? recompute_bound_weight(bounds, turn, s) : 0;
-	for (uint32_t op = 0; op < loose->ops; op++)
+	FOR(op, loose->ops)
 		turn->time[op] = loose->forward[op] && before[op] && (turn->held == 1 || bounds->pass[op]) ? loose->time[op] : 0;
 }
 
@@ -142,7 +142,7 @@ static void find_away(const struct recompute_input *input, const struct recomput
 	turn->price_most = PRICE_MOST;
 	if (!input->link || input->link->rate <= 0)
 		return;
-	for (uint32_t op = 0; op < loose->ops; op++)
+	FOR(op, loose->ops)
 		left += (loose->view[op] ? 0 : input->time[op]) - (after[op] || op == turn->op ? loose->time[op] : 0);
 	wide carried = (wide)(left > 0 ? left : 0) * input->link->rate / PICOSECONDS + 1;
 	wide price = (wide)PICOSECONDS * RECOMPUTE_PRICE_UNIT / input->link->rate;
@@ -255,14 +255,14 @@ static enum status recompute_bound_cut_at(struct recompute_bounds *bounds, struc
 {
 	const struct recompute_step *loose = &bounds->loose;
 	int64_t value, paid = 0, bytes = 0, counted = rounded_room(turn, room);
-	for (uint32_t s = 0; s < loose->storages; s++) {
+	FOR(s, loose->storages) {
 		int64_t each = turn->priced[s]
 			? at_price(price, recompute_bound_rounded(turn, room, recompute_bound_weight(bounds, turn, s)))
 			: 0;
 		bounds->price[s] = each > loose->total ? loose->total : each;
 	}
 	TRY(recompute_cut(&bounds->network, bounds->price, turn->time, turn->needed, control, &value, bounds->kept));
-	for (uint32_t s = 0; s < loose->storages; s++)
+	FOR(s, loose->storages)
 		if (turn->priced[s] && bounds->kept[s]) {
 			paid += bounds->price[s];
 			bytes += recompute_bound_rounded(turn, room, recompute_bound_weight(bounds, turn, s));
@@ -323,10 +323,10 @@ static enum status climb(struct recompute_bounds *bounds, struct recompute_turn 
 static void recompute_bound_find_owners(const struct recompute_network *network, uint32_t *owner)
 {
 	const struct recompute_step *loose = network->step;
-	for (uint32_t s = 0; s < loose->storages; s++)
+	FOR(s, loose->storages)
 		if (network->need[s] != NONE)
 			owner[network->need[s]] = owner[network->need[s] + 1] = s;
-	for (uint32_t op = 0; op < loose->ops; op++)
+	FOR(op, loose->ops)
 		if (network->run[op] != NONE)
 			owner[network->run[op]] = op;
 }
@@ -410,7 +410,7 @@ static uint32_t list_granules(
 	const struct recompute_step *loose = &bounds->loose;
 	int64_t sum[GRANULES + 1] = { 0 }, size[GRANULES + 1] = { 0 };
 	uint32_t count = 0, at;
-	for (uint32_t s = 0; s < loose->storages; s++) {
+	FOR(s, loose->storages) {
 		int64_t bytes = turn->needed[s] && turn->priced[s] ? loose->bytes[s] : 0;
 		for (at = 0; at < count && size[at] != bytes; at++)
 			;
@@ -428,7 +428,7 @@ static uint32_t list_granules(
 		count = count > GRANULES ? GRANULES : count; /* the last one's place is free again */
 		sum[GRANULES] = size[GRANULES] = 0;
 	}
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		granule[i] = size[i];
 	return count;
 }
@@ -465,7 +465,7 @@ static enum status round_sizes(
 static bool impossible(const struct recompute_bounds *bounds, int64_t cap, struct recompute_certificate *certificate)
 {
 	const struct recompute_turn *worst = NULL;
-	for (uint32_t i = 0; i < bounds->turns; i++)
+	FOR(i, bounds->turns)
 		if (bounds->turn[i].there > cap && (!worst || bounds->turn[i].there > worst->there))
 			worst = &bounds->turn[i];
 	if (worst && certificate)
@@ -493,7 +493,7 @@ enum status recompute_bound(struct recompute_bounds *bounds, int64_t cap, struct
 		status = recompute_bound_try_all(bounds, cap, price > 0 ? price : RECOMPUTE_PRICE_UNIT, control);
 	for (int round = 0; round < REFINED && status == OK; round++) {
 		uint32_t next = NONE;
-		for (uint32_t i = 0; i < bounds->turns; i++)
+		FOR(i, bounds->turns)
 			if (i != at &&
 				bounds->turn[i].value >
 					(next == NONE ? (price > 0 ? best / 2 : INT64_MIN / 2) : bounds->turn[next].value))
@@ -527,10 +527,10 @@ int64_t recompute_bound_peak(const struct recompute_bounds *bounds, const bool *
 {
 	const struct recompute_step *loose = &bounds->loose;
 	int64_t most = 0;
-	for (uint32_t i = 0; i < bounds->turns; i++) {
+	FOR(i, bounds->turns) {
 		const struct recompute_turn *turn = &bounds->turn[i];
 		int64_t bytes = turn->there;
-		for (uint32_t s = 0; s < loose->storages; s++) {
+		FOR(s, loose->storages) {
 			uint32_t maker = loose->graph->storage[s].allocator;
 			bytes += kept[s] && turn->needed[s] && turn->priced[s] && maker != NONE && turn->time[maker] > 0
 				? recompute_kept_bytes(loose, s)
@@ -563,7 +563,7 @@ enum status recompute_bound_kept(struct recompute_bounds *bounds, int64_t price,
 {
 	struct recompute_line line;
 	enum status status = recompute_bound_line(bounds, price, control, &line);
-	for (uint32_t s = 0; s < bounds->loose.storages; s++)
+	FOR(s, bounds->loose.storages)
 		kept[s] = bounds->turns > 0 && status == OK && bounds->kept[s];
 	return status;
 }

@@ -15,11 +15,11 @@
 static enum status read_arcs(const struct recompute_certificate *certificate, const struct problem *problem,
 	uint32_t *item, uint32_t storages, struct order_certificate *order, struct error *error)
 {
-	for (uint32_t s = 0; s < storages; s++)
+	FOR(s, storages)
 		item[s] = problem->items;
-	for (uint32_t i = 0; i < problem->items; i++)
+	FOR(i, problem->items)
 		item[problem->storage[i]] = i;
-	for (uint32_t i = 0; i < certificate->arcs; i++) {
+	FOR(i, certificate->arcs) {
 		const struct recompute_arc *arc = &certificate->arc[i];
 		if (arc->kind != RECOMPUTE_ARC_STATE || (arc->storage != NONE && arc->storage >= storages))
 			return fail(error, BAD_INPUT, "an arc of the proof that nothing fits is not of a state");
@@ -32,7 +32,7 @@ static enum status read_arcs(const struct recompute_certificate *certificate, co
 /* What is neither written for good nor touched by the op may be gone. */
 static void forget_others(const struct graph *graph, const bool *for_good, uint32_t op, struct problem *problem)
 {
-	for (uint32_t i = 0; i < problem->items; i++) {
+	FOR(i, problem->items) {
 		bool there = for_good[problem->storage[i]];
 		FOR_ROW(k, &graph->touches, op)
 			there |= graph->touches.item[k] == problem->storage[i];
@@ -201,19 +201,19 @@ static bool runs_once(const struct claim *proof, uint32_t op)
 static void find_for_good(struct claim *proof)
 {
 	const struct graph *graph = proof->graph;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		const struct storage *storage = &graph->storage[s];
 		proof->for_good[s] = storage->allocator == NONE || storage->live_out || storage->persistent
 			|| (proof->input->fixed && proof->input->fixed[s] == RECOMPUTE_SAVED);
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t mask = mask_storage(proof, op);
 		if (mask != NONE)
 			proof->for_good[mask] = true;
 	}
 	for (bool changed = true; changed;) {
 		changed = false;
-		for (uint32_t op = 0; op < graph->ops; op++) {
+		FOR(op, graph->ops) {
 			bool names = graph->inplace_start[op] == graph->inplace_start[op + 1];
 			FOR_ROW(i, &graph->writes, op)
 				names &= graph->tensor[graph->writes.item[i]].alias != NONE;
@@ -372,7 +372,7 @@ static enum status recompute_check_flow(struct claim *proof, int64_t *value)
 {
 	const struct recompute_certificate *certificate = proof->certificate;
 	*value = 0;
-	for (uint32_t i = 0; i < certificate->arcs; i++) {
+	FOR(i, certificate->arcs) {
 		const struct recompute_arc *arc = &certificate->arc[i];
 		TRY(check_arc(proof, arc));
 		*value += arc->kind == RECOMPUTE_ARC_START ? arc->flow : 0;
@@ -381,10 +381,10 @@ static enum status recompute_check_flow(struct claim *proof, int64_t *value)
 		if (arc->storage != NONE)
 			proof->passed[arc->storage] = true;
 	}
-	for (uint32_t s = 0; s < proof->graph->storages; s++)
+	FOR(s, proof->graph->storages)
 		if (proof->need[s] || proof->redo[s])
 			return recompute_check_wrong(proof, "a storage's flow in and out differ");
-	for (uint32_t op = 0; op < proof->graph->ops; op++)
+	FOR(op, proof->graph->ops)
 		if (proof->run[op])
 			return recompute_check_wrong(proof, "an op's flow in and out differ");
 	return OK;
@@ -400,7 +400,7 @@ static int64_t bytes_there(const struct claim *proof)
 	int64_t unit = proof->input->alignment, there = 0;
 	if (proof->input->workspace && z->workspace > 0)
 		there += (z->workspace + unit - 1) / unit * unit;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		const struct storage *storage = &graph->storage[s];
 		bool made = storage->allocator == NONE || proof->before[storage->allocator], wanted = storage->live_out;
 		FOR_ROW(i, &graph->users, s)
@@ -424,7 +424,7 @@ static int64_t bytes_away(const struct claim *proof)
 	wide before = 0;
 	if (!link || link->rate <= 0)
 		return 0;
-	for (uint32_t op = 0; op < proof->graph->ops; op++)
+	FOR(op, proof->graph->ops)
 		before += proof->input->time[op] - (proof->after[op] || op == proof->certificate->op ? sure[op] : 0);
 	wide carried = (before > 0 ? before : 0) * link->rate / PICOSECONDS + 1;
 	bool dear = (wide)proof->certificate->price * link->rate > (wide)RECOMPUTE_PRICE_UNIT * PICOSECONDS;

@@ -16,7 +16,7 @@ static void recompute_curve_take_over(
 static uint32_t next_cap(const int64_t *cap, uint32_t caps, uint32_t last)
 {
 	uint32_t next = NONE;
-	for (uint32_t i = 0; i < caps; i++) {
+	FOR(i, caps) {
 		bool later = last == NONE || cap[i] > cap[last] || (cap[i] == cap[last] && i > last);
 		if (later && (next == NONE || cap[i] < cap[next]))
 			next = i;
@@ -29,7 +29,7 @@ enum status recompute_curve(struct recompute_solver *solver, const int64_t *cap,
 {
 	enum status status = OK;
 	uint32_t fastest = NONE;
-	for (uint32_t i = 0; i < caps; i++)
+	FOR(i, caps)
 		plan[i] = (struct recompute_plan){ 0 };
 	for (uint32_t i = next_cap(cap, caps, NONE); i != NONE && status == OK; i = next_cap(cap, caps, i)) {
 		status = recompute_solve(solver, cap[i], options, control, &plan[i]);

@@ -13,11 +13,11 @@ void recompute_dual_prices(const struct recompute_base *base, const uint32_t *mo
 {
 	const struct recompute_step *step = base->step;
 	memset(sum, 0, (step->ops + 1u) * sizeof *sum);
-	for (uint32_t m = 0; m < moments; m++)
+	FOR(m, moments)
 		sum[moment[m] + 1] += lambda[m];
-	for (uint32_t i = 0; i < step->ops; i++)
+	FOR(i, step->ops)
 		sum[i + 1] += sum[i];
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		price[s] = 0;
 		if (!step->droppable[s])
 			continue;
@@ -35,7 +35,7 @@ void recompute_dual_profile(const struct recompute_base *base, const int64_t *fi
 {
 	const struct recompute_step *step = base->step;
 	memset(profile, 0, step->ops * sizeof *profile);
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		if (step->droppable[s] && kept[s] && base->from[s] <= base->until[s] && base->until[s] < step->ops) {
 			profile[base->from[s]] += step->bytes[s];
 			if (base->until[s] + 1 < step->ops)
@@ -44,7 +44,7 @@ void recompute_dual_profile(const struct recompute_base *base, const int64_t *fi
 	int64_t more = 0, copies = 0;
 	for (uint32_t s = 0; s < step->storages && step->copies; s++)
 		copies += step->droppable[s] && kept[s] ? step->copies[s] : 0;
-	for (uint32_t i = 0; i < step->ops; i++) {
+	FOR(i, step->ops) {
 		more += profile[i] +
 			(copies > 0 && i == 0 ? copies
 			: copies > 0 && i == base->position[step->flush] + 1 ? -copies
@@ -89,11 +89,11 @@ static enum status recompute_dual_add_cut(
 	NEED(column);
 	recompute_dual_prices(dual->base, dual->moment, lambda, dual->moments, dual->sums, price);
 	TRY(recompute_cut(dual->network, price, step->time, step->saved, control, &value, column->kept));
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		kept += column->kept[s] ? price[s] : 0;
 	column->time = value - kept;
 	*bound = (double)value;
-	for (uint32_t m = 0; m < dual->moments; m++)
+	FOR(m, dual->moments)
 		*bound += lambda[m] * (double)(dual->fixed[dual->moment[m]] - dual->cap);
 	finish_column(dual, column);
 	return OK;
@@ -113,18 +113,18 @@ static enum status master_prices(
 	OWN(milp) milp = { 0 };
 	OWN(milp_solution) solution;
 	uint32_t top = milp_add_column(&milp, -HUGE_VAL, HUGE_VAL, -1, false);
-	for (uint32_t m = 0; m < dual->moments; m++)
+	FOR(m, dual->moments)
 		milp_add_column(&milp, 0, PRICE_MOST, 0, false);
-	for (uint32_t c = 0; c < dual->columns; c++) {
+	FOR(c, dual->columns) {
 		milp_add_row(&milp, -HUGE_VAL, (double)dual->column[c].time / GIGA);
 		milp_add_entry(&milp, top, 1);
-		for (uint32_t m = 0; m < dual->moments; m++)
+		FOR(m, dual->moments)
 			milp_add_entry(&milp, top + 1 + m, -recompute_dual_excess(dual, c, m));
 	}
 	enum status status = milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution);
 	if (status == OK) {
 		*theta = solution.value[top] * GIGA;
-		for (uint32_t m = 0; m < dual->moments; m++)
+		FOR(m, dual->moments)
 			lambda[m] = solution.value[top + 1 + m] > 0 ? solution.value[top + 1 + m] : 0;
 	}
 	return status;
@@ -135,16 +135,16 @@ static enum status master_mix(struct recompute_dual *dual, struct control *contr
 {
 	OWN(milp) milp = { 0 };
 	OWN(milp_solution) solution;
-	for (uint32_t c = 0; c < dual->columns; c++)
+	FOR(c, dual->columns)
 		milp_add_column(&milp, 0, 1, (double)dual->column[c].time / GIGA, false);
-	for (uint32_t m = 0; m < dual->moments; m++)
+	FOR(m, dual->moments)
 		milp_add_column(&milp, 0, HUGE_VAL, PRICE_MOST, false);
 	milp_add_row(&milp, 1, 1);
-	for (uint32_t c = 0; c < dual->columns; c++)
+	FOR(c, dual->columns)
 		milp_add_entry(&milp, c, 1);
-	for (uint32_t m = 0; m < dual->moments; m++) {
+	FOR(m, dual->moments) {
 		milp_add_row(&milp, -HUGE_VAL, 0);
-		for (uint32_t c = 0; c < dual->columns; c++)
+		FOR(c, dual->columns)
 			milp_add_entry(&milp, c, recompute_dual_excess(dual, c, m));
 		milp_add_entry(&milp, dual->columns + m, -1);
 	}
@@ -163,12 +163,12 @@ static bool add_moment(struct recompute_dual *dual)
 	if (dual->moments == RECOMPUTE_MOMENTS)
 		return false;
 	memset(mixed, 0, step->ops * sizeof *mixed);
-	for (uint32_t c = 0; c < dual->columns; c++)
+	FOR(c, dual->columns)
 		for (uint32_t i = 0; dual->column[c].share > 1e-9 && i < step->ops; i++)
 			mixed[i] += dual->column[c].share * (double)dual->column[c].profile[i];
 	for (uint32_t i = 1; i < step->ops; i++)
 		most = mixed[i] > mixed[most] ? i : most;
-	for (uint32_t m = 0; m < dual->moments; m++)
+	FOR(m, dual->moments)
 		if (dual->moment[m] == most)
 			return false;
 	if (mixed[most] <= (double)dual->cap * (1 + 1e-6) + 1)
@@ -218,7 +218,7 @@ enum status recompute_dual_solve(const struct recompute_base *base, struct recom
 	NEED(dual->sums && dual->prices && all);
 	if (dual->fixed[recompute_dual_fullest(step, dual->fixed)] > cap)
 		return INFEASIBLE;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		all->kept[s] = step->droppable[s] && step->fixed[s] != RECOMPUTE_DROPPED && (!step->copies || step->saved[s]);
 	finish_column(dual, all);
 	dual->column[0].share = 1;

@@ -6,7 +6,7 @@
 /* Bytes of what is written once or touched by the op alone. */
 static void floor_weigh(const struct recompute_step *loose, uint32_t op, struct problem *problem)
 {
-	for (uint32_t i = 0; i < problem->items; i++) {
+	FOR(i, problem->items) {
 		bool touched = false;
 		FOR_ROW(k, &loose->graph->touches, op)
 			touched |= loose->graph->touches.item[k] == problem->storage[i];
@@ -22,7 +22,7 @@ static enum status take_flow(
 {
 	certificate->arc = mem_alloc(flow->arcs ? flow->arcs : 1, sizeof *certificate->arc);
 	NEED(certificate->arc);
-	for (uint32_t i = 0; i < flow->arcs; i++) {
+	FOR(i, flow->arcs) {
 		const struct order_arc *arc = &flow->arc[i];
 		uint32_t storage = arc->item == NONE ? NONE : problem->storage[arc->item];
 		certificate->arc[certificate->arcs++] = (struct recompute_arc){ RECOMPUTE_ARC_STATE, storage, arc->from,

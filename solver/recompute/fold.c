@@ -8,7 +8,7 @@
 
 static void refine_ops(const struct recompute_step *step, const uint64_t *storage, uint64_t *op)
 {
-	for (uint32_t o = 0; o < step->ops; o++) {
+	FOR(o, step->ops) {
 		FOR_ROW(i, &step->graph->touches, o)
 			op[o] = hash_join(op[o], storage[step->graph->touches.item[i]]);
 	}
@@ -17,7 +17,7 @@ static void refine_ops(const struct recompute_step *step, const uint64_t *storag
 /* Users in program order: the same in equal layers. Sums, since an anchor of all layers may have some more. */
 static void refine_storages(const struct recompute_step *step, const uint64_t *op, uint64_t *storage)
 {
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		uint64_t sum = 0;
 		if (!step->droppable[s])
 			continue;
@@ -33,9 +33,9 @@ static bool find_colours(const struct recompute_step *step, uint64_t *storage)
 	uint64_t *op = mem_alloc(step->ops, sizeof *op);
 	if (!op)
 		return false;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		storage[s] = hash_join(step->droppable[s] * 2u + step->saved[s], (uint64_t)recompute_kept_bytes(step, s));
-	for (uint32_t o = 0; o < step->ops; o++)
+	FOR(o, step->ops)
 		op[o] = hash_join(hash_join(text_hash(step->graph->op[o].type), (uint64_t)step->time[o]), step->graph->op[o].phase);
 	for (int round = 0; round < ROUNDS; round++) {
 		refine_ops(step, storage, op);

@@ -160,7 +160,7 @@ void recompute_swap(struct recompute_search *search)
 	while (better && search->status == OK && recompute_goes_on(search)) {
 		uint32_t keeps = 0, drops = 0;
 		better = false;
-		for (uint32_t s = 0; s < step->storages; s++) {
+		FOR(s, step->storages) {
 			if (!step->saved[s] || step->bytes[s] <= RECOMPUTE_SMALL || step->fixed[s] == RECOMPUTE_DROPPED)
 				continue;
 			search->score[s] = (double)improve_write_time(step, s) / (double)recompute_kept_bytes(step, s);
@@ -192,7 +192,7 @@ static void perturb_prices(const struct recompute_step *step, const int64_t *pri
 {
 	static const double spread[] = { 0.1, 0.3, 0.6, 1 };
 	double wide = spread[random_next(random) % 4], all = random_part(random) * 1.8 - 0.3;
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		double value = price[s] > step->total ? (double)price[s] : (double)price[s] * exp(all + wide * normal(random));
 		other[s] = step->droppable[s] ? value > (double)step->total ? step->total + 1 : (int64_t)value : 0;
 	}
@@ -201,7 +201,7 @@ static void perturb_prices(const struct recompute_step *step, const int64_t *pri
 static uint64_t hash_kept(const struct recompute_step *step, const bool *kept)
 {
 	uint64_t hash = 1;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		if (kept[s])
 			hash = hash_join(hash, s);
 	return hash;
@@ -209,7 +209,7 @@ static uint64_t hash_kept(const struct recompute_step *step, const bool *kept)
 
 static bool seen_before(uint64_t *seen, uint32_t *count, uint64_t hash)
 {
-	for (uint32_t i = 0; i < *count; i++)
+	FOR(i, *count)
 		if (seen[i] == hash)
 			return true;
 	seen[(*count)++] = hash;
@@ -244,7 +244,7 @@ void recompute_perturb(struct recompute_search *search, const struct recompute_d
 	bool fine = price && other && sum && seen && kept && keep;
 	search->status = fine ? search->status : NO_MEMORY;
 	if (fine && dual->moments > 0) {
-		for (uint32_t m = 0; m < dual->moments; m++)
+		FOR(m, dual->moments)
 			one = dual->price[m] > 0 ? 0 : one;
 		recompute_dual_prices(
 			search->base, dual->moment, one > 0 ? &one : dual->price, one > 0 ? 1 : dual->moments, sum, price);

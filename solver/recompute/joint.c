@@ -11,7 +11,7 @@ static int64_t joint_bytes_of(const struct graph *graph, uint32_t tensor)
 	int64_t count = 1;
 	if (!record->shape)
 		return record->bytes;
-	for (uint32_t i = 0; i < record->dims; i++)
+	FOR(i, record->dims)
 		count *= record->shape[i];
 	return (count * dtype_bits[record->dtype] + 7) / 8;
 }
@@ -34,7 +34,7 @@ static void joint_classify(const struct rules *rules, const char *type, struct j
 
 static void add_inputs(const struct graph *graph, const bool *forward, struct joint *joint, uint32_t *of_tensor)
 {
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i];
 			if (!forward[op] || graph->tensor[tensor].writer != NONE || of_tensor[tensor] != NONE)
@@ -119,7 +119,7 @@ enum status joint_find(const struct graph *graph, const bool *forward, const str
 	if (status == OK) {
 		memset(of_tensor, 0xff, graph->tensors * sizeof *of_tensor);
 		add_inputs(graph, forward, joint, of_tensor);
-		for (uint32_t op = 0; op < graph->ops; op++)
+		FOR(op, graph->ops)
 			joint_add_op(graph, forward, rules, op, joint, of_op, of_tensor);
 		status = joint_add_edges(graph, of_op, of_tensor, joint);
 	}
@@ -217,7 +217,7 @@ static uint32_t first_unfusible(const struct banning *banning, uint32_t from, ui
 static void ban_far_apart(struct banning *banning)
 {
 	const struct joint *joint = banning->joint;
-	for (uint32_t n = 0; n < joint->nodes; n++) {
+	FOR(n, joint->nodes) {
 		uint32_t last = 0;
 		FOR_ROW(i, &joint->users, n)
 			if (joint->node[joint->users.item[i]].forward && joint->users.item[i] > last)
@@ -239,7 +239,7 @@ static void ban_long_chains(struct banning *banning)
 	const struct joint *joint = banning->joint;
 	enum { VISITED = 1, QUEUED = 2 };
 	memset(banning->mark, 0, joint->nodes * sizeof *banning->mark);
-	for (uint32_t start = 0; start < joint->nodes; start++) {
+	FOR(start, joint->nodes) {
 		if (!joint->node[start].forward || (banning->mark[start] & VISITED))
 			continue;
 		uint32_t queued = 1;
@@ -296,7 +296,7 @@ static enum status joint_build(const struct joint *joint, struct max_flow *flow,
 	uint32_t sink = 2 * joint->nodes;
 	TRY(flow_init(flow, sink + 1, joint->nodes + joint->users.start[joint->nodes]));
 	side[sink] = FLOW_SINK;
-	for (uint32_t n = 0; n < joint->nodes; n++) {
+	FOR(n, joint->nodes) {
 		bool read = false;
 		side[2 * n] = banned[n] ? FLOW_SOURCE : FLOW_FREE;
 		side[2 * n + 1] = FLOW_FREE;

@@ -23,7 +23,7 @@ static bool is_update(const struct late *late, uint32_t op)
 static void late_updates_find_asked(struct late *late)
 {
 	const struct recompute_step *step = late->step;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		FOR_ROW(i, &step->readers, s) {
 			uint32_t reader = step->readers.item[i], at = late->position[reader] + 1;
 			if (!is_update(late, reader) && at > late->asked[s])
@@ -49,7 +49,7 @@ static void late_updates_find_asked(struct late *late)
 static void late_updates_find_weights(const struct late *late, uint32_t *last)
 {
 	const struct recompute_step *step = late->step;
-	for (uint32_t op = 0; op < step->ops; op++) {
+	FOR(op, step->ops) {
 		uint32_t again = 0;
 		FOR_ROW(i, &step->makes, op)
 			again = late->asked[step->makes.item[i]] > again ? late->asked[step->makes.item[i]] : again;
@@ -66,7 +66,7 @@ static bool find_until(struct late *late, const uint32_t *last)
 	const struct recompute_step *step = late->step;
 	const struct graph *graph = step->graph;
 	bool some = false;
-	for (uint32_t op = 0; op < step->ops; op++) {
+	FOR(op, step->ops) {
 		late->until[op] = late->position[op];
 		FOR_ROW(i, &step->overwrites, op)
 			if (is_update(late, op) && last[step->overwrites.item[i]] > late->position[op] + 1) {
@@ -96,14 +96,14 @@ static void late_updates_move(const struct late *late, uint32_t *list, uint32_t 
 {
 	uint32_t ops = late->step->ops;
 	memset(list, 0, (ops + 1u) * sizeof *list);
-	for (uint32_t op = 0; op < ops; op++)
+	FOR(op, ops)
 		list[late->until[op] + 1]++;
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		list[i + 1] += list[i];
-	for (uint32_t i = 0; i < ops; i++) /* the one that is waited for, then those that wait */
+	FOR(i, ops) /* the one that is waited for, then those that wait */
 		if (late->until[late->order[i]] == i)
 			moved[list[i]++] = late->order[i];
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		if (late->until[late->order[i]] != i)
 			moved[list[late->until[late->order[i]]]++] = late->order[i];
 }

@@ -6,12 +6,12 @@ static uint32_t recompute_network_number_nodes(struct recompute_network *network
 {
 	const struct recompute_step *step = network->step;
 	uint32_t nodes = 0;
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		network->need[s] = step->droppable[s] ? nodes : NONE;
 		nodes += step->droppable[s] ? 2 : 0;
 	}
 	network->runs = nodes;
-	for (uint32_t op = 0; op < step->ops; op++)
+	FOR(op, step->ops)
 		network->run[op] = step->forward[op] && !step->view[op] ? nodes++ : NONE;
 	network->sink = nodes++;
 	return nodes;
@@ -44,14 +44,14 @@ static void add_arcs(struct recompute_network *network, bool for_bound)
 {
 	const struct recompute_step *step = network->step;
 	struct max_flow *flow = &network->flow;
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		if (!step->droppable[s])
 			continue;
 		network->keep_arc[s] = flow_add(flow, network->need[s], network->need[s] + 1, 0, 0);
 		FOR_ROW(i, &step->writers, s)
 			flow_add(flow, network->need[s] + 1, network->run[step->writers.item[i]], FLOW_UNLIMITED, 0);
 	}
-	for (uint32_t op = 0; op < step->ops; op++) {
+	FOR(op, step->ops) {
 		if (network->run[op] == NONE)
 			continue;
 		network->time_arc[op] = flow_add(flow, network->run[op], network->sink, 0, 0);
@@ -64,7 +64,7 @@ static void add_arcs(struct recompute_network *network, bool for_bound)
 static uint32_t count_arcs(const struct recompute_step *step, uint32_t nodes)
 {
 	uint32_t arcs = nodes + step->writers.start[step->storages] + step->reads.start[step->ops];
-	for (uint32_t op = 0; op < step->ops; op++)
+	FOR(op, step->ops)
 		FOR_ROW(i, &step->reads, op)
 			arcs += csr_length(&step->writers, step->reads.item[i]) > 1 ? csr_length(&step->writers, step->reads.item[i]) : 0;
 	return arcs;
@@ -96,7 +96,7 @@ static void set_capacities(
 	struct max_flow *flow = &network->flow;
 	memset(network->side, FLOW_FREE, flow->nodes);
 	network->side[network->sink] = FLOW_SINK;
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		if (!step->droppable[s])
 			continue;
 		bool never = price[s] > step->total || step->fixed[s] == RECOMPUTE_DROPPED;
@@ -104,7 +104,7 @@ static void set_capacities(
 		if (needed[s])
 			network->side[network->need[s]] = FLOW_SOURCE;
 	}
-	for (uint32_t op = 0; op < step->ops; op++)
+	FOR(op, step->ops)
 		if (network->run[op] != NONE)
 			flow->capacity[network->time_arc[op]] = time[op];
 }
@@ -116,7 +116,7 @@ enum status recompute_cut(struct recompute_network *network, const int64_t *pric
 	struct max_flow *flow = &network->flow;
 	set_capacities(network, price, time, needed);
 	TRY(flow_maximise(flow, network->side, control, value));
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		uint32_t node = network->need[s];
 		kept[s] = node != NONE && flow->reached[node] && !flow->reached[node + 1];
 	}

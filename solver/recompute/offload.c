@@ -43,7 +43,7 @@ static void recompute_offload_find_starts(struct scheduling *scheduling, const i
 {
 	const struct recompute_step *step = scheduling->step;
 	int64_t now = 0;
-	for (uint32_t op = 0; op < step->ops; op++) {
+	FOR(op, step->ops) {
 		now += later && op > scheduling->turn ? later[op] : 0;
 		scheduling->start[op] = now;
 		now += recompute_offload_computes(step, op) ? step->time[op] : 0;
@@ -101,7 +101,7 @@ static void sort_written(struct moved *moved, uint32_t count)
 
 static void sort_needed(struct scheduling *scheduling)
 {
-	for (uint32_t i = 0; i < scheduling->count; i++) {
+	FOR(i, scheduling->count) {
 		uint32_t j = i;
 		for (; j > 0 && scheduling->moved[scheduling->by_need[j - 1]].first < scheduling->moved[i].first; j--)
 			scheduling->by_need[j] = scheduling->by_need[j - 1];
@@ -116,7 +116,7 @@ static uint32_t schedule(struct scheduling *scheduling)
 	const int64_t *start = scheduling->start;
 	int64_t free = 0, next = INT64_MAX, deadline = start[scheduling->turn] + scheduling->stall;
 	uint32_t fails = NONE, at = 0;
-	for (uint32_t i = 0; i < scheduling->count; i++) {
+	FOR(i, scheduling->count) {
 		struct moved *moved = &scheduling->moved[i];
 		int64_t ready = start[moved->written] + step->time[moved->written];
 		moved->out = free = (ready > free ? ready : free) + scheduling->link->time[moved->storage];
@@ -128,7 +128,7 @@ static uint32_t schedule(struct scheduling *scheduling)
 			moved->gone = scheduling->turn; /* which waits for it */
 	}
 	at = step->ops - 1;
-	for (uint32_t i = 0; i < scheduling->count; i++) {
+	FOR(i, scheduling->count) {
 		struct moved *moved = &scheduling->moved[scheduling->by_need[i]];
 		int64_t due = start[moved->first] < next ? start[moved->first] : next;
 		moved->start = next = due - scheduling->link->time[moved->storage];
@@ -158,13 +158,13 @@ static bool recompute_offload_collect(
 	if (!(ROOM(&scheduling->arena, scheduling->moved, step->storages + 1u) &&
 		ROOM(&scheduling->arena, scheduling->by_need, step->storages + 1u)))
 		return false;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		if (wanted[s] && step->droppable[s] && step->fixed[s] == RECOMPUTE_FREE && step->bytes[s] >= RECOMPUTE_MOVED
 		    && recompute_offload_describe(step, reruns, s, &scheduling->moved[scheduling->count]))
 			scheduling->count++;
 	sort_written(scheduling->moved, scheduling->count);
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < scheduling->count; i++)
+	FOR(i, scheduling->count)
 		if (step->bytes[scheduling->moved[i].storage] <= scheduling->link->memory - waiting) {
 			waiting += step->bytes[scheduling->moved[i].storage];
 			scheduling->moved[count++] = scheduling->moved[i];

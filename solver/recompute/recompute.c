@@ -68,7 +68,7 @@ static void recompute_try_all(struct solving *solving, enum recompute_state stat
 {
 	struct recompute_search *search = &solving->solver->search;
 	const struct recompute_step *step = &solving->solver->step;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		search->state[s] = (uint8_t)(!step->droppable[s] ? RECOMPUTE_KEEP
 			: step->fixed[s] == RECOMPUTE_DROPPED && state == RECOMPUTE_KEEP ? RECOMPUTE_HOLD
 			: state);
@@ -92,7 +92,7 @@ static void repair_all(struct solving *solving)
 		recompute_repair(search, start);
 	}
 	uint32_t heaviest = 0, columns = dual ? dual->columns : 0;
-	for (uint32_t c = 0; c < columns; c++)
+	FOR(c, columns)
 		heaviest = dual->column[c].time > dual->column[heaviest].time ? c : heaviest;
 	uint32_t begin[] = { dual ? dual->best : 0, heaviest, columns - 1 };
 	for (int i = 0; i < 6 && columns > 0 && search->status == OK; i++) {
@@ -196,7 +196,7 @@ static void solve_base(struct solving *solving, uint32_t number)
 	solving->dual = status == OK ? &dual : NULL;
 	if (status != OK && status != INFEASIBLE)
 		search->status = status;
-	recompute_run(solving, on_base, sizeof on_base / sizeof *on_base);
+	recompute_run(solving, on_base, COUNT_OF(on_base));
 	solving->dual = NULL;
 	recompute_dual_free(&dual);
 }
@@ -270,9 +270,9 @@ static uint64_t hash_plan(const struct solving *solving)
 {
 	const struct recompute_step *step = &solving->solver->step;
 	uint64_t hash = 1;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		hash = hash_join(hash, solving->plan->state[s]);
-	for (uint32_t op = 0; op < step->ops; op++)
+	FOR(op, step->ops)
 		hash = hash_join(hash, solving->plan->order[op]);
 	return hash;
 }
@@ -330,7 +330,7 @@ static void recompute_descend(struct solving *solving)
 	static const int percent[] = { 20, 12, 7, 4, 2, -1, -3 };
 	struct recompute_plan *plan = solving->plan, larger;
 	struct recompute_search *search = &solver->search;
-	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.003, 3e-4);
+	for (size_t i = 0; i < COUNT_OF(percent) && search->status == OK && !is_near(solving, 0.003, 3e-4);
 		i++) {
 		struct solving other = *solving;
 		bool added = false;
@@ -518,13 +518,13 @@ enum status recompute_solve(struct recompute_solver *solver, int64_t cap,
 	solver->search.control = control;
 	solver->search.status = OK;
 	solver->search.extra = INT64_MAX;
-	for (uint32_t op = 0; op < solver->step.ops; op++)
+	FOR(op, solver->step.ops)
 		plan->order[op] = op;
 	enum status status = recompute_bound(&solver->bounds, cap, control, &plan->bound, &plan->slope, &plan->certificate);
 	plan->impossible = status == INFEASIBLE;
 	status = status == INFEASIBLE ? OK : status;
 	if (status == OK) {
-		recompute_run(&solving, of_cap, sizeof of_cap / sizeof *of_cap);
+		recompute_run(&solving, of_cap, COUNT_OF(of_cap));
 		status = solver->search.status;
 	}
 	plan->proved = plan->extra <= plan->bound;

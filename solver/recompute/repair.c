@@ -8,7 +8,7 @@
 static double recompute_repair_excess(const struct recompute_search *search)
 {
 	double sum = 0;
-	for (uint32_t i = 0; i < search->step->ops; i++)
+	FOR(i, search->step->ops)
 		if (search->replay->profile[i] > search->cap)
 			sum += (double)(search->replay->profile[i] - search->cap);
 	return sum;
@@ -29,7 +29,7 @@ static uint32_t recompute_repair_list_candidates(
 {
 	const struct recompute_step *step = search->step;
 	uint32_t count = 0;
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		if (!step->droppable[s] || step->bytes[s] <= RECOMPUTE_SMALL || step->fixed[s] == RECOMPUTE_DROPPED)
 			continue;
 		search->score[s] = (double)recompute_kept_bytes(step, s) * (in_memory(search, state, s, position) ? 1000 : 1);
@@ -63,7 +63,7 @@ static bool changes_something(const struct repairing *repairing, const struct ch
 {
 	const struct recompute_search *search = repairing->search;
 	bool some = false;
-	for (uint32_t i = 0; i < change->count; i++) {
+	FOR(i, change->count) {
 		uint32_t s = change->storage[i];
 		some |= repairing->state[s] != change->to && !(change->to == RECOMPUTE_KEEP && search->base->dominated[s]);
 	}
@@ -78,7 +78,7 @@ static void recompute_repair_weigh(struct repairing *repairing, struct change *c
 	if (!changes_something(repairing, change))
 		return;
 	memcpy(repairing->trial, repairing->state, search->step->storages);
-	for (uint32_t i = 0; i < change->count; i++)
+	FOR(i, change->count)
 		if (!(change->to == RECOMPUTE_KEEP && search->base->dominated[change->storage[i]]))
 			repairing->trial[change->storage[i]] = change->to;
 	recompute_try(search,
@@ -115,16 +115,16 @@ static struct change best_change(struct repairing *repairing)
 			: most < few ? (uint32_t)most
 			: few;
 	uint32_t count = recompute_repair_list_candidates(search, repairing->state, search->replay->peak_position, singles);
-	for (uint32_t c = 0; c < fold->classes; c++)
+	FOR(c, fold->classes)
 		weigh_all(repairing, fold->members.item + fold->members.start[c], csr_length(&fold->members, c), TOGETHER, &best);
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		weigh_all(repairing, &search->list[i], 1, 1, &best);
 	return best;
 }
 
 static void apply_change(struct repairing *repairing, const struct change *change)
 {
-	for (uint32_t i = 0; i < change->count; i++)
+	FOR(i, change->count)
 		if (!(change->to == RECOMPUTE_KEEP && repairing->search->base->dominated[change->storage[i]]))
 			repairing->state[change->storage[i]] = change->to;
 }

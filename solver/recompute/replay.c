@@ -203,7 +203,7 @@ static void find_needed(struct play *play)
 {
 	const struct recompute_step *step = play->step;
 	bool *needed = play->replay->needed;
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		needed[s] = step->saved[s] && anew(play, s);
 	for (uint32_t op = step->ops; op-- > 0;) {
 		bool again = false;
@@ -270,7 +270,7 @@ static void forget_loose(struct play *play)
 {
 	struct recompute_replay *replay = play->replay;
 	uint32_t kept = 0;
-	for (uint32_t i = 0; i < replay->looses; i++) {
+	FOR(i, replay->looses) {
 		uint32_t storage = replay->loose[i], next = NONE;
 		FOR_ROW(j, &play->base->read_at, storage)
 			if (play->base->read_at.item[j] > play->position) {
@@ -329,7 +329,7 @@ static enum status recompute_replay_measure(struct play *play)
 	int64_t copies = recompute_replay_copies_of(play), live = step->persistent;
 	uint32_t flush = copies > 0 ? base->position[step->flush] : step->ops;
 	replay->peak = length ? -1 : live;
-	for (uint32_t i = 0; i < length; i++) {
+	FOR(i, length) {
 		uint32_t at = replay->at[i], op = replay->run[i] / 2;
 		bool again = replay->run[i] & 1;
 		live += replay->born[i] - replay->died[i];
@@ -419,7 +419,7 @@ static enum status play_states(
 	replay->ticks += replay->length + replay->instances;
 	if (replay->failed)
 		return NO_MEMORY;
-	for (uint32_t i = 0; i < replay->outs; i++)
+	FOR(i, replay->outs)
 		if (replay->current[replay->out[i]] != NONE && replay->length > 0)
 			replay->instance[replay->current[replay->out[i]]]
 				.last = replay->length; /* what runs behind the sequence's last op has it too */

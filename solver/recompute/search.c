@@ -99,7 +99,7 @@ void recompute_search_begin(struct recompute_search *search, const struct recomp
 
 void recompute_states_of(const struct recompute_step *step, const bool *kept, uint8_t *state)
 {
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		state[s] = kept[s] || !step->droppable[s] ? RECOMPUTE_KEEP : RECOMPUTE_HOLD;
 }
 
@@ -109,7 +109,7 @@ void recompute_states_of(const struct recompute_step *step, const bool *kept, ui
 static bool try_switch(struct recompute_search *search, const bool *heavy, const bool *light, uint32_t position)
 {
 	const struct recompute_step *step = search->step;
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		bool early = step->droppable[s] && search->base->made[s] < position;
 		search->state[s] = !step->droppable[s] || (early ? heavy : light)[s] ? RECOMPUTE_KEEP : search->dropped[s];
 	}
@@ -121,7 +121,7 @@ static uint32_t list_differences(struct recompute_search *search, const bool *he
 {
 	const struct recompute_step *step = search->step;
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < step->ops; i++)
+	FOR(i, step->ops)
 		FOR_ROW(k, &step->makes, search->base->order[i]) {
 			uint32_t s = step->makes.item[k];
 			if (step->droppable[s] && heavy[s] != light[s] && (count == 0 || search->list[count - 1] != i))
@@ -160,7 +160,7 @@ static void recompute_search_mix(struct recompute_search *search, const bool *he
 static void recompute_search_add_candidate(
 	const struct recompute_dual *dual, uint32_t column, uint32_t *list, uint32_t *count)
 {
-	for (uint32_t i = 0; i < *count; i++)
+	FOR(i, *count)
 		if (list[i] == column)
 			return;
 	if (*count == CANDIDATES)
@@ -175,7 +175,7 @@ static void recompute_search_add_candidate(
 static uint32_t recompute_search_choose_columns(const struct recompute_dual *dual, uint32_t *list)
 {
 	uint32_t count = 0, fits = NONE, heaviest = 0;
-	for (uint32_t c = 0; c < dual->columns; c++) {
+	FOR(c, dual->columns) {
 		const struct recompute_column *column = &dual->column[c];
 		if (column->most <= dual->cap && (fits == NONE || column->time < dual->column[fits].time))
 			fits = c;
@@ -184,7 +184,7 @@ static uint32_t recompute_search_choose_columns(const struct recompute_dual *dua
 	if (fits != NONE)
 		recompute_search_add_candidate(dual, fits, list, &count);
 	recompute_search_add_candidate(dual, heaviest, list, &count);
-	for (uint32_t c = 0; c < dual->columns; c++)
+	FOR(c, dual->columns)
 		if (dual->column[c].share > 1e-7)
 			recompute_search_add_candidate(dual, c, list, &count);
 	return count;
@@ -200,7 +200,7 @@ static void learn_transients(
 	if (!recompute_play_counted(search, search->state))
 		return;
 	recompute_dual_profile(base, base->fixed, kept, relaxed);
-	for (uint32_t i = 0; i < step->ops; i++) {
+	FOR(i, step->ops) {
 		int64_t more = search->replay->profile[i] - relaxed[i], with = base->fixed[i] + (more > 0 ? more : 0);
 		with = with < search->cap ? with : search->cap - 1;
 		with = with > base->fixed[i] ? with : base->fixed[i];
@@ -211,13 +211,13 @@ static void learn_transients(
 /* What a cut keeps; the rest is dropped as the search has it. */
 static void states_of_cut(struct recompute_search *search, const bool *kept)
 {
-	for (uint32_t s = 0; s < search->step->storages; s++)
+	FOR(s, search->step->storages)
 		search->state[s] = kept[s] || !search->step->droppable[s] ? RECOMPUTE_KEEP : search->dropped[s];
 }
 
 static void recompute_search_kept_of(const struct recompute_search *search, bool *kept)
 {
-	for (uint32_t s = 0; s < search->step->storages; s++)
+	FOR(s, search->step->storages)
 		kept[s] = search->step->droppable[s] && search->best[s] == RECOMPUTE_KEEP &&
 			(!search->step->copies || search->step->saved[s]);
 }
@@ -225,7 +225,7 @@ static void recompute_search_kept_of(const struct recompute_search *search, bool
 static void mix_columns(struct recompute_search *search, const struct recompute_dual *dual)
 {
 	uint32_t list[CANDIDATES], count = recompute_search_choose_columns(dual, list);
-	for (uint32_t light = 0; light < count; light++) {
+	FOR(light, count) {
 		states_of_cut(search, dual->column[list[light]].kept);
 		recompute_try(search, search->state);
 		for (uint32_t heavy = light + 1; heavy < count && recompute_goes_on(search); heavy++)
@@ -270,7 +270,7 @@ void recompute_primal(struct recompute_search *search, struct recompute_dual *du
 /* How the best states drop what they drop; what they keep would be held. */
 static void drop_as_best(struct recompute_search *search)
 {
-	for (uint32_t s = 0; s < search->step->storages; s++)
+	FOR(s, search->step->storages)
 		search->dropped[s] = search->best[s] == RECOMPUTE_KEEP ? RECOMPUTE_HOLD : search->best[s];
 }
 
@@ -291,7 +291,7 @@ void recompute_reprice(struct recompute_search *search, const struct recompute_d
 		if (!recompute_play_counted(search, search->state))
 			break;
 		recompute_dual_profile(base, base->fixed, kept, relaxed);
-		for (uint32_t i = 0; i < step->ops; i++)
+		FOR(i, step->ops)
 			fixed[i] = base->fixed[i] + (search->replay->profile[i] > relaxed[i] ? search->replay->profile[i] - relaxed[i] : 0);
 		enum status status = recompute_dual_solve(base, search->network, search->cap, fixed, warm, search->control, &next);
 		if (status == OK)

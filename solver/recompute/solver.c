@@ -16,7 +16,7 @@ bool recompute_add_base(struct recompute_solver *solver, const uint32_t *order)
 static int64_t most_fixed(const struct recompute_base *base)
 {
 	int64_t most = 0;
-	for (uint32_t i = 0; i < base->step->ops; i++)
+	FOR(i, base->step->ops)
 		most = base->fixed[i] > most ? base->fixed[i] : most;
 	return most;
 }
@@ -42,7 +42,7 @@ static bool add_own_bases(struct recompute_solver *solver)
 {
 	if (!add_early(solver))
 		return false;
-	for (uint32_t op = 0; op < solver->step.ops; op++)
+	FOR(op, solver->step.ops)
 		solver->order[op] = op;
 	return recompute_add_base(solver, solver->order);
 }
@@ -53,9 +53,9 @@ static uint32_t add_fullest(const struct recompute_solver *solver, const int64_t
 	uint32_t *list, uint32_t count)
 {
 	const struct recompute_base *base = &solver->base[0];
-	for (uint32_t k = 0; k < most; k++) {
+	FOR(k, most) {
 		uint32_t best = NONE;
-		for (uint32_t i = 0; i < solver->step.ops; i++) {
+		FOR(i, solver->step.ops) {
 			enum phase phase = solver->step.graph->op[base->order[i]].phase;
 			bool listed = phase == PHASE_FORWARD || (phase == PHASE_BACKWARD) != backward || solver->step.view[base->order[i]];
 			for (uint32_t j = 0; j < count && !listed; j++)
@@ -80,7 +80,7 @@ static enum status find_bounds(const struct recompute_input *input, struct recom
 		count = add_fullest(solver, solver->replay.profile, true, MOMENTS, list, 0);
 		count = add_fullest(solver, solver->base[0].fixed, true, MOMENTS, list, count);
 		count = add_fullest(solver, solver->base[0].fixed, false, OTHER_MOMENTS, list, count);
-		for (uint32_t op = 0; op < step->ops; op++)
+		FOR(op, step->ops)
 			late += step->graph->op[op].phase == PHASE_BACKWARD && !step->view[op];
 		for (uint32_t op = 0, n = 0; op < step->ops && late < FEW_OPS; op++) {
 			bool listed = step->graph->op[op].phase != PHASE_BACKWARD || step->view[op] || n++ % 3 != 0;
@@ -117,7 +117,7 @@ enum status recompute_solver_new(const struct recompute_input *input, struct rec
 
 void recompute_solver_free(struct recompute_solver *solver)
 {
-	for (uint32_t i = 0; i < solver->bases; i++)
+	FOR(i, solver->bases)
 		recompute_base_free(&solver->base[i]);
 	recompute_bounds_free(&solver->bounds);
 	recompute_search_free(&solver->search);

@@ -60,7 +60,7 @@ static uint32_t recompute_step_mask_of(const struct graph *graph, uint32_t trait
 static bool recompute_step_find_late(const struct graph *graph, bool *late)
 {
 	bool any = false;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (graph->op[op].phase == PHASE_FORWARD) {
 			late[op] |= reads_output_alone(graph, late, op);
 			continue;
@@ -85,7 +85,7 @@ enum status recompute_early_ops(const struct graph *graph, bool *forward)
 		late[first] = true;
 		recompute_step_find_late(graph, late);
 	}
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		forward[op] = graph->op[op].phase == PHASE_FORWARD || (graph->op[op].phase == PHASE_BACKWARD && !late[op]);
 	mem_free(late);
 	return OK;
@@ -160,7 +160,7 @@ static void note_fetch(struct recompute_step *step, uint32_t op)
 static void note_ops(const struct recompute_input *input, struct recompute_step *step)
 {
 	const struct graph *graph = step->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		step->forward[op] = input->forward ? input->forward[op] : graph->op[op].phase == PHASE_FORWARD;
 		step->view[op] = graph_is_view(graph, op);
 		note_fetch(step, op);
@@ -173,7 +173,7 @@ static void note_ops(const struct recompute_input *input, struct recompute_step 
 		step->total += step->time[op];
 		step->forward_time += step->forward[op] ? step->time[op] : 0;
 	}
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		int64_t bytes = align_up(graph->storage[s].bytes, input->alignment);
 		step->bytes[s] = graph->storage[s].persistent ? 0 : bytes;
 		step->persistent += graph->storage[s].persistent ? bytes : 0;
@@ -186,12 +186,12 @@ static void note_ops(const struct recompute_input *input, struct recompute_step 
 static void mark_droppable(const struct recompute_input *input, struct recompute_step *step)
 {
 	const struct graph *graph = step->graph;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		const struct storage *storage = &graph->storage[s];
 		step->droppable[s] = storage->allocator != NONE && step->forward[storage->allocator] && !storage->persistent &&
 			!storage->live_out && !(input->fixed && input->fixed[s] == RECOMPUTE_SAVED);
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		bool many = csr_length(&graph->writes, op) > RECOMPUTE_RESULTS;
 		bool stays = (input->random != RECOMPUTE_RANDOM_STATE && step->random[op]) || (many && !step->view[op]);
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
@@ -208,9 +208,9 @@ static bool find_last_writers(const struct recompute_step *step, uint32_t *last)
 {
 	const struct graph *graph = step->graph;
 	bool any = false;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		last[s] = NONE;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		for (uint32_t i = graph->inplace_start[op]; step->forward[op] && i < graph->inplace_start[op + 1]; i++) {
 			last[graph->tensor[graph->inplace[i].in].storage] = op;
 			any = true;
@@ -253,7 +253,7 @@ static bool recompute_step_settle(struct recompute_step *step)
 	bool any = find_last_writers(step, last);
 	for (bool changed = any; changed;) {
 		changed = false;
-		for (uint32_t op = 0; op < graph->ops; op++) {
+		FOR(op, graph->ops) {
 			if (!step->forward[op] || step->view[op] || repeatable(step, last, op))
 				continue;
 			FOR_ROW(i, &graph->touches, op) {
@@ -274,15 +274,15 @@ static bool find_touches(struct recompute_step *step)
 {
 	const struct graph *graph = step->graph;
 	struct rows touches = { 0 }, makes = { 0 }, writers = { 0 }, changes = { 0 }, inner = { 0 }, inner_makes = { 0 };
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		step->outer[s] = true;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->touches, op)
 			step->outer[graph->touches.item[i]] &= !step->forward[op];
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (step->brought[op] != NONE)
 			step->outer[step->brought[op]] = false;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->touches, op) {
 			uint32_t storage = graph->touches.item[i];
 			bool makes_it = graph->storage[storage].allocator == op, drops = step->droppable[storage];
@@ -308,7 +308,7 @@ static bool find_reads(struct recompute_step *step)
 {
 	const struct graph *graph = step->graph;
 	struct rows reads = { 0 }, readers = { 0 }, steady = { 0 }, overwrites = { 0 };
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		FOR_ROW(i, &graph->touches, op) {
 			uint32_t storage = graph->touches.item[i];
 			bool drops = step->droppable[storage];
@@ -335,7 +335,7 @@ static bool find_reads(struct recompute_step *step)
 static bool find_before(struct recompute_step *step)
 {
 	struct rows before = { 0 };
-	for (uint32_t op = 0; op < step->ops; op++)
+	FOR(op, step->ops)
 		FOR_ROW(i, &step->reads, op) {
 			uint32_t storage = step->reads.item[i];
 			FOR_ROW(j, &step->writers, storage) {
@@ -363,7 +363,7 @@ static bool count_copied(struct recompute_step *step)
 		return true;
 	if (!ROOM(&step->arena, step->copied_late, step->storages))
 		return false;
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		bool late = false;
 		FOR_ROW(i, &step->graph->users, s) {
 			uint32_t op = step->graph->users.item[i];
@@ -381,7 +381,7 @@ enum status recompute_step_find(const struct recompute_input *input, struct reco
 	note_ops(input, step);
 	mark_droppable(input, step);
 	NEED(recompute_step_settle(step) && find_touches(step) && find_reads(step) && find_before(step) && count_copied(step));
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		step->fixed[s] = input->fixed && step->droppable[s] ? input->fixed[s] : RECOMPUTE_FREE;
 	return OK;
 }

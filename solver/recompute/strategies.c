@@ -9,7 +9,7 @@
 void recompute_keep_groups(
 	const struct recompute_step *step, const struct activations *activations, uint32_t every, bool *keep)
 {
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		uint32_t maker = step->graph->storage[s].allocator,
 				 group = maker == NONE ? NONE : activations_group(activations, maker, every);
 		keep[s] = group == NONE;
@@ -24,7 +24,7 @@ void recompute_keep_every(
 	const struct recompute_step *step, const struct activations *activations, uint32_t every, bool *keep)
 {
 	recompute_keep_groups(step, activations, 1, keep);
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		uint32_t maker = step->graph->storage[s].allocator, layer = maker == NONE ? NONE : activations->layer[maker];
 		keep[s] |= layer != NONE && (layer + 1) % every != 0;
 	}
@@ -62,7 +62,7 @@ struct budget {
 static double bytes_saved(const struct budget *budget, const bool *saved)
 {
 	double bytes = 0;
-	for (uint32_t n = 0; n < budget->joint->nodes; n++)
+	FOR(n, budget->joint->nodes)
 		bytes += saved[n] ? (double)budget->joint->node[n].bytes : 0;
 	return bytes;
 }
@@ -81,7 +81,7 @@ static void sort_items(const struct budget *budget, uint32_t *item, uint32_t cou
 	uint32_t half = count / 2, a = 0, b = half;
 	sort_items(budget, item, half, scratch);
 	sort_items(budget, item + half, count - half, scratch);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		bool second = a == half ||
 			(b < count && strategies_larger_first(budget->joint, budget->banned, item[b], item[a]) < 0);
 		scratch[i] = second ? item[b++] : item[a++];
@@ -179,7 +179,7 @@ static enum status make_cuts(struct budget *budget, uint32_t cuts)
 static enum status choose_saved(struct budget *budget, double share, const bool **saved)
 {
 	static const struct joint_bans last = { .reductions = true };
-	for (uint32_t i = 0; i < CUTS; i++) {
+	FOR(i, CUTS) {
 		enum status status = make_cuts(budget, i + 1);
 		*saved = status == OK ? budget->cut[i] : NULL;
 		bool enough = status != OK ||
@@ -201,9 +201,9 @@ static enum status keep_budgets(
 {
 	const struct joint *joint = budget->joint;
 	enum status status = OK;
-	for (uint32_t n = 0; n < joint->inputs; n++)
+	FOR(n, joint->inputs)
 		budget->least += (double)joint->node[n].bytes;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		double share = (double)percent[i] / 100 < 1 ? (double)percent[i] / 100 : 1;
 		uint32_t shares = (uint32_t)nearbyint(share * SHARES);
 		budget->most = shares > budget->most ? shares : budget->most;
@@ -247,7 +247,7 @@ enum status recompute_states_keeping(
 	HELD bool *kept = mem_alloc(step->storages, sizeof *kept);
 	enum status status = price && kept ? recompute_network_new(step, false, &network) : NO_MEMORY;
 	if (price && kept) {
-		for (uint32_t s = 0; s < step->storages; s++)
+		FOR(s, step->storages)
 			price[s] = keep[s] ? 0 : step->total + 1;
 		status = status == OK ? recompute_cut(&network, price, step->time, step->saved, control, &value, kept) : status;
 		recompute_network_free(&network);
@@ -261,7 +261,7 @@ enum status recompute_states_keeping(
 /* ---- all of them ---- */
 
 static const int64_t budgets[] = { 0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100 };
-#define BUDGETS ((uint32_t)(sizeof budgets / sizeof *budgets))
+#define BUDGETS ((uint32_t)COUNT_OF(budgets))
 #define GROUPINGS 8u
 #define MODES 2u /* selective and full, as recompute_choose() has them */
 
@@ -270,7 +270,7 @@ static void states_of_mode(const struct recompute_step *step, const struct activ
 	enum recompute mode, bool *drop, uint8_t *state)
 {
 	recompute_choose(step->graph, activations, &(struct recompute_options){ .mode = mode }, drop);
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		bool hold = activations->saved[s] ? drop[s] : !activations->anchor[s];
 		state[s] = (uint8_t)(step->droppable[s] && (hold || step->fixed[s] == RECOMPUTE_DROPPED) &&
 					step->fixed[s] != RECOMPUTE_SAVED

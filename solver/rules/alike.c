@@ -23,7 +23,7 @@ static bool alike_spread(struct classes *classes)
 	uint32_t *bucket = mem_alloc(buckets, sizeof *bucket);
 	if (!bucket)
 		return false;
-	for (uint32_t i = 0; i < classes->count; i++) {
+	FOR(i, classes->count) {
 		size_t at = (size_t)classes->hash[i] & (buckets - 1);
 		while (bucket[at] > 0)
 			at = (at + 1) & (buckets - 1);
@@ -89,7 +89,7 @@ static bool tensors_alike(const struct units *units, uint32_t model, uint32_t me
 	for (uint32_t d = 0; d < a->dims && a->shape; d++)
 		if (a->shape[d] != b->shape[d])
 			return false;
-	for (uint32_t i = 0; i < parts; i++)
+	FOR(i, parts)
 		if (pa[i].size != pb[i].size || pa[i].dim != pb[i].dim || pa[i].role != pb[i].role || pa[i].even != pb[i].even)
 			return false;
 	return true;
@@ -127,7 +127,7 @@ static bool units_alike(const struct units *units, uint32_t a, uint32_t b)
 	size_t places = (size_t)count * op_arguments(units->graph, a);
 	if (unit_count(units, b) != count || units->linear[a] != units->linear[b])
 		return false;
-	for (uint32_t u = 0; u < count; u++)
+	FOR(u, count)
 		if (ua[u].size != ub[u].size || ua[u].points != ub[u].points || ua[u].role != ub[u].role ||
 			ua[u].reduced != ub[u].reduced || ua[u].inside != ub[u].inside)
 			return false;

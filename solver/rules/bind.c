@@ -67,7 +67,7 @@ static bool bind_lay_out(const struct matcher *matcher, const struct form_slot *
 static void find_space(struct matcher *matcher)
 {
 	matcher->space = 0;
-	for (uint32_t t = 0; t < matcher->tensors; t++) {
+	FOR(t, matcher->tensors) {
 		const struct form_slot *slot = &matcher->form->slot[matcher->slot[t]];
 		int fixed = 0, spaces = 0;
 		bool batch = false;
@@ -118,7 +118,7 @@ static bool measure_batch(struct matcher *matcher)
 	matcher->batch = 0;
 	for (int i = 0; i < DIMS_MAX; i++)
 		matcher->batch_extent[i] = 1;
-	for (uint32_t t = 0; t < matcher->tensors; t++) {
+	FOR(t, matcher->tensors) {
 		struct place place[DIMS_MAX];
 		int dims = bind_dims_of(matcher, t);
 		if (!bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place))
@@ -180,7 +180,7 @@ static bool bind_solve(struct matcher *matcher)
 	for (int guess = 0; guess < 2; guess++) {
 		for (bool changed = true; changed;) {
 			changed = false;
-			for (uint32_t t = 0; t < matcher->tensors; t++) {
+			FOR(t, matcher->tensors) {
 				struct place place[DIMS_MAX];
 				if (!matcher->tensor[t].shape && matcher->tensor[t].dims != 0)
 					continue;
@@ -333,12 +333,12 @@ static bool emit(struct matcher *matcher, struct binding *binding)
 	struct place place[DIMS_MAX];
 	memset(matcher->factor, -1, sizeof matcher->factor);
 	memset(matcher->batch_factor, -1, sizeof matcher->batch_factor);
-	for (uint32_t t = 0; t < matcher->operands; t++) {
+	FOR(t, matcher->operands) {
 		bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
 		for (int i = 0; i < matcher->tensor[t].dims; i++)
 			sharers[place[i].at] += place[i].dim->kind == DIM_BATCH;
 	}
-	for (uint32_t t = 0; t < matcher->tensors; t++) {
+	FOR(t, matcher->tensors) {
 		int dims = bind_dims_of(matcher, t);
 		if (!binding_tensor(binding, t, dims, matcher->tensor[t].shape))
 			return false;
@@ -434,7 +434,7 @@ enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor,
 		struct matcher matcher = { .tensor = tensor, .operands = operands, .tensors = tensors, .in_place = in_place };
 		return bind_einsum(parsed, &matcher, binding, error);
 	}
-	for (uint32_t t = 0; t < tensors; t++) {
+	FOR(t, tensors) {
 		if (tensor[t].dims < 0)
 			return fail(error, BAD_INPUT, "%s: an attribute gives the shape of a result: operands don't tell it", rule->type);
 		NEED(binding_tensor(binding, t, tensor[t].dims, tensor[t].shape));

@@ -56,7 +56,7 @@ bool binding_link(struct binding *binding, enum link_kind kind, uint32_t from, u
 bool binding_same(struct binding *binding, uint32_t dim, uint32_t model)
 {
 	const struct binding_dim from = binding->dim[model];
-	for (uint32_t i = 0; i < from.count; i++)
+	FOR(i, from.count)
 		if (!binding_append(binding, dim, binding->part[from.first + i]))
 			return false;
 	return true;

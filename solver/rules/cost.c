@@ -5,7 +5,7 @@
 static int64_t points(const struct binding *binding)
 {
 	int64_t product = 1;
-	for (uint32_t i = 0; i < binding->factors; i++)
+	FOR(i, binding->factors)
 		if (!(binding->factor[i].marks & (FACTOR_WINDOW | FACTOR_UNIT)) &&
 			__builtin_mul_overflow(product, binding->factor[i].size, &product))
 			return INT64_MAX;
@@ -15,7 +15,7 @@ static int64_t points(const struct binding *binding)
 /* Of a product whose rows go to one group each, where groups end is an operand of one dim: how many groups; else 1. */
 static int64_t groups_of_rows(const struct binding *binding)
 {
-	for (uint32_t t = 0; t < binding->operands; t++) {
+	FOR(t, binding->operands) {
 		const struct binding_dim *dim = &binding->dim[binding->dim_start[t]];
 		if (binding_dims(binding, t) == 1 && dim->count == 1 && dim->size > 0 &&
 			binding->factor[binding->part[dim->first]].marks & FACTOR_WHOLE)
@@ -27,7 +27,7 @@ static int64_t groups_of_rows(const struct binding *binding)
 static int64_t largest_tensor(const struct binding *binding)
 {
 	int64_t largest = 0;
-	for (uint32_t t = 0; t < binding->tensors; t++) {
+	FOR(t, binding->tensors) {
 		int64_t elements = 1;
 		for (uint32_t dim = binding->dim_start[t]; dim < binding->dim_start[t + 1]; dim++)
 			elements *= binding->dim[dim].size;
@@ -56,7 +56,7 @@ static int64_t recurrence_flops(const struct binding *binding)
 {
 	int64_t weights = 0, flops = 0;
 	bool backward = false;
-	for (uint32_t t = 0; t < binding->tensors; t++) {
+	FOR(t, binding->tensors) {
 		const struct binding_dim *dim = &binding->dim[binding->dim_start[t]];
 		bool weight = binding_dims(binding, t) == 2;
 		for (uint32_t d = 0; weight && d < 2; d++)
@@ -98,7 +98,7 @@ enum status rule_bind_op(
 {
 	struct rule_tensor tensor[64], *all = tensor;
 	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), count = 0;
-	if (operands + results > sizeof tensor / sizeof *tensor && !(all = mem_alloc(operands + results, sizeof *all)))
+	if (operands + results > COUNT_OF(tensor) && !(all = mem_alloc(operands + results, sizeof *all)))
 		return NO_MEMORY;
 	const struct csr *sides[] = { &graph->reads, &graph->writes };
 	enum status status = OK;

@@ -34,7 +34,7 @@ static void name(const struct naming *naming, uint32_t factor, enum factor_role 
 /* Every factor of a product: grouped queries have groups times queries of a group for heads. */
 static void name_term(const struct naming *naming, const struct factor_term *term, enum factor_role role)
 {
-	for (uint32_t i = 0; i < term->count; i++)
+	FOR(i, term->count)
 		name(naming, naming->factors->part[term->first + i], role);
 }
 
@@ -71,7 +71,7 @@ static void name_table(const struct naming *naming, const uint32_t *read, int64_
 	if (counted) {
 		name(naming, rows, ROLE_POSITIONS);
 	} else if (naming->factors->factor[rows].size > *most) {
-		for (uint32_t i = 0; i < naming->factors->factors; i++)
+		FOR(i, naming->factors->factors)
 			if (naming->factors->factor[i].role == ROLE_VOCABULARY)
 				naming->factors->factor[i].role = ROLE_NONE;
 		name(naming, rows, ROLE_VOCABULARY);
@@ -88,7 +88,7 @@ static void name_heads(const struct naming *naming, const uint32_t *read)
 		return;
 	for (uint32_t d = 0; d + 2 < dims; d++) {
 		const struct factor_term *term = term_of(naming, read[0], d);
-		for (uint32_t i = 0; i < term->count; i++)
+		FOR(i, term->count)
 			if (naming->factors->factor[naming->factors->part[term->first + i]].fixed)
 				name(naming, naming->factors->part[term->first + i], ROLE_HEADS);
 	}
@@ -129,7 +129,7 @@ static void name_by_op(const struct naming *naming, const struct rule *rule, uin
 static void name_classes(const struct naming *naming)
 {
 	const struct graph *graph = naming->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct rule *rule = forward_rule(naming, op);
 		if (!rule || csr_length(&graph->reads, op) < 2 || !(rule->traits & TRAIT_CLASSES))
 			continue;
@@ -143,7 +143,7 @@ static void name_classes(const struct naming *naming)
 static void name_head_size(const struct naming *naming)
 {
 	const struct factors *factors = naming->factors;
-	for (uint32_t d = 0; d < factors->dim_start[naming->graph->tensors]; d++)
+	FOR(d, factors->dim_start[naming->graph->tensors])
 		for (uint32_t i = 1; i < factors->dim[d].count; i++) {
 			const uint32_t *part = factors->part + factors->dim[d].first + i;
 			if (factors->factor[part[-1]].role == ROLE_HEADS)
@@ -197,12 +197,12 @@ static enum status list_products(const struct naming *naming, struct products *p
 	uint32_t *row, *item;
 	NEED(ROOM(&products->arena, row, 2 * (size_t)reads) && ROOM(&products->arena, item, 2 * (size_t)reads) &&
 		ROOM(&products->arena, products->matrix, reads) && ROOM(&products->arena, products->along, factors));
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct rule *rule = forward_rule(naming, op);
 		if (rule)
 			add_matrices(naming, rule, op, products);
 	}
-	for (uint32_t i = 0; i < products->matrices; i++) {
+	FOR(i, products->matrices) {
 		struct matrix matrix = products->matrix[i];
 		if (matrix.in == NONE || matrix.out == NONE)
 			continue;
@@ -263,7 +263,7 @@ static enum status name_residuals(const struct naming *naming, struct products *
 	const struct graph *graph = naming->graph;
 	uint32_t *depth;
 	NEED(ROOM(&products->arena, depth, graph->storages));
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct rule *rule = forward_rule(naming, op);
 		if (!rule)
 			continue;
@@ -285,7 +285,7 @@ static enum status name_residuals(const struct naming *naming, struct products *
 static void name_inner(const struct naming *naming, const struct products *products)
 {
 	const struct factor *factor = naming->factors->factor;
-	for (uint32_t i = 0; i < products->matrices; i++) {
+	FOR(i, products->matrices) {
 		uint32_t out = products->matrix[i].out;
 		if (out == NONE || products->along[out] != INNER || !factor[out].fixed || factor[out].role != ROLE_NONE)
 			continue;
@@ -304,7 +304,7 @@ enum status factor_roles_find(const struct graph *graph, const struct rules *rul
 	struct naming naming = { graph, rules, factors };
 	struct products products = { 0 };
 	int64_t most = 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct rule *rule = forward_rule(&naming, op);
 		if (rule)
 			name_by_op(&naming, rule, op, &most);

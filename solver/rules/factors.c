@@ -69,7 +69,7 @@ static bool is_index(const struct tensor *tensor)
  */
 static uint32_t sample_dim(const struct graph *graph, const struct tensor *tensor, int64_t batch)
 {
-	for (uint32_t d = 0; d < tensor->dims; d++)
+	FOR(d, tensor->dims)
 		if (graph->line[0] ? tensor->grows && tensor->grows[d]
 			: tensor->shape[d] == batch && (d == 0 || d + 1u < tensor->dims))
 			return tensor->shape[d] % batch == 0 ? d : NONE;
@@ -136,11 +136,11 @@ static bool label_sources(struct search *search)
 	const struct graph *graph = search->graph;
 	if (!label_inputs(search))
 		return false;
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		const struct tensor *tensor = &graph->tensor[t];
 		if (tensor->writer != NONE || !tensor->shape)
 			continue;
-		for (uint32_t d = 0; d < tensor->dims; d++) {
+		FOR(d, tensor->dims) {
 			uint32_t *dim = &search->dim[search->dim_start[t] + d];
 			bool fixed = tensor->kind == KIND_PARAMETER || tensor->kind == KIND_OPTIMIZER || (kind_persistent(tensor->kind)
 				&& tensor->kind != KIND_INPUT && tensor->shape[d] == 1);
@@ -177,7 +177,7 @@ static bool meet_unit(struct search *search, uint32_t *dim, uint32_t op, uint32_
 			terms->node[*dim].unit = true;
 		return *dim != NONE;
 	}
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (label_scales(terms->node[atom[i]].label))
 			return add_issue(search, ISSUE_CLASH, op, position);
 	return true;
@@ -213,7 +213,7 @@ static bool rules_factors_meet(
 	}
 	if (at->count > TERM_ATOMS)
 		return add_issue(search, ISSUE_MISFIT, op, position);
-	for (uint32_t i = 0; i < at->count; i++)
+	FOR(i, at->count)
 		if ((node[i] = local_node(search, part[i])) == NONE)
 			return false;
 	if (*dim == NONE) {
@@ -241,12 +241,12 @@ static bool rules_factors_settle(struct search *search, const struct open_link *
 static bool keep_links(struct search *search, uint32_t op)
 {
 	const struct binding *binding = &search->binding;
-	for (uint32_t i = 0; i < binding->links; i++) {
+	FOR(i, binding->links) {
 		const struct binding_link *at = &binding->link[i];
 		uint32_t from = local_node(search, at->from), to = local_node(search, at->to), operand = 0;
 		if (from == NONE || to == NONE)
 			return false;
-		for (uint32_t t = 0; t < binding->operands; t++)
+		FOR(t, binding->operands)
 			for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++)
 				if (binding->dim[d].count == 1 && binding->part[binding->dim[d].first] == at->from)
 					operand = t;
@@ -349,7 +349,7 @@ static int fill_apart(struct view *view, int dim)
 		} else {
 			uint32_t atom[TERM_ATOMS],
 				count = view->next < view->atoms ? term_atoms(terms, &view->atom[view->next++], 1, atom) : 0;
-			for (uint32_t i = 0; i < count; i++) {
+			FOR(i, count) {
 				if (label_scales(terms->node[atom[i]].label))
 					return -1;
 				in *= terms->node[atom[i]].size;
@@ -388,7 +388,7 @@ static bool sum_first(struct search *search, struct view *view, uint32_t op)
 	uint32_t kept = 0, ones = 0;
 	for (int d = 0; d < view->dims; d++)
 		ones += view->shape[d] == 1;
-	for (uint32_t i = 0; i < view->atoms; i++) {
+	FOR(i, view->atoms) {
 		const struct term_node *node = &search->terms.node[view->atom[i]];
 		if (node->size != 1 || !label_scales(node->label) || ones > 0) {
 			view->home[kept] = view->home[i];
@@ -500,7 +500,7 @@ static bool rules_factors_apply(struct search *search, uint32_t op)
 	if (!mem_reserve(&search->local, &search->locals, binding->factors, sizeof *search->local))
 		return false;
 	memset(search->local, -1, binding->factors * sizeof *search->local);
-	for (uint32_t t = 0; t < binding->tensors; t++) {
+	FOR(t, binding->tensors) {
 		uint32_t tensor = graph_argument(search->graph, op, t);
 		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++)
 			if (!rules_factors_meet(search, &binding->dim[d],
@@ -551,7 +551,7 @@ static bool settle_all(struct search *search)
 	struct terms *terms = &search->terms;
 	for (bool changed = true; changed;) {
 		changed = false;
-		for (uint32_t i = 0; i < search->links; i++) {
+		FOR(i, search->links) {
 			const struct open_link *link = &search->link[i];
 			if (link->kind != LINK_BROADCAST)
 				continue;
@@ -592,7 +592,7 @@ static bool write_term(struct writer *writer, uint32_t node, bool count, struct 
 	if (terms->failed || !mem_reserve(&writer->part, &writer->room_parts, writer->parts + atoms, sizeof *writer->part))
 		return false;
 	*term = (struct factor_term) { writer->parts, atoms };
-	for (uint32_t i = 0; i < atoms; i++) {
+	FOR(i, atoms) {
 		uint32_t *id = &writer->id[atom[i]];
 		if (*id == NONE) {
 			if (!mem_reserve(&writer->factor, &writer->room_factors, writer->factors->factors + 1, sizeof *writer->factor))
@@ -624,10 +624,10 @@ static bool write_all(struct writer *writer)
 	uint32_t dims = search->dim_start[search->graph->tensors];
 	if (!(ROOM(&factors->arena, factors->dim, dims) && ROOM(&factors->arena, factors->link, search->links)))
 		return false;
-	for (uint32_t d = 0; d < dims; d++)
+	FOR(d, dims)
 		if (search->dim[d] != NONE && !write_term(writer, search->dim[d], true, &factors->dim[d]))
 			return false;
-	for (uint32_t i = 0; i < search->links; i++) {
+	FOR(i, search->links) {
 		struct factor_link *link = &factors->link[factors->links];
 		*link = (struct factor_link) { .kind = search->link[i].kind, .op = search->link[i].op };
 		if (link->kind == LINK_BROADCAST)
@@ -665,7 +665,7 @@ static bool rules_factors_begin(struct search *search)
 	search->made = mem_alloc(graph->tensors, sizeof *search->made);
 	if (!search->dim_start || !search->made || gradient_flow_find(graph, search->rules, &search->flow) != OK)
 		return false;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		search->dim_start[t + 1] = search->dim_start[t] + (graph->tensor[t].shape ? graph->tensor[t].dims : 0);
 	uint32_t dims = search->dim_start[graph->tensors];
 	search->dim = mem_alloc(dims, sizeof *search->dim);
@@ -714,7 +714,7 @@ void factors_free(struct factors *factors)
 uint32_t factors_of_role(const struct factors *factors, enum factor_role role)
 {
 	uint32_t found = NONE;
-	for (uint32_t i = 0; i < factors->factors; i++)
+	FOR(i, factors->factors)
 		if (factors->factor[i].role == role) {
 			if (found != NONE)
 				return NONE;

@@ -11,9 +11,9 @@ bool graph_is_input(const struct graph *graph, uint32_t tensor)
 /* Tensors that depend on the inputs' values. */
 static void mark_data(const struct graph *graph, bool *data)
 {
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		data[t] = graph_is_input(graph, graph->tensor[t].alias == NONE ? t : graph->tensor[t].alias);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		bool depends = false;
 		FOR_ROW(i, &graph->reads, op)
 			depends |= data[graph->reads.item[i]];

@@ -288,7 +288,7 @@ struct rules *rules_new(void)
 	if (!rules)
 		return NULL;
 	const struct rule *const tables[] = { rules_aten, rules_onnx, rules_plain };
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+	for (size_t i = 0; i < COUNT_OF(tables); i++)
 		for (const struct rule *rule = tables[i]; rule->type; rule++)
 			if (rules_add(rules, rule, NULL) != OK) {
 				rules_free(rules);

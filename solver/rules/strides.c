@@ -86,9 +86,9 @@ static void by_factor(const struct layouts *layouts, const int64_t *operand, uin
 {
 	const struct binding *binding = &layouts->binding;
 	uint32_t first = binding->dim_start[0], start = binding->dim_start[position];
-	for (uint32_t i = 0; i < binding_dims(binding, position); i++) {
+	FOR(i, binding_dims(binding, position)) {
 		result[i] = 0;
-		for (uint32_t j = 0; j < binding_dims(binding, 0); j++)
+		FOR(j, binding_dims(binding, 0))
 			if (binding->part[binding->dim[first + j].first] == binding->part[binding->dim[start + i].first])
 				result[i] = operand[j];
 	}

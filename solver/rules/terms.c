@@ -19,13 +19,13 @@ uint32_t term_new(struct terms *terms, int64_t size, enum term_label label)
  * or the sequence is the outermost one. */
 static bool terms_bind(struct terms *terms, uint32_t atom, const uint32_t *part, uint32_t parts)
 {
-	for (uint32_t i = 0; i < parts; i++)
+	FOR(i, parts)
 		if (!mem_reserve(&terms->child, &terms->room_children, terms->children + i + 1, sizeof *terms->child)) {
 			terms->failed = true;
 			return false;
 		}
 	uint8_t label = terms->node[atom].label;
-	for (uint32_t i = 0; i < parts; i++) {
+	FOR(i, parts) {
 		terms->child[terms->children + i] = part[i];
 		struct term_node *node = &terms->node[term_find(terms, part[i])];
 		if (node->label == LABEL_FREE && label != LABEL_FREE && node->size > 1 && (label == LABEL_FIXED || i == 0))
@@ -40,7 +40,7 @@ static bool terms_bind(struct terms *terms, uint32_t atom, const uint32_t *part,
 uint32_t term_product(struct terms *terms, const uint32_t *part, uint32_t parts)
 {
 	int64_t size = 1;
-	for (uint32_t i = 0; i < parts; i++)
+	FOR(i, parts)
 		size *= terms->node[term_find(terms, part[i])].size;
 	uint32_t node = term_new(terms, size, LABEL_FREE);
 	if (node == NONE || parts == 0) {
@@ -180,7 +180,7 @@ static bool terms_take_over(
 	uint32_t count = term_atoms(terms, b, count_b, atom);
 	int64_t size = 1;
 	bool carries = false;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		if (atom[i] == single[0])
 			return false;
 		size *= terms->node[atom[i]].size;

@@ -28,7 +28,7 @@ static bool units_add_item(struct refining *refining, struct part part)
 static int64_t term_size(const struct factors *factors, const struct factor_term *term)
 {
 	int64_t size = 1;
-	for (uint32_t i = 0; i < term->count; i++)
+	FOR(i, term->count)
 		size *= factors->factor[factors->part[term->first + i]].size;
 	return size;
 }
@@ -65,7 +65,7 @@ static bool refine_join(struct refining *refining, uint32_t begin, uint32_t end)
 			return true;
 	struct part part[PARTS_MAX];
 	uint32_t parts = 0;
-	for (uint32_t i = 0; i < link[begin].from.count; i++) {
+	FOR(i, link[begin].from.count) {
 		uint32_t factor = factors->part[link[begin].from.first + i];
 		if (factor == whole)
 			return true;
@@ -74,7 +74,7 @@ static bool refine_join(struct refining *refining, uint32_t begin, uint32_t end)
 	struct factor_term term = { refining->items, parts + 1 };
 	if (!units_add_item(refining, (struct part) { end - begin, 0, ROLE_NONE, false, whole }))
 		return false;
-	for (uint32_t i = 0; i < parts; i++)
+	FOR(i, parts)
 		if (!units_add_item(refining, part[i]))
 			return false;
 	refining->refined[whole] = term;
@@ -100,7 +100,7 @@ static bool refine_slots(struct refining *refining, uint32_t slotted, uint32_t f
 		return true;
 	uint32_t whole = factors->part[slots->first];
 	int64_t rest = factors->factor[whole].size;
-	for (uint32_t i = 0; i < tokens->count; i++)
+	FOR(i, tokens->count)
 		parts = parts_of_factor(refining, factors->part[tokens->first + i], 0, part, parts);
 	for (uint32_t i = 0; i + 1 < parts; rest /= part[i++].size)
 		if (rest % part[i].size != 0 || part[i].factor == whole)
@@ -109,7 +109,7 @@ static bool refine_slots(struct refining *refining, uint32_t slotted, uint32_t f
 		return true;
 	part[parts - 1].size = rest;
 	refining->refined[whole] = (struct factor_term) { refining->items, parts };
-	for (uint32_t i = 0; i < parts; i++)
+	FOR(i, parts)
 		if (!units_add_item(refining, part[i]))
 			return false;
 	return true;
@@ -118,7 +118,7 @@ static bool refine_slots(struct refining *refining, uint32_t slotted, uint32_t f
 static bool refine_routes(struct refining *refining, const struct rules *rules)
 {
 	const struct graph *graph = refining->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) != 2 ||
 			csr_length(&graph->writes, op) < 1)
 			continue;
@@ -155,7 +155,7 @@ static uint32_t parts_of_dim(
 	const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + dim];
 	uint32_t begin = count;
 	int64_t extent = refining->graph->tensor[tensor].shape[dim], product = 1;
-	for (uint32_t i = 0; i < term->count; i++)
+	FOR(i, term->count)
 		count = parts_of_factor(refining, factors->part[term->first + i], (uint8_t)dim, out, count);
 	for (uint32_t i = begin; i < count; i++)
 		product *= out[i].size;
@@ -175,7 +175,7 @@ static bool fill_parts(struct refining *refining)
 		return false;
 	for (int pass = 0; pass < 2; pass++) {
 		uint32_t parts = 0;
-		for (uint32_t t = 0; t < graph->tensors; t++) {
+		FOR(t, graph->tensors) {
 			struct part part[PARTS_MAX];
 			uint32_t count = 0;
 			for (uint32_t d = 0; graph->tensor[t].shape && d < graph->tensor[t].dims; d++)
@@ -231,7 +231,7 @@ static void align_dim(struct finding *finding, uint32_t k, uint32_t dim, uint32_
 	uint32_t first = units->part_start[tensor], end = units->part_start[tensor + 1];
 	const struct binding_dim *bound = &binding->dim[binding->dim_start[k] + dim];
 	bool aligned = true;
-	for (uint32_t i = 0; i < bound->count; i++) {
+	FOR(i, bound->count) {
 		uint32_t factor = binding->part[bound->first + i], begin = *part;
 		struct carried *carried = &finding->carried[factor * finding->arguments + k];
 		int64_t size = binding->factor[factor].size, product = 1;
@@ -255,7 +255,7 @@ static bool carried_alike(const struct finding *finding, const struct carried *a
 		a->first;
 	const struct part *pb = units->part + units->part_start[graph_argument(units->graph, finding->op, b->argument)] +
 		b->first;
-	for (uint32_t i = 0; i < a->count; i++)
+	FOR(i, a->count)
 		if (pa[i].size != pb[i].size)
 			return false;
 	return a->count == b->count;
@@ -281,7 +281,7 @@ static int64_t reduced_points(const struct finding *finding)
 	int64_t points = finding->inside->floats;
 	for (uint32_t i = units->part_start[result]; i < units->part_start[result + 1]; i++)
 		points *= units->part[i].size;
-	for (uint32_t f = 0; f < binding->factors; f++)
+	FOR(f, binding->factors)
 		if (binding->factor[f].marks & FACTOR_WHOLE)
 			points /= binding->factor[f].size > 0 ? binding->factor[f].size : 1;
 	return points;
@@ -307,7 +307,7 @@ static uint32_t digit_of(const struct finding *finding, const struct carried *ca
 static bool place_digit(struct finding *finding, uint32_t factor, int64_t size, int64_t within, int8_t *place)
 {
 	const struct carried *carried = finding->carried + (size_t)factor * finding->arguments;
-	for (uint32_t k = 0; k < finding->arguments; k++) {
+	FOR(k, finding->arguments) {
 		uint32_t digit = carried[k].count > 0 ? digit_of(finding, &carried[k], size, within) : NONE;
 		if (carried[k].count > 0 && digit == NONE)
 			return false;
@@ -321,7 +321,7 @@ static bool place_digit(struct finding *finding, uint32_t factor, int64_t size, 
 static void place_unread(struct finding *finding, const struct part *part, int8_t *place)
 {
 	const struct units *units = finding->units;
-	for (uint32_t k = 0; k < finding->binding.operands; k++) {
+	FOR(k, finding->binding.operands) {
 		uint32_t tensor = graph_argument(units->graph, finding->op, k), first = units->part_start[tensor];
 		for (uint32_t i = first; i < units->part_start[tensor + 1] && part->factor != NONE; i++)
 			if (units->part[i].factor == part->factor && units->part[i].size == part->size)
@@ -334,7 +334,7 @@ static const struct carried *carrier(const struct finding *finding, uint32_t fac
 {
 	const struct carried *carried = finding->carried + (size_t)factor * finding->arguments, *model = NULL;
 	*everywhere = true;
-	for (uint32_t k = 0; k < finding->arguments; k++) {
+	FOR(k, finding->arguments) {
 		model = !model && carried[k].count > 0 ? &carried[k] : model;
 		*everywhere = *everywhere && (k < finding->binding.operands || carried[k].count > 0);
 	}
@@ -357,7 +357,7 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 	const struct part *part = units->part +
 		units->part_start[graph_argument(units->graph, finding->op, model->argument)] + model->first;
 	int64_t within = binding->factor[factor].size;
-	for (uint32_t j = 0; j < model->count; j++) {
+	FOR(j, model->count) {
 		within /= part[j].size;
 		if (!add_unit(finding,
 				(struct unit){ part[j].size, inside ? reduced_points(finding) : 0, part[j].role, !everywhere && !whole,
@@ -369,7 +369,7 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 			finding->places -= finding->arguments;
 			continue;
 		}
-		for (uint32_t k = 0; k < finding->arguments; k++)
+		FOR(k, finding->arguments)
 			if (place[k] == PLACE_WHOLE && !whole &&
 				(k >= binding->operands || (!everywhere && k < 64 && (binding->addends >> k & 1))))
 				place[k] = PLACE_PARTIAL;
@@ -383,7 +383,7 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 static bool add_unread(struct finding *finding)
 {
 	const struct units *units = finding->units;
-	for (uint32_t k = 0; k < finding->binding.operands; k++) {
+	FOR(k, finding->binding.operands) {
 		uint32_t tensor = graph_argument(units->graph, finding->op, k), first = units->part_start[tensor];
 		size_t begin = units->place_start[finding->op];
 		for (uint32_t i = first; i < units->part_start[tensor + 1]; i++) {
@@ -405,11 +405,11 @@ static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *
 {
 	const struct units *units = finding->units;
 	const struct carried *of_whole = NULL, *model = NULL;
-	for (uint32_t k = 0; k < finding->arguments; k++)
+	FOR(k, finding->arguments)
 		if (finding->carried[whole * finding->arguments + k].count > 0)
 			of_whole = &finding->carried[whole * finding->arguments + k];
-	for (uint32_t i = 0; i < pieces; i++)
-		for (uint32_t k = 0; k < finding->arguments; k++) {
+	FOR(i, pieces)
+		FOR(k, finding->arguments) {
 			const struct carried *carried = &finding->carried[piece[i] * finding->arguments + k];
 			if (carried->count > 0 && model && !carried_alike(finding, model, carried))
 				return true;
@@ -422,13 +422,13 @@ static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *
 		units->part_start[graph_argument(units->graph, finding->op, inside.argument)] + inside.first;
 	if (part[-1].size != pieces || !carried_alike(finding, &inside, model))
 		return true;
-	for (uint32_t j = 0; j < inside.count; j++) {
+	FOR(j, inside.count) {
 		if (!add_unit(finding, (struct unit) { .size = part[j].size, .role = part[j].role }))
 			return false;
 		int8_t *place = finding->place + finding->places - finding->arguments;
 		place[inside.argument] = (int8_t)(inside.first + j);
-		for (uint32_t i = 0; i < pieces; i++)
-			for (uint32_t k = 0; k < finding->arguments; k++)
+		FOR(i, pieces)
+			FOR(k, finding->arguments)
 				if (finding->carried[piece[i] * finding->arguments + k].count > 0)
 					place[k] = (int8_t)(finding->carried[piece[i] * finding->arguments + k].first + j);
 	}
@@ -439,12 +439,12 @@ static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *
 static bool visit_links(struct finding *finding)
 {
 	const struct binding *binding = &finding->binding;
-	for (uint32_t i = 0; i < binding->links; i++) {
+	FOR(i, binding->links) {
 		const struct binding_link *link = &binding->link[i];
 		if (link->kind != LINK_BROADCAST)
 			finding->bad[link->from] = finding->bad[link->to] = true;
 	}
-	for (uint32_t i = 0; i < binding->links; i++) {
+	FOR(i, binding->links) {
 		uint32_t piece[32], pieces = 0, whole = binding->link[i].to;
 		if (binding->link[i].kind != LINK_JOIN)
 			continue;
@@ -452,7 +452,7 @@ static bool visit_links(struct finding *finding)
 			if (binding->link[j].kind == LINK_JOIN && binding->link[j].to == whole)
 				piece[pieces++] = binding->link[j].from;
 		bool first = true;
-		for (uint32_t j = 0; j < i; j++)
+		FOR(j, i)
 			first = first && !(binding->link[j].kind == LINK_JOIN && binding->link[j].to == whole);
 		if (first && pieces < 32 && !add_pieces(finding, whole, piece, pieces))
 			return false;
@@ -478,7 +478,7 @@ static bool add_slots(struct finding *finding)
 	const struct units *units = finding->units;
 	const struct graph *graph = units->graph;
 	uint32_t first, count = NONE, at;
-	for (uint32_t k = 0; k < finding->arguments; k++) {
+	FOR(k, finding->arguments) {
 		uint32_t tensor = graph_argument(graph, finding->op, k);
 		const struct binding_dim *dim = &finding->binding
 											 .dim[finding->binding.dim_start[k] + (graph->tensor[tensor].dims == 3)];
@@ -492,7 +492,7 @@ static bool add_slots(struct finding *finding)
 	for (uint32_t j = 0; j < count && count != NONE; j++) {
 		int64_t size = 0;
 		uint8_t role = ROLE_NONE;
-		for (uint32_t k = 0; k < finding->arguments; k++) {
+		FOR(k, finding->arguments) {
 			uint32_t tensor = graph_argument(graph, finding->op, k);
 			parts_in_dim(units, tensor, graph->tensor[tensor].dims == 3, &first);
 			struct part *part = &units->part[units->part_start[tensor] + first + j];
@@ -511,7 +511,7 @@ static bool add_slots(struct finding *finding)
 		if (!add_unit(finding, (struct unit) { .size = size, .role = role }))
 			return false;
 		at = (uint32_t)(finding->places - finding->arguments);
-		for (uint32_t k = 0; k < finding->arguments; k++) {
+		FOR(k, finding->arguments) {
 			uint32_t tensor = graph_argument(graph, finding->op, k);
 			parts_in_dim(units, tensor, graph->tensor[tensor].dims == 3, &first);
 			finding->place[at + k] = (int8_t)(first + j);
@@ -538,15 +538,15 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 		return true;
 	memset(finding->carried, 0, cells * sizeof *finding->carried);
 	memset(finding->bad, 0, binding->factors);
-	for (uint32_t k = 0; k < finding->arguments; k++) {
+	FOR(k, finding->arguments) {
 		uint32_t tensor = graph_argument(graph, finding->op, k);
 		uint32_t part = finding->units->part_start[tensor], dims = binding->dim_start[k + 1] - binding->dim_start[k];
-		for (uint32_t d = 0; d < dims; d++)
+		FOR(d, dims)
 			align_dim(finding, k, d, &part);
 	}
 	if (!visit_links(finding) || ((rule->traits & TRAIT_ROUTES) && !add_slots(finding)))
 		return false;
-	for (uint32_t f = 0; f < binding->factors; f++)
+	FOR(f, binding->factors)
 		if (!add_factor(finding, f))
 			return false;
 	return !finding->source || add_unread(finding);
@@ -576,7 +576,7 @@ static enum linear linear_in(const struct graph *graph, const struct rule *rule,
 
 static bool units_floating(const struct graph *graph, uint32_t op, enum linear linear)
 {
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+	FOR(k, op_arguments(graph, op)) {
 		uint8_t dtype = graph->tensor[graph_argument(graph, op, k)].dtype;
 		if (dtype > DTYPE_F8E5M2 && dtype < DTYPE_C64 && !stays_whole(linear, csr_length(&graph->reads, op), k))
 			return false;
@@ -602,7 +602,7 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 	if (!(ROOM(&units->arena, units->unit_start, graph->ops + 1) &&
 		ROOM(&units->arena, units->place_start, graph->ops + 1) && ROOM(&units->arena, units->linear, graph->ops)))
 		return false;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
 		finding->op = op;
 		finding->inside = rule ? inside_of(rule) : NULL;
@@ -631,7 +631,7 @@ static enum status list_tensors(struct units *units)
 	const struct graph *graph = units->graph;
 	NEED(csr_transpose(&units->arena, &graph->reads, graph->ops, graph->tensors, &units->readers) == OK);
 	csr_unique(&units->readers, graph->tensors);
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		units->kepts += graph->tensor[t].writer == NONE;
 	ROOM(&units->arena, units->kept, units->kepts);
 	for (uint32_t t = 0, k = 0; units->kept && t < graph->tensors; t++)

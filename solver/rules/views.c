@@ -22,7 +22,7 @@ static int64_t size_at(const struct binding *binding, struct side side, uint32_t
 static int64_t views_elements(const struct binding *binding, struct side side)
 {
 	int64_t product = 1;
-	for (uint32_t i = 0; i < side.dims; i++)
+	FOR(i, side.dims)
 		product *= size_at(binding, side, i);
 	return product;
 }
@@ -186,7 +186,7 @@ static enum status bind_reshape(struct binding *binding)
 			fine = take_group(&reshape);
 	}
 	for (int s = 0; s < 2; s++)
-		for (uint32_t i = 0; i < reshape.side[s].dims; i++)
+		FOR(i, reshape.side[s].dims)
 			for (uint32_t f = 0; f < reshape.list[s][i].count && fine; f++)
 				fine = binding_append(binding, reshape.side[s].start + i, reshape.list[s][i].factor[f]);
 	for (uint32_t t = 0; t < binding->tensors && fine; t++)
@@ -199,7 +199,7 @@ static enum status bind_reshape(struct binding *binding)
 static uint32_t count_differences(const struct binding *binding, struct side in, struct side out, uint32_t place[2])
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < in.dims; i++)
+	FOR(i, in.dims)
 		if (size_at(binding, in, i) != size_at(binding, out, i)) {
 			if (count < 2)
 				place[count] = i;
@@ -225,7 +225,7 @@ static bool find_equal_pair(const struct binding *binding, struct side in, uint3
 static bool find_permutation(struct binding *binding, struct side in, struct side out, uint32_t *from)
 {
 	uint32_t place[2], differences = count_differences(binding, in, out, place);
-	for (uint32_t i = 0; i < in.dims; i++)
+	FOR(i, in.dims)
 		from[i] = i;
 	if (differences == 2 || (differences == 0 && find_equal_pair(binding, in, place))) {
 		from[place[0]] = place[1];
@@ -268,7 +268,7 @@ static bool read_permutation(const struct binding *binding, struct side in, stru
 	bool list = second && second->kind == ARGUMENT_LIST, seen[DIMS_MAX] = { false };
 	if (!first || first->kind != ARGUMENT_TENSOR || (list && second->within != in.dims))
 		return false;
-	for (uint32_t i = 0; i < in.dims; i++)
+	FOR(i, in.dims)
 		from[i] = list ? value_dim(second + 1 + i, in.dims) : i;
 	if (!list) {
 		uint32_t one = value_dim(second, in.dims), other = value_dim(arguments_item(binding->arguments, 2), in.dims);
@@ -277,7 +277,7 @@ static bool read_permutation(const struct binding *binding, struct side in, stru
 		from[one] = other;
 		from[other] = one;
 	}
-	for (uint32_t i = 0; i < in.dims; i++) {
+	FOR(i, in.dims) {
 		if (from[i] == NONE || seen[from[i]] || size_at(binding, in, from[i]) != size_at(binding, out, i))
 			return false;
 		seen[from[i]] = true;
@@ -292,7 +292,7 @@ static enum status bind_permute(struct binding *binding)
 	if (in.dims != out.dims || in.dims > DIMS_MAX ||
 		(!read_permutation(binding, in, out, from) && !find_permutation(binding, in, out, from)))
 		return BAD_INPUT;
-	for (uint32_t i = 0; i < out.dims; i++)
+	FOR(i, out.dims)
 		NEED(views_share(binding, in.start + from[i], out.start + i));
 	return OK;
 }
@@ -304,7 +304,7 @@ static bool views_read_dims(const struct binding *binding, uint32_t item, uint32
 	bool list = value && value->kind == ARGUMENT_LIST;
 	uint32_t count = list ? value->within : 1;
 	memset(named, 0, DIMS_MAX * sizeof *named);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		uint32_t dim = value && dims <= DIMS_MAX ? value_dim(value + list + i, dims) : NONE;
 		if (dim == NONE)
 			return false;
@@ -320,7 +320,7 @@ static uint32_t named_dim(const struct binding *binding, uint32_t item, uint32_t
 	uint32_t found = NONE;
 	if (!views_read_dims(binding, item, dims, named))
 		return NONE;
-	for (uint32_t d = 0; d < dims; d++)
+	FOR(d, dims)
 		if (named[d])
 			found = found == NONE ? d : dims;
 	return found == dims ? NONE : found;
@@ -333,7 +333,7 @@ static enum status bind_move(struct binding *binding, uint32_t item)
 	bool named[DIMS_MAX], told = views_read_dims(binding, item, in.dims, named);
 	if (in.dims != out.dims)
 		return BAD_INPUT;
-	for (uint32_t i = 0; i < in.dims; i++) {
+	FOR(i, in.dims) {
 		if (size_at(binding, in, i) != size_at(binding, out, i))
 			return BAD_INPUT;
 		uint32_t factor = own(binding, in.start + i, !told || named[i] ? FACTOR_WHOLE : 0);
@@ -403,7 +403,7 @@ static uint32_t find_dropped(struct binding *binding, struct side large, struct 
 	uint32_t dropped = NONE;
 	for (uint32_t d = 0; d < large.dims && large.dims == small.dims + 1; d++) {
 		bool fits = wanted < 0 || size_at(binding, large, d) == wanted;
-		for (uint32_t i = 0; i < small.dims; i++)
+		FOR(i, small.dims)
 			fits &= size_at(binding, small, i) == size_at(binding, large, i + (i >= d));
 		binding->ambiguous |= fits && dropped != NONE;
 		if (fits)
@@ -479,7 +479,7 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 	uint32_t joint = views_find_joint(binding, all, named_dim(binding, item, all.dims), first, end, &times);
 	if (joint == NONE)
 		return BAD_INPUT;
-	for (uint32_t i = 0; i < all.dims; i++) {
+	FOR(i, all.dims) {
 		uint32_t factor = own(binding, all.start + i, i == joint ? FACTOR_WHOLE : 0);
 		if (factor == NONE)
 			return NO_MEMORY;
@@ -521,7 +521,7 @@ static bool told_reduction(const struct binding *binding, struct side in, struct
 	uint32_t at = 0;
 	if (!views_read_dims(binding, item, in.dims, reduced))
 		return false;
-	for (uint32_t i = 0; i < in.dims; i++) {
+	FOR(i, in.dims) {
 		if (reduced[i] && in.dims != out.dims)
 			continue;
 		if (at >= out.dims || size_at(binding, out, at) != (reduced[i] ? 1 : size_at(binding, in, i)))
@@ -535,12 +535,12 @@ static bool told_reduction(const struct binding *binding, struct side in, struct
 static bool guess_kept(struct binding *binding, struct side in, struct side out, bool *reduced)
 {
 	bool shrinks = false;
-	for (uint32_t i = 0; i < in.dims; i++)
+	FOR(i, in.dims)
 		shrinks |= size_at(binding, in, i) != size_at(binding, out, i);
 	uint32_t hidden = shrinks ? in.dims : hidden_reduction(binding, in);
 	bool trailing = hidden < in.dims && size_at(binding, in, in.dims - 1) == 1;
 	binding->ambiguous |= !shrinks;
-	for (uint32_t i = 0; i < in.dims; i++) {
+	FOR(i, in.dims) {
 		reduced[i] = size_at(binding, in, i) != size_at(binding, out, i) || i == hidden || (trailing && i > hidden);
 		if (reduced[i] && size_at(binding, out, i) != 1)
 			return false;
@@ -597,7 +597,7 @@ static enum status bind_reduce(struct binding *binding, uint8_t mark, uint32_t i
 static bool gather_fits(
 	const struct binding *binding, struct side data, struct side index, struct side out, uint32_t axis)
 {
-	for (uint32_t i = 0; i < out.dims; i++) {
+	FOR(i, out.dims) {
 		int64_t size = i < axis ? size_at(binding, data, i) : i < axis + index.dims ? size_at(binding, index, i - axis)
 			: size_at(binding, data, i - index.dims + 1);
 		if (size_at(binding, out, i) != size)
@@ -657,7 +657,7 @@ enum status bind_structure(struct binding *binding, enum structure structure)
 	case GATHER: return bind_gather(binding);
 	default: break;
 	}
-	for (uint32_t t = 0; t < tensors; t++)
+	FOR(t, tensors)
 		NEED(loose(binding, t));
 	return OK;
 }

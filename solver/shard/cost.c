@@ -122,7 +122,7 @@ static bool last_left(const struct graph *graph, uint32_t root, struct returning
 static void find_returning(struct sharding_sum *sum)
 {
 	const struct graph *graph = sum->graph;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t root = graph->storage[s].root;
 		bool kept = graph->tensor[root].writer == NONE && kind_persistent(graph->tensor[root].kind);
 		if (kept && last_left(graph, root, &sum->returning[sum->returnings]))
@@ -148,7 +148,7 @@ static void add_staying(struct sharding_sum *sum, uint32_t tensor, uint32_t read
 static void find_staying(struct sharding_sum *sum)
 {
 	const struct graph *graph = sum->graph;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		const struct storage *of = &graph->storage[s];
 		if (of->allocator == NONE)
 			add_staying(sum, of->root, NONE, KEPT);
@@ -184,7 +184,7 @@ static int64_t stay(struct sharding_sum *sum, uint32_t tensor, struct placement 
 static uint32_t shard_cost_early_moves(const struct reshard *way, uint8_t each_axes)
 {
 	uint32_t early = 0;
-	for (uint32_t i = 0; i < way->moves; i++) {
+	FOR(i, way->moves) {
 		bool scatters = way->move[i].collective == COLLECTIVE_REDUCE_SCATTER;
 		if (way->move[i].collective == COLLECTIVE_ALL_REDUCE || (scatters && !(each_axes >> way->move[i].axis & 1)))
 			break;
@@ -201,7 +201,7 @@ int64_t sharding_share(
 	bool shares = microbatches > 1 && for_update;
 	uint32_t early = shares ? shard_cost_early_moves(way, each_axes) : way->moves;
 	memset(on, 0, MESH_AXES * sizeof *on);
-	for (uint32_t i = 0; i < way->moves; i++)
+	FOR(i, way->moves)
 		(i < early ? on : once)[way->move[i].axis] += way->move[i].time;
 	for (int a = 0; a < MESH_AXES; a++) {
 		on[a] += shares ? once[a] / microbatches : 0;
@@ -240,12 +240,12 @@ static void pay(struct sharding_sum *sum, const struct reshard *reshard, struct 
 {
 	struct sharding_cost *cost = sum->cost;
 	int64_t on[MESH_AXES];
-	for (uint32_t i = 0; i < reshard->moves; i++) {
+	FOR(i, reshard->moves) {
 		const struct reshard_move *step = &reshard->move[i];
 		cost->axis_bytes[step->axis] += collective_bytes(&sum->mesh.axis[step->axis], step->collective, step->bytes);
 	}
 	sharding_share(reshard, sum->microbatches, purpose.for_update, sum->sharding->each_axes, on);
-	for (uint32_t a = 0; a < sum->mesh.axes; a++) {
+	FOR(a, sum->mesh.axes) {
 		add_time(sum, &cost->together, a, on[a], &purpose, purpose.hidden);
 		add_time(sum, &cost->apart, a, on[a], &purpose, purpose.hidden_late);
 		sum->once += !purpose.hidden && purpose.phase == PHASE_UPDATE ? on[a] : 0;
@@ -305,7 +305,7 @@ struct need {
 static bool gathered_per_phase(const struct sharding_sum *sum, uint32_t tensor, const struct reshard *way)
 {
 	bool persistent = sum->graph->storage[sum->graph->tensor[tensor].storage].persistent;
-	for (uint32_t i = 0; i < way->moves; i++)
+	FOR(i, way->moves)
 		if (way->move[i].collective == COLLECTIVE_ALL_GATHER &&
 			(!persistent || sum->sharding->regather_axes >> way->move[i].axis & 1))
 			return true;
@@ -370,7 +370,7 @@ static enum status time_with(struct sharding_sum *sum, uint32_t tensor, const st
 	uint32_t hub, int64_t *time, const struct reshard **way)
 {
 	*time = 0;
-	for (uint32_t n = 0; n < needs; n++) {
+	FOR(n, needs) {
 		way[n] = need[n].way;
 		if (hub != NONE && shard_cost_serves(&need[hub], &need[n])) {
 			const struct reshard *other;
@@ -418,7 +418,7 @@ static void find_moved(struct sharding_sum *sum)
 	const struct csr *reads = &sum->graph->reads;
 	const struct sharding *sharding = sum->sharding;
 	memset(sum->moved, 0, sum->graph->tensors * sizeof *sum->moved);
-	for (uint32_t i = 0; i < reads->start[sum->graph->ops]; i++)
+	FOR(i, reads->start[sum->graph->ops])
 		if (!placement_equal(sharding->needed[i], sharding->produced[reads->item[i]]))
 			sum->moved[reads->item[i]] = true;
 }
@@ -450,7 +450,7 @@ static struct placement place_of_staying(const struct sharding_sum *sum, const s
 	if (of->as != GRADIENT || sum->microbatches < 2)
 		return at;
 	struct placement written = sharding->produced[of->tensor];
-	for (uint32_t a = 0; a < sharding->mesh.axes; a++)
+	FOR(a, sharding->mesh.axes)
 		if (!(sharding->each_axes >> a & 1))
 			at.on[a] = written.on[a];
 	return at;
@@ -459,7 +459,7 @@ static struct placement place_of_staying(const struct sharding_sum *sum, const s
 static void sum_staying(struct sharding_sum *sum)
 {
 	int64_t total[TOTALS] = { 0 };
-	for (uint32_t i = 0; i < sum->stayings; i++) {
+	FOR(i, sum->stayings) {
 		const struct staying *of = &sum->staying[i];
 		total[of->as] += stay(sum, of->tensor, place_of_staying(sum, of));
 	}
@@ -471,7 +471,7 @@ static void sum_staying(struct sharding_sum *sum)
 static void sum_time(struct sharding_sum *sum)
 {
 	const struct split *split = sum->sharding->split;
-	for (uint32_t op = 0; op < sum->graph->ops; op++) {
+	FOR(op, sum->graph->ops) {
 		struct known_time *known = &sum->time[sum->units->op_class[op]];
 		if (!known->known || !split_equal(known->split, split[op]))
 			*known = (struct known_time){ split[op], true,

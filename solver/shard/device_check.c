@@ -56,7 +56,7 @@ static bool read_places(
 /* The axis that a collective names, or NONE. */
 static uint32_t named_axis(const struct check *check, const struct collective *said)
 {
-	for (uint32_t a = 0; a < check->sharding->mesh.axes; a++)
+	FOR(a, check->sharding->mesh.axes)
 		if (strncmp(check->sharding->mesh.axis[a].name, said->axis, sizeof said->axis) == 0)
 			return a;
 	return NONE;
@@ -99,12 +99,12 @@ static bool up_to_date(const struct check *check, uint32_t tensor)
 static bool strided(const struct check *check, uint32_t id)
 {
 	const struct graph *device = check->device;
-	for (uint32_t k = 0; k < op_arguments(device, id); k++) {
+	FOR(k, op_arguments(device, id)) {
 		uint32_t reads = csr_length(&device->reads, id);
 		uint32_t t = k < reads ? device->reads.item[device->reads.start[id] + k]
 			: device->writes.item[device->writes.start[id] + k - reads];
 		const struct part *part = check->units->part + check->units->part_start[check->of[t]];
-		for (uint32_t a = 0; a < check->sharding->mesh.axes; a++) {
+		FOR(a, check->sharding->mesh.axes) {
 			int8_t on = check->at[t].on[a];
 			if (on > 0 && part[on].dim == part[on - 1].dim)
 				return true;
@@ -128,7 +128,7 @@ static enum status check_rule(struct check *check, uint32_t id, uint32_t of)
 
 static enum status device_check_reads(struct check *check, uint32_t id, uint32_t of)
 {
-	for (uint32_t k = 0; k < csr_length(&check->device->reads, id); k++) {
+	FOR(k, csr_length(&check->device->reads, id)) {
 		uint32_t t = check->device->reads.item[check->device->reads.start[id] + k], i = check->whole->reads.start[of] + k;
 		if (check->of[t] != check->whole->reads.item[i] || !placement_equal(check->at[t], check->sharding->needed[i]))
 			return device_check_wrong(check, "another operand than the step's is read by", check->device->op[id].name);
@@ -156,14 +156,14 @@ static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 	uint32_t pairs = whole->inplace_start[of + 1] - whole->inplace_start[of];
 	if (device->inplace_start[id + 1] - device->inplace_start[id] != pairs)
 		return device_check_wrong(check, "other writes in place than the step's in", device->op[id].name);
-	for (uint32_t k = 0; k < csr_length(&device->writes, id); k++) {
+	FOR(k, csr_length(&device->writes, id)) {
 		uint32_t t = device->writes.item[device->writes.start[id] + k];
 		if (check->of[t] != whole->writes.item[whole->writes.start[of] + k])
 			return device_check_wrong(check, "another result than the step's is written by", device->op[id].name);
 		if (device->tensor[t].alias == NONE)
 			check->version[device->tensor[t].storage] = check->latest[whole->tensor[check->of[t]].storage];
 	}
-	for (uint32_t k = 0; k < pairs; k++) {
+	FOR(k, pairs) {
 		struct inplace pair = whole->inplace[whole->inplace_start[of] + k],
 					   local = device->inplace[device->inplace_start[id] + k];
 		uint32_t storage = whole->tensor[pair.in].storage;
@@ -171,7 +171,7 @@ static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 		if (!same_memory(whole, check->of[local.in], pair.in) ||
 			(pair.out == NONE ? local.out != NONE : local.out == NONE || check->of[local.out] != pair.out))
 			return device_check_wrong(check, "another tensor than the step's is overwritten by", device->op[id].name);
-		for (uint32_t j = 0; j < k; j++)
+		FOR(j, k)
 			again |= whole->tensor[whole->inplace[whole->inplace_start[of] + j].in].storage == storage;
 		check->latest[storage] += !again;
 		check->version[device->tensor[local.in].storage] = check->latest[storage];
@@ -226,7 +226,7 @@ static enum status check_move(const struct check *check, uint32_t id, uint32_t f
 	struct placement said;
 	if (!read_places(check, &op->collective->from, check->of[from], &said) || !placement_equal(said, check->at[from]))
 		return device_check_wrong(check, "begins in another placement than its operand's:", op->name);
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (axis == NONE || (check->at[from].on[a] != check->at[to].on[a]) != (a == axis))
 			return device_check_wrong(check, "changes not just the axis that it names:", op->name);
 	int8_t before = check->at[from].on[axis], after = check->at[to].on[axis];
@@ -271,7 +271,7 @@ static enum status check_collective(struct check *check, uint32_t id)
 /* Every tensor has the extents and bytes of its placement. */
 static enum status device_check_sizes(const struct check *check)
 {
-	for (uint32_t t = 0; t < check->device->tensors; t++) {
+	FOR(t, check->device->tensors) {
 		const struct tensor *tensor = &check->device->tensor[t];
 		int64_t shape[DIMS_MAX];
 		if (check->of[t] == NONE)
@@ -292,7 +292,7 @@ static enum status check_end(const struct check *check)
 {
 	if (check->next != check->whole->ops)
 		return device_check_wrong(check, "an op of the step is missing:", check->whole->op[check->next].name);
-	for (uint32_t s = 0; s < check->whole->storages; s++) {
+	FOR(s, check->whole->storages) {
 		const char *name = check->whole->tensor[check->whole->storage[s].root].name;
 		uint32_t t = graph_find_tensor(check->device, name);
 		if (t == NONE || (check->whole->storage[s].live_out && !up_to_date(check, t)))
@@ -309,12 +309,12 @@ static bool device_check_start(struct check *check)
 		ROOM(&check->arena, check->summed, device->storages) &&
 		ROOM(&check->arena, check->latest, check->whole->storages)))
 		return false;
-	for (uint32_t t = 0; t < device->tensors; t++) {
+	FOR(t, device->tensors) {
 		check->of[t] = graph_find_tensor(check->whole, device->tensor[t].name);
 		if (check->of[t] != NONE)
 			check->at[t] = check->sharding->produced[check->of[t]];
 	}
-	for (uint32_t s = 0; s < device->storages; s++)
+	FOR(s, device->storages)
 		check->only[s] = NONE;
 	return true;
 }

@@ -26,7 +26,7 @@ static bool all_whole(struct placement placement)
 static void place_list(const struct walk *walk, uint32_t tensor, struct placement placement, char *text, size_t size)
 {
 	size_t used = (size_t)snprintf(text, size, "[");
-	for (uint32_t a = 0; a < walk->mesh->axes; a++) {
+	FOR(a, walk->mesh->axes) {
 		char one[40];
 		used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", a ? "," : "",
 			placement_text(walk->units, tensor, placement.on[a], one, sizeof one));
@@ -161,7 +161,7 @@ static uint32_t overwrite(
 	struct reshard chain;
 	if (find_chain(walk, tensor, at, to, &chain) != OK)
 		return NONE;
-	for (uint32_t i = 0; i < chain.moves; i++) {
+	FOR(i, chain.moves) {
 		from = device_copies_collect(walk, tensor, from, at, &chain.move[i], i + 1 == chain.moves ? INTO : FRESH, into);
 		at = chain.move[i].to;
 	}
@@ -221,7 +221,7 @@ static uint32_t next_write(const struct graph *graph, uint32_t storage, uint32_t
 static bool for_all_phases(const struct walk *walk, uint32_t tensor, const struct reshard *chain)
 {
 	bool persistent = walk->graph->storage[walk->graph->tensor[tensor].storage].persistent;
-	for (uint32_t i = 0; i < chain->moves; i++)
+	FOR(i, chain->moves)
 		if (chain->move[i].collective == COLLECTIVE_ALL_GATHER &&
 			(!persistent || walk->sharding->regather_axes >> chain->move[i].axis & 1))
 			return false;
@@ -295,7 +295,7 @@ static bool slices_view(const struct walk *walk, uint32_t tensor, struct placeme
 		return false;
 	for (int8_t i = 0; i < on; i++) {
 		int64_t left = units->part[units->part_start[tensor] + (uint32_t)i].size;
-		for (uint32_t a = 0; a < walk->mesh->axes; a++)
+		FOR(a, walk->mesh->axes)
 			if (at.on[a] == i)
 				left = (left + walk->mesh->axis[a].size - 1) / walk->mesh->axis[a].size;
 		if (left > 1)
@@ -405,7 +405,7 @@ static bool sums_in_place(const struct walk *walk, uint32_t tensor, uint32_t axi
 static uint32_t device_copies_early_moves(const struct walk *walk, const struct reshard *chain, uint8_t phase)
 {
 	uint32_t early = 0;
-	for (uint32_t i = 0; i < chain->moves; i++) {
+	FOR(i, chain->moves) {
 		bool late = walk->sharding->late_axes >> chain->move[i].axis & 1
 			|| (walk->sharding->late_sums && chain->move[i].collective == COLLECTIVE_ALL_REDUCE);
 		if (device_copies_is_reduction(&chain->move[i]) && phase == PHASE_UPDATE && late)

@@ -17,7 +17,7 @@ static void device_graph_describe(struct walk *walk)
 	if (mesh_devices(walk->mesh) > 1) {
 		about.axes = walk->mesh->axes;
 		about.device = walk->number;
-		for (uint32_t a = 0; a < about.axes; a++) {
+		FOR(a, about.axes) {
 			memcpy(about.axis[a].name, walk->mesh->axis[a].name, sizeof about.axis[a].name);
 			about.axis[a].size = walk->mesh->axis[a].size;
 		}
@@ -174,11 +174,11 @@ static bool index_readers(struct walk *walk)
 	if (!(ROOM(&walk->arena, walk->read_start, graph->tensors + (size_t)2) && ROOM(&walk->arena, walk->reader, reads) &&
 		ROOM(&walk->arena, walk->read, reads)))
 		return false;
-	for (uint32_t i = 0; i < reads; i++)
+	FOR(i, reads)
 		walk->read_start[graph->reads.item[i] + 2]++;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		walk->read_start[t + 2] += walk->read_start[t + 1];
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t at = walk->read_start[graph->reads.item[i] + 1]++;
 			walk->reader[at] = op;
@@ -198,12 +198,12 @@ static bool device_graph_start(struct walk *walk)
 		!walk->draft || !index_readers(walk) || reshard_memo_begin(&walk->memo, walk->units, walk->mesh) != OK)
 		return false;
 	device_graph_describe(walk);
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		walk_add_holder(
 			walk, (struct holder){ .source = NONE, .storage = s, .base = NONE, .next = NONE, .phase = ANY_PHASE });
 		walk->newest[s] = s;
 	}
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		walk->place[t] = walk->sharding->produced[t];
 		walk->where[t] = graph->tensor[t].storage;
 		walk->copies[t] = NONE;
@@ -216,7 +216,7 @@ static void walk_ops(struct walk *walk)
 {
 	const struct graph *graph = walk->graph;
 	uint32_t most = 0;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		most = csr_length(&graph->reads, op) > most ? csr_length(&graph->reads, op) : most;
 	struct operands operands = { arena_alloc(&walk->arena, most, sizeof *operands.name),
 		arena_alloc(&walk->arena, most, sizeof *operands.holder) };
@@ -228,7 +228,7 @@ static void walk_ops(struct walk *walk)
 		walk_reduce(walk, op);
 		finish_storages(walk, op);
 	}
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->after, op)
 			if (walk->status == OK)
 				walk_stop(walk, draft_after(walk->draft, walk->made[op], walk->made[graph->after.item[i]]));

@@ -231,7 +231,7 @@ static enum status least_time(struct sharding_job *job, struct sharding *shardin
 {
 	struct timing timing = { .job = job, .sharding = sharding };
 	enum status status = job->options->alone ? shown_by_mixture(job, sharding) : OK;
-	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK && !job->options->alone; i++)
+	for (size_t i = 0; i < COUNT_OF(steps) && status == OK && !job->options->alone; i++)
 		if ((!steps[i].helps || steps[i].helps(&timing)) && step_runs(steps[i].name))
 			status = steps[i].run(&timing);
 	return status == OK && !job->options->alone ? timing.status : status;
@@ -287,7 +287,7 @@ bool sharding_proves_by(const char *by)
 
 void sharding_report_free(struct sharding_report *report)
 {
-	for (uint32_t i = 0; i < report->others; i++)
+	FOR(i, report->others)
 		sharding_free(&report->other[i]);
 	arena_free(&report->arena);
 	*report = (struct sharding_report) { 0 };

@@ -30,7 +30,7 @@ struct sharding_job {
 static inline bool has_several_axes(const struct mesh *mesh)
 {
 	uint32_t count = 0;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		count += mesh->axis[a].size > 1;
 	return count > 1;
 }

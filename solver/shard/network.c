@@ -54,10 +54,10 @@ static enum status shard_network_begin(struct building *building, struct network
 		(!options->memo && reshard_memo_begin(&building->own_memo, building->units, building->mesh) != OK))
 		return NO_MEMORY;
 	memset(network->kept_node, 0xff, graph->tensors * sizeof *network->kept_node);
-	for (uint32_t i = 0; i < network->chain.segments; i++)
+	FOR(i, network->chain.segments)
 		network->chain.copies[i] = options->fold->segment[i].copies;
 	find_reaches(building->units, building->reaches);
-	for (uint32_t i = 0; i < options->pins; i++) {
+	FOR(i, options->pins) {
 		pin[i] = options->pin[i];
 		pin[i].tensor = in_first_copy(building, pin[i].tensor);
 	}
@@ -105,7 +105,7 @@ void network_free(struct network *network)
 void network_weigh_memory(struct network *network)
 {
 	struct shard_chain *chain = &network->chain;
-	for (uint32_t i = 0; i < chain->first[chain->nodes]; i++) {
+	FOR(i, chain->first[chain->nodes]) {
 		chain->cost[i] = chain->usage[i];
 		chain->usage[i] = 0;
 	}
@@ -122,11 +122,11 @@ enum status network_decode(const struct network *network, const struct chain_pla
 	sharding->late_axes = base ? base->late_axes : 0;
 	sharding->each_axes = base ? base->each_axes : 0;
 	sharding->regather_axes = base ? base->regather_axes : 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t node = network->op_node[op], chosen = plan->choice[plan->start[node] + network->op_copy[op]];
 		sharding_set(sharding, network->units, op, network->choice[chain->first[node] + chosen].split);
 	}
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		uint32_t node = network->kept_node[t];
 		if (node == NONE)
 			continue;

@@ -108,7 +108,7 @@ static struct distance distance_find(
 	building->failed |= status == NO_MEMORY;
 	if (status != OK)
 		return (struct distance) { .time = SHARD_FORBIDDEN };
-	for (uint32_t i = 0; i < reshard->moves; i++)
+	FOR(i, reshard->moves)
 		distance.gathers |= (uint8_t)((reshard->move[i].collective == COLLECTIVE_ALL_GATHER) << reshard->move[i].axis);
 	distance.time = sharding_share(
 		reshard, options->microbatches, for_update, options->base ? options->base->each_axes : 0, distance.on);
@@ -124,7 +124,7 @@ static int64_t weigh_for(
 	int64_t sum = 0;
 	if (distance->time >= SHARD_FORBIDDEN)
 		return SHARD_FORBIDDEN;
-	for (uint32_t a = 0; a < building->mesh->axes; a++)
+	FOR(a, building->mesh->axes)
 		sum += hides ? sharding_weigh_hidden(distance->on[a], a, hiding, options->exposed, &options->mixture)
 			: sharding_weigh_waited(distance->on[a], a, (uint8_t)phase, options->microbatches, &options->mixture);
 	return sum;
@@ -193,7 +193,7 @@ static bool is_early(const struct building *building, const struct reading *read
 {
 	if (!building->options->strict || !building->needs || !building->reaches[reading->op])
 		return false;
-	for (uint32_t i = 0; i < building->needs->count; i++)
+	FOR(i, building->needs->count)
 		if (placement_equal(building->needs->place[i].at, need) && building->needs->place[i].readers[PHASE_FORWARD] > 0)
 			return true;
 	return false;
@@ -245,7 +245,7 @@ static bool wants_begin(const struct building *building, const struct reading *r
 		return false;
 	/* A view that both passes read: its copy must be one that is counted. */
 	wants->held = !building->options->plain && phase == PHASE_FORWARD && building->reaches[reading->op];
-	for (uint32_t j = 0; j < columns; j++) {
+	FOR(j, columns) {
 		struct split split = network->choice[network->chain.first[reading->node] + j].split;
 		uint32_t k = 0;
 		wants->start[j + 1] = wants->start[j];
@@ -257,7 +257,7 @@ static bool wants_begin(const struct building *building, const struct reading *r
 		if (reading->left != NONE)
 			wants->left[j] = split_place(building->units, reading->op, split, reading->left);
 	}
-	for (uint32_t i = 0; i < wants->needs; i++)
+	FOR(i, wants->needs)
 		wants->early[i] = is_early(building, reading, wants->need[i]);
 	return true;
 }
@@ -273,7 +273,7 @@ static const struct source *source_at(struct building *building, struct wants *w
 	if (!source.cost || !source.barred ||
 		!mem_reserve(&wants->source, &wants->source_room, wants->sources + (size_t)1, sizeof *wants->source))
 		return NULL;
-	for (uint32_t i = 0; i < wants->needs; i++) {
+	FOR(i, wants->needs) {
 		if (placement_equal(wants->need[i], at)) {
 			source.need = i;
 			continue;
@@ -299,7 +299,7 @@ static bool network_edges_find_costs(
 	const struct source *other = second ? source_at(building, wants, *second) : NULL;
 	if (second && !other)
 		return false;
-	for (uint32_t i = 0; i < wants->needs; i++) {
+	FOR(i, wants->needs) {
 		int64_t cost = other && other->cost[i] < written.cost[i] ? other->cost[i] : written.cost[i];
 		wants->cost[i] = written.barred[i] && !(other && other->need == i) ? SHARD_FORBIDDEN : cost;
 	}
@@ -328,7 +328,7 @@ static int64_t need_cost(
 static void network_edges_fill_row(struct building *building, const struct wants *wants, int64_t *table, bool turned,
 	uint32_t i, uint32_t rows, uint32_t columns, struct placement placement)
 {
-	for (uint32_t j = 0; j < columns; j++)
+	FOR(j, columns)
 		table[turned ? (size_t)j * rows + i : (size_t)i * columns + j] = need_cost(building, wants, j, placement);
 }
 
@@ -378,9 +378,9 @@ static void fill_return(
 			 columns = network_edges_choices_of(building, reading->node);
 	uint32_t last = building->graph->tensor[reading->tensor].writer;
 	bool update = last != NONE && building->graph->op[last].phase == PHASE_UPDATE;
-	for (uint32_t i = 0; i < rows; i++) {
+	FOR(i, rows) {
 		struct placement from = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
-		for (uint32_t j = 0; j < columns; j++) {
+		FOR(j, columns) {
 			int64_t time = distance_find(building, reading->tensor, from,
 				network->choice[network->chain.first[reading->node] + j].placement, update)
 							   .time;
@@ -469,7 +469,7 @@ static bool has_partial(struct placement placement)
 static bool moves_one_split(const struct building *building, struct placement from, struct placement to)
 {
 	uint32_t moved = 0;
-	for (uint32_t a = 0; a < building->mesh->axes; a++) {
+	FOR(a, building->mesh->axes) {
 		if (from.on[a] != to.on[a] && (from.on[a] < 0 || to.on[a] < 0))
 			return false;
 		moved += from.on[a] != to.on[a];
@@ -480,7 +480,7 @@ static bool moves_one_split(const struct building *building, struct placement fr
 /* The phase that a copy is made in which readers of these phases share. */
 static enum phase first_phase(const struct place *place, uint8_t set)
 {
-	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
+	FOR(phase, PHASE_COUNT)
 		if (set >> phase & 1 && place->readers[phase] > 0)
 			return (enum phase)phase;
 	return PHASE_UPDATE;
@@ -493,7 +493,7 @@ static int64_t doubled_cost(const struct building *building, uint32_t tensor, co
 	int64_t cost = 0;
 	if (!apart)
 		return network_edges_weigh(building, tensor, distance, first_phase(place, set), update);
-	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
+	FOR(phase, PHASE_COUNT)
 		cost += set >> phase & 1
 			? network_edges_weigh(building, tensor, distance, (enum phase)phase, update || phase == PHASE_UPDATE)
 			: 0;
@@ -518,7 +518,7 @@ static enum status doubled_at(
 	uint8_t sets[2 + PHASE_COUNT], several = 0;
 	uint32_t count = 0, readers = 0;
 	bool update = place->readers[PHASE_UPDATE] > 0;
-	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
+	FOR(phase, PHASE_COUNT)
 		update &= phase == PHASE_UPDATE || place->readers[phase] == 0;
 	struct distance distance = distance_find(building, tensor, choice.placement, place->at, update);
 	int64_t time = distance.time;
@@ -527,7 +527,7 @@ static enum status doubled_at(
 	if (building->options->narrow && !distance.gathers && !has_partial(choice.placement) && time > 0 &&
 		!moves_one_split(building, choice.placement, place->at))
 		return OK;
-	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++) {
+	FOR(phase, PHASE_COUNT) {
 		readers += place->readers[phase];
 		if (place->readers[phase] > 1) {
 			several |= (uint8_t)(1 << phase);
@@ -578,9 +578,9 @@ static void fill_agree(struct building *building, uint32_t tensor, const struct 
 {
 	const struct network *network = building->network;
 	uint32_t rows = network_edges_choices_of(building, edge->from), columns = network_edges_choices_of(building, edge->to);
-	for (uint32_t i = 0; i < rows; i++) {
+	FOR(i, rows) {
 		struct placement placement = choice_place(building, tensor, &network->choice[network->chain.first[edge->from] + i]);
-		for (uint32_t j = 0; j < columns; j++)
+		FOR(j, columns)
 			if (!placement_equal(placement, network->choice[network->chain.first[edge->to] + j].placement))
 				network->chain.pair[edge->table + (size_t)i * columns + j] = SHARD_FORBIDDEN;
 	}
@@ -605,9 +605,9 @@ static enum status double_tensor(
 /* True where two readers may share a copy that isn't free. */
 static bool worth_doubling(const struct places *needs)
 {
-	for (uint32_t i = 0; i < needs->count; i++) {
+	FOR(i, needs->count) {
 		uint32_t readers = 0;
-		for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
+		FOR(phase, PHASE_COUNT)
 			readers += needs->place[i].readers[phase];
 		if (readers > 1)
 			return true;

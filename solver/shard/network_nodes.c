@@ -101,7 +101,7 @@ static int64_t network_nodes_usage_of(const struct building *building, uint32_t 
 	bool sums = building->options->microbatches > 1;
 	uint32_t reads = csr_length(&graph->reads, op);
 	int64_t bytes = 0;
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+	FOR(k, op_arguments(graph, op)) {
 		uint32_t tensor = graph_argument(graph, op, k);
 		bool twice = false;
 		for (uint32_t j = 0; j < k && j < reads && k < reads; j++)
@@ -121,7 +121,7 @@ static int64_t network_nodes_usage_of(const struct building *building, uint32_t 
 static bool pinned_away(const struct building *building, uint32_t tensor, struct placement placement)
 {
 	const struct network_options *options = building->options;
-	for (uint32_t i = 0; i < options->pins; i++)
+	FOR(i, options->pins)
 		if (options->pin[i].tensor == tensor && placement.on[options->pin[i].axis] != options->pin[i].on)
 			return true;
 	return false;
@@ -141,7 +141,7 @@ static bool split_fits(const struct building *building, uint32_t op, struct spli
 	for (uint32_t k = csr_length(&graph->reads, op); k < op_arguments(graph, op); k++) {
 		uint32_t tensor = graph_argument(graph, op, k);
 		struct placement placement = split_place(building->units, op, split, k);
-		for (uint32_t a = 0; a < building->mesh->axes; a++)
+		FOR(a, building->mesh->axes)
 			if (placement.on[a] == PLACE_PARTIAL && network_nodes_stays(graph, tensor) && graph->op[op].phase == PHASE_UPDATE)
 				return false;
 	}
@@ -174,7 +174,7 @@ static bool network_nodes_hardly_pays(const struct building *building, uint32_t 
 	uint32_t reads = csr_length(&graph->reads, op), in = 0, out = 0;
 	if (graph->op[op].phase == PHASE_UPDATE || unit == UNIT_NONE || (unit == UNIT_PARTIAL && reads < 2))
 		return false;
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+	FOR(k, op_arguments(graph, op))
 		if (network_nodes_passes(units, graph_argument(graph, op, k)) && units_place(units, op, unit, k) != PLACE_WHOLE)
 			*(k < reads ? &in : &out) += 1;
 	uint8_t role = unit < 0 ? ROLE_NONE : units->unit[units->unit_start[op] + (uint32_t)unit].role;
@@ -229,7 +229,7 @@ static enum status op_choices(struct building *building, uint32_t op, bool *pinn
 	int8_t range[MESH_AXES][2];
 	memset(&choice, UNIT_NONE, sizeof choice);
 	choice.phases = 0;
-	for (uint32_t a = 0; a < building->mesh->axes; a++) {
+	FOR(a, building->mesh->axes) {
 		axis_range(building, a, options->base ? options->base->split[op].on[a] : UNIT_NONE,
 			units->linear[op] ? UNIT_PARTIAL : UNIT_NONE, (int32_t)unit_count(units, op) - 1, range[a]);
 		choice.split.on[a] = range[a][0];
@@ -262,7 +262,7 @@ static enum status kept_choices(struct building *building, uint32_t tensor, bool
 	int8_t range[MESH_AXES][2];
 	memset(&choice, PLACE_WHOLE, sizeof choice);
 	choice.phases = 0;
-	for (uint32_t a = 0; a < building->mesh->axes; a++) {
+	FOR(a, building->mesh->axes) {
 		axis_range(building, a, options->base ? options->base->produced[tensor].on[a] : PLACE_WHOLE, PLACE_WHOLE,
 			parts - 1, range[a]);
 		choice.placement.on[a] = range[a][0];
@@ -311,7 +311,7 @@ static enum status op_nodes(struct building *building)
 	const struct graph *graph = building->graph;
 	const struct fold *fold = building->options->fold;
 	struct network *network = building->network;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		bool folded = fold && fold->segment_of[op] != NONE, pinned = false;
 		if (folded && fold->copy_of[op] > 0)
 			continue;
@@ -381,7 +381,7 @@ static enum status kept_node(struct building *building, uint32_t segment, const 
 	uint32_t node = building_node(building, NETWORK_KEPT, theirs[0], segment);
 	TRY(node == NONE ? NO_MEMORY : kept_choices(building, theirs[0], &pinned));
 	TRY(some_choice(building, theirs[0], pinned));
-	for (uint32_t copy = 0; copy < copies; copy++) {
+	FOR(copy, copies) {
 		network->kept_node[theirs[copy]] = node;
 		network->kept_copy[theirs[copy]] = copy;
 	}

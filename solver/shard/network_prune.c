@@ -69,7 +69,7 @@ static void open_side(const struct pruning *pruning, uint32_t node, uint32_t nea
 		.sometimes = sometimes(edge, is_from),
 		.loop = edge->from == edge->to,
 		.step = edge->step };
-	for (uint32_t j = 0; j < chain->first[other + 1] - chain->first[other]; j++)
+	FOR(j, chain->first[other + 1] - chain->first[other])
 		side->others += side->loop || !pruning->gone[chain->first[other] + j];
 	side->across = room + (size_t)own * side->others;
 	side->partners = side->across + (size_t)own * side->others;
@@ -130,7 +130,7 @@ static int64_t most_more(struct side *side, uint32_t s, uint32_t t, int64_t enou
 	uint32_t last = side->last;
 	if (last < side->others && of_s[last] < SHARD_FORBIDDEN && of_t[last] - of_s[last] > enough)
 		return SHARD_FORBIDDEN;
-	for (uint32_t i = 0; i < side->others; i++) {
+	FOR(i, side->others) {
 		if (of_s[i] >= SHARD_FORBIDDEN)
 			continue;
 		int64_t more = of_t[i] - of_s[i];
@@ -151,7 +151,7 @@ static void find_witnesses(struct pruning *pruning, uint32_t s)
 		const int64_t *pay = side->pay + (size_t)s * side->others;
 		int64_t least = SHARD_FORBIDDEN;
 		side->witness = NONE;
-		for (uint32_t j = 0; j < side->others; j++)
+		FOR(j, side->others)
 			if (pay[j] < least) {
 				least = pay[j];
 				side->witness = j;
@@ -258,7 +258,7 @@ static void network_prune_find_rivals(struct pruning *pruning, uint32_t count)
 	pruning->by = by;
 	pruning->with = with;
 	pruning->rivals = 0;
-	for (uint32_t t = 0; t < count; t++)
+	FOR(t, count)
 		if (!column || column[t] < SHARD_FORBIDDEN)
 			pruning->rival[pruning->rivals++] = t;
 }
@@ -269,7 +269,7 @@ static bool is_dominated(struct pruning *pruning, uint32_t node, uint32_t s)
 	uint32_t first = chain->first[node], count = chain->first[node + 1] - first;
 	find_witnesses(pruning, s);
 	network_prune_find_rivals(pruning, count);
-	for (uint32_t i = 0; i < pruning->rivals; i++) {
+	FOR(i, pruning->rivals) {
 		uint32_t t = pruning->rival[i];
 		if (t == s || pruning->gone[first + t] || chain->usage[first + t] > chain->usage[first + s])
 			continue;
@@ -303,7 +303,7 @@ static enum status find_near(struct pruning *pruning, struct arena *arena)
 	uint32_t *row = mem_alloc(2 * (size_t)chain->edges, sizeof *row),
 			 *item = mem_alloc(2 * (size_t)chain->edges, sizeof *item), pairs = 0;
 	for (uint32_t e = 0; row && item && e < chain->edges; e++)
-		for (uint32_t end = 0; end < 2; end++) {
+		FOR(end, 2) {
 			row[pairs] = end ? chain->edge[e].to : chain->edge[e].from;
 			item[pairs++] = 2 * e + end;
 		}
@@ -319,7 +319,7 @@ static void compact(struct pruning *pruning)
 	struct network *network = pruning->network;
 	struct shard_chain *chain = &network->chain;
 	size_t at = 0;
-	for (uint32_t e = 0; e < chain->edges; e++) {
+	FOR(e, chain->edges) {
 		struct chain_edge *edge = &chain->edge[e];
 		size_t from = edge->table;
 		edge->table = at;
@@ -332,7 +332,7 @@ static void compact(struct pruning *pruning)
 	int64_t *pair = mem_resize(chain->pair, at, sizeof *pair);
 	chain->pair = pair ? pair : chain->pair;
 	uint32_t kept = 0, begin = 0;
-	for (uint32_t node = 0; node < chain->nodes; node++) {
+	FOR(node, chain->nodes) {
 		uint32_t end = chain->first[node + 1];
 		for (uint32_t i = begin; i < end; i++)
 			if (!pruning->gone[i]) {

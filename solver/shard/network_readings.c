@@ -30,7 +30,7 @@ static void find_examples(struct building *building)
 	const struct graph *graph = building->graph;
 	const struct network *network = building->network;
 	memset(building->class_example, 0xff, sizeof *building->class_example * building->classes);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		for (uint32_t i = graph->writes.start[op]; i < graph->writes.start[op + 1]; i++) {
 			uint32_t *example =
 				&building->class_example[building->node_class[network->op_node[op]] + i - graph->writes.start[op]];
@@ -47,7 +47,7 @@ static bool number_classes(struct building *building)
 	uint32_t nodes = network->chain.nodes;
 	if (!ROOM(&building->arena, building->node_class, nodes + (size_t)1))
 		return false;
-	for (uint32_t node = 0; node < nodes; node++)
+	FOR(node, nodes)
 		building->node_class[node + 1] = building->node_class[node]
 			+ (network->node[node].kind == NETWORK_OP ? csr_length(&building->graph->writes, network->node[node].id) : 1);
 	building->classes = building->node_class[nodes];
@@ -146,7 +146,7 @@ static bool *mark_reading(struct building *building)
 	for (uint32_t op = 0; marked && op < graph->ops; op++)
 		marked[op] = !fold || fold->segment_of[op] == NONE;
 	for (uint32_t s = 0; marked && fold && s < fold->segments; s++)
-		for (uint32_t i = 0; i < fold->segment[s].ops; i++) {
+		FOR(i, fold->segment[s].ops) {
 			const struct fold_segment *segment = &fold->segment[s];
 			marked[network_readings_op_of(segment, i, 0)] =
 				marked[network_readings_op_of(segment, i, segment->copies - 1)] = true;

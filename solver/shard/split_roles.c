@@ -37,7 +37,7 @@ static int64_t misplaced(
 {
 	const struct graph *graph = units->graph;
 	int64_t bytes = 0;
-	for (uint32_t k = 0; k < csr_length(&graph->reads, op); k++) {
+	FOR(k, csr_length(&graph->reads, op)) {
 		uint32_t tensor = split_roles_operand(graph, op, k);
 		int8_t is = sharding->produced[tensor].on[axis], wanted = units_place(units, op, unit, k);
 		if (graph->tensor[tensor].writer != NONE && is != wanted && is != PLACE_WHOLE)
@@ -86,7 +86,7 @@ static bool of_experts(const struct units *units, uint32_t op, int8_t unit)
 	const struct graph *graph = units->graph;
 	if (units->unit[units->unit_start[op] + (uint32_t)unit].reduced)
 		return false;
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+	FOR(k, op_arguments(graph, op))
 		if (units_place(units, op, unit, k) >= 0 && graph->tensor[split_roles_argument(graph, op, k)].dims > 2)
 			return true;
 	return false;
@@ -97,7 +97,7 @@ static bool of_experts(const struct units *units, uint32_t op, int8_t unit)
 static int8_t by_role(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles,
 	uint32_t op, uint32_t axis)
 {
-	for (uint32_t r = 0; r < roles->roles; r++) {
+	FOR(r, roles->roles) {
 		int8_t best = UNIT_NONE;
 		int64_t least = 0;
 		bool summed = false;
@@ -153,12 +153,12 @@ static int8_t state_part(
 	int8_t best = PLACE_WHOLE;
 	int64_t most = 0;
 	bool equal = false;
-	for (uint32_t i = 0; i < parts; i++) {
+	FOR(i, parts) {
 		int64_t left = part[i].size;
 		bool later = false;
 		struct placement tried = placement;
 		tried.on[axis] = (int8_t)i;
-		for (uint32_t a = 0; a < mesh->axes; a++)
+		FOR(a, mesh->axes)
 			if (a != axis && placement.on[a] == (int8_t)i) {
 				left /= mesh->axis[a].size;
 				later |= a > axis;
@@ -235,7 +235,7 @@ static struct placement kept_place(
 /* Places tensors that nothing writes as their readers need them. zero: stage per axis. */
 static void sharding_keep(struct sharding *sharding, const struct units *units, const uint8_t zero[MESH_AXES])
 {
-	for (uint32_t i = 0; i < units->kepts; i++)
+	FOR(i, units->kepts)
 		sharding->produced[units->kept[i]] = kept_place(sharding, units, units->kept[i], zero);
 }
 
@@ -244,11 +244,11 @@ static void sharding_keep(struct sharding *sharding, const struct units *units, 
 static void mark_constant(const struct units *units, bool *constant, bool *value)
 {
 	const struct graph *graph = units->graph;
-	for (uint32_t i = 0; i < units->kepts; i++) {
+	FOR(i, units->kepts) {
 		uint8_t kind = graph->tensor[units->kept[i]].kind;
 		value[units->kept[i]] = kind == KIND_BUFFER || kind == KIND_CONSTANT;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		constant[op] = true;
 		FOR_ROW(i, &graph->reads, op)
 			constant[op] &= value[graph->reads.item[i]];
@@ -386,7 +386,7 @@ static void split_axis(struct sharding *sharding, const struct units *units, con
 	uint32_t axis, bool again, const bool *constant, struct chosen *chosen)
 {
 	memset(chosen, 0, units->op_classes * sizeof *chosen);
-	for (uint32_t op = 0; op < units->graph->ops; op++) {
+	FOR(op, units->graph->ops) {
 		struct split split = sharding->split[op];
 		if (again && (split.on[axis] >= 0 || !cuts_states(units->graph, sharding, roles, op, axis)))
 			continue;
@@ -413,7 +413,7 @@ enum status split_by_roles(
 	mark_constant(units, constant, value);
 	/* Axes that cut states come last: they cut what the others leave. */
 	for (int pass = 0; pass < 2; pass++)
-		for (uint32_t a = 0; a < mesh->axes; a++) {
+		FOR(a, mesh->axes) {
 			struct axis_roles cut = roles[a];
 			bool twice = cuts_twice(&cut);
 			if (((cut.zero > 0) != (pass == 1) && !twice) || mesh->axis[a].size < 2)

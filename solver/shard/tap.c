@@ -76,7 +76,7 @@ static uint32_t choice_of_pattern(const struct tap *tap, uint32_t node, int patt
 	const struct units *units = tap->job->units;
 	uint32_t tensor = tap->network.node[node].id, best = UNSET;
 	int most = -1;
-	for (uint32_t c = 0; c < tap_choices_of(tap, node); c++) {
+	FOR(c, tap_choices_of(tap, node)) {
 		int8_t on = tap_choice_of(tap, node, c)->placement.on[tap->axis];
 		if (pattern == REPLICATED && on == PLACE_WHOLE)
 			return c;
@@ -96,7 +96,7 @@ static uint32_t tap_find_weights(const struct tap *tap, uint32_t segment, uint32
 {
 	const struct graph *graph = tap->graph;
 	uint32_t count = 0;
-	for (uint32_t node = 0; node < tap->network.chain.nodes; node++) {
+	FOR(node, tap->network.chain.nodes) {
 		if (tap->network.chain.segment[node] != segment || !is_weight(tap, node))
 			continue;
 		uint32_t at = count++;
@@ -218,7 +218,7 @@ static uint32_t route_op(const struct tap *tap, uint32_t node)
 	uint32_t op = tap->network.node[node].id, best = UNSET;
 	bool forward = tap->graph->op[op].phase == PHASE_FORWARD;
 	int64_t least[3] = { 0 };
-	for (uint32_t c = 0; c < tap_choices_of(tap, node); c++) {
+	FOR(c, tap_choices_of(tap, node)) {
 		int8_t unit = tap_choice_of(tap, node, c)->split.on[tap->axis];
 		int unfit = misfits(tap, op, unit);
 		int64_t paid = pays(tap, node, c), own = tap->network.chain.cost[tap->network.chain.first[node] + c];
@@ -273,12 +273,12 @@ static int64_t gradients(struct tap *tap)
 {
 	const struct shard_chain *chain = &tap->network.chain;
 	int64_t sum = 0;
-	for (uint32_t node = 0; node < chain->nodes; node++) {
+	FOR(node, chain->nodes) {
 		const struct network_node *of = &tap->network.node[node];
 		if (of->kind != NETWORK_OP || tap->graph->op[of->id].phase != PHASE_UPDATE || !first_reader(tap, of->id))
 			continue;
 		int64_t least = SHARD_FORBIDDEN;
-		for (uint32_t c = 0; c < tap_choices_of(tap, node); c++) {
+		FOR(c, tap_choices_of(tap, node)) {
 			int64_t paid = pays(tap, node, c);
 			least = paid < least ? paid : least;
 		}
@@ -294,13 +294,13 @@ static int64_t route(struct tap *tap)
 {
 	const struct shard_chain *chain = &tap->network.chain;
 	memcpy(tap->chosen, tap->pattern, chain->nodes * sizeof *tap->chosen);
-	for (uint32_t node = 0; node < chain->nodes; node++) {
+	FOR(node, chain->nodes) {
 		const struct network_node *of = &tap->network.node[node];
 		if (of->kind == NETWORK_KEPT && tap->chosen[node] == UNSET && tap->graph->tensor[of->id].kind != KIND_OPTIMIZER
 			&& tap->graph->tensor[of->id].kind != KIND_PARAMETER)
 			tap->chosen[node] = choice_of_pattern(tap, node, REPLICATED);
 	}
-	for (uint32_t node = 0; node < chain->nodes; node++) {
+	FOR(node, chain->nodes) {
 		const struct network_node *of = &tap->network.node[node];
 		if (of->kind != NETWORK_OP || tap->graph->op[of->id].phase == PHASE_UPDATE)
 			continue;
@@ -311,7 +311,7 @@ static int64_t route(struct tap *tap)
 		}
 	}
 	int64_t sum = gradients(tap);
-	for (uint32_t e = 0; e < chain->edges; e++) {
+	FOR(e, chain->edges) {
 		const struct chain_edge *edge = &chain->edge[e];
 		if (tap->chosen[edge->from] == UNSET || tap->chosen[edge->to] == UNSET)
 			continue;
@@ -373,7 +373,7 @@ static enum status try_patterns(
 	uint32_t codes = 1, best = 0, chosen = UNSET;
 	int64_t least = SHARD_FORBIDDEN;
 	enum status status = OK;
-	for (uint32_t i = 0; i < weights; i++) {
+	FOR(i, weights) {
 		tap->trying[weight[i]] = true;
 		codes *= tap->only_data ? 1 : PATTERNS;
 	}
@@ -392,7 +392,7 @@ static enum status try_patterns(
 		}
 	}
 	set_patterns(tap, weight, weights, best);
-	for (uint32_t i = 0; i < weights; i++)
+	FOR(i, weights)
 		tap->trying[weight[i]] = false;
 	*routed = chosen != UNSET;
 	if (*routed)
@@ -449,7 +449,7 @@ static bool tap_place(const struct tap *tap, uint32_t node, uint32_t weight, int
 	const struct part *part = &units->part[units->part_start[tap->network.node[node].id]],
 					  *of = &units->part[units->part_start[tap->network.node[weight].id]];
 	int8_t wanted = tap_choice_of(tap, weight, tap->pattern[weight])->placement.on[tap->axis];
-	for (uint32_t c = 0; c < tap_choices_of(tap, node); c++) {
+	FOR(c, tap_choices_of(tap, node)) {
 		*on = tap_choice_of(tap, node, c)->placement.on[tap->axis];
 		if (node == weight || wanted < 0 || *on < 0 ? *on == wanted : part[*on].dim == of[wanted].dim)
 			return true;
@@ -467,7 +467,7 @@ static enum status tap_finish(
 	struct placement_pin *pin;
 	NEED(ROOM(&tap->arena, owner, graph->tensors) && ROOM(&tap->arena, pin, graph->tensors));
 	tap_find_owners(tap, owner);
-	for (uint32_t node = 0; node < network->chain.nodes; node++) {
+	FOR(node, network->chain.nodes) {
 		const struct network_node *of = &network->node[node];
 		uint32_t weight = of->kind != NETWORK_KEPT ? NONE
 			: tap->pattern[node] != UNSET ? node
@@ -508,16 +508,16 @@ static enum status tap_begin(struct tap *tap, const struct sharding *base)
 	NEED(ROOM(&tap->arena, row, 2 * (size_t)chain->edges) && ROOM(&tap->arena, item, 2 * (size_t)chain->edges) &&
 		ROOM(&tap->arena, tap->chosen, chain->nodes) && ROOM(&tap->arena, tap->pattern, chain->nodes) &&
 		ROOM(&tap->arena, tap->trying, chain->nodes));
-	for (uint32_t e = 0; e < chain->edges; e++) {
+	FOR(e, chain->edges) {
 		row[2 * e] = chain->edge[e].from;
 		row[2 * e + 1] = chain->edge[e].to;
 		item[2 * e] = item[2 * e + 1] = e;
 	}
-	for (uint32_t op = 0; op < tap->graph->ops; op++)
+	FOR(op, tap->graph->ops)
 		if (tap->graph->op[op].flops > tap->most_flops)
 			tap->most_flops = tap->graph->op[op].flops;
 	memset(tap->pattern, 0xff, chain->nodes * sizeof *tap->pattern);
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		if (is_weight(tap, node))
 			tap->pattern[node] = choice_of_pattern(tap, node, REPLICATED);
 	return csr_of_pairs(&tap->arena, chain->nodes, 2 * chain->edges, row, item, &tap->near);
@@ -529,16 +529,16 @@ static enum status tap_axes(struct tap *tap, const struct sharding *base)
 	const struct sharding_job *job = tap->job;
 	uint32_t op = 0;
 	tap->only_data = true;
-	for (uint32_t a = 0; a < job->mesh->axes; a++) {
+	FOR(a, job->mesh->axes) {
 		bool data = job->options->roles[a].role[0] == ROLE_BATCH;
 		if (job->mesh->axis[a].size > 1 && (tap->only_data || !data)) {
 			tap->axis = a;
 			tap->only_data &= data;
 		}
 	}
-	for (uint32_t i = 0; i < tap->graph->ops; i++)
+	FOR(i, tap->graph->ops)
 		op = tap->graph->op[i].phase == PHASE_FORWARD && tap->graph->op[i].flops > tap->graph->op[op].flops ? i : op;
-	for (uint32_t a = 0; a < job->mesh->axes; a++)
+	FOR(a, job->mesh->axes)
 		if ((a != tap->axis || tap->only_data) && job->mesh->axis[a].size > 1 && base->split[op].on[a] == UNIT_NONE)
 			return fail(job->error, INFEASIBLE, "%s %u doesn't split %s", job->mesh->axis[a].name, job->mesh->axis[a].size,
 				tap->graph->op[op].name);

@@ -56,7 +56,7 @@ static enum status find_layers(const struct graph *graph, struct activations *ac
 
 static void find_saved(const struct graph *graph, struct activations *activations)
 {
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t allocator = allocator_of(graph, s);
 		if (!is_forward(graph, allocator) || graph->storage[s].live_out)
 			continue;
@@ -194,7 +194,7 @@ static void activations_find_flops(
 	const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
 	OWN(binding) binding = { 0 };
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		struct error error;
 		const struct rule *rule = rules && graph->op[op].flops < 0 && is_forward(graph, op) ? rules_find(rules,
 			graph->op[op].type) : NULL;

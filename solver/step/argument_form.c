@@ -127,7 +127,7 @@ const struct arguments *arguments_with_result(
 	memcpy(value, arguments->value, before * sizeof *value);
 	if (list || !names)
 		value[count++] = (struct argument){ .kind = names ? ARGUMENT_LIST : ARGUMENT_NOTHING, .within = names };
-	for (uint32_t i = 0; i < names; i++)
+	FOR(i, names)
 		value[count++] = (struct argument){ .kind = name[i] ? ARGUMENT_TEXT : ARGUMENT_NOTHING, .text = name[i] };
 	value[before].key = "result";
 	*longer = (struct arguments){ value, count };

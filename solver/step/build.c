@@ -79,7 +79,7 @@ void build_count_flops(struct build *build)
 	uint32_t arguments = build->inputs + build->outputs;
 	if (!rule || arguments > BUILD_ARGUMENTS)
 		return;
-	for (uint32_t i = 0; i < arguments; i++) {
+	FOR(i, arguments) {
 		const struct tensor *record = draft_tensor_at(build->draft, build->argument[i]);
 		tensor[i] = (struct rule_tensor){ record->shape, record->dims };
 	}
@@ -128,7 +128,7 @@ uint32_t build_op(struct build *build, const char *type, const uint32_t *input, 
 	build->inputs = 0;
 	build->in_place = false;
 	build->counts = build->rules != NULL;
-	for (uint32_t i = 0; i < inputs; i++)
+	FOR(i, inputs)
 		if (input[i] != NONE)
 			build_read(build, input[i]);
 	return build->op;
@@ -278,7 +278,7 @@ uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t 
 
 void build_copy_control(struct build *build, const struct graph *graph, const uint32_t *op)
 {
-	for (uint32_t i = 0; i < graph->ops; i++)
+	FOR(i, graph->ops)
 		FOR_ROW(j, &graph->after, i)
 			if (build->status == OK && op[i] != NONE && op[graph->after.item[j]] != NONE &&
 			    draft_after(build->draft, op[i], op[graph->after.item[j]]) != OK)

@@ -47,7 +47,7 @@ static const struct storage *device_form_storage_of(const struct graph *graph, u
 static void count_uses(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct rule *rule = rule_of(forming, op);
 		bool computes = !rule || rule->cost != COST_NONE;
 		FOR_ROW(i, &graph->reads, op) {
@@ -121,7 +121,7 @@ static bool of_product(const struct forming *forming, uint32_t tensor)
 static void link_sums(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		forming->before[op] = forming->sum[op].next = forming->sum[op].first = NONE;
 		for (uint32_t k = 0; k < 2 && adds_gradients(forming, op) && forming->before[op] == NONE; k++) {
 			uint32_t tensor = read_of(graph, op, k), writer = graph->tensor[tensor].writer, target = target_of(graph, op);
@@ -147,7 +147,7 @@ static void list_summands(struct forming *forming, struct chain *chain)
 		forming->sum[forming->before[op]].next = op;
 	}
 	uint32_t target = target_of(graph, op), second = target == read_of(graph, op, 1);
-	for (uint32_t k = 0; k < 2; k++) { /* what is added to in place comes first */
+	FOR(k, 2) { /* what is added to in place comes first */
 		chain->summand[k] = read_of(graph, op, k ^ second);
 		chain->adder[k] = op;
 	}
@@ -158,7 +158,7 @@ static void list_summands(struct forming *forming, struct chain *chain)
 static bool sort_summands(const struct forming *forming, struct chain *chain, bool target)
 {
 	uint32_t products = 0, out_of_turn = 0, count = chain->additions + 1;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		uint32_t tensor = chain->summand[i], by = chain->adder[i];
 		if (!of_product(forming, tensor))
 			continue;
@@ -224,7 +224,7 @@ static enum status group_sums(struct forming *forming)
 		.adder = arena_alloc(&forming->arena, graph->ops + 1, sizeof *chain.adder) };
 	NEED(chain.summand && chain.adder);
 	link_sums(forming);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (forming->before[op] == NONE || forming->added[op])
 			continue;
 		chain.last = op;
@@ -250,7 +250,7 @@ static enum status device_form_find_tied(struct forming *forming)
 	bool *tied;
 	NEED(ROOM(&forming->arena, name, graph->storages) && ROOM(&forming->arena, tied, graph->storages));
 	memset(name, 0xff, graph->storages * sizeof *name);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rule_of(forming, op) : NULL;
 		for (uint32_t i = graph->reads.start[op]; rule && rule->cost != COST_NONE && i < graph->reads.start[op + 1]; i++) {
 			uint32_t tensor = graph->reads.item[i], storage = graph->tensor[tensor].storage;
@@ -260,7 +260,7 @@ static enum status device_form_find_tied(struct forming *forming)
 			name[storage] = tensor;
 		}
 	}
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i], view = graph->tensor[tensor].writer;
 			bool later = graph->op[op].phase == PHASE_BACKWARD && tied[graph->tensor[tensor].storage] && view != NONE;
@@ -318,7 +318,7 @@ static uint32_t device_form_write_op(struct forming *forming, uint32_t op)
 	const struct graph *graph = forming->graph;
 	if (op_releases(&graph->op[op]) && forming->held[graph->tensor[read_of(graph, op, 0)].storage])
 		return NONE;
-	for (uint32_t k = 0; k < csr_length(&graph->reads, op); k++)
+	FOR(k, csr_length(&graph->reads, op))
 		forming->tensor[read_of(graph, op, k)] = reads_instead(forming, op, k);
 	uint32_t made = build_copy_op(&forming->build, graph, op, forming->tensor);
 	FOR_ROW(i, &graph->reads, op)
@@ -371,9 +371,9 @@ static enum status device_form_begin(struct forming *forming)
 		ROOM(arena, forming->alias, graph->tensors));
 	memset(forming->last, 0xff, graph->storages * sizeof *forming->last);
 	memset(forming->twin, 0xff, graph->tensors * sizeof *forming->twin);
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		forming->alias[t] = graph->tensor[t].alias;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		forming->changes |= op_releases(&graph->op[op]);
 	count_uses(forming);
 	return OK;

@@ -101,7 +101,7 @@ static const struct sequence sequences[] = {
 
 static const struct sequence *sequence_of(enum optimizer optimizer)
 {
-	for (size_t i = 0; i < sizeof sequences / sizeof *sequences; i++)
+	for (size_t i = 0; i < COUNT_OF(sequences); i++)
 		if (sequences[i].optimizer == optimizer)
 			return &sequences[i];
 	return NULL;

@@ -87,7 +87,7 @@ static void float8_rewrite(struct casting *casting, const bool *linear)
 	const struct graph *graph = casting->graph;
 	struct build *build = &casting->build;
 	build_copy_tensors(build, graph, casting->tensor);
-	for (uint32_t t = 0; t < 2 * graph->tensors; t++)
+	FOR(t, 2 * graph->tensors)
 		casting->cast[0][t] = NONE;
 	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
 		casting->op[op] = linear[op] ? float8_narrow(casting, op) : build_copy_op(build, graph, op, casting->tensor);

@@ -136,7 +136,7 @@ static void rms_norm(const struct gradient *g)
 
 static void gradient_pass(const struct gradient *g)
 {
-	for (uint32_t i = 0; i < g->ins; i++)
+	FOR(i, g->ins)
 		if (gradient_needs(g, i))
 			g->to[i] = sum_to(g, g->from[0], g->in[i]);
 }
@@ -316,7 +316,7 @@ static void gradient_split(const struct gradient *g)
 		build->status = NO_MEMORY;
 		return;
 	}
-	for (uint32_t i = 0; i < g->outs; i++)
+	FOR(i, g->outs)
 		parts[i] = g->from[i] != NONE ? g->from[i] : zeros(g, g->out[i]);
 	g->to[0] = like(g, "aten.cat.default", g->in[0], parts, g->outs);
 	mem_free(parts);
@@ -326,7 +326,7 @@ static void gradient_join(const struct gradient *g)
 {
 	bool as_many_dims = build_shape(g->build, g->in[0]).dims == build_shape(g->build, g->from[0]).dims;
 	const char *type = as_many_dims ? "aten.slice.Tensor" : "aten.select.int";
-	for (uint32_t i = 0; i < g->ins; i++)
+	FOR(i, g->ins)
 		if (gradient_needs(g, i))
 			g->to[i] = build_reshape(g->build, type, g->from[0], build_shape(g->build, g->in[i]));
 }
@@ -415,7 +415,7 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 		read_saved(g, rule->saved);
 	for (uint32_t i = 0; !rule && i < g->ins + g->outs; i++)
 		read_one(g->build, i < g->ins ? g->in[i] : g->out[i - g->ins]);
-	for (uint32_t i = 0; i < g->ins; i++)
+	FOR(i, g->ins)
 		if (gradient_needs(g, i) && passes_to(rule, i))
 			g->to[i] = build_output(g->build, build_dtype(g->build, g->in[i]), build_shape(g->build, g->in[i]));
 	if (g->done > 0 && g->done < g->whole)
@@ -514,7 +514,7 @@ static const struct { const char *onnx, *aten; } renamed[] = {
 /* "Concat" -> "cat". False where the aten operator of that name is another one. */
 static bool aten_name(const char *onnx, size_t length, char *name, size_t size)
 {
-	for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+	for (size_t i = 0; i < COUNT_OF(renamed); i++)
 		if (strlen(renamed[i].onnx) == length && strncmp(onnx, renamed[i].onnx, length) == 0) {
 			snprintf(name, size, "%s", renamed[i].aten);
 			return *name != '\0';
@@ -529,7 +529,7 @@ static const struct derivative *find_derivative(const char *type)
 {
 	char text[64];
 	const char *word = strchr(type, '.') ? strchr(type, '.') + 1 : type;
-	size_t length = strcspn(word, "."), low = 0, high = sizeof derivatives / sizeof *derivatives;
+	size_t length = strcspn(word, "."), low = 0, high = COUNT_OF(derivatives);
 	if (length >= sizeof text)
 		return NULL;
 	snprintf(text, sizeof text, "%.*s", (int)length, word);

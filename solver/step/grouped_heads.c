@@ -123,7 +123,7 @@ static bool find_sources(
 	const struct grouping *grouping, uint32_t op, uint32_t k, uint32_t copies[2], uint32_t source[2])
 {
 	const struct graph *graph = grouping->graph;
-	for (uint32_t i = 0; i < 2; i++) {
+	FOR(i, 2) {
 		copies[i] = graph->reads.item[graph->reads.start[op] + k + i];
 		source[i] = grouped_heads_source_of(grouping, copies[i]);
 		if (source[i] == NONE)
@@ -152,14 +152,14 @@ static void group_kernel(struct grouping *grouping, uint32_t op)
 	}
 	grouping->grouped[op] = true;
 	grouping->count++;
-	for (uint32_t i = 0; i < 2; i++) {
+	FOR(i, 2) {
 		grouping->heads[copies[i]] = source[i];
 		grouping->source[source[i]] = true;
 		if (!backward)
 			continue;
 		uint32_t gradient = graph->writes.item[graph->writes.start[op] + 1 + i];
 		grouping->like[gradient] = sum[i];
-		for (uint32_t k = 0; k < links[i]; k++) {
+		FOR(k, links[i]) {
 			uint32_t result = graph->writes.item[graph->writes.start[chain[i][k]]];
 			grouping->dropped[chain[i][k]] = true;
 			if (tensor_at(grouping, result)->storage == tensor_at(grouping, sum[i])->storage)
@@ -204,7 +204,7 @@ static bool grouped_heads_find_groups(struct grouping *grouping)
 	if (!fine)
 		return false;
 	csr_unique(&grouping->readers, graph->tensors);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		group_kernel(grouping, op);
 	if (grouping->count > 0)
 		drop_unread(grouping);
@@ -223,9 +223,9 @@ static void grouped_heads_copy_tensors(const struct grouping *grouping, struct b
 {
 	const struct graph *graph = grouping->graph;
 	uint32_t count = 0;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		tensor[t] = is_gone(grouping, t) ? NONE : count++;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		if (grouping->instead[t] != NONE)
 			tensor[t] = tensor[grouping->instead[t]];
 	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++) {
@@ -249,7 +249,7 @@ static void grouped_heads_copy_ops(
 	const struct grouping *grouping, struct build *build, uint32_t *tensor, uint32_t *made)
 {
 	const struct graph *graph = grouping->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t before[2] = { NONE, NONE }, changed[2], changes = 0;
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t t = graph->reads.item[i];
@@ -260,7 +260,7 @@ static void grouped_heads_copy_ops(
 			changed[changes++] = t;
 		}
 		made[op] = grouping->dropped[op] ? NONE : build_copy_op(build, graph, op, tensor);
-		for (uint32_t i = 0; i < changes; i++)
+		FOR(i, changes)
 			tensor[changed[i]] = before[i];
 	}
 	build_copy_control(build, graph, made);

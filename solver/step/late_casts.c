@@ -35,7 +35,7 @@ static void late_casts_move(struct moving *moving, const bool *late)
 	const struct graph *graph = moving->graph;
 	struct build *build = &moving->build;
 	build_copy_tensors(build, graph, moving->tensor);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		moving->op[op] = NONE;
 	for (int rest = 0; rest < 2; rest++) /* what nothing waits for comes last */
 		for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)

@@ -37,7 +37,7 @@ static struct shape shape_with(const struct chunking *chunking, uint32_t tensor,
 	for (int d = 0; d < from->dims; d++) {
 		const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + (uint32_t)d];
 		shape.dim[d] = 1;
-		for (uint32_t p = 0; p < term->count; p++) {
+		FOR(p, term->count) {
 			uint32_t factor = factors->part[term->first + p];
 			bool cut = factor == chunking->region.cut || factor == chunking->region.longer;
 			shape.dim[d] *= cut ? rows : factors->factor[factor].size;

@@ -24,7 +24,7 @@ __attribute__((format(printf, 2, 3))) static enum status loss_region_refuse(
 
 static bool has_part(const struct factors *factors, const struct factor_term *term, uint32_t factor)
 {
-	for (uint32_t p = 0; p < term->count; p++)
+	FOR(p, term->count)
 		if (factors->part[term->first + p] == factor)
 			return true;
 	return false;
@@ -35,7 +35,7 @@ int loss_region_dim(const struct loss_region *region, const struct factors *fact
 {
 	for (int d = 0; d < graph->tensor[tensor].dims; d++) {
 		const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + (uint32_t)d];
-		for (uint32_t p = 0; p < term->count; p++) {
+		FOR(p, term->count) {
 			uint32_t of = factors->part[term->first + p];
 			if (of != region->cut && (of != region->longer || region->longer == NONE))
 				continue;
@@ -65,7 +65,7 @@ static bool has_classes(const struct finding *finding, uint32_t tensor)
 	const struct factors *factors = finding->factors;
 	const struct factor_term *classes = &factors->dim[factors->dim_start[finding->logits] + 1];
 	for (uint32_t d = factors->dim_start[tensor]; d < factors->dim_start[tensor + 1]; d++)
-		for (uint32_t p = 0; p < classes->count; p++)
+		FOR(p, classes->count)
 			if (has_part(factors, &factors->dim[d], factors->part[classes->first + p]))
 				return true;
 	return false;
@@ -89,7 +89,7 @@ uint32_t loss_region_losses(const struct graph *graph, const struct rules *rules
 {
 	uint32_t losses = 0;
 	int64_t most = 1;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		int64_t bytes = loss_bytes(graph, rules, op);
 		losses = bytes > most ? 1 : losses + (bytes == most);
 		most = larger_of(most, bytes);
@@ -103,7 +103,7 @@ static enum status find_loss(struct finding *finding)
 	struct loss_region *region = finding->region;
 	int64_t most = 0;
 	region->loss = NONE;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		int64_t bytes = loss_bytes(graph, finding->rules, op);
 		if (bytes <= most)
 			continue;
@@ -190,7 +190,7 @@ static void find_inside(const struct finding *finding, bool *marked)
 	marked[finding->logits] = loss_region_is_large(finding, finding->logits);
 	for (int pass = 0; more; pass++) {
 		more = false;
-		for (uint32_t i = 0; i < graph->ops; i++) {
+		FOR(i, graph->ops) {
 			uint32_t op = pass % 2 ? graph->ops - 1 - i : i;
 			if (inside[op] || graph->op[op].phase == PHASE_UPDATE || !touches_marked(graph, op, marked))
 				continue;
@@ -254,7 +254,7 @@ static enum status find_ops(struct finding *finding)
 	find_inside(finding, marked);
 	for (uint32_t op = graph->ops; op-- > 0;)
 		region->inside[op] = region->inside[op] || is_feeding_view(finding, op);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (!region->inside[op])
 			continue;
 		region->first = region->first == NONE ? op : region->first;
@@ -281,7 +281,7 @@ static void loss_region_find_backward(struct finding *finding)
 	char type[128];
 	snprintf(type, sizeof type, "%.100s_backward", loss->type);
 	const struct rule *gradient = rules_find(finding->rules, loss->backward ? loss->backward : type);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (region->inside[op] && gradient && rules_find(finding->rules, graph->op[op].type) == gradient)
 			region->backward = op;
 }
@@ -423,7 +423,7 @@ enum status loss_region_find(
 	}
 	TRY(status);
 	loss_region_find_backward(&finding);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		region->seed[op] = !region->inside[op] && is_seed(&finding, op);
 	status = find_roles(&finding);
 	if (status == OK)

@@ -6,7 +6,7 @@
 static enum optimizer known_optimizer(const struct update_groups *groups)
 {
 	const struct update_group *largest = NULL;
-	for (uint32_t i = 0; i < groups->groups; i++) {
+	FOR(i, groups->groups) {
 		const struct update_group *group = &groups->group[i];
 		if (!largest || groups->step->tensor[group->parameter].bytes > groups->step->tensor[largest->parameter].bytes)
 			largest = group;
@@ -74,7 +74,7 @@ static bool prepare_replacement(struct replacement *replacement)
 		ROOM(&replacement->arena, replacement->gradient, groups->step->storages) &&
 		ROOM(&replacement->arena, replacement->anchor, groups->groups)))
 		return false;
-	for (uint32_t i = 0; i < groups->groups; i++)
+	FOR(i, groups->groups)
 		replacement->gradient[groups->step->tensor[groups->group[i].gradient].storage] = true;
 	for (; group > 0 && groups->group[group - 1].first == NONE; group--)
 		replacement->anchor[group - 1] = NONE;
@@ -294,7 +294,7 @@ static bool prepare_updates(struct updates *updates, const struct graph *graph, 
 	uint32_t count = updates->count = groups->groups;
 	uint32_t **of_group[] = { &updates->parameter, &updates->gradient, &updates->arrived, &updates->next,
 		&updates->before };
-	for (size_t i = 0; i < sizeof of_group / sizeof *of_group; i++)
+	for (size_t i = 0; i < COUNT_OF(of_group); i++)
 		if (!(*of_group[i] = arena_alloc(arena, count, sizeof **of_group[i])))
 			return false;
 	return ROOM(arena, updates->eager, count) && ROOM(arena, updates->identity, graph->tensors) &&
@@ -311,7 +311,7 @@ static void place_updates(struct build *build, const struct graph *graph, struct
 		if (updates->identity[t] == NONE)
 			build->status = NO_MEMORY;
 	}
-	for (uint32_t i = 0; i < updates->count; i++) {
+	FOR(i, updates->count) {
 		const struct update_group *group = &groups->group[i];
 		uint32_t anchor = updates->replacement->anchor[i],
 				 at = anchor == NONE ? NONE : graph_find_op(graph, groups->step->op[anchor].name);
@@ -355,7 +355,7 @@ static struct graph *with_update(const struct graph *graph, struct replacement *
 static enum status check_strays(const struct update_groups *groups, struct error *error)
 {
 	const struct graph *graph = groups->step;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (!update_op(graph, op) || groups->updates[op] ||
 			(rules_traits(groups->rules, graph->op[op].type) & TRAIT_UNSCALES))
 			continue;
@@ -370,7 +370,7 @@ static enum status check_strays(const struct update_groups *groups, struct error
 
 static enum status check_groups(const struct update_groups *groups, enum optimizer optimizer, struct error *error)
 {
-	for (uint32_t i = 0; i < groups->groups; i++)
+	FOR(i, groups->groups)
 		if (groups->group[i].gradient == NONE)
 			return fail(error, BAD_INPUT, "the update can't be replaced: the gradient of \"%.200s\" can't be told",
 				groups->step->tensor[groups->group[i].parameter].name);
@@ -386,7 +386,7 @@ static enum status check_groups(const struct update_groups *groups, enum optimiz
 static void keep_practice(
 	const struct graph *step, const struct rules *rules, bool keeps_strays, struct update_options *update)
 {
-	for (uint32_t op = 0; op < step->ops; op++) {
+	FOR(op, step->ops) {
 		update->loss_scaling |= !keeps_strays && (rules_traits(rules, step->op[op].type) & TRAIT_UNSCALES) != 0;
 		for (uint32_t i = step->inplace_start[op]; i < step->inplace_start[op + 1]; i++) {
 			const struct tensor *written = &step->tensor[step->inplace[i].in];

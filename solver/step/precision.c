@@ -55,7 +55,7 @@ static bool convertible(enum dtype dtype)
 static enum status convert_tensors(struct conversion *conversion, const bool *written, struct error *error)
 {
 	const struct graph *graph = conversion->graph;
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		struct tensor tensor = graph->tensor[t];
 		conversion->wide[t] = NONE;
 		if (!tensor.has_dtype && tensor.bytes > 0 && graph->storage[tensor.storage].kind != KIND_OPTIMIZER)
@@ -148,7 +148,7 @@ static enum status precision_convert(struct conversion *conversion, struct error
 		ROOM(&conversion->arena, conversion->wide, graph->tensors) &&
 		ROOM(&conversion->arena, conversion->op, graph->ops) && build->draft))
 		return fail_memory(error);
-	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
+	FOR(i, graph->inplace_start[graph->ops])
 		written[graph->tensor[graph->inplace[i].in].storage] = true;
 	TRY(convert_tensors(conversion, written, error));
 	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)

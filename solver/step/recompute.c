@@ -169,9 +169,9 @@ static bool writes_storage(const struct graph *graph, uint32_t op, uint32_t stor
 static void note_offloads(struct replay *replay, const uint32_t *offload, uint32_t offloads)
 {
 	const struct graph *graph = replay->graph;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		replay->leaves[s] = replay->host[s] = NONE;
-	for (uint32_t i = 0; i < offloads; i++) {
+	FOR(i, offloads) {
 		uint32_t storage = storage_of(graph, offload[i]), last = NONE;
 		FOR_ROW(j, &graph->users, storage)
 			if (is_forward(graph, graph->users.item[j]) &&
@@ -442,7 +442,7 @@ static enum status step_recompute_prepare(
 		ROOM(arena, replay->op, graph->ops) && ROOM(arena, replay->done, graph->ops) &&
 		ROOM(arena, replay->stack, capacity) && replay->build.draft && replay_sets(replay, drop));
 	note_offloads(replay, offload, offloads);
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		if ((replay->tensor[t] = replay->original[t] = draft_tensor(replay->build.draft, &graph->tensor[t])) == NONE)
 			return NO_MEMORY;
 	return OK;
@@ -453,7 +453,7 @@ static enum status step_recompute_run(struct replay *replay, const bool *drop, c
 {
 	const struct graph *graph = replay->graph;
 	uint32_t capacity = 2 * (graph->reads.start[graph->ops] + graph->inplace_start[graph->ops]) + graph->ops + 1;
-	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
+	FOR(i, graph->inplace_start[graph->ops])
 		capacity += csr_length(&graph->users, storage_of(graph, graph->inplace[i].in));
 	enum status status = step_recompute_note_windows(replay, window, windows)
 		? step_recompute_prepare(replay, offload, offloads, drop, capacity)

@@ -6,19 +6,19 @@
 void recompute_choose(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options, bool *drop)
 {
-	for (uint32_t s = 0; s < step->storages; s++) {
+	FOR(s, step->storages) {
 		uint32_t allocator = allocator_of(step, s), layer = allocator == NONE ? NONE : activations->layer[allocator];
 		bool held = options->mode == RECOMPUTE_PRODUCTS && allocator != NONE && activations->kept_product[allocator];
 		bool full = options->mode == RECOMPUTE_FULL || (options->mode == RECOMPUTE_PRODUCTS && !held);
 		activations->held[s] = held;
-		for (uint32_t i = 0; i < options->layers; i++)
+		FOR(i, options->layers)
 			full |= layer == options->layer[i];
 		drop[s] = activations->saved[s] && ((full && layer != NONE && !activations->anchor[s]) ||
 			(options->mode == RECOMPUTE_SELECTIVE && activations->attention[s]));
 	}
-	for (uint32_t i = 0; i < options->residents; i++)
+	FOR(i, options->residents)
 		drop[storage_of(step, options->resident[i])] = false;
-	for (uint32_t i = 0; i < options->offloads; i++)
+	FOR(i, options->offloads)
 		drop[storage_of(step, options->offload[i])] = false;
 }
 
@@ -27,9 +27,9 @@ void recompute_choose(const struct graph *step, const struct activations *activa
 static void find_overwrites(struct replay *replay)
 {
 	const struct graph *graph = replay->graph;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		replay->overwrite[s] = NONE;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 			if (is_forward(graph, op))
 				replay->overwrite[storage_of(graph, graph->inplace[i].in)] = op;
@@ -87,14 +87,14 @@ static void replayable_settle(struct replay *replay, const bool *drop)
 {
 	const struct graph *graph = replay->graph;
 	const struct activations *activations = replay->activations;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		replay->anew[s] = is_forward(graph, allocator_of(graph, s)) && !graph->storage[s].live_out &&
 			!activations->anchor[s] && !activations->held[s] && (activations->saved[s] ? drop && drop[s] : true);
 	for (uint32_t s = 0; drop && s < graph->storages; s++)
 		replay->anew[s] |= drop[s] && activations->saved[s];
 	for (bool changed = true; changed;) {
 		changed = false;
-		for (uint32_t s = 0; s < graph->storages; s++) {
+		FOR(s, graph->storages) {
 			bool fine = replay->anew[s] && storage_replayable(replay, s);
 			changed |= fine != replay->anew[s];
 			replay->anew[s] = fine;
@@ -159,7 +159,7 @@ enum status recompute_cost(const struct graph *step, const struct activations *a
 		return fail_memory(error);
 	}
 	charge_flops(&replay, demanded, demanded_storage, cost, by_layer);
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		if (drop[s] && activations->saved[s] && replay.anew[s])
 			replayable_charge(&replay, cost, by_layer, allocator_of(step, s), 0, step->storage[s].bytes);
 	arena_free(&replay.arena);

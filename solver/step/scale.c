@@ -54,7 +54,7 @@ static bool scale_allocate(struct scaling *scaling)
 static int64_t count_elements(const int64_t *shape, uint32_t dims)
 {
 	int64_t elements = 1;
-	for (uint32_t d = 0; d < dims; d++)
+	FOR(d, dims)
 		elements *= shape[d];
 	return elements;
 }
@@ -215,7 +215,7 @@ static enum status scale_find_sums(struct scaling *scaling)
 {
 	const struct factors *factors = scaling->factors;
 	const struct graph *graph = scaling->graph;
-	for (uint32_t i = 0; i < factors->issues; i++) {
+	FOR(i, factors->issues) {
 		const struct factor_issue *issue = &factors->issue[i];
 		bool sum = issue->kind == ISSUE_REDUCTION;
 		if ((!sum && issue->kind != ISSUE_AMBIGUOUS) || !touches_changed(scaling, issue->op))
@@ -245,7 +245,7 @@ static bool reads_sum(const struct scaling *scaling, uint32_t op, uint32_t tenso
 static void view_sums(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (scaling->copied[op] && reads_sum(scaling, op, graph->reads.item[graph->reads.start[op]]))
 			scaling->copied[op] = false;
 }
@@ -274,7 +274,7 @@ static bool scale_count_once(struct scaling *scaling)
 	bool *seen;
 	if (!ROOM(&scaling->arena, seen, graph->storages))
 		return false;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->writes, op)
 			FOR_ROW(j, &graph->reads, op) {
 				uint32_t t = graph->reads.item[j], s = graph->tensor[t].storage, result = graph->writes.item[i];
@@ -328,7 +328,7 @@ static bool scale_left_behind(const struct scaling *scaling, uint32_t op)
 /* PyTorch lets go of what was copied when the program has no name for it any more, which no graph at batch 1 shows. */
 static void count_left_behind(struct scaling *scaling)
 {
-	for (uint32_t op = 0; op < scaling->graph->ops; op++)
+	FOR(op, scaling->graph->ops)
 		scaling->report->left_behind += scaling->copied[op] && scale_left_behind(scaling, op);
 }
 
@@ -338,7 +338,7 @@ static void count_left_behind(struct scaling *scaling)
 static void scale_find_held(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t until = scaling->copied[op] ? scale_held_until(graph, op) : NONE;
 		if (until == NONE)
 			continue;
@@ -352,9 +352,9 @@ static void plan_tensors(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
 	uint32_t number = 0;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		scaling->alias[t] = graph->tensor[t].alias;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t clone = scaling->clone[op] = scaling->copied[op] ? scaling->tensors++ : NONE;
 		scaling->tensors += scaling->unfused[op];
 		number += scaling->copied[op] + (uint32_t)scaling->unfused[op];
@@ -436,7 +436,7 @@ static bool scale_add_product(struct scaling *scaling, uint32_t op)
 static bool scale_write_tensors(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		struct tensor tensor = graph->tensor[t];
 		tensor.shape = new_shape(scaling, t);
 		tensor.bytes = scale_new_bytes(scaling, t);
@@ -444,7 +444,7 @@ static bool scale_write_tensors(struct scaling *scaling)
 		if (draft_tensor(scaling->draft, &tensor) == NONE)
 			return false;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t operand = scaling->copied[op] ? graph->reads.item[graph->reads.start[op]] : NONE;
 		if (operand != NONE) {
 			uint8_t kind = graph->tensor[graph->writes.item[graph->writes.start[op]]].kind;
@@ -575,9 +575,9 @@ static enum status scale_write_graph(struct scaling *scaling)
 		!scale_write_tensors(scaling))
 		return NO_MEMORY;
 	uint32_t next = graph->tensors;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		TRY(scale_write_op(scaling, op, &next));
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->after, op)
 			TRY(draft_after(scaling->draft, scaling->number[op], scaling->number[graph->after.item[i]]));
 	return OK;
@@ -585,7 +585,7 @@ static enum status scale_write_graph(struct scaling *scaling)
 
 static enum status check_shapes_known(const struct graph *graph, struct error *error)
 {
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		if (!graph->tensor[t].shape)
 			return fail(error, BAD_INPUT, "the shape of tensor %s is unknown", graph->tensor[t].name);
 	return OK;
@@ -612,7 +612,7 @@ static enum status scale_scale(struct scaling *scaling, struct graph **scaled)
 	TRY(status);
 	view_sums(scaling);
 	count_copies(scaling);
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		scaling->report->sums += scaling->sum[t] != NONE;
 	if (scaling->flat == 0 && !scale_count_once(scaling))
 		return NO_MEMORY;

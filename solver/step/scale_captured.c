@@ -23,7 +23,7 @@ struct growing {
 static int64_t scale_captured_elements_of(const int64_t *shape, uint32_t dims)
 {
 	int64_t elements = 1;
-	for (uint32_t d = 0; d < dims; d++)
+	FOR(d, dims)
 		if (__builtin_mul_overflow(elements, shape[d], &elements) || elements > BYTES_MAX / 32)
 			return -1;
 	return elements;
@@ -42,7 +42,7 @@ static enum status scale_captured_find_shapes(struct growing *growing)
 {
 	const struct graph *from = growing->from;
 	size_t dims = 0;
-	for (uint32_t t = 0; t < from->tensors; t++)
+	FOR(t, from->tensors)
 		dims += from->tensor[t].dims;
 	if (!(ROOM(&growing->arena, growing->start, from->tensors) && ROOM(&growing->arena, growing->shape, dims)))
 		return fail_memory(growing->error);
@@ -103,7 +103,7 @@ static void find_reserves(struct growing *growing, uint32_t op)
 
 static enum status scale_captured_write_tensors(struct growing *growing)
 {
-	for (uint32_t t = 0; t < growing->from->tensors; t++) {
+	FOR(t, growing->from->tensors) {
 		struct tensor tensor = growing->from->tensor[t];
 		tensor.bytes = scale_captured_new_bytes(growing, t);
 		if (tensor.shape)
@@ -203,7 +203,7 @@ static enum status scale_captured_write_graph(struct growing *growing, const str
 		: NO_MEMORY;
 	if (status == OK)
 		status = scale_captured_write_tensors(growing);
-	for (uint32_t op = 0; op < from->ops; op++)
+	FOR(op, from->ops)
 		if (status == OK)
 			status = scale_captured_write_op(growing, op);
 	return status == NO_MEMORY ? fail_memory(growing->error) : status;

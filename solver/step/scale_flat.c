@@ -10,12 +10,12 @@
 bool scale_flat(const struct graph *graph, const struct factors *factors)
 {
 	bool input = false, silent = false;
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		if (graph->tensor[t].dims > 1)
 			return false;
 		input |= graph->tensor[t].kind == KIND_INPUT;
 	}
-	for (uint32_t i = 0; i < factors->issues; i++)
+	FOR(i, factors->issues)
 		silent |= factors->issue[i].kind == ISSUE_OPAQUE || factors->issue[i].kind == ISSUE_MISFIT;
 	return input && silent;
 }
@@ -27,7 +27,7 @@ int64_t scale_given_batch(const struct graph *graph, const struct factors *facto
 	if (scale_flat(graph, factors))
 		return graph->about.batch > 0 ? graph->about.batch : 1;
 	int64_t batch = 0;
-	for (uint32_t i = 0; i < factors->factors; i++)
+	FOR(i, factors->factors)
 		if (factors->factor[i].role == ROLE_BATCH && factors->factor[i].size > batch)
 			batch = factors->factor[i].size;
 	return batch;
@@ -36,7 +36,7 @@ int64_t scale_given_batch(const struct graph *graph, const struct factors *facto
 /* Marks what the weight update reads and writes, whole storages of it. */
 static void mark_update(const struct graph *graph, bool *summed)
 {
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (graph->op[op].phase != PHASE_UPDATE)
 			continue;
 		FOR_ROW(i, &graph->reads, op)
@@ -49,9 +49,9 @@ static void mark_update(const struct graph *graph, bool *summed)
 /* Marks what comes from an input: ops are in a topological order. */
 static void mark_samples(const struct graph *graph, const bool *summed, bool *changed)
 {
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		changed[t] = graph->tensor[t].writer == NONE && graph->tensor[t].kind == KIND_INPUT && graph->tensor[t].dims > 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		bool samples = false;
 		FOR_ROW(i, &graph->reads, op) /* a loss is one number for all samples, and its gradient is of each */
 			samples |= changed[graph->reads.item[i]];
@@ -73,7 +73,7 @@ enum status scale_flat_values(const struct graph *graph, const struct factors *f
 		ROOM(&values->arena, values->changed, graph->tensors) && ROOM(&values->arena, summed, graph->storages));
 	mark_update(graph, summed);
 	mark_samples(graph, summed, values->changed);
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		const struct tensor *tensor = &graph->tensor[t];
 		if (tensor->dims == 0)
 			continue;

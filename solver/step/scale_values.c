@@ -16,7 +16,7 @@ struct reach {
 static int64_t scale_values_product(const struct factors *factors, const struct factor_term *term, const int64_t *value)
 {
 	int64_t result = 1;
-	for (uint32_t i = 0; i < term->count; i++) {
+	FOR(i, term->count) {
 		uint32_t factor = factors->part[term->first + i];
 		if (__builtin_mul_overflow(result, value ? value[factor] : factors->factor[factor].size, &result) ||
 			result > BYTES_MAX)
@@ -131,7 +131,7 @@ static void scale_values_follow_links(struct reach *reach)
 static bool is_counted(const struct reach *reach, uint32_t factor)
 {
 	const struct factors *factors = reach->factors;
-	for (uint32_t op = 0; op < reach->graph->ops; op++) {
+	FOR(op, reach->graph->ops) {
 		if (csr_length(&reach->graph->reads, op) > 0)
 			continue;
 		FOR_ROW(i, &reach->graph->writes, op) {
@@ -211,7 +211,7 @@ static void follow_reserve(struct reach *reach, const struct rules *rules, uint3
 	int64_t before[4], after[4], from = 1, to = 1; /* times, samples, features, hidden; those of the operand multiplied */
 	if (graph->tensor[x].dims != 3 || graph->tensor[y].dims != 3)
 		return;
-	for (uint32_t d = 0; d < 4; d++) {
+	FOR(d, 4) {
 		const struct factor_term *term = &factors->dim[d < 3 ? factors->dim_start[x] + d : factors->dim_start[y] + 2];
 		before[d] = scale_values_product(factors, term, NULL);
 		after[d] = scale_values_product(factors, term, reach->values->value);
@@ -242,7 +242,7 @@ static bool mark_held(struct reach *reach)
 		if (tensor->writer != NONE || !kind_persistent(tensor->kind) || tensor->kind == KIND_INPUT)
 			continue;
 		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++)
-			for (uint32_t i = 0; i < factors->dim[d].count; i++)
+			FOR(i, factors->dim[d].count)
 				reach->held[factors->part[factors->dim[d].first + i]] = true;
 	}
 	return reach->held != NULL;
@@ -256,7 +256,7 @@ static bool scale_values_stays_whole(const struct reach *reach, const struct rul
 	uint32_t start = reach->factors->dim_start[t];
 	if (tensor->writer != NONE || (tensor->kind != KIND_BUFFER && tensor->kind != KIND_CONSTANT))
 		return false;
-	for (uint32_t d = 0; d < tensor->dims; d++)
+	FOR(d, tensor->dims)
 		if (reach->values->shape[start + d] > tensor->shape[d])
 			return false;
 	FOR_ROW(i, &graph->users, tensor->storage) {
@@ -275,7 +275,7 @@ static enum status scale_values_find_shapes(struct reach *reach, const struct ru
 {
 	const struct factors *factors = reach->factors;
 	struct scale_values *values = reach->values;
-	for (uint32_t t = 0; t < reach->graph->tensors; t++) {
+	FOR(t, reach->graph->tensors) {
 		const struct tensor *tensor = &reach->graph->tensor[t];
 		int64_t elements = 1;
 		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++) {
@@ -286,7 +286,7 @@ static enum status scale_values_find_shapes(struct reach *reach, const struct ru
 		}
 		if (values->changed[t] && scale_values_stays_whole(reach, rules, t)) {
 			values->changed[t] = false;
-			for (uint32_t d = 0; d < tensor->dims; d++)
+			FOR(d, tensor->dims)
 				values->shape[factors->dim_start[t] + d] = tensor->shape[d];
 		}
 		bool fixed = tensor->writer == NONE && (tensor->kind == KIND_PARAMETER || tensor->kind == KIND_OPTIMIZER);
@@ -300,7 +300,7 @@ static enum status scale_values_find_shapes(struct reach *reach, const struct ru
 static enum status check_positions(struct reach *reach, const struct rules *rules)
 {
 	const struct graph *graph = reach->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
 		if (!rule || !(rule->traits & TRAIT_EMBEDDING) || csr_length(&graph->reads, op) != 2)
 			continue;
@@ -326,15 +326,15 @@ enum status scale_values_find(const struct graph *graph, const struct rules *rul
 	NEED(ROOM(&values->arena, values->value, factors->factors) &&
 		ROOM(&values->arena, values->shape, factors->dim_start[graph->tensors]) &&
 		ROOM(&values->arena, values->changed, graph->tensors) && mark_held(&reach));
-	for (uint32_t i = 0; i < factors->factors; i++)
+	FOR(i, factors->factors)
 		values->value[i] = factors->factor[i].size;
 	TRY(seed(&reach, ROLE_BATCH, request->batch));
 	TRY(seed(&reach, ROLE_SEQUENCE, request->sequence));
 	scale_values_follow_links(&reach);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (follow_tokens(&reach, op) || follow_dispatch(&reach, rules, op))
 			scale_values_follow_links(&reach);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		follow_reserve(&reach, rules, op);
 	TRY(scale_values_find_shapes(&reach, rules));
 	return check_positions(&reach, rules);

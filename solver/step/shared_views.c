@@ -46,8 +46,8 @@ static bool is_certain(const struct sharing *sharing, uint32_t op)
 	const struct rule *rule = rules_find(sharing->rules, sharing->graph->op[op].type);
 	const struct tensor *result = &sharing->graph->tensor[shared_views_result_of(sharing->graph, op)];
 	bool certain = strchr(rule->factors, '@') == NULL || strcmp(rule->factors, "@reshape") == 0, differ = true;
-	for (uint32_t a = 0; a < result->dims; a++)
-		for (uint32_t b = 0; b < a; b++)
+	FOR(a, result->dims)
+		FOR(b, a)
 			differ &= result->shape[a] != result->shape[b];
 	return certain || differ;
 }
@@ -85,13 +85,13 @@ static bool find_same(struct sharing *sharing)
 	memset(sharing->first, 0xff, graph->tensors * sizeof *sharing->first);
 	memset(sharing->next, 0xff, graph->ops * sizeof *sharing->next);
 	memset(sharing->same, 0xff, graph->ops * sizeof *sharing->same);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 			sharing->fixed[graph->tensor[graph->inplace[i].in].storage] = true;
 		FOR_ROW(i, &graph->after, op)
 			sharing->tied[op] = sharing->tied[graph->after.item[i]] = true;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (shared_views_is_plain_view(sharing, op))
 			note_view(sharing, op);
 	return true;
@@ -109,10 +109,10 @@ static void shared_views_copy_tensors(const struct sharing *sharing, struct buil
 {
 	const struct graph *graph = sharing->graph;
 	uint32_t count = 0;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		if (canonical(sharing, t) == t)
 			tensor[t] = count++;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		tensor[t] = tensor[canonical(sharing, t)];
 	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++) {
 		struct tensor copy = graph->tensor[t];
@@ -128,7 +128,7 @@ static void shared_views_copy_ops(
 	const struct sharing *sharing, struct build *build, const uint32_t *tensor, uint32_t *made)
 {
 	const struct graph *graph = sharing->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		made[op] = sharing->same[op] == NONE ? build_copy_op(build, graph, op, tensor) : NONE;
 		if (made[op] != NONE && graph->op[op].recomputed)
 			if (build->status == OK)

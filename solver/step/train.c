@@ -21,7 +21,7 @@ struct train {
 
 bool train_has_step(const struct graph *graph)
 {
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (graph->op[op].phase == PHASE_BACKWARD || graph->op[op].phase == PHASE_UPDATE)
 			return true;
 	return false;
@@ -48,7 +48,7 @@ static uint32_t *none_array(struct train *train, uint32_t count)
 
 static void note_opaque(struct train *train, const char *type)
 {
-	for (uint32_t i = 0; i < train->opaques; i++)
+	FOR(i, train->opaques)
 		if (strcmp(train->opaque[i], type) == 0)
 			return;
 	if (train->opaques < OPAQUE_MOST)
@@ -59,9 +59,9 @@ static void note_opaque(struct train *train, const char *type)
 static void train_find_needs(struct train *train)
 {
 	const struct graph *graph = train->forward;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		train->needs[t] = trainable(&graph->tensor[t]);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		bool needed = false;
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i];
@@ -142,7 +142,7 @@ static uint32_t seed_gradients(struct train *train)
 	const struct graph *graph = train->forward;
 	uint32_t seeds = 0;
 	for (int outputs = 1; outputs >= 0 && seeds == 0; outputs--)
-		for (uint32_t t = 0; t < graph->tensors; t++) {
+		FOR(t, graph->tensors) {
 			const struct tensor *tensor = &graph->tensor[t];
 			if (!train->needs[t] || tensor->writer == NONE ||
 			    (outputs ? tensor->kind != KIND_OUTPUT : train->first_reader[t] != NONE))
@@ -197,7 +197,7 @@ static void expand_op(struct train *train, uint32_t op)
 		train->build.module = graph->op[op].module;
 		train->build.src = graph->op[op].src;
 		gradient_expand(&gradient);
-		for (uint32_t i = 0; i < ins; i++)
+		FOR(i, ins)
 			if (needs[i])
 				accumulate(train, read[i], gradient.to[i]);
 	}
@@ -232,7 +232,7 @@ static uint32_t update_ops(struct train *train)
 		train->build.status = NO_MEMORY;
 		return 0;
 	}
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		if (trainable(&graph->tensor[t]) && train->gradient[t] != NONE) {
 			parameter[count] = train->tensor[t];
 			gradient[count++] = train->gradient[t];
@@ -325,7 +325,7 @@ static bool kept_for_backward(const struct graph *graph, const struct rules *rul
 /* An op whose results need an update: of a second pass, an average of parameters. NONE: there is none. */
 static uint32_t behind_update(const struct graph *step)
 {
-	for (uint32_t op = 0; op < step->ops; op++)
+	FOR(op, step->ops)
 		FOR_ROW(i, &step->pred, op)
 			if (step->op[op].phase == PHASE_FORWARD && step->op[step->pred.item[i]].phase == PHASE_UPDATE &&
 				!op_releases(&step->op[op]))
@@ -343,7 +343,7 @@ static void train_want(const struct graph *step, uint32_t tensor, bool wish, boo
 static void copy_forward(struct build *build, const struct graph *step, const struct rules *rules, uint32_t *tensor,
 	uint32_t *op, bool *wanted)
 {
-	for (uint32_t i = 0; i < step->ops; i++) {
+	FOR(i, step->ops) {
 		bool keep = step->op[i].phase == PHASE_FORWARD && !kept_for_backward(step, rules, i);
 		op[i] = keep ? 0 : NONE;
 		FOR_ROW(j, &step->reads, i)

@@ -189,7 +189,7 @@ void update_all(struct build *build, const struct update_options *options, const
 	uint32_t *gradient, uint32_t count)
 {
 	if (options->optimizer == OPTIMIZER_NONE) {
-		for (uint32_t i = 0; i < count; i++)
+		FOR(i, count)
 			build_kind(build, gradient[i], KIND_OUTPUT);
 		return;
 	}

@@ -66,8 +66,8 @@ static void update_groups_take_rows(const struct graph *graph, uint32_t op, stru
 		memcpy(column + (size_t)columns++ * count, graph->writes.item + graph->writes.start[op], count * sizeof *column);
 	rows->count = count;
 	rows->width = columns;
-	for (uint32_t i = 0; i < count; i++)
-		for (uint32_t j = 0; j < columns; j++)
+	FOR(i, count)
+		FOR(j, columns)
 			rows->tensor[i * columns + j] = column[j * count + i];
 }
 
@@ -128,7 +128,7 @@ static void update_groups_join(struct update_groups *groups, uint32_t a, uint32_
 static void update_groups_join_row(struct update_groups *groups, const uint32_t *tensor, uint32_t width)
 {
 	uint32_t first = NONE;
-	for (uint32_t i = 0; i < width; i++) {
+	FOR(i, width) {
 		uint32_t storage = groups->step->tensor[tensor[i]].storage;
 		if (groups->outside[storage])
 			continue;
@@ -143,7 +143,7 @@ static void update_groups_join_row(struct update_groups *groups, const uint32_t 
 /* The group that a row belongs to; NULL: none. */
 static struct update_group *group_of_row(const struct update_groups *groups, const uint32_t *tensor, uint32_t width)
 {
-	for (uint32_t i = 0; i < width; i++) {
+	FOR(i, width) {
 		uint32_t storage = groups->step->tensor[tensor[i]].storage;
 		if (!groups->outside[storage]) {
 			uint32_t index = groups->group_of[leader(groups, storage)];
@@ -158,7 +158,7 @@ static enum status note_parameter(
 	struct update_groups *groups, uint32_t op, const struct rows *rows, const uint32_t *tensor, struct error *error)
 {
 	const struct graph *graph = groups->step;
-	for (uint32_t i = 0; i < rows->width; i++) {
+	FOR(i, rows->width) {
 		uint32_t storage = graph->tensor[tensor[i]].storage, root = graph->storage[storage].root;
 		if (graph->storage[storage].kind != KIND_PARAMETER || !graph_writes_in_place(graph, op, storage))
 			continue;
@@ -208,7 +208,7 @@ static enum status update_groups_note_gradient(
 	group->divides |= (rules_traits(groups->rules, graph->op[op].type) & TRAIT_DIVIDES) != 0;
 	if (group->first == NONE)
 		group->first = op;
-	for (uint32_t i = 0; i < width; i++) {
+	FOR(i, width) {
 		uint32_t storage = graph->tensor[row[i]].storage, writer = graph->tensor[row[i]].writer;
 		/* One of a single element is not told from a scalar by its size: take what there is of the backward pass. */
 		bool small = group->gradient == NONE && graph->tensor[row[i]].bytes <= 8 && groups->outside[storage] &&
@@ -265,17 +265,17 @@ static bool update_groups_prepare(struct update_groups *groups, struct rows *row
 		ROOM(&groups->arena, groups->group_of, graph->storages) &&
 		ROOM(&groups->arena, groups->group, graph->storages) && ROOM(&groups->arena, groups->updates, graph->ops)))
 		return false;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		groups->eager |= op_releases(&graph->op[op]);
 		if (update_op(graph, op) && rows_room(graph, op) > room)
 			room = rows_room(graph, op);
 	}
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		groups->outside[s] = is_outside(graph, groups->eager, s);
 		groups->leader[s] = s;
 		groups->group_of[s] = NONE;
 	}
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		if (graph->storage[s].kind == KIND_OPTIMIZER && is_state_of_parameter(graph, s, &parameter))
 			update_groups_join(groups, s, parameter);
 	return ROOM(&groups->arena, rows->tensor, room) && ROOM(&groups->arena, *column, room);
@@ -287,7 +287,7 @@ static bool is_of_adafactor(const struct graph *graph, const struct update_group
 	static const char *const word[] = { "variance", "row_var" };
 	char name[1024];
 	bool found = false;
-	for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+	for (size_t i = 0; i < COUNT_OF(word); i++) {
 		snprintf(name, sizeof name, "%.512s.%s", graph->tensor[group->parameter].name, word[i]);
 		found |= graph_find_tensor(graph, name) != NONE;
 	}
@@ -329,14 +329,14 @@ static void join_calls(struct update_groups *groups)
 			groups->group[place] = group;
 		}
 	}
-	for (uint32_t i = 0; i < groups->groups; i++)
+	FOR(i, groups->groups)
 		groups->group_of[leader(groups, graph->tensor[groups->group[i].parameter].storage)] = i;
 }
 
 static void update_groups_count_states(struct update_groups *groups)
 {
 	const struct graph *graph = groups->step;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t index = groups->group_of[leader(groups, s)];
 		if (index == NONE || graph->storage[s].kind != KIND_OPTIMIZER)
 			continue;
@@ -363,12 +363,12 @@ static void take_marked(struct update_groups *groups)
 {
 	const struct graph *step = groups->step;
 	uint32_t *gradient = groups->group_of; /* by storage: no group has used it */
-	for (uint32_t t = 0; t < step->tensors; t++) {
+	FOR(t, step->tensors) {
 		uint32_t parameter = said_gradient_of(step, t);
 		if (parameter != NONE)
 			gradient[step->tensor[parameter].storage] = t;
 	}
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		if (gradient[s] != NONE)
 			groups->group[groups->groups++] = (struct update_group){ .parameter = step->storage[s].root,
 				.gradient = gradient[s],

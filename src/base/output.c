@@ -14,7 +14,7 @@ enum { SLOTS = 8, LINKS_MOST = 40, PATH_BYTES = 4096, TRIES = 1000 };
 
 /* Signals that end a program which doesn't expect them. */
 static const int deadly[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGXCPU };
-enum { DEADLY = sizeof deadly / sizeof *deadly };
+enum { DEADLY = COUNT_OF(deadly) };
 
 /* Unfinished files: signals can only find them here. A slot is taken before its text is set. */
 static struct { atomic_bool taken, set; char path[PATH_BYTES]; } unfinished[SLOTS];

@@ -63,7 +63,7 @@ static bool is_larger(const struct block *a, const struct block *b)
 static uint32_t allocator_smallest(const struct heap *heap, struct source source, int64_t size, uint32_t after)
 {
 	uint32_t best = NONE;
-	for (uint32_t i = 0; i < heap->count; i++) {
+	FOR(i, heap->count) {
 		const struct block *piece = &heap->block[i];
 		if (piece->owner == NONE && is_from(piece, source) && piece->size >= size &&
 			(after == NONE || is_larger(piece, &heap->block[after])) &&
@@ -142,7 +142,7 @@ static uint32_t allocator_map(struct heap *heap, struct source source, uint32_t 
 /* Where the segment has so many bytes without an owner, some of them GONE; NONE. */
 static uint32_t allocator_room(const struct heap *heap, struct source source, int64_t size)
 {
-	for (uint32_t i = 0; i < heap->count; i++) {
+	FOR(i, heap->count) {
 		uint32_t from = i > 0 && heap->block[i - 1].owner == NONE && is_from(&heap->block[i - 1], source) ? i - 1 : i;
 		int64_t room = 0;
 		if (heap->block[i].owner != GONE || !is_from(&heap->block[i], source))

@@ -81,7 +81,7 @@ static void check_buffers_add_part(struct look *look, uint32_t i, int64_t lower,
 static void add_parts(struct look *look)
 {
 	const struct buffers *buffers = &look->csv->buffers;
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0,
 				 last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
 		for (uint32_t k = first; k < last; k++)

@@ -215,7 +215,7 @@ static enum status src_check_order(struct check *check)
 		return fail(check->error, BAD_INPUT, "not a plan file: it has no order.ops");
 	if (json_array_size(ops) != graph->ops)
 		return check_wrong(check, "the order has %zu ops, the graph has %u", json_array_size(ops), graph->ops);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		check->position[op] = NONE;
 	json_array_foreach(ops, i, name) {
 		uint32_t op = json_is_string(name) ? graph_find_op(graph, json_string_value(name)) : NONE;
@@ -226,12 +226,12 @@ static enum status src_check_order(struct check *check)
 		check->position[op] = (uint32_t)i;
 		check->order[i] = op;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(d, &graph->pred, op)
 			if (check->position[graph->pred.item[d]] > check->position[op])
 				return check_wrong(check, "op \"%.100s\" runs before \"%.100s\", which it depends on", graph->op[op].name,
 					graph->op[graph->pred.item[d]].name);
-	for (uint32_t p = 0; p < check->scenario.pins; p++) {
+	FOR(p, check->scenario.pins) {
 		const struct pin *pin = &check->scenario.pin[p];
 		uint32_t a = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->a) : NONE,
 				 b = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->b) : NONE;
@@ -297,20 +297,20 @@ static enum status src_check_memory(struct check *check)
 	int64_t *change;
 	if (!ROOM(&check->arena, change, (size_t)graph->ops + 2))
 		return fail_memory(check->error);
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		find_lifetime(check, s);
 		persistent += graph->storage[s].persistent ? check->bytes[s] : 0;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		check_find_workspace(check, op);
-	for (uint32_t item = 0; item < check->items; item++) {
+	FOR(item, check->items) {
 		if (check->first[item] == NONE)
 			continue;
 		change[check->first[item]] += check->bytes[item];
 		change[check->last[item] + 1] -= check->bytes[item];
 	}
 	check->peak = graph->ops ? -1 : change[0];
-	for (uint32_t position = 0; position < graph->ops; position++) {
+	FOR(position, graph->ops) {
 		bytes += change[position];
 		if (bytes > check->peak) {
 			check->peak = bytes;
@@ -342,9 +342,9 @@ static enum status read_flow(
 	uint32_t *item;
 	if (!(ROOM(&check->arena, item, graph->storages) && ROOM(&check->arena, certificate->arc, json_array_size(flow))))
 		return fail_memory(check->error);
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		item[s] = NONE;
-	for (uint32_t i = 0; i < problem->items; i++)
+	FOR(i, problem->items)
 		item[problem->storage[i]] = i;
 	const json_t *arc;
 	size_t i;
@@ -508,7 +508,7 @@ enum status plan_check(const struct graph *graph, const char *path, const struct
 	scenario_init(&check.scenario);
 	check.as_planned = options->planned && check_given_as_planned(&check);
 	enum status status = OK;
-	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK; i++)
+	for (size_t i = 0; i < COUNT_OF(steps) && status == OK; i++)
 		status = steps[i](&check);
 	*outcome = (struct check_outcome){ json_is_true(json_object_get(plan, "limited")), check.over };
 	json_decref(plan);

@@ -71,9 +71,9 @@ static enum status pin_buffers(struct check *check, struct buffers *buffers, con
 {
 	if (!ROOM(&check->arena, buffers->fixed, buffers->n))
 		return fail_memory(check->error);
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		buffers->fixed[i] = -1;
-		for (uint32_t p = 0; p < check->scenario.pins; p++) {
+		FOR(p, check->scenario.pins) {
 			const struct pin *pin = &check->scenario.pin[p];
 			uint32_t tensor = pin->kind == PIN_OFFSET ? graph_find_tensor(check->graph, pin->a) : NONE;
 			if (tensor != NONE && check->graph->tensor[tensor].storage == storage[i])
@@ -85,7 +85,7 @@ static enum status pin_buffers(struct check *check, struct buffers *buffers, con
 
 static enum status check_pinned_offsets(struct check *check)
 {
-	for (uint32_t p = 0; p < check->scenario.pins; p++) {
+	FOR(p, check->scenario.pins) {
 		const struct pin *pin = &check->scenario.pin[p];
 		if (pin->kind != PIN_OFFSET)
 			continue;
@@ -103,7 +103,7 @@ static enum status check_pinned_offsets(struct check *check)
 /* Tensors that are pinned behind others; those on other pipeline ranks are left out. */
 static enum status check_neighbours(struct check *check)
 {
-	for (uint32_t p = 0; p < check->scenario.pins; p++) {
+	FOR(p, check->scenario.pins) {
 		const struct pin *pin = &check->scenario.pin[p];
 		uint32_t a = pin->kind == PIN_BEHIND ? graph_find_tensor(check->graph, pin->a) : NONE;
 		uint32_t b = a != NONE ? graph_find_tensor(check->graph, pin->b) : NONE;
@@ -122,7 +122,7 @@ static enum status check_neighbours(struct check *check)
 static int64_t load_at(const struct check *check, int64_t position)
 {
 	int64_t load = 0;
-	for (uint32_t i = 0; i < check->items; i++)
+	FOR(i, check->items)
 		if (check->first[i] != NONE && check->first[i] <= position && position <= check->last[i])
 			load += check->bytes[i];
 	return load;
@@ -154,7 +154,7 @@ static enum status make_buffers(struct check *check, const bool *wanted, struct 
 	*offset = arena_alloc(&check->arena, items, sizeof(int64_t));
 	if (!(buffers->lower && buffers->upper && buffers->size && *item && *offset))
 		return fail_memory(check->error);
-	for (uint32_t s = 0; s < items; s++) {
+	FOR(s, items) {
 		if (check->first[s] == NONE || (wanted && !wanted[s]))
 			continue;
 		uint32_t i = buffers->n++;
@@ -170,7 +170,7 @@ static enum status make_buffers(struct check *check, const bool *wanted, struct 
 /* Names the two buffers that overlap: quadratic, and only for layouts that are known to be wrong. */
 static enum status name_overlap(struct check *check)
 {
-	for (uint32_t a = 0; a < check->items; a++)
+	FOR(a, check->items)
 		for (uint32_t b = 0; check->first[a] != NONE && b < a; b++)
 			if (check->first[b] != NONE && check->first[a] <= check->last[b] && check->first[b] <= check->last[a] &&
 			    check->offset[a] < check->offset[b] + check->bytes[b] && check->offset[b] < check->offset[a] + check->bytes[a])
@@ -300,7 +300,7 @@ enum status check_layout(struct check *check)
 		TRY(read_buffer(check, buffer));
 	json_array_foreach(workspaces, i, buffer)
 		TRY(check_layout_read_workspace(check, buffer));
-	for (uint32_t s = 0; s < check->items; s++) {
+	FOR(s, check->items) {
 		if (check->first[s] == NONE)
 			continue;
 		if (check->offset[s] < 0)
@@ -335,7 +335,7 @@ static struct waiting check_layout_sent_by(const struct check *check, uint32_t o
 	uint32_t tensor = graph->reads.item[graph->reads.start[op]], copy = graph->writes.item[graph->writes.start[op]];
 	struct waiting waiting = { 0, check->bytes[graph->tensor[tensor].storage], check->position[op], check->position[op],
 		tensor, 0 };
-	for (uint32_t reader = 0; reader < graph->ops; reader++)
+	FOR(reader, graph->ops)
 		FOR_ROW(i, &graph->reads, reader)
 			if (graph->reads.item[i] == copy && check->position[reader] > waiting.last)
 				waiting.last = check->position[reader];
@@ -345,18 +345,18 @@ static struct waiting check_layout_sent_by(const struct check *check, uint32_t o
 static enum status check_layout_check_waiting(struct check *check, const struct waiting *waiting, uint32_t count)
 {
 	int64_t arena = 0, load = 0, stated = json_integer_value(check_member(check, "host", "arena_bytes"));
-	for (uint32_t a = 0; a < count; a++) {
+	FOR(a, count) {
 		int64_t top = waiting[a].offset + waiting[a].bytes;
 		arena = top > arena ? top : arena;
-		for (uint32_t b = 0; b < a; b++)
+		FOR(b, a)
 			if (waiting[a].first <= waiting[b].last && waiting[b].first <= waiting[a].last &&
 				waiting[a].offset < waiting[b].offset + waiting[b].bytes && waiting[b].offset < top)
 				return check_wrong(check, "host buffers %u and %u wait together and overlap", b, a);
 	}
 	/* a load is highest where something begins to wait */
-	for (uint32_t a = 0; a < count; a++) {
+	FOR(a, count) {
 		int64_t bytes = 0;
-		for (uint32_t b = 0; b < count; b++)
+		FOR(b, count)
 			bytes += waiting[b].first <= waiting[a].first && waiting[a].first <= waiting[b].last ? waiting[b].bytes : 0;
 		load = bytes > load ? bytes : load;
 	}

@@ -58,7 +58,7 @@ static const char *chunks_tensor_name(const struct chunks *chunks, uint32_t tens
 static uint32_t base_of(const struct chunks *chunks, uint32_t tensor)
 {
 	const struct graph *graph = chunks->before;
-	for (uint32_t steps = 0; steps < 16; steps++) {
+	FOR(steps, 16) {
 		uint32_t writer = graph->tensor[tensor].writer;
 		bool alone = writer != NONE && csr_length(&graph->reads, writer) == 1 && csr_length(&graph->writes, writer) == 1;
 		if (!alone || graph_find_op(chunks->after, graph->op[writer].name) != NONE)
@@ -99,7 +99,7 @@ static enum status check_chunk_op(struct chunks *chunks, uint32_t op, uint32_t o
 	for (uint32_t i = 0; i < reads && status == OK; i++)
 		status = check_operand(chunks, op, before->reads.item[before->reads.start[of] + i],
 			after->reads.item[after->reads.start[op] + i], chunk);
-	for (uint32_t i = 0; i < writes; i++) {
+	FOR(i, writes) {
 		uint32_t old = before->writes.item[before->writes.start[of] + i],
 				 tensor = after->writes.item[after->writes.start[op] + i];
 		chunks->part[tensor] = (struct portion){ PART_CHUNK, old, chunk };
@@ -199,7 +199,7 @@ static enum status check_whole_op(struct chunks *chunks, uint32_t op, uint32_t o
 		csr_length(&before->reads, of) == 1; /* a gradient of ones in the shape of a loss that isn't there yet */
 	if (!seed && (strcmp(after->op[op].type, before->op[of].type) != 0 || csr_length(&before->reads, of) != reads))
 		return check_wrong(chunks->check, "op \"%.100s\" is another one", before->op[of].name);
-	for (uint32_t i = 0; i < reads; i++) {
+	FOR(i, reads) {
 		struct portion part = chunks->part[after->reads.item[after->reads.start[op] + i]];
 		if (part.kind != PART_WHOLE || part.of != before->reads.item[before->reads.start[of] + i])
 			return check_wrong(chunks->check, "op \"%.100s\" reads other values", before->op[of].name);
@@ -216,7 +216,7 @@ static enum status check_whole_op(struct chunks *chunks, uint32_t op, uint32_t o
 static bool is_shortened(const struct chunks *chunks, int64_t elements, int64_t made)
 {
 	const struct graph *graph = chunks->before;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t result = csr_length(&graph->writes, op) == 1 ? graph->writes.item[graph->writes.start[op]] : NONE;
 		if (result == NONE || base_of(chunks, result) == result)
 			continue;
@@ -231,7 +231,7 @@ static bool is_shortened(const struct chunks *chunks, int64_t elements, int64_t 
 /* Chunks of a result are its elements but for rows that are left out, or each has as many: terms of a sum. */
 static enum status check_elements(struct chunks *chunks)
 {
-	for (uint32_t t = 0; t < chunks->before->tensors; t++) {
+	FOR(t, chunks->before->tensors) {
 		int64_t elements = chunks_elements_of(&chunks->before->tensor[t]), made = chunks->made[t];
 		bool sum = chunks->next[t] == chunks->chunks || made == elements * chunks->chunks;
 		if (made > 0 && made != elements && !sum && !is_shortened(chunks, elements, made))
@@ -244,7 +244,7 @@ static enum status check_elements(struct chunks *chunks)
 static enum status check_all_run(struct chunks *chunks)
 {
 	char name[450];
-	for (uint32_t op = 0; op < chunks->before->ops; op++) {
+	FOR(op, chunks->before->ops) {
 		const struct op *old = &chunks->before->op[op];
 		uint32_t found = 0;
 		for (uint32_t c = 0; c < chunks->chunks && graph_find_op(chunks->after, old->name) == NONE; c++) {
@@ -401,12 +401,12 @@ static const struct {
 		"without writes in place: that nothing is read under an older name once its memory was written over" },
 };
 
-enum { STAGES = sizeof made / sizeof *made };
+enum { STAGES = COUNT_OF(made) };
 
 enum status made_check(void *context, const char *step, const struct graph *before, const struct graph *after)
 {
 	struct check *check = context;
-	for (uint32_t i = 0; i < STAGES; i++) {
+	FOR(i, STAGES) {
 		if (strcmp(made[i].step, step) != 0)
 			continue;
 		check->made |= before == after ? 0 : 1u << i;
@@ -423,7 +423,7 @@ enum status made_check(void *context, const char *step, const struct graph *befo
 
 void made_report(const struct check *check)
 {
-	for (uint32_t i = 0; i < STAGES; i++) {
+	FOR(i, STAGES) {
 		if ((check->made >> i & 1) == 0)
 			continue;
 		if (made[i].held)

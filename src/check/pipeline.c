@@ -173,7 +173,7 @@ static enum status check_head(const struct checking *checking)
 static enum status check_counts(const struct checking *checking)
 {
 	const struct pipelined *pipelined = checking->pipelined;
-	for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++) {
+	FOR(k, pipelined->ranks * pipelined->chunks) {
 		const struct in_flight *said = &pipelined->piece[k].in_flight, *counted = &checking->counts[k];
 		bool same = said->between == counted->between && said->input == (counted->input > 0 ? counted->input : 1)
 			&& said->weight == (counted->weight > 0 ? counted->weight : 1);
@@ -192,7 +192,7 @@ static enum status read_pieces(struct checking *checking)
 	if (json_array_size(pieces) != count)
 		return fail(checking->error, INFEASIBLE, "shard.pipeline has %zu pieces, the scenario %u",
 			json_array_size(pieces), count);
-	for (uint32_t k = 0; k < count; k++) {
+	FOR(k, count) {
 		const json_t *piece = json_array_get(pieces, k);
 		const struct pipeline_piece *of = &pipelined->piece[k];
 		checking->forward[k] = picoseconds(piece, "forward_seconds");
@@ -306,7 +306,7 @@ static enum status check_pipeline_clock(const struct checking *checking, const s
 	TRY(rank_clock_find(&pipelined->cut, costs, r, true, &whole));
 	TRY(step_time_check(&passes.model, &passes.time, checking->error));
 	TRY(step_time_check(&whole.model, &whole.time, checking->error));
-	for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++)
+	FOR(k, pipelined->ranks * pipelined->chunks)
 		if (piece_rank(k, pipelined->ranks, pipelined->folded) == r)
 			sum += pipelined->piece[k].forward + pipelined->piece[k].backward;
 	if (sum != passes.time.total || whole.model.ahead > pipelined->ahead ||

@@ -21,7 +21,7 @@ static enum status check_read_certificate(
 static int64_t recompute_ranks_most_held(const struct pipelined *pipelined, uint32_t rank)
 {
 	int64_t most = 1;
-	for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++) {
+	FOR(k, pipelined->ranks * pipelined->chunks) {
 		const struct in_flight *held = &pipelined->piece[k].in_flight;
 		if (piece_rank(k, pipelined->ranks, pipelined->folded) != rank)
 			continue;
@@ -53,7 +53,7 @@ static enum status note_copies(struct check *check, const struct graph *planned,
 {
 	if (!(ROOM(&check->arena, *bytes, planned->storages)))
 		return fail_memory(check->error);
-	for (uint32_t t = 0; t < planned->tensors; t++) {
+	FOR(t, planned->tensors) {
 		uint32_t of = planned->tensor[t].relation == RELATION_COPIES ? graph_find_tensor(planned, planned->tensor[t].of)
 			: NONE;
 		if (of != NONE)
@@ -89,10 +89,10 @@ static enum status check_times(struct check *check, const struct fitted *fitted)
 	int64_t *left;
 	if (!ROOM(&check->arena, left, fitted->step->ops))
 		return fail_memory(check->error);
-	for (uint32_t op = 0; op < fitted->step->ops; op++)
+	FOR(op, fitted->step->ops)
 		left[op] = fitted->time[op];
-	for (uint32_t r = 0; r < fitted->ranks; r++)
-		for (uint32_t op = 0; op < fitted->rank[r].step->ops; op++) {
+	FOR(r, fitted->ranks)
+		FOR(op, fitted->rank[r].step->ops) {
 			int64_t time = fitted->rank[r].input.sure[op];
 			uint32_t of = graph_find_op(fitted->step, fitted->rank[r].step->op[op].name);
 			if (time > 0 && (of == NONE || (left[of] -= time) < 0))
@@ -108,7 +108,7 @@ static enum status check_steps(struct check *check, const struct fitted *fitted)
 	struct held *one;
 	if (!(ROOM(&check->arena, step, fitted->ranks) && ROOM(&check->arena, one, fitted->ranks)))
 		return fail_memory(check->error);
-	for (uint32_t r = 0; r < fitted->ranks; r++) {
+	FOR(r, fitted->ranks) {
 		step[r] = fitted->rank[r].step;
 		one[r] = (struct held){ 1, 1 };
 	}
@@ -146,7 +146,7 @@ static enum status check_rank_bounds(struct check *check, const struct fitted *f
 	TRY(check_expect(check, "recompute", "cap_bytes", fitted->cap));
 	TRY(check_steps(check, fitted));
 	TRY(check_times(check, fitted));
-	for (uint32_t r = 0; r < fitted->ranks; r++) {
+	FOR(r, fitted->ranks) {
 		TRY(check_rank(check, fitted, r, json_array_get(ranks, r), &bound));
 		impossible |= json_is_null(json_object_get(json_array_get(ranks, r), "bound_seconds"));
 		sum += bound;
@@ -262,7 +262,7 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	if (!fitted)
 		return json_object_get(check->plan, "recompute") ? check_wrong(check, "the scenario computes nothing again") : OK;
 	int64_t total = 0;
-	for (uint32_t op = 0; op < fitted->step->ops; op++)
+	FOR(op, fitted->step->ops)
 		total += fitted->time[op];
 	enum status status = check_recompute_check_words(check, fitted);
 	if (status == OK)

@@ -38,7 +38,7 @@ static int64_t savings_peak_of(struct check *check, const uint32_t *position, bo
 
 bool check_program_keeps_pins(const struct check *check)
 {
-	for (uint32_t p = 0; p < check->scenario.pins; p++) {
+	FOR(p, check->scenario.pins) {
 		const struct pin *pin = &check->scenario.pin[p];
 		uint32_t a = pin->kind == PIN_ORDER ? graph_find_op(check->graph, pin->a) : NONE,
 				 b = pin->kind == PIN_ORDER ? graph_find_op(check->graph, pin->b) : NONE;

@@ -26,7 +26,7 @@ static enum status check_shard_expect(const json_t *shard, const char *key, int6
 static int64_t moved_bytes(const struct graph *graph)
 {
 	int64_t sum = 0;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		sum += graph->op[op].collective && graph->op[op].collective->moved > 0 ? graph->op[op].collective->moved : 0;
 	return sum;
 }
@@ -38,7 +38,7 @@ static int64_t moved_inside(const struct sharded *sharded, const struct graph *g
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	int64_t sum = 0;
-	for (uint32_t run = 0; run < graph->ops; run++) {
+	FOR(run, graph->ops) {
 		uint32_t op = sharded_op(sharded, graph, run, NULL);
 		for (uint32_t a = 0; op != NONE && a < mesh->axes; a++) {
 			int8_t unit = sharded->sharding.split[op].on[a];
@@ -89,7 +89,7 @@ enum status shard_check_time(
 	TRY(check_shard_expect(shard, "gathered_ahead_bytes", time->model.ahead, error));
 	if (json_array_size(streams) != time->model.streams)
 		return fail(error, INFEASIBLE, "shard.streams must have %u entries", time->model.streams);
-	for (uint32_t s = 0; s < time->model.streams; s++) {
+	FOR(s, time->model.streams) {
 		const json_t *stream = json_array_get(streams, s);
 		const char *name = json_string_value(json_object_get(stream, "stream"));
 		if (!name || strcmp(name, plan_time_stream(sharded, s)) != 0)

@@ -25,7 +25,7 @@ static void shard_sums_sum_up(const struct sharded *sharded, const struct graph 
 {
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
-	for (uint32_t run = 0; run < graph->ops; run++) {
+	FOR(run, graph->ops) {
 		const struct collective *collective = graph->op[run].collective;
 		int kind = collective && collective->kind < COLLECTIVE_COUNT ? (int)collective->kind : -1;
 		uint32_t axis = kind >= 0 ? mesh_axis_named(mesh, collective->axis) : NONE;
@@ -79,7 +79,7 @@ static enum status check_rows(
 	struct sums sums = { 0 };
 	size_t next = 0;
 	shard_sums_sum_up(sharded, graph, &sums);
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		for (int kind = 0; kind < COLLECTIVE_COUNT; kind++) {
 			const json_t *row = json_array_get(rows, next);
 			if (sums.count[a][kind] == 0)
@@ -106,7 +106,7 @@ static enum status check_annotations(const json_t *shard, const struct sharded *
 	const json_t *annotations = json_object_get(shard, "annotations");
 	size_t count = 0;
 	char text[400];
-	for (uint32_t t = 0; t < units->graph->tensors; t++) {
+	FOR(t, units->graph->tensors) {
 		struct placement placement = sharded->sharding.produced[t];
 		const char *name = units->graph->tensor[t].name;
 		if (units->graph->tensor[t].writer != NONE || units->graph->tensor[t].alias != NONE)

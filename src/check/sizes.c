@@ -108,7 +108,7 @@ enum status sizes_check(struct check *check, const struct rules *rules, const st
 		.sequence = sequence,
 		.flat = true };
 	enum status status = OK;
-	for (uint32_t t = 0; t < before->tensors; t++)
+	FOR(t, before->tensors)
 		comparison.flat &= before->tensor[t].dims <= 1;
 	for (uint32_t t = 0; t < before->tensors && status == OK; t++)
 		status = compare_tensor(&comparison, t);

@@ -49,11 +49,11 @@ static bool check_speed_adds_up(const struct graph *graph, uint32_t op)
 /* What no pass but the last one runs, found by going round until nothing is added. */
 static void find_once(const struct graph *graph, bool *once)
 {
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		once[op] = graph->op[op].phase == PHASE_UPDATE && !check_speed_adds_up(graph, op);
 	for (bool more = true; more;) {
 		more = false;
-		for (uint32_t op = 0; op < graph->ops; op++) {
+		FOR(op, graph->ops) {
 			if (once[op] || is_pass(graph, op) || graph->op[op].phase == PHASE_UPDATE)
 				continue;
 			FOR_ROW(i, &graph->pred, op)
@@ -65,7 +65,7 @@ static void find_once(const struct graph *graph, bool *once)
 
 static void times_by_op(const struct step_model *model, int64_t *sum)
 {
-	for (uint32_t i = 0; i < model->ops; i++)
+	FOR(i, model->ops)
 		sum[model->of[i]] += model->time[i];
 }
 
@@ -104,7 +104,7 @@ static int64_t work_of(const struct check *check, int64_t microbatches)
 {
 	int64_t once = 0, often = 0, sum = 0;
 	bool over = false;
-	for (uint32_t i = 0; i < check->graph->ops; i++) {
+	FOR(i, check->graph->ops) {
 		const struct op *op = &check->graph->op[i];
 		if (op->flops < 0)
 			return -1;
@@ -208,9 +208,9 @@ enum status check_speed(struct check *check)
 		const char *key;
 		int64_t value;
 	} amounts[] = { { "samples", speed.samples }, { "tokens", speed.tokens }, { "model_flops", speed.model_flops } };
-	for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+	for (size_t i = 0; i < COUNT_OF(reals); i++)
 		TRY(expect_real(check, reals[i].key, reals[i].value, reals[i].digits));
-	for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+	for (size_t i = 0; i < COUNT_OF(amounts); i++)
 		TRY(expect_amount(check, amounts[i].key, amounts[i].value));
 	TRY(check_program_time(check, speed.time));
 	TRY(expect_work(check, work_of(check, microbatches)));

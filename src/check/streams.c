@@ -47,7 +47,7 @@ static int64_t streams_end_of(const struct summing *summing, uint32_t op)
 static void find_clock(struct summing *summing)
 {
 	int64_t now = 0;
-	for (uint32_t p = 0; p < summing->graph->ops; p++) {
+	FOR(p, summing->graph->ops) {
 		uint32_t op = summing->order[p];
 		bool computes = summing->model->stream[op] == 0 && summing->model->time[op] > 0;
 		summing->begin[p] = computes ? summing->time->start[op] : now;
@@ -118,7 +118,7 @@ enum status check_streams(struct check *check)
 {
 	const struct graph *graph = check->graph;
 	bool copies = false;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		copies |= graph->op[op].added == ADDED_OFFLOAD;
 	if (!copies || check->pipelined || (!check->sharded && scenario_shards(&check->scenario)))
 		return OK;

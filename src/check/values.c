@@ -23,8 +23,8 @@ static const char *op_repeated(const struct graph *graph, uint32_t op)
 
 static bool extents_differ(const struct tensor *tensor)
 {
-	for (uint32_t a = 0; a < tensor->dims; a++)
-		for (uint32_t b = 0; b < a; b++)
+	FOR(a, tensor->dims)
+		FOR(b, a)
 			if (tensor->shape[a] == tensor->shape[b])
 				return false;
 	return true;
@@ -52,7 +52,7 @@ static uint64_t view_symbol(const struct run *run, uint32_t op)
 		return text_hash(op_repeated(graph, op));
 	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
 	uint64_t symbol = hash_join(text_hash(graph->op[op].type), result->dtype);
-	for (uint32_t d = 0; d < result->dims; d++)
+	FOR(d, result->dims)
 		symbol = hash_join(symbol, (uint64_t)result->shape[d]);
 	return symbol;
 }
@@ -226,11 +226,11 @@ static bool run_graph(struct run *run)
 	run->read = mem_alloc(graph->ops, sizeof *run->read);
 	if (!run->content || !run->path || !run->read)
 		return false;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		run->content[s] = text_hash(graph->tensor[graph->storage[s].root].name);
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		run->path[t] = graph->tensor[t].alias == NONE && !run->separate ? 0 : text_hash(graph->tensor[t].name);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		check_values_run_op(run, op);
 	return true;
 }

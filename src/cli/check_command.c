@@ -115,7 +115,7 @@ static enum status layout_check_take_places(struct result_check *check)
 	uint32_t n = check->csv.buffers.n;
 	if (json_array_size(offsets) != n)
 		return layout_check_bad(check, "it has places for another number of buffers");
-	for (uint32_t i = 0; i < n; i++) {
+	FOR(i, n) {
 		const json_t *offset = json_array_get(offsets, i);
 		if (!json_is_integer(offset))
 			return layout_check_bad(check, "an offset is no integer");
@@ -233,7 +233,7 @@ static enum status check_rest(struct result_check *check)
 {
 	const struct layout_request *request = &check->request;
 	bool limited = json_is_boolean(json_object_get(check->file, "limited"));
-	TRY(members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, request->snapshot ? OF_SNAPSHOT : 0,
+	TRY(members_check(check->file, MEMBERS, COUNT_OF(MEMBERS), request->snapshot ? OF_SNAPSHOT : 0,
 		check->error));
 	if (!limited || !json_is_number(json_object_get(check->file, "seconds")))
 		return layout_check_bad(check, "\"limited\" or \"seconds\" is missing");

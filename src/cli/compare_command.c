@@ -20,7 +20,7 @@ static int take_kind(struct request *request, const char *value)
 {
 	static const char *const words[] = { "text", "json", "csv", "svg", "pdf", "png", "tikz" };
 	int word = 0,
-		code = option_word(&request->line, OPTION_compare_as, value, words, (int)(sizeof words / sizeof *words), &word);
+		code = option_word(&request->line, OPTION_compare_as, value, words, (int)COUNT_OF(words), &word);
 	if (code == EXIT_FINE)
 		request->kind = export_find(words[word]);
 	return code;

@@ -26,7 +26,7 @@ void fit_write_asked(struct json *json, const struct scenario *scenario, const s
 		}
 	json_close(json);
 	json_open_array(json, "pins");
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		json_write_text(json, NULL, pin_text(&scenario->pin[i], text, sizeof text));
 	json_close(json);
 	json_write_integer(json, "devices", asked->devices);

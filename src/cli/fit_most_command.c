@@ -58,7 +58,7 @@ static void write_most(
 
 static const struct fit_device *fit_most_command_smallest(const struct fit_device *device, uint32_t devices)
 {
-	for (uint32_t i = 0; i < devices; i++)
+	FOR(i, devices)
 		if (device[i].planned && device[i].fits)
 			return &device[i];
 	return NULL;
@@ -74,7 +74,7 @@ static void print_devices(FILE *file, const struct fit_device *device, uint32_t 
 	else
 		fprintf(file, "the step fits on no device preset\n\n");
 	fprintf(file, "  %-16s %10s  %10s %11s\n", "device", "memory", "needed", "step ms");
-	for (uint32_t i = 0; i < devices; i++) {
+	FOR(i, devices) {
 		const struct fit_device *row = &device[i];
 		knob_text(K_device, row->device, name, sizeof name);
 		bytes_text(row->memory, memory, sizeof memory);
@@ -99,7 +99,7 @@ static void write_devices(FILE *file, const struct scenario *scenario, const str
 	fit_write_asked(&json, scenario, asked);
 	json_write_text(&json, "smallest", first ? knob_text(K_device, first->device, name, sizeof name) : NULL);
 	json_open_array(&json, "devices");
-	for (uint32_t i = 0; i < devices; i++) {
+	FOR(i, devices) {
 		json_new_line(&json, 1);
 		json_open_object(&json, NULL);
 		json_write_text(&json, "device", knob_text(K_device, device[i].device, name, sizeof name));

@@ -17,7 +17,7 @@ static const struct { const char *word, *meaning; } glossary[] = {
 	WORDS(X)
 #undef X
 };
-enum { GLOSSARY_COUNT = sizeof glossary / sizeof *glossary };
+enum { GLOSSARY_COUNT = COUNT_OF(glossary) };
 
 void help_print(void)
 {
@@ -198,7 +198,7 @@ static bool print_word(const char *word)
 	static bool (*const print[])(const char *word) = { help_command_print_knob, help_print_figures, help_print_device,
 		print_glossary, print_values, print_exports, print_key, print_options };
 	bool found = false;
-	for (size_t i = 0; i < sizeof print / sizeof *print; i++)
+	for (size_t i = 0; i < COUNT_OF(print); i++)
 		found |= print[i](word);
 	return found;
 }

@@ -78,7 +78,7 @@ enum status layout_read(struct layout_request *request, const char *path, struct
 void layout_each_of_core(const struct buffers_csv *csv, const struct layout *layout,
 	void (*visit)(void *context, struct slice id), void *context)
 {
-	for (uint32_t k = 0; k < layout->core_count; k++)
+	FOR(k, layout->core_count)
 		visit(context, csv->id[layout->core[k]]);
 }
 
@@ -103,7 +103,7 @@ bool layout_core_confirmed(const struct layout_request *request, const struct bu
 static json_t *offset_list(const struct buffers_csv *csv, const int64_t *offset)
 {
 	json_t *list = json_array();
-	for (uint32_t i = 0; i < csv->buffers.n; i++)
+	FOR(i, csv->buffers.n)
 		json_array_append_new(list, json_integer(offset[i]));
 	return list;
 }

@@ -14,7 +14,7 @@ enum status snapshot_report_places(
 	if (count == NONE)
 		return NO_MEMORY;
 	report->places = count;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		stacks_frame_text(&snapshot->stacks, holder[i].frame, report->place[i].text, sizeof report->place[i].text);
 		report->place[i].bytes = holder[i].bytes;
 		report->place[i].buffers = holder[i].buffers;
@@ -31,7 +31,7 @@ static int64_t fragmentation(const struct snapshot_facts *facts)
 static json_t *places_json(const struct snapshot_report *report)
 {
 	json_t *list = json_array();
-	for (uint32_t i = 0; i < report->places; i++) {
+	FOR(i, report->places) {
 		char clean[800];
 		text_clean(report->place[i].text, clean, sizeof clean);
 		json_array_append_new(list,
@@ -77,7 +77,7 @@ static void print_places(const struct snapshot_report *report, FILE *stream)
 {
 	if (report->places)
 		fputs("\nalive at the peak, by the program's place that asked for it\n", stream);
-	for (uint32_t i = 0; i < report->places; i++) {
+	FOR(i, report->places) {
 		char bytes[32], clean[800];
 		fprintf(stream, "  %12s  %5.1f %%  %7" PRIu32 " buffer%s  %s\n",
 			bytes_text(report->place[i].bytes, bytes, sizeof bytes),

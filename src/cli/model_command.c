@@ -52,7 +52,7 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	struct recompute_input input = { .graph = step, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 	if (!(rules && time && traits && keep))
 		return fail_memory(error);
-	for (uint32_t op = 0; op < step->ops; op++) {
+	FOR(op, step->ops) {
 		if (op_whole_time(step, rules, &machine, op, &time[op]) != OK)
 			return fail_memory(error);
 		traits[op] = rules_traits(rules, step->op[op].type);
@@ -60,7 +60,7 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	if (recompute_solver_new(&input, &solver) != OK || recompute_play(&solver.replay, &solver.base[0], keep) != OK)
 		return fail_memory(error);
 	int64_t all = solver.replay.peak, least = 0;
-	for (uint32_t i = 0; i < solver.step.ops; i++)
+	FOR(i, solver.step.ops)
 		least = solver.base[0].fixed[i] > least ? solver.base[0].fixed[i] : least;
 	puts("peak_bytes,saved_bytes,extra_seconds,bound_seconds,proved");
 	return print_points(&solver, all, least, count, error);

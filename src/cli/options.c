@@ -15,9 +15,9 @@ const struct option_row option_rows[] = {
 	MODEL_SIZES(X)
 #undef X
 };
-const int option_row_count = sizeof option_rows / sizeof *option_rows;
+const int option_row_count = COUNT_OF(option_rows);
 
-enum { OPTION_COLUMN = 25, ROWS_MOST = sizeof option_rows / sizeof *option_rows, NAME_SIZE = 24, FIRST_VALUE = 256 };
+enum { OPTION_COLUMN = 25, ROWS_MOST = COUNT_OF(option_rows), NAME_SIZE = 24, FIRST_VALUE = 256 };
 
 /* The options of one command, as getopt_long() wants them; an option's value is its row's number behind FIRST_VALUE. */
 struct taken {

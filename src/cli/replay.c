@@ -19,7 +19,7 @@ static bool cli_replay_changes(const char *line)
 	static const char *const words[] = { "set", "pin", "keep", "offload", "unpin", "undo", "redo" };
 	line += strspn(line, " \t");
 	size_t length = strcspn(line, " \t");
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+	for (size_t i = 0; i < COUNT_OF(words); i++)
 		if (strlen(words[i]) == length && strncmp(words[i], line, length) == 0)
 			return true;
 	return false;

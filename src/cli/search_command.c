@@ -125,7 +125,7 @@ static void print_variants(FILE *file, const struct config_list *list, const str
 {
 	const struct config *config = &entry->config;
 	uint32_t share[SHARES_MOST], shares = config_token_shares(list, (uint32_t)(entry - list->entry), SHARES_MOST, share);
-	for (uint32_t i = 0; i < shares; i++) {
+	FOR(i, shares) {
 		const struct config_entry *other = &list->entry[share[i]];
 		fprintf(file, "%sdp %u cp %u %+.1f %%", i ? ", " : "      ", other->config.dp, other->config.cp,
 			100.0 * ((double)other->result.time / (double)entry->result.time - 1));
@@ -234,7 +234,7 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 		tie = print_tie(search, file, list, tie, i, shown);
 	}
 	int64_t least = INT64_MAX;
-	for (uint32_t i = 0; i < shown; i++)
+	FOR(i, shown)
 		least = list->entry[i].result.worst.total < least ? list->entry[i].result.worst.total : least;
 	uint32_t at[2] = { 0 }, more = 0;
 	for (uint32_t i; shown > 0 && (i = config_next_by_time(list, shown, at)) != NONE;) {
@@ -271,7 +271,7 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 static int64_t least_planned(const struct config_list *list)
 {
 	int64_t least = INT64_MAX;
-	for (uint32_t i = 0; i < list->entries; i++)
+	FOR(i, list->entries)
 		if (list->entry[i].planned.known && list->entry[i].planned.needs < least)
 			least = list->entry[i].planned.needs;
 	return least;
@@ -456,7 +456,7 @@ static void search_command_print_more(void)
 		"llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0. "
 		"`tidemark model --help` lists the models.");
 	help_print_words(
-		"X, for --overhead", overhead_words, overhead_helps, (int)(sizeof overhead_words / sizeof *overhead_words));
+		"X, for --overhead", overhead_words, overhead_helps, (int)COUNT_OF(overhead_words));
 }
 
 /* Unlike a plan's, a search's pipelines can be set. */
@@ -509,7 +509,7 @@ static int set_overhead(struct search *search, const char *text)
 	struct error error;
 	int64_t number = 0;
 	snprintf(name, sizeof name, "%.*s", value ? (int)(value - text) : 0, text);
-	int index = name_index(names, sizeof names / sizeof *names, name);
+	int index = name_index(names, COUNT_OF(names), name);
 	if (index >= 0 && (strcmp(value, "=on") == 0 || strcmp(value, "=off") == 0)) {
 		*switches[index] = value[2] == 'n';
 		return EXIT_FINE;
@@ -519,8 +519,8 @@ static int set_overhead(struct search *search, const char *text)
 							 *const shares[] = { "inside", "updated", "fragmentation" };
 	int64_t *const bytes[] = { &overheads->context, &overheads->communication, &overheads->bucket, &overheads->workspace };
 	uint32_t *const share[] = { &overheads->inside, &overheads->updated, &overheads->fragmentation };
-	int size = name_index(sizes, sizeof sizes / sizeof *sizes, name),
-		of = name_index(shares, sizeof shares / sizeof *shares, name);
+	int size = name_index(sizes, COUNT_OF(sizes), name),
+		of = name_index(shares, COUNT_OF(shares), name);
 	if ((size < 0 && of < 0) || knob_parse(size >= 0 ? K_reserve : K_slack, value + 1, &number, &error) != OK)
 		return usage_error("search",
 			"--overhead %s: expected context, communication, bucket or workspace=BYTES, inside, updated or "
@@ -585,7 +585,7 @@ static void note_idle(const struct search *search)
 	if (search->set[K_strategy] && search->scenario.value[K_strategy] != knobs[K_strategy].normal)
 		fprintf(stderr, "note: strategy has no effect in a search\n");
 	static const enum knob_id planned[] = { K_prefetch, K_offload, K_accumulation };
-	for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+	for (size_t i = 0; i < COUNT_OF(planned); i++)
 		if (search->scenario.value[planned[i]] != knobs[planned[i]].normal)
 			fprintf(stderr, "note: %s changes planned rows alone, not estimated ones, by which rows are ranked%s\n",
 				knobs[planned[i]].name, planned[i] == K_offload ? "; --offload has estimates" : "");

@@ -297,7 +297,7 @@ static void find_fingerprint(struct sweep *sweep)
 		key_add_file(&key, sweep->line.rules_file);
 	for (int i = 0; i < sweep->count; i++) {
 		key_add_bytes(&key, sweep->columns[i], strlen(sweep->columns[i]) + 1);
-		for (uint32_t k = 0; k < sweep->varied[i].values; k++)
+		FOR(k, sweep->varied[i].values)
 			key_add_bytes(&key, sweep->varied[i].value[k], strlen(sweep->varied[i].value[k]) + 1);
 	}
 	key_add_scenario(&key, &sweep->base);

@@ -44,11 +44,11 @@ static void recompute_words(FILE *stream)
 		RERUN_WORDS(X)
 #undef X
 	};
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+	for (size_t i = 0; i < COUNT_OF(words); i++) {
 		roff(words[i].name, stream);
 		fputs(": ", stream);
 		roff(words[i].help, stream);
-		fputs(i + 1 < sizeof words / sizeof *words ? ";\n" : ".\n", stream);
+		fputs(i + 1 < COUNT_OF(words) ? ";\n" : ".\n", stream);
 	}
 }
 
@@ -224,7 +224,7 @@ bool tables_write(const char *table, FILE *stream)
 		{ "subcommands", write_subcommands },
 		{ "options", write_options },
 	};
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+	for (size_t i = 0; i < COUNT_OF(tables); i++)
 		if (strcmp(tables[i].name, table) == 0) {
 			tables[i].write(stream);
 			return true;

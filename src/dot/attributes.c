@@ -97,7 +97,7 @@ enum status attributes_find(Agraph_t *dot, struct arena *arena, struct attribute
 		int known = name_index(names, ATTRIBUTE_COUNT, symbol->name);
 		if (known >= 0)
 			attributes->symbol[known] = symbol;
-		else if (!attributes_listed(drawing, sizeof drawing / sizeof *drawing, symbol->name))
+		else if (!attributes_listed(drawing, COUNT_OF(drawing), symbol->name))
 			attributes->foreign[attributes->foreigns++] = symbol;
 	}
 	return OK;
@@ -162,7 +162,7 @@ bool parse_bytes(const char *text, int64_t *bytes)
 	text += strspn(text, " ");
 	char *end;
 	double value = strtod(number, &end);
-	for (size_t i = 0; i < sizeof units / sizeof *units && !*end; i++)
+	for (size_t i = 0; i < COUNT_OF(units) && !*end; i++)
 		if (strcmp(text, units[i].name) == 0) {
 			value *= (double)units[i].bytes;
 			*bytes = value <= (double)BYTES_MAX ? (int64_t)value : 0;
@@ -262,7 +262,7 @@ enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, en
 	struct json json = { .stream = stream, .depth = 1 };
 	if (given)
 		json_write_raw(&json, NULL, given);
-	for (uint32_t i = 0; i < attributes->foreigns; i++) {
+	FOR(i, attributes->foreigns) {
 		const char *key = attributes->foreign[i]->name;
 		value = agxget(node, attributes->foreign[i]);
 		if (!value || !*value || record_key(record, key) || json_object_get(object, key))

@@ -71,7 +71,7 @@ void model_resnet(struct model *model)
 	uint32_t x = layer_input(model, "x", DTYPE_F32, SHAPE(config->batch, 3, config->image, config->image));
 	uint32_t labels = layer_input(model, "y", DTYPE_I64, SHAPE(config->batch));
 	size_t row = 0;
-	while (row + 1 < sizeof depths / sizeof *depths && depths[row].depth != config->depth)
+	while (row + 1 < COUNT_OF(depths) && depths[row].depth != config->depth)
 		row++;
 	x = rectify(model, convolve(model, "conv1", "bn1", x, config->hidden, 7, 2));
 	struct shape s = build_shape(build, x);

@@ -294,7 +294,7 @@ static void follow_plan(const struct plan *plan, const struct graph *graph, stru
 	uint32_t until, ignored, position = 0;
 	int64_t theirs = copies_in_flight(plan, plan->graph, &until), ours = copies_in_flight(plan, graph, &ignored);
 	planned->peak = -1;
-	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+	FOR(i, plan->graph->ops) {
 		int64_t live = plan->ordered->live[i] + (i <= until ? ours - theirs : 0);
 		if (live > planned->peak) {
 			planned->peak = live;

@@ -17,12 +17,12 @@ static uint32_t beside_step_of(const struct graph *graph, uint32_t op, uint32_t 
 {
 	uint32_t last_backward = 0, steps = 1;
 	bool updated = false;
-	for (uint32_t i = 0; i < graph->ops; i++)
+	FOR(i, graph->ops)
 		if (graph->op[i].phase == PHASE_BACKWARD)
 			last_backward = i;
 	*from = 0;
 	*to = graph->ops;
-	for (uint32_t i = 0; i < last_backward; i++) {
+	FOR(i, last_backward) {
 		updated |= graph->op[i].phase == PHASE_UPDATE;
 		if (!updated || graph->op[i].phase != PHASE_FORWARD)
 			continue;
@@ -174,7 +174,7 @@ static struct alive *beside_list_alive(const struct plan *plan, uint32_t *count)
 		mem_free(alive);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < *count; i++) {
+	FOR(i, *count) {
 		int64_t bytes = graph->storage[storage[i]].bytes;
 		alive[i] = (struct alive){ beside_place_of(graph, storage[i]), bytes, align_up(bytes, BESIDE_ALIGNMENT) };
 	}
@@ -213,13 +213,13 @@ static enum status beside_hold(struct beside *beside, int side, struct alive *al
 	uint32_t holders = 0;
 	NEED(ROOM(&beside->arena, holder, (size_t)count + 1));
 	qsort(alive, count, sizeof *alive, beside_by_place);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		if (holders == 0 || strcmp(holder[holders - 1].place, alive[i].place) != 0)
 			holder[holders++].place = alive[i].place;
 		holder[holders - 1].bytes += alive[i].bytes;
 		holder[holders - 1].buffers++;
 	}
-	for (uint32_t i = 0; i < holders; i++) {
+	FOR(i, holders) {
 		holder[i].place = arena_text(&beside->arena, holder[i].place, strlen(holder[i].place));
 		NEED(holder[i].place);
 	}
@@ -234,7 +234,7 @@ static void weigh_rest(const struct plan *plan, int side, struct beside *beside)
 	int64_t known = beside->paired[side];
 	uint32_t at = beside->peak_position[side];
 	beside->workspace[side] = at == NONE ? 0 : plan->graph->op[plan->ordered->result.order[at]].workspace;
-	for (uint32_t i = 0; i < beside->holders[side]; i++)
+	FOR(i, beside->holders[side])
 		known += beside->holder[side][i].bytes;
 	beside->rest[side] = beside->peak[side] - known - beside->workspace[side];
 }
@@ -279,7 +279,7 @@ void beside_free(struct beside *beside)
 
 static bool has_addresses(const struct graph *graph)
 {
-	for (uint32_t i = 0; i < graph->tensors; i++)
+	FOR(i, graph->tensors)
 		if (graph->tensor[i].has_address)
 			return true;
 	return false;

@@ -17,7 +17,7 @@ static bool runs_again(const struct plan *plan)
 static bool pins_reruns(const struct scenario *scenario)
 {
 	bool any = false;
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		any |= scenario->pin[i].kind == PIN_RECOMPUTE || scenario->pin[i].kind == PIN_RERUN;
 	return any;
 }

@@ -81,7 +81,7 @@ static void find_trials(struct trials *trials, bool quick)
 static void leave_one(struct trials *trials)
 {
 	uint32_t count = 0, many = 0;
-	for (uint32_t i = 0; i < trials->count; i++) {
+	FOR(i, trials->count) {
 		many += trials->trial[i].chunks > CHUNKS_FEW;
 		if (trials->trial[i].chunks <= CHUNKS_FEW || many == 1 || trials->asked->value[K_chunks] != KNOB_GIVEN)
 			trials->trial[count++] = trials->trial[i];
@@ -110,7 +110,7 @@ static bool choose_schedule_is_hopeless(struct trials *trials, const struct tria
 static struct plan *choose_schedule_finish(const struct trials *trials, struct plan *best, bool limited)
 {
 	static const enum knob_id changed[] = { K_schedule, K_chunks };
-	for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
+	for (size_t i = 0; i < COUNT_OF(changed); i++)
 		best->scenario.value[changed[i]] = trials->asked->value[changed[i]];
 	best->fingerprint = plan_fingerprint(best->input, &best->scenario);
 	best->schedules = trials->count;

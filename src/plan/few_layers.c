@@ -47,7 +47,7 @@ static bool is_deep(const struct fold_segment *segment)
 static uint64_t ops_of(const struct shared_units *shared, const uint32_t *copies)
 {
 	uint64_t ops = shared->graph->ops;
-	for (uint32_t s = 0; s < shared->fold.segments; s++)
+	FOR(s, shared->fold.segments)
 		ops -= (uint64_t)(shared->fold.segment[s].copies - copies[s]) * shared->fold.segment[s].ops;
 	return ops;
 }
@@ -67,14 +67,14 @@ static enum status cut_down(struct few_layers *layers, const struct planning *pl
 	const struct fold *fold = &layers->whole->fold;
 	uint64_t ops = 0;
 	uint32_t deep = 0;
-	for (uint32_t s = 0; s < fold->segments; s++) {
+	FOR(s, fold->segments) {
 		copies[s] = is_deep(&fold->segment[s]) ? fewest_of(&fold->segment[s]) : fold->segment[s].copies;
 		deep += is_deep(&fold->segment[s]);
 	}
 	if (deep == 0 || deep > SEGMENTS_MOST)
 		return INFEASIBLE;
 	ops = (deep + 1) * ops_of(layers->whole, copies);
-	for (uint32_t s = 0; s < fold->segments; s++)
+	FOR(s, fold->segments)
 		ops += is_deep(&fold->segment[s]) ? (uint64_t)copies[s] * fold->segment[s].ops : 0;
 	if (ops > layers->whole->graph->ops / SAVES)
 		return INFEASIBLE;
@@ -217,7 +217,7 @@ static int64_t few_layers_grown(const struct few_layers *layers, uint32_t i, int
 static int64_t few_layers_peak_of(const struct few_layers *layers, struct plan *const *plan)
 {
 	int64_t peak = -1;
-	for (uint32_t op = 0; op < plan[0]->graph->ops; op++) {
+	FOR(op, plan[0]->graph->ops) {
 		int64_t few = plan[0]->ordered->live[plan[0]->ordered->position[op]], live = few;
 		bool everywhere = true;
 		for (uint32_t i = 1; i < layers->count && everywhere; i++) {
@@ -265,7 +265,7 @@ enum status few_layers_foretell(const struct few_layers *layers, const struct pl
 		if (status == OK)
 			draw_out(&few, foretold);
 	}
-	for (uint32_t i = 0; i < layers->count; i++)
+	FOR(i, layers->count)
 		plan_release(few.plan[i]);
 	return status == BAD_INPUT ? INFEASIBLE : status;
 }

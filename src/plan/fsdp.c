@@ -104,7 +104,7 @@ static bool runs_backward(const struct fsdp *fsdp, uint32_t op)
 static void fsdp_find_turn(struct fsdp *fsdp)
 {
 	fsdp->turn = fsdp->graph->ops;
-	for (uint32_t op = 0; op < fsdp->graph->ops; op++)
+	FOR(op, fsdp->graph->ops)
 		if (!fsdp->graph->op[op].recomputed && fsdp->graph->op[op].phase == PHASE_BACKWARD && fsdp->position[op] < fsdp->turn)
 			fsdp->turn = fsdp->position[op];
 }
@@ -157,7 +157,7 @@ static void add_uses(struct fsdp *fsdp, uint32_t gather, uint32_t result)
 
 static void find_gathers(struct fsdp *fsdp)
 {
-	for (uint32_t op = 0; op < fsdp->graph->ops; op++) {
+	FOR(op, fsdp->graph->ops) {
 		uint32_t from, to;
 		if (moves(fsdp->graph, op, COLLECTIVE_ALL_GATHER, &from, &to) && fsdp->upper[to] > 0)
 			add_uses(fsdp, op, to);
@@ -200,12 +200,12 @@ static void fsdp_find_groups(struct fsdp *fsdp)
 {
 	fsdp->group[0] = (struct group){ .end = fsdp->end };
 	fsdp->groups = 1;
-	for (uint32_t i = 0; i < fsdp->gathers; i++) {
+	FOR(i, fsdp->gathers) {
 		struct gather *gather = &fsdp->gather[i];
 		if (gather->unit == 0 && !fsdp->seen[gather->parameter])
 			add_to_group(fsdp, gather);
 	}
-	for (uint32_t i = 0; i < fsdp->gathers; i++) {
+	FOR(i, fsdp->gathers) {
 		struct gather *gather = &fsdp->gather[i];
 		struct group *last = &fsdp->group[fsdp->groups - 1];
 		if (gather->unit == 0)
@@ -220,7 +220,7 @@ static void fsdp_find_groups(struct fsdp *fsdp)
 			};
 		add_to_group(fsdp, gather);
 	}
-	for (uint32_t i = 0; i < fsdp->gathers; i++) {
+	FOR(i, fsdp->gathers) {
 		const struct gather *gather = &fsdp->gather[i];
 		uint32_t master = master_of(fsdp->graph, gather->parameter);
 		if (master != NONE) {
@@ -273,7 +273,7 @@ static bool fsdp_reduces(struct fsdp *fsdp, uint32_t op, uint32_t *from, uint32_
 /* When each unit's gradients are all there. The root's come last. */
 static void fsdp_find_sums(struct fsdp *fsdp)
 {
-	for (uint32_t op = 0; op < fsdp->graph->ops; op++) {
+	FOR(op, fsdp->graph->ops) {
 		uint32_t from, to, unit;
 		if (!fsdp_reduces(fsdp, op, &from, &to, &unit))
 			continue;
@@ -291,7 +291,7 @@ static void fsdp_find_sums(struct fsdp *fsdp)
 
 static void replace_gradients(struct fsdp *fsdp)
 {
-	for (uint32_t op = 0; op < fsdp->graph->ops; op++) {
+	FOR(op, fsdp->graph->ops) {
 		uint32_t from, to, unit;
 		if (!fsdp_reduces(fsdp, op, &from, &to, &unit))
 			continue;
@@ -375,13 +375,13 @@ static int64_t start_before(const struct fsdp *fsdp, uint32_t group, int64_t by)
 static void add_gathered(struct fsdp *fsdp)
 {
 	int64_t ahead = fsdp->step->scenario->value[K_prefetch];
-	for (uint32_t i = 0; i < fsdp->gathers; i++) {
+	FOR(i, fsdp->gathers) {
 		const struct gather *gather = &fsdp->gather[i];
 		if (gather->group != NONE)
 			fsdp_add(fsdp, COMPUTES, fsdp->group[gather->group].start, fsdp->group[gather->group].end,
 				fsdp_bytes_of(fsdp->graph, gather->result));
 	}
-	for (uint32_t g = 0; g < fsdp->groups; g++) {
+	FOR(g, fsdp->groups) {
 		const struct group *group = &fsdp->group[g];
 		int64_t lower = start_before(fsdp, g, group->backward ? ahead : ahead > 1 ? ahead - 1 : 0);
 		int64_t upper = group->backward || g + 1 == fsdp->groups ? group->start : fsdp->group[g + 1].start + 1;
@@ -418,7 +418,7 @@ static bool fsdp_prepare(struct fsdp *fsdp)
 		ROOM(fsdp->arena, fsdp->buffers.upper, most) && ROOM(fsdp->arena, fsdp->buffers.size, most) &&
 		ROOM(fsdp->arena, fsdp->buffers.stream, most)))
 		return false;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		if (fsdp->step->first[s] != NONE) {
 			fsdp->lower[s] = fsdp->step->first[s];
 			fsdp->upper[s] = (int64_t)fsdp->step->last[s] + 1;
@@ -459,9 +459,9 @@ static enum status find_buffers(struct fsdp *fsdp)
 	if (fsdp->step->scenario->value[K_kernels] != 0 && fsdp->step->scenario->value[K_recompute] == RECOMPUTE_PRODUCTS)
 		keep_products(fsdp);
 	for (int steps = 0; steps < 2; steps++, fsdp->shift += fsdp->graph->ops) {
-		for (uint32_t s = 0; s < fsdp->graph->storages; s++)
+		FOR(s, fsdp->graph->storages)
 			fsdp_add_storage(fsdp, s, fsdp->step->bytes[s]);
-		for (uint32_t op = 0; op < fsdp->graph->ops; op++)
+		FOR(op, fsdp->graph->ops)
 			fsdp_add(fsdp, COMPUTES, fsdp->position[op], fsdp->position[op] + INT64_C(1),
 				fsdp->step->bytes[fsdp->graph->storages + op]);
 		add_gathered(fsdp);

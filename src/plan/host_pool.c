@@ -30,7 +30,7 @@ static enum status host_pool_collect(
 {
 	int64_t sum = 0;
 	size_t room = 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (graph->op[op].added != ADDED_OFFLOAD || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 			continue;
 		uint32_t tensor = graph->reads.item[graph->reads.start[op]];

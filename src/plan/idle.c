@@ -7,7 +7,7 @@
 static bool has_axis(const struct plan *plan, const char *name)
 {
 	const struct mesh *mesh = &plan->sharded->sharding.mesh;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (strcmp(mesh->axis[a].name, name) == 0)
 			return true;
 	return false;
@@ -21,7 +21,7 @@ static bool mesh_is_given(const struct plan *plan)
 
 static bool has_no_workspace(const struct plan *plan)
 {
-	for (uint32_t op = 0; op < plan->graph->ops; op++)
+	FOR(op, plan->graph->ops)
 		if (plan->graph->op[op].workspace > 0)
 			return false;
 	return true;
@@ -58,7 +58,7 @@ static const struct row {
 const char *plan_knob_idle(const struct plan *plan, enum knob_id knob)
 {
 	const char *why = knob_idle(&plan->scenario, knob);
-	for (size_t i = 0; i < sizeof rows / sizeof *rows && !why; i++)
+	for (size_t i = 0; i < COUNT_OF(rows) && !why; i++)
 		if (rows[i].knob == knob && rows[i].holds(plan))
 			why = rows[i].why;
 	return why;

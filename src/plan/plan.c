@@ -35,7 +35,7 @@ int64_t plan_flops(const struct plan *plan)
 	const struct pipelined *pipelined = plan->pipelined;
 	int64_t passes = plan->scenario.value[K_accumulation] * (pipelined ? (int64_t)pipelined->microbatches : 1), sum = 0,
 			of_op;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		bool each = graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD ||
 			(passes > 1 && !pipelined && passes_sums(graph, op));
 		if (graph->op[op].flops < 0 || __builtin_mul_overflow(graph->op[op].flops, each ? passes : 1, &of_op) ||
@@ -107,7 +107,7 @@ char *plan_layout_ground(const struct plan *plan, char *text, size_t size)
 int64_t plan_storage_peak(const struct plan *plan)
 {
 	int64_t peak = plan->ordered->problem.base;
-	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+	FOR(i, plan->graph->ops) {
 		int64_t bytes = plan->ordered->live[i] - plan->ordered->problem.workspace[plan->ordered->result.order[i]];
 		if (bytes > peak)
 			peak = bytes;
@@ -119,7 +119,7 @@ void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[K
 {
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		bytes[kind] = 0;
-	for (uint32_t s = 0; s < plan->graph->storages; s++)
+	FOR(s, plan->graph->storages)
 		if (alive_at(plan, s, position))
 			bytes[plan->graph->storage[s].kind] += plan->laid_out->bytes[s];
 	*workspace = plan->graph->ops ? plan->ordered->problem.workspace[plan->ordered->result.order[position]] : 0;
@@ -146,11 +146,11 @@ uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list)
 	struct sized *sized = mem_alloc(plan->graph->storages, sizeof *sized);
 	if (!sized)
 		return NONE;
-	for (uint32_t s = 0; s < plan->graph->storages; s++)
+	FOR(s, plan->graph->storages)
 		if (alive_at(plan, s, position))
 			sized[count++] = (struct sized){ plan->laid_out->bytes[s], s };
 	qsort(sized, count, sizeof *sized, plan_larger_first);
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		list[i] = sized[i].storage;
 	mem_free(sized);
 	return count;
@@ -184,7 +184,7 @@ void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *st
 		order_explainer_at(explainer, position, &control, of_item) == OK;
 	for (uint32_t item = 0; known && item < problem->items; item++)
 		of_storage[problem->storage[item]] = of_item[item];
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		reason[i] = known ? reason_of(plan, plan->ordered->result.order[position], of_storage[storage[i]], storage[i])
 			: ALIVE_CHOICE;
 	if (kept)

@@ -52,7 +52,7 @@ static struct foretold hopes(const struct prospects *prospects, const struct pro
 uint32_t prospects_next(const struct prospects *prospects, const struct goal *goal)
 {
 	uint32_t next = NONE;
-	for (uint32_t i = 0; i < prospects->count; i++) {
+	FOR(i, prospects->count) {
 		const struct prospect *prospect = &prospects->prospect[i];
 		struct foretold hope = hopes(prospects, prospect);
 		if (!prospect->open || !foretold_better(goal, &hope, &prospects->best) ||

@@ -42,7 +42,7 @@ struct climb {
 static uint32_t shard_moves_power(uint32_t base, uint32_t exponent)
 {
 	uint32_t result = 1;
-	for (uint32_t i = 0; i < exponent; i++)
+	FOR(i, exponent)
 		result *= base;
 	return result;
 }
@@ -71,7 +71,7 @@ static enum status find_decisions(struct climb *climb, struct arena *arena)
 	NEED(ROOM(arena, seen, graph->tensors) && ROOM(arena, climb->decision, graph->ops + graph->tensors + 3) &&
 		ROOM(arena, climb->moved, graph->tensors));
 	memset(seen, 0, graph->tensors * sizeof *seen);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t t = graph->reads.item[i];
 			if (!seen[t] && graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE)
@@ -149,7 +149,7 @@ static struct split split_after(
 {
 	const struct graph *graph = units->graph;
 	struct split split = sharding->split[op];
-	for (uint32_t a = 0; a < sharding->mesh.axes; a++) {
+	FOR(a, sharding->mesh.axes) {
 		uint32_t k = 0, taken = NONE;
 		FOR_ROW(i, &graph->reads, op) {
 			int8_t place = sharding->produced[graph->reads.item[i]].on[a];
@@ -170,7 +170,7 @@ static void keep_as_read(const struct units *units, struct sharding *sharding, u
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t t = graph->reads.item[i];
 		bool partial = false;
-		for (uint32_t a = 0; a < sharding->mesh.axes; a++)
+		FOR(a, sharding->mesh.axes)
 			partial |= sharding->needed[i].on[a] == PLACE_PARTIAL;
 		if (graph->tensor[t].writer != NONE || graph->tensor[t].alias != NONE || moved[t] || partial)
 			continue;
@@ -189,7 +189,7 @@ static void shard_moves_follow(
 		moved[decision->id] = true;
 	else
 		mark_written(graph, decision->id, moved);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		struct split before = sharding->split[op], split = split_after(units, sharding, op, moved);
 		if (memcmp(&before, &split, sizeof split) == 0 || !split_divides(units, &sharding->mesh, op, split))
 			continue;
@@ -253,7 +253,7 @@ static bool shard_moves_take(struct climb *climb, struct sharding *sharding)
 static bool try_options(struct climb *climb, const struct decision *first, const struct decision *second)
 {
 	bool any = false;
-	for (uint32_t i = 0; i < first->options; i++)
+	FOR(i, first->options)
 		for (uint32_t k = 0; k < (second ? second->options : 1) && !ends(climb); k++) {
 			struct sharding next;
 			if (sharding_copy(climb->units, &climb->at, &next) != OK) {
@@ -273,7 +273,7 @@ static bool try_options(struct climb *climb, const struct decision *first, const
 static bool try_waves(struct climb *climb)
 {
 	bool any = false;
-	for (uint32_t i = 0; i < climb->decisions; i++) {
+	FOR(i, climb->decisions) {
 		const struct decision *decision = &climb->decision[i];
 		for (uint32_t k = 0; k < decision->options && decision->of < DECIDES_LATE && !ends(climb); k++) {
 			struct sharding next;
@@ -295,7 +295,7 @@ static bool try_waves(struct climb *climb)
 static bool try_singles(struct climb *climb)
 {
 	bool any = false;
-	for (uint32_t i = 0; i < climb->decisions; i++)
+	FOR(i, climb->decisions)
 		any |= try_options(climb, &climb->decision[i], NULL);
 	return any;
 }

@@ -46,7 +46,7 @@ void shortlist_add(struct shortlist *list, struct plan *plan)
 		plan_release(plan);
 		return;
 	}
-	for (uint32_t i = 0; i < list->plans; i++)
+	FOR(i, list->plans)
 		if (beats(&list->goal, plan, list->plan[i]))
 			plan_release(list->plan[i]);
 		else

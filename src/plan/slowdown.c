@@ -34,7 +34,7 @@ int64_t slowdown_bound(const struct slowdown *slowdown, int64_t cap, double *pri
 	*price = 0;
 	if (cap < slowdown->least)
 		return -1;
-	for (uint32_t i = 0; i < slowdown->lines; i++) {
+	FOR(i, slowdown->lines) {
 		int64_t value = recompute_line_at(&slowdown->line[i], cap);
 		if (value > best) {
 			best = value;
@@ -122,7 +122,7 @@ static enum status find_strategies(struct drawing *drawing)
 		"knapsack:25%", "knapsack:40%", "knapsack:50%", "knapsack:60%", "knapsack:75%", "knapsack:90%",
 		"knapsack:100%" };
 	enum status status = OK;
-	for (size_t i = 0; i < sizeof words / sizeof *words && status == OK; i++) {
+	for (size_t i = 0; i < COUNT_OF(words) && status == OK; i++) {
 		status = add_strategy(drawing, words[i]);
 		slowdown_tell(drawing);
 	}
@@ -236,7 +236,7 @@ uint64_t slowdown_fingerprint(const struct plan *plan)
 	const struct transformed *transformed = plan->transformed;
 	uint64_t fingerprint = hash_join(transformed->pipelined != NULL,
 		transformed->fitted ? transformed->fitted->step->fingerprint : plan->graph->fingerprint);
-	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+	for (size_t i = 0; i < COUNT_OF(read); i++)
 		fingerprint = hash_join(fingerprint, (uint64_t)plan->scenario.value[read[i]]);
 	return hash_join(fingerprint, scenario_figures_hash(&plan->scenario));
 }
@@ -245,10 +245,10 @@ uint64_t slowdown_fingerprint(const struct plan *plan)
 static uint32_t add_front(struct slowdown_point *front, uint32_t count, const struct slowdown_point *point)
 {
 	uint32_t kept = 0, at;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (front[i].bytes <= point->bytes && front[i].extra <= point->extra)
 			return count;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (front[i].bytes < point->bytes || front[i].extra < point->extra)
 			front[kept++] = front[i];
 	for (at = kept; at > 0 && front[at - 1].bytes < point->bytes; at--)
@@ -261,9 +261,9 @@ uint32_t slowdown_front(
 	const struct slowdown *slowdown, const struct plan *plan, struct slowdown_point front[SLOWDOWN_FRONT])
 {
 	uint32_t count = add_front(front, 0, &(struct slowdown_point){ .bytes = slowdown->most });
-	for (uint32_t i = 0; i < slowdown->plans; i++)
+	FOR(i, slowdown->plans)
 		count = add_front(front, count, &slowdown->plan[i]);
-	for (uint32_t i = 0; i < slowdown->strategies; i++)
+	FOR(i, slowdown->strategies)
 		count = add_front(front, count,
 			&(struct slowdown_point){ .bytes = slowdown->strategy[i].bytes, .extra = slowdown->strategy[i].extra });
 	return plan

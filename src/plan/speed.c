@@ -14,7 +14,7 @@ static const struct tensor *telling_input(const struct graph *graph, bool *token
 {
 	const struct tensor *found = NULL;
 	*tokens = false;
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		const struct tensor *tensor = &graph->tensor[t];
 		bool ids = is_integer(tensor) && tensor->dims == 2;
 		if (tensor->kind != KIND_INPUT || tensor->writer != NONE || tensor->dims == 0 || !tensor->shape || ids < *tokens)
@@ -33,7 +33,7 @@ static double ideal_time(
 {
 	double time = 0;
 	*flops = 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
 		int64_t of = graph->op[op].flops, rate = machine->matrix_rate[machine_format_of(graph, op)], all;
 		if (!rule || !machine_is_matrix(rule) || graph->op[op].recomputed || graph->op[op].phase == PHASE_UPDATE)

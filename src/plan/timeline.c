@@ -23,7 +23,7 @@ int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT]
 	int64_t (*bytes)[GROUP_COUNT] = mem_alloc((size_t)ops + 1, sizeof *bytes);
 	if (!bytes)
 		return NULL;
-	for (uint32_t item = 0; item < plan->laid_out->items; item++) {
+	FOR(item, plan->laid_out->items) {
 		if (plan->laid_out->first[item] == NONE)
 			continue;
 		enum timeline_group group = group_of_kind(item_kind(plan, item));
@@ -46,12 +46,12 @@ uint32_t timeline_thin(const int64_t *live, uint32_t count, uint32_t most, uint3
 {
 	uint32_t kept = 0, stretches = (most - 2) / 2;
 	if (count <= most) {
-		for (uint32_t i = 0; i < count; i++)
+		FOR(i, count)
 			keep[i] = i;
 		return count;
 	}
 	keep[kept++] = 0;
-	for (uint32_t stretch = 0; stretch < stretches; stretch++) {
+	FOR(stretch, stretches) {
 		uint32_t begin = (uint32_t)((uint64_t)count * stretch / stretches),
 				 end = (uint32_t)((uint64_t)count * (stretch + 1) / stretches);
 		uint32_t low = begin, high = begin;

@@ -311,7 +311,7 @@ static bool wants_recompute(const struct job *job)
 {
 	if (fits_device(job))
 		return false;
-	for (uint32_t i = 0; i < job->scenario->pins; i++)
+	FOR(i, job->scenario->pins)
 		if (job->scenario->pin[i].kind == PIN_RECOMPUTE || job->scenario->pin[i].kind == PIN_OFFLOAD)
 			return true;
 	return value(job, K_recompute) != RECOMPUTE_NONE;
@@ -326,7 +326,7 @@ static enum status transform_read_pins(
 	if (!(ROOM(arena, layer, job->scenario->pins) && ROOM(arena, resident, job->scenario->pins) &&
 		ROOM(arena, offload, job->scenario->pins) && ROOM(arena, type, job->scenario->pins)))
 		return fail_memory(job->error);
-	for (uint32_t i = 0; i < job->scenario->pins; i++) {
+	FOR(i, job->scenario->pins) {
 		const struct pin *pin = &job->scenario->pin[i];
 		unsigned long number = pin->kind == PIN_RECOMPUTE ? strtoul(pin->a, NULL, 10) : 0;
 		if (pin->kind == PIN_RECOMPUTE && number >= activations->layers)
@@ -635,7 +635,7 @@ static const struct step {
 
 static void add_pins(struct key *key, const struct scenario *scenario)
 {
-	for (uint32_t i = 0; i < scenario->pins; i++) {
+	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind != PIN_RECOMPUTE && pin->kind != PIN_RERUN && pin->kind != PIN_RESIDENT && pin->kind != PIN_OFFLOAD)
 			continue;
@@ -706,7 +706,7 @@ static struct transformed *run_steps(struct job *job, size_t first, struct trans
 	struct stage_context *stage = job->stage;
 	if (!result)
 		fail_memory(job->error);
-	for (size_t i = first; i < sizeof steps / sizeof *steps && result; i++) {
+	for (size_t i = first; i < COUNT_OF(steps) && result; i++) {
 		if (!steps[i].wanted(job))
 			continue;
 		struct transformed *next = step_result(&steps[i], job);

@@ -31,7 +31,7 @@ static void add_sharded(struct scale *scale, const struct sharded *sharded, cons
 {
 	plan_weigh_add(scale, sharded, sizeof *sharded + sharded->arena.bytes + sharded->sharding.arena.bytes);
 	plan_weigh_add_graph(scale, sharded->device, input);
-	for (uint32_t i = 0; i < sharded->rivals; i++)
+	FOR(i, sharded->rivals)
 		plan_weigh_add(scale, &sharded->rival[i], sharded->rival[i].arena.bytes);
 	plan_weigh_add(scale, sharded->shared,
 		sizeof *sharded->shared + sharded->shared->units.arena.bytes + sharded->shared->units.factors.arena.bytes);

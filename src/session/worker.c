@@ -161,7 +161,7 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 	/* What a search chose stays unless the devices' degrees are what is asked about. */
 	bool same = true;
 	static const enum knob_id degrees[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep };
-	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
+	for (size_t i = 0; i < COUNT_OF(degrees); i++)
 		same = same && from->scenario.value[degrees[i]] == request->scenario.value[degrees[i]];
 	OWN(outlook) *then = now ? outlook_find(&stage, request->graph, &request->scenario, same ? mesh : NULL, &error) : NULL;
 	if (then) {

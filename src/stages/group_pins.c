@@ -21,7 +21,7 @@ static enum status group_pins_add_pin(
 	if (behind[after] != NONE && behind[after] != after)
 		return fail(error, INFEASIBLE, "tensor \"%.100s\" is pinned behind \"%.100s\" and behind another tensor",
 			pin->a, pin->b);
-	for (uint32_t i = 0; i < n; i++)
+	FOR(i, n)
 		if (i != before && behind[i] == before)
 			return fail(error, INFEASIBLE, "tensor \"%.100s\" is pinned behind \"%.100s\", and so is another tensor",
 				pin->a, pin->b);
@@ -49,7 +49,7 @@ enum status group_pins(const struct graph *graph, const struct scenario *scenari
 		if (!*behind) {
 			if (!(ROOM(arena, *behind, n)))
 				return fail_memory(error);
-			for (uint32_t k = 0; k < n; k++)
+			FOR(k, n)
 				(*behind)[k] = NONE;
 		}
 		status = group_pins_add_pin(pin, after, before, *behind, n, error);
@@ -92,9 +92,9 @@ enum status group_join(const struct buffers *buffers, const uint32_t *behind, st
 	if (!(ROOM(arena, made->lower, n) && ROOM(arena, made->upper, n) && ROOM(arena, made->size, n) &&
 		ROOM(arena, made->fixed, n) && next && blocks->block && blocks->from))
 		return fail_memory(error);
-	for (uint32_t i = 0; i < n; i++)
+	FOR(i, n)
 		next[i] = NONE;
-	for (uint32_t i = 0; i < n; i++)
+	FOR(i, n)
 		if (behind[i] != NONE && behind[i] != i)
 			next[behind[i]] = i;
 	enum status status = OK;

@@ -76,7 +76,7 @@ bool stage_contradicts(
 void order_key_add(struct key *key, const struct scenario *scenario, bool quick)
 {
 	key_add_knobs(key, scenario, (const enum knob_id[]){ MEMORY_KNOBS, KNOB_COUNT });
-	for (uint32_t i = 0; i < scenario->pins; i++) {
+	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind != PIN_ORDER)
 			continue;
@@ -107,7 +107,7 @@ enum status scenario_problem(
 	if (!pin)
 		return fail_memory(error);
 	uint32_t pins = 0;
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_ORDER) {
 			struct order_pin next = { graph_find_op(graph, scenario->pin[i].a), graph_find_op(graph, scenario->pin[i].b) };
 			if (next.before != NONE && next.after != NONE)    /* else on another pipeline rank */
@@ -170,7 +170,7 @@ static enum status stages_evaluate(struct ordered *ordered)
 	NEED(ROOM(&ordered->arena, ordered->live, problem->ops) && ROOM(&ordered->arena, ordered->position, problem->ops));
 	int64_t peak = problem_peak(problem, ordered->result.order, ordered->live, &ordered->peak_position);
 	ordered->program_peak = problem_peak(problem, problem->program, NULL, NULL);
-	for (uint32_t i = 0; i < problem->ops; i++)
+	FOR(i, problem->ops)
 		ordered->position[ordered->result.order[i]] = i;
 	return peak < 0 || ordered->program_peak < 0 ? NO_MEMORY : OK;
 }
@@ -180,7 +180,7 @@ static void withdraw(struct ordered *ordered)
 	ordered->result.proof.bound = ordered->result.certificate.arcs = 0;
 	ordered->result.certificate.proof = ORDER_PROOF_CONTRADICTED;
 	ordered->result.certificate.op = NONE;
-	for (uint32_t i = 0; i < ordered->improvements; i++)
+	FOR(i, ordered->improvements)
 		ordered->improvement[i].bound = 0;
 }
 
@@ -282,7 +282,7 @@ struct ordered *ordered_again(const struct ordered *from, const struct scenario 
 
 void layout_key_add(struct key *key, const struct scenario *scenario, bool quick)
 {
-	for (uint32_t i = 0; i < scenario->pins; i++) {
+	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind == PIN_BEHIND) {
 			key_add_bytes(key, pin->a, strlen(pin->a));
@@ -360,12 +360,12 @@ static enum status collect_buffers(
 {
 	uint32_t storages = ordered->graph->storages, items = 0;
 	struct buffers *buffers = &input->buffers;
-	for (uint32_t item = 0; item < laid_out->items; item++)
+	FOR(item, laid_out->items)
 		items += laid_out->first[item] != NONE;
 	NEED(ROOM(&input->arena, buffers->lower, items) && ROOM(&input->arena, buffers->upper, items) &&
 		ROOM(&input->arena, buffers->size, items) && ROOM(&input->arena, input->item, items) &&
 		ROOM(&input->arena, input->buffer, storages));
-	for (uint32_t item = 0; item < laid_out->items; item++) {
+	FOR(item, laid_out->items) {
 		bool there = laid_out->first[item] != NONE;
 		if (item < storages)
 			input->buffer[item] = there ? buffers->n : NONE;
@@ -393,7 +393,7 @@ static enum status take_addresses(const struct ordered *ordered, struct layout_i
 	bool any = false;
 	if (!(input->buffers.hint = arena_alloc(&input->arena, input->buffers.n, sizeof *input->buffers.hint)))
 		return fail_memory(error);
-	for (uint32_t i = 0; i < input->buffers.n; i++) {
+	FOR(i, input->buffers.n) {
 		const struct tensor *root = input->item[i] < graph->storages
 			? &graph->tensor[graph->storage[input->item[i]].root] : NULL;
 		input->buffers.hint[i] = root && root->has_address ? root->address : -1;
@@ -408,7 +408,7 @@ static enum status take_addresses(const struct ordered *ordered, struct layout_i
 static enum status fix_offsets(
 	const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
 {
-	for (uint32_t i = 0; i < scenario->pins; i++) {
+	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind != PIN_OFFSET)
 			continue;
@@ -418,7 +418,7 @@ static enum status fix_offsets(
 		if (!buffers->fixed) {
 			if (!ROOM(&input->arena, buffers->fixed, buffers->n))
 				return fail_memory(error);
-			for (uint32_t b = 0; b < buffers->n; b++)
+			FOR(b, buffers->n)
 				buffers->fixed[b] = -1;
 		}
 		uint32_t tensor = graph_find_tensor(ordered->graph, pin->a);
@@ -442,7 +442,7 @@ static enum status link_groups(
 	const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
 {
 	const struct graph *graph = ordered->graph;
-	for (uint32_t i = 0; i < scenario->pins; i++) {
+	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		for (int side = 0; side < 2 && pin->kind == PIN_BEHIND; side++) {
 			const char *name = side ? pin->b : pin->a;
@@ -466,7 +466,7 @@ static bool lookup_blob(void *store, const uint64_t key[2], void *value, size_t 
 /* The pin's name for a storage, for the reason why pins contradict each other. */
 static const char *pinned_name(const struct graph *graph, const struct scenario *scenario, uint32_t storage)
 {
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_OFFSET
 		    && graph->tensor[graph_find_tensor(graph, scenario->pin[i].a)].storage == storage)
 			return scenario->pin[i].a;

@@ -51,7 +51,7 @@ void key_add_scenario(struct key *key, const struct scenario *scenario)
 {
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		key_add(key, (uint64_t)scenario->value[knob]);
-	for (uint32_t i = 0; i < scenario->pins; i++) {
+	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		key_add(key, pin->kind);
 		key_add(key, (uint64_t)pin->number);

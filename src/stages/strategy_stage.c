@@ -36,7 +36,7 @@ static enum status note_scope(struct naming *naming, const char *module, const c
 static enum status note_scopes(struct naming *naming, const char *const *names)
 {
 	enum status status = OK;
-	for (uint32_t op = 0; op < naming->graph->ops; op++)
+	FOR(op, naming->graph->ops)
 		for (const char *const *name = names; *name && status == OK && is_forward_op(naming, op); name++)
 			status = note_scope(naming, naming->graph->op[op].module, *name);
 	return status;
@@ -106,7 +106,7 @@ static enum status mark_mixtures(struct naming *naming, bool mixtures)
 static enum status mark_shared(struct naming *naming)
 {
 	static const char *const shared[] = { "shared_experts", "shared_expert", NULL };
-	for (uint32_t op = 0; op < naming->graph->ops; op++)
+	FOR(op, naming->graph->ops)
 		naming->inside[op] = named_any(naming->graph->op[op].module, shared);
 	return OK;
 }
@@ -133,9 +133,9 @@ static enum status mark_activations(struct naming *naming)
 
 static enum status mark_attention(struct naming *naming)
 {
-	for (uint32_t op = 0; op < naming->graph->ops; op++)
+	FOR(op, naming->graph->ops)
 		naming->inside[op] = rerun_names_cost_of(naming, op) == COST_ATTENTION;
-	for (uint32_t s = 0; s < naming->graph->storages; s++)
+	FOR(s, naming->graph->storages)
 		naming->drop[s] |= naming->activations->attention[s];
 	return OK;
 }
@@ -166,7 +166,7 @@ static enum status mark_up(struct naming *naming)
 
 static enum status mark_norms(struct naming *naming)
 {
-	for (uint32_t op = 0; op < naming->graph->ops; op++)
+	FOR(op, naming->graph->ops)
 		naming->inside[op] = op_is_named(&naming->graph->op[op], "layernorm");
 	return OK;
 }
@@ -176,7 +176,7 @@ static enum status mark_other(struct naming *naming, const char *name, bool *wit
 {
 	const struct graph *graph = naming->graph;
 	*without = false;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		*without |= naming->inside[op] = op_is_named(&graph->op[op], name);
 	for (uint32_t op = 0; op < graph->ops && !*without; op++)
 		naming->inside[op] = module_is_named(graph->op[op].module, name);
@@ -191,10 +191,10 @@ static enum status drop_inside(struct naming *naming, bool without)
 	const struct graph *graph = naming->graph;
 	HELD bool *outside = mem_alloc(graph->storages, sizeof *outside);
 	NEED(outside);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->reads, op)
 			outside[graph->tensor[graph->reads.item[i]].storage] |= !without && is_forward_op(naming, op) && !naming->inside[op];
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t maker = graph->storage[s].allocator;
 		naming->drop[s] |= maker != NONE && naming->inside[maker] && is_forward_op(naming, maker) && !outside[s];
 	}

@@ -44,7 +44,7 @@ static void print_holders(const struct beside_report *report, int side, FILE *st
 	int64_t sum = 0, rest = 0;
 	uint32_t buffers = 0;
 	char bytes[32], clean[600];
-	for (uint32_t i = 0; i < beside->holders[side]; i++) {
+	FOR(i, beside->holders[side]) {
 		sum += beside->holder[side][i].bytes;
 		buffers += beside->holder[side][i].buffers;
 		rest += i >= HOLDERS_TOLD ? beside->holder[side][i].bytes : 0;
@@ -115,7 +115,7 @@ static void write_side(struct json *json, const struct beside_report *report, in
 	json_write_integer(json, "workspace_bytes", beside->workspace[side]);
 	json_write_integer(json, "rest_bytes", beside->rest[side]);
 	json_open_array(json, "alone");
-	for (uint32_t i = 0; i < beside->holders[side]; i++) {
+	FOR(i, beside->holders[side]) {
 		json_new_line(json, 2);
 		json_open_object(json, NULL);
 		json_write_text(json, "place", text_clean(beside->holder[side][i].place, clean, sizeof clean));
@@ -155,7 +155,7 @@ static int64_t highest_there(const struct beside_report *report, uint32_t positi
 static void beside_report_write_csv(const struct curve curve[2], FILE *stream)
 {
 	fputs("position,first_bytes,second_bytes\n", stream);
-	for (uint32_t i = 0; i < curve[0].ops; i++)
+	FOR(i, curve[0].ops)
 		fprintf(stream, "%" PRIu32 ",%" PRId64 ",%" PRId64 "\n", i, curve[0].live[i], curve[1].live[i]);
 }
 
@@ -165,7 +165,7 @@ static void beside_report_fill(const struct beside_report *report, struct curve 
 		snprintf(curve[side].name, sizeof curve[side].name, "%s", report->name[side]);
 		curve[side].ops = ops;
 		curve[side].peak = -1;
-		for (uint32_t i = 0; i < ops; i++) {
+		FOR(i, ops) {
 			curve[side].live[i] = side == 0 ? report->plan[0]->ordered->live[first + i] : highest_there(report, first + i);
 			if (curve[side].live[i] <= curve[side].peak)
 				continue;

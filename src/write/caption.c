@@ -96,7 +96,7 @@ static enum status caption_add_sweep(const char *path, bool pareto, struct words
 		words_add(words, "\nHollow: over the memory of a device.%s\n\nVaried:",
 			pareto ? " Joined and named: none that fits has less of both." : "");
 	for (uint32_t i = 0; status == OK && i < table.knobs; i++)
-		for (uint32_t k = 0; k < table.knob[i].values; k++)
+		FOR(k, table.knob[i].values)
 			words_add(words, "%s%s%s%s",
 				k ? ","
 				: i ? "; "
@@ -165,7 +165,7 @@ static void add_passes(const struct timetable *timetable, struct words *words)
 		[PART_FORWARD] = true, [PART_BACKWARD] = true, [PART_UPDATE] = timetable->time > timetable->pipeline_time
 	};
 	const char *between = "\nColours: ";
-	for (uint32_t i = 0; i < timetable->slots * timetable->ranks; i++)
+	FOR(i, timetable->slots * timetable->ranks)
 		there[PART_WEIGHT] |= timetable_slot(timetable, i / timetable->slots, i % timetable->slots)->pass == PASS_WEIGHT;
 	for (int part = 0; part < PIPELINE_PARTS; part++)
 		if (there[part]) {
@@ -253,7 +253,7 @@ static void add_knobs(const struct scenario *scenario, struct words *words)
 			between = ", ";
 		}
 	words_add(words, *between == ',' ? "; the others at their defaults." : "\n\nAll knobs at their defaults.");
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		words_add(words, "%s%s", i ? "; " : "\nPins: ", pin_text(&scenario->pin[i], text, sizeof text));
 }
 

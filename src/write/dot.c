@@ -161,12 +161,12 @@ bool dot_write(const struct graph *graph, FILE *stream)
 		fputs(";\n", stream);
 	}
 	fputs("  node [shape=ellipse];\n", stream);
-	for (uint32_t id = 0; id < graph->tensors; id++)
+	FOR(id, graph->tensors)
 		fine = dot_write_tensor(graph, &graph->tensor[id], stream) && fine;
 	fputs("  node [shape=box];\n", stream);
-	for (uint32_t id = 0; id < graph->ops; id++)
+	FOR(id, graph->ops)
 		fine = dot_write_op(graph, id, stream) && fine;
-	for (uint32_t id = 0; id < graph->ops; id++)
+	FOR(id, graph->ops)
 		write_edges(graph, id, stream);
 	fputs("}\n", stream);
 	return fine && !ferror(stream);

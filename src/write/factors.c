@@ -25,7 +25,7 @@ char *factors_text(const struct factors *factors, const struct factor_term *term
 	bool named = false;
 	size_t used = 0;
 	text[0] = '\0';
-	for (uint32_t i = 0; i < term->count; i++)
+	FOR(i, term->count)
 		named |= factors->factor[factors->part[term->first + i]].role != ROLE_NONE;
 	for (uint32_t i = 0; named && i < term->count;) {
 		char part[32];
@@ -54,7 +54,7 @@ void factors_write_json(const struct factors *factors, const struct graph *graph
 {
 	char text[200];
 	json_open_object(json, "factors");
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		json_new_line(json, 2);
 		json_open_array(json, graph->tensor[t].name);
 		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++)

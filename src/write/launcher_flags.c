@@ -12,7 +12,7 @@ struct asked { uint32_t dp, tp, cp, ep; int64_t pp, microbatches; uint8_t zero; 
 
 static uint32_t launcher_flags_degree(const struct mesh *mesh, const char *name)
 {
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (strcmp(mesh->axis[a].name, name) == 0)
 			return mesh->axis[a].size;
 	return 1;
@@ -25,7 +25,7 @@ static int64_t at_least_one(int64_t value)
 
 static void roles_asked(const struct mesh *mesh, const struct asked *asked, struct axis_roles roles[MESH_AXES])
 {
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		const char *name = mesh->axis[a].name;
 		roles[a] = strcmp(name, "ep") == 0 ? roles_experts
 			: strcmp(name, "cp") == 0      ? roles_context
@@ -50,15 +50,15 @@ static bool launcher_flags_alike(const struct units *units, const struct shardin
 {
 	const struct graph *graph = units->graph;
 	int64_t most = 0;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		most = launcher_flags_result_bytes(graph, op) > most ? launcher_flags_result_bytes(graph, op) : most;
-	for (uint32_t i = 0; i < units->kepts; i++) {
+	FOR(i, units->kepts) {
 		uint32_t t = units->kept[i];
 		bool state = graph->tensor[t].kind == KIND_PARAMETER || graph->tensor[t].kind == KIND_OPTIMIZER;
 		if (state && !placement_equal(a->produced[t], b->produced[t]))
 			return false;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (launcher_flags_result_bytes(graph, op) > most / 1000 && !split_equal(a->split[op], b->split[op]))
 			return false;
 	return true;

@@ -34,7 +34,7 @@ static void memory_viz_put_text(struct pickle *pickle, const char *text)
 /* A text of ours, written out once. */
 static void put_word(struct pickle *pickle, const char *word)
 {
-	for (uint32_t i = 0; i < pickle->memos; i++)
+	FOR(i, pickle->memos)
 		if (strcmp(pickle->known[i], word) == 0) {
 			putc('j', pickle->stream);
 			put_32(pickle, i);
@@ -172,7 +172,7 @@ static void put_trace(struct pickle *pickle, const struct plan *plan, const stru
 	put_word(pickle, "device_traces");
 	open_list(pickle);
 	putc(']', pickle->stream);
-	for (uint32_t i = 0; i < moments; i++) {
+	FOR(i, moments) {
 		if (i % BLOCK == 0)
 			putc('(', pickle->stream);
 		if (moment[i].free)
@@ -194,7 +194,7 @@ enum status export_memory_viz(const struct export_job *job)
 	struct moment *moment = mem_alloc((size_t)plan->laid_out->items * 2, sizeof *moment);
 	if (!moment)
 		return fail_memory(job->error);
-	for (uint32_t item = 0; item < plan->laid_out->items; item++) {
+	FOR(item, plan->laid_out->items) {
 		if (plan->laid_out->first[item] == NONE)
 			continue;
 		moment[moments++] = (struct moment){ plan->laid_out->first[item], item, false };

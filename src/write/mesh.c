@@ -140,9 +140,9 @@ static enum status figure_mesh(
 	snprintf(text, sizeof text, "%s%s",
 		canvas_cut(BOLD, paper.width - MARGIN - 2 - canvas_text_width(BOLD, rest), name, cut), rest);
 	canvas_title(&canvas, MARGIN, TOP - 10, NORMAL, INK, text);
-	for (uint32_t node = 0; node < grid->nodes; node++)
+	FOR(node, grid->nodes)
 		write_mesh_draw_node(&canvas, grid, &placing, node);
-	for (uint32_t device = 0; device < grid->devices; device++)
+	FOR(device, grid->devices)
 		draw_device(&canvas, grid, &placing, device);
 	if (!paper.unexplained)
 		write_mesh_draw_notes(&canvas, grid, paper.width, notes);
@@ -154,12 +154,12 @@ static enum status figure_mesh(
 static void write_mesh_write_csv(const struct device_grid *grid, FILE *stream)
 {
 	fputs("device,node", stream);
-	for (uint32_t i = 0; i < grid->axes; i++)
+	FOR(i, grid->axes)
 		fprintf(stream, ",%s", grid->axis[i].name);
 	fputs(",peak_bytes\n", stream);
-	for (uint32_t device = 0; device < grid->devices; device++) {
+	FOR(device, grid->devices) {
 		fprintf(stream, "%u,%u", device, device / grid->per_node);
-		for (uint32_t i = 0; i < grid->axes; i++)
+		FOR(i, grid->axes)
 			fprintf(stream, ",%u", device_grid_coordinate(grid, device, i));
 		fprintf(stream, ",%" PRId64 "\n", device_grid_bytes(grid, device));
 	}
@@ -174,7 +174,7 @@ static void write_mesh_write_json(const struct device_grid *grid, const char *na
 	json_write_integer(&json, "devices_per_node", grid->per_node);
 	json_write_integer(&json, "memory", grid->limit);
 	json_open_array(&json, "axes");
-	for (uint32_t i = 0; i < grid->axes; i++) {
+	FOR(i, grid->axes) {
 		json_new_line(&json, 1);
 		json_open_object(&json, NULL);
 		json_write_text(&json, "name", grid->axis[i].name);
@@ -186,7 +186,7 @@ static void write_mesh_write_json(const struct device_grid *grid, const char *na
 	json_close(&json);
 	json_new_line(&json, 1);
 	json_open_array(&json, "peak_bytes");
-	for (uint32_t device = 0; device < grid->devices; device++)
+	FOR(device, grid->devices)
 		json_write_integer(&json, NULL, device_grid_bytes(grid, device));
 	json_end(&json);
 }

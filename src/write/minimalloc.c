@@ -46,7 +46,7 @@ enum status export_minimalloc(const struct export_job *job)
 {
 	const struct plan *plan = job->plan;
 	fputs("id,lower,upper,size,offset\n", job->stream);
-	for (uint32_t item = 0; item < plan->laid_out->items; item++) {
+	FOR(item, plan->laid_out->items) {
 		if (plan->laid_out->first[item] == NONE)
 			continue;
 		/* programs look for their names */

@@ -15,7 +15,7 @@ static void write_places(struct json *json, const char *key, const struct axis_p
 	if (places->axes == 0)
 		return;
 	json_open_array(json, key);
-	for (uint32_t a = 0; a < places->axes; a++)
+	FOR(a, places->axes)
 		json_write_text(json, NULL, axis_place_text(places->on[a], one, sizeof one));
 	json_close(json);
 }
@@ -148,7 +148,7 @@ static void write_op_growth(const struct op_growth *grows, struct json *json)
 		json_write_integer(json, "flops", grows->flops);
 	if (grows->numbers)
 		json_open_array(json, "arguments");
-	for (uint32_t i = 0; i < grows->numbers; i++)
+	FOR(i, grows->numbers)
 		write_pair(grows->number[i].place, grows->number[i].by, json);
 	if (grows->numbers)
 		json_close(json);
@@ -156,7 +156,7 @@ static void write_op_growth(const struct op_growth *grows, struct json *json)
 		json_close(json);
 	if (grows->workspaces)
 		json_open_array(json, "workspace_at");
-	for (uint32_t i = 0; i < grows->workspaces; i++)
+	FOR(i, grows->workspaces)
 		write_pair(grows->workspace[i].batch, grows->workspace[i].bytes, json);
 	if (grows->workspaces)
 		json_close(json);
@@ -234,13 +234,13 @@ void native_graph_members(const struct graph *graph, struct json *json)
 		json_write_text(json, "synthesised", about->synthesised);
 	if (about->opaques)
 		json_open_array(json, "opaque_ops");
-	for (uint32_t i = 0; i < about->opaques; i++)
+	FOR(i, about->opaques)
 		json_write_text(json, NULL, about->opaque[i]);
 	if (about->opaques)
 		json_close(json);
 	if (about->axes) {
 		json_open_object(json, "mesh");
-		for (uint32_t a = 0; a < about->axes; a++)
+		FOR(a, about->axes)
 			json_write_integer(json, about->axis[a].name, about->axis[a].size);
 		json_close(json);
 		json_write_integer(json, "rank", about->device);
@@ -351,9 +351,9 @@ bool native_write(const struct graph *graph, FILE *stream)
 		json_write_text(&json, "source", graph->source);
 	native_graph_members(graph, &json);
 	json_end(&json);
-	for (uint32_t id = 0; id < graph->tensors; id++)
+	FOR(id, graph->tensors)
 		write_native_write_tensor(graph, &graph->tensor[id], &json);
-	for (uint32_t id = 0; id < graph->ops; id++)
+	FOR(id, graph->ops)
 		write_native_write_op(graph, id, &json);
 	begin_record(&json, "end");
 	json_write_integer(&json, "tensors", graph->tensors);

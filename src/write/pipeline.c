@@ -126,7 +126,7 @@ static void write_pass(const struct plan *plan, int64_t pass, int64_t begin, str
 	bool last = pass + 1 == plan->time->passes;
 	const struct step_model *model = last ? &plan->time->model : &plan->time->pass_model;
 	const struct step_time *time = last ? &plan->time->time : &plan->time->pass;
-	for (uint32_t i = 0; i < model->ops; i++) {
+	FOR(i, model->ops) {
 		uint32_t op = model->sequence[i];
 		const struct op *of = &plan->graph->op[model->of[op]];
 		if (model->time[op] == 0)
@@ -159,7 +159,7 @@ static void write_trace_write_step(const struct plan *plan, struct json *json)
 	const struct plan_time *time = plan->time;
 	int64_t passes = time->passes;
 	trace_name(json, "process_name", PROCESS_STEP, 0, "simulated step");
-	for (uint32_t s = 0; s < time->model.streams; s++)
+	FOR(s, time->model.streams)
 		trace_name(json, "thread_name", PROCESS_STEP, (int)s + 1, plan_time_stream(plan->sharded, s));
 	bool all = passes <= EVENTS_MOST / (1 + (int64_t)time->model.ops);
 	for (int64_t pass = 0; pass < passes; pass++) {
@@ -192,11 +192,11 @@ enum status export_trace(const struct export_job *job)
 	trace_name(
 		&json, "process_name", PROCESS_OPS, -1, plan->scenario.value[K_accumulation] > 1 ? "ops of one pass" : "ops");
 	trace_name(&json, "process_name", PROCESS_STORAGES, -1, "storages");
-	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+	FOR(i, plan->graph->ops) {
 		write_trace_write_op(plan, i, &json);
 		write_counter(bytes[i], i, &json);
 	}
-	for (uint32_t item = 0; item < plan->laid_out->items; item++)
+	FOR(item, plan->laid_out->items)
 		if (plan->laid_out->first[item] != NONE)
 			write_item(plan, item, &json);
 	if (plan->time)
@@ -225,8 +225,8 @@ static void write_pipeline_write_csv(const struct export_job *job, const struct 
 	FILE *stream = job->stream;
 	const struct timetable *timetable = &outlook->timetable;
 	fputs("rank,slot,pass,microbatch,chunk,begin_seconds,end_seconds,bytes,peak,stage\n", stream);
-	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
-		for (uint32_t i = 0; i < timetable->slots; i++) {
+	FOR(rank, timetable->ranks)
+		FOR(i, timetable->slots) {
 			const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 			fprintf(stream, "%u,%u,%s,%u,%u,", rank, i, pass_names[slot->pass], slot->microbatch,
 				slot->piece / timetable->ranks);
@@ -265,7 +265,7 @@ static void write_pipeline_write_rank(const struct timetable *timetable, uint32_
 	json_write_integer(json, "peak_bytes", timetable_peak(timetable, rank));
 	json_write_integer(json, "peak_slot", timetable->peak[rank]);
 	json_open_array(json, "slots");
-	for (uint32_t i = 0; i < timetable->slots; i++)
+	FOR(i, timetable->slots)
 		write_slot(timetable, rank, i, json);
 	json_close(json);
 	json_close(json);
@@ -289,7 +289,7 @@ static void write_pipeline_write_json(const struct export_job *job, const struct
 	json_write_integer(&json, "memory", outlook->machine.memory);
 	json_new_line(&json, 1);
 	json_open_array(&json, "rank");
-	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
+	FOR(rank, timetable->ranks)
 		write_pipeline_write_rank(timetable, rank, &json);
 	json_end(&json);
 }
@@ -341,7 +341,7 @@ static void trace_rank(const struct timetable *timetable, uint32_t rank, struct 
 	char name[40];
 	snprintf(name, sizeof name, "rank %u", rank);
 	trace_name(json, "thread_name", 1, (int)rank + 1, name);
-	for (uint32_t i = 0; i < timetable->slots; i++)
+	FOR(i, timetable->slots)
 		trace_slot(timetable, rank, i, json);
 	if (timetable->time > timetable->pipeline_time) {
 		trace_event(json, pipeline_names[PART_UPDATE], "X", 1);
@@ -357,7 +357,7 @@ static void write_trace(const struct export_job *job, const struct outlook *outl
 	trace_begin(&json, job->plan->input->name, job->stream);
 	trace_events(&json);
 	trace_name(&json, "process_name", 1, -1, "pipeline");
-	for (uint32_t rank = 0; rank < outlook->timetable.ranks; rank++)
+	FOR(rank, outlook->timetable.ranks)
 		trace_rank(&outlook->timetable, rank, &json);
 	trace_end(&json);
 }
@@ -374,7 +374,7 @@ enum status pipeline_table(const struct export_job *job)
 static void write_rows(const struct export_job *job, const struct outlook *outlook)
 {
 	const struct timetable *timetable = &outlook->timetable;
-	for (uint32_t rank = 0; rank < timetable->ranks; rank++) {
+	FOR(rank, timetable->ranks) {
 		schedule_row_write(timetable_slot(timetable, rank, 0), timetable->slots, job->stream);
 		putc('\n', job->stream);
 	}

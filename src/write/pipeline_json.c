@@ -43,7 +43,7 @@ static void pipeline_json_write_order(const struct pipelined *pipelined, struct 
 {
 	json_new_line(json, 3);
 	json_open_array(json, "order");
-	for (uint32_t r = 0; r < pipelined->ranks; r++) {
+	FOR(r, pipelined->ranks) {
 		char *text = NULL;
 		size_t size = 0;
 		FILE *row = text_stream(&text, &size);
@@ -79,7 +79,7 @@ static void write_pipeline(const struct plan *plan, struct json *json)
 	pipeline_json_write_seconds(json, "update_seconds", pipelined->update);
 	json_new_line(json, 3);
 	json_open_array(json, "pieces");
-	for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++)
+	FOR(k, pipelined->ranks * pipelined->chunks)
 		write_piece(pipelined, k, json);
 	json_close(json);
 	if (pipelined->split || pipelined->schedule == SCHEDULE_FILE)
@@ -148,7 +148,7 @@ static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 	const struct pipeline_rank *rank = &pipelined->rank[r];
 	char text[4][32];
 	int64_t forward = 0, backward = 0;
-	for (uint32_t c = 0; c < pipelined->chunks; c++) {
+	FOR(c, pipelined->chunks) {
 		const struct pipeline_piece *of = &pipelined->piece[rank_piece(r, c, pipelined->ranks, pipelined->folded)];
 		forward += of->forward;
 		backward += of->backward;
@@ -180,7 +180,7 @@ void pipeline_write_text(const struct plan *plan, FILE *stream)
 		fprintf(stream, "; the best of %u schedules", plan->schedules);
 	fputs("\n", stream);
 	fputs("  rank          peak        arena       states    in flight forward ms  backward\n", stream);
-	for (uint32_t r = 0; r < pipelined->ranks; r++) {
+	FOR(r, pipelined->ranks) {
 		if (pipelined->ranks > RANKS_SHOWN && r >= RANKS_SHOWN / 2 && r + RANKS_SHOWN / 2 < pipelined->ranks &&
 			r != plan->rank)
 			continue;

@@ -36,7 +36,7 @@ static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, s
 		if (!add_buffer(buffer, curve))
 			return fail(error, BAD_INPUT, "layout.buffers[%zu]: bytes, first and last, within the order, were expected", i);
 	curve->peak = -1;
-	for (uint32_t at = 0; at < curve->ops; at++) {
+	FOR(at, curve->ops) {
 		curve->live[at] += at ? curve->live[at - 1] : 0;
 		if (curve->live[at] > curve->peak) {
 			curve->peak = curve->live[at];
@@ -71,8 +71,8 @@ static enum status read_curve(const char *path, struct curve *curve, struct erro
 static void plan_curves_write_csv(const struct curve *curve, uint32_t curves, FILE *stream)
 {
 	fputs("plan,step,live_bytes\n", stream);
-	for (uint32_t c = 0; c < curves; c++)
-		for (uint32_t at = 0; at < curve[c].ops; at++) {
+	FOR(c, curves)
+		FOR(at, curve[c].ops) {
 			csv_text(stream, curve[c].name);
 			fprintf(stream, ",%u,%" PRId64 "\n", at, curve[c].live[at]);
 		}

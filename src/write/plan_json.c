@@ -73,7 +73,7 @@ static void write_scenario(const struct scenario *scenario, struct json *json)
 			json_write_integer(json, knobs[id].name, value);
 	}
 	json_open_array(json, "pins");
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		json_write_text(json, NULL, pin_text(&scenario->pin[i], text, sizeof text));
 	json_close(json);
 	json_close(json);
@@ -199,13 +199,13 @@ static void write_order_certificate(const struct plan *plan, struct json *json)
 		plan_json_write_op(plan, "op", certificate->op, json);
 	if (certificate->proof == ORDER_PROOF_CUT) {
 		json_open_array(json, "flow");
-		for (uint32_t i = 0; i < certificate->arcs; i++)
+		FOR(i, certificate->arcs)
 			plan_json_write_arc(plan, &certificate->arc[i], json);
 		json_close(json);
 	}
 	if (certificate->proof == ORDER_PROOF_PRECEDENCE) {
 		json_open_array(json, "precedences");
-		for (uint32_t i = 0; i < certificate->arcs; i++)
+		FOR(i, certificate->arcs)
 			write_precedence(plan, &certificate->arc[i], json);
 		json_close(json);
 	}
@@ -219,7 +219,7 @@ static void plan_json_write_order(const struct plan *plan, struct json *json)
 	write_order_certificate(plan, json);
 	json_new_line(json, 2);
 	json_open_array(json, "ops");
-	for (uint32_t i = 0; i < plan->graph->ops; i++)
+	FOR(i, plan->graph->ops)
 		plan_json_write_op(plan, NULL, plan->ordered->result.order[i], json);
 	json_close(json);
 	json_close(json);
@@ -306,7 +306,7 @@ static bool write_layout(const struct plan *plan, struct json *json)
 	write_layout_certificate(plan, json);
 	json_new_line(json, 2);
 	json_open_array(json, "buffers");
-	for (uint32_t s = 0; s < plan->graph->storages; s++) {
+	FOR(s, plan->graph->storages) {
 		if (plan->laid_out->first[s] == NONE)
 			continue;
 		open_buffer(json, storage_name(plan, s), plan->laid_out->offset[s], plan->laid_out->bytes[s],
@@ -327,7 +327,7 @@ static void write_host_buffers(const struct plan *plan, const struct host_pool *
 	json_write_integer(json, "load_bytes", pool->load);
 	json_new_line(json, 2);
 	json_open_array(json, "buffers");
-	for (uint32_t i = 0; i < pool->n; i++) {
+	FOR(i, pool->n) {
 		const struct host_buffer *buffer = &pool->buffer[i];
 		open_buffer(
 			json, plan->graph->tensor[buffer->tensor].name, buffer->offset, buffer->bytes, buffer->first, buffer->last);

@@ -48,7 +48,7 @@ static void recompute_json_write_certificate(
 	if (certificate->held > 1)
 		json_write_integer(json, "held", certificate->held);
 	json_open_array(json, "flow");
-	for (uint32_t i = 0; i < certificate->arcs; i++)
+	FOR(i, certificate->arcs)
 		recompute_json_write_arc(step, &certificate->arc[i], json);
 	json_close(json);
 	json_close(json);
@@ -67,7 +67,7 @@ static bool recompute_json_keeps_cap(const struct plan *plan)
 {
 	const struct fitted *fitted = plan->fitted;
 	int64_t peak = fitted->ranks > 0 ? 0 : plan_peak(plan);
-	for (uint32_t r = 0; r < fitted->ranks; r++)
+	FOR(r, fitted->ranks)
 		peak = plan->by_rank[r].peak > peak ? plan->by_rank[r].peak : peak;
 	return !fitted->impossible && peak <= fitted->cap;
 }
@@ -75,7 +75,7 @@ static bool recompute_json_keeps_cap(const struct plan *plan)
 static void write_ranks(const struct fitted *fitted, struct json *json)
 {
 	json_open_array(json, "ranks");
-	for (uint32_t r = 0; r < fitted->ranks; r++) {
+	FOR(r, fitted->ranks) {
 		const struct fitted_rank *rank = &fitted->rank[r];
 		json_new_line(json, 2);
 		json_open_object(json, NULL);

@@ -148,7 +148,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 	if (plan->time)
 		report_write_time(plan, stream);
 	report_write_search(plan, stream);
-	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
+	FOR(a, sharded->sharding.mesh.axes)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->bytes > 0)
@@ -267,7 +267,7 @@ static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 	int64_t height[CURVE_COLUMNS];
 	if (ops == 0 || plan_peak(plan) == 0)
 		return;
-	for (uint32_t c = 0; c < columns; c++) {
+	FOR(c, columns) {
 		height[c] = 0;
 		for (uint32_t i = (uint32_t)((uint64_t)c * ops / columns); i < (uint64_t)(c + 1) * ops / columns; i++)
 			if (plan->ordered->live[i] > height[c])
@@ -280,7 +280,7 @@ static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 			row == CURVE_ROWS - 1 ? bytes_text(plan_peak(plan), text, sizeof text)
 			: row == 0 ? "0 B"
 			: "");
-		for (uint32_t c = 0; c < columns; c++) {
+		FOR(c, columns) {
 			double level = (double)height[c] / (double)plan_peak(plan) * CURVE_ROWS - row;
 			int part = level >= 1 ? 8 : level <= 0 ? 0 : (int)(level * 8 + 0.999);
 			fputs(utf8 ? eighths[part] : part > 4 ? "#" : part ? "." : " ", stream);
@@ -289,7 +289,7 @@ static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 	}
 	fprintf(stream, "  %10s +", "");
 	uint32_t peak_column = (uint32_t)((uint64_t)plan->ordered->peak_position * columns / ops);
-	for (uint32_t c = 0; c < columns; c++)
+	FOR(c, columns)
 		fputc(c == peak_column ? '^' : '-', stream);
 	const struct op *peak = &plan->graph->op[plan->ordered->result.order[plan->ordered->peak_position]];
 	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)%s%s\n", "", plan->ordered->peak_position, ops, peak->name,

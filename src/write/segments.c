@@ -11,14 +11,14 @@ enum status segments_csv(const struct export_job *job)
 	if (!roam->segments)
 		return fail(job->error, BAD_INPUT, "only plans of order=roam have segments");
 	fputs("record,number,op,ops,first,last,phase,peak_bytes,exact,earliest,segment,latest,why\n", stream);
-	for (uint32_t i = 0; i < roam->segments; i++) {
+	FOR(i, roam->segments) {
 		const struct order_segment *segment = &roam->segment[i];
 		fprintf(stream, "segment,%u,", i);
 		csv_text(stream, segment->waist == NONE ? "" : plan->graph->op[segment->waist].name);
 		fprintf(stream, ",%u,%u,%u,%s,%" PRId64 ",%d,,,,\n", segment->last - segment->first + 1, segment->first,
 			segment->last, phase_names[segment->phase], segment->peak, segment->exact);
 	}
-	for (uint32_t i = 0; i < roam->branches; i++) {
+	FOR(i, roam->branches) {
 		const struct order_branch *branch = &roam->branch[i];
 		fprintf(stream, "branch,%u,", i);
 		csv_text(stream, plan->graph->op[branch->op].name);

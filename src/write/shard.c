@@ -17,7 +17,7 @@ static void write_shard_write_placements(const struct plan *plan, FILE *stream)
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	char text[400];
 	fputs("tensor,kind,bytes,device_bytes,redundant_bytes,placement,dtensor,partition_spec,hlo\n", stream);
-	for (uint32_t t = 0; t < units->graph->tensors; t++) {
+	FOR(t, units->graph->tensors) {
 		const struct tensor *tensor = &units->graph->tensor[t];
 		struct placement placement = sharded->sharding.produced[t];
 		csv_text(stream, tensor->name);
@@ -35,7 +35,7 @@ static void write_collectives(const struct plan *plan, FILE *stream)
 {
 	const struct mesh *mesh = &plan->sharded->sharding.mesh;
 	fputs("axis,collective,count,sent_bytes,seconds\n", stream);
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->count == 0)
@@ -50,7 +50,7 @@ static void write_shard_write_curve(const struct plan *plan, FILE *stream)
 {
 	const struct sharded *sharded = plan->sharded;
 	fputs("above_least_percent,staying_bytes,redundant_bytes,step_seconds\n", stream);
-	for (uint32_t i = 0; i < sharded->points; i++) {
+	FOR(i, sharded->points) {
 		const struct sharding_point *point = &sharded->curve[i];
 		fprintf(stream, "%u,%" PRId64 ",%" PRId64 ",", point->eps, point->usage, point->redundant);
 		csv_seconds(stream, point->time);

@@ -48,7 +48,7 @@ static void close_axes(struct json *json)
 static void write_mesh(const struct mesh *mesh, struct json *json)
 {
 	json_open_object(json, "mesh");
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		json_write_integer(json, mesh->axis[a].name, mesh->axis[a].size);
 	json_close(json);
 }
@@ -58,9 +58,9 @@ static void shard_json_write_placements(const struct sharded *sharded, struct js
 	const struct graph *graph = sharded->shared->graph;
 	char word[40];
 	open_object(json, "placements");
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		shard_json_open_axes(json, graph->tensor[t].name);
-		for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
+		FOR(a, sharded->sharding.mesh.axes)
 			json_write_text(json, NULL,
 				placement_text(&sharded->shared->units, t, sharded->sharding.produced[t].on[a], word, sizeof word));
 		close_axes(json);
@@ -70,7 +70,7 @@ static void shard_json_write_placements(const struct sharded *sharded, struct js
 
 static bool splits(const struct mesh *mesh, struct split split)
 {
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (split.on[a] != UNIT_NONE)
 			return true;
 	return false;
@@ -82,12 +82,12 @@ static void write_splits(const struct sharded *sharded, struct json *json)
 	const struct graph *graph = sharded->shared->graph;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	open_object(json, "splits");
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		struct split split = sharded->sharding.split[op];
 		if (!splits(mesh, split))
 			continue;
 		shard_json_open_axes(json, graph->op[op].name);
-		for (uint32_t a = 0; a < mesh->axes; a++)
+		FOR(a, mesh->axes)
 			if (split.on[a] >= 0)
 				json_write_integer(json, NULL, split.on[a]);
 			else
@@ -100,7 +100,7 @@ static void write_splits(const struct sharded *sharded, struct json *json)
 static void write_axes(const struct mesh *mesh, const char *key, uint8_t mask, struct json *json)
 {
 	open_array(json, key);
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (mask >> a & 1)
 			json_write_text(json, NULL, mesh->axis[a].name);
 	json_close(json);
@@ -110,7 +110,7 @@ static void write_traffic(const struct plan *plan, struct json *json)
 {
 	const struct mesh *mesh = &plan->sharded->sharding.mesh;
 	open_array(json, "collectives");
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->count == 0)
@@ -134,7 +134,7 @@ static void write_step_bound(const struct step_bound *bound, struct json *json)
 	shard_json_write_seconds(json, "seconds", bound->bound);
 	json_write_integer(json, "picoseconds", bound->bound);
 	open_array(json, "stations");
-	for (uint32_t i = 0; i < bound->stations; i++) {
+	FOR(i, bound->stations) {
 		const struct step_station *station = &bound->station[i];
 		open_item(json);
 		json_write_integer(json, "op", station->op == NONE ? -1 : (int64_t)station->op);
@@ -152,7 +152,7 @@ static void write_streams(const struct plan *plan, struct json *json)
 {
 	const struct step_whole *time = &plan->time->whole;
 	open_array(json, "streams");
-	for (uint32_t s = 0; s < plan->time->model.streams; s++) {
+	FOR(s, plan->time->model.streams) {
 		open_item(json);
 		json_write_text(json, "stream", plan_time_stream(plan->sharded, s));
 		shard_json_write_seconds(json, "busy_seconds", time->busy[s]);
@@ -184,7 +184,7 @@ static void shard_json_write_certificate(const struct sharded *sharded, struct j
 	if (sharded->proof.quantity != QUANTITY_NONE) {
 		json_open_array(json, "over_percent");
 		for (int k = 0; k < HIDINGS; k++)
-			for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
+			FOR(a, sharded->sharding.mesh.axes)
 				json_write_integer(json, NULL, sharded->mixture.axis[k][a]);
 		json_close(json);
 	}
@@ -225,7 +225,7 @@ static void shard_json_write_search(const struct sharded *sharded, struct json *
 static void write_candidates(const struct sharded *sharded, struct json *json)
 {
 	open_array(json, "candidates");
-	for (uint32_t i = 0; i < sharded->candidates; i++) {
+	FOR(i, sharded->candidates) {
 		const struct shard_candidate *candidate = &sharded->candidate[i];
 		open_item(json);
 		json_write_text(json, "text", candidate->text);
@@ -243,7 +243,7 @@ static void write_candidates(const struct sharded *sharded, struct json *json)
 static void shard_json_write_curve(const struct sharded *sharded, struct json *json)
 {
 	open_array(json, "curve");
-	for (uint32_t i = 0; i < sharded->points; i++) {
+	FOR(i, sharded->points) {
 		const struct sharding_point *point = &sharded->curve[i];
 		open_item(json);
 		json_write_integer(json, "above_least_percent", point->eps);
@@ -262,7 +262,7 @@ static void write_annotations(const struct sharded *sharded, struct json *json)
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	char text[400];
 	open_object(json, "annotations");
-	for (uint32_t t = 0; t < units->graph->tensors; t++) {
+	FOR(t, units->graph->tensors) {
 		struct placement placement = sharded->sharding.produced[t];
 		if (units->graph->tensor[t].writer != NONE || units->graph->tensor[t].alias != NONE)
 			continue;
@@ -412,7 +412,7 @@ static enum status read_split(struct reading *reading, uint32_t op, const json_t
 	memset(&split, UNIT_NONE, sizeof split);
 	if (json_array_size(list) != mesh->axes)
 		return fail(reading->error, BAD_INPUT, "not a plan file: the split of \"%.100s\" needs one word for each axis", name);
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		const json_t *word = json_array_get(list, a);
 		bool partial = json_is_string(word) && strcmp(json_string_value(word), "P") == 0;
 		json_int_t unit = json_is_integer(word) ? json_integer_value(word) : partial ? UNIT_PARTIAL : UNIT_NONE;
@@ -466,7 +466,7 @@ static enum status read_placement(struct reading *reading, uint32_t tensor, cons
 	struct placement placement = reading->sharding->produced[tensor];
 	if (json_array_size(list) != mesh->axes)
 		return fail(reading->error, BAD_INPUT, "not a plan file: \"%.100s\" has no placement for each axis", name);
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		const char *word = json_string_value(json_array_get(list, a));
 		if (!parse_place(units, tensor, word, &placement.on[a]))
 			return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" can't lie as %.40s on %s", name,

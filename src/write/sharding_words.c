@@ -32,7 +32,7 @@ static bool unequal(
 {
 	bool any = false;
 	*whole_dim = true;
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		if (placement.on[a] < 0 || sharding_words_part_of(units, tensor, placement.on[a])->size % mesh->axis[a].size == 0)
 			continue;
 		any = true;
@@ -51,7 +51,7 @@ char *sharding_dtensor(const struct units *units, const struct mesh *mesh, uint3
 	if (unequal(units, mesh, tensor, placement, &whole_dim) && !whole_dim)
 		return NULL;
 	words_add(&words, "[");
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		int8_t on = placement.on[a];
 		words_add(&words, "%s", a > 0 ? ", " : "");
 		if (on < 0)
@@ -70,7 +70,7 @@ char *sharding_dtensor(const struct units *units, const struct mesh *mesh, uint3
 static bool sharding_words_plain(
 	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
 {
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		if (placement.on[a] == PLACE_PARTIAL)
 			return false;
 		if (placement.on[a] >= 0 && blocks_before(units, mesh, tensor, placement, a) > 1)
@@ -100,10 +100,10 @@ char *sharding_partition_spec(const struct units *units, const struct mesh *mesh
 	words_add(&words, "P(");
 	for (uint8_t d = 0; d < dims; d++) {
 		uint32_t axes = 0, said = 0;
-		for (uint32_t a = 0; a < mesh->axes; a++)
+		FOR(a, mesh->axes)
 			axes += cuts(units, tensor, placement, a, d);
 		words_add(&words, "%s%s", d > 0 ? ", " : "", axes == 0 ? "None" : axes > 1 ? "(" : "");
-		for (uint32_t a = 0; a < mesh->axes; a++)
+		FOR(a, mesh->axes)
 			if (cuts(units, tensor, placement, a, d))
 				words_add(&words, "%s'%s'", said++ > 0 ? ", " : "", mesh->axis[a].name);
 		words_add(&words, "%s", axes > 1 ? ")" : "");
@@ -129,20 +129,20 @@ char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t 
 	words_add(&words, "{devices=[");
 	for (uint8_t d = 0; d < dims; d++) {
 		uint32_t tiles = 1;
-		for (uint32_t a = 0; a < mesh->axes; a++)
+		FOR(a, mesh->axes)
 			if (cuts(units, tensor, placement, a, d)) {
 				tiles *= mesh->axis[a].size;
 				order[axes++] = a;
 			}
 		words_add(&words, "%s%u", d > 0 ? "," : "", tiles);
 	}
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (placement.on[a] < 0)
 			order[axes++] = a;
 	if (copies > 1)
 		words_add(&words, ",%u", copies);
 	bool straight = true;
-	for (uint32_t i = 0; i < axes; i++)
+	FOR(i, axes)
 		straight &= order[i] == i;
 	words_add(&words, "]<=[");
 	if (straight)

@@ -37,14 +37,14 @@ static void pipeline_fit_fix_storages(struct choosing *choosing)
 {
 	const struct graph *device = choosing->device;
 	const struct pipeline_cut *cut = &choosing->pipelined->cut;
-	for (uint32_t op = 0; op < device->ops; op++)
+	FOR(op, device->ops)
 		choosing->forward[op] = cut->side[op] == SIDE_FORWARD;
-	for (uint32_t i = 0; i < choosing->flow.transfers; i++) {
+	FOR(i, choosing->flow.transfers) {
 		const struct transfer *transfer = &choosing->flow.transfer[i];
 		uint32_t writer = transfer->state ? NONE : device->tensor[transfer->tensor].writer;
 		choosing->sent[device->tensor[transfer->tensor].storage] |= writer != NONE && choosing->forward[writer];
 	}
-	for (uint32_t s = 0; s < device->storages; s++) {
+	FOR(s, device->storages) {
 		uint32_t maker = device->storage[s].allocator;
 		bool stays = choosing->sent[s] ||
 			(maker != NONE && choosing->forward[maker] && device->op[maker].phase != PHASE_FORWARD);
@@ -111,7 +111,7 @@ static bool pipeline_fit_describe(struct choosing *choosing, uint32_t rank, stru
 		ROOM(arena, traits, graph->ops) && ROOM(arena, fixed, graph->storages) && ROOM(arena, forward, graph->ops) &&
 		ROOM(arena, step->storage, graph->storages)))
 		return false;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t of = graph_find_op(device, graph->op[op].name), sent = NONE;
 		const struct collective *said = graph->op[op].collective;
 		if (of == NONE && said && said->kind == COLLECTIVE_SEND)
@@ -126,7 +126,7 @@ static bool pipeline_fit_describe(struct choosing *choosing, uint32_t rank, stru
 			? choosing->forward[of]
 			: sent != NONE && device->tensor[sent].writer != NONE && choosing->forward[device->tensor[sent].writer];
 	}
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t tensor = graph_find_tensor(device, graph->tensor[graph->storage[s].root].name),
 				 maker = graph->storage[s].allocator;
 		uint32_t of = step->storage[s] = tensor == NONE ? NONE : device->tensor[tensor].storage;
@@ -162,7 +162,7 @@ static enum status make_step(struct choosing *choosing, uint32_t rank, struct ra
 	struct in_flight *one;
 	if (!ROOM(&step->arena, one, pieces))
 		return fail_memory(choosing->error);
-	for (uint32_t k = 0; k < pieces; k++)
+	FOR(k, pieces)
 		one[k] = (struct in_flight) { 1, 1, 1 };
 	step->graph = pipeline_rank_graph(
 		&pipelined->cut, &choosing->flow, one, pipelined->microbatches, rank, NULL, choosing->error);
@@ -177,7 +177,7 @@ static enum status make_step(struct choosing *choosing, uint32_t rank, struct ra
 static void pipeline_fit_take(
 	struct choosing *choosing, const struct rank_step *step, const struct recompute_step *seen, const uint8_t *state)
 {
-	for (uint32_t s = 0; s < step->graph->storages; s++) {
+	FOR(s, step->graph->storages) {
 		uint32_t of = step->storage[s];
 		if (of == NONE || !seen->droppable[s])
 			continue;
@@ -252,7 +252,7 @@ static struct graph *apply_states(struct choosing *choosing)
 	status = status == OK && order ? recompute_replay_new(&step, &replay) : NO_MEMORY;
 	status = status == OK ? recompute_base_of(&step, order, &base) : status;
 	for (int once = 0; once < 2 && status == OK; once++) {
-		for (uint32_t s = 0; s < step.storages; s++) {
+		FOR(s, step.storages) {
 			uint8_t *state = &choosing->state[s];
 			*state = !step.droppable[s] ? RECOMPUTE_KEEP : once && *state != RECOMPUTE_KEEP ? RECOMPUTE_HOLD : *state;
 		}

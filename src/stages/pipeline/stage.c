@@ -32,7 +32,7 @@ void pipelined_release(void *pointer)
 size_t pipelined_bytes(const struct pipelined *pipelined)
 {
 	size_t bytes = pipelined->arena.bytes + pipelined->cut.arena.bytes + pipelined->timing.arena.bytes;
-	for (uint32_t r = 0; r < pipelined->ranks; r++)
+	FOR(r, pipelined->ranks)
 		bytes += pipelined->rank[r].graph->arena.bytes;
 	for (uint32_t r = 0; pipelined->fitted && r < pipelined->fitted->ranks; r++)
 		bytes += pipelined->fitted->rank[r].step->arena.bytes + pipelined->fitted->rank[r].arena.bytes;
@@ -70,7 +70,7 @@ bool pipeline_tries_chunks(const struct scenario *scenario, uint32_t layers, uin
 /* The CSV of schedule=@FILE; "" where there is none. */
 static const char *schedule_path(const struct scenario *scenario)
 {
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_SCHEDULE)
 			return scenario->pin[i].a;
 	return "";
@@ -142,14 +142,14 @@ static enum status stage_time_blocks(struct piping *piping)
 	OWN(pipeline_cut) cut = { 0 };
 	OWN(rank_clock) clock = { 0 };
 	NEED(own && pass);
-	for (uint32_t b = 0; b < blocks; b++)
+	FOR(b, blocks)
 		own[b] = b;
 	TRY(pipeline_cut_find(piping->sharded->device, piping->sharded->shared->graph, piping->stage->rules,
 		&piping->sharded->sharding, &piping->blocks, own,
 		(struct pieces_wanted){ .ranks = blocks, .pieces = blocks, .split = piping->pipelined->split }, &cut));
 	TRY(rank_clock_find(&cut, &piping->costs, NONE, false, &clock));
 	rank_passes(&clock, pass);
-	for (uint32_t b = 0; b < blocks; b++) {
+	FOR(b, blocks) {
 		const struct pass_time *back = &pass[backward_at(&clock, b)];
 		piping->cost[b].forward = pass[b].time;
 		piping->cost[b].backward = back[0].time + back[1].time;
@@ -249,7 +249,7 @@ static enum status pipeline_stage_measure(struct piping *piping, struct pipeline
 	const struct graph *graph = rank->graph;
 	struct memory_rules rules = scenario_memory_rules(piping->scenario);
 	struct problem problem;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		const struct storage *storage = &graph->storage[s];
 		if (storage->allocator != NONE)
 			continue;
@@ -272,7 +272,7 @@ static enum status pipeline_stage_measure(struct piping *piping, struct pipeline
 static uint64_t pipeline_stage_shape_of(const struct graph *graph)
 {
 	uint64_t hash = graph->ops;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		bool flush = graph->op[op].added == ADDED_FLUSH;
 		for (const char *c = graph->op[op].type; *c; c++)
 			hash = hash_join(hash, (unsigned char)*c);
@@ -290,7 +290,7 @@ static uint64_t pipeline_stage_shape_of(const struct graph *graph)
 static void find_alike(struct piping *piping, uint64_t *shape)
 {
 	struct pipelined *pipelined = piping->pipelined;
-	for (uint32_t r = 0; r < pipelined->ranks; r++) {
+	FOR(r, pipelined->ranks) {
 		struct pipeline_rank *rank = &pipelined->rank[r];
 		shape[r] = hash_join(pipeline_stage_shape_of(rank->graph),
 			(uint64_t)(rank->parameters + rank->optimizer + rank->gradients + rank->inputs));
@@ -358,7 +358,7 @@ static void measure_sends(struct piping *piping)
 	for (int side = SIDE_FORWARD; side <= SIDE_BACKWARD; side++)
 		for (uint32_t k = 0; k + 1 < pieces; k++) {
 			int64_t bytes = 0;
-			for (uint32_t i = 0; i < piping->flow.transfers; i++) {
+			FOR(i, piping->flow.transfers) {
 				const struct transfer *transfer = &piping->flow.transfer[i];
 				uint32_t writer = transfer->state ? NONE : cut->graph->tensor[transfer->tensor].writer;
 				if (writer != NONE && transfer->side == side && cut->piece[writer] == (side == SIDE_FORWARD ? k : k + 1))
@@ -375,7 +375,7 @@ static void measure_sends(struct piping *piping)
 static void stage_name_pieces(struct piping *piping)
 {
 	const struct pipeline_cut *cut = &piping->pipelined->cut;
-	for (uint32_t op = 0; op < cut->graph->ops; op++) {
+	FOR(op, cut->graph->ops) {
 		struct pipeline_piece *piece = &piping->pipelined->piece[cut->piece[op]];
 		const struct op *of = &cut->graph->op[op];
 		piece->ops += cut->side[op] != SIDE_UPDATE;
@@ -391,7 +391,7 @@ static void stage_time_update(struct piping *piping, uint32_t r, int64_t rest)
 {
 	const struct pipeline_cut *cut = &piping->pipelined->cut;
 	struct pipeline_rank *rank = &piping->pipelined->rank[r];
-	for (uint32_t op = 0; op < cut->graph->ops; op++)
+	FOR(op, cut->graph->ops)
 		if (cut_rank(cut, op) == r && cut->side[op] == SIDE_UPDATE && piping->costs.stream[op] == 0)
 			rank->update += piping->costs.time[op];
 	rank->update = rank->update < rest ? rank->update : rest;
@@ -408,7 +408,7 @@ static enum status stage_time_rank(struct piping *piping, uint32_t r, struct pas
 	TRY(rank_clock_find(&pipelined->cut, &piping->costs, r, true, &whole));
 	pipelined->ahead = larger_of(pipelined->ahead, whole.model.ahead);
 	rank_passes(&passes, pass);
-	for (uint32_t c = 0; c < pipelined->chunks; c++) {
+	FOR(c, pipelined->chunks) {
 		struct pipeline_piece *piece = &pipelined->piece[rank_piece(r, c, pipelined->ranks, pipelined->folded)];
 		const struct pass_time *back = &pass[backward_at(&passes, c)];
 		piece->forward = pass[c].time;
@@ -431,7 +431,7 @@ static enum status stage_time_ranks(struct piping *piping)
 	NEED(ROOM(&piping->arena, pass, 3 * (size_t)pipelined->chunks) && ROOM(&piping->arena, work, ranks));
 	if (pipelined->device != piping->sharded->device)    /* ops that run again take time, too */
 		TRY(stage_time_ops(piping, pipelined->device));
-	for (uint32_t r = 0; r < ranks; r++) {
+	FOR(r, ranks) {
 		uint32_t twin = 0;
 		work[r] = rank_work(&pipelined->cut, &piping->costs, r);
 		while (work[twin] != work[r])
@@ -459,7 +459,7 @@ static enum status pipeline_stage_play(struct piping *piping)
 	int64_t held = experts != NONE && mesh->axis[experts].dispatch > 0 ? mesh->axis[experts].held : 0;
 	TRY(stage_time_ranks(piping));
 	stage_name_pieces(piping);
-	for (uint32_t k = 0; k < pipeline_stage_pieces_of(piping); k++) {
+	FOR(k, pipeline_stage_pieces_of(piping)) {
 		struct pipeline_piece *piece = &pipelined->piece[k];
 		pipelined->forward[k] = piece->forward;
 		pipelined->backward[k] = piece->backward;

@@ -44,7 +44,7 @@ static enum status times_order(
 	uint32_t *missing = arena_alloc(scratch, graph->ops, sizeof *missing), at = 0;
 	TRY(order_heap_init(&ready, graph->ops, scratch));
 	NEED(missing);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if ((missing[op] = csr_length(&graph->pred, op)) == 0)
 			order_heap_put(&ready, op, clock->segment[op], op);
 	for (uint32_t op; (op = order_heap_top(&ready)) != NONE; order[at++] = op) {
@@ -64,7 +64,7 @@ static enum status times_order(
 static void times_leave_out(const struct pipeline_cut *cut, const struct step_costs *all, uint32_t rank, bool updates,
 	struct step_costs *costs, bool *apart)
 {
-	for (uint32_t op = 0; op < cut->graph->ops; op++) {
+	FOR(op, cut->graph->ops) {
 		int64_t bytes;
 		bool in = times_on(cut, rank, op) && (updates || cut->side[op] != SIDE_UPDATE) &&
 			!(rank == NONE && plan_time_host(cut->graph, op, &bytes));
@@ -88,7 +88,7 @@ enum status rank_clock_find(const struct pipeline_cut *cut, const struct step_co
 	NEED(ROOM(&scratch, order, graph->ops) && ROOM(&scratch, apart, graph->ops) &&
 		ROOM(&scratch, own.time, graph->ops) && ROOM(&scratch, own.inside, (size_t)graph->ops * costs->axes) &&
 		ROOM(&clock->arena, clock->segment, graph->ops));
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		clock->segment[op] = times_segment(cut, rank, clock->pieces, op);
 	times_leave_out(cut, costs, rank, updates, &own, apart);
 	TRY(times_order(cut, clock, &scratch, order));
@@ -108,9 +108,9 @@ void rank_passes(const struct rank_clock *clock, struct pass_time *pass)
 {
 	const struct step_model *model = &clock->model;
 	uint32_t passes = 3 * clock->pieces, latest = 0;
-	for (uint32_t k = 0; k < passes; k++)
+	FOR(k, passes)
 		pass[k] = (struct pass_time) { .time = INT64_MAX };
-	for (uint32_t i = 0; i < model->ops; i++) {
+	FOR(i, model->ops) {
 		uint32_t op = model->sequence[i], own = clock->segment[model->of[op]];
 		if (model->stream[op] != 0 || model->time[op] == 0)
 			continue;
@@ -131,7 +131,7 @@ uint64_t rank_work(const struct pipeline_cut *cut, const struct step_costs *cost
 {
 	const struct graph *graph = cut->graph;
 	uint64_t hash = rank == NONE;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (!times_on(cut, rank, op))
 			continue;
 		hash = hash_join(hash, (uint64_t)costs->time[op] << 4 | costs->stream[op]);
@@ -152,7 +152,7 @@ enum status plan_rank_shares(const struct graph *graph, const struct sharded *sh
 	*shares = (struct step_shares) { .total = pipelined->time };
 	enum status status = plan_step_shares(graph, sharded, pipelined->microbatches, scenario, rules, shares, &computed);
 	const struct pipeline_slot *slot = pipelined->timing.slot + (size_t)rank * pipelined->timing.slots;
-	for (uint32_t i = 0; i < pipelined->timing.slots; i++)    /* passes beside each other take less than both */
+	FOR(i, pipelined->timing.slots)    /* passes beside each other take less than both */
 		passes += slot[i].end - slot[i].begin;
 	shares->time[STEP_WAITING][STEP_LINK] = pipelined->rank[rank].exposed + (passes > computed ? passes - computed : 0);
 	shares->time[STEP_WAITING][STEP_RANKS] = shares->total - shares->computed - shares->time[STEP_WAITING][STEP_LINK];

@@ -55,7 +55,7 @@ static enum status shard_build_build(struct sharded *sharded, const struct shard
 		units, &sharded->sharding, clock->clock, SHARD_EXPOSED, clock->microbatches, &sharded->cost);
 	if (status != OK)
 		return fail(error, status, "%s", status == NO_MEMORY ? status_text(status) : "a placement can't be reached");
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t root = graph->storage[s].root;
 		sharded->redundant[s] = placement_redundant(units, &sharded->sharding.mesh, root, sharded->sharding.produced[root]);
 	}

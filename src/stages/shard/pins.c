@@ -37,7 +37,7 @@ static enum status no_axis(const struct pin *pin, const struct mesh *mesh, struc
 {
 	char names[64] = "";
 	size_t used = 0;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", a ? ", " : "", mesh->axis[a].name);
 	return fail(
 		error, BAD_INPUT, "tensor \"%.100s\" can't be sharded on %.20s: the mesh's axes are %s", pin->a, pin->b, names);

@@ -24,7 +24,7 @@ static enum status published_add_found(struct shard_job *job, const struct shard
 	uint32_t room = CANDIDATES_MAX - job->candidates, chosen = 0, others = 0;
 	int64_t *cost, most = INT64_MAX;
 	NEED(ROOM(&job->arena, cost, report->candidates));
-	for (uint32_t i = 0; i < report->candidates; i++)
+	FOR(i, report->candidates)
 		if (report->candidate[i].chosen)
 			chosen++;
 		else
@@ -106,7 +106,7 @@ static enum status published_times(struct shard_job *job, struct published_mesh 
 {
 	enum status status = OK;
 	int64_t least = INT64_MAX;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		least = mesh[i].found.split && mesh[i].report.least_usage < least ? mesh[i].report.least_usage : least;
 	int64_t limit = sharding_slack(least, (uint32_t)job->scenario->value[K_slack]);
 	job->least = least;
@@ -134,7 +134,7 @@ static enum status published_meshes(struct shard_job *job, struct published_mesh
 {
 	bool tap = shard_job_strategy(job) == STRATEGY_TAP;
 	job->least = tap ? 0 : -1;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		mesh_of_degrees(job->scenario, &mesh[i].degrees, &mesh[i].mesh, mesh[i].roles);
 		enum status status = published_search(job, &mesh[i]);
 		if (status != OK && status != INFEASIBLE && status != BAD_INPUT)
@@ -149,7 +149,7 @@ static enum status published_meshes(struct shard_job *job, struct published_mesh
 static uint32_t published_degrees(const struct shard_job *job, struct degrees degrees[DEGREES_MAX])
 {
 	uint32_t all = degrees_of_search(job->scenario, degrees, DEGREES_MAX), count = 0;
-	for (uint32_t i = 0; i < all; i++)
+	FOR(i, all)
 		if (degrees[i].cp == 1 || job->scenario->value[K_cp] != KNOB_GIVEN || job->scenario->value[K_tp] != KNOB_GIVEN)
 			degrees[count++] = degrees[i];
 	return count;
@@ -164,7 +164,7 @@ enum status shard_job_published(struct shard_job *job, struct sharding *sharding
 	struct published_mesh *mesh = mem_alloc(count, sizeof *mesh), *best = NULL;
 	*sharding = (struct sharding) { 0 };
 	NEED(mesh);
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		mesh[i].degrees = degrees[i];
 	if (count < all && !job->wish->least)
 		note(job->notes, NOTE_LEFT_OUT "%u of %u meshes, as the step has many ops", all - count, all);
@@ -183,7 +183,7 @@ enum status shard_job_published(struct shard_job *job, struct sharding *sharding
 		status = job->error->text[0] ? INFEASIBLE
 			: fail(job->error, BAD_INPUT, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
 	}
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		sharding_free(&mesh[i].found);
 		sharding_report_free(&mesh[i].report);
 	}

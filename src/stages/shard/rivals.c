@@ -27,7 +27,7 @@ enum status shard_job_expert(struct shard_job *job, uint32_t most, struct shard_
 	enum status status = sum ? OK : fail_memory(job->error);
 	bool refused = false;
 	*best = (struct shard_choice){ .any = false };
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		for (int zero = 0; zero <= 3 && status == OK; zero += 3) {
 			struct shard_choice next = { degrees[i],
 				job->scenario->value[K_zero] ? (int)job->scenario->value[K_zero] : zero, .any = true };
@@ -74,7 +74,7 @@ enum status shard_job_expert(struct shard_job *job, uint32_t most, struct shard_
 static void list_again(struct shard_job *job, const struct sharded *first, const struct sharded *chosen)
 {
 	bool there = false;
-	for (uint32_t i = 0; i < first->candidates; i++) {
+	FOR(i, first->candidates) {
 		struct shard_candidate *candidate = &job->candidate[job->candidates++];
 		*candidate = first->candidate[i];
 		candidate->chosen = !there && candidate->time == sharding_estimate(&chosen->cost) &&
@@ -188,7 +188,7 @@ static enum status add_strategies(struct shard_job *job, struct sharded *sharded
 {
 	static const enum shard_strategy by_hand[] = { STRATEGY_DATA, STRATEGY_MEGATRON, STRATEGY_ZERO };
 	enum status status = OK;
-	for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand && status == OK; i++) {
+	for (size_t i = 0; i < COUNT_OF(by_hand) && status == OK; i++) {
 		struct scenario scenario = *job->scenario;   /* only read */
 		struct degrees degrees;
 		int zero = (int)scenario.value[K_zero];

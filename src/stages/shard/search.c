@@ -56,7 +56,7 @@ enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, con
 void shard_job_list_found(struct shard_job *job, const struct sharding *sharding, const struct sharding_cost *cost)
 {
 	char mesh[96], text[120];
-	for (uint32_t i = 0; i < job->candidates; i++)
+	FOR(i, job->candidates)
 		job->candidate[i].chosen = false;
 	job->candidates -= job->candidates == CANDIDATES_MAX;
 	snprintf(text, sizeof text, "%s, searched", mesh_text(&sharding->mesh, mesh, sizeof mesh));

@@ -16,7 +16,7 @@ void sharded_release(void *pointer)
 		return;
 	shared_units_release(sharded->shared);
 	sharding_free(&sharded->sharding);
-	for (uint32_t i = 0; i < sharded->rivals; i++)
+	FOR(i, sharded->rivals)
 		sharding_free(&sharded->rival[i]);
 	graph_release(sharded->device);
 	arena_free(&sharded->arena);
@@ -99,7 +99,7 @@ char *mesh_text(const struct mesh *mesh, char *text, size_t size)
 
 uint32_t mesh_axis_named(const struct mesh *mesh, const char *name)
 {
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (strcmp(mesh->axis[a].name, name) == 0)
 			return a;
 	return NONE;

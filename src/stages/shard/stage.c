@@ -10,9 +10,9 @@
 /* Says which extents an axis would like to cut but doesn't divide. */
 static void note_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, char *notes)
 {
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		bool any = false;
-		for (uint32_t r = 0; r < roles[a].roles; r++) {
+		FOR(r, roles[a].roles) {
 			int64_t size = least_extent(units, (enum factor_role)roles[a].role[r]);
 			any |= size > 0;
 			if (size > mesh->axis[a].size && size % mesh->axis[a].size != 0 && mesh->padding)
@@ -41,7 +41,7 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 void shard_note_unsplit(const struct units *units, const struct sharding *sharding, char *notes)
 {
 	const struct mesh *mesh = &sharding->mesh;
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		bool any = false;
 		for (uint32_t op = 0; op < units->graph->ops && !any; op++)
 			any = sharding->split[op].on[a] != UNIT_NONE;
@@ -56,7 +56,7 @@ void shard_note_unsplit(const struct units *units, const struct sharding *shardi
 static void add_mesh(struct key *key, const struct mesh *mesh)
 {
 	key_add(key, mesh->axes);
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		key_add(key, mesh->axis[a].size);
 		key_add_bytes(key, mesh->axis[a].name, strlen(mesh->axis[a].name));
 	}
@@ -94,7 +94,7 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 		add_sharding(key, wish->first->shared->graph, wish->told);
 	key_add_knobs(key, scenario, read);
 	key_add(key, scenario_figures_hash(scenario));
-	for (uint32_t i = 0; i < scenario->pins; i++) {
+	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind != PIN_PLACEMENT)
 			continue;
@@ -189,7 +189,7 @@ bool shard_job_describe(struct shard_job *job, struct sharded *sharded)
 	sharded->notes = arena_text(arena, job->notes, strlen(job->notes));
 	if (!(ROOM(arena, sharded->candidate, job->candidates) && sharded->notes))
 		return false;
-	for (uint32_t i = 0; i < job->candidates; i++) {
+	FOR(i, job->candidates) {
 		sharded->candidate[i] = job->candidate[i];
 		sharded->candidate[i].text = arena_text(arena, job->candidate[i].text, strlen(job->candidate[i].text));
 		if (!sharded->candidate[i].text)
@@ -219,7 +219,7 @@ static void shard_stage_take_bound(const struct shard_job *job, struct sharded *
 {
 	int64_t cost = sharding_estimate(&sharded->cost);
 	const struct mesh_bound *best = NULL;
-	for (uint32_t i = 0; i < sharded->bounds; i++) {
+	FOR(i, sharded->bounds) {
 		const struct mesh_bound *bound = &sharded->bound[i];
 		bool holds = mesh_equal(&bound->mesh, &sharded->sharding.mesh) && cost >= bound->bound &&
 			(bound->cap < 0 || bound->cap == job->cap);

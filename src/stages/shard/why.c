@@ -65,7 +65,7 @@ static void add_writer(
 	const struct graph *graph = units->graph;
 	uint32_t op = graph->tensor[tensor].writer, reads = csr_length(&graph->reads, op);
 	struct split split = writing_split(sharded, tensor, axis, to.on[axis]);
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+	FOR(k, op_arguments(graph, op)) {
 		uint32_t argument = k < reads ? graph->reads.item[graph->reads.start[op] + k]
 			: graph->writes.item[graph->writes.start[op] + k - reads];
 		struct placement place = split_place(units, op, split, k);
