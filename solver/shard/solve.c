@@ -428,17 +428,16 @@ static int64_t least_ops(const struct sharding_job *job)
 }
 
 /* All axes together, for the bound and a start; where that isn't wanted or is too large, a bound alone: LIMIT. */
-static enum status search_together(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory, bool at_once,
+static enum status search_together(struct sharding_job *job, const struct sharding_aim *aim, bool at_once,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
-	struct sharding_aim aim = { axes, NULL, limit, memory, NULL, 0 };
 	job->report->proof.bound = -1;
 	job->report->proof.by = "";
-	job->report->price = (struct price){ .limit = limit };
+	job->report->price = (struct price){ .limit = aim->limit };
 	if (at_once)
-		return sharding_solve(job, &aim, sharding, cost);
+		return sharding_solve(job, aim, sharding, cost);
 	*sharding = (struct sharding) { 0 };
-	if (!job->by_axes && !memory) {
+	if (!job->by_axes && !aim->memory) {
 		job->report->proof = (struct proof){ QUANTITY_ESTIMATE, -1, least_ops(job), chain_bound_names[CHAIN_LEAST] };
 		note_mixture(job);
 	}
@@ -461,22 +460,23 @@ static enum status search_by_axes(struct sharding_job *job, int64_t limit, bool 
 }
 
 /* All axes together; then axis by axis what is exact, and sees no need for copies to be written out. */
-static enum status search_several(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory,
+static enum status search_several(struct sharding_job *job, const struct sharding_aim *aim,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	bool at_once = !job->by_axes &&
-		pairs_at_once(job) <= (__builtin_popcount(axes) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
-	enum status status = search_together(job, axes, limit, memory, at_once, sharding, cost);
+		pairs_at_once(job) <= (__builtin_popcount(aim->free) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
+	enum status status = search_together(job, aim, at_once, sharding, cost);
 	struct sharding_report together = *job->report;
 	if ((status == OK && proof_closed(&together.proof)) || status == NO_MEMORY || status == CANCELLED ||
 		status == INFEASIBLE)
 		return status;
-	status = search_by_axes(job, limit, memory, !at_once && job->by_axes && job->start, sharding, cost);
+	status = search_by_axes(
+		job, aim->limit, aim->memory, !at_once && job->by_axes && job->start, sharding, cost);
 	job->report->proof.bound = together.proof.bound < 0 ? -1 : together.proof.bound;
 	job->report->proof.by = together.proof.by;
 	job->report->price = together.price;
 	job->report->nodes = (uint32_t)larger_of(together.nodes, job->report->nodes);
-	job->report->proof.value = memory ? job->report->proof.value : sharding_time(cost, !job->apart) + cost->ties;
+	job->report->proof.value = aim->memory ? job->report->proof.value : sharding_time(cost, !job->apart) + cost->ties;
 	return status;
 }
 
@@ -501,12 +501,11 @@ static enum status set_aside(
 enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
-	uint8_t axes = all_axes(job->mesh);
-	struct sharding_aim aim = { axes, NULL, limit, memory, NULL, 0 };
+	struct sharding_aim aim = { .free = all_axes(job->mesh), .limit = limit, .memory = memory };
 	job->report->space = job->units->graph->ops > FULL_OPS ? "splits of every op that may pay" : "every split of every op";
 	if (!has_several_axes(job->mesh) || pairs_at_once(job) <= FULL_PAIRS || !job->options->roles)
 		return sharding_solve(job, &aim, sharding, cost);
-	return search_several(job, axes, limit, memory, sharding, cost);
+	return search_several(job, &aim, sharding, cost);
 }
 
 /* ---- mixtures ---- */
