@@ -182,7 +182,7 @@ static void mark_large(const struct finding *finding, uint32_t op, bool *marked)
 }
 
 /* Ops that are joined to the loss by tensors as large as its logits: another loss over as many classes has ops of its
- * own. Walks there and back until nothing is added; one each do for a loss and its gradient. */
+ * own. Walks there and back until nothing is added. */
 static void find_inside(const struct finding *finding, bool *marked)
 {
 	const struct graph *graph = finding->graph;
@@ -192,7 +192,8 @@ static void find_inside(const struct finding *finding, bool *marked)
 		more = false;
 		FOR(i, graph->ops) {
 			uint32_t op = pass % 2 ? graph->ops - 1 - i : i;
-			if (inside[op] || graph->op[op].phase == PHASE_UPDATE || !touches_marked(graph, op, marked))
+			bool updates = graph->op[op].phase == PHASE_UPDATE && !op_releases(&graph->op[op]);
+			if (inside[op] || updates || !touches_marked(graph, op, marked))
 				continue;
 			mark_large(finding, op, marked);
 			more = inside[op] = true;
@@ -262,7 +263,7 @@ static enum status find_ops(struct finding *finding)
 		region->ops++;
 		if (find_move(finding, op) != OK)
 			return INFEASIBLE;
-		if (graph->op[op].added != ADDED_NOTHING || graph->op[op].collective || op_releases(&graph->op[op]))
+		if (graph->op[op].added != ADDED_NOTHING || graph->op[op].collective)
 			return loss_region_refuse(finding, "op %s is not of the model's own", graph->op[op].name);
 	}
 	FOR_ROW(i, &graph->reads, region->loss) {

@@ -429,6 +429,36 @@ class Optimizers(unittest.TestCase):
             for _ in range(3):
                 self.assertEqual(mine().item(), run(*data).item())
 
+    def test_a_loss_is_cut_where_logits_are_held(self):
+        class Words(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embed, self.head = nn.Embedding(50, 8), nn.Linear(8, 50, bias=False)
+
+            def forward(self, ids):
+                logits = self.head(self.embed(ids))
+                loss = F.cross_entropy(logits.view(-1, 50), F.pad(ids, (0, 1), value=-100)[..., 1:].contiguous().view(-1))
+                return {"loss": loss, "logits": logits}
+
+        def trains(model, optimizer, ids):
+            def step():
+                made = model(ids)      # holds the logits until the step ends, as the output of a Hugging Face model does
+                made["loss"].backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                return made["loss"].detach()
+            return step
+        torch.manual_seed(0)
+        model, ids = Words(), torch.randint(0, 50, (2, 16))
+        with tempfile.TemporaryDirectory() as folder:
+            graph = capture_step(f"{folder}/words.jsonl", trains(model, torch.optim.SGD(model.parameters(), lr=0.1), ids), warm=False)
+            self.assertTrue(any(op["op"] == "tidemark.release" for op in graph.ops.values()))
+            subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/words.jsonl", "--as", "native", "--stage", "device",
+                            "--set", "loss_chunks=4", "-o", f"{folder}/made.jsonl"], check=True)
+            made = read_graph(f"{folder}/made.jsonl")
+        self.assertTrue(any(".chunk3" in name for name in made.ops), sorted(made.ops))
+        self.assertLess(made.peak_bytes(list(made.ops)), graph.peak_bytes(list(graph.ops)))
+
     def test_one_parameter_after_the_other(self):
         self.check(foreach=False)
 
