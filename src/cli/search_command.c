@@ -1,6 +1,7 @@
 /* search_command.c: `tidemark search MODEL|GRAPH`: whole configurations, ranked. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "batch.h"
 #include "help.h"
@@ -605,10 +606,26 @@ static void note_idle(const struct search *search)
 			search->overheads.inside / 10);
 }
 
+static void search_command_show_planned(void *context, const struct config_list *list)
+{
+	const struct search *search = context;
+	uint32_t fitting = 0;
+	int64_t best = INT64_MAX;
+	FOR(i, list->entries)
+		if (list->entry[i].planned.known && list->entry[i].planned.fits) {
+			best = smaller_of(best, list->entry[i].planned.time);
+			fitting++;
+		}
+	if (fitting > 0 && isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K%u of %u rows planned, best so far %.4f s", fitting, search->planned,
+			(double)best / 1e12);
+}
+
 /* Plans the rows that come first. A search that is stopped here has its estimates. */
 static enum status plan_best(struct search *search, struct config_list *list, struct error *error)
 {
 	struct planner planner = { .store = store_new(), .control = { .cancel = batch_cancel() } };
+	const struct config_watch watch = { search_command_show_planned, search };
 	struct scenario scenario = { 0 };
 	int64_t batch = search->request.batch;
 	struct graph *graph = planner.store ? model_source_whole(&search->source, batch, error) : NULL;
@@ -616,7 +633,8 @@ static enum status plan_best(struct search *search, struct config_list *list, st
 		: !graph ? error->status
 		: model_source_scenario(&search->source, batch, &scenario);
 	if (status == OK)
-		status = config_plan_best(&planner, graph, &scenario, search->planned, NULL, list, error);
+		status = config_plan_best(&planner, graph, &scenario, search->planned, &watch, list, error);
+	batch_progress_done();
 	graph_release(graph);
 	scenario_done(&scenario);
 	planner_done(&planner);
