@@ -96,17 +96,12 @@ static void walk_reset(struct order_walk *walk)
 
 enum status order_walk_start(struct order_walk *walk, const struct order_model *model, struct arena *arena)
 {
-	*walk = (struct order_walk) {
-		.model = model,
-		.waiting = arena_alloc(arena, model->ops, sizeof *walk->waiting),
-		.left = arena_alloc(arena, model->items, sizeof *walk->left),
-		.rest = arena_alloc(arena, model->items, sizeof *walk->rest),
-		.opens = arena_alloc(arena, model->ops, sizeof *walk->opens),
-		.closes = arena_alloc(arena, model->ops, sizeof *walk->closes),
-		/* One run changes at most every user of every item it touches. */
-		.changed = arena_alloc(arena, (size_t)model->users.start[model->items] + model->items, sizeof *walk->changed),
-	};
-	NEED(walk->waiting && walk->left && walk->rest && walk->opens && walk->closes && walk->changed);
+	*walk = (struct order_walk) { .model = model };
+	/* One run changes at most every user of every item it touches. */
+	NEED(ROOM(arena, walk->waiting, model->ops) && ROOM(arena, walk->left, model->items) &&
+		ROOM(arena, walk->rest, model->items) && ROOM(arena, walk->opens, model->ops) &&
+		ROOM(arena, walk->closes, model->ops) &&
+		ROOM(arena, walk->changed, (size_t)model->users.start[model->items] + model->items));
 	walk_reset(walk);
 	return OK;
 }

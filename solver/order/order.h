@@ -137,6 +137,7 @@ struct order_options {
 	uint64_t ticks;        /* effort for this call; 0: ORDER_EFFORT_DEFAULT */
 	int64_t ceiling;       /* > 0: a bound above it ends the run with the best order so far */
 	uint32_t node_limit;   /* ROAM's largest leaf in ops; 0: 100 */
+	uint32_t delay_radius; /* by how many segments ROAM's branches wait, plus one; 0: to the end */
 	const struct order_store *store; /* may be NULL */
 	/* Called with every better order or bound, from the solving thread, with the ticks spent so far; may be NULL. */
 	void (*improved)(void *context, uint64_t ticks, int64_t peak, int64_t bound, const char *winner);

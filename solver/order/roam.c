@@ -10,7 +10,7 @@
  * What the text leaves open, and we chose:
  * - the peak that a branch must not raise: the least, found by halving, at which the order keeps it, from what is
  *   certainly alive at some op upwards;
- * - the delay radius: to the end (a shorter one was never better on the captures that we have);
+ * - the delay radius: to the end (a shorter one was never better on the captures that we have: order_bench roam);
  * - the node limit; leaves by an exact search for one peak below another, not by an integer program; leaves that lie
  *   below what is certainly alive elsewhere stay as they are;
  * - one stream: an op a time step. */
@@ -244,11 +244,12 @@ static bool run_branch(struct roam *roam, uint32_t id, bool forced)
 /* Branches that are ready, oldest first, at the end of a segment. */
 static void run_pending(struct roam *roam, uint32_t segment, bool forced)
 {
-	uint32_t kept = 0;
+	uint32_t kept = 0, radius = roam->job->options->delay_radius;
 	for (uint32_t i = 0; i < roam->pending_count; i++) {
 		uint32_t id = roam->pending[i];
 		struct order_branch *branch = &roam->branch[id];
-		if ((i < TRIES || forced) && run_branch(roam, id, forced)) {
+		bool must = forced || (radius && segment + 1 >= branch->earliest + radius);
+		if ((i < TRIES || must) && run_branch(roam, id, must)) {
 			if (branch->segment == NONE) {
 				branch->segment = segment;
 				branch->why = forced ? ORDER_BRANCH_LAST : branch->delayed ? ORDER_BRANCH_DELAYED : ORDER_BRANCH_AT_ONCE;

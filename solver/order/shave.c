@@ -201,11 +201,8 @@ enum status order_run_shaving(struct order_job *job)
 {
 	OWN(arena) arena = { 0 };
 	uint32_t ops = job->model.ops;
-	struct shaving shaving = { .job = job, .control = job->control, .problem = *job->problem,
-		.bytes = arena_alloc(&arena, ops, sizeof *shaving.bytes),
-		.visit = arena_alloc(&arena, ops, sizeof *shaving.visit),
-	};
-	NEED(shaving.bytes && shaving.visit);
+	struct shaving shaving = { .job = job, .control = job->control, .problem = *job->problem };
+	NEED(ROOM(&arena, shaving.bytes, ops) && ROOM(&arena, shaving.visit, ops));
 	if (ops > SHAVED_OPS || !job->alive)
 		return OK;
 	memcpy(shaving.bytes, job->alive, ops * sizeof *shaving.bytes);

@@ -1,5 +1,6 @@
 /* order_bench.c: the orderer's tables.
  *     order_bench graphs FILE ...   peak, bound, gap and CPU seconds of each graph (MiB without persistent bytes)
+ *     order_bench roam FILE ...     ROAM's peak in % above our own, by its node limit and its delay radius
  *     order_bench growth            CPU seconds against ops, on stacked equal layers with backward and updates
  *     order_bench ilp               our time against integer programs on the whole graph, solved by GLPK in the same
  * run: the prefix model, and MODeL's (Steiner et al., ICML 2023) with one op per step */
@@ -68,6 +69,42 @@ struct builder {
 	struct draft *draft;
 	uint32_t tensors, ops;
 };
+
+/* ROAM's order with the limits given: % above the peak. */
+static void roam_cell(const struct problem *problem, int64_t peak, uint32_t nodes, uint32_t radius)
+{
+	struct order_options options = { .strategy = ORDER_ROAM, .node_limit = nodes, .delay_radius = radius };
+	struct control control = { 0 };
+	struct order_result result;
+	order_solve(problem, &options, &control, &result);
+	printf(" %.2f |", 100.0 * (double)(result.peak - peak) / (double)peak);
+	order_result_free(&result);
+}
+
+static void roam(int count, char **paths)
+{
+	printf("| graph | 10 ops | 20 | 50 | 100 | 100, at once | 1 segment later | 8 | 64 |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+	for (int i = 0; i < count; i++) {
+		struct error error = { 0 };
+		struct problem problem;
+		struct order_result result;
+		struct graph *graph = graph_open(paths[i], NULL, &error);
+		if (!graph || problem_of_graph(graph, &rules, &problem, &error) != OK) {
+			fprintf(stderr, "%s: %s\n", paths[i], error.text);
+			continue;
+		}
+		solve(&problem, &result);
+		printf("| %s |", strrchr(paths[i], '/') ? strrchr(paths[i], '/') + 1 : paths[i]);
+		static const uint32_t limits[][2] = { { 10, 0 }, { 20, 0 }, { 50, 0 }, { 100, 0 }, { 100, 1 }, { 100, 2 },
+			{ 100, 9 }, { 100, 65 } };
+		for (size_t j = 0; j < sizeof limits / sizeof *limits; j++)
+			roam_cell(&problem, result.peak, limits[j][0], limits[j][1]);
+		printf("\n");
+		order_result_free(&result);
+		problem_free(&problem);
+		graph_release(graph);
+	}
+}
 
 static uint32_t add_tensor(struct builder *builder, int64_t bytes, enum kind kind)
 {
@@ -336,6 +373,8 @@ int main(int count, char **words)
 	const char *mode = count > 1 ? words[1] : "";
 	if (!strcmp(mode, "graphs"))
 		graphs(count - 2, words + 2);
+	else if (!strcmp(mode, "roam"))
+		roam(count - 2, words + 2);
 	else if (!strcmp(mode, "growth"))
 		growth();
 	else if (!strcmp(mode, "ilp"))
