@@ -1,6 +1,7 @@
 /* devices.c: how the step is split: ranks and their schedule, what is sent, where tensors lie, the device's figures. */
 #include "devices.h"
 #include "gantt.h"
+#include "src/plan/verdict.h"
 
 struct devices {
 	enum device_part part;
@@ -57,6 +58,8 @@ static void draw_outlook(struct frame *frame, struct devices *view, const struct
 	gantt_take(&view->gantt, &outlook->timetable, outlook->fingerprint);
 	view->gantt.passes = model->plan->scenario.value[K_accumulation];
 	view->gantt.step = model->plan->speed.time;
+	view->gantt.needs = plan_verdict(model->plan).needed;
+	view->gantt.planned = model->plan->rank;
 	gantt_draw(frame, all, &view->gantt, &outlook->timetable, outlook->machine.memory);
 }
 

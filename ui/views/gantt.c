@@ -220,9 +220,7 @@ static void gantt_draw_amounts(
 	frame_right(frame, right - 10, y, ROLE_TEXT, text);
 	bool worst = timetable->worst >= first && timetable->worst < end;
 	frame_right(frame, right, y,
-		limit >= 0 && most > limit ? ROLE_BAD
-		: worst ? ROLE_PEAK
-		: ROLE_FAINT,
+		limit >= 0 && most > limit ? ROLE_BAD : worst ? ROLE_PEAK : ROLE_FAINT,
 		bytes_text(most, text, sizeof text));
 }
 
@@ -322,12 +320,12 @@ static const char *pass_text(
 /* Microbatches in flight on a rank while slot i runs. */
 static uint32_t in_flight(const struct timetable *timetable, uint32_t rank, uint32_t i)
 {
-	static const int holds[PASS_COUNT] = { [PASS_FORWARD] = 1, [PASS_BACKWARD] = -1, [PASS_WEIGHT] = -1 };
 	uint32_t held = 0;
-	for (uint32_t k = 0; k <= i; k++)
-		held += holds[timetable_slot(timetable, rank, k)->pass] < 0
-			? k < i ? -1u : 0
-			: (uint32_t)holds[timetable_slot(timetable, rank, k)->pass];
+	for (uint32_t k = 0; k <= i; k++) {
+		int pass = timetable_slot(timetable, rank, k)->pass;
+		held += pass == PASS_FORWARD;
+		held -= k < i && (pass == PASS_BACKWARD || pass == PASS_WEIGHT);
+	}
 	return held;
 }
 
@@ -344,10 +342,11 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	frame_text(frame, 0, y, width, ROLE_TITLE, text);
 	if (reason.wait == WAIT_START)
 		snprintf(text, sizeof text, "begins the step");
-	else if (reason.wait == WAIT_BUSY)
-		snprintf(text, sizeof text, "waits for its rank: %s", pass_text(timetable, other, pass, sizeof pass));
-	else
-		snprintf(text, sizeof text, "waits for rank %u: %s", reason.rank, pass_text(timetable, other, pass, sizeof pass));
+	else {
+		snprintf(from, sizeof from, "rank %u", reason.rank);
+		snprintf(text, sizeof text, "waits for %s: %s", reason.wait == WAIT_BUSY ? "its rank" : from,
+			pass_text(timetable, other, pass, sizeof pass));
+	}
 	int x = frame_text(frame, 0, y + 1, width, ROLE_TEXT, text);
 	int64_t before = gantt->slot ? timetable_slot(timetable, gantt->rank, gantt->slot - 1)->end : 0;
 	if (slot->begin > before) {
@@ -359,9 +358,8 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	x = frame_text(frame, 0, y + 2, width, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "at most %s", bytes_text(timetable_peak(timetable, gantt->rank), from, sizeof from));
 	frame_part(frame, &x, y + 2, width, ROLE_FAINT, text);
-	snprintf(text, sizeof text, "rank %u has the most, %s", timetable->worst,
-		bytes_text(timetable_peak(timetable, timetable->worst), from, sizeof from));
-	frame_part(frame, &x, y + 2, width, ROLE_FAINT, text);
+	snprintf(text, sizeof text, "rank %u needs %s", gantt->planned, bytes_text(gantt->needs, from, sizeof from));
+	frame_part(frame, &x, y + 2, width, ROLE_TEXT, text);
 }
 
 /* ---- all of it ---- */
@@ -380,7 +378,7 @@ void gantt_draw(
 	int curve = room - rows - 1 >= CURVE_LEAST ? room - rows - 1 : 0;
 	draw_totals(frame, rect.y, rect.x + rect.width - amounts, gantt, timetable);
 	if (amounts)
-		frame_right(frame, rect.x + rect.width, rect.y, ROLE_LABEL, "busy      most");
+		frame_right(frame, rect.x + rect.width, rect.y, ROLE_LABEL, "busy     alive");
 	draw_rows(frame, gantt, timetable, limit);
 	struct slot_reason reason = timetable_reason(timetable, gantt->rank, gantt->slot);
 	if (reason.wait != WAIT_START)

@@ -7,7 +7,8 @@
 /* What is looked at. Zeroed: the whole step, the cursor at its first slot. */
 struct gantt {
 	int64_t passes, step; /* accumulation: the timetable is of one of so many passes, and what the whole step takes */
-	uint32_t rank, slot;  /* the cursor */
+	int64_t needs;        /* of the planned rank, by the ledger */
+	uint32_t planned, rank, slot; /* the cursor's */
 	int64_t from, span;   /* picoseconds shown; span 0: all */
 	uint32_t top, ranks;  /* ranks shown, of which several may share a row; ranks 0: all */
 	uint64_t fingerprint; /* of what it was drawn for; of another the cursor begins anew */

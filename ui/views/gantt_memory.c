@@ -59,9 +59,7 @@ static void draw_band(struct frame *frame, struct rect band, const struct gantt 
 			bytes_text(scale, text, sizeof text));
 	gantt_memory_draw_area(frame, band, gantt, timetable, rank, scale, limit);
 	frame_right(frame, band.x + band.width + AMOUNT, band.y,
-		limit >= 0 && most > limit ? ROLE_BAD
-		: worst ? ROLE_PEAK
-		: ROLE_FAINT,
+		limit >= 0 && most > limit ? ROLE_BAD : worst ? ROLE_PEAK : ROLE_FAINT,
 		bytes_text(most, text, sizeof text));
 	int peak = worst
 		? gantt_column_of(gantt, timetable_slot(timetable, timetable->worst, timetable->peak[timetable->worst])->begin)
