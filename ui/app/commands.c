@@ -86,6 +86,21 @@ void app_show_view(struct app *app, int view)
 	app->panel_has_keys = false;
 }
 
+/* A limit in bytes that can't be bytes is one in GiB. Returns the line, or a changed one in text. */
+static const char *commands_limited(const struct app *app, const char *line, char text[LINE_SIZE])
+{
+	const char *at = strstr(line, "memory=");
+	struct scenario probe = { 0 };
+	char *end, doubt[160];
+	if (!at || !app->plan)
+		return line;
+	probe.value[K_memory] = strtoll(at + 7, &end, 10);
+	if (!strchr(" ", *end) || !*scenario_doubt(&probe, app->plan->input, doubt, sizeof doubt))
+		return line;
+	snprintf(text, LINE_SIZE, "%.*sGiB%s", (int)(end - line), line, end);
+	return text;
+}
+
 /* The session's commands; undo and redo bring the cursor back, too. */
 static enum status run_session(struct app *app, enum command_id command, const char *line)
 {
@@ -93,6 +108,8 @@ static enum status run_session(struct app *app, enum command_id command, const c
 	struct error error = { 0 };
 	const struct graph *graph = model->plan ? model->plan->graph : NULL;
 	bool back = command == COMMAND_UNDO || command == COMMAND_REDO;
+	char text[LINE_SIZE];
+	line = command == COMMAND_EXPORT || command == COMMAND_SAVE ? line : commands_limited(app, line, text);
 	if (graph && !back)
 		session_set_cursor(app->session, model->op, model->storage);
 	enum status status = session_command(app->session, line, &error);
@@ -159,29 +176,23 @@ static void run_export(struct app *app, enum command_id command, const char *lin
 /* What Enter alone would export: the figure that fits the view, or the screen. The file is named after the graph. */
 static void suggest_export(struct app *app)
 {
-	static const struct { const struct view_ops *view; const char *kind, *name, *options; } figures[] = {
-		{ &view_step, "svg", "timeline", " --view timeline" },
-		{ &view_map, "svg", "map", " --view map" },
-		{ &view_graph, "svg", "graph", "" },
-		{ &view_devices, "svg", "mesh", " --view mesh" },
-	};
+	static const struct { const struct view_ops *view; const char *name; } figures[] = {
+		{ &view_step, "timeline" }, { &view_map, "map" }, { &view_graph, "graph" }, { &view_devices, "mesh" } };
+	const struct view_ops *view = views[app->view];
 	char text[LINE_SIZE], name[60];
-	const char *kind = "screen", *what = views[app->view]->name, *options = "";
+	const char *figure = NULL;
 	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-		if (views[app->view] == figures[i].view) {
-			kind = figures[i].kind;
-			what = figures[i].name;
-			options = figures[i].options;
-		}
-	if (views[app->view] == &view_devices && app->plan && app->plan->transformed->pipelined) {
-		what = "pipeline";
-		options = " --view pipeline";
-	}
+		if (view == figures[i].view)
+			figure = figures[i].name;
+	if (view == &view_devices && app->plan && app->plan->transformed->pipelined)
+		figure = "pipeline";
 	snprintf(name, sizeof name, "%s", app->model.plan ? app->model.plan->input->name : "");
 	for (char *at = name; *at; at++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *at))
 			*at = '_';
-	snprintf(text, sizeof text, "export %s %s-%s.svg%s", kind, name, what, options);
+	bool drawing = !figure || view == &view_graph; /* it has no --view */
+	snprintf(text, sizeof text, "export %s %s-%s.svg%s%s", figure ? "svg" : "screen", name, figure ? figure : view->name,
+		drawing ? "" : " --view ", drawing ? "" : figure);
 	app_open_line(app, MODE_PROMPT, text);
 }
 
@@ -531,65 +542,66 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_HELP:
 		help_open(&app->help);
 		app->mode = MODE_HELP;
-		return true;
-	case COMMAND_CLOSE: close_something(app); return true;
-	case COMMAND_QUIT: app->running = false; return true;
-	case COMMAND_CANCEL: cancel(app, strcmp(arguments, "^C") == 0); return true;
-	case COMMAND_PROMPT: app_open_line(app, MODE_PROMPT, ""); return true;
-	case COMMAND_NEXT_VIEW: app_show_view(app, app->view + 1); return true;
-	case COMMAND_PREVIOUS_VIEW: app_show_view(app, app->view - 1); return true;
+		break;
+	case COMMAND_CLOSE: close_something(app); break;
+	case COMMAND_QUIT: app->running = false; break;
+	case COMMAND_CANCEL: cancel(app, strcmp(arguments, "^C") == 0); break;
+	case COMMAND_PROMPT: app_open_line(app, MODE_PROMPT, ""); break;
+	case COMMAND_NEXT_VIEW: app_show_view(app, app->view + 1); break;
+	case COMMAND_PREVIOUS_VIEW: app_show_view(app, app->view - 1); break;
 	case COMMAND_VIEW:
 		for (int i = 0; i < VIEWS; i++)
 			if (*arguments == '1' + i || strcasecmp(arguments, views[i]->name) == 0)
 				app_show_view(app, i);
-		return true;
-	case COMMAND_DEVICES_UP: scale_devices(app, true); return true;
-	case COMMAND_DEVICES_DOWN: scale_devices(app, false); return true;
-	case COMMAND_SEARCH: search_all(app, arguments); return true;
-	case COMMAND_FIT: fit(app, arguments, false); return true;
-	case COMMAND_FIT_INTO: fit(app, "", true); return true;
-	case COMMAND_CURVE: draw_curve(app); return true;
-	case COMMAND_RANK: show_rank(app, 1); return true;
-	case COMMAND_RANK_BACK: show_rank(app, -1); return true;
+		break;
+	case COMMAND_DEVICES_UP: scale_devices(app, true); break;
+	case COMMAND_DEVICES_DOWN: scale_devices(app, false); break;
+	case COMMAND_SEARCH: search_all(app, arguments); break;
+	case COMMAND_FIT: fit(app, arguments, false); break;
+	case COMMAND_FIT_INTO: fit(app, "", true); break;
+	case COMMAND_CURVE: draw_curve(app); break;
+	case COMMAND_RANK: show_rank(app, 1); break;
+	case COMMAND_RANK_BACK: show_rank(app, -1); break;
 	case COMMAND_RUNS: {   /* who turns knobs goes on turning them */
 		bool keys = app->panel_has_keys;
 		commands_show(app, &view_runs);
 		app->panel_has_keys = keys;
-		return true;
+		break;
 	}
 	case COMMAND_NOTES:
 		view_say(&app->model, "%s", app->plan && *app->plan->notes ? app->plan->notes : "nothing was assumed for this plan");
 		for (char *at = app->model.message; *at; at++)
 			*at = *at == '\n' ? ' ' : *at;
-		return true;
+		break;
 	case COMMAND_HIDE:
 		app->panel_hidden = !app->panel_hidden;
 		app->panel_has_keys = false;
-		return true;
-	case COMMAND_PANEL: to_panel_or_back(app); return true;
+		break;
+	case COMMAND_PANEL: to_panel_or_back(app); break;
 	case COMMAND_FIND:
 	case COMMAND_FILTER:
-	case COMMAND_GO: with_text(app, command, arguments); return true;
-	case COMMAND_FIND_NEXT: app_find(app, 1); return true;
-	case COMMAND_FIND_PREVIOUS: app_find(app, -1); return true;
-	case COMMAND_ASCII: app->frame.ascii = !app->frame.ascii; return true;
-	case COMMAND_MOUSE: give_mouse(app); return true;
-	case COMMAND_THEME: next_theme(app); return true;
+	case COMMAND_GO: with_text(app, command, arguments); break;
+	case COMMAND_FIND_NEXT: app_find(app, 1); break;
+	case COMMAND_FIND_PREVIOUS: app_find(app, -1); break;
+	case COMMAND_ASCII: app->frame.ascii = !app->frame.ascii; break;
+	case COMMAND_MOUSE: give_mouse(app); break;
+	case COMMAND_THEME: next_theme(app); break;
 	case COMMAND_GRAPH:
 		if (*arguments || arguments[-1] == ' ') /* "graph " is the question, with Enter for an answer */
 			return false;
 		if (!app_ask_graph(app))
 			view_say(&app->model, "the file has one graph");
-		return true;
-	case COMMAND_COLUMNS: commands_choose_columns(app, arguments); return true;
-	case COMMAND_COPY: copy_name(app); return true;
-	case COMMAND_COMMAND_LINE: commands_copy_line(app); return true;
-	case COMMAND_EDIT: edit_source(app); return true;
-	case COMMAND_SHELL: commands_run_shell(app, arguments); return true;
-	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; return true;
-	case COMMAND_SUSPEND: app->wishes |= WISH_SUSPEND; return true;
+		break;
+	case COMMAND_COLUMNS: commands_choose_columns(app, arguments); break;
+	case COMMAND_COPY: copy_name(app); break;
+	case COMMAND_COMMAND_LINE: commands_copy_line(app); break;
+	case COMMAND_EDIT: edit_source(app); break;
+	case COMMAND_SHELL: commands_run_shell(app, arguments); break;
+	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; break;
+	case COMMAND_SUSPEND: app->wishes |= WISH_SUSPEND; break;
 	default: return false;
 	}
+	return true;
 }
 
 void app_run(struct app *app, enum command_id command, const char *line)

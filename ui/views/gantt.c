@@ -424,24 +424,25 @@ bool gantt_command(struct gantt *gantt, const struct timetable *timetable, enum 
 	int64_t begin = timetable_slot(timetable, gantt->rank, gantt->slot)->begin, column = gantt->span / 64 + 1;
 	uint32_t page = gantt->group * (uint32_t)(gantt->plot.height > 1 ? gantt->plot.height : 1);
 	switch (command) {
-	case COMMAND_LEFT: gantt->slot -= gantt->slot > 0; return true;
-	case COMMAND_RIGHT: gantt->slot += gantt->slot + 1 < timetable->slots; return true;
-	case COMMAND_COLUMN_LEFT: gantt_go_to(gantt, timetable, gantt->rank, begin - column); return true;
-	case COMMAND_COLUMN_RIGHT: gantt_go_to(gantt, timetable, gantt->rank, begin + column); return true;
-	case COMMAND_UP: gantt_go_to(gantt, timetable, gantt->rank > 0 ? gantt->rank - 1 : 0, begin); return true;
-	case COMMAND_DOWN: gantt_go_to(gantt, timetable, gantt->rank + 1, begin); return true;
-	case COMMAND_PAGE_UP: gantt_go_to(gantt, timetable, gantt->rank > page ? gantt->rank - page : 0, begin); return true;
-	case COMMAND_PAGE_DOWN: gantt_go_to(gantt, timetable, gantt->rank + page, begin); return true;
-	case COMMAND_FIRST: gantt->slot = 0; return true;
-	case COMMAND_LAST: gantt->slot = timetable->slots - 1; return true;
+	case COMMAND_LEFT: gantt->slot -= gantt->slot > 0; break;
+	case COMMAND_RIGHT: gantt->slot += gantt->slot + 1 < timetable->slots; break;
+	case COMMAND_COLUMN_LEFT: gantt_go_to(gantt, timetable, gantt->rank, begin - column); break;
+	case COMMAND_COLUMN_RIGHT: gantt_go_to(gantt, timetable, gantt->rank, begin + column); break;
+	case COMMAND_UP: gantt_go_to(gantt, timetable, gantt->rank > 0 ? gantt->rank - 1 : 0, begin); break;
+	case COMMAND_DOWN: gantt_go_to(gantt, timetable, gantt->rank + 1, begin); break;
+	case COMMAND_PAGE_UP: gantt_go_to(gantt, timetable, gantt->rank > page ? gantt->rank - page : 0, begin); break;
+	case COMMAND_PAGE_DOWN: gantt_go_to(gantt, timetable, gantt->rank + page, begin); break;
+	case COMMAND_FIRST: gantt->slot = 0; break;
+	case COMMAND_LAST: gantt->slot = timetable->slots - 1; break;
 	case COMMAND_PEAK:
 		gantt->rank = timetable->worst;
 		gantt->slot = timetable->peak[timetable->worst];
-		return true;
-	case COMMAND_ZOOM_IN: gantt_zoom(gantt, timetable, true); return true;
-	case COMMAND_ZOOM_OUT: gantt_zoom(gantt, timetable, false); return true;
+		break;
+	case COMMAND_ZOOM_IN: gantt_zoom(gantt, timetable, true); break;
+	case COMMAND_ZOOM_OUT: gantt_zoom(gantt, timetable, false); break;
 	default: return false;
 	}
+	return true;
 }
 
 void gantt_click(struct gantt *gantt, const struct timetable *timetable, int x, int y)
