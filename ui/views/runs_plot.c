@@ -207,7 +207,8 @@ static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, 
 		? plot->rect.x
 		: plot->rect.x + plot->rect.width / 2 - text_cells(text) / 2; /* one value: below its point */
 	int used = from + frame_text(frame, from, bottom + 1, right - from, ROLE_TEXT, text);
-	if (plot->right > plot->left && right - text_cells(axis_text(plot->axis, flops, plot->right, text, sizeof text)) > used + 1)
+	if (plot->right > plot->left &&
+		right - text_cells(axis_text(plot->axis, flops, plot->right, text, sizeof text)) > used + 1)
 		frame_right(frame, right, bottom + 1, ROLE_TEXT, text);
 	snprintf(word, sizeof word, "needs over %s", runs_plot_axis_name(plot->axis));
 	int x = rect.x + frame_text(frame, rect.x, rect.y, rect.width, ROLE_LABEL, word);
