@@ -269,7 +269,6 @@ static void loss_chunks_copy_op(struct chunking *chunking, uint32_t op, uint32_t
 	name_in_chunk(chunking, copy.name, chunk, true, name, sizeof name);
 	copy.name = name;
 	copy.extra = NULL;
-	copy.arguments = NULL;
 	copy.flops = loss_chunks_scaled(chunking, copy.flops);
 	copy.workspace = loss_chunks_scaled(chunking, copy.workspace);
 	FOR_ROW(i, &graph->writes, op)

@@ -436,7 +436,7 @@ class Optimizers(unittest.TestCase):
                 self.embed, self.head = nn.Embedding(50, 8), nn.Linear(8, 50, bias=False)
 
             def forward(self, ids):
-                logits = self.head(self.embed(ids))
+                logits = self.head(self.embed(ids.clamp(min=0)))
                 loss = F.cross_entropy(logits.view(-1, 50), F.pad(ids, (0, 1), value=-100)[..., 1:].contiguous().view(-1))
                 return {"loss": loss, "logits": logits}
 
@@ -457,6 +457,11 @@ class Optimizers(unittest.TestCase):
                             "--set", "loss_chunks=4", "-o", f"{folder}/made.jsonl"], check=True)
             made = read_graph(f"{folder}/made.jsonl")
         self.assertTrue(any(".chunk3" in name for name in made.ops), sorted(made.ops))
+        other, ids[:, 9:14] = copy.deepcopy(model), -100   # all of a chunk
+        mine = tidemark_torch.apply({"order": {"ops": list(made.ops)}}, made).step(other, torch.optim.SGD(other.parameters(), lr=0.1))
+        torch.testing.assert_close(mine(ids), trains(model, torch.optim.SGD(model.parameters(), lr=0.1), ids)())
+        for parameter, expected in zip(other.parameters(), model.parameters()):
+            torch.testing.assert_close(parameter, expected)
         self.assertLess(made.peak_bytes(list(made.ops)), graph.peak_bytes(list(graph.ops)))
 
     def test_one_parameter_after_the_other(self):

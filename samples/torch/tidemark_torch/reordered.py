@@ -11,6 +11,7 @@ import re
 import torch
 from torch import fx
 
+from .chunked import with_calls
 from .errors import CaptureError
 from .lookup import constant
 from .numbers import Numbers, is_number
@@ -217,6 +218,7 @@ class Reordered:
     Returns the outputs: one tensor (the loss), or name -> tensor. `graph_module` is the FX graph."""
 
     def __init__(self, graph, order, modules, optimizers, tensors):
+        graph = with_calls(graph)
         graph.check_order(order)
         self.numbers = None
         self.graph, self.optimizers, self.tensors = graph, optimizers, tensors

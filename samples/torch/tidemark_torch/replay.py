@@ -29,6 +29,7 @@ import sys
 import torch
 
 from . import command
+from .chunked import with_calls
 from .graph import read_graph, write_graph
 from .lookup import check_arguments, constant, operator
 from .memory import DTYPES
@@ -151,7 +152,7 @@ class Replay:
     """Runs a graph's ops, in any order that keeps the dependencies."""
 
     def __init__(self, graph):
-        self.graph = graph
+        self.graph = graph = with_calls(graph)
         self.seeds = {op: int(hashlib.sha1(op.encode()).hexdigest()[:8], 16) for op in graph.ops}
         self.function = {name: find_function(name, op) for name, op in graph.ops.items()}
 
