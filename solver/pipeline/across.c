@@ -16,12 +16,12 @@ void across_find(
 	const struct units *units, const struct sharding *sharding, const struct blocks *blocks, struct block_cost *cost)
 {
 	const struct graph *graph = units->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct unit *unit = graph->op[op].phase == PHASE_UPDATE ? NULL : batch_unit(units, op);
 		struct split split = sharding->split[op];
 		if (!unit)
 			continue;
-		for (uint32_t a = 0; a < sharding->mesh.axes; a++)
+		FOR(a, sharding->mesh.axes)
 			if (split.on[a] >= 0 && units->unit[units->unit_start[op] + (uint32_t)split.on[a]].inside > 0)
 				split.on[a] = UNIT_NONE;
 		struct block_across *across = &cost[blocks->of[op]].across[graph->op[op].phase != PHASE_FORWARD];

@@ -191,7 +191,7 @@ static bool kept_moved(const struct costing *costing, uint32_t tensor, struct pl
 static void find_input_gathers(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i];
 			if (graph->op[op].phase == PHASE_BACKWARD && !costing->weight[op] &&
@@ -206,7 +206,7 @@ static bool sums_input(const struct costing *costing, uint32_t tensor)
 {
 	uint32_t maker = costing->units->graph->tensor[tensor].writer;
 	bool partial = false;
-	for (uint32_t a = 0; a < costing->sharding->mesh.axes; a++)
+	FOR(a, costing->sharding->mesh.axes)
 		partial |= costing->sharding->produced[tensor].on[a] == PLACE_PARTIAL;
 	return partial && maker != NONE && costing->units->graph->op[maker].phase == PHASE_BACKWARD &&
 		!costing->weight[maker] && !costing->work->op[maker].attention;
@@ -220,7 +220,7 @@ struct links { int64_t all, summed, input; };
 static bool makes_summands(const struct mesh *mesh, struct placement from, struct placement to)
 {
 	bool makes = false;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		makes |= from.on[a] >= 0 && to.on[a] == PLACE_PARTIAL;
 	return makes;
 }
@@ -257,7 +257,7 @@ static enum status block_costs_link_time(struct costing *costing, uint32_t op, s
 static enum status add_times(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		struct block_cost *cost = &costing->cost[costing->blocks->of[op]];
 		bool forward = graph->op[op].phase == PHASE_FORWARD;
 		struct links links = { 0 };
@@ -288,7 +288,7 @@ static int64_t block_costs_elements_of(const struct graph *graph, uint32_t tenso
 static void block_costs_classify(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		bool update = graph->op[op].phase == PHASE_UPDATE;
 		FOR_ROW(i, &graph->touches, op) {
 			uint32_t s = graph->touches.item[i], writer = graph->storage[s].allocator;
@@ -316,7 +316,7 @@ static bool weight_reads(const struct costing *costing, uint32_t storage, uint32
 static void add_saved(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t before = NONE;
 		if (!costing->saved[s] || graph->storage[s].allocator == NONE)
 			continue;
@@ -348,7 +348,7 @@ static enum status block_costs_find_weights(struct costing *costing, struct aren
 	const struct graph *graph = costing->units->graph;
 	bool *backward = arena_alloc(arena, 2 * (size_t)graph->ops, sizeof *backward), *linear = backward + graph->ops;
 	NEED(ROOM(arena, costing->weight, graph->ops) && backward);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		backward[op] = graph->op[op].phase == PHASE_BACKWARD;
 		linear[op] = costing->work->op[op].linear;
 	}
@@ -382,7 +382,7 @@ static int64_t between_bytes(const struct costing *costing, uint32_t s)
 static void add_between(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t maker = graph->storage[s].allocator, reader = NONE;
 		if (maker == NONE || graph->op[maker].phase != PHASE_BACKWARD || costing->weight[maker] || costing->gradient[s])
 			continue;
@@ -425,9 +425,9 @@ static uint32_t block_costs_class_of(const struct costing *costing, uint32_t ten
 static void block_costs_add_reads(struct costing *costing, uint32_t *block_of)
 {
 	const struct graph *graph = costing->units->graph;
-	for (uint32_t t = 0; t < 2 * graph->tensors; t++)
+	FOR(t, 2 * graph->tensors)
 		block_of[t] = NONE;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t block = costing->blocks->of[op];
 		bool backward = graph->op[op].phase == PHASE_BACKWARD;
 		struct block_reads *reads = backward ? &costing->cost[block].backward_reads : &costing->cost[block].forward_reads;
@@ -507,11 +507,11 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 		4; /* of a block in which nothing works: below all that is, and may be added to */
 	const struct block_working none = { { { never, never }, { never, never } } };
 	struct moment now = { 0 };
-	for (uint32_t b = 0; b < costing->blocks->blocks; b++) {
+	FOR(b, costing->blocks->blocks) {
 		saved_until[b] = (b > 0 ? saved_until[b - 1] : 0) + costing->cost[b].saved;
 		costing->cost[b].both = costing->cost[b].input = none;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		struct block_cost *cost = &costing->cost[costing->blocks->of[op]];
 		int64_t written, read, part = now.parts;
 		if (graph->op[op].phase == PHASE_UPDATE)
@@ -659,12 +659,12 @@ static void block_costs_add_states(struct costing *costing, uint32_t *owner)
 {
 	const struct graph *graph = costing->units->graph;
 	blocks_owners(graph, owner);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t of = graph->op[op].phase == PHASE_UPDATE ? blocks_owner(graph, owner, op) : NONE;
 		if (of != NONE)
 			add_update(costing, op, of);
 	}
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		int64_t bytes = graph->storage[s].bytes;
 		if (owner[s] == s)
 			add_state(costing, s, s, bytes, parameter_field);
@@ -698,7 +698,7 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && costing.part &&
 		costing.update &&
 		owner && block_of && saved_until) {
-		for (uint32_t b = 0; b < blocks->blocks; b++)
+		FOR(b, blocks->blocks)
 			cost[b] = (struct block_cost){ .shared_with = NONE,
 				.joined = blocks->joined[b],
 				.send = blocks->crossing[b] == NONE

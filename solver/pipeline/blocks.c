@@ -27,7 +27,7 @@ static uint32_t blocks_storage_of(const struct graph *graph, uint32_t tensor)
 static void blocks_find_uses(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint8_t kind = graph->storage[s].kind;
 		bool there = graph->storage[s].allocator == NONE;
 		cutting->made_of[s] = !there ? 0
@@ -36,7 +36,7 @@ static void blocks_find_uses(struct cutting *cutting)
 			: OF_INPUT;
 		cutting->first[s] = cutting->last[s] = NONE;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint8_t of = 0;
 		if (graph->op[op].phase != PHASE_FORWARD)
 			continue;
@@ -70,7 +70,7 @@ static bool counts(const struct cutting *cutting, uint32_t s)
 static void count_crossings(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		if (counts(cutting, s) && cutting->last[s] > cutting->first[s]) {
 			cutting->crossings[cutting->first[s]]++;
 			cutting->crossings[cutting->last[s]]--;
@@ -96,7 +96,7 @@ static void blocks_cut(struct cutting *cutting)
 	struct blocks *blocks = cutting->blocks;
 	uint32_t gap = NONE, block = 0, end = first_backward(graph);
 	bool anchored = false;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (graph->op[op].phase != PHASE_FORWARD)
 			continue;
 		if (cutting->anchor[op] && gap != NONE) {
@@ -127,7 +127,7 @@ static void join_reruns(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t original = original_of(graph, op);
 		if (original == NONE)
 			continue;
@@ -149,7 +149,7 @@ static void find_crossing(struct cutting *cutting)
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
 	memset(blocks->crossing, 0xff, blocks->blocks * sizeof *blocks->crossing);
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		if (!counts(cutting, s))
 			continue;
 		for (uint32_t b = blocks->of[cutting->first[s]]; b < blocks->of[cutting->last[s]]; b++)
@@ -169,9 +169,9 @@ static void find_homes(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		blocks->home[s] = NONE;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		for (int side = 0; side < 2 && graph->op[op].phase == PHASE_FORWARD && !blocks_views_state(graph, op); side++) {
 			const struct csr *of = side ? &graph->writes : &graph->reads;
 			FOR_ROW(i, of, op) {
@@ -227,7 +227,7 @@ static void blocks_place_others(struct cutting *cutting)
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
 	for (int pass = 0; pass < 2; pass++)
-		for (uint32_t op = 0; op < graph->ops; op++) {
+		FOR(op, graph->ops) {
 			if (graph->op[op].phase == PHASE_FORWARD || (pass == 1 && blocks->of[op] != NONE))
 				continue;
 			blocks->of[op] = blocks_block_of(cutting, op);
@@ -262,7 +262,7 @@ uint32_t blocks_owner(const struct graph *graph, const uint32_t *owner, uint32_t
 
 void blocks_owners(const struct graph *graph, uint32_t *owner)
 {
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		owner[s] = graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE ? s : NONE;
 	/* a moment is read with its gradient before the op that writes the parameter: two walks back */
 	for (int pass = 0; pass < 3; pass++)
@@ -334,7 +334,7 @@ static void blocks_describe(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint64_t *hash = &blocks->signature[blocks->of[op]];
 		if (graph->op[op].phase != PHASE_FORWARD)
 			continue;
@@ -352,7 +352,7 @@ static void blocks_cut_at(struct cutting *cutting, const bool *gap)
 {
 	uint32_t block = 0;
 	bool pending = false;
-	for (uint32_t op = 0; op < cutting->graph->ops; op++) {
+	FOR(op, cutting->graph->ops) {
 		if (cutting->graph->op[op].phase != PHASE_FORWARD)
 			continue;
 		block += pending;
@@ -387,7 +387,7 @@ static enum status pipeline_blocks_find(const struct graph *graph, const bool *g
 	if (fine) {
 		if (!gap)
 			join_reruns(&cutting);
-		for (uint32_t b = 0; b < blocks->blocks; b++)
+		FOR(b, blocks->blocks)
 			blocks->stretches += !blocks->joined[b];
 		find_crossing(&cutting);
 		find_homes(&cutting);
@@ -416,7 +416,7 @@ enum status blocks_find_at(const struct graph *graph, const bool *gap, struct bl
 /* Bytes that go through the gap behind every forward op: what an op before it makes and one behind it reads. */
 static void crossing_bytes(const struct graph *graph, int64_t *bytes)
 {
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t first = NONE, last = NONE;
 		FOR_ROW(i, &graph->users, s) {
 			uint32_t op = graph->users.item[i];
@@ -439,11 +439,11 @@ enum status blocks_cheap_gaps(const struct graph *graph, uint32_t stretches, boo
 	*gaps = 0;
 	NEED(bytes);
 	crossing_bytes(graph, bytes);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		gap[op] = false;
 		forward += graph->op[op].phase == PHASE_FORWARD;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (graph->op[op].phase != PHASE_FORWARD)
 			continue;
 		uint64_t stretch = (uint64_t)number * stretches / forward, next = (uint64_t)(number + 1) * stretches / forward;

@@ -43,9 +43,9 @@ static bool accumulates(const struct graph *graph, uint32_t op)
 static void identify(struct check *check, uint32_t r)
 {
 	const struct graph *graph = check->rank[r];
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		check->copies[r][s] = NONE;
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	FOR(t, graph->tensors) {
 		const struct tensor *tensor = &graph->tensor[t];
 		uint32_t here = tensor->relation == RELATION_COPIES ? graph_find_tensor(graph, tensor->of) : NONE;
 		check->of[r][t] = graph_find_tensor(check->device, tensor->relation == RELATION_NONE ? tensor->name : tensor->of);
@@ -58,13 +58,13 @@ static void identify(struct check *check, uint32_t r)
 static void find_senders(struct check *check, uint32_t r)
 {
 	const struct graph *graph = check->rank[r];
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		const struct op *to = &graph->op[op];
 		check->sender[r][op] = NONE;
 		if (!between_ranks(to, COLLECTIVE_RECEIVE) || to->collective->rank >= check->ranks || !to->of)
 			continue;
 		const struct graph *there = check->rank[to->collective->rank];
-		for (uint32_t other = 0; other < there->ops; other++) {
+		FOR(other, there->ops) {
 			const struct op *from = &there->op[other];
 			if (between_ranks(from, COLLECTIVE_SEND) && from->collective->rank == r && from->of && strcmp(from->of, to->of) == 0)
 				check->sender[r][op] = other;
@@ -188,8 +188,8 @@ static enum status check_ops(struct check *check, uint32_t r)
 /* Sums over ranks are reduced where an addition has its operands on different ranks. */
 static void find_reduced(struct check *check)
 {
-	for (uint32_t r = 0; r < check->ranks; r++)
-		for (uint32_t id = 0; id < check->rank[r]->ops; id++)
+	FOR(r, check->ranks)
+		FOR(id, check->rank[r]->ops)
 			if (between_ranks(&check->rank[r]->op[id], COLLECTIVE_ALL_REDUCE))
 				check->reduced[check->of[r][check->rank[r]->reads.item[check->rank[r]->reads.start[id]]]] = true;
 }
@@ -238,7 +238,7 @@ static enum status check_reduction(struct check *check, const struct op *sum)
 	if (root != NONE && check->device->tensor[root].writer != NONE &&
 		check->device->op[check->device->tensor[root].writer].phase == PHASE_UPDATE)
 		return OK;    /* a number that every rank has its own of */
-	for (uint32_t r = 0; r < check->ranks; r++) {
+	FOR(r, check->ranks) {
 		uint32_t op = graph_find_op(check->rank[r], sum->name);
 		if (op != NONE)
 			mark_summands(check, r, check->rank[r]->reads.item[check->rank[r]->reads.start[op]], marks);
@@ -251,7 +251,7 @@ static enum status check_reduction(struct check *check, const struct op *sum)
 static enum status check_reductions(struct check *check)
 {
 	enum status status = OK;
-	for (uint32_t r = 0; r < check->ranks; r++)
+	FOR(r, check->ranks)
 		for (uint32_t id = 0; id < check->rank[r]->ops && status == OK; id++)
 			if (between_ranks(&check->rank[r]->op[id], COLLECTIVE_ALL_REDUCE))
 				status = check_reduction(check, &check->rank[r]->op[id]);
@@ -263,9 +263,9 @@ static enum status check_complete(const struct check *check)
 {
 	const struct graph *device = check->device;
 	bool any = false;
-	for (uint32_t t = 0; t < device->tensors; t++)
+	FOR(t, device->tensors)
 		any |= check->reduced[t];
-	for (uint32_t op = 0; op < device->ops; op++)
+	FOR(op, device->ops)
 		if (check->runs[op] == 0 && csr_length(&device->writes, op) + csr_length(&device->reads, op) > 0 &&
 			!(any && check->adds[op]))
 			return fail(check->error, INFEASIBLE, "no pipeline rank runs \"%.100s\"", device->op[op].name);
@@ -278,7 +278,7 @@ static enum status check_received(const struct check *check, uint32_t r)
 {
 	const struct graph *graph = check->rank[r];
 	uint32_t received = 0, from = 0;
-	for (uint32_t id = 0; id < graph->ops; id++) {
+	FOR(id, graph->ops) {
 		if (!between_ranks(&graph->op[id], COLLECTIVE_RECEIVE))
 			continue;
 		uint32_t send = sender(check, r, id, &from);
@@ -293,8 +293,8 @@ static enum status check_received(const struct check *check, uint32_t r)
 			return pipeline_check_wrong(check, r, "something else is sent than what is received by", graph->op[id].name);
 	}
 	uint32_t sent = 0;
-	for (uint32_t other = 0; other < check->ranks; other++)
-		for (uint32_t id = 0; id < check->rank[other]->ops; id++)
+	FOR(other, check->ranks)
+		FOR(id, check->rank[other]->ops)
 			sent += between_ranks(&check->rank[other]->op[id], COLLECTIVE_SEND) &&
 				check->rank[other]->op[id].collective->rank == r;
 	return sent == received ? OK
@@ -311,7 +311,7 @@ static enum status check_progress(struct check *check)
 	for (bool moved = true; moved;) {
 		moved = false;
 		left = 0;
-		for (uint32_t r = 0; r < check->ranks; r++) {
+		FOR(r, check->ranks) {
 			const struct graph *graph = check->rank[r];
 			for (uint32_t from = 0; next[r] < graph->ops; next[r]++, moved = true) {
 				uint32_t send = sender(check, r, next[r], &from);
@@ -404,7 +404,7 @@ static enum status pipeline_check_waiting(struct check *check, uint32_t r)
 			!updated[op] && csr_length(&graph->reads, op) > 0 &&
 			!pipeline_check_views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
 			return pipeline_check_wrong(check, r, "the copies in flight don't wait for", graph->op[op].name);
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		const char *root = graph->tensor[graph->storage[s].root].name;
 		uint32_t copies = check->copies[r][s];
 		int64_t held = copies == NONE
@@ -423,7 +423,7 @@ static enum status pipeline_check_waiting(struct check *check, uint32_t r)
 static enum status check_offloaded(struct check *check, uint32_t r)
 {
 	const struct graph *graph = check->rank[r];
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t held = graph->op[op].in_flight > 0 ? graph->op[op].in_flight : 1;
 		if (graph->op[op].added == ADDED_OFFLOAD && (held < check->in_flight[r].least || held > check->in_flight[r].most))
 			return pipeline_check_wrong(
@@ -556,7 +556,7 @@ static bool pipeline_check_in_order(const struct playing *playing, uint32_t rank
 	enum { NOTHING, GONE_FORWARD, INPUT_DONE, ALL_DONE };
 	const struct pipeline *of = playing->pipeline;
 	const struct pipeline_slot *slot = playing->list + (size_t)rank * playing->slots;
-	for (uint32_t i = 0; i < playing->slots; i++) {
+	FOR(i, playing->slots) {
 		static const struct { uint8_t before, after;
 		} step[PASS_COUNT] = { [PASS_FORWARD] = { NOTHING, GONE_FORWARD },
 			[PASS_BACKWARD] = { GONE_FORWARD, ALL_DONE },
@@ -583,7 +583,7 @@ static bool pipeline_check_in_order(const struct playing *playing, uint32_t rank
 static bool all_in_order(const struct playing *playing, uint8_t *stage)
 {
 	const struct pipeline *of = playing->pipeline;
-	for (uint32_t rank = 0; rank < of->ranks; rank++)
+	FOR(rank, of->ranks)
 		if (!pipeline_check_in_order(playing, rank, stage))
 			return false;
 	for (size_t i = 0; i < (size_t)of->ranks * of->chunks * of->microbatches; i++)
@@ -627,7 +627,7 @@ static int64_t arrival(const struct playing *playing, const struct pipeline_slot
 static int64_t beside_each_other(const struct pipeline *of, const struct pipeline_slot *slot, uint32_t count)
 {
 	int64_t alone = 0, other = 0, computed = 0, sent = 0;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		const int64_t *links = slot[i].pass == PASS_WEIGHT ? NULL
 			: slot[i].pass == PASS_FORWARD ? of->forward_link
 			: of->backward_link;
@@ -650,12 +650,12 @@ static uint32_t pipeline_check_place(struct playing *playing, const struct pipel
 	bool beside = slot->overlapped && (slot[1].piece != slot->piece || slot[1].microbatch != slot->microbatch);
 	uint32_t count = 1 + (slot->joined ? 1 : 0) + (beside ? 1 + (slot[1].joined ? 1 : 0) : 0);
 	int64_t begin = *free_at, sends = 0;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		int64_t there = arrival(playing, &slot[i]);
 		begin = there > begin ? there : begin;
 	}
 	begin += beside ? beside_each_other(of, slot, count) : length(of, &slot[0]) + (count > 1 ? length(of, &slot[1]) : 0);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		if (slot[i].pass == PASS_WEIGHT)
 			continue;
 		playing->end[slot[i].pass != PASS_FORWARD][(size_t)slot[i].piece * of->microbatches + slot[i].microbatch] = begin;
@@ -669,7 +669,7 @@ static uint32_t pipeline_check_place(struct playing *playing, const struct pipel
 static int64_t sweep(struct playing *playing)
 {
 	int64_t last = 0;
-	for (uint32_t r = 0; r < playing->pipeline->ranks; r++) {
+	FOR(r, playing->pipeline->ranks) {
 		int64_t free_at = 0;
 		for (uint32_t i = 0; i < playing->slots;)
 			i += pipeline_check_place(playing, playing->list + (size_t)r * playing->slots + i, &free_at);
@@ -687,15 +687,15 @@ static void count_held(
 	const struct pipeline_slot *slot = playing->list + (size_t)rank * playing->slots;
 	uint32_t most[3] = { 0 };
 	*in_flight = (struct held) { UINT32_MAX, 1 };
-	for (uint32_t c = 0; c < of->chunks; c++)
+	FOR(c, of->chunks)
 		now[c] = at[c] = (struct in_flight) { 0, 0, 0 };
 	uint32_t *top = &now[of->chunks].input;    /* the most of each chunk */
-	for (uint32_t i = 0; i < playing->slots; i++) {
+	FOR(i, playing->slots) {
 		uint32_t c = slot[i].piece / of->ranks, sum[3] = { 0 };
 		now[c].input += slot[i].pass == PASS_FORWARD;
 		now[c].weight += slot[i].pass == PASS_FORWARD;
 		now[c].between += slot[i].pass == PASS_INPUT;
-		for (uint32_t k = 0; k < of->chunks; k++) {
+		FOR(k, of->chunks) {
 			sum[0] += now[k].weight;
 			sum[1] += now[k].input;
 			sum[2] += now[k].between;
@@ -710,7 +710,7 @@ static void count_held(
 		now[c].weight -= slot[i].pass == PASS_WEIGHT || slot[i].pass == PASS_BACKWARD;
 		now[c].between -= slot[i].pass == PASS_WEIGHT;
 	}
-	for (uint32_t c = 0; c < of->chunks; c++) {
+	FOR(c, of->chunks) {
 		in_flight->most = top[3 * c] > in_flight->most ? top[3 * c] : in_flight->most;
 		in_flight->least = top[3 * c] < in_flight->least ? top[3 * c] : in_flight->least;
 		top[3 * c] = 0;

@@ -19,7 +19,7 @@ struct in_flight config_in_flight(const struct config *config, uint32_t rank, ui
 static void configuration_add_states(
 	const struct config *config, const struct block_states *states, int64_t sign, struct state_bytes *bytes)
 {
-	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+	FOR(class, STATE_CLASSES) {
 		if ((states->parameter[class] | states->gradient[class] | states->optimizer[class]) == 0)
 			continue;
 		uint32_t group = config_shards(config, class);
@@ -32,7 +32,7 @@ static void configuration_add_states(
 static int64_t configuration_reads_of(const struct block_reads *reads)
 {
 	int64_t sum = 0;
-	for (uint32_t class = 0; class < STATE_CLASSES; class++)
+	FOR(class, STATE_CLASSES)
 		sum += reads->bytes[class];
 	return sum;
 }
@@ -103,11 +103,11 @@ static int64_t cached_gradients(
 {
 	int64_t sum = 0, seen[8];
 	uint32_t kinds = 0;
-	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
+	FOR(chunk, config->chunks)
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++) {
 			int64_t matrices = model->terms->block[b].cost->matrices;
 			bool known = matrices == 0;
-			for (uint32_t i = 0; i < kinds; i++)
+			FOR(i, kinds)
 				known |= seen[i] == matrices;
 			if (known || kinds == sizeof seen / sizeof *seen)
 				continue;
@@ -143,7 +143,7 @@ static void rank_memory(const struct config_model *model, const struct config *c
 	struct rank_memory *memory)
 {
 	*memory = (struct rank_memory) { 0 };
-	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
+	FOR(chunk, config->chunks) {
 		uint32_t piece = config_piece(config, rank, chunk);
 		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
 		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
@@ -282,7 +282,7 @@ static bool configuration_cut(struct cutting *cutting, uint32_t *first)
 	for (size_t i = 0; i < (size_t)(n + 1) * width; i++)
 		cutting->best[i] = INT64_MAX;
 	cutting->best[0] = 0;
-	for (uint32_t k = 0; k < n; k++)
+	FOR(k, n)
 		for (uint32_t end = k + 1, least = k; end + (n - k - 1) <= cutting->blocks; end++) {
 			while (least < end &&
 				!configuration_fits(cutting, k, least, end)) /* the first begin that fits grows with the end */
@@ -301,7 +301,7 @@ static bool configuration_cut(struct cutting *cutting, uint32_t *first)
 static bool all_fit(const struct cutting *cutting, const uint32_t *first)
 {
 	bool fine = true;
-	for (uint32_t k = 0; k < cutting->pieces; k++)
+	FOR(k, cutting->pieces)
 		fine = fine && configuration_fits(cutting, k, first[k], first[k + 1]);
 	return fine;
 }
@@ -351,7 +351,7 @@ enum status config_cut(
 		memcpy(first, cut, (cutting.pieces + (size_t)1) * sizeof *first);
 		return OK;
 	}
-	for (uint32_t b = 0; b < model->blocks; b++)
+	FOR(b, model->blocks)
 		cutting.blocks += !model->cost[b].joined;
 	size_t width = cutting.blocks + (size_t)1, cells = (cutting.pieces + (size_t)1) * width;
 	cutting.time = arena_alloc(&arena, 3 * width, sizeof *cutting.time);
@@ -361,7 +361,7 @@ enum status config_cut(
 	NEED(cutting.time && begin);
 	cutting.state = cutting.time + width;
 	cutting.saved = cutting.state + width;
-	for (uint32_t b = 0; b < model->blocks; b++) {
+	FOR(b, model->blocks) {
 		const struct block_term *term = &model->terms->block[b];
 		struct rank_memory memory = { 0 };
 		add_block(model, config, overheads, b, (struct in_flight) { 1, 1, 1 }, term->shared_with != NONE, &memory);
@@ -434,7 +434,7 @@ static enum status pieces_find(const struct config_model *model, const struct co
 	pieces->backward_link = pieces->forward_link + n;
 	bool across = (uint64_t)config->ep * config->cp * config->tp > model->devices_per_node && config->ep > 1;
 	int64_t held = across ? model->machine->dispatcher : 0;
-	for (uint32_t k = 0; k < n; k++) {
+	FOR(k, n) {
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
 			const struct block_term *term = &model->terms->block[b];
 			pieces->forward[k] += term->forward;
@@ -449,7 +449,7 @@ static enum status pieces_find(const struct config_model *model, const struct co
 			held, pieces->backward[k] - pieces->backward_link[k], pieces->backward_link[k]);
 		pieces->send[k] = k + 1 < n ? model->terms->block[first[k + 1] - 1].send : 0;
 	}
-	for (uint32_t rank = 0; rank < config->pp; rank++) {
+	FOR(rank, config->pp) {
 		int64_t each = config_exposed_each(model, config, first, rank);
 		pieces->backward[config_piece(config, rank, 0)] += each;
 		pieces->each = larger_of(pieces->each, each);
@@ -461,9 +461,9 @@ static enum status pieces_find(const struct config_model *model, const struct co
 static int64_t busiest(const struct config *config, const struct pieces *pieces)
 {
 	int64_t most = 0;
-	for (uint32_t r = 0; r < config->pp; r++) {
+	FOR(r, config->pp) {
 		int64_t work = 0;
-		for (uint32_t c = 0; c < config->chunks; c++) {
+		FOR(c, config->chunks) {
 			uint32_t there = config_piece(config, r, c), back = config_piece(config, r, config->chunks - 1 - c);
 			bool overlaps = config->schedule == SCHEDULE_DUALPIPEV;    /* a forward pass and the other piece's backward one */
 			work += overlaps ? pipeline_together(pieces->forward[there], pieces->forward_link[there],
@@ -482,10 +482,10 @@ static int64_t closed_form(const struct config *config, const struct pieces *pie
 {
 	uint32_t n = config->pp * config->chunks;
 	int64_t all = 0, most = busiest(config, pieces), bubble;
-	for (uint32_t k = 0; k < n; k++)
+	FOR(k, n)
 		all += pieces->forward[k] + pieces->backward[k] + 2 * pieces->send[k];
 	int64_t forward = 0;
-	for (uint32_t k = 0; k < n; k++)
+	FOR(k, n)
 		forward += pieces->forward[k] + pieces->send[k];
 	bubble = larger_of(0, all - most);
 	switch (config->schedule) {    /* no less than until the last rank has something to do */
@@ -542,7 +542,7 @@ static void evaluate_memory(const struct config_model *model, const struct confi
 	const struct overheads *overheads, const uint32_t *first, const struct in_flight *at_most,
 	struct config_result *result)
 {
-	for (uint32_t rank = 0; rank < config->pp; rank++) {
+	FOR(rank, config->pp) {
 		struct rank_memory memory;
 		rank_memory(model, config, overheads, first, rank, at_most, &memory);
 		if (rank == 0)
@@ -559,7 +559,7 @@ static void evaluate_memory(const struct config_model *model, const struct confi
 static double utilisation(const struct config_model *model, const struct config *config, int64_t time)
 {
 	double ideal = 0;
-	for (uint32_t b = 0; b < model->blocks; b++)
+	FOR(b, model->blocks)
 		ideal += (double)model->terms->block[b].cost->ideal;
 	return time > 0
 		? ideal * config->microbatches / ((double)config->tp * config->cp * config->ep * config->pp * (double)time)
@@ -591,7 +591,7 @@ static void config_term_find(const struct config_model *model, const struct conf
 		configuration_add_states(config, &cost->vectors, -1, &term->states);
 	if (cost->shared_with != NONE)
 		configuration_add_states(config, &cost->shared, 1, &term->shared);
-	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+	FOR(class, STATE_CLASSES) {
 		uint32_t shards = config_shards(config, class);
 		term->update += shared_update(cost->update[class], config->zero >= 1 ? shards : 1);
 		term->waiting += config_one_device(config) ? cost->states.uncast[class]
@@ -603,7 +603,7 @@ void config_terms_find(const struct config_model *model, const struct config *co
 	struct config_terms *terms)
 {
 	config_axes_find(model, config, terms);
-	for (uint32_t b = 0; b < model->blocks; b++) {
+	FOR(b, model->blocks) {
 		const struct block_cost *cost = &model->cost[b];
 		if (cost->like > 0)
 			terms->block[b] = terms->block[b - cost->like];
@@ -633,9 +633,9 @@ enum status config_evaluate(const struct config_model *given, const struct confi
 	TRY(pieces_find(model, config, first, &arena, &pieces));
 	TRY(schedule_time(config, &pieces, what == EVALUATE_PLAYED, &result->time, at_most, &counted));
 	evaluate_memory(model, config, overheads, first, counted ? at_most : NULL, result);
-	for (uint32_t rank = 0; rank < config->pp; rank++) {
+	FOR(rank, config->pp) {
 		int64_t updates = 0, update = 0, link = 0;
-		for (uint32_t c = 0; c < config->chunks; c++) {
+		FOR(c, config->chunks) {
 			uint32_t begin = first[config_piece(config, rank, c)], end = first[config_piece(config, rank, c) + 1];
 			int64_t piece = 0;
 			for (uint32_t b = begin; b < end; b++) {

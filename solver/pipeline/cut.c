@@ -103,7 +103,7 @@ static uint32_t op_of_whole(const struct finding *finding, uint32_t op)
 static void place_states(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (graph->op[op].added == ADDED_RANDOM_STATE)
 			FOR_ROW(i, &graph->writes, op)
 				FOR_ROW(j, &finding->cut->readers, graph->writes.item[i])
@@ -117,7 +117,7 @@ static void place_behind_updates(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	uint8_t *side = finding->cut->side;
 	uint32_t end = 0;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		end = side[op] == SIDE_BACKWARD ? op : end;
 	for (uint32_t op = end; op < graph->ops; op++)
 		FOR_ROW(i, &graph->pred, op)
@@ -135,7 +135,7 @@ static void pipeline_cut_place_ops(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t of = pipeline_cut_is_collective(graph, op) ? NONE : op_of_whole(finding, op);
 		cut->side[op] = (uint8_t)pipeline_cut_side_of(graph->op[op].phase);
 		cut->piece[op] = of == NONE ? 0 : finding->piece_of[finding->blocks->of[of]];
@@ -177,14 +177,14 @@ static void cut_default(struct pipeline_cut *cut, uint32_t op)
 static void order_pieces(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		for (int pass = 0; pass < 2; pass++) /* a later operand may move the op to a later pass */
 			FOR_ROW(i, &graph->reads, op) {
 				uint32_t tensor = graph->reads.item[i];
 				pipeline_cut_follow(finding, op, graph->tensor[tensor].writer);
 				pipeline_cut_follow(finding, op, graph->storage[pipeline_cut_storage_of(graph, tensor)].allocator);
 			}
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		cut_default(finding->cut, op);
 }
 
@@ -206,7 +206,7 @@ static uint32_t last_writer(const struct finding *finding, uint32_t storage, uin
 static void place_releases(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t read = op_releases(&graph->op[op]) && csr_length(&graph->reads, op) > 0
 			? graph->reads.item[graph->reads.start[op]]
 			: NONE;
@@ -249,7 +249,7 @@ static void find_anywhere(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint8_t of = 0;
 		bool output = false;
 		FOR_ROW(i, &graph->reads, op)
@@ -276,7 +276,7 @@ static uint32_t parameter_of(const struct finding *finding, uint32_t op)
 static void pipeline_cut_find_owners(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		finding->owner[s] = graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE ? s : NONE;
 	for (int pass = 0; pass < 3; pass++)
 		for (uint32_t op = graph->ops; op-- > 0;) {
@@ -294,7 +294,7 @@ static void gather_updates(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t parameter = cut->side[op] == SIDE_UPDATE && !pipeline_cut_is_collective(graph, op)
 			? parameter_of(finding, op)
 			: NONE;
@@ -304,7 +304,7 @@ static void gather_updates(struct finding *finding)
 			finding->home[parameter] = cut->piece[op];
 		cut->piece[op] = finding->home[parameter];
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t read = finding->follows[op] && csr_length(&graph->reads, op) > 0
 			? graph->reads.item[graph->reads.start[op]]
 			: NONE;
@@ -318,7 +318,7 @@ static void pipeline_cut_find_joint(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t rank = NONE;
 		if (graph->storage[s].persistent || tensor_elements(&graph->tensor[graph->storage[s].root]) > 1)
 			continue;
@@ -387,7 +387,7 @@ static void mark_sum(struct finding *finding, uint32_t tensor, uint32_t number)
 static void unmark_sum(struct finding *finding, uint32_t number)
 {
 	struct pipeline_cut *cut = finding->cut;
-	for (uint32_t op = 0; op < finding->graph->ops; op++)
+	FOR(op, finding->graph->ops)
 		if (cut->of_tied[op] == number) {
 			cut->of_tied[op] = NONE;
 			cut->sums[op] = false;
@@ -396,7 +396,7 @@ static void unmark_sum(struct finding *finding, uint32_t number)
 
 bool tied_on(const struct pipeline_cut *cut, uint32_t tied, uint32_t rank)
 {
-	for (uint32_t i = 0; i < cut->tied[tied].count; i++)
+	FOR(i, cut->tied[tied].count)
 		if (cut_rank(cut, cut->graph->tensor[cut->leaf[cut->tied[tied].first + i]].writer) == rank)
 			return true;
 	return false;
@@ -430,7 +430,7 @@ static void try_tied(struct finding *finding, uint32_t tensor, uint32_t paramete
 		unmark_sum(finding, number);
 		return;
 	}
-	for (uint32_t i = 0; i < links; i++)
+	FOR(i, links)
 		cut->of_tied[chain[i]] = number;
 	cut->tieds++;
 }
@@ -439,7 +439,7 @@ static void pipeline_cut_find_tied(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer,
 					 parameter = finding->owner[pipeline_cut_storage_of(graph, tensor)];
@@ -479,7 +479,7 @@ static bool pipeline_cut_find_weights(struct finding *finding)
 	uint32_t *block;
 	if (!(ROOM(&finding->scratch, block, graph->ops) && backward))
 		return false;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		backward[op] = cut->side[op] == SIDE_BACKWARD;
 		linear[op] = graph->op[op].collective || (finding->traits[op] & (TRAIT_ADDITION | TRAIT_VERBATIM));
 		block[op] = pipeline_cut_block_of(finding, op, block);
@@ -499,7 +499,7 @@ static bool pipeline_cut_start(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
 	uint32_t parameters = 0;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		parameters += graph->storage[s].kind == KIND_PARAMETER;
 	if (!(ROOM(&cut->arena, cut->piece, graph->ops) && ROOM(&cut->arena, cut->side, graph->ops) &&
 			ROOM(&cut->arena, cut->anywhere, graph->ops) && ROOM(&cut->arena, cut->weight, graph->ops) &&
@@ -514,11 +514,11 @@ static bool pipeline_cut_start(struct finding *finding)
 		csr_transpose(&cut->arena, &graph->reads, graph->ops, graph->tensors, &cut->readers) != OK)
 		return false;
 	csr_unique(&cut->readers, graph->tensors);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		cut->of_tied[op] = NONE;
 		finding->traits[op] = rules_traits(finding->rules, graph->op[op].type);
 	}
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		finding->home[s] = NONE;
 	return true;
 }

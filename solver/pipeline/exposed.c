@@ -62,7 +62,7 @@ static int64_t scatter_time(
 
 void config_axes_find(const struct config_model *model, const struct config *config, struct config_terms *terms)
 {
-	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+	FOR(class, STATE_CLASSES) {
 		uint32_t groups = config_group(config, class) / config_shards(config, class);
 		terms->of[class] = (struct class_axes) { config_group(config, class) > 1, class_axis(model, config, class),
 			config_axis(model, groups, config->tp * config->cp * config->ep * config->dp / groups) };
@@ -92,7 +92,7 @@ struct state_traffic config_block_traffic(
 	const struct config_terms *terms, const struct config *config, const struct block_cost *cost)
 {
 	struct state_traffic traffic = { 0 };
-	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+	FOR(class, STATE_CLASSES) {
 		const struct mesh_axis *axis = &terms->of[class].axis;
 		const struct block_reads *forward = &cost->forward_reads, *backward = &cost->backward_reads;
 		if (!terms->of[class].shares)
@@ -142,7 +142,7 @@ static int64_t exposed_passes(
 	struct streams streams = { 0 };
 	struct reduction reduction = { 0 };    /* of the block before */
 	int64_t passes = 0;
-	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
+	FOR(chunk, config->chunks)
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++) {
 			const struct block_term *term = &model->terms->block[b];
 			run_block(&streams, term->traffic.forward, term->traffic.read, term->forward);
@@ -178,13 +178,13 @@ int64_t config_exposed_time(const struct config_model *model, const struct confi
 		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
 			const struct block_cost *cost = model->terms->block[b].cost;
 			forward += cost->forward - cost->forward_link;
-			for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+			FOR(class, STATE_CLASSES) {
 				sums[class].parameters += cost->states.parameter[class];
 				sums[class].gradients += cost->states.gradient[class];
 				sums[class].count += cost->parameters[class];
 			}
 		}
-		for (uint32_t class = 0; class < STATE_CLASSES; class++)
+		FOR(class, STATE_CLASSES)
 			if (model->terms->of[class].shares)
 				add_traffic(model->terms, config, &sums[class], class, &traffic);
 	}

@@ -50,9 +50,9 @@ void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs
 {
 	const struct graph *graph = cut->graph;
 	const struct csr *readers = &cut->readers;
-	for (uint32_t t = 0; t < graph->tensors; t++)
+	FOR(t, graph->tensors)
 		stands[t] = t;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		bool own = cut_rank(cut, op) == rank;
 		if (cut->sums[op])
 			reduce_sum(cut, op, rank, runs, stands);
@@ -220,11 +220,11 @@ static enum status sort(struct flowing *flowing)
 		mem_free(sorted);
 		return NO_MEMORY;
 	}
-	for (uint32_t i = 0; i < flow->transfers; i++)
+	FOR(i, flow->transfers)
 		flow->sent_start[flow->transfer[i].tensor + 2]++;
-	for (uint32_t t = 0; t < tensors; t++)
+	FOR(t, tensors)
 		flow->sent_start[t + 2] += flow->sent_start[t + 1];
-	for (uint32_t i = 0; i < flow->transfers; i++)
+	FOR(i, flow->transfers)
 		sorted[flow->sent_start[flow->transfer[i].tensor + 1]++] = flow->transfer[i];
 	mem_free(flow->transfer);
 	flow->transfer = sorted;
@@ -235,7 +235,7 @@ static enum status sort(struct flowing *flowing)
 static enum status updates_once(const struct pipeline_cut *cut, struct error *error)
 {
 	const struct graph *graph = cut->graph;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->pred, op) {
 			uint32_t before = graph->pred.item[i];
 			bool second = graph->op[op].phase == PHASE_BACKWARD || cut->side[op] == SIDE_BACKWARD;

@@ -43,7 +43,7 @@ static bool gradients_wait(const struct passing *passing)
 
 static bool is_away(const struct passing *passing, uint32_t b)
 {
-	for (uint32_t chunk = 0; chunk < passing->config->chunks; chunk++) {
+	FOR(chunk, passing->config->chunks) {
 		uint32_t piece = config_piece(passing->config, passing->rank, chunk), begin = passing->first[piece],
 				 end = passing->first[piece + 1];
 		if (b >= begin && b < end)

@@ -61,7 +61,7 @@ static void send_activations(const struct config_model *model, const struct conf
 static int64_t states_of(const struct config *config, const struct block_cost *cost)
 {
 	int64_t sum = 0;
-	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+	FOR(class, STATE_CLASSES) {
 		int64_t shards = config->zero >= 1 ? config_shards(config, class) : 1;
 		sum += (cost->states.optimizer[class] + shards - 1) / shards;
 	}
@@ -75,7 +75,7 @@ void host_send_away(const struct config_model *model, const struct config *confi
 	send_activations(model, config, first, rank, at_most, memory);
 	if (!host_share_sends(model, config, OFFLOAD_OPTIMIZER))
 		return;
-	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
+	FOR(chunk, config->chunks)
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++)
 			largest = larger_of(largest, states_of(config, model->terms->block[b].cost));
 	memory->host += memory->optimizer;

@@ -16,7 +16,7 @@ static uint32_t layer_in_piece(const struct config_model *model, uint32_t begin,
 uint32_t config_piece_layers(const struct config_model *model, const struct config *config, const uint32_t *first)
 {
 	uint32_t most = 0;
-	for (uint32_t k = 0; k < config->pp * config->chunks; k++)
+	FOR(k, config->pp * config->chunks)
 		for (uint32_t b = first[k]; b < first[k + 1]; b++)
 			if (in_layers(model, b) && layer_in_piece(model, first[k], b) >= most)
 				most = layer_in_piece(model, first[k], b) + 1;
@@ -26,7 +26,7 @@ uint32_t config_piece_layers(const struct config_model *model, const struct conf
 void config_mix(const struct config_model *model, const struct config *config, const uint32_t *first,
 	const struct block_term *kept, struct block_term *mixed)
 {
-	for (uint32_t k = 0; k < config->pp * config->chunks; k++)
+	FOR(k, config->pp * config->chunks)
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
 			bool again = in_layers(model, b) && layer_in_piece(model, first[k], b) < config->recompute_layers;
 			mixed[b] = again ? model->terms->block[b] : kept[b];

@@ -74,7 +74,7 @@ int64_t pipeline_together(int64_t one, int64_t one_link, int64_t other, int64_t 
 static int64_t action_duration(const struct pipeline *pipeline, const struct pipeline_slot *slot, uint32_t count)
 {
 	int64_t time[2] = { 0 }, link[2] = { 0 };
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		bool second = slot[i].piece != slot->piece || slot[i].microbatch != slot->microbatch;
 		time[second] += pipeline_duration(pipeline, &slot[i]);
 		link[second] += pipeline_link_of(pipeline, &slot[i]);
@@ -118,22 +118,22 @@ static bool time_action(struct timing *timing, uint32_t rank)
 	struct pipeline_slot *slot = &slots_of(timing->plan, rank)[timing->next[rank]];
 	uint32_t count = slots_together(slot);
 	int64_t at = timing->free_at[rank], sends = 0;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		int64_t begin = i > 0 && slot[i].pass == PASS_WEIGHT ? 0 : pipeline_ready(timing, &slot[i]);
 		if (begin < 0)
 			return false;
 		at = begin > at ? begin : at;
 	}
 	int64_t begin = at, all = 0, sum = 0, time = action_duration(pipeline, slot, count);
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		all += pipeline_duration(pipeline, &slot[i]);
-	for (uint32_t i = 0; i < count; i++) {    /* of what overlaps each has its share */
+	FOR(i, count) {    /* of what overlaps each has its share */
 		sum += pipeline_duration(pipeline, &slot[i]);
 		slot[i].begin = at;
 		at = slot[i].end = begin + (all == time ? sum : (int64_t)((double)time * ((double)sum / (double)all)));
 	}
 	slot[count - 1].end = at = begin + time;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		int64_t send = pipeline_sending(timing, &slot[i]);
 		if (slot[i].pass != PASS_WEIGHT)
 			timing->done[slot[i].pass != PASS_FORWARD]
@@ -178,7 +178,7 @@ static uint64_t held_by(
 {
 	uint64_t input = 0, between = 0;
 	*pieces = 0;
-	for (uint32_t chunk = 0; chunk < chunks; chunk++) {
+	FOR(chunk, chunks) {
 		const struct holding *of = &held[rank_piece(rank, chunk, ranks, folded)];
 		*pieces += of->weight;
 		input += of->input;
@@ -192,7 +192,7 @@ static void count_rank(const struct timing *timing, uint32_t rank, struct holdin
 	const struct pipeline *pipeline = timing->pipeline;
 	struct pipeline_plan *plan = timing->plan;
 	uint64_t most = 0;
-	for (uint32_t i = 0; i < plan->slots; i++) {
+	FOR(i, plan->slots) {
 		const struct pipeline_slot *slot = &slots_of(plan, rank)[i];
 		uint32_t pieces;
 		pipeline_take(slot, &held[slot->piece], &plan->piece_in_flight[slot->piece]);
@@ -246,7 +246,7 @@ static bool time_all(struct timing *timing)
 	for (bool moved = true; moved;) {
 		moved = false;
 		done = 0;
-		for (uint32_t rank = 0; rank < timing->pipeline->ranks; rank++) {
+		FOR(rank, timing->pipeline->ranks) {
 			while (timing->next[rank] < timing->plan->slots && time_action(timing, rank))
 				moved = true;
 			done += timing->next[rank] == timing->plan->slots;
@@ -333,7 +333,7 @@ enum status pipeline_play(
 	}
 	for (uint32_t rank = 0; rank < pipeline->ranks && status == OK; rank++) {
 		int64_t work = 0;
-		for (uint32_t i = 0; i < plan->slots; i++)
+		FOR(i, plan->slots)
 			work += slots_of(plan, rank)[i].end - slots_of(plan, rank)[i].begin;
 		plan->ideal = work > plan->ideal ? work : plan->ideal;
 		plan->time = timing.free_at[rank] > plan->time ? timing.free_at[rank] : plan->time;
@@ -348,10 +348,10 @@ enum status pipeline_play(
 int64_t pipeline_idle(const struct pipeline_plan *plan, uint32_t ranks)
 {
 	int64_t most = 0;
-	for (uint32_t rank = 0; rank < ranks; rank++) {
+	FOR(rank, ranks) {
 		const struct pipeline_slot *slot = slots_of(plan, rank);
 		int64_t idle = slot[plan->slots - 1].end - slot[0].begin;
-		for (uint32_t i = 0; i < plan->slots; i++)
+		FOR(i, plan->slots)
 			idle -= slot[i].end - slot[i].begin;
 		most = idle > most ? idle : most;
 	}
@@ -362,11 +362,11 @@ int64_t pipeline_bound(const struct pipeline *pipeline, bool folded)
 {
 	uint32_t ranks = pipeline->ranks, pieces = ranks * pipeline->chunks;
 	int64_t there = 0, back = 0, bound = 0;
-	for (uint32_t k = 0; k < pieces; k++) {
+	FOR(k, pieces) {
 		int64_t send = k + 1 < pieces ? pipeline_send(pipeline, folded, k) : 0;
 		if (k < ranks) {    /* a rank's first piece */
 			int64_t work = 0, link = 0;
-			for (uint32_t chunk = 0; chunk < pipeline->chunks; chunk++) {
+			FOR(chunk, pipeline->chunks) {
 				uint32_t piece = rank_piece(piece_rank(k, ranks, folded), chunk, ranks, folded);
 				int64_t one = pipeline->forward_link ? pipeline->forward_link[piece] + pipeline->backward_link[piece] : 0;
 				work += pipeline->microbatches * (pipeline->forward[piece] + pipeline->backward[piece] - one);

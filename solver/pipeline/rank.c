@@ -336,7 +336,7 @@ static void follow_op(struct making *making, uint32_t id)
 static void send_late(struct making *making, uint32_t op)
 {
 	const struct pipeline_flow *flow = making->flow;
-	for (uint32_t i = 0; i < flow->transfers; i++) {
+	FOR(i, flow->transfers) {
 		const struct transfer *transfer = &flow->transfer[i];
 		if (transfer->from == making->rank && !transfer->state && transfer->side < SIDE_UPDATE &&
 			transfer->reader == op && making->local[transfer->tensor] != NONE)
@@ -442,19 +442,19 @@ static bool put_in_sequence(struct making *making)
 	uint32_t *last, at = 0;
 	if (!ROOM(&making->arena, last, cut->pieces))
 		return false;
-	for (uint32_t k = 0; k < cut->pieces; k++)
+	FOR(k, cut->pieces)
 		last[k] = NONE;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (making->runs[op] && making->side[op] == SIDE_BACKWARD && !cut->weight[op] && !cut->anywhere[op])
 			last[cut->piece[op]] = op;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		bool reads_later = false;
 		FOR_ROW(i, &graph->pred, op)
 			reads_later |= making->later[graph->pred.item[i]];
 		making->later[op] = making->runs[op] && making->side[op] == SIDE_BACKWARD && cut->weight[op] &&
 			cut_rank(cut, op) == making->rank && (!cut->anywhere[op] || reads_later);
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t k = cut->piece[op];
 		if (making->later[op] && last[k] != NONE && op < last[k])
 			continue;

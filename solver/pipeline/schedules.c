@@ -88,7 +88,7 @@ static void list_one_chunk(struct list *list)
 {
 	uint32_t behind = list->pipeline->ranks - list->rank,
 			 ahead = list->pipeline->schedule == SCHEDULE_ZB2P ? 2 * behind - 1 : behind;
-	for (uint32_t i = 0; i < ahead; i++)
+	FOR(i, ahead)
 		forward(list, 0);
 	while (list->backward[0] < list->pipeline->microbatches) {
 		input(list, 0);
@@ -101,13 +101,13 @@ static void list_one_chunk(struct list *list)
 static void list_zbv(struct list *list)
 {
 	uint32_t m = list->pipeline->microbatches, ranks = list->pipeline->ranks, rank = list->rank;
-	for (uint32_t i = 0; i < 2 * (ranks - rank) - 1; i++)
+	FOR(i, 2 * (ranks - rank) - 1)
 		forward(list, 0);
-	for (uint32_t i = 0; i < rank; i++) {
+	FOR(i, rank) {
 		forward(list, 1);
 		forward(list, 0);
 	}
-	for (uint32_t i = 0; i < ranks - rank; i++) {
+	FOR(i, ranks - rank) {
 		forward(list, 1);
 		input(list, 1);
 	}
@@ -269,7 +269,7 @@ static void schedules_run(struct filling *filling, uint32_t rank)
 static void schedules_fill(struct filling *filling)
 {
 	uint32_t ranks = filling->pipeline->ranks;
-	for (uint32_t rank = 0; rank < ranks; rank++)
+	FOR(rank, ranks)
 		schedules_look(filling, rank);
 	for (uint64_t left = (uint64_t)ranks * filling->slots; left > 0; left--) {
 		uint32_t first = 0;
@@ -305,7 +305,7 @@ static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, 
 	filling.done[1] = filling.done[0] + cells;
 	for (size_t i = 0; i < 2 * cells; i++)
 		filling.done[0][i] = -1;
-	for (uint32_t rank = 0; rank < pipeline->ranks; rank++) {
+	FOR(rank, pipeline->ranks) {
 		struct list list = { .pipeline = pipeline, .rank = rank, .slot = filling.order + (size_t)rank * filling.passes };
 		if (pipeline->chunks < 2)
 			list_one_chunk(&list);
@@ -349,7 +349,7 @@ static void schedules_overlap(struct list *list, uint32_t there, uint32_t back)
 /* The oldest gradients of weights of either chunk. */
 static void any_weights(struct list *list)
 {
-	for (uint32_t i = 0; i < list->at; i++) {
+	FOR(i, list->at) {
 		const struct pipeline_slot *slot = &list->slot[i];
 		uint32_t chunk = slot->piece >= list->pipeline->ranks;
 		if (slot->pass == PASS_INPUT && !slot->joined && slot->microbatch == list->weight[chunk]) {
@@ -363,18 +363,18 @@ static void any_weights(struct list *list)
 static void list_dualpipev(struct list *list)
 {
 	uint32_t ranks = list->pipeline->ranks, rank = list->rank, behind = ranks - 1 - rank;
-	for (uint32_t i = 0; i < 2 * behind; i++)
+	FOR(i, 2 * behind)
 		forward(list, 0);
-	for (uint32_t i = 0; i < rank + 1; i++) {
+	FOR(i, rank + 1) {
 		forward(list, 0);
 		forward(list, 1);
 	}
-	for (uint32_t i = 0; i < behind; i++) {
+	FOR(i, behind) {
 		input(list, 1);
 		weights(list, 1);
 		forward(list, 1);
 	}
-	for (uint32_t i = 0; i < list->pipeline->microbatches - 2 * ranks + rank + 1; i++) {
+	FOR(i, list->pipeline->microbatches - 2 * ranks + rank + 1) {
 		if (i == 0 && behind == 0) {
 			forward(list, 0);
 			backward(list, 1, true);
@@ -383,22 +383,22 @@ static void list_dualpipev(struct list *list)
 		}
 		schedules_overlap(list, 1, 0);
 	}
-	for (uint32_t i = 0; i < behind; i++) {
+	FOR(i, behind) {
 		backward(list, 1, true);
 		schedules_overlap(list, 1, 0);
 	}
 	bool whole = true;    /* the second half of what is left makes gradients of weights later */
-	for (uint32_t i = 0; i < rank + 1; i++) {
+	FOR(i, rank + 1) {
 		whole = whole && !(i == (rank + 1) / 2 && rank % 2 == 1);
 		backward(list, 1, whole);
 		whole = whole && !(i == (rank + 1) / 2 && rank % 2 == 0);
 		backward(list, 0, whole);
 	}
-	for (uint32_t i = 0; i < behind; i++) {
+	FOR(i, behind) {
 		any_weights(list);
 		backward(list, 0, whole);
 	}
-	for (uint32_t i = 0; i < rank + 1; i++)
+	FOR(i, rank + 1)
 		any_weights(list);
 }
 
@@ -408,7 +408,7 @@ enum status schedule_list(const struct pipeline *pipeline, uint32_t slots, struc
 {
 	if (schedule_split(pipeline->schedule) && pipeline->schedule != SCHEDULE_DUALPIPEV)
 		return list_filled(pipeline, slots, slot);
-	for (uint32_t rank = 0; rank < pipeline->ranks; rank++) {
+	FOR(rank, pipeline->ranks) {
 		struct list list = { .pipeline = pipeline, .rank = rank, .slot = slot + (size_t)rank * slots };
 		if (pipeline->schedule == SCHEDULE_DUALPIPEV)
 			list_dualpipev(&list);

@@ -50,7 +50,7 @@ static void timetable_weigh(struct timetable *timetable, uint32_t rank, const st
 {
 	size_t base = (size_t)rank * timetable->slots;
 	int64_t held = timetable->fixed[rank] = bytes->fixed[rank];
-	for (uint32_t i = 0; i < timetable->slots; i++) {
+	FOR(i, timetable->slots) {
 		const struct pipeline_slot *slot = &timetable->slot[base + i];
 		held += taken(bytes, slot);
 		timetable->bytes[base + i] = held + bytes->working[rank];
@@ -86,7 +86,7 @@ enum status timetable_build(const struct pipeline *pipeline, const struct timeta
 	memcpy(timetable->slot, plan.slot, (size_t)plan.slots * pipeline->ranks * sizeof *plan.slot);
 	memcpy(timetable->send, pipeline->send, (size_t)pipeline->ranks * pipeline->chunks * sizeof *pipeline->send);
 	pipeline_free(&plan);
-	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
+	FOR(rank, timetable->ranks)
 		timetable_weigh(timetable, rank, bytes);
 	return OK;
 }
@@ -101,7 +101,7 @@ void timetable_add(struct timetable *timetable, uint32_t rank, int64_t fixed, in
 {
 	size_t base = (size_t)rank * timetable->slots;
 	timetable->fixed[rank] += fixed;
-	for (uint32_t i = 0; i < timetable->slots; i++) {
+	FOR(i, timetable->slots) {
 		timetable->bytes[base + i] += fixed + working;
 		timetable->after[base + i] += fixed;
 	}
@@ -162,7 +162,7 @@ int64_t timetable_most(const struct timetable *timetable, uint32_t rank, int64_t
 uint32_t timetable_bubble(const struct timetable *timetable)
 {
 	double busy = 0;
-	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
+	FOR(rank, timetable->ranks)
 		busy += (double)timetable->busy[rank];
 	double all = (double)timetable->pipeline_time * timetable->ranks;
 	return all > 0 ? (uint32_t)(1000 * (1 - busy / all) + 0.5) : 0;
@@ -174,7 +174,7 @@ uint32_t timetable_bubble(const struct timetable *timetable)
 static uint32_t timetable_slot_of(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward)
 {
 	uint32_t rank = piece_rank(piece, timetable->ranks, timetable->folded);
-	for (uint32_t i = 0; i < timetable->slots; i++) {
+	FOR(i, timetable->slots) {
 		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 		bool same = backward ? slot->pass == PASS_BACKWARD || slot->pass == PASS_INPUT : slot->pass == PASS_FORWARD;
 		if (slot->piece == piece && slot->microbatch == microbatch && same)

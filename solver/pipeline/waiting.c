@@ -91,7 +91,7 @@ void waiting_note_uses(struct making *making, uint32_t op)
 void waiting_note_sends(struct making *making)
 {
 	const struct pipeline_flow *flow = making->flow;
-	for (uint32_t i = 0; i < flow->transfers; i++) {
+	FOR(i, flow->transfers) {
 		const struct transfer *transfer = &flow->transfer[i];
 		if (transfer->from != making->rank || transfer->state)
 			continue;
@@ -204,7 +204,7 @@ void waiting_end(struct making *making)
 {
 	const struct graph *graph = making->graph;
 	uint32_t ops = 0;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		ops += making->runs[op] && making->side[op] != SIDE_UPDATE;
 	if (making->microbatches < 2 || ops == 0)
 		return;

@@ -23,7 +23,7 @@ struct search {
 	struct command_line line;
 	const char *name;
 	uint32_t top, planned; /* rows printed; of these, planned */
-	bool even;
+	bool even, stopped; /* stopped: before all was estimated */
 	uint32_t offload; /* OFFLOAD_*: what may wait in the host */
 	struct overheads overheads;
 	char device[4200]; /* "device=@FILE", where a file of the user's own is asked for */
@@ -222,6 +222,8 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 		"), %" PRId64 " samples a step: %u of %u configurations fit, with %u ways to cut the model (tp, pp, ep); the "
 					  "fastest of each first\n",
 		request->batch, list->fitting, list->entries, list->leading);
+	if (search->stopped)
+		fprintf(file, "stopped: %u of %u configurations looked at; pipelines may take longer\n", list->looked, list->all);
 	if (search->scenario.value[K_device] != DEVICE_NONE)
 		fprintf(file, "times rest on: %s\n", device_reached_text(&search->scenario, assumed, sizeof assumed));
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
@@ -310,8 +312,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 			config_changes(&least->config, &others.entry[nearest].config, text, sizeof text));
 		print_entry(search, file, nearest + 1, &others, &others.entry[nearest], request.batch);
 	}
-	if (status == OK)
-		config_list_free(&others);
+	config_list_free(&others);
 	for (int i = 0; i < 8 && status == OK && nearest == NONE; i++) {
 		request.devices *= 2;
 		request.batch = request.batch % request.devices == 0 || request.batch > request.devices ? request.batch
@@ -323,12 +324,11 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 				search->request.devices, request.devices, request.batch);
 			print_entry(search, file, 1, &others, &others.entry[0], request.batch);
 		}
-		if (status == OK)
-			config_list_free(&others);
+		config_list_free(&others);
 	}
 	if (status == OK && nearest == NONE)
 		fprintf(file, "nothing fits %u devices either\n", request.devices);
-	return status;
+	return status == CANCELLED ? OK : status;
 }
 
 static json_t *memory_json(const struct rank_memory *memory)
@@ -404,14 +404,15 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	for (uint32_t i; search->top < list->fitting && (i = config_next_by_time(list, search->top, at)) != NONE;)
 		if (list->entry[i].front)
 			json_array_append_new(entries, entry_json(search, list, i));
-	json_t *root = json_pack("{ss ss ss ss si si sI sI si si si si sf so}", "model", search->name, "software",
+	json_t *root = json_pack("{ss ss ss ss si si sI sI si si si si sf so sb si si}", "model", search->name, "software",
 		device_software(&search->scenario), "rests_on", device_reached_text(&search->scenario, reached, sizeof reached),
 		"assumptions", model_source_assumptions(&search->source, assumed, sizeof assumed), "devices",
 		(int)request->devices, "devices_per_node", (int)request->devices_per_node, "batch", (json_int_t)request->batch,
 		"memory", (json_int_t)request->machine.memory, "evaluated", (int)list->entries, "fitting", (int)list->fitting,
 		"fitting_cuts", (int)list->leading, "as_fast",
 		(int)config_tie_end(list, 0, device_errors_apart(&search->scenario)), "apart",
-		device_errors_apart(&search->scenario) / 1000.0, "configurations", entries);
+		device_errors_apart(&search->scenario) / 1000.0, "configurations", entries, "stopped", search->stopped, "looked_at",
+		(int)list->looked, "of", (int)list->all);
 	/* What was left out for want of memory makes a wrong object, not none. */
 	bool fine = root && !json_memory_failed() && json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
 	fputc('\n', file);
@@ -657,23 +658,23 @@ static int search_command_run(struct search *search)
 		return complain(NULL, &error, status);
 	FILE *file = output.stream;
 	status = config_search(&search->request, &control, &list, &error);
-	bool found = status == OK;
 	int code = EXIT_FINE;
-	if (status == OK && search->planned > 0)
+	search->stopped = status == CANCELLED && list.entries > 0;
+	status = search->stopped ? OK : status;
+	if (status == OK && search->planned > 0 && !search->stopped)
 		status = plan_best(search, &list, &error);
 	if (status == OK) {
 		if (search->line.json)
 			status = print_json(search, file, &list);
 		else
 			search_command_print_text(search, file, &list);
-		if (status == OK && list.fitting == 0 && !search->line.json)
+		if (status == OK && list.fitting == 0 && !search->line.json && !search->stopped)
 			status = print_way_out(search, file, &list, &control, &error);
-		if (batch_signal())
+		if (control_status(&control) != OK)
 			complain_line("cut short: rows that were not planned are estimates");
 		code = batch_signal() ? batch_signal() : list.fitting == 0 ? EXIT_CONSTRAINT : EXIT_FINE;
 	}
-	if (found)
-		config_list_free(&list);
+	config_list_free(&list);
 	status = output_close(&output, status, &error);
 	return status != OK ? complain(NULL, &error, status) : code;
 }
@@ -685,7 +686,7 @@ int search_command(int argc, char **argv)
 	int code = search_command_parse(&search, argc, argv);
 	if (code == EXIT_FINE && !search.line.helped &&
 		(code = model_source_open(&search.source, search.name, &search.line.reading, &search.scenario)) == EXIT_FINE) {
-		batch_limit(0); /* until here, while files are read, signals end the program at once */
+		batch_limit(search.line.seconds); /* until here, while files are read, signals end the program at once */
 		fill_request(&search);
 		note_idle(&search);
 		batch_doubt(&search.scenario, NULL);

@@ -46,9 +46,15 @@ struct searching {
 	struct error *error;
 };
 
+/* What is left is then only counted, on the steps that are open. */
+static bool is_stopped(const struct searching *searching)
+{
+	return control_status(searching->control) != OK;
+}
+
 static bool has_role(const struct units *units, enum factor_role role, int64_t divisor)
 {
-	for (uint32_t i = 0; i < units->factors.factors; i++)
+	FOR(i, units->factors.factors)
 		if (units->factors.factor[i].role == role && units->factors.factor[i].size % divisor == 0)
 			return true;
 	return false;
@@ -107,7 +113,7 @@ static enum status step_build(struct searching *searching, struct step *step)
 /* The open step of so many samples, or NULL. */
 static struct step *step_of(const struct searching *searching, int64_t samples, int recompute)
 {
-	for (uint32_t i = 0; i < searching->opened; i++)
+	FOR(i, searching->opened)
 		if (searching->open[i]->samples == samples && searching->open[i]->recompute == recompute)
 			return searching->open[i];
 	return NULL;
@@ -188,7 +194,7 @@ static void config_search_expand(
 	const struct searching *searching, const struct step *step, const struct block_cost *cost)
 {
 	uint32_t added = searching->request->repeat * step->period, at = step->inserted;
-	for (uint32_t b = 0; b < step->all_blocks; b++) {
+	FOR(b, step->all_blocks) {
 		uint32_t source = b < at ? b : b < at + added ? at - step->period + (b - at) % step->period : b - added;
 		step->cost[b] = cost[source];
 		step->cost[b].like = b >= at && b < at + added ? b - source : 0;
@@ -343,7 +349,8 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 			continue;
 		config.zero = (uint8_t)zero;
 		config.keeps = zero == 3 && request->keeps;
-		config_search_terms(searching, &config);
+		if (!is_stopped(searching))
+			config_search_terms(searching, &config);
 		for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++)
 			for (uint32_t chunks = 1; chunks <= (request->chunks ? request->chunks + 1 : SCHEDULE_CHUNKS_MAX); chunks++) {
 				bool wanted = config.pp == 1 ? schedule == SCHEDULE_1F1B
@@ -354,6 +361,10 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 					continue;
 				config.schedule = (uint8_t)schedule;
 				config.chunks = chunks;
+				searching->list->all++;
+				if (is_stopped(searching))
+					continue;
+				searching->list->looked++;
 				TRY(evaluate_offloads(searching, &config));
 			}
 	}
@@ -419,7 +430,7 @@ static int64_t config_search_share_of(int64_t time, uint32_t thousandths)
 /* Leaves out of collectives inside layers what products hide. */
 static void hide(const struct overheads *overheads, struct block_cost *cost, uint32_t blocks)
 {
-	for (uint32_t b = 0; b < blocks; b++) {
+	FOR(b, blocks) {
 		int64_t forward = config_search_share_of(cost[b].forward_link, overheads->inside),
 				backward = config_search_share_of(cost[b].backward_link, overheads->inside);
 		int64_t weight = config_search_share_of(cost[b].weight_link, overheads->inside);
@@ -463,12 +474,14 @@ static enum status split_one(struct searching *searching, const struct step *ste
 static enum status vary_recompute(struct searching *searching, struct config config)
 {
 	for (int recompute = RECOMPUTE_NONE; recompute < RECOMPUTE_COUNT; recompute++) {
-		struct step *step = step_of(searching, samples_of(&config), recompute);
+		bool stopped = control_spend(searching->control, 1);
+		struct step *step = step_of(
+			searching, stopped ? searching->open[0]->samples : samples_of(&config), recompute);
 		if (!step)
 			continue;
 		config.recompute = (uint8_t)recompute;
-		TRY(control_spend(searching->control, 1) ? control_status(searching->control)
-												 : split_one(searching, step, &config));
+		if (!stopped)
+			TRY(split_one(searching, step, &config));
 		step_take(searching, step);
 		TRY(vary_pipeline(searching, config));
 	}
@@ -557,7 +570,8 @@ static enum status vary_all(struct searching *searching)
 		if (batch % samples != 0)
 			continue;
 		status = vary_samples(searching, samples, (uint32_t)most, ep_most);
-		close_steps(searching);
+		if (!is_stopped(searching) || status != OK)
+			close_steps(searching);
 		if (status == BAD_INPUT && searching->list->entries > 0)   /* a batch that this graph can't have */
 			status = OK;
 	}
@@ -616,7 +630,7 @@ static enum status config_search_refine_split(struct searching *searching, uint3
 static enum status config_search_refine(struct searching *searching, bool *wanted)
 {
 	const struct config_list *list = searching->list;
-	enum status status = OK;
+	enum status status = control_status(searching->control);
 	for (uint32_t i = 0; i < list->fitting && status == OK; i++) {
 		if (!wanted[i])
 			continue;
@@ -636,7 +650,7 @@ static enum status config_search_refine(struct searching *searching, bool *wante
 static uint32_t want_leading(const struct config_list *list, uint32_t each, bool *wanted)
 {
 	uint32_t count = 0, leading = list->leading < EXACT_LEADING ? list->leading : EXACT_LEADING;
-	for (uint32_t lead = 0; lead < leading; lead++) {
+	FOR(lead, leading) {
 		const struct config *leader = &list->entry[lead].config;
 		if (list->entry[lead].played)
 			continue;
@@ -657,18 +671,20 @@ static enum status rank_played(struct searching *searching)
 	struct config_list *list = searching->list;
 	HELD bool *wanted = mem_alloc(list->entries, sizeof *wanted);
 	NEED(wanted || list->entries == 0);
-	for (uint32_t i = 0; i < list->entries; i++)
+	FOR(i, list->entries)
 		list->entry[i].played = list->entry[i].config.pp == 1;
-	config_rank_by_time(list);
+	if (!is_stopped(searching))
+		config_rank_by_time(list);
 	for (uint32_t i = 0; i < list->fitting && i < EXACT_MOST; i++)
 		wanted[i] = !list->entry[i].played;
-	TRY(config_search_refine(searching, wanted));
+	enum status status = config_search_refine(searching, wanted);
 	TRY(config_rank(list));
-	for (uint32_t each = 1; want_leading(list, each, wanted) > 0; each += each < PLAYED_MOST ? each : 0) {
-		TRY(config_search_refine(searching, wanted));
+	for (uint32_t each = 1; status == OK && want_leading(list, each, wanted) > 0;
+		each += each < PLAYED_MOST ? each : 0) {
+		status = config_search_refine(searching, wanted);
 		TRY(config_rank(list));
 	}
-	return OK;
+	return status;
 }
 
 /* ---- one configuration ---- */
@@ -798,7 +814,7 @@ enum status config_search(
 		status = no_configuration(&searching);
 	if (status == NO_MEMORY)
 		fail_memory(error);
-	if (status != OK)
+	if (status != OK && status != CANCELLED)
 		config_list_free(list);
 	return status;
 }

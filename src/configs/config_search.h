@@ -66,12 +66,13 @@ struct config_list {
 	struct config_entry *entry;
 	uint32_t entries, fitting, leading;  /* leading: ways to cut the model of which any fits */
 	uint32_t graphs, splits;  /* steps built, shardings evaluated */
+	uint32_t looked, all;  /* combinations looked at, of all */
 };
 
 /* Evaluates every combination: degrees that multiply to devices (tp within a node, cp and ep where the model has them),
  * microbatches of 1, 2, 4, ... samples, ZeRO stages, schedules, recomputation, sequence parallelism. Deterministic.
- * Free with config_list_free(). OK, NO_MEMORY, CANCELLED, or BAD_INPUT where nothing can be evaluated: the error says
- * why. */
+ * Free with config_list_free(). OK, NO_MEMORY, CANCELLED with what was found, or BAD_INPUT where nothing can be
+ * evaluated: the error says why. */
 enum status config_search(
 	const struct config_request *request, struct control *control, struct config_list *list, struct error *error);
 /* OK or NO_MEMORY. */

@@ -45,7 +45,7 @@ bool config_equal(const struct config *a, const struct config *b)
 uint32_t config_nearest(const struct config_list *list, const struct config *wanted)
 {
 	uint32_t best = NONE, least = UINT32_MAX;
-	for (uint32_t i = 0; i < list->fitting; i++) {
+	FOR(i, list->fitting) {
 		uint32_t changes = config_words_changed(&list->entry[i].config, wanted);
 		if (changes < least) {
 			least = changes;

@@ -203,7 +203,7 @@ static enum status step_timetable(
 	const struct graph *graph = plan->graph;
 	uint32_t first = graph->ops, last = 0;
 	int64_t total = time->time.total, begin = total, end = 0, none[1] = { 0 };
-	for (uint32_t p = 0; p < graph->ops; p++) {
+	FOR(p, graph->ops) {
 		uint32_t op = plan->ordered->result.order[p];
 		if (graph->op[op].phase != PHASE_BACKWARD || time->model.time[op] == 0)
 			continue;   /* views stand anywhere */
@@ -239,7 +239,7 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 	struct pipeline pipeline = pipelined_pipeline(pipelined);
 	if (!kept)
 		return fail_memory(error);
-	for (uint32_t k = 0; k < pieces; k++) {
+	FOR(k, pieces) {
 		kept[k] = pipelined->piece[k].kept;
 		weight[k] = pipelined->piece[k].kept_weight;
 		between[k] = pipelined->piece[k].between;

@@ -57,7 +57,7 @@ static size_t ops_text(const struct scenario *scenario, char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
 	const char *before = " --set recompute=ops:";
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_RERUN) {
 			words_add(&words, "%s%s", before, scenario->pin[i].a);
 			before = "+";
@@ -127,7 +127,7 @@ static uint32_t next_to_plan(const struct scenario *base, const struct config_li
 static void pass_lead(struct config_list *list, uint32_t failed, int64_t cap)
 {
 	uint32_t before = 0;
-	for (uint32_t i = 0; i < list->fitting; i++)
+	FOR(i, list->fitting)
 		before += i != failed && config_failed(&list->entry[i]) &&
 			config_same_cut(&list->entry[i].config, &list->entry[failed].config);
 	if (before == 0)

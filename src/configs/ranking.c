@@ -33,7 +33,7 @@ static enum status find_leaders(struct config_list *list)
 	if (!leader && list->fitting > 0)
 		return NO_MEMORY;
 	list->leading = 0;
-	for (uint32_t i = 0; i < list->fitting; i++) {
+	FOR(i, list->fitting) {
 		struct config_entry *entry = &list->entry[i];
 		uint32_t set = 0;
 		while (set < list->leading && !config_same_cut(&list->entry[leader[set]].config, &entry->config))
@@ -52,14 +52,14 @@ static enum status find_leaders(struct config_list *list)
 void config_rank_by_time(struct config_list *list)
 {
 	int64_t least = INT64_MAX;
-	for (uint32_t i = 0; i < list->entries; i++)
+	FOR(i, list->entries)
 		list->entry[i].leads = false;
 	if (list->entries > 0)
 		qsort(list->entry, list->entries, sizeof *list->entry, by_rank);
 	list->fitting = 0;
 	while (list->fitting < list->entries && list->entry[list->fitting].fits)
 		list->fitting++;
-	for (uint32_t i = 0; i < list->fitting; i++) {
+	FOR(i, list->fitting) {
 		list->entry[i].front = list->entry[i].result.worst.total < least;
 		least = list->entry[i].front ? list->entry[i].result.worst.total : least;
 	}
@@ -119,7 +119,7 @@ uint32_t config_token_shares(const struct config_list *list, uint32_t number, ui
 	for (uint32_t i = list->leading; i < list->fitting && count < most; i++) {
 		const struct config *config = &list->entry[i].config;
 		bool known = !config_same_cut(config, leader) || config->cp == leader->cp;
-		for (uint32_t k = 0; k < count; k++)
+		FOR(k, count)
 			known |= list->entry[share[k]].config.cp == config->cp;
 		if (!known)
 			share[count++] = i;

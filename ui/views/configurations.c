@@ -104,7 +104,8 @@ static void configurations_search_in(
 	ranking->devices = request.devices;
 	ranking->memory = request.machine.memory;
 	ranking->batch = request.batch;
-	config_search(&request, control, &ranking->list, error);
+	if (config_search(&request, control, &ranking->list, error) == CANCELLED)
+		config_list_free(&ranking->list);
 }
 
 /* What the screen takes over when it draws next. */
