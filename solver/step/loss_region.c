@@ -259,7 +259,8 @@ static enum status find_ops(struct finding *finding)
 		if (!region->inside[op])
 			continue;
 		region->first = region->first == NONE ? op : region->first;
-		region->last = op;
+		if (!op_releases(&graph->op[op]) || csr_length(&graph->reads, op) > 1)
+			region->last = op; /* where the program lets go of the logits isn't of their chunks */
 		region->ops++;
 		if (find_move(finding, op) != OK)
 			return INFEASIBLE;

@@ -457,6 +457,7 @@ class Optimizers(unittest.TestCase):
                             "--set", "loss_chunks=4", "-o", f"{folder}/made.jsonl"], check=True)
             made = read_graph(f"{folder}/made.jsonl")
         self.assertTrue(any(".chunk3" in name for name in made.ops), sorted(made.ops))
+        self.assertFalse(any(".chunk" in name for name, op in made.ops.items() if op["op"] == "tidemark.release"))
         other, ids[:, 9:14] = copy.deepcopy(model), -100   # all of a chunk
         mine = tidemark_torch.apply({"order": {"ops": list(made.ops)}}, made).step(other, torch.optim.SGD(other.parameters(), lr=0.1))
         torch.testing.assert_close(mine(ids), trains(model, torch.optim.SGD(model.parameters(), lr=0.1), ids)())
