@@ -243,6 +243,21 @@ class Kinds(unittest.TestCase):
         self.assertEqual(self.kinds(step), ["input", "parameter", "parameter"])
         self.assertEqual(self.kinds(STEPS["manual_sgd"](BATCH)), ["input", "input", "parameter", "parameter"])
 
+    def test_gradients_of_inputs_are_left_as_they_were(self):
+        def step():
+            model(x).pow(2).sum().backward()   # adds to what is there
+            model.zero_grad()
+        model, x = nn.Linear(8, 8), torch.randn(4, 8, requires_grad=True)
+        graph = capture_step(None, step)
+        self.assertIsNone(x.grad)
+        self.assertIn("input_1.grad", graph.tensors)
+        step()
+        before = x.grad.clone()
+        mine = tidemark_torch.apply({"order": {"ops": list(graph.ops)}}, capture_step(None, step)).step(model)
+        torch.testing.assert_close(x.grad, before)
+        mine(x)
+        torch.testing.assert_close(x.grad, 2 * before)
+
     def test_bins_are_as_many_as_asked_for(self):
         model, x = nn.Linear(8, 8), torch.randn(4, 8)
 

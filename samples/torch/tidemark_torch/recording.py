@@ -108,6 +108,7 @@ class Recorder(TorchDispatchMode):
         self.modules, self.optimizers = Modules(self.found, self.kept), Optimizers(self, prime=not real)
         self.known = {}                        # id of a tensor -> (weakly it, its name, kind, hint)
         self.parameters = {}                   # id of a parameter -> (weakly it, its .grad before)
+        self.trained_inputs = {}               # the same of inputs that get gradients
         self.twins = {}                        # id of a real tensor -> (weakly it, the fake tensor that stands for it)
         self.memory, self.paused, self.in_backward = None, False, False
         self.wants_lines, self.grows = False, None
@@ -205,9 +206,13 @@ class Recorder(TorchDispatchMode):
 
     def note_parameter(self, parameter):
         """Notes the gradient that is put back after a capture on fake tensors."""
-        if id(parameter) not in self.parameters or self.parameters[id(parameter)][0]() is not parameter:
+        self.note_gradient(parameter, self.parameters)
+
+    def note_gradient(self, parameter, noted):
+        """The same of what gets a gradient."""
+        if id(parameter) not in noted or noted[id(parameter)][0]() is not parameter:
             keep = not self.real and not isinstance(parameter, FakeTensor) and parameter.grad is not None
-            self.parameters[id(parameter)] = weakref.ref(parameter), Held(parameter.grad, self.holds) if keep else None
+            noted[id(parameter)] = weakref.ref(parameter), Held(parameter.grad, self.holds) if keep else None
 
     def name_parameter(self, parameter):
         """A parameter's name, given now if no module has."""
@@ -261,6 +266,9 @@ class Recorder(TorchDispatchMode):
                 self.know(fake, f"parameter_{len(self.parameters)}", "parameter")
                 self.note_parameter(original)
             storage = self.storage_of(fake)
+            if storage.trained and storage.record["kind"] == "input" and original.is_leaf:
+                self.note_gradient(original, self.trained_inputs)
+                self.find_gradient(original, storage.record["id"])
             if original.numel() <= LARGEST_DATA and not original.requires_grad:
                 with _disable_current_modes():
                     self.values.keep(fake, original.detach().cpu().clone())
@@ -848,7 +856,7 @@ class capture:
         self.recorder.optimizers.restore()
         if not self.real:
             self.recorder.kept.restore()
-        for alive, before in self.recorder.parameters.values():
+        for alive, before in [*self.recorder.parameters.values(), *self.recorder.trained_inputs.values()]:
             parameter = alive()
             if self.real or parameter is None or isinstance(parameter, FakeTensor):
                 continue

@@ -259,14 +259,14 @@ class Reordered:
         """True for a tensor that each call has to bring."""
         record = self.graph.tensors[name]
         return self.names.find(name) is None and ("data" not in record or record["kind"] == "input") and \
-            name not in self.tensors and not (name.endswith(".grad") and name[:-5] in self.names.of)
+            name not in self.tensors and not (name.endswith(".grad") and (name[:-5] in self.names.of or name[:-5] in self.graph.tensors))
 
     def value(self, name, given):
         """The tensor that a name stands for."""
         record = self.graph.tensors[name]
         tensor = given.get(name, self.tensors.get(name))
         if tensor is None:
-            tensor = self.names.find(name)
+            tensor = given[name[:-5]].grad if name.endswith(".grad") and name[:-5] in given else self.names.find(name)
         if tensor is None and "data" in record:
             if name not in self.constants:
                 self.constants[name] = stored_tensor(record["data"], TORCH_DTYPES[record["dtype"]], record["shape"]).to(self.device or "cpu")
