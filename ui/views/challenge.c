@@ -192,26 +192,27 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 			view_say(model, "the challenge is over; this is the plan again");
 		} else
 			challenge_begin(challenge, model);
-		return true;
+		break;
 	case COMMAND_ACTIVATE:
 	case COMMAND_RUN_OP:
-	case COMMAND_RIGHT: run_selected(challenge, model); return true;
+	case COMMAND_RIGHT: run_selected(challenge, model); break;
 	case COMMAND_UNDO:
 	case COMMAND_STEP_BACK:
-	case COMMAND_LEFT: challenge_take_back(challenge, model); return true;
-	case COMMAND_HINT: hint(challenge); return true;
+	case COMMAND_LEFT: challenge_take_back(challenge, model); break;
+	case COMMAND_HINT: hint(challenge); break;
 	case COMMAND_SCORE:
 		challenge->scored = !challenge->scored;
 		model->ticks = challenge->scored;
-		return true;
+		break;
 	case COMMAND_CLICK:
 		if (model->click_y >= challenge->first_row && model->click_y - challenge->first_row < (int)challenge->candidates)
 			challenge->selected = (uint32_t)(model->click_y - challenge->first_row);
-		return true;
+		break;
 	case COMMAND_EARLIER:
-	case COMMAND_LATER: view_say(model, "u takes the last op back; y ends the challenge"); return true;
+	case COMMAND_LATER: view_say(model, "u takes the last op back; y ends the challenge"); break;
 	default: return row_command(command, &challenge->selected, challenge->candidates, 5);
 	}
+	return true;
 }
 
 /* ---- drawing ---- */

@@ -678,22 +678,23 @@ static bool map_command(void *state, struct model *model, enum command_id comman
 {
 	struct map *map = state;
 	switch (command) {
-	case COMMAND_CLICK: map_click(map, model); return true;
-	case COMMAND_UP: select_next(map, model, 1); return true;
-	case COMMAND_DOWN: select_next(map, model, -1); return true;
-	case COMMAND_ZOOM_IN_ADDRESS: zoom_address(map, model, true); return true;
-	case COMMAND_ZOOM_OUT_ADDRESS: zoom_address(map, model, false); return true;
+	case COMMAND_CLICK: map_click(map, model); break;
+	case COMMAND_UP: select_next(map, model, 1); break;
+	case COMMAND_DOWN: select_next(map, model, -1); break;
+	case COMMAND_ZOOM_IN_ADDRESS: zoom_address(map, model, true); break;
+	case COMMAND_ZOOM_OUT_ADDRESS: zoom_address(map, model, false); break;
 	case COMMAND_BACKGROUND:
 		map->persistent_hidden = !map->persistent_hidden;
 		map->high = 0;
-		return true;
+		break;
 	case COMMAND_ACTIVATE:
 		if (model->storage < model->plan->graph->storages)
 			view_request(model, false, "view tensors");
-		return true;
+		break;
 	default:
 		return view_command(model, command);
 	}
+	return true;
 }
 
 const struct view_ops view_map = { "Map", IN_MAP, sizeof(struct map), map_draw, map_command, map_free, NULL };

@@ -190,31 +190,32 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 	case COMMAND_RUN_OP:
 		go(view, model, view->stepping ? (int64_t)position + 1 : position);
 		view->stepping = true;
-		return true;
+		break;
 	case COMMAND_CLICK:
 		if (order_rows_at(&view->rows, model->click_y - 1) != NONE)
 			go(view, model, order_rows_at(&view->rows, model->click_y - 1));
-		return true;
+		break;
 	case COMMAND_STEP_BACK:
 		go(view, model, view->stepping ? (int64_t)position - 1 : position);
 		view->stepping = true;
-		return true;
-	case COMMAND_ACTIVATE: view->stepping = !view->stepping; return true;
-	case COMMAND_EARLIER: move_by_hand(view, model, -1); return true;
-	case COMMAND_LATER: move_by_hand(view, model, 1); return true;
+		break;
+	case COMMAND_ACTIVATE: view->stepping = !view->stepping; break;
+	case COMMAND_EARLIER: move_by_hand(view, model, -1); break;
+	case COMMAND_LATER: move_by_hand(view, model, 1); break;
 	case COMMAND_UNDO: return take_move_back(view, model);
 	case COMMAND_SCORE:
 	case COMMAND_END:
-	case COMMAND_HINT: view_say(model, "y begins the challenge: order the ops yourself"); return true;
-	case COMMAND_PEAK: go(view, model, view->schedule.peak_position); return true;
-	case COMMAND_LEFT: go(view, model, (int64_t)position - 1); return true;
-	case COMMAND_RIGHT: go(view, model, (int64_t)position + 1); return true;
+	case COMMAND_HINT: view_say(model, "y begins the challenge: order the ops yourself"); break;
+	case COMMAND_PEAK: go(view, model, view->schedule.peak_position); break;
+	case COMMAND_LEFT: go(view, model, (int64_t)position - 1); break;
+	case COMMAND_RIGHT: go(view, model, (int64_t)position + 1); break;
 	default:
 		if (!row_command(command, &position, view->schedule.problem->ops, view->rows.page))
 			return view_command(model, command);
 		go(view, model, position);
 		return true;
 	}
+	return true;
 }
 
 static enum context order_context(const void *state, const struct model *model)

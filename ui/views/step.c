@@ -759,28 +759,29 @@ static bool step_command(void *state, struct model *model, enum command_id comma
 	if (model->plan->graph->ops == 0 || !step_find(view, model))
 		return false;
 	switch (command) {
-	case COMMAND_CLICK: step_click(view, model); return true;
+	case COMMAND_CLICK: step_click(view, model); break;
 	case COMMAND_SPAN:
 	case COMMAND_CANCEL:
 		model->span = command == COMMAND_SPAN && !model->span ? model_position(model) + 1 : 0;
-		return true;
+		break;
 	case COMMAND_BACKGROUND:
 		view->floor_hidden = !view->floor_hidden;
-		return true;
+		break;
 	case COMMAND_UP:
 	case COMMAND_DOWN:
 		if (model->storage != NONE)
 			row_command(command, &view->selected, view->groups, 1);
 		if (view->groups > 0)
 			model->storage = view->group[view->selected].first;
-		return true;
+		break;
 	case COMMAND_ACTIVATE:
 		if (view->groups > 0)
 			step_open_group(model, &view->group[view->selected]);
-		return true;
+		break;
 	default:
 		return view_command(model, command);
 	}
+	return true;
 }
 
 const struct view_ops view_step = { "Step", IN_STEP, sizeof(struct step_view), step_draw, step_command, step_clear,

@@ -85,13 +85,13 @@ static bool columns_chooser_command(struct columns_chooser *chooser, struct mode
 	list_rows(set, row);
 	uint32_t at = columns_chooser_row_of(row, chooser->at);
 	switch (command) {
-	case COMMAND_COLUMNS: chooser->open = !chooser->open; return true;
+	case COMMAND_COLUMNS: chooser->open = !chooser->open; break;
 	case COMMAND_ACTIVATE:
 	case COMMAND_CANCEL:
-	case COMMAND_CLOSE: chooser->open = false; return true;
-	case COMMAND_MARK: toggle(chooser, set, at); return true;
-	case COMMAND_LEFT: column_move(set, chooser->at, -1); return true;
-	case COMMAND_RIGHT: column_move(set, chooser->at, 1); return true;
+	case COMMAND_CLOSE: chooser->open = false; break;
+	case COMMAND_MARK: toggle(chooser, set, at); break;
+	case COMMAND_LEFT: column_move(set, chooser->at, -1); break;
+	case COMMAND_RIGHT: column_move(set, chooser->at, 1); break;
 	case COMMAND_CLICK:
 		if (model->click_y >= HEAD && model->click_y < HEAD + chooser->page &&
 			chooser->top + (uint32_t)(model->click_y - HEAD) < COLUMN_COUNT) {
@@ -100,13 +100,14 @@ static bool columns_chooser_command(struct columns_chooser *chooser, struct mode
 				column_toggle(set, clicked);
 			chooser->at = clicked;
 		}
-		return true;
+		break;
 	default:
 		if (!row_command(command, &at, COLUMN_COUNT, chooser->page))
 			return false;
 		chooser->at = row[at];
 		return true;
 	}
+	return true;
 }
 
 #define BEHIND_SOURCE 40 /* cells kept for what follows the place in the source */
@@ -489,17 +490,17 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 	if (!tensors_make_rows(tensors, model))
 		return true;
 	switch (command) {
-	case COMMAND_SORT: sort_next(tensors, model); return true;
-	case COMMAND_CLICK: tensors_click(tensors, model); return true;
-	case COMMAND_MARK: tensors_mark(tensors, model); return true;
+	case COMMAND_SORT: sort_next(tensors, model); break;
+	case COMMAND_CLICK: tensors_click(tensors, model); break;
+	case COMMAND_MARK: tensors_mark(tensors, model); break;
 	case COMMAND_REVERSE:
 		tensors->reversed = !tensors->reversed;
 		tensors->stale = true;
-		return true;
+		break;
 	case COMMAND_BACKGROUND:
 		tensors->aliases = !tensors->aliases;
 		tensors->stale = true;
-		return true;
+		break;
 	case COMMAND_ACTIVATE:
 		if (tensors->rows == 0)
 			return true;
@@ -508,7 +509,7 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 			model_go(model, model->plan->laid_out->first[model->storage]);
 			view_request(model, false, "view step");
 		}
-		return true;
+		break;
 	default:
 		if (row_command(command, &tensors->selected, tensors->rows, tensors->page)) {
 			if (tensors->rows > 0)
@@ -517,6 +518,7 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 		}
 		return view_command(model, command);
 	}
+	return true;
 }
 
 const struct view_ops view_tensors = {

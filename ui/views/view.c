@@ -100,20 +100,21 @@ bool view_command(struct model *model, enum command_id command)
 	uint32_t position = model_position(model);
 	int64_t column = model->zoom_count / 64 > 1 ? model->zoom_count / 64 : 1;
 	switch (command) {
-	case COMMAND_LEFT: model_go(model, (int64_t)position - 1); return true;
-	case COMMAND_RIGHT: model_go(model, (int64_t)position + 1); return true;
-	case COMMAND_COLUMN_LEFT: model_go(model, position - column); return true;
-	case COMMAND_COLUMN_RIGHT: model_go(model, position + column); return true;
-	case COMMAND_PAGE_UP: model_go(model, position - 8 * column); return true;
-	case COMMAND_PAGE_DOWN: model_go(model, position + 8 * column); return true;
-	case COMMAND_FIRST: model_go(model, 0); return true;
-	case COMMAND_LAST: model_go(model, plan->graph->ops); return true;
+	case COMMAND_LEFT: model_go(model, (int64_t)position - 1); break;
+	case COMMAND_RIGHT: model_go(model, (int64_t)position + 1); break;
+	case COMMAND_COLUMN_LEFT: model_go(model, position - column); break;
+	case COMMAND_COLUMN_RIGHT: model_go(model, position + column); break;
+	case COMMAND_PAGE_UP: model_go(model, position - 8 * column); break;
+	case COMMAND_PAGE_DOWN: model_go(model, position + 8 * column); break;
+	case COMMAND_FIRST: model_go(model, 0); break;
+	case COMMAND_LAST: model_go(model, plan->graph->ops); break;
 	case COMMAND_PEAK:
-	case COMMAND_PEAK_BACK: view_peak(model, position, command == COMMAND_PEAK ? 1 : -1); return true;
-	case COMMAND_ZOOM_IN: view_zoom(model, model->zoom_count / 2); return true;
-	case COMMAND_ZOOM_OUT: view_zoom(model, (int64_t)model->zoom_count * 2); return true;
+	case COMMAND_PEAK_BACK: view_peak(model, position, command == COMMAND_PEAK ? 1 : -1); break;
+	case COMMAND_ZOOM_IN: view_zoom(model, model->zoom_count / 2); break;
+	case COMMAND_ZOOM_OUT: view_zoom(model, (int64_t)model->zoom_count * 2); break;
 	default: return false;
 	}
+	return true;
 }
 
 void model_column(const struct model *model, int x, int width, uint32_t *first, uint32_t *last)
