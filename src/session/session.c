@@ -45,6 +45,10 @@ struct session {
 	uint64_t foreign; /* baselines from other files so far */
 	struct plan *run[RUNS_MAX];
 	uint32_t runs;
+	char asked[60]; /* the newest settings */
+	struct error missed[MISSED_MOST];
+	uint32_t misses;
+	uint64_t stopped; /* a request */
 	struct session_log *log;
 	struct opened opened;
 	const char *rules_file; /* the caller's, or NULL */
@@ -111,10 +115,21 @@ static enum status travel(struct session *session, int direction, struct error *
 	session->moment[session->now].op = session->op;
 	session->moment[session->now].tensor = session->tensor;
 	session->now = direction < 0 ? session->now - 1 : session->now + 1;
+	session->asked[0] = '\0';
 	session->op = session->moment[session->now].op;
 	session->tensor = session->moment[session->now].tensor;
 	session_start(session);
 	return OK;
+}
+
+static struct error *session_miss(struct session *session)
+{
+	return &session->missed[session->misses++ % MISSED_MOST];
+}
+
+const char *session_missed(const struct session *session, uint32_t i)
+{
+	return i < MISSED_MOST && i < session->misses ? session->missed[(session->misses - 1 - i) % MISSED_MOST].text : NULL;
 }
 
 /* Why the newest settings were refused, and what is as it was before. */
@@ -145,6 +160,7 @@ bool session_take_back(struct session *session)
 		kept--;
 	if (session->moment[kept].refused)
 		return false;
+	fail(session_miss(session), BAD_INPUT, "refused  %s: %s", session->asked, session->problem.text);
 	session_say_refused(session, &session->moment[kept].scenario);
 	for (; session->now > kept; session->now--)
 		log_add(session->log, "undo");
@@ -160,6 +176,7 @@ static void drop_plans(struct session *session)
 	session->plan = NULL;
 	while (session->runs)
 		plan_release(session->run[--session->runs]);
+	session->misses = 0;
 }
 
 /* Name as a word of a session file. */
@@ -345,17 +362,24 @@ bool session_poll(struct session *session)
 {
 	uint64_t request, failed;
 	struct error error;
+	struct worker_state state;
 	take_answers(session);
+	worker_state(session->worker, &state);
 	struct plan *plan = worker_take(session->worker, &request, &failed, &error);
 	if (failed == session->request && error.text[0])
 		session->problem = error;
-	if (!plan)
-		return false;
-	plan_release(session->plan);
-	session->plan = plan;
-	session->plan_request = request;
-	keep_run(session, plan);
-	return true;
+	if (plan) {
+		plan_release(session->plan);
+		session->plan = plan;
+		session->plan_request = request;
+		keep_run(session, plan);
+	}
+	if (session->stopped && !state.busy) {
+		if (session->stopped == session->request && (session->plan_request != session->request || !session->plan->complete))
+			fail(session_miss(session), CANCELLED, "stopped  %s", session->asked);
+		session->stopped = 0;
+	}
+	return plan != NULL;
 }
 
 const struct plan *session_plan(const struct session *session)
@@ -373,9 +397,9 @@ uint32_t session_runs(const struct session *session)
 	return session->runs;
 }
 
-const struct plan *session_run(const struct session *session, uint32_t i)
+struct plan *const *session_run(const struct session *session)
 {
-	return session->run[i];
+	return session->run;
 }
 
 const char *session_path(const struct session *session)
@@ -416,6 +440,7 @@ void session_status(const struct session *session, struct session_status *status
 
 void session_cancel(struct session *session)
 {
+	session->stopped = session->request;
 	worker_cancel(session->worker);
 }
 
@@ -469,23 +494,21 @@ static enum status session_change(struct session *session,
 	}
 	if (session_remember(session, &scenario) != OK)
 		return fail_memory(error);
+	snprintf(session->asked, sizeof session->asked, "%s", argument);
 	session_start(session);
 	return OK;
 }
 
 static enum status do_set(struct session *session, const char *argument, struct error *error)
 {
-	char doubt[160], word[200];
+	char word[200];
 	for (const char *at = argument; *at;) {
 		at += scenario_line_word(at, word);
 		const char *value = strchr(word, '=');
 		if (value && value[1] == '@')
 			TRY(check_source(session, value + 2, error));
 	}
-	enum status status = session_change(session, scenario_line_set, argument, error);
-	if (status == OK && session->graph && *scenario_doubt(present(session), session->graph, doubt, sizeof doubt))
-		session_say(session, "%s", doubt);
-	return status;
+	return session_change(session, scenario_line_set, argument, error);
 }
 
 static enum status do_reset(struct session *session, const char *argument, struct error *error)

@@ -60,7 +60,10 @@ const struct plan *session_plan(const struct session *session);
 const struct plan *session_baseline(const struct session *session);
 /* Every plan kept for the Runs view, oldest first. */
 uint32_t session_runs(const struct session *session);
-const struct plan *session_run(const struct session *session, uint32_t i);
+struct plan *const *session_run(const struct session *session);
+/* Settings that were refused or stopped, the newest first; NULL: no more. */
+enum { MISSED_MOST = 4 };
+const char *session_missed(const struct session *session, uint32_t i);
 
 const struct scenario *session_scenario(const struct session *session);
 /* As in the options: a user's operator rules, or NULL. */

@@ -46,17 +46,11 @@ static void app_take_plan(struct app *app)
 
 static void take_runs(struct app *app)
 {
-	uint32_t runs = session_runs(app->session);
-	const struct plan **run = mem_resize(app->run, runs ? runs : 1, sizeof *run);
 	app->model.baseline = session_baseline(app->session);
-	app->model.runs = 0;
-	if (!run)
-		return;
-	for (uint32_t i = 0; i < runs; i++)
-		run[i] = session_run(app->session, i);
-	app->run = run;
-	app->model.run = run;
-	app->model.runs = runs;
+	app->model.run = session_run(app->session);
+	app->model.runs = session_runs(app->session);
+	for (uint32_t i = 0; i < MISSED_MOST; i++)
+		app->model.missed[i] = session_missed(app->session, i);
 }
 
 /* The baseline laid over the plan, where it is of another graph. Without memory it isn't. */
@@ -513,7 +507,6 @@ void app_free(struct app *app)
 	ways_free(&app->ways);
 	slowdowns_free(&app->slowdowns);
 	plan_release(app->plan);
-	mem_free(app->run);
 	frame_free(&app->frame);
 	mem_free(app);
 }

@@ -117,7 +117,6 @@ struct app {
 	struct configurations configurations;
 	struct ways ways;
 	struct slowdowns slowdowns;
-	const struct plan **run;
 	void *state[VIEWS];
 	int view;
 	enum wanted wanted;

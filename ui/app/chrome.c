@@ -84,7 +84,7 @@ static void chrome_draw_what(struct frame *frame, int end, const struct model *m
 	chrome_what(model, text);
 	for (int i = 0; i < WHATS; i++) {
 		const char *part = text[(*text[WHAT_RANK] ? ranked : usual)[i]];
-		if (*part && !frame_part(frame, &x, 0, end, ROLE_TEXT, part))
+		if (*part && !frame_part(frame, &x, 0, end, ROLE_TEXT, "%s", part))
 			break;
 	}
 }
@@ -98,22 +98,21 @@ static void chrome_draw_verdict(struct frame *frame, const struct plan *plan)
 	int x = 0, end = frame->window.width;
 	enum role role = verdict.fits == FITS_ANY ? ROLE_TITLE
 		: !fits ? ROLE_BAD : verdict.retries > 0 ? ROLE_WARN : ROLE_GOOD;
-	frame_part(frame, &x, 1, end, role, verdict_plan_text(&verdict, text, sizeof text));
+	frame_part(frame, &x, 1, end, role, "%s", verdict_plan_text(&verdict, text, sizeof text));
 	if (!fits) {
-		snprintf(text, sizeof text, "%s too much", bytes_text(verdict.needed - verdict.cap, number, sizeof number));
-		frame_part(frame, &x, 1, end, ROLE_BAD, text);
+		frame_part(frame, &x, 1, end, ROLE_BAD,
+			"%s too much", bytes_text(verdict.needed - verdict.cap, number, sizeof number));
 	}
 	if (plan->speed.time > 0)
-		frame_part(frame, &x, 1, end, ROLE_TEXT, time_text(plan->speed.time, text, sizeof text));
+		frame_part(frame, &x, 1, end, ROLE_TEXT, "%s", time_text(plan->speed.time, text, sizeof text));
 	if (plan->speed.time > 0 && plan->speed.tokens > 0) {
 		double rate = plan_speed_rate(&plan->speed) * plan->speed.devices;
-		snprintf(text, sizeof text, "%s tokens/s", count_text((uint64_t)(rate + 0.5), number));
-		frame_part(frame, &x, 1, end, ROLE_TEXT, text);
+		frame_part(frame, &x, 1, end, ROLE_TEXT, "%s tokens/s", count_text((uint64_t)(rate + 0.5), number));
 	}
 	bool proved = plan_is_proved(plan);
 	snprintf(text, sizeof text, "at most %s above the least",
 		gap_text(plan_peak(plan), plan_bound(plan), number, sizeof number));
-	frame_part(frame, &x, 1, end, proved ? ROLE_GOOD : ROLE_WARN, proved ? "least possible"
+	frame_part(frame, &x, 1, end, proved ? ROLE_GOOD : ROLE_WARN, "%s", proved ? "least possible"
 		: plan_bound(plan) > 0 ? text : "not proved");
 	if (!fits)
 		frame_part(frame, &x, 1, end, ROLE_KEY, "f: fit");

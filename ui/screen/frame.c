@@ -191,8 +191,13 @@ void frame_right(struct frame *frame, int x, int y, enum role role, const char *
 	frame_text(frame, x - width, y, width, role, text);
 }
 
-bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, const char *text)
+bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, const char *format, ...)
 {
+	char text[1024];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
 	int lead = *x > 0 ? 3 : 0;
 	if (*x + lead + text_cells(text) > end)
 		return false;

@@ -99,7 +99,8 @@ int frame_name(struct frame *frame, int x, int y, int width, enum role role, con
 int frame_words(struct frame *frame, int x, int y, int width, enum role role, const char *text);
 /* Appends a part of a line at column *x when all of it fits before column end: numbers are never cut. Parts are
  * separated by a dot. False when it was left out. */
-bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, const char *text);
+bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, const char *format, ...)
+	__attribute__((format(printf, 6, 7)));
 /* A sentence in as many rows of the rectangle as it needs, broken at blanks. */
 void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const char *text);
 /* The rows that frame_wrapped() needs at that width. */

@@ -229,15 +229,13 @@ static int score_of(const struct challenge *challenge)
 static void draw_score(struct frame *frame, const struct challenge *challenge)
 {
 	int x = 0, width = frame->window.width;
-	char text[64], bytes[32];
-	snprintf(text, sizeof text, "%u of %u ops", challenge->done, challenge->problem.ops);
-	frame_part(frame, &x, 0, width, ROLE_LABEL, text);
-	snprintf(text, sizeof text, "your peak %s", bytes_text(challenge->peak, bytes, sizeof bytes));
-	frame_part(frame, &x, 0, width, ROLE_TITLE, text);
+	char bytes[32];
+	frame_part(frame, &x, 0, width, ROLE_LABEL, "%u of %u ops", challenge->done, challenge->problem.ops);
+	frame_part(frame, &x, 0, width, ROLE_TITLE, "your peak %s", bytes_text(challenge->peak, bytes, sizeof bytes));
 	bool lost = challenge->reachable > challenge->optimum;
-	snprintf(text, sizeof text, "reachable %s", bytes_text(challenge->reachable, bytes, sizeof bytes));
 	if (challenge->done < challenge->problem.ops)
-		frame_part(frame, &x, 0, width, lost ? ROLE_WARN : ROLE_GOOD, text);
+		frame_part(frame, &x, 0, width, lost ? ROLE_WARN : ROLE_GOOD,
+			"reachable %s", bytes_text(challenge->reachable, bytes, sizeof bytes));
 }
 
 /* At the right end of a line across. */

@@ -175,7 +175,8 @@ static void fit_draw_held(struct frame *frame, const struct plan *plan)
 			most = verdict.part[part] > verdict.part[most] ? part : most;
 		snprintf(text, sizeof text, "%s%s %s", x ? "" : "held by ", ledger[most].key,
 			bytes_text(verdict.part[most], bytes, sizeof bytes));
-		more = verdict.part[most] > verdict.needed / 100 && frame_part(frame, &x, 0, frame->window.width, ROLE_TEXT, text);
+		more = verdict.part[most] > verdict.needed / 100 &&
+			frame_part(frame, &x, 0, frame->window.width, ROLE_TEXT, "%s", text);
 		verdict.part[most] = 0;
 	}
 }

@@ -266,25 +266,20 @@ static void draw_totals(
 		snprintf(text, sizeof text, "1 rank"); /* a schedule orders several */
 	else
 		snprintf(text, sizeof text, "%s, %u ranks", schedule_names[timetable->schedule], timetable->ranks);
-	frame_part(frame, &x, y, end, ROLE_TITLE, text);
-	snprintf(text, sizeof text, "bubble %.1f %%", timetable_bubble(timetable) / 10.0);
-	frame_part(frame, &x, y, end, ROLE_TITLE, text);
+	frame_part(frame, &x, y, end, ROLE_TITLE, "%s", text);
+	frame_part(frame, &x, y, end, ROLE_TITLE, "bubble %.1f %%", timetable_bubble(timetable) / 10.0);
 	if (gantt->passes > 1) {
-		snprintf(text, sizeof text, "one of %lld passes %s", (long long)gantt->passes,
-			time_text(timetable->time, word, sizeof word));
-		frame_part(frame, &x, y, end, ROLE_WARN, text);
+		frame_part(frame, &x, y, end, ROLE_WARN,
+			"one of %lld passes %s", (long long)gantt->passes, time_text(timetable->time, word, sizeof word));
 	}
-	snprintf(
-		text, sizeof text, "step %s", time_text(gantt->passes > 1 ? gantt->step : timetable->time, word, sizeof word));
-	frame_part(frame, &x, y, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "%u a row", gantt->group);
+	frame_part(frame, &x, y, end, ROLE_TEXT,
+		"step %s", time_text(gantt->passes > 1 ? gantt->step : timetable->time, word, sizeof word));
 	if (gantt->group > 1)
-		frame_part(frame, &x, y, end, ROLE_FAINT, text);
-	snprintf(text, sizeof text, "%u microbatch%s", timetable->microbatches, timetable->microbatches == 1 ? "" : "es");
-	frame_part(frame, &x, y, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "%u chunks", timetable->chunks);
+		frame_part(frame, &x, y, end, ROLE_FAINT, "%u a row", gantt->group);
+	frame_part(frame, &x, y, end, ROLE_TEXT,
+		"%u microbatch%s", timetable->microbatches, timetable->microbatches == 1 ? "" : "es");
 	if (timetable->chunks > 1)
-		frame_part(frame, &x, y, end, ROLE_TEXT, text);
+		frame_part(frame, &x, y, end, ROLE_TEXT, "%u chunks", timetable->chunks);
 }
 
 static int draw_sample(struct frame *frame, int x, int y, char letter, enum role role, const char *text)
@@ -350,16 +345,15 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	int x = frame_text(frame, 0, y + 1, width, ROLE_TEXT, text);
 	int64_t before = gantt->slot ? timetable_slot(timetable, gantt->rank, gantt->slot - 1)->end : 0;
 	if (slot->begin > before) {
-		snprintf(text, sizeof text, "%s idle before", time_text(slot->begin - before, from, sizeof from));
-		frame_part(frame, &x, y + 1, width, ROLE_WARN, text);
+		frame_part(frame, &x, y + 1, width, ROLE_WARN, "%s idle before", time_text(slot->begin - before, from, sizeof from));
 	}
 	uint32_t held = in_flight(timetable, gantt->rank, gantt->slot);
 	snprintf(text, sizeof text, "holds %s, %u in flight", bytes_text(timetable->bytes[at], from, sizeof from), held);
 	x = frame_text(frame, 0, y + 2, width, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "at most %s", bytes_text(timetable_peak(timetable, gantt->rank), from, sizeof from));
-	frame_part(frame, &x, y + 2, width, ROLE_FAINT, text);
-	snprintf(text, sizeof text, "rank %u needs %s", gantt->planned, bytes_text(gantt->needs, from, sizeof from));
-	frame_part(frame, &x, y + 2, width, ROLE_TEXT, text);
+	frame_part(frame, &x, y + 2, width, ROLE_FAINT,
+		"at most %s", bytes_text(timetable_peak(timetable, gantt->rank), from, sizeof from));
+	frame_part(frame, &x, y + 2, width, ROLE_TEXT,
+		"rank %u needs %s", gantt->planned, bytes_text(gantt->needs, from, sizeof from));
 }
 
 /* ---- all of it ---- */

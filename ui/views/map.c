@@ -567,28 +567,23 @@ static void map_draw_info(struct frame *frame, int y, const struct model *model)
 	uint32_t position = model_position(model);
 	struct holes holes = plan_holes(model->index, position);
 	int x = 0, width = frame->window.width;
-	char a[32], b[32], text[120];
-	snprintf(text, sizeof text, "op %u: %s live", position, bytes_text(plan->ordered->live[position], a, sizeof a));
-	frame_part(frame, &x, y, width, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "%u hole%s, %s", holes.count, holes.count == 1 ? "" : "s",
-		bytes_text(holes.total, a, sizeof a));
-	frame_part(frame, &x, y, width, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "largest %s at %s", bytes_text(holes.largest, a, sizeof a),
-		bytes_text(holes.largest_offset, b, sizeof b));
+	char a[32], b[32];
+	frame_part(frame, &x, y, width, ROLE_TEXT,
+		"op %u: %s live", position, bytes_text(plan->ordered->live[position], a, sizeof a));
+	frame_part(frame, &x, y, width, ROLE_TEXT,
+		"%u hole%s, %s", holes.count, holes.count == 1 ? "" : "s", bytes_text(holes.total, a, sizeof a));
 	if (holes.count > 0)
-		frame_part(frame, &x, y, width, ROLE_TEXT, text);
+		frame_part(frame, &x, y, width, ROLE_TEXT,
+			"largest %s at %s", bytes_text(holes.largest, a, sizeof a), bytes_text(holes.largest_offset, b, sizeof b));
 	if (x > 0)
 		view_source(frame, x + 2, y, width - x - 2, &plan->graph->op[model->op]);
 	x = 0;
-	snprintf(text, sizeof text, "arena %s", bytes_text(plan_arena(plan), a, sizeof a));
-	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
+	frame_part(frame, &x, y + 1, width, ROLE_TEXT, "arena %s", bytes_text(plan_arena(plan), a, sizeof a));
 	double fragmentation = plan_peak(plan) > 0
 		? 100.0 * (double)(plan_arena(plan) - plan_peak(plan)) / (double)plan_peak(plan)
 		: 0;
-	snprintf(text, sizeof text, "%s %.2f %%", width >= 56 ? "fragmentation" : "frag.", fragmentation);
-	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "needs %s", bytes_text(plan_verdict(plan).needed, a, sizeof a));
-	frame_part(frame, &x, y + 1, width, ROLE_FAINT, text);
+	frame_part(frame, &x, y + 1, width, ROLE_TEXT, "%s %.2f %%", width >= 56 ? "fragmentation" : "frag.", fragmentation);
+	frame_part(frame, &x, y + 1, width, ROLE_FAINT, "needs %s", bytes_text(plan_verdict(plan).needed, a, sizeof a));
 }
 
 /* The map and the lines below it, in the frame's window. */

@@ -326,6 +326,8 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 	if (below && (alone || runs->pane == PANE_LOG))
 		below = height - 1 - plot - LIST_ROWS / 2 > below ? height - 1 - plot - LIST_ROWS / 2 : below;
 	runs->page = height - HEAD_ROWS - below - plot;
+	for (int i = 0; model->missed[i] && runs->page > 3; i++)
+		frame_name(frame, NUMBER + 2, HEAD_ROWS + --runs->page, width - NUMBER - 2, ROLE_FAINT, model->missed[i]);
 	if (runs->seen != model->runs)
 		runs->selected = model->runs ? model->runs - 1 : 0;
 	for (uint32_t i = 0; i < model->runs && runs->shown != model->plan->fingerprint; i++)

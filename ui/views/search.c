@@ -200,27 +200,24 @@ static void search_draw_why(struct frame *frame, int y, const struct model *mode
 static void search_draw_title(struct frame *frame, const struct model *model)
 {
 	const struct config_ranking *ranking = model->ranking;
-	char text[160], word[32];
+	char word[32];
 	int x = 0, end = frame->window.width;
-	snprintf(text, sizeof text, "%u of %u fit", ranking->list.fitting, ranking->list.entries);
-	frame_part(frame, &x, 0, end, ranking->list.fitting ? ROLE_TITLE : ROLE_BAD, text);
-	snprintf(text, sizeof text, "%u device%s", ranking->devices, ranking->devices == 1 ? "" : "s");
-	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "of %s", bytes_text(ranking->memory, word, sizeof word));
+	frame_part(frame, &x, 0, end, ranking->list.fitting ? ROLE_TITLE : ROLE_BAD,
+		"%u of %u fit", ranking->list.fitting, ranking->list.entries);
+	frame_part(frame, &x, 0, end, ROLE_TEXT, "%u device%s", ranking->devices, ranking->devices == 1 ? "" : "s");
 	if (ranking->memory >= 0)
-		frame_part(frame, &x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "%lld sample%s", (long long)ranking->batch, ranking->batch == 1 ? "" : "s");
-	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+		frame_part(frame, &x, 0, end, ROLE_TEXT, "of %s", bytes_text(ranking->memory, word, sizeof word));
+	frame_part(frame, &x, 0, end, ROLE_TEXT, "%lld sample%s", (long long)ranking->batch, ranking->batch == 1 ? "" : "s");
 	if (ranking->searching)
 		frame_part(frame, &x, 0, end, ROLE_WARN, "searching");
 	else if (ranking->planning)
-		frame_part(frame, &x, 0, end, ROLE_WARN, ranking->list.fitting ? "planning the best" : "planning the nearest");
+		frame_part(frame, &x, 0, end, ROLE_WARN, "planning the %s",
+			ranking->list.fitting ? "best" : "nearest");
 	else if (ranking->fingerprint != configurations_fingerprint(model->plan))
 		frame_part(frame, &x, 0, end, ROLE_WARN, "old figures: S searches again");
 	uint32_t apart = device_errors_apart(&model->plan->scenario), as_fast = config_tie_end(&ranking->list, 0, apart);
-	snprintf(text, sizeof text, "first %u no further apart than errors, %.1f %%", as_fast, apart / 10.0);
 	if (apart > 0 && as_fast > 1)
-		frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+		frame_part(frame, &x, 0, end, ROLE_TEXT, "first %u no further apart than errors, %.1f %%", as_fast, apart / 10.0);
 }
 
 static void search_draw(void *state, struct model *model, struct frame *frame)

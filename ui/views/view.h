@@ -224,8 +224,9 @@ struct model {
 	const struct plan *baseline;    /* or NULL */
 	const struct beside
 		*beside; /* baseline and plan, [0] and [1], where they are of different graphs as read; else NULL */
-	const struct plan *const *run; /* [runs] every plan so far, oldest first */
+	struct plan *const *run; /* [runs] every plan so far, oldest first */
 	uint32_t runs;
+	const char *missed[MISSED_MOST + 1]; /* settings without a plan, up to NULL */
 	const struct scenario *scenario; /* what is asked for; plan->scenario is what the plan answers */
 	struct session_status status;
 	const struct outlook *outlook; /* of plan, by the model of whole configurations, while a view shows it; else NULL

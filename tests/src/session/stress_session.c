@@ -63,7 +63,7 @@ static void use(struct session *session, uint64_t *random)
 	must(!plan || plan->ordered->live[plan->ordered->peak_position] == plan_peak(plan),
 		"a plan's peak is not where it says");
 	for (uint32_t i = 0; i < session_runs(session); i++)
-		must(session_run(session, i)->complete, "an unfinished plan among the runs");
+		must(session_run(session)[i]->complete, "an unfinished plan among the runs");
 }
 
 /* Bytes of this process in memory. */

@@ -68,6 +68,16 @@ Test(session, a_solver_that_never_ends_can_be_stopped_and_superseded)
 	session_cancel(session);
 	cr_assert(settled(session, true), "the best so far stays");
 	cr_assert(session_plan(session)->limited);
+	uint32_t runs = session_runs(session);
+	cr_assert_eq(session_command(session, "set layout=best", NULL), OK);
+	session_cancel(session);
+	do {
+		usleep(2000);
+		session_poll(session);
+		session_status(session, &status);
+	} while (status.solving);
+	session_poll(session);
+	cr_assert(session_runs(session) > runs || strcmp(session_missed(session, 0), "stopped  layout=best") == 0);
 }
 
 Test(session, undo_and_redo_restore_scenario_and_cursor)

@@ -63,7 +63,7 @@ struct fixture {
 	struct scenario scenario;
 	struct model model;
 	struct frame frame;
-	const struct plan *run[1];
+	struct plan *run[1];
 	void *state[VIEWS];
 };
 
