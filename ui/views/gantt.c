@@ -162,6 +162,11 @@ static void draw_slot(struct frame *frame, int y, const struct gantt *gantt, con
 	}
 }
 
+static void gantt_cell(struct frame *frame, int x, int y, char letter, enum role role)
+{
+	frame_cell(frame, x, y, frame->mono ? (uint32_t)letter : ' ', ROLE_TEXT, frame->mono ? ROLE_TEXT : role);
+}
+
 /* What comes after the pipeline on every rank. */
 static void draw_after(struct frame *frame, int y, const struct gantt *gantt, const struct timetable *timetable)
 {
@@ -170,8 +175,7 @@ static void draw_after(struct frame *frame, int y, const struct gantt *gantt, co
 		int64_t from, to;
 		gantt_column(gantt, x, &from, &to);
 		if (from + to >= 2 * timetable->pipeline_time)
-			frame_cell(frame, gantt->plot.x + x, y, frame->mono ? 'u' : ' ', ROLE_TEXT,
-				frame->mono ? ROLE_TEXT : role_of_category(KIND_OPTIMIZER, 0));
+			gantt_cell(frame, gantt->plot.x + x, y, 'u', role_of_category(KIND_OPTIMIZER, 0));
 	}
 }
 
@@ -260,13 +264,12 @@ static void gantt_draw_axis(struct frame *frame, const struct gantt *gantt, int 
 static void draw_totals(
 	struct frame *frame, int y, int end, const struct gantt *gantt, const struct timetable *timetable)
 {
-	char text[64], word[32];
+	char word[32];
 	int x = 0;
 	if (timetable->ranks == 1)
-		snprintf(text, sizeof text, "1 rank"); /* a schedule orders several */
+		frame_part(frame, &x, y, end, ROLE_TITLE, "1 rank"); /* a schedule orders several */
 	else
-		snprintf(text, sizeof text, "%s, %u ranks", schedule_names[timetable->schedule], timetable->ranks);
-	frame_part(frame, &x, y, end, ROLE_TITLE, "%s", text);
+		frame_part(frame, &x, y, end, ROLE_TITLE, "%s, %u ranks", schedule_names[timetable->schedule], timetable->ranks);
 	frame_part(frame, &x, y, end, ROLE_TITLE, "bubble %.1f %%", timetable_bubble(timetable) / 10.0);
 	if (gantt->passes > 1) {
 		frame_part(frame, &x, y, end, ROLE_WARN,
@@ -284,7 +287,7 @@ static void draw_totals(
 
 static int draw_sample(struct frame *frame, int x, int y, char letter, enum role role, const char *text)
 {
-	frame_cell(frame, x, y, frame->mono ? (uint32_t)letter : ' ', ROLE_TEXT, frame->mono ? ROLE_TEXT : role);
+	gantt_cell(frame, x, y, letter, role);
 	return x + 2 + frame_text(frame, x + 2, y, frame->window.width - x - 2, ROLE_FAINT, text) + 2;
 }
 
@@ -332,9 +335,9 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	size_t at = (size_t)gantt->rank * timetable->slots + gantt->slot;
 	char text[200], pass[80], from[32], to[32];
 	int width = frame->window.width;
-	snprintf(text, sizeof text, "rank %u: %s, %s to %s", gantt->rank, pass_text(timetable, slot, pass, sizeof pass),
-		 time_text(slot->begin, from, sizeof from), time_text(slot->end, to, sizeof to));
-	frame_text(frame, 0, y, width, ROLE_TITLE, text);
+	frame_print(frame, 0, y, ROLE_TITLE, "rank %u: %s, %s to %s", gantt->rank,
+		pass_text(timetable, slot, pass, sizeof pass), time_text(slot->begin, from, sizeof from),
+		time_text(slot->end, to, sizeof to));
 	if (reason.wait == WAIT_START)
 		snprintf(text, sizeof text, "begins the step");
 	else {
@@ -347,9 +350,8 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	if (slot->begin > before) {
 		frame_part(frame, &x, y + 1, width, ROLE_WARN, "%s idle before", time_text(slot->begin - before, from, sizeof from));
 	}
-	uint32_t held = in_flight(timetable, gantt->rank, gantt->slot);
-	snprintf(text, sizeof text, "holds %s, %u in flight", bytes_text(timetable->bytes[at], from, sizeof from), held);
-	x = frame_text(frame, 0, y + 2, width, ROLE_TEXT, text);
+	x = frame_print(frame, 0, y + 2, ROLE_TEXT, "holds %s, %u in flight",
+		bytes_text(timetable->bytes[at], from, sizeof from), in_flight(timetable, gantt->rank, gantt->slot));
 	frame_part(frame, &x, y + 2, width, ROLE_FAINT,
 		"at most %s", bytes_text(timetable_peak(timetable, gantt->rank), from, sizeof from));
 	frame_part(frame, &x, y + 2, width, ROLE_TEXT,

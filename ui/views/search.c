@@ -9,7 +9,7 @@ struct config_rows {
 	struct config chosen; /* the selected one, which stays so when the list is ranked anew */
 	uint32_t *row;        /* [rows] entries that contain the filter */
 	uint32_t rows, selected, top;
-	int page, first_row; /* of the rows when they were drawn last */
+	int page; /* of the rows when they were drawn last */
 	char filter[100];
 };
 
@@ -22,6 +22,7 @@ enum {
 	PLANNED_MEMORY = 41,
 	BUBBLE = 49,
 	WHY = 4,
+	HEAD = 2,
 };
 
 static void search_free(void *state)
@@ -104,8 +105,8 @@ static void search_draw_row(
 	const struct config_result *result = &entry->result;
 	int width = frame->window.width, at = names_at(width);
 	char text[200];
-	bool present = is_present(model, &entry->config);
-	frame_text(frame, 0, y, 1, ROLE_KEY, present ? ">" : " ");
+	if (is_present(model, &entry->config))
+		frame_text(frame, 0, y, 1, ROLE_KEY, ">");
 	frame_right(frame, TIME, y, entry->fits ? ROLE_TEXT : ROLE_FAINT, time_text(result->time, text, sizeof text));
 	frame_right(frame, MEMORY, y, entry->fits ? ROLE_TEXT : ROLE_BAD, bytes_text(result->worst.total, text, sizeof text));
 	if (width >= PLANNED_FROM)
@@ -240,7 +241,6 @@ static void search_draw(void *state, struct model *model, struct frame *frame)
 	int why = height >= 9 ? WHY : 0;
 	search_draw_title(frame, model);
 	list->page = height - 2 - why;
-	list->first_row = 2;
 	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
 	search_draw_header(frame, 1);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++)
@@ -273,8 +273,8 @@ static void search_apply(struct model *model, const struct config *config)
 
 static void search_click(struct config_rows *list, int y)
 {
-	uint32_t row = list->top + (uint32_t)(y - list->first_row);
-	if (list->row && y >= list->first_row && y < list->first_row + list->page && row < list->rows)
+	uint32_t row = list->top + (uint32_t)(y - HEAD);
+	if (list->row && y >= HEAD && y < HEAD + list->page && row < list->rows)
 		list->selected = row;
 }
 
