@@ -268,6 +268,21 @@ class Kinds(unittest.TestCase):
         graph = capture_step(None, step)
         self.assertEqual(graph.tensors["bincount_0"]["shape"], [8])
 
+    def test_checks_of_distributions_and_bins_are_applied(self):
+        model, labels, x = nn.Linear(8, 4), torch.tensor([0, 3, 3, 1]), torch.randn(4, 8)
+
+        def step():
+            bins = torch.bincount(labels, minlength=4)
+            chosen = torch.distributions.Categorical(logits=model(x))
+            loss = -(chosen.log_prob(labels) * bins.float()).mean()
+            loss.backward()
+            model.zero_grad()
+            return loss.detach()
+        graph = capture_step(None, step)
+        mine = tidemark_torch.apply({"order": {"ops": list(graph.ops)}}, graph).step(model)
+        torch.testing.assert_close(mine(labels, x), step())
+        self.assertRaisesRegex(tidemark_torch.CaptureError, "7 bins here, 4 in the graph", mine, labels * 2, x)
+
 
 class Returned(dict):
     """What a model returns, with something that isn't a tensor and an object that holds one."""

@@ -17,7 +17,9 @@ from .ways import asking, forced, place_of
 
 aten = torch.ops.aten
 DISTRIBUTIONS = os.path.join("torch", "distributions", "")
-CHECKING = ("distribution.py", "constraints.py", "geometric.py", "continuous_bernoulli.py", "von_mises.py")
+CHECKING = ("distribution.py", "constraints.py", "geometric.py", "continuous_bernoulli.py")   # raise an error otherwise
+DRAWING = "von_mises.py"                          # draws again
+VALID, BINS = "torch.distributions takes its arguments for valid", "bincount counts up to "
 DEFAULTS = {"item": 0, "nonzero": 0.5, "masked_select": 0.5, "unique": 1.0, "repeat_interleave": 1.0}
 
 
@@ -49,8 +51,9 @@ class Hints:
         storage = self.memory.find(tensor)
         if storage is not None and storage.hint is not None:
             return type_of(tensor)(storage.hint)
-        if tensor.dtype is torch.bool and is_check_of_distribution():
-            self.assumed["torch.distributions takes its arguments for valid"] += 1
+        asks = file_of_distribution() if tensor.dtype is torch.bool else None
+        if asks in CHECKING or asks == DRAWING:
+            self.assumed[VALID if asks in CHECKING else "torch.distributions draws once"] += 1
             return True
         if tensor.dtype is torch.bool and "item" not in self.given:
             return self.decide(getattr(tensor, "_tidemark_truth", None))
@@ -99,7 +102,7 @@ class Hints:
             weights, least = (list(args) + [None, 0])[1:3] if len(args) > 1 else (kwargs.get("weights"), 0)
             least = kwargs.get("minlength", least)
             if least:
-                self.assumed[f"bincount counts up to {least}"] += 1
+                self.assumed[f"{BINS}{least}"] += 1
                 return args[0].new_empty(least, dtype=torch.int64 if weights is None else weights.dtype)
         if base is aten.masked_select:
             return args[0].new_empty(self.count("masked_select", args[0], args[0].numel()))
@@ -132,12 +135,12 @@ class Hints:
         return function(args[0], indices, *args[2:], **kwargs)
 
 
-def is_check_of_distribution():
-    """True where torch.distributions asks whether arguments or samples are right: it raises an error, or draws again, otherwise."""
+def file_of_distribution():
+    """The file of torch.distributions that asks whether arguments or samples are right; None: it isn't asking."""
     frame = sys._getframe(2)
     while frame is not None and DISTRIBUTIONS not in frame.f_code.co_filename:
         frame = frame.f_back
-    return frame is not None and os.path.basename(frame.f_code.co_filename) in CHECKING
+    return None if frame is None else os.path.basename(frame.f_code.co_filename)
 
 
 def type_of(tensor):
