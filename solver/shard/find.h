@@ -86,6 +86,7 @@ struct sharding_options {
 	/* minred: the least bytes that stay over all meshes; 0: over this one; < 0: only they are sought. */
 	int64_t least;
 	const struct sharding *first;    /* minred: of the least bytes on this mesh, where they are known; else NULL */
+	bool unproved; /* nobody reads the bound */
 	bool apart; /* auto: search for the least estimate, too, after the least sum, and report what that finds beside the
 				   other */
 	bool alone; /* auto: the estimate with this mixture alone, all axes at once: for what that shows */

@@ -97,7 +97,7 @@ static enum status solve_build(struct sharding_job *job, const struct sharding_a
 		network_weigh_memory(network);
 	job->report->nodes = network->chain.nodes;
 	job->report->folded = 0;
-	for (uint32_t node = 0; node < network->chain.nodes; node++)
+	FOR(node, network->chain.nodes)
 		if (network->node[node].kind == NETWORK_OP && network->chain.segment[node] != NONE)
 			job->report->folded += network->chain.copies[network->chain.segment[node]] - 1;
 	if (status != OK)
@@ -131,10 +131,10 @@ static int64_t solve_least_of(const int64_t *cost, size_t count)
 static int64_t least_costs(const struct shard_chain *chain)
 {
 	int64_t sum = 0;
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		sum += solve_least_of(chain->cost + chain->first[node], chain->first[node + 1] - chain->first[node])
 			* (chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
-	for (uint32_t e = 0; e < chain->edges; e++)
+	FOR(e, chain->edges)
 		sum += solve_least_of(chain->pair + chain->edge[e].table, edge_pairs(chain, &chain->edge[e])) *
 			edge_times(chain, &chain->edge[e]);
 	return sum;
@@ -162,7 +162,7 @@ static bool mixture_is_of_estimate(const struct mesh *mesh, const struct mixture
 	bool is = true;
 	for (int k = 0; k < HIDINGS; k++) {
 		int sum = 0;
-		for (uint32_t a = 0; a < mesh->axes; a++)
+		FOR(a, mesh->axes)
 			sum += mesh->axis[a].size > 1 ? mixture->axis[k][a] : 0;
 		is &= sum <= mixture->over[k];
 	}
@@ -187,7 +187,8 @@ enum status sharding_solve(
 	OWN(chain_plan) plan = { 0 };
 	network.chain.limit = aim->limit;
 	note_mixture(job);
-	bool shows = !aim->base && (job->report->of_estimate || job->options->strategy != STRATEGY_AUTO);
+	bool shows = !aim->base && !job->options->unproved &&
+		(job->report->of_estimate || job->options->strategy != STRATEGY_AUTO);
 	enum status status = solve_chain(job, &network, shows, &plan);
 	cost->usage = plan.usage;
 	job->report->proof.bound = plan.bound_kind ? plan.bound : -1;
@@ -212,7 +213,7 @@ enum status sharding_solve(
 static uint8_t all_axes(const struct mesh *mesh)
 {
 	uint8_t axes = 0;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		axes |= (uint8_t)((mesh->axis[a].size > 1) << a);
 	return axes;
 }
@@ -247,9 +248,9 @@ static double pairs_at_once(const struct sharding_job *job)
 {
 	const struct fold *fold = job->options->fold;
 	double pairs = 0;
-	for (uint32_t op = 0; op < job->units->graph->ops; op++) {
+	FOR(op, job->units->graph->ops) {
 		double choices = 1;
-		for (uint32_t a = 0; a < job->mesh->axes; a++)
+		FOR(a, job->mesh->axes)
 			choices *= job->mesh->axis[a].size > 1 ? unit_count(job->units, op) + 1 + (job->units->linear[op] != LINEAR_NOT) : 1;
 		if (!fold || fold->segment_of[op] == NONE || fold->copy_of[op] == 0)
 			pairs += choices * choices;
@@ -333,9 +334,9 @@ static bool solve_starts_alike(const struct sharding_job *job, const struct shar
 {
 	bool alike = a->each_axes == b->each_axes && a->regather_axes == b->regather_axes;
 	for (uint32_t axis = 0; axis + 1 < job->mesh->axes; axis++) {
-		for (uint32_t op = 0; op < job->units->graph->ops; op++)
+		FOR(op, job->units->graph->ops)
 			alike &= a->split[op].on[axis] == b->split[op].on[axis];
-		for (uint32_t tensor = 0; tensor < job->units->graph->tensors; tensor++)
+		FOR(tensor, job->units->graph->tensors)
 			alike &= a->produced[tensor].on[axis] == b->produced[tensor].on[axis];
 	}
 	return alike;
@@ -346,7 +347,7 @@ static enum status descend_twice(struct sharding_job *job, int64_t limit, bool m
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	struct axis_roles data[MESH_AXES];
-	for (uint32_t a = 0; a < job->mesh->axes; a++) {
+	FOR(a, job->mesh->axes) {
 		data[a] = roles_data;
 		data[a].stays = job->options->roles[a].stays;
 		data[a].narrow = job->options->roles[a].narrow;
@@ -386,7 +387,7 @@ static enum status copy_start(const struct sharding_job *job, struct sharding *s
 static bool next_split(const struct sharding_job *job, uint32_t op, struct split *split)
 {
 	int8_t least = job->units->linear[op] ? UNIT_PARTIAL : UNIT_NONE;
-	for (uint32_t a = 0; a < job->mesh->axes; a++) {
+	FOR(a, job->mesh->axes) {
 		if (split->on[a] + 1 < (int)unit_count(job->units, op) && job->mesh->axis[a].size > 1) {
 			split->on[a]++;
 			return true;
@@ -409,7 +410,7 @@ static int64_t least_ops(const struct sharding_job *job)
 			struct split split;
 			memset(&split, UNIT_NONE, sizeof split);
 			int64_t least = clock->takes(clock->context, units, job->mesh, op, split);
-			for (uint32_t a = 0; a < job->mesh->axes; a++)
+			FOR(a, job->mesh->axes)
 				split.on[a] = job->mesh->axis[a].size > 1 && units->linear[op] ? UNIT_PARTIAL : UNIT_NONE;
 			do {
 				int64_t time = split_divides(units, job->mesh, op, split)

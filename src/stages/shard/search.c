@@ -37,6 +37,7 @@ enum status shard_job_options(
 		.by_axes = job->by_axes,
 		.least = job->least,
 		.first = job->first,
+		.unproved = job->wish->least,
 		.apart = job->apart,
 		.alone = job->alone,
 		.mixture = job->mixture };
