@@ -33,10 +33,10 @@ static enum status rough_take_choice(struct rough *rough, const struct chain_run
 	const struct shard_chain *chain = rough->chain;
 	struct chain_plan *plan = rough->plan;
 	NEED(ROOM(&plan->arena, plan->start, chain->nodes + (size_t)1));
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);
 	NEED(plan->choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof *plan->choice));
-	for (uint32_t node = 0; node < chain->nodes; node++)
+	FOR(node, chain->nodes)
 		for (size_t run = runs->start[node]; run < runs->start[node + 1]; run++) {
 			size_t end = run + 1 < runs->start[node + 1] ? plan->start[node] + runs->begin[run + 1] : plan->start[node + 1];
 			for (size_t copy = plan->start[node] + runs->begin[run]; copy < end; copy++)
@@ -85,10 +85,10 @@ static void rough_pass(const struct rough *rough, struct shard_dual *dual, doubl
 {
 	const struct shard_model *model = dual->model;
 	double last = -(double)HUGE_VAL;
-	for (uint32_t slot = 0; slot < model->slots; slot++)
+	FOR(slot, model->slots)
 		dual->multiplier[slot] = multiplier;
 	shard_dual_price(model, dual->multiplier, dual->before, dual->priced);
-	for (uint32_t i = 0; i < most; i++) {
+	FOR(i, most) {
 		shard_dual_pass(dual, NULL);
 		if (control_spend(rough->control, rough_pass_ticks(model)))
 			return;
@@ -118,7 +118,7 @@ static void read_potential(const struct rough *rough, const struct ascent *ascen
 	double most = (double)(SHARD_FORBIDDEN / 8) / copies;
 	if (csr_length(&model->incident, tie) != 2)
 		return;
-	for (uint32_t p = 0; p < shard_width(model, tie); p++) {
+	FOR(p, shard_width(model, tie)) {
 		double sum = 0;
 		FOR_ROW(i, &model->incident, tie) {
 			uint32_t edge = model->incident.item[i];
@@ -198,7 +198,7 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 	if (status == OK) {
 		rough_find_price(rough, dual, message, &cut->multiplier);
 		memcpy(dual->message, message, model->messages * sizeof *message);
-		for (uint32_t slot = 0; slot < model->slots; slot++)
+		FOR(slot, model->slots)
 			dual->multiplier[slot] = cut->multiplier;
 		status = shard_round(dual, &cut->runs.problem, &certificate);
 	}
@@ -218,7 +218,7 @@ static enum status rough_find_bound(const struct rough *rough)
 		status = NO_MEMORY;
 	if (status == OK) {
 		rough_pass(rough, &tied.dual, rough->multiplier, PASSES_MOST);
-		for (uint32_t node = 0; node < chain->nodes; node++)
+		FOR(node, chain->nodes)
 			if (tied.runs.tie[node] != NONE)
 				read_potential(rough, &tied, node, potential);
 		status = rough_begin(rough, STEPS_CUT, potential, &cut);

@@ -4,18 +4,18 @@
 uint32_t mesh_devices(const struct mesh *mesh)
 {
 	uint32_t devices = 1;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		devices *= mesh->axis[a].size;
 	return devices;
 }
 
 void mesh_dispatch(struct mesh *mesh, uint32_t copies, uint32_t most_nodes)
 {
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		struct mesh_axis *axis = &mesh->axis[a];
 		int64_t nodes = axis->size / axis->near_size, missed = 1000000;
 		nodes = most_nodes > 0 && most_nodes < nodes ? most_nodes : nodes;
-		for (uint32_t k = 0; k < copies; k++)
+		FOR(k, copies)
 			missed = missed * (nodes - 1) / nodes;
 		if (axis->held > 0 && copies > 0 && axis->size > axis->near_size)
 			axis->dispatch = (uint16_t)(nodes * (1000000 - missed) / (1000 * (int64_t)copies));

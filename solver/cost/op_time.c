@@ -130,7 +130,7 @@ enum status op_local_time(const struct graph *graph, const struct rules *rules, 
 		return status;
 	work.pieces = pieces;
 	work.groups = work.grouped ? op_time_groups_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]) : 1;
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+	FOR(k, op_arguments(graph, op)) {
 		int64_t moves = op_moves(machine, &work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 		bytes += moves;
 		largest = moves > largest ? moves : largest;
@@ -198,7 +198,7 @@ int64_t op_share_time(const struct units *units, const struct mesh *mesh, const 
 	int64_t bytes = 0, largest = 0;
 	if (work->view)
 		return 0;
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+	FOR(k, op_arguments(graph, op)) {
 		int64_t moves = !op_moves(machine, work, graph, op, k)
 			? 0
 			: placement_bytes(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k));
@@ -216,7 +216,7 @@ int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint3
 	int64_t axis_time[MESH_AXES], int64_t axis_bytes[MESH_AXES])
 {
 	int64_t sum = 0;
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		const struct unit *unit = split.on[a] >= 0 ? &units->unit[units->unit_start[op] + (uint32_t)split.on[a]] : NULL;
 		if (!unit || unit->inside == 0)
 			continue;

@@ -61,12 +61,12 @@ enum status sharding_shorten(const struct units *units, const struct shortened *
 	enum status status = sharding_new(units, &of->mesh, sharding);
 	if (status != OK)
 		return status;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		sharding->split[op] = of->split[shortened->op[op]];
 		FOR_ROW(i, &graph->reads, op)
 			sharding->needed[i] = of->needed[reads[shortened->op[op]] + i - graph->reads.start[op]];
 	}
-	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
+	FOR(tensor, graph->tensors)
 		sharding->produced[tensor] = of->produced[shortened->tensor[tensor]];
 	sharding->late_axes = of->late_axes;
 	sharding->each_axes = of->each_axes;
@@ -101,14 +101,14 @@ void sharding_set(struct sharding *sharding, const struct units *units, uint32_t
 	const uint32_t *written = graph->writes.item + graph->writes.start[op];
 	sharding->split[op] = split;
 	memset(needed, PLACE_WHOLE, reads * sizeof *needed);
-	for (uint32_t k = 0; k < writes; k++)
+	FOR(k, writes)
 		memset(&produced[written[k]], PLACE_WHOLE, sizeof *produced);
 	for (int a = 0; a < MESH_AXES; a++) {
 		if (split.on[a] == UNIT_NONE)
 			continue;
-		for (uint32_t k = 0; k < reads; k++)
+		FOR(k, reads)
 			needed[k].on[a] = units_place(units, op, split.on[a], k);
-		for (uint32_t k = 0; k < writes; k++)
+		FOR(k, writes)
 			produced[written[k]].on[a] = units_place(units, op, split.on[a], reads + k);
 	}
 }
@@ -117,7 +117,7 @@ void sharding_set(struct sharding *sharding, const struct units *units, uint32_t
 static int64_t ways(const struct mesh *mesh, const int8_t on[MESH_AXES], uint32_t part)
 {
 	int64_t product = 1;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (on[a] == (int8_t)part)
 			product *= mesh->axis[a].size;
 	return product;
@@ -133,7 +133,7 @@ bool placement_divides(const struct units *units, const struct mesh *mesh, uint3
 {
 	const struct part *part = units->part + units->part_start[tensor];
 	uint32_t parts = units->part_start[tensor + 1] - units->part_start[tensor];
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		int8_t on = placement.on[a];
 		if (on >= 0 && ((uint32_t)on >= parts || mesh->axis[a].size < 2))
 			return false;
@@ -148,7 +148,7 @@ bool placement_divides(const struct units *units, const struct mesh *mesh, uint3
 bool split_divides(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
 {
 	const struct graph *graph = units->graph;
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+	FOR(k, op_arguments(graph, op))
 		if (!placement_divides(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k)))
 			return false;
 	return true;
@@ -173,7 +173,7 @@ int64_t unit_inside_bytes(
 {
 	const struct unit *unit = units->unit + units->unit_start[op];
 	int64_t points = unit[split.on[axis]].points;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (split.on[a] >= 0 && unit[split.on[a]].inside > 0)
 			split.on[a] = UNIT_NONE;       /* what is reduced has no such dim */
 	return split_share(units, mesh, op, split, points * 4);
@@ -197,7 +197,7 @@ void placement_shape(
 static int64_t before_part(const struct part *part, uint32_t on)
 {
 	int64_t before = 1;
-	for (uint32_t i = 0; i < on; i++)
+	FOR(i, on)
 		before *= part[i].dim == part[on].dim ? part[i].size : 1;
 	return before;
 }
@@ -206,7 +206,7 @@ bool placements_coincide(const struct units *units, const struct mesh *mesh, uin
 	uint32_t b, struct placement at_b)
 {
 	const struct part *of_a = units->part + units->part_start[a], *of_b = units->part + units->part_start[b];
-	for (uint32_t axis = 0; axis < mesh->axes; axis++) {
+	FOR(axis, mesh->axes) {
 		int8_t on_a = at_a.on[axis], on_b = at_b.on[axis];
 		if (on_a < 0 || on_b < 0) {
 			if (on_a != on_b)
@@ -237,7 +237,7 @@ int64_t placement_bytes(const struct units *units, const struct mesh *mesh, uint
 uint32_t placement_copies(const struct mesh *mesh, struct placement placement)
 {
 	uint32_t copies = 1;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (placement.on[a] < 0)
 			copies *= mesh->axis[a].size;
 	return copies;
@@ -258,7 +258,7 @@ struct axis_places placement_said(
 	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
 {
 	struct axis_places places = { .axes = mesh->axes };
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		places.on[a] = placement_on(units, tensor, placement.on[a]);
 	return places;
 }

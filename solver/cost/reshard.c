@@ -115,7 +115,7 @@ static void reshard_expand(struct way *way, uint32_t at)
 	uint32_t step = 1;
 	for (uint32_t a = 0; a < way->mesh->axes; a++, step *= way->candidates) {
 		uint32_t digit = at / step % way->candidates;
-		for (uint32_t v = 0; v < way->candidates; v++) {
+		FOR(v, way->candidates) {
 			uint32_t next = at + (v - digit) * step;
 			struct state *state = &way->state[next];
 			int64_t move = takes[a * way->candidates + v];
@@ -152,7 +152,7 @@ static void write_down(const struct way *way, uint32_t target, struct reshard *r
 
 static bool reshard_add_candidate(struct way *way, int8_t value)
 {
-	for (uint32_t i = 0; i < way->candidates; i++)
+	FOR(i, way->candidates)
 		if (way->candidate[i] == value)
 			return true;
 	if (way->candidates == CANDIDATES_MAX)
@@ -164,7 +164,7 @@ static bool reshard_add_candidate(struct way *way, int8_t value)
 static uint32_t reshard_count_states(const struct way *way)
 {
 	uint32_t states = 1;
-	for (uint32_t a = 0; a < way->mesh->axes; a++)
+	FOR(a, way->mesh->axes)
 		states *= way->candidates;
 	return states;
 }
@@ -187,7 +187,7 @@ static void find_candidates(struct way *way, struct placement from)
 	if (take_all_parts(way))
 		return;
 	way->candidates = 0;
-	for (uint32_t a = 0; a < way->mesh->axes; a++) {
+	FOR(a, way->mesh->axes) {
 		reshard_add_candidate(way, from.on[a]);
 		reshard_add_candidate(way, way->to.on[a]);
 	}
@@ -197,7 +197,7 @@ static void find_candidates(struct way *way, struct placement from)
 
 static bool possible(const struct way *way, struct placement from)
 {
-	for (uint32_t a = 0; a < way->mesh->axes; a++)
+	FOR(a, way->mesh->axes)
 		if (from.on[a] >= 0 && way->to.on[a] == PLACE_PARTIAL)
 			return false;
 	return placement_divides(way->units, way->mesh, way->tensor, from) &&
@@ -240,7 +240,7 @@ static enum status written(struct way *way, uint32_t target, struct reshard *res
 static bool is_there(const struct mesh *mesh, struct placement from, struct placement to)
 {
 	bool same = true;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		same = same && from.on[a] == to.on[a];
 	return same;
 }
@@ -289,7 +289,7 @@ enum status reshard_map_new(
 	ROOM(arena, way->known, way->states);
 	made->tree = arena_alloc(arena, way->states, sizeof(struct tree *));
 	NEED(way->takes && way->known && made->tree);
-	for (uint32_t i = 0; i < way->candidates; i++)
+	FOR(i, way->candidates)
 		made->digit[way->candidate[i] - PLACE_PARTIAL] = (int8_t)i;
 	*map = made;
 	return OK;
@@ -318,7 +318,7 @@ static enum status reshard_look(struct reshard_map *map, uint32_t start, uint32_
 {
 	struct way *way = &map->way;
 	uint32_t summands = 0;
-	for (uint32_t a = 0; a < way->mesh->axes; a++)
+	FOR(a, way->mesh->axes)
 		summands |= (uint32_t)(way->to.on[a] == PLACE_PARTIAL) << a;
 	if (!map->tree[start] &&
 		!(map->tree[start] = arena_alloc(map->arena, (size_t)1 << way->mesh->axes, sizeof *map->tree[start])))
@@ -358,7 +358,7 @@ static enum status map_find(
 static struct placement reshard_middle_of(const struct mesh *mesh, struct placement from, struct placement to)
 {
 	struct placement middle = to;
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		if (from.on[a] >= 0 && to.on[a] == PLACE_PARTIAL)
 			middle.on[a] = PLACE_WHOLE;
 	return middle;
@@ -368,7 +368,7 @@ static enum status reshard_join(struct reshard *reshard, const struct reshard *r
 {
 	if (reshard->moves + rest->moves > RESHARD_MOVES)
 		return INFEASIBLE;
-	for (uint32_t i = 0; i < rest->moves; i++)
+	FOR(i, rest->moves)
 		reshard->move[reshard->moves++] = rest->move[i];
 	reshard->time += rest->time;
 	reshard->sent += rest->sent;

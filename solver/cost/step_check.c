@@ -44,7 +44,7 @@ static enum status step_check_order(const struct checking *checking)
 {
 	const struct step_model *model = checking->model;
 	int64_t free = 0;
-	for (uint32_t i = 0; i < model->ops; i++) {
+	FOR(i, model->ops) {
 		uint32_t op = model->sequence[i];
 		bool computes = model->stream[op] == 0 && model->time[op] > 0;
 		int64_t ready = ready_at(checking, op);
@@ -73,11 +73,11 @@ static enum status check_link(const struct checking *checking, uint32_t stream)
 	const struct step_model *model = checking->model;
 	struct begun *begun = checking->begun;
 	uint32_t count = 0;
-	for (uint32_t op = 0; op < model->ops; op++)
+	FOR(op, model->ops)
 		if (model->stream[op] == stream && model->time[op] > 0)
 			begun[count++] = (struct begun) { checking->time->start[op], op };
 	qsort(begun, count, sizeof *begun, step_check_by_start);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		int64_t ready = ready_at(checking, begun[i].op), free = i > 0 ? step_check_end_of(checking, begun[i - 1].op) : 0;
 		if (begun[i].start < ready || begun[i].start < free)
 			return step_check_wrong(checking, begun[i].op, ready > free ? ready : free);
@@ -96,13 +96,13 @@ static enum status step_check_sums(const struct checking *checking)
 	const struct step_model *model = checking->model;
 	const struct step_time *time = checking->time;
 	int64_t busy[STREAMS_MAX] = { 0 }, exposed = 0, end = 0;
-	for (uint32_t op = 0; op < model->ops; op++) {
+	FOR(op, model->ops) {
 		busy[model->stream[op]] += model->time[op];
 		end = step_check_end_of(checking, op) > end ? step_check_end_of(checking, op) : end;
 	}
 	if (end != time->total)
 		return fail(checking->error, INFEASIBLE, "the step takes %lld ps, not %lld", (long long)end, (long long)time->total);
-	for (uint32_t s = 0; s < model->streams; s++) {
+	FOR(s, model->streams) {
 		if (busy[s] != time->busy[s])
 			return fail(checking->error, INFEASIBLE, "stream %u is busy for %lld ps, not %lld", s, (long long)busy[s],
 				(long long)time->busy[s]);

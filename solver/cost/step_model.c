@@ -42,7 +42,7 @@ static void find_early(struct modelling *modelling)
 {
 	const struct graph *graph = modelling->graph;
 	uint32_t before = NONE;
-	for (uint32_t p = 0; p < graph->ops; p++) {
+	FOR(p, graph->ops) {
 		uint32_t op = modelling->order[p];
 		modelling->position[op] = p;
 		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0)
@@ -122,11 +122,11 @@ static void step_model_run_ahead(struct modelling *modelling, const uint32_t *ga
 static void step_model_sort_by(
 	const uint32_t *key, uint32_t keys, uint32_t *next, const uint32_t *from, uint32_t count, uint32_t *to)
 {
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		next[key[from[i]] + 1]++;
-	for (uint32_t k = 0; k < keys; k++)
+	FOR(k, keys)
 		next[k + 1] += next[k];
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		to[next[key[from[i]]]++] = from[i];
 }
 
@@ -135,7 +135,7 @@ static enum status find_ahead(struct modelling *modelling, struct arena *scratch
 	uint32_t ops = modelling->graph->ops, gathers = 0;
 	uint32_t *found, *gather, *next;
 	NEED(ROOM(scratch, found, ops) && ROOM(scratch, gather, ops) && ROOM(scratch, next, ops + (size_t)1));
-	for (uint32_t p = 0; p < ops; p++) {
+	FOR(p, ops) {
 		uint32_t op = modelling->order[p];
 		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0 && modelling->early[op] &&
 			modelling->use[op] != NONE)
@@ -163,7 +163,7 @@ static void step_model_add_op(struct modelling *modelling, uint32_t op, uint32_t
 	model->turn[op] = turn_of(modelling, op);
 	model->sequence[(*at)++] = op;
 	modelling->tail[op] = op;
-	for (uint32_t a = 0; a < costs->axes; a++)
+	FOR(a, costs->axes)
 		if (costs->inside[(size_t)op * costs->axes + a] > 0) {
 			uint32_t more = model->ops++;
 			model->of[more] = op;
@@ -183,7 +183,7 @@ static enum status step_model_connect(struct modelling *modelling, struct arena 
 	uint32_t pairs = 0, most = graph->pred.start[graph->ops] + model->ops - graph->ops;
 	uint32_t *row, *item;
 	NEED(ROOM(scratch, row, most) && ROOM(scratch, item, most));
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->pred, op) {
 			row[pairs] = op;
 			item[pairs++] = modelling->tail[graph->pred.item[i]];
@@ -210,7 +210,7 @@ static enum status step_model_hold_back(struct modelling *modelling, struct aren
 	const struct graph *graph = modelling->graph;
 	uint32_t pairs = 0, last = NONE, *row, *item;
 	NEED(ROOM(scratch, row, 2 * (size_t)graph->ops) && ROOM(scratch, item, 2 * (size_t)graph->ops));
-	for (uint32_t p = 0; p < graph->ops; p++) {
+	FOR(p, graph->ops) {
 		uint32_t op = modelling->order[p], place = step_model_place_of(graph, op);
 		bool held = holds(modelling, op), computes = step_model_waits(modelling, op),
 			 comes = graph->op[op].added == ADDED_FETCH;

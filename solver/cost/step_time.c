@@ -88,13 +88,13 @@ static void begin_all(struct running *running)
 static bool step_time_advance(struct running *running)
 {
 	int64_t next = INT64_MAX;
-	for (uint32_t s = 0; s < running->model->streams; s++)
+	FOR(s, running->model->streams)
 		if (running->at[s] != NONE && step_time_end_of(running, running->at[s]) < next)
 			next = step_time_end_of(running, running->at[s]);
 	if (next == INT64_MAX)
 		return false;
 	running->now = next;
-	for (uint32_t s = 0; s < running->model->streams; s++)
+	FOR(s, running->model->streams)
 		if (running->at[s] != NONE && step_time_end_of(running, running->at[s]) == next) {
 			running->ended[running->ends++] = running->at[s];
 			running->at[s] = NONE;
@@ -104,7 +104,7 @@ static bool step_time_advance(struct running *running)
 
 static void step_time_run(struct running *running)
 {
-	for (uint32_t op = 0; op < running->model->ops; op++)
+	FOR(op, running->model->ops)
 		if (running->missing[op] == 0)
 			step_time_may_begin(running, op);
 	do {
@@ -130,7 +130,7 @@ static void find_exposed(struct running *running)
 	const struct step_model *model = running->model;
 	int64_t free = 0;
 	uint32_t latest = NONE;
-	for (uint32_t i = 0; i < model->ops; i++) {
+	FOR(i, model->ops) {
 		uint32_t op = model->sequence[i];
 		if (latest == NONE || step_time_end_of(running, op) > step_time_end_of(running, latest))
 			latest = op;
@@ -150,7 +150,7 @@ static enum status find_releases(struct running *running)
 	uint32_t pairs = 0;
 	uint32_t *row, *item;
 	NEED(ROOM(&running->arena, row, model->ops) && ROOM(&running->arena, item, model->ops));
-	for (uint32_t op = 0; op < model->ops; op++) {
+	FOR(op, model->ops) {
 		running->cause[op] = NONE;
 		running->missing[op] = csr_length(&model->pred, op) + csr_length(&model->held, op) + (model->release[op] != NONE);
 		if (model->release[op] != NONE) {

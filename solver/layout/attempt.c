@@ -217,7 +217,7 @@ static enum status try_everything(
 	uint64_t left = UINT64_MAX - control->ticks;
 	turn.end = control->ticks + (options->effort < left ? options->effort : left);
 	for (; status == OK && turn_begins(&turn); turn.number++)
-		for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK; i++)
+		for (size_t i = 0; i < COUNT_OF(steps) && status == OK; i++)
 			if (steps[i].helps(&turn) && step_runs(steps[i].name))
 				status = steps[i].run(&turn);
 	return status;

@@ -108,7 +108,7 @@ static int compare_starts(const void *left, const void *right)
 static uint32_t list_starts(const struct layout_boxes *boxes, uint32_t variant, bool by_end, struct start *start)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < boxes->count; i++) {
+	FOR(i, boxes->count) {
 		const struct box *box = &boxes->box[i];
 		if (!box->joined)
 			start[count++] = (struct start){ box->first, by_end ? box->last : box->size,
@@ -225,7 +225,7 @@ enum status layout_boxes_build(
 	const struct layout_model *model, int64_t capacity, uint32_t variant, struct layout_boxes *boxes)
 {
 	*boxes = (struct layout_boxes){ .n = model->n };
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		TRY(boxes_add(boxes,
 			(struct box){ .first = model->first[b],
 				.last = model->last[b],
@@ -254,7 +254,7 @@ enum status layout_boxes_unpack(const struct layout_boxes *boxes, const int64_t 
 {
 	HELD int64_t *bottom = mem_alloc(boxes->count, sizeof *bottom);
 	NEED(bottom);
-	for (uint32_t b = 0; b < boxes->model.n; b++)
+	FOR(b, boxes->model.n)
 		bottom[boxes->top[boxes->model.origin[b]]] = coarse[b] * boxes->scale;
 	for (uint32_t i = boxes->count; i-- > boxes->n;) {
 		const struct box *box = &boxes->box[i];

@@ -174,7 +174,7 @@ static uint32_t caching_map(struct caching *caching, struct pool *pool, uint32_t
 static uint32_t caching_growing(const struct caching *caching, const struct pool *pool, int64_t size)
 {
 	const struct block *block = caching->block;
-	for (uint32_t i = 0; i < pool->list[UNMAPPED].count; i++) {
+	FOR(i, pool->list[UNMAPPED].count) {
 		uint32_t id = pool->list[UNMAPPED].id[i], before = block[id].previous,
 				 begin = before != NONE && block[before].state == FREE ? before : id;
 		int64_t room = 0;

@@ -33,7 +33,7 @@ static uint32_t list_rectangles(const struct check *check, const int64_t *offset
 {
 	const struct buffers *buffers = check->buffers;
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		if (buffers->size[i] == 0)
 			continue;
 		uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0;
@@ -62,10 +62,10 @@ static enum status layout_check_prepare(struct check *check, const int64_t *offs
 	check->number = mem_alloc(check->count, sizeof *check->number);
 	NEED(check->rectangle && check->by_bottom && check->number);
 	list_rectangles(check, offset, check->rectangle);
-	for (uint32_t i = 0; i < check->count; i++)
+	FOR(i, check->count)
 		check->by_bottom[i] = (struct keyed){ check->rectangle[i].bottom, i, 0 };
 	NEED(sort_keyed(check->by_bottom, check->count));
-	for (uint32_t i = 0; i < check->count; i++)
+	FOR(i, check->count)
 		check->number[check->by_bottom[i].item] = i;
 	return OK;
 }
@@ -185,7 +185,7 @@ static enum status check_offsets(const struct check *check, const struct layout 
 {
 	const struct buffers *buffers = check->buffers;
 	int64_t top = 0;
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		int64_t offset = layout->offset[i];
 		if (offset < 0 || offset > BYTES_MAX)
 			return fail(error, BAD_INPUT, "buffer %u: offset %lld", i, (long long)offset);
@@ -212,7 +212,7 @@ static enum status check_offsets(const struct check *check, const struct layout 
 static int64_t alive(const struct check *check, int64_t moment)
 {
 	int64_t sum = 0;
-	for (uint32_t i = 0; i < check->count; i++)
+	FOR(i, check->count)
 		if (check->rectangle[i].lower <= moment && moment < check->rectangle[i].upper)
 			sum += check->rectangle[i].top - check->rectangle[i].bottom;
 	return sum;
@@ -222,7 +222,7 @@ static int64_t alive(const struct check *check, int64_t moment)
 
 static enum status check_core(const struct check *check, const struct layout *layout, struct error *error)
 {
-	for (uint32_t i = 0; i < layout->core_count; i++)
+	FOR(i, layout->core_count)
 		if (layout->core[i] >= check->buffers->n || (i > 0 && layout->core[i] <= layout->core[i - 1]))
 			return fail(error, BAD_INPUT, "the core of the bound is no ascending list of buffers");
 	enum status status = layout_check_core(

@@ -90,7 +90,7 @@ static enum status place_rest(struct core_check *check, uint32_t depth, uint64_t
 	check->nodes--;
 	if (!check_core_find_starts(check, state, rest, offset, number))
 		return INFEASIBLE;
-	for (uint32_t i = 0; i < check->moments; i++)
+	FOR(i, check->moments)
 		if (!fits_above(check, state, check->moment[i], rest))
 			return INFEASIBLE;
 	int64_t hole = INT64_MAX;
@@ -132,7 +132,7 @@ static bool check_core_alive_at(const struct buffers *buffers, uint32_t i, int64
 	struct piece whole;
 	uint32_t count;
 	const struct piece *piece = check_core_pieces_of(buffers, i, &whole, &count);
-	for (uint32_t k = 0; k < count; k++)
+	FOR(k, count)
 		if (piece[k].lower <= step && step < piece[k].upper)
 			return true;
 	return false;
@@ -141,7 +141,7 @@ static bool check_core_alive_at(const struct buffers *buffers, uint32_t i, int64
 static uint64_t alive_set(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t step)
 {
 	uint64_t set = 0;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (buffers->size[core[i]] > 0 && check_core_alive_at(buffers, core[i], step))
 			set |= UINT64_C(1) << i;
 	return set;
@@ -159,7 +159,7 @@ static enum status check_core_set_up(
 {
 	uint32_t room = 0, count;
 	struct piece whole;
-	for (uint32_t i = 0; i < check->n; i++) {
+	FOR(i, check->n) {
 		uint32_t b = core[i];
 		check_core_pieces_of(buffers, b, &whole, &count);
 		room += count;
@@ -170,18 +170,18 @@ static enum status check_core_set_up(
 			check->alignment[i] += buffers->alignment ? buffers->alignment[b] : 1;
 		check->fixed[i] = buffers->fixed && buffers->fixed[b] >= 0 ? buffers->fixed[b] : 0;
 		check->free |= buffers->fixed && buffers->fixed[b] >= 0 ? 0 : UINT64_C(1) << i;
-		for (uint32_t j = 0; j < i; j++)
+		FOR(j, i)
 			if ((check->free >> i & 1) && equal(buffers, check, i, b, j, core[j]))
 				check->equals[i] |= UINT64_C(1) << j;
 	}
 	check->moment = mem_alloc(room, sizeof *check->moment);
 	NEED(check->moment);
-	for (uint32_t i = 0; i < check->n; i++) {
+	FOR(i, check->n) {
 		const struct piece *piece = check_core_pieces_of(buffers, core[i], &whole, &count);
-		for (uint32_t k = 0; k < count; k++)
+		FOR(k, count)
 			check->moment[check->moments++] = alive_set(buffers, core, check->n, piece[k].lower);
 	}
-	for (uint32_t m = 0; m < check->moments; m++)
+	FOR(m, check->moments)
 		FOR_SET(b, check->moment[m])
 			check->meets[b] |= check->moment[m] & ~(UINT64_C(1) << b);
 	return OK;
@@ -191,9 +191,9 @@ static enum status check_core_set_up(
 static bool exceeds(
 	const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment, int64_t capacity)
 {
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		int64_t sum = 0;
-		for (uint32_t j = 0; j < count; j++)
+		FOR(j, count)
 			if (check_core_alive_at(buffers, core[j], buffers->lower[core[i]]))
 				sum += align_up(buffers->size[core[j]], alignment);
 		if (sum > capacity)

@@ -39,7 +39,7 @@ static int64_t check_moment_bytes_at(const struct buffers *buffers, uint32_t i, 
 static int64_t check_moment_fullest(const struct alive *alive, int64_t room)
 {
 	int64_t sum = 0, unit = 0;
-	for (uint32_t i = 0; i < alive->free; i++) {
+	FOR(i, alive->free) {
 		int64_t size = (alive->size[i] + alive->grain - 1) / alive->grain;
 		sum += size <= room ? size : 0;
 		unit = size <= room ? joint_divisor(size, unit) : unit;
@@ -53,7 +53,7 @@ static int64_t check_moment_fullest(const struct alive *alive, int64_t room)
 	if (!reached)
 		return -1;
 	reached[0] = true;
-	for (uint32_t i = 0; i < alive->free; i++) {
+	FOR(i, alive->free) {
 		int64_t size = (alive->size[i] + alive->grain - 1) / alive->grain / unit;
 		for (int64_t s = room; s >= size; s--)
 			reached[s] |= reached[s - size];
@@ -67,15 +67,15 @@ static int64_t check_moment_fullest(const struct alive *alive, int64_t room)
 static int64_t check_moment_stack_up(const struct alive *alive)
 {
 	int64_t grain = alive->grain, rest = 0, spare = 0, top = 0;
-	for (uint32_t i = 0; i < alive->free; i++) {
+	FOR(i, alive->free) {
 		int64_t units = (alive->size[i] + grain - 1) / grain;
 		rest += units;
 		spare = units * grain - alive->size[i] > spare ? units * grain - alive->size[i] : spare;
 	}
 	/* The pinned ones by ascending bottoms. */
-	for (uint32_t done = 0; done < alive->pinned; done++) {
+	FOR(done, alive->pinned) {
 		int64_t bottom = INT64_MAX, end = 0;
-		for (uint32_t i = 0; i < alive->pinned; i++)
+		FOR(i, alive->pinned)
 			if (alive->bottom[i] >= top && alive->bottom[i] < bottom) {
 				bottom = alive->bottom[i];
 				end = alive->top[i];
@@ -100,7 +100,7 @@ int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, in
 	if (!ROOM(&arena, alive.size, buffers->n) || !ROOM(&arena, alive.bottom, buffers->n) ||
 	    !ROOM(&arena, alive.top, buffers->n))
 		return -1;
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		int64_t bytes = check_moment_bytes_at(buffers, i, step, alignment),
 				own = buffers->alignment ? buffers->alignment[i] : 1;
 		sum += bytes;

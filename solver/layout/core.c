@@ -8,7 +8,7 @@
 #include "steps.h"
 
 static const char *const orders[] = { "TWA", "TAW" };
-#define ORDERS (sizeof orders / sizeof *orders)
+#define ORDERS (COUNT_OF(orders))
 
 /* Whether the buffers fit by themselves: OK, INFEASIBLE, or LIMIT where the nodes do not decide it. */
 static enum status core_decide(const struct layout_model *model, const uint32_t *buffer, uint32_t n, int64_t capacity,
@@ -46,7 +46,7 @@ static int compare_sized(const void *left, const void *right)
 static uint32_t list_window(const struct layout_model *model, uint32_t first, uint32_t last, struct sized *sized)
 {
 	uint32_t count = 0;
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		if (model->first[b] < last && first < model->last[b])
 			sized[count++] = (struct sized){ model->size[b], b };
 	qsort(sized, count, sizeof *sized, compare_sized);
@@ -66,7 +66,7 @@ struct finder {
 static enum status try_largest(struct finder *finder, uint32_t count)
 {
 	struct layout_core *core = finder->core;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		core->buffer[i] = finder->sized[i].buffer;
 	core->count = count;
 	TRY(core_decide(finder->model, core->buffer, count, finder->capacity, finder->nodes * count / finder->model->n + 16,
@@ -156,7 +156,7 @@ enum status layout_core_of_load(const struct layout_model *model, int64_t capaci
 	NEED(sized);
 	uint32_t count = 0, section = model->max_section;
 	int64_t sum = 0;
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
 			if (model->span[k].first <= section && section < model->span[k].last) {
 				sized[count++] = (struct sized){ -model->size[b], b };
@@ -166,14 +166,14 @@ enum status layout_core_of_load(const struct layout_model *model, int64_t capaci
 	qsort(sized, count, sizeof *sized, compare_sized);
 	core->count = 0;
 	core->irreducible = true;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		if (sum + sized[i].size > capacity)
 			sum += sized[i].size;
 		else
 			core->buffer[core->count++] = sized[i].buffer;
 	}
 	/* Alone they fit when one is gone; alignments and pins may be in the way all the same. */
-	for (uint32_t i = 0; i < core->count; i++)
+	FOR(i, core->count)
 		core->irreducible &= model->alignment[core->buffer[i]] <= 1 && model->fixed[core->buffer[i]] < 0;
 	qsort(core->buffer, core->count, sizeof *core->buffer, compare_uint32);
 	mem_free(sized);

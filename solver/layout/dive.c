@@ -194,9 +194,9 @@ static enum status dive_set_up(struct dive *dive, const struct layout_model *mod
 	dive->pin = mem_alloc(model->pins, sizeof *dive->pin);
 	dive->pin_waits = mem_alloc(model->pins, sizeof *dive->pin_waits);
 	NEED(dive->node && dive->root && dive->child && dive->sibling && dive->pin && dive->pin_waits);
-	for (uint32_t s = 0; s < model->sections; s++)
+	FOR(s, model->sections)
 		dive->root[s] = NONE;
-	for (uint32_t turn = 0; turn < model->n; turn++) {
+	FOR(turn, model->n) {
 		uint32_t b = dive->order[turn];
 		if (model->fixed[b] < 0) {
 			dive_push(dive, model->first[b], turn);
@@ -208,7 +208,7 @@ static enum status dive_set_up(struct dive *dive, const struct layout_model *mod
 		dive->pin[i] = b;
 		dive->pin_waits[dive->pins - 1] = NONE;
 	}
-	for (uint32_t leaf = 0; leaf < dive->leaves; leaf++) {
+	FOR(leaf, dive->leaves) {
 		struct node *node = &dive->node[dive->leaves + leaf];
 		node->best_turn = node->low_turn = leaf < model->sections ? dive->root[leaf] : NONE;
 	}

@@ -22,7 +22,7 @@ static const struct { const char *keys; unsigned rules;
 	{ "OTA", NO_FILL },
 	{ "OTA", LAYOUT_RULES_ALL },
 };
-#define WAYS (sizeof ways / sizeof *ways)
+#define WAYS (COUNT_OF(ways))
 #define CORE_ROUND 3       /* from this one on cores are looked for */
 #define CORE_SHARE 8       /* with so many times the nodes of other searches: windows are small */
 #define CORE_NODES 1000    /* for each search that shrinks one, at first, */

@@ -63,7 +63,7 @@ static int64_t find_hole(const struct fit *fit, uint32_t buffer)
 {
 	int64_t size = fit->model->size[buffer], bottom = 0;
 	struct choice choice = { -1, 0 };
-	for (uint32_t i = 0; i < fit->count; i++) {
+	FOR(i, fit->count) {
 		const struct placed *placed = &fit->placed[i];
 		if (placed->to <= bottom || !layout_fit_meets(fit->model, buffer, placed))
 			continue;

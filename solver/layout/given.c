@@ -107,7 +107,7 @@ static void given_place(struct given *given, uint32_t buffer, struct taken *take
 	const struct buffers *buffers = given->buffers;
 	uint32_t count = 0;
 	int64_t at = 0;
-	for (uint32_t i = 0; i < buffers->n; i++)
+	FOR(i, buffers->n)
 		if (given->offset[i] >= 0 && buffers->size[i] > 0 && buffers->lower[i] < buffers->upper[buffer] &&
 			buffers->lower[buffer] < buffers->upper[i])
 			taken[count++] = (struct taken){ given->offset[i], given->offset[i] + given_size_of(given, i) };
@@ -131,19 +131,19 @@ static enum status given_solve(
 	struct given *given, struct begun *begun, struct taken *taken, struct control *control, uint32_t *moved)
 {
 	const struct buffers *buffers = given->buffers;
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		begun[i] = (struct begun){ buffers->lower[i], i };
 		given->offset[i] = -1;
 	}
 	qsort(begun, buffers->n, sizeof *begun, compare_begun);
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		end_before(given, begun[i].lower);
 		if (buffers->size[begun[i].buffer] > 0)
 			given_keep(given, begun[i].buffer);
 		else
 			given->offset[begun[i].buffer] = 0;
 	}
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		if (given->offset[begun[i].buffer] >= 0)
 			continue;
 		++*moved;

@@ -55,7 +55,7 @@ static enum status lift_residents(struct solve *solve)
 	HELD struct keyed *started = mem_alloc(model->n, sizeof *started);
 	solve->rest = mem_alloc(model->n, sizeof *solve->rest);
 	NEED(started && solve->rest);
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		if (lifted(model, b)) {
 			solve->layout->offset[model->origin[b]] = solve->base * model->unit;
 			solve->base += model->size[b];
@@ -64,7 +64,7 @@ static enum status lift_residents(struct solve *solve)
 		}
 	}
 	bool fine = sort_keyed(started, solve->rest_count);
-	for (uint32_t i = 0; i < solve->rest_count; i++)
+	FOR(i, solve->rest_count)
 		solve->rest[i] = started[i].item;
 	return fine ? OK : NO_MEMORY;
 }
@@ -82,10 +82,10 @@ static enum status layout_raise_bound(
 	layout->core = mem_alloc(model->n, sizeof *layout->core);
 	layout->core_count = 0;
 	NEED(layout->core);
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		layout->core[layout->core_count++] =
 			model->origin[attempt->part.origin[attempt->core.count ? attempt->core.buffer[i] : i]];
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		if (lifted(model, b))
 			layout->core[layout->core_count++] = model->origin[b];
 	qsort(layout->core, layout->core_count, sizeof *layout->core, compare_uint32);
@@ -104,7 +104,7 @@ static void layout_fingerprint(const struct attempt *attempt, const struct layou
 	uint64_t hash = hash_join((uint64_t)options->strategy, options->effort);
 	hash = hash_join(hash, (uint64_t)attempt->enough);
 	hash = hash_join(hash, hash_join(part->n, options->capacity > 0));
-	for (uint32_t b = 0; b < part->n; b++) {
+	FOR(b, part->n) {
 		hash = hash_join(hash, (uint64_t)part->size[b]);
 		hash = hash_join(hash, (uint64_t)part->width[b]);
 		hash = hash_join(hash, (uint64_t)part->alignment[b]);
@@ -183,7 +183,7 @@ static enum status layout_solve_part(struct solve *solve, uint32_t from, uint32_
 		status = layout_raise_bound(solve, &attempt, scale, status);
 	solve->complete &= attempt.height < INT64_MAX;
 	if (status != NO_MEMORY && attempt.height < INT64_MAX) {
-		for (uint32_t b = 0; b < n; b++) {
+		FOR(b, n) {
 			uint32_t origin = solve->model.origin[attempt.part.origin[b]];
 			solve->layout->offset[origin] = (solve->base + attempt.offset[b] * scale) * solve->model.unit;
 		}
@@ -242,7 +242,7 @@ static enum status moment_bound(struct solve *solve)
 	layout->core_count = 0;
 	layout->irreducible = false;
 	NEED(layout->core);
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
 			if (model->span[k].first <= section && section < model->span[k].last)
 				layout->core[layout->core_count++] = model->origin[b];
@@ -261,7 +261,7 @@ static enum status simple_bound(struct solve *solve)
 	layout->moment = model->sections ? model->time[model->max_section] : 0;
 	layout->proof.bound = layout->load;
 	layout->ground = LAYOUT_PROOF_LOAD;
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		int64_t top = ((model->fixed[b] > 0 ? model->fixed[b] : 0) + model->size[b]) * model->unit;
 		if (top <= layout->proof.bound)
 			continue;
@@ -288,7 +288,7 @@ static enum status layout_refuse(struct solve *solve)
 			mem_free(core.buffer);
 			return NO_MEMORY;
 		}
-		for (uint32_t i = 0; i < core.count; i++)
+		FOR(i, core.count)
 			core.buffer[i] = model->origin[core.buffer[i]];
 		mem_free(layout->core);
 		layout->core = core.buffer;
@@ -350,7 +350,7 @@ static enum status solve_given(struct solve *solve)
 		layout->offset = NULL;
 		return status;
 	}
-	for (uint32_t i = 0; i < solve->buffers->n; i++) {
+	FOR(i, solve->buffers->n) {
 		int64_t end = layout->offset[i] + align_up(solve->buffers->size[i], solve->options->alignment);
 		layout->arena = end > layout->arena && solve->buffers->size[i] > 0 ? end : layout->arena;
 	}

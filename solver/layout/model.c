@@ -44,7 +44,7 @@ static enum status layout_model_check_buffers(const struct buffers *buffers, int
 	if (alignment < 1 || alignment > BYTES_MAX)
 		return fail(error, BAD_INPUT, "alignment %lld", (long long)alignment);
 	int64_t sum = 0;
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		TRY(check_buffer(buffers, i, error));
 		int64_t step = buffers->alignment && buffers->alignment[i] > alignment ? buffers->alignment[i] : alignment;
 		sum += align_up(buffers->size[i], alignment) + (step - 1);
@@ -88,7 +88,7 @@ static enum status layout_model_fill(
 
 static void layout_model_describe(struct layout_model *model)
 {
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		model->pins += model->fixed[b] >= 0;
 		model->aligned |= model->alignment[b] > 1;
 		model->gapped |= model->span_start[b + 1] - model->span_start[b] > 1;
@@ -107,12 +107,12 @@ static void layout_model_describe(struct layout_model *model)
 static enum status add_loads(struct layout_model *model)
 {
 	NEED(ROOM(&model->arena, model->load, (size_t)model->sections + 1));
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
 			model->load[model->span[k].first] += model->size[b];
 			model->load[model->span[k].last] -= model->size[b];
 		}
-	for (uint32_t s = 0; s < model->sections; s++) {
+	FOR(s, model->sections) {
 		if (s > 0)
 			model->load[s] += model->load[s - 1];
 		if (model->load[s] > model->max_load) {
@@ -174,14 +174,14 @@ static enum status find_sections(const struct buffers *buffers, struct layout_mo
 static int64_t find_unit(const struct layout_model *model)
 {
 	int64_t unit = 0;
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		unit = common_divisor(model->size[b], unit);
 		if (model->fixed[b] > 0)
 			unit = common_divisor(model->fixed[b], unit);
 	}
 	for (int64_t before = 0; before != unit;) {
 		before = unit;
-		for (uint32_t b = 0; b < model->n; b++)
+		FOR(b, model->n)
 			if (unit % model->alignment[b])
 				unit = common_divisor(unit, model->alignment[b]);
 	}
@@ -190,7 +190,7 @@ static int64_t find_unit(const struct layout_model *model)
 
 static void layout_model_divide(struct layout_model *model, int64_t unit)
 {
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		model->size[b] /= unit;
 		model->alignment[b] = unit % model->alignment[b] ? model->alignment[b] / unit : 1;
 		if (model->fixed[b] > 0)
@@ -205,7 +205,7 @@ enum status layout_model_build(
 	*model = (struct layout_model){ .unit = 1 };
 	TRY(layout_model_check_buffers(buffers, alignment, error));
 	uint32_t n = 0, spans = 0;
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		n += buffers->size[i] > 0;
 		spans += buffers->size[i] > 0 ? piece_count(buffers, i) : 0;
 	}
@@ -245,7 +245,7 @@ enum status layout_model_clip(const struct layout_model *whole, const uint32_t *
 {
 	*part = (struct layout_model){ .unit = whole->unit, .sections = last - first };
 	uint32_t spans = 0;
-	for (uint32_t i = 0; i < n; i++)
+	FOR(i, n)
 		spans += whole->span_start[buffer[i] + 1] - whole->span_start[buffer[i]];
 	if (!ROOM(&part->arena, part->time, last - first) || layout_model_allocate(part, n, spans) != OK) {
 		layout_model_free(part);
@@ -253,7 +253,7 @@ enum status layout_model_clip(const struct layout_model *whole, const uint32_t *
 	}
 	memcpy(part->time, whole->time + first, (last - first) * sizeof *part->time);
 	spans = 0;
-	for (uint32_t i = 0; i < n; i++) {
+	FOR(i, n) {
 		uint32_t b = buffer[i];
 		bool whole_life = whole->first[b] >= first && whole->last[b] <= last;
 		part->origin[i] = b;
@@ -290,7 +290,7 @@ void layout_model_free(struct layout_model *model)
 int64_t layout_model_height(const struct layout_model *model, const int64_t *offset)
 {
 	int64_t height = 0;
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		if (offset[b] + model->size[b] > height)
 			height = offset[b] + model->size[b];
 	return height;

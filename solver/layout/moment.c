@@ -23,7 +23,7 @@ static void moment_list_alive(struct moment *moment, uint32_t section)
 	const struct layout_model *model = moment->model;
 	moment->free_count = moment->pinned_count = 0;
 	moment->grain = 0;
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		bool alive = false;
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1] && !alive; k++)
 			alive = model->span[k].first <= section && section < model->span[k].last;
@@ -39,7 +39,7 @@ static void moment_list_alive(struct moment *moment, uint32_t section)
 			moment->pinned[i] = moment->pinned[i - 1];
 		moment->pinned[i] = b;
 	}
-	for (uint32_t i = 0; i < moment->free_count; i++)
+	FOR(i, moment->free_count)
 		moment->size[i] = (model->size[moment->free[i]] + moment->grain - 1) / moment->grain;
 }
 
@@ -47,7 +47,7 @@ static void moment_list_alive(struct moment *moment, uint32_t section)
 static int64_t largest_sum(struct moment *moment, int64_t hole)
 {
 	int64_t divisor = 0, all = 0;
-	for (uint32_t i = 0; i < moment->free_count; i++) {
+	FOR(i, moment->free_count) {
 		if (moment->size[i] > hole)
 			continue;
 		divisor = common_divisor(moment->size[i], divisor);
@@ -58,7 +58,7 @@ static int64_t largest_sum(struct moment *moment, int64_t hole)
 	uint32_t words = (uint32_t)(hole / divisor / 64 + 1);
 	memset(moment->sums, 0, words * sizeof *moment->sums);
 	moment->sums[0] = 1;
-	for (uint32_t i = 0; i < moment->free_count; i++) {
+	FOR(i, moment->free_count) {
 		if (moment->size[i] > hole)
 			continue;
 		uint32_t shift = (uint32_t)(moment->size[i] / divisor), far = shift / 64, near = shift % 64;
@@ -79,7 +79,7 @@ static int64_t section_bound(struct moment *moment, uint32_t section)
 	int64_t rest = 0, saving = 0, top = 0;
 	if (moment->grain > GRAIN_MOST)
 		return 0;
-	for (uint32_t i = 0; i < moment->free_count; i++) {
+	FOR(i, moment->free_count) {
 		int64_t tail = moment->size[i] * moment->grain - model->size[moment->free[i]];
 		rest += moment->size[i];
 		saving = tail > saving ? tail : saving;
@@ -117,7 +117,7 @@ enum status layout_moment_bound(const struct layout_model *model, int64_t *bound
 	enum status status = moment && full && lists && size ? OK : NO_MEMORY;
 	if (status == OK) {
 		*moment = (struct moment){ .model = model, .free = lists, .pinned = lists + model->n, .size = size };
-		for (uint32_t s = 0; s < model->sections; s++)
+		FOR(s, model->sections)
 			full[s] = (struct full){ model->load[s], s };
 		qsort(full, model->sections, sizeof *full, compare_full);
 	}

@@ -38,14 +38,14 @@ static enum status sort_ends(
 	HELD uint32_t *next = mem_alloc((size_t)nest->leaves * 2, sizeof *next);
 	enum status status = count && buffer && next ? OK : NO_MEMORY;
 	if (status == OK) {
-		for (uint32_t b = 0; b < model->n; b++)
+		FOR(b, model->n)
 			count[end[b] + 1]++;
 		for (uint32_t s = 1; s <= model->sections; s++)
 			count[s] += count[s - 1];
-		for (uint32_t b = 0; b < model->n; b++)
+		FOR(b, model->n)
 			buffer[count[end[b]]++] = b;
 		memcpy(next, nest->start, (size_t)nest->leaves * 2 * sizeof *next);
-		for (uint32_t i = 0; i < model->n; i++) {
+		FOR(i, model->n) {
 			uint32_t b = buffer[i];
 			place[b] = next[node[b]]++;
 			sorted[place[b]] = end[b];
@@ -77,7 +77,7 @@ static void fill_tournaments(struct nest *nest, uint32_t v)
 static void nest_fill(struct nest *nest, const uint32_t *node)
 {
 	const struct layout_model *model = nest->model;
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		size_t from = nest->start[node[b]], m = nest->start[node[b] + 1] - from;
 		nest->firsts[from + m + nest->by_first[b]] = (struct nest_pair){ nest->turn[b], model->last[b] };
 		nest->lasts[from + m + nest->by_last[b]] = (struct nest_pair){ nest->turn[b], ~model->first[b] };
@@ -91,9 +91,9 @@ enum status nest_build(struct nest *nest, const struct layout_model *model, cons
 	*nest = (struct nest){ .model = model };
 	HELD uint32_t *node = mem_alloc(model->n, sizeof *node);
 	TRY(node ? nest_allocate(nest) : NO_MEMORY);
-	for (uint32_t i = 0; i < model->n; i++)
+	FOR(i, model->n)
 		nest->turn[order[i]] = i;
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		node[b] = nest_node_of(nest, model->first[b], model->last[b] - 1);
 		nest->start[node[b] + 1]++;
 	}

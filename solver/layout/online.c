@@ -181,12 +181,12 @@ static enum status online_sort_by(const struct layout_model *model, const uint32
 	rows->item = mem_alloc(model->n, sizeof *rows->item);
 	NEED(rows->start && rows->item);
 	uint32_t *next = rows->start + 1;   /* becomes the starts as rows are filled */
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		if (section[b] < model->sections)
 			next[section[b] + 1]++;
-	for (uint32_t s = 0; s < model->sections; s++)
+	FOR(s, model->sections)
 		next[s + 1] += next[s];
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		if (section[b] < model->sections)
 			rows->item[next[section[b]]++] = b;
 	return OK;
@@ -195,7 +195,7 @@ static enum status online_sort_by(const struct layout_model *model, const uint32
 static enum status online_run(const struct layout_model *model, struct online *online, const struct csr *starts,
 	const struct csr *ends, uint32_t *held, int64_t *offset)
 {
-	for (uint32_t s = 0; s < model->sections; s++) {
+	FOR(s, model->sections) {
 		FOR_ROW(i, ends, s)
 			online_leave(online, held[ends->item[i]]);
 		FOR_ROW(i, starts, s) {

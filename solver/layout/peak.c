@@ -9,7 +9,7 @@
 
 /* A window reaches from the first to the last section that is as full as that, in parts of the height wanted. */
 static const double shares[] = { 0.8, 0.97, 0.99, 0.95, 0.9, 0.999, 0.7, 0.5, 0.85 };
-#define SHARES (sizeof shares / sizeof *shares)
+#define SHARES (COUNT_OF(shares))
 #define SEARCH_MOST 4096   /* buffers of a window, for the exact search */
 #define MANY 50000         /* buffers */
 #define WINDOWS 64         /* windows, at most */
@@ -31,7 +31,7 @@ static uint32_t find_windows(const struct peak *peak, double share, bool apart, 
 	const struct layout_model *model = peak->model;
 	double full = share * (double)peak->enough;
 	uint32_t count = 0, near = apart ? model->sections / WINDOWS : model->sections;
-	for (uint32_t s = 0; s < model->sections; s++) {
+	FOR(s, model->sections) {
 		if ((double)model->load[s] < full)
 			continue;
 		if (count == 0 || s - window[count - 1].last > near)
@@ -64,7 +64,7 @@ static enum status peak_place(struct peak *peak, uint32_t since, uint32_t first,
 	struct layout_model part;
 	int64_t height;
 	uint32_t n = 0;
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		if (model->first[b] < last && (peak->offset[b] < 0 ? first : since) < model->last[b])
 			peak->buffer[n++] = b;
 	control_spend(peak->control, model->n);

@@ -8,7 +8,7 @@ enum status reach_build(struct reach *reach, const struct layout_model *model)
 		reach->leaves *= 2;
 	reach->node = mem_alloc((size_t)reach->leaves * 2, sizeof *reach->node);
 	NEED(reach->node);
-	for (uint32_t s = 0; s < model->sections; s++)
+	FOR(s, model->sections)
 		reach->node[reach->leaves + s].most = model->load[s];
 	for (uint32_t v = reach->leaves; v-- > 1;) {
 		const struct reach_node *left = &reach->node[2 * v], *right = left + 1;

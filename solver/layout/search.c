@@ -91,7 +91,7 @@ static void layout_search_reset(struct layout_search *search)
 	memset(search->total, 0, model->sections * sizeof *search->total);
 	memset(search->floor, 0, model->sections * sizeof *search->floor);
 	memset(search->crossing, 0, model->sections * sizeof *search->crossing);
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		search->placed[b] = false;
 		search->low[b] = 0;
 		if (!is_free(search, b))
@@ -172,7 +172,7 @@ static bool infer_pending(struct layout_search *search, const struct frame *fram
 {
 	const struct entry *list = search->list + frame->list;
 	bool any = false;
-	for (uint32_t i = 0; i < frame->count; i++) {
+	FOR(i, frame->count) {
 		uint32_t b = list[i].buffer;
 		if (search->placed[b] || search->low[b] > offset || (search->low[b] == offset && list[i].turn >= turn))
 			continue;
@@ -187,7 +187,7 @@ static bool infer_pending(struct layout_search *search, const struct frame *fram
 	if (!any)
 		return true;
 	uint32_t stamp = search->clock + 1;
-	for (uint32_t i = 0; i < frame->count; i++)
+	FOR(i, frame->count)
 		if (search->pending[list[i].buffer] == search->clock && !raise_floors(search, list[i].buffer, stamp, true))
 			return false;
 	return true;
@@ -307,7 +307,7 @@ static void new_part(
 	const struct layout_model *model = search->model;
 	uint32_t n = 0;
 	int keys = (int)strlen(search->keys);
-	for (uint32_t i = 0; i < parent->count; i++) {
+	FOR(i, parent->count) {
 		uint32_t b = search->list[parent->list + i].buffer;
 		if (search->placed[b] || model->first[b] >= last || model->last[b] <= first)
 			continue;
@@ -325,7 +325,7 @@ static void new_part(
 		.placed = NONE };
 	if (!list_room(search, n))
 		return;
-	for (uint32_t i = 0; i < n; i++)
+	FOR(i, n)
 		search->list[search->list_count++] = (struct entry){ search->sort[i].buffer, i };
 	search->work += 8 * n;
 }
@@ -384,7 +384,7 @@ static bool layout_search_shorten(struct layout_search *search, struct frame *fr
 		return false;
 	const struct entry *from = search->list + frame->list;
 	size_t start = search->list_count;
-	for (uint32_t i = 0; i < frame->count; i++)
+	FOR(i, frame->count)
 		if (!search->placed[from[i].buffer])
 			search->list[search->list_count++] = from[i];
 	frame->list = start;
@@ -422,7 +422,7 @@ static void find_fill(struct layout_search *search, struct frame *frame)
 	const struct entry *list = search->list + frame->list;
 	int64_t lowest = INT64_MAX, smallest = INT64_MAX, step;
 	uint32_t fewest = UINT32_MAX, first = NONE;
-	for (uint32_t i = 0; i < frame->count; i++) {
+	FOR(i, frame->count) {
 		uint32_t b = list[i].buffer;
 		if (search->placed[b])
 			continue;
@@ -466,7 +466,7 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 	frame->start_turn = frame->turn;
 	frame->fill = NONE;
 	frame->hole = INT64_MAX;
-	for (uint32_t i = 0; i < frame->count; i++) {
+	FOR(i, frame->count) {
 		uint32_t b = list[i].buffer;
 		if (search->placed[b])
 			continue;
@@ -517,7 +517,7 @@ static bool next_candidate(struct layout_search *search, struct frame *frame, st
 {
 	const struct entry *list = search->list + frame->list;
 	int64_t best = INT64_MAX, limit = frame->highest < frame->hole - 1 ? frame->highest : frame->hole - 1;
-	for (uint32_t i = 0; i < frame->count; i++) {
+	FOR(i, frame->count) {
 		uint32_t b = list[i].buffer;
 		int64_t low = search->low[b];
 		if (low >= best || search->placed[b] || low > limit || low < frame->offset ||
@@ -590,7 +590,7 @@ static enum verdict layout_search_start(struct layout_search *search)
 	*root = (struct frame){ .last = search->model->sections, .placed = NONE };
 	if (!list_room(search, search->model->n))
 		return FAILED;
-	for (uint32_t b = 0; b < search->model->n; b++)
+	FOR(b, search->model->n)
 		if (is_free(search, b))
 			search->list[search->list_count++] = (struct entry){ b, 0 };
 	root->count = (uint32_t)search->list_count;
@@ -615,7 +615,7 @@ static enum verdict layout_search_pop(struct layout_search *search, enum verdict
 
 static void copy_solution(const struct layout_search *search, int64_t *offset)
 {
-	for (uint32_t b = 0; b < search->model->n; b++)
+	FOR(b, search->model->n)
 		offset[b] = is_free(search, b) ? search->solution[b] : search->model->fixed[b];
 }
 
@@ -631,7 +631,7 @@ enum status layout_search_run(struct layout_search *search, int64_t capacity, co
 	search->no_memory = false;
 	search->work = search->unpaid;
 	search->unpaid = 0;
-	for (uint32_t b = 0; b < search->model->n; b++)
+	FOR(b, search->model->n)
 		if (!is_free(search, b) && search->model->fixed[b] + search->model->size[b] > capacity)
 			return INFEASIBLE;
 	enum verdict verdict = layout_search_start(search);

@@ -8,7 +8,7 @@ static enum status list_members(struct layout_search *search, bool pinned, bool 
 	NEED(ROOM(&search->arena, members->start, (size_t)model->sections + 2));
 	uint64_t sum = 0;
 	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t b = 0; b < model->n; b++) {
+		FOR(b, model->n) {
 			if (is_free(search, b) == pinned)
 				continue;
 			for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
@@ -90,12 +90,12 @@ static enum status search_setup_sort_rows(const struct layout_model *model, stru
 {
 	HELD struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
 	NEED(keyed);
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		uint32_t *row = rows->item + rows->start[b], length = csr_length(rows, b);
-		for (uint32_t i = 0; i < length; i++)
+		FOR(i, length)
 			keyed[i] = (struct keyed){ key[row[i]], row[i] };
 		qsort(keyed, length, sizeof *keyed, compare_keyed);
-		for (uint32_t i = 0; i < length; i++)
+		FOR(i, length)
 			row[i] = keyed[i].buffer;
 	}
 	return OK;
@@ -109,11 +109,11 @@ static enum status sort_neighbours(const struct layout_model *model, struct csr 
 	HELD uint32_t *next = mem_alloc(model->n, sizeof *next), *sorted = mem_alloc(pairs, sizeof *sorted);
 	enum status status = keyed && next && sorted ? OK : NO_MEMORY;
 	if (status == OK) {
-		for (uint32_t b = 0; b < model->n; b++)
+		FOR(b, model->n)
 			keyed[b] = (struct keyed){ model->size[b], b };
 		qsort(keyed, model->n, sizeof *keyed, compare_keyed);
 		memcpy(next, rows->start, model->n * sizeof *next);
-		for (uint32_t k = 0; k < model->n; k++)
+		FOR(k, model->n)
 			FOR_ROW(i, rows, keyed[k].buffer)
 				sorted[next[rows->item[i]]++] = keyed[k].buffer;
 		memcpy(rows->item, sorted, pairs * sizeof *sorted);
@@ -125,7 +125,7 @@ static enum status sort_neighbours(const struct layout_model *model, struct csr 
 static void drop_hidden(const struct layout_model *model, struct csr *obstacles)
 {
 	uint32_t count = 0, from = 0;
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		int64_t top = -1;
 		uint32_t end = obstacles->start[b + 1];
 		obstacles->start[b] = count;
@@ -152,7 +152,7 @@ static bool equal_buffers(const struct layout_model *model, uint32_t a, uint32_t
 static void search_setup_find_twins(struct layout_search *search)
 {
 	const struct layout_model *model = search->model;
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		search->twin[b] = NONE;
 		if (!is_free(search, b))
 			continue;

@@ -21,13 +21,13 @@ static enum status contention(const struct layout_model *model, double *value)
 	HELD int64_t *level = mem_alloc(sections, sizeof *level);
 	HELD uint32_t *power = mem_alloc(model->n, sizeof *power);
 	NEED(level && power);
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		while (2u << power[b] <= model->last[b] - model->first[b])
 			power[b]++;
 	memcpy(level, model->load, sections * sizeof *level);
 	/* level[s] is the maximum of sections s .. s + 2^p - 1; the buffers whose width calls for p are read off. */
 	for (uint32_t p = 0; 1u << p <= sections && p < 32; p++) {
-		for (uint32_t b = 0; b < model->n; b++) {
+		FOR(b, model->n) {
 			if (power[b] != p)
 				continue;
 			int64_t left = level[model->first[b]], right = level[model->last[b] - (1u << p)];
@@ -46,7 +46,7 @@ static enum status overlaps(const struct layout_model *model, double *value)
 	HELD uint32_t *started = mem_alloc((size_t)model->sections + 1, sizeof *started);
 	HELD uint32_t *ended = mem_alloc((size_t)model->sections + 1, sizeof *ended);
 	NEED(started && ended);
-	for (uint32_t b = 0; b < model->n; b++) {
+	FOR(b, model->n) {
 		started[model->first[b]]++;
 		ended[model->last[b]]++;
 	}
@@ -54,7 +54,7 @@ static enum status overlaps(const struct layout_model *model, double *value)
 		started[s] += started[s - 1];
 		ended[s] += ended[s - 1];
 	}
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		value[b] = (double)(started[model->last[b] - 1] - ended[model->first[b]] - 1);
 	return OK;
 }
@@ -85,16 +85,16 @@ enum status layout_sort(const struct layout_model *model, const char *keys, uint
 		else if (keys[i] == 'O')
 			status = overlaps(model, value);
 		else
-			for (uint32_t b = 0; b < model->n; b++)
+			FOR(b, model->n)
 				value[b] = simple_key(model, keys[i], b);
 		for (uint32_t b = 0; status == OK && b < model->n; b++)
 			entry[b].key[i] = value[b];
 	}
 	if (status == OK) {
-		for (uint32_t b = 0; b < model->n; b++)
+		FOR(b, model->n)
 			entry[b].buffer = b;
 		qsort(entry, model->n, sizeof *entry, compare_entries);
-		for (uint32_t i = 0; i < model->n; i++)
+		FOR(i, model->n)
 			order[i] = entry[i].buffer;
 	}
 	return status;

@@ -117,12 +117,12 @@ static enum status layout_tree_place(
 	NEED(offset && order);
 	TRY(layout_model_clip(model, buffer, n, range->first, range->last, tree->offset, &part));
 	int64_t height = INT64_MAX, bound = part.max_load, scale = part.unit / model->unit, enough = tree->height / scale;
-	for (uint32_t i = 0; i < n; i++)
+	FOR(i, n)
 		order[i] = i;
 	TRY(layout_dive(&part, order, false, INT64_MAX, offset, &height, tree->control));
 	if (exact && height > enough)
 		TRY(layout_exact(&part, enough, false, LEAF_EFFORT, offset, &height, &bound, NULL, tree->control));
-	for (uint32_t i = 0; i < n; i++)
+	FOR(i, n)
 		tree->offset[buffer[i]] = offset[i] * scale;
 	tree->reached = height * scale;
 	return OK;
@@ -141,7 +141,7 @@ static enum status layout_tree_leaf(struct tree *tree, const struct range *range
 	if (top <= tree->height || range->first == range->last)
 		return OK;
 	control_spend(tree->control, model->n / 8);
-	for (uint32_t i = 0; i < model->n; i++) {
+	FOR(i, model->n) {
 		uint32_t b = tree->oldest[i];
 		if (model->first[b] >= range->last || model->last[b] <= range->first)
 			continue;
@@ -161,15 +161,15 @@ static enum status layout_tree_round(struct tree *tree, const struct range *firs
 {
 	const struct layout_model *model = tree->model;
 	TRY(layout_sort(model, keys, tree->oldest));
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		tree->offset[b] = -1;
 	tree->height = 0;
 	TRY(layout_tree_leaf(tree, first, buffer));
 	TRY(layout_tree_place(tree, tree->oldest, model->n, &(struct range){ 0, model->sections, 0, 0 }, false));
-	for (uint32_t b = 0; b < model->n; b++)
+	FOR(b, model->n)
 		if (tree->crossing[b])
 			tree->height = larger_of(tree->height, tree->offset[b] + model->size[b]);
-	for (uint32_t i = 0; i < tree->leaves; i++)
+	FOR(i, tree->leaves)
 		TRY(layout_tree_leaf(tree, &tree->range[i], buffer));
 	return OK;
 }
@@ -213,7 +213,7 @@ enum status layout_tree(const struct layout_model *model, int64_t *offset, int64
 	NEED(ROOM(&arena, tree.buffer, n) && ROOM(&arena, tree.oldest, n) && ROOM(&arena, tree.crossing, n) &&
 		ROOM(&arena, tree.range, (size_t)model->sections + 2) && ROOM(&arena, tree.offset, n) &&
 		ROOM(&arena, tree.was, n) && ROOM(&arena, leaf, n));
-	for (uint32_t b = 0; b < n; b++)
+	FOR(b, n)
 		tree.buffer[b] = b;
 	*height = INT64_MAX;
 	TRY(cut_into_leaves(&tree));

@@ -11,7 +11,7 @@
 /* How far what sticks out moves forward, at most, as a part of the whole order; one after another, as turns stay idle.
  */
 static const double pushes[] = { 0.05, 0.015, 0.15, 0.005, 0.5 };
-#define PUSHES (sizeof pushes / sizeof *pushes)
+#define PUSHES (COUNT_OF(pushes))
 
 struct placed { double place; uint32_t buffer; };
 
@@ -42,7 +42,7 @@ static enum status wheel_set_up(struct wheel *wheel, const uint32_t *order)
 	wheel->order = mem_alloc(n, sizeof *wheel->order);
 	wheel->trial = mem_alloc(n, sizeof *wheel->trial);
 	NEED(wheel->placed && wheel->best && wheel->order && wheel->trial);
-	for (uint32_t i = 0; i < n; i++)
+	FOR(i, n)
 		wheel->best[i] = (struct placed){ (double)i / n, order[i] };
 	return OK;
 }
@@ -59,7 +59,7 @@ static void wheel_tear_down(struct wheel *wheel)
 static void push_forward(struct wheel *wheel, const int64_t *offset)
 {
 	const struct layout_model *model = wheel->model;
-	for (uint32_t i = 0; i < model->n; i++) {
+	FOR(i, model->n) {
 		struct placed *placed = &wheel->placed[i];
 		int64_t excess = offset[placed->buffer] + model->size[placed->buffer] - wheel->enough;
 		placed->place = (double)i / model->n;
@@ -68,7 +68,7 @@ static void push_forward(struct wheel *wheel, const int64_t *offset)
 				(1 + (double)excess / (double)wheel->enough);
 	}
 	qsort(wheel->placed, model->n, sizeof *wheel->placed, compare_placed);
-	for (uint32_t i = 0; i < model->n; i++)
+	FOR(i, model->n)
 		wheel->order[i] = wheel->placed[i].buffer;
 }
 

@@ -11,7 +11,7 @@ static enum status order_by_phase(const struct order_job *job, const uint8_t gro
 	HELD uint8_t *group = mem_alloc(problem->ops, sizeof *group);
 	HELD uint32_t *priority = mem_alloc(problem->ops, sizeof *priority);
 	NEED(group && priority);
-	for (uint32_t i = 0; i < problem->ops; i++) {
+	FOR(i, problem->ops) {
 		priority[problem->program[i]] = i;
 		group[i] = group_of[problem->phase[i]];
 	}
@@ -84,7 +84,7 @@ static enum status seed_between(struct order_job *job)
 	HELD uint32_t *sequence = mem_alloc(problem->ops, sizeof *sequence);
 	uint32_t length = 0;
 	NEED(order && sequence);
-	for (uint32_t i = 0; i < problem->ops; i++) {
+	FOR(i, problem->ops) {
 		enum phase phase = problem->phase[problem->program[i]];
 		if (phase != PHASE_UPDATE && phase != PHASE_COMMUNICATION)
 			sequence[length++] = problem->program[i];
@@ -155,7 +155,7 @@ static void note_order(struct cutting *cutting, const uint32_t *order)
 {
 	struct order_job *job = cutting->job;
 	order_profile(&job->model, order, job->count, job->live);
-	for (uint32_t i = 0; i < job->model.ops; i++)
+	FOR(i, job->model.ops)
 		cutting->least[order[i]] = smaller_of(cutting->least[order[i]], job->live[i]);
 	control_spend(&job->control, job->model.touch.start[job->model.ops]);
 }
@@ -165,7 +165,7 @@ static uint32_t most_promising(const struct cutting *cutting)
 {
 	const struct order_job *job = cutting->job;
 	uint32_t best = NONE;
-	for (uint32_t op = 0; op < job->model.ops; op++) {
+	FOR(op, job->model.ops) {
 		if (cutting->done[op] || cutting->least[op] <= job->bound)
 			continue;
 		bool more = best == NONE || cutting->least[op] > cutting->least[best];
@@ -184,7 +184,7 @@ static void note_cut(struct cutting *cutting, uint32_t op)
 	const bool *inside = cutting->cut->flow.reached;
 	uint32_t count = 0;
 	for (int side = 1; side >= 0; side--) {
-		for (uint32_t i = 0; i < job->model.ops; i++)
+		FOR(i, job->model.ops)
 			if (job->order[i] != op && inside[job->order[i]] == side)
 				cutting->order[count++] = job->order[i];
 		if (side)
@@ -200,7 +200,7 @@ static void note_cut(struct cutting *cutting, uint32_t op)
 static enum status cut_promising(struct cutting *cutting, uint32_t cuts)
 {
 	struct order_job *job = cutting->job;
-	for (uint32_t op = 0; op < job->model.ops; op++)
+	FOR(op, job->model.ops)
 		cutting->least[op] = INT64_MAX;
 	note_order(cutting, job->order);
 	for (int i = 0; i < SEEDS; i++)

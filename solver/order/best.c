@@ -177,7 +177,7 @@ enum status order_run_best(struct order_job *job)
 {
 	struct closing closing = { .job = job };
 	enum status status = order_cut_init(&closing.cut, job->problem, true);
-	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK && !order_job_done(job); i++)
+	for (size_t i = 0; i < COUNT_OF(steps) && status == OK && !order_job_done(job); i++)
 		if ((!steps[i].helps || steps[i].helps(job)) && step_runs(steps[i].name))
 			status = steps[i].run(&closing);
 	order_cut_free(&closing.cut);

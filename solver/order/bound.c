@@ -33,7 +33,7 @@ static void spread_block(struct bound *bound, uint32_t first, uint32_t columns)
 	const struct order_model *model = bound->model;
 	memset(bound->reached, 0, model->ops * sizeof *bound->reached);
 	memset(bound->reaching, 0, model->ops * sizeof *bound->reaching);
-	for (uint32_t column = 0; column < columns; column++) {
+	FOR(column, columns) {
 		uint32_t op = bound->topological[first + column];
 		bound->reached[op].word[column / 64] |= UINT64_C(1) << column % 64;
 		bound->reaching[op].word[column / 64] |= UINT64_C(1) << column % 64;
@@ -73,7 +73,7 @@ static struct row certain_columns(const struct bound *bound, uint32_t item)
 static void add_runs(struct bound *bound, const struct row *row, int64_t size)
 {
 	uint64_t carry = 0;
-	for (uint32_t i = 0; i < WORDS; i++) {
+	FOR(i, WORDS) {
 		uint64_t word = row->word[i], edges = word ^ (word << 1 | carry);
 		carry = word >> 63;
 		for (; edges; edges &= edges - 1) {
@@ -87,12 +87,12 @@ static void sum_block(struct bound *bound, uint32_t first, uint32_t columns, int
 {
 	const struct order_model *model = bound->model;
 	memset(bound->difference, 0, (COLUMNS + 1) * sizeof *bound->difference);
-	for (uint32_t item = 0; item < model->items; item++) {
+	FOR(item, model->items) {
 		struct row row = certain_columns(bound, item);
 		add_runs(bound, &row, model->size[item]);
 	}
 	int64_t sum = model->base;
-	for (uint32_t column = 0; column < columns; column++) {
+	FOR(column, columns) {
 		uint32_t op = bound->topological[first + column];
 		sum += bound->difference[column];
 		alive[op] = sum + model->workspace[op];

@@ -49,7 +49,7 @@ static bool mark_along(const struct problem *problem, bool earlier, bool *marked
 {
 	const struct csr *rows = earlier ? &problem->pred : &problem->succ;
 	bool changed = false;
-	for (uint32_t i = 0; i < problem->ops; i++) {
+	FOR(i, problem->ops) {
 		uint32_t op = problem->program[earlier ? problem->ops - 1 - i : i];
 		FOR_ROW(j, rows, op)
 			if (marked[op] && !marked[rows->item[j]])
@@ -64,7 +64,7 @@ static void check_precedence_mark(const struct network *network, bool earlier, b
 	bool changed = true;
 	while (changed) {
 		changed = mark_along(network->problem, earlier, marked);
-		for (uint32_t i = 0; i < network->edges; i++) {
+		FOR(i, network->edges) {
 			uint32_t from = earlier ? network->edge[i].from : network->edge[i].to;
 			uint32_t to = earlier ? network->edge[i].to : network->edge[i].from;
 			if (marked[from] && !marked[to])
@@ -86,7 +86,7 @@ static bool set_sides(struct network *network, uint32_t op, uint32_t other, bool
 	check_precedence_mark(network, true, network->before);
 	check_precedence_mark(network, false, network->behind);
 	network->before[op] = false;
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		if (network->before[i] && network->behind[i])
 			return false;
 	return true;
@@ -98,7 +98,7 @@ static void check_precedence_build(struct network *network)
 	uint32_t start = problem->ops, end = problem->ops + 1;
 	network->arcs = 0;
 	memset(network->head, 0xff, network->nodes * sizeof *network->head);
-	for (uint32_t item = 0; item < problem->items; item++) {
+	FOR(item, problem->items) {
 		uint32_t node = problem->ops + 2 + item, producer = problem->producer[item];
 		uint32_t from = producer == NONE ? start : check_precedence_node_of(network, producer);
 		if (from == end)
@@ -110,11 +110,11 @@ static void check_precedence_build(struct network *network)
 			if (check_precedence_node_of(network, problem->users.item[i]) != start)
 				check_precedence_join(network, node, check_precedence_node_of(network, problem->users.item[i]), UNLIMITED);
 	}
-	for (uint32_t op = 0; op < problem->ops; op++)
+	FOR(op, problem->ops)
 		FOR_ROW(i, &problem->pred, op)
 			if (check_precedence_is_free(network, op) && check_precedence_is_free(network, problem->pred.item[i]))
 				check_precedence_join(network, op, problem->pred.item[i], UNLIMITED);
-	for (uint32_t i = 0; i < network->edges; i++)
+	FOR(i, network->edges)
 		if (check_precedence_is_free(network, network->edge[i].from) &&
 			check_precedence_is_free(network, network->edge[i].to))
 			check_precedence_join(network, network->edge[i].from, network->edge[i].to, UNLIMITED);
@@ -165,7 +165,7 @@ static enum status check_edges(struct network *network, const struct order_certi
 	struct error *error)
 {
 	uint32_t ops = network->problem->ops;
-	for (uint32_t i = 0; i < certificate->arcs; i++) {
+	FOR(i, certificate->arcs) {
 		const struct order_arc *edge = &certificate->arc[i];
 		if (edge->from >= ops || edge->to >= ops || edge->from == edge->to)
 			return fail(error, BAD_INPUT, "the certificate has a precedence that names no two ops");
@@ -246,7 +246,7 @@ static int64_t working_set(const struct problem *problem, uint32_t op)
 static int64_t alive_bound(const struct problem *problem, uint32_t op, const enum side *side)
 {
 	int64_t bytes = problem->base + working_set(problem, op);
-	for (uint32_t item = 0; item < problem->items; item++) {
+	FOR(item, problem->items) {
 		uint32_t producer = problem->producer[item];
 		bool made = producer == NONE || side[producer] == SOURCE, needed = problem->live_out[item];
 		FOR_ROW(i, &problem->users, item)
@@ -327,7 +327,7 @@ static enum status order_check_flow(const struct problem *problem, const struct 
 static int64_t largest_working_set(const struct problem *problem)
 {
 	int64_t largest = 0;
-	for (uint32_t op = 0; op < problem->ops; op++)
+	FOR(op, problem->ops)
 		largest = working_set(problem, op) > largest ? working_set(problem, op) : largest;
 	return problem->base + largest;
 }

@@ -15,7 +15,7 @@
 static int64_t choose_scale(const struct problem *problem, bool prices)
 {
 	int64_t sum = 1, scale = prices ? (int64_t)problem->ops + 1 : 1;
-	for (uint32_t item = 0; item < problem->items; item++)
+	FOR(item, problem->items)
 		sum += problem->size[item];
 	return sum < BYTES_MAX / scale ? scale : 1;
 }
@@ -24,7 +24,7 @@ static uint32_t order_cut_number_nodes(struct order_cut *cut)
 {
 	const struct problem *problem = cut->problem;
 	uint32_t nodes = problem->ops + 2;
-	for (uint32_t item = 0; item < problem->items; item++) {
+	FOR(item, problem->items) {
 		bool shared = !problem->live_out[item] && csr_length(&problem->users, item) > 1;
 		cut->item_node[item] = shared ? nodes++ : NONE;
 	}
@@ -87,7 +87,7 @@ static void add_prices(struct order_cut *cut, uint32_t op, const uint32_t *posit
 static void add_dependencies(struct order_cut *cut)
 {
 	const struct problem *problem = cut->problem;
-	for (uint32_t op = 0; op < problem->ops; op++)
+	FOR(op, problem->ops)
 		FOR_ROW(i, &problem->pred, op)
 			if (keeps(cut, op, problem->pred.item[i]))
 				flow_add(&cut->flow, op, problem->pred.item[i], FLOW_UNLIMITED, 0);
@@ -97,9 +97,9 @@ static uint32_t count_pairs(const struct order_cut *cut, bool prices)
 {
 	const struct problem *problem = cut->problem;
 	uint32_t pairs = 0;
-	for (uint32_t item = 0; item < problem->items; item++)
+	FOR(item, problem->items)
 		pairs += pairs_of(cut, item);
-	for (uint32_t op = 0; op < problem->ops; op++) {
+	FOR(op, problem->ops) {
 		pairs += prices && cut->side[op] == FLOW_FREE;
 		FOR_ROW(i, &problem->pred, op)
 			pairs += keeps(cut, op, problem->pred.item[i]);
@@ -113,7 +113,7 @@ static enum status order_cut_build(struct order_cut *cut, uint32_t op, const uin
 	const uint32_t *prices = cut->prices ? position : NULL;
 	flow_free(&cut->flow);
 	TRY(flow_init(&cut->flow, cut->nodes, count_pairs(cut, prices != NULL)));
-	for (uint32_t item = 0; item < cut->problem->items; item++)
+	FOR(item, cut->problem->items)
 		order_cut_add_item(cut, item);
 	add_prices(cut, op, prices);
 	add_dependencies(cut);
@@ -129,7 +129,7 @@ enum status order_cut_init(struct order_cut *cut, const struct problem *problem,
 		ROOM(arena, cut->stack, problem->ops));
 	cut->nodes = order_cut_number_nodes(cut);
 	NEED(ROOM(arena, cut->side, cut->nodes));
-	for (uint32_t item = 0; item < problem->items; item++)
+	FOR(item, problem->items)
 		cut->constant += problem->live_out[item] && problem->producer[item] == NONE ? problem->size[item] : 0;
 	return OK;
 }
@@ -174,7 +174,7 @@ static void order_cut_mark_sides(struct order_cut *cut, uint32_t op, const uint3
 		else if (position[other] > position[op] + distance)
 			cut->side[other] = FLOW_SINK;
 	}
-	for (uint32_t item = 0; item < problem->items; item++) {
+	FOR(item, problem->items) {
 		uint32_t node = cut->item_node[item], producer = problem->producer[item];
 		if (node == NONE)
 			continue;
@@ -233,7 +233,7 @@ static uint32_t first_dependency(const struct order_cut *cut)
 {
 	const struct problem *problem = cut->problem;
 	uint32_t kept = 0;
-	for (uint32_t op = 0; op < problem->ops; op++)
+	FOR(op, problem->ops)
 		FOR_ROW(i, &problem->pred, op)
 			kept += keeps(cut, op, problem->pred.item[i]);
 	return cut->flow.arcs - 2 * kept;
@@ -245,10 +245,10 @@ enum status order_cut_certificate(const struct order_cut *cut, uint32_t op, stru
 	*certificate = (struct order_certificate) { .proof = ORDER_PROOF_CUT, .op = op };
 	certificate->arc = mem_alloc((size_t)cut->flow.arcs / 2 + problem->items, sizeof *certificate->arc);
 	NEED(certificate->arc);
-	for (uint32_t item = 0; item < problem->items; item++)
+	FOR(item, problem->items)
 		certify_item(cut, item, certificate);
 	uint32_t arc = first_dependency(cut);
-	for (uint32_t later = 0; later < problem->ops; later++)
+	FOR(later, problem->ops)
 		FOR_ROW(i, &problem->pred, later) {
 			if (!keeps(cut, later, problem->pred.item[i]))
 				continue;

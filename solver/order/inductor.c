@@ -19,7 +19,7 @@ static enum status order_inductor_begin(
 	const struct problem *problem, struct arena *arena, int64_t **size, uint32_t **waiting)
 {
 	NEED(ROOM(arena, *size, problem->ops) && ROOM(arena, *waiting, problem->ops));
-	for (uint32_t op = 0; op < problem->ops; op++) {
+	FOR(op, problem->ops) {
 		(*waiting)[op] = csr_length(&problem->pred, op);
 		FOR_ROW(i, &problem->products, op)
 			(*size)[op] += problem->size[problem->products.item[i]];
@@ -36,7 +36,7 @@ static enum status operands_of(const struct problem *problem, struct arena *aren
 				 arena, problem->ops, sizeof *behind);  /* op -> the last op that has it behind a view, plus 1 */
 	NEED(ROOM(arena, operands->start, (size_t)problem->ops + 1) &&
 		ROOM(arena, operands->item, (size_t)pred->start[problem->ops] + 1) && behind);
-	for (uint32_t op = 0; op < problem->ops; op++) {
+	FOR(op, problem->ops) {
 		FOR_ROW(i, pred, op)
 			if (problem->view && problem->view[pred->item[i]])
 				FOR_ROW(k, pred, pred->item[i])
@@ -63,13 +63,13 @@ static void lpmf_start(struct lpmf *lpmf)
 {
 	const struct problem *problem = lpmf->problem;
 	int64_t kept = 0;
-	for (uint32_t item = 0; item < problem->items; item++) {
+	FOR(item, problem->items) {
 		lpmf->left[item] = csr_length(&problem->users, item) + (problem->live_out[item] ? 1 : 0);
 		lpmf->live += problem->producer[item] == NONE ? problem->size[item] : 0;
 		kept += problem->live_out[item] ? problem->size[item] : 0;
 	}
 	lpmf->peak = lpmf->live > kept ? lpmf->live : kept;
-	for (uint32_t i = 0; i < problem->ops; i++) {
+	FOR(i, problem->ops) {
 		uint32_t op = problem->program[i];
 		FOR_ROW(k, &problem->uses, op)
 			lpmf->frees[op] += lpmf->left[problem->uses.item[k]] == 1 ? problem->size[problem->uses.item[k]] : 0;
@@ -85,7 +85,7 @@ static uint32_t lpmf_choose(const struct lpmf *lpmf)
 {
 	uint32_t best = 0;
 	int64_t gap = lpmf->peak - lpmf->live, best_raise = INT64_MAX, best_growth = INT64_MAX;
-	for (uint32_t i = 0; i < lpmf->count; i++) {
+	FOR(i, lpmf->count) {
 		uint32_t op = lpmf->ready[i];
 		int64_t raise = lpmf->size[op] > gap ? lpmf->size[op] : 0, growth = lpmf->size[op] - lpmf->frees[op];
 		if (raise > best_raise || (raise == best_raise && (growth > best_growth
@@ -123,7 +123,7 @@ enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
 		ROOM(&arena, lpmf.ready, problem->ops));
 	TRY(order_inductor_begin(problem, &arena, &lpmf.size, &lpmf.waiting));
 	lpmf_start(&lpmf);
-	for (uint32_t i = 0; i < problem->ops; i++) {
+	FOR(i, problem->ops) {
 		uint32_t at = lpmf_choose(&lpmf);
 		order[i] = lpmf.ready[at];
 		lpmf.ready[at] = lpmf.ready[--lpmf.count];
@@ -195,10 +195,10 @@ enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 		ROOM(&arena, bfs.when, (size_t)problem->pred.start[problem->ops] + 1));
 	TRY(order_inductor_begin(problem, &arena, &size, &waiting));
 	TRY(operands_of(problem, &arena, &bfs.operands));
-	for (uint32_t op = 0; op < problem->ops; op++)
+	FOR(op, problem->ops)
 		if (waiting[op] == 0)
 			bfs_ready(&bfs, op);
-	for (uint32_t i = 0; i < problem->ops; i++) {
+	FOR(i, problem->ops) {
 		uint32_t op = order[i] = bfs_pop(&bfs);
 		bfs.step[op] = i;
 		FOR_ROW(k, &problem->succ, op)
@@ -237,13 +237,13 @@ static enum status dfs_start(struct dfs *dfs, struct arena *arena)
 	if (!place || order_inductor_begin(problem, arena, &size, &waiting) != OK ||
 		operands_of(problem, arena, &dfs->operands) != OK)
 		return NO_MEMORY;
-	for (uint32_t op = 0; op < problem->ops; op++) {
+	FOR(op, problem->ops) {
 		FOR_ROW(i, &problem->uses, op) /* what only gives memory a name weighs nothing */
 			size[op] += problem->view && problem->view[op] ? 0 : problem->size[problem->uses.item[i]];
 		dfs->op[op] = dfs->root[op] = (struct weighed){ size[op], place[op], op };
 	}
 	qsort(dfs->root, problem->ops, sizeof *dfs->root, lighter);
-	for (uint32_t op = 0; op < problem->ops; op++) {
+	FOR(op, problem->ops) {
 		FOR_ROW(i, &dfs->operands, op)
 			dfs->operand[i] = dfs->op[dfs->operands.item[i]];
 		if (csr_length(&dfs->operands, op) > 1)
@@ -282,7 +282,7 @@ enum status order_inductor_dfs(const struct problem *problem, uint32_t *order)
 		ROOM(&arena, dfs.stack, ops) && ROOM(&arena, dfs.seen, ops) &&
 		ROOM(&arena, dfs.operand, (size_t)problem->pred.start[ops] + 1));
 	TRY(dfs_start(&dfs, &arena));
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		if (!dfs.seen[dfs.root[i].op])
 			dfs_visit(&dfs, dfs.root[i].op, order);
 	return OK;

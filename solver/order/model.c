@@ -9,7 +9,7 @@ static enum status collect_touched(const struct problem *problem, struct arena *
 	NEED(ROOM(arena, touch->start, (size_t)ops + 1) &&
 		ROOM(arena, touch->item, (size_t)problem->uses.start[ops] + problem->products.start[ops]));
 	uint32_t count = 0;
-	for (uint32_t op = 0; op < ops; op++) {
+	FOR(op, ops) {
 		touch->start[op] = count;
 		FOR_ROW(i, &problem->uses, op)
 			touch->item[count++] = problem->uses.item[i];
@@ -24,7 +24,7 @@ enum status order_model_of(const struct problem *problem, struct arena *arena, s
 {
 	bool *from_start;
 	NEED(ROOM(arena, from_start, problem->items));
-	for (uint32_t item = 0; item < problem->items; item++)
+	FOR(item, problem->items)
 		from_start[item] = problem->producer[item] == NONE;
 	*model = (struct order_model) {
 		.ops = problem->ops, .items = problem->items, .base = problem->base,
@@ -48,13 +48,13 @@ struct order_model order_model_reversed(const struct order_model *model)
 int64_t order_profile(const struct order_model *model, const uint32_t *order, uint32_t *count, int64_t *live)
 {
 	int64_t bytes = model->base;
-	for (uint32_t item = 0; item < model->items; item++) {
+	FOR(item, model->items) {
 		count[item] = csr_length(&model->users, item);
 		if (model->from_start[item] && (count[item] > 0 || model->to_end[item]))
 			bytes += model->size[item];
 	}
 	int64_t peak = model->ops ? INT64_MIN : bytes;
-	for (uint32_t n = 0; n < model->ops; n++) {
+	FOR(n, model->ops) {
 		uint32_t op = order[n];
 		int64_t closed = 0;
 		FOR_ROW(i, &model->touch, op) {
@@ -75,9 +75,9 @@ static void walk_reset(struct order_walk *walk)
 {
 	const struct order_model *model = walk->model;
 	walk->live = model->base;
-	for (uint32_t op = 0; op < model->ops; op++)
+	FOR(op, model->ops)
 		walk->waiting[op] = csr_length(&model->pred, op);
-	for (uint32_t item = 0; item < model->items; item++) {
+	FOR(item, model->items) {
 		uint32_t users = csr_length(&model->users, item);
 		walk->left[item] = users;
 		walk->rest[item] = 0;
@@ -177,7 +177,7 @@ void order_walk_undo(struct order_walk *walk, uint32_t op)
 
 void order_turn(uint32_t *order, uint32_t ops)
 {
-	for (uint32_t i = 0; i < ops / 2; i++) {
+	FOR(i, ops / 2) {
 		uint32_t swap = order[i];
 		order[i] = order[ops - 1 - i];
 		order[ops - 1 - i] = swap;

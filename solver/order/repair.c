@@ -8,7 +8,7 @@
 #include "job.h"
 
 static const uint32_t distances[] = { 30, 100, 300, 1000, UINT32_MAX / 2 };
-#define DISTANCES (sizeof distances / sizeof *distances)
+#define DISTANCES (COUNT_OF(distances))
 
 /* How good an order is: its peak, then how often it is reached. */
 struct quality {
@@ -35,7 +35,7 @@ static struct quality order_repair_measure(struct repair *repair, const uint32_t
 {
 	const struct order_model *model = &repair->job->model;
 	struct quality quality = { order_profile(model, order, repair->job->count, repair->live), 0 };
-	for (uint32_t i = 0; i < model->ops; i++)
+	FOR(i, model->ops)
 		quality.count += repair->live[i] == quality.peak;
 	control_spend(&repair->job->control, model->touch.start[model->ops]);
 	return quality;
@@ -47,7 +47,7 @@ static void adopt(struct repair *repair, const uint32_t *order)
 	uint32_t ops = repair->job->model.ops;
 	if (order != repair->order)
 		memcpy(repair->order, order, ops * sizeof *order);
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		repair->position[order[i]] = i;
 	repair->now = order_repair_measure(repair, order);
 }
@@ -67,11 +67,11 @@ static void reorder(struct repair *repair, uint32_t op)
 {
 	const bool *inside = repair->cut->flow.reached;
 	uint32_t ops = repair->job->model.ops, count = 0;
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		if (inside[repair->order[i]])
 			repair->trial[count++] = repair->order[i];
 	repair->trial[count++] = op;
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		if (!inside[repair->order[i]] && repair->order[i] != op)
 			repair->trial[count++] = repair->order[i];
 }

@@ -69,7 +69,7 @@ static void roam_mark(const struct csr *arcs, uint32_t from, uint32_t *stack, bo
 static uint32_t deepest(const struct roam *roam, const bool *allowed, const uint8_t *phase, uint32_t *level)
 {
 	uint32_t best = NONE;
-	for (uint32_t i = 0; i < roam->model->ops; i++) {
+	FOR(i, roam->model->ops) {
 		uint32_t op = roam->sequence[i];
 		level[op] = 0;
 		FOR_ROW(j, &roam->model->pred, op)
@@ -96,7 +96,7 @@ static enum status find_main(struct roam *roam)
 		roam->loss = end;
 	roam_mark(&roam->model->pred, roam->loss, roam->stack, above_loss);
 	roam_mark(&roam->model->succ, roam->loss, roam->stack, below_loss);
-	for (uint32_t op = 0; op < ops; op++)
+	FOR(op, ops)
 		roam->main[op] = above_loss[op] || (above_end[op] && below_loss[op]);
 	return OK;
 }
@@ -109,13 +109,13 @@ static enum status find_segments(struct roam *roam)
 	bool *waist;
 	NEED(ROOM(&roam->arena, path, ops) && ROOM(&roam->arena, place, ops) &&
 		ROOM(&roam->arena, lowest, (size_t)ops + 1) && ROOM(&roam->arena, waist, ops));
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		if (roam->main[roam->sequence[i]]) {
 			place[roam->sequence[i]] = count;
 			path[count++] = roam->sequence[i];
 		}
 	order_find_waists(roam->model, path, count, place, lowest, waist);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		roam->segment_of[path[i]] = roam->segments;
 		if (waist[i] || i + 1 == count) {
 			roam->segment[roam->segments++] = (struct order_segment) {
@@ -136,9 +136,9 @@ static enum status roam_find_branches(struct roam *roam)
 	uint32_t *row;
 	uint32_t *op_of, count = 0;
 	NEED(ROOM(&roam->arena, row, model->ops) && ROOM(&roam->arena, op_of, model->ops));
-	for (uint32_t op = 0; op < model->ops; op++)
+	FOR(op, model->ops)
 		roam->branch_of[op] = NONE;
-	for (uint32_t i = 0; i < model->ops; i++) {
+	FOR(i, model->ops) {
 		uint32_t start = roam->sequence[i], depth = 0;
 		if (roam->main[start] || roam->branch_of[start] != NONE)
 			continue;
@@ -158,7 +158,7 @@ static enum status roam_find_branches(struct roam *roam)
 		}
 		roam->branches++;
 	}
-	for (uint32_t i = 0; i < model->ops; i++)
+	FOR(i, model->ops)
 		if (!roam->main[roam->sequence[i]]) {
 			row[count] = roam->branch_of[roam->sequence[i]];
 			op_of[count++] = roam->sequence[i];
@@ -171,7 +171,7 @@ static void measure_branches(struct roam *roam)
 {
 	const struct order_model *model = roam->model;
 	roam->pending_count = 0;
-	for (uint32_t id = 0; id < roam->branches; id++) {
+	FOR(id, roam->branches) {
 		struct order_branch *branch = &roam->branch[id];
 		*branch = (struct order_branch) {
 			.op = roam->members.item[roam->members.start[id]], .ops = csr_length(&roam->members, id),
@@ -245,7 +245,7 @@ static bool run_branch(struct roam *roam, uint32_t id, bool forced)
 static void run_pending(struct roam *roam, uint32_t segment, bool forced)
 {
 	uint32_t kept = 0, radius = roam->job->options->delay_radius;
-	for (uint32_t i = 0; i < roam->pending_count; i++) {
+	FOR(i, roam->pending_count) {
 		uint32_t id = roam->pending[i];
 		struct order_branch *branch = &roam->branch[id];
 		bool must = forced || (radius && segment + 1 >= branch->earliest + radius);
@@ -301,7 +301,7 @@ static void assign_branches(struct roam *roam, int64_t peak)
 	measure_branches(roam);
 	roam->segment[0].first = 0;
 	roam->peak = peak;
-	for (uint32_t i = 0; i < roam->model->ops; i++) {
+	FOR(i, roam->model->ops) {
 		uint32_t op = roam->sequence[i];
 		if (!roam->main[op])
 			continue;
@@ -351,7 +351,7 @@ struct leaves {
 static void roam_refresh(struct leaves *leaves)
 {
 	order_profile(leaves->roam->model, leaves->roam->order, leaves->count, leaves->live);
-	for (uint32_t i = 0; i < leaves->roam->model->ops; i++)
+	FOR(i, leaves->roam->model->ops)
 		leaves->position[leaves->roam->order[i]] = i;
 }
 
@@ -433,7 +433,7 @@ static enum status solve_segments(struct roam *roam)
 		ROOM(&roam->arena, leaves.count, roam->model->items) && ROOM(&roam->arena, leaves.live, ops));
 	roam_refresh(&leaves);
 	enum status status = OK;
-	for (uint32_t i = 0; i < roam->segments; i++) {
+	FOR(i, roam->segments) {
 		struct order_segment *segment = &roam->segment[i];
 		if (status == OK)
 			status = solve_segment(&leaves, segment);
@@ -453,7 +453,7 @@ static enum status roam_prepare(struct roam *roam)
 	NEED(ROOM(arena, roam->place, ops) && ROOM(arena, roam->main, ops) && ROOM(arena, roam->segment_of, ops) &&
 		ROOM(arena, roam->run, ops) && ROOM(arena, roam->order, ops) && ROOM(arena, roam->stack, ops) &&
 		roam->branch_of && roam->segment);
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		roam->place[roam->sequence[i]] = i;
 	return order_walk_start(&roam->walk, roam->model, arena);
 }

@@ -97,7 +97,7 @@ static void toggle_hash(struct search *search, uint32_t op)
 
 static void sort_changed(struct search *search)
 {
-	for (uint32_t i = 0; i < search->walk.changes; i++)
+	FOR(i, search->walk.changes)
 		if (search->ready_place[search->walk.changed[i]] != NONE)
 			sort_in(search, search->walk.changed[i]);
 	search->spent += 4 + search->walk.changes;
@@ -154,7 +154,7 @@ static void run_safe_moves(struct search *search)
 static bool depends_on(const struct search *search, uint32_t op, const uint32_t *since, uint32_t count)
 {
 	FOR_ROW(i, &search->model->pred, op)
-		for (uint32_t j = 0; j < count; j++)
+		FOR(j, count)
 			if (search->model->pred.item[i] == since[j])
 				return true;
 	return false;
@@ -262,7 +262,7 @@ static bool grow_states(struct search *search)
 	search->table = table;
 	search->table_size = 2 * room;
 	search->room = room;
-	for (uint32_t i = 0; i < search->count; i++)
+	FOR(i, search->count)
 		*order_search_table_slot(search, search->state[i].hash) = i + 1;
 	return true;
 }
@@ -303,14 +303,14 @@ static void order_search_go_to(struct search *search, uint32_t target)
 			search->way[length++] = target;
 			target = state[target].parent;
 		} else {
-			for (uint32_t i = 0; i < state[at].moves; i++)
+			FOR(i, state[at].moves)
 				order_search_take_back(search);
 			at = state[at].parent;
 		}
 	}
 	while (length > 0) {
 		at = search->way[--length];
-		for (uint32_t i = 0; i < state[at].moves; i++)
+		FOR(i, state[at].moves)
 			order_search_run(search, search->move[state[at].first + i]);
 	}
 	search->at = at;
@@ -352,7 +352,7 @@ static void push_children(struct search *search)
 			child[j] = child[j - 1];
 		child[j] = id;
 	}
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		search->stack[search->depth++] = child[i];
 }
 
@@ -404,7 +404,7 @@ static enum status expand_all(struct search *search)
 static int64_t least_blocked(const struct search *search)
 {
 	int64_t least = INT64_MAX;
-	for (uint32_t id = 0; id < search->count; id++)
+	FOR(id, search->count)
 		least = search->state[id].blocked < least ? search->state[id].blocked : least;
 	return least;
 }
@@ -427,9 +427,9 @@ static enum status search_start(struct search *search, const struct order_model 
 	NEED(ROOM(arena, search->ready, model->ops) && ROOM(arena, search->ready_place, model->ops) &&
 		ROOM(arena, search->calm, model->ops) && ROOM(arena, search->calm_place, model->ops) &&
 		ROOM(arena, search->trail, model->ops) && ROOM(arena, search->option, model->ops));
-	for (uint32_t op = 0; op < model->ops; op++)
+	FOR(op, model->ops)
 		search->ready_place[op] = search->calm_place[op] = NONE;
-	for (uint32_t op = 0; op < model->ops; op++)
+	FOR(op, model->ops)
 		if (search->walk.waiting[op] == 0)
 			set_ready(search, op, true);
 	return OK;

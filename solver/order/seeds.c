@@ -54,7 +54,7 @@ static void greedy_run(struct greedy *greedy, uint32_t op)
 	if (live > greedy->peak)
 		greedy->peak = live;
 	order_walk_run(walk, op);
-	for (uint32_t i = 0; i < walk->changes; i++)
+	FOR(i, walk->changes)
 		if (order_tournament_has(&greedy->ready, walk->changed[i]))
 			greedy_put(greedy, walk->changed[i]);
 	bool in_turn = greedy->sequence && greedy->place[op] != NONE;
@@ -73,7 +73,7 @@ static enum status start_tournament(struct greedy *greedy, struct arena *arena)
 	const struct order_model *model = walk->model;
 	int64_t *need;
 	NEED(ROOM(arena, need, model->ops));
-	for (uint32_t op = 0; op < model->ops; op++)
+	FOR(op, model->ops)
 		need[op] = order_walk_need(walk, op);
 	return order_tournament_init(&greedy->ready, model->ops, need, arena);
 }
@@ -85,10 +85,10 @@ static enum status greedy_all(
 	TRY(start_tournament(greedy, arena));
 	greedy->ready.late = prefer_late;
 	greedy->peak = greedy->walk.live;
-	for (uint32_t op = 0; op < model->ops; op++)
+	FOR(op, model->ops)
 		if (greedy_may(greedy, op))
 			greedy_put(greedy, op);
-	for (uint32_t i = 0; i < model->ops; i++) {
+	FOR(i, model->ops) {
 		order[i] = greedy_take(greedy);
 		greedy_run(greedy, order[i]);
 	}
@@ -126,12 +126,12 @@ enum status order_by_priority(
 	uint32_t *waiting = NULL;
 	enum status status = ROOM(&arena, waiting, model->ops) ? order_heap_init(&heap, model->ops, &arena) : NO_MEMORY;
 	if (status == OK) {
-		for (uint32_t op = 0; op < model->ops; op++) {
+		FOR(op, model->ops) {
 			waiting[op] = csr_length(&model->pred, op);
 			if (waiting[op] == 0)
 				order_heap_put(&heap, op, group ? group[op] : 0, priority[op]);
 		}
-		for (uint32_t n = 0; n < model->ops; n++) {
+		FOR(n, model->ops) {
 			uint32_t op = order[n] = order_heap_top(&heap);
 			order_heap_remove(&heap, op);
 			FOR_ROW(i, &model->succ, op) {
@@ -167,7 +167,7 @@ static void weigh_operands(
 	const struct order_model *model, const uint32_t *topological, bool *seen, struct operand *operand)
 {
 	int64_t all = 0;
-	for (uint32_t i = 0; i < model->ops; i++) {
+	FOR(i, model->ops) {
 		uint32_t op = topological[i], users = csr_length(&model->succ, op);
 		int64_t produced = 0;
 		FOR_ROW(j, &model->touch, op) {
@@ -193,7 +193,7 @@ static enum status sort_operands(
 	uint32_t *fill;
 	NEED(ROOM(arena, operands->item, model->pred.start[model->ops]) && ROOM(arena, fill, model->ops));
 	qsort(operand, model->ops, sizeof *operand, compare_operands);
-	for (uint32_t n = 0; n < model->ops; n++)
+	FOR(n, model->ops)
 		FOR_ROW(i, &model->succ, operand[n].op) {
 			uint32_t user = model->succ.item[i];
 			operands->item[operands->start[user] + fill[user]++] = operand[n].op;
@@ -205,7 +205,7 @@ static void visit_post_order(
 	const struct order_model *model, const struct csr *operands, uint32_t *stack, uint32_t *next, uint32_t *order)
 {
 	uint32_t done = 0;
-	for (uint32_t sink = 0; sink < model->ops; sink++) {
+	FOR(sink, model->ops) {
 		if (csr_length(&model->succ, sink) || next[sink])
 			continue;
 		uint32_t depth = 0;
@@ -236,7 +236,7 @@ enum status order_depth_first(const struct order_model *model, uint32_t *order)
 	bool *seen;
 	NEED(ROOM(&arena, operand, model->ops) && ROOM(&arena, priority, model->ops) &&
 		ROOM(&arena, stack, model->ops) && ROOM(&arena, next, model->ops) && ROOM(&arena, seen, model->items));
-	for (uint32_t op = 0; op < model->ops; op++)
+	FOR(op, model->ops)
 		priority[op] = op;
 	TRY(order_by_priority(model, NULL, priority, order));
 	weigh_operands(model, order, seen, operand);

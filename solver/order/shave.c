@@ -48,12 +48,12 @@ static enum status join_rows(struct shaving *shaving, const struct csr *given, b
 	HELD uint32_t *row = mem_alloc(pairs, sizeof *row);
 	HELD uint32_t *item = mem_alloc(pairs, sizeof *item);
 	NEED(row && item);
-	for (uint32_t op = 0; op < ops; op++)
+	FOR(op, ops)
 		FOR_ROW(i, given, op) {
 			row[count] = op;
 			item[count++] = given->item[i];
 		}
-	for (uint32_t i = 0; i < shaving->edges; i++) {
+	FOR(i, shaving->edges) {
 		row[count] = after ? shaving->edge[i].after : shaving->edge[i].before;
 		item[count++] = after ? shaving->edge[i].before : shaving->edge[i].after;
 	}
@@ -107,7 +107,7 @@ static enum status force_others(struct shaving *shaving, uint32_t op, int64_t sl
 {
 	struct order_cut *cut = &shaving->cut;
 	TRY(shave_keep_flow(shaving));
-	for (uint32_t other = 0; other < shaving->problem.ops; other++) {
+	FOR(other, shaving->problem.ops) {
 		if (cut->side[other] != FLOW_FREE)
 			continue;
 		bool inside = cut->flow.reached[other];
@@ -172,7 +172,7 @@ static enum status shave_raise_bound(struct shaving *shaving)
 	struct order_job *job = shaving->job;
 	struct order_arc *arc = arena_alloc(&job->arena, shaving->edges, sizeof *arc);
 	NEED(arc || shaving->edges == 0);
-	for (uint32_t i = 0; i < shaving->edges; i++)
+	FOR(i, shaving->edges)
 		arc[i] = (struct order_arc){ NONE, shaving->edge[i].after, shaving->edge[i].before, shaving->edge[i].at_before };
 	order_job_raise(job, shaving->threshold + 1, ORDER_PROOF_PRECEDENCE, shaving->refuted);
 	job->certificate.arc = arc;

@@ -37,13 +37,13 @@ enum status order_tournament_init(
 		mem_free(sorted);
 		return NO_MEMORY;
 	}
-	for (uint32_t op = 0; op < ops; op++)
+	FOR(op, ops)
 		sorted[op] = (struct sorted) { need[op], op };
 	qsort(sorted, ops, sizeof *sorted, tournament_compare);
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		tournament->slot[sorted[i].op] = leaves + i;
 	mem_free(sorted);
-	for (uint32_t node = 0; node < 2 * leaves; node++) {
+	FOR(node, 2 * leaves) {
 		tournament->least[node] = INT64_MAX;
 		tournament->most[node] = INT64_MIN;
 		tournament->best[node] = NONE;

@@ -18,7 +18,7 @@ void order_find_waists(const struct order_model *model, const uint32_t *path, ui
 		lowest[i] = behind < lowest[i + 1] ? behind : lowest[i + 1];
 	}
 	uint32_t farthest = 0;     /* over ops so far, of their first successor's position */
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		waist[i] = farthest <= i && lowest[i + 1] > i;
 		uint32_t first = UINT32_MAX;
 		FOR_ROW(j, &model->succ, path[i]) {

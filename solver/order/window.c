@@ -26,11 +26,11 @@ static enum status cut_dependencies(
 	const struct cutting *cutting, const struct csr *arcs, struct arena *arena, struct csr *result)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < cutting->ops; i++)
+	FOR(i, cutting->ops)
 		count += csr_length(arcs, cutting->order[cutting->first + i]);
 	NEED(ROOM(arena, result->start, (size_t)cutting->ops + 1) && ROOM(arena, result->item, count));
 	count = 0;
-	for (uint32_t i = 0; i < cutting->ops; i++) {
+	FOR(i, cutting->ops) {
 		FOR_ROW(j, arcs, cutting->order[cutting->first + i])
 			if (window_inside(cutting, arcs->item[j]))
 				result->item[count++] = cutting->position[arcs->item[j]] - cutting->first;
@@ -44,12 +44,12 @@ static enum status cut_touches(struct cutting *cutting, struct arena *arena, str
 {
 	const struct order_model *model = cutting->model;
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < cutting->ops; i++)
+	FOR(i, cutting->ops)
 		count += csr_length(&model->touch, cutting->order[cutting->first + i]);
 	NEED(ROOM(arena, touch->start, (size_t)cutting->ops + 1) && ROOM(arena, touch->item, count) &&
 		ROOM(arena, cutting->items, count));
 	count = 0;
-	for (uint32_t i = 0; i < cutting->ops; i++) {
+	FOR(i, cutting->ops) {
 		FOR_ROW(j, &model->touch, cutting->order[cutting->first + i]) {
 			uint32_t item = model->touch.item[j];
 			if (cutting->local[item] == 0) {
@@ -72,7 +72,7 @@ static int64_t cut_items(const struct cutting *cutting, struct order_window *win
 	if (!(ROOM(&window->arena, size, cutting->count) && ROOM(&window->arena, from_start, cutting->count) &&
 		ROOM(&window->arena, to_end, cutting->count)))
 		return -1;
-	for (uint32_t i = 0; i < cutting->count; i++) {
+	FOR(i, cutting->count) {
 		uint32_t item = cutting->items[i];
 		size[i] = model->size[item];
 		from_start[i] = model->from_start[item];
@@ -104,7 +104,7 @@ static void window_fingerprint(struct order_window *window)
 	key[1] = UINT64_C(0x77696e646f77);
 	window_add_to_key(key, model->ops);
 	window_add_to_key(key, model->items);
-	for (uint32_t op = 0; op < model->ops; op++) {
+	FOR(op, model->ops) {
 		window_add_to_key(key, (uint64_t)model->workspace[op]);
 		window_add_to_key(key, csr_length(&model->pred, op));
 		FOR_ROW(i, &model->pred, op)
@@ -113,7 +113,7 @@ static void window_fingerprint(struct order_window *window)
 		FOR_ROW(i, &model->touch, op)
 			window_add_to_key(key, model->touch.item[i]);
 	}
-	for (uint32_t item = 0; item < model->items; item++) {
+	FOR(item, model->items) {
 		window_add_to_key(key, (uint64_t)model->size[item]);
 		window_add_to_key(key, (uint64_t)model->from_start[item] | (uint64_t)model->to_end[item] << 1);
 	}
@@ -142,7 +142,7 @@ static enum status window_cut_all(struct cutting *cutting, struct order_window *
 	model->ops = cutting->ops;
 	model->items = cutting->count;
 	model->workspace = workspace;
-	for (uint32_t i = 0; i < cutting->ops; i++)
+	FOR(i, cutting->ops)
 		workspace[i] = cutting->model->workspace[cutting->order[cutting->first + i]];
 	int64_t alive = cut_items(cutting, window);
 	if (alive < 0 || csr_transpose(arena, &model->touch, model->ops, model->items, &model->users) != OK)
@@ -171,7 +171,7 @@ void order_window_free(struct order_window *window)
 void order_window_apply(const struct order_window *window, uint32_t *order, uint32_t *local)
 {
 	uint32_t ops = window->model.ops;
-	for (uint32_t i = 0; i < ops; i++)
+	FOR(i, ops)
 		local[i] = order[window->first + local[i]];
 	memcpy(order + window->first, local, ops * sizeof *order);
 }
@@ -237,7 +237,7 @@ static void window_refresh(struct improvement *improvement)
 {
 	const struct order_model *model = &improvement->job->model;
 	improvement->peak = order_profile(model, improvement->order, improvement->count, improvement->live);
-	for (uint32_t i = 0; i < model->ops; i++)
+	FOR(i, model->ops)
 		improvement->position[improvement->order[i]] = i;
 	control_spend(&improvement->job->control, model->touch.start[model->ops]);
 }
@@ -266,7 +266,7 @@ static enum status improve_at(struct improvement *improvement, uint32_t at, uint
 static enum status lower_peak(struct improvement *improvement, uint32_t ops)
 {
 	int64_t peak = improvement->peak;
-	for (uint32_t at = 0; at < improvement->job->model.ops; at++) {
+	FOR(at, improvement->job->model.ops) {
 		if (improvement->live[at] != peak)
 			continue;
 		TRY(improve_at(improvement, at, ops));
@@ -278,7 +278,7 @@ static enum status window_improve(struct improvement *improvement)
 {
 	static const uint32_t widths[] = { 40, 100, 200, 500 };
 	struct order_job *job = improvement->job;
-	for (uint32_t i = 0; i < sizeof widths / sizeof *widths && !order_job_done(job);) {
+	for (uint32_t i = 0; i < COUNT_OF(widths) && !order_job_done(job);) {
 		enum status status = lower_peak(improvement, widths[i]);
 		control_report(&job->control, "order: windows", -1, job->peak, job->bound);
 		if (status == OK)

@@ -4,7 +4,7 @@
 /* The unit that a data axis splits, if that takes all-reduces inside. */
 static const struct unit *batch_unit(const struct units *units, uint32_t op)
 {
-	for (uint32_t u = 0; u < unit_count(units, op); u++) {
+	FOR(u, unit_count(units, op)) {
 		const struct unit *unit = &units->unit[units->unit_start[op] + u];
 		if (unit->role == ROLE_BATCH && unit->inside > 0)
 			return unit;

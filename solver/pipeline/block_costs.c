@@ -633,7 +633,7 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 	int64_t whole = graph->storage[parameter].bytes, bytes = 0;
 	if (home == NONE || whole == 0)
 		return;
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+	FOR(k, op_arguments(graph, op))
 		bytes += op_moves(costing->machine, work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 	double share = (double)block_costs_storage_bytes(costing, parameter) / (double)whole;
 	int64_t beside = 0;

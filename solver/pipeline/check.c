@@ -132,7 +132,7 @@ static enum status pipeline_check_op(struct check *check, uint32_t r, uint32_t i
 		csr_length(&graph->reads, id) != csr_length(&device->reads, of) ||
 		csr_length(&graph->writes, id) != csr_length(&device->writes, of))
 		return pipeline_check_wrong(check, r, "is another op than the step's:", graph->op[id].name);
-	for (uint32_t k = 0; k < csr_length(&graph->reads, id); k++) {
+	FOR(k, csr_length(&graph->reads, id)) {
 		uint32_t here = graph->reads.item[graph->reads.start[id] + k],
 				 wanted = device->reads.item[device->reads.start[of] + k];
 		bool summand = false;

@@ -109,7 +109,7 @@ static int64_t cached_gradients(
 			bool known = matrices == 0;
 			FOR(i, kinds)
 				known |= seen[i] == matrices;
-			if (known || kinds == sizeof seen / sizeof *seen)
+			if (known || kinds == COUNT_OF(seen))
 				continue;
 			seen[kinds++] = matrices;
 			sum += matrices;

@@ -410,7 +410,7 @@ static void try_tied(struct finding *finding, uint32_t tensor, uint32_t paramete
 	uint32_t chain[16], links = 0, writer;
 	while ((writer = graph->tensor[tensor].writer) != NONE && cut->side[writer] == SIDE_BACKWARD &&
 		!is_addition(finding, writer)) {
-		if (!pipeline_cut_is_linear(finding, writer) || links == sizeof chain / sizeof *chain)
+		if (!pipeline_cut_is_linear(finding, writer) || links == COUNT_OF(chain))
 			return;
 		chain[links++] = writer;
 		tensor = graph->reads.item[graph->reads.start[writer]];

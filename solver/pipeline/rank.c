@@ -423,7 +423,7 @@ static bool rank_start(struct making *making)
 		ROOM(arena, making->sink, graph->ops + (size_t)making->flow->transfers) &&
 		ROOM(arena, making->until, graph->storages) &&
 		ROOM(arena, making->ends, graph->ops + (size_t)graph->storages + making->flow->transfers) && making->draft;
-	for (size_t i = 0; i < sizeof by_storage / sizeof *by_storage && fine; i++) {
+	for (size_t i = 0; i < COUNT_OF(by_storage) && fine; i++) {
 		ROOM(arena, *by_storage[i], graph->storages);
 		fine = *by_storage[i] != NULL;
 		for (uint32_t s = 0; fine && s < graph->storages; s++)

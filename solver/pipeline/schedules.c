@@ -299,7 +299,7 @@ static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, 
 		return NO_MEMORY;
 	}
 	uint32_t **const counts[] = { &filling.filled, &filling.weights, &filling.held, &filling.scan };
-	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+	for (size_t i = 0; i < COUNT_OF(counts); i++)
 		*counts[i] = filling.next + (i + 1) * pipeline->ranks;
 	filling.begin = filling.free_at + pipeline->ranks;
 	filling.done[1] = filling.done[0] + cells;

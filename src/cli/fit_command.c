@@ -122,7 +122,7 @@ static void print_groups(FILE *file, const struct fit_list *list)
 static const struct fit_way *fit_command_least(const struct fit_list *list)
 {
 	const struct fit_way *least = NULL;
-	for (uint32_t i = 0; i < list->ways; i++)
+	FOR(i, list->ways)
 		if ((list->way[i].planned || list->way[i].above) && (!least || list->way[i].came.needs < least->came.needs))
 			least = &list->way[i];
 	return least;
@@ -223,7 +223,7 @@ static void write_ways(struct json *json, const struct fit_list *list, const cha
 {
 	json_new_line(json, 1);
 	json_open_array(json, key);
-	for (uint32_t i = 0; i < list->ways; i++)
+	FOR(i, list->ways)
 		if (list->way[i].planned == planned)
 			write_way(json, list, &list->way[i]);
 	json_close(json);

@@ -775,7 +775,7 @@ static enum status no_configuration(const struct searching *searching)
 	uint64_t product = 1;
 	char text[120] = "";
 	struct words words = { text, sizeof text, 0 };
-	for (size_t i = 0; i < sizeof degree / sizeof *degree; i++)
+	for (size_t i = 0; i < COUNT_OF(degree); i++)
 		if (degree[i].wanted) {
 			product *= degree[i].wanted;
 			words_add(&words, "%s%s %u", words.at ? " x " : "", degree[i].name, degree[i].wanted);

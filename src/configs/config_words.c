@@ -30,7 +30,7 @@ const char *config_biggest(const struct rank_memory *memory, int64_t *bytes)
 		{ "short-lived tensors", memory->transient }, { "gathered parameters", memory->gathered },
 		{ "overheads", memory->overhead } };
 	size_t most = 0;
-	for (size_t i = 1; i < sizeof part / sizeof *part; i++)
+	for (size_t i = 1; i < COUNT_OF(part); i++)
 		if (part[i].bytes > part[most].bytes)
 			most = i;
 	*bytes = part[most].bytes;

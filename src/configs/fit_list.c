@@ -74,7 +74,7 @@ struct change {
 	{ group, words, FORM_##form, divisor, FIT_MEANING_##meaning, how },
 static const struct change changes[] = { FIT_CHANGES(X) };
 #undef X
-#define CHANGES (sizeof changes / sizeof *changes)
+#define CHANGES (COUNT_OF(changes))
 #define NEAREST 6u  /* misses that are paired with each other */
 #define WAYS_MOST (CHANGES + NEAREST * (NEAREST - 1) / 2)
 
@@ -156,7 +156,7 @@ static void fit_list_holds(const struct graph *graph, uint32_t op, char *text, s
 		words_add(&words, "%s%.60s %s", shown ? ", " : "", graph->tensor[tensor].name,
 			bytes_text(graph->storage[most].bytes, amount, sizeof amount));
 	}
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		bytes[graph->storage[s].kind] += graph->storage[s].persistent ? graph->storage[s].bytes : 0;
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		if (bytes[kind] > 0)
@@ -344,7 +344,7 @@ static void fit_list_show(const struct finding *finding, struct round *round, ui
 	now.way = mem_alloc(WAYS_MOST, sizeof *now.way);
 	if (now.way) {
 		memcpy(now.way, finding->list->way, finding->list->ways * sizeof *now.way);
-		for (uint32_t i = 0; i < round->ways; i++)
+		FOR(i, round->ways)
 			if (round->done[i] && fit_list_takes(round, i))
 				fit_list_add(&now, &round->way[i]);
 		sort_ways(&now);
@@ -391,7 +391,7 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 	for (int i = 0; i < THREADS && status == OK; i++)
 		if ((status = worker[i].status) != OK)
 			*finding->error = worker[i].error;
-	for (uint32_t i = 0; i < ways; i++)
+	FOR(i, ways)
 		if (status == OK && fit_list_takes(&round, i))
 			fit_list_add(finding->list, &way[i]);
 	return status;
@@ -445,7 +445,7 @@ static enum status find_sizes(struct finding *finding)
 	struct factors factors;
 	if (error_set(finding->error, factors_find(finding->graph, finding->planner->rules, &factors)) != OK)
 		return finding->error->status;
-	for (uint32_t i = 0; i < factors.factors; i++) {
+	FOR(i, factors.factors) {
 		const struct factor *factor = &factors.factor[i];
 		if (factor->role == ROLE_SEQUENCE && !factor->fixed && factor->size > finding->sequence)
 			finding->sequence = factor->size;
@@ -482,7 +482,7 @@ static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct f
 static uint32_t list_nearest(const struct fit_list *list, uint32_t *nearest)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < list->ways; i++) {
+	FOR(i, list->ways) {
 		uint32_t at = count;
 		if (!list->way[i].above && !list->way[i].planned)
 			continue;
@@ -505,7 +505,7 @@ static enum status fit_list_find_pairs(struct finding *finding)
 	for (uint32_t i = count; i < all; i++)
 		if (strcmp(way[nearest[i]].set + strlen(finding->list->captured ? FIT_PROGRAM : ""), "recompute=auto") == 0)
 			nearest[count - 1] = nearest[i];
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		for (uint32_t j = i + 1; j < count; j++)
 			pairs += pair_ways(&way[nearest[i]], &way[nearest[j]], &pair[pairs]);
 	return plan_ways(finding, pair, pairs, true);
@@ -561,7 +561,7 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 		status = find_singles(&finding);
 	sort_ways(list);
 	bool keeps = false;
-	for (uint32_t i = 0; i < list->ways; i++)
+	FOR(i, list->ways)
 		keeps |= list->way[i].fits && list->way[i].meaning < FIT_MEANING_RUN;
 	if (status == OK && !keeps)
 		status = fit_list_find_pairs(&finding);

@@ -76,7 +76,7 @@ static struct graph *named_again(
 	}
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		scenario.value[knob] = knobs[knob].normal;
-	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+	for (size_t i = 0; i < COUNT_OF(apart); i++)
 		scenario.value[apart[i]] = source->scenario->value[apart[i]];
 	return transformed_by(source, graph, &scenario, guess, error);
 }
@@ -105,7 +105,7 @@ static struct graph *from_file(
 	scenario.value[K_batch] = batch;
 	scenario.value[K_recompute] = recompute;
 	static const enum knob_id apart[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_zero, K_microbatches };
-	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) /* the step itself is of one device */
+	for (size_t i = 0; i < COUNT_OF(apart); i++) /* the step itself is of one device */
 		scenario.value[apart[i]] = knobs[apart[i]].normal;
 	struct graph *graph = transformed_by(source, graph_retain(source->graph), &scenario, guess, error);
 	scenario_done(&scenario);
@@ -143,7 +143,7 @@ static bool take_switch(struct model_config *config, const char *text, size_t le
 		bool *at;
 	} switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused },
 		{ "eager_loss", &config->eager_loss } };
-	for (size_t i = 0; i < sizeof switches / sizeof *switches && (value == 0 || value == 1); i++)
+	for (size_t i = 0; i < COUNT_OF(switches) && (value == 0 || value == 1); i++)
 		if (strlen(switches[i].name) == length && strncmp(text, switches[i].name, length) == 0) {
 			*switches[i].at = value == 1;
 			return true;
@@ -269,7 +269,7 @@ enum status model_source_scenario(const struct model_source *source, int64_t bat
 {
 	static const enum knob_id in_the_model[] = { K_batch, K_seq, K_precision, K_optimizer };
 	NEED(scenario_copy(scenario, source->scenario) == OK);
-	for (size_t i = 0; source->preset && i < sizeof in_the_model / sizeof *in_the_model; i++)
+	for (size_t i = 0; source->preset && i < COUNT_OF(in_the_model); i++)
 		scenario->value[in_the_model[i]] = knobs[in_the_model[i]].normal;
 	if (!source->preset)
 		scenario->value[K_batch] = batch;

@@ -48,7 +48,7 @@ static void outlook_take_mesh(const struct scenario *scenario, const struct mesh
 		{ "ep", K_ep, &config->ep } };
 	if ((int64_t)mesh_devices(mesh) * config->pp != scenario->value[K_devices])
 		return;
-	for (size_t i = 0; i < sizeof axis / sizeof *axis; i++) {
+	for (size_t i = 0; i < COUNT_OF(axis); i++) {
 		uint32_t at = mesh_axis_named(mesh, axis[i].name);
 		*axis[i].degree = (at == NONE ? 1 : mesh->axis[at].size) *
 			(axis[i].knob == K_dp ? (uint32_t)scenario_copies(scenario) : 1);

@@ -118,14 +118,14 @@ static void put_below(struct drawn *drawn, uint32_t cluster, uint32_t node, enum
 static void clusters_find_pairs(struct drawn *drawn)
 {
 	const struct drawing *drawing = drawn->drawing;
-	for (uint32_t i = 0; i < drawing->nodes; i++)
+	FOR(i, drawing->nodes)
 		drawn->first[i] = NONE;
-	for (uint32_t i = 0; i < drawing->edges; i++) {
+	FOR(i, drawing->edges) {
 		const struct draw_edge *edge = &drawing->edge[i];
 		bool back = cluster_edge_back(drawing, edge);
 		clusters_add_link(drawn, back ? edge->to : edge->from, back ? edge->from : edge->to);
 	}
-	for (uint32_t i = 0; i < drawing->edges; i++) {
+	FOR(i, drawing->edges) {
 		const struct draw_edge *edge = &drawing->edge[i];
 		bool back = cluster_edge_back(drawing, edge);
 		if (!back && (phase_of(drawing, edge->from) != PHASE_FORWARD || phase_of(drawing, edge->to) != PHASE_FORWARD))

@@ -8,7 +8,7 @@
 static uint32_t folded_links(const struct drawing *drawing, bool update, uint32_t *from, uint32_t *to)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < drawing->edges; i++) {
+	FOR(i, drawing->edges) {
 		const struct draw_edge *edge = &drawing->edge[i];
 		bool back = phase_of(drawing, edge->from) == PHASE_BACKWARD && phase_of(drawing, edge->to) == PHASE_BACKWARD;
 		if ((phase_of(drawing, edge->to) == PHASE_UPDATE) != update)
@@ -25,10 +25,10 @@ static void find_depths(const struct csr *succ, uint32_t nodes, uint32_t *waitin
 {
 	uint32_t count = 0, begin = 0;
 	memset(waiting, 0, nodes * sizeof *waiting);
-	for (uint32_t node = 0; node < nodes; node++)
+	FOR(node, nodes)
 		FOR_ROW(i, succ, node)
 			waiting[succ->item[i]]++;
-	for (uint32_t node = 0; node < nodes; node++)
+	FOR(node, nodes)
 		if (!waiting[node])
 			queue[count++] = node;
 	for (uint32_t spare = 0; begin < nodes; ) {
@@ -57,7 +57,7 @@ static void lower_loose(
 	const struct drawing *drawing, const struct csr *succ, const uint32_t *queue, bool *tight, uint32_t *depth)
 {
 	uint32_t nodes = drawing->nodes;
-	for (uint32_t i = 0; i < nodes; i++) {
+	FOR(i, nodes) {
 		enum phase phase = phase_of(drawing, queue[i]);
 		FOR_ROW(j, succ, queue[i])
 			tight[succ->item[j]] |= tight[queue[i]] || phase != phase_of(drawing, succ->item[j]) || phase == PHASE_FORWARD;
@@ -77,7 +77,7 @@ static void place_nodes(const struct drawing *drawing, const uint32_t *depth, ui
 {
 	uint32_t widest[PHASE_COUNT] = { 0 };
 	double left[PHASE_COUNT] = { 0 };
-	for (uint32_t node = 0; node < drawing->nodes; node++) {
+	FOR(node, drawing->nodes) {
 		enum phase phase = phase_of(drawing, node);
 		uint32_t *count = &taken[depth[node] * PHASE_COUNT + phase];
 		place[node] = (struct draw_place){ *count * COLUMN, -ROW * depth[node] };
@@ -87,7 +87,7 @@ static void place_nodes(const struct drawing *drawing, const uint32_t *depth, ui
 	static const enum phase columns[] = { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE, PHASE_COMMUNICATION };
 	for (int i = 1; i < PHASE_COUNT; i++)
 		left[columns[i]] = left[columns[i - 1]] + COLUMN * widest[columns[i - 1]];
-	for (uint32_t node = 0; node < drawing->nodes; node++)
+	FOR(node, drawing->nodes)
 		place[node].x += left[phase_of(drawing, node)];
 }
 

@@ -244,12 +244,12 @@ static enum status write_nodes(const struct writer *writer)
 	HELD struct placed *list = mem_alloc(drawing->nodes, sizeof *list);
 	if (number && list) {
 		number_modules(&drawing->modules, number);
-		for (uint32_t i = 0; i < drawing->nodes; i++)
+		FOR(i, drawing->nodes)
 			list[i] = (struct placed){ number[drawing->node[i].module], i };
 		if (drawing->nodes)
 			qsort(list, drawing->nodes, sizeof *list, draw_by_number);
 		uint32_t open = 0;
-		for (uint32_t i = 0; i < drawing->nodes; i++) {
+		FOR(i, drawing->nodes) {
 			if (!writer->place)
 				open = enter(writer, open, cluster_of(drawing, drawing->node[list[i].node].module));
 			draw_write_node(writer, list[i].node);
@@ -335,7 +335,7 @@ static void legend_places(const struct writer *writer)
 	fputs("</TD></TR><TR><TD>" ROW_BEGIN, writer->stream);
 	fprintf(writer->stream, "<TD>on %s: </TD>\n",
 		mesh_text(&writer->drawing->plan->sharded->sharding.mesh, mesh, sizeof mesh));
-	for (uint32_t i = 0; i < writer->places.count; i++)
+	FOR(i, writer->places.count)
 		legend_area(writer, placement_area(i), "#777777",
 			i + 1 == writer->places.count && writer->places.more ? "others" : writer->places.text[i]);
 	fputs(ROW_END, writer->stream);
@@ -346,9 +346,9 @@ static void legend(const struct writer *writer)
 	const struct drawing *drawing = writer->drawing;
 	bool there[PHASE_COUNT] = { false }, alive = false;
 	char text[32];
-	for (uint32_t i = 0; i < drawing->nodes; i++)
+	FOR(i, drawing->nodes)
 		there[drawing->graph->op[drawing->node[i].first].phase] = true;
-	for (uint32_t i = 0; i < drawing->edges; i++)
+	FOR(i, drawing->edges)
 		alive |= drawing->edge[i].alive;
 	fputs(ROW_BEGIN "\n", writer->stream);
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
@@ -432,7 +432,7 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 	if (status == OK) {
 		writer.place = place;
 		placement_colours_find(&drawing, &writer.places);
-		for (uint32_t i = 0; i < drawing.edges; i++) {
+		FOR(i, drawing.edges) {
 			if (drawing.edge[i].bytes > writer.most)
 				writer.most = drawing.edge[i].bytes;
 			writer.control |= drawing.edge[i].tensor == NONE;
@@ -446,9 +446,9 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 		caption(&writer, options);
 		if (write_nodes(&writer) != OK)
 			status = fail_memory(error);
-		for (uint32_t i = 0; i < drawing.edges; i++)
+		FOR(i, drawing.edges)
 			write_edge(&writer, &drawing.edge[i]);
-		for (uint32_t i = 0; i < writer.pairs; i++)
+		FOR(i, writer.pairs)
 			fprintf(stream, "n%u -> n%u [style=invis, weight=0];\n", writer.pair[i].above, writer.pair[i].below);
 		fputs("}\n", stream);
 	}

@@ -192,7 +192,7 @@ struct thinned {
 static void draw_area(struct axes *axes, struct thinned *thinned, int group)
 {
 	size_t points = 0;
-	for (uint32_t i = 0; i < 2 * thinned->count; i++) {
+	FOR(i, 2 * thinned->count) {
 		bool back = i >= thinned->count;
 		uint32_t k = back ? 2 * thinned->count - 1 - i : i, position = thinned->keep[k];
 		uint32_t next = k + 1 < thinned->count ? thinned->keep[k + 1] : (uint32_t)axes->steps;
@@ -297,7 +297,7 @@ static void draw_boxes(struct axes *axes, const struct plan *plan)
 {
 	const struct canvas_line edge = { "#888888", 0.2, false }; /* holes are white */
 	struct box box;
-	for (uint32_t item = 0; item < plan->laid_out->items; item++) {
+	FOR(item, plan->laid_out->items) {
 		if (plan->laid_out->first[item] == NONE || !box_of(axes, plan, item, &box))
 			continue;
 		enum timeline_group group = group_of_kind(item_kind(plan, item));
@@ -318,7 +318,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	char note[100] = "";
 	struct box box;
 	begin_axes(&axes, plan->graph->ops, paper, plan_arena(plan), timeline_limit(plan, plan_arena(plan)));
-	for (uint32_t item = 0; item < plan->laid_out->items; item++)
+	FOR(item, plan->laid_out->items)
 		if (plan->laid_out->first[item] != NONE) {
 			there[group_of_kind(item_kind(plan, item))] = true;
 			small += !box_of(&axes, plan, item, &box);
@@ -349,7 +349,7 @@ static void figure_draw_curve(
 	const struct canvas_line line = { curve_colours[number % CURVES_MOST], 1.2, number % 2 == 1 };
 	size_t points = 0;
 	thinned->count = timeline_thin(curve->live, curve->ops, POINTS_MOST, thinned->keep);
-	for (uint32_t k = 0; k < thinned->count; k++) {
+	FOR(k, thinned->count) {
 		uint32_t position = thinned->keep[k], next = k + 1 < thinned->count ? thinned->keep[k + 1] : curve->ops;
 		double y = figure_y_of(axes, (double)curve->live[position]);
 		thinned->point[points++] = (struct canvas_point){ figure_x_of(axes, position), y };
@@ -368,7 +368,7 @@ static double draw_names(struct canvas *canvas, const struct axes *axes, const s
 	double y = TOP + PLOT + LEGEND;
 	if (canvas && canvas->paper.unexplained)
 		return y;
-	for (uint32_t i = 0; i < curves; i++) {
+	FOR(i, curves) {
 		snprintf(peak, sizeof peak, ": %s", bytes_text(curve[i].peak, bytes, sizeof bytes));
 		snprintf(name[i], sizeof name[i], "%s%s",
 			canvas_cut(SMALL, axes->span - 16 - canvas_text_width(SMALL, peak), curve[i].name, cut), peak);
@@ -397,7 +397,7 @@ enum status figure_curves(
 	HELD struct thinned *thinned = mem_alloc(1, sizeof *thinned);
 	uint32_t ops = 0;
 	int64_t most = 0;
-	for (uint32_t i = 0; i < curves; i++) {
+	FOR(i, curves) {
 		ops = curve[i].ops > ops ? curve[i].ops : ops;
 		most = curve[i].peak > most ? curve[i].peak : most;
 	}
@@ -407,7 +407,7 @@ enum status figure_curves(
 	if (status == OK) {
 		draw_curves_title(&axes, curve, curves);
 		figure_draw_axes(&axes, "live memory");
-		for (uint32_t i = 0; i < curves; i++)
+		FOR(i, curves)
 			figure_draw_curve(&axes, &curve[i], i, thinned);
 		draw_frame(&axes);
 		draw_names(&axes.canvas, &axes, curve, curves);

@@ -48,7 +48,7 @@ static void sum_boxes(const struct timetable *timetable, uint32_t rank, double l
 {
 	uint32_t columns = (uint32_t)(1 / least);
 	double whole = (double)timetable->time;
-	for (uint32_t c = 0; c < columns; c++) {
+	FOR(c, columns) {
 		int64_t from = (int64_t)(whole * c / columns), to = (int64_t)(whole * (c + 1) / columns), share[PASS_COUNT];
 		timetable_shares(timetable, rank, from, to, share);
 		const int64_t parts[] = { share[PASS_FORWARD], share[PASS_BACKWARD] + share[PASS_INPUT], share[PASS_WEIGHT] };
@@ -65,7 +65,7 @@ static void sum_boxes(const struct timetable *timetable, uint32_t rank, double l
 static bool too_short(const struct timetable *timetable, double least)
 {
 	double busy = 0, slots = (double)timetable->slots * timetable->ranks;
-	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
+	FOR(rank, timetable->ranks)
 		busy += (double)timetable->busy[rank];
 	return busy / slots < least * (double)timetable->time;
 }
@@ -83,7 +83,7 @@ static void pipeline_boxes(const struct timetable *timetable, double least, box_
 {
 	double whole = timetable->time > 0 ? (double)timetable->time : 1;
 	bool sums = too_short(timetable, least);
-	for (uint32_t rank = 0; rank < timetable->ranks; rank++) {
+	FOR(rank, timetable->ranks) {
 		if (sums)
 			sum_boxes(timetable, rank, least, box, context);
 		for (uint32_t i = 0; !sums && i < timetable->slots; i++) {
@@ -130,9 +130,9 @@ static void size_numbers(struct figure *figure, uint32_t rank, double high)
 	char number[16];
 	figure->rank = rank;
 	for (int part = 0; part < PIPELINE_PARTS; part++)
-		for (uint32_t chunk = 0; chunk < CHUNKS; chunk++)
+		FOR(chunk, CHUNKS)
 			figure->numbers[part][chunk] = high < CANVAS_SMALL ? 0 : high < SMALL + 2 ? CANVAS_SMALL : SMALL;
-	for (uint32_t i = 0; i < timetable->slots; i++) {
+	FOR(i, timetable->slots) {
 		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 		double wide = figure->span * (double)(slot->end - slot->begin) /
 			(double)(timetable->time > 0 ? timetable->time : 1),
@@ -295,7 +295,7 @@ static int draw_rank_names(struct canvas *canvas, const struct figure *figure, d
 	char name[CURVES_MOST][64], size[32];
 	int keys = 0;
 	if (timetable->ranks <= CURVES_MOST)
-		for (uint32_t rank = 0; rank < timetable->ranks; rank++) {
+		FOR(rank, timetable->ranks) {
 			snprintf(name[keys], sizeof name[keys], "rank %u: %s", rank,
 				bytes_text(timetable_peak(timetable, rank), size, sizeof size));
 			key[keys] = (struct canvas_key){ curve_colours[rank], name[keys],

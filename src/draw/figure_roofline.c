@@ -42,7 +42,7 @@ static void figure_roofline_measure(struct roofs *roofs, double width)
 	double ridge = log10(roofline->matrix / roofline->memory);
 	roofs->least_x = roofs->most_x = ridge;
 	roofs->least_y = roofs->most_y = log10(roofline->matrix);
-	for (uint32_t i = 0; i < roofline->ops; i++) {
+	FOR(i, roofline->ops) {
 		roofs->least_x = fmin(roofs->least_x, log10(roofline->op[i].intensity));
 		roofs->most_x = fmax(roofs->most_x, log10(roofline->op[i].intensity));
 		roofs->least_y = fmin(roofs->least_y, log10(roofline->op[i].rate));
@@ -95,7 +95,7 @@ static void figure_roofline_roof(struct roofs *roofs, double level, const char *
 static void figure_roofline_ops(struct roofs *roofs)
 {
 	double last_x = -1, last_y = -1;
-	for (uint32_t i = 0; i < roofs->roofline->ops; i++) {
+	FOR(i, roofs->roofline->ops) {
 		const struct roofline_op *op = &roofs->roofline->op[i];
 		double x = figure_roofline_x(roofs, op->intensity), y = figure_roofline_y(roofs, op->rate);
 		if (fabs(x - last_x) < GRID && fabs(y - last_y) < GRID)

@@ -36,9 +36,9 @@ struct scales {
 static double figure_slowdown_top(const struct slowdown *slowdown)
 {
 	double total = (double)(slowdown->total > 0 ? slowdown->total : 1), top = 1;
-	for (uint32_t i = 0; i < slowdown->plans; i++)
+	FOR(i, slowdown->plans)
 		top = fmax(top, 100 * (double)slowdown->plan[i].extra / total);
-	for (uint32_t i = 0; i < slowdown->strategies; i++)
+	FOR(i, slowdown->strategies)
 		top = fmax(top, fmin(100 * (double)slowdown->strategy[i].extra / total, 60));
 	return top * 1.08;
 }
@@ -136,10 +136,10 @@ static void draw_strategies(
 {
 	label_avoid(names, figure_slowdown_x_of(scales, (double)plan_peak(plan)),
 		figure_slowdown_y_of(scales, (double)plan_extra_time(plan)), NAMELESS);
-	for (uint32_t i = 0; i < slowdown->strategies; i++)
+	FOR(i, slowdown->strategies)
 		label_avoid(names, figure_slowdown_x_of(scales, (double)slowdown->strategy[i].bytes),
 			figure_slowdown_y_of(scales, (double)slowdown->strategy[i].extra), NAMELESS);
-	for (uint32_t i = 0; i < slowdown->strategies; i++) {
+	FOR(i, slowdown->strategies) {
 		const struct slowdown_point *point = &slowdown->strategy[i];
 		const char *number = strchr(point->name, ':');
 		bool knapsack = number && point->name[strlen(point->name) - 1] == '%';
@@ -177,7 +177,7 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 	};
 	scales.right = (double)slowdown->most + ((double)slowdown->most - scales.left) * 0.03 + 1;
 	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
-	int keys = sizeof key / sizeof *key,
+	int keys = COUNT_OF(key),
 		rows = canvas_legend(NULL, scales.begin, 0, scales.span, SMALL, LEADING, INK, key, keys);
 	if (!(canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) ==
 			OK))

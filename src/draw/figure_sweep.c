@@ -121,7 +121,7 @@ static bool figure_sweep_is_number(const char *text)
 static uint32_t numbers_of(const struct sweep_knob *knob)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < knob->values; i++)
+	FOR(i, knob->values)
 		count += figure_sweep_is_number(knob->value[i]);
 	return count;
 }
@@ -139,7 +139,7 @@ static void figure_sweep_look(struct scene *scene)
 {
 	const struct sweep_table *table = scene->table;
 	scene->batch = scene->axis = NONE;
-	for (uint32_t i = 0; i < table->knobs; i++)
+	FOR(i, table->knobs)
 		if (strcmp(table->knob[i].name, "batch") == 0 && table->knob[i].values > 1 &&
 			numbers_of(&table->knob[i]) == table->knob[i].values)
 			scene->batch = i;
@@ -193,7 +193,7 @@ static int figure_sweep_draw_legend(struct canvas *canvas, const struct sweep_ta
 	bool over = false;
 	char text[200];
 	int rows = keys > 1 ? canvas_legend(canvas, x, y, width, SMALL, LEADING, INK, key, keys) : 0;
-	for (uint32_t i = 0; i < table->rows; i++)
+	FOR(i, table->rows)
 		over |= table->row[i].bytes >= 0 && !table->row[i].fits;
 	snprintf(text, sizeof text, "%s%s%s", note, *note && over ? "; " : "",
 		over ? "hollow: over the memory of a device" : "");
@@ -206,7 +206,7 @@ static int figure_sweep_draw_legend(struct canvas *canvas, const struct sweep_ta
 static void choose_colours(struct scene *scene)
 {
 	uint32_t most = 1;
-	for (uint32_t i = 0; i < scene->table->knobs; i++)
+	FOR(i, scene->table->knobs)
 		if (scene->table->knob[i].values > most && scene->table->knob[i].values <= CURVES_MOST) {
 			most = scene->table->knob[i].values;
 			scene->axis = i;
@@ -232,7 +232,7 @@ static int by_memory(const void *a, const void *b)
 static uint32_t figure_sweep_sort_rows(const struct scene *scene, struct order *order)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < scene->table->rows; i++) {
+	FOR(i, scene->table->rows) {
 		const struct swept *row = &scene->table->row[i];
 		double seconds = seconds_of(scene, row);
 		if (row->bytes >= 0 && seconds >= 0)
@@ -252,7 +252,7 @@ static void figure_sweep_draw_front(
 	};
 	char text[200];
 	double best = DBL_MAX, x = 0, y = 0;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		label_avoid(&labels, plot_x(plot, order[i].bytes), plot_y(plot, order[i].seconds), MARK);
 		if (order[i].seconds >= best || !order[i].row->fits)
 			continue;
@@ -265,7 +265,7 @@ static void figure_sweep_draw_front(
 		x = next_x, y = next_y, best = order[i].seconds;
 	}
 	best = DBL_MAX;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (order[i].seconds < best && order[i].row->fits) {
 			best = order[i].seconds;
 			label_point(&labels, &scene->canvas, plot_x(plot, order[i].bytes), plot_y(plot, best), CANVAS_SMALL, INK,
@@ -277,7 +277,7 @@ static void figure_sweep_draw_front(
 static void span_axes(const struct order *order, uint32_t count, struct plot *plot)
 {
 	double least_y = order[0].seconds, least_x = order[0].bytes;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		plot->most_x = fmax(plot->most_x, order[i].bytes);
 		plot->most_y = fmax(plot->most_y, order[i].seconds);
 		least_y = fmin(least_y, order[i].seconds);
@@ -315,7 +315,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	plot_axes(&plot, &scene->canvas, label, PLOT_SECONDS);
 	plot_byte_axis(&plot, &scene->canvas, "memory of a device");
 	figure_sweep_draw_front(scene, &plot, order, count);
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		draw_mark(&scene->canvas, plot_x(&plot, order[i].bytes), plot_y(&plot, order[i].seconds),
 			figure_sweep_colour_of(scene, order[i].row), order[i].row->fits,
 			others_text(scene, order[i].row, NONE, text, sizeof text));
@@ -346,7 +346,7 @@ enum status figure_pareto(
 static uint64_t figure_sweep_line_of(const struct scene *scene, const struct swept *row)
 {
 	uint64_t line = 0;
-	for (uint32_t i = 0; i < scene->table->knobs; i++)
+	FOR(i, scene->table->knobs)
 		line = i == scene->axis ? line : line * scene->table->knob[i].values + row->value[i];
 	return line;
 }
@@ -356,7 +356,7 @@ struct lines { uint64_t line[CURVES_MOST]; const struct swept *row[CURVES_MOST];
 static enum status find_lines(const struct scene *scene, struct lines *lines, struct error *error)
 {
 	lines->count = 0;
-	for (uint32_t i = 0; i < scene->table->rows; i++) {
+	FOR(i, scene->table->rows) {
 		uint32_t k = 0;
 		uint64_t line = figure_sweep_line_of(scene, &scene->table->row[i]);
 		while (k < lines->count && lines->line[k] != line)
@@ -392,7 +392,7 @@ static void figure_sweep_draw_line(
 	double last_x = -1, last_y = 0;
 	char text[CANVAS_CUT];
 	for (int marks = 0; marks < 2; marks++, last_x = -1)
-		for (uint32_t value = 0; value < scene->table->knob[scene->axis].values; value++) {
+		FOR(value, scene->table->knob[scene->axis].values) {
 			const struct swept *row = NULL;
 			for (uint32_t i = 0; i < scene->table->rows && !row; i++)
 				if (scene->table->row[i].value[scene->axis] == value &&
@@ -412,7 +412,7 @@ static void figure_sweep_draw_line(
 static double figure_sweep_most_of(const struct scene *scene, bool time)
 {
 	double most = 0;
-	for (uint32_t i = 0; i < scene->table->rows; i++)
+	FOR(i, scene->table->rows)
 		most = fmax(most, 1.06 * height_of(scene, &scene->table->row[i], time));
 	return most;
 }
@@ -437,7 +437,7 @@ static void draw_panel(struct scene *scene, const struct lines *lines, struct pl
 	snprintf(label, sizeof label, "%s %s", time ? "time of a" : "memory of a", time ? scene->time : "device");
 	plot_axes(plot, &scene->canvas, label, time ? PLOT_SECONDS : PLOT_BYTES);
 	/* Dashed lines above the others: where two are equal, both are seen. */
-	for (uint32_t dashed = 0; dashed < 2; dashed++)
+	FOR(dashed, 2)
 		for (uint32_t k = dashed; k < lines->count; k += 2)
 			figure_sweep_draw_line(scene, plot, lines, k, time);
 }
@@ -448,7 +448,7 @@ static void draw_values(struct scene *scene, const struct plot *plot)
 	const struct sweep_knob *knob = &scene->table->knob[scene->axis];
 	double y = plot->top + plot->high + SMALL + 3, widest = 0;
 	uint32_t every = 1;
-	for (uint32_t i = 0; i < knob->values; i++)
+	FOR(i, knob->values)
 		widest = fmax(widest, canvas_text_width(SMALL, knob->value[i]) + 4);
 	while (plot->wide * every / knob->values < widest && every < knob->values)
 		every *= 2;
@@ -462,7 +462,7 @@ static void draw_values(struct scene *scene, const struct plot *plot)
 static char *line_text(const struct scene *scene, const struct lines *lines, uint32_t k, char *text, size_t size)
 {
 	uint32_t vary = 0, knob = 0;
-	for (uint32_t i = 0; i < scene->table->knobs; i++)
+	FOR(i, scene->table->knobs)
 		if (i != scene->axis && scene->table->knob[i].values > 1) {
 			knob = i;
 			vary++;
@@ -478,9 +478,9 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	struct canvas_key key[CURVES_MOST];
 	char names[CURVES_MOST][200];
 	bool timed = false;
-	for (uint32_t i = 0; i < scene->table->rows; i++)
+	FOR(i, scene->table->rows)
 		timed |= seconds_of(scene, &scene->table->row[i]) >= 0;
-	for (uint32_t k = 0; k < lines->count; k++)
+	FOR(k, lines->count)
 		key[k] = (struct canvas_key){ curve_colours[k], line_text(scene, lines, k, names[k], sizeof names[k]),
 			k % 2 ? SIGN_DASHES : SIGN_LINE };
 	struct plot plot = { .top = TOP, .high = PANEL, .most_x = 1 };
@@ -506,7 +506,7 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 /* The knob along the axis: the one with the most numbers, or values. */
 static void choose_axis(struct scene *scene)
 {
-	for (uint32_t i = 0; i < scene->table->knobs; i++) {
+	FOR(i, scene->table->knobs) {
 		const struct sweep_knob *knob = &scene->table->knob[i],
 								*best = scene->axis == NONE ? NULL : &scene->table->knob[scene->axis];
 		if (!best || numbers_of(knob) > numbers_of(best) ||
@@ -545,7 +545,7 @@ enum status sweep_colours(const struct sweep_table *table, bool pareto, char *te
 	if (scene.axis == NONE)
 		return OK;
 	if (pareto) {
-		for (uint32_t i = 0; i < table->knob[scene.axis].values; i++)
+		FOR(i, table->knob[scene.axis].values)
 			words_add(&words, "%s%s (%s)",
 				i ? ", " : "Colours: ", knob_value(&table->knob[scene.axis], i, i == 0, name, sizeof name),
 				curve_colours[i]);

@@ -36,10 +36,10 @@ static bool reads_from(const struct graph *graph, uint32_t op, uint32_t writer)
 static void groups_spread(const struct graph *graph, bool *in, uint32_t *queue, uint32_t hops)
 {
 	uint32_t count = 0, begin = 0;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (in[op])
 			queue[count++] = op;
-	for (uint32_t hop = 0; hop < hops; hop++) {
+	FOR(hop, hops) {
 		uint32_t end = count;
 		for (; begin < end; begin++) {
 			const struct csr *rows[] = { &graph->pred, &graph->succ };
@@ -87,7 +87,7 @@ static enum status select_alive(struct builder *builder)
 	if (!plan || plan->ordered->peak_position == NONE)
 		return fail(builder->error, BAD_INPUT, "there is no peak without a plan");
 	builder->in[plan->ordered->result.order[plan->ordered->peak_position]] = true;
-	for (uint32_t storage = 0; storage < graph->storages; storage++) {
+	FOR(storage, graph->storages) {
 		if (!alive_at_peak(plan, storage))
 			continue;
 		uint32_t next = NONE;
@@ -114,7 +114,7 @@ static enum status select_ops(struct builder *builder, const struct draw_options
 		status = select_alive(builder);
 	else
 		memset(builder->in, 1, graph->ops * sizeof *builder->in);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		builder->drawing->selected += builder->in[op];
 	return status;
 }
@@ -132,13 +132,13 @@ static enum status find_stand_ins(struct builder *builder)
 	if (!(ROOM(&builder->scratch, row, graph->ops) && ROOM(&builder->scratch, op, graph->ops) &&
 		ROOM(&builder->scratch, place, rows)))
 		return fail_memory(builder->error);
-	for (uint32_t i = 0; i < graph->ops; i++) {
+	FOR(i, graph->ops) {
 		row[i] = modules->of_op[i] * PHASE_COUNT + graph->op[i].phase;
 		op[i] = i;
 	}
 	if (csr_of_pairs(&builder->scratch, rows, graph->ops, row, op, &ops) != OK)
 		return fail_memory(builder->error);
-	for (uint32_t i = 0; i < graph->ops; i++) {
+	FOR(i, graph->ops) {
 		uint32_t normal = modules->module[modules->of_op[i]].normal * PHASE_COUNT + graph->op[i].phase;
 		uint32_t number = place[row[i]]++;
 		builder->stand_in[i] = number < csr_length(&ops, normal) ? ops.item[ops.start[normal] + number] : i;
@@ -250,15 +250,15 @@ static void drop_nodes(struct builder *builder)
 {
 	struct drawing *drawing = builder->drawing;
 	uint32_t kept = 0;
-	for (uint32_t op = 0; op < drawing->graph->ops; op++)
+	FOR(op, drawing->graph->ops)
 		if (builder->in[op])
 			drawing->node[drawing->node_of[op]].ops++;
-	for (uint32_t node = 0; node < drawing->nodes; node++) {
+	FOR(node, drawing->nodes) {
 		builder->queue[node] = drawing->node[node].ops ? kept : NONE;
 		if (drawing->node[node].ops)
 			drawing->node[kept++] = drawing->node[node];
 	}
-	for (uint32_t op = 0; op < drawing->graph->ops; op++)
+	FOR(op, drawing->graph->ops)
 		drawing->node_of[op] = builder->in[op] ? builder->queue[drawing->node_of[op]] : NONE;
 	drawing->nodes = kept;
 }
@@ -270,11 +270,11 @@ static enum status groups_gather(struct builder *builder)
 	struct drawing *drawing = builder->drawing;
 	const struct graph *graph = drawing->graph;
 	drawing->nodes = builder->links = 0;
-	for (uint32_t i = 0; i < drawing->modules.count * PHASE_COUNT; i++)
+	FOR(i, drawing->modules.count * PHASE_COUNT)
 		builder->latest[i] = NONE;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		drawing->node_of[op] = NONE;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t *node = &drawing->node_of[builder->stand_in[op]];
 		if (*node == NONE)
 			*node = put_op(builder, op);
@@ -322,12 +322,12 @@ static enum status groups_measure(struct builder *builder)
 	if (!ROOM(&builder->scratch, most, drawing->nodes))
 		return fail_memory(builder->error);
 	builder->round++;
-	for (uint32_t node = 0; node < drawing->nodes; node++) {
+	FOR(node, drawing->nodes) {
 		drawing->node[node].ops = 0;
 		drawing->modules.module[drawing->node[node].module].nodes++;
 		drawing->collectives += graph->op[drawing->node[node].first].phase == PHASE_COMMUNICATION;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (drawing->node_of[op] == NONE)
 			continue;
 		struct draw_node *node = &drawing->node[drawing->node_of[op]];
@@ -367,7 +367,7 @@ static uint32_t collect_flows(struct builder *builder, struct flow *flow)
 	const struct drawing *drawing = builder->drawing;
 	const struct graph *graph = drawing->graph;
 	uint32_t flows = 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t to = drawing->node_of[op];
 		if (to == NONE)
 			continue;
@@ -402,7 +402,7 @@ static enum status join_edges(struct builder *builder)
 		qsort(flow, flows, sizeof *flow, groups_by_ends);
 	if (!ROOM(&drawing->arena, drawing->edge, flows))
 		return fail_memory(builder->error);
-	for (uint32_t i = 0; i < flows; i++) {
+	FOR(i, flows) {
 		struct draw_edge *edge = drawing->edges ? &drawing->edge[drawing->edges - 1] : NULL;
 		if (!edge || edge->from != flow[i].from || edge->to != flow[i].to) {
 			edge = &drawing->edge[drawing->edges++];
@@ -419,7 +419,7 @@ static enum status join_edges(struct builder *builder)
 		if (edge->tensor == NONE || bytes > graph->storage[graph->tensor[edge->tensor].storage].bytes)
 			edge->tensor = flow[i].tensor;
 	}
-	for (uint32_t i = 0; i < drawing->edges; i++) {
+	FOR(i, drawing->edges) {
 		struct draw_edge *edge = &drawing->edge[i];
 		uint32_t from = drawing_layers(drawing, drawing->node[edge->from].module),
 				 to = drawing_layers(drawing, drawing->node[edge->to].module);
@@ -451,7 +451,7 @@ static enum status groups_make_room(struct builder *builder)
 static bool groups_fits(const struct drawing *drawing, uint32_t most)
 {
 	uint32_t count = 0;
-	for (uint32_t node = 0; node < drawing->nodes; node++)
+	FOR(node, drawing->nodes)
 		count += drawing->graph->op[drawing->node[node].first].phase != PHASE_COMMUNICATION;
 	return count == drawing->nodes ? count <= most : count <= most + most / 2 && drawing->nodes <= 2 * most;
 }
@@ -461,7 +461,7 @@ static enum status gather_to_fit(struct builder *builder, uint32_t most)
 	struct drawing *drawing = builder->drawing;
 	if (!ROOM(&builder->scratch, builder->latest, (size_t)drawing->modules.count * PHASE_COUNT))
 		return fail_memory(builder->error);
-	for (uint32_t i = 0; i < drawing->modules.count; i++)
+	FOR(i, drawing->modules.count)
 		if (drawing->modules.module[i].depth > drawing->depth)
 			drawing->depth = drawing->modules.module[i].depth;
 	for (;;) {
@@ -477,7 +477,7 @@ static bool draws_ops(const struct drawing *drawing, const struct draw_options *
 {
 	if (options->detail != DRAW_AUTOMATIC)
 		return options->detail == DRAW_OPS;
-	for (uint32_t op = 0; op < drawing->graph->ops; op++)
+	FOR(op, drawing->graph->ops)
 		if (*drawing->graph->op[op].module)
 			return drawing->selected <= OPS_FEW;
 	return true;

@@ -104,7 +104,7 @@ static double labels_place(
 		{ 0.5, -1 }, { 0.5, 1 }, { -0.5, -1 }, { -0.5, 1 } };
 	double least = DBL_MAX;
 	for (double far = BESIDE; far < 60; far += 4)
-		for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
+		for (size_t i = 0; i < COUNT_OF(around); i++) {
 			double across = around[i].side, left = x + across * (far + wide / 2) - wide / 2,
 				   top = y + around[i].level * (fabs(across) == 1 ? far - BESIDE + high * 0.6 : far + high / 2) -
 				high / 2;

@@ -80,7 +80,7 @@ static size_t module_length(const struct builder *builder, const struct op *op)
 static size_t count_components(const struct graph *graph)
 {
 	size_t count = 1;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		count++;
 		for (const char *at = graph->op[op].module; (at = strchr(at, '.')); at++)
 			count++;
@@ -101,7 +101,7 @@ static enum status grow_tree(struct builder *builder)
 	builder->last_child[0] = NONE;
 	modules->count = 1;
 	for (int parameters = 0; parameters < 2; parameters++)
-		for (uint32_t op = 0; op < graph->ops; op++) {
+		FOR(op, graph->ops) {
 			if (names_parameter(&graph->op[op]) != parameters)
 				continue;
 			modules->of_op[op] = module_of_path(builder, graph->op[op].module, module_length(builder, &graph->op[op]));
@@ -125,7 +125,7 @@ static uint64_t modules_hash_text(const char *text)
 /* A module's signature is the sum over its ops of (path below the module, type, phase, bytes). */
 static void sign(const struct graph *graph, struct modules *modules)
 {
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint64_t own = hash_join(modules_hash_text(graph->op[op].type), graph->op[op].phase);
 		FOR_ROW(i, &graph->writes, op)
 			own = hash_join(own, (uint64_t)graph->tensor[graph->writes.item[i]].bytes);
@@ -208,7 +208,7 @@ enum status modules_of_graph(const struct graph *graph, bool fold, struct arena 
 	enum status status = grow_tree(&builder);
 	if (status == OK && fold) {
 		sign(graph, modules);
-		for (uint32_t id = 0; id < modules->count; id++)
+		FOR(id, modules->count)
 			fold_children(modules, id);
 		status = follow_parents(&builder);
 	}

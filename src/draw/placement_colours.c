@@ -32,7 +32,7 @@ void placement_colours_find(const struct drawing *drawing, struct placement_colo
 	struct counted counted[DISTINCT] = { { .nodes = 0 } };
 	uint32_t count = 0;
 	*colours = (struct placement_colours){ 0 };
-	for (uint32_t n = 0; n < drawing->nodes; n++) {
+	FOR(n, drawing->nodes) {
 		char text[48];
 		uint32_t i = 0;
 		if (!*placement_of_node(drawing, &drawing->node[n], text, sizeof text))

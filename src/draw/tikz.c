@@ -46,9 +46,9 @@ void tikz_text(FILE *stream, const char *text)
 	};
 	for (uint32_t character; (character = text_next(&text)) != 0;) {
 		size_t i = 0;
-		while (i < sizeof table / sizeof *table && table[i].character != character)
+		while (i < COUNT_OF(table) && table[i].character != character)
 			i++;
-		if (i < sizeof table / sizeof *table)
+		if (i < COUNT_OF(table))
 			fputs(table[i].tex, stream);
 		else if (character < 0x80 && strchr("_&%$#{}", (int)character))
 			fprintf(stream, "\\%c", (int)character);

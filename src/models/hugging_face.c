@@ -174,7 +174,7 @@ static bool activation_named(const char *name, enum model_activation *activation
 	} known[] = { { "gelu", ACTIVATION_GELU }, { "gelu_pytorch_tanh", ACTIVATION_GELU },
 		{ "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_TANH }, { "gelu_fast", ACTIVATION_TANH },
 		{ "relu", ACTIVATION_RELU }, { "relu2", ACTIVATION_RELU_SQUARED } };
-	for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+	for (size_t i = 0; name && i < COUNT_OF(known); i++)
 		if (strcmp(name, known[i].name) == 0) {
 			*activation = known[i].activation;
 			return true;
@@ -283,7 +283,7 @@ static enum status take_rotary(
 	static const char *const keys[] = { "rope_parameters.partial_rotary_factor", "partial_rotary_factor", "rotary_pct" };
 	double part = type->rotary_normal;
 	char text[80];
-	for (size_t i = 0; part > 0 && i < sizeof keys / sizeof *keys; i++) {
+	for (size_t i = 0; part > 0 && i < COUNT_OF(keys); i++) {
 		const json_t *value = hugging_face_value_of(file, keys[i]);
 		if (!value)
 			continue;
@@ -464,7 +464,7 @@ static const struct hf_type *type_named(const char *name)
 		{ "qwen3_vl_moe_text", "qwen3_moe" }, { "qwen2_vl", "qwen2" }, { "qwen2_5_vl", "qwen2" },
 		{ "kimi_k2", "deepseek_v3" }, { "iquestcoder", "llama" }, { "internlm3", "llama" }, { "glm4v_text", "glm4" },
 		{ "glm4v_moe_text", "glm4_moe" } };
-	for (size_t i = 0; name && i < sizeof kin / sizeof *kin; i++)
+	for (size_t i = 0; name && i < COUNT_OF(kin); i++)
 		if (strcmp(name, kin[i].name) == 0)
 			name = kin[i].as;
 	for (const struct hf_type *type = hf_types; name && type->name; type++)
@@ -487,7 +487,7 @@ static const char *missing_part(json_t *file)
 	const char *key;
 	json_t *value;
 	json_object_foreach(file, key, value)
-		for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+		for (size_t i = 0; i < COUNT_OF(signs); i++)
 			if (strstr(key, signs[i].key) && !json_is_null(value))
 				return signs[i].what;
 	for (size_t i = 0; i < json_array_size(kinds); i++)

@@ -15,7 +15,7 @@ static enum dtype most_bytes(const struct graph *graph, enum kind kind)
 {
 	int64_t bytes[DTYPE_COUNT] = { 0 };
 	enum dtype most = DTYPE_COUNT;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		const struct tensor *root = &graph->tensor[graph->storage[s].root];
 		if (graph->storage[s].kind == kind && root->has_dtype)
 			bytes[root->dtype] += graph->storage[s].bytes;

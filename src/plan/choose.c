@@ -198,7 +198,7 @@ static void keep_seen(struct choosing *choosing, struct sharded *sharded)
 /* Rivals in the order in which they are planned: the least estimate first, as a fast leader rules others out. */
 static void rank_rivals(const struct sharded *sharded, uint32_t rank[SHARD_RIVALS])
 {
-	for (uint32_t i = 0; i < sharded->rivals; i++) {
+	FOR(i, sharded->rivals) {
 		uint32_t at = i;
 		for (; at > 0 && sharded->rival_time[rank[at - 1]] > sharded->rival_time[i]; at--)
 			rank[at] = rank[at - 1];
@@ -346,7 +346,7 @@ static void try_limits(struct choosing *choosing)
 static bool has_placement_pins(const struct scenario *scenario)
 {
 	bool any = false;
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		any |= scenario->pin[i].kind == PIN_PLACEMENT;
 	return any;
 }
@@ -432,7 +432,7 @@ static void choose_among(struct choosing *choosing)
 {
 	const struct scenario *scenario = choosing->planning->scenario;
 	choosing->capped = scenario_searches(scenario) && is_automatic(choosing->planning) && starts_without_cap(scenario);
-	for (size_t i = 0; i < sizeof steps / sizeof *steps && choose_goes_on(choosing); i++)
+	for (size_t i = 0; i < COUNT_OF(steps) && choose_goes_on(choosing); i++)
 		if ((!steps[i].helps || steps[i].helps(choosing)) && step_runs(steps[i].name))
 			steps[i].run(choosing);
 	choose_goes_on(choosing);
@@ -467,7 +467,7 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 		if (choosing.left_out)
 			note(plan->notes, NOTE_LEFT_OUT "shardings that differ in one or two ops, as the step has many ops");
 	}
-	for (uint32_t i = 0; i < choosing.seens; i++)
+	FOR(i, choosing.seens)
 		sharded_release(choosing.seen[i]);
 	few_layers_free(choosing.layers);
 	plan_release(first);

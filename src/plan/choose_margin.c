@@ -77,7 +77,7 @@ struct halving {
 static int64_t persistent_bytes(const struct graph *graph)
 {
 	int64_t bytes = 0;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		bytes += graph->storage[s].persistent ? graph->storage[s].bytes : 0;
 	return bytes;
 }

@@ -27,17 +27,17 @@ static struct card card_of(const struct graph *graph)
 		.missing = about->intake.missing };
 	uint32_t less = card.inferred + card.missing;
 	card.known = graph->tensors > less ? graph->tensors - less : 0;
-	for (uint32_t i = 0; i < graph->ops; i++) {
+	FOR(i, graph->ops) {
 		if (graph->op[i].has_phase)
 			card.phase[graph->op[i].phase]++;
 		else
 			card.unphased++;
 		card.located += graph->op[i].src != NULL;
 	}
-	for (uint32_t s = 0; s < graph->storages; s++)
+	FOR(s, graph->storages)
 		if (graph->storage[s].kind == KIND_OPTIMIZER)
 			card.state += graph->storage[s].bytes;
-	for (uint32_t a = 0; a < about->axes; a++)
+	FOR(a, about->axes)
 		card.devices *= about->axis[a].size;
 	if (about->ranks)
 		card.devices *= about->ranks;
@@ -179,7 +179,7 @@ char *card_brief(const struct graph *graph, size_t most)
 	HELD char *text = graph->about.intake.said ? card_text(graph) : NULL;
 	size_t size = text ? 2 * strlen(text) + 60 : 0, used = 0;
 	char *brief = text ? mem_alloc(size, 1) : NULL;
-	for (size_t i = 0; brief && i < sizeof labels / sizeof *labels; i++)
+	for (size_t i = 0; brief && i < COUNT_OF(labels); i++)
 		for (const char *at = text; at; at = card_next_line(at))
 			if (strncmp(at, labels[i], strlen(labels[i])) == 0)
 				used += (size_t)snprintf(brief + used, size - used, "%s%.*s", used ? ". " : "", (int)strcspn(at, "\n"), at);

@@ -179,7 +179,7 @@ static void read_intake(struct arena *names, const struct value *record, struct 
 	const struct value *read = value_member(record, "read");
 	int64_t inferred = 0, missing = 0;
 	size_t found = 0;
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+	for (size_t i = 0; i < COUNT_OF(members); i++)
 		found += value_member(read, members[i]) != NULL;
 	bool fine = value_is(read, VALUE_OBJECT) && found == read->items;
 	struct intake got = { .said = true, .derived = value_member(read, "derived") != NULL };

@@ -69,7 +69,7 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 	length -= length > 3 && strcmp(path + length - 3, ".gz") == 0 ? 3 : 0;
 	length -= length > 4 && memcmp(path + length - 4, ".txt", 4) == 0 ? 4 : 0;
 	enum status status = OK;
-	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+	for (size_t i = 0; i < COUNT_OF(endings); i++) {
 		if (snprintf(name, sizeof name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name ||
 			stat(name, &state) != 0 || !S_ISREG(state.st_mode))
 			continue;

@@ -109,7 +109,7 @@ static enum status read_native_next_line(struct reader *reader, char **text, siz
 
 static bool read_native_listed(const struct keys *keys, const struct value *member)
 {
-	for (uint32_t i = 0; i < keys->count; i++)
+	FOR(i, keys->count)
 		if (strcmp(keys->key[i], member->key) == 0)
 			return true;
 	return false;

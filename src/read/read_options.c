@@ -74,14 +74,14 @@ char *read_options_text(const struct read_options *options, char *text, size_t s
 		words_add(&words, " --graph %u", options->graph);
 	if (options->open_fusions)
 		words_add(&words, " --fusions open");
-	for (uint32_t i = 0; i < options->dims; i++)
+	FOR(i, options->dims)
 		words_add(&words, " --dim %s", options->dim[i]);
 	return text;
 }
 
 uint32_t read_options_dims(const struct read_options *options, const char *dim[READ_DIMS_MOST])
 {
-	for (uint32_t i = 0; i < options->dims; i++)
+	FOR(i, options->dims)
 		dim[i] = options->dim[i];
 	return options->dims;
 }

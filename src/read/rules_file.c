@@ -34,7 +34,7 @@ static bool read_cost(const char *word, enum rule_cost *cost)
 		enum rule_cost cost;
 	} costs[] = { { "none", COST_NONE }, { "element", COST_ELEMENT }, { "contraction", COST_CONTRACTION },
 		{ "attention", COST_ATTENTION } };
-	for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+	for (size_t i = 0; i < COUNT_OF(costs); i++)
 		if (strcmp(word, costs[i].name) == 0) {
 			*cost = costs[i].cost;
 			return true;

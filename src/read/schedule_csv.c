@@ -76,7 +76,7 @@ static int action(struct reader *reader)
 		{ "REDUCE_GRAD", PASS_COUNT }, { "UNSHARD", PASS_COUNT }, { "RESHARD", PASS_COUNT }, { "SEND_F", PASS_COUNT },
 		{ "RECV_F", PASS_COUNT }, { "SEND_B", PASS_COUNT }, { "RECV_B", PASS_COUNT }, { "F", PASS_FORWARD },
 		{ "I", PASS_INPUT }, { "B", PASS_BACKWARD }, { "W", PASS_WEIGHT } };
-	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+	for (size_t i = 0; i < COUNT_OF(actions); i++) {
 		size_t length = strlen(actions[i].name);
 		if ((size_t)(reader->end - reader->at) >= length && memcmp(reader->at, actions[i].name, length) == 0) {
 			reader->at += length;
@@ -224,7 +224,7 @@ static enum status schedule_csv_find_places(struct reader *reader)
 	if (reader->stages % reader->ranks != 0)
 		return fail(reader->error, BAD_INPUT, "%u stages don't lie evenly on %u ranks, as many as there are rows",
 			reader->stages, reader->ranks);
-	for (uint32_t rank = 0; rank < reader->ranks; rank++)
+	FOR(rank, reader->ranks)
 		for (uint32_t i = row_begin(reader, rank); i < reader->row_end[rank]; i++) {
 			const struct cell *cell = &reader->cell[i];
 			turned = !turned && piece_rank(cell->stage, reader->ranks, false) != rank ? cell : turned;
@@ -248,7 +248,7 @@ static bool counts_from_one(const struct reader *reader)
 	uint32_t begin = row_begin(reader, reader->ranks - 1), passes = reader->microbatches - 1, forward = 0;
 	if (reader->stages != reader->ranks || reader->microbatches < 2)
 		return false;
-	for (uint32_t i = 0; i < reader->cells; i++) {
+	FOR(i, reader->cells) {
 		const struct cell *cell = &reader->cell[i];
 		bool last = i >= begin && cell->pass == PASS_FORWARD;
 		if (last ? cell->microbatch == 0 : cell->microbatch == passes)
@@ -278,7 +278,7 @@ static enum status schedule_csv_check_passes(struct reader *reader, uint8_t *don
 		[PASS_BACKWARD] = { INPUT | WEIGHT, FORWARD, "this microbatch has not gone forward" },
 		[PASS_INPUT] = { INPUT, FORWARD, "this microbatch has not gone forward" },
 		[PASS_WEIGHT] = { WEIGHT, FORWARD | INPUT, "gradients of the input come before" } };
-	for (uint32_t i = 0; i < reader->cells; i++) {
+	FOR(i, reader->cells) {
 		const struct cell *cell = &reader->cell[i];
 		uint8_t *at = &done[(size_t)cell->stage * reader->microbatches + cell->microbatch];
 		if (*at & rule[cell->pass].adds)

@@ -9,7 +9,7 @@
 
 static struct sweep_knob *find_knob(struct sweep_table *table, const char *name)
 {
-	for (uint32_t i = 0; i < table->knobs; i++)
+	FOR(i, table->knobs)
 		if (strcmp(table->knob[i].name, name) == 0)
 			return &table->knob[i];
 	return NULL;
@@ -103,7 +103,7 @@ static void value_keys(const struct sweep_table *table, uint32_t k, double *key)
 	const struct sweep_knob *knob = &table->knob[k];
 	char *end;
 	bool numbers = true;
-	for (uint32_t i = 0; i < knob->values; i++) {
+	FOR(i, knob->values) {
 		key[i] = strtod(knob->value[i], &end);
 		numbers &= *knob->value[i] && !*end;
 	}
@@ -120,12 +120,12 @@ static enum status sort_values(struct sweep_table *table, uint32_t k, struct err
 	bool there = key && place && sorted;
 	if (there) {
 		value_keys(table, k, key);
-		for (uint32_t i = 0; i < knob->values; i++)
-			for (uint32_t j = 0; j < knob->values; j++)
+		FOR(i, knob->values)
+			FOR(j, knob->values)
 				place[i] += key[j] < key[i] || (key[j] == key[i] && j < i);
-		for (uint32_t i = 0; i < knob->values; i++)
+		FOR(i, knob->values)
 			memcpy(sorted[place[i]], knob->value[i], sizeof *sorted);
-		for (uint32_t i = 0; i < table->rows; i++)
+		FOR(i, table->rows)
 			table->row[i].value[k] = place[table->row[i].value[k]];
 		mem_free(knob->value);
 		knob->value = sorted;
@@ -164,7 +164,7 @@ enum status sweep_file_read(const char *path, struct sweep_table *table, struct 
 
 void sweep_table_done(struct sweep_table *table)
 {
-	for (uint32_t i = 0; i < table->knobs; i++)
+	FOR(i, table->knobs)
 		mem_free(table->knob[i].value);
 	mem_free(table->row);
 	*table = (struct sweep_table){ .rows = 0 };

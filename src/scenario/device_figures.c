@@ -292,7 +292,7 @@ char *device_reached_text(const struct scenario *scenario, char *text, size_t si
 	struct words words = { text, size, 0 };
 	char source[500];
 	int given = 0;
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) != FIGURE_NAME)
 			words_add(&words, "%s%s", given++ ? ", " : "your own: ", scenario->pin[i].a);
 	words_add(&words, "%s%s", given ? "; the others: " : "",
@@ -308,7 +308,7 @@ const char *device_software(const struct scenario *scenario)
 
 uint32_t device_errors_apart(const struct scenario *scenario)
 {
-	for (uint32_t i = 0; i < scenario->pins; i++) {
+	FOR(i, scenario->pins) {
 		enum figure_id figure = scenario->pin[i].kind == PIN_FIGURE ? figure_find(scenario->pin[i].a) : FIGURE_NAME;
 		if (figure >= FIGURE_TRAFFIC_PEAK && figure <= FIGURE_LAUNCH)
 			return 0;

@@ -108,7 +108,7 @@ static const struct row {
 
 const char *knob_idle(const struct scenario *scenario, enum knob_id knob)
 {
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+	for (size_t i = 0; i < COUNT_OF(rows); i++)
 		if (rows[i].knob == knob && rows[i].holds(scenario))
 			return rows[i].why;
 	return NULL;

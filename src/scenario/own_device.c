@@ -222,7 +222,7 @@ struct device_preset scenario_preset(const struct scenario *scenario)
 {
 	struct device_preset preset = device_preset_with(
 		(enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
-	for (uint32_t i = 0; i < scenario->pins; i++) {
+	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		enum figure_id figure = pin->kind == PIN_FIGURE ? figure_find(pin->a) : FIGURE_COUNT;
 		if (figure == FIGURE_NAME)
@@ -236,7 +236,7 @@ struct device_preset scenario_preset(const struct scenario *scenario)
 
 const char *scenario_figure(const struct scenario *scenario, enum figure_id figure)
 {
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) == figure)
 			return scenario->pin[i].b;
 	return NULL;
@@ -250,7 +250,7 @@ const char *scenario_device_name(const struct scenario *scenario)
 uint64_t scenario_figures_hash(const struct scenario *scenario)
 {
 	uint64_t hash = 0;
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		for (int part = 0; scenario->pin[i].kind == PIN_FIGURE && part < 2; part++)
 			for (const char *at = part ? scenario->pin[i].b : scenario->pin[i].a; *at; at++)
 				hash = hash_join(hash + 1, (uint64_t)(unsigned char)*at);

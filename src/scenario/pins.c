@@ -18,7 +18,7 @@ static enum status scenario_pins_check_op(const struct graph *graph, const char 
 	if (graph_find_op(graph, name) != NONE)
 		return OK;
 	struct nearest nearest = { .wanted = name };
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		nearest_consider(&nearest, graph->op[op].name);
 	return scenario_pins_unknown("op", name, &nearest, error);
 }
@@ -28,7 +28,7 @@ static enum status check_tensor(const struct graph *graph, const char *name, str
 	if (graph_find_tensor(graph, name) != NONE)
 		return OK;
 	struct nearest nearest = { .wanted = name };
-	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
+	FOR(tensor, graph->tensors)
 		nearest_consider(&nearest, graph->tensor[tensor].name);
 	return scenario_pins_unknown("tensor", name, &nearest, error);
 }
@@ -112,7 +112,7 @@ static enum status check_type(const struct graph *graph, const char *name, struc
 		known = op_is_named(&graph->op[op], name) || module_is_named(graph->op[op].module, name);
 	if (known)
 		return OK;
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		nearest_consider(&nearest, graph->op[op].type);
 	return scenario_pins_unknown("type of ops or module", name, &nearest, error);
 }

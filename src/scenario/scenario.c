@@ -22,7 +22,7 @@ static void pin_done(struct pin *pin)
 
 void scenario_done(struct scenario *scenario)
 {
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		pin_done(&scenario->pin[i]);
 	mem_free(scenario->pin);
 	*scenario = (struct scenario){ 0 };
@@ -45,7 +45,7 @@ static bool scenario_of_torch(const struct graph *graph)
 {
 	static const char *const begins[] = { "torch ", "tidemark model", "PyTorch", "Inductor", "AutoParallel" };
 	bool torch = false;
-	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+	for (size_t i = 0; i < COUNT_OF(begins); i++) {
 		const char *said = i < 2 ? graph->source : graph->about.intake.format;
 		torch |= said && strncmp(said, begins[i], strlen(begins[i])) == 0;
 	}
@@ -108,7 +108,7 @@ enum status scenario_copy(struct scenario *to, const struct scenario *from)
 {
 	scenario_init(to);
 	memcpy(to->value, from->value, sizeof to->value);
-	for (uint32_t i = 0; i < from->pins; i++)
+	FOR(i, from->pins)
 		if (scenario_add_pin(to, &from->pin[i]) != OK) {
 			scenario_done(to);
 			return NO_MEMORY;
@@ -129,7 +129,7 @@ bool scenario_alike(const struct scenario *one, const struct scenario *other, en
 			return false;
 	if (one->pins != other->pins)
 		return false;
-	for (uint32_t i = 0; i < one->pins; i++)
+	FOR(i, one->pins)
 		if (strcmp(pin_text(&one->pin[i], a, sizeof a), pin_text(&other->pin[i], b, sizeof b)) != 0)
 			return false;
 	return true;
@@ -140,7 +140,7 @@ bool scenario_alike(const struct scenario *one, const struct scenario *other, en
 static void drop_pins(struct scenario *scenario, enum pin_kind kind)
 {
 	uint32_t left = 0;
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == kind)
 			pin_done(&scenario->pin[i]);
 		else

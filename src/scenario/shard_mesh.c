@@ -39,7 +39,7 @@ bool scenario_casts_late(const struct scenario *scenario)
 int64_t least_extent(const struct units *units, enum factor_role role)
 {
 	int64_t least = 0;
-	for (uint32_t op = 0; op < units->graph->ops; op++) {
+	FOR(op, units->graph->ops) {
 		int64_t most = 0;
 		for (uint32_t i = units->unit_start[op]; i < units->unit_start[op + 1]; i++)
 			if (units->unit[i].role == role && units->unit[i].size > most)
@@ -193,7 +193,7 @@ static struct axis_roles roles_of_axis(const struct scenario *scenario, const ch
 
 void roles_of_mesh(const struct scenario *scenario, const struct mesh *mesh, struct axis_roles roles[MESH_AXES])
 {
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		roles[a] = roles_of_axis(scenario, mesh->axis[a].name);
 }
 
@@ -210,7 +210,7 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;
 	scenario_machine(scenario, &machine);
 	*mesh = (struct mesh){ .padding = scenario->value[K_padding] };
-	for (size_t i = 0; i < sizeof axis / sizeof *axis; i++) {
+	for (size_t i = 0; i < COUNT_OF(axis); i++) {
 		inner /= axis[i].size;
 		if (axis[i].size < 2)
 			continue;

@@ -198,7 +198,7 @@ static void log_start(struct session *session, const char *path, const struct re
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		if (scenario->value[knob] != knobs[knob].normal)
 			log_add(session->log, "set %s=%s", knobs[knob].name, knob_text(knob, scenario->value[knob], text, sizeof text));
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		log_add(session->log, "%s", pin_text(&scenario->pin[i], text, sizeof text));
 }
 
@@ -253,7 +253,7 @@ int session_wake_fd(const struct session *session)
 /* The oldest ones. */
 static void forget_runs(struct session *session, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		plan_release(session->run[i]);
 	session->runs -= count;
 	memmove(session->run, session->run + count, session->runs * sizeof *session->run);
@@ -264,7 +264,7 @@ static void keep_run(struct session *session, struct plan *plan)
 	if (!plan->complete)
 		return;
 	/* A plan of knobs that had one takes its place, with whatever effort it was found: undo and redo make no new runs. */
-	for (uint32_t i = 0; i < session->runs; i++)
+	FOR(i, session->runs)
 		if (session->run[i]->input->fingerprint == plan->input->fingerprint &&
 			scenario_alike(&session->run[i]->scenario, &plan->scenario, KNOB_COUNT)) {
 			plan_release(session->run[i]);
@@ -287,7 +287,7 @@ static void take_answers(struct session *session)
 	uint32_t kept = 0;
 	if (!worker_take_preview(session->worker, &preview))
 		return;
-	for (uint32_t i = 0; i < session->questions; i++) {
+	FOR(i, session->questions) {
 		struct question *question = &session->question[i];
 		if (question->number == preview.number)
 			question->preview = preview;
@@ -302,7 +302,7 @@ static void take_answers(struct session *session)
 
 static struct question *unanswered(struct session *session)
 {
-	for (uint32_t i = 0; i < session->questions; i++)
+	FOR(i, session->questions)
 		if (session->question[i].number)
 			return &session->question[i];
 	return NULL;
@@ -313,7 +313,7 @@ static bool session_modelled(const struct scenario *now, const struct scenario *
 {
 	static const enum knob_id known[] = { K_devices, K_devices_per_node, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero,
 		K_microbatches, K_schedule, K_chunks, K_recompute };
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+	for (size_t i = 0; i < COUNT_OF(known); i++)
 		if (known[i] == knob)
 			return scenario_shards(now) || scenario_shards(then);
 	return false;
@@ -322,7 +322,7 @@ static bool session_modelled(const struct scenario *now, const struct scenario *
 const struct preview *session_preview(struct session *session, enum knob_id knob, int64_t value)
 {
 	struct scenario scenario;
-	for (uint32_t i = 0; i < session->questions; i++)
+	FOR(i, session->questions)
 		if (session->question[i].knob == knob && session->question[i].value == value)
 			return session->question[i].number ? NULL : &session->question[i].preview;
 	struct question *open = unanswered(session);
@@ -346,7 +346,7 @@ const struct preview *session_preview(struct session *session, enum knob_id knob
 
 bool session_previewing(const struct session *session)
 {
-	for (uint32_t i = 0; i < session->questions; i++)
+	FOR(i, session->questions)
 		if (session->question[i].number)
 			return true;
 	return false;
@@ -524,7 +524,7 @@ static enum status do_pin(struct session *session, const char *line, struct erro
 	if (status != OK)
 		return fail_status(error, status);
 	status = scenario_pin(&probe, line, error);
-	for (uint32_t i = 0; i < probe.pins; i++)
+	FOR(i, probe.pins)
 		if (probe.pin[i].kind == PIN_SCHEDULE)
 			if (status == OK)
 				status = check_source(session, probe.pin[i].a, error);
@@ -783,7 +783,7 @@ static const struct word {
 
 bool session_knows(const char *word)
 {
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+	for (size_t i = 0; i < COUNT_OF(words); i++)
 		if (strcmp(words[i].word, word) == 0)
 			return true;
 	return false;
@@ -795,7 +795,7 @@ enum status session_line(struct session *session, const char *line, bool execute
 	size_t length = strcspn(line, " \t");
 	if (!*line || *line == '#')
 		return OK;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+	for (size_t i = 0; i < COUNT_OF(words); i++) {
 		if (strlen(words[i].word) != length || strncmp(words[i].word, line, length) != 0)
 			continue;
 		if (!execute_exports && (words[i].run == do_export || words[i].run == do_save))

@@ -21,10 +21,10 @@ enum status allocator_buffers(const struct ordered *ordered, const struct laid_o
 		.upper = arena_alloc(arena, most, sizeof *buffers->upper),
 		.size = arena_alloc(arena, most, sizeof *buffers->size) };
 	NEED(position && buffers->lower && buffers->upper && buffers->size);
-	for (uint32_t i = 0; i < graph->ops; i++)
+	FOR(i, graph->ops)
 		position[ordered->result.order[i]] = i;
 	for (int64_t step = 0; step < steps; step++)
-		for (uint32_t item = 0; item < laid_out->items; item++) {
+		FOR(item, laid_out->items) {
 			const struct storage *storage = item < graph->storages ? &graph->storage[item] : NULL;
 			bool stays = storage && storage->persistent, last = step + 1 == steps;
 			if (laid_out->first[item] == NONE || (stays && step > 0))

@@ -54,7 +54,7 @@ static enum status export_write_csv(const struct export_job *job)
 	const struct plan *plan = job->plan;
 	FILE *stream = job->stream;
 	fputs("step,op,type,phase,live_bytes,peak\n", stream);
-	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+	FOR(i, plan->graph->ops) {
 		const struct op *op = &plan->graph->op[plan->ordered->result.order[i]];
 		fprintf(stream, "%u,", i);
 		csv_text(stream, op->name);
@@ -126,7 +126,7 @@ const struct export_view export_views[] = {
 	{ "collectives", "what the devices send each other", AS(csv), false, shard_collectives },
 	{ "curve", "the least time at each amount of memory (strategy=minred)", AS(csv), false, shard_curve },
 };
-const int export_view_count = sizeof export_views / sizeof *export_views;
+const int export_view_count = COUNT_OF(export_views);
 
 enum export_kind_id export_find(const char *name)
 {

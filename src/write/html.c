@@ -15,7 +15,7 @@
 static const char *const page[] = {
 #include "page.inc"
 };
-#define PAGE_LINES (sizeof page / sizeof *page)
+#define PAGE_LINES (COUNT_OF(page))
 
 /* "f32 [2, 3]" */
 static char *html_shape(const struct tensor *tensor, char *text, size_t size)
@@ -51,7 +51,7 @@ static void html_buffers(const struct plan *plan, uint32_t *number, struct json 
 	uint32_t count = 0;
 	char shape[200];
 	json_open_array(json, "buffers");
-	for (uint32_t item = 0; item < laid_out->items; item++) {
+	FOR(item, laid_out->items) {
 		bool work = item >= plan->graph->storages;
 		number[item] = laid_out->first[item] == NONE ? NONE : count++;
 		if (number[item] == NONE)
@@ -86,7 +86,7 @@ static void html_row(
 static void html_ops(const struct plan *plan, const uint32_t *number, struct json *json)
 {
 	json_open_array(json, "ops");
-	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+	FOR(i, plan->graph->ops) {
 		uint32_t at = plan->ordered->result.order[i];
 		const struct op *op = &plan->graph->op[at];
 		json_open_array(json, NULL);

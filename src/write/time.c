@@ -87,12 +87,12 @@ static enum status roofline_find(
 	TRY(op_work_find(graph, rules, arena, &work));
 	if (!ROOM(arena, roofline->op, graph->ops))
 		return NO_MEMORY;
-	for (uint32_t i = 0; i < graph->ops; i++) {
+	FOR(i, graph->ops) {
 		uint32_t op = plan->ordered->result.order[i];
 		enum machine_limit limit;
 		int64_t bytes = 0;
 		TRY(op_local_time(graph, rules, &machine, op, false, &time, &limit));
-		for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+		FOR(k, op_arguments(graph, op))
 			bytes += op_moves(&machine, &work[op], graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 		/* What fused kernels leave of the traffic, as in op_work_time(). */
 		if (!work[op].update && !work[op].matrix && !work[op].cast && !work[op].routes && machine.fused > 0)
@@ -112,7 +112,7 @@ static enum status roofline_find(
 static void roofline_csv(const struct roofline *roofline, FILE *stream)
 {
 	fputs("op,flops,bytes,seconds,limited_by\n", stream);
-	for (uint32_t i = 0; i < roofline->ops; i++) {
+	FOR(i, roofline->ops) {
 		const struct roofline_op *op = &roofline->op[i];
 		csv_text(stream, op->name);
 		fprintf(stream, ",%" PRId64 ",%" PRId64 ",", op->flops, op->bytes);

@@ -49,7 +49,7 @@ static void take_runs(struct app *app)
 	app->model.baseline = session_baseline(app->session);
 	app->model.run = session_run(app->session);
 	app->model.runs = session_runs(app->session);
-	for (uint32_t i = 0; i < MISSED_MOST; i++)
+	FOR(i, MISSED_MOST)
 		app->model.missed[i] = session_missed(app->session, i);
 }
 

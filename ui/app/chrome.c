@@ -201,7 +201,7 @@ int chrome_footer_items(int width, unsigned context, struct footer_item item[COM
 	bool chosen[COMMAND_COUNT] = { false };
 	int items = 0, x = 0, help = item_width(COMMAND_HELP), end = width - help + 2, room = end;
 	choose_items(chosen, &room, context, FOOTER_OWN, OWN_FIRST);
-	for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+	for (size_t i = 0; i < COUNT_OF(always); i++)
 		if ((commands[always[i]].context & context) && !chosen[always[i]] && item_width(always[i]) <= room) {
 			chosen[always[i]] = true;
 			room -= item_width(always[i]);

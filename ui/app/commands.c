@@ -181,7 +181,7 @@ static void suggest_export(struct app *app)
 	const struct view_ops *view = views[app->view];
 	char text[LINE_SIZE], name[60];
 	const char *figure = NULL;
-	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+	for (size_t i = 0; i < COUNT_OF(figures); i++)
 		if (view == figures[i].view)
 			figure = figures[i].name;
 	if (view == &view_devices && app->plan && app->plan->transformed->pipelined)
@@ -418,7 +418,7 @@ static void commands_copy_line(struct app *app)
 		if (scenario->value[i] != knobs[i].normal)
 			words_add(&words, " --set %s=%s", knobs[i].name,
 				knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
-	for (uint32_t i = 0; i < scenario->pins; i++) {
+	FOR(i, scenario->pins) {
 		words_add(&words, " --pin ");
 		words_add_quoted(&words, pin_text(&scenario->pin[i], value, sizeof value));
 	}

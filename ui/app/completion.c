@@ -147,7 +147,7 @@ static void offer_commands(struct completion *completion, const char *line, cons
 	for (int i = 0; i < COMMAND_COUNT; i++)
 		offer_noted(completion, line, (size_t)(part - line), part, commands[i].word, *commands[i].arguments ? " " : "",
 			commands[i].help);
-	for (size_t i = 0; i < sizeof session_words / sizeof *session_words; i++)
+	for (size_t i = 0; i < COUNT_OF(session_words); i++)
 		completion_offer(completion, line, (size_t)(part - line), part, session_words[i], " ");
 }
 

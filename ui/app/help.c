@@ -25,7 +25,7 @@ static const struct { const char *word, *meaning; } words[] = {
 	WORDS(X)
 #undef X
 };
-enum { WORD_COUNT = sizeof words / sizeof *words };
+enum { WORD_COUNT = COUNT_OF(words) };
 
 static bool word_listed(const struct help *help, int word)
 {
@@ -83,7 +83,7 @@ enum command_id help_key(
 		return *close ? command : COMMAND_COUNT;
 	}
 	enum command_id command = key->code ? COMMAND_COUNT : command_of_key(name, IN_ANY);
-	for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+	for (size_t i = 0; i < COUNT_OF(moves); i++)
 		if (command == moves[i]) {
 			row_command(command, &help->selected, help_count(help, context), help->page);
 			return COMMAND_COUNT;

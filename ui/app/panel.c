@@ -20,7 +20,7 @@ enum {
 /* What is turned most, in this order. */
 static const enum knob_id first_knobs[] = { K_recompute, K_batch, K_seq, K_precision, K_optimizer, K_devices, K_device,
 	K_strategy, K_memory };
-enum { FIRST_KNOBS = sizeof first_knobs / sizeof *first_knobs };
+enum { FIRST_KNOBS = COUNT_OF(first_knobs) };
 /* The groups as they stand below; groups that are not named here follow. */
 static const char *const first_groups[] = { "training", "devices", "parallelism", "order", "layout" };
 
@@ -58,7 +58,7 @@ static uint32_t panel_find_places(struct place place[PLACES])
 	const char *group[GROUPS_MOST];
 	int groups = 0;
 	uint32_t places = 0;
-	for (size_t i = 0; i < sizeof first_groups / sizeof *first_groups; i++)
+	for (size_t i = 0; i < COUNT_OF(first_groups); i++)
 		group[groups++] = first_groups[i];
 	for (int i = 0; i < KNOB_COUNT; i++) {
 		bool known = false;
@@ -100,7 +100,7 @@ static uint32_t find_rows(const struct panel *panel, const struct model *model, 
 {
 	uint32_t rows = 0;
 	*selected = 0;
-	for (uint32_t i = 0; i < places; i++)
+	FOR(i, places)
 		if (place_shown(panel, model, place, i)) {
 			if (i == panel->selected)
 				*selected = rows;

@@ -38,7 +38,7 @@ static int screenshot_take_option(void *context, int row, const char *value)
 	switch (row) {
 	case OPTION_screen_as:
 		shot->kind = value;
-		return option_word(&shot->line, row, value, kinds, sizeof kinds / sizeof *kinds, &word);
+		return option_word(&shot->line, row, value, kinds, COUNT_OF(kinds), &word);
 	case OPTION_size: return take_size(shot, value);
 	case OPTION_screen_view:
 		code = option_number(&shot->line, row, value, 1, VIEWS, &number);

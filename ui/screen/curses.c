@@ -93,9 +93,9 @@ static void install_all(void)
 {
 	static const int ours[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP };
 	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+	for (size_t i = 0; i < COUNT_OF(ours); i++)
 		install(ours[i], curses_on_signal);
-	for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+	for (size_t i = 0; i < COUNT_OF(crashes); i++)
 		install(crashes[i], on_crash);
 }
 
@@ -103,7 +103,7 @@ static void uninstall_all(void)
 {
 	static const int all[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
 		SIGABRT };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < COUNT_OF(all); i++)
 		signal(all[i], SIG_DFL);
 }
 
@@ -237,7 +237,7 @@ struct terminal *terminal_open(struct error *error)
 	install_all(); /* newterm() took some signals over */
 	rescue.length = 0;
 	static const char *const capabilities[] = { "sgr0", "op", "cnorm", "rmkx", "rmcup" };
-	for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
+	for (size_t i = 0; i < COUNT_OF(capabilities); i++)
 		remember_capability(capabilities[i]);
 	set_modes(terminal);
 	hold_errors(terminal);
@@ -316,7 +316,7 @@ static const struct { int code; const char *name; } key_names[] = {
 static void name_function_key(struct key_press *key, wint_t code)
 {
 	snprintf(key->name, sizeof key->name, "this key");
-	for (size_t i = 0; i < sizeof key_names / sizeof *key_names; i++)
+	for (size_t i = 0; i < COUNT_OF(key_names); i++)
 		if (key_names[i].code == (int)code)
 			snprintf(key->name, sizeof key->name, "%s", key_names[i].name);
 }

@@ -122,7 +122,7 @@ static bool is_block(uint32_t code)
 /* The line of a code, or -1. */
 static int picture_line_of(uint32_t code)
 {
-	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+	for (size_t i = 0; i < COUNT_OF(lines); i++)
 		if (lines[i].code == code)
 			return (int)i;
 	return -1;

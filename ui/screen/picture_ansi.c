@@ -23,7 +23,7 @@ static void write_look(FILE *stream, struct look look)
 		{ MARK_BOLD, 1 }, { MARK_DIM, 2 }, { MARK_UNDERLINE, 4 }, { MARK_REVERSE, 7 },
 	};
 	fputs("\033[0", stream);
-	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+	for (size_t i = 0; i < COUNT_OF(marks); i++)
 		if (look.marks & marks[i].mark)
 			fprintf(stream, ";%d", marks[i].number);
 	if (look.colour >= 0)

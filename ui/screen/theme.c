@@ -99,7 +99,7 @@ bool palette_change(
 {
 	static const char *const names[] = { "text", "faint", "title", "tab", "tab_active", "key", "label", "line", "good",
 		"warn", "bad", "peak", "bound", "budget", "baseline", "cursor", "message", "empty" };
-	_Static_assert(sizeof names / sizeof *names == ROLE_KIND, "a name for each role");
+	_Static_assert(COUNT_OF(names) == ROLE_KIND, "a name for each role");
 	int fixed_role = name_index(names, ROLE_KIND, role), category = name_index(category_names, CATEGORIES, role);
 	int foreground = theme_colour_of(colour), background = theme_colour_of(ground), marks = marks_of(attributes);
 	if ((fixed_role < 0 && category < 0) || foreground == -2 || background == -2 || marks < 0)

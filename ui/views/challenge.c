@@ -19,7 +19,7 @@ bool challenge_played(const struct challenge *challenge, const struct model *mod
 	static const enum knob_id used[] = { MEMORY_KNOBS, K_in_place };
 	bool same = challenge->on && challenge->graph == model->plan->graph->fingerprint &&
 		challenge->scenario.pins == model->plan->scenario.pins;
-	for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+	for (size_t i = 0; i < COUNT_OF(used); i++)
 		same = same && challenge->scenario.value[used[i]] == model->plan->scenario.value[used[i]];
 	return same;
 }
@@ -45,7 +45,7 @@ static enum status rest_problem(const struct challenge *challenge, const struct 
 	struct error error;
 	uint32_t pins = 0;
 	NEED(pin);
-	for (uint32_t i = 0; i < scenario->pins; i++)
+	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_ORDER)
 			pin[pins++] = (struct order_pin){ graph_find_op(graph, scenario->pin[i].a),
 				graph_find_op(graph, scenario->pin[i].b) };
@@ -85,7 +85,7 @@ static bool challenge_look(struct challenge *challenge, struct model *model)
 {
 	const struct order_schedule *schedule = &challenge->schedule;
 	challenge->peak = 0;
-	for (uint32_t i = 0; i < challenge->done; i++)
+	FOR(i, challenge->done)
 		if (schedule->live[i] > challenge->peak)
 			challenge->peak = schedule->live[i];
 	challenge->hinted = false;
@@ -168,14 +168,14 @@ static void challenge_take_back(struct challenge *challenge, struct model *model
 	challenge->ended = -1;
 	if (!challenge_look(challenge, model))
 		return;
-	for (uint32_t i = 0; i < challenge->candidates; i++)
+	FOR(i, challenge->candidates)
 		if (challenge->candidate[i].op == op)
 			challenge->selected = i;
 }
 
 static void hint(struct challenge *challenge)
 {
-	for (uint32_t i = 0; i < challenge->candidates; i++)
+	FOR(i, challenge->candidates)
 		if (challenge->candidate[i].op == challenge->schedule.order[challenge->done])
 			challenge->selected = i;
 	challenge->hints += !challenge->hinted && challenge->candidates > 0;

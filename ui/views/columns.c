@@ -12,7 +12,7 @@ enum { NAME_MIN = 12, NAME_CHOSEN = 20, NAME_WANTED = 32, GAP = 2, LEFT_OUT = 4 
 /* The usual columns, those that stay longest first. */
 static const enum column usual[] = { COLUMN_BYTES, COLUMN_KIND, COLUMN_FIRST, COLUMN_LAST, COLUMN_OFFSET, COLUMN_LIFE,
 				     COLUMN_READERS, COLUMN_SHAPE, COLUMN_MAKER, COLUMN_MODULE, COLUMN_SOURCE };
-enum { USUAL = sizeof usual / sizeof *usual, USUAL_FIRST = 4 };
+enum { USUAL = COUNT_OF(usual), USUAL_FIRST = 4 };
 
 /* ---- lists of columns ---- */
 

@@ -70,7 +70,7 @@ static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep,
 static enum status open_scenario(const struct plan *plan, struct scenario *scenario)
 {
 	enum status status = scenario_copy(scenario, &plan->scenario);
-	for (size_t i = 0; i < sizeof chosen / sizeof *chosen && status == OK; i++)
+	for (size_t i = 0; i < COUNT_OF(chosen) && status == OK; i++)
 		scenario->value[chosen[i]] = knobs[chosen[i]].normal;
 	return status;
 }

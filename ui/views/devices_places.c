@@ -43,7 +43,7 @@ static bool devices_places_make_rows(struct place_list *list, const struct model
 		return false;
 	}
 	snprintf(list->filter, sizeof list->filter, "%s", model->filter);
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		uint32_t root = graph->storage[s].root;
 		if (!text_contains(graph->tensor[root].name, list->filter) &&
 			!text_contains(kind_names[graph->storage[s].kind], list->filter))
@@ -54,7 +54,7 @@ static bool devices_places_make_rows(struct place_list *list, const struct model
 		row[list->rows++] = (struct place_row){ key, graph->tensor[root].name, root };
 	}
 	qsort(row, list->rows, sizeof *row, devices_places_compare);
-	for (uint32_t i = 0; i < list->rows; i++)
+	FOR(i, list->rows)
 		list->row[i] = row[list->reversed ? list->rows - 1 - i : i].tensor;
 	mem_free(row);
 	list->serial = model->plan->serial;
@@ -164,7 +164,7 @@ static void devices_places_draw_why(struct frame *frame, int y, const struct mod
 	frame_text(frame, x, y + 1, frame->window.width - x, ROLE_LABEL,
 		x + text_cells(label) > frame->window.width ? "in other placements" : label);
 	y += 2;
-	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++) {
+	FOR(a, sharded->sharding.mesh.axes) {
 		struct place_choice choice[PLACE_CHOICES];
 		uint32_t count = sharded_choices(sharded, tensor, a, choice);
 		for (uint32_t i = 0; i < count && y < end; i++)

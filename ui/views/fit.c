@@ -29,7 +29,7 @@ static uint32_t fit_at(const struct model *model, uint32_t place)
 {
 	const struct fit_list *list = &model->ways->list;
 	for (int group = 0; group < GROUPS; group++)
-		for (uint32_t i = 0; i < list->ways; i++)
+		FOR(i, list->ways)
 			if ((int)fit_group_of(&list->way[i]) == group && place-- == 0)
 				return i;
 	return NONE;

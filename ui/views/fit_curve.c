@@ -21,9 +21,9 @@ static struct scales fit_curve_scales_of(struct rect rect, const struct slowdown
 		.left = (double)curve->least - (double)(curve->most - curve->least) / 50,
 		.total = (double)(curve->total > 0 ? curve->total : 1) };
 	scales.right = (double)curve->most + ((double)curve->most - scales.left) * 0.02 + 1;
-	for (uint32_t i = 0; i < curve->strategies; i++)
+	FOR(i, curve->strategies)
 		scales.top = fmax(scales.top, fmin(105 * (double)curve->strategy[i].extra / scales.total, 60));
-	for (uint32_t i = 0; i < curve->plans; i++)
+	FOR(i, curve->plans)
 		scales.top = fmax(scales.top, 105 * (double)curve->plan[i].extra / scales.total);
 	return scales;
 }
@@ -68,7 +68,7 @@ struct taken { int y, from, to; };
 /* A name beside its mark where no other stands; true where it found room. */
 static bool place_name(struct taken *taken, uint32_t count, int y, int from, int to)
 {
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (taken[i].y == y && from <= taken[i].to && to >= taken[i].from)
 			return false;
 	taken[count] = (struct taken){ y, from, to };
@@ -86,11 +86,11 @@ static void fit_curve_draw_points(
 		if (fit_curve_inside(scales, x))
 			frame_glyph(frame, x, fit_curve_row_of(scales, (double)front[i].extra), GLYPH_BULLET, ROLE_GOOD);
 	}
-	for (uint32_t i = 0; i < curve->strategies; i++) { /* over the plans, of which some are strategies */
+	FOR(i, curve->strategies) { /* over the plans, of which some are strategies */
 		int x = fit_curve_column_of(scales, (double)curve->strategy[i].bytes);
 		taken[names++] = (struct taken){ fit_curve_row_of(scales, (double)curve->strategy[i].extra), x, x };
 	}
-	for (uint32_t i = 0; i < curve->strategies; i++) {
+	FOR(i, curve->strategies) {
 		const struct slowdown_point *point = &curve->strategy[i];
 		int x = fit_curve_column_of(scales, (double)point->bytes), y = fit_curve_row_of(scales, (double)point->extra);
 		const char *share = strchr(point->name, ':');

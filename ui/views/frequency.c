@@ -47,7 +47,7 @@ static void join_equal(struct frequency *frequency)
 {
 	uint32_t rows = 0;
 	qsort(frequency->row, frequency->rows, sizeof *frequency->row, frequency_by_value);
-	for (uint32_t i = 0; i < frequency->rows; i++) {
+	FOR(i, frequency->rows) {
 		struct frequency_row *last = rows ? &frequency->row[rows - 1] : NULL, *next = &frequency->row[i];
 		if (last && frequency_by_value(last, next) == 0) {
 			last->count += next->count;
@@ -73,7 +73,7 @@ static int64_t frequency_storage_bytes(const struct plan *plan, uint32_t s, int6
 static void frequency_add_tensors(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter)
 {
 	const struct graph *graph = plan->graph;
-	for (uint32_t s = 0; s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		const char *value[ROW_FIELD_COUNT];
 		tensor_fields(graph, graph->storage[s].root, value);
 		if (!row_filter_passes(filter, value))
@@ -90,7 +90,7 @@ static void frequency_add_tensors(struct frequency *frequency, const struct plan
 static bool has_most(const struct frequency *frequency)
 {
 	uint32_t all = 0, most = 0;
-	for (uint32_t i = 0; i < frequency->rows; i++) {
+	FOR(i, frequency->rows) {
 		all += frequency->row[i].count;
 		most = frequency->row[i].length > 0 && frequency->row[i].count > most ? frequency->row[i].count : most;
 	}

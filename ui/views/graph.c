@@ -37,7 +37,7 @@ static uint32_t count_parts(const struct graph *graph)
 {
 	size_t parts = 1;
 	const char *before = "";
-	for (uint32_t i = 0; i < graph->ops; i++) {
+	FOR(i, graph->ops) {
 		const char *path = graph->op[i].module;
 		if (strcmp(path, before) == 0)
 			continue;
@@ -109,7 +109,7 @@ static void module_tree_add_ops(struct builder *builder, const struct graph *gra
 static void add_storages(struct module_tree *tree, const struct plan *plan)
 {
 	const struct graph *graph = plan->graph;
-	for (uint32_t i = 0; i < graph->storages; i++) {
+	FOR(i, graph->storages) {
 		const struct storage *storage = &graph->storage[i];
 		uint32_t op = storage->allocator;
 		if (op == NONE && csr_length(&graph->users, i) > 0)
@@ -235,7 +235,7 @@ static void select_op(struct graph_view *view, uint32_t op)
 		if (!view->unfolded[parent])
 			m = parent;
 	bool wants_op = view->unfolded[m];
-	for (uint32_t i = 0; i < view->lines; i++)
+	FOR(i, view->lines)
 		if (view->line[i].is_op == wants_op && view->line[i].id == (wants_op ? op : m))
 			view->selected = i;
 	view->op = op;
@@ -304,7 +304,7 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 	frame_right(frame, right, y, ROLE_FAINT, text);
 	right -= AMOUNT + 5;
 	struct details details;
-	details_arrange(wanted, sizeof wanted / sizeof *wanted, model->index, x + NAME_AND_TYPE, right, &details);
+	details_arrange(wanted, COUNT_OF(wanted), model->index, x + NAME_AND_TYPE, right, &details);
 	details_of_op(frame, y, &details, model->plan, line->id);
 	right = details.from;
 	x += frame_name(frame, x, y, right - x, ROLE_TEXT, op->name) + 2;
@@ -426,7 +426,7 @@ static void graph_fold(struct graph_view *view)
 	const struct line *line = &view->line[view->selected];
 	uint32_t m = line->is_op ? view->tree.of_op[line->id] : line->id;
 	view->unfolded[m] = !view->unfolded[m];
-	for (uint32_t i = 0; i < view->lines; i++)
+	FOR(i, view->lines)
 		if (!view->line[i].is_op && view->line[i].id == m)
 			view->selected = i;
 	make_lines(view);

@@ -109,7 +109,7 @@ static void map_list_draw(
 	list->x = rect.x;
 	list->rows = rect.height - 1;
 	list->top = scroll_to(list->top, selected == NONE ? (list->top < rows ? list->top : 0) : selected, rows, list->rows);
-	details_arrange(wanted, sizeof wanted / sizeof *wanted, model->index, rect.x + OFFSET + AMOUNT + 2 + NAME,
+	details_arrange(wanted, COUNT_OF(wanted), model->index, rect.x + OFFSET + AMOUNT + 2 + NAME,
 		rect.x + rect.width, &details);
 	frame_right(frame, rect.x + OFFSET - 1, rect.y, ROLE_LABEL, "address");
 	frame_right(frame, rect.x + OFFSET + AMOUNT - 1, rect.y, ROLE_LABEL, "bytes");
@@ -128,7 +128,7 @@ static uint32_t map_list_at(const struct map_list *list, const struct model *mod
 	struct stack_row row = { .item = NONE };
 	if (y < 1 || y > list->rows)
 		return NONE;
-	for (uint32_t i = 0; i < list->top + (uint32_t)y; i++)
+	FOR(i, list->top + (uint32_t)y)
 		if (!next_row(&walk, &row))
 			return NONE;
 	return row.item;
@@ -172,7 +172,7 @@ static uint8_t *map_shades(const struct tiles *tiles, const struct plan *plan)
 	if (!shade)
 		return NULL;
 	uint8_t *met = shade + plan->laid_out->items;
-	for (uint32_t s = 0; s < plan->laid_out->items; s++)
+	FOR(s, plan->laid_out->items)
 		shade[s] = hash_mix(s) & 1;
 	for (int y = 0; y < tiles->rows; y++)
 		for (int x = 0; x < tiles->columns; x++) {
@@ -299,7 +299,7 @@ static bool map_shown(const struct map *map, const struct plan *plan, uint32_t i
 /* The lowest address of what is not hidden. */
 static int64_t map_lowest(const struct map *map, const struct model *model)
 {
-	for (uint32_t i = 0; i < model->index->present; i++)
+	FOR(i, model->index->present)
 		if (map_shown(map, model->plan, model->index->by_offset[i]))
 			return model->plan->laid_out->offset[model->index->by_offset[i]];
 	return 0;
@@ -368,7 +368,7 @@ static void paint_all(struct map *map, const struct model *model, int64_t low, i
 	const struct plan *plan = model->plan;
 	double per_column = (double)model->zoom_count / map->grid.columns, per_row = (double)(high - low) / map->grid.rows;
 	uint32_t end = model->zoom_first + model->zoom_count;
-	for (uint32_t i = 0; i < model->index->present; i++) {
+	FOR(i, model->index->present) {
 		uint32_t item = model->index->by_bytes[i];
 		int64_t offset = plan->laid_out->offset[item];
 		bool outside = plan->laid_out->first[item] >= end || plan->laid_out->last[item] < model->zoom_first
@@ -394,7 +394,7 @@ static bool build_grid(struct map *map, const struct model *model, int height, i
 	const uint64_t parts[] = { model->plan->serial, model->zoom_first, model->zoom_count, (uint64_t)low, (uint64_t)high,
 				   map->persistent_hidden, (uint64_t)rows, (uint64_t)width };
 	uint64_t key = 1;
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+	for (size_t i = 0; i < COUNT_OF(parts); i++)
 		key = hash_join(key, parts[i]);
 	if (map->grid.tile && map->key == key)
 		return true;

@@ -10,7 +10,7 @@ enum {
 	WIDE = 70 /* from here on lanes leave room */
 };
 static const enum column wanted[] = { COLUMN_MAKER, COLUMN_SHAPE, COLUMN_MODULE, COLUMN_SOURCE };
-enum { WANTED = sizeof wanted / sizeof *wanted };
+enum { WANTED = COUNT_OF(wanted) };
 
 /* ---- lanes ---- */
 
@@ -35,7 +35,7 @@ static void draw_lanes(struct frame *frame, struct rect rect, const struct order
 	const struct order_roam *roam = rows->roam;
 	uint32_t end = rows->top + (uint32_t)rect.height, top;
 	segment_row_of_rule(roam, rows->top, &top);
-	for (uint32_t item = 0; item < schedule->problem->items; item++) {
+	FOR(item, schedule->problem->items) {
 		int lane = schedule->lane[item];
 		uint32_t storage = schedule->problem->storage[item];
 		if (lane >= rect.width || segment_row(roam, schedule->first[item]) >= end ||
@@ -135,12 +135,12 @@ void order_items_draw(struct frame *frame, int y, const struct model *model, con
 {
 	char text[32];
 	int64_t sum = 0;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		sum += problem->size[item[i]];
 	frame_text(frame, 0, y, AMOUNT, ROLE_LABEL, verb);
 	frame_right(frame, 15, y, count ? role : ROLE_FAINT, bytes_text(sum, text, sizeof text));
 	int x = 17;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		int room = frame->window.width - x;
 		const char *name = storage_name(model->plan, problem->storage[item[i]]);
 		snprintf(text, sizeof text, "and %u more", count - i);

@@ -18,11 +18,11 @@ static uint32_t *sorted(struct plan_index *index, const int64_t *of, int sign)
 	HELD struct sortable *list = mem_alloc(index->present, sizeof *list);
 	uint32_t *ids = NULL, n = 0;
 	if (ROOM(&index->arena, ids, index->present) && list) {
-		for (uint32_t i = 0; i < plan->laid_out->items; i++)
+		FOR(i, plan->laid_out->items)
 			if (plan->laid_out->first[i] != NONE)
 				list[n++] = (struct sortable){ sign * of[i], i };
 		qsort(list, n, sizeof *list, by_key);
-		for (uint32_t i = 0; i < n; i++)
+		FOR(i, n)
 			ids[i] = list[i].id;
 	}
 	return list ? ids : NULL;
@@ -34,7 +34,7 @@ static void sum_categories(struct plan_index *index)
 	const struct plan *plan = index->plan;
 	uint32_t ops = plan->graph->ops;
 	int64_t *category = index->category;
-	for (uint32_t i = 0; i < plan->laid_out->items; i++) {
+	FOR(i, plan->laid_out->items) {
 		if (plan->laid_out->first[i] == NONE)
 			continue;
 		int kind = item_kind(plan, i);
@@ -49,7 +49,7 @@ static void sum_categories(struct plan_index *index)
 static void note_what_is_known(struct plan_index *index)
 {
 	const struct graph *graph = index->plan->graph;
-	for (uint32_t i = 0; i < graph->ops; i++) {
+	FOR(i, graph->ops) {
 		index->modules |= *graph->op[i].module != '\0';
 		index->sources |= graph->op[i].src != NULL;
 	}
@@ -60,7 +60,7 @@ static void note_what_is_known(struct plan_index *index)
 enum status plan_index_build(const struct plan *plan, struct plan_index *index)
 {
 	*index = (struct plan_index){ .plan = plan };
-	for (uint32_t i = 0; i < plan->laid_out->items; i++)
+	FOR(i, plan->laid_out->items)
 		index->present += plan->laid_out->first[i] != NONE;
 	ROOM(&index->arena, index->category, (size_t)plan->graph->ops * CATEGORIES);
 	index->by_bytes = sorted(index, plan->laid_out->bytes, -1);
@@ -97,7 +97,7 @@ struct holes plan_holes(const struct plan_index *index, uint32_t position)
 	const struct plan *plan = index->plan;
 	struct holes holes = { 0 };
 	int64_t end = 0;
-	for (uint32_t i = 0; i < index->present; i++) {
+	FOR(i, index->present) {
 		uint32_t item = index->by_offset[i];
 		if (!alive_at(plan, item, position))
 			continue;
@@ -115,7 +115,7 @@ struct neighbours plan_neighbours(const struct plan_index *index, uint32_t item,
 	struct neighbours next = { NONE, NONE, 0, 0 };
 	int64_t low = plan->laid_out->offset[item], high = low + plan->laid_out->bytes[item], below = 0,
 		above = plan_arena(plan);
-	for (uint32_t i = 0; i < index->present; i++) {
+	FOR(i, index->present) {
 		uint32_t other = index->by_offset[i];
 		if (other == item || !alive_at(plan, other, position))
 			continue;

@@ -109,7 +109,7 @@ static int runs_columns(const struct model *model, int knob[KNOB_COUNT], int wid
 			continue;
 		char text[64];
 		width[columns] = text_cells(knobs[k].name);
-		for (uint32_t i = 0; i < model->runs; i++) {
+		FOR(i, model->runs) {
 			int cells = text_cells(runs_knob_text(model->run[i], k, text));
 			width[columns] = cells > width[columns] ? cells : width[columns];
 		}
@@ -246,7 +246,7 @@ static void draw_holders(struct frame *frame, struct rect rect, const struct bes
 	char text[32];
 	for (int side = 0; side < 2; side++) {
 		int64_t sum = 0;
-		for (uint32_t i = 0; i < beside->holders[side]; i++)
+		FOR(i, beside->holders[side])
 			sum += beside->holder[side][i].bytes;
 		frame_print(frame, rect.x, y++, side == 0 ? ROLE_BASELINE : ROLE_LABEL, "%s %s", heads[side],
 			bytes_text(sum, text, sizeof text));

@@ -49,7 +49,7 @@ static bool runs_plot_differs(const struct model *model, int knob)
 
 int runs_plot_first_axis(const struct model *model)
 {
-	for (uint32_t i = 0; i < model->runs; i++)
+	FOR(i, model->runs)
 		if (model->run[i]->speed.time > 0 &&
 			(model->run[i]->transformed->sharded || model->run[i]->speed.time != model->run[0]->speed.time))
 			return AXIS_TIME;
@@ -69,7 +69,7 @@ int runs_plot_next_axis(const struct model *model, int axis)
 bool runs_work(const struct model *model, double *work)
 {
 	bool known = true;
-	for (uint32_t i = 0; i < model->runs; i++) {
+	FOR(i, model->runs) {
 		work[i] = (double)plan_flops(model->run[i]);
 		known = known && work[i] > 0;
 	}
@@ -95,7 +95,7 @@ static const char *axis_text(int axis, bool flops, double value, char *text, siz
 static void runs_plot_find_scales(struct plot *plot)
 {
 	bool first = true;
-	for (uint32_t i = 0; i < plot->model->runs; i++) {
+	FOR(i, plot->model->runs) {
 		double x = runs_plot_value_of(plot, i), bytes = runs_plot_needs(plot, i);
 		if (!runs_plot_shown(plot, i))
 			continue;
@@ -127,7 +127,7 @@ static int runs_plot_row_of(const struct plot *plot, uint32_t run)
 static bool beaten(const struct plot *plot, uint32_t run)
 {
 	double x = runs_plot_value_of(plot, run), bytes = runs_plot_needs(plot, run);
-	for (uint32_t i = 0; i < plot->model->runs; i++) {
+	FOR(i, plot->model->runs) {
 		double other = runs_plot_value_of(plot, i), theirs = runs_plot_needs(plot, i);
 		if (runs_plot_shown(plot, i) && other <= x && theirs <= bytes && (other < x || theirs < bytes))
 			return true;
@@ -141,7 +141,7 @@ static void runs_plot_draw_front(struct frame *frame, const struct plot *plot)
 {
 	for (int x = plot->rect.x; x < plot->rect.x + plot->rect.width; x++) {
 		uint32_t least = NONE;
-		for (uint32_t i = 0; i < plot->model->runs; i++)
+		FOR(i, plot->model->runs)
 			if (runs_plot_shown(plot, i) && runs_plot_column_of(plot, i) <= x &&
 				(least == NONE || runs_plot_needs(plot, i) < runs_plot_needs(plot, least)))
 				least = i;
@@ -186,7 +186,7 @@ static void draw_number(struct frame *frame, const struct plot *plot, uint32_t r
 static void draw_numbers(struct frame *frame, const struct plot *plot)
 {
 	for (int front = 1; front >= 0; front--)
-		for (uint32_t i = 0; i < plot->model->runs; i++)
+		FOR(i, plot->model->runs)
 			if (runs_plot_shown(plot, i) && !beaten(plot, i) == front)
 				draw_number(frame, plot, i, front);
 }

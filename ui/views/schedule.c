@@ -88,7 +88,7 @@ static enum status assign_lanes(struct order_schedule *schedule)
 static enum status schedule_evaluate(struct order_schedule *schedule)
 {
 	const struct problem *problem = schedule->problem;
-	for (uint32_t i = 0; i < problem->ops; i++)
+	FOR(i, problem->ops)
 		schedule->position[schedule->order[i]] = i;
 	schedule->peak = problem_peak(problem, schedule->order, schedule->live, &schedule->peak_position);
 	if (schedule->peak < 0)
@@ -163,7 +163,7 @@ static uint32_t largest_gained(const struct problem *problem, const struct life 
 	const struct life *elsewhere, uint32_t other_place)
 {
 	uint32_t largest = NONE;
-	for (uint32_t i = 0; i < problem->items; i++)
+	FOR(i, problem->items)
 		if (lives(there[i], at) && !lives(elsewhere[i], other_place) &&
 			(largest == NONE || problem->size[i] > problem->size[largest]))
 			largest = i;
@@ -172,7 +172,7 @@ static uint32_t largest_gained(const struct problem *problem, const struct life 
 
 static void copy_lives(const struct order_schedule *schedule, struct life *life)
 {
-	for (uint32_t i = 0; i < schedule->problem->items; i++)
+	FOR(i, schedule->problem->items)
 		life[i] = (struct life){ schedule->first[i], schedule->last[i] };
 }
 
@@ -361,7 +361,7 @@ const char *schedule_why(
 	const struct order_schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen, bool solved)
 {
 	bool least_after = true, all_below = true;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		least_after = least_after && list[chosen].after <= list[i].after;
 		all_below = all_below && list[i].during <= schedule->peak;
 	}

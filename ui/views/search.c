@@ -50,7 +50,7 @@ static bool search_make_rows(struct config_rows *list, const struct model *model
 	list->of = model->ranking->serial;
 	list->rows = list->selected = 0;
 	list->top = first ? 0 : list->top;
-	for (uint32_t i = 0; i < all->entries; i++) {
+	FOR(i, all->entries) {
 		const struct config *config = &all->entry[i].config;
 		if (*list->filter && !text_contains(config_text(config, text, sizeof text), list->filter))
 			continue;
@@ -289,7 +289,7 @@ static bool search_run(void *state, struct model *model, enum command_id command
 		return true;
 	}
 	if (command == COMMAND_PEAK) {
-		for (uint32_t i = 0; i < list->rows; i++)
+		FOR(i, list->rows)
 			if (is_present(model, &entry[list->row[i]].config)) {
 				list->selected = i;
 				return true;

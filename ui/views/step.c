@@ -236,7 +236,7 @@ static void curve_draw(struct frame *frame, struct rect rect, const struct model
 	if (scale.plot.width < 1 || scale.plot.height < 1 || plan->graph->ops == 0)
 		return;
 	bool labelled[1024] = { false };
-	if (scale.plot.height > (int)(sizeof labelled / sizeof *labelled))
+	if (scale.plot.height > (int)COUNT_OF(labelled))
 		return;
 	draw_columns(frame, &scale, model);
 	if (model->baseline)
@@ -346,7 +346,7 @@ static void step_join(struct step_view *view)
 	struct alive_group *group = view->group;
 	uint32_t groups = 0;
 	qsort(group, view->tensors, sizeof *group, step_by_alike);
-	for (uint32_t i = 0; i < view->tensors; i++)
+	FOR(i, view->tensors)
 		if (groups > 0 && group[groups - 1].alike == group[i].alike) {
 			group[groups - 1].count++;
 			group[groups - 1].bytes += group[i].bytes;
@@ -384,14 +384,14 @@ static bool step_find(struct step_view *view, const struct model *model)
 		step_forget(view);
 		return false;
 	}
-	for (uint32_t i = 0; i < model->index->present; i++) {
+	FOR(i, model->index->present) {
 		uint32_t item = model->index->by_bytes[i];
 		if (item < plan->graph->storages && plan->laid_out->first[item] <= to && plan->laid_out->last[item] >= from)
 			alive[view->tensors++] = item;
 	}
 	if (!model->span)
 		plan_reasons(plan, position, alive, view->tensors, &view->explainer, reason);
-	for (uint32_t i = 0; i < view->tensors; i++) {
+	FOR(i, view->tensors) {
 		uint32_t item = alive[i];
 		int64_t bytes = plan->laid_out->bytes[item];
 		bool stays = plan->graph->storage[item].persistent,
@@ -629,7 +629,7 @@ static void step_draw_groups(struct frame *frame, int y, int rows, struct step_v
 /* The first of the list that fits in the words' group; false where there is none. */
 static bool step_way(const struct fit_list *list, bool same, char *text, size_t size)
 {
-	for (uint32_t i = 0; i < list->ways; i++)
+	FOR(i, list->ways)
 		if (list->way[i].fits && (list->way[i].meaning != FIT_MEANING_RUN) == same) {
 			bool program = strncmp(list->way[i].set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0;
 			snprintf(text, size, "%s, %+.1f %%", list->way[i].set + (program ? strlen(FIT_PROGRAM) : 0),

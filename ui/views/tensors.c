@@ -173,7 +173,7 @@ static void tensors_select_storage(struct tensors *tensors, const struct model *
 	const struct tensor *tensor = model->plan->graph->tensor;
 	if (tensors->selected < tensors->rows && tensor[tensors->row[tensors->selected]].storage == model->storage)
 		return;
-	for (uint32_t i = 0; i < tensors->rows; i++)
+	FOR(i, tensors->rows)
 		if (tensor[tensors->row[i]].storage == model->storage) {
 			tensors->selected = i;
 			return;
@@ -201,7 +201,7 @@ static bool tensors_make_rows(struct tensors *tensors, const struct model *model
 	row_filter_read(model->filter, &filter, &error);
 	snprintf(tensors->filter, sizeof tensors->filter, "%s", model->filter);
 	bool descending = columns[tensors->sort].descending != tensors->reversed;
-	for (uint32_t i = 0; i < n; i++)
+	FOR(i, n)
 		if (tensors_passes(tensors, &filter, plan, i))
 			list[rows++] = (struct sortable){ tensor_value(plan, i, tensors->sort), tensor_words(plan, i, tensors->sort), i };
 	row_filter_free(&filter);
@@ -209,7 +209,7 @@ static bool tensors_make_rows(struct tensors *tensors, const struct model *model
 		list[i].key = -list[i].key;
 	qsort(list, rows, sizeof *list, tensors_compare);
 	bool backwards = rows > 0 && list[0].text && descending;
-	for (uint32_t i = 0; i < rows; i++)
+	FOR(i, rows)
 		tensors->row[i] = list[backwards ? rows - 1 - i : i].id;
 	mem_free(list);
 	tensors->rows = rows;
@@ -327,7 +327,7 @@ static void draw_marks(struct frame *frame, int y, const struct tensors *tensors
 {
 	int64_t sum = 0, peak = 0;
 	char all[32], there[32];
-	for (uint32_t s = 0; s < plan->graph->storages; s++)
+	FOR(s, plan->graph->storages)
 		if (tensors->marked[s] && plan->laid_out->first[s] != NONE) {
 			sum += plan->laid_out->bytes[s];
 			peak += alive_at(plan, s, plan->ordered->peak_position) ? plan->laid_out->bytes[s] : 0;

@@ -44,12 +44,12 @@ static enum status list_instructions(struct assignment *assignment, int (*compar
 {
 	const struct hlo_module *module = assignment->module;
 	size_t count = 0;
-	for (uint32_t c = 0; c < module->computations; c++)
+	FOR(c, module->computations)
 		count += module->computation[c].instructions;
 	if (!(assignment->instruction = mem_alloc(count, sizeof *assignment->instruction)))
 		return fail_memory(assignment->error);
-	for (uint32_t c = 0; c < module->computations; c++)
-		for (uint32_t i = 0; i < module->computation[c].instructions; i++)
+	FOR(c, module->computations)
+		FOR(i, module->computation[c].instructions)
 			assignment->instruction[assignment->instructions++] = &module->computation[c].instruction[i];
 	qsort(assignment->instruction, count, sizeof *assignment->instruction, compare);
 	return OK;

@@ -46,8 +46,8 @@ static const struct hlo_instruction *through_bitcasts(const struct hlo_computati
 static uint32_t uses(const struct hlo_computation *computation, const struct hlo_instruction *of)
 {
 	uint32_t id = (uint32_t)(of - computation->instruction), count = 0;
-	for (uint32_t i = 0; i < computation->instructions; i++)
-		for (uint32_t k = 0; k < computation->instruction[i].operands; k++)
+	FOR(i, computation->instructions)
+		FOR(k, computation->instruction[i].operands)
 			count += computation->instruction[i].operand[k] == id;
 	return count;
 }
@@ -92,7 +92,7 @@ static bool place_by_place(
 {
 	bool fine = false;
 	hlo_cost_find_apart(flat, computation, whole);
-	for (uint32_t i = 0; i < computation->instructions; i++)
+	FOR(i, computation->instructions)
 		if (computation->instruction[i].index == parameter && opcode(&computation->instruction[i], "parameter"))
 			fine = !flat->apart[i] && i != computation->root;
 	return fine;
@@ -121,7 +121,7 @@ bool hlo_shares(struct flat *flat, const struct flat_op *op, uint32_t k, uint32_
 		return false;
 	const struct hlo_shape *out = flat->tensor[flat->argument[op->write + k]].shape,
 						   *in = op->in->instruction[instruction->operand[r]].shape;
-	for (uint32_t i = 0; i < instruction->aliases; i++)
+	FOR(i, instruction->aliases)
 		if (instruction->alias[i].output == leaf && instruction->alias[i].parameter == r)
 			return true;
 	if (!opcode(instruction, "fusion"))

@@ -42,7 +42,7 @@ static const struct hlo_shape **flat_leaves(
 {
 	if (!shape->tuple)
 		*at++ = shape;
-	for (uint32_t i = 0; i < shape->parts; i++)
+	FOR(i, shape->parts)
 		at = flat_leaves(flat, &shape->part[i], at);
 	return at;
 }
@@ -57,7 +57,7 @@ static enum status new_value(
 	if (!(shape && value->leaf))
 		return fail_memory(flat->error);
 	flat_leaves(flat, instruction->shape, shape);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		struct flat_tensor tensor = *like;
 		tensor.of = instruction;
 		tensor.shape = shape[i];
@@ -93,7 +93,7 @@ static enum status concatenate(
 	struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
 	uint64_t count = 0;
-	for (uint32_t i = 0; i < instruction->operands; i++)
+	FOR(i, instruction->operands)
 		count += scope->value[instruction->operand[i]].count;
 	if (opcode(instruction, "tuple") &&
 		count != instruction->shape->leaves) /* a shape is as long in the file: no chain of tuples grows beyond it */
@@ -103,9 +103,9 @@ static enum status concatenate(
 	*value = (struct value){ arena_alloc(flat->arena, (size_t)count, sizeof *value->leaf), 0 };
 	if (!value->leaf)
 		return fail_memory(flat->error);
-	for (uint32_t i = 0; i < instruction->operands; i++) {
+	FOR(i, instruction->operands) {
 		const struct value *operand = &scope->value[instruction->operand[i]];
-		for (uint32_t k = 0; k < operand->count; k++)
+		FOR(k, operand->count)
 			value->leaf[value->count++] = operand->leaf[k];
 	}
 	return OK;
@@ -120,7 +120,7 @@ static enum status flat_part(struct flat *flat, const struct scope *scope, const
 	uint32_t first = 0;
 	if (index >= shape->parts || tuple->count != shape->leaves)
 		return flat_bad(flat, instruction, "takes a part that its operand doesn't have");
-	for (uint32_t i = 0; i < index; i++)
+	FOR(i, index)
 		first += shape->part[i].leaves;
 	*value = (struct value){ tuple->leaf + first, shape->part[index].leaves };
 	return OK;
@@ -137,7 +137,7 @@ static enum status call_scope(
 	if (!(argument && prefix))
 		return fail_memory(flat->error);
 	snprintf(prefix, length, "%s%s/", scope->prefix, instruction->name);
-	for (uint32_t i = 0; i < instruction->operands; i++)
+	FOR(i, instruction->operands)
 		argument[i] = scope->value[instruction->operand[i]];
 	if (scope->depth >= HLO_DEPTH)
 		return too_deep(flat, instruction);
@@ -184,7 +184,7 @@ static uint32_t passed_through(const struct flat *flat, const struct scope *scop
 	uint32_t found = NONE,
 			 before = conditional->operands ? scope->computation->instruction[conditional->operand[0]].shape->leaves
 			: 0;
-	for (uint32_t b = 0; b < conditional->calls; b++) {
+	FOR(b, conditional->calls) {
 		const struct hlo_computation *branch = conditional->call[b] == NONE
 			? NULL
 			: &flat->module->computation[conditional->call[b]];
@@ -289,7 +289,7 @@ static enum status flatten(struct flat *flat, struct scope *scope, struct value 
 	const struct hlo_computation *computation = scope->computation;
 	if (!ROOM(flat->arena, scope->value, computation->instructions))
 		return fail_memory(flat->error);
-	for (uint32_t i = 0; i < computation->instructions; i++) {
+	FOR(i, computation->instructions) {
 		if (++flat->steps > STEPS_MOST)
 			return fail(flat->error, BAD_INPUT, "more than %u instructions once calls are inlined", STEPS_MOST);
 		TRY(add_instruction(flat, scope, &computation->instruction[i], &scope->value[i]));
@@ -302,8 +302,8 @@ static enum status flatten(struct flat *flat, struct scope *scope, struct value 
 
 static void find_last(struct flat *flat)
 {
-	for (uint32_t i = 0; i < flat->ops; i++)
-		for (uint32_t k = 0; k < flat->op[i].reads; k++)
+	FOR(i, flat->ops)
+		FOR(k, flat->op[i].reads)
 			flat->tensor[flat->argument[flat->op[i].read + k]].last = i;
 }
 
@@ -347,11 +347,11 @@ static void find_place(struct flat *flat, uint32_t i, uint32_t k)
 /* Results go where an operand ends, as XLA lets them: one result for one operand. */
 static void flat_share(struct flat *flat, const struct value *result)
 {
-	for (uint32_t i = 0; i < result->count; i++)
+	FOR(i, result->count)
 		flat->tensor[result->leaf[i]].result = true;
 	find_last(flat);
-	for (uint32_t i = 0; i < flat->ops; i++)
-		for (uint32_t k = 0; k < flat->op[i].writes; k++)
+	FOR(i, flat->ops)
+		FOR(k, flat->op[i].writes)
 			find_place(flat, i, k);
 	find_last(flat);
 }
@@ -365,7 +365,7 @@ static enum status flat_simulate(struct flat *flat, int64_t *peak)
 	int64_t *dying, live = 0;
 	if (!(ROOM(flat->arena, last, flat->tensors) && ROOM(flat->arena, dying, (size_t)flat->ops + 1)))
 		return fail_memory(flat->error);
-	for (uint32_t t = 0; t < flat->tensors; t++) {
+	FOR(t, flat->tensors) {
 		const struct flat_tensor *tensor = &flat->tensor[t];
 		uint32_t end = tensor->result ? flat->ops
 			: tensor->last != NONE ? tensor->last
@@ -374,7 +374,7 @@ static enum status flat_simulate(struct flat *flat, int64_t *peak)
 		if (end > last[tensor->storage])
 			last[tensor->storage] = end;
 	}
-	for (uint32_t t = 0; t < flat->tensors; t++) {
+	FOR(t, flat->tensors) {
 		const struct flat_tensor *tensor = &flat->tensor[t];
 		if (tensor->storage != t || tensor->stays || tensor->unused)
 			continue;
@@ -384,8 +384,8 @@ static enum status flat_simulate(struct flat *flat, int64_t *peak)
 			return fail(flat->error, BAD_INPUT, "the sizes of a computation's buffers overflow");
 	}
 	*peak = live;
-	for (uint32_t i = 0; i < flat->ops; i++) {
-		for (uint32_t k = 0; k < flat->op[i].writes; k++) {
+	FOR(i, flat->ops) {
+		FOR(k, flat->op[i].writes) {
 			const struct flat_tensor *tensor = &flat->tensor[flat->argument[flat->op[i].write + k]];
 			live += tensor->storage == flat->argument[flat->op[i].write + k] ? tensor->shape->bytes : 0;
 			if (live > BYTES_MAX)
@@ -487,7 +487,7 @@ static enum status flat_find_workspace(struct flat *flat, uint32_t i, struct mar
 	bool loop = opcode(op.of, "while"), branches = opcode(op.of, "conditional");
 	if (!loop && !branches && !opcode(op.of, "async-start"))
 		return OK;
-	for (uint32_t k = 0; k < op.of->calls; k++)
+	FOR(k, op.of->calls)
 		if (op.of->call[k] == NONE)
 			return flat_bad(flat, op.of, "names no computation");
 	if (branches)
@@ -497,7 +497,7 @@ static enum status flat_find_workspace(struct flat *flat, uint32_t i, struct mar
 	if (loop && op.of->calls > 1)
 		TRY(body_peak(flat, &op, op.of->call[1], false, NULL, 0, &condition));
 	marks->look++;
-	for (uint32_t r = 0; r < op.reads; r++) {
+	FOR(r, op.reads) {
 		const struct flat_tensor *in = &flat->tensor[flat->argument[op.read + r]];
 		if (loop)
 			counted += in->shape->bytes;
@@ -517,7 +517,7 @@ static enum status find_workspaces(struct flat *flat)
 		arena_alloc(flat->arena, flat->tensors, sizeof *marks.tensor), 0 };
 	if (!(marks.storage && marks.tensor))
 		return fail_memory(flat->error);
-	for (uint32_t i = 0; i < flat->ops; i++)
+	FOR(i, flat->ops)
 		TRY(flat_find_workspace(flat, i, &marks));
 	return OK;
 }
@@ -527,9 +527,9 @@ static enum status find_workspaces(struct flat *flat)
 /* Arguments stay, but for those that are given away for a result. */
 static void give_arguments(struct flat *flat)
 {
-	for (uint32_t t = 0; t < flat->tensors; t++)
+	FOR(t, flat->tensors)
 		flat->tensor[t].stays = flat->tensor[t].constant || flat->tensor[t].parameter != NONE;
-	for (uint32_t i = 0; i < flat->module->aliases; i++) {
+	FOR(i, flat->module->aliases) {
 		const struct hlo_alias *alias = &flat->module->alias[i];
 		for (uint32_t t = 0; t < flat->tensors && alias->output < flat->results; t++)
 			if (flat->tensor[t].parameter == alias->parameter && flat->tensor[t].leaf == alias->leaf) {
@@ -545,7 +545,7 @@ enum status hlo_flatten(struct flat *flat, uint32_t computation)
 	struct scope scope = { .computation = &flat->module->computation[computation], .prefix = "" };
 	struct value result = { 0 };
 	uint32_t longest = 0;
-	for (uint32_t i = 0; i < flat->module->computations; i++)
+	FOR(i, flat->module->computations)
 		longest = flat->module->computation[i].instructions > longest ? flat->module->computation[i].instructions : longest;
 	flat->apart = mem_alloc(longest, sizeof *flat->apart);
 	TRY(flat->apart ? flatten(flat, &scope, &result) : fail_memory(flat->error));

@@ -11,7 +11,7 @@
 /* Endings, the better ones of one module first. */
 static const char *const endings[] = { "after_optimizations.hlo.pb", "after_optimizations.txt",
 	"before_optimizations.hlo.pb", "before_optimizations.txt" };
-enum { ENDINGS = sizeof endings / sizeof *endings, BEFORE = 2 };
+enum { ENDINGS = COUNT_OF(endings), BEFORE = 2 };
 
 /* Which ending a name has, gzip or not; ENDINGS for none. *length: of what stands before it. */
 static int ending_of(const char *name, size_t *length)
@@ -93,7 +93,7 @@ static bool is_helper(const struct folder_file *file)
 		"bernoulli", "categorical", "gamma", "gumbel", "shuffle", "permutation", "choice", "poisson", "multi_slice",
 		"unstack", "take" };
 	const char *name = strstr(file->name, ".jit__");
-	for (size_t i = 0; name && i < sizeof helpers / sizeof *helpers; i++) {
+	for (size_t i = 0; name && i < COUNT_OF(helpers); i++) {
 		size_t length = strlen(helpers[i]);
 		if (strncmp(name + 6, helpers[i], length) == 0 && (name[6 + length] == '.' || i == 0))
 			return true;

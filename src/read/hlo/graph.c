@@ -58,7 +58,7 @@ static void hlo_graph_add_part(char *module, size_t size, const char *part, size
 		length -= (size_t)(open + 1 - part) + 1;
 		part = open + 1;
 	}
-	for (size_t i = 0; i < sizeof dull / sizeof *dull; i++)
+	for (size_t i = 0; i < COUNT_OF(dull); i++)
 		if (strlen(dull[i]) == length && memcmp(dull[i], part, length) == 0)
 			return;
 	size_t used = strlen(module);
@@ -98,7 +98,7 @@ static enum kind argument_kind(const char *name, bool donated)
 
 static bool donated(const struct hlo_module *module, uint32_t parameter)
 {
-	for (uint32_t i = 0; i < module->aliases; i++)
+	FOR(i, module->aliases)
 		if (module->alias[i].parameter == parameter)
 			return true;
 	return false;
@@ -154,7 +154,7 @@ static const struct { const char *opcode, *type;
 
 static const char *hlo_graph_op_type(const struct hlo_instruction *instruction, char *text, size_t size)
 {
-	for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
+	for (size_t i = 0; i < COUNT_OF(collectives); i++)
 		if (opcode(instruction, collectives[i].opcode))
 			return collectives[i].type;
 	snprintf(text, size, "xla.%.100s", instruction->opcode);
@@ -163,7 +163,7 @@ static const char *hlo_graph_op_type(const struct hlo_instruction *instruction, 
 
 static bool reads_gradient(const struct making *making, const struct flat_op *op)
 {
-	for (uint32_t k = 0; k < op->reads; k++)
+	FOR(k, op->reads)
 		if (making->gradient[making->flat.argument[op->read + k]])
 			return true;
 	return false;
@@ -182,7 +182,7 @@ static bool is_taped(const char *name)
 static void look_at_names(struct making *making)
 {
 	bool marks = false, old = false, unmarked = false;
-	for (uint32_t i = 0; i < making->flat.ops; i++) {
+	FOR(i, making->flat.ops) {
 		const char *name = making->flat.op[i].of->op_name, *path = making->flat.op[i].path;
 		name = name ? name : "";
 		path = path ? path : "";
@@ -260,7 +260,7 @@ static enum status hlo_graph_add_op(struct making *making, const struct flat_op 
 	int length = snprintf(name, sizeof name, "%.400s%.600s", flat->prefix, of->name);
 	if (!(op.name = hlo_graph_unique(making, name, (size_t)length, draft_find_op)))
 		return fail_memory(making->error);
-	for (uint32_t k = 0; k < flat->writes; k++)
+	FOR(k, flat->writes)
 		making->gradient[making->flat.argument[flat->write + k]] = gradient || phase == PHASE_BACKWARD;
 	uint32_t id = draft_op(making->draft, &op);
 	return id == NONE ? fail_memory(making->error) : add_arguments(making, id, flat);
@@ -270,7 +270,7 @@ static enum status hlo_graph_add_op(struct making *making, const struct flat_op 
 
 static bool hlo_graph_is_collective(const struct hlo_instruction *instruction)
 {
-	for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
+	for (size_t i = 0; i < COUNT_OF(collectives); i++)
 		if (opcode(instruction, collectives[i].opcode))
 			return true;
 	return false;
@@ -283,8 +283,8 @@ static bool is_whole(const struct hlo_module *module)
 	bool cut = false, sends = false, inside = module->unpartitioned;
 	if (module->scheduled || strstr(module->computation[module->entry].name, "_spmd"))
 		return false;
-	for (uint32_t c = 0; c < module->computations; c++)
-		for (uint32_t i = 0; i < module->computation[c].instructions; i++) {
+	FOR(c, module->computations)
+		FOR(i, module->computation[c].instructions) {
 			const struct hlo_instruction *instruction = &module->computation[c].instruction[i];
 			bool kept = opcode(instruction, "parameter") || (c == module->entry && i == module->computation[c].root);
 			cut |= instruction->shards > 1;
@@ -360,17 +360,17 @@ static enum status hlo_graph_make(struct making *making, const char *format)
 		ROOM(&making->arena, making->gradient, flat->tensors)))
 		return fail_memory(making->error);
 	look_at_names(making);
-	for (uint32_t t = 0; t < flat->tensors; t++)
+	FOR(t, flat->tensors)
 		making->keeps[flat->tensor[t].storage] |= flat->tensor[t].result;
 	/* Ops say what depends on a gradient, which their results' kinds need: tensors that ops write come with them. */
-	for (uint32_t t = 0; t < flat->tensors; t++)
+	FOR(t, flat->tensors)
 		if (flat->tensor[t].writer == NONE)
 			TRY(hlo_graph_add_tensor(making, t));
-	for (uint32_t i = 0; i < flat->ops; i++) {
+	FOR(i, flat->ops) {
 		const struct flat_op *op = &flat->op[i];
 		bool gradient = reads_gradient(making, op);
 		gradient |= making->differentiates && hlo_graph_phase_of(making, op, gradient) == PHASE_BACKWARD;
-		for (uint32_t k = 0; k < op->writes; k++) {
+		FOR(k, op->writes) {
 			making->gradient[flat->argument[op->write + k]] = gradient;
 			TRY(hlo_graph_add_tensor(making, flat->argument[op->write + k]));
 		}

@@ -20,7 +20,7 @@ static uint64_t hlo_groups_times(uint64_t a, uint64_t b)
 static uint64_t all_of(const struct axes *axes)
 {
 	uint64_t devices = axes->count > 0;
-	for (uint32_t i = 0; i < axes->count; i++)
+	FOR(i, axes->count)
 		devices = hlo_groups_times(devices, axes->size[i]);
 	return devices;
 }

@@ -39,7 +39,7 @@ static const struct { const char *name; int dtype;
 
 int hlo_dtype(const char *name, size_t length)
 {
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+	for (size_t i = 0; i < COUNT_OF(types); i++)
 		if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0)
 			return types[i].dtype;
 	return -1;
@@ -62,7 +62,7 @@ void hlo_add_devices(struct hlo_module *module, uint32_t devices)
 bool hlo_partitioned_away(const char *target, size_t length)
 {
 	static const char *const targets[] = { "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape" };
-	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+	for (size_t i = 0; i < COUNT_OF(targets); i++)
 		if (length == strlen(targets[i]) && memcmp(target, targets[i], length) == 0)
 			return true;
 	return length > 8 && memcmp(target, "xla.sdy.", 8) == 0;
@@ -73,7 +73,7 @@ bool hlo_shape_finish(struct hlo_shape *shape)
 	int64_t bits = dtype_bits[shape->dtype];
 	shape->leaves = shape->tuple ? 0 : 1;
 	shape->bytes = 0;
-	for (uint32_t i = 0; i < shape->parts; i++)
+	FOR(i, shape->parts)
 		if (__builtin_add_overflow(shape->bytes, shape->part[i].bytes, &shape->bytes) || shape->bytes > BYTES_MAX
 			|| __builtin_add_overflow(shape->leaves, shape->part[i].leaves, &shape->leaves))
 			return false;

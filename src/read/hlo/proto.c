@@ -77,7 +77,7 @@ static enum status proto_read_shape(struct reader *reader, struct wire body, int
 	}
 	TRY(status);
 	shape->tuple = type == 13 || type == 17;
-	const char *name = type < sizeof primitive_types / sizeof *primitive_types ? primitive_types[type] : NULL;
+	const char *name = type < COUNT_OF(primitive_types) ? primitive_types[type] : NULL;
 	int dtype = name ? hlo_dtype(name, strlen(name)) : DTYPE_COUNT;
 	shape->dtype = dtype < 0 || dtype == DTYPE_COUNT ? DTYPE_OPAQUE : (uint8_t)dtype;
 	if (!shape->tuple && shape->parts)
@@ -444,7 +444,7 @@ static enum status proto_finish(
 	body->stack = mem_alloc(body->raws + 1, sizeof *body->stack);
 	if (!(computation->instruction && body->number && body->order && body->stack))
 		return fail_memory(reader->error);
-	for (uint32_t i = 0; i < body->raws; i++) {
+	FOR(i, body->raws) {
 		body->number[i] = (struct numbered){ body->raw[i].id, i };
 		body->raw[i].placed = NONE;
 	}

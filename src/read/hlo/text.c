@@ -501,15 +501,15 @@ static enum status text_read_tables(struct parser *parser)
 static enum status text_resolve(struct parser *parser)
 {
 	struct hlo_module *module = parser->module;
-	for (uint32_t c = 0; c < module->computations; c++)
-		for (uint32_t i = 0; i < module->computation[c].instructions; i++) {
+	FOR(c, module->computations)
+		FOR(i, module->computation[c].instructions) {
 			struct hlo_instruction *instruction = &module->computation[c].instruction[i];
 			if (!(instruction->call = arena_alloc(parser->scan.arena, instruction->calls, sizeof *instruction->call)))
 				return scan_no_memory(&parser->scan);
-			for (uint32_t k = 0; k < instruction->calls; k++)
+			FOR(k, instruction->calls)
 				instruction->call[k] = NONE;
 		}
-	for (uint32_t r = 0; r < parser->references; r++) {
+	FOR(r, parser->references) {
 		const struct reference *reference = &parser->reference[r];
 		struct hlo_instruction *instruction = &module->computation[reference->computation]
 												   .instruction[reference->instruction];

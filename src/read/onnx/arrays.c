@@ -11,7 +11,7 @@ static bool broadcast_all(struct infer *infer, uint32_t first, struct onnx_shape
 	if (first >= infer->node->ins || !infer_operand(infer, first))
 		return false;
 	*made = *infer_operand(infer, first);
-	for (uint32_t i = 0; i < infer->node->ins; i++)
+	FOR(i, infer->node->ins)
 		if (i != first && (!infer_operand(infer, i) || !infer_widen(made, infer_operand(infer, i))))
 			return false;
 	return true;
@@ -30,7 +30,7 @@ static int arrays_compare(const char *op, int64_t a, int64_t b)
 		{ "Or", a || b },
 		{ "Xor", !a != !b },
 	};
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < COUNT_OF(all); i++)
 		if (strcmp(op, all[i].op) == 0)
 			return all[i].truth;
 	return -1;
@@ -64,7 +64,7 @@ static void calculate_all(struct infer *infer)
 		return;
 	uint32_t count = a->values > b->values ? a->values : b->values;
 	int64_t sum[ONNX_VALUES_MOST];
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (!calculate(infer->node->op, a->value[a->values == 1 ? 0 : i], b->value[b->values == 1 ? 0 : i], &sum[i]))
 			return;
 	int64_t *value = infer_result_values(infer, count);
@@ -272,7 +272,7 @@ static bool arrays_dims_of(const struct infer *infer, uint32_t i, struct onnx_sh
 	if (!given || given->values > DIMS_MAX)
 		return false;
 	made->dims = (uint8_t)given->values;
-	for (uint32_t k = 0; k < given->values; k++)
+	FOR(k, given->values)
 		if ((made->dim[k] = given->value[k]) < 0)
 			return false;
 	return true;
@@ -557,7 +557,7 @@ void infer_concat(struct infer *infer)
 		return;
 	made = *a;
 	bool values = a->dims == 1, floating = a->dims == 1 && a->real;
-	for (uint32_t i = 0; i < infer->node->ins; i++) {
+	FOR(i, infer->node->ins) {
 		const struct onnx_shape *b = infer_operand(infer, i);
 		if (!b || b->dims != a->dims || (i > 0 && __builtin_add_overflow(made.dim[axis], b->dim[axis], &made.dim[axis])))
 			return;
@@ -583,7 +583,7 @@ void infer_split(struct infer *infer)
 	if (!a || axis < 0 || count == -1 || outs <= 0 || (count >= 0 && count < (int64_t)infer->node->outs))
 		return;
 	int64_t each = a->dim[axis] / outs + (a->dim[axis] % outs != 0), left = a->dim[axis];
-	for (uint32_t i = 0; i < infer->node->outs; i++) {
+	FOR(i, infer->node->outs) {
 		struct onnx_shape made = *a;
 		made.dim[axis] = count >= 0 ? part[i] : each < left ? each : left;
 		if (made.dim[axis] < 0 || made.dim[axis] > left)

@@ -355,7 +355,7 @@ static bool of_known_domain(const char *type)
 			"SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 SoftmaxCrossEntropyLossGrad AdamOptimizer " },
 		{ "ai.onnx.preview.training.", " Adagrad Adam Momentum " },
 	};
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+	for (size_t i = 0; i < COUNT_OF(known); i++) {
 		char word[80];
 		size_t length = strlen(known[i].domain);
 		if (strncmp(type, known[i].domain, length))
@@ -499,7 +499,7 @@ static enum status onnx_add_node(struct reader *reader, struct wire node)
 	uint32_t id = draft_op(reader->draft, &op), source = NONE;
 	if (id == NONE)
 		return fail_memory(reader->error);
-	for (uint32_t i = 0; i < ins; i++) {
+	FOR(i, ins) {
 		if (in[i] == NONE)
 			continue;
 		if (reader->shape[in[i]].tensor == NONE)
@@ -513,7 +513,7 @@ static enum status onnx_add_node(struct reader *reader, struct wire node)
 	struct onnx_node known = { .op = own, .body = node, .in = in, .ins = ins, .out = out, .outs = outs };
 	if (own && onnx_infer(&known, reader->shape, &reader->arena) != OK)
 		return fail_memory(reader->error);
-	for (uint32_t i = 0; i < outs; i++) {
+	FOR(i, outs) {
 		if (out[i] == NONE)
 			continue;
 		if (reader->shape[out[i]].tensor != NONE)

@@ -272,7 +272,7 @@ static void resize(struct infer *infer)
 	if (!a || !count || count != (uint32_t)(named >= 0 ? named : a->dims))
 		return;
 	struct onnx_shape made = *a;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		int axis = infer_axis(named >= 0 ? axes[i] : i, a->dims);
 		if (axis < 0 || (!sizes && !(scales->real[i] > 0 && scales->real[i] * (double)a->dim[axis] < 1e15)))
 			return;
@@ -393,7 +393,7 @@ static void loss_gradient(struct infer *infer)
 static void shapes_adam(struct infer *infer)
 {
 	static const uint32_t from[] = { 1, 4, 5, 2 };
-	for (uint32_t i = 0; i < 4; i++) {
+	FOR(i, 4) {
 		const struct onnx_shape *a = infer_operand(infer, from[i]);
 		if (a)
 			infer_result(infer, i, a, a->dtype);
@@ -572,7 +572,7 @@ enum status onnx_infer(const struct onnx_node *node, struct onnx_shape *shape, s
 {
 	struct infer infer = { .node = node, .shape = shape, .arena = arena };
 	size_t length = strlen(node->op);
-	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+	for (size_t i = 0; i < COUNT_OF(table); i++)
 		for (const char *at = strstr(table[i].ops, node->op); at && length; at = strstr(at + 1, node->op))
 			if (at > table[i].ops && at[-1] == ' ' && at[length] == ' ') {
 				table[i].fill(&infer);

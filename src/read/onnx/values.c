@@ -100,9 +100,9 @@ static bool raw_integers(struct wire raw, uint32_t bytes, uint32_t count, int64_
 {
 	if (wire_size(raw) != (size_t)bytes * count)
 		return false;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		uint64_t sum = 0;
-		for (uint32_t k = 0; k < bytes; k++)
+		FOR(k, bytes)
 			sum |= (uint64_t)raw.at[i * bytes + k] << (8 * k);
 		value[i] = bytes == 4 ? (int32_t)(uint32_t)sum : (int64_t)sum;
 	}
@@ -112,7 +112,7 @@ static bool raw_integers(struct wire raw, uint32_t bytes, uint32_t count, int64_
 static bool packed_integers(struct wire packed, uint32_t count, int64_t *value)
 {
 	uint64_t one;
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		if (!wire_integer(&packed, &one))
 			return false;
 		value[i] = (int64_t)one;

@@ -90,7 +90,7 @@ static bool buffers_csv_parse_number(struct slice cell, int64_t *number)
 static enum status read_column_name(struct reader *reader, struct slice cell, int index)
 {
 	cell = buffers_csv_trim(cell);
-	for (size_t i = 0; i < sizeof column_names / sizeof *column_names; i++) {
+	for (size_t i = 0; i < COUNT_OF(column_names); i++) {
 		if (strlen(column_names[i].name) != cell.length || memcmp(column_names[i].name, cell.text, cell.length))
 			continue;
 		enum column column = column_names[i].column;
@@ -310,7 +310,7 @@ static enum status refuse_twins(struct reader *reader)
 	HELD const struct slice **id = mem_alloc(n, sizeof *id);
 	if (!id)
 		return fail_memory(reader->error);
-	for (uint32_t i = 0; i < n; i++)
+	FOR(i, n)
 		id[i] = &csv->id[i];
 	qsort(id, n, sizeof *id, buffers_csv_compare_ids);
 	for (uint32_t i = 1; i < n; i++)
@@ -391,7 +391,7 @@ static void write_line(const struct buffers_csv *csv, struct slice line, const c
 bool buffers_csv_write(const struct buffers_csv *csv, const int64_t *offset, FILE *stream)
 {
 	write_line(csv, csv->header, "offset", stream);
-	for (uint32_t i = 0; i < csv->buffers.n; i++) {
+	FOR(i, csv->buffers.n) {
 		char text[24];
 		snprintf(text, sizeof text, "%" PRId64, offset[i]);
 		write_line(csv, csv->row[i], text, stream);

@@ -30,7 +30,7 @@ static void addresses_join(struct ranges *ranges)
 	if (ranges->count == 0) /* then there may be no memory at all, which qsort() doesn't take */
 		return;
 	qsort(range, ranges->count, sizeof *range, addresses_compare);
-	for (uint32_t i = 0; i < ranges->count; i++) {
+	FOR(i, ranges->count) {
 		if (kept && range[i].from <= range[kept - 1].to)
 			range[kept - 1].to = range[i].to > range[kept - 1].to ? range[i].to : range[kept - 1].to;
 		else
@@ -108,7 +108,7 @@ enum status snapshot_addresses(
 		return fail_memory(error);
 	}
 	bool fine = addresses_stack_up(&ranges);
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		uint64_t address = (uint64_t)facts->origin[i].address;
 		uint32_t low = 0, high = ranges.count;
 		while (high - low > 1) {

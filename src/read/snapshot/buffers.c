@@ -137,7 +137,7 @@ static enum status add_blocks(struct builder *builder, const struct snapshot *sn
 {
 	struct live *live = &builder->live;
 	enum status status = OK;
-	for (uint32_t i = 0; i < snapshot->segments; i++) {
+	FOR(i, snapshot->segments) {
 		const struct snapshot_segment *segment = &snapshot->segment[i];
 		uint64_t address = (uint64_t)segment->address;
 		for (uint32_t k = 0; k < segment->blocks && status == OK && segment->device == builder->facts->device; k++) {
@@ -159,7 +159,7 @@ static enum status add_blocks(struct builder *builder, const struct snapshot *sn
 /* The event that gives memory back: free_completed, or free_requested in a trace that has nothing else. */
 static enum snapshot_action free_action(const struct snapshot_event *event, uint32_t events)
 {
-	for (uint32_t i = 0; i < events; i++)
+	FOR(i, events)
 		if (event[i].action == SNAPSHOT_FREE_COMPLETED)
 			return SNAPSHOT_FREE_COMPLETED;
 	return SNAPSHOT_FREE_REQUESTED;
@@ -226,7 +226,7 @@ static void snapshot_buffers_find_peaks(struct builder *builder)
 {
 	const struct buffers *buffers = &builder->csv->buffers;
 	struct snapshot_facts *facts = builder->facts;
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		facts->alive[i] += builder->before[1];
 		facts->after += buffers->upper[i] == builder->end;
 	}
@@ -243,7 +243,7 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 	const struct buffers *buffers = &csv->buffers;
 	if (!(ROOM(&csv->arena, csv->row, (size_t)buffers->n + 1) && ROOM(&csv->arena, csv->id, (size_t)buffers->n + 1)))
 		return fail_memory(error);
-	for (uint32_t i = 0; i < buffers->n; i++) {
+	FOR(i, buffers->n) {
 		char text[ROW_MOST];
 		int id = snprintf(text, sizeof text, "%" PRIu32, i);
 		int length = id +
@@ -272,7 +272,7 @@ static enum status snapshot_buffers_allocate(struct builder *builder, size_t mos
 static const struct snapshot_trace *find_trace(const struct snapshot *snapshot, int64_t device)
 {
 	const struct snapshot_trace *found = NULL;
-	for (uint32_t i = 0; i < snapshot->traces; i++) {
+	FOR(i, snapshot->traces) {
 		const struct snapshot_trace *trace = &snapshot->trace[i];
 		if (device < 0 ? !found || trace->events > found->events : trace->device == device)
 			found = trace;

@@ -27,7 +27,7 @@ uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_
 	uint32_t count = 0;
 	if (!all)
 		return NONE;
-	for (uint32_t i = 0; i < csv->buffers.n; i++)
+	FOR(i, csv->buffers.n)
 		if (csv->buffers.lower[i] <= facts->peak_event && facts->peak_event < csv->buffers.upper[i]) {
 			uint32_t frame = stacks_place(stacks, facts->origin[i].stack);
 			all[frame].bytes += csv->buffers.size[i];
@@ -99,7 +99,7 @@ static void guess_backward(struct draft *draft, uint32_t ops)
 {
 	uint8_t next = PHASE_FORWARD;
 	bool before = false;
-	for (uint32_t op = 0; op < ops; op++)
+	FOR(op, ops)
 		before |= draft_op_at(draft, op)->has_phase;
 	for (uint32_t op = ops; op-- > 1 && before; ) {
 		struct op *it = draft_op_at(draft, op);
@@ -246,7 +246,7 @@ static enum status snapshot_graph_add_group(struct making *making, const uint32_
 	uint32_t kept = 0;
 	if (!item)
 		return fail_memory(making->error);
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (op == NONE || !snapshot_within(&making->csv->buffers, making->facts, buffer[i], end))
 			item[kept++] = (uint64_t)snapshot_graph_last_of(making, buffer[i], op) << 32 | buffer[i];
 	enum status status = add_together(making, item, kept, op);

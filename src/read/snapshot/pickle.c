@@ -352,7 +352,7 @@ static const struct { unsigned char code; const char *name; } calls[] = {
 
 static enum status pickle_unknown(struct machine *machine, unsigned char code)
 {
-	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+	for (size_t i = 0; i < COUNT_OF(calls); i++)
 		if (calls[i].code == code)
 			return fail(machine->error, BAD_INPUT,
 				"byte %" PRIu64 ": the pickle wants to import, build or call something (%s): nothing is executed, and "

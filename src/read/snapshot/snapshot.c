@@ -154,7 +154,7 @@ static void by_word(const struct pickle_value *pair, uint32_t count, const struc
 {
 	for (int i = 0; i < WORDS; i++)
 		value[i] = &absent;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (pair[2 * i].kind == PICKLE_WORD)
 			value[pair[2 * i].number] = &pair[2 * i + 1];
 }
@@ -339,7 +339,7 @@ static enum status visit_items(
 {
 	if (count && item->kind == PICKLE_DICT && item->kept)
 		keep_stack(context, list, item, count);
-	for (uint32_t i = 0; i < count; i++) {
+	FOR(i, count) {
 		uint32_t before = list->count + i;
 		if (item[i].kind == PICKLE_LIST && item[i].note == NOTE_EVENT) {
 			TRY(snapshot_add_trace(context, list, &item[i], before, error));

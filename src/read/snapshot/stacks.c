@@ -85,7 +85,7 @@ static uint32_t add_last(struct stacks *stacks, uint32_t count)
 	struct stack_table *table = &stacks->by_stack;
 	const uint32_t *item = stacks->item + stacks->items;
 	uint64_t hash = count;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		hash = (hash ^ item[i]) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29);
 	for (;; hash++) {
 		size_t at = stacks_slot_of(table, hash);
@@ -148,10 +148,10 @@ static bool is_own(const struct stacks *stacks, uint32_t frame)
 	static const char *const foreign[] = { "site-packages/", "dist-packages/", "/torch/", "lib/python", "<frozen" };
 	static const char *const beginning[] = { "torch/", "transformers/", "accelerate/", "lightning/", "deepspeed/" };
 	const char *file = stacks_text_of(stacks, stacks->frame[frame - 1].file);
-	for (size_t i = 0; i < sizeof beginning / sizeof *beginning; i++) /* a profiler's files are of no folder */
+	for (size_t i = 0; i < COUNT_OF(beginning); i++) /* a profiler's files are of no folder */
 		if (strncmp(file, beginning[i], strlen(beginning[i])) == 0)
 			return false;
-	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+	for (size_t i = 0; i < COUNT_OF(foreign); i++)
 		if (strstr(file, foreign[i]))
 			return false;
 	return text_ends(file, ".py") || *file == '<';
@@ -163,7 +163,7 @@ uint32_t stacks_place(const struct stacks *stacks, uint32_t stack)
 		return 0;
 	const uint32_t *frame = stacks->item + stacks->stack[stack - 1].first;
 	uint32_t count = stacks->stack[stack - 1].count;
-	for (uint32_t i = 0; i < count; i++)
+	FOR(i, count)
 		if (is_own(stacks, frame[i]))
 			return frame[i];
 	return count ? frame[0] : 0;

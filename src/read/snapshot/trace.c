@@ -218,7 +218,7 @@ static void trace_find_stacks(struct tracing *tracing)
 		}
 		while (depth && (open[depth - 1]->thread != moment->thread || open[depth - 1]->to < moment->at))
 			depth--;
-		for (uint32_t k = 0; k < depth; k++)
+		FOR(k, depth)
 			frame[k] = open[depth - 1 - k]->frame;
 		moment->stack = depth ? stacks_add(&tracing->snapshot->stacks, 0, frame, depth) : 0;
 	}

@@ -79,7 +79,7 @@ static int autoparallel_dtype_of(const char *name)
 		{ "int64", DTYPE_I64 }, { "int32", DTYPE_I32 }, { "bool", DTYPE_BOOL }, { "float64", DTYPE_F64 },
 		{ "uint8", DTYPE_U8 }, { "int8", DTYPE_I8 }, { "int16", DTYPE_I16 }, { "float8_e4m3fn", DTYPE_F8E4M3 },
 		{ "float8_e5m2", DTYPE_F8E5M2 }, { "complex64", DTYPE_C64 }, { "uint64", DTYPE_U64 }, { "uint32", DTYPE_U32 } };
-	for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+	for (size_t i = 0; name && i < COUNT_OF(known); i++)
 		if (strcmp(known[i].name, name) == 0)
 			return known[i].dtype;
 	return -1;
@@ -101,7 +101,7 @@ static uint32_t autoparallel_add_tensor(struct reading *reading, const struct va
 	int64_t dim[DIMS_MAX], bits = value->sized && value->typed ? dtype_bits[value->dtype] : 0;
 	for (uint8_t i = 0; i < tensor.dims; i++) {
 		dim[i] = value->dim[i];
-		for (uint32_t a = 0; a < places->axes; a++)
+		FOR(a, places->axes)
 			if (places->on[a].dim == i)
 				dim[i] = dim[i] / reading->about.axis[a].size + (dim[i] % reading->about.axis[a].size != 0);
 		if (__builtin_mul_overflow(bits, dim[i], &bits) || bits > BYTES_MAX) {
@@ -359,7 +359,7 @@ static enum status autoparallel_read_file(struct reading *reading, const json_t 
 		return fail(reading->error, BAD_INPUT, "there is no list of nodes");
 	TRY(autoparallel_take_mesh(reading, file));
 	TRY(take_values(reading, nodes));
-	for (uint32_t i = 0; i < reading->values; i++) {
+	FOR(i, reading->values) {
 		const char *op = autoparallel_text_of(reading->value[i].node, "op");
 		if (strcmp(op, "placeholder") == 0 || strcmp(op, "get_attr") == 0)
 			TRY(autoparallel_add_leaf(reading, &reading->value[i]));

@@ -81,7 +81,7 @@ static const char *fx_folder_origin_of(
 	const char *base = strrchr(file->name, '/');
 	size_t parent = parent_of(file->name), end = base ? (size_t)(base - file->name) : 0;
 	origin->kind = FX_OTHER;
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && file->readable; i++) {
+	for (size_t i = 0; i < COUNT_OF(kinds) && file->readable; i++) {
 		const char *found = strstr(file->name + parent, kinds[i].word);
 		if (!found || found >= file->name + end)
 			continue;

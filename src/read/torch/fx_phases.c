@@ -7,7 +7,7 @@ static void spread_down(const struct fx_graph *graph, bool *node, bool *value)
 	for (uint32_t v = 0, n = 0; v < graph->values; v++) {
 		const struct fx_value *at = &graph->value[v];
 		for (; at->node != NONE && n <= at->node; n++)
-			for (uint32_t k = 0; k < graph->node[n].reads; k++)
+			FOR(k, graph->node[n].reads)
 				node[n] |= value[graph->argument[graph->node[n].read + k]];
 		value[v] |= at->node != NONE && node[at->node];
 	}
@@ -36,7 +36,7 @@ static bool has_tangents(const struct fx_graph *graph, bool *value)
 static bool has_gradients(const struct fx_graph *graph, bool *node)
 {
 	bool any = false;
-	for (uint32_t n = 0; n < graph->nodes; n++)
+	FOR(n, graph->nodes)
 		any |= node[n] = graph->node[n].gradient;
 	return any;
 }
@@ -58,7 +58,7 @@ enum status fx_phases(struct arena *arena, const struct fx_graph *graph, uint8_t
 	has_gradients(graph, before);
 	spread_down(graph, after, value);
 	spread_up(graph, before, value_before);
-	for (uint32_t n = 0; n < graph->nodes; n++)
+	FOR(n, graph->nodes)
 		list[n] = joint ? after[n] ? PHASE_BACKWARD : PHASE_FORWARD
 			: graph->node[n].gradient ? PHASE_BACKWARD : after[n] && !before[n] ? PHASE_UPDATE : PHASE_FORWARD;
 	*phase = list;

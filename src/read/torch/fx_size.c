@@ -59,7 +59,7 @@ static int64_t fx_size_multiply(struct parser *parser, int64_t a, int64_t b)
 
 static int64_t symbol(struct parser *parser, const char *name, size_t length)
 {
-	for (uint32_t i = 0; i < parser->sizes->dims; i++) {
+	FOR(i, parser->sizes->dims) {
 		const char *dim = parser->sizes->dim[i];
 		size_t known = strcspn(dim, "=");
 		bool all = known > 1 && dim[known - 1] == '*';

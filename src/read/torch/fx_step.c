@@ -40,7 +40,7 @@ struct making {
 static uint32_t find_offers(const struct fx_log *log, struct offer *offer)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < log->graphs; i++) {
+	FOR(i, log->graphs) {
 		const struct fx_graph *graph = &log->graph[i];
 		struct offer *open = NULL;
 		for (uint32_t o = count; o-- > 0 && !open;)
@@ -68,9 +68,9 @@ static bool writes_argument(const char *type)
 static bool updates(const struct fx_graph *graph)
 {
 	uint32_t given = 0, written = 0;
-	for (uint32_t i = 0; i < graph->results; i++)
+	FOR(i, graph->results)
 		given += graph->result[i] != NONE;
-	for (uint32_t n = 0; n < graph->nodes; n++) {
+	FOR(n, graph->nodes) {
 		const struct fx_node *node = &graph->node[n];
 		written += node->reads > 0 && writes_argument(node->type) && graph->value[graph->argument[node->read]].input;
 	}
@@ -79,7 +79,7 @@ static bool updates(const struct fx_graph *graph)
 
 static bool differentiates(const struct fx_graph *graph)
 {
-	for (uint32_t n = 0; n < graph->nodes; n++)
+	FOR(n, graph->nodes)
 		if (rules_named_backward(graph->node[n].type))
 			return true;
 	return false;
@@ -87,7 +87,7 @@ static bool differentiates(const struct fx_graph *graph)
 
 static bool takes_gradients(const struct fx_graph *graph)
 {
-	for (uint32_t n = 0; n < graph->nodes; n++)
+	FOR(n, graph->nodes)
 		if (graph->node[n].gradient)
 			return true;
 	return false;
@@ -147,7 +147,7 @@ static const char *fx_step_unique(
 /* Of every axis of the DTensors' mesh. */
 static bool mesh_known(const struct making *making)
 {
-	for (uint32_t a = 0; a < making->axes; a++)
+	FOR(a, making->axes)
 		if (making->log->mesh[a] == 0)
 			return false;
 	return making->axes > 0;
@@ -211,7 +211,7 @@ static uint32_t fx_step_add_tensor(
 static void find_trained(const struct fx_graph *graph, const struct fx_graph *gradients, bool *trained)
 {
 	uint32_t inputs = 0, skip = 0;
-	for (uint32_t i = 0; i < graph->values; i++)
+	FOR(i, graph->values)
 		inputs += graph->value[i].input && text_begins(graph->value[i].name, "primals_");
 	if (!gradients || gradients->results < inputs)
 		return;
@@ -246,8 +246,8 @@ static const struct { const char *word, *type;
 static enum status fx_step_find_groups(struct making *making)
 {
 	const struct fx_log *log = making->log;
-	for (uint32_t g = 0; g < log->graphs; g++)
-		for (uint32_t n = 0; n < log->graph[g].nodes; n++) {
+	FOR(g, log->graphs)
+		FOR(n, log->graph[g].nodes) {
 			const struct fx_node *node = &log->graph[g].node[n];
 			bool lists = text_begins(node->type, "_c10d_functional.all_to_all_single");
 			int64_t size = lists ? node->listed : node->group;
@@ -263,7 +263,7 @@ static enum status fx_step_find_groups(struct making *making)
 /* "group5=4" among the sizes given; 0: nobody gives one. */
 static uint32_t given_size(const struct fx_log *log, const char *group)
 {
-	for (uint32_t i = 0; i < log->dims; i++) {
+	FOR(i, log->dims) {
 		const char *equals = strchr(log->dim[i], '=');
 		if (text_begins(log->dim[i], "group") && equals && (size_t)(equals - log->dim[i]) == strlen(group) + 5 &&
 			text_begins(log->dim[i] + 5, group)) {
@@ -305,7 +305,7 @@ static const char *redistribution(
 	for (uint32_t v = 0; v < graph->values && !to; v++)
 		to = graph->value[v].node == n ? &graph->value[v] : NULL;
 	uint32_t axes = from && to && from->places.axes == to->places.axes ? to->places.axes : 0;
-	for (uint32_t a = 0; a < axes; a++) {
+	FOR(a, axes) {
 		const char *type = place_move(from->places.on[a], to->places.on[a]);
 		if (!type)
 			continue;
@@ -323,7 +323,7 @@ static const char *fx_step_op_type(const struct fx_node *node)
 	if (text_begins(node->type, "_dtensor.shard_dim_alltoall"))
 		return "comm.all_to_all";
 	if (text_begins(node->type, "_c10d_functional."))
-		for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
+		for (size_t i = 0; i < COUNT_OF(collectives); i++)
 			if (text_begins(node->type + strlen("_c10d_functional."), collectives[i].word))
 				return collectives[i].type;
 	return node->type;
@@ -343,7 +343,7 @@ static void count_type(struct making *making, const struct op *op)
 	if (rule || op->collective || text_begins(op->type, "_c10d_functional.wait_tensor"))
 		return;
 	making->unknown++;
-	for (uint32_t i = 0; i < STRANGERS; i++) {
+	FOR(i, STRANGERS) {
 		if (making->stranger[i].ops && strcmp(making->stranger[i].type, op->type) != 0)
 			continue;
 		making->stranger[i].type = op->type;
@@ -453,7 +453,7 @@ static void fx_step_find_late(const struct fx_graph *graph, const struct fx_grap
 	uint32_t results = graph->results;
 	if (backward) {
 		results = 0;
-		for (uint32_t i = 0; i < backward->values; i++)
+		FOR(i, backward->values)
 			results += backward->value[i].input && text_begins(backward->value[i].name, "tangents_");
 	}
 	for (uint32_t i = 0; i < results && i < graph->results; i++)
@@ -476,7 +476,7 @@ static uint32_t *fx_step_add_graph(
 		fail_memory(making->error);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < graph->values; i++)
+	FOR(i, graph->values)
 		tensor[i] = NONE;
 	fx_step_find_late(graph, backward, late);
 	for (uint32_t i = 0; i < graph->values && status == OK; i++)
@@ -583,7 +583,7 @@ static enum status fx_step_describe(
 								: NULL } };
 	if (mesh_known(making)) {
 		about.axes = making->axes;
-		for (uint32_t a = 0; a < about.axes; a++) {
+		FOR(a, about.axes) {
 			snprintf(about.axis[a].name, sizeof about.axis[a].name, "mesh%u", a % 10);
 			about.axis[a].size = making->log->mesh[a];
 		}
@@ -617,7 +617,7 @@ static enum status fx_step_make(struct making *making, const struct offer *offer
 	making->forward = first->kind == FX_JOINT ? first : NULL;
 	if (!ROOM(&making->arena, making->of_forward, (size_t)first->values + 1))
 		return fail_memory(making->error);
-	for (uint32_t i = 0; i < first->values; i++)
+	FOR(i, first->values)
 		making->of_forward[i] = NONE;
 	making->forward = NULL;
 	uint32_t *tensor = fx_step_add_graph(making, first, trained, offer->backward);

@@ -204,7 +204,7 @@ static void fx_text_note(struct reader *reader, struct span line)
 	}
 	if (fx_text_find(line, "create_symbol"))
 		note_symbol(reader, line);
-	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+	for (size_t i = 0; i < COUNT_OF(marks); i++)
 		if (fx_text_find(line, marks[i].mark)) {
 			reader->kind = marks[i].kind;
 			reader->kind_said = true;
@@ -222,7 +222,7 @@ static int fx_text_dtype_of(struct span span)
 		{ "f8e5m2fnuz", DTYPE_F8E5M2 }, { "f8e8m0fnu", DTYPE_U8 }, { "f4e2m1fn_x2", DTYPE_U8 }, { "c32", DTYPE_I32 } };
 	char name[16];
 	snprintf(name, sizeof name, "%.*s", (int)(fx_text_length_of(span) > 15 ? 15 : fx_text_length_of(span)), span.at);
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+	for (size_t i = 0; i < COUNT_OF(others); i++)
 		if (strcmp(others[i].name, name) == 0)
 			return others[i].dtype;
 	return name_index(dtype_names, DTYPE_COUNT, name);
@@ -260,7 +260,7 @@ static bool fx_text_size_of(const struct reader *reader, struct span text, int64
 /* The sizes of one device's piece. */
 static bool fx_text_cut(const struct fx_log *log, struct fx_value *value)
 {
-	for (uint32_t a = 0; a < value->places.axes; a++) {
+	FOR(a, value->places.axes) {
 		int dim = value->places.on[a].dim;
 		if (dim >= value->dims)
 			return false;
@@ -524,7 +524,7 @@ static enum status fx_text_find_given(struct reader *reader)
 	if (!mem_reserve(&reader->given, &reader->given_room, (size_t)reader->dims + reader->hints + 1, sizeof *reader->given))
 		return fail_memory(reader->error);
 	reader->givens = 0;
-	for (uint32_t i = 0; i < reader->dims; i++)
+	FOR(i, reader->dims)
 		reader->given[reader->givens++] = reader->dim[i];
 	for (uint32_t i = reader->hints; i-- > 0;) {
 		if (strcmp(reader->hint[i].id, reader->id) != 0)
@@ -558,7 +558,7 @@ static enum status begin_graph(struct reader *reader)
 
 static bool has_input(const struct fx_graph *graph, const char *prefix)
 {
-	for (uint32_t i = 0; i < graph->values; i++)
+	FOR(i, graph->values)
 		if (graph->value[i].input && strncmp(graph->value[i].name, prefix, strlen(prefix)) == 0)
 			return true;
 	return false;
@@ -716,7 +716,7 @@ enum status fx_add(struct fx_log *log, const char *text, size_t size, const stru
 		.kind_said = origin->kind != FX_OTHER };
 	log->dim = dim;
 	log->dims = dims;
-	for (uint32_t a = 0; a < MESH_AXES; a++) {
+	FOR(a, MESH_AXES) {
 		int64_t devices;
 		char name[16];
 		int length = snprintf(name, sizeof name, "mesh%u", a);
@@ -747,7 +747,7 @@ enum status fx_add(struct fx_log *log, const char *text, size_t size, const stru
 
 void fx_free(struct fx_log *log)
 {
-	for (uint32_t i = 0; i < log->graphs; i++) {
+	FOR(i, log->graphs) {
 		mem_free(log->graph[i].value);
 		mem_free(log->graph[i].node);
 		mem_free(log->graph[i].argument);

@@ -97,7 +97,7 @@ static enum status take_owners(struct reading *reading, const json_t *nodes)
 				buffer->op = (uint32_t)n;
 		}
 	}
-	for (uint32_t i = 0; i < reading->buffers; i++)
+	FOR(i, reading->buffers)
 		for (size_t k = 0; k < json_array_size(reading->buffer[i].deps); k++)
 			if (!find_buffer(reading, json_string_value(json_array_get(reading->buffer[i].deps, k))))
 				return torch_inductor_wrong(
@@ -155,7 +155,7 @@ static enum status write_by(struct reading *reading, uint32_t op, uint32_t tenso
 /* The memory of what one node allocates and another one names. */
 static enum status add_held(struct reading *reading)
 {
-	for (uint32_t i = 0; i < reading->buffers; i++) {
+	FOR(i, reading->buffers) {
 		struct buffer *buffer = &reading->buffer[i];
 		int looks = 0;
 		struct buffer *from = buffer->op != NONE && buffer->freed > buffer->alloc
@@ -175,7 +175,7 @@ static enum status add_held(struct reading *reading)
 
 static enum status inductor_add_buffers(struct reading *reading)
 {
-	for (uint32_t i = 0; i < reading->buffers; i++) {
+	FOR(i, reading->buffers) {
 		struct buffer *buffer = &reading->buffer[i];
 		enum kind kind = buffer->output ? KIND_OUTPUT : KIND_ACTIVATION;
 		buffer->tensor = torch_inductor_add_tensor(reading, buffer->name, buffer->freed, kind, buffer->held);
@@ -220,12 +220,12 @@ static enum status torch_inductor_add_reads(struct reading *reading, uint32_t op
 	uint32_t *by_op, *next;
 	if (!(ROOM(&reading->arena, by_op, (size_t)ops + 1) && ROOM(&reading->arena, next, (size_t)reading->buffers + 1)))
 		return fail_memory(reading->error);
-	for (uint32_t i = 0; i < reading->buffers; i++)
+	FOR(i, reading->buffers)
 		if (reading->buffer[i].op != NONE) {
 			next[i] = by_op[reading->buffer[i].op];
 			by_op[reading->buffer[i].op] = i + 1;
 		}
-	for (uint32_t op = 0; op < ops; op++)
+	FOR(op, ops)
 		for (uint32_t at = by_op[op]; at; at = next[at - 1])
 			for (size_t k = 0; k < json_array_size(reading->buffer[at - 1].deps); k++) {
 				struct buffer *from = find_buffer(reading, json_string_value(json_array_get(reading->buffer[at - 1].deps, k)));

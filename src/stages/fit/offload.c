@@ -95,7 +95,7 @@ static enum status fit_offload_look(
 		&away->windows);
 	if (status != OK)
 		return error_set(choosing->error, status);
-	for (uint32_t i = 0; i < away->windows; i++)
+	FOR(i, away->windows)
 		away->bytes += choosing->step->bytes[choosing->window[i].storage];
 	away->graph = offload_apply(
 		choosing->fitted->step, choosing->activations, choosing->window, away->windows, choosing->error);
@@ -207,7 +207,7 @@ static enum status fit_offload_choose(struct choosing *choosing, struct recomput
 {
 	struct away other = { 0 };
 	int64_t price = 0, bytes;
-	for (uint32_t s = 0; s < choosing->step->storages; s++)
+	FOR(s, choosing->step->storages)
 		wanted[s] = true;
 	enum status status = fit_offload_look(choosing, wanted, 0, ALL, best);
 	if (status == OK && best->fits)
@@ -247,11 +247,11 @@ static void read_reruns(
 	uint32_t next = step->ops;
 	memset(reruns->later, 0, step->ops * sizeof *reruns->later);
 	memset(reruns->first, 0xff, step->storages * sizeof *reruns->first);
-	for (uint32_t s = 0; s < graph->storages; s++) {    /* a storage of the step, also where it was fetched to */
+	FOR(s, graph->storages) {    /* a storage of the step, also where it was fetched to */
 		uint32_t root = graph_find_tensor(step, graph->tensor[graph->storage[s].root].name);
 		came[s] = root == NONE ? NONE : step->tensor[root].storage;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (graph->op[op].added == ADDED_FETCH && csr_length(&graph->reads, op) > 0 && csr_length(&graph->writes, op) > 0) {
 			uint32_t host = graph->tensor[graph->reads.item[graph->reads.start[op]]].writer,
 					 to = graph->writes.item[graph->writes.start[op]];
@@ -300,7 +300,7 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 		ROOM(&arena, choosing.window, storages) && reruns.later && reruns.first ? OK : NO_MEMORY;
 	if (status == OK) {
 		read_reruns(fitted, found, came, &reruns);
-		for (uint32_t op = 0; op < found->ops; op++)
+		FOR(op, found->ops)
 			FOR_ROW(i, &found->reads, op)
 				if (found->op[op].added == ADDED_OFFLOAD && came[found->tensor[found->reads.item[i]].storage] != NONE)
 					wanted[came[found->tensor[found->reads.item[i]].storage]] = true;

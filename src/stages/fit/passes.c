@@ -21,7 +21,7 @@ bool passes_sums(const struct graph *graph, uint32_t op)
 
 void passes_find(const struct graph *graph, bool *once)
 {
-	for (uint32_t op = 0; op < graph->ops; op++) {   /* in a topological order */
+	FOR(op, graph->ops) {   /* in a topological order */
 		uint8_t phase = graph->op[op].phase;
 		once[op] = phase == PHASE_UPDATE && !passes_sums(graph, op);
 		if (phase == PHASE_FORWARD || phase == PHASE_BACKWARD || phase == PHASE_UPDATE)

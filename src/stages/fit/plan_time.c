@@ -66,7 +66,7 @@ static bool plan_time_find_costs(struct timing *timing)
 	uint32_t ops = timing->graph->ops, near = 0;
 	int64_t ignored;
 	bool host = false;
-	for (uint32_t op = 0; op < ops; op++)
+	FOR(op, ops)
 		host |= plan_time_host(timing->graph, op, &ignored);
 	costs->axes = (timing->sharded ? timing->sharded->sharding.mesh.axes : 0) + 2u * host;
 	if (!(ROOM(&timing->arena, costs->stream, ops) && ROOM(&timing->arena, costs->time, ops) &&
@@ -107,7 +107,7 @@ enum status plan_op_times(const struct graph *graph, const struct sharded *shard
 	OWN(arena) arena = { 0 };
 	struct step_costs costs;
 	TRY(plan_costs_find(graph, sharded, scenario, rules, &arena, &costs));
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		full[op] = costs.time[op];
 		sure[op] = costs.stream[op] > 0 ? 0 : full[op];
 	}
@@ -141,11 +141,11 @@ static int64_t added(int64_t sum, int64_t times, int64_t time)
 static void leave_pass(struct timing *timing)
 {
 	struct step_costs *costs = &timing->costs;
-	for (uint32_t op = 0; op < timing->graph->ops; op++) {
+	FOR(op, timing->graph->ops) {
 		if (!timing->once[op])
 			continue;
 		costs->time[op] = 0;
-		for (uint32_t a = 0; a < costs->axes; a++)
+		FOR(a, costs->axes)
 			costs->inside[(size_t)op * costs->axes + a] = 0;
 	}
 }
@@ -249,12 +249,12 @@ enum status plan_time_shares(const struct graph *graph, const struct sharded *sh
 static int64_t longest_way(const struct graph *graph, const struct step_costs *costs, int64_t *end)
 {
 	int64_t longest = 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {   /* in a topological order */
+	FOR(op, graph->ops) {   /* in a topological order */
 		end[op] = 0;
 		FOR_ROW(j, &graph->pred, op)
 			end[op] = end[graph->pred.item[j]] > end[op] ? end[graph->pred.item[j]] : end[op];
 		end[op] += costs->time[op];
-		for (uint32_t a = 0; a < costs->axes; a++)
+		FOR(a, costs->axes)
 			end[op] += costs->inside[(size_t)op * costs->axes + a];
 		longest = end[op] > longest ? end[op] : longest;
 	}
@@ -268,10 +268,10 @@ int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded
 	int64_t busy[STREAMS_MAX] = { 0 }, least = -1;
 	int64_t *end = NULL;
 	if (ROOM(&timing.arena, end, graph->ops) && find_passes(&timing, scenario) && plan_time_find_costs(&timing)) {
-		for (uint32_t op = 0; op < graph->ops; op++) {
+		FOR(op, graph->ops) {
 			int64_t runs = runs_of(&timing, op), *of = &busy[timing.costs.stream[op]];
 			*of = added(*of, runs, timing.costs.time[op]);
-			for (uint32_t a = 0; a < timing.costs.axes; a++)
+			FOR(a, timing.costs.axes)
 				busy[1 + a] = added(busy[1 + a], runs, timing.costs.inside[(size_t)op * timing.costs.axes + a]);
 		}
 		least = longest_way(graph, &timing.costs, end);
@@ -279,7 +279,7 @@ int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded
 			leave_pass(&timing);
 			least = added(least, timing.passes - 1, longest_way(graph, &timing.costs, end));
 		}
-		for (uint32_t s = 0; s < 1 + timing.costs.axes; s++)
+		FOR(s, 1 + timing.costs.axes)
 			least = busy[s] > least ? busy[s] : least;
 	}
 	arena_free(&timing.arena);

@@ -64,7 +64,7 @@ static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const
 	HELD uint8_t *other = mem_alloc(storages, sizeof *other);
 	status = other ? status : NO_MEMORY;
 	for (uint8_t to = RECOMPUTE_LATE; to < RECOMPUTE_STATES && status == OK && rivals->solver->step.ops <= LARGE; to++) {
-		for (uint32_t s = 0; s < storages; s++)
+		FOR(s, storages)
 			other[s] = state[s] == RECOMPUTE_HOLD ? to : state[s];
 		status = fit_planned_add_rival(rivals, other, order);
 	}
@@ -77,7 +77,7 @@ static enum status fit_planned_add_kept(struct rivals *rivals)
 	const struct recompute_step *step = &rivals->solver->step;
 	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
 	NEED(keep);
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		keep[s] = step->droppable[s] && step->fixed[s] == RECOMPUTE_DROPPED ? RECOMPUTE_HOLD : RECOMPUTE_KEEP;
 	return fit_planned_add_rival(rivals, keep, rivals->solver->base[1].order);
 }
@@ -140,7 +140,7 @@ static uint8_t *copy_rival(const struct rivals *rivals, struct rival *rival, uin
 		size_t bytes;
 	} part[] = { { &rival->extra, sizeof rival->extra }, { &rival->peak, sizeof rival->peak },
 		{ rival->state, step->storages }, { rival->order, step->ops * sizeof *rival->order } };
-	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+	for (size_t i = 0; i < COUNT_OF(part); i++) {
 		memcpy(out ? (void *)bytes : part[i].data, out ? part[i].data : (const void *)bytes, part[i].bytes);
 		bytes += part[i].bytes;
 	}

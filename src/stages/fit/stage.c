@@ -37,7 +37,7 @@ void fitted_release(void *pointer)
 	mem_free((void *)(uintptr_t)fitted->input.fixed);
 	mem_free((void *)(uintptr_t)fitted->input.forward);
 	mem_free(fitted->certificate.arc);
-	for (uint32_t r = 0; r < fitted->ranks; r++) {
+	FOR(r, fitted->ranks) {
 		graph_release(fitted->rank[r].step);
 		mem_free(fitted->rank[r].certificate.arc);
 		arena_free(&fitted->rank[r].arena);
@@ -99,9 +99,9 @@ static struct fitted *new_fitted(
 		fitted_release(fitted);
 		return NULL;
 	}
-	for (uint32_t op = 0; op < step->ops; op++)
+	FOR(op, step->ops)
 		fitted->total += fitted->time[op];
-	for (uint32_t op = 0; op < step->ops; op++)
+	FOR(op, step->ops)
 		fitted->traits[op] = rules_traits(rules, step->op[op].type);
 	return fitted;
 }
@@ -109,7 +109,7 @@ static struct fitted *new_fitted(
 int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph)
 {
 	int64_t extra = 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		uint32_t of = graph->op[op].recomputed && graph->op[op].of ? graph_find_op(fitted->step, graph->op[op].of) : NONE;
 		extra += of == NONE ? 0 : fitted->time[of];
 	}
@@ -152,13 +152,13 @@ static void fit_stage_fix_storages(const struct graph *step, const struct activa
 	struct recompute_options pins = *options;
 	pins.mode = RECOMPUTE_NONE;
 	recompute_choose(step, activations, &pins, drop);
-	for (uint32_t s = 0; s < step->storages; s++)
+	FOR(s, step->storages)
 		fixed[s] = drop[s] ? RECOMPUTE_DROPPED : RECOMPUTE_FREE;
-	for (uint32_t i = 0; i < options->residents; i++)
+	FOR(i, options->residents)
 		fixed[step->tensor[options->resident[i]].storage] = RECOMPUTE_SAVED;
-	for (uint32_t i = 0; i < options->offloads; i++)
+	FOR(i, options->offloads)
 		fixed[step->tensor[options->offload[i]].storage] = RECOMPUTE_SAVED;
-	for (uint32_t op = 0; op < step->ops; op++)
+	FOR(op, step->ops)
 		FOR_ROW(i, &step->reads, op)
 			if (step->op[op].added == ADDED_OFFLOAD)
 				fixed[step->tensor[step->reads.item[i]].storage] = RECOMPUTE_SAVED;
@@ -198,7 +198,7 @@ static enum status consider_published(struct stage_context *stage, struct recomp
 
 static bool has_copies(const struct graph *graph)
 {
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (graph->op[op].added == ADDED_OFFLOAD)
 			return true;
 	return false;
@@ -210,7 +210,7 @@ static bool keeps_all(
 	struct recompute_solver *solver, const struct recompute_plan *plan, const struct scenario *scenario, int64_t cap)
 {
 	bool sought = scenario_seeks_time(scenario) || scenario_order(scenario) == ORDER_BEST;
-	for (uint32_t s = 0; s < solver->step.storages; s++)
+	FOR(s, solver->step.storages)
 		if (solver->step.droppable[s] && plan->state[s] != RECOMPUTE_KEEP)
 			return false;
 	return plan->extra == 0 &&
@@ -264,7 +264,7 @@ static struct recompute_options rest_of(
 	const struct recompute_options *options, const struct graph *from, const struct graph *step, uint32_t *resident)
 {
 	struct recompute_options rest = *options;
-	for (uint32_t i = 0; i < options->residents; i++)
+	FOR(i, options->residents)
 		resident[i] = graph_find_tensor(step, from->tensor[options->resident[i]].name);
 	rest.resident = resident;
 	rest.offloads = 0;
@@ -302,7 +302,7 @@ static enum status note_away(struct stage_context *stage, const struct scenario 
 	fitted->moved = 0;
 	int64_t bytes, stall = host_stall(graph, scenario, sharded, stage->rules),
 				   before = host_stall(fitted->step, scenario, sharded, stage->rules);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	FOR(op, graph->ops)
 		if (graph->op[op].added == ADDED_OFFLOAD && graph_find_op(fitted->step, graph->op[op].name) == NONE &&
 			plan_time_host(graph, op, &bytes)) {
 			fitted->away++;
@@ -501,7 +501,7 @@ static enum status find_after(struct both *both, const struct recompute_solver *
 	double carried = (double)solver->step.forward_time / (double)PICOSECONDS * (double)both->fitted->link.rate;
 	struct after best = { NULL, INT64_MAX, false };
 	int64_t low = 0, most = 0;
-	for (uint32_t i = 0; i < solver->step.storages; i++)
+	FOR(i, solver->step.storages)
 		most += solver->step.saved[i] ? solver->step.bytes[i] : 0;
 	int64_t more = carried < (double)most ? (int64_t)carried : most, near = more >> AFTER;
 	most = more < most - most / 4 ? more + more / 4 : most + 1;

@@ -29,7 +29,7 @@ static void traffic_add_inside(struct traffic_sum *sum, const struct sharded *sh
 	struct split split = sharded->sharding.split[whole];
 	int64_t time[MESH_AXES] = { 0 }, bytes[MESH_AXES] = { 0 };
 	op_inside_time(units, mesh, whole, split, time, bytes);
-	for (uint32_t a = 0; a < mesh->axes; a++) {
+	FOR(a, mesh->axes) {
 		struct traffic *traffic = &sum->of[a][COLLECTIVE_ALL_REDUCE];
 		traffic->count += split.on[a] >= 0 ? units->unit[units->unit_start[whole] + (uint32_t)split.on[a]].inside : 0;
 		traffic->bytes += bytes[a];
@@ -44,7 +44,7 @@ void traffic_find(const struct sharded *sharded, const struct graph *graph, stru
 	uint32_t axis, whole, near = 0;
 	int64_t bytes;
 	*sum = (struct traffic_sum) { 0 };
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	FOR(op, graph->ops) {
 		if (traffic_collective(mesh, graph, op, &axis, &collective, &bytes)) {
 			struct traffic *traffic = &sum->of[axis][collective];
 			traffic->count++;
@@ -54,7 +54,7 @@ void traffic_find(const struct sharded *sharded, const struct graph *graph, stru
 			traffic_add_inside(sum, sharded, whole);
 		}
 	}
-	for (uint32_t a = 0; a < mesh->axes; a++)
+	FOR(a, mesh->axes)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			sum->bytes += sum->of[a][c].bytes;
 			sum->time += sum->of[a][c].time;
