@@ -160,7 +160,7 @@ class Recomputed(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             graph = capture_step(f"{folder}/step.jsonl", step)
             if share:
-                knobs += (f"memory={int(share * planned(f'{folder}/step.jsonl')['memory']['peak_bytes'])}", "reserve=0")
+                knobs += (f"memory={int(share * planned(f'{folder}/step.jsonl')['memory']['peak_bytes'])}", "reserve=0", "allocator=plan")
             words = [word for knob in knobs or ("recompute=full",) for word in ("--set", knob)]
             subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--stage", "device",
                             *words, "-o", f"{folder}/again.jsonl"], check=True)
