@@ -35,19 +35,28 @@ static double mebibytes(int64_t bytes)
 
 /* ---- graphs --------------------------------------------------------------------------------- */
 
+/* NULL after saying why. */
+static struct graph *open_problem(const char *path, struct problem *problem)
+{
+	struct error error = { 0 };
+	struct graph *graph = graph_open(path, NULL, &error);
+	if (graph && problem_of_graph(graph, &rules, problem, &error) == OK)
+		return graph;
+	fprintf(stderr, "%s: %s\n", path, error.text);
+	graph_release(graph);
+	return NULL;
+}
+
 static void graphs(int count, char **paths)
 {
 	int proved = 0;
 	printf("| graph | ops | program | ours | bound | gap %% | proved by | s |\n|---|---|---|---|---|---|---|---|\n");
 	for (int i = 0; i < count; i++) {
-		struct error error = { 0 };
 		struct problem problem;
 		struct order_result result;
-		struct graph *graph = graph_open(paths[i], NULL, &error);
-		if (!graph || problem_of_graph(graph, &rules, &problem, &error) != OK) {
-			fprintf(stderr, "%s: %s\n", paths[i], error.text);
+		struct graph *graph = open_problem(paths[i], &problem);
+		if (!graph)
 			continue;
-		}
 		double time = solve(&problem, &result);
 		int64_t program = problem_peak(&problem, problem.program, NULL, NULL);
 		const char *name = strrchr(paths[i], '/') ? strrchr(paths[i], '/') + 1 : paths[i];
@@ -85,14 +94,11 @@ static void roam(int count, char **paths)
 {
 	printf("| graph | 10 ops | 20 | 50 | 100 | 100, at once | 1 segment later | 8 | 64 |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
 	for (int i = 0; i < count; i++) {
-		struct error error = { 0 };
 		struct problem problem;
 		struct order_result result;
-		struct graph *graph = graph_open(paths[i], NULL, &error);
-		if (!graph || problem_of_graph(graph, &rules, &problem, &error) != OK) {
-			fprintf(stderr, "%s: %s\n", paths[i], error.text);
+		struct graph *graph = open_problem(paths[i], &problem);
+		if (!graph)
 			continue;
-		}
 		solve(&problem, &result);
 		printf("| %s |", strrchr(paths[i], '/') ? strrchr(paths[i], '/') + 1 : paths[i]);
 		static const uint32_t limits[][2] = { { 10, 0 }, { 20, 0 }, { 50, 0 }, { 100, 0 }, { 100, 1 }, { 100, 2 },
