@@ -118,7 +118,7 @@ static int serve_files(const struct request *request, enum export_kind_id kind)
 
 #define VARIANTS_MOST 24
 
-/* The values of a knob, each planned, as one page. The exit status is that of what went wrong, else of success. */
+/* The values of a knob, each planned, as one page, in which a plan that doesn't fit says so. */
 struct variants {
 	struct plan *plan[VARIANTS_MOST];
 	char label[VARIANTS_MOST][130];
@@ -145,8 +145,11 @@ static int variants_plan(struct variants *variants, const struct request *reques
 		if (scenario_set(&scenario, label, &error) != OK)
 			code = usage_error("export", "--vary: %s", error.text);
 		else if ((variants->plan[variants->count] = batch_plan(graph, *request->line.operand, &scenario,
-			request->options.rules_file, PLAN_COMPLETE, &code)))
+			request->options.rules_file, PLAN_COMPLETE, &code))) {
+			if (variants->plan[variants->count]->limited)
+				complain_line("%s was cut short: a better plan may exist", label);
 			variants->labels[variants->count++] = label;
+		}
 		scenario_done(&scenario);
 		at += length;
 	}
@@ -165,7 +168,7 @@ static int variants_serve(const struct request *request, struct graph *graph)
 		if (status == OK)
 			status = output_close(&output, html_write((const struct plan *const *)variants->plan, variants->labels,
 				variants->count, output.stream, &error), &error);
-		code = status == OK ? EXIT_FINE : complain(NULL, &error, status);
+		code = status == OK ? batch_signal() : complain(NULL, &error, status);
 	}
 	for (uint32_t i = 0; variants && i < variants->count; i++)
 		plan_release(variants->plan[i]);

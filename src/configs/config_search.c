@@ -19,8 +19,7 @@ struct step {
 	struct block_work work;
 	struct arena arena;
 	uint32_t inserted, period;   /* copies of blocks [inserted - period, inserted) go in at inserted */
-	uint32_t layer, layers,
-		layer_blocks;  /* of the whole model: the first repeated block, how many layers, blocks of one */
+	uint32_t layer, layers, layer_blocks; /* of the whole model: first repeated block, layers, blocks of one */
 	uint32_t all_blocks;  /* of the whole model */
 	struct block_cost *cost;  /* [all_blocks] under the sharding at hand */
 };
@@ -645,25 +644,6 @@ static enum status config_search_refine(struct searching *searching, bool *wante
 	return status;
 }
 
-/* Of the first leading entries that nobody has played, and of the variants that come next in their cuts, so many of
- * each; how many in all. O(fitting). */
-static uint32_t want_leading(const struct config_list *list, uint32_t each, bool *wanted)
-{
-	uint32_t count = 0, leading = list->leading < EXACT_LEADING ? list->leading : EXACT_LEADING;
-	FOR(lead, leading) {
-		const struct config *leader = &list->entry[lead].config;
-		if (list->entry[lead].played)
-			continue;
-		for (uint32_t i = lead, found = 0; i < list->fitting && found < each; i = i == lead ? list->leading : i + 1)
-			if (!list->entry[i].played && config_same_cut(&list->entry[i].config, leader)) {
-				wanted[i] = true;
-				found++;
-				count++;
-			}
-	}
-	return count;
-}
-
 /* The fastest are played, then what leads because nobody has played it yet: closed forms are below what many schedules
  * take. */
 static enum status rank_played(struct searching *searching)
@@ -679,7 +659,7 @@ static enum status rank_played(struct searching *searching)
 		wanted[i] = !list->entry[i].played;
 	enum status status = config_search_refine(searching, wanted);
 	TRY(config_rank(list));
-	for (uint32_t each = 1; status == OK && want_leading(list, each, wanted) > 0;
+	for (uint32_t each = 1; status == OK && config_want_leading(list, EXACT_LEADING, each, wanted) > 0;
 		each += each < PLAYED_MOST ? each : 0) {
 		status = config_search_refine(searching, wanted);
 		TRY(config_rank(list));
@@ -745,8 +725,7 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 		: split_open(&opened->searching, opened->searching.step, &opened->config, &opened->split);
 	struct mesh *mesh = &opened->split.sharding.mesh;
 	opened->is_split = status == OK;
-	for (uint32_t a = 0; opened->is_split && a < mesh->axes;
-		a++) { /* how the step is split doesn't depend on the links */
+	for (uint32_t a = 0; opened->is_split && a < mesh->axes; a++) { /* how a step is split doesn't depend on links */
 		mesh->axis[a].near = machine->near;
 		mesh->axis[a].far = machine->far;
 	}
@@ -817,23 +796,4 @@ enum status config_search(
 	if (status != OK && status != CANCELLED)
 		config_list_free(list);
 	return status;
-}
-
-enum status config_list_copy(struct config_list *to, const struct config_list *from)
-{
-	*to = *from;
-	to->entry = mem_alloc(from->entries, sizeof *to->entry);
-	if (!to->entry) {
-		*to = (struct config_list) { 0 };
-		return NO_MEMORY;
-	}
-	if (from->entries > 0)
-		memcpy(to->entry, from->entry, from->entries * sizeof *to->entry);
-	return OK;
-}
-
-void config_list_free(struct config_list *list)
-{
-	mem_free(list->entry);
-	*list = (struct config_list) { 0 };
 }

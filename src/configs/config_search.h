@@ -113,6 +113,9 @@ void config_rank_by_time(struct config_list *list);
 /* The same, the fastest of each way to cut the model (tp, pp, ep) before its variants, as config_search() ranks. OK or
  * NO_MEMORY. */
 enum status config_rank(struct config_list *list);
+/* Marks as wanted, of the first `most` leading entries that nobody has played and of the variants that come next in
+ * their cuts, `each`; how many in all. wanted: [entries]. O(fitting) a cut. */
+uint32_t config_want_leading(const struct config_list *list, uint32_t most, uint32_t each, bool *wanted);
 /* The plan of entry number doesn't fit the cap: the fastest variant of its cut that should, by how far plan and
  * estimate of this one are apart, takes its place and leads them. The entry becomes a variant and lies no longer by
  * time. False where it leads nothing or has no such variant. O(fitting). */

@@ -201,3 +201,41 @@ void config_order_rows(struct config_list *list, uint32_t error)
 		lead_with_least(list->entry + begin, end - begin);
 	}
 }
+
+uint32_t config_want_leading(const struct config_list *list, uint32_t most, uint32_t each, bool *wanted)
+{
+	uint32_t count = 0, leading = list->leading < most ? list->leading : most;
+	FOR(lead, leading) {
+		const struct config *leader = &list->entry[lead].config;
+		if (list->entry[lead].played)
+			continue;
+		for (uint32_t i = lead, found = 0; i < list->fitting && found < each; i = i == lead ? list->leading : i + 1)
+			if (!list->entry[i].played && config_same_cut(&list->entry[i].config, leader)) {
+				wanted[i] = true;
+				found++;
+				count++;
+			}
+	}
+	return count;
+}
+
+/* ---- lists ---- */
+
+enum status config_list_copy(struct config_list *to, const struct config_list *from)
+{
+	*to = *from;
+	to->entry = mem_alloc(from->entries, sizeof *to->entry);
+	if (!to->entry) {
+		*to = (struct config_list) { 0 };
+		return NO_MEMORY;
+	}
+	if (from->entries > 0)
+		memcpy(to->entry, from->entry, from->entries * sizeof *to->entry);
+	return OK;
+}
+
+void config_list_free(struct config_list *list)
+{
+	mem_free(list->entry);
+	*list = (struct config_list) { 0 };
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "solver/base/base.h"
+#include "src/plan/plan.h"
 
 struct session_log;
 
@@ -12,6 +13,9 @@ struct session_log *log_new(bool with_file);
 void log_free(struct session_log *log);
 /* Appends one line and flushes it. */
 void log_add(struct session_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends the line of an export, and around it the effort that the plan has reached in the background, so that a replay
+ * writes the same bytes. */
+void log_export(struct session_log *log, const struct plan *plan, const struct scenario *asked, const char *line);
 /* Writes the lines so far to a file; replace: one that is there may be replaced. As output_open(). */
 enum status log_save(const struct session_log *log, const char *path, bool replace, struct error *error);
 

@@ -1,5 +1,6 @@
 /* opened.c: watches a file by its size, its time and its number. */
 #include "opened.h"
+#include "src/base/files.h"
 #include "src/base/output.h"
 
 #include <stdlib.h>
@@ -50,7 +51,8 @@ bool opened_changed(struct opened *opened)
 	return changed;
 }
 
-enum status opened_spare(const struct opened *opened, const char *path, struct error *error)
+/* BAD_INPUT where the path is that file: nothing is written over it. */
+static enum status opened_spare(const struct opened *opened, const char *path, struct error *error)
 {
 	if (*opened->path && output_same_file(opened->path, path))
 		return fail(error, BAD_INPUT, "%.200s is the graph that is open: give the file another name", path);
@@ -68,4 +70,28 @@ enum status opened_name_file(const char *path, struct error *error)
 	error->line = 0;
 	return line ? fail(error, BAD_INPUT, "%.100s:%u: %s", name, line, why)
 		: fail(error, BAD_INPUT, "%.100s: %s", name, why);
+}
+
+enum status opened_check_source(const char *folder, const char *path, struct error *error)
+{
+	struct stat state;
+	if (stat(path, &state) != 0 || S_ISDIR(state.st_mode))
+		return OK; /* who opens it says so */
+	if (!S_ISREG(state.st_mode))
+		return fail(error, BAD_INPUT, "%.200s is not a regular file", path);
+	if (folder && !named_file_within(path, folder, false) && !named_file_within(path, ".", false))
+		return fail(error, BAD_INPUT,
+			"%.200s is neither below the session's folder nor below this one: --allow-write lets a session read and write "
+			"anywhere", path);
+	return OK;
+}
+
+enum status opened_check_target(
+	const struct opened *opened, const char *folder, const char *path, struct error *error)
+{
+	TRY(opened_spare(opened, path, error));
+	if (folder && !named_file_within(path, folder, true))
+		return fail(error, BAD_INPUT,
+			"%.200s is not below the session's folder: --allow-write lets a session read and write anywhere", path);
+	return OK;
 }

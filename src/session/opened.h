@@ -21,8 +21,12 @@ enum status opened_words(
 	const char *argument, char *path, size_t size, struct read_options *reading, struct error *error);
 /* True once for each new state of the file. One that is gone has not changed. */
 bool opened_changed(struct opened *opened);
-/* BAD_INPUT where the path is that file: nothing is written over it. */
-enum status opened_spare(const struct opened *opened, const char *path, struct error *error);
+/* A session of somebody else must not choose which of the user's files are read, nor wait for what is no file. folder:
+ * the session's own; NULL: any. OK or BAD_INPUT. */
+enum status opened_check_source(const char *folder, const char *path, struct error *error);
+/* Nor which of them it replaces; the file that is open never. */
+enum status opened_check_target(
+	const struct opened *opened, const char *folder, const char *path, struct error *error);
 /* What is wrong with a file then says which file, and where in it. Returns the status that it found. */
 enum status opened_name_file(const char *path, struct error *error);
 

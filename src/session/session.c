@@ -465,21 +465,6 @@ void session_cursor(const struct session *session, uint32_t *op, uint32_t *tenso
 
 /* ---- commands ---- */
 
-/* A session of somebody else must not choose which of the user's files are read, nor wait for what is no file. */
-static enum status check_source(const struct session *session, const char *path, struct error *error)
-{
-	struct stat state;
-	if (stat(path, &state) != 0 || S_ISDIR(state.st_mode))
-		return OK; /* who opens it says so */
-	if (!S_ISREG(state.st_mode))
-		return fail(error, BAD_INPUT, "%.200s is not a regular file", path);
-	if (session->folder && !named_file_within(path, session->folder, false) && !named_file_within(path, ".", false))
-		return fail(error, BAD_INPUT,
-			"%.200s is neither below the session's folder nor below this one: --allow-write lets a session read and write "
-			"anywhere", path);
-	return OK;
-}
-
 /* Changes a copy of the present scenario and, where that works, makes it the present. */
 static enum status session_change(struct session *session,
 	enum status (*edit)(struct scenario *, const char *, struct error *), const char *argument, struct error *error)
@@ -506,7 +491,7 @@ static enum status do_set(struct session *session, const char *argument, struct 
 		at += scenario_line_word(at, word);
 		const char *value = strchr(word, '=');
 		if (value && value[1] == '@')
-			TRY(check_source(session, value + 2, error));
+			TRY(opened_check_source(session->folder, value + 2, error));
 	}
 	return session_change(session, scenario_line_set, argument, error);
 }
@@ -527,7 +512,7 @@ static enum status do_pin(struct session *session, const char *line, struct erro
 	FOR(i, probe.pins)
 		if (probe.pin[i].kind == PIN_SCHEDULE)
 			if (status == OK)
-				status = check_source(session, probe.pin[i].a, error);
+				status = opened_check_source(session->folder, probe.pin[i].a, error);
 	if (status == OK && session->graph)
 		status = check_pins(session->graph, &probe, error);
 	scenario_done(&probe);
@@ -583,7 +568,7 @@ static enum status do_against(struct session *session, const char *argument, str
 	if (!*argument)
 		return fail(error, BAD_INPUT, "against FILE: which file?");
 	TRY(opened_words(argument, path, sizeof path, &reading, error));
-	TRY(check_source(session, path, error));
+	TRY(opened_check_source(session->folder, path, error));
 	struct graph *graph = open_graph(path, &reading, error);
 	struct plan *plan = graph ? plan_as_read(graph, session->rules_file, NULL, error) : NULL;
 	graph_release(graph);
@@ -593,33 +578,6 @@ static enum status do_against(struct session *session, const char *argument, str
 	session->baseline = plan;
 	plan->serial = UINT64_C(1) << 63 | ++session->foreign; /* no plan of the worker has such a one */
 	session_say(session, "the baseline is %s, as it ran", path);
-	return OK;
-}
-
-/* The effort that the background has reached is in the log around an export, so that a replay writes the same
- * bytes. */
-static void log_export(struct session *session, const char *line)
-{
-	static const enum knob_id efforts[] = { K_order_effort, K_layout_effort };
-	const struct scenario *planned = &session->plan->scenario, *asked = present(session);
-	for (int i = 0; i < 2; i++)
-		if (planned->value[efforts[i]] != asked->value[efforts[i]])
-			log_add(session->log, "set %s=%lld", knobs[efforts[i]].name, (long long)planned->value[efforts[i]]);
-	if (session->plan->limited)
-		log_add(session->log, "# the plan was cut short: a replay may write a better one");
-	log_add(session->log, "%s", line);
-	for (int i = 0; i < 2; i++)
-		if (planned->value[efforts[i]] != asked->value[efforts[i]])
-			log_add(session->log, "set %s=%lld", knobs[efforts[i]].name, (long long)asked->value[efforts[i]]);
-}
-
-/* A session of somebody else must not choose which of the user's files it replaces. */
-static enum status check_target(const struct session *session, const char *path, struct error *error)
-{
-	TRY(opened_spare(&session->opened, path, error));
-	if (session->folder && !named_file_within(path, session->folder, true))
-		return fail(error, BAD_INPUT,
-			"%.200s is not below the session's folder: --allow-write lets a session read and write anywhere", path);
 	return OK;
 }
 
@@ -633,7 +591,7 @@ static enum status do_export(struct session *session, const char *argument, stru
 	if (status == OK && kind == EXPORT_KIND_COUNT)
 		status = fail(error, BAD_INPUT, "there is no kind of export \"%.60s\"", words.kind);
 	if (status == OK)
-		status = check_target(session, words.path, error);
+		status = opened_check_target(&session->opened, session->folder, words.path, error);
 	if (status == OK)
 		status = finished_plan(session, error);
 	struct export_options options = { .utf8 = true,
@@ -643,7 +601,7 @@ static enum status do_export(struct session *session, const char *argument, stru
 	if (status == OK)
 		status = export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error);
 	if (status == OK) {
-		log_export(session, export_line_text(&words, line, sizeof line));
+		log_export(session->log, session->plan, present(session), export_line_text(&words, line, sizeof line));
 		session_say(session, "wrote %s", words.path);
 	}
 	return status;
@@ -653,7 +611,7 @@ static enum status do_save(struct session *session, const char *argument, struct
 {
 	if (!*argument)
 		return fail(error, BAD_INPUT, "save FILE: which file?");
-	TRY(check_target(session, argument, error));
+	TRY(opened_check_target(&session->opened, session->folder, argument, error));
 	TRY(log_save(session->log, argument, !session->interactive, error));
 	session_say(session, "saved %s", argument);
 	return OK;
@@ -701,7 +659,7 @@ static enum status do_open(struct session *session, const char *argument, struct
 	struct read_options reading;
 	uint32_t dropped;
 	TRY(opened_words(argument, path, sizeof path, &reading, error));
-	TRY(check_source(session, path, error));
+	TRY(opened_check_source(session->folder, path, error));
 	return session_open_graph(session, path, &reading, false, &dropped, error);
 }
 

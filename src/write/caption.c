@@ -242,17 +242,17 @@ static enum status add_contents(
 
 /* ---- knobs and command ---- */
 
-static void add_knobs(const struct scenario *scenario, struct words *words)
+void caption_add_knobs(const struct scenario *scenario, struct words *words)
 {
 	char text[600];
-	const char *between = "\n\nKnobs: ";
+	const char *between = "Knobs: ";
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		if (scenario->value[knob] != knobs[knob].normal) {
 			words_add(words, "%s%s=%s", between, knobs[knob].name,
 				knob_text((enum knob_id)knob, scenario->value[knob], text, sizeof text));
 			between = ", ";
 		}
-	words_add(words, *between == ',' ? "; the others at their defaults." : "\n\nAll knobs at their defaults.");
+	words_add(words, *between == ',' ? "; the others at their defaults." : "All knobs at their defaults.");
 	FOR(i, scenario->pins)
 		words_add(words, "%s%s", i ? "; " : "\nPins: ", pin_text(&scenario->pin[i], text, sizeof text));
 }
@@ -284,7 +284,8 @@ enum status caption_write(const struct plan *plan, const struct export_options *
 	enum status status = words.text ? add_contents(plan, options, &words, error) : fail_memory(error);
 	if (status == OK) {
 		words.size = CAPTION_ROOM; /* pins without end leave room for the command */
-		add_knobs(&plan->scenario, &words);
+		words_add(&words, "\n\n");
+		caption_add_knobs(&plan->scenario, &words);
 		words.size = room;
 		add_command(command, commands, &words);
 		text_write_clean(stream, words.text, "\n");

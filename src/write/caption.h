@@ -5,6 +5,8 @@
 #include "src/draw/figure.h"
 #include "src/plan/beside.h"
 
+/* "Knobs: batch=8, zero=3; the others at their defaults.", and on a line of its own what pins there are. O(knobs). */
+void caption_add_knobs(const struct scenario *scenario, struct words *words);
 /* Of a figure of one plan. command: the words of the command line behind the program's name. BAD_INPUT, NO_MEMORY. */
 enum status caption_write(const struct plan *plan, const struct export_options *options, char *const *command,
 	int commands, FILE *stream, struct error *error);

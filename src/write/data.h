@@ -26,7 +26,8 @@ enum status slowdown_picture(const struct export_job *job);
 /* html: plans as one page for a browser, which needs no server and no network. */
 
 enum status export_html(const struct export_job *job);
-/* Several plans to choose from, each under its label. OK or NO_MEMORY. O(plans), and what their pages hold. */
+/* Several plans to choose from, each under its label. BAD_INPUT of a graph without ops, NO_MEMORY. O(plans), and what
+ * their pages hold. */
 enum status html_write(
 	const struct plan *const *plan, const char *const *label, uint32_t plans, FILE *stream, struct error *error);
 

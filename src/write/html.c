@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "caption.h"
 #include "data.h"
 #include "src/base/json.h"
 #include "src/base/streams.h"
@@ -24,23 +25,6 @@ static char *html_shape(const struct tensor *tensor, char *text, size_t size)
 	for (int d = 0; d < tensor->dims && tensor->shape && used < (int)size; d++)
 		used += snprintf(text + used, size - (size_t)used, "%s%" PRId64 "%s", d ? ", " : " [", tensor->shape[d],
 			d + 1 == tensor->dims ? "]" : "");
-	return text;
-}
-
-/* "batch=8, zero=3 and 2 pins": what isn't at its default. */
-static char *html_knobs(const struct scenario *scenario, char *text, size_t size)
-{
-	char value[600], normal[600];
-	int used = 0;
-	*text = '\0';
-	for (int knob = 0; knob < KNOB_COUNT && used < (int)size; knob++) {
-		knob_text((enum knob_id)knob, scenario->value[knob], value, sizeof value);
-		knob_text((enum knob_id)knob, knobs[knob].normal, normal, sizeof normal);
-		if (strcmp(value, normal) != 0)
-			used += snprintf(text + used, size - (size_t)used, "%s%s=%s", used ? ", " : "", knobs[knob].name, value);
-	}
-	if (scenario->pins > 0 && used < (int)size)
-		snprintf(text + used, size - (size_t)used, "%s%u pins", used ? " and " : "", scenario->pins);
 	return text;
 }
 
@@ -107,12 +91,8 @@ static void html_ledger(const struct verdict *verdict, struct json *json)
 {
 	json_open_array(json, "ledger");
 	for (int part = 0; part < LEDGER_PARTS; part++) {
-		char name[40];
-		snprintf(name, sizeof name, "%s", ledger[part].key);
-		for (char *blank = name; (blank = strchr(blank, '_'));)
-			*blank = ' ';
 		json_open_array(json, NULL);
-		json_write_text(json, NULL, name);
+		json_write_text(json, NULL, ledger[part].key);
 		json_write_integer(json, NULL, verdict->part[part]);
 		json_close(json);
 	}
@@ -130,7 +110,9 @@ static enum status html_plan(const struct plan *plan, const char *label, struct 
 	json_write_text(json, "name", plan->graph->name);
 	json_write_text(json, "label", label);
 	json_write_text(json, "verdict", verdict_text(&verdict, text, VERDICT_TEXT));
-	json_write_text(json, "knobs", html_knobs(&plan->scenario, text, sizeof text));
+	struct words words = { text, sizeof text, 0 };
+	caption_add_knobs(&plan->scenario, &words);
+	json_write_text(json, "knobs", text);
 	html_ledger(&verdict, json);
 	json_write_integer(json, "needs", verdict.needed);
 	json_write_integer(json, "limit", verdict.cap > 0 ? verdict.cap : 0);
@@ -195,6 +177,9 @@ enum status html_write(
 	const struct plan *const *plan, const char *const *label, uint32_t plans, FILE *stream, struct error *error)
 {
 	enum status status = OK;
+	FOR(i, plans)
+		if (plan[i]->graph->ops == 0)
+			return fail(error, BAD_INPUT, "a graph without ops has no page");
 	for (size_t i = 0; i < PAGE_LINES && status == OK; i++) {
 		const char *mark = strstr(page[i], MARK);
 		if (!mark) {

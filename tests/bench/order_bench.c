@@ -35,13 +35,15 @@ static double mebibytes(int64_t bytes)
 
 /* ---- graphs --------------------------------------------------------------------------------- */
 
-/* NULL after saying why. */
-static struct graph *open_problem(const char *path, struct problem *problem)
+/* Opens a graph and orders it in time seconds; NULL after saying why not. */
+static struct graph *solve_file(const char *path, struct problem *problem, struct order_result *result, double *time)
 {
 	struct error error = { 0 };
 	struct graph *graph = graph_open(path, NULL, &error);
-	if (graph && problem_of_graph(graph, &rules, problem, &error) == OK)
+	if (graph && problem_of_graph(graph, &rules, problem, &error) == OK) {
+		*time = solve(problem, result);
 		return graph;
+	}
 	fprintf(stderr, "%s: %s\n", path, error.text);
 	graph_release(graph);
 	return NULL;
@@ -54,10 +56,10 @@ static void graphs(int count, char **paths)
 	for (int i = 0; i < count; i++) {
 		struct problem problem;
 		struct order_result result;
-		struct graph *graph = open_problem(paths[i], &problem);
+		double time;
+		struct graph *graph = solve_file(paths[i], &problem, &result, &time);
 		if (!graph)
 			continue;
-		double time = solve(&problem, &result);
 		int64_t program = problem_peak(&problem, problem.program, NULL, NULL);
 		const char *name = strrchr(paths[i], '/') ? strrchr(paths[i], '/') + 1 : paths[i];
 		double gap = 100.0 * (double)(result.peak - result.proof.bound) / (double)(result.proof.bound - problem.base + 1);
@@ -92,14 +94,15 @@ static void roam_cell(const struct problem *problem, int64_t peak, uint32_t node
 
 static void roam(int count, char **paths)
 {
-	printf("| graph | 10 ops | 20 | 50 | 100 | 100, at once | 1 segment later | 8 | 64 |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+	puts("| graph | 10 ops | 20 | 50 | 100 | 100, at once | 1 segment later | 8 | 64 |");
+	puts("|---|--:|--:|--:|--:|--:|--:|--:|--:|");
 	for (int i = 0; i < count; i++) {
 		struct problem problem;
 		struct order_result result;
-		struct graph *graph = open_problem(paths[i], &problem);
+		double time;
+		struct graph *graph = solve_file(paths[i], &problem, &result, &time);
 		if (!graph)
 			continue;
-		solve(&problem, &result);
 		printf("| %s |", strrchr(paths[i], '/') ? strrchr(paths[i], '/') + 1 : paths[i]);
 		static const uint32_t limits[][2] = { { 10, 0 }, { 20, 0 }, { 50, 0 }, { 100, 0 }, { 100, 1 }, { 100, 2 },
 			{ 100, 9 }, { 100, 65 } };

@@ -408,20 +408,9 @@ static void copy_name(struct app *app)
 /* What the screen shows as a command: of Fit and Search theirs, else `plan`. */
 static void commands_copy_line(struct app *app)
 {
-	const struct scenario *scenario = app->model.scenario;
-	const char *what = views[app->view] == &view_fit ? "fit" : views[app->view] == &view_search ? "search" : "plan";
-	char value[600];
-	struct words words = { app->copied, sizeof app->copied, 0 };
-	words_add(&words, "tidemark %s ", what);
-	words_add_quoted(&words, *session_path(app->session) ? session_path(app->session) : "-");
-	for (int i = 0; i < KNOB_COUNT; i++)
-		if (scenario->value[i] != knobs[i].normal)
-			words_add(&words, " --set %s=%s", knobs[i].name,
-				knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
-	FOR(i, scenario->pins) {
-		words_add(&words, " --pin ");
-		words_add_quoted(&words, pin_text(&scenario->pin[i], value, sizeof value));
-	}
+	const struct view_ops *view = views[app->view];
+	view_command_line(&app->model, view == &view_fit ? "fit" : view == &view_search ? "search" : "plan",
+		session_path(app->session), app->copied, sizeof app->copied);
 	app->wishes |= WISH_COPY;
 	view_say(&app->model, "copied: %s", app->copied);
 }

@@ -261,3 +261,18 @@ int view_source(struct frame *frame, int x, int y, int width, const struct op *o
 	snprintf(text, sizeof text, "%.*s", (int)strcspn(place, " "), place);
 	return text_cells(text) <= width ? frame_text(frame, x, y, width, ROLE_LABEL, text) : 0;
 }
+
+void view_command_line(const struct model *model, const char *what, const char *path, char *text, size_t size)
+{
+	const struct scenario *scenario = model->scenario;
+	char value[2000];
+	struct words words = { text, size, 0 };
+	words_add(&words, "tidemark %s ", what);
+	words_add_quoted(&words, *path ? path : "-");
+	words_add(&words, "%s", config_set_text(scenario, value, sizeof value));
+	for (uint32_t i = 0; i < scenario->pins && strcmp(what, "search") != 0; i++)
+		if (scenario->pin[i].kind != PIN_RERUN) { /* recompute=ops has said it */
+			words_add(&words, " --pin ");
+			words_add_quoted(&words, pin_text(&scenario->pin[i], value, sizeof value));
+		}
+}

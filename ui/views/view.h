@@ -297,6 +297,9 @@ int model_column_of(const struct model *model, uint32_t position, int width);
 
 void view_request(struct model *model, bool edit, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void view_say(struct model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The command line of a subcommand with the scenario's knobs and, where it takes them, pins. path: "" for standard
+ * input. */
+void view_command_line(const struct model *model, const char *what, const char *path, char *text, size_t size);
 enum role item_role(const struct plan *plan, uint32_t item);
 /* "f32[1024,768]": type of number and dims, as far as they are known. Returns text. */
 char *tensor_shape_text(const struct tensor *tensor, char *text, size_t size);

@@ -690,7 +690,8 @@ Test(configuration, some_layers_of_every_piece_run_again)
 		kept[b].cost = &costs[b];
 	}
 	/* layers of two blocks: 1-2, 3-4, 5-6, 7-8, 9-10 */
-	struct config_model model = { .blocks = 12, .cost = again, .terms = &of, .limit = -1, .layer = 1, .layers = 5, .period = 2 };
+	struct config_model model = { .blocks = 12, .cost = again, .terms = &of, .limit = -1, .layer = 1, .layers = 5,
+		.period = 2 };
 	for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
 		for (uint32_t layers = 1; layers <= 5; layers++) {
 			struct config config = { .pp = 2, .chunks = 2, .recompute_layers = layers };
@@ -703,7 +704,8 @@ Test(configuration, some_layers_of_every_piece_run_again)
 					uint32_t layer = b == 0 || b == 11 ? 5 : (b - 1) / 2;
 					count += layer < 5 && !seen[layer];
 					seen[layer] = true;
-					cr_expect_eq(mixed[b].cost->saved, layer < 5 && count <= layers ? 1 : 10, "cut %zu, %u layers, block %u", i, layers, b);
+					cr_expect_eq(mixed[b].cost->saved, layer < 5 && count <= layers ? 1 : 10,
+						"cut %zu, %u layers, block %u", i, layers, b);
 				}
 				most = count > most ? count : most;
 			}

@@ -53,7 +53,8 @@ Test(detect, knows_texts_by_their_first_words)
 		INPUT_MESSAGE);
 	EXPECT("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.",
 		INPUT_MESSAGE);
-	EXPECT("[rank0]: Traceback\n  File \"torch/_dynamo/eval_frame.py\"\n[rank0]: torch.OutOfMemoryError: CUDA", INPUT_MESSAGE);
+	EXPECT("[rank0]: Traceback\n  File \"torch/_dynamo/eval_frame.py\"\n"
+		"[rank0]: torch.OutOfMemoryError: CUDA", INPUT_MESSAGE);
 	EXPECT("ResourceExhaustedError: OOM when allocating tensor with shape[32,1024]", INPUT_MESSAGE);
 	EXPECT("{\"metadata\": {\"total_size\": 16060522496}, \"weight_map\": {", INPUT_WEIGHTS);
 	EXPECT("<!DOCTYPE html><html>", INPUT_DOCUMENT);

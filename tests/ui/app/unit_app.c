@@ -474,7 +474,8 @@ Test(app, a_key_has_one_command)
 		for (int id = 0; id < COMMAND_COUNT; id++) {
 			char keys[100], *rest = NULL;
 			snprintf(keys, sizeof keys, "%s", commands[id].keys);
-			for (char *key = strtok_r(keys, " ", &rest); key && (commands[id].context & context); key = strtok_r(NULL, " ", &rest))
+			for (char *key = strtok_r(keys, " ", &rest); key && (commands[id].context & context);
+				key = strtok_r(NULL, " ", &rest))
 				cr_expect_eq(command_of_key(key, context), (enum command_id)id, "%s in %x", key, context);
 		}
 }
