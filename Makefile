@@ -174,7 +174,7 @@ tsan: ## both programs with the thread sanitizer, in build/tsan
 check-layers: ## dependencies run down only
 	$(Q)tests/check_layers
 
-man: build ## write man/tidemark.1 from its template and the program's tables
+man: build ## write the manual's pages from their templates and the program's tables
 	$(Q)man/generate
 
 benches: $(BENCHES)
@@ -221,11 +221,12 @@ HOST_TIDEMARK ?= $(BUILD)/tidemark
 # Compiles nothing: what was built is installed, whatever flags it was built with, and root makes no objects.
 install: ## install into DESTDIR/PREFIX what was built
 	@test -x $(BUILD)/tidemark || { echo "tidemark: nothing is built in $(BUILD); first: make build" >&2; exit 1; }
-	install -d $(BINARIES) $(MANUALS)/man1 $(MANUALS)/man5 $(DOCS) $(SHARED)/samples/lessons $(SHARED)/samples/cluster \
+	install -d $(BINARIES) $(MANUALS)/man1 $(MANUALS)/man5 $(MANUALS)/man7 $(DOCS) $(SHARED)/samples/lessons $(SHARED)/samples/cluster \
 		$(SHARED)/samples/torch/tidemark_torch
 	install -m 755 $(wildcard $(BUILD)/tidemark $(BUILD)/tidemark-dot) $(BINARIES)
 	install -m 644 man/*.1 $(MANUALS)/man1
 	install -m 644 man/*.5 $(MANUALS)/man5
+	install -m 644 man/*.7 $(MANUALS)/man7
 	install -m 644 README.md CHANGELOG.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.json) $(DOCS)
 	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.csv) $(SHARED)/samples
 	install -m 644 samples/lessons/* $(SHARED)/samples/lessons
@@ -238,7 +239,7 @@ install: ## install into DESTDIR/PREFIX what was built
 
 uninstall: ## remove what install put there
 	rm -f $(BINARIES)/tidemark $(BINARIES)/tidemark-dot
-	rm -f $(MANUALS)/man1/tidemark.1 $(MANUALS)/man1/tidemark-dot.1 $(MANUALS)/man5/tidemark.5
+	for page in $(notdir $(wildcard man/*.[157])); do rm -f $(MANUALS)/man$${page##*.}/$$page; done
 	for file in $(COMPLETIONS); do rm -f $(call quote,$(DATA))/$$file; done
 	rm -rf $(SHARED) $(DOCS)
 
