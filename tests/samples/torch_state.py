@@ -1,5 +1,6 @@
 """What a step replaces, what it leaves for the next one, which way it goes if values are unknown. Run by torch_test."""
 import contextlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import tidemark_torch
+from tidemark_torch import adapters
 from tidemark_torch.memory import nested
 from tidemark_torch.recording import capture, capture_step, fake
 from tidemark_torch.workspace import allocator_peak
@@ -282,6 +284,38 @@ class Kinds(unittest.TestCase):
         mine = tidemark_torch.apply({"order": {"ops": list(graph.ops)}}, graph).step(model)
         torch.testing.assert_close(mine(labels, x), step())
         self.assertRaisesRegex(tidemark_torch.CaptureError, "7 bins here, 4 in the graph", mine, labels * 2, x)
+
+
+class Adapters(unittest.TestCase):
+    """Frozen weights of few bits, and LoRA on them."""
+
+    def test_packed_layers_compute_what_their_numbers_say(self):
+        torch.manual_seed(0)
+        linear, x = nn.Linear(96, 40), torch.randn(6, 96)
+        for kind, error in ((adapters.Nf4, 0.15), (adapters.Int8, 0.01)):
+            layer, seen = kind(linear), x.clone().requires_grad_()
+            weight = layer.unpacked(torch.float32)
+            self.assertLess((weight - linear.weight).norm() / linear.weight.norm(), error)
+            result = layer(seen)
+            self.assertLess((result - F.linear(x, weight, linear.bias)).norm() / result.norm(), error / 10 + 0.01)
+            (grad,) = torch.autograd.grad(result.sum(), seen)
+            torch.testing.assert_close(grad, torch.ones(6, 40) @ weight)
+        self.assertEqual(adapters.Nf4(linear).weight.nbytes, 96 * 40 // 2)
+
+    @unittest.skipUnless(importlib.util.find_spec("peft") and importlib.util.find_spec("transformers"), "needs peft and transformers")
+    def test_adapters_are_those_of_peft(self):
+        import peft
+        from tidemark_torch.models import Size
+        from tidemark_torch.zoo import build
+        for name in ("hf:llama:num_hidden_layers=1,hidden_size=64,intermediate_size=96,num_attention_heads=4,vocab_size=99",
+                     "hf:gpt2:n_layer=1,n_embd=48,n_head=4,vocab_size=99,bos_token_id=0,eos_token_id=0"):
+            with fake():
+                ours = adapters.with_adapters(build(name, Size(1, 8))[0], 4)
+                theirs = peft.get_peft_model(build(name, Size(1, 8))[0], peft.LoraConfig(r=4, target_modules="all-linear"))
+                packed = adapters.with_adapters(build(name, Size(1, 8))[0], 4, "attention", "nf4")
+            trained = [[key for key, value in model.named_parameters() if value.requires_grad] for model in (ours, theirs, packed)]
+            self.assertEqual(trained[0], trained[1])
+            self.assertEqual(trained[2], [key for key in trained[0] if "attn" in key])
 
 
 class Returned(dict):

@@ -29,6 +29,12 @@ def add_step_options(parser):
     parser.add_argument("--clip", type=float, help="clip the gradients' norm to this")
     parser.add_argument("--keep-gradients", action="store_true", help="zero_grad(set_to_none=False)")
     parser.add_argument("--dtype", choices=["f32", "bf16", "f16"], help="of parameters and inputs")
+    parser.add_argument("--checkpoint", action="store_true", help="activation checkpointing, as models of transformers switch it on")
+    parser.add_argument("--lora", type=int, metavar="RANK", help="freeze the model and train adapters of this rank, as peft does")
+    parser.add_argument("--target", choices=["attention", "all"], default="all",
+                        help="with --lora: which linear layers get adapters; never the output layer")
+    parser.add_argument("--base", choices=["f32", "bf16", "f16", "nf4", "int8"],
+                        help="with --lora: the frozen weights (bf16; nf4 and int8: those of linear layers, the rest bf16)")
 
 
 def yes(word):
@@ -46,16 +52,37 @@ def make_step(options, batch=None):
         raise CaptureError(f"no optimizer {options.optimizer}: there are {' '.join(OPTIMIZERS)}")
     size = Size(batch or options.batch, options.seq, options.layers, options.hidden, options.image)
     before = torch.get_default_dtype()
-    torch.set_default_dtype({"bf16": torch.bfloat16, "f16": torch.float16}.get(options.dtype, before))
+    dtype = options.dtype or (options.base or "bf16" if options.lora else None)
+    kinds = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "nf4": torch.bfloat16, "int8": torch.bfloat16}
+    torch.set_default_dtype(kinds.get(dtype, before))
     try:
         made = build_somehow(build, options.model, size)
     finally:
         torch.set_default_dtype(before)
     if callable(made) and not isinstance(made, tuple):
+        if options.lora or options.checkpoint:
+            raise CaptureError(f"{options.model} is a whole step: --lora and --checkpoint need (module, inputs)")
         return made, graph_name(options, size)
+    made = (fine_tuned(made[0], options), *made[1:])
     step = TrainingStep(*made, options.optimizer, yes(options.foreach), yes(options.fused), options.autocast, options.mode,
                         options.accumulate, options.clip, not options.keep_gradients)
     return step, graph_name(options, size)
+
+
+def fine_tuned(module, options):
+    """The module with checkpointing and adapters, where the options ask for them."""
+    if (options.base or options.target != "all") and not options.lora:
+        raise CaptureError("--base and --target need --lora RANK")
+    if options.checkpoint:
+        if not hasattr(module, "gradient_checkpointing_enable"):
+            raise CaptureError(f"{type(module).__name__} can't switch checkpointing on: --checkpoint is for models of transformers")
+        module.gradient_checkpointing_enable()
+    if not options.lora:
+        return module
+    from .adapters import with_adapters
+    if options.checkpoint:
+        module.enable_input_require_grads()
+    return with_adapters(module, options.lora, options.target, options.base or "bf16")
 
 
 def build_somehow(build, name, size):
@@ -80,7 +107,9 @@ def graph_name(options, size):
     words += [f"{letter}{value}" for letter, value in (("s", size.seq), ("l", size.layers), ("h", size.hidden), ("i", size.image)) if value]
     words += [options.optimizer if options.mode == "train" else options.mode]
     words += [word for word, wanted in (("foreach", options.foreach == "yes"), ("fused", options.fused == "yes")) if wanted]
-    return "_".join(words + ([options.autocast] if options.autocast else []))
+    words += [options.autocast] if options.autocast else []
+    words += [f"lora{options.lora}", options.target, options.base or "bf16"] if options.lora else []
+    return "_".join(words + (["checkpoint"] if options.checkpoint else []))
 
 
 def under_heap_shim(module):
