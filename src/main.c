@@ -203,7 +203,7 @@ static int main_run(int argc, char **argv)
 	for (int i = 2; i < argc; i++)
 		if ((strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) && help_misspelt(argv[1], true))
 			return help_no_command(argv[1]);
-	invocation.asked = mem_alloc((size_t)argc, sizeof *invocation.asked);     /* no more options than words */
+	MAKE(invocation.asked, (size_t)argc);     /* no more options than words */
 	int code = invocation.asked ? main_start(&invocation, argc, argv)
 		: complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	mem_free(invocation.asked);

@@ -189,12 +189,12 @@ void csr_unique(struct csr *csr, uint32_t rows)
 	FOR(row, rows) {
 		uint32_t end = csr->start[row + 1];
 		bool sorted = true;
-		for (uint32_t i = begin + 1; i < end; i++)
+		FOR_FROM(i, begin + 1, end)
 			sorted &= csr->item[i - 1] <= csr->item[i];
 		if (!sorted)
 			qsort(csr->item + begin, end - begin, sizeof *csr->item, base_compare_ids);
 		csr->start[row] = kept;
-		for (uint32_t i = begin; i < end; i++)
+		FOR_FROM(i, begin, end)
 			if (i == begin || csr->item[i] != csr->item[i - 1])
 				csr->item[kept++] = csr->item[i];
 		begin = end;

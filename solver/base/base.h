@@ -71,7 +71,9 @@ enum status error_set(struct error *error, enum status status);
 void *mem_alloc(size_t count, size_t size); /* zeroed; count 0 gives a valid pointer */
 void *mem_resize(void *block, size_t count, size_t size); /* new part not zeroed; on NULL the old block stays */
 void mem_free(void *block); /* NULL is fine */
-/* HELD int64_t *size = mem_alloc(...): freed where its block is left. */
+/* A list's room, zeroed, in an assignment or where it is declared: HELD int64_t *MAKE(size, count); */
+#define MAKE(list, count) list = mem_alloc(count, sizeof *(list))
+/* HELD int64_t *MAKE(size, count): freed where its block is left. */
 #define HELD __attribute__((cleanup(mem_drop)))
 void mem_drop(void *held); /* the address of the pointer */
 /* How many of them the system refused, on all threads, since the program began: what went wrong after one most likely
@@ -162,6 +164,12 @@ static inline uint32_t csr_length(const struct csr *csr, uint32_t row)
 }
 /* FOR(op, graph->ops) counts op from 0; count is looked at anew each time. */
 #define FOR(i, count) for (uint32_t i = 0; i < (count); i++)
+#define FOR_FROM(i, begin, end) for (uint32_t i = (begin); i < (end); i++)
+/* those of a row of a plain list of starts, [rows + 1] */
+#define FOR_SPAN(i, start, row) for (uint32_t i = (start)[row]; i < (start)[(row) + 1]; i++)
+#define COPY(to, from, count) memcpy(to, from, (count) * sizeof *(to))
+#define CLEAR(list, count) memset(list, 0, (count) * sizeof *(list))
+#define PRINT_TO(text, ...) snprintf(text, sizeof(text), __VA_ARGS__) /* an array */
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 /* for each item of a row: FOR_ROW(i, &graph->pred, op) use(graph->pred.item[i]); */
 #define FOR_ROW(i, csr, row) for (uint32_t i = (csr)->start[row]; i < (csr)->start[(row) + 1]; i++)

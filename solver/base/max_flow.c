@@ -152,7 +152,7 @@ static enum status max_flow_settle(const struct pass *pass)
 	const uint32_t *giving = flow->borders;
 	while (measure_distances(pass)) {
 		uint64_t ticks = flow->arcs / 8;
-		memcpy(flow->next, flow->leaving.start, flow->nodes * sizeof *flow->next);
+		COPY(flow->next, flow->leaving.start, flow->nodes);
 		FOR(i, flow->border_nodes)
 			if (flow->supply[giving[i]] > 0 && flow->distance[giving[i]] != NONE && flow->distance[giving[i]] > 0)
 				ticks += drain(flow, giving[i]);
@@ -165,9 +165,9 @@ static enum status max_flow_settle(const struct pass *pass)
 /* No flow, and the nodes at a border between sides: only they can give or need, the terminals without end. */
 static void max_flow_prepare(struct max_flow *flow, const uint8_t *side)
 {
-	memcpy(flow->residual, flow->capacity, flow->arcs * sizeof *flow->residual);
-	memset(flow->supply, 0, flow->nodes * sizeof *flow->supply);
-	memset(flow->reached, 0, flow->nodes * sizeof *flow->reached);
+	COPY(flow->residual, flow->capacity, flow->arcs);
+	CLEAR(flow->supply, flow->nodes);
+	CLEAR(flow->reached, flow->nodes);
 	for (uint32_t arc = 0; arc < flow->arcs; arc += 2) {
 		uint32_t from = flow_from(flow, arc), to = flow->to[arc];
 		if (side[from] != side[to])
@@ -218,7 +218,7 @@ enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct con
 	enum status status = max_flow_settle(&pass);
 	if (status != OK) {
 		/* An unfinished flow says nothing: none is better. */
-		memcpy(flow->residual, flow->capacity, flow->arcs * sizeof *flow->residual);
+		COPY(flow->residual, flow->capacity, flow->arcs);
 		*value = 0;
 		return status;
 	}

@@ -99,7 +99,7 @@ static void load(struct run *run)
 		const struct milp_row *row = &milp->row[i];
 		uint32_t end = i + 1 < milp->rows ? milp->row[i + 1].first : milp->entries;
 		glp_set_row_bnds(problem, (int)i + 1, bounds_type(row->low, row->high), row->low, row->high);
-		for (uint32_t entry = row->first; entry < end; entry++) {
+		FOR_FROM(entry, row->first, end) {
 			run->row[entry + 1] = (int)i + 1;
 			run->column[entry + 1] = (int)milp->entry[entry].column + 1;
 			run->value[entry + 1] = milp->entry[entry].value;
@@ -181,7 +181,7 @@ static void read_solution(struct run *run, bool integers)
 	int status = integers ? glp_mip_status(run->problem) : glp_get_status(run->problem);
 	if (status != GLP_OPT && status != GLP_FEAS)
 		return;
-	solution->value = mem_alloc(run->milp->columns, sizeof *solution->value);
+	MAKE(solution->value, run->milp->columns);
 	if (!solution->value) {
 		run->status = NO_MEMORY;
 		return;

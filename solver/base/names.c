@@ -24,7 +24,7 @@ static uint32_t names_slot_of(const struct names *names, const char *name, uint3
 static bool names_grow(struct names *names)
 {
 	struct names bigger = { .mask = names->slot ? names->mask * 2 + 1 : 255, .used = names->used };
-	bigger.slot = mem_alloc((size_t)bigger.mask + 1, sizeof *bigger.slot);
+	MAKE(bigger.slot, (size_t)bigger.mask + 1);
 	if (!bigger.slot)
 		return false;
 	for (uint32_t i = 0; names->slot && i <= names->mask; i++)
@@ -96,7 +96,7 @@ static char names_left_out[256];
 
 void steps_leave_out(const char *names)
 {
-	snprintf(names_left_out, sizeof names_left_out, "%s", names);
+	PRINT_TO(names_left_out, "%s", names);
 }
 
 bool step_runs(const char *name)

@@ -51,7 +51,7 @@ bool sort_keyed(struct keyed *list, size_t count)
 		insert_each(list, count);
 		return true;
 	}
-	struct keyed *other = mem_alloc(count, sizeof *other), *from = list, *to = other;
+	struct keyed *MAKE(other, count), *from = list, *to = other;
 	uint64_t range = (uint64_t)most - (uint64_t)least;
 	for (unsigned shift = 0; other && shift < 64 && range >> shift; shift += DIGIT)
 		if (by_digit(from, to, count, (uint64_t)least, shift)) {
@@ -60,7 +60,7 @@ bool sort_keyed(struct keyed *list, size_t count)
 			to = behind;
 		}
 	if (other && from != list)
-		memcpy(list, from, count * sizeof *list);
+		COPY(list, from, count);
 	mem_free(other);
 	return other != NULL;
 }

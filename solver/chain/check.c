@@ -41,7 +41,7 @@ static enum status chain_check_node_valid(
 		return fail(error, BAD_INPUT, "node %u is of no segment", node);
 	if (chain_copies(chain, node) == 0 || strategies_of(chain, node) == 0)
 		return fail(error, BAD_INPUT, "node %u has no %s", node, chain_copies(chain, node) ? "strategy" : "copy");
-	for (uint32_t i = chain->first[node]; i < chain->first[node + 1]; i++) {
+	FOR_SPAN(i, chain->first, node) {
 		int64_t cost = chain->cost[i], usage = chain->usage[i];
 		if (cost <= -SHARD_FORBIDDEN || usage < 0 || usage > BYTES_MAX)
 			return fail(error, BAD_INPUT, "node %u has a cost or a usage out of range", node);

@@ -29,9 +29,9 @@ static bool classes_alike(const struct chain_table *table, bool columns, uint32_
 enum status chain_classes_split(struct chain_classes *classes, const struct chain_table *table, bool columns)
 {
 	uint32_t strategies = columns ? table->columns : table->rows, count = 0;
-	uint32_t *before = mem_alloc(strategies, sizeof *before);
+	uint32_t *MAKE(before, strategies);
 	NEED(before);
-	memcpy(before, classes->of, strategies * sizeof *before);
+	COPY(before, classes->of, strategies);
 	FOR(i, strategies) {
 		uint32_t class = 0;
 		while (class < count &&

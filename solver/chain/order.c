@@ -136,7 +136,7 @@ static void chain_order_run(struct ordering *ordering, uint32_t *order, struct c
 	uint32_t left = 0, steps = 0;
 	join_factors(ordering);
 	/* Those alone first: no search among them. */
-	for (uint32_t var = graph->kept; var < graph->vars; var++)
+	FOR_FROM(var, graph->kept, graph->vars)
 		if (neighbours(ordering, var) == 0) {
 			ordering->entries += graph->domain[var];
 			order[steps++] = var;
@@ -200,7 +200,7 @@ static enum status join_levels(struct chain_tree *tree, const struct chain_bucke
 {
 	NEED(ROOM(&tree->arena, part->extent, (size_t)bucket->count + 1) &&
 		ROOM(&tree->arena, part->step, (size_t)bucket->count + 1));
-	for (uint32_t i = bucket->outer; i < bucket->count; i++) {
+	FOR_FROM(i, bucket->outer, bucket->count) {
 		uint32_t domain = tree->graph->domain[bucket->scope[i]], last = part->levels - 1;
 		if (part->levels && part->step[last] == part->stride[i] * domain) {
 			part->extent[last] *= domain;
@@ -250,7 +250,7 @@ static void add_scope(
 /* Variables of a bucket by when they are eliminated, the latest first, so that its own comes last. */
 static void sort_scope(const struct gathering *gathering, uint32_t count)
 {
-	for (uint32_t i = 1; i < count; i++)
+	FOR_FROM(i, 1, count)
 		for (uint32_t j = i; j > 0; j--) {
 			uint32_t a = gathering->scope[j - 1], b = gathering->scope[j];
 			if (gathering->position[a] > gathering->position[b] || (gathering->position[a] == gathering->position[b] && a < b))
@@ -400,7 +400,7 @@ static enum status better_order(const struct chain_graph *graph, bool links_last
 	if (status == OK && *entries > MANY)
 		status = chain_order_find(graph, links_last, true, other, &others, control);
 	if (status == OK && *entries > MANY && others < *entries) {
-		memcpy(order, other, (graph->vars - graph->kept) * sizeof *order);
+		COPY(order, other, (graph->vars - graph->kept));
 		*entries = others;
 	}
 	return status;
@@ -420,7 +420,7 @@ static enum status choose_order(
 	if (status == OK && links && last > (double)(1 << 18)) {
 		status = better_order(graph, false, other, &free_order, arena, control);
 		if (status == OK && (free_order < last / 2 || last > (double)budget)) {
-			memcpy(order, other, (graph->vars - graph->kept) * sizeof *order);
+			COPY(order, other, (graph->vars - graph->kept));
 			last = free_order;
 		}
 	}

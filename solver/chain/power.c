@@ -64,9 +64,9 @@ static void set_product(const struct chain_power *power, const int64_t *left, co
 
 void chain_power_run(struct chain_power *power, struct control *control)
 {
-	for (uint32_t i = 1; i < power->squares; i++)
+	FOR_FROM(i, 1, power->squares)
 		set_product(power, power->square[i - 1], power->square[i - 1], power->square[i]);
-	for (uint32_t i = 1; i < power->products; i++)
+	FOR_FROM(i, 1, power->products)
 		set_product(power, power->product[i - 1], power->square[power->bit[i]], power->product[i]);
 	control_spend(control, power_size_of(power) * power->states * (power->squares + power->products) / 8);
 }

@@ -114,7 +114,7 @@ static enum status reduce_keep_strategies(struct reduction *reduction, struct er
 	NEED(ROOM(&model->arena, model->first, (size_t)chain->nodes + 1) && ROOM(&model->arena, model->original, all) &&
 		ROOM(&model->arena, model->cost, all) && ROOM(&model->arena, model->usage, all));
 	FOR(node, chain->nodes) {
-		for (uint32_t i = chain->first[node]; i < chain->first[node + 1]; i++)
+		FOR_SPAN(i, chain->first, node)
 			if (reduction->alive[i]) {
 				model->original[kept] = i - chain->first[node];
 				model->cost[kept] = chain->cost[i];

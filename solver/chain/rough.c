@@ -177,7 +177,7 @@ static void rough_find_price(const struct rough *rough, struct shard_dual *dual,
 		if (dual->bound > best) {
 			best = dual->bound;
 			*multiplier = trial;
-			memcpy(message, dual->message, model->messages * sizeof *message);
+			COPY(message, dual->message, model->messages);
 		} else {
 			factor = 1 / sqrt(factor);
 		}
@@ -193,7 +193,7 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 	const struct shard_model *model = &cut->model;
 	struct shard_dual *dual = &cut->dual;
 	struct shard_certificate certificate = { 0 };
-	HELD double *message = mem_alloc(model->messages, sizeof *message);
+	HELD double *MAKE(message, model->messages);
 	enum status status = message ? OK : NO_MEMORY;
 	if (status == OK) {
 		rough_find_price(rough, dual, message, &cut->multiplier);
@@ -212,7 +212,7 @@ static enum status rough_find_bound(const struct rough *rough)
 {
 	const struct shard_chain *chain = rough->chain;
 	struct ascent tied, cut = { .multiplier = 0 };
-	HELD int64_t *potential = mem_alloc(chain->first[chain->nodes], sizeof *potential);
+	HELD int64_t *MAKE(potential, chain->first[chain->nodes]);
 	enum status status = rough_begin(rough, STEPS_TIED, NULL, &tied);
 	if (status == OK && !potential)
 		status = NO_MEMORY;

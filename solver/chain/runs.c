@@ -262,7 +262,7 @@ static enum status tie_twins(struct writing *writing)
 {
 	const struct chain_runs *runs = writing->runs;
 	enum status status = OK;
-	int64_t *range = mem_alloc(runs->problem.nodes, sizeof *range);
+	int64_t *MAKE(range, runs->problem.nodes);
 	NEED(range);
 	find_ranges(&runs->problem, range);
 	for (uint32_t node = 0; node < writing->chain->nodes && status == OK; node++)

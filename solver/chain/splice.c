@@ -36,7 +36,7 @@ enum status chain_splice(const struct shard_chain *chain, const struct chain_pla
 		*usage += more;
 		end++;
 	}
-	memcpy(choice, under->choice, under->start[chain->nodes] * sizeof *choice);
+	COPY(choice, under->choice, under->start[chain->nodes]);
 	FOR(node, chain->nodes)
 		if (chain->segment[node] == segment && copies > 2)
 			memcpy(choice + under->start[node] + 1, over + under->start[node] + 1, (end - 1) * sizeof *choice);

@@ -105,7 +105,7 @@ struct walk {
 static void walk_begin(struct walk *walk, const struct chain_part *part)
 {
 	walk->part = part;
-	memset(walk->digit, 0, part->levels * sizeof *walk->digit);
+	CLEAR(walk->digit, part->levels);
 	walk->here = walk->there = 0;
 	walk->inner = part->extent[part->levels - 1];
 	walk->step = part->step[part->levels - 1];
@@ -188,7 +188,7 @@ static void chain_tree_settle(int64_t *table, size_t size)
 /* A piece of the sums of parts; blocked entries may be larger than CHAIN_BLOCKED. */
 static void make_piece(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number, int64_t *piece)
 {
-	memset(piece, 0, bucket->piece * sizeof *piece);
+	CLEAR(piece, bucket->piece);
 	FOR(i, bucket->parts) {
 		const struct chain_part *part = &bucket->part[i];
 		chain_tree_add_table(part, part->source + piece_start(tree, bucket, part, number), piece);

@@ -42,7 +42,7 @@ bool mesh_equal(const struct mesh *a, const struct mesh *b)
 uint32_t mesh_coordinate(const struct mesh *mesh, uint32_t device, uint32_t axis)
 {
 	uint32_t inner = 1;
-	for (uint32_t a = axis + 1; a < mesh->axes; a++)
+	FOR_FROM(a, axis + 1, mesh->axes)
 		inner *= mesh->axis[a].size;
 	return device / inner % mesh->axis[axis].size;
 }

@@ -24,9 +24,9 @@ enum status sharding_copy(const struct units *units, const struct sharding *of, 
 	const struct graph *graph = units->graph;
 	TRY(sharding_new(units, &of->mesh, sharding));
 	struct sharding own = *sharding;
-	memcpy(own.split, of->split, graph->ops * sizeof *own.split);
-	memcpy(own.produced, of->produced, graph->tensors * sizeof *own.produced);
-	memcpy(own.needed, of->needed, graph->reads.start[graph->ops] * sizeof *own.needed);
+	COPY(own.split, of->split, graph->ops);
+	COPY(own.produced, of->produced, graph->tensors);
+	COPY(own.needed, of->needed, graph->reads.start[graph->ops]);
 	*sharding = *of;
 	sharding->split = own.split;
 	sharding->produced = own.produced;
@@ -186,7 +186,7 @@ void placement_shape(
 	uint32_t first = units->part_start[tensor], end = units->part_start[tensor + 1];
 	for (int d = 0; d < of->dims && of->shape; d++)
 		shape[d] = of->shape[d];
-	for (uint32_t i = first; i < end; i++) {
+	FOR_FROM(i, first, end) {
 		int64_t cut = ways(mesh, placement.on, i - first), rest = units->part[i].size;
 		if (cut > 1)
 			shape[units->part[i].dim] = shape[units->part[i].dim] / rest * piece(rest, cut);
@@ -226,7 +226,7 @@ bool placements_coincide(const struct units *units, const struct mesh *mesh, uin
 int64_t placement_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
 {
 	int64_t bytes = units->graph->tensor[tensor].bytes;
-	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++) {
+	FOR_SPAN(i, units->part_start, tensor) {
 		int64_t cut = ways(mesh, placement.on, i - units->part_start[tensor]), rest = units->part[i].size;
 		if (cut > 1)
 			bytes = rest % cut == 0 && bytes % cut == 0 ? bytes / cut : bytes / rest * piece(rest, cut);

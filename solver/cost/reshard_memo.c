@@ -15,8 +15,8 @@ struct known { uint64_t key; uint32_t class; enum status status; struct reshard 
 enum status reshard_memo_begin(struct reshard_memo *memo, const struct units *units, const struct mesh *mesh)
 {
 	*memo = (struct reshard_memo) { .units = units, .mesh = mesh, .room = 1024 };
-	memo->known = mem_alloc(memo->room, sizeof *memo->known);
-	memo->class = mem_alloc(units->tensor_classes, sizeof *memo->class);
+	MAKE(memo->known, memo->room);
+	MAKE(memo->class, units->tensor_classes);
 	return memo->known && memo->class ? OK : NO_MEMORY;
 }
 
@@ -37,7 +37,7 @@ static struct known *reshard_memo_slot_of(struct known *known, size_t room, uint
 
 static bool reshard_memo_grow(struct reshard_memo *memo)
 {
-	struct known *known = mem_alloc(2 * memo->room, sizeof *known);
+	struct known *MAKE(known, 2 * memo->room);
 	if (!known)
 		return false;
 	for (size_t i = 0; i < memo->room; i++)

@@ -188,7 +188,7 @@ static enum status step_model_connect(struct modelling *modelling, struct arena 
 			row[pairs] = op;
 			item[pairs++] = modelling->tail[graph->pred.item[i]];
 		}
-	for (uint32_t more = graph->ops; more < model->ops; more++) {
+	FOR_FROM(more, graph->ops, model->ops) {
 		row[pairs] = more;
 		item[pairs++] = more > graph->ops && model->of[more - 1] == model->of[more] ? more - 1 : model->of[more];
 	}

@@ -75,7 +75,7 @@ static void begin_all(struct running *running)
 		running->next++;
 	if (running->at[0] == NONE && running->next < model->ops && running->missing[model->sequence[running->next]] == 0)
 		step_time_begin(running, model->sequence[running->next++]);
-	for (uint32_t s = 1; s < model->streams; s++) {
+	FOR_FROM(s, 1, model->streams) {
 		uint32_t op = running->at[s] == NONE ? order_heap_top(&running->queue[s]) : NONE;
 		if (op == NONE)
 			continue;

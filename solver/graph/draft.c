@@ -124,7 +124,7 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 		int64_t *shape;
 		if (!ROOM(&draft->arena, shape, copy.dims))
 			return NONE;
-		memcpy(shape, copy.shape, copy.dims * sizeof *shape);
+		COPY(shape, copy.shape, copy.dims);
 		copy.shape = shape;
 	}
 	if (copy.places && !(copy.places = keep_places(draft, copy.places)))

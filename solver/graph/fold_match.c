@@ -50,7 +50,7 @@ static uint64_t fold_match_refine(const struct fold_run *run, const uint64_t *co
 	}
 	FOR_ROW(i, &graph->writes, op) {
 		uint32_t tensor = graph->writes.item[i];
-		for (uint32_t j = run->reader_start[tensor]; j < run->reader_start[tensor + 1]; j++)
+		FOR_SPAN(j, run->reader_start, tensor)
 			readers += hash_join(hash_join(colour[run->reader[j].op], run->reader[j].place), run->place[tensor]);
 	}
 	return hash_join(hash, readers);
@@ -126,7 +126,7 @@ static uint32_t fold_match_list_readers(
 		if (partner[run->reader[i].op] == NONE && !run->used[run->reader[i].op])
 			list[count++] = (struct candidate) { fold_match_key_of(matcher, &run->reader[i], surroundings), run->reader[i].op };
 	/* Few: a sort that keeps program order among equals. */
-	for (uint32_t i = 1; i < count; i++)
+	FOR_FROM(i, 1, count)
 		for (uint32_t j = i; j > 0 && list[j - 1].key > list[j].key; j--) {
 			struct candidate swap = list[j];
 			list[j] = list[j - 1];

@@ -104,7 +104,7 @@ static enum status graph_place_ops(struct build *build)
 		there &= build->place[i] == i;
 	if (there)
 		return OK;
-	struct op *placed = mem_alloc(graph->ops, sizeof *placed);
+	struct op *MAKE(placed, graph->ops);
 	if (!placed)
 		return fail_memory(build->error);
 	FOR(i, graph->ops)
@@ -527,7 +527,7 @@ static enum status touch_rows(struct build *build)
 			op[count] = id;
 			storage[count++] = graph->tensor[graph->writes.item[i]].storage;
 		}
-		for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1]; i++) {
+		FOR_SPAN(i, graph->inplace_start, id) {
 			op[count] = id;
 			storage[count++] = graph->tensor[graph->inplace[i].in].storage;
 		}
@@ -552,7 +552,7 @@ static enum status inplace_edges(struct build *build, uint32_t storage)
 			return NO_MEMORY;
 		if (!graph_writes_in_place(graph, op, storage))
 			continue;
-		for (uint32_t j = first_reader; j < i; j++)
+		FOR_FROM(j, first_reader, i)
 			NEED(pairs_add(&build->edges, op, graph->users.item[j]) == OK);
 		last_write = op;
 		first_reader = i + 1;
@@ -658,7 +658,7 @@ struct graph *graph_build(struct draft *draft, struct error *error)
 	};
 	enum status status = OK;
 	struct build build = { .draft = draft, .error = error };
-	build.graph = mem_alloc(1, sizeof *build.graph);
+	MAKE(build.graph, 1);
 	if (!build.graph)
 		status = fail_memory(build.error);
 	for (size_t i = 0; i < COUNT_OF(passes) && status == OK; i++)

@@ -431,7 +431,7 @@ static inline uint32_t graph_argument(const struct graph *graph, uint32_t op, ui
 
 static inline bool graph_writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
 {
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->tensor[graph->inplace[i].in].storage == storage)
 			return true;
 	return false;
@@ -440,7 +440,7 @@ static inline bool graph_writes_in_place(const struct graph *graph, uint32_t op,
 /* The operand that an op writes a result over; NONE. */
 static inline uint32_t graph_written_over(const struct graph *graph, uint32_t op, uint32_t tensor)
 {
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == tensor)
 			return graph->inplace[i].in;
 	return NONE;

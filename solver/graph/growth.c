@@ -79,9 +79,9 @@ static const char *growth_add_to(struct arena *arena, const char *text, int64_t 
 	errno = 0;
 	long long number = strtoll(text, &end, 10), total;
 	if (errno == 0 && *end == '\0' && !__builtin_add_overflow(number, (long long)add, &total))
-		snprintf(sum, sizeof sum, "%lld", total);
+		PRINT_TO(sum, "%lld", total);
 	else
-		snprintf(sum, sizeof sum, "%.1f", strtod(text, NULL) + (double)add);
+		PRINT_TO(sum, "%.1f", strtod(text, NULL) + (double)add);
 	return arena_text(arena, sum, strlen(sum));
 }
 

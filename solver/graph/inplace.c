@@ -17,7 +17,7 @@ static uint32_t source_of_view(const struct graph *graph, uint32_t op, uint32_t 
 
 static bool written_in_place(const struct graph *graph, uint32_t op, uint32_t tensor)
 {
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == tensor)
 			return true;
 	return false;
@@ -26,7 +26,7 @@ static bool written_in_place(const struct graph *graph, uint32_t op, uint32_t te
 /* root[t]: the tensor that owns t's memory once every in-place result on a passing storage owns its own. */
 static uint32_t *new_roots(const struct graph *graph)
 {
-	uint32_t *root = mem_alloc(graph->tensors, sizeof *root);
+	uint32_t *MAKE(root, graph->tensors);
 	if (!root)
 		return NULL;
 	FOR(tensor, graph->tensors)

@@ -76,8 +76,8 @@ static enum status fill_views(const struct graph *graph, struct problem *problem
 static enum status copy_csr(struct arena *arena, const struct csr *csr, uint32_t rows, struct csr *copy)
 {
 	NEED(ROOM(arena, copy->start, (size_t)rows + 1) && ROOM(arena, copy->item, csr->start[rows]));
-	memcpy(copy->start, csr->start, ((size_t)rows + 1) * sizeof *copy->start);
-	memcpy(copy->item, csr->item, csr->start[rows] * sizeof *copy->item);
+	COPY(copy->start, csr->start, ((size_t)rows + 1));
+	COPY(copy->item, csr->item, csr->start[rows]);
 	return OK;
 }
 
@@ -203,7 +203,7 @@ void problem_free(struct problem *problem)
 
 int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64_t *live, uint32_t *peak_position)
 {
-	uint32_t *left = mem_alloc(problem->items, sizeof *left);
+	uint32_t *MAKE(left, problem->items);
 	if (!left)
 		return -1;
 	int64_t bytes = problem->base, peak;
@@ -244,7 +244,7 @@ int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64
 
 enum status problem_lifetimes(const struct problem *problem, const uint32_t *order, uint32_t *first, uint32_t *last)
 {
-	uint32_t *position = mem_alloc(problem->ops, sizeof *position);
+	uint32_t *MAKE(position, problem->ops);
 	NEED(position);
 	FOR(i, problem->ops)
 		position[order[i]] = i;

@@ -70,7 +70,7 @@ static enum status close_rooms(
 /* What the load leaves free below the capacity, as boxes. */
 static enum status add_rooms(struct layout_boxes *boxes, const struct layout_model *model, int64_t capacity)
 {
-	HELD struct open *open = mem_alloc((size_t)model->sections + 1, sizeof *open);
+	HELD struct open *MAKE(open, (size_t)model->sections + 1);
 	uint32_t count = 0;
 	int64_t before = 0;
 	enum status status = open ? OK : NO_MEMORY;
@@ -179,7 +179,7 @@ static enum status hand_over(
 
 static enum status join_all(struct layout_boxes *boxes, uint32_t variant)
 {
-	HELD struct start *start = mem_alloc(boxes->count, sizeof *start);
+	HELD struct start *MAKE(start, boxes->count);
 	NEED(start);
 	bool waiting = true;
 	for (uint32_t stage = 0; waiting; stage++) {
@@ -197,7 +197,7 @@ static enum status join_all(struct layout_boxes *boxes, uint32_t variant)
 static enum status build_model(struct layout_boxes *boxes, const struct layout_model *model)
 {
 	uint32_t n = 0;
-	boxes->top = mem_alloc(boxes->count, sizeof *boxes->top);
+	MAKE(boxes->top, boxes->count);
 	struct buffers buffers = { .lower = mem_alloc(boxes->count, sizeof *buffers.lower),
 				   .upper = mem_alloc(boxes->count, sizeof *buffers.upper),
 				   .size = mem_alloc(boxes->count, sizeof *buffers.size) };
@@ -252,7 +252,7 @@ void layout_boxes_free(struct layout_boxes *boxes)
 
 enum status layout_boxes_unpack(const struct layout_boxes *boxes, const int64_t *coarse, int64_t *offset)
 {
-	HELD int64_t *bottom = mem_alloc(boxes->count, sizeof *bottom);
+	HELD int64_t *MAKE(bottom, boxes->count);
 	NEED(bottom);
 	FOR(b, boxes->model.n)
 		bottom[boxes->top[boxes->model.origin[b]]] = coarse[b] * boxes->scale;
@@ -263,6 +263,6 @@ enum status layout_boxes_unpack(const struct layout_boxes *boxes, const int64_t 
 		bottom[box->left] = bottom[i];
 		bottom[box->right] = bottom[i] + (box->stacked ? boxes->box[box->left].size : 0);
 	}
-	memcpy(offset, bottom, boxes->n * sizeof *offset);
+	COPY(offset, bottom, boxes->n);
 	return OK;
 }

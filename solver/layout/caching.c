@@ -317,7 +317,7 @@ static bool caching_events(const struct buffers *buffers, struct events *events)
 /* The step at which an allocation fails; -1: none does. */
 static int64_t caching_run(struct caching *caching, const struct buffers *buffers, const struct events *events)
 {
-	HELD uint32_t *held = mem_alloc(buffers->n, sizeof *held);
+	HELD uint32_t *MAKE(held, buffers->n);
 	caching->no_memory = !held;
 	for (size_t e = 0; e < events->count && !caching->no_memory; e++) {
 		uint32_t i = events->list[e].item;

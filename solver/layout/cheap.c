@@ -32,7 +32,7 @@ static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, 
 		status = layout_dive(model, cheap->order, recipe->critical, *cheap->height, cheap->trial, &height, control);
 	*better = status == OK && height < *cheap->height;
 	if (*better) {
-		memcpy(cheap->offset, cheap->trial, model->n * sizeof *cheap->offset);
+		COPY(cheap->offset, cheap->trial, model->n);
 		*cheap->height = height;
 	}
 	return status;

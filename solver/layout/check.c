@@ -57,9 +57,9 @@ static uint32_t list_rectangles(const struct check *check, const int64_t *offset
 static enum status layout_check_prepare(struct check *check, const int64_t *offset)
 {
 	check->count = list_rectangles(check, offset, NULL);
-	check->rectangle = mem_alloc(check->count, sizeof *check->rectangle);
-	check->by_bottom = mem_alloc(check->count, sizeof *check->by_bottom);
-	check->number = mem_alloc(check->count, sizeof *check->number);
+	MAKE(check->rectangle, check->count);
+	MAKE(check->by_bottom, check->count);
+	MAKE(check->number, check->count);
 	NEED(check->rectangle && check->by_bottom && check->number);
 	list_rectangles(check, offset, check->rectangle);
 	FOR(i, check->count)
@@ -151,7 +151,7 @@ static enum status layout_check_come(struct check *check, uint32_t i, struct err
 /* Pieces that live at all, by the steps at which they start or end. */
 static struct keyed *list_pieces(const struct check *check, bool ends, uint32_t *count)
 {
-	struct keyed *list = mem_alloc(check->count, sizeof *list);
+	struct keyed *MAKE(list, check->count);
 	*count = 0;
 	for (uint32_t i = 0; list && i < check->count; i++)
 		if (check->rectangle[i].lower < check->rectangle[i].upper)

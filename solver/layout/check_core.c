@@ -174,7 +174,7 @@ static enum status check_core_set_up(
 			if ((check->free >> i & 1) && equal(buffers, check, i, b, j, core[j]))
 				check->equals[i] |= UINT64_C(1) << j;
 	}
-	check->moment = mem_alloc(room, sizeof *check->moment);
+	MAKE(check->moment, room);
 	NEED(check->moment);
 	FOR(i, check->n) {
 		const struct piece *piece = check_core_pieces_of(buffers, core[i], &whole, &count);
@@ -207,7 +207,7 @@ enum status layout_check_core(const struct buffers *buffers, const uint32_t *cor
 {
 	if (count > CORE_MOST)
 		return exceeds(buffers, core, count, alignment, capacity) ? INFEASIBLE : LIMIT;
-	struct core_check *check = mem_alloc(1, sizeof *check);
+	struct core_check *MAKE(check, 1);
 	NEED(check);
 	check->n = count;
 	check->capacity = capacity;

@@ -28,7 +28,7 @@ static int64_t check_moment_bytes_at(const struct buffers *buffers, uint32_t i, 
 	uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0,
 			 last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
 	bool there = first == last && buffers->lower[i] <= step && step < buffers->upper[i];
-	for (uint32_t k = first; k < last; k++)
+	FOR_FROM(k, first, last)
 		there |= buffers->piece[k].lower <= step && step < buffers->piece[k].upper;
 	return there ? align_up(buffers->size[i], alignment) : 0;
 }
@@ -49,7 +49,7 @@ static int64_t check_moment_fullest(const struct alive *alive, int64_t room)
 	room = room / unit;
 	if (room > ROOM_MOST)
 		return room * unit;
-	HELD bool *reached = mem_alloc((size_t)room + 1, sizeof *reached);
+	HELD bool *MAKE(reached, (size_t)room + 1);
 	if (!reached)
 		return -1;
 	reached[0] = true;

@@ -19,7 +19,7 @@ static enum status core_decide(const struct layout_model *model, const uint32_t 
 		return OK;
 	NEED(layout_model_part(model, buffer, n, 0, model->sections, &part) == OK);
 	struct layout_search *search = layout_search_new(&part, nodes);
-	HELD int64_t *offset = mem_alloc(n, sizeof *offset);
+	HELD int64_t *MAKE(offset, n);
 	enum status status = search && offset ? LIMIT : NO_MEMORY;
 	int64_t scale = part.unit / model->unit;
 	for (size_t i = 0; i < ORDERS && status == LIMIT && control_status(control) == OK; i++)
@@ -80,7 +80,7 @@ static enum status core_try_window(struct finder *finder, uint32_t first, uint32
 {
 	int64_t most = 0;
 	enum status status = LIMIT;
-	for (uint32_t s = first; s < last; s++)
+	FOR_FROM(s, first, last)
 		if (finder->model->load[s] > most)
 			most = finder->model->load[s];
 	/* Where there is much room nothing gets stuck. */
@@ -98,7 +98,7 @@ enum status layout_core_find(const struct layout_model *model, int64_t capacity,
 	struct layout_core *core, struct control *control)
 {
 	struct finder finder = { .model = model, .capacity = capacity, .nodes = nodes, .core = core, .control = control };
-	finder.sized = mem_alloc(model->n, sizeof *finder.sized);
+	MAKE(finder.sized, model->n);
 	enum status status = finder.sized ? LIMIT : NO_MEMORY;
 	for (uint32_t length = 4; status == LIMIT && length / 2 < model->sections; length *= 2) {
 		for (uint32_t first = 0; status == LIMIT && first < model->sections && control_status(control) == OK;
@@ -114,8 +114,8 @@ enum status layout_core_find(const struct layout_model *model, int64_t capacity,
 enum status layout_core_shrink(const struct layout_model *model, int64_t capacity, uint64_t nodes,
 	struct layout_core *core, struct control *control)
 {
-	HELD struct sized *sized = mem_alloc(core->count, sizeof *sized);
-	HELD uint32_t *rest = mem_alloc(core->count, sizeof *rest);
+	HELD struct sized *MAKE(sized, core->count);
+	HELD uint32_t *MAKE(rest, core->count);
 	enum status status = sized && rest ? OK : NO_MEMORY;
 	/* The smallest are the first to go. */
 	for (uint32_t i = 0; status == OK && i < core->count; i++)
@@ -128,7 +128,7 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 	for (uint32_t chunk = core->count / 2 ? core->count / 2 : 1; status == OK && chunk > 0; chunk /= 2) {
 		for (uint32_t from = 0; from < core->count && status == OK;) {
 			uint32_t gone = core->count - from < chunk ? core->count - from : chunk, left = core->count - gone;
-			memcpy(rest, core->buffer, from * sizeof *rest);
+			COPY(rest, core->buffer, from);
 			memcpy(rest + from, core->buffer + from + gone, (left - from) * sizeof *rest);
 			enum status answer = core_decide(model, rest, left, capacity, nodes, control);
 			if (answer == INFEASIBLE) {
@@ -152,12 +152,12 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 
 enum status layout_core_of_load(const struct layout_model *model, int64_t capacity, struct layout_core *core)
 {
-	struct sized *sized = mem_alloc(model->n, sizeof *sized);
+	struct sized *MAKE(sized, model->n);
 	NEED(sized);
 	uint32_t count = 0, section = model->max_section;
 	int64_t sum = 0;
 	FOR(b, model->n) {
-		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
+		FOR_SPAN(k, model->span_start, b)
 			if (model->span[k].first <= section && section < model->span[k].last) {
 				sized[count++] = (struct sized){ -model->size[b], b };
 				sum += model->size[b];

@@ -187,12 +187,12 @@ static enum status dive_set_up(struct dive *dive, const struct layout_model *mod
 	dive->leaves = 1;
 	while (dive->leaves < model->sections)
 		dive->leaves *= 2;
-	dive->node = mem_alloc((size_t)dive->leaves * 2, sizeof *dive->node);
-	dive->root = mem_alloc(model->sections, sizeof *dive->root);
-	dive->child = mem_alloc(model->n, sizeof *dive->child);
-	dive->sibling = mem_alloc(model->n, sizeof *dive->sibling);
-	dive->pin = mem_alloc(model->pins, sizeof *dive->pin);
-	dive->pin_waits = mem_alloc(model->pins, sizeof *dive->pin_waits);
+	MAKE(dive->node, (size_t)dive->leaves * 2);
+	MAKE(dive->root, model->sections);
+	MAKE(dive->child, model->n);
+	MAKE(dive->sibling, model->n);
+	MAKE(dive->pin, model->pins);
+	MAKE(dive->pin_waits, model->pins);
 	NEED(dive->node && dive->root && dive->child && dive->sibling && dive->pin && dive->pin_waits);
 	FOR(s, model->sections)
 		dive->root[s] = NONE;
@@ -231,7 +231,7 @@ static void dive_put(struct dive *dive, uint32_t buffer, int64_t offset)
 {
 	const struct layout_model *model = dive->model;
 	dive->offset[buffer] = offset;
-	for (uint32_t k = model->span_start[buffer]; k < model->span_start[buffer + 1]; k++)
+	FOR_SPAN(k, model->span_start, buffer)
 		raise_range(dive, model->span[k].first, model->span[k].last, offset + model->size[buffer]);
 }
 
@@ -278,7 +278,7 @@ static void dive_step(struct dive *dive)
 	const struct layout_model *model = dive->model;
 	uint32_t section = lowest_section(dive), turn = dive_pop(dive, section), buffer = dive->order[turn], holds = section;
 	int64_t low = dive->node[1].low, top = low;
-	for (uint32_t k = model->span_start[buffer]; k < model->span_start[buffer + 1]; k++) {
+	FOR_SPAN(k, model->span_start, buffer) {
 		uint32_t where;
 		int64_t height = dive_highest(dive, model->span[k].first, model->span[k].last, &where);
 		if (height > top) {

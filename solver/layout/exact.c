@@ -90,7 +90,7 @@ static enum status search_core(struct exact *exact, int64_t capacity, uint64_t n
 	if (status == INFEASIBLE) {
 		exact->bound = capacity + 1;
 		exact->core->count = exact->trial_core.count;
-		memcpy(exact->core->buffer, exact->trial_core.buffer, exact->core->count * sizeof *exact->core->buffer);
+		COPY(exact->core->buffer, exact->trial_core.buffer, exact->core->count);
 		return shrink_core(exact) == NO_MEMORY ? NO_MEMORY : status;
 	}
 	return status;
@@ -200,8 +200,8 @@ enum status layout_exact(const struct layout_model *model, int64_t enough, bool 
 			       .plain = !model->pins && !model->aligned && !model->gapped, .decide = decide,
 			       .core = core, .control = &own };
 	exact.search = layout_search_new(model, 0);
-	exact.trial = mem_alloc(model->n, sizeof *exact.trial);
-	exact.trial_core.buffer = mem_alloc(model->n, sizeof *exact.trial_core.buffer);
+	MAKE(exact.trial, model->n);
+	MAKE(exact.trial_core.buffer, model->n);
 	enum status status = exact.search && exact.trial && exact.trial_core.buffer ? OK : NO_MEMORY;
 	uint32_t round = 0;
 	for (uint64_t nodes = model->n * UINT64_C(2); status == OK && !finished(&exact); nodes *= 2)

@@ -30,7 +30,7 @@ static void layout_fit_insert(struct fit *fit, struct placed piece)
 
 static void layout_fit_put(struct fit *fit, uint32_t buffer, int64_t offset)
 {
-	for (uint32_t k = fit->model->span_start[buffer]; k < fit->model->span_start[buffer + 1]; k++) {
+	FOR_SPAN(k, fit->model->span_start, buffer) {
 		const struct span *span = &fit->model->span[k];
 		layout_fit_insert(fit, (struct placed){ offset, offset + fit->model->size[buffer], span->first, span->last });
 	}
@@ -53,7 +53,7 @@ static bool layout_fit_consider(
 /* Whether the two are live together. */
 static bool layout_fit_meets(const struct layout_model *model, uint32_t buffer, const struct placed *placed)
 {
-	for (uint32_t k = model->span_start[buffer]; k < model->span_start[buffer + 1]; k++)
+	FOR_SPAN(k, model->span_start, buffer)
 		if (model->span[k].first < placed->last && placed->first < model->span[k].last)
 			return true;
 	return false;

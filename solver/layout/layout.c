@@ -52,8 +52,8 @@ static bool lifted(const struct layout_model *model, uint32_t b)
 static enum status lift_residents(struct solve *solve)
 {
 	const struct layout_model *model = &solve->model;
-	HELD struct keyed *started = mem_alloc(model->n, sizeof *started);
-	solve->rest = mem_alloc(model->n, sizeof *solve->rest);
+	HELD struct keyed *MAKE(started, model->n);
+	MAKE(solve->rest, model->n);
 	NEED(started && solve->rest);
 	FOR(b, model->n) {
 		if (lifted(model, b)) {
@@ -79,7 +79,7 @@ static enum status layout_raise_bound(
 	struct layout *layout = solve->layout;
 	uint32_t count = attempt->core.count ? attempt->core.count : attempt->part.n;
 	mem_free(layout->core);
-	layout->core = mem_alloc(model->n, sizeof *layout->core);
+	MAKE(layout->core, model->n);
 	layout->core_count = 0;
 	NEED(layout->core);
 	FOR(i, count)
@@ -109,7 +109,7 @@ static void layout_fingerprint(const struct attempt *attempt, const struct layou
 		hash = hash_join(hash, (uint64_t)part->width[b]);
 		hash = hash_join(hash, (uint64_t)part->alignment[b]);
 		hash = hash_join(hash, (uint64_t)part->fixed[b]);
-		for (uint32_t k = part->span_start[b]; k < part->span_start[b + 1]; k++)
+		FOR_SPAN(k, part->span_start, b)
 			hash = hash_join(hash, (uint64_t)part->span[k].first << 32 | part->span[k].last);
 		key[1] = hash_join(key[1] + b, hash ^ UINT64_C(0x5851f42d4c957f2d));
 	}
@@ -124,7 +124,7 @@ static void keep_result(const struct attempt *attempt, struct kept *kept)
 	int64_t *offset = (int64_t *)(kept + 1);
 	*kept = (struct kept){ attempt->height, attempt->bound, attempt->strategy, attempt->core.count,
 		attempt->core.irreducible };
-	memcpy(offset, attempt->offset, attempt->part.n * sizeof *offset);
+	COPY(offset, attempt->offset, attempt->part.n);
 	memcpy(offset + attempt->part.n, attempt->core.buffer, attempt->part.n * sizeof *attempt->core.buffer);
 }
 
@@ -137,7 +137,7 @@ static void reuse_result(struct attempt *attempt, const struct kept *kept)
 	attempt->core.count = kept->core_count;
 	attempt->core.irreducible = kept->irreducible;
 	memcpy(attempt->offset, offset, attempt->part.n * sizeof *offset);
-	memcpy(attempt->core.buffer, offset + attempt->part.n, attempt->part.n * sizeof *attempt->core.buffer);
+	COPY(attempt->core.buffer, offset + attempt->part.n, attempt->part.n);
 }
 
 /* Solves the part, or takes what an equal part came to before. */
@@ -169,10 +169,10 @@ static enum status layout_solve_part(struct solve *solve, uint32_t from, uint32_
 	struct attempt attempt = { .height = INT64_MAX };
 	TRY(layout_model_part(&solve->model, solve->rest + from, to - from, first, last, &attempt.part));
 	uint32_t n = attempt.part.n;
-	attempt.offset = mem_alloc(n, sizeof *attempt.offset);
-	attempt.trial = mem_alloc(n, sizeof *attempt.trial);
-	attempt.order = mem_alloc(n, sizeof *attempt.order);
-	attempt.core.buffer = mem_alloc(n, sizeof *attempt.core.buffer);
+	MAKE(attempt.offset, n);
+	MAKE(attempt.trial, n);
+	MAKE(attempt.order, n);
+	MAKE(attempt.core.buffer, n);
 	enum status status = attempt.offset && attempt.trial && attempt.order && attempt.core.buffer ? OK : NO_MEMORY;
 	int64_t scale = attempt.part.unit / solve->model.unit;
 	attempt.bound = attempt.part.max_load;
@@ -238,12 +238,12 @@ static enum status moment_bound(struct solve *solve)
 	if (status != OK || bound * model->unit <= layout->proof.bound)
 		return status;
 	mem_free(layout->core);
-	layout->core = mem_alloc(model->n, sizeof *layout->core);
+	MAKE(layout->core, model->n);
 	layout->core_count = 0;
 	layout->irreducible = false;
 	NEED(layout->core);
 	FOR(b, model->n)
-		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
+		FOR_SPAN(k, model->span_start, b)
 			if (model->span[k].first <= section && section < model->span[k].last)
 				layout->core[layout->core_count++] = model->origin[b];
 	layout->proof.bound = bound * model->unit;
@@ -265,7 +265,7 @@ static enum status simple_bound(struct solve *solve)
 		int64_t top = ((model->fixed[b] > 0 ? model->fixed[b] : 0) + model->size[b]) * model->unit;
 		if (top <= layout->proof.bound)
 			continue;
-		if (!layout->core && !(layout->core = mem_alloc(1, sizeof *layout->core)))
+		if (!layout->core && !(MAKE(layout->core, 1)))
 			return NO_MEMORY;
 		layout->core[0] = model->origin[b];
 		layout->core_count = 1;
@@ -316,7 +316,7 @@ static enum status check_pair(
 		other_last = other + model->size[b];
 	char text[300];
 	for (uint32_t j = model->span_start[a]; j < model->span_start[a + 1] && first < other_last && other < last; j++) {
-		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+		FOR_SPAN(k, model->span_start, b) {
 			const struct span *s = &model->span[j], *t = &model->span[k];
 			if (s->first >= t->last || t->first >= s->last)
 				continue;
@@ -390,7 +390,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 	*layout = (struct layout){ .strategy = "nothing to place", .clash = LAYOUT_NO_CLASH };
 	bool given = options->strategy == LAYOUT_FILE && !buffers->fixed && !buffers->piece_start;
 	TRY(layout_model_build(buffers, options->alignment, &solve.model, error));
-	layout->offset = mem_alloc(buffers->n, sizeof *layout->offset);
+	MAKE(layout->offset, buffers->n);
 	enum status status = layout->offset ? simple_bound(&solve) : NO_MEMORY;
 	/* What cannot fit is not worth a search. */
 	if (wanted.capacity > 0 && layout->proof.bound > wanted.capacity)

@@ -93,7 +93,7 @@ static void layout_model_describe(struct layout_model *model)
 		model->aligned |= model->alignment[b] > 1;
 		model->gapped |= model->span_start[b + 1] - model->span_start[b] > 1;
 		model->first[b] = UINT32_MAX;
-		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+		FOR_SPAN(k, model->span_start, b) {
 			const struct span *span = &model->span[k];
 			if (span->first < model->first[b])
 				model->first[b] = span->first;
@@ -108,7 +108,7 @@ static enum status add_loads(struct layout_model *model)
 {
 	NEED(ROOM(&model->arena, model->load, (size_t)model->sections + 1));
 	FOR(b, model->n)
-		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+		FOR_SPAN(k, model->span_start, b) {
 			model->load[model->span[k].first] += model->size[b];
 			model->load[model->span[k].last] -= model->size[b];
 		}
@@ -154,10 +154,10 @@ static void cut_sections(struct layout_model *model, const struct keyed *event, 
 static enum status find_sections(const struct buffers *buffers, struct layout_model *model)
 {
 	uint32_t spans = model->span_start[model->n];
-	struct keyed *event = mem_alloc((size_t)spans * 2, sizeof *event);
+	struct keyed *MAKE(event, (size_t)spans * 2);
 	ROOM(&model->arena, model->time, (size_t)spans + 1);
 	for (uint32_t b = 0, events = 0; event && b < model->n; b++) {
-		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+		FOR_SPAN(k, model->span_start, b) {
 			struct piece piece = piece_at(buffers, model->origin[b], k - model->span_start[b]);
 			event[events++] = (struct keyed){ piece.lower, k, 1 };
 			event[events++] = (struct keyed){ piece.upper, k, 0 };
@@ -229,7 +229,7 @@ static uint32_t clip_spans(
 	const struct layout_model *whole, uint32_t b, uint32_t first, uint32_t last, struct span *clipped)
 {
 	uint32_t count = 0;
-	for (uint32_t k = whole->span_start[b]; k < whole->span_start[b + 1]; k++) {
+	FOR_SPAN(k, whole->span_start, b) {
 		struct span span = whole->span[k];
 		if (span.last <= first || span.first >= last)
 			continue;
@@ -251,7 +251,7 @@ enum status layout_model_clip(const struct layout_model *whole, const uint32_t *
 		layout_model_free(part);
 		return NO_MEMORY;
 	}
-	memcpy(part->time, whole->time + first, (last - first) * sizeof *part->time);
+	COPY(part->time, whole->time + first, (last - first));
 	spans = 0;
 	FOR(i, n) {
 		uint32_t b = buffer[i];

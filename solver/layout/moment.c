@@ -56,7 +56,7 @@ static int64_t largest_sum(struct moment *moment, int64_t hole)
 	if (all <= hole || divisor == 0 || hole / divisor >= SUMS_MOST)
 		return all < hole ? all : hole;
 	uint32_t words = (uint32_t)(hole / divisor / 64 + 1);
-	memset(moment->sums, 0, words * sizeof *moment->sums);
+	CLEAR(moment->sums, words);
 	moment->sums[0] = 1;
 	FOR(i, moment->free_count) {
 		if (moment->size[i] > hole)
@@ -110,10 +110,10 @@ enum status layout_moment_bound(const struct layout_model *model, int64_t *bound
 	*bound = 0;
 	if (!model->pins && !model->aligned)
 		return OK;
-	HELD struct moment *moment = mem_alloc(1, sizeof *moment);
-	HELD struct full *full = mem_alloc(model->sections, sizeof *full);
-	HELD uint32_t *lists = mem_alloc((size_t)model->n * 2, sizeof *lists);
-	HELD int64_t *size = mem_alloc(model->n, sizeof *size);
+	HELD struct moment *MAKE(moment, 1);
+	HELD struct full *MAKE(full, model->sections);
+	HELD uint32_t *MAKE(lists, (size_t)model->n * 2);
+	HELD int64_t *MAKE(size, model->n);
 	enum status status = moment && full && lists && size ? OK : NO_MEMORY;
 	if (status == OK) {
 		*moment = (struct moment){ .model = model, .free = lists, .pinned = lists + model->n, .size = size };

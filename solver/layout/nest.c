@@ -33,9 +33,9 @@ static enum status sort_ends(
 	struct nest *nest, const uint32_t *end, const uint32_t *node, uint32_t *sorted, uint32_t *place)
 {
 	const struct layout_model *model = nest->model;
-	HELD uint32_t *count = mem_alloc((size_t)model->sections + 2, sizeof *count);
-	HELD uint32_t *buffer = mem_alloc(model->n, sizeof *buffer);
-	HELD uint32_t *next = mem_alloc((size_t)nest->leaves * 2, sizeof *next);
+	HELD uint32_t *MAKE(count, (size_t)model->sections + 2);
+	HELD uint32_t *MAKE(buffer, model->n);
+	HELD uint32_t *MAKE(next, (size_t)nest->leaves * 2);
 	enum status status = count && buffer && next ? OK : NO_MEMORY;
 	if (status == OK) {
 		FOR(b, model->n)
@@ -44,7 +44,7 @@ static enum status sort_ends(
 			count[s] += count[s - 1];
 		FOR(b, model->n)
 			buffer[count[end[b]]++] = b;
-		memcpy(next, nest->start, (size_t)nest->leaves * 2 * sizeof *next);
+		COPY(next, nest->start, (size_t)nest->leaves * 2);
 		FOR(i, model->n) {
 			uint32_t b = buffer[i];
 			place[b] = next[node[b]]++;
@@ -89,7 +89,7 @@ static void nest_fill(struct nest *nest, const uint32_t *node)
 enum status nest_build(struct nest *nest, const struct layout_model *model, const uint32_t *order)
 {
 	*nest = (struct nest){ .model = model };
-	HELD uint32_t *node = mem_alloc(model->n, sizeof *node);
+	HELD uint32_t *MAKE(node, model->n);
 	TRY(node ? nest_allocate(nest) : NO_MEMORY);
 	FOR(i, model->n)
 		nest->turn[order[i]] = i;

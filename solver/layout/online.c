@@ -177,8 +177,8 @@ static void online_leave(struct online *online, uint32_t id)
 /* Buffers by a section that each has, as rows. */
 static enum status online_sort_by(const struct layout_model *model, const uint32_t *section, struct csr *rows)
 {
-	rows->start = mem_alloc((size_t)model->sections + 2, sizeof *rows->start);
-	rows->item = mem_alloc(model->n, sizeof *rows->item);
+	MAKE(rows->start, (size_t)model->sections + 2);
+	MAKE(rows->item, model->n);
 	NEED(rows->start && rows->item);
 	uint32_t *next = rows->start + 1;   /* becomes the starts as rows are filled */
 	FOR(b, model->n)
@@ -212,7 +212,7 @@ enum status layout_online(const struct layout_model *model, int64_t *offset)
 {
 	struct online online = { .spare = NONE, .root = NONE };
 	struct csr starts = { 0 }, ends = { 0 };
-	HELD uint32_t *held = mem_alloc(model->n, sizeof *held);
+	HELD uint32_t *MAKE(held, model->n);
 	uint32_t all = online_new_block(&online, 0, ENDLESS);
 	enum status status = held && all != NONE ? online_sort_by(model, model->first, &starts) : NO_MEMORY;
 	if (status == OK)

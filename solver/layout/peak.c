@@ -71,7 +71,7 @@ static enum status peak_place(struct peak *peak, uint32_t since, uint32_t first,
 	if (n == 0 || first == last)
 		return OK;
 	TRY(layout_model_clip(model, peak->buffer, n, since, last, peak->offset, &part));
-	HELD int64_t *offset = mem_alloc(n, sizeof *offset);
+	HELD int64_t *MAKE(offset, n);
 	enum status status = offset ? peak_solve_part(peak, &part, effort, offset, &height) : NO_MEMORY;
 	for (uint32_t i = 0; i < n && status == OK; i++)
 		peak->offset[peak->buffer[i]] = offset[i] * (part.unit / model->unit);
@@ -118,7 +118,7 @@ static enum status try_windows(struct peak *peak, uint64_t effort, int64_t *offs
 			continue;
 		int64_t reached = layout_model_height(model, peak->offset);
 		if (reached < *height) {
-			memcpy(offset, peak->offset, model->n * sizeof *offset);
+			COPY(offset, peak->offset, model->n);
 			*height = reached;
 		}
 	}
@@ -130,8 +130,8 @@ enum status layout_peak(const struct layout_model *model, int64_t enough, uint64
 {
 	struct control own = control_part(control, effort);
 	struct peak peak = { .model = model, .enough = enough, .control = &own };
-	peak.offset = mem_alloc(model->n, sizeof *peak.offset);
-	peak.buffer = mem_alloc(model->n, sizeof *peak.buffer);
+	MAKE(peak.offset, model->n);
+	MAKE(peak.buffer, model->n);
 	enum status status = peak.offset && peak.buffer ? OK : NO_MEMORY;
 	if (status == OK)
 		status = try_windows(&peak, 0, offset, height);

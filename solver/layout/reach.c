@@ -6,7 +6,7 @@ enum status reach_build(struct reach *reach, const struct layout_model *model)
 	reach->leaves = 1;
 	while (reach->leaves < model->sections)
 		reach->leaves *= 2;
-	reach->node = mem_alloc((size_t)reach->leaves * 2, sizeof *reach->node);
+	MAKE(reach->node, (size_t)reach->leaves * 2);
 	NEED(reach->node);
 	FOR(s, model->sections)
 		reach->node[reach->leaves + s].most = model->load[s];

@@ -88,17 +88,17 @@ static bool raise_floor(struct layout_search *search, uint32_t section, int64_t 
 static void layout_search_reset(struct layout_search *search)
 {
 	const struct layout_model *model = search->model;
-	memset(search->total, 0, model->sections * sizeof *search->total);
-	memset(search->floor, 0, model->sections * sizeof *search->floor);
-	memset(search->crossing, 0, model->sections * sizeof *search->crossing);
+	CLEAR(search->total, model->sections);
+	CLEAR(search->floor, model->sections);
+	CLEAR(search->crossing, model->sections);
 	FOR(b, model->n) {
 		search->placed[b] = false;
 		search->low[b] = 0;
 		if (!is_free(search, b))
 			continue;
 		search->low[b] = step_over(search, b, 0);
-		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
-			for (uint32_t s = model->span[k].first; s < model->span[k].last; s++)
+		FOR_SPAN(k, model->span_start, b)
+			FOR_FROM(s, model->span[k].first, model->span[k].last)
 				search->total[s] += model->size[b];
 		for (uint32_t s = model->first[b]; s + 1 < model->last[b]; s++)
 			search->crossing[s]++;
@@ -133,8 +133,8 @@ static int64_t lowest_start(const struct layout_search *search, uint32_t section
 static bool raise_floors(struct layout_search *search, uint32_t b, uint32_t stamp, bool pending)
 {
 	const struct layout_model *model = search->model;
-	for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
-		for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
+	FOR_SPAN(k, model->span_start, b) {
+		FOR_FROM(s, model->span[k].first, model->span[k].last) {
 			if (search->stamp[s] == stamp)
 				continue;
 			search->stamp[s] = stamp;
@@ -228,8 +228,8 @@ static bool layout_search_place(struct layout_search *search, struct frame *fram
 		search->low[c] = step_over(search, c, top);
 		fits &= search->low[c] + model->size[c] <= search->capacity;
 	}
-	for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
-		for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
+	FOR_SPAN(k, model->span_start, b) {
+		FOR_FROM(s, model->span[k].first, model->span[k].last) {
 			search->total[s] -= model->size[b];
 			layout_search_note(search, &search->floors, s, search->floor[s]);
 			search->floor[s] = top;
@@ -253,8 +253,8 @@ static void unplace(struct layout_search *search, struct frame *frame)
 	uint32_t b = frame->placed;
 	undo(&search->floors, frame->floors, search->floor);
 	undo(&search->lows, frame->lows, search->low);
-	for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
-		for (uint32_t s = model->span[k].first; s < model->span[k].last; s++)
+	FOR_SPAN(k, model->span_start, b)
+		FOR_FROM(s, model->span[k].first, model->span[k].last)
 			search->total[s] += model->size[b];
 	for (uint32_t s = model->first[b]; s + 1 < model->last[b]; s++)
 		search->crossing[s]++;
@@ -281,7 +281,7 @@ static double key_value(const struct layout_search *search, char key, uint32_t b
 	int64_t most = 0;
 	switch (key) {
 	case 'T':
-		for (uint32_t s = model->first[b]; s < model->last[b]; s++)
+		FOR_FROM(s, model->first[b], model->last[b])
 			if (search->total[s] > most)
 				most = search->total[s];
 		return (double)most;
@@ -436,7 +436,7 @@ static void find_fill(struct layout_search *search, struct frame *frame)
 	}
 	if (first == NONE)
 		return;
-	for (uint32_t s = model->first[first]; s < model->last[first]; s++) {
+	FOR_FROM(s, model->first[first], model->last[first]) {
 		/* Over a pinned buffer a step up may cost no room. */
 		if (search->floor[s] != lowest || !search->total[s] || csr_length(&search->pinned, s))
 			continue;
@@ -482,7 +482,7 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 		return SOLVED;
 	if (known_failure(search, frame))
 		return FAILED;
-	for (uint32_t s = frame->first; s < frame->last; s++) {
+	FOR_FROM(s, frame->first, frame->last) {
 		if (search->total[s] > most)
 			most = search->total[s];
 		if (search->total[s] && layout_search_room_above(search, s, search->floor[s]) < search->total[s])
@@ -506,7 +506,7 @@ static bool fills(const struct layout_search *search, const struct frame *frame,
 	const struct layout_model *model = search->model;
 	if (search->low[b] != search->floor[frame->fill])
 		return false;
-	for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
+	FOR_SPAN(k, model->span_start, b)
 		if (model->span[k].first <= frame->fill && frame->fill < model->span[k].last)
 			return true;
 	return false;

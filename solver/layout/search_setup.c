@@ -11,10 +11,10 @@ static enum status list_members(struct layout_search *search, bool pinned, bool 
 		FOR(b, model->n) {
 			if (is_free(search, b) == pinned)
 				continue;
-			for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+			FOR_SPAN(k, model->span_start, b) {
 				uint32_t last = starting ? model->span[k].first + 1 : model->span[k].last;
 				sum += last - model->span[k].first;
-				for (uint32_t s = model->span[k].first; s < last; s++) {
+				FOR_FROM(s, model->span[k].first, last) {
 					if (pass == 0)
 						members->start[s + 2]++;
 					else
@@ -38,13 +38,13 @@ static enum status list_overlapping(struct layout_search *search, bool pinned, s
 {
 	const struct layout_model *model = search->model;
 	struct csr starting = { 0 };
-	uint32_t *seen = mem_alloc(model->n, sizeof *seen), room = model->n * 4 + 16, count = 0;
-	uint32_t *item = mem_alloc(room, sizeof *item);
+	uint32_t *MAKE(seen, model->n), room = model->n * 4 + 16, count = 0;
+	uint32_t *MAKE(item, room);
 	bool fine = ROOM(&search->arena, rows->start, (size_t)model->n + 1) && seen && item &&
 		list_members(search, pinned, true, &starting) == OK;
 	for (uint32_t b = 0; b < model->n && fine; b++) {
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1] && is_free(search, b); k++) {
-			for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
+			FOR_FROM(s, model->span[k].first, model->span[k].last) {
 				const struct csr *members = s > model->span[k].first ? &starting : pinned ? &search->pinned : &search->members;
 				search->unpaid += 1 + csr_length(members, s);
 				FOR_ROW(i, members, s) {
@@ -88,7 +88,7 @@ static int compare_keyed(const void *left, const void *right)
 /* Sorts every row by its buffers' keys, ascending. */
 static enum status search_setup_sort_rows(const struct layout_model *model, struct csr *rows, const int64_t *key)
 {
-	HELD struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
+	HELD struct keyed *MAKE(keyed, model->n);
 	NEED(keyed);
 	FOR(b, model->n) {
 		uint32_t *row = rows->item + rows->start[b], length = csr_length(rows, b);
@@ -105,14 +105,14 @@ static enum status search_setup_sort_rows(const struct layout_model *model, stru
 static enum status sort_neighbours(const struct layout_model *model, struct csr *rows)
 {
 	uint32_t pairs = rows->start[model->n];
-	HELD struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
-	HELD uint32_t *next = mem_alloc(model->n, sizeof *next), *sorted = mem_alloc(pairs, sizeof *sorted);
+	HELD struct keyed *MAKE(keyed, model->n);
+	HELD uint32_t *MAKE(next, model->n), *MAKE(sorted, pairs);
 	enum status status = keyed && next && sorted ? OK : NO_MEMORY;
 	if (status == OK) {
 		FOR(b, model->n)
 			keyed[b] = (struct keyed){ model->size[b], b };
 		qsort(keyed, model->n, sizeof *keyed, compare_keyed);
-		memcpy(next, rows->start, model->n * sizeof *next);
+		COPY(next, rows->start, model->n);
 		FOR(k, model->n)
 			FOR_ROW(i, rows, keyed[k].buffer)
 				sorted[next[rows->item[i]]++] = keyed[k].buffer;
@@ -129,7 +129,7 @@ static void drop_hidden(const struct layout_model *model, struct csr *obstacles)
 		int64_t top = -1;
 		uint32_t end = obstacles->start[b + 1];
 		obstacles->start[b] = count;
-		for (uint32_t i = from; i < end; i++) {
+		FOR_FROM(i, from, end) {
 			uint32_t pin = obstacles->item[i];
 			if (model->fixed[pin] + model->size[pin] > top) {
 				top = model->fixed[pin] + model->size[pin];
@@ -202,7 +202,7 @@ static enum status search_setup_set_up(struct layout_search *search, uint64_t no
 
 struct layout_search *layout_search_new(const struct layout_model *model, uint64_t nodes)
 {
-	struct layout_search *search = mem_alloc(1, sizeof *search);
+	struct layout_search *MAKE(search, 1);
 	if (!search)
 		return NULL;
 	search->model = model;

@@ -111,7 +111,7 @@ static uint32_t skyline_choose(const struct skyline *skyline, uint32_t i)
 
 static enum status skyline_set_up(struct skyline *skyline, const struct layout_model *model, const uint32_t *order)
 {
-	skyline->segment = mem_alloc((size_t)model->sections + 1, sizeof *skyline->segment);
+	MAKE(skyline->segment, (size_t)model->sections + 1);
 	NEED(skyline->segment);
 	skyline->segment[0] = (struct segment){ model->sections, NONE, 0 };
 	enum status status = nest_build(&skyline->nest, model, order);

@@ -18,13 +18,13 @@ static int compare_entries(const void *left, const void *right)
 static enum status contention(const struct layout_model *model, double *value)
 {
 	uint32_t sections = model->sections;
-	HELD int64_t *level = mem_alloc(sections, sizeof *level);
-	HELD uint32_t *power = mem_alloc(model->n, sizeof *power);
+	HELD int64_t *MAKE(level, sections);
+	HELD uint32_t *MAKE(power, model->n);
 	NEED(level && power);
 	FOR(b, model->n)
 		while (2u << power[b] <= model->last[b] - model->first[b])
 			power[b]++;
-	memcpy(level, model->load, sections * sizeof *level);
+	COPY(level, model->load, sections);
 	/* level[s] is the maximum of sections s .. s + 2^p - 1; the buffers whose width calls for p are read off. */
 	for (uint32_t p = 0; 1u << p <= sections && p < 32; p++) {
 		FOR(b, model->n) {
@@ -43,8 +43,8 @@ static enum status contention(const struct layout_model *model, double *value)
 /* Overlapping buffers of each, counted as all but those that end before it or start after it; gaps are ignored. */
 static enum status overlaps(const struct layout_model *model, double *value)
 {
-	HELD uint32_t *started = mem_alloc((size_t)model->sections + 1, sizeof *started);
-	HELD uint32_t *ended = mem_alloc((size_t)model->sections + 1, sizeof *ended);
+	HELD uint32_t *MAKE(started, (size_t)model->sections + 1);
+	HELD uint32_t *MAKE(ended, (size_t)model->sections + 1);
 	NEED(started && ended);
 	FOR(b, model->n) {
 		started[model->first[b]]++;
@@ -76,8 +76,8 @@ static double simple_key(const struct layout_model *model, char key, uint32_t b)
 
 enum status layout_sort(const struct layout_model *model, const char *keys, uint32_t *order)
 {
-	HELD struct entry *entry = mem_alloc(model->n, sizeof *entry);
-	HELD double *value = mem_alloc(model->n, sizeof *value);
+	HELD struct entry *MAKE(entry, model->n);
+	HELD double *MAKE(value, model->n);
 	enum status status = entry && value ? OK : NO_MEMORY;
 	for (int i = 0; status == OK && i < KEYS && keys[i]; i++) {
 		if (keys[i] == 'T')

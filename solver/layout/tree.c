@@ -37,7 +37,7 @@ static uint32_t best_cut(const struct tree *tree, const struct range *range, int
 	const struct layout_model *model = tree->model;
 	uint32_t width = range->last - range->first, cut = 0;
 	memset(change + range->first, 0, (width + 1) * sizeof *change);
-	for (uint32_t i = range->from; i < range->to; i++) {
+	FOR_FROM(i, range->from, range->to) {
 		uint32_t b = tree->buffer[i];
 		if (model->last[b] - model->first[b] < 2)
 			continue;
@@ -45,7 +45,7 @@ static uint32_t best_cut(const struct tree *tree, const struct range *range, int
 		change[model->last[b]] -= model->size[b];
 	}
 	int64_t bytes = 0, least = INT64_MAX;
-	for (uint32_t s = range->first + 1; s < range->last; s++) {
+	FOR_FROM(s, range->first + 1, range->last) {
 		bytes += change[s];
 		bool central = s - range->first >= width / 4 && range->last - s >= width / 4;
 		if (central && bytes < least) {
@@ -84,7 +84,7 @@ static void layout_tree_split(
 static enum status cut_into_leaves(struct tree *tree)
 {
 	const struct layout_model *model = tree->model;
-	HELD int64_t *change = mem_alloc((size_t)model->sections + 1, sizeof *change);
+	HELD int64_t *MAKE(change, (size_t)model->sections + 1);
 	NEED(change);
 	tree->range[0] = (struct range){ 0, model->sections, 0, model->n };
 	tree->ranges = 1;
@@ -112,8 +112,8 @@ static enum status layout_tree_place(
 {
 	const struct layout_model *model = tree->model;
 	OWN(layout_model) part = { 0 };
-	HELD int64_t *offset = mem_alloc(n, sizeof *offset);
-	HELD uint32_t *order = mem_alloc(n, sizeof *order);
+	HELD int64_t *MAKE(offset, n);
+	HELD uint32_t *MAKE(order, n);
 	NEED(offset && order);
 	TRY(layout_model_clip(model, buffer, n, range->first, range->last, tree->offset, &part));
 	int64_t height = INT64_MAX, bound = part.max_load, scale = part.unit / model->unit, enough = tree->height / scale;
@@ -134,7 +134,7 @@ static enum status layout_tree_leaf(struct tree *tree, const struct range *range
 	const struct layout_model *model = tree->model;
 	uint32_t n = 0;
 	int64_t top = range->from < range->to ? 0 : INT64_MAX;
-	for (uint32_t i = range->from; i < range->to; i++) {
+	FOR_FROM(i, range->from, range->to) {
 		uint32_t b = tree->buffer[i];
 		top = tree->crossing[b] ? top : larger_of(top, tree->offset[b] + model->size[b]);
 	}
@@ -200,7 +200,7 @@ static enum status layout_tree_rounds(struct tree *tree, uint32_t *buffer, int64
 		if (reached >= *height)
 			continue;
 		*height = reached;
-		memcpy(offset, tree->offset, tree->model->n * sizeof *offset);
+		COPY(offset, tree->offset, tree->model->n);
 	}
 	return OK;
 }

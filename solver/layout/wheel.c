@@ -37,10 +37,10 @@ static int compare_placed(const void *left, const void *right)
 static enum status wheel_set_up(struct wheel *wheel, const uint32_t *order)
 {
 	uint32_t n = wheel->model->n;
-	wheel->placed = mem_alloc(n, sizeof *wheel->placed);
-	wheel->best = mem_alloc(n, sizeof *wheel->best);
-	wheel->order = mem_alloc(n, sizeof *wheel->order);
-	wheel->trial = mem_alloc(n, sizeof *wheel->trial);
+	MAKE(wheel->placed, n);
+	MAKE(wheel->best, n);
+	MAKE(wheel->order, n);
+	MAKE(wheel->trial, n);
 	NEED(wheel->placed && wheel->best && wheel->order && wheel->trial);
 	FOR(i, n)
 		wheel->best[i] = (struct placed){ (double)i / n, order[i] };
@@ -81,8 +81,8 @@ static enum status wheel_turn(
 	enum status status = layout_dive(model, wheel->order, wheel->critical, INT64_MAX, wheel->trial, &reached, control);
 	*better = status == OK && reached < *height;
 	if (*better) {
-		memcpy(offset, wheel->trial, model->n * sizeof *offset);
-		memcpy(wheel->best, wheel->placed, model->n * sizeof *wheel->best);
+		COPY(offset, wheel->trial, model->n);
+		COPY(wheel->best, wheel->placed, model->n);
 		*height = reached;
 	}
 	if (status == OK && control_spend(control, model->n))
@@ -100,7 +100,7 @@ enum status layout_wheel(const struct layout_model *model, const uint32_t *order
 	for (int idle = IDLE_MOST; status == OK && *height > enough; idle++) {
 		bool better;
 		if (idle == IDLE_MOST) {
-			memcpy(wheel.placed, wheel.best, model->n * sizeof *wheel.placed);
+			COPY(wheel.placed, wheel.best, model->n);
 			last = offset;
 			idle = 0;
 			wheel.restarts++;

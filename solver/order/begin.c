@@ -8,8 +8,8 @@
 static enum status order_by_phase(const struct order_job *job, const uint8_t group_of[PHASE_COUNT], uint32_t *order)
 {
 	const struct problem *problem = job->problem;
-	HELD uint8_t *group = mem_alloc(problem->ops, sizeof *group);
-	HELD uint32_t *priority = mem_alloc(problem->ops, sizeof *priority);
+	HELD uint8_t *MAKE(group, problem->ops);
+	HELD uint32_t *MAKE(priority, problem->ops);
 	NEED(group && priority);
 	FOR(i, problem->ops) {
 		priority[problem->program[i]] = i;
@@ -26,7 +26,7 @@ enum status order_seed(const struct order_job *job, enum order_strategy strategy
 	enum status status = OK;
 	switch (strategy) {
 	case ORDER_PROGRAM:
-		memcpy(order, job->problem->program, job->problem->ops * sizeof *order);
+		COPY(order, job->problem->program, job->problem->ops);
 		break;
 	case ORDER_UPDATES_LAST:
 		return order_by_phase(job, last, order);
@@ -68,7 +68,7 @@ enum status order_run_alive(struct order_job *job)
 		return status;
 	}
 	uint32_t highest = 0;
-	for (uint32_t op = 1; op < job->model.ops; op++)
+	FOR_FROM(op, 1, job->model.ops)
 		if (job->alive[op] > job->alive[highest])
 			highest = op;
 	order_job_raise(job, job->alive[highest], ORDER_PROOF_ALIVE, highest);
@@ -81,7 +81,7 @@ static enum status seed_between(struct order_job *job)
 {
 	const struct problem *problem = job->problem;
 	uint32_t *order = job->seed[SEED_BETWEEN] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
-	HELD uint32_t *sequence = mem_alloc(problem->ops, sizeof *sequence);
+	HELD uint32_t *MAKE(sequence, problem->ops);
 	uint32_t length = 0;
 	NEED(order && sequence);
 	FOR(i, problem->ops) {
@@ -100,7 +100,7 @@ static bool only_order(const struct order_job *job)
 {
 	const struct order_model *model = &job->model;
 	const uint32_t *program = job->problem->program;
-	for (uint32_t i = 1; i < model->ops; i++) {
+	FOR_FROM(i, 1, model->ops) {
 		bool waits = false;
 		for (uint32_t k = model->pred.start[program[i]]; k < model->pred.start[program[i] + 1] && !waits; k++)
 			waits = model->pred.item[k] == program[i - 1];
@@ -116,7 +116,7 @@ static void run_only_order(struct order_job *job)
 	uint32_t highest = 0;
 	order_job_offer(job, job->problem->program, order_strategy_names[ORDER_PROGRAM]);
 	order_profile(&job->model, job->problem->program, job->count, job->live);
-	for (uint32_t i = 1; i < job->model.ops; i++)
+	FOR_FROM(i, 1, job->model.ops)
 		if (job->live[i] > job->live[highest])
 			highest = i;
 	order_job_raise(job, job->peak, ORDER_PROOF_CUT, job->problem->program[highest]);

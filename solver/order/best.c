@@ -29,9 +29,9 @@ static bool best_is_large(const struct order_job *job)
 static enum status repair_program(struct closing *closing)
 {
 	struct order_job *job = closing->job;
-	HELD uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
+	HELD uint32_t *MAKE(order, job->model.ops);
 	NEED(order);
-	memcpy(order, job->problem->program, job->model.ops * sizeof *order);
+	COPY(order, job->problem->program, job->model.ops);
 	return order_repair(job, &closing->cut, order, REPAIRS);
 }
 
@@ -116,7 +116,7 @@ static enum status best_search(struct order_job *job, bool backward, uint32_t st
 {
 	struct order_search_limits limits = { .states = states, .moves = SEARCH_MOVES };
 	const struct order_model *model = backward ? &job->reversed : &job->model;
-	HELD uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
+	HELD uint32_t *MAKE(order, job->model.ops);
 	uint32_t visited;
 	int64_t bound = job->bound;
 	NEED(order);

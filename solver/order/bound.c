@@ -31,8 +31,8 @@ static inline void row_join(struct row *row, const struct row *other)
 static void spread_block(struct bound *bound, uint32_t first, uint32_t columns)
 {
 	const struct order_model *model = bound->model;
-	memset(bound->reached, 0, model->ops * sizeof *bound->reached);
-	memset(bound->reaching, 0, model->ops * sizeof *bound->reaching);
+	CLEAR(bound->reached, model->ops);
+	CLEAR(bound->reaching, model->ops);
 	FOR(column, columns) {
 		uint32_t op = bound->topological[first + column];
 		bound->reached[op].word[column / 64] |= UINT64_C(1) << column % 64;
@@ -44,7 +44,7 @@ static void spread_block(struct bound *bound, uint32_t first, uint32_t columns)
 		FOR_ROW(i, &model->succ, op)
 			row_join(&bound->reached[op], &bound->reached[model->succ.item[i]]);
 	}
-	for (uint32_t n = first; n < model->ops; n++) {
+	FOR_FROM(n, first, model->ops) {
 		uint32_t op = bound->topological[n];
 		FOR_ROW(i, &model->pred, op)
 			row_join(&bound->reaching[op], &bound->reaching[model->pred.item[i]]);
@@ -86,7 +86,7 @@ static void add_runs(struct bound *bound, const struct row *row, int64_t size)
 static void sum_block(struct bound *bound, uint32_t first, uint32_t columns, int64_t *alive)
 {
 	const struct order_model *model = bound->model;
-	memset(bound->difference, 0, (COLUMNS + 1) * sizeof *bound->difference);
+	CLEAR(bound->difference, (COLUMNS + 1));
 	FOR(item, model->items) {
 		struct row row = certain_columns(bound, item);
 		add_runs(bound, &row, model->size[item]);

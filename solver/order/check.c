@@ -78,8 +78,8 @@ static void check_precedence_mark(const struct network *network, bool earlier, b
 static bool set_sides(struct network *network, uint32_t op, uint32_t other, bool inside)
 {
 	uint32_t ops = network->problem->ops;
-	memset(network->before, 0, ops * sizeof *network->before);
-	memset(network->behind, 0, ops * sizeof *network->behind);
+	CLEAR(network->before, ops);
+	CLEAR(network->behind, ops);
 	network->before[op] = network->behind[op] = true;
 	if (other != NONE)
 		(inside ? network->before : network->behind)[other] = true;
@@ -210,7 +210,7 @@ enum side { FREE, SOURCE, SINK };
 static enum status order_check_mark_reachable(
 	const struct csr *arcs, uint32_t ops, uint32_t op, enum side mark, enum side *side)
 {
-	HELD uint32_t *stack = mem_alloc(ops, sizeof *stack);
+	HELD uint32_t *MAKE(stack, ops);
 	NEED(stack);
 	uint32_t depth = 0;
 	stack[depth++] = op;
@@ -338,7 +338,7 @@ static enum status check_at_op(const struct problem *problem, const struct order
 	uint32_t op = certificate->op;
 	if (op >= problem->ops)
 		return fail(error, BAD_INPUT, "the certificate names no op");
-	HELD enum side *side = mem_alloc(problem->ops, sizeof *side);
+	HELD enum side *MAKE(side, problem->ops);
 	enum status status = side ? order_check_mark_sides(problem, op, side) : NO_MEMORY;
 	if (status == OK && certificate->proof == ORDER_PROOF_ALIVE) {
 		*proved = alive_bound(problem, op, side);

@@ -243,7 +243,7 @@ enum status order_cut_certificate(const struct order_cut *cut, uint32_t op, stru
 {
 	const struct problem *problem = cut->problem;
 	*certificate = (struct order_certificate) { .proof = ORDER_PROOF_CUT, .op = op };
-	certificate->arc = mem_alloc((size_t)cut->flow.arcs / 2 + problem->items, sizeof *certificate->arc);
+	MAKE(certificate->arc, (size_t)cut->flow.arcs / 2 + problem->items);
 	NEED(certificate->arc);
 	FOR(item, problem->items)
 		certify_item(cut, item, certificate);

@@ -31,13 +31,13 @@ struct order_explainer {
 
 struct order_explainer *order_explainer_new(const struct problem *problem, const uint32_t *order)
 {
-	struct order_explainer *explainer = mem_alloc(1, sizeof *explainer);
+	struct order_explainer *MAKE(explainer, 1);
 	if (!explainer)
 		return NULL;
 	explainer->problem = problem;
 	explainer->order = order;
-	explainer->first = mem_alloc(problem->items, sizeof *explainer->first);
-	explainer->last = mem_alloc(problem->items, sizeof *explainer->last);
+	MAKE(explainer->first, problem->items);
+	MAKE(explainer->last, problem->items);
 	bool made = explainer->first && explainer->last &&
 		problem_lifetimes(problem, order, explainer->first, explainer->last) == OK &&
 		order_cut_init(&explainer->cut, problem, false) == OK;

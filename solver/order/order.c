@@ -28,7 +28,7 @@ static enum status job_start(struct order_job *job, const struct problem *proble
 		.certificate = { .proof = ORDER_PROOF_NONE, .op = NONE },
 	};
 	job->own = order_memory_store(&job->memory);
-	job->order = mem_alloc(problem->ops, sizeof *job->order);
+	MAKE(job->order, problem->ops);
 	NEED(ROOM(&job->arena, job->count, problem->items) && ROOM(&job->arena, job->live, problem->ops) && job->order);
 	enum status status = order_model_of(problem, &job->arena, &job->model);
 	if (status == OK)
@@ -49,10 +49,10 @@ void order_result_free(struct order_result *result)
 /* Precedences, moved from the run's memory. */
 static enum status keep_precedences(struct order_certificate *certificate)
 {
-	struct order_arc *arc = mem_alloc(certificate->arcs, sizeof *arc);
+	struct order_arc *MAKE(arc, certificate->arcs);
 	NEED(arc);
 	if (certificate->arcs)
-		memcpy(arc, certificate->arc, certificate->arcs * sizeof *arc);
+		COPY(arc, certificate->arc, certificate->arcs);
 	certificate->arc = arc;
 	return OK;
 }
@@ -126,7 +126,7 @@ enum status order_quick(const struct problem *problem, struct control *control, 
 
 static enum status run_one_seed(struct order_job *job)
 {
-	HELD uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
+	HELD uint32_t *MAKE(order, job->model.ops);
 	NEED(order);
 	TRY(order_seed(job, job->options->strategy, order));
 	order_job_offer(job, order, order_strategy_names[job->options->strategy]);

@@ -358,7 +358,7 @@ static void roam_refresh(struct leaves *leaves)
 static int64_t roam_highest(const struct leaves *leaves, uint32_t first, uint32_t ops)
 {
 	int64_t peak = INT64_MIN;
-	for (uint32_t i = first; i < first + ops; i++)
+	FOR_FROM(i, first, first + ops)
 		peak = leaves->live[i] > peak ? leaves->live[i] : peak;
 	return peak;
 }
@@ -448,8 +448,8 @@ static enum status roam_prepare(struct roam *roam)
 {
 	struct arena *arena = &roam->arena;
 	uint32_t ops = roam->model->ops;
-	roam->branch_of = mem_alloc(ops, sizeof *roam->branch_of);
-	roam->segment = mem_alloc(ops, sizeof *roam->segment);
+	MAKE(roam->branch_of, ops);
+	MAKE(roam->segment, ops);
 	NEED(ROOM(arena, roam->place, ops) && ROOM(arena, roam->main, ops) && ROOM(arena, roam->segment_of, ops) &&
 		ROOM(arena, roam->run, ops) && ROOM(arena, roam->order, ops) && ROOM(arena, roam->stack, ops) &&
 		roam->branch_of && roam->segment);
@@ -467,7 +467,7 @@ static enum status roam_solve(struct roam *roam, uint32_t *order, bool leaves)
 	TRY(find_main(roam));
 	TRY(find_segments(roam));
 	TRY(roam_find_branches(roam));
-	roam->branch = mem_alloc(roam->branches, sizeof *roam->branch);
+	MAKE(roam->branch, roam->branches);
 	NEED(ROOM(&roam->arena, roam->missing, roam->branches) && ROOM(&roam->arena, roam->pending, roam->branches) &&
 		roam->branch);
 	find_assignment(roam);
@@ -475,7 +475,7 @@ static enum status roam_solve(struct roam *roam, uint32_t *order, bool leaves)
 	if (status != NO_MEMORY)
 		order_job_offer(roam->job, roam->order, "roam");
 	if (order)
-		memcpy(order, roam->order, roam->model->ops * sizeof *order);
+		COPY(order, roam->order, roam->model->ops);
 	return status;
 }
 

@@ -179,7 +179,7 @@ static void run_safe_descendants(struct search *search, uint32_t from)
 static uint32_t next_of_run(const struct search *search, uint32_t from)
 {
 	uint32_t best = NONE;
-	for (uint32_t i = from; i < search->done; i++)
+	FOR_FROM(i, from, search->done)
 		FOR_ROW(j, &search->model->succ, search->trail[i]) {
 			uint32_t op = search->model->succ.item[j];
 			if (search->ready_place[op] == NONE || !order_search_fits(search, op))
@@ -346,7 +346,7 @@ static enum status try_op(struct search *search, uint32_t op)
 static void push_children(struct search *search)
 {
 	uint32_t *child = search->children, count = search->child_count;
-	for (uint32_t i = 1; i < count; i++) {
+	FOR_FROM(i, 1, count) {
 		uint32_t id = child[i], j = i;
 		for (; j > 0 && search->state[child[j - 1]].live < search->state[id].live; j--)
 			child[j] = child[j - 1];
@@ -375,7 +375,7 @@ static enum status order_search_expand(struct search *search, uint32_t id)
 	int64_t blocked = INT64_MAX;
 	/* Trying an op puts it back elsewhere in the list: work on a copy of it. */
 	uint32_t count = search->ready_count;
-	memcpy(search->option, search->ready, count * sizeof *search->option);
+	COPY(search->option, search->ready, count);
 	enum status status = OK;
 	for (uint32_t i = 0; i < count && status == OK; i++) {
 		uint32_t op = search->option[i];
@@ -472,7 +472,7 @@ enum status order_search_least(const struct order_model *model, int64_t ceiling,
 	}
 	if (status == OK) {
 		order_search_go_to(&search, search.found);
-		memcpy(order, search.trail, model->ops * sizeof *order);
+		COPY(order, search.trail, model->ops);
 		*bound = search.threshold;
 	}
 	*states = search.count;

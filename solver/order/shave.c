@@ -45,8 +45,8 @@ struct shaving {
 static enum status join_rows(struct shaving *shaving, const struct csr *given, bool after, struct csr *joined)
 {
 	uint32_t ops = shaving->problem.ops, pairs = given->start[ops] + shaving->edges, count = 0;
-	HELD uint32_t *row = mem_alloc(pairs, sizeof *row);
-	HELD uint32_t *item = mem_alloc(pairs, sizeof *item);
+	HELD uint32_t *MAKE(row, pairs);
+	HELD uint32_t *MAKE(item, pairs);
 	NEED(row && item);
 	FOR(op, ops)
 		FOR_ROW(i, given, op) {
@@ -98,7 +98,7 @@ static enum status shave_keep_flow(struct shaving *shaving)
 		shaving->kept_room = flow->arcs;
 	}
 	if (flow->arcs > 0)
-		memcpy(shaving->kept, flow->residual, flow->arcs * sizeof *shaving->kept);
+		COPY(shaving->kept, flow->residual, flow->arcs);
 	return OK;
 }
 
@@ -141,7 +141,7 @@ static enum status shave_op(struct shaving *shaving, uint32_t op)
 static void sort_visits(struct shaving *shaving)
 {
 	uint32_t *visit = shaving->visit;
-	for (uint32_t i = 1; i < shaving->problem.ops; i++) {
+	FOR_FROM(i, 1, shaving->problem.ops) {
 		uint32_t op = visit[i], at = i;
 		for (; at > 0 && shaving->bytes[visit[at - 1]] < shaving->bytes[op]; at--)
 			visit[at] = visit[at - 1];
@@ -205,8 +205,8 @@ enum status order_run_shaving(struct order_job *job)
 	NEED(ROOM(&arena, shaving.bytes, ops) && ROOM(&arena, shaving.visit, ops));
 	if (ops > SHAVED_OPS || !job->alive)
 		return OK;
-	memcpy(shaving.bytes, job->alive, ops * sizeof *shaving.bytes);
-	memcpy(shaving.visit, job->problem->program, ops * sizeof *shaving.visit);
+	COPY(shaving.bytes, job->alive, ops);
+	COPY(shaving.visit, job->problem->program, ops);
 	uint64_t share = job->control.ticks + job->control.limit / EFFORT;
 	shaving.control.limit = job->control.limit && share < job->control.limit ? share : job->control.limit;
 	enum status status = shave_shave(&shaving);

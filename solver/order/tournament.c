@@ -31,7 +31,7 @@ enum status order_tournament_init(
 		.key = arena_alloc(arena, ops, sizeof *tournament->key),
 		.second = arena_alloc(arena, ops, sizeof *tournament->second),
 	};
-	struct sorted *sorted = mem_alloc(ops, sizeof *sorted);
+	struct sorted *MAKE(sorted, ops);
 	if (!sorted || !tournament->slot || !tournament->least || !tournament->most || !tournament->best || !tournament->key
 	    || !tournament->second) {
 		mem_free(sorted);

@@ -157,7 +157,7 @@ enum status order_window_cut(struct order_window *window, const struct order_mod
 {
 	struct cutting cutting = { .model = model, .order = order, .position = position, .first = first, .ops = ops };
 	*window = (struct order_window) { .first = first };
-	cutting.local = mem_alloc(model->items, sizeof *cutting.local);
+	MAKE(cutting.local, model->items);
 	enum status status = cutting.local ? window_cut_all(&cutting, window, live) : NO_MEMORY;
 	mem_free(cutting.local);
 	return status;
@@ -218,7 +218,7 @@ enum status order_window_solve(
 		order_job_keep(job, key, answer, bytes, answer->status);
 	}
 	enum status status = answer->status;
-	memcpy(order, answer + 1, ops * sizeof *order);
+	COPY(order, answer + 1, ops);
 	mem_free(answer);
 	return status;
 }

@@ -178,7 +178,7 @@ enum status overlap_anneal(struct lineup *line, struct play *play, const struct 
 		overlap_anneal_cool(&annealing, effort);
 	if (annealing.fastest == first)
 		return OK;
-	memcpy(line->order, annealing.best, line->count * sizeof *line->order);
+	COPY(line->order, annealing.best, line->count);
 	lineup_write(line, order);
 	return OK;
 }

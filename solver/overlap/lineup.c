@@ -134,7 +134,7 @@ void lineup_set(struct lineup *line, const uint32_t *order)
 		line->order[places++] = at;
 	}
 	line->before[0] = problem->base;
-	memset(line->relief, 0, (line->count + (size_t)2) * sizeof *line->relief);
+	CLEAR(line->relief, (line->count + (size_t)2));
 	FOR(item, problem->items) {
 		bool used = csr_length(&line->users, item) > 0;
 		line->before[0] += problem->producer[item] == NONE && (used || problem->live_out[item]) ? problem->size[item] : 0;
@@ -189,7 +189,7 @@ void lineup_undo(struct lineup *line)
 static int64_t lineup_find_relief(struct lineup *line, uint32_t op, uint32_t low, uint32_t high)
 {
 	const struct problem *problem = line->problem;
-	memset(line->relief, 0, (high - low + (size_t)2) * sizeof *line->relief);
+	CLEAR(line->relief, high - low + (size_t)2);
 	FOR_ROW(k, &line->uses, op) {
 		uint32_t item = line->uses.item[k];
 		int64_t last = problem->live_out[item] ? (int64_t)high + 1 : last_use(line, item, op);
@@ -207,7 +207,7 @@ void lineup_move(struct lineup *line, uint32_t from, uint32_t to)
 	int64_t stays = line->stays[op], freed = lineup_find_relief(line, op, low, high), first = line->before[to];
 	if (from < to) {
 		first = line->before[to + 1] - stays + freed;
-		for (uint32_t p = from; p < to; p++) {
+		FOR_FROM(p, from, to) {
 			line->before[p] = line->before[p + 1] - stays + line->relief[p + 1 - low];
 			line->order[p] = line->order[p + 1];
 			line->place[line->order[p]] = p;

@@ -40,7 +40,7 @@ static enum status overlap_consider(struct seeking *seeking, const uint32_t *ord
 		best->peak = peak;
 		best->winner = name;
 		memcpy(best->order, order, request->graph->ops * sizeof *order);
-		memcpy(seeking->release, model.release, request->graph->ops * sizeof *seeking->release);
+		COPY(seeking->release, model.release, request->graph->ops);
 	}
 	if (better)
 		*better = turn;
@@ -154,7 +154,7 @@ static enum status overlap_prepare(struct seeking *seeking)
 	uint32_t ops = seeking->request->graph->ops;
 	ROOM(&seeking->arena, seeking->order, ops);
 	ROOM(&seeking->arena, seeking->release, ops);
-	seeking->result->order = mem_alloc(ops, sizeof *seeking->result->order);
+	MAKE(seeking->result->order, ops);
 	return seeking->order && seeking->release && seeking->result->order
 		? overlap_terms_find(seeking->request, &seeking->terms)
 		: NO_MEMORY;
@@ -174,8 +174,8 @@ static enum status copy_found(struct seeking *seeking, const struct found *from,
 	order = order ? order : arena_alloc(&seeking->arena, ops, sizeof *order);
 	release = release ? release : arena_alloc(&seeking->arena, ops, sizeof *release);
 	NEED(order && release);
-	memcpy(order, from->order, ops * sizeof *order);
-	memcpy(release, from->release, ops * sizeof *release);
+	COPY(order, from->order, ops);
+	COPY(release, from->release, ops);
 	*to = (struct found) { from->time, from->peak, from->winner, order, release };
 	return OK;
 }

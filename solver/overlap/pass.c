@@ -131,14 +131,14 @@ static void pass_find_relief(struct passing *passing, uint32_t op)
 {
 	const struct problem *problem = passing->problem;
 	uint32_t at = passing->at, to = passing->place[op];
-	memset(passing->relief, 0, (to - at + (size_t)1) * sizeof *passing->relief);
+	CLEAR(passing->relief, (to - at + (size_t)1));
 	FOR_ROW(i, &problem->uses, op) {
 		uint32_t item = problem->uses.item[i];
 		int64_t last = problem->live_out[item] ? to : other_use(passing, item, op, to);
 		if (last + 1 < to)
 			passing->relief[last + 1 - at] += problem->size[item];
 	}
-	for (uint32_t j = 1; j < to - at; j++)
+	FOR_FROM(j, 1, to - at)
 		passing->relief[j] += passing->relief[j - 1];
 }
 
@@ -151,7 +151,7 @@ static bool move_live(struct passing *passing, uint32_t op)
 	if (first > limit)
 		return false;
 	pass_find_relief(passing, op);
-	for (uint32_t j = at; j < to; j++)
+	FOR_FROM(j, at, to)
 		if (passing->live[j] + stays - passing->relief[j - at] > limit)
 			return false;
 	for (uint32_t j = to; j-- > at;)
@@ -169,7 +169,7 @@ static bool take_forward(struct passing *passing, uint32_t op)
 	if (!passing->terms->roomy && !move_live(passing, op))
 		return false;
 	memmove(passing->order + at + 1, passing->order + at, (to - at) * sizeof *passing->order);
-	for (uint32_t j = at; j < to; j++)
+	FOR_FROM(j, at, to)
 		passing->place[passing->order[j + 1]] = j + 1;
 	passing->order[at] = op;
 	passing->place[op] = at;

@@ -99,7 +99,7 @@ static enum status play_connect(struct play *play, struct arena *scratch)
 			row[pairs] = play->tail[i];
 			item[pairs++] = play->data.item[k];
 		}
-	for (uint32_t node = line->count; node < play->nodes; node++) {
+	FOR_FROM(node, line->count, play->nodes) {
 		row[pairs] = node > line->count && play->of[node - 1] == play->of[node] ? node - 1 : play->of[node];
 		item[pairs++] = node;
 	}
@@ -208,7 +208,7 @@ static uint32_t begin_play(struct play *play)
 	uint32_t ends = 0;
 	play_find_uses(play);
 	play_run_ahead(play);
-	memcpy(play->missing, play->needs, play->nodes * sizeof *play->missing);
+	COPY(play->missing, play->needs, play->nodes);
 	FOR(node, play->nodes) {
 		uint32_t i = play->of[node], release = node == i ? play->release[i] : NONE;
 		play->key[node] = (uint64_t)play->use[i] << 32 | play->line->place[i];
@@ -256,7 +256,7 @@ int64_t play_step(struct play *play, int64_t most)
 			left -= play->time[i];
 			release_from(play, i, &ends);
 		}
-		for (uint32_t s = 1; s < streams; s++)
+		FOR_FROM(s, 1, streams)
 			if (at[s] == NONE && play->waiting[s] > 0) {
 				at[s] = play_take(play, s);
 				end[s] = now + play->time[at[s]];

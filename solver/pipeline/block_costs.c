@@ -67,7 +67,7 @@ static bool block_costs_find_joint(const struct graph *graph, bool *joint)
 	for (uint32_t op = 0; fine && op < graph->ops; op++) {
 		FOR_ROW(i, &graph->writes, op)
 			written[graph->tensor[graph->writes.item[i]].storage] = true;
-		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		FOR_SPAN(i, graph->inplace_start, op)
 			written[graph->tensor[graph->inplace[i].in].storage] = true;
 	}
 	for (uint32_t op = 0; fine && op < graph->ops; op++) {
@@ -320,12 +320,12 @@ static void add_saved(struct costing *costing)
 		uint32_t before = NONE;
 		if (!costing->saved[s] || graph->storage[s].allocator == NONE)
 			continue;
-		for (uint32_t i = graph->users.start[s]; i < graph->users.start[s + 1]; i++) {
+		FOR_SPAN(i, graph->users.start, s) {
 			uint32_t op = graph->users.item[i], block = costing->blocks->of[op];
 			if (graph->op[op].phase != PHASE_BACKWARD || block == before)
 				continue;
 			bool counted = false;
-			for (uint32_t j = graph->users.start[s]; j < i; j++)
+			FOR_FROM(j, graph->users.start[s], i)
 				counted |= graph->op[graph->users.item[j]].phase == PHASE_BACKWARD &&
 					costing->blocks->of[graph->users.item[j]] == block;
 			before = block;
@@ -480,7 +480,7 @@ static void change_live(const struct costing *costing, uint32_t op, bool after, 
 static bool block_costs_find_parts(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
-	HELD bool *leads = mem_alloc(graph->storages + (size_t)1, sizeof *leads);
+	HELD bool *MAKE(leads, graph->storages + (size_t)1);
 	for (uint32_t op = graph->ops; op-- > 0 && leads;) {
 		bool sums = false;
 		FOR_ROW(i, &graph->writes, op)
@@ -536,7 +536,7 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 static uint32_t other_reader(const struct costing *costing, uint32_t storage)
 {
 	const struct graph *graph = costing->units->graph;
-	for (uint32_t i = graph->users.start[storage]; i < graph->users.start[storage + 1]; i++) {
+	FOR_SPAN(i, graph->users.start, storage) {
 		uint32_t op = graph->users.item[i];
 		if (graph->op[op].phase == PHASE_FORWARD && !blocks_views_state(graph, op) &&
 			costing->blocks->of[op] != costing->blocks->home[storage])
@@ -557,10 +557,10 @@ static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
 	const struct part *part = units->part + units->part_start[root];
 	int64_t stacked = tensor->dims > 2 ? tensor->shape[0] : 1;
 	bool multiplied = false;
-	for (uint32_t i = units->part_start[root]; i < units->part_start[root + 1]; i++)
+	FOR_SPAN(i, units->part_start, root)
 		if (units->part[i].role == ROLE_VOCABULARY)
 			return 0;
-	for (uint32_t i = graph->users.start[parameter]; i < graph->users.start[parameter + 1]; i++)
+	FOR_SPAN(i, graph->users.start, parameter)
 		multiplied |= costing->work->op[graph->users.item[i]].matrix;
 	for (uint32_t a = 0; a < mesh->axes && stacked > 1; a++) {
 		int8_t on = costing->sharding->produced[root].on[a];

@@ -75,7 +75,7 @@ static void count_crossings(struct cutting *cutting)
 			cutting->crossings[cutting->first[s]]++;
 			cutting->crossings[cutting->last[s]]--;
 		}
-	for (uint32_t op = 1; op < graph->ops; op++)
+	FOR_FROM(op, 1, graph->ops)
 		cutting->crossings[op] += cutting->crossings[op - 1];
 }
 
@@ -101,7 +101,7 @@ static void blocks_cut(struct cutting *cutting)
 			continue;
 		if (cutting->anchor[op] && gap != NONE) {
 			block++;
-			for (uint32_t i = gap + 1; i < op; i++)
+			FOR_FROM(i, gap + 1, op)
 				blocks->of[i] = graph->op[i].phase == PHASE_FORWARD ? block : blocks->of[i];
 			gap = NONE;
 		}
@@ -152,7 +152,7 @@ static void find_crossing(struct cutting *cutting)
 	FOR(s, graph->storages) {
 		if (!counts(cutting, s))
 			continue;
-		for (uint32_t b = blocks->of[cutting->first[s]]; b < blocks->of[cutting->last[s]]; b++)
+		FOR_FROM(b, blocks->of[cutting->first[s]], blocks->of[cutting->last[s]])
 			blocks->crossing[b] = graph->storage[s].root;
 	}
 }
@@ -428,13 +428,13 @@ static void crossing_bytes(const struct graph *graph, int64_t *bytes)
 		bytes[first] += graph->storage[s].bytes;
 		bytes[last] -= graph->storage[s].bytes;
 	}
-	for (uint32_t op = 1; op < graph->ops; op++)
+	FOR_FROM(op, 1, graph->ops)
 		bytes[op] += bytes[op - 1];
 }
 
 enum status blocks_cheap_gaps(const struct graph *graph, uint32_t stretches, bool *gap, uint32_t *gaps)
 {
-	int64_t *bytes = mem_alloc(graph->ops, sizeof *bytes);
+	int64_t *MAKE(bytes, graph->ops);
 	uint32_t forward = 0, number = 0, best = NONE, end = first_backward(graph);
 	*gaps = 0;
 	NEED(bytes);

@@ -753,7 +753,7 @@ int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_fli
 		for (uint32_t r = 0; r < pipeline->ranks && !pipeline->order; r++)
 			list_rank(&playing, r);
 		if (pipeline->order)
-			memcpy(playing.list, pipeline->order->slot, (size_t)pipeline->ranks * playing.slots * sizeof *playing.list);
+			COPY(playing.list, pipeline->order->slot, (size_t)pipeline->ranks * playing.slots);
 		if (all_in_order(&playing, stage))
 			time = pipeline_check_settle(&playing, cells);
 		for (uint32_t r = 0; r < pipeline->ranks && time >= 0; r++) {

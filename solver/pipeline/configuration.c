@@ -146,7 +146,7 @@ static void rank_memory(const struct config_model *model, const struct config *c
 	FOR(chunk, config->chunks) {
 		uint32_t piece = config_piece(config, rank, chunk);
 		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
-		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
+		FOR_SPAN(b, first, piece) {
 			uint32_t with = model->terms->block[b].shared_with;
 			bool here = false;
 			for (uint32_t c = 0; c < config->chunks && with != NONE; c++)
@@ -348,7 +348,7 @@ enum status config_cut(
 		config->chunks <= SCHEDULE_CHUNKS_MAX;
 	uint32_t *cut = shared ? model->cuts->first + (size_t)config->chunks * model->cuts->width : NULL;
 	if (shared && model->cuts->known[config->chunks]) {
-		memcpy(first, cut, (cutting.pieces + (size_t)1) * sizeof *first);
+		COPY(first, cut, (cutting.pieces + (size_t)1));
 		return OK;
 	}
 	FOR(b, model->blocks)
@@ -435,7 +435,7 @@ static enum status pieces_find(const struct config_model *model, const struct co
 	bool across = (uint64_t)config->ep * config->cp * config->tp > model->devices_per_node && config->ep > 1;
 	int64_t held = across ? model->machine->dispatcher : 0;
 	FOR(k, n) {
-		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
+		FOR_SPAN(b, first, k) {
 			const struct block_term *term = &model->terms->block[b];
 			pieces->forward[k] += term->forward;
 			pieces->backward[k] += term->backward + configuration_beside(config, term);
@@ -638,7 +638,7 @@ enum status config_evaluate(const struct config_model *given, const struct confi
 		FOR(c, config->chunks) {
 			uint32_t begin = first[config_piece(config, rank, c)], end = first[config_piece(config, rank, c) + 1];
 			int64_t piece = 0;
-			for (uint32_t b = begin; b < end; b++) {
+			FOR_FROM(b, begin, end) {
 				const struct block_term *term = &model->terms->block[b];
 				piece += term->update;
 				link += (term->link + configuration_beside(config, term)) * config->microbatches;

@@ -119,7 +119,7 @@ static void place_behind_updates(struct finding *finding)
 	uint32_t end = 0;
 	FOR(op, graph->ops)
 		end = side[op] == SIDE_BACKWARD ? op : end;
-	for (uint32_t op = end; op < graph->ops; op++)
+	FOR_FROM(op, end, graph->ops)
 		FOR_ROW(i, &graph->pred, op)
 			if (side[graph->pred.item[i]] == SIDE_UPDATE)
 				side[op] = SIDE_UPDATE;
@@ -423,7 +423,7 @@ static void try_tied(struct finding *finding, uint32_t tensor, uint32_t paramete
 	cut->tied[number] = (struct tied) { .parameter = parameter, .first = before };
 	mark_sum(finding, tensor, number);
 	bool several = false;
-	for (uint32_t i = 1; i < cut->tied[number].count; i++)
+	FOR_FROM(i, 1, cut->tied[number].count)
 		several |= cut_rank(cut, graph->tensor[cut->leaf[before + i]].writer) !=
 			cut_rank(cut, graph->tensor[cut->leaf[before]].writer);
 	if (!several) {

@@ -175,7 +175,7 @@ int64_t config_exposed_time(const struct config_model *model, const struct confi
 	for (uint32_t chunk = 0; chunk < config->chunks && (config->zero == 1 || config->zero == 2); chunk++) {
 		uint32_t piece = config_piece(config, rank, chunk);
 		struct state_sums sums[STATE_CLASSES] = { 0 };
-		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
+		FOR_SPAN(b, first, piece) {
 			const struct block_cost *cost = model->terms->block[b].cost;
 			forward += cost->forward - cost->forward_link;
 			FOR(class, STATE_CLASSES) {

@@ -107,7 +107,7 @@ static enum status flow_check_version(const struct flowing *flowing, uint32_t op
 	bool received = writer != NONE && !flowing->runs[writer], own = false;
 	if (latest == NONE || graph->storage[s].persistent || flowing->cut->joint[s] || (writer != NONE && writer >= latest))
 		return OK;
-	for (uint32_t i = graph->inplace_start[latest]; i < graph->inplace_start[latest + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, latest)
 		own |= graph->inplace[i].in == tensor;
 	if (flowing->runs[latest] && (!received || own))    /* else it is another copy that was overwritten here */
 		return OK;
@@ -122,7 +122,7 @@ static void flow_note_writes(struct flowing *flowing, uint32_t op)
 	if (flowing->cut->sums[op] &&
 		!flowing->runs[op])    /* a part of the sum stands for it here, and nobody writes to that */
 		return;
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++) {
+	FOR_SPAN(i, graph->inplace_start, op) {
 		flowing->latest[graph->tensor[graph->inplace[i].in].storage] = op;
 		if (flowing->runs[op] && graph->inplace[i].out == NONE)
 			flowing->touched[graph->tensor[graph->inplace[i].in].storage] = true;
@@ -168,7 +168,7 @@ static enum status receive_state(struct flowing *flowing, uint32_t rank, uint32_
 	bool here = false, unnamed = false;
 	FOR_ROW(i, &graph->users, storage) {
 		uint32_t op = graph->users.item[i];
-		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
+		FOR_SPAN(j, graph->inplace_start, op)
 			if (graph->tensor[graph->inplace[j].in].storage == storage) {
 				here |= flowing->runs[op];
 				unnamed |= !flowing->runs[op] && graph->inplace[j].out == NONE;
@@ -197,7 +197,7 @@ static enum status flow_look_at(struct flowing *flowing, uint32_t rank)
 	enum status status = OK;
 	memset(flowing->seen, 0xff, graph->tensors * sizeof *flowing->seen);
 	memset(flowing->latest, 0xff, graph->storages * sizeof *flowing->latest);
-	memset(flowing->touched, 0, graph->storages * sizeof *flowing->touched);
+	CLEAR(flowing->touched, graph->storages);
 	pipeline_rank_ops(flowing->cut, rank, flowing->runs, flowing->side, flowing->stands);
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		if (flowing->runs[op])
@@ -215,7 +215,7 @@ static enum status sort(struct flowing *flowing)
 {
 	struct pipeline_flow *flow = flowing->flow;
 	uint32_t tensors = flowing->cut->graph->tensors;
-	struct transfer *sorted = mem_alloc(flow->transfers, sizeof *sorted);
+	struct transfer *MAKE(sorted, flow->transfers);
 	if (!(ROOM(&flow->arena, flow->sent_start, tensors + (size_t)2) && sorted)) {
 		mem_free(sorted);
 		return NO_MEMORY;

@@ -9,7 +9,7 @@ static bool host_share_sends(const struct config_model *model, const struct conf
 static int64_t pass_time(const struct config_model *model, uint32_t begin, uint32_t end, bool backward)
 {
 	int64_t sum = 0;
-	for (uint32_t b = begin; b < end; b++)
+	FOR_FROM(b, begin, end)
 		sum += backward ? model->terms->block[b].cost->backward : model->terms->block[b].cost->forward;
 	return sum;
 }
@@ -22,7 +22,7 @@ uint32_t host_away_until(const struct config_model *model, const struct config *
 		return begin;
 	int64_t forward = pass_time(model, begin, end, false),
 			behind = pass_time(model, begin, end, true);   /* behind: of the backward passes before a block's */
-	for (uint32_t b = begin; b < end; b++) {
+	FOR_FROM(b, begin, end) {
 		const struct block_cost *cost = model->terms->block[b].cost;
 		int64_t copy = machine_host_time(model->machine, cost->saved);
 		now += cost->forward;
@@ -46,7 +46,7 @@ static void send_activations(const struct config_model *model, const struct conf
 		uint32_t piece = config_piece(config, rank, chunk),
 				 until = host_away_until(model, config, first[piece], first[piece + 1]);
 		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
-		for (uint32_t b = first[piece]; b < until; b++) {
+		FOR_FROM(b, first[piece], until) {
 			const struct block_cost *cost = model->terms->block[b].cost;
 			int64_t bytes = in_flight.input * (cost->saved - cost->saved_weight) + in_flight.weight * cost->saved_weight;
 			memory->activations -= bytes;

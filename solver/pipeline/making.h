@@ -80,7 +80,7 @@ static inline uint32_t storage_of(const struct making *making, uint32_t tensor)
 static inline const struct transfer *transfer_here(const struct making *making, uint32_t tensor)
 {
 	const struct pipeline_flow *flow = making->flow;
-	for (uint32_t i = flow->sent_start[tensor]; i < flow->sent_start[tensor + 1]; i++)
+	FOR_SPAN(i, flow->sent_start, tensor)
 		if (flow->transfer[i].to == making->rank)
 			return &flow->transfer[i];
 	return NULL;

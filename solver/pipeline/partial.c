@@ -17,7 +17,7 @@ uint32_t config_piece_layers(const struct config_model *model, const struct conf
 {
 	uint32_t most = 0;
 	FOR(k, config->pp * config->chunks)
-		for (uint32_t b = first[k]; b < first[k + 1]; b++)
+		FOR_SPAN(b, first, k)
 			if (in_layers(model, b) && layer_in_piece(model, first[k], b) >= most)
 				most = layer_in_piece(model, first[k], b) + 1;
 	return most;
@@ -27,7 +27,7 @@ void config_mix(const struct config_model *model, const struct config *config, c
 	const struct block_term *kept, struct block_term *mixed)
 {
 	FOR(k, config->pp * config->chunks)
-		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
+		FOR_SPAN(b, first, k) {
 			bool again = in_layers(model, b) && layer_in_piece(model, first[k], b) < config->recompute_layers;
 			mixed[b] = again ? model->terms->block[b] : kept[b];
 		}

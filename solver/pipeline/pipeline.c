@@ -292,7 +292,7 @@ static enum status list(const struct pipeline *pipeline, struct pipeline_plan *p
 {
 	if (!pipeline->order)
 		return schedule_list(pipeline, plan->slots, plan->slot);
-	memcpy(plan->slot, pipeline->order->slot, (size_t)plan->slots * pipeline->ranks * sizeof *plan->slot);
+	COPY(plan->slot, pipeline->order->slot, (size_t)plan->slots * pipeline->ranks);
 	return OK;
 }
 

@@ -58,7 +58,7 @@ static uint32_t alias_here(struct making *making, uint32_t op, uint32_t tensor)
 {
 	const struct graph *graph = making->graph;
 	uint32_t s = storage_of(making, tensor);
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == tensor)
 			return rank_written_over(making, graph->inplace[i].in);
 	FOR_ROW(i, &graph->reads, op)
@@ -120,7 +120,7 @@ static void rank_send(struct making *making, uint32_t number)
 		return;
 	making->sent[number] = true;
 	uint32_t from = rank_named(making, transfer->tensor);
-	snprintf(suffix, sizeof suffix, ".send.%u", transfer->to);
+	PRINT_TO(suffix, ".send.%u", transfer->to);
 	uint32_t writer = tensor->writer, allocator = making->graph->storage[tensor->storage].allocator;
 	const char *module = writer != NONE ? making->graph->op[writer].module
 		: allocator != NONE ? making->graph->op[allocator].module
@@ -142,7 +142,7 @@ static void rank_send(struct making *making, uint32_t number)
 static void send_all(struct making *making, uint32_t tensor, uint8_t side)
 {
 	const struct pipeline_flow *flow = making->flow;
-	for (uint32_t i = flow->sent_start[tensor]; i < flow->sent_start[tensor + 1]; i++)
+	FOR_SPAN(i, flow->sent_start, tensor)
 		if (flow->transfer[i].from == making->rank && flow->transfer[i].side <= side && !flow->transfer[i].state)
 			rank_send(making, i);
 }

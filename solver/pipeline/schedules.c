@@ -273,7 +273,7 @@ static void schedules_fill(struct filling *filling)
 		schedules_look(filling, rank);
 	for (uint64_t left = (uint64_t)ranks * filling->slots; left > 0; left--) {
 		uint32_t first = 0;
-		for (uint32_t rank = 1; rank < ranks; rank++)
+		FOR_FROM(rank, 1, ranks)
 			first = filling->begin[rank] < filling->begin[first] ? rank : first;
 		if (filling->begin[first] == INT64_MAX)
 			return;    /* ranks wait for each other: the player says so */

@@ -106,7 +106,7 @@ void timetable_add(struct timetable *timetable, uint32_t rank, int64_t fixed, in
 		timetable->after[base + i] += fixed;
 	}
 	timetable->worst = 0;
-	for (uint32_t other = 1; other < timetable->ranks; other++)
+	FOR_FROM(other, 1, timetable->ranks)
 		if (timetable_peak(timetable, other) > timetable_peak(timetable, timetable->worst))
 			timetable->worst = other;
 }
@@ -132,8 +132,8 @@ uint32_t timetable_at(const struct timetable *timetable, uint32_t rank, int64_t 
 void timetable_shares(
 	const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to, int64_t share[PASS_COUNT])
 {
-	memset(share, 0, PASS_COUNT * sizeof *share);
-	for (uint32_t i = timetable_at(timetable, rank, from); i < timetable->slots; i++) {
+	CLEAR(share, PASS_COUNT);
+	FOR_FROM(i, timetable_at(timetable, rank, from), timetable->slots) {
 		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 		int64_t begin = slot->begin > from ? slot->begin : from, end = slot->end < to ? slot->end : to;
 		if (slot->begin >= to)

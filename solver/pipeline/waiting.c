@@ -83,7 +83,7 @@ void waiting_note_uses(struct making *making, uint32_t op)
 		if (making->side[op] == SIDE_BACKWARD && !waiting_views(graph, op, s))
 			waiting_hold(making, s, cut_rank(cut, op) == making->rank ? cut->piece[op] : making->rank, cut->weight[op]);
 	}
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (cut->joint[storage_of(making, graph->inplace[i].in)])
 			making->alone[storage_of(making, graph->inplace[i].in)] = op;
 }

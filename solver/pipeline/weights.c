@@ -16,7 +16,7 @@ static bool only_sums(
 enum status weight_ops_find(
 	const struct graph *graph, const bool *linear, const bool *backward, const uint32_t *block, bool *weight)
 {
-	bool *sums = mem_alloc(graph->ops + (size_t)1, sizeof *sums);
+	bool *MAKE(sums, graph->ops + (size_t)1);
 	NEED(sums);
 	for (uint32_t op = graph->ops; op-- > 0;) {
 		weight[op] = sums[op] = false;

@@ -30,7 +30,7 @@ static int problems_check_by_time(const void *left, const void *right)
 static enum status find_peak(const struct shard_problem *problem, const uint32_t *choice, int64_t *peak)
 {
 	size_t count = 0;
-	struct change *change = mem_alloc(2 * (size_t)problem->nodes, sizeof *change);
+	struct change *MAKE(change, 2 * (size_t)problem->nodes);
 	int64_t live = 0;
 	NEED(change);
 	FOR(node, problem->nodes) {
@@ -126,13 +126,13 @@ static enum status audit_begin(struct audit *audit)
 	size_t widest = 1;
 	FOR(node, problem->nodes)
 		widest = shard_strategies(problem, node) > widest ? shard_strategies(problem, node) : widest;
-	audit->parent = mem_alloc(problem->nodes, sizeof *audit->parent);
-	audit->map = mem_alloc(strategies, sizeof *audit->map);
-	audit->scratch = mem_alloc(widest, sizeof *audit->scratch);
-	audit->link = mem_alloc(problem->edges, sizeof *audit->link);
-	audit->alive = mem_alloc(strategies, sizeof *audit->alive);
-	audit->reduced = mem_alloc(strategies, sizeof *audit->reduced);
-	audit->sum = mem_alloc(widest * widest, sizeof *audit->sum);
+	MAKE(audit->parent, problem->nodes);
+	MAKE(audit->map, strategies);
+	MAKE(audit->scratch, widest);
+	MAKE(audit->link, problem->edges);
+	MAKE(audit->alive, strategies);
+	MAKE(audit->reduced, strategies);
+	MAKE(audit->sum, widest * widest);
 	NEED(audit->parent && audit->map && audit->scratch && audit->link && audit->alive && audit->reduced && audit->sum);
 	FOR(i, strategies) {
 		audit->alive[i] = problem->cost[i] < SHARD_FORBIDDEN;
@@ -235,7 +235,7 @@ static uint32_t problems_check_find(struct audit *audit, uint32_t node)
 		root = audit->parent[root];
 	while (audit->parent[node] != root) { /* one step closer at a time: the maps stay short */
 		up = audit->parent[node];
-		for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
+		FOR_SPAN(i, problem->first, node)
 			if (audit->alive[i])
 				audit->map[i] = audit->map[problem->first[up] + audit->map[i]];
 		audit->parent[node] = audit->parent[up];
@@ -247,7 +247,7 @@ static uint32_t problems_check_find(struct audit *audit, uint32_t node)
 static uint32_t of_root(const struct audit *audit, uint32_t node, uint32_t r)
 {
 	const struct shard_problem *problem = audit->problem;
-	for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
+	FOR_SPAN(i, problem->first, node)
 		if (audit->alive[i] && audit->map[i] == r)
 			return i - problem->first[node];
 	return NONE;
@@ -292,7 +292,7 @@ static void problems_check_separate(struct audit *audit)
 	const struct shard_problem *problem = audit->problem;
 	FOR(node, problem->nodes) {
 		audit->parent[node] = node;
-		for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
+		FOR_SPAN(i, problem->first, node)
 			audit->map[i] = i - problem->first[node];
 	}
 }
@@ -386,7 +386,7 @@ static enum status add_multipliers(struct audit *audit, wide *bound)
 {
 	const struct shard_problem *problem = audit->problem;
 	const struct shard_certificate *certificate = audit->certificate;
-	wide *before = mem_alloc((size_t)certificate->moments + 1, sizeof *before);
+	wide *MAKE(before, (size_t)certificate->moments + 1);
 	NEED(before);
 	FOR(i, certificate->moments)
 		before[i + 1] = before[i] + certificate->multiplier[i];
@@ -451,7 +451,7 @@ static enum status problems_check_add_nodes(const struct audit *audit, wide *bou
 	FOR(node, problem->nodes) {
 		wide least = 0;
 		bool any = false;
-		for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++) {
+		FOR_SPAN(i, problem->first, node) {
 			if (!audit->alive[i])
 				continue;
 			least = any && least < audit->reduced[i] ? least : audit->reduced[i];

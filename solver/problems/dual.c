@@ -38,7 +38,7 @@ void shard_dual_price(const struct shard_model *model, const double *multiplier,
 static double problems_dual_least(const double *value, uint32_t count)
 {
 	double best = value[0];
-	for (uint32_t i = 1; i < count; i++)
+	FOR_FROM(i, 1, count)
 		best = value[i] < best ? value[i] : best;
 	return best;
 }
@@ -78,7 +78,7 @@ static double problems_dual_gather(const struct shard_dual *dual, uint32_t node)
 {
 	const struct shard_model *model = dual->model;
 	uint32_t width = shard_width(model, node), after = 0, before = 0;
-	memcpy(dual->total, dual->priced + model->first[node], width * sizeof *dual->total);
+	COPY(dual->total, dual->priced + model->first[node], width);
 	FOR_ROW(i, &model->incident, node) {
 		uint32_t edge = model->incident.item[i];
 		const double *message = dual->message + shard_into(model, edge, node);

@@ -90,7 +90,7 @@ static void number_first(struct merging *merging, uint32_t node)
 {
 	const struct shard_problem *problem = merging->problem;
 	uint32_t member = 0;
-	for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
+	FOR_SPAN(i, problem->first, node)
 		merging->merge->member[i] = merging->alive[i] ? member++ : NONE;
 }
 
@@ -138,7 +138,7 @@ static void grow_clusters(struct merging *merging)
 static uint32_t with_member(const struct merging *merging, uint32_t node, uint32_t member)
 {
 	const struct shard_problem *problem = merging->problem;
-	for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
+	FOR_SPAN(i, problem->first, node)
 		if (merging->alive[i] && merging->merge->member[i] == member)
 			return i - problem->first[node];
 	return NONE;

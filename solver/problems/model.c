@@ -112,7 +112,7 @@ static enum status place_members(struct builder *builder, struct error *error)
 	uint32_t bases = 0;
 	FOR(i, problem->nodes) {
 		uint32_t node = merge->order[i], cluster = merge->cluster[node], width = 0;
-		for (uint32_t s = problem->first[node]; s < problem->first[node + 1]; s++) {
+		FOR_SPAN(s, problem->first, node) {
 			if (!builder->alive[s])
 				continue;
 			model->original[bases + merge->member[s]] = s - problem->first[node];
@@ -209,7 +209,7 @@ static uint32_t list_events(const struct shard_model *model, uint32_t node, stru
 		uint32_t end = first_not_below(model->moment, model->slots, problem->end[of]),
 				 index = (uint32_t)(member - model->member);
 		bool uses = false;
-		for (uint32_t i = problem->first[of]; i < problem->first[of + 1]; i++)
+		FOR_SPAN(i, problem->first, of)
 			uses |= problem->usage[i] != 0;
 		if (!uses || begin >= end || problem->begin[of] >= problem->end[of])
 			continue;
@@ -226,7 +226,7 @@ static void cut_pieces(struct shard_model *model, uint32_t node, const struct ev
 {
 	const struct shard_problem *problem = model->problem;
 	uint32_t width = shard_width(model, node);
-	memset(live, 0, width * sizeof *live);
+	CLEAR(live, width);
 	for (uint32_t i = 0; i < events;) {
 		uint32_t slot = event[i].slot;
 		for (; i < events && event[i].slot == slot; i++) {
@@ -315,8 +315,8 @@ void shard_model_sum(const struct shard_model *model, uint32_t begin, uint32_t e
 	uint32_t low, high;
 	shard_bundle_ends(model, begin, &low, &high);
 	uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
-	memset(sum, 0, (size_t)rows * columns * sizeof *sum);
-	for (uint32_t i = begin; i < end; i++) {
+	CLEAR(sum, (size_t)rows * columns);
+	FOR_FROM(i, begin, end) {
 		uint32_t edge = model->group[model->bundle[i]].edge, width = shard_strategies(problem, problem->to[edge]);
 		const int64_t *pair = problem->pair + problem->table[edge];
 		bool along = model->node_of[problem->from[edge]] == low;
@@ -333,8 +333,8 @@ void shard_model_sum(const struct shard_model *model, uint32_t begin, uint32_t e
 /* Is every cost the sum of one that depends on the row and one that depends on the column? */
 static bool separable(const double *sum, uint32_t rows, uint32_t columns)
 {
-	for (uint32_t p = 1; p < rows; p++)
-		for (uint32_t q = 1; q < columns; q++)
+	FOR_FROM(p, 1, rows)
+		FOR_FROM(q, 1, columns)
 			if (sum[(size_t)p * columns + q] - sum[q] != sum[(size_t)p * columns] - sum[0])
 				return false;
 	return true;
@@ -372,7 +372,7 @@ static enum status place_table(struct builder *builder, uint32_t edge, uint32_t 
 	builder->bucket[at] = edge + 1;
 	NEED(mem_reserve(&model->pair, &model->pair_room, model->pair_count + 2 * size, sizeof *model->pair));
 	double *pair = model->pair + model->pair_count;
-	memcpy(pair, builder->sum, size * sizeof *pair);
+	COPY(pair, builder->sum, size);
 	FOR(p, rows)
 		FOR(q, columns)
 			pair[size + (size_t)q * rows + p] = pair[(size_t)p * columns + q];

@@ -64,7 +64,7 @@ double shard_primal_load(struct shard_primal *primal)
 {
 	const struct shard_model *model = primal->model;
 	double sum = 0, peak = 0;
-	memset(primal->load, 0, ((size_t)model->slots + 1) * sizeof *primal->load);
+	CLEAR(primal->load, ((size_t)model->slots + 1));
 	FOR(node, model->nodes)
 		FOR_PIECES(piece, model, node) {
 			double use = model->use[piece->base + primal->choice[node]];
@@ -89,7 +89,7 @@ void shard_primal_surround(const struct shard_primal *primal, const double *cost
 {
 	const struct shard_model *model = primal->model;
 	uint32_t width = shard_width(model, node);
-	memcpy(value, cost + model->first[node], width * sizeof *value);
+	COPY(value, cost + model->first[node], width);
 	FOR_ROW(i, &model->incident, node) {
 		uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
 		primal_add_row(value, shard_rows(model, edge, node) + (size_t)primal->choice[other] * width, width);
@@ -99,7 +99,7 @@ void shard_primal_surround(const struct shard_primal *primal, const double *cost
 static uint32_t primal_cheapest(const double *value, uint32_t count)
 {
 	uint32_t best = 0;
-	for (uint32_t i = 1; i < count; i++)
+	FOR_FROM(i, 1, count)
 		if (value[i] < value[best])
 			best = i;
 	return best;
@@ -110,7 +110,7 @@ void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *d
 	const struct shard_model *model = primal->model;
 	FOR(node, model->nodes) {
 		uint32_t width = shard_width(model, node);
-		memcpy(primal->value, dual->priced + model->first[node], width * sizeof *primal->value);
+		COPY(primal->value, dual->priced + model->first[node], width);
 		FOR_ROW(i, &model->incident, node) {
 			uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
 			const double *row = other > node ? dual->message + shard_into(model, edge, node)
@@ -210,7 +210,7 @@ void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_
 	FOR(i, count) {
 		uint32_t node = primal->order[i], width = shard_width(model, node);
 		double *value = primal->value + model->first[node];
-		memcpy(value, cost + model->first[node], width * sizeof *value);
+		COPY(value, cost + model->first[node], width);
 		FOR_ROW(j, &model->incident, node) {
 			uint32_t edge = model->incident.item[j], other = shard_other(model, edge, node);
 			if (!primal->inside[other])

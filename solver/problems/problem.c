@@ -14,7 +14,7 @@ static enum status problems_problem_node_valid(
 	int64_t dearest = 0, largest = 0;
 	if (shard_strategies(problem, node) == 0)
 		return fail(error, BAD_INPUT, "node %u has no strategy", node);
-	for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++) {
+	FOR_SPAN(i, problem->first, node) {
 		int64_t cost = problem->cost[i], usage = problem->usage[i];
 		if (cost <= -SHARD_FORBIDDEN)
 			return fail(error, BAD_INPUT, "node %u has a cost below -10^17", node);

@@ -40,7 +40,7 @@ static void problems_search_reduce(struct search *search, const struct shard_dua
 {
 	const struct shard_model *model = search->model;
 	search->bound = model->slots ? -dual->before[model->slots] * model->limit : 0;
-	memcpy(search->node, dual->priced, model->first[model->nodes] * sizeof *search->node);
+	COPY(search->node, dual->priced, model->first[model->nodes]);
 	FOR(edge, model->edges) {
 		uint32_t tail = model->tail[edge], head = model->head[edge];
 		uint32_t rows = shard_width(model, tail), columns = shard_width(model, head);
@@ -77,7 +77,7 @@ static bool within_limit(const struct search *search, uint32_t node)
 {
 	const struct shard_model *model = search->model;
 	FOR_PIECES(piece, model, node)
-		for (uint32_t slot = piece->begin; slot < piece->end; slot++)
+		FOR_FROM(slot, piece->begin, piece->end)
 			if (search->load[slot] > model->limit)
 				return false;
 	return true;
@@ -170,7 +170,7 @@ static void problems_search_leaf(struct search *search)
 	if (cost >= search->best)
 		return;
 	search->best = cost;
-	memcpy(search->choice, search->trial, search->model->nodes * sizeof *search->choice);
+	COPY(search->choice, search->trial, search->model->nodes);
 }
 
 static enum status problems_search_run(struct search *search, uint64_t limit, struct control *control)
@@ -270,12 +270,12 @@ static void problems_offer(struct shard_run *run, bool plain)
 		return;
 	if (plain) {
 		run->plain_cost = cost;
-		memcpy(run->plain, primal->choice, run->model.nodes * sizeof *run->plain);
+		COPY(run->plain, primal->choice, run->model.nodes);
 	}
 	if (cost >= run->cost)
 		return;
 	run->cost = cost;
-	memcpy(run->choice, primal->choice, run->model.nodes * sizeof *run->choice);
+	COPY(run->choice, primal->choice, run->model.nodes);
 }
 
 /* Leaves the loads of the relaxed choice for the subgradient, then repairs it. */
@@ -368,8 +368,8 @@ static void keep_bound(struct shard_run *run)
 	if (run->dual.bound <= run->bound)
 		return;
 	run->bound = run->dual.bound;
-	memcpy(run->best_multiplier, run->dual.multiplier, run->model.slots * sizeof *run->best_multiplier);
-	memcpy(run->best_message, run->dual.message, run->model.messages * sizeof *run->best_message);
+	COPY(run->best_multiplier, run->dual.multiplier, run->model.slots);
+	COPY(run->best_message, run->dual.message, run->model.messages);
 }
 
 /* Every time that the steps have doubled, a search with a share of the effort spent so far. */
@@ -431,7 +431,7 @@ static enum status problems_take_choice(struct shard_run *run)
 	const struct shard_model *model = &run->model;
 	if (!problems_found(run))
 		return OK;
-	run->plan->choice = mem_alloc(run->problem->nodes, sizeof *run->plan->choice);
+	MAKE(run->plan->choice, run->problem->nodes);
 	NEED(run->plan->choice);
 	FOR(node, run->problem->nodes)
 		run->plan->choice[node] = shard_original(model, node, run->choice[model->node_of[node]]);
@@ -441,8 +441,8 @@ static enum status problems_take_choice(struct shard_run *run)
 static enum status problems_take_bound(struct shard_run *run)
 {
 	struct shard_dual *dual = &run->dual;
-	memcpy(dual->multiplier, run->best_multiplier, run->model.slots * sizeof *dual->multiplier);
-	memcpy(dual->message, run->best_message, run->model.messages * sizeof *dual->message);
+	COPY(dual->multiplier, run->best_multiplier, run->model.slots);
+	COPY(dual->message, run->best_message, run->model.messages);
 	TRY(shard_round(dual, run->problem, &run->plan->certificate));
 	return shard_bound(run->problem, &run->plan->certificate, &run->plan->bound, run->error);
 }

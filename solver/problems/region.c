@@ -120,7 +120,7 @@ static void region_solve(struct walk *walk, double multiple)
 	const struct shard_model *model = primal->model;
 	FOR(i, walk->count) {
 		uint32_t node = primal->order[i];
-		for (uint32_t p = model->first[node]; p < model->first[node + 1]; p++)
+		FOR_SPAN(p, model->first, node)
 			primal->priced[p] = model->unary[p] + multiple * (walk->priced[p] - model->unary[p]);
 		walk->ticks += (uint64_t)shard_width(model, node) *
 			(csr_length(&model->incident, node) + shard_width(model, node) + 4);
@@ -172,15 +172,15 @@ void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64
 	struct walk walk = { .primal = primal, .priced = priced, .old = old };
 	double best = shard_primal_cost(primal), now = best,
 		   dearer = fabs(best) * exp2(-6.0 - (double)(random_next(&primal->random) % 10));
-	memcpy(primal->best, primal->choice, model->nodes * sizeof *primal->best);
-	memset(primal->inside, 0, model->nodes * sizeof *primal->inside);
+	COPY(primal->best, primal->choice, model->nodes);
+	CLEAR(primal->inside, model->nodes);
 	shard_primal_load(primal);
 	shard_slack_set(primal->slack, primal->load, model->limit);
 	while (model->nodes > 0 && walk.ticks < ticks && control_status(primal->control) != CANCELLED) {
 		now += region_visit(&walk, best + dearer - now);
 		if (now < best - 1e-9 * fabs(best)) {
 			best = now;
-			memcpy(primal->best, primal->choice, model->nodes * sizeof *primal->best);
+			COPY(primal->best, primal->choice, model->nodes);
 		}
 	}
 	memcpy(primal->choice, primal->best, model->nodes * sizeof *primal->best);

@@ -30,7 +30,7 @@ static uint32_t round_lowest(const struct shard_model *model, uint32_t node)
 static uint32_t first_edge(const struct shard_model *model, uint32_t begin, uint32_t end)
 {
 	uint32_t edge = NONE;
-	for (uint32_t i = begin; i < end; i++)
+	FOR_FROM(i, begin, end)
 		edge = model->group[model->bundle[i]].edge < edge ? model->group[model->bundle[i]].edge : edge;
 	return edge;
 }
@@ -42,7 +42,7 @@ static enum status round_lay_out(struct rounding *rounding)
 	const struct shard_problem *problem = model->problem;
 	struct shard_certificate *certificate = rounding->certificate;
 	size_t largest = 1;
-	certificate->start = mem_alloc((size_t)problem->edges + 1, sizeof *certificate->start);
+	MAKE(certificate->start, (size_t)problem->edges + 1);
 	NEED(certificate->start);
 	for (uint32_t i = 0, next; i < model->bundles; i = next) {
 		uint32_t low, high;
@@ -55,7 +55,7 @@ static enum status round_lay_out(struct rounding *rounding)
 	}
 	FOR(edge, problem->edges)
 		certificate->start[edge + 1] += certificate->start[edge];
-	certificate->message = mem_alloc(certificate->start[problem->edges], sizeof *certificate->message);
+	MAKE(certificate->message, certificate->start[problem->edges]);
 	return ROOM(&rounding->arena, rounding->part, model->messages) && ROOM(&rounding->arena, rounding->sum, largest) &&
 		certificate->message ? OK : NO_MEMORY;
 }
@@ -120,8 +120,8 @@ enum status shard_round(
 	const struct shard_model *model = dual->model;
 	struct rounding rounding = { .dual = dual, .certificate = certificate };
 	*certificate = (struct shard_certificate) { .shift = unit_shift(dual->bound), .moments = model->slots };
-	certificate->moment = mem_alloc(model->slots, sizeof *certificate->moment);
-	certificate->multiplier = mem_alloc(model->slots, sizeof *certificate->multiplier);
+	MAKE(certificate->moment, model->slots);
+	MAKE(certificate->multiplier, model->slots);
 	enum status status = certificate->moment && certificate->multiplier ? round_lay_out(&rounding) : NO_MEMORY;
 	if (status == OK && problem->limit >= 0)
 		FOR(i, model->slots) {

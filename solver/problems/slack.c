@@ -30,7 +30,7 @@ static uint32_t block_end(const struct shard_slack *slack, uint32_t block)
 static double slack_least_of(const struct shard_slack *slack, uint32_t block, uint32_t begin, uint32_t end)
 {
 	double least = HUGE_VAL;
-	for (uint32_t i = begin; i < end; i++)
+	FOR_FROM(i, begin, end)
 		least = slack->value[i] < least ? slack->value[i] : least;
 	return least + slack->added[block];
 }
@@ -54,7 +54,7 @@ void shard_slack_add(struct shard_slack *slack, uint32_t begin, uint32_t end, do
 			slack->least[block] += bytes;
 			continue;
 		}
-		for (uint32_t i = begin; i < last; i++)
+		FOR_FROM(i, begin, last)
 			slack->value[i] += bytes;
 		slack->least[block] = slack_least_of(slack, block, block * BLOCK, block_end(slack, block));
 	}

@@ -61,7 +61,7 @@ static bool is_anew(const struct apply *apply, uint32_t storage)
 static bool apply_only_updated(const struct apply *apply, uint32_t op, uint32_t tensor)
 {
 	const struct graph *graph = apply->graph;
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].in == tensor && graph->inplace[i].out == NONE)
 			return !is_anew(apply, apply_storage_of(apply, tensor));
 	return false;
@@ -98,9 +98,9 @@ static uint32_t apply_copy_tensor(struct apply *apply, uint32_t tensor)
 	struct draft *draft = apply->build.draft;
 	struct tensor record = graph->tensor[tensor];
 	char name[600];
-	snprintf(name, sizeof name, "%.500s.again", record.name);
+	PRINT_TO(name, "%.500s.again", record.name);
 	for (int n = 2; draft_find_tensor(draft, name) != NONE || graph_find_tensor(graph, name) != NONE; n++)
-		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
+		PRINT_TO(name, "%.500s.again%d", record.name, n);
 	record.name = name;
 	if (record.kind == KIND_OUTPUT) /* the step puts out the first one */
 		record.kind = KIND_TEMPORARY;
@@ -116,9 +116,9 @@ static uint32_t apply_copy_op(struct apply *apply, uint32_t op)
 	struct op record = apply->graph->op[op];
 	struct draft *draft = apply->build.draft;
 	char name[600];
-	snprintf(name, sizeof name, "%.500s.again", record.name);
+	PRINT_TO(name, "%.500s.again", record.name);
 	for (int n = 2; draft_find_op(draft, name) != NONE || graph_find_op(apply->graph, name) != NONE; n++)
-		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
+		PRINT_TO(name, "%.500s.again%d", record.name, n);
 	record.of = record.name;
 	record.name = name;
 	if (apply->step->mask[op] != NONE) {
@@ -202,7 +202,7 @@ static void run_first(struct apply *apply, uint32_t op)
 	const struct graph *graph = apply->graph;
 	FOR_ROW(i, &graph->reads, op)
 		apply_resolve(apply, graph->reads.item[i]);
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		apply_resolve(apply, graph->inplace[i].in);
 	FOR_ROW(i, &graph->writes, op) {
 		uint32_t tensor = graph->writes.item[i], storage = apply_storage_of(apply, tensor),
@@ -250,7 +250,7 @@ static bool apply_write_again(struct apply *apply, uint32_t op, uint32_t copy, u
 	const struct graph *graph = apply->graph;
 	uint32_t storage = apply_storage_of(apply, tensor), in = NONE;
 	bool stays = result_stays(apply, op, storage, bits), root = graph->tensor[tensor].alias == NONE;
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == tensor)
 			in = apply->tensor[graph->inplace[i].in];
 	apply->made[tensor] = NONE;
@@ -275,7 +275,7 @@ static void apply_run_again(struct apply *apply, uint32_t op, uint64_t bits)
 	struct draft *draft = apply->build.draft;
 	FOR_ROW(i, &graph->reads, op)
 		apply_resolve(apply, graph->reads.item[i]);
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		apply_resolve(apply, graph->inplace[i].in);
 	uint32_t copy = apply_copy_op(apply, op);
 	bool fine = copy != NONE;
@@ -355,7 +355,7 @@ enum status recompute_order_back(
 	const struct recompute_step *step, const struct graph *graph, const uint32_t *order, uint32_t *back)
 {
 	uint32_t count = 0;
-	HELD bool *there = mem_alloc(step->ops, sizeof *there);
+	HELD bool *MAKE(there, step->ops);
 	for (uint32_t i = 0; i < graph->ops && there; i++) {
 		uint32_t op = graph_find_op(step->graph, graph->op[order[i]].name);
 		if (op != NONE && !there[op]) {

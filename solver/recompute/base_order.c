@@ -28,8 +28,8 @@ static bool base_order_allocate(const struct recompute_step *step, struct recomp
 static bool base_order_place(struct recompute_base *base, const uint32_t *order)
 {
 	const struct recompute_step *step = base->step;
-	uint32_t *stack = mem_alloc(step->ops, sizeof *stack), count = 0;
-	HELD bool *placed = mem_alloc(step->ops, sizeof *placed);
+	uint32_t *MAKE(stack, step->ops), count = 0;
+	HELD bool *MAKE(placed, step->ops);
 	for (uint32_t i = 0; i < step->ops && stack && placed; i++) {
 		if (placed[order[i]] || (step->view[order[i]] && csr_length(&step->graph->succ, order[i]) > 0))
 			continue;
@@ -190,7 +190,7 @@ static void find_gaps(struct recompute_base *base)
 static bool find_dominated(struct recompute_base *base)
 {
 	const struct recompute_step *step = base->step;
-	HELD int64_t *made = mem_alloc(step->storages, sizeof *made);
+	HELD int64_t *MAKE(made, step->storages);
 	for (uint32_t op = 0; op < step->ops && made; op++) {
 		int64_t bytes = 0;
 		if (!step->forward[op] || step->view[op])
@@ -216,7 +216,7 @@ static uint32_t base_order_find_window(const struct recompute_base *base)
 static bool base_order_list_readers(struct recompute_base *base)
 {
 	const struct recompute_step *step = base->step;
-	uint32_t count = step->readers.start[step->storages], *row = mem_alloc(count, sizeof *row),
+	uint32_t count = step->readers.start[step->storages], *MAKE(row, count),
 			 *item = mem_alloc(count, sizeof *item);
 	bool fine = row && item;
 	for (uint32_t s = 0; s < step->storages && fine; s++)

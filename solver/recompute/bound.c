@@ -160,8 +160,8 @@ static bool recompute_bound_find_turn(const struct recompute_input *input, struc
 	if (!(ROOM(&bounds->arena, turn->needed, loose->storages) && ROOM(&bounds->arena, turn->priced, loose->storages) &&
 		ROOM(&bounds->arena, turn->time, loose->ops)))
 		return false;
-	memset(before, 0, loose->ops * sizeof *before);
-	memset(after, 0, loose->ops * sizeof *after);
+	CLEAR(before, loose->ops);
+	CLEAR(after, loose->ops);
 	recompute_bound_reach(&loose->graph->pred, op, stack, before);
 	recompute_bound_reach(&loose->graph->succ, op, stack, after);
 	recompute_bound_look_at(bounds, turn, before, after);
@@ -178,8 +178,8 @@ enum status recompute_bounds_new(
 	*bounds = (struct recompute_bounds){ 0 };
 	bool *forward = arena_alloc(&bounds->arena, graph->ops, sizeof *forward);
 	ROOM(&bounds->arena, bounds->pass, graph->ops);
-	HELD bool *before = mem_alloc(graph->ops, sizeof *before), *after = mem_alloc(graph->ops, sizeof *after);
-	HELD uint32_t *stack = mem_alloc(graph->ops + 1u, sizeof *stack);
+	HELD bool *MAKE(before, graph->ops), *MAKE(after, graph->ops);
+	HELD uint32_t *MAKE(stack, graph->ops + 1u);
 	bool fine = ROOM(&bounds->arena, bounds->price, graph->storages) &&
 		ROOM(&bounds->arena, bounds->kept, graph->storages) && ROOM(&bounds->arena, bounds->turn, count) && forward &&
 		bounds->pass && before && after && stack;
@@ -354,9 +354,9 @@ static enum status recompute_bound_keep_flow(
 {
 	const struct recompute_network *network = &bounds->network;
 	const struct max_flow *flow = &network->flow;
-	HELD uint32_t *owner = mem_alloc(flow->nodes, sizeof *owner);
-	HELD int64_t *out = mem_alloc(flow->nodes, sizeof *out);
-	certificate->arc = mem_alloc((size_t)flow->arcs / 2 + flow->nodes, sizeof *certificate->arc);
+	HELD uint32_t *MAKE(owner, flow->nodes);
+	HELD int64_t *MAKE(out, flow->nodes);
+	MAKE(certificate->arc, (size_t)flow->arcs / 2 + flow->nodes);
 	bool fine = owner && out && certificate->arc;
 	if (fine)
 		recompute_bound_find_owners(network, owner);

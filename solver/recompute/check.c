@@ -52,8 +52,8 @@ static enum status recompute_check_floor(const struct recompute_input *input, co
 	struct problem problem;
 	struct error why = { 0 };
 	TRY(problem_of_graph(graph, &rules, &problem, error));
-	uint32_t *item = mem_alloc(graph->storages, sizeof *item);
-	order.arc = mem_alloc(certificate->arcs, sizeof *order.arc);
+	uint32_t *MAKE(item, graph->storages);
+	MAKE(order.arc, certificate->arcs);
 	forget_others(graph, for_good, certificate->op, &problem);
 	enum status status = item && order.arc ? read_arcs(certificate, &problem, item, graph->storages, &order, error)
 		: fail_memory(error);
@@ -121,7 +121,7 @@ static wide counted_size(const struct claim *proof, uint32_t storage)
 static bool overwrites(const struct claim *proof, uint32_t op, uint32_t storage)
 {
 	const struct graph *graph = proof->graph;
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->tensor[graph->inplace[i].in].storage == storage)
 			return true;
 	return false;
@@ -164,7 +164,7 @@ static uint32_t mask_storage(const struct claim *proof, uint32_t op)
 		graph->storage[graph->tensor[graph->writes.item[first]].storage].allocator != op ||
 		overwritten_after(proof, op, mask))
 		return NONE;
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		mask = NONE;
 	return mask;
 }

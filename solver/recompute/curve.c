@@ -9,7 +9,7 @@ static void recompute_curve_take_over(
 	to->peak = from->peak;
 	to->proved = to->extra <= to->bound;
 	memcpy(to->state, from->state, step->storages);
-	memcpy(to->order, from->order, step->ops * sizeof *to->order);
+	COPY(to->order, from->order, step->ops);
 }
 
 /* The smallest cap above the last one, and of equals the first; NONE: there is no more. */

@@ -12,7 +12,7 @@ void recompute_dual_prices(const struct recompute_base *base, const uint32_t *mo
 	uint32_t moments, double *sum, int64_t *price)
 {
 	const struct recompute_step *step = base->step;
-	memset(sum, 0, (step->ops + 1u) * sizeof *sum);
+	CLEAR(sum, (step->ops + 1u));
 	FOR(m, moments)
 		sum[moment[m] + 1] += lambda[m];
 	FOR(i, step->ops)
@@ -34,7 +34,7 @@ void recompute_dual_prices(const struct recompute_base *base, const uint32_t *mo
 void recompute_dual_profile(const struct recompute_base *base, const int64_t *fixed, const bool *kept, int64_t *profile)
 {
 	const struct recompute_step *step = base->step;
-	memset(profile, 0, step->ops * sizeof *profile);
+	CLEAR(profile, step->ops);
 	FOR(s, step->storages)
 		if (step->droppable[s] && kept[s] && base->from[s] <= base->until[s] && base->until[s] < step->ops) {
 			profile[base->from[s]] += step->bytes[s];
@@ -67,7 +67,7 @@ static struct recompute_column *new_column(struct recompute_dual *dual)
 static uint32_t recompute_dual_fullest(const struct recompute_step *step, const int64_t *profile)
 {
 	uint32_t most = 0;
-	for (uint32_t i = 1; i < step->ops; i++)
+	FOR_FROM(i, 1, step->ops)
 		most = profile[i] > profile[most] ? i : most;
 	return most;
 }
@@ -162,11 +162,11 @@ static bool add_moment(struct recompute_dual *dual)
 	uint32_t most = 0;
 	if (dual->moments == RECOMPUTE_MOMENTS)
 		return false;
-	memset(mixed, 0, step->ops * sizeof *mixed);
+	CLEAR(mixed, step->ops);
 	FOR(c, dual->columns)
 		for (uint32_t i = 0; dual->column[c].share > 1e-9 && i < step->ops; i++)
 			mixed[i] += dual->column[c].share * (double)dual->column[c].profile[i];
-	for (uint32_t i = 1; i < step->ops; i++)
+	FOR_FROM(i, 1, step->ops)
 		most = mixed[i] > mixed[most] ? i : most;
 	FOR(m, dual->moments)
 		if (dual->moment[m] == most)

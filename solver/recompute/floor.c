@@ -13,14 +13,14 @@ static void floor_weigh(const struct recompute_step *loose, uint32_t op, struct 
 		if (loose->droppable[problem->storage[i]] && !touched)
 			problem->size[i] = 0;
 	}
-	memcpy(problem->workspace, loose->workspace, problem->ops * sizeof *problem->workspace);
+	COPY(problem->workspace, loose->workspace, problem->ops);
 }
 
 /* The order's flow as arcs of a certificate. */
 static enum status take_flow(
 	const struct problem *problem, const struct order_certificate *flow, struct recompute_certificate *certificate)
 {
-	certificate->arc = mem_alloc(flow->arcs ? flow->arcs : 1, sizeof *certificate->arc);
+	MAKE(certificate->arc, flow->arcs ? flow->arcs : 1);
 	NEED(certificate->arc);
 	FOR(i, flow->arcs) {
 		const struct order_arc *arc = &flow->arc[i];

@@ -30,7 +30,7 @@ static void refine_storages(const struct recompute_step *step, const uint64_t *o
 
 static bool find_colours(const struct recompute_step *step, uint64_t *storage)
 {
-	uint64_t *op = mem_alloc(step->ops, sizeof *op);
+	uint64_t *MAKE(op, step->ops);
 	if (!op)
 		return false;
 	FOR(s, step->storages)
@@ -57,8 +57,8 @@ static int recompute_fold_by_colour(const void *left, const void *right)
 
 enum status recompute_fold_find(const struct recompute_step *step, struct recompute_fold *fold)
 {
-	HELD uint64_t *colour = mem_alloc(step->storages, sizeof *colour);
-	HELD struct coloured *list = mem_alloc(step->storages, sizeof *list);
+	HELD uint64_t *MAKE(colour, step->storages);
+	HELD struct coloured *MAKE(list, step->storages);
 	uint32_t count = 0;
 	*fold = (struct recompute_fold){ 0 };
 	bool fine = ROOM(&fold->arena, fold->of, step->storages) &&
@@ -76,7 +76,7 @@ enum status recompute_fold_find(const struct recompute_step *step, struct recomp
 			;
 		if (end - i < 2)
 			continue;
-		for (uint32_t k = i; k < end; k++) {
+		FOR_FROM(k, i, end) {
 			fold->of[list[k].storage] = fold->classes;
 			fold->members.item[used++] = list[k].storage;
 		}

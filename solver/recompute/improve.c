@@ -50,7 +50,7 @@ static bool fill_once(struct recompute_search *search)
 	bool played = (uint64_t)step->storages * each < (search->limit - search->control->ticks) / 4;
 	int64_t before = search->extra;
 	memcpy(search->state, search->best, step->storages);
-	uint32_t count = list_dropped(search, played), *scratch = mem_alloc(count, sizeof *scratch);
+	uint32_t count = list_dropped(search, played), *MAKE(scratch, count);
 	if (!scratch) {
 		search->status = NO_MEMORY;
 		return false;
@@ -151,8 +151,8 @@ static bool swap_one(struct recompute_search *search, uint32_t storage, const ui
 void recompute_swap(struct recompute_search *search)
 {
 	const struct recompute_step *step = search->step;
-	HELD uint32_t *kept = mem_alloc(step->storages, sizeof *kept), *dropped = mem_alloc(step->storages, sizeof *dropped);
-	HELD uint32_t *scratch = mem_alloc(step->storages, sizeof *scratch);
+	HELD uint32_t *MAKE(kept, step->storages), *MAKE(dropped, step->storages);
+	HELD uint32_t *MAKE(scratch, step->storages);
 	uint64_t random = step->storages;
 	bool better = search->extra < INT64_MAX && search->extra > 0;
 	if (!kept || !dropped || !scratch)
@@ -235,11 +235,11 @@ static void fill_from(struct recompute_search *search, uint8_t *keep)
 void recompute_perturb(struct recompute_search *search, const struct recompute_dual *dual, uint32_t tries)
 {
 	const struct recompute_step *step = search->step;
-	int64_t *price = mem_alloc(step->storages, sizeof *price), *other = mem_alloc(step->storages, sizeof *other), value;
-	double *sum = mem_alloc(step->ops + 1u, sizeof *sum), one = 1;
-	uint64_t *seen = mem_alloc(tries, sizeof *seen), random = step->ops + 1u;
-	HELD bool *kept = mem_alloc(step->storages, sizeof *kept);
-	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	int64_t *MAKE(price, step->storages), *MAKE(other, step->storages), value;
+	double *MAKE(sum, step->ops + 1u), one = 1;
+	uint64_t *MAKE(seen, tries), random = step->ops + 1u;
+	HELD bool *MAKE(kept, step->storages);
+	HELD uint8_t *MAKE(keep, step->storages);
 	uint32_t known = 0;
 	bool fine = price && other && sum && seen && kept && keep;
 	search->status = fine ? search->status : NO_MEMORY;

@@ -81,7 +81,7 @@ static enum status joint_add_edges(
 	const struct graph *graph, const uint32_t *of_op, const uint32_t *of_tensor, struct joint *joint)
 {
 	uint32_t pairs = 0, most = graph->reads.start[graph->ops] + joint->nodes;
-	HELD uint32_t *from = mem_alloc(most, sizeof *from), *to = mem_alloc(most, sizeof *to);
+	HELD uint32_t *MAKE(from, most), *MAKE(to, most);
 	for (uint32_t op = 0; op < graph->ops && from && to; op++)
 		FOR_ROW(i, &graph->reads, op)
 			if (of_tensor[graph->reads.item[i]] != NONE) {
@@ -114,7 +114,7 @@ enum status joint_find(const struct graph *graph, const bool *forward, const str
 {
 	*joint = (struct joint){ 0 };
 	ROOM(&joint->arena, joint->node, (size_t)graph->tensors + graph->ops);
-	HELD uint32_t *of_op = mem_alloc(graph->ops, sizeof *of_op), *of_tensor = mem_alloc(graph->tensors, sizeof *of_tensor);
+	HELD uint32_t *MAKE(of_op, graph->ops), *MAKE(of_tensor, graph->tensors);
 	enum status status = joint->node && of_op && of_tensor ? OK : NO_MEMORY;
 	if (status == OK) {
 		memset(of_tensor, 0xff, graph->tensors * sizeof *of_tensor);
@@ -238,7 +238,7 @@ static void ban_long_chains(struct banning *banning)
 {
 	const struct joint *joint = banning->joint;
 	enum { VISITED = 1, QUEUED = 2 };
-	memset(banning->mark, 0, joint->nodes * sizeof *banning->mark);
+	CLEAR(banning->mark, joint->nodes);
 	FOR(start, joint->nodes) {
 		if (!joint->node[start].forward || (banning->mark[start] & VISITED))
 			continue;
@@ -319,7 +319,7 @@ static enum status joint_build(const struct joint *joint, struct max_flow *flow,
 static void reach_sink(struct max_flow *flow, uint32_t sink, bool *reaches)
 {
 	uint32_t head = 0, tail = 0;
-	memset(reaches, 0, flow->nodes * sizeof *reaches);
+	CLEAR(reaches, flow->nodes);
 	reaches[sink] = true;
 	flow->queue[tail++] = sink;
 	while (head < tail) {
@@ -338,8 +338,8 @@ static enum status recompute_joint_cut(
 	const struct joint *joint, struct control *control, const uint32_t *banned, bool *saved)
 {
 	struct max_flow flow = { 0 };
-	HELD uint8_t *side = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *side);
-	HELD bool *reaches = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *reaches);
+	HELD uint8_t *MAKE(side, 2 * (size_t)joint->nodes + 1);
+	HELD bool *MAKE(reaches, 2 * (size_t)joint->nodes + 1);
 	int64_t value;
 	enum status status = side && reaches ? joint_build(joint, &flow, side, banned) : NO_MEMORY;
 	status = status == OK ? flow_maximise(&flow, side, control, &value) : status;
@@ -360,7 +360,7 @@ enum status joint_cut(const struct joint *joint, const struct joint_bans *bans, 
 		.scratch = mem_alloc(joint->nodes + 1, sizeof *banning.scratch),
 		.mark = mem_alloc(joint->nodes + 1, sizeof *banning.mark) };
 	enum status status = banning.scratch && banning.mark ? OK : NO_MEMORY;
-	memset(banned, 0, joint->nodes * sizeof *banned);
+	CLEAR(banned, joint->nodes);
 	for (uint32_t n = 0; n < joint->nodes && status == OK; n++)
 		if (joint->node[n].forward && banned_alone(joint, bans, n, banning.scratch))
 			ban(&banning, n);

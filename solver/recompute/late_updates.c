@@ -95,7 +95,7 @@ static bool find_until(struct late *late, const uint32_t *last)
 static void late_updates_move(const struct late *late, uint32_t *list, uint32_t *moved)
 {
 	uint32_t ops = late->step->ops;
-	memset(list, 0, (ops + 1u) * sizeof *list);
+	CLEAR(list, (ops + 1u));
 	FOR(op, ops)
 		list[late->until[op] + 1]++;
 	FOR(i, ops)
@@ -124,7 +124,7 @@ bool recompute_updates_late(const struct recompute_step *step, uint32_t *order)
 	}
 	if (fine && find_until(&late, last)) {
 		late_updates_move(&late, list, moved);
-		memcpy(order, moved, step->ops * sizeof *order);
+		COPY(order, moved, step->ops);
 	}
 	return fine;
 }

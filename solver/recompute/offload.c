@@ -90,7 +90,7 @@ static bool recompute_offload_describe(
 /* By keys, ties in the order given: insertion into a sorted list, which storages nearly are. */
 static void sort_written(struct moved *moved, uint32_t count)
 {
-	for (uint32_t i = 1; i < count; i++) {
+	FOR_FROM(i, 1, count) {
 		struct moved one = moved[i];
 		uint32_t j = i;
 		for (; j > 0 && moved[j - 1].written > one.written; j--)
@@ -202,7 +202,7 @@ enum status recompute_reruns_of(struct recompute_solver *solver, const uint8_t *
 {
 	const struct recompute_step *step = &solver->step;
 	const struct recompute_replay *replay = &solver->replay;
-	memset(reruns->later, 0, step->ops * sizeof *reruns->later);
+	CLEAR(reruns->later, step->ops);
 	memset(reruns->first, 0xff, step->storages * sizeof *reruns->first);
 	enum status status = recompute_play_all(&solver->replay, &solver->base[1], state);
 	for (uint32_t i = 0; i < replay->length && status == OK && replay->valid; i++) {

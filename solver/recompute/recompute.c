@@ -81,7 +81,7 @@ static void repair_all(struct solving *solving)
 	const struct recompute_dual *dual = solving->dual;
 	struct recompute_search *search = &solving->solver->search;
 	const struct recompute_step *step = &solving->solver->step;
-	uint8_t *start = mem_alloc(step->storages, sizeof *start);
+	uint8_t *MAKE(start, step->storages);
 	if (!start) {
 		search->status = NO_MEMORY;
 		return;
@@ -292,7 +292,7 @@ static enum status order_plan(struct solving *solving, bool *added)
 static bool recompute_may(const struct solving *solving, const uint8_t *state)
 {
 	const struct recompute_solver *solver = solving->solver;
-	HELD bool *kept = mem_alloc(solver->step.storages, sizeof *kept);
+	HELD bool *MAKE(kept, solver->step.storages);
 	for (uint32_t s = 0; kept && s < solver->step.storages; s++)
 		kept[s] = solver->step.droppable[s] && state[s] == RECOMPUTE_KEEP;
 	bool may = !kept || recompute_bound_peak(&solver->bounds, kept) <= solving->cap;
@@ -302,8 +302,8 @@ static bool recompute_may(const struct solving *solving, const uint8_t *state)
 static bool allocate_plan(const struct recompute_solver *solver, struct recompute_plan *plan)
 {
 	*plan = (struct recompute_plan){ .extra = INT64_MAX, .peak = INT64_MAX, .certificate = { .op = NONE } };
-	plan->state = mem_alloc(solver->step.storages, sizeof *plan->state);
-	plan->order = mem_alloc(solver->step.ops, sizeof *plan->order);
+	MAKE(plan->state, solver->step.storages);
+	MAKE(plan->order, solver->step.ops);
 	return plan->state && plan->order;
 }
 
@@ -417,7 +417,7 @@ static void recompute_prove_impossible(struct solving *solving)
 	for (int n = 0; n < FLOORS && status == OK && !plan->impossible; n++) {
 		struct recompute_certificate floor = { .op = NONE };
 		uint32_t most = 0;
-		for (uint32_t i = 1; i < solver->step.ops; i++)
+		FOR_FROM(i, 1, solver->step.ops)
 			most = solver->replay.profile[i] > solver->replay.profile[most] ? i : most;
 		solver->replay.profile[most] = 0;
 		status = recompute_floor(
@@ -601,7 +601,7 @@ static enum status consider_along(struct solving *solving, const uint8_t *state,
 static enum status rank_candidates(
 	struct recompute_solver *solver, const uint8_t *state, uint32_t count, uint32_t *rank)
 {
-	HELD int64_t *peak = mem_alloc(count, sizeof *peak);
+	HELD int64_t *MAKE(peak, count);
 	enum status status = peak ? OK : NO_MEMORY;
 	for (uint32_t i = 0, at; i < count && status == OK; i++) {
 		status = recompute_play(
@@ -620,7 +620,7 @@ enum status recompute_consider(struct recompute_solver *solver, int64_t cap, con
 	struct solving solving = { solver, options, control, plan, cap,
 		options->ticks ? options->ticks : RECOMPUTE_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false };
 	bool large = solver->base[0].actives >= SMALL_STEP;
-	uint32_t *rank = mem_alloc(count, sizeof *rank);
+	uint32_t *MAKE(rank, count);
 	enum status status = rank ? rank_candidates(solver, state, count, rank) : NO_MEMORY;
 	solver->search.control = control;
 	solver->search.status = OK;

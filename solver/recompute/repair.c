@@ -35,7 +35,7 @@ static uint32_t recompute_repair_list_candidates(
 		search->score[s] = (double)recompute_kept_bytes(step, s) * (in_memory(search, state, s, position) ? 1000 : 1);
 		search->list[count++] = s;
 	}
-	uint32_t *scratch = mem_alloc(count, sizeof *scratch);
+	uint32_t *MAKE(scratch, count);
 	if (!scratch) {
 		search->status = NO_MEMORY;
 		return 0;

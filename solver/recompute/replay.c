@@ -319,9 +319,9 @@ static enum status recompute_replay_measure(struct play *play)
 	if (!mem_reserve(&replay->born, &replay->born_room, length + 2u, sizeof *replay->born)
 		|| !mem_reserve(&replay->died, &replay->died_room, length + 2u, sizeof *replay->died))
 		return NO_MEMORY;
-	memset(replay->born, 0, (length + 2u) * sizeof *replay->born);
-	memset(replay->died, 0, (length + 2u) * sizeof *replay->died);
-	memset(replay->profile, 0, step->ops * sizeof *replay->profile);
+	CLEAR(replay->born, (length + 2u));
+	CLEAR(replay->died, (length + 2u));
+	CLEAR(replay->profile, step->ops);
 	for (size_t i = 0; i < replay->instances; i++) {
 		replay->born[replay->instance[i].first] += replay->instance[i].bytes;
 		replay->died[replay->instance[i].last + 1] += replay->instance[i].bytes;
@@ -355,10 +355,10 @@ static void recompute_replay_reset(struct recompute_replay *replay)
 	replay->instances = 0;
 	replay->peak_position = 0;
 	memset(replay->current, 0xff, step->storages * sizeof *replay->current);
-	memset(replay->version, 0, step->storages * sizeof *replay->version);
+	CLEAR(replay->version, step->storages);
 	memset(replay->seed, 0xff, step->ops * sizeof *replay->seed);
 	if (step->copies)
-		memset(replay->late, 0, step->storages * sizeof *replay->late);
+		CLEAR(replay->late, step->storages);
 }
 
 /* Nothing runs again before the first op after the pass, and what is dropped goes after its last reader: until there
@@ -371,8 +371,8 @@ static void keep_prefix(struct recompute_replay *replay, const struct recompute_
 		return;
 	}
 	if (replay->instances > 0)
-		memcpy(prefix->instance, replay->instance, replay->instances * sizeof *prefix->instance);
-	memcpy(prefix->current, replay->current, replay->step->storages * sizeof *prefix->current);
+		COPY(prefix->instance, replay->instance, replay->instances);
+	COPY(prefix->current, replay->current, replay->step->storages);
 	prefix->order = base->fingerprint;
 	prefix->actives = actives;
 	prefix->length = replay->length;

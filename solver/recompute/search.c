@@ -62,10 +62,10 @@ void recompute_sort(uint32_t *list, const double *score, uint32_t count, uint32_
 		for (uint32_t from = 0; from < count; from += 2 * width) {
 			uint32_t a = from, middle = from + width < count ? from + width : count, b = middle,
 					 end = from + 2 * width < count ? from + 2 * width : count;
-			for (uint32_t at = from; at < end; at++)
+			FOR_FROM(at, from, end)
 				scratch[at] = b == end || (a < middle && score[list[a]] >= score[list[b]]) ? list[a++] : list[b++];
 		}
-		memcpy(list, scratch, count * sizeof *list);
+		COPY(list, scratch, count);
 	}
 }
 
@@ -236,8 +236,8 @@ static void mix_columns(struct recompute_search *search, const struct recompute_
 void recompute_primal(struct recompute_search *search, struct recompute_dual *dual)
 {
 	const struct recompute_step *step = search->step;
-	HELD int64_t *fixed = mem_alloc(step->ops, sizeof *fixed), *relaxed = mem_alloc(step->ops, sizeof *relaxed);
-	HELD bool *kept = mem_alloc(step->storages, sizeof *kept);
+	HELD int64_t *MAKE(fixed, step->ops), *MAKE(relaxed, step->ops);
+	HELD bool *MAKE(kept, step->storages);
 	struct recompute_dual next = { 0 }, *now = dual;
 	memset(search->dropped, RECOMPUTE_HOLD, step->storages);
 	if (!fixed || !relaxed || !kept)
@@ -253,7 +253,7 @@ void recompute_primal(struct recompute_search *search, struct recompute_dual *du
 		if (search->extra < INT64_MAX)
 			recompute_search_kept_of(search, kept);
 		else
-			memcpy(kept, now->column[now->columns - 1].kept, step->storages * sizeof *kept);
+			COPY(kept, now->column[now->columns - 1].kept, step->storages);
 		learn_transients(search, kept, fixed, relaxed, round > 0);
 		recompute_dual_free(&next);
 		enum status status = recompute_dual_solve(
@@ -278,9 +278,9 @@ void recompute_reprice(struct recompute_search *search, const struct recompute_d
 {
 	const struct recompute_step *step = search->step;
 	const struct recompute_base *base = search->base;
-	int64_t *fixed = mem_alloc(step->ops, sizeof *fixed), *relaxed = mem_alloc(step->ops, sizeof *relaxed),
+	int64_t *MAKE(fixed, step->ops), *MAKE(relaxed, step->ops),
 			before = INT64_MAX;
-	HELD bool *kept = mem_alloc(step->storages, sizeof *kept);
+	HELD bool *MAKE(kept, step->storages);
 	search->status = fixed && relaxed && kept ? search->status : NO_MEMORY;
 	while (search->status == OK && search->extra < before && search->extra > 0 && recompute_goes_on(search)) {
 		struct recompute_dual next;

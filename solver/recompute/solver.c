@@ -73,8 +73,8 @@ static uint32_t add_fullest(const struct recompute_solver *solver, const int64_t
 static enum status find_bounds(const struct recompute_input *input, struct recompute_solver *solver)
 {
 	const struct recompute_step *step = &solver->step;
-	uint32_t *list = mem_alloc(step->ops + 2u * MOMENTS + OTHER_MOMENTS, sizeof *list), count = 0, late = 0;
-	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	uint32_t *MAKE(list, step->ops + 2u * MOMENTS + OTHER_MOMENTS), count = 0, late = 0;
+	HELD uint8_t *MAKE(keep, step->storages);
 	enum status status = list && keep ? recompute_play(&solver->replay, &solver->base[0], keep) : NO_MEMORY;
 	if (status == OK) {
 		count = add_fullest(solver, solver->replay.profile, true, MOMENTS, list, 0);

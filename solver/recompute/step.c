@@ -75,7 +75,7 @@ static bool recompute_step_find_late(const struct graph *graph, bool *late)
 
 enum status recompute_early_ops(const struct graph *graph, bool *forward)
 {
-	bool *late = mem_alloc(graph->ops, sizeof *late);
+	bool *MAKE(late, graph->ops);
 	NEED(late);
 	uint32_t first = 0;
 	while (first < graph->ops && graph->op[first].phase != PHASE_BACKWARD)
@@ -194,7 +194,7 @@ static void mark_droppable(const struct recompute_input *input, struct recompute
 	FOR(op, graph->ops) {
 		bool many = csr_length(&graph->writes, op) > RECOMPUTE_RESULTS;
 		bool stays = (input->random != RECOMPUTE_RANDOM_STATE && step->random[op]) || (many && !step->view[op]);
-		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		FOR_SPAN(i, graph->inplace_start, op)
 			if (!step->forward[op])
 				step->droppable[graph->tensor[graph->inplace[i].in].storage] = false;
 		FOR_ROW(i, &graph->writes, op)
@@ -247,7 +247,7 @@ static bool repeatable(const struct recompute_step *step, const uint32_t *last, 
 static bool recompute_step_settle(struct recompute_step *step)
 {
 	const struct graph *graph = step->graph;
-	uint32_t *last = mem_alloc(graph->storages, sizeof *last);
+	uint32_t *MAKE(last, graph->storages);
 	if (!last)
 		return false;
 	bool any = find_last_writers(step, last);

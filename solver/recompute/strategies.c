@@ -86,7 +86,7 @@ static void sort_items(const struct budget *budget, uint32_t *item, uint32_t cou
 			(b < count && strategies_larger_first(budget->joint, budget->banned, item[b], item[a]) < 0);
 		scratch[i] = second ? item[b++] : item[a++];
 	}
-	memcpy(item, scratch, count * sizeof *item);
+	COPY(item, scratch, count);
 }
 
 /* Whether a banned node's results lie in memory of the inputs. */
@@ -101,7 +101,7 @@ static enum status find_items(struct budget *budget)
 {
 	const struct joint *joint = budget->joint;
 	ROOM(&budget->arena, budget->item, joint->nodes);
-	HELD uint32_t *scratch = mem_alloc(joint->nodes, sizeof *scratch);
+	HELD uint32_t *MAKE(scratch, joint->nodes);
 	for (uint32_t n = 0; n < joint->nodes && budget->item && scratch; n++)
 		if (budget->banned[n] >= FIRST_BANNED && joint->node[n].distance < JOINT_FAR && !in_input(budget, &joint->node[n]))
 			budget->item[budget->items++] = n;
@@ -130,7 +130,7 @@ static uint32_t strategies_size_of(const struct budget *budget, uint32_t item)
 static enum status fill_knapsack(struct budget *budget)
 {
 	size_t words = budget->most / 64 + 1;
-	HELD float *best = mem_alloc(budget->most + 1, sizeof *best);
+	HELD float *MAKE(best, budget->most + 1);
 	enum status status = ROOM(&budget->arena, budget->taken, (size_t)budget->items * words) && best ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < budget->items && status == OK; i++) {
 		uint32_t bytes = strategies_size_of(budget, i);
@@ -151,7 +151,7 @@ static enum status fill_knapsack(struct budget *budget)
 static void allow_rest(struct budget *budget, uint32_t share)
 {
 	size_t words = budget->most / 64 + 1;
-	memset(budget->allowed, 0, budget->joint->nodes * sizeof *budget->allowed);
+	CLEAR(budget->allowed, budget->joint->nodes);
 	for (uint32_t i = budget->items, j = share; i-- > 0;) {
 		bool in = budget->taken[i * words + j / 64] >> (j % 64) & 1;
 		budget->allowed[budget->item[i]] = !in;
@@ -226,7 +226,7 @@ enum status recompute_keep_knapsack(const struct recompute_step *step, const str
 	struct joint joint;
 	enum status status = joint_find(step->graph, step->forward, rules, &joint);
 	struct budget budget = { .joint = &joint, .graph = step->graph, .activations = activations, .control = control };
-	memset(keep, 0, (size_t)count * step->storages * sizeof *keep);
+	CLEAR(keep, (size_t)count * step->storages);
 	if (status == OK) {
 		status = ROOM(&budget.arena, budget.saved, joint.nodes) && ROOM(&budget.arena, budget.allowed, joint.nodes) &&
 			ROOM(&budget.arena, budget.banned, joint.nodes)
@@ -243,8 +243,8 @@ enum status recompute_states_keeping(
 	const struct recompute_step *step, const bool *keep, struct control *control, uint8_t *state)
 {
 	struct recompute_network network;
-	int64_t *price = mem_alloc(step->storages, sizeof *price), value;
-	HELD bool *kept = mem_alloc(step->storages, sizeof *kept);
+	int64_t *MAKE(price, step->storages), value;
+	HELD bool *MAKE(kept, step->storages);
 	enum status status = price && kept ? recompute_network_new(step, false, &network) : NO_MEMORY;
 	if (price && kept) {
 		FOR(s, step->storages)
@@ -307,8 +307,8 @@ static enum status states_of_all(const struct recompute_step *step, const struct
 enum status recompute_published_states(const struct recompute_step *step, const struct activations *activations,
 	const struct rules *rules, struct control *control, uint8_t **state, uint32_t *count)
 {
-	HELD bool *keep = mem_alloc((size_t)step->storages * BUDGETS, sizeof *keep);
-	*state = mem_alloc((size_t)step->storages * (MODES + 2 * GROUPINGS + BUDGETS), sizeof **state);
+	HELD bool *MAKE(keep, (size_t)step->storages * BUDGETS);
+	MAKE(*state, (size_t)step->storages * (MODES + 2 * GROUPINGS + BUDGETS));
 	*count = 0;
 	return keep && *state ? states_of_all(step, activations, rules, control, keep, *state, count) : NO_MEMORY;
 }

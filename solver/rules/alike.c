@@ -20,7 +20,7 @@ static inline uint64_t alike_mix(uint64_t hash, uint64_t value)
 static bool alike_spread(struct classes *classes)
 {
 	size_t buckets = classes->buckets > 0 ? 4 * classes->buckets : 256;
-	uint32_t *bucket = mem_alloc(buckets, sizeof *bucket);
+	uint32_t *MAKE(bucket, buckets);
 	if (!bucket)
 		return false;
 	FOR(i, classes->count) {
@@ -72,7 +72,7 @@ static uint64_t hash_tensor(const struct units *units, uint32_t t)
 	hash = alike_mix(hash, graph_in_host(units->graph, t));
 	for (uint32_t d = 0; d < tensor->dims && tensor->shape; d++)
 		hash = alike_mix(hash, (uint64_t)tensor->shape[d]);
-	for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
+	FOR_SPAN(i, units->part_start, t)
 		hash = alike_mix(hash, (uint64_t)units->part[i].size << 8 | units->part[i].role);
 	return hash;
 }

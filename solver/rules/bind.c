@@ -101,7 +101,7 @@ static int bind_dims_of(const struct matcher *matcher, uint32_t tensor)
 /* A result has every dim of "..." that it shows in full. */
 static bool results_cover_batch(const struct matcher *matcher)
 {
-	for (uint32_t t = matcher->operands; t < matcher->tensors; t++) {
+	FOR_FROM(t, matcher->operands, matcher->tensors) {
 		struct place place[DIMS_MAX];
 		if (!matcher->tensor[t].shape)
 			continue;
@@ -368,7 +368,7 @@ static bool emit(struct matcher *matcher, struct binding *binding)
 /* A result's extent that no operand determines is an attribute of the op. */
 static bool results_known(const struct matcher *matcher)
 {
-	for (uint32_t t = matcher->operands; t < matcher->tensors; t++) {
+	FOR_FROM(t, matcher->operands, matcher->tensors) {
 		struct place place[DIMS_MAX];
 		int dims = bind_dims_of(matcher, t);
 		const struct form_slot *slot = &matcher->form->slot[matcher->slot[t]];
@@ -398,7 +398,7 @@ static const struct form *ruled_out(const struct parsed_rule *parsed, const stru
 	const struct form *other = parsed->form->next;
 	if (!other || other->next || !has_windows(parsed->form) || !has_windows(other))
 		return NULL;
-	for (uint32_t item = 6; item < 8; item++) {
+	FOR_FROM(item, 6, 8) {
 		const struct argument *value = arguments_item(arguments, item);
 		if (value && (value->kind == ARGUMENT_TRUE || value->kind == ARGUMENT_FALSE))
 			return value->kind == ARGUMENT_TRUE ? parsed->form : other;

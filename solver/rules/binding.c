@@ -20,7 +20,7 @@ bool binding_tensor(struct binding *binding, uint32_t tensor, int dims, const in
 	if (!mem_reserve(&binding->dim, &binding->room_dims, end, sizeof *binding->dim))
 		return false;
 	binding->dim_start[tensor + 1] = end;
-	for (uint32_t i = start; i < end; i++)
+	FOR_FROM(i, start, end)
 		binding->dim[i] = (struct binding_dim) { .size = shape ? shape[i - start] : -1 };
 	return true;
 }

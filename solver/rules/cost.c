@@ -29,7 +29,7 @@ static int64_t largest_tensor(const struct binding *binding)
 	int64_t largest = 0;
 	FOR(t, binding->tensors) {
 		int64_t elements = 1;
-		for (uint32_t dim = binding->dim_start[t]; dim < binding->dim_start[t + 1]; dim++)
+		FOR_SPAN(dim, binding->dim_start, t)
 			elements *= binding->dim[dim].size;
 		largest = elements > largest ? elements : largest;
 	}
@@ -79,7 +79,7 @@ int64_t rule_flops(const struct rule *rule, const struct binding *binding)
 	case COST_ELEMENT:
 		return largest_tensor(binding);
 	case COST_CONTRACTION: case COST_GROUPED:
-		for (uint32_t t = binding->operands; t < binding->tensors; t++)
+		FOR_FROM(t, binding->operands, binding->tensors)
 			products += binding_dims(binding, t) > 1 || binding->tensors == binding->operands + 1;
 		break;
 	case COST_RECURRENCE:
@@ -98,7 +98,7 @@ enum status rule_bind_op(
 {
 	struct rule_tensor tensor[64], *all = tensor;
 	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), count = 0;
-	if (operands + results > COUNT_OF(tensor) && !(all = mem_alloc(operands + results, sizeof *all)))
+	if (operands + results > COUNT_OF(tensor) && !(MAKE(all, operands + results)))
 		return NO_MEMORY;
 	const struct csr *sides[] = { &graph->reads, &graph->writes };
 	enum status status = OK;

@@ -98,7 +98,7 @@ static void name_convolution(const struct naming *naming, const uint32_t *read, 
 {
 	const uint32_t tensor[2] = { read[0], result };
 	for (int t = 0; t < 2; t++)
-		for (uint32_t d = 1; d < naming->graph->tensor[tensor[t]].dims; d++)
+		FOR_FROM(d, 1, naming->graph->tensor[tensor[t]].dims)
 			name(naming, single(naming, tensor[t], d), d == 1 ? ROLE_CHANNELS : ROLE_SPACE);
 }
 
@@ -144,7 +144,7 @@ static void name_head_size(const struct naming *naming)
 {
 	const struct factors *factors = naming->factors;
 	FOR(d, factors->dim_start[naming->graph->tensors])
-		for (uint32_t i = 1; i < factors->dim[d].count; i++) {
+		FOR_FROM(i, 1, factors->dim[d].count) {
 			const uint32_t *part = factors->part + factors->dim[d].first + i;
 			if (factors->factor[part[-1]].role == ROLE_HEADS)
 				name(naming, *part, ROLE_HEAD_SIZE);
@@ -179,7 +179,7 @@ static void add_matrices(const struct naming *naming, const struct rule *rule, u
 		if (!factor_roles_is_parameter(naming, t) || graph->tensor[t].dims < 2 || graph->tensor[t].dims > 3)
 			continue;
 		struct matrix matrix = { NONE, NONE };
-		for (uint32_t d = graph->tensor[t].dims - 2u; d < graph->tensor[t].dims; d++) {
+		FOR_FROM(d, graph->tensor[t].dims - 2u, graph->tensor[t].dims) {
 			uint32_t factor = single(naming, t, d);
 			if (factor == NONE)
 				continue;

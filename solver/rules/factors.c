@@ -247,7 +247,7 @@ static bool keep_links(struct search *search, uint32_t op)
 		if (from == NONE || to == NONE)
 			return false;
 		FOR(t, binding->operands)
-			for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++)
+			FOR_SPAN(d, binding->dim_start, t)
 				if (binding->dim[d].count == 1 && binding->part[binding->dim[d].first] == at->from)
 					operand = t;
 		struct open_link link = { at->kind, op, operand, from, to };
@@ -482,8 +482,8 @@ static void mark_made(struct search *search, const struct rule *rule, uint32_t o
 static bool reduce_ones(struct search *search, uint32_t op)
 {
 	struct binding *binding = &search->binding;
-	for (uint32_t t = binding->operands; t < binding->tensors; t++)
-		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++) {
+	FOR_FROM(t, binding->operands, binding->tensors)
+		FOR_SPAN(d, binding->dim_start, t) {
 			if (binding->dim[d].size != 1 || !search->flow.gradient[graph_argument(search->graph, op, t)])
 				continue;
 			uint32_t unit = binding_new_factor(binding, 1, FACTOR_UNIT);
@@ -502,7 +502,7 @@ static bool rules_factors_apply(struct search *search, uint32_t op)
 	memset(search->local, -1, binding->factors * sizeof *search->local);
 	FOR(t, binding->tensors) {
 		uint32_t tensor = graph_argument(search->graph, op, t);
-		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++)
+		FOR_SPAN(d, binding->dim_start, t)
 			if (!rules_factors_meet(search, &binding->dim[d],
 					&search->dim[search->dim_start[tensor] + d - binding->dim_start[t]], op, t))
 				return false;
@@ -648,7 +648,7 @@ static bool write_all(struct writer *writer)
 static bool write_result(struct search *search, struct factors *factors)
 {
 	struct writer writer = { .search = search, .factors = factors };
-	writer.id = mem_alloc(search->terms.nodes, sizeof *writer.id);
+	MAKE(writer.id, search->terms.nodes);
 	if (writer.id)
 		memset(writer.id, -1, search->terms.nodes * sizeof *writer.id);
 	bool fine = writer.id && write_all(&writer);
@@ -661,14 +661,14 @@ static bool write_result(struct search *search, struct factors *factors)
 static bool rules_factors_begin(struct search *search)
 {
 	const struct graph *graph = search->graph;
-	search->dim_start = mem_alloc(graph->tensors + (size_t)1, sizeof *search->dim_start);
-	search->made = mem_alloc(graph->tensors, sizeof *search->made);
+	MAKE(search->dim_start, graph->tensors + (size_t)1);
+	MAKE(search->made, graph->tensors);
 	if (!search->dim_start || !search->made || gradient_flow_find(graph, search->rules, &search->flow) != OK)
 		return false;
 	FOR(t, graph->tensors)
 		search->dim_start[t + 1] = search->dim_start[t] + (graph->tensor[t].shape ? graph->tensor[t].dims : 0);
 	uint32_t dims = search->dim_start[graph->tensors];
-	search->dim = mem_alloc(dims, sizeof *search->dim);
+	MAKE(search->dim, dims);
 	if (!search->dim)
 		return false;
 	memset(search->dim, -1, dims * sizeof *search->dim);

@@ -74,7 +74,7 @@ static bool passes_gradient(const struct gradient_flow *flow, uint32_t op)
 static bool mark_gradients(struct gradient_flow *flow)
 {
 	const struct graph *graph = flow->graph;
-	bool *other = mem_alloc(graph->tensors, sizeof *other); /* is read for something else */
+	bool *MAKE(other, graph->tensors); /* is read for something else */
 	if (other)
 		mark_data(graph, flow->data);
 	for (uint32_t op = graph->ops; op-- > 0 && other;) {
@@ -104,8 +104,8 @@ static bool mark_gradients(struct gradient_flow *flow)
 enum status gradient_flow_find(const struct graph *graph, const struct rules *rules, struct gradient_flow *flow)
 {
 	*flow = (struct gradient_flow) { .graph = graph, .rules = rules };
-	flow->gradient = mem_alloc(graph->tensors, sizeof *flow->gradient);
-	flow->data = mem_alloc(graph->tensors, sizeof *flow->data);
+	MAKE(flow->gradient, graph->tensors);
+	MAKE(flow->data, graph->tensors);
 	return flow->gradient && flow->data && mark_gradients(flow) ? OK : NO_MEMORY;
 }
 

@@ -284,7 +284,7 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 
 struct rules *rules_new(void)
 {
-	struct rules *rules = mem_alloc(1, sizeof *rules);
+	struct rules *MAKE(rules, 1);
 	if (!rules)
 		return NULL;
 	const struct rule *const tables[] = { rules_aten, rules_onnx, rules_plain };

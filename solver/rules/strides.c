@@ -268,7 +268,7 @@ enum status strides_find_copies(const struct graph *graph, const struct rules *r
 {
 	struct layouts layouts = { .graph = graph, .dim_start = dim_start };
 	uint32_t all = dim_start[graph->tensors];
-	int64_t *given = mem_alloc(all, sizeof *given);
+	int64_t *MAKE(given, all);
 	layouts.stride[GIVEN] = mem_alloc(all, sizeof *given);
 	layouts.stride[OTHER] = mem_alloc(all, sizeof *given);
 	layouts.shape[GIVEN] = given;

@@ -60,7 +60,7 @@ static bool refine_join(struct refining *refining, uint32_t begin, uint32_t end)
 	int64_t piece = term_size(factors, &link[begin].from);
 	if (refining->refined[whole].count > 0 || piece * (end - begin) != factors->factor[whole].size)
 		return true;
-	for (uint32_t i = begin + 1; i < end; i++)
+	FOR_FROM(i, begin + 1, end)
 		if (term_size(factors, &link[i].from) != piece)
 			return true;
 	struct part part[PARTS_MAX];
@@ -157,7 +157,7 @@ static uint32_t parts_of_dim(
 	int64_t extent = refining->graph->tensor[tensor].shape[dim], product = 1;
 	FOR(i, term->count)
 		count = parts_of_factor(refining, factors->part[term->first + i], (uint8_t)dim, out, count);
-	for (uint32_t i = begin; i < count; i++)
+	FOR_FROM(i, begin, count)
 		product *= out[i].size;
 	if (product != extent) {
 		count = begin;
@@ -279,7 +279,7 @@ static int64_t reduced_points(const struct finding *finding)
 	const struct units *units = finding->units;
 	uint32_t result = graph_argument(units->graph, finding->op, binding->operands);
 	int64_t points = finding->inside->floats;
-	for (uint32_t i = units->part_start[result]; i < units->part_start[result + 1]; i++)
+	FOR_SPAN(i, units->part_start, result)
 		points *= units->part[i].size;
 	FOR(f, binding->factors)
 		if (binding->factor[f].marks & FACTOR_WHOLE)
@@ -386,7 +386,7 @@ static bool add_unread(struct finding *finding)
 	FOR(k, finding->binding.operands) {
 		uint32_t tensor = graph_argument(units->graph, finding->op, k), first = units->part_start[tensor];
 		size_t begin = units->place_start[finding->op];
-		for (uint32_t i = first; i < units->part_start[tensor + 1]; i++) {
+		FOR_FROM(i, first, units->part_start[tensor + 1]) {
 			bool placed = false;
 			for (size_t at = begin; at < finding->places; at += finding->arguments)
 				placed |= finding->place[at + k] == (int8_t)(i - first);
@@ -464,7 +464,7 @@ static uint32_t parts_in_dim(const struct units *units, uint32_t tensor, uint8_t
 {
 	uint32_t count = 0;
 	*first = 0;
-	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++) {
+	FOR_SPAN(i, units->part_start, tensor) {
 		*first += units->part[i].dim < dim;
 		count += units->part[i].dim == dim;
 	}
@@ -536,7 +536,7 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 		return false;
 	if (cells == 0)
 		return true;
-	memset(finding->carried, 0, cells * sizeof *finding->carried);
+	CLEAR(finding->carried, cells);
 	memset(finding->bad, 0, binding->factors);
 	FOR(k, finding->arguments) {
 		uint32_t tensor = graph_argument(graph, finding->op, k);
@@ -619,7 +619,7 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 	if (!units->unit || !units->place)
 		return false;
 	if (finding->count > 0) {
-		memcpy(units->unit, finding->unit, finding->count * sizeof *units->unit);
+		COPY(units->unit, finding->unit, finding->count);
 		memcpy(units->place, finding->place, finding->places);
 	}
 	return true;
@@ -647,7 +647,7 @@ enum status units_find(const struct graph *graph, const struct rules *rules, str
 	struct finding finding = { .units = units };
 	enum status status = factors_find(graph, rules, &units->factors);
 	if (status == OK) {
-		refining.refined = mem_alloc(units->factors.factors, sizeof *refining.refined);
+		MAKE(refining.refined, units->factors.factors);
 		if (!refining.refined || !refine_routes(&refining, rules) || !refine_all(&refining) || !fill_parts(&refining) ||
 			!fill_units(&finding, rules))
 			status = NO_MEMORY;

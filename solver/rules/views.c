@@ -44,7 +44,7 @@ static bool views_share(struct binding *binding, uint32_t a, uint32_t b)
 /* Tensors that a structural rule doesn't look at: every dim on its own. */
 static bool loose(struct binding *binding, uint32_t tensor)
 {
-	for (uint32_t dim = binding->dim_start[tensor]; dim < binding->dim_start[tensor + 1]; dim++)
+	FOR_SPAN(dim, binding->dim_start, tensor)
 		if (binding->dim[dim].count == 0 && own(binding, dim, 0) == NONE)
 			return false;
 	return true;
@@ -303,7 +303,7 @@ static bool views_read_dims(const struct binding *binding, uint32_t item, uint32
 	const struct argument *value = arguments_item(binding->arguments, item);
 	bool list = value && value->kind == ARGUMENT_LIST;
 	uint32_t count = list ? value->within : 1;
-	memset(named, 0, DIMS_MAX * sizeof *named);
+	CLEAR(named, DIMS_MAX);
 	FOR(i, count) {
 		uint32_t dim = value && dims <= DIMS_MAX ? value_dim(value + list + i, dims) : NONE;
 		if (dim == NONE)
@@ -423,7 +423,7 @@ static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t f
 		dropped = find_dropped(binding, whole, views_side_of(binding, first), -1);
 	if (dropped == NONE)
 		return BAD_INPUT;
-	for (uint32_t t = first + 1; t < end; t++)
+	FOR_FROM(t, first + 1, end)
 		for (uint32_t i = 0; i + 1 < whole.dims || binding_dims(binding, t) + 1 != whole.dims; i++)
 			if (binding_dims(binding, t) + 1 != whole.dims ||
 				size_at(binding, views_side_of(binding, t), i) != size_at(binding, whole, i + (i >= dropped)))
@@ -483,7 +483,7 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 		uint32_t factor = own(binding, all.start + i, i == joint ? FACTOR_WHOLE : 0);
 		if (factor == NONE)
 			return NO_MEMORY;
-		for (uint32_t t = first; t < end; t++) {
+		FOR_FROM(t, first, end) {
 			uint32_t dim = binding->dim_start[t] + i;
 			if (all.dims > 1 && joins_anything(binding, views_side_of(binding, t))) {
 				if (i == 0 && own(binding, dim, FACTOR_WHOLE) == NONE)

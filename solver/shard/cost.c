@@ -105,7 +105,7 @@ static bool last_left(const struct graph *graph, uint32_t root, struct returning
 	*back = (struct returning) { NONE, root, NONE, false };
 	FOR_ROW(i, &graph->users, storage) {
 		uint32_t op = graph->users.item[i];
-		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++) {
+		FOR_SPAN(j, graph->inplace_start, op) {
 			const struct inplace *pair = &graph->inplace[j];
 			if (graph->tensor[pair->in].storage != storage)
 				continue;
@@ -200,7 +200,7 @@ int64_t sharding_share(
 	int64_t once[MESH_AXES] = { 0 }, sum = 0;
 	bool shares = microbatches > 1 && for_update;
 	uint32_t early = shares ? shard_cost_early_moves(way, each_axes) : way->moves;
-	memset(on, 0, MESH_AXES * sizeof *on);
+	CLEAR(on, MESH_AXES);
 	FOR(i, way->moves)
 		(i < early ? on : once)[way->move[i].axis] += way->move[i].time;
 	for (int a = 0; a < MESH_AXES; a++) {
@@ -401,7 +401,7 @@ static enum status sum_tensor(struct sharding_sum *sum, uint32_t tensor)
 		status = time_with(sum, tensor, need, needs, hub < hubs ? hub : NONE, &time, way);
 		if (status == OK && time < least) {
 			least = time;
-			memcpy(best, way, needs * sizeof *best);
+			COPY(best, way, needs);
 		}
 	}
 	for (uint32_t n = 0; n < needs && status == OK; n++) {
@@ -417,7 +417,7 @@ static void find_moved(struct sharding_sum *sum)
 {
 	const struct csr *reads = &sum->graph->reads;
 	const struct sharding *sharding = sum->sharding;
-	memset(sum->moved, 0, sum->graph->tensors * sizeof *sum->moved);
+	CLEAR(sum->moved, sum->graph->tensors);
 	FOR(i, reads->start[sum->graph->ops])
 		if (!placement_equal(sharding->needed[i], sharding->produced[reads->item[i]]))
 			sum->moved[reads->item[i]] = true;
@@ -505,7 +505,7 @@ static enum status shard_cost_begin(struct sharding_sum *sum)
 struct sharding_sum *sharding_sum_new(
 	const struct units *units, struct op_clock clock, uint32_t exposed, uint32_t microbatches)
 {
-	struct sharding_sum *sum = mem_alloc(1, sizeof *sum);
+	struct sharding_sum *MAKE(sum, 1);
 	if (!sum)
 		return NULL;
 	*sum = (struct sharding_sum) { .units = units, .graph = units->graph, .clock = clock, .exposed = exposed,
@@ -531,8 +531,8 @@ static enum status turn_to(struct sharding_sum *sum, const struct mesh *mesh)
 	if (sum->memo.known && mesh_equal(&sum->mesh, mesh))
 		return OK;
 	sum->mesh = *mesh;
-	memset(sum->bytes, 0, sum->units->tensor_classes * sizeof *sum->bytes);
-	memset(sum->time, 0, sum->units->op_classes * sizeof *sum->time);
+	CLEAR(sum->bytes, sum->units->tensor_classes);
+	CLEAR(sum->time, sum->units->op_classes);
 	reshard_memo_end(&sum->memo);
 	return reshard_memo_begin(&sum->memo, sum->units, &sum->mesh);
 }

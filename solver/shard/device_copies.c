@@ -76,7 +76,7 @@ static void name_move(const struct walk *walk, uint32_t tensor, const struct res
 static uint32_t group_of(const struct mesh *mesh, uint32_t device, uint32_t axis)
 {
 	uint32_t stride = 1;
-	for (uint32_t a = axis + 1; a < mesh->axes; a++)
+	FOR_FROM(a, axis + 1, mesh->axes)
 		stride *= mesh->axis[a].size;
 	return device - mesh_coordinate(mesh, device, axis) * stride;
 }

@@ -82,7 +82,7 @@ static void place_alias(struct walk *walk, uint32_t op, const struct operands *o
 {
 	const struct graph *graph = walk->graph;
 	uint32_t of = NONE, name = NONE, holder = NONE;
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == tensor)
 			of = graph->inplace[i].in;
 	uint32_t k = device_graph_operand_of(graph, op, tensor, true);
@@ -119,7 +119,7 @@ static void device_graph_note_writes(struct walk *walk, uint32_t op, const struc
 		if (walk->status == OK && draft_inplace(walk->draft, walk->made[op], pair->out, name) != OK)
 			walk_stop(walk, NO_MEMORY);
 		bool again = false;    /* another write of this op to the same storage */
-		for (uint32_t j = graph->inplace_start[op]; j < i; j++)
+		FOR_FROM(j, graph->inplace_start[op], i)
 			again |= graph->tensor[graph->inplace[j].in].storage == storage;
 		if (walk->status == OK && again && walk->newest[storage] != holder)
 			walk_stop(walk,

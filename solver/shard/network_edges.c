@@ -311,7 +311,7 @@ static int64_t need_cost(
 	struct building *building, const struct wants *wants, uint32_t choice, struct placement placement)
 {
 	int64_t cost = 0;
-	for (uint32_t i = wants->start[choice]; i < wants->start[choice + 1]; i++) {
+	FOR_SPAN(i, wants->start, choice) {
 		if (wants->cost[wants->item[i]] >= SHARD_FORBIDDEN)
 			return SHARD_FORBIDDEN;
 		cost += wants->cost[wants->item[i]];
@@ -411,7 +411,7 @@ static bool reads_in_two(const struct building *building, const struct reading *
 {
 	const struct network *network = building->network;
 	const struct graph *graph = building->graph;
-	for (uint32_t c = network->chain.first[reading->node]; c < network->chain.first[reading->node + 1]; c++) {
+	FOR_SPAN(c, network->chain.first, reading->node) {
 		struct placement seen;
 		uint32_t count = 0, k = 0;
 		FOR_ROW(i, &graph->reads, reading->op) {
@@ -437,7 +437,7 @@ static enum status note_needs(const struct building *building, uint32_t writer, 
 		bool view = phase == PHASE_FORWARD && building->reaches[reading->op];
 		bool many = view || (network_edges_copies_of(building, writer) == 1 && reading->count > 1) ||
 			reads_in_two(building, reading);
-		for (uint32_t c = network->chain.first[reading->node]; c < network->chain.first[reading->node + 1]; c++) {
+		FOR_SPAN(c, network->chain.first, reading->node) {
 			uint32_t k = 0;
 			FOR_ROW(i, &graph->reads, reading->op) {
 				struct placement need = split_place(building->units, reading->op, network->choice[c].split, k++);

@@ -138,7 +138,7 @@ static bool split_fits(const struct building *building, uint32_t op, struct spli
 	const struct graph *graph = building->graph;
 	if (!split_divides(building->units, building->mesh, op, split))
 		return false;
-	for (uint32_t k = csr_length(&graph->reads, op); k < op_arguments(graph, op); k++) {
+	FOR_FROM(k, csr_length(&graph->reads, op), op_arguments(graph, op)) {
 		uint32_t tensor = graph_argument(graph, op, k);
 		struct placement placement = split_place(building->units, op, split, k);
 		FOR(a, building->mesh->axes)
@@ -160,7 +160,7 @@ static bool split_pinned_away(const struct building *building, uint32_t op, stru
 /* A tensor of samples or tokens. */
 static bool network_nodes_passes(const struct units *units, uint32_t tensor)
 {
-	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++)
+	FOR_SPAN(i, units->part_start, tensor)
 		if (units->part[i].role == ROLE_BATCH || units->part[i].role == ROLE_SEQUENCE)
 			return true;
 	return false;
@@ -299,7 +299,7 @@ static enum status some_choice(struct building *building, uint32_t tensor, bool 
 static void copy_nodes(struct network *network, const struct fold_segment *segment)
 {
 	const uint32_t *op = segment->op + segment->ops;
-	for (uint32_t copy = 1; copy < segment->copies; copy++)
+	FOR_FROM(copy, 1, segment->copies)
 		for (uint32_t i = 0; i < segment->ops; i++, op++) {
 			network->op_node[*op] = network->op_node[segment->op[i]];
 			network->op_copy[*op] = copy;
@@ -367,7 +367,7 @@ static bool kept_per_copy(const struct building *building, uint32_t tensor, uint
 	if (!fold || !read_by_copy(building, tensor, segment, &copy) || copy != 0)
 		return false;
 	theirs[0] = tensor;
-	for (uint32_t other = 1; other < fold->segment[*segment].copies; other++)
+	FOR_FROM(other, 1, fold->segment[*segment].copies)
 		if ((theirs[other] = counterpart(building, tensor, other)) == NONE)
 			return false;
 	return true;

@@ -73,7 +73,7 @@ static void open_side(const struct pruning *pruning, uint32_t node, uint32_t nea
 		side->others += side->loop || !pruning->gone[chain->first[other] + j];
 	side->across = room + (size_t)own * side->others;
 	side->partners = side->across + (size_t)own * side->others;
-	memset(side->partners, 0, side->others * sizeof *side->partners);
+	CLEAR(side->partners, side->others);
 	for (uint32_t begin = 0; begin < own; begin += TILE) {
 		uint32_t end = begin + TILE < own ? begin + TILE : own;
 		for (uint32_t j = 0, at = 0; j < chain->first[other + 1] - chain->first[other]; j++) {
@@ -83,7 +83,7 @@ static void open_side(const struct pruning *pruning, uint32_t node, uint32_t nea
 			const int64_t *pair = &chain->pair[edge->table + (is_from ? j : (size_t)j * columns)];
 			int64_t *across = side->across + (size_t)at * own;
 			int64_t partners = 0;
-			for (uint32_t i = begin; i < end; i++) {
+			FOR_FROM(i, begin, end) {
 				int64_t pays = gone ? SHARD_FORBIDDEN : pair[is_from ? (size_t)i * columns : i];
 				across[i] = pays;
 				room[(size_t)i * side->others + at] = pays;
@@ -107,7 +107,7 @@ static enum status open_sides(struct pruning *pruning, uint32_t node)
 	}
 	if (wanted > pruning->rooms) {
 		mem_free(pruning->room);
-		pruning->room = mem_alloc(wanted, sizeof *pruning->room);
+		MAKE(pruning->room, wanted);
 		pruning->rooms = pruning->room ? wanted : 0;
 		NEED(pruning->room);
 	}
@@ -300,7 +300,7 @@ static enum status prune_node(struct pruning *pruning, uint32_t node, struct con
 static enum status find_near(struct pruning *pruning, struct arena *arena)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
-	uint32_t *row = mem_alloc(2 * (size_t)chain->edges, sizeof *row),
+	uint32_t *MAKE(row, 2 * (size_t)chain->edges),
 			 *item = mem_alloc(2 * (size_t)chain->edges, sizeof *item), pairs = 0;
 	for (uint32_t e = 0; row && item && e < chain->edges; e++)
 		FOR(end, 2) {
@@ -323,7 +323,7 @@ static void compact(struct pruning *pruning)
 		struct chain_edge *edge = &chain->edge[e];
 		size_t from = edge->table;
 		edge->table = at;
-		for (uint32_t i = chain->first[edge->from]; i < chain->first[edge->from + 1]; i++)
+		FOR_SPAN(i, chain->first, edge->from)
 			for (uint32_t j = chain->first[edge->to]; j < chain->first[edge->to + 1]; j++, from++)
 				if (!pruning->gone[i] && !pruning->gone[j])
 					chain->pair[at++] = chain->pair[from];
@@ -334,7 +334,7 @@ static void compact(struct pruning *pruning)
 	uint32_t kept = 0, begin = 0;
 	FOR(node, chain->nodes) {
 		uint32_t end = chain->first[node + 1];
-		for (uint32_t i = begin; i < end; i++)
+		FOR_FROM(i, begin, end)
 			if (!pruning->gone[i]) {
 				chain->cost[kept] = chain->cost[i];
 				chain->usage[kept] = chain->usage[i];

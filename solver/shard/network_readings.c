@@ -31,7 +31,7 @@ static void find_examples(struct building *building)
 	const struct network *network = building->network;
 	memset(building->class_example, 0xff, sizeof *building->class_example * building->classes);
 	FOR(op, graph->ops)
-		for (uint32_t i = graph->writes.start[op]; i < graph->writes.start[op + 1]; i++) {
+		FOR_SPAN(i, graph->writes.start, op) {
 			uint32_t *example =
 				&building->class_example[building->node_class[network->op_node[op]] + i - graph->writes.start[op]];
 			*example = graph->writes.item[i] < *example ? graph->writes.item[i] : *example;
@@ -84,7 +84,7 @@ static uint32_t network_readings_left_behind(
 static uint32_t operand_left(const struct graph *graph, uint32_t tensor, uint32_t op)
 {
 	uint32_t root;
-	for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
+	FOR_SPAN(j, graph->inplace_start, op)
 		if (graph->inplace[j].in == tensor && graph->inplace[j].out == NONE &&
 			network_readings_left_behind(graph, op, &graph->inplace[j], &root) == tensor)
 			FOR_ROW(i, &graph->reads, op)
@@ -187,7 +187,7 @@ static enum status collect_reads(struct building *building, uint32_t op)
 	for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && status == OK; i++) {
 		uint32_t t = graph->reads.item[i];
 		bool again = false;
-		for (uint32_t j = graph->reads.start[op]; j < i; j++)
+		FOR_FROM(j, graph->reads.start[op], i)
 			again = again || graph->reads.item[j] == t;
 		if (stands && read_apart(building, segment, fold->index_of[op], i - graph->reads.start[op]))
 			return fail(building->error, LIMIT, "%s is read by some copies of a layer only", graph->tensor[t].name);

@@ -39,7 +39,7 @@ enum status sharding_job_begin(struct sharding_job *job, const struct units *uni
 		.effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
 	job->mixture = options->mixture;
 	job->by_axes = options->by_axes;
-	job->memo = mem_alloc(1, sizeof *job->memo);
+	MAKE(job->memo, 1);
 	return job->sum && job->memo && reshard_memo_begin(job->memo, units, mesh) == OK ? split_usually(job) : NO_MEMORY;
 }
 
@@ -70,10 +70,10 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 		.usual = job->usual.split ? &job->usual : NULL,
 		.strict = aim->memory || aim->limit >= 0,
 		.control = job->control };
-	struct placement_pin *pin = mem_alloc(wanted.pins, sizeof *pin);
+	struct placement_pin *MAKE(pin, wanted.pins);
 	NEED(pin);
 	if (options->pins > 0)
-		memcpy(pin, options->pin, options->pins * sizeof *pin);
+		COPY(pin, options->pin, options->pins);
 	if (aim->pins > 0)
 		memcpy(pin + options->pins, aim->pin, aim->pins * sizeof *pin);
 	wanted.pin = pin;
@@ -403,7 +403,7 @@ static int64_t least_ops(const struct sharding_job *job)
 	const struct units *units = job->units;
 	const struct op_clock *clock = &job->options->clock;
 	int64_t sum = 0;
-	HELD int64_t *of_class = mem_alloc(units->op_classes, sizeof *of_class);
+	HELD int64_t *MAKE(of_class, units->op_classes);
 	for (uint32_t op = 0, known = 0; op < units->graph->ops && of_class; op++) {
 		uint32_t class = units->op_class[op];
 		if (class >= known) {   /* classes are numbered as they first occur */

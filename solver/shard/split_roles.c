@@ -385,7 +385,7 @@ static void gather_before_views(struct sharding *sharding, const struct units *u
 static void split_axis(struct sharding *sharding, const struct units *units, const struct axis_roles *roles,
 	uint32_t axis, bool again, const bool *constant, struct chosen *chosen)
 {
-	memset(chosen, 0, units->op_classes * sizeof *chosen);
+	CLEAR(chosen, units->op_classes);
 	FOR(op, units->graph->ops) {
 		struct split split = sharding->split[op];
 		if (again && (split.on[axis] >= 0 || !cuts_states(units->graph, sharding, roles, op, axis)))

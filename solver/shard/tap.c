@@ -293,7 +293,7 @@ static int64_t gradients(struct tap *tap)
 static int64_t route(struct tap *tap)
 {
 	const struct shard_chain *chain = &tap->network.chain;
-	memcpy(tap->chosen, tap->pattern, chain->nodes * sizeof *tap->chosen);
+	COPY(tap->chosen, tap->pattern, chain->nodes);
 	FOR(node, chain->nodes) {
 		const struct network_node *of = &tap->network.node[node];
 		if (of->kind == NETWORK_KEPT && tap->chosen[node] == UNSET && tap->graph->tensor[of->id].kind != KIND_OPTIMIZER
@@ -337,13 +337,13 @@ static enum status note_candidate(
 {
 	struct sharding_report *report = tap->job->report;
 	char text[400];
-	int used = copies > 1 ? snprintf(text, sizeof text, "%u x ", copies) : 0;
+	int used = copies > 1 ? PRINT_TO(text, "%u x ", copies) : 0;
 	if (report->candidates == tap->room) {
 		uint32_t room = tap->room ? 2 * tap->room : 128;
 		struct sharding_candidate *grown;
 		NEED(ROOM(&report->arena, grown, room));
 		if (report->candidates > 0)
-			memcpy(grown, report->candidate, report->candidates * sizeof *grown);
+			COPY(grown, report->candidate, report->candidates);
 		report->candidate = grown;
 		tap->room = room;
 	}

@@ -151,9 +151,9 @@ static bool feeds_product(const struct graph *graph, const uint32_t *traits, uin
 
 static enum status find_attention(const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
-	HELD uint32_t *stack = mem_alloc(graph->ops, sizeof *stack);
-	HELD bool *seen = mem_alloc(graph->ops, sizeof *seen);
-	HELD uint32_t *traits = mem_alloc(graph->ops, sizeof *traits);
+	HELD uint32_t *MAKE(stack, graph->ops);
+	HELD bool *MAKE(seen, graph->ops);
+	HELD uint32_t *MAKE(traits, graph->ops);
 	for (uint32_t op = 0; traits && op < graph->ops; op++)
 		traits[op] = rules_traits(rules, graph->op[op].type);
 	for (uint32_t op = 0; op < graph->ops && stack && seen && traits; op++)
@@ -177,7 +177,7 @@ static bool reads_weight(const struct graph *graph, uint32_t op)
 static enum status find_kept_products(
 	const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
-	HELD uint32_t *count = mem_alloc(activations->layers, sizeof *count);
+	HELD uint32_t *MAKE(count, activations->layers);
 	for (uint32_t op = 0; op < graph->ops && count; op++) {
 		const struct rule *rule = rules && activations->layer[op] != NONE ? rules_find(rules, graph->op[op].type) : NULL;
 		if (rule && (rule_contracts(rule) || rule->cost == COST_RECURRENCE) && reads_weight(graph, op))

@@ -21,7 +21,7 @@ static uint32_t argument_form_add(struct making *making, enum argument_kind kind
 			return 0;
 		}
 		if (making->values)
-			memcpy(value, making->value, making->values * sizeof *value);
+			COPY(value, making->value, making->values);
 		making->value = value;
 		making->room = room;
 	}
@@ -124,7 +124,7 @@ const struct arguments *arguments_with_result(
 	struct argument *value;
 	if (!(ROOM(arena, longer, 1) && ROOM(arena, value, before + names + 1)))
 		return NULL;
-	memcpy(value, arguments->value, before * sizeof *value);
+	COPY(value, arguments->value, before);
 	if (list || !names)
 		value[count++] = (struct argument){ .kind = names ? ARGUMENT_LIST : ARGUMENT_NOTHING, .within = names };
 	FOR(i, names)

@@ -162,11 +162,11 @@ static uint32_t add_output(
 {
 	char name[NAME_MAX_LENGTH + 16];
 	const char *op = draft_op_at(build->draft, build->op)->name;
-	snprintf(name, sizeof name, "%.*s", NAME_MAX_LENGTH, op);
+	PRINT_TO(name, "%.*s", NAME_MAX_LENGTH, op);
 	if (build->outputs > 0)
-		snprintf(name, sizeof name, "%.*s.%u", NAME_MAX_LENGTH, op, build->outputs);
+		PRINT_TO(name, "%.*s.%u", NAME_MAX_LENGTH, op, build->outputs);
 	for (uint32_t n = build->outputs + 1; draft_find_tensor(build->draft, name) != NONE; n++)
-		snprintf(name, sizeof name, "%.*s.%u", NAME_MAX_LENGTH, op, n);
+		PRINT_TO(name, "%.*s.%u", NAME_MAX_LENGTH, op, n);
 	uint32_t tensor = step_build_add_tensor(build, name, kind, dtype, shape, alias);
 	if (tensor != NONE)
 		build_write(build, tensor);
@@ -237,7 +237,7 @@ struct shape build_shape(const struct build *build, uint32_t tensor)
 	const struct tensor *record = draft_tensor_at(build->draft, tensor);
 	shape.dims = record->dims;
 	if (record->shape)
-		memcpy(shape.dim, record->shape, record->dims * sizeof *shape.dim);
+		COPY(shape.dim, record->shape, record->dims);
 	return shape;
 }
 
@@ -266,7 +266,7 @@ uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t 
 		fine = fine && draft_read(draft, copy, tensor[graph->reads.item[i]]) == OK;
 	FOR_ROW(i, &graph->writes, op)
 		fine = fine && draft_write(draft, copy, tensor[graph->writes.item[i]]) == OK;
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++) {
+	FOR_SPAN(i, graph->inplace_start, op) {
 		struct inplace pair = graph->inplace[i];
 		fine = fine && draft_inplace(draft, copy, pair.out == NONE ? NONE : tensor[pair.out], tensor[pair.in]) == OK;
 	}

@@ -282,7 +282,7 @@ static void make_again(struct forming *forming, uint32_t tensor)
 	char name[320];
 	struct tensor view = graph->tensor[tensor];
 	struct op op = graph->op[view.writer];
-	int used = snprintf(name, sizeof name, "%.250s.backward", view.name);
+	int used = PRINT_TO(name, "%.250s.backward", view.name);
 	for (uint32_t n = 2; graph_find_tensor(graph, name) != NONE || graph_find_op(graph, name) != NONE; n++)
 		snprintf(name + used, sizeof name - (size_t)used, ".%u", n);
 	op.name = view.name = name;

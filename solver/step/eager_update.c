@@ -154,7 +154,7 @@ static uint32_t eager_update_state(
 	char name[512];
 	if (build->status != OK)
 		return NONE;
-	snprintf(name, sizeof name, "%.480s.%s", draft_tensor_at(build->draft, parameter)->name, word);
+	PRINT_TO(name, "%.480s.%s", draft_tensor_at(build->draft, parameter)->name, word);
 	uint32_t made = build_leaf(build, name, KIND_OPTIMIZER, dtype, shape);
 	if (made != NONE && start >= 0) {
 		draft_tensor_at(build->draft, made)->starts = STARTS_FILLED;
@@ -209,7 +209,7 @@ static void begin_call(struct call *call, const struct sequence *sequence, enum 
 	}
 	if (build->status == OK && sequence->counts && way == UPDATE_FOREACH) {
 		char name[512];
-		snprintf(name, sizeof name, "%.480s.step.one", draft_tensor_at(build->draft, call->parameter->parameter)->name);
+		PRINT_TO(name, "%.480s.step.one", draft_tensor_at(build->draft, call->parameter->parameter)->name);
 		constant[0] = build_leaf(build, name, KIND_CONSTANT, DTYPE_F32, SCALAR);
 		if (constant[0] != NONE) {
 			draft_tensor_at(build->draft, constant[0])->starts = STARTS_CONSTANT;

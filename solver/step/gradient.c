@@ -219,7 +219,7 @@ static void extremum(const struct gradient *g)
 
 static void where(const struct gradient *g)
 {
-	for (uint32_t i = 1; i < g->ins; i++)
+	FOR_FROM(i, 1, g->ins)
 		if (gradient_needs(g, i))
 			g->to[i] = sum_to(g, build_map(g->build, "aten.where.self", IN(g->from[0], g->in[0])), g->in[i]);
 }
@@ -311,7 +311,7 @@ DERIVATIVE(take_one, g->to[0] = like(g, "aten.select_backward.default", g->in[0]
 static void gradient_split(const struct gradient *g)
 {
 	struct build *build = g->build;
-	uint32_t *parts = mem_alloc(g->outs, sizeof *parts);
+	uint32_t *MAKE(parts, g->outs);
 	if (!parts) {
 		build->status = NO_MEMORY;
 		return;
@@ -406,9 +406,9 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 	int length = (int)strcspn(word, ".");
 	length -= length > 1 && word[length - 1] == '_';
 	if (rule && rule->backward)
-		snprintf(type, sizeof type, "%s.default", rule->backward);
+		PRINT_TO(type, "%s.default", rule->backward);
 	else
-		snprintf(type, sizeof type, "%.*s%.*s_backward%s", (int)(word - g->type), g->type, length > 100 ? 100 : length,
+		PRINT_TO(type, "%.*s%.*s_backward%s", (int)(word - g->type), g->type, length > 100 ? 100 : length,
 			word, word > g->type ? ".default" : "");
 	build_op(g->build, type, g->from, g->outs);
 	if (rule)
@@ -532,7 +532,7 @@ static const struct derivative *find_derivative(const char *type)
 	size_t length = strcspn(word, "."), low = 0, high = COUNT_OF(derivatives);
 	if (length >= sizeof text)
 		return NULL;
-	snprintf(text, sizeof text, "%.*s", (int)length, word);
+	PRINT_TO(text, "%.*s", (int)length, word);
 	if (strncmp(type, "onnx.", 5) == 0 ? !aten_name(word, length, text, sizeof text)
 		: strncmp(type, "aten.", 5) != 0 && strncmp(type, "tidemark.", 9) != 0)
 		return NULL;

@@ -574,7 +574,7 @@ static struct graph *step_loss_chunks_apply(struct graph *graph, const struct ru
 	*report = (struct loss_chunks_report) { 0 };
 	enum status status = loss_region_find(graph, rules, factors, &chunking.region);
 	if (status == INFEASIBLE || chunks <= 1) {
-		snprintf(report->why, sizeof report->why, "%s", chunking.region.why);
+		PRINT_TO(report->why, "%s", chunking.region.why);
 		result = graph_retain(graph);
 	} else if (status == OK) {
 		result = chunked(&chunking, report, error);

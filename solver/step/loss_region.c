@@ -64,7 +64,7 @@ static bool has_classes(const struct finding *finding, uint32_t tensor)
 {
 	const struct factors *factors = finding->factors;
 	const struct factor_term *classes = &factors->dim[factors->dim_start[finding->logits] + 1];
-	for (uint32_t d = factors->dim_start[tensor]; d < factors->dim_start[tensor + 1]; d++)
+	FOR_SPAN(d, factors->dim_start, tensor)
 		FOR(p, classes->count)
 			if (has_part(factors, &factors->dim[d], factors->part[classes->first + p]))
 				return true;
@@ -131,7 +131,7 @@ static enum status find_cut(struct finding *finding)
 	const struct factors *factors = finding->factors;
 	struct loss_region *region = finding->region;
 	region->cut = region->longer = NONE;
-	for (uint32_t d = factors->dim_start[finding->logits]; d < factors->dim_start[finding->logits + 1]; d++) {
+	FOR_SPAN(d, factors->dim_start, finding->logits) {
 		const struct factor_term *term = &factors->dim[d];
 		for (uint32_t p = 0; p < term->count && d != factors->dim_start[finding->logits] + 1; p++)
 			if (factors->factor[factors->part[term->first + p]].size > 1)
@@ -250,7 +250,7 @@ static enum status find_ops(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	struct loss_region *region = finding->region;
 	region->first = region->last = region->shorten = region->lengthen = region->backward = NONE;
-	HELD bool *marked = mem_alloc(graph->tensors, sizeof *marked);
+	HELD bool *MAKE(marked, graph->tensors);
 	NEED(marked);
 	find_inside(finding, marked);
 	for (uint32_t op = graph->ops; op-- > 0;)
@@ -281,7 +281,7 @@ static void loss_region_find_backward(struct finding *finding)
 	struct loss_region *region = finding->region;
 	const struct rule *loss = rules_find(finding->rules, graph->op[region->loss].type);
 	char type[128];
-	snprintf(type, sizeof type, "%.100s_backward", loss->type);
+	PRINT_TO(type, "%.100s_backward", loss->type);
 	const struct rule *gradient = rules_find(finding->rules, loss->backward ? loss->backward : type);
 	FOR(op, graph->ops)
 		if (region->inside[op] && gradient && rules_find(finding->rules, graph->op[op].type) == gradient)

@@ -95,7 +95,7 @@ static uint32_t kept_tensor(const struct replacement *replacement, uint32_t tens
 	for (uint32_t writer = step->tensor[tensor].writer; writer != NONE && replacement->dropped[writer];
 		writer = step->tensor[tensor].writer) {
 		uint32_t before = NONE;
-		for (uint32_t i = step->inplace_start[writer]; i < step->inplace_start[writer + 1]; i++)
+		FOR_SPAN(i, step->inplace_start, writer)
 			if (step->inplace[i].out == tensor)
 				before = step->inplace[i].in;
 		if (before == NONE)
@@ -191,7 +191,7 @@ static bool is_kept(const struct replacement *replacement, uint32_t group)
 
 static void release_gradients(struct build *build, const struct updates *updates, uint32_t from, uint32_t count)
 {
-	for (uint32_t i = from; i < from + count; i++)
+	FOR_FROM(i, from, from + count)
 		if (is_kept(updates->replacement, i))
 			build_op(build, RELEASE_TYPE,
 				IN(updates->replacement->options->accumulate ? updates->gradient[i] : updates->arrived[i]));
@@ -206,7 +206,7 @@ static void write_updates(struct build *build, struct updates *updates, uint32_t
 	build->phase = PHASE_UPDATE;
 	if (options->loss_scaling && from == 0)
 		update_unscale(build, updates->parameter, updates->gradient, updates->count);
-	for (uint32_t i = from; i < from + count; i++)
+	FOR_FROM(i, from, from + count)
 		updates->eager[i] = (struct eager_parameter){ updates->parameter[i], updates->gradient[i],
 			groups->group[i].call, groups->group[i].way };
 	eager_update_all(build, options, updates->eager + from, count);
@@ -388,7 +388,7 @@ static void keep_practice(
 {
 	FOR(op, step->ops) {
 		update->loss_scaling |= !keeps_strays && (rules_traits(rules, step->op[op].type) & TRAIT_UNSCALES) != 0;
-		for (uint32_t i = step->inplace_start[op]; i < step->inplace_start[op + 1]; i++) {
+		FOR_SPAN(i, step->inplace_start, op) {
 			const struct tensor *written = &step->tensor[step->inplace[i].in];
 			if (step->storage[written->storage].kind != KIND_PARAMETER || dtype_bits[written->dtype] >= 32)
 				continue;

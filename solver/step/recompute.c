@@ -47,9 +47,9 @@ static uint32_t again_tensor(struct replay *replay, uint32_t tensor)
 	const struct graph *graph = replay->graph;
 	struct tensor record = graph->tensor[tensor];
 	char name[600];
-	snprintf(name, sizeof name, "%.500s.again", record.name);
+	PRINT_TO(name, "%.500s.again", record.name);
 	for (int n = 2; draft_find_tensor(replay->build.draft, name) != NONE || graph_find_tensor(graph, name) != NONE; n++)
-		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
+		PRINT_TO(name, "%.500s.again%d", record.name, n);
 	record.name = name;
 	if (record.alias != NONE)
 		record.alias = replay->tensor[graph->storage[record.storage].root];
@@ -63,7 +63,7 @@ static uint32_t again_tensor(struct replay *replay, uint32_t tensor)
  */
 static bool step_recompute_only_updated(const struct graph *graph, uint32_t op, uint32_t tensor)
 {
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].in == tensor && graph->inplace[i].out == NONE)
 			return graph->storage[storage_of(graph, tensor)].persistent;
 	return false;
@@ -104,9 +104,9 @@ static uint32_t again_op(struct replay *replay, uint32_t op)
 {
 	struct op record = replay->graph->op[op];
 	char name[600];
-	snprintf(name, sizeof name, "%.500s.again", record.name);
+	PRINT_TO(name, "%.500s.again", record.name);
 	for (int n = 2; draft_find_op(replay->build.draft, name) != NONE || graph_find_op(replay->graph, name) != NONE; n++)
-		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
+		PRINT_TO(name, "%.500s.again%d", record.name, n);
 	record.of = record.name;
 	record.name = name;
 	record.recomputed = true;
@@ -125,7 +125,7 @@ static bool step_recompute_write_again(struct replay *replay, uint32_t op, uint3
 	struct draft *draft = replay->build.draft;
 	uint32_t in = NONE;
 	bool stays = step_recompute_kept(replay, tensor);
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == tensor)
 			in = replay->tensor[graph->inplace[i].in];
 	replay->made[tensor] = NONE;
@@ -151,7 +151,7 @@ static void step_recompute_run_again(struct replay *replay, uint32_t op)
 			fine = fine && draft_read(draft, copy, replay->tensor[graph->reads.item[i]]) == OK;
 	FOR_ROW(i, &graph->writes, op)
 		fine = fine && step_recompute_write_again(replay, op, copy, graph->writes.item[i]);
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == NONE && replay->anew[storage_of(graph, graph->inplace[i].in)])
 			fine = fine && draft_inplace(draft, copy, NONE, replay->tensor[graph->inplace[i].in]) == OK;
 	if (!fine && replay->build.status == OK)
@@ -281,7 +281,7 @@ static void fetch_storage(struct replay *replay, uint32_t storage, uint32_t buff
 static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *depth, uint32_t capacity)
 {
 	const struct graph *graph = replay->graph;
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++) {
+	FOR_SPAN(i, graph->inplace_start, op) {
 		uint32_t storage = storage_of(graph, graph->inplace[i].in);
 		if (!replay->anew[storage])
 			continue;
@@ -362,7 +362,7 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 			step_recompute_bring_back(replay, graph->reads.item[i]);
 			push_writers(replay, graph->reads.item[i], op, &depth, capacity);
 		}
-		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		FOR_SPAN(i, graph->inplace_start, op)
 			push_writers(replay, graph->inplace[i].in, op, &depth, capacity);
 		if (depth == before)
 			push_before_overwrite(replay, op, &depth, capacity);
@@ -499,7 +499,7 @@ struct graph *recompute_apply(const struct graph *step, const struct activations
 struct graph *offload_apply(const struct graph *step, const struct activations *activations,
 	const struct offload_window *window, uint32_t windows, struct error *error)
 {
-	HELD uint32_t *root = mem_alloc(windows, sizeof *root);
+	HELD uint32_t *MAKE(root, windows);
 	for (uint32_t i = 0; i < windows && root; i++)
 		root[i] = step->storage[window[i].storage].root;
 	struct graph *result = root ? step_recompute_apply(step, activations, NULL, root, windows, window, windows, error)

@@ -30,7 +30,7 @@ static void find_overwrites(struct replay *replay)
 	FOR(s, graph->storages)
 		replay->overwrite[s] = NONE;
 	FOR(op, graph->ops)
-		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		FOR_SPAN(i, graph->inplace_start, op)
 			if (is_forward(graph, op))
 				replay->overwrite[storage_of(graph, graph->inplace[i].in)] = op;
 }

@@ -143,7 +143,7 @@ static enum status scale_bind_new(struct scaling *scaling, const struct rule *ru
 {
 	const struct graph *graph = scaling->graph;
 	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), at = 0;
-	struct rule_tensor *tensor = mem_alloc(operands + (size_t)results, sizeof *tensor);
+	struct rule_tensor *MAKE(tensor, operands + (size_t)results);
 	int64_t (*summed)[DIMS_MAX] = scaling->sums[op] ? mem_alloc(operands, sizeof *summed) : NULL;
 	if (!tensor || (scaling->sums[op] && !summed)) {
 		mem_free(tensor);

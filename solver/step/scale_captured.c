@@ -123,7 +123,7 @@ static enum status scale_captured_bind_new(
 {
 	const struct csr *sides[] = { &growing->from->reads, &growing->from->writes };
 	uint32_t operands = csr_length(sides[0], op), results = csr_length(sides[1], op), count = 0;
-	HELD struct rule_tensor *tensor = mem_alloc(operands + (size_t)results, sizeof *tensor);
+	HELD struct rule_tensor *MAKE(tensor, operands + (size_t)results);
 	NEED(tensor);
 	for (int s = 0; s < 2; s++)
 		FOR_ROW(i, sides[s], op)
@@ -184,7 +184,7 @@ static enum status scale_captured_write_op(struct growing *growing, uint32_t id)
 		TRY(draft_read(growing->draft, id, from->reads.item[i]));
 	FOR_ROW(i, &from->writes, id)
 		TRY(draft_write(growing->draft, id, from->writes.item[i]));
-	for (uint32_t i = from->inplace_start[id]; i < from->inplace_start[id + 1]; i++)
+	FOR_SPAN(i, from->inplace_start, id)
 		TRY(draft_inplace(growing->draft, id, from->inplace[i].out, from->inplace[i].in));
 	FOR_ROW(i, &from->after, id)
 		TRY(draft_after(growing->draft, id, from->after.item[i]));

@@ -85,7 +85,7 @@ static bool follow_join(struct reach *reach, uint32_t first, uint32_t end)
 	const struct factor_link *link = factors->link;
 	int64_t *value = reach->values->value, sum = 0;
 	bool parts_changed = false, equal = true;
-	for (uint32_t i = first; i < end; i++) {
+	FOR_FROM(i, first, end) {
 		parts_changed |= term_changed(reach, &link[i].from);
 		sum += scale_values_product(factors, &link[i].from, value);
 		equal &= scale_values_product(factors, &link[i].from, NULL) == scale_values_product(factors, &link[first].from, NULL);
@@ -154,7 +154,7 @@ static bool follow_tokens(struct reach *reach, uint32_t op)
 		return false;
 	uint32_t t = graph->writes.item[graph->writes.start[op]], slots = NONE;
 	int64_t before = 1, after = 1;
-	for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++) {
+	FOR_SPAN(d, factors->dim_start, t) {
 		uint32_t free_factor = follower(reach, &factors->dim[d]);
 		if (term_changed(reach, &factors->dim[d])) {
 			before *= scale_values_product(factors, &factors->dim[d], NULL);
@@ -241,7 +241,7 @@ static bool mark_held(struct reach *reach)
 		const struct tensor *tensor = &reach->graph->tensor[t];
 		if (tensor->writer != NONE || !kind_persistent(tensor->kind) || tensor->kind == KIND_INPUT)
 			continue;
-		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++)
+		FOR_SPAN(d, factors->dim_start, t)
 			FOR(i, factors->dim[d].count)
 				reach->held[factors->part[factors->dim[d].first + i]] = true;
 	}
@@ -278,7 +278,7 @@ static enum status scale_values_find_shapes(struct reach *reach, const struct ru
 	FOR(t, reach->graph->tensors) {
 		const struct tensor *tensor = &reach->graph->tensor[t];
 		int64_t elements = 1;
-		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++) {
+		FOR_SPAN(d, factors->dim_start, t) {
 			values->shape[d] = scale_values_product(factors, &factors->dim[d], values->value);
 			values->changed[t] |= values->shape[d] != tensor->shape[d - factors->dim_start[t]];
 			if (__builtin_mul_overflow(elements, values->shape[d], &elements) || elements > BYTES_MAX / 16)

@@ -86,7 +86,7 @@ static bool find_same(struct sharing *sharing)
 	memset(sharing->next, 0xff, graph->ops * sizeof *sharing->next);
 	memset(sharing->same, 0xff, graph->ops * sizeof *sharing->same);
 	FOR(op, graph->ops) {
-		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		FOR_SPAN(i, graph->inplace_start, op)
 			sharing->fixed[graph->tensor[graph->inplace[i].in].storage] = true;
 		FOR_ROW(i, &graph->after, op)
 			sharing->tied[op] = sharing->tied[graph->after.item[i]] = true;

@@ -92,7 +92,7 @@ static void train_copy_tensors(struct train *train)
 
 static bool overwrites_first(const struct graph *graph, uint32_t op)
 {
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (csr_length(&graph->reads, op) > 0 && graph->inplace[i].in == graph->reads.item[graph->reads.start[op]])
 			return true;
 	return false;
@@ -173,8 +173,8 @@ static void expand_op(struct train *train, uint32_t op)
 	uint32_t ins = csr_length(&graph->reads, op), outs = csr_length(&graph->writes, op);
 	const uint32_t *read = graph->reads.item + graph->reads.start[op],
 				   *written = graph->writes.item + graph->writes.start[op];
-	HELD uint32_t *ids = mem_alloc((size_t)(ins + outs) * 2, sizeof *ids);
-	bool *needs = mem_alloc(ins, sizeof *needs), arrived = false;
+	HELD uint32_t *MAKE(ids, (size_t)(ins + outs) * 2);
+	bool *MAKE(needs, ins), arrived = false;
 	if (!ids || !needs)
 		train->build.status = NO_MEMORY;
 	struct gradient gradient = {

@@ -20,7 +20,7 @@ struct step {
 static uint32_t update_state_of(const struct step *step, const char *word, enum dtype dtype, struct shape shape)
 {
 	char name[512];
-	snprintf(name, sizeof name, "%.480s.%s", step->name, word);
+	PRINT_TO(name, "%.480s.%s", step->name, word);
 	return build_leaf(step->build, name, KIND_OPTIMIZER, dtype, shape);
 }
 
@@ -156,9 +156,9 @@ uint32_t update_gradient(
 		return NONE;
 	if (options->accumulate) {
 		char name[512];
-		snprintf(name, sizeof name, "%.480s.grad", draft_tensor_at(build->draft, parameter)->name);
+		PRINT_TO(name, "%.480s.grad", draft_tensor_at(build->draft, parameter)->name);
 		if (draft_find_tensor(build->draft, name) != NONE) /* the gradient itself has that name */
-			snprintf(name, sizeof name, "%.480s.grad.sum", draft_tensor_at(build->draft, parameter)->name);
+			PRINT_TO(name, "%.480s.grad.sum", draft_tensor_at(build->draft, parameter)->name);
 		uint32_t sum = build_leaf(build, name, KIND_GRADIENT, dtype, build_shape(build, parameter));
 		return build_map_inplace(build, "aten.add_.Tensor", IN(sum, gradient));
 	}

@@ -35,7 +35,7 @@ static void take_row_of_all(const struct graph *graph, uint32_t op, struct rows 
 		rows->tensor[rows->width++] = graph->reads.item[i];
 	FOR_ROW(i, &graph->writes, op)
 		rows->tensor[rows->width++] = graph->writes.item[i];
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		rows->tensor[rows->width++] = graph->inplace[i].in;
 }
 
@@ -80,7 +80,7 @@ static bool is_state_of_parameter(const struct graph *graph, uint32_t storage, u
 	char owner[512];
 	if (!dot || dot == name || (size_t)(dot - name) >= sizeof owner)
 		return false;
-	snprintf(owner, sizeof owner, "%.*s", (int)(dot - name), name);
+	PRINT_TO(owner, "%.*s", (int)(dot - name), name);
 	uint32_t found = graph_find_tensor(graph, owner);
 	*parameter = found == NONE ? NONE : graph->tensor[found].storage;
 	return found != NONE && graph->storage[*parameter].kind == KIND_PARAMETER;
@@ -187,7 +187,7 @@ static uint32_t before_update(const struct update_groups *groups, uint32_t tenso
 	uint32_t writer = graph->tensor[tensor].writer;
 	while (writer != NONE && groups->updates[writer]) {
 		uint32_t before = NONE;
-		for (uint32_t i = graph->inplace_start[writer]; i < graph->inplace_start[writer + 1]; i++)
+		FOR_SPAN(i, graph->inplace_start, writer)
 			if (graph->inplace[i].out == tensor)
 				before = graph->inplace[i].in;
 		if (before == NONE)
@@ -288,7 +288,7 @@ static bool is_of_adafactor(const struct graph *graph, const struct update_group
 	char name[1024];
 	bool found = false;
 	for (size_t i = 0; i < COUNT_OF(word); i++) {
-		snprintf(name, sizeof name, "%.512s.%s", graph->tensor[group->parameter].name, word[i]);
+		PRINT_TO(name, "%.512s.%s", graph->tensor[group->parameter].name, word[i]);
 		found |= graph_find_tensor(graph, name) != NONE;
 	}
 	return found && group->way == UPDATE_FOREACH;
@@ -319,7 +319,7 @@ static void join_calls(struct update_groups *groups)
 			continue;
 		uint32_t call = one->call, first = one->first;
 		end = call_end(groups, end);
-		for (uint32_t j = i; j < end; j++) {
+		FOR_FROM(j, i, end) {
 			struct update_group group = groups->group[j];
 			group.call = call;
 			group.first = first;
@@ -413,7 +413,7 @@ static bool has_states_of(const struct graph *step, const struct update_group *g
 	uint32_t states = 0;
 	char name[1024];
 	for (; word[states]; states++) {
-		snprintf(name, sizeof name, "%.512s.%s", parameter, word[states]);
+		PRINT_TO(name, "%.512s.%s", parameter, word[states]);
 		uint32_t tensor = graph_find_tensor(step, name);
 		if (tensor == NONE || step->tensor[tensor].bytes != step->tensor[group->parameter].bytes)
 			return false;

@@ -22,7 +22,7 @@ static void *background_run(void *argument)
 struct background *background_start(void (*call)(void *context, const atomic_bool *cancel), void *context)
 {
 	sigset_t all, before;
-	struct background *background = mem_alloc(1, sizeof *background);
+	struct background *MAKE(background, 1);
 	if (!background)
 		return NULL;
 	background->run = call;

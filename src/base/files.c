@@ -105,7 +105,7 @@ static enum status folder_walk_take(struct walk *walk, const char *name, const c
 	struct stat state;
 	if (++walk->list->entries > ENTRIES_MOST)
 		return fail(walk->error, BAD_INPUT, "the folder has more than %d files", ENTRIES_MOST);
-	if (snprintf(path, sizeof path, "%s/%s", walk->top, name) >= (int)sizeof path || lstat(path, &state) != 0)
+	if (PRINT_TO(path, "%s/%s", walk->top, name) >= (int)sizeof path || lstat(path, &state) != 0)
 		return OK;
 	if (S_ISDIR(state.st_mode))
 		return depth < DEPTH_MOST ? walk_below(walk, name, depth + 1) : OK;
@@ -116,11 +116,11 @@ static enum status walk_below(struct walk *walk, const char *below, int depth)
 {
 	char path[4096], name[4096];
 	enum status status = OK;
-	if (snprintf(path, sizeof path, "%s/%s", walk->top, below) >= (int)sizeof path)
+	if (PRINT_TO(path, "%s/%s", walk->top, below) >= (int)sizeof path)
 		return OK;
 	DIR *list = opendir(path);
 	for (struct dirent *entry; list && status == OK && (entry = readdir(list));) {
-		int length = snprintf(name, sizeof name, "%s%s%s", below, *below ? "/" : "", entry->d_name);
+		int length = PRINT_TO(name, "%s%s%s", below, *below ? "/" : "", entry->d_name);
 		if (*entry->d_name != '.' && length < (int)sizeof name)
 			status = folder_walk_take(walk, name, name + length - strlen(entry->d_name), depth);
 	}

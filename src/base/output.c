@@ -247,7 +247,7 @@ enum status output_open(struct output *output, const char *path, bool replace, s
 static void sync_folder(const char *path)
 {
 	char folder[PATH_BYTES];
-	snprintf(folder, sizeof folder, "%s", path);
+	PRINT_TO(folder, "%s", path);
 	char *slash = strrchr(folder, '/');
 	if (slash)
 		slash[slash == folder] = '\0';

@@ -65,7 +65,7 @@ static bool begins_gzip(const struct unpack *unpack)
 /* Takes the descriptor and closes it, where this fails, too. */
 static struct unpack *unpack_open(int descriptor, struct error *error)
 {
-	struct unpack *unpack = mem_alloc(1, sizeof *unpack);
+	struct unpack *MAKE(unpack, 1);
 	if (!unpack) {
 		close(descriptor);
 		fail_memory(error);
@@ -227,7 +227,7 @@ struct input *input_open(const char *path, struct error *error)
 	int descriptor = source_open_path(path, error);
 	if (descriptor < 0)
 		return NULL;
-	struct input *input = mem_alloc(1, sizeof *input);
+	struct input *MAKE(input, 1);
 	if (!input) {
 		close(descriptor);
 		fail_memory(error);

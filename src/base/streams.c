@@ -49,7 +49,7 @@ static int text_stream_finish(void *context)
 
 FILE *text_stream(char **text, size_t *length)
 {
-	struct target *target = mem_alloc(1, sizeof *target);
+	struct target *MAKE(target, 1);
 	*text = target ? malloc(1) : NULL;
 	*length = 0;
 	FILE *stream = NULL;

@@ -39,7 +39,7 @@ static bool allocator_insert(struct heap *heap, uint32_t at, struct block piece)
 static void allocator_drop(struct heap *heap, uint32_t at)
 {
 	heap->count--;
-	for (uint32_t i = at; i < heap->count; i++)
+	FOR_FROM(i, at, heap->count)
 		heap->block[i] = heap->block[i + 1];
 }
 
@@ -239,7 +239,7 @@ bool check_allocator(const struct buffers *buffers, bool expandable, int64_t lim
 {
 	struct heap heap = { .expandable = expandable, .limit = limit };
 	size_t count = 0;
-	struct keyed *moment = mem_alloc(2 * (size_t)buffers->n, sizeof *moment);
+	struct keyed *MAKE(moment, 2 * (size_t)buffers->n);
 	*got = (struct allocated){ .breaks = -1 };
 	for (uint32_t b = 0; moment && b < buffers->n; b++)
 		for (int begins = 0; begins < 2 && buffers->size[b] > 0; begins++)

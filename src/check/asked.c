@@ -169,7 +169,7 @@ static enum status check_fingerprint(struct check *check, const char *key, uint6
 {
 	char text[17];
 	const char *stated = json_string_value(check_member(check, "graph", key));
-	snprintf(text, sizeof text, "%016" PRIx64, expected);
+	PRINT_TO(text, "%016" PRIx64, expected);
 	if (!stated)
 		return fail(check->error, BAD_INPUT, "not a plan file: graph.%s is no text", key);
 	return strcmp(stated, text) == 0
@@ -183,7 +183,7 @@ bool check_given_as_planned(struct check *check)
 	char text[17];
 	const char *input = json_string_value(check_member(check, "graph", "fingerprint"));
 	const char *planned = json_string_value(check_member(check, "graph", "planned_fingerprint"));
-	snprintf(text, sizeof text, "%016" PRIx64, check->input->fingerprint);
+	PRINT_TO(text, "%016" PRIx64, check->input->fingerprint);
 	return input && planned && strcmp(planned, text) == 0 && strcmp(input, text) != 0;
 }
 

@@ -84,7 +84,7 @@ static void add_parts(struct look *look)
 	FOR(i, buffers->n) {
 		uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0,
 				 last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
-		for (uint32_t k = first; k < last; k++)
+		FOR_FROM(k, first, last)
 			check_buffers_add_part(look, i, buffers->piece[k].lower, buffers->piece[k].upper);
 		if (first == last)
 			check_buffers_add_part(look, i, buffers->lower[i], buffers->upper[i]);
@@ -134,7 +134,7 @@ static int check_buffers_by_step(const void *left, const void *right)
 
 static enum status check_buffers_sum_up(const struct look *look, struct buffers_sums *sums)
 {
-	struct change *change = mem_alloc(look->parts * 2, sizeof *change);
+	struct change *MAKE(change, look->parts * 2);
 	int64_t alive = 0;
 	if (!change)
 		return fail_memory(look->error);

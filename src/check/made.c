@@ -34,7 +34,7 @@ static uint32_t chunk_of(const struct chunks *chunks, const char *name, bool op,
 	unsigned long number = at && at[6] ? strtoul(at + 6, &end, 10) : 0;
 	if (!at || !end || (*end && *end != '.') || number > 1u << 20 || (size_t)(at - name) >= sizeof text)
 		return NONE;
-	snprintf(text, sizeof text, "%.*s", (int)(at - name), name);
+	PRINT_TO(text, "%.*s", (int)(at - name), name);
 	*of = op ? graph_find_op(chunks->before, text) : graph_find_tensor(chunks->before, text);
 	return *of == NONE ? NONE : (uint32_t)number;
 }
@@ -64,7 +64,7 @@ static uint32_t base_of(const struct chunks *chunks, uint32_t tensor)
 		if (!alone || graph_find_op(chunks->after, graph->op[writer].name) != NONE)
 			return tensor;
 		char name[450];
-		snprintf(name, sizeof name, "%.400s.chunk0", graph->op[writer].name);
+		PRINT_TO(name, "%.400s.chunk0", graph->op[writer].name);
 		if (graph_find_op(chunks->after, name) != NONE)
 			return tensor;
 		tensor = graph->reads.item[graph->reads.start[writer]]; /* an op that runs nowhere any more: its operand stands
@@ -130,7 +130,7 @@ static void add_term(struct chunks *chunks, uint32_t op, uint32_t result)
 	if (reads == 3) { /* the product that made the first term: of the same operands */
 		uint32_t writer = chunks->before->tensor[sum.of].writer;
 		const struct csr *old = &chunks->before->reads;
-		for (uint32_t i = 1; i < 3; i++) {
+		FOR_FROM(i, 1, 3) {
 			struct portion operand = chunks->part[read[i]];
 			bool chunk = operand.kind == PART_CHUNK && operand.chunk == term.chunk;
 			if (writer == NONE || csr_length(old, writer) != 2 || !(chunk || operand.kind == PART_WHOLE) || operand.of == NONE
@@ -248,7 +248,7 @@ static enum status check_all_run(struct chunks *chunks)
 		const struct op *old = &chunks->before->op[op];
 		uint32_t found = 0;
 		for (uint32_t c = 0; c < chunks->chunks && graph_find_op(chunks->after, old->name) == NONE; c++) {
-			snprintf(name, sizeof name, "%.400s.chunk%u", old->name, c);
+			PRINT_TO(name, "%.400s.chunk%u", old->name, c);
 			found += graph_find_op(chunks->after, name) != NONE;
 		}
 		uint32_t result = csr_length(&chunks->before->writes, op)
@@ -271,9 +271,9 @@ static enum status chunks_check(
 	struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after)
 {
 	struct chunks chunks = { .check = check, .before = before, .after = after, .rules = rules };
-	chunks.part = mem_alloc(after->tensors, sizeof *chunks.part);
-	chunks.made = mem_alloc(before->tensors, sizeof *chunks.made);
-	chunks.next = mem_alloc(before->tensors, sizeof *chunks.next);
+	MAKE(chunks.part, after->tensors);
+	MAKE(chunks.made, before->tensors);
+	MAKE(chunks.next, before->tensors);
 	enum status status = chunks.part && chunks.made && chunks.next ? OK : fail_memory(check->error);
 	for (uint32_t t = 0; t < after->tensors && status == OK; t++) {
 		uint32_t same = after->tensor[t].writer == NONE ? graph_find_tensor(before, after->tensor[t].name) : NONE;
@@ -413,7 +413,7 @@ enum status made_check(void *context, const char *step, const struct graph *befo
 		enum status status = made[i].check && before != after ? made[i].check(check, before, after) : OK;
 		if (status == INFEASIBLE) {
 			char text[500];
-			snprintf(text, sizeof text, "%.480s", check->error->text);
+			PRINT_TO(text, "%.480s", check->error->text);
 			return check_wrong(check, "stage \"%s\": %.350s", step, text);
 		}
 		return status;

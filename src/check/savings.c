@@ -11,9 +11,9 @@
 static int64_t savings_peak_of(struct check *check, const uint32_t *position, bool workspace)
 {
 	const struct graph *graph = check->graph;
-	int64_t alignment = check->scenario.value[K_alignment], *change = mem_alloc((size_t)graph->ops + 2, sizeof *change),
+	int64_t alignment = check->scenario.value[K_alignment], *MAKE(change, (size_t)graph->ops + 2),
 			peak = 0, bytes = 0;
-	HELD int64_t *scratch = mem_alloc((size_t)graph->ops + 1, sizeof *scratch);
+	HELD int64_t *MAKE(scratch, (size_t)graph->ops + 1);
 	for (uint32_t op = 0; change && scratch && op < graph->ops; op++)
 		scratch[position[op]] = workspace ? align_up(graph->op[op].workspace, alignment) : 0;
 	for (uint32_t s = 0; change && scratch && s < graph->storages; s++) {

@@ -209,7 +209,7 @@ static void check_values_run_op(struct run *run, uint32_t op)
 		}
 		position++;
 	}
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == NONE) {
 			uint32_t storage = graph->tensor[graph->inplace[i].in].storage;
 			run->content[storage] = content_over(run, op, storage, result);
@@ -221,9 +221,9 @@ static void check_values_run_op(struct run *run, uint32_t op)
 static bool run_graph(struct run *run)
 {
 	const struct graph *graph = run->graph;
-	run->content = mem_alloc(graph->storages, sizeof *run->content);
-	run->path = mem_alloc(graph->tensors, sizeof *run->path);
-	run->read = mem_alloc(graph->ops, sizeof *run->read);
+	MAKE(run->content, graph->storages);
+	MAKE(run->path, graph->tensors);
+	MAKE(run->read, graph->ops);
 	if (!run->content || !run->path || !run->read)
 		return false;
 	FOR(s, graph->storages)

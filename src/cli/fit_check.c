@@ -21,7 +21,7 @@ void fit_write_asked(struct json *json, const struct scenario *scenario, const s
 	json_open_array(json, "set");
 	for (int id = 0; id < KNOB_COUNT; id++)
 		if (scenario->value[id] != usual.value[id]) {
-			snprintf(word, sizeof word, "%s=%s", knobs[id].name, knob_text(id, scenario->value[id], text, sizeof text));
+			PRINT_TO(word, "%s=%s", knobs[id].name, knob_text(id, scenario->value[id], text, sizeof text));
 			json_write_text(json, NULL, word);
 		}
 	json_close(json);

@@ -18,7 +18,7 @@ struct request {
 static int set_memory(struct request *request, const char *text)
 {
 	char assignment[96];
-	if (snprintf(assignment, sizeof assignment, "memory=%s", text) >= (int)sizeof assignment)
+	if (PRINT_TO(assignment, "memory=%s", text) >= (int)sizeof assignment)
 		return usage_error("fit", "--memory: expected bytes, such as 24GiB");
 	return batch_set(&request->scenario, assignment);
 }
@@ -92,9 +92,9 @@ static void print_row(FILE *file, const struct fit_list *list, const struct fit_
 	char options[2 * FIT_SET_SIZE] = "", memory[32], over[32] = "fits", bytes[32], rate[40] = "";
 	const struct fit_came *came = &way->came;
 	if (!way->fits)
-		snprintf(over, sizeof over, "over by %s", bytes_text(came->needs - list->budget, bytes, sizeof bytes));
+		PRINT_TO(over, "over by %s", bytes_text(came->needs - list->budget, bytes, sizeof bytes));
 	if (came->rate > 0)
-		snprintf(rate, sizeof rate, "%.*f %s/s", came->rate < 100 ? 2 : 0, came->rate, came->tokens ? "tokens" : "samples");
+		PRINT_TO(rate, "%.*f %s/s", came->rate < 100 ? 2 : 0, came->rate, came->tokens ? "tokens" : "samples");
 	options_text(way->set, options, sizeof options);
 	fprintf(file, "  %-18s %10s %10.4g ms %+9.2f %%  %-18s %s%s%s\n      %s\n      in PyTorch: %s\n", over,
 		bytes_text(came->needs, memory, sizeof memory), (double)came->step / 1e9,
@@ -187,7 +187,7 @@ static void write_set(struct json *json, const char *set)
 	json_open_array(json, "set");
 	for (const char *at = set; *at; at += strspn(at, " ")) {
 		size_t length = strcspn(at, " ");
-		snprintf(word, sizeof word, "%.*s", (int)length, at);
+		PRINT_TO(word, "%.*s", (int)length, at);
 		json_write_text(json, NULL, word);
 		at += length;
 	}

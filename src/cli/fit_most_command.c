@@ -82,7 +82,7 @@ static void print_devices(FILE *file, const struct fit_device *device, uint32_t 
 			fprintf(file, "  %-16s %10s  can't be planned\n", name, memory);
 			continue;
 		}
-		snprintf(over, sizeof over, row->fits ? "fits" : "over by %s",
+		PRINT_TO(over, row->fits ? "fits" : "over by %s",
 			bytes_text(row->came.needs - row->memory, bytes, sizeof bytes));
 		fprintf(file, "  %-16s %10s  %10s %11.4g  %s%s%s\n", name, memory, bytes_text(row->came.needs, arena, sizeof arena),
 			(double)row->came.step / 1e9, over, *row->came.guesses ? "; " : "", row->came.guesses);

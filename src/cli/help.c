@@ -50,7 +50,7 @@ static void values_text(enum knob_id id, char *text, size_t size)
 static void cli_help_print_knob(enum knob_id id)
 {
 	char head[40], values[400];
-	snprintf(head, sizeof head, "  %s", knobs[id].name);
+	PRINT_TO(head, "  %s", knobs[id].name);
 	words_print(stdout, head, NAME_COLUMN - 2, knobs[id].help);
 	values_text(id, values, sizeof values);
 	words_print(stdout, "", NAME_COLUMN, values);
@@ -71,7 +71,7 @@ void help_print_knob(enum knob_id id)
 	printf("--set %s=VALUE\n", knobs[id].name);
 	cli_help_print_knob(id);
 	for (int i = 0; knobs[id].type == KNOB_CHOICE && knob_word(knobs[id].words, i, word, sizeof word); i++) {
-		snprintf(head, sizeof head, "  %s", word);
+		PRINT_TO(head, "  %s", word);
 		words_print(stdout, head, WORD_COLUMN,
 			id == K_device ? device_text((enum device)i, false, text, sizeof text)
 			: knob_word_help(id, i, text, sizeof text));
@@ -92,7 +92,7 @@ bool help_print_device(const char *name)
 	int figures = device_figures(&scenario, figure);
 	printf("--set device=%s\n  %-24s%13s%22s\n", name, "", "data sheet", "counted with");
 	for (int i = 0; i < figures; i++) {
-		snprintf(head, sizeof head, "  %-24s%13s%22s", figure[i].name, figure[i].sheet, figure[i].counted);
+		PRINT_TO(head, "  %-24s%13s%22s", figure[i].name, figure[i].sheet, figure[i].counted);
 		puts(head);
 		words_print(stdout, "", 6, figure[i].why);
 	}
@@ -100,7 +100,7 @@ bool help_print_device(const char *name)
 	words_print(stdout, "what is reached of it:", 6, device_reached_text(&scenario, text, sizeof text));
 	for (int i = SOFTWARE_GIVEN + 1; i < SOFTWARE_COUNT; i++) {
 		scenario.value[K_software] = i;
-		snprintf(head, sizeof head, "with software=%s:", software_name((enum software)i));
+		PRINT_TO(head, "with software=%s:", software_name((enum software)i));
 		if (profile_measured((enum device)device, (enum software)i))
 			words_print(stdout, head, 6, device_reached_text(&scenario, text, sizeof text));
 	}
@@ -123,7 +123,7 @@ void help_print_pins(void)
 	char head[80];
 	puts("\nPIN:");
 	for (int i = 0; i < PIN_KINDS; i++) {
-		snprintf(head, sizeof head, "  %s", pins[i].syntax);
+		PRINT_TO(head, "  %s", pins[i].syntax);
 		words_print(stdout, head, NAME_COLUMN + 8, pins[i].help);
 	}
 }
@@ -133,7 +133,7 @@ void help_print_words(const char *title, const char *const *names, const char *c
 	char head[80];
 	printf("\n%s:\n", title);
 	for (int i = 0; i < count; i++) {
-		snprintf(head, sizeof head, "  %s", names[i]);
+		PRINT_TO(head, "  %s", names[i]);
 		words_print(stdout, head, WORD_COLUMN, helps[i]);
 	}
 }
@@ -145,7 +145,7 @@ void help_print_session_words(void)
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		if (!session_knows(commands[i].word))
 			continue;
-		snprintf(head, sizeof head, "  %s %s", commands[i].word, commands[i].arguments);
+		PRINT_TO(head, "  %s %s", commands[i].word, commands[i].arguments);
 		words_print(stdout, head, NAME_COLUMN + 4, commands[i].help);
 	}
 }

@@ -217,7 +217,7 @@ static void consider_all(struct nearest *nearest)
 			nearest_consider(nearest, word);
 	for (int i = 0; i < GLOSSARY_COUNT; i++)
 		for (const char *at = glossary[i].word; *at; at += strspn(at, ", ")) {
-			snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
+			PRINT_TO(word, "%.*s", (int)strcspn(at, ","), at);
 			nearest_consider(nearest, word);
 			at += strcspn(at, ",");
 		}

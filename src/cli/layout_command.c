@@ -126,7 +126,7 @@ static void count_name(void *context, struct slice id)
 static void say_name(void *context, struct slice id)
 {
 	char name[300];
-	snprintf(name, sizeof name, " %.*s", (int)id.length, id.text);
+	PRINT_TO(name, " %.*s", (int)id.length, id.text);
 	text_write_clean(context, name, "");
 }
 

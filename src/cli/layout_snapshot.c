@@ -96,7 +96,7 @@ static void print_plan(const struct snapshot_facts *facts, int64_t alignment, co
 	print_bytes(stream, "bound", layout->proof.bound,
 		proof_closed(&layout->proof) ? "proved: no layout needs less than the arena" : "no layout needs less");
 	if (facts->reserved > layout->arena) {
-		snprintf(remark, sizeof remark, "%.1f %% of what was reserved",
+		PRINT_TO(remark, "%.1f %% of what was reserved",
 			100 * (double)(facts->reserved - layout->arena) / (double)facts->reserved);
 		print_bytes(stream, "saved", facts->reserved - layout->arena, remark);
 	}
@@ -111,7 +111,7 @@ void snapshot_print(const struct snapshot_report *report, int64_t alignment, con
 	print_bytes(stream, "allocated", facts->rounded_peak, "the same, rounded up to 512 each");
 	if (facts->reserved) {
 		print_bytes(stream, "reserved", facts->reserved, "the most that segments had");
-		snprintf(remark, sizeof remark, "%.1f %% of what was reserved",
+		PRINT_TO(remark, "%.1f %% of what was reserved",
 			100 * (double)fragmentation(facts) / (double)facts->reserved);
 		print_bytes(stream, "fragmentation", fragmentation(facts), remark);
 	}

@@ -26,8 +26,8 @@ static enum status print_points(
 {
 	struct control control = { 0 };
 	struct recompute_search_options options = { .ticks = RECOMPUTE_EFFORT_DEFAULT / 8 };
-	HELD struct recompute_plan *plan = mem_alloc((size_t)count, sizeof *plan);
-	HELD int64_t *cap = mem_alloc((size_t)count, sizeof *cap);
+	HELD struct recompute_plan *MAKE(plan, (size_t)count);
+	HELD int64_t *MAKE(cap, (size_t)count);
 	for (int i = 0; i < count && cap; i++)
 		cap[i] = all - (all - least) / (count - 1) * i;
 	enum status status = plan && cap ? recompute_curve(solver, cap, (uint32_t)count, &options, &control, plan) : NO_MEMORY;
@@ -46,9 +46,9 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	struct machine machine = device_preset(DEVICE_NONE).machine;
 	OWN(rules) *rules = rules_new();
 	OWN(recompute_solver) solver = { 0 };
-	HELD int64_t *time = mem_alloc(step->ops, sizeof *time);
-	HELD uint32_t *traits = mem_alloc(step->ops, sizeof *traits);
-	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	HELD int64_t *MAKE(time, step->ops);
+	HELD uint32_t *MAKE(traits, step->ops);
+	HELD uint8_t *MAKE(keep, step->storages);
 	struct recompute_input input = { .graph = step, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 	if (!(rules && time && traits && keep))
 		return fail_memory(error);

@@ -72,7 +72,7 @@ static int say_unknown(const char *command, const char *word, const struct taken
 	char name[64], text[120];
 	struct nearest nearest = { .wanted = name };
 	bool sets = false;
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+	PRINT_TO(name, "%.*s", (int)strcspn(word, "="), word);
 	for (int i = 0; i < taken->count; i++) {
 		nearest_consider(&nearest, taken->option[i].name);
 		sets |= strcmp(taken->option[i].name, "set") == 0;
@@ -117,14 +117,14 @@ void command_line_help(enum subcommand_id command)
 		const struct option_row *row = &option_rows[i];
 		if (!(row->commands >> command & 1) || !row->help)
 			continue;
-		snprintf(letter, sizeof letter, row->letter ? "-%c, " : "    ", row->letter);
+		PRINT_TO(letter, row->letter ? "-%c, " : "    ", row->letter);
 		bool optional = row->value && *row->value == '=';
-		snprintf(text, sizeof text, "--%s%s%s%s", option_name(row, name, sizeof name),
+		PRINT_TO(text, "--%s%s%s%s", option_name(row, name, sizeof name),
 			optional ? "["
 			: row->value ? " "
 			: "",
 			row->value ? row->value : "", optional ? "]" : "");
-		snprintf(head, sizeof head, "  %s%s", letter, text);
+		PRINT_TO(head, "  %s%s", letter, text);
 		words_print(stdout, head, OPTION_COLUMN, row->help);
 	}
 }
@@ -201,7 +201,7 @@ static int check_operands(struct command_line *line, int count, char **operand)
 		return EXIT_FINE;
 	const char *more = operand[wanted], *value = strchr(more, '=');
 	char name[64];
-	snprintf(name, sizeof name, "%.*s", value ? (int)(value - more) : 0, more);
+	PRINT_TO(name, "%.*s", value ? (int)(value - more) : 0, more);
 	if (value && knob_find(name) != KNOB_COUNT)
 		return usage_error(command, "\"%s\" is no %s: a knob is set by --set %s", more, names, more);
 	return wanted == 1 ? usage_error(command, "more than one %s", names) : usage_error(command, "what is \"%s\"?", more);

@@ -475,20 +475,20 @@ static int set_knob(struct search *search, const char *name, const char *value)
 		return batch_set_lines(value + 1, search_command_set_line, search);
 	char text[300];
 	struct error error = { 0 };
-	snprintf(text, sizeof text, "%.*s", name ? (int)strlen(name) : (int)strcspn(value, "="), name ? name : value);
+	PRINT_TO(text, "%.*s", name ? (int)strlen(name) : (int)strcspn(value, "="), name ? name : value);
 	enum knob_id knob = knob_find(text);
 	if (!name && (knob == KNOB_COUNT || !strchr(value, '=')))
 		return batch_set(&search->scenario, value);
 	if (knob == K_device) {
 		char assignment[sizeof search->device];
-		snprintf(assignment, sizeof assignment, "%s%s", name ? "device=" : "", value);
-		snprintf(search->device, sizeof search->device, "%s", assignment[strlen("device=")] == '@' ? assignment : "");
+		PRINT_TO(assignment, "%s%s", name ? "device=" : "", value);
+		PRINT_TO(search->device, "%s", assignment[strlen("device=")] == '@' ? assignment : "");
 		search->set[knob] = true;
 		return batch_set(&search->scenario, assignment);
 	}
 	if (knob == K_recompute && strncmp(name ? value : strchr(value, '=') + 1, "ops:", 4) == 0) {
 		char assignment[2000];
-		snprintf(assignment, sizeof assignment, "recompute=%s", name ? value : strchr(value, '=') + 1);
+		PRINT_TO(assignment, "recompute=%s", name ? value : strchr(value, '=') + 1);
 		search->set[knob] = true;
 		return batch_set(&search->scenario, assignment);
 	}
@@ -510,7 +510,7 @@ static int set_overhead(struct search *search, const char *text)
 	const char *value = strchr(text, '=');
 	struct error error;
 	int64_t number = 0;
-	snprintf(name, sizeof name, "%.*s", value ? (int)(value - text) : 0, text);
+	PRINT_TO(name, "%.*s", value ? (int)(value - text) : 0, text);
 	int index = name_index(names, COUNT_OF(names), name);
 	if (index >= 0 && (strcmp(value, "=on") == 0 || strcmp(value, "=off") == 0)) {
 		*switches[index] = value[2] == 'n';

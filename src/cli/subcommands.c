@@ -160,7 +160,7 @@ static int variants_serve(const struct request *request, struct graph *graph)
 {
 	struct output output;
 	struct error error = { 0 };
-	HELD struct variants *variants = mem_alloc(1, sizeof *variants);
+	HELD struct variants *MAKE(variants, 1);
 	int code = variants ? variants_plan(variants, request, graph) : complain(NULL, &error, fail_memory(&error));
 	if (code == EXIT_FINE) {
 		batch_limit_signals_end();

@@ -58,7 +58,7 @@ static int vary(struct sweep *sweep, const char *text)
 	const char *at = strchr(text, '=');
 	if (!at || sweep->count == VARIED_MAX)
 		return usage_error("sweep", "--vary %s: expected KNOB=V1,V2,...", text);
-	snprintf(name, sizeof name, "%.*s", (int)(at - text), text);
+	PRINT_TO(name, "%.*s", (int)(at - text), text);
 	struct varied *varied = &sweep->varied[sweep->count];
 	enum knob_id knob = knob_find(name);
 	struct error unknown = { 0 };
@@ -73,7 +73,7 @@ static int vary(struct sweep *sweep, const char *text)
 		struct scenario probe;
 		struct error error = { 0 };
 		size_t length = strcspn(++at, ",");
-		snprintf(word, sizeof word, "%s=%.*s", name, (int)(length < 60 ? length : 60), at);
+		PRINT_TO(word, "%s=%.*s", name, (int)(length < 60 ? length : 60), at);
 		at += length;
 		scenario_init(&probe);
 		if (scenario_set(&probe, word, &error) != OK)
@@ -165,7 +165,7 @@ static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct
 		char text[160];
 		const struct varied *varied = &sweep->varied[i];
 		step /= varied->values;
-		snprintf(text, sizeof text, "%s=%s", sweep->columns[i], varied->value[k / step % varied->values]);
+		PRINT_TO(text, "%s=%s", sweep->columns[i], varied->value[k / step % varied->values]);
 		status = scenario_set(scenario, text, NULL);
 		devices |= strcmp(sweep->columns[i], knobs[K_device].name) == 0;
 	}
@@ -420,7 +420,7 @@ int sweep_command(int argc, char **argv)
 	if (code == EXIT_FINE && !sweep.line.helped && sweep.merge) {
 		code = sweep_merge(sweep.line.operand, sweep.line.operands, sweep.count ? sweep.total : 0, sweep.line.output);
 	} else if (code == EXIT_FINE && !sweep.line.helped) {
-		sweep.done = mem_alloc(sweep.total, sizeof *sweep.done);
+		MAKE(sweep.done, sweep.total);
 		if (!sweep.done)
 			code = complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 		sweep.graph = sweep.done ? batch_open(*sweep.line.operand, &sweep.line.reading, &code) : NULL;

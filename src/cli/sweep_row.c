@@ -62,7 +62,7 @@ static const char *status_of(const struct plan *plan)
 static void write_head(const struct sweep_row *row, struct json *json)
 {
 	char text[64], sweep[20];
-	snprintf(sweep, sizeof sweep, "%016" PRIx64, row->sweep);
+	PRINT_TO(sweep, "%016" PRIx64, row->sweep);
 	if (row->form == SWEEP_JSON) {
 		json_open_object(json, NULL);
 		json_write_integer(json, "scenario", (int64_t)row->number);
@@ -248,7 +248,7 @@ static bool is_rest(const struct sweep_row *row, const char *at)
 	sweep_row_fill(NULL, cell);
 	for (; state < ROW_STATES; state++) {
 		char text[32];
-		int length = snprintf(text, sizeof text, "%s%s%s", before, state_text[state], behind);
+		int length = PRINT_TO(text, "%s%s%s", before, state_text[state], behind);
 		if (strncmp(at, text, (size_t)length) == 0 && at[length] == ',') {
 			at += length;
 			break;

@@ -104,7 +104,7 @@ static enum status step_build(struct searching *searching, struct step *step)
 		}
 	}
 	searching->pp_most = step->all_blocks = step->blocks.blocks + request->repeat * step->period;
-	if (status == OK && !(step->cost = mem_alloc(step->all_blocks, sizeof *step->cost)))
+	if (status == OK && !(MAKE(step->cost, step->all_blocks)))
 		status = NO_MEMORY;
 	return status;
 }
@@ -159,9 +159,9 @@ static enum status make_room(struct searching *searching, uint32_t blocks)
 	mem_free(searching->terms.block);
 	searching->most = blocks;
 	searching->cuts.width = width + 1;
-	searching->first = mem_alloc((SCHEDULE_CHUNKS_MAX + (size_t)9) * (width + 1), sizeof *searching->first);
+	MAKE(searching->first, (SCHEDULE_CHUNKS_MAX + (size_t)9) * (width + 1));
 	searching->cuts.first = searching->first + (size_t)8 * (width + 1);
-	searching->terms.block = mem_alloc(3 * (size_t)blocks, sizeof *searching->terms.block);
+	MAKE(searching->terms.block, 3 * (size_t)blocks);
 	searching->kept_terms.block = searching->terms.block + blocks;
 	searching->mixed.block = searching->kept_terms.block + blocks;
 	return searching->first && searching->terms.block ? OK : NO_MEMORY;
@@ -446,7 +446,7 @@ static void hide(const struct overheads *overheads, struct block_cost *cost, uin
 /* The costs of all blocks under it. */
 static enum status split_cost(struct searching *searching, const struct step *step, const struct split_step *split)
 {
-	HELD struct block_cost *cost = mem_alloc(step->blocks.blocks, sizeof *cost);
+	HELD struct block_cost *MAKE(cost, step->blocks.blocks);
 	struct machine machine = machine_of(searching->request);
 	enum status status = !cost ? NO_MEMORY
 		: block_costs_find(&step->units, &split->sharding, &step->blocks, &step->work, &machine,
@@ -503,10 +503,10 @@ static enum status vary_inner(struct searching *searching, struct config config)
 				bool heads = tp == 1 || has_role(units, ROLE_HEADS, tp) || has_role(units, ROLE_FFN, tp);
 				bool rows = (cp == 1 && !sp) || has_role(units, ROLE_SEQUENCE, (int64_t)cp * (sp ? tp : 1));
 				if (!heads && tp == request->tp)
-					snprintf(searching->unsplit, sizeof searching->unsplit,
+					PRINT_TO(searching->unsplit,
 						"tp %u divides neither heads nor the feed-forward width", tp);
 				else if (!rows && (cp == request->cp || (sp && tp == request->tp)))
-					snprintf(searching->unsplit, sizeof searching->unsplit,
+					PRINT_TO(searching->unsplit,
 						"the model has no sequence that %s %u divides", cp > 1 ? "cp" : "sp with tp", cp > 1 ? cp : tp);
 				if (!heads || !rows)
 					continue;
@@ -552,7 +552,7 @@ static enum status vary_samples(
 		if (searching->opened == 0)
 			TRY(open_steps(searching, (int64_t)samples));
 		if (ep > 1 && !has_role(&searching->step->units, ROLE_EXPERTS, (int64_t)ep))
-			snprintf(searching->unsplit, sizeof searching->unsplit, "ep %u doesn't divide the experts", config.ep);
+			PRINT_TO(searching->unsplit, "ep %u doesn't divide the experts", config.ep);
 		else
 			status = vary_inner(searching, config);
 	}
@@ -649,7 +649,7 @@ static enum status config_search_refine(struct searching *searching, bool *wante
 static enum status rank_played(struct searching *searching)
 {
 	struct config_list *list = searching->list;
-	HELD bool *wanted = mem_alloc(list->entries, sizeof *wanted);
+	HELD bool *MAKE(wanted, list->entries);
 	NEED(wanted || list->entries == 0);
 	FOR(i, list->entries)
 		list->entry[i].played = list->entry[i].config.pp == 1;
@@ -681,7 +681,7 @@ struct config_case {
 struct config_case *config_case_open(
 	const struct config_request *request, const struct config *config, struct error *error)
 {
-	struct config_case *opened = mem_alloc(1, sizeof *opened);
+	struct config_case *MAKE(opened, 1);
 	if (!opened) {
 		fail_memory(error);
 		return NULL;

@@ -171,7 +171,7 @@ static void fit_list_prove(const struct transformed *transformed, const struct r
 	if (transformed->sharded || transformed->pipelined || !fitted || !fitted->capped || !fitted->impossible)
 		return;
 	const struct op *op = &fitted->step->op[fitted->certificate.op];
-	snprintf(proof->op, sizeof proof->op, "%.60s (%.40s)%s%.50s%s%.50s", op->name, op->type, op->src ? " at " : "",
+	PRINT_TO(proof->op, "%.60s (%.40s)%s%.50s%s%.50s", op->name, op->type, op->src ? " at " : "",
 		op->src ? op->src : "", op->module && *op->module ? " in " : "", op->module ? op->module : "");
 	fit_list_holds(fitted->step, fitted->certificate.op, proof->holds, sizeof proof->holds);
 	proof->advice = advice_for(rules, fitted->step, fitted->certificate.op);
@@ -199,7 +199,7 @@ static enum status set_words(struct scenario *scenario, const char *set, struct 
 	enum status status = OK;
 	for (const char *at = set; *at && status == OK; at += strspn(at, " ")) {
 		size_t length = strcspn(at, " ");
-		snprintf(word, sizeof word, "%.*s", (int)length, at);
+		PRINT_TO(word, "%.*s", (int)length, at);
 		status = scenario_set(scenario, word, error);
 		at += length;
 	}
@@ -218,7 +218,7 @@ static enum status prove_way(
 		way->came.needs = least.bytes + scenario_reserve(scenario);
 		fit_list_prove(least.transformed, finding->planner->rules, &way->came.proof);
 		notes_guesses(least.transformed->notes, way->came.guesses);
-		snprintf(way->reason, sizeof way->reason, "no order%s needs less than %s, %s over the cap%s%s",
+		PRINT_TO(way->reason, "no order%s needs less than %s, %s over the cap%s%s",
 			least.transformed->fitted ? " with any recomputation" : "",
 			bytes_text(way->came.needs, bytes, sizeof bytes),
 			bytes_text(way->came.needs - finding->list->budget, over, sizeof over), *way->came.guesses ? "; " : "",
@@ -249,7 +249,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 	way->planned = status == OK;
 	way->fits = way->planned && way->came.needs <= finding->list->budget;
 	way->extra = for_same_work(way, way->came.step) - finding->list->base.step;
-	snprintf(way->reason, sizeof way->reason, "%s", way->planned ? way->came.guesses : why.text);
+	PRINT_TO(way->reason, "%s", way->planned ? way->came.guesses : why.text);
 	return OK;
 }
 
@@ -341,9 +341,9 @@ static void fit_list_show(const struct finding *finding, struct round *round, ui
 	struct fit_list now = *finding->list;
 	pthread_mutex_lock(&round->lock);
 	round->done[planned] = true;
-	now.way = mem_alloc(WAYS_MOST, sizeof *now.way);
+	MAKE(now.way, WAYS_MOST);
 	if (now.way) {
-		memcpy(now.way, finding->list->way, finding->list->ways * sizeof *now.way);
+		COPY(now.way, finding->list->way, finding->list->ways);
 		FOR(i, round->ways)
 			if (round->done[i] && fit_list_takes(round, i))
 				fit_list_add(&now, &round->way[i]);
@@ -474,8 +474,8 @@ static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct f
 	*pair = (struct fit_way){ .group = a->group, .meaning = a->meaning > b->meaning ? a->meaning : b->meaning,
 		.done = a->done * b->done, .whole = a->whole * b->whole };
 	return strcmp(a->group, b->group) != 0 &&
-		snprintf(pair->set, sizeof pair->set, "%s %s", a->set, set) < (int)sizeof pair->set &&
-		snprintf(pair->how, sizeof pair->how, "%s; %s", a->how, b->how) > 0;
+		PRINT_TO(pair->set, "%s %s", a->set, set) < (int)sizeof pair->set &&
+		PRINT_TO(pair->how, "%s; %s", a->how, b->how) > 0;
 }
 
 /* The changes that come nearest to the cap, planned or proved to be above it, the nearest first; returns how many. */
@@ -502,11 +502,11 @@ static enum status fit_list_find_pairs(struct finding *finding)
 	const struct fit_way *way = finding->list->way;
 	uint32_t nearest[WAYS_MOST], all = list_nearest(finding->list, nearest),
 								 count = all < NEAREST ? all : NEAREST, pairs = 0;
-	for (uint32_t i = count; i < all; i++)
+	FOR_FROM(i, count, all)
 		if (strcmp(way[nearest[i]].set + strlen(finding->list->captured ? FIT_PROGRAM : ""), "recompute=auto") == 0)
 			nearest[count - 1] = nearest[i];
 	FOR(i, count)
-		for (uint32_t j = i + 1; j < count; j++)
+		FOR_FROM(j, i + 1, count)
 			pairs += pair_ways(&way[nearest[i]], &way[nearest[j]], &pair[pairs]);
 	return plan_ways(finding, pair, pairs, true);
 }
@@ -554,7 +554,7 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 	enum status status = find_base(&finding);
 	if (status != OK || list->fits)
 		return status;
-	if (!(list->way = mem_alloc(WAYS_MOST, sizeof *list->way)))
+	if (!(MAKE(list->way, WAYS_MOST)))
 		return fail_memory(error);
 	status = find_sizes(&finding);
 	if (status == OK)
@@ -572,10 +572,10 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 enum status fit_list_copy(struct fit_list *to, const struct fit_list *from)
 {
 	*to = *from;
-	to->way = mem_alloc(from->ways ? from->ways : 1, sizeof *to->way);
+	MAKE(to->way, from->ways ? from->ways : 1);
 	NEED(to->way);
 	if (from->ways)   /* an empty list has no memory */
-		memcpy(to->way, from->way, from->ways * sizeof *to->way);
+		COPY(to->way, from->way, from->ways);
 	return OK;
 }
 

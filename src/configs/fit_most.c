@@ -31,7 +31,7 @@ static enum status try_value(struct bracket *bracket, int64_t value, bool *fits)
 		most->next = value;
 		most->after = came;
 		most->after.needs = status == OK ? came.needs : -1;
-		snprintf(most->reason, sizeof most->reason, "%s", status == OK ? "" : why.text);
+		PRINT_TO(most->reason, "%s", status == OK ? "" : why.text);
 	}
 	return status == BAD_INPUT || status == INFEASIBLE ? OK : status;
 }

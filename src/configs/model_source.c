@@ -181,7 +181,7 @@ static bool model_source_take_sizes(struct model_source *source, const char *tex
 static const struct model_preset *preset_of(const char *name)
 {
 	char word[64];
-	snprintf(word, sizeof word, "%.*s", (int)strcspn(name, ":"), name);
+	PRINT_TO(word, "%.*s", (int)strcspn(name, ":"), name);
 	return model_find(word);
 }
 
@@ -191,7 +191,7 @@ static int open_hugging_face(struct model_source *source, const char *name)
 {
 	char path[4096];
 	struct error error = { 0 };
-	snprintf(path, sizeof path, "%.*s", (int)strcspn(name, ":"), name);
+	PRINT_TO(path, "%.*s", (int)strcspn(name, ":"), name);
 	if (!hugging_face_is(path))
 		return EXIT_FINE;
 	if (hugging_face_open(path, &source->file, &error) != OK)
@@ -205,7 +205,7 @@ char *model_hint(const char *name, char *text, size_t size)
 {
 	char word[64];
 	struct nearest nearest = { .wanted = word };
-	snprintf(word, sizeof word, "%.*s", (int)strcspn(name, ":"), name);
+	PRINT_TO(word, "%.*s", (int)strcspn(name, ":"), name);
 	for (const struct model_preset *preset = model_presets; preset->name; preset++)
 		nearest_consider(&nearest, preset->name);
 	return nearest_text(&nearest, "", text, size);
@@ -283,7 +283,7 @@ static void say_sizes(const struct model_source *source, struct words *words)
 	char name[32];
 #define X(field, least, most, help) \
 	if (asked->field != preset->field && strcmp(#field, "batch") != 0) { \
-		snprintf(name, sizeof name, "%s", #field); \
+		PRINT_TO(name, "%s", #field); \
 		for (char *at = name; *at; at++) \
 			*at = *at == '_' ? '-' : *at; \
 		words_add(words, " --%s %lld", name, (long long)asked->field); \
@@ -311,7 +311,7 @@ char *model_source_line(const struct model_source *source, int64_t batch, const 
 		words_add(&words, "%s%s", read_options_text(&source->reading, name, sizeof name), set);
 		return text;
 	}
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(source->name, ":"), source->name);
+	PRINT_TO(name, "%.*s", (int)strcspn(source->name, ":"), source->name);
 	words_add(&words, "tidemark model ");
 	words_add_quoted(&words, name);
 	words_add(&words, " --batch %lld", (long long)batch);

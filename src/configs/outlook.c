@@ -119,7 +119,7 @@ static struct outlook *outlook_evaluate(
 {
 	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
 		.devices_per_node = (uint32_t)scenario->value[K_devices_per_node], .overheads = overheads_all };
-	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
+	struct outlook *MAKE(outlook, 1);
 	model_source_request(source, &request);
 	struct config_case *opened = outlook ? config_case_open(&request, config, error) : NULL;
 	if (!outlook)
@@ -173,7 +173,7 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 /* The most that is alive in positions [from, to), or least where there are none. */
 static int64_t outlook_highest(const struct plan *plan, uint32_t from, uint32_t to, int64_t least)
 {
-	for (uint32_t p = from; p < to; p++)
+	FOR_FROM(p, from, to)
 		least = plan->ordered->live[p] > least ? plan->ordered->live[p] : least;
 	return least;
 }
@@ -234,7 +234,7 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 {
 	const struct pipelined *pipelined = plan->pipelined;
 	uint32_t ranks = pipelined->ranks, pieces = ranks * pipelined->chunks;
-	int64_t *kept = mem_alloc(3 * (size_t)pieces + ranks, sizeof *kept), *weight = kept + pieces,
+	int64_t *MAKE(kept, 3 * (size_t)pieces + ranks), *weight = kept + pieces,
 			*between = weight + pieces, *none = between + pieces;
 	struct pipeline pipeline = pipelined_pipeline(pipelined);
 	if (!kept)
@@ -275,7 +275,7 @@ static enum status timetable_of_plan(
 static struct outlook *planned(const struct plan *plan, struct error *error)
 {
 	const struct pipelined *pipelined = plan->pipelined;
-	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
+	struct outlook *MAKE(outlook, 1);
 	if (!outlook) {
 		fail_memory(error);
 		return NULL;

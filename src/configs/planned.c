@@ -91,7 +91,7 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 	scenario_done(&scenario);
 	entry->planned = (struct config_planned) { .tried = true };
 	if (!plan) {
-		snprintf(entry->planned.reason, sizeof entry->planned.reason, "%.*s", (int)sizeof entry->planned.reason - 1,
+		PRINT_TO(entry->planned.reason, "%.*s", (int)sizeof entry->planned.reason - 1,
 			why.text);
 		return why.status == NO_MEMORY || why.status == CANCELLED ? fail(error, why.status, "%s", why.text) : OK;
 	}

@@ -29,7 +29,7 @@ bool config_same_cut(const struct config *a, const struct config *b)
  * O(fitting * ways to cut). */
 static enum status find_leaders(struct config_list *list)
 {
-	uint32_t *leader = mem_alloc(list->fitting, sizeof *leader);
+	uint32_t *MAKE(leader, list->fitting);
 	if (!leader && list->fitting > 0)
 		return NO_MEMORY;
 	list->leading = 0;
@@ -160,7 +160,7 @@ static bool by_plan(const struct config_entry *a, const struct config_entry *b)
 static void sort_entries(struct config_entry *entry, uint32_t count,
 	bool (*before)(const struct config_entry *, const struct config_entry *))
 {
-	for (uint32_t i = 1; i < count; i++) {
+	FOR_FROM(i, 1, count) {
 		struct config_entry moved = entry[i];
 		uint32_t at = i;
 		for (; at > 0 && before(&moved, &entry[at - 1]); at--)
@@ -183,7 +183,7 @@ static int64_t memory_of(const struct config_entry *entry)
 static void lead_with_least(struct config_entry *entry, uint32_t count)
 {
 	uint32_t least = 0;
-	for (uint32_t i = 1; i < count; i++)
+	FOR_FROM(i, 1, count)
 		if (entry[i].planned.known == entry->planned.known && time_of(&entry[i]) - time_of(entry) <= time_of(entry) / 1000 &&
 			memory_of(&entry[i]) < memory_of(&entry[least]))
 			least = i;
@@ -224,13 +224,13 @@ uint32_t config_want_leading(const struct config_list *list, uint32_t most, uint
 enum status config_list_copy(struct config_list *to, const struct config_list *from)
 {
 	*to = *from;
-	to->entry = mem_alloc(from->entries, sizeof *to->entry);
+	MAKE(to->entry, from->entries);
 	if (!to->entry) {
 		*to = (struct config_list) { 0 };
 		return NO_MEMORY;
 	}
 	if (from->entries > 0)
-		memcpy(to->entry, from->entry, from->entries * sizeof *to->entry);
+		COPY(to->entry, from->entry, from->entries);
 	return OK;
 }
 

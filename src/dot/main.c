@@ -269,9 +269,9 @@ static int dot_main_report(const struct options *options, enum status status, co
 		error = &memory;
 	}
 	if (error->line)
-		snprintf(text, sizeof text, "tidemark-dot: %s:%u: %s", options->input, error->line, error->text);
+		PRINT_TO(text, "tidemark-dot: %s:%u: %s", options->input, error->line, error->text);
 	else
-		snprintf(text, sizeof text, "tidemark-dot: %s: %s", options->input, error->text);
+		PRINT_TO(text, "tidemark-dot: %s: %s", options->input, error->text);
 	text_write_clean(stderr, text, "\n");
 	putc('\n', stderr);
 	return status == BAD_INPUT ? EXIT_INPUT : EXIT_LIMIT;

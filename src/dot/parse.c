@@ -51,7 +51,7 @@ static void explain(struct error *error)
 		error->line = (unsigned)strtoul(at + strlen("in line "), NULL, 10);
 	const char *quote = at ? strstr(at, "near '") : NULL;
 	if (quote)
-		snprintf(near, sizeof near, " near %.80s", quote + strlen("near "));
+		PRINT_TO(near, " near %.80s", quote + strlen("near "));
 	near[strcspn(near, "\n")] = '\0';
 	const char *message = *reading.message && *reading.message != '\n' ? reading.message : "there is no graph in it";
 	if (strstr(reading.message, "syntax error"))

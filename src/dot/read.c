@@ -235,7 +235,7 @@ static enum status read_add_result(struct reader *reader, Agnode_t *node)
 	if (!there)
 		return OK;
 	char name[600];
-	snprintf(name, sizeof name, "%.500s.persistent", record->name);
+	PRINT_TO(name, "%.500s.persistent", record->name);
 	kept.name = name;
 	kept.kind = KIND_PARAMETER;
 	uint32_t id = draft_tensor(reader->draft, &kept);
@@ -423,7 +423,7 @@ static enum status name_modules(struct reader *reader)
 			if (!path) {
 				const char *outer = agparent(sub) == reader->dot ? NULL : record->module;
 				char text[600];
-				snprintf(text, sizeof text, "%.290s%s%.290s", outer ? outer : "", outer ? "." : "", name);
+				PRINT_TO(text, "%.290s%s%.290s", outer ? outer : "", outer ? "." : "", name);
 				if (!(path = decoded(reader, text)))
 					return fail_memory(reader->error);
 			}

@@ -257,14 +257,14 @@ int canvas_rows(struct canvas *canvas, double x, double y, double width, double 
 	while (*text) {
 		size_t length = 0;
 		for (size_t next = strcspn(text, " "); ; next += 1 + strcspn(text + next + 1, " ")) {
-			snprintf(row, sizeof row, "%.*s", (int)next, text);
+			PRINT_TO(row, "%.*s", (int)next, text);
 			if (length > 0 && canvas_text_width(size, row) > width)
 				break;
 			length = next;
 			if (!text[next])
 				break;
 		}
-		snprintf(row, sizeof row, "%.*s", (int)length, text);
+		PRINT_TO(row, "%.*s", (int)length, text);
 		if (canvas)
 			canvas_text(canvas, x, y + leading * rows, size, ANCHOR_START, false, colour, row);
 		rows++;

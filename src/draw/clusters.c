@@ -151,7 +151,7 @@ enum status cluster_stack(const struct drawing *drawing, struct cluster_pair **p
 	ROOM(&arena, drawn.seen, drawing->nodes);
 	ROOM(&arena, drawn.next, room);
 	ROOM(&arena, drawn.to, room);
-	drawn.pair = mem_alloc(4 * drawing->nodes + 1, sizeof *drawn.pair);
+	MAKE(drawn.pair, 4 * drawing->nodes + 1);
 	bool enough = drawn.first && drawn.list && drawn.seen && drawn.next && drawn.to && drawn.pair;
 	if (enough)
 		clusters_find_pairs(&drawn);

@@ -24,7 +24,7 @@ static uint32_t folded_links(const struct drawing *drawing, bool update, uint32_
 static void find_depths(const struct csr *succ, uint32_t nodes, uint32_t *waiting, uint32_t *queue, uint32_t *depth)
 {
 	uint32_t count = 0, begin = 0;
-	memset(waiting, 0, nodes * sizeof *waiting);
+	CLEAR(waiting, nodes);
 	FOR(node, nodes)
 		FOR_ROW(i, succ, node)
 			waiting[succ->item[i]]++;
@@ -95,7 +95,7 @@ struct draw_place *draw_places(const struct drawing *drawing)
 {
 	OWN(arena) scratch = { 0 };
 	uint32_t nodes = drawing->nodes;
-	struct draw_place *place = mem_alloc(nodes, sizeof *place);
+	struct draw_place *MAKE(place, nodes);
 	uint32_t *from = NULL, *to = NULL, *waiting = NULL, *queue = NULL, *depth = NULL;
 	bool *tight = NULL;
 	uint32_t *taken = NULL;

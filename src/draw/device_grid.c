@@ -22,7 +22,7 @@ static void device_grid_add_axis(
 	*axis = (struct grid_axis){
 		.size = size, .near = near, .rate = near == size ? machine->near.rate : machine->far.rate
 	};
-	snprintf(axis->name, sizeof axis->name, "%s", name);
+	PRINT_TO(axis->name, "%s", name);
 	grid->axes++;
 }
 
@@ -71,7 +71,7 @@ int64_t device_grid_bytes(const struct device_grid *grid, uint32_t device)
 uint32_t device_grid_coordinate(const struct device_grid *grid, uint32_t device, uint32_t axis)
 {
 	uint32_t inside = 1;
-	for (uint32_t i = axis + 1; i < grid->axes; i++)
+	FOR_FROM(i, axis + 1, grid->axes)
 		inside *= grid->axis[i].size;
 	return device / inside % grid->axis[axis].size;
 }
@@ -96,9 +96,9 @@ char *device_grid_axis_text(const struct grid_axis *axis, char *text, size_t siz
 {
 	char near[40] = " between nodes";
 	if (axis->near == axis->size)
-		snprintf(near, sizeof near, " within a node");
+		PRINT_TO(near, " within a node");
 	else if (axis->near > 1)
-		snprintf(near, sizeof near, ", %u to a node", axis->near);
+		PRINT_TO(near, ", %u to a node", axis->near);
 	snprintf(text, size, "%s %u%s, %.3g GB/s", axis->name, axis->size, near, (double)axis->rate / 1e9);
 	return text;
 }

@@ -157,7 +157,7 @@ static void draw_write_node(const struct writer *writer, uint32_t id)
 	fputs(", tooltip=", writer->stream);
 	const struct op *main = &drawing->graph->op[node->main];
 	char tip[400];
-	snprintf(tip, sizeof tip, "%.200s%s%.150s", main->name, main->src ? " at " : "",
+	PRINT_TO(tip, "%.200s%s%.150s", main->name, main->src ? " at " : "",
 		main->src ? words_of_place(main->src) : "");
 	clean_name(writer->stream, tip);
 	if (writer->place)
@@ -240,8 +240,8 @@ static uint32_t enter(const struct writer *writer, uint32_t open, uint32_t targe
 static enum status write_nodes(const struct writer *writer)
 {
 	const struct drawing *drawing = writer->drawing;
-	HELD uint32_t *number = mem_alloc(drawing->modules.count, sizeof *number);
-	HELD struct placed *list = mem_alloc(drawing->nodes, sizeof *list);
+	HELD uint32_t *MAKE(number, drawing->modules.count);
+	HELD struct placed *MAKE(list, drawing->nodes);
 	if (number && list) {
 		number_modules(&drawing->modules, number);
 		FOR(i, drawing->nodes)

@@ -59,7 +59,7 @@ double axis_margin(double least, double most, double step, double size)
 	double widest = 0;
 	char text[64];
 	for (double value = ceil(least / step) * step; value <= most * 1.0001; value += step) {
-		snprintf(text, sizeof text, "%g", value);
+		PRINT_TO(text, "%g", value);
 		widest = fmax(widest, canvas_text_width(size, text));
 	}
 	return EDGE + widest + 5;
@@ -80,10 +80,10 @@ static void figure_draw_title(struct axes *axes, const char *name, const char *w
 {
 	char text[CANVAS_CUT + 100], value[100], size[32], cut[CANVAS_CUT];
 	double room = axes->canvas.paper.width - EDGE - 2;
-	snprintf(value, sizeof value, ": %s %s (%" PRId64 " B)", what, bytes_text(bytes, size, sizeof size), bytes);
+	PRINT_TO(value, ": %s %s (%" PRId64 " B)", what, bytes_text(bytes, size, sizeof size), bytes);
 	if (canvas_text_width(BOLD, name) + canvas_text_width(BOLD, value) > room)
 		*strstr(value, " (") = '\0';
-	snprintf(text, sizeof text, "%s%s", canvas_cut(BOLD, room - canvas_text_width(BOLD, value), name, cut), value);
+	PRINT_TO(text, "%s%s", canvas_cut(BOLD, room - canvas_text_width(BOLD, value), name, cut), value);
 	canvas_title(&axes->canvas, EDGE, TOP - 16, NORMAL, INK, text);
 }
 
@@ -96,20 +96,20 @@ static void figure_draw_axes(struct axes *axes, const char *label)
 		double y = figure_y_of(axes, value * (double)axes->unit);
 		canvas_path(&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2,
 			NULL, &grid);
-		snprintf(text, sizeof text, "%g", value);
+		PRINT_TO(text, "%g", value);
 		canvas_text(&axes->canvas, axes->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
 	step = axis_step(axes->steps, (int)(axes->span / TICK));
 	if (step < 1)
 		step = 1;
 	for (double value = 0; value <= axes->steps; value += step) {
-		snprintf(text, sizeof text, "%.0f", value);
+		PRINT_TO(text, "%.0f", value);
 		canvas_text(&axes->canvas, figure_x_of(axes, value), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false,
 			INK, text);
 	}
 	canvas_text(&axes->canvas, axes->left + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false,
 		INK, "position in the order");
-	snprintf(text, sizeof text, "%s [%s]", label, axes->unit_name);
+	PRINT_TO(text, "%s [%s]", label, axes->unit_name);
 	canvas_text(&axes->canvas, EDGE, TOP - 5, SMALL, ANCHOR_START, false, INK, text);
 }
 
@@ -165,7 +165,7 @@ static double figure_draw_legend(
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (there[group])
 			key[keys++] = (struct canvas_key){ group_colours[group], group_names[group], SIGN_BOX };
-	snprintf(limit, sizeof limit, "memory limit %s", bytes_text(axes->limit, text, sizeof text));
+	PRINT_TO(limit, "memory limit %s", bytes_text(axes->limit, text, sizeof text));
 	if (axes->limit >= 0)
 		key[keys++] = (struct canvas_key){ INK, limit, SIGN_LINE };
 	y += LEADING * canvas_legend(canvas, axes->left, y, axes->span, SMALL, LEADING, INK, key, keys) + 2;
@@ -249,7 +249,7 @@ void timeline_note(const struct plan *plan, char *note, size_t size)
 enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
-	HELD struct thinned *thinned = mem_alloc(1, sizeof *thinned);
+	HELD struct thinned *MAKE(thinned, 1);
 	enum status status = thinned && (thinned->group = timeline_groups(plan)) ? OK : fail_memory(error);
 	bool there[GROUP_COUNT] = { false };
 	char note[200] = "";
@@ -324,7 +324,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 			small += !box_of(&axes, plan, item, &box);
 		}
 	if (small)
-		snprintf(note, sizeof note, "%u buffer%s too small to see", small, small == 1 ? " is" : "s are");
+		PRINT_TO(note, "%u buffer%s too small to see", small, small == 1 ? " is" : "s are");
 	TRY(figure_open_axes(&axes, paper, there, note, error));
 	figure_draw_title(&axes, plan->graph->name, "arena", plan_arena(plan));
 	figure_draw_axes(&axes, "address");
@@ -369,7 +369,7 @@ static double draw_names(struct canvas *canvas, const struct axes *axes, const s
 	if (canvas && canvas->paper.unexplained)
 		return y;
 	FOR(i, curves) {
-		snprintf(peak, sizeof peak, ": %s", bytes_text(curve[i].peak, bytes, sizeof bytes));
+		PRINT_TO(peak, ": %s", bytes_text(curve[i].peak, bytes, sizeof bytes));
 		snprintf(name[i], sizeof name[i], "%s%s",
 			canvas_cut(SMALL, axes->span - 16 - canvas_text_width(SMALL, peak), curve[i].name, cut), peak);
 		key[i] = (struct canvas_key){ curve_colours[i], name[i], i % 2 ? SIGN_DASHES : SIGN_LINE };
@@ -382,11 +382,11 @@ static void draw_curves_title(struct axes *axes, const struct curve *curve, uint
 {
 	char title[CANVAS_CUT], count[32], cut[CANVAS_CUT];
 	bool same = *curve[0].graph;
-	for (uint32_t i = 1; i < curves; i++)
+	FOR_FROM(i, 1, curves)
 		same &= strcmp(curve[i].graph, curve[0].graph) == 0;
-	snprintf(count, sizeof count, "%s%u plan%s", same ? ": " : "", curves, curves == 1 ? "" : "s");
+	PRINT_TO(count, "%s%u plan%s", same ? ": " : "", curves, curves == 1 ? "" : "s");
 	double room = axes->canvas.paper.width - EDGE - 2 - canvas_text_width(BOLD, count);
-	snprintf(title, sizeof title, "%s%s", same ? canvas_cut(BOLD, room, curve[0].graph, cut) : "", count);
+	PRINT_TO(title, "%s%s", same ? canvas_cut(BOLD, room, curve[0].graph, cut) : "", count);
 	canvas_title(&axes->canvas, EDGE, TOP - 16, NORMAL, INK, title);
 }
 
@@ -394,7 +394,7 @@ enum status figure_curves(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
-	HELD struct thinned *thinned = mem_alloc(1, sizeof *thinned);
+	HELD struct thinned *MAKE(thinned, 1);
 	uint32_t ops = 0;
 	int64_t most = 0;
 	FOR(i, curves) {

@@ -137,7 +137,7 @@ static void size_numbers(struct figure *figure, uint32_t rank, double high)
 		double wide = figure->span * (double)(slot->end - slot->begin) /
 			(double)(timetable->time > 0 ? timetable->time : 1),
 			   *size = number_size(figure, slot);
-		snprintf(number, sizeof number, "%u", slot->microbatch);
+		PRINT_TO(number, "%u", slot->microbatch);
 		while (*size >= CANVAS_SMALL && wide < canvas_text_width(*size, number) + 1)
 			*size -= 1;
 		*size = *size < CANVAS_SMALL ? 0 : *size;
@@ -165,7 +165,7 @@ static void figure_pipeline_draw_box(void *context, double x, double y, double w
 	canvas_box(&figure->canvas, left, top, wide, high, pipeline_colours[part], slot && wide > 3 ? &edge : NULL, NULL);
 	if (size <= 0)
 		return;
-	snprintf(number, sizeof number, "%u", slot->microbatch);
+	PRINT_TO(number, "%u", slot->microbatch);
 	canvas_text(&figure->canvas, left + wide / 2, top + high / 2 + size * 0.35, size, ANCHOR_MIDDLE, false, INK, number);
 }
 
@@ -177,7 +177,7 @@ static void draw_ranks(struct figure *figure)
 		every *= 2;
 	canvas_text(&figure->canvas, EDGE, figure->top - 3, SMALL, ANCHOR_START, false, INK, "rank");
 	for (uint32_t rank = 0; rank < figure->timetable->ranks; rank += every) {
-		snprintf(text, sizeof text, "%u", rank);
+		PRINT_TO(text, "%u", rank);
 		canvas_text(&figure->canvas, figure->left - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3, SMALL,
 			ANCHOR_END, false, INK, text);
 	}
@@ -194,10 +194,10 @@ static void figure_pipeline_draw_time(struct figure *figure, double y)
 	for (double value = 0; value <= top * 1.0001; value += step) {
 		double x = figure->left + figure->span * value / top;
 		canvas_path(&figure->canvas, (struct canvas_point[]){ { x, y }, { x, y + 3 } }, 2, NULL, &tick);
-		snprintf(text, sizeof text, "%g", value);
+		PRINT_TO(text, "%g", value);
 		canvas_text(&figure->canvas, x, y + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
-	snprintf(text, sizeof text, "time [%s]", name);
+	PRINT_TO(text, "time [%s]", name);
 	canvas_text(
 		&figure->canvas, figure->left + figure->span / 2, y + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
 }
@@ -223,7 +223,7 @@ void pipeline_title(const struct timetable *timetable, const char *name, char *t
 	int64_t unit = figure_pipeline_time_unit(timetable->time, &unit_name);
 	char chunks[32] = "";
 	if (timetable->chunks > 1)
-		snprintf(chunks, sizeof chunks, " with %u chunks", timetable->chunks);
+		PRINT_TO(chunks, " with %u chunks", timetable->chunks);
 	snprintf(text, size, "%.80s: %s on %u rank%s%s, %u microbatch%s, bubble %.1f %%, %.4g %s", name,
 		schedule_names[timetable->schedule], timetable->ranks, timetable->ranks == 1 ? "" : "s", chunks,
 		timetable->microbatches, timetable->microbatches == 1 ? "" : "es", timetable_bubble(timetable) / 10.0,
@@ -319,7 +319,7 @@ static void figure_pipeline_draw_limit(struct figure *figure)
 	double y = figure_pipeline_y_of(figure, (double)figure->limit);
 	canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } }, 2,
 		NULL, &line);
-	snprintf(text, sizeof text, "budget %s", bytes_text(figure->limit, size, sizeof size));
+	PRINT_TO(text, "budget %s", bytes_text(figure->limit, size, sizeof size));
 	canvas_text(&figure->canvas, figure->left + figure->span - 3, y - 2, CANVAS_SMALL, ANCHOR_END, false, INK, text);
 }
 
@@ -332,7 +332,7 @@ static void figure_pipeline_draw_peak(struct figure *figure)
 	double y = figure_pipeline_y_of(figure, (double)timetable_peak(timetable, timetable->worst));
 	bool right = x > figure->left + figure->span * 0.7;
 	canvas_box(&figure->canvas, x - 2, y - 2, 4, 4, worst_colour(timetable), NULL, NULL);
-	snprintf(text, sizeof text, "rank %u: %s", timetable->worst,
+	PRINT_TO(text, "rank %u: %s", timetable->worst,
 		bytes_text(timetable_peak(timetable, timetable->worst), size, sizeof size));
 	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false,
 		worst_colour(timetable), text);
@@ -349,7 +349,7 @@ static void figure_pipeline_draw_memory(struct figure *figure)
 		double y = figure_pipeline_y_of(figure, value * (double)unit);
 		canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } },
 			2, NULL, &grid);
-		snprintf(text, sizeof text, "%g", value);
+		PRINT_TO(text, "%g", value);
 		canvas_text(&figure->canvas, figure->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
 	uint32_t ranks = figure->timetable->ranks, every = ranks <= CURVES_MOST ? 1 : (ranks + LINES_MOST - 1) / LINES_MOST;
@@ -363,7 +363,7 @@ static void figure_pipeline_draw_memory(struct figure *figure)
 	canvas_box(&figure->canvas, figure->left, figure->memory_top, figure->span, MEMORY_HIGH, NULL, &frame, NULL);
 	figure_pipeline_draw_limit(figure);
 	figure_pipeline_draw_peak(figure);
-	int used = snprintf(text, sizeof text, "memory of a device [%s], by rank", name);
+	int used = PRINT_TO(text, "memory of a device [%s], by rank", name);
 	if (every > 1)
 		snprintf(text + used, sizeof text - (size_t)used, ", 1 in %u", every);
 	canvas_text(&figure->canvas, EDGE, figure->memory_top - 4, SMALL, ANCHOR_START, false, INK, text);

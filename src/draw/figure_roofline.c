@@ -63,7 +63,7 @@ static void figure_roofline_axes(struct roofs *roofs)
 	for (int power = (int)roofs->least_x; power <= roofs->most_x; power++) {
 		double x = figure_roofline_x(roofs, pow(10, power));
 		canvas_path(&roofs->canvas, (struct canvas_point[]){ { x, TOP }, { x, TOP + PLOT } }, 2, NULL, &grid);
-		snprintf(text, sizeof text, "%g", pow(10, power));
+		PRINT_TO(text, "%g", pow(10, power));
 		if ((power - (int)roofs->least_x) % every == 0)
 			canvas_text(&roofs->canvas, x, TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
@@ -120,7 +120,7 @@ static int figure_roofline_legend(struct canvas *canvas, const struct roofline *
 		if (seen)
 			key[keys++] = (struct canvas_key){ time_colours[limit], step_limit_names[limit], SIGN_BOX };
 	}
-	snprintf(note, sizeof note, "a dot is an op%s, its colour what limits it; %u ops without FLOPs are left out",
+	PRINT_TO(note, "a dot is an op%s, its colour what limits it; %u ops without FLOPs are left out",
 		roofline->share ? " on one device" : "", roofline->others);
 	rows = canvas_rows(canvas, EDGE, y, width, SMALL, LEADING, INK, note);
 	return rows + canvas_legend(canvas, EDGE, y + LEADING * rows, width, SMALL, LEADING, INK, key, keys);
@@ -140,7 +140,7 @@ enum status figure_roofline(const struct roofline *roofline, const char *name, s
 		: TOP + PLOT + LEGEND + LEADING * figure_roofline_legend(NULL, roofline, width) - 4;
 	if (canvas_open(&roofs.canvas, paper, height) != OK)
 		return fail_memory(error);
-	snprintf(title, sizeof title, "%.150s%s%s", name, roofline->device ? " on " : "",
+	PRINT_TO(title, "%.150s%s%s", name, roofline->device ? " on " : "",
 		roofline->device ? roofline->device : "");
 	canvas_title(&roofs.canvas, EDGE, TOP - 16, NORMAL, INK, title);
 	figure_roofline_axes(&roofs);

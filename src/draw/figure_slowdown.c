@@ -70,21 +70,21 @@ static void figure_slowdown_draw_axes(struct scales *scales, const struct plan *
 		double y = TOP + PLOT * (1 - value / scales->top);
 		canvas_path(canvas, (struct canvas_point[]){ { scales->begin, y }, { scales->begin + scales->span, y } }, 2,
 			NULL, &grid);
-		snprintf(text, sizeof text, "%g", value);
+		PRINT_TO(text, "%g", value);
 		canvas_text(canvas, scales->begin - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
 	step = axis_step((scales->right - scales->left) / unit, (int)(scales->span / TICK));
 	for (double value = ceil(scales->left / unit / step) * step; value * unit <= scales->right; value += step) {
-		snprintf(text, sizeof text, "%g", value);
+		PRINT_TO(text, "%g", value);
 		canvas_text(canvas, figure_slowdown_x_of(scales, value * unit), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE,
 			false, INK, text);
 	}
-	snprintf(text, sizeof text, "memory [%s]", scales->unit_name);
+	PRINT_TO(text, "memory [%s]", scales->unit_name);
 	canvas_text(
 		canvas, scales->begin + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	canvas_text(canvas, EDGE, TOP - 4, SMALL, ANCHOR_START, false, INK, "extra time [%]");
 	double room = canvas->paper.width - EDGE - 2 - canvas_text_width(BOLD, ": recomputation");
-	snprintf(text, sizeof text, "%s: recomputation", canvas_cut(BOLD, room, plan->graph->name, cut));
+	PRINT_TO(text, "%s: recomputation", canvas_cut(BOLD, room, plan->graph->name, cut));
 	canvas_title(canvas, EDGE, TOP - 16, NORMAL, INK, text);
 }
 

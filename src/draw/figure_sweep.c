@@ -59,11 +59,11 @@ static void plot_axes(const struct plot *plot, struct canvas *canvas, const char
 	for (double value = ceil(plot->least_y / one / step) * step; value * one <= plot->most_y; value += step) {
 		double y = plot_y(plot, value * one);
 		canvas_path(canvas, (struct canvas_point[]){ { plot->left, y }, { plot->left + plot->wide, y } }, 2, NULL, &grid);
-		snprintf(text, sizeof text, "%g", value);
+		PRINT_TO(text, "%g", value);
 		canvas_text(canvas, plot->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
 	canvas_box(canvas, plot->left, plot->top, plot->wide, plot->high, NULL, &frame, NULL);
-	snprintf(text, sizeof text, "%s [%s]", label, name);
+	PRINT_TO(text, "%s [%s]", label, name);
 	canvas_text(canvas, 4, plot->top - 4, SMALL, ANCHOR_START, false, INK, text);
 }
 
@@ -75,11 +75,11 @@ static void plot_byte_axis(const struct plot *plot, struct canvas *canvas, const
 	double one = draw_plot_unit_of(plot->most_x, PLOT_BYTES, &name),
 		   step = axis_step((plot->most_x - plot->least_x) / one, (int)(plot->wide / TICK));
 	for (double value = ceil(plot->least_x / one / step) * step; value * one <= plot->most_x; value += step) {
-		snprintf(text, sizeof text, "%g", value);
+		PRINT_TO(text, "%g", value);
 		canvas_text(canvas, plot_x(plot, value * one), plot->top + plot->high + SMALL + 3, SMALL, ANCHOR_MIDDLE, false,
 			INK, text);
 	}
-	snprintf(text, sizeof text, "%s [%s]", label, name);
+	PRINT_TO(text, "%s [%s]", label, name);
 	canvas_text(canvas, plot->left + plot->wide / 2, plot->top + plot->high + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE,
 		false, INK, text);
 }
@@ -180,9 +180,9 @@ static void draw_mark(struct canvas *canvas, double x, double y, const char *col
 static void figure_sweep_draw_title(struct scene *scene, const char *name, const char *what)
 {
 	char text[2 * CANVAS_CUT], rest[100], cut[CANVAS_CUT];
-	snprintf(rest, sizeof rest, ": %u scenario%s, %s", scene->table->rows, scene->table->rows == 1 ? "" : "s", what);
+	PRINT_TO(rest, ": %u scenario%s, %s", scene->table->rows, scene->table->rows == 1 ? "" : "s", what);
 	double room = scene->canvas.paper.width - EDGE - 2 - canvas_text_width(BOLD, rest);
-	snprintf(text, sizeof text, "%s%s", canvas_cut(BOLD, room, name, cut), rest);
+	PRINT_TO(text, "%s%s", canvas_cut(BOLD, room, name, cut), rest);
 	canvas_title(&scene->canvas, EDGE, TOP - 16, NORMAL, INK, text);
 }
 
@@ -195,7 +195,7 @@ static int figure_sweep_draw_legend(struct canvas *canvas, const struct sweep_ta
 	int rows = keys > 1 ? canvas_legend(canvas, x, y, width, SMALL, LEADING, INK, key, keys) : 0;
 	FOR(i, table->rows)
 		over |= table->row[i].bytes >= 0 && !table->row[i].fits;
-	snprintf(text, sizeof text, "%s%s%s", note, *note && over ? "; " : "",
+	PRINT_TO(text, "%s%s%s", note, *note && over ? "; " : "",
 		over ? "hollow: over the memory of a device" : "");
 	return rows + canvas_rows(canvas, x, y + LEADING * rows, width, SMALL, LEADING, INK, text);
 }
@@ -311,7 +311,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	if (canvas_open(&scene->canvas, paper, height) != OK)
 		return fail_memory(error);
 	figure_sweep_draw_title(scene, name, "memory and time");
-	snprintf(label, sizeof label, "time of a %s", scene->time);
+	PRINT_TO(label, "time of a %s", scene->time);
 	plot_axes(&plot, &scene->canvas, label, PLOT_SECONDS);
 	plot_byte_axis(&plot, &scene->canvas, "memory of a device");
 	figure_sweep_draw_front(scene, &plot, order, count);
@@ -330,7 +330,7 @@ enum status figure_pareto(
 	struct scene scene = { .table = table };
 	figure_sweep_look(&scene);
 	choose_colours(&scene);
-	struct order *order = mem_alloc(table->rows, sizeof *order);
+	struct order *MAKE(order, table->rows);
 	if (!order)
 		return fail_memory(error);
 	uint32_t count = figure_sweep_sort_rows(&scene, order);
@@ -434,7 +434,7 @@ static void draw_panel(struct scene *scene, const struct lines *lines, struct pl
 {
 	char label[64];
 	plot->most_y = figure_sweep_most_of(scene, time);
-	snprintf(label, sizeof label, "%s %s", time ? "time of a" : "memory of a", time ? scene->time : "device");
+	PRINT_TO(label, "%s %s", time ? "time of a" : "memory of a", time ? scene->time : "device");
 	plot_axes(plot, &scene->canvas, label, time ? PLOT_SECONDS : PLOT_BYTES);
 	/* Dashed lines above the others: where two are equal, both are seen. */
 	FOR(dashed, 2)

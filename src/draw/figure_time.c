@@ -68,12 +68,12 @@ static void figure_time_draw_axis(struct bars *bars)
 	for (double value = 0; value <= top * 1.0001; value += step) {
 		double x = bars->left + bars->span * value / top;
 		canvas_path(&bars->canvas, (struct canvas_point[]){ { x, bars->top }, { x, bars->bottom + 3 } }, 2, NULL, &grid);
-		snprintf(text, sizeof text, "%g", value);
+		PRINT_TO(text, "%g", value);
 		canvas_text(&bars->canvas, x, bars->bottom + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
 	canvas_path(&bars->canvas, (struct canvas_point[]){ { bars->left, bars->top }, { bars->left, bars->bottom } }, 2,
 		NULL, &frame);
-	snprintf(text, sizeof text, "time on a device [%s]", bars->unit_name);
+	PRINT_TO(text, "time on a device [%s]", bars->unit_name);
 	canvas_text(&bars->canvas, bars->left + bars->span / 2, bars->bottom + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false,
 		INK, text);
 }
@@ -99,7 +99,7 @@ static void figure_time_draw_bar(struct bars *bars, int part, double y)
 		double wide = bars->span * (double)shares->time[part][limit] / (double)bars->most;
 		if (wide <= 0)
 			continue;
-		snprintf(text, sizeof text, "%s, %s: %s in %u ops", step_part_names[part], step_limit_names[limit],
+		PRINT_TO(text, "%s, %s: %s in %u ops", step_part_names[part], step_limit_names[limit],
 			figure_time_time_text(shares->time[part][limit], time, sizeof time), shares->ops[part][limit]);
 		canvas_box(&bars->canvas, x, y, wide, BAR, time_colours[limit], NULL, text);
 		x += wide;
@@ -119,9 +119,9 @@ static void figure_time_draw_title(struct bars *bars, char *text)
 	}
 	char cut[CANVAS_CUT], name[CANVAS_CUT], title[2 * CANVAS_CUT];
 	const char *rank = strstr(text, ", rank "); /* of a long name the end is cut, but not that */
-	snprintf(name, sizeof name, "%.*s", rank ? (int)(rank - text) : (int)strlen(text), text);
+	PRINT_TO(name, "%.*s", rank ? (int)(rank - text) : (int)strlen(text), text);
 	double room = bars->canvas.paper.width - 2 * EDGE - canvas_text_width(BOLD, rank ? rank : "");
-	snprintf(title, sizeof title, "%s%s", canvas_cut(BOLD, room, name, cut), rank ? rank : "");
+	PRINT_TO(title, "%s%s", canvas_cut(BOLD, room, name, cut), rank ? rank : "");
 	canvas_title(&bars->canvas, EDGE, TOP - 12, NORMAL, INK, title);
 }
 

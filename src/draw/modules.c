@@ -186,7 +186,7 @@ static void fold_children(struct modules *modules, uint32_t parent)
 static enum status follow_parents(struct builder *builder)
 {
 	struct modules *modules = builder->modules;
-	for (uint32_t id = 1; id < modules->count; id++) {
+	FOR_FROM(id, 1, modules->count) {
 		struct module *module = &modules->module[id];
 		uint32_t parent = modules->module[module->parent].normal;
 		if (parent == module->parent)

@@ -157,7 +157,7 @@ static void predict_further(struct model *model, const struct halves *halves, de
 	uint32_t sum = NONE;
 	for (int64_t depth = 0; depth < model->config.mtp_layers && build->status == OK; depth++) {
 		char name[40];
-		snprintf(name, sizeof name, "mtp.%d.labels", (int)depth);
+		PRINT_TO(name, "mtp.%d.labels", (int)depth);
 		uint32_t later = layer_input(model, name, DTYPE_I64, SHAPE(model->config.batch, model->config.seq));
 		x = further(model, halves, layer, depth, x, shifted ? labels : later, vocabulary->table);
 		uint32_t one = language_head(model, x, later, vocabulary);

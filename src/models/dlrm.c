@@ -8,7 +8,7 @@ enum { DENSE_FEATURES = 13 };
 static uint32_t dense_layer(struct model *model, int64_t index, uint32_t x, int64_t width)
 {
 	char name[32];
-	snprintf(name, sizeof name, "%d", (int)index);
+	PRINT_TO(name, "%d", (int)index);
 	return layer_map(model, "aten.relu.default", layer_linear(model, name, x, width, true));
 }
 
@@ -16,7 +16,7 @@ static uint32_t dense_layer(struct model *model, int64_t index, uint32_t x, int6
 static uint32_t joined_tables(struct model *model, uint32_t dense)
 {
 	const struct model_config *config = &model->config;
-	uint32_t *part = mem_alloc((size_t)config->experts + 1, sizeof *part);
+	uint32_t *MAKE(part, (size_t)config->experts + 1);
 	if (!part) {
 		model->build.status = NO_MEMORY;
 		return NONE;
@@ -24,9 +24,9 @@ static uint32_t joined_tables(struct model *model, uint32_t dense)
 	part[0] = dense;
 	for (int64_t i = 0; i < config->experts; i++) {
 		char name[32];
-		snprintf(name, sizeof name, "ids.%d", (int)i);
+		PRINT_TO(name, "ids.%d", (int)i);
 		uint32_t ids = layer_input(model, name, DTYPE_I64, SHAPE(config->batch, 1));
-		snprintf(name, sizeof name, "table.%d", (int)i);
+		PRINT_TO(name, "table.%d", (int)i);
 		part[i + 1] = layer_embedding(model, name, config->vocab, config->hidden, ids, NULL);
 	}
 	build_op(&model->build, "aten.cat.default", part, (uint32_t)config->experts + 1);

@@ -39,7 +39,7 @@ static const json_t *hugging_face_value_of(const json_t *file, const char *key)
 	char outer[64];
 	if (!dot)
 		return json_object_get(file, key);
-	snprintf(outer, sizeof outer, "%.*s", (int)(dot - key), key);
+	PRINT_TO(outer, "%.*s", (int)(dot - key), key);
 	return json_object_get(json_object_get(file, outer), dot + 1);
 }
 
@@ -616,7 +616,7 @@ enum status hugging_face_open(const char *path, struct hugging_face *model, stru
 	char inside[4096], *text;
 	size_t size;
 	bool folder = stat(path, &state) == 0 && S_ISDIR(state.st_mode);
-	if (folder && snprintf(inside, sizeof inside, "%s/config.json", path) >= (int)sizeof inside)
+	if (folder && PRINT_TO(inside, "%s/config.json", path) >= (int)sizeof inside)
 		return fail(error, BAD_INPUT, "the path is too long");
 	enum status status = read_path(folder ? inside : path, &text, &size, error);
 	if (status != OK && folder && status == BAD_INPUT)

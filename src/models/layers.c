@@ -25,7 +25,7 @@ void layer_leave(struct model *model, size_t length)
 static uint32_t layers_leaf(struct model *model, const char *word, enum kind kind, enum dtype dtype, struct shape shape)
 {
 	char name[320];
-	snprintf(name, sizeof name, "%s%s%s", model->path, *model->path ? "." : "", word);
+	PRINT_TO(name, "%s%s%s", model->path, *model->path ? "." : "", word);
 	return build_leaf(&model->build, name, kind, dtype, shape);
 }
 

@@ -23,7 +23,7 @@ static struct graph *recomputed(const struct graph *step, const struct rules *ru
 	struct recompute_options options = { .mode = mode };
 	if (error_set(error, activations_find(step, rules, &activations, error)) != OK)
 		return NULL;
-	HELD bool *drop = mem_alloc(step->storages, sizeof *drop);
+	HELD bool *MAKE(drop, step->storages);
 	struct graph *result = NULL;
 	if (drop) {
 		recompute_choose(step, &activations, &options, drop);

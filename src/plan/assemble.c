@@ -66,7 +66,7 @@ enum status plan_finish(struct plan *plan, const struct rules *rules)
 static struct plan *assemble(const struct rules *rules, struct graph *input, const struct scenario *scenario,
 	struct transformed *transformed, struct ordered *ordered, struct laid_out *laid_out)
 {
-	struct plan *plan = mem_alloc(1, sizeof *plan);
+	struct plan *MAKE(plan, 1);
 	if (!plan)
 		return NULL;
 	atomic_store(&plan->references, 1);
@@ -319,7 +319,7 @@ static struct plan *plan_ranks(
 {
 	struct error *error = planning->error;
 	const struct pipelined *pipelined = transformed->pipelined;
-	struct planned_rank *by_rank = mem_alloc(pipelined->ranks, sizeof *by_rank);
+	struct planned_rank *MAKE(by_rank, pipelined->ranks);
 	int64_t wanted = planning->scenario->value[K_rank];
 	struct plan *best = NULL;
 	bool limited = false;
@@ -334,7 +334,7 @@ static struct plan *plan_ranks(
 		if (!plan)
 			break;
 		plan->rank = r;
-		for (uint32_t other = r; other < pipelined->ranks; other++)
+		FOR_FROM(other, r, pipelined->ranks)
 			if (other == r || pipelined->rank[other].alike == r)
 				follow_plan(plan, pipelined->rank[other].graph, &by_rank[other]);
 		bool better = !best || (wanted == KNOB_GIVEN ? plan_needs(plan) > plan_needs(best) : r == wanted);

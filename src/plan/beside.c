@@ -58,7 +58,7 @@ static uint32_t beside_find_backward(const struct plan *plan, uint32_t first, ui
 {
 	int64_t wrong = 0, least = 0;
 	uint32_t border = first;
-	for (uint32_t i = first; i < end; i++) {
+	FOR_FROM(i, first, end) {
 		enum phase phase = phase_at(plan, i);
 		wrong += phase == PHASE_BACKWARD ? 1 : phase == PHASE_FORWARD ? -1 : 0;
 		if (wrong < least) {
@@ -102,7 +102,7 @@ static void beside_find_peaks(const struct plan *plan, int side, struct beside *
 	for (int i = 0; i < BESIDE_PARTS; i++) {
 		struct beside_stretch *part = &beside->part[i];
 		part->peak[side] = -1;
-		for (uint32_t at = part->first[side]; at < part->end[side]; at++)
+		FOR_FROM(at, part->first[side], part->end[side])
 			if (plan->ordered->live[at] > part->peak[side])
 				part->peak[side] = plan->ordered->live[at];
 	}
@@ -161,8 +161,8 @@ static int beside_larger(const void *a, const void *b)
 static struct alive *beside_list_alive(const struct plan *plan, uint32_t *count)
 {
 	const struct graph *graph = plan->graph;
-	uint32_t *storage = mem_alloc(graph->storages, sizeof *storage);
-	struct alive *alive = mem_alloc(graph->storages, sizeof *alive);
+	uint32_t *MAKE(storage, graph->storages);
+	struct alive *MAKE(alive, graph->storages);
 	if (!storage || !alive) {
 		mem_free(storage);
 		mem_free(alive);

@@ -96,8 +96,8 @@ enum status few_layers_new(
 	*layers = NULL;
 	if (!shared->folded || shared->fold.segments == 0 || !grows_by_layers(planning->scenario))
 		return OK;
-	struct few_layers *made = mem_alloc(1, sizeof *made);
-	uint32_t *copies = mem_alloc(shared->fold.segments, sizeof *copies);
+	struct few_layers *MAKE(made, 1);
+	uint32_t *MAKE(copies, shared->fold.segments);
 	enum status status = made && copies ? OK : fail_memory(planning->error);
 	if (status == OK) {
 		made->whole = shared;
@@ -238,7 +238,7 @@ static void draw_out(const struct few_plans *few, struct foretold *foretold)
 	int64_t beside = first.part[PART_AHEAD] + first.part[PART_BUFFERS], holes = first.part[PART_HOLES];
 	foretold->time = plan_step_time(plan[0]);
 	foretold->needs = few_layers_peak_of(layers, plan) + beside;
-	for (uint32_t i = 1; i < layers->count; i++) {
+	FOR_FROM(i, 1, layers->count) {
 		struct verdict more = plan_verdict(plan[i]);
 		foretold->time += few_layers_grown(layers, i, plan_step_time(plan[0]), plan_step_time(plan[i]));
 		foretold->needs += few_layers_grown(

@@ -346,7 +346,7 @@ static void keep_products(struct fsdp *fsdp)
 	for (uint32_t op = 0; until && products && op < graph->ops; op++) {
 		uint32_t storage = named_result(fsdp, op, products);
 		char again[400];
-		snprintf(again, sizeof again, "%s.again", graph->op[op].name);
+		PRINT_TO(again, "%s.again", graph->op[op].name);
 		if (storage != NONE && graph_find_op(graph, again) == NONE && fsdp->upper[storage] > 0 &&
 			fsdp->upper[storage] < until[fsdp->unit[op]])
 			fsdp->upper[storage] = until[fsdp->unit[op]];

@@ -73,7 +73,7 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 	char number[32] = "";
 	const char *op = certificate->op < plan->graph->ops ? plan->graph->op[certificate->op].name : "an op";
 	if (strlen(op) > longest) {
-		snprintf(number, sizeof number, "op %u", plan->ordered->position[certificate->op]);
+		PRINT_TO(number, "op %u", plan->ordered->position[certificate->op]);
 		op = number;
 	}
 	switch (certificate->proof) {    /* no default: the compiler names a proof that is forgotten */
@@ -143,7 +143,7 @@ static int plan_larger_first(const void *left, const void *right)
 uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list)
 {
 	uint32_t count = 0;
-	struct sized *sized = mem_alloc(plan->graph->storages, sizeof *sized);
+	struct sized *MAKE(sized, plan->graph->storages);
 	if (!sized)
 		return NONE;
 	FOR(s, plan->graph->storages)
@@ -177,8 +177,8 @@ void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *st
 	const struct graph *graph = plan->graph;
 	const struct problem *problem = &plan->ordered->problem;
 	struct control control = { 0 };
-	HELD enum order_reason *of_item = mem_alloc(problem->items, sizeof *of_item);
-	HELD enum order_reason *of_storage = mem_alloc(graph->storages, sizeof *of_storage);
+	HELD enum order_reason *MAKE(of_item, problem->items);
+	HELD enum order_reason *MAKE(of_storage, graph->storages);
 	struct order_explainer *explainer = kept && *kept ? *kept : order_explainer_new(problem, plan->ordered->result.order);
 	bool known = of_item && of_storage && graph->ops && explainer &&
 		order_explainer_at(explainer, position, &control, of_item) == OK;

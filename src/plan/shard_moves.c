@@ -70,7 +70,7 @@ static enum status find_decisions(struct climb *climb, struct arena *arena)
 	bool *seen;
 	NEED(ROOM(arena, seen, graph->tensors) && ROOM(arena, climb->decision, graph->ops + graph->tensors + 3) &&
 		ROOM(arena, climb->moved, graph->tensors));
-	memset(seen, 0, graph->tensors * sizeof *seen);
+	CLEAR(seen, graph->tensors);
 	FOR(op, graph->ops) {
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t t = graph->reads.item[i];
@@ -89,7 +89,7 @@ static enum status find_decisions(struct climb *climb, struct arena *arena)
 static bool keeps_place(const struct units *units, const struct sharding *sharding, uint32_t op)
 {
 	const struct graph *graph = units->graph;
-	for (uint32_t p = graph->inplace_start[op]; p < graph->inplace_start[op + 1]; p++)
+	FOR_SPAN(p, graph->inplace_start, op)
 		FOR_ROW(i, &graph->reads, op)
 			if (graph->inplace[p].out != NONE && graph->reads.item[i] == graph->inplace[p].in &&
 				!placements_coincide(units, &sharding->mesh, graph->inplace[p].in, sharding->needed[i],
@@ -184,7 +184,7 @@ static void shard_moves_follow(
 	const struct units *units, struct sharding *sharding, const struct decision *decision, bool *moved)
 {
 	const struct graph *graph = units->graph;
-	memset(moved, 0, graph->tensors * sizeof *moved);
+	CLEAR(moved, graph->tensors);
 	if (decision->of == DECIDES_KEPT)
 		moved[decision->id] = true;
 	else

@@ -59,7 +59,7 @@ void shortlist_add(struct shortlist *list, struct plan *plan)
 static uint32_t best_of(const struct shortlist *list, const struct goal *goal)
 {
 	uint32_t best = 0;
-	for (uint32_t i = 1; i < list->plans; i++) {
+	FOR_FROM(i, 1, list->plans) {
 		struct foretold ours = plan_came_to(list->plan[best]), theirs = plan_came_to(list->plan[i]);
 		best = foretold_better(goal, &theirs, &ours) ? i : best;
 	}

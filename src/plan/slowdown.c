@@ -90,7 +90,7 @@ static enum status add_strategy(struct drawing *drawing, const char *word)
 	struct slowdown_point *point = &slowdown->strategy[slowdown->strategies];
 	struct error why = { 0 };
 	int64_t value;
-	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	bool *MAKE(drop, step->storages);
 	if (!drop || knob_parse(K_recompute, word, &value, drawing->error) != OK) {
 		mem_free(drop);
 		return NO_MEMORY;
@@ -104,7 +104,7 @@ static enum status add_strategy(struct drawing *drawing, const char *word)
 		graph = recompute_apply(step, &drawing->activations, drop, NULL, 0, &why);
 	}
 	mem_free(drop);
-	snprintf(point->name, sizeof point->name, "%s", word);
+	PRINT_TO(point->name, "%s", word);
 	enum status status = graph ? planned_peak_of(drawing, graph, &point->bytes)
 		: why.status == BAD_INPUT ? OK
 		: why.status;

@@ -30,7 +30,7 @@ int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT]
 		bytes[plan->laid_out->first[item]][group] += plan->laid_out->bytes[item];
 		bytes[plan->laid_out->last[item] + 1][group] -= plan->laid_out->bytes[item];
 	}
-	for (uint32_t i = 1; i < ops; i++)
+	FOR_FROM(i, 1, ops)
 		for (int group = 0; group < GROUP_COUNT; group++)
 			bytes[i][group] += bytes[i - 1][group];
 	return bytes;
@@ -55,7 +55,7 @@ uint32_t timeline_thin(const int64_t *live, uint32_t count, uint32_t most, uint3
 		uint32_t begin = (uint32_t)((uint64_t)count * stretch / stretches),
 				 end = (uint32_t)((uint64_t)count * (stretch + 1) / stretches);
 		uint32_t low = begin, high = begin;
-		for (uint32_t i = begin; i < end; i++) {
+		FOR_FROM(i, begin, end) {
 			if (live[i] < live[low])
 				low = i;
 			if (live[i] > live[high])

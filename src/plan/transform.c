@@ -93,7 +93,7 @@ static void note_captured(struct job *job, bool extended)
 {
 	const int64_t *line = growth_base(job->graph)->line;
 	char seen[80];
-	size_t used = (size_t)snprintf(seen, sizeof seen, "%lld", (long long)line[0]);
+	size_t used = (size_t)PRINT_TO(seen, "%lld", (long long)line[0]);
 	for (int i = 1; i < LINE_BATCHES && line[i] > 0; i++)
 		used += (size_t)snprintf(seen + used, sizeof seen - used, "%s%lld",
 			i + 1 < LINE_BATCHES && line[i + 1] > 0 ? ", " : " and ", (long long)line[i]);
@@ -160,7 +160,7 @@ static struct factors *transform_find_factors(struct job *job, bool *owned)
 	*owned = false;
 	if (factors)
 		return factors;
-	factors = mem_alloc(1, sizeof *factors);
+	MAKE(factors, 1);
 	if (!factors || factors_find(job->graph, job->stage->rules, factors) != OK) {
 		mem_free(factors);
 		fail_memory(job->error);
@@ -735,7 +735,7 @@ static struct transformed *run_steps(struct job *job, size_t first, struct trans
 			fitted_release(job->fitted);
 			job->fitted = next->fitted ? fitted_retain(next->fitted) : NULL;
 		}
-		snprintf(job->notes, sizeof job->notes, "%s", next->notes);
+		PRINT_TO(job->notes, "%s", next->notes);
 	}
 	sharded_release(job->sharded);
 	pipelined_release(job->pipelined);

@@ -25,7 +25,7 @@ void transformed_release(void *pointer)
 struct transformed *transformed_new(struct graph *graph, const char *notes, struct sharded *sharded,
 	struct pipelined *pipelined, struct fitted *fitted, int64_t fit_peak)
 {
-	struct transformed *transformed = mem_alloc(1, sizeof *transformed);
+	struct transformed *MAKE(transformed, 1);
 	char *copy = mem_alloc(strlen(notes) + 1, 1);
 	if (!transformed || !copy) {
 		mem_free(transformed);

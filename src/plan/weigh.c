@@ -84,7 +84,7 @@ static void plan_weigh_add_plan(struct scale *scale, const struct plan *plan)
 uint32_t plans_within(struct plan *const *plan, uint32_t plans, size_t limit)
 {
 	struct scale scale = { .places = (size_t)plans * PIECES_MOST * 2 };
-	scale.seen = mem_alloc(scale.places, sizeof *scale.seen);
+	MAKE(scale.seen, scale.places);
 	uint32_t within = 0;
 	while (scale.seen && within < plans) {
 		plan_weigh_add_plan(&scale, plan[plans - 1 - within]);

@@ -28,7 +28,7 @@ static const char *argument_members_number_text(struct taking *taking, const str
 	if (json->kind == VALUE_REAL)
 		json_real_text(json->real, text, sizeof text);
 	else
-		snprintf(text, sizeof text, "%" PRId64, json->integer);
+		PRINT_TO(text, "%" PRId64, json->integer);
 	const char *kept = taking->value ? arena_text(taking->arena, text, strlen(text)) : "";
 	taking->failed |= !kept;
 	return kept;

@@ -215,7 +215,7 @@ void card_json(const struct graph *graph, struct json *json)
 		json_write_text(json, NULL, graph->about.synthesised);
 	for (const char *at = intake->assumed ? intake->assumed : ""; *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		char text[1000];
-		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+		PRINT_TO(text, "%.*s", (int)strcspn(at, "\n"), at);
 		json_write_text(json, NULL, text);
 	}
 	json_close(json);

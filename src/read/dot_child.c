@@ -61,9 +61,9 @@ static enum status dot_child_run(const char *format, bool positions, const char 
 	char program[PROGRAM_PATH_BYTES + sizeof PROGRAM], memory[40], edges[40], seconds[40];
 	struct dot_limits all = limits ? *limits : (struct dot_limits){ 0 };
 	struct child_limits child = { .milliseconds = all.milliseconds ? all.milliseconds : 60000, .cancel = all.cancel };
-	snprintf(memory, sizeof memory, "--memory=%lld", (long long)(all.memory ? all.memory : INT64_C(4) << 30));
-	snprintf(edges, sizeof edges, "--edges=%lld", (long long)(all.edges ? all.edges : 1000000));
-	snprintf(seconds, sizeof seconds, "--time=%lld", (long long)(child.milliseconds / 1000 + 1));
+	PRINT_TO(memory, "--memory=%lld", (long long)(all.memory ? all.memory : INT64_C(4) << 30));
+	PRINT_TO(edges, "--edges=%lld", (long long)(all.edges ? all.edges : 1000000));
+	PRINT_TO(seconds, "--time=%lld", (long long)(child.milliseconds / 1000 + 1));
 	const char *arguments[] = { program, "--with-parent", "--to", format, memory, edges, seconds,
 		positions ? "--positions" : NULL, NULL };
 	struct error unused = { 0 };

@@ -13,7 +13,7 @@ enum status record_line(const struct value *record, int64_t batch, int64_t line[
 	const struct value *list = value_member(record, "batches");
 	uint32_t count = value_items(list, VALUE_LIST);
 	bool own = false;
-	memset(line, 0, LINE_BATCHES * sizeof *line);
+	CLEAR(line, LINE_BATCHES);
 	if (!list)
 		return OK;
 	bool fine = count >= 2 && count <= LINE_BATCHES;
@@ -34,7 +34,7 @@ enum status record_tensor_growth(const struct value *record, const struct tensor
 		return OK;
 	bool fine = value_is(growth, VALUE_OBJECT) && growth->items == (uint32_t)(shape != NULL) + (bytes != NULL)
 		&& (!shape || (value_is(shape, VALUE_LIST) && tensor->shape && shape->items == tensor->dims));
-	memset(by, 0, (DIMS_MAX + 1) * sizeof *by);
+	CLEAR(by, (DIMS_MAX + 1));
 	int d = 0;
 	for EACH_INSIDE(extent, fine ? shape : NULL)
 		fine = growth_members_number(extent, -BYTES_MAX, &by[d++]) && fine;

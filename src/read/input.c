@@ -70,7 +70,7 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 	length -= length > 4 && memcmp(path + length - 4, ".txt", 4) == 0 ? 4 : 0;
 	enum status status = OK;
 	for (size_t i = 0; i < COUNT_OF(endings); i++) {
-		if (snprintf(name, sizeof name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name ||
+		if (PRINT_TO(name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name ||
 			stat(name, &state) != 0 || !S_ISREG(state.st_mode))
 			continue;
 		struct input *input = input_open(name, error);
@@ -79,7 +79,7 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 		input_close(input);
 		mem_free(text);
 		if (status == BAD_INPUT) {
-			snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
+			PRINT_TO(why, "%.*s", (int)sizeof why - 1, error->text);
 			status = error->line ? fail(error, BAD_INPUT, "%.300s:%u: %s", name, error->line, why)
 				: fail(error, BAD_INPUT, "%.300s: %s", name, why);
 			error->line = 0;
@@ -193,7 +193,7 @@ static struct graph *open_module(
 	char why[300];
 	if (!graph && error->status == BAD_INPUT) {
 		unsigned line = error->line;
-		snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
+		PRINT_TO(why, "%.*s", (int)sizeof why - 1, error->text);
 		error->line = 0;
 		line ? fail(error, BAD_INPUT, "%.180s:%u: %s", strrchr(folder->path, '/') + 1, line, why)
 			: fail(error, BAD_INPUT, "%.180s: %s", strrchr(folder->path, '/') + 1, why);
@@ -216,7 +216,7 @@ static void folder_of_model(const char *path, struct error *error)
 {
 	char name[4096];
 	struct stat state;
-	if (snprintf(name, sizeof name, "%s/config.json", path) < (int)sizeof name && stat(name, &state) == 0 &&
+	if (PRINT_TO(name, "%s/config.json", path) < (int)sizeof name && stat(name, &state) == 0 &&
 		S_ISREG(state.st_mode))
 		fail(error, BAD_INPUT, "not a graph, but a folder with the %s; %s", input_kind_name(INPUT_CONFIG),
 			input_kind_advice(INPUT_CONFIG));

@@ -210,7 +210,7 @@ static enum status wrong_cell(struct reader *reader, const struct cell *cell, co
 		[PASS_FORWARD] = 'F', [PASS_BACKWARD] = 'B', [PASS_INPUT] = 'I', [PASS_WEIGHT] = 'W'
 	};
 	char name[64];
-	snprintf(name, sizeof name, "%u%c%u: ", cell->stage, letters[cell->pass], cell->microbatch);
+	PRINT_TO(name, "%u%c%u: ", cell->stage, letters[cell->pass], cell->microbatch);
 	return wrong_at(reader, cell->line, cell->column, name, what);
 }
 
@@ -225,7 +225,7 @@ static enum status schedule_csv_find_places(struct reader *reader)
 		return fail(reader->error, BAD_INPUT, "%u stages don't lie evenly on %u ranks, as many as there are rows",
 			reader->stages, reader->ranks);
 	FOR(rank, reader->ranks)
-		for (uint32_t i = row_begin(reader, rank); i < reader->row_end[rank]; i++) {
+		FOR_FROM(i, row_begin(reader, rank), reader->row_end[rank]) {
 			const struct cell *cell = &reader->cell[i];
 			turned = !turned && piece_rank(cell->stage, reader->ranks, false) != rank ? cell : turned;
 			vee = !vee && piece_rank(cell->stage, reader->ranks, true) != rank ? cell : vee;
@@ -263,7 +263,7 @@ static void count_from_zero(struct reader *reader)
 {
 	reader->csv->renumbered = true;
 	reader->microbatches--;
-	for (uint32_t i = row_begin(reader, reader->ranks - 1); i < reader->cells; i++)
+	FOR_FROM(i, row_begin(reader, reader->ranks - 1), reader->cells)
 		reader->cell[i].microbatch -= reader->cell[i].pass == PASS_FORWARD;
 }
 
@@ -347,7 +347,7 @@ static enum status schedule_csv_play(struct reader *reader)
 	if (status == OK)
 		pipeline_free(&plan);
 	else if (status == BAD_INPUT)
-		for (uint32_t i = row_begin(reader, stuck.rank); i < reader->row_end[stuck.rank]; i++) {
+		FOR_FROM(i, row_begin(reader, stuck.rank), reader->row_end[stuck.rank]) {
 			const struct cell *cell = &reader->cell[i];
 			bool same = cell->stage == stuck.piece && cell->microbatch == stuck.microbatch &&
 				(cell->pass == PASS_FORWARD) == (stuck.pass == PASS_FORWARD);
@@ -372,7 +372,7 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 												 no larger than the text */
 		status = fail(error, BAD_INPUT, "%u stages and %u microbatches are at least %llu passes, but there are %u",
 			reader.stages, reader.microbatches, (unsigned long long)(2 * cells), reader.cells);
-	if (status == OK && !(done = mem_alloc(cells, sizeof *done)))
+	if (status == OK && !(MAKE(done, cells)))
 		status = fail_memory(error);
 	if (status == OK)
 		status = schedule_csv_check_passes(&reader, done);

@@ -36,7 +36,7 @@ static enum status take_set(struct sweep_table *table, json_t *set, struct swept
 		struct sweep_knob *knob = find_knob(table, name);
 		if (!knob && table->rows == 0 && table->knobs < SWEEP_KNOBS) {
 			knob = &table->knob[table->knobs++];
-			snprintf(knob->name, sizeof knob->name, "%s", name);
+			PRINT_TO(knob->name, "%s", name);
 		}
 		if (!json_is_string(value))
 			return fail(error, BAD_INPUT, "is not a line of a sweep: the value of %.40s is no text", name);
@@ -114,8 +114,8 @@ static void value_keys(const struct sweep_table *table, uint32_t k, double *key)
 static enum status sort_values(struct sweep_table *table, uint32_t k, struct error *error)
 {
 	struct sweep_knob *knob = &table->knob[k];
-	HELD double *key = mem_alloc(knob->values, sizeof *key);
-	HELD uint32_t *place = mem_alloc(knob->values, sizeof *place);
+	HELD double *MAKE(key, knob->values);
+	HELD uint32_t *MAKE(place, knob->values);
 	char (*sorted)[64] = mem_alloc(knob->values, sizeof *sorted);
 	bool there = key && place && sorted;
 	if (there) {

@@ -25,8 +25,8 @@ __attribute__((format(printf, 5, 6))) static void device_figures_add(
 	va_list arguments;
 	figure->name = name;
 	figure->basis = FIGURE_PLAIN;
-	snprintf(figure->sheet, sizeof figure->sheet, "%s", sheet);
-	snprintf(figure->counted, sizeof figure->counted, "%s", counted);
+	PRINT_TO(figure->sheet, "%s", sheet);
+	PRINT_TO(figure->counted, "%s", counted);
 	va_start(arguments, why);
 	vsnprintf(figure->why, sizeof figure->why, why, arguments);
 	va_end(arguments);
@@ -83,7 +83,7 @@ static void add_software(struct listing *listing)
 	bool given = listing->scenario->value[K_software] == SOFTWARE_GIVEN;
 	device_figures_add(listing, "software", "", listing->profile->name, "%s",
 		given ? "what most chips were measured with; the knob software takes another" : "the knob software");
-	snprintf(counted, sizeof counted, "x%.4g", listing->machine.measured / 1e3);
+	PRINT_TO(counted, "x%.4g", listing->machine.measured / 1e3);
 	if (steps)
 		device_figures_add(listing, "measured steps", "", counted, "its steps on this chip: x%.2f +- %.0f %%%s",
 			steps->factor / 1e3, steps->deviation / 10., given ? ", left out so that chips compare" : "");
@@ -114,12 +114,12 @@ static void add_curve(struct listing *listing, const char *name, const struct ef
 	low *= times / 1e3;
 	high *= times / 1e3;
 	if (sheet_rate > 0)
-		snprintf(sheet, sizeof sheet, "%.4g %s", (double)sheet_rate / unit, unit_name);
+		PRINT_TO(sheet, "%.4g %s", (double)sheet_rate / unit, unit_name);
 	if (high - low < 1e-6)
-		snprintf(counted, sizeof counted, "%s %s",
+		PRINT_TO(counted, "%s %s",
 			device_figures_number_text((double)rate * high / unit, number, sizeof number), unit_name);
 	else
-		snprintf(counted, sizeof counted, "%s to %s %s",
+		PRINT_TO(counted, "%s to %s %s",
 			device_figures_number_text((double)rate * low / unit, number, sizeof number),
 			device_figures_number_text((double)rate * high / unit, other, sizeof other), unit_name);
 	const char *of = rate == sheet_rate ? "the data sheet's" : "your peak";
@@ -161,7 +161,7 @@ static void add_rates(struct listing *listing)
 		if (listing->preset.matrix_sheet[i] == 0) {
 			struct device_figure *figure = &listing->figure[listing->count - 1];
 			figure->sheet[0] = '\0';
-			snprintf(figure->why, sizeof figure->why, "no units for that format: computed in %s",
+			PRINT_TO(figure->why, "no units for that format: computed in %s",
 				i == FORMAT_F8 ? "16 bits" : "fp32");
 		}
 	}
@@ -173,7 +173,7 @@ static void add_rates(struct listing *listing)
 static void add_share(struct listing *listing, const char *name, uint32_t thousandths, const char *why)
 {
 	char counted[40];
-	snprintf(counted, sizeof counted, "%.4g %%", thousandths / 10.0);
+	PRINT_TO(counted, "%.4g %%", thousandths / 10.0);
 	device_figures_add(listing, name, "", counted, "%s", why);
 }
 
@@ -181,10 +181,10 @@ static void add_kernels(struct listing *listing)
 {
 	const struct machine *machine = &listing->machine;
 	char counted[40];
-	snprintf(counted, sizeof counted, "%.3g us", (double)machine->launch / 1e6);
+	PRINT_TO(counted, "%.3g us", (double)machine->launch / 1e6);
 	device_figures_add(listing, "a kernel, at least", "", counted, "launching one takes as long");
 	rests_on(listing, REACH_LAUNCH, FIGURE_LAUNCH);
-	snprintf(counted, sizeof counted, "%.3g us", (double)machine->ramp / 1e6);
+	PRINT_TO(counted, "%.3g us", (double)machine->ramp / 1e6);
 	device_figures_add(listing, "a product's ramp", "", counted, "beside its FLOPs at the rate of large ones");
 	rests_on(listing, REACH_MATRIX, FIGURE_RAMP);
 	if (machine->attention) {
@@ -204,12 +204,12 @@ static void device_figures_add_link(struct listing *listing, const char *name, c
 	const struct link *counted, const struct link *sheet, enum reach reach, enum figure_id rate)
 {
 	char theirs[32], ours[40];
-	snprintf(theirs, sizeof theirs, "%.4g GB/s", (double)sheet->rate / 1e9);
-	snprintf(ours, sizeof ours, "%.3g GB/s", (double)counted->rate / 1e9);
+	PRINT_TO(theirs, "%.4g GB/s", (double)sheet->rate / 1e9);
+	PRINT_TO(ours, "%.3g GB/s", (double)counted->rate / 1e9);
 	device_figures_add(listing, name, theirs, ours, "%.3g %% of the data sheet's, one direction: what collectives reach",
 		sheet->rate > 0 ? 100.0 * (double)counted->rate / (double)sheet->rate : 0);
 	rests_on(listing, reach, rate);
-	snprintf(ours, sizeof ours, "%.3g us", (double)counted->latency / 1e6);
+	PRINT_TO(ours, "%.3g us", (double)counted->latency / 1e6);
 	device_figures_add(listing, hop, "", ours, "each step of a ring takes that beside its bytes");
 	mark_own(listing, rate + 1);
 }
@@ -241,8 +241,8 @@ static void add_links(struct listing *listing)
 		&preset->near_sheet, REACH_NEAR, FIGURE_NEAR);
 	device_figures_add_link(listing, "link between nodes", "a hop between nodes", &listing->machine.far,
 		&preset->far_sheet, REACH_FAR, FIGURE_FAR);
-	snprintf(sheet, sizeof sheet, "%.4g GB/s", (double)preset->host_sheet.rate / 1e9);
-	snprintf(counted, sizeof counted, listing->machine.host.rate ? "%.3g GB/s" : "none",
+	PRINT_TO(sheet, "%.4g GB/s", (double)preset->host_sheet.rate / 1e9);
+	PRINT_TO(counted, listing->machine.host.rate ? "%.3g GB/s" : "none",
 		(double)listing->machine.host.rate / 1e9);
 	device_figures_add(listing, "link to the host", preset->host_sheet.rate ? sheet : "", counted, "%s",
 		scenario_figure(listing->scenario, FIGURE_HOST) ? "each way" : preset->host_source);
@@ -260,8 +260,8 @@ static void say_basis(struct device_figure *figure)
 	char why[sizeof figure->why];
 	if (figure->basis == FIGURE_PLAIN)
 		return;
-	snprintf(why, sizeof why, "%s", figure->why);
-	snprintf(figure->why, sizeof figure->why, "%s: %.*s", figure_basis_names[figure->basis], (int)(sizeof why - 20), why);
+	PRINT_TO(why, "%s", figure->why);
+	PRINT_TO(figure->why, "%s: %.*s", figure_basis_names[figure->basis], (int)(sizeof why - 20), why);
 }
 
 int device_figures(const struct scenario *scenario, struct device_figure *figure)

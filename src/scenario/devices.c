@@ -140,7 +140,7 @@ char *device_text(enum device device, bool sources, char *text, size_t size)
 {
 	const struct machine *peak = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].machine;
 	char memory[32];
-	snprintf(memory, sizeof memory, device == DEVICE_NONE ? "any memory" : "%lld GiB", (long long)(peak->memory >> 30));
+	PRINT_TO(memory, device == DEVICE_NONE ? "any memory" : "%lld GiB", (long long)(peak->memory >> 30));
 	bool bf16 = peak->matrix_rate[FORMAT_BF16] > 0;
 	int used = snprintf(text, size, "%s  %.4g TFLOP/s %s  %.4g GB/s  links %.4g and %.4g GB/s", memory,
 		(double)peak->matrix_rate[bf16 ? FORMAT_BF16 : FORMAT_F16] / 1e12, bf16 ? "bf16" : "fp16 (no bf16)",
@@ -162,5 +162,5 @@ void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t 
 	struct mesh_axis *axis = &mesh->axis[mesh->axes++];
 	*axis = (struct mesh_axis) { .size = size, .near_size = near, .near = machine->near, .far = machine->far };
 	axis->held = strcmp(name, "ep") == 0 ? machine->dispatcher : 0;
-	snprintf(axis->name, sizeof axis->name, "%s", name);
+	PRINT_TO(axis->name, "%s", name);
 }

@@ -181,7 +181,7 @@ static void add_number(struct words *words, double number, const struct unit_nam
 {
 	char text[32];
 	for (const struct unit_name *unit = units; unit->name; unit++) {
-		snprintf(text, sizeof text, "%.6g", number / unit->scale);
+		PRINT_TO(text, "%.6g", number / unit->scale);
 		if (fabs(strtod(text, NULL) * unit->scale - number) < 0.5) {
 			words_add(words, "%s%s", text, unit->name);
 			return;

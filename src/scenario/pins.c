@@ -84,7 +84,7 @@ static bool normalizes(const struct op *op)
 	bool named = false;
 	for (size_t length; op->module && !named && (length = next_part(op->module, &part)) > 0;) {
 		char word[64];
-		snprintf(word, sizeof word, "%.*s", (int)length, part);
+		PRINT_TO(word, "%.*s", (int)length, part);
 		named = strstr(word, "norm") || strncmp(word, "ln_", 3) == 0;
 	}
 	return named && op->phase == PHASE_FORWARD;

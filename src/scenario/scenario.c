@@ -164,7 +164,7 @@ static enum status set_types(struct scenario *scenario, const char *list, struct
 	drop_pins(scenario, PIN_RERUN);
 	for (const char *at = list; *at; at += strspn(at, "+")) {
 		size_t length = strcspn(at, "+");
-		snprintf(name, sizeof name, "%.*s", (int)length, at);
+		PRINT_TO(name, "%.*s", (int)length, at);
 		if (scenario_add_pin(scenario, &pin) != OK)
 			return fail_memory(error);
 		at += length;
@@ -230,7 +230,7 @@ static enum status scenario_name_device(struct scenario *scenario, const char *p
 {
 	char name[40];
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
+	PRINT_TO(name, "%.*s", (int)strcspn(base, "."), base);
 	for (char *at = name; *at; at++)
 		*at = isalnum((unsigned char)*at) || strchr("._-", *at) ? *at : '-';
 	return set_figure(scenario, "name", *name ? name : "own", error);
@@ -275,7 +275,7 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 {
 	char name[64];
 	const char *value = strchr(assignment, '=');
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(assignment, "="), assignment);
+	PRINT_TO(name, "%.*s", (int)strcspn(assignment, "="), assignment);
 	enum knob_id knob = knob_find(name);
 	/* Words of 0.3.0. */
 	if (value && (strcmp(name, "expandable") == 0 || (knob == K_layout && (strcmp(value, "=caching") == 0 ||

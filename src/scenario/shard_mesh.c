@@ -41,7 +41,7 @@ int64_t least_extent(const struct units *units, enum factor_role role)
 	int64_t least = 0;
 	FOR(op, units->graph->ops) {
 		int64_t most = 0;
-		for (uint32_t i = units->unit_start[op]; i < units->unit_start[op + 1]; i++)
+		FOR_SPAN(i, units->unit_start, op)
 			if (units->unit[i].role == role && units->unit[i].size > most)
 				most = units->unit[i].size;
 		if (most > 0 && (least == 0 || most < least))

@@ -22,7 +22,7 @@ enum status command_unknown(const char *line, struct error *error)
 {
 	char word[61], text[120];
 	struct nearest nearest = { .wanted = word };
-	snprintf(word, sizeof word, "%.*s", (int)strcspn(line, " \t"), line);
+	PRINT_TO(word, "%.*s", (int)strcspn(line, " \t"), line);
 	for (int i = 0; i < COMMAND_COUNT; i++)
 		nearest_consider(&nearest, commands[i].word);
 	return fail(error, BAD_INPUT, "there is no command \"%s\"%s", word, nearest_text(&nearest, "", text, sizeof text));

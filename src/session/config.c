@@ -43,10 +43,10 @@ static void read_set(struct user_config *config, char **field, int count, struct
 	if (!value) {
 		warn(place, "set KNOB VALUE: the value is missing");
 	} else if (strcmp(field[1], "theme") == 0) {
-		snprintf(config->theme, sizeof config->theme, "%s", value);
+		PRINT_TO(config->theme, "%s", value);
 	} else if (strcmp(field[1], "glyphs") == 0) {
 		if (strcmp(value, "ascii") == 0 || strcmp(value, "utf8") == 0)
-			snprintf(config->glyphs, sizeof config->glyphs, "%s", value);
+			PRINT_TO(config->glyphs, "%s", value);
 		else
 			warn(place, "set glyphs %.20s: expected ascii or utf8", value);
 	} else if (strcmp(field[1], "mouse") == 0) {
@@ -54,7 +54,7 @@ static void read_set(struct user_config *config, char **field, int count, struct
 		if (!config->no_mouse && strcmp(value, "on") != 0)
 			warn(place, "set mouse %.20s: expected on or off", value);
 	} else {
-		snprintf(assignment, sizeof assignment, "%.80s=%.100s", field[1], value);
+		PRINT_TO(assignment, "%.80s=%.100s", field[1], value);
 		if (scenario_set(&config->scenario, assignment, &error) != OK)
 			warn(place, "%s", error.text);
 	}
@@ -73,7 +73,7 @@ static void read_bind(struct user_config *config, char **field, int count, struc
 		warn(place, "more than %d bindings", CONFIG_BINDINGS);
 	} else {
 		struct key_binding *binding = &config->binding[config->bindings++];
-		snprintf(binding->key, sizeof binding->key, "%s", field[1]);
+		PRINT_TO(binding->key, "%s", field[1]);
 		binding->command = command;
 		size_t used = 0;
 		binding->arguments[0] = '\0';
@@ -98,9 +98,9 @@ static void read_colour(struct user_config *config, char **field, int count, str
 		return;
 	}
 	struct colour *colour = &config->colour[config->colours++];
-	snprintf(colour->role, sizeof colour->role, "%s", field[1]);
-	snprintf(colour->foreground, sizeof colour->foreground, "%s", field[2]);
-	snprintf(colour->background, sizeof colour->background, "%s", count > 3 ? field[3] : "default");
+	PRINT_TO(colour->role, "%s", field[1]);
+	PRINT_TO(colour->foreground, "%s", field[2]);
+	PRINT_TO(colour->background, "%s", count > 3 ? field[3] : "default");
 	for (int i = 4; i < count; i++) {
 		size_t used = strlen(colour->attributes);
 		snprintf(colour->attributes + used, sizeof colour->attributes - used, "%s ", field[i]);
@@ -157,8 +157,8 @@ void config_load(struct user_config *config)
 	char path[4096];
 	const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	if (base && *base == '/')
-		snprintf(path, sizeof path, "%s/tidemark/config", base);
+		PRINT_TO(path, "%s/tidemark/config", base);
 	else
-		snprintf(path, sizeof path, "%s/.config/tidemark/config", home ? home : "");
+		PRINT_TO(path, "%s/.config/tidemark/config", home ? home : "");
 	config_read(config, path);
 }

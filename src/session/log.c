@@ -41,7 +41,7 @@ static void log_open_file(struct session_log *log)
 
 struct session_log *log_new(bool with_file)
 {
-	struct session_log *log = mem_alloc(1, sizeof *log);
+	struct session_log *MAKE(log, 1);
 	if (!log)
 		return NULL;
 	log->capacity = 4096;
@@ -126,7 +126,7 @@ char *log_newest(bool *ended)
 	/* Names begin with the date: the newest is the last in the alphabet. */
 	for (struct dirent *entry; (entry = readdir(list)); )
 		if (strstr(entry->d_name, ".tide") && strcmp(entry->d_name, newest) > 0)
-			snprintf(newest, sizeof newest, "%s", entry->d_name);
+			PRINT_TO(newest, "%s", entry->d_name);
 	closedir(list);
 	if (!*newest)
 		return NULL;

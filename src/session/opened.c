@@ -24,7 +24,7 @@ void opened_note(struct opened *opened, const char *path, const struct read_opti
 {
 	char *whole = path && strcmp(path, "-") != 0 ? realpath(path, NULL) : NULL;
 	*opened = (struct opened){ 0 };
-	snprintf(opened->path, sizeof opened->path, "%s", whole ? whole : path && strcmp(path, "-") != 0 ? path : "");
+	PRINT_TO(opened->path, "%s", whole ? whole : path && strcmp(path, "-") != 0 ? path : "");
 	if (reading)
 		opened->reading = *reading;
 	opened->read = opened->seen = opened_state_of(opened->path);
@@ -66,7 +66,7 @@ enum status opened_name_file(const char *path, struct error *error)
 	unsigned line = error->line;
 	if (error->status != BAD_INPUT)
 		return error->status;
-	snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
+	PRINT_TO(why, "%.*s", (int)sizeof why - 1, error->text);
 	error->line = 0;
 	return line ? fail(error, BAD_INPUT, "%.100s:%u: %s", name, line, why)
 		: fail(error, BAD_INPUT, "%.100s: %s", name, why);

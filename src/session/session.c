@@ -205,7 +205,7 @@ static void log_start(struct session *session, const char *path, const struct re
 struct session *session_new(struct graph *graph, const char *path, const struct scenario *scenario,
 	const struct session_options *options, struct error *error)
 {
-	struct session *session = mem_alloc(1, sizeof *session);
+	struct session *MAKE(session, 1);
 	struct scenario first;
 	if (session) {
 		session->graph = graph;
@@ -429,9 +429,9 @@ void session_status(const struct session *session, struct session_status *status
 	*status = (struct session_status){
 		.solving = state.busy, .stale = session->plan_request != session->request, .fraction = state.progress.fraction
 	};
-	snprintf(status->stage, sizeof status->stage, "%s", state.progress.stage ? state.progress.stage : "");
-	snprintf(status->message, sizeof status->message, "%s", session->message);
-	snprintf(status->problem, sizeof status->problem, "%s", session->problem.text);
+	PRINT_TO(status->stage, "%s", state.progress.stage ? state.progress.stage : "");
+	PRINT_TO(status->message, "%s", session->message);
+	PRINT_TO(status->problem, "%s", session->problem.text);
 	for (int stage = 0; session->plan && stage < STAGE_COUNT; stage++) {
 		status->reused += session->plan->run[stage].reused;
 		status->solved += session->plan->run[stage].solved;
@@ -479,7 +479,7 @@ static enum status session_change(struct session *session,
 	}
 	if (session_remember(session, &scenario) != OK)
 		return fail_memory(error);
-	snprintf(session->asked, sizeof session->asked, "%s", argument);
+	PRINT_TO(session->asked, "%s", argument);
 	session_start(session);
 	return OK;
 }
@@ -765,7 +765,7 @@ enum status session_line(struct session *session, const char *line, bool execute
 		return status;
 	}
 	char word[60], settings[2 * ALIAS_SIZE];
-	snprintf(word, sizeof word, "%.*s", (int)length, line);
+	PRINT_TO(word, "%.*s", (int)length, line);
 	if (!strchr(word, '=') && !alias_settings(word, settings, sizeof settings))
 		return command_unknown(line, error);
 	TRY(do_set(session, line, error));

@@ -366,7 +366,7 @@ static bool start_thread(struct worker *worker)
 
 struct worker *worker_new(order_solver *solver, const char *rules_file)
 {
-	struct worker *worker = mem_alloc(1, sizeof *worker);
+	struct worker *MAKE(worker, 1);
 	if (!worker)
 		return NULL;
 	worker->planner.store = store_new();

@@ -103,7 +103,7 @@ static struct key order_key(
 enum status scenario_problem(
 	const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error)
 {
-	struct order_pin *pin = mem_alloc(scenario->pins, sizeof *pin);
+	struct order_pin *MAKE(pin, scenario->pins);
 	if (!pin)
 		return fail_memory(error);
 	uint32_t pins = 0;
@@ -199,7 +199,7 @@ struct ordered *stage_order(
 		return NULL;
 	}
 	double begin = clock_seconds(CLOCK_MONOTONIC);
-	ordered = mem_alloc(1, sizeof *ordered);
+	MAKE(ordered, 1);
 	if (!ordered) {
 		fail_memory(error);
 		return NULL;
@@ -241,7 +241,7 @@ static enum status copy_result(const struct order_result *from, uint32_t ops, co
 	*result = *from;
 	result->roam = (struct order_roam) { 0 };
 	result->winner = winner;
-	result->order = mem_alloc(ops, sizeof *result->order);
+	MAKE(result->order, ops);
 	result->certificate.arc = mem_alloc(from->certificate.arcs, sizeof *from->certificate.arc);
 	NEED(result->order && result->certificate.arc);
 	memcpy(result->order, order, ops * sizeof *order);
@@ -253,7 +253,7 @@ static enum status copy_result(const struct order_result *from, uint32_t ops, co
 struct ordered *ordered_again(const struct ordered *from, const struct scenario *scenario, const uint32_t *order,
 	const char *winner, struct error *error)
 {
-	struct ordered *ordered = mem_alloc(1, sizeof *ordered);
+	struct ordered *MAKE(ordered, 1);
 	if (!ordered) {
 		fail_memory(error);
 		return NULL;
@@ -321,8 +321,8 @@ static enum status lifetimes(const struct ordered *ordered, int64_t alignment, s
 	ROOM(arena, laid_out->last, laid_out->items);
 	ROOM(arena, laid_out->bytes, laid_out->items);
 	ROOM(arena, laid_out->offset, laid_out->items);
-	HELD uint32_t *first = mem_alloc(problem->items, sizeof *first);
-	HELD uint32_t *last = mem_alloc(problem->items, sizeof *last);
+	HELD uint32_t *MAKE(first, problem->items);
+	HELD uint32_t *MAKE(last, problem->items);
 	enum status status = NO_MEMORY;
 	if (laid_out->first && laid_out->last && laid_out->bytes && laid_out->offset && first && last)
 		status = problem_lifetimes(problem, ordered->result.order, first, last);
@@ -611,7 +611,7 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 		return NULL;
 	}
 	double begin = clock_seconds(CLOCK_MONOTONIC);
-	laid_out = mem_alloc(1, sizeof *laid_out);
+	MAKE(laid_out, 1);
 	if (!laid_out) {
 		fail_memory(error);
 		return NULL;

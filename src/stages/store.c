@@ -99,7 +99,7 @@ void key_add_bytes(struct key *key, const void *bytes, size_t size)
 
 struct store *store_new(void)
 {
-	struct store *store = mem_alloc(1, sizeof *store);
+	struct store *MAKE(store, 1);
 	if (store)
 		store->limit = SIZE_MAX;
 	return store;

@@ -115,7 +115,7 @@ static enum status mark_shared(struct naming *naming)
 static enum status mark_activations(struct naming *naming)
 {
 	const struct graph *graph = naming->graph;
-	HELD bool *wanted = mem_alloc(graph->storages, sizeof *wanted);
+	HELD bool *MAKE(wanted, graph->storages);
 	for (uint32_t op = graph->ops; op-- > 0 && wanted;) {
 		bool product = contracts(naming, op), used = false;
 		if (!is_forward_op(naming, op) || !module_is_named(graph->op[op].module, "experts"))
@@ -148,7 +148,7 @@ static enum status mark_up(struct naming *naming)
 	static const char *const others[] = { "q_a_proj", "kv_a_proj_with_mqa", "linear_q_down_proj", "linear_kv_down_proj",
 		"o_proj", "linear_proj", NULL };
 	const struct graph *graph = naming->graph;
-	HELD bool *behind = mem_alloc(graph->storages, sizeof *behind);
+	HELD bool *MAKE(behind, graph->storages);
 	enum status status = behind ? note_scopes(naming, up) : NO_MEMORY;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		const char *module = graph->op[op].module;
@@ -189,7 +189,7 @@ static enum status mark_other(struct naming *naming, const char *name, bool *wit
 static enum status drop_inside(struct naming *naming, bool without)
 {
 	const struct graph *graph = naming->graph;
-	HELD bool *outside = mem_alloc(graph->storages, sizeof *outside);
+	HELD bool *MAKE(outside, graph->storages);
 	NEED(outside);
 	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->reads, op)
@@ -238,7 +238,7 @@ static enum status rerun_named(const struct graph *graph, const struct rules *ru
 static enum status keep_but_named(const struct stage_context *stage, const struct recompute_step *step,
 	const struct activations *activations, const struct recompute_options *options, bool *keep)
 {
-	HELD bool *drop = mem_alloc(step->storages, sizeof *drop);
+	HELD bool *MAKE(drop, step->storages);
 	enum status status = drop ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < options->types && status == OK; i++)
 		status = rerun_named(step->graph, stage->rules, activations, options->type[i], drop);
@@ -273,8 +273,8 @@ static struct graph *strategy_stage_play(
 	struct recompute_base base = { 0 };
 	OWN(recompute_replay) replay = { 0 };
 	struct graph *graph = NULL;
-	HELD uint8_t *state = mem_alloc(step->storages, sizeof *state);
-	HELD uint32_t *order = mem_alloc(step->ops, sizeof *order);
+	HELD uint8_t *MAKE(state, step->storages);
+	HELD uint32_t *MAKE(order, step->ops);
 	enum status status = state && order ? recompute_states_keeping(step, keep, control, state) : NO_MEMORY;
 	for (uint32_t op = 0; op < step->ops && status == OK; op++)
 		order[op] = op;
@@ -298,7 +298,7 @@ struct graph *strategy_apply(struct stage_context *stage, const struct recompute
 {
 	OWN(recompute_step) step;
 	struct graph *graph = NULL;
-	HELD bool *keep = mem_alloc(input->graph->storages, sizeof *keep);
+	HELD bool *MAKE(keep, input->graph->storages);
 	enum status status = recompute_step_find(input, &step);
 	if (status != OK || !keep)
 		fail_memory(error);

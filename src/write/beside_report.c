@@ -75,7 +75,7 @@ void beside_text(const struct beside_report *report, FILE *stream)
 	for (int i = 0; i < BESIDE_PARTS && beside->phases; i++)
 		if (beside->part[i].peak[0] >= 0 || beside->part[i].peak[1] >= 0) {
 			char what[40];
-			snprintf(what, sizeof what, "  highest in %s", part_names[i]);
+			PRINT_TO(what, "  highest in %s", part_names[i]);
 			print_amount(stream, what, beside->part[i].peak[0], beside->part[i].peak[1]);
 		}
 	print_amount(stream, "arena", plan_arena(plan[0]), plan_arena(plan[1]));
@@ -107,7 +107,7 @@ static void write_side(struct json *json, const struct beside_report *report, in
 	json_write_integer(json, "arena_bytes", plan_arena(report->plan[side]));
 	for (int i = 0; i < BESIDE_PARTS && beside->phases; i++) {
 		char key[40];
-		snprintf(key, sizeof key, "%s_peak_bytes", part_names[i]);
+		PRINT_TO(key, "%s_peak_bytes", part_names[i]);
 		if (beside->part[i].peak[side] >= 0)
 			json_write_integer(json, key, beside->part[i].peak[side]);
 	}
@@ -146,7 +146,7 @@ static int64_t highest_there(const struct beside_report *report, uint32_t positi
 	const struct beside *beside = report->beside;
 	uint32_t from = beside_position(beside, 0, position), to = beside_position(beside, 0, position + 1);
 	int64_t highest = report->plan[1]->ordered->live[from];
-	for (uint32_t i = from + 1; i < to; i++)
+	FOR_FROM(i, from + 1, to)
 		if (report->plan[1]->ordered->live[i] > highest)
 			highest = report->plan[1]->ordered->live[i];
 	return highest;
@@ -184,7 +184,7 @@ enum status beside_timeline(const struct beside_report *report, const struct exp
 		? OK
 		: fail(error, BAD_INPUT, "one of the two steps has no ops");
 	for (int side = 0; side < 2 && status == OK; side++) {
-		curve[side].live = mem_alloc(end - first, sizeof *curve[side].live);
+		MAKE(curve[side].live, end - first);
 		status = curve[side].live ? OK : fail_memory(error);
 	}
 	if (status == OK) {

@@ -29,7 +29,7 @@ static void add_scenario(const json_t *scenario, struct words *words)
 		if (json_is_integer(value))
 			knob_text((enum knob_id)knob, json_integer_value(value), text, sizeof text);
 		else
-			snprintf(text, sizeof text, "%s", json_is_string(value) ? json_string_value(value) : "");
+			PRINT_TO(text, "%s", json_is_string(value) ? json_string_value(value) : "");
 		if (!*text || strcmp(text, knob_text((enum knob_id)knob, knobs[knob].normal, normal, sizeof normal)) == 0)
 			continue;
 		words_add(words, "%s%s=%s", between, knobs[knob].name, text);

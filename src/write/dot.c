@@ -17,7 +17,7 @@ static void op_node(const struct graph *graph, uint32_t op, FILE *stream)
 	}
 	for (unsigned i = 1; ; i++) {
 		char other[600];
-		snprintf(other, sizeof other, "op %u.%u", op, i);
+		PRINT_TO(other, "op %u.%u", op, i);
 		if (graph_find_tensor(graph, other) != NONE || graph_find_op(graph, other) != NONE)
 			continue;
 		dot_write_text(stream, other, NULL);
@@ -85,7 +85,7 @@ static void dot_write_inplace(const struct graph *graph, uint32_t op, FILE *stre
 	if (begin == end)
 		return;
 	fputs(", inplace=\"", stream);
-	for (uint32_t i = begin; i < end; i++) {
+	FOR_FROM(i, begin, end) {
 		if (i > begin)
 			fputs((i - begin) % 16 ? "," : ",\"+\"", stream); /* a long string in pieces, as in dot_write_text() */
 		if (graph->inplace[i].out != NONE)

@@ -218,7 +218,7 @@ void export_help(FILE *stream)
 	char names[300], head[40];
 	fputs("\nKIND:\n", stream);
 	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++) {
-		snprintf(head, sizeof head, "  %s", export_kinds[kind].name);
+		PRINT_TO(head, "  %s", export_kinds[kind].name);
 		words_print(stream, head, COLUMN, export_kinds[kind].help);
 		if (*export_view_names((enum export_kind_id)kind, ", ", names, sizeof names))
 			words_print(stream, "                   V:", COLUMN + 3, names);
@@ -226,7 +226,7 @@ void export_help(FILE *stream)
 	fputs("\nV:\n", stream);
 	for (int i = 0; i < export_view_count; i++)
 		if (export_views[i].help) {
-			snprintf(head, sizeof head, "  %s", export_views[i].name);
+			PRINT_TO(head, "  %s", export_views[i].name);
 			words_print(stream, head, COLUMN, export_views[i].help);
 		}
 }

@@ -57,7 +57,7 @@ void factors_write_json(const struct factors *factors, const struct graph *graph
 	FOR(t, graph->tensors) {
 		json_new_line(json, 2);
 		json_open_array(json, graph->tensor[t].name);
-		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++)
+		FOR_SPAN(d, factors->dim_start, t)
 			json_write_text(json, NULL, factors_text(factors, &factors->dim[d], text, sizeof text));
 		json_close(json);
 	}

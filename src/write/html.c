@@ -103,7 +103,7 @@ static enum status html_plan(const struct plan *plan, const char *label, struct 
 {
 	const struct verdict verdict = plan_verdict(plan);
 	char text[1000];
-	uint32_t *number = mem_alloc(plan->laid_out->items, sizeof *number);
+	uint32_t *MAKE(number, plan->laid_out->items);
 	if (!number)
 		return NO_MEMORY;
 	json_open_object(json, NULL);

@@ -191,7 +191,7 @@ enum status export_memory_viz(const struct export_job *job)
 	uint32_t moments = 0;
 	if (plan_arena(plan) >= (INT64_C(1) << 53) - BASE)
 		return fail(job->error, BAD_INPUT, "the arena has addresses that the viewer can't show");
-	struct moment *moment = mem_alloc((size_t)plan->laid_out->items * 2, sizeof *moment);
+	struct moment *MAKE(moment, (size_t)plan->laid_out->items * 2);
 	if (!moment)
 		return fail_memory(job->error);
 	FOR(item, plan->laid_out->items) {

@@ -65,7 +65,7 @@ static void node_text(
 	uint32_t first = node * grid->per_node,
 			 end = first + grid->per_node < grid->devices ? first + grid->per_node : grid->devices;
 	bool same = placing->cell < NUMBERED;
-	for (uint32_t device = first + 1; device < end; device++)
+	FOR_FROM(device, first + 1, end)
 		same &= device_grid_bytes(grid, device) == device_grid_bytes(grid, first);
 	device_grid_text(grid, first, true, text, size);
 	size_t used = strlen(text);
@@ -95,10 +95,10 @@ static void draw_device(
 	double x, y, size = placing->cell - 1;
 	int64_t bytes = device_grid_bytes(grid, device);
 	device_at(grid, placing, device, &x, &y);
-	snprintf(title, sizeof title, "device %u: %s, %s", device,
+	PRINT_TO(title, "device %u: %s, %s", device,
 		device_grid_text(grid, device, false, where, sizeof where), bytes_text(bytes, text, sizeof text));
 	canvas_box(canvas, x, y, size, size, grid_level_colours[device_grid_level(grid, bytes)], NULL, title);
-	snprintf(text, sizeof text, "%.3g", (double)bytes / (double)grid->unit);
+	PRINT_TO(text, "%.3g", (double)bytes / (double)grid->unit);
 	if (placing->cell >= NUMBERED)
 		canvas_text(canvas, x + size / 2, y + size / 2 + 2.5, CANVAS_SMALL, ANCHOR_MIDDLE, false, INK, text);
 }
@@ -114,7 +114,7 @@ static double write_mesh_draw_notes(struct canvas *canvas, const struct device_g
 	for (uint32_t i = 0; canvas && i < grid->axes; i++)
 		canvas_text(canvas, MARGIN, y + LEADING * i, SMALL, ANCHOR_START, false, INK,
 			device_grid_axis_text(&grid->axis[i], text, sizeof text));
-	snprintf(text, sizeof text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most",
+	PRINT_TO(text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most",
 		bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
 	if (canvas)
 		canvas_text(canvas, x, below, SMALL, ANCHOR_START, false, INK, text);
@@ -135,9 +135,9 @@ static enum status figure_mesh(
 	if (!(canvas_open(
 			  &canvas, paper, paper.unexplained ? notes : write_mesh_draw_notes(NULL, grid, paper.width, notes)) == OK))
 		return fail_memory(error);
-	snprintf(rest, sizeof rest, " on %u device%s in %u node%s", grid->devices, grid->devices == 1 ? "" : "s",
+	PRINT_TO(rest, " on %u device%s in %u node%s", grid->devices, grid->devices == 1 ? "" : "s",
 		grid->nodes, grid->nodes == 1 ? "" : "s");
-	snprintf(text, sizeof text, "%s%s",
+	PRINT_TO(text, "%s%s",
 		canvas_cut(BOLD, paper.width - MARGIN - 2 - canvas_text_width(BOLD, rest), name, cut), rest);
 	canvas_title(&canvas, MARGIN, TOP - 10, NORMAL, INK, text);
 	FOR(node, grid->nodes)

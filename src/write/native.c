@@ -176,7 +176,7 @@ static void write_native_write_lines(struct json *json, const char *key, const c
 	json_open_array(json, key);
 	for (const char *at = lines; *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		char text[1000];
-		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+		PRINT_TO(text, "%.*s", (int)strcspn(at, "\n"), at);
 		json_write_text(json, NULL, text);
 	}
 	json_close(json);
@@ -297,7 +297,7 @@ static void write_native_write_inplace(const struct graph *graph, uint32_t id, s
 	if (begin == end)
 		return;
 	json_open_array(json, "inplace");
-	for (uint32_t i = begin; i < end; i++) {
+	FOR_FROM(i, begin, end) {
 		uint32_t out = graph->inplace[i].out;
 		json_open_array(json, NULL);
 		json_write_text(json, NULL, out == NONE ? NULL : graph->tensor[out].name);

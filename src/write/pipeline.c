@@ -147,7 +147,7 @@ static void write_pass(const struct plan *plan, int64_t pass, int64_t begin, str
 static void write_equal_passes(const struct plan_time *time, struct json *json)
 {
 	char name[80];
-	snprintf(name, sizeof name, "passes 1 to %lld, each as pass 0", (long long)time->passes - 2);
+	PRINT_TO(name, "passes 1 to %lld, each as pass 0", (long long)time->passes - 2);
 	begin_step_event(json, name, 0, time->pass.total, (time->passes - 2) * time->pass.total);
 	json_close(json);
 }
@@ -174,7 +174,7 @@ static void write_trace_write_step(const struct plan *plan, struct json *json)
 static void write_bytes(struct json *json, const char *key, int64_t bytes)
 {
 	char text[32];
-	snprintf(text, sizeof text, "%lld", (long long)bytes);
+	PRINT_TO(text, "%lld", (long long)bytes);
 	json_write_text(json, key, text);
 }
 
@@ -305,7 +305,7 @@ static void trace_times(struct json *json, int64_t begin, int64_t end)
 static void trace_bytes(struct json *json, uint32_t rank, int64_t time, int64_t bytes)
 {
 	char name[40];
-	snprintf(name, sizeof name, "bytes of rank %u", rank);
+	PRINT_TO(name, "bytes of rank %u", rank);
 	trace_event(json, name, "C", 1);
 	json_write_decimal(json, "ts", time, 6);
 	json_open_object(json, "args");
@@ -320,7 +320,7 @@ static void trace_slot(const struct timetable *timetable, uint32_t rank, uint32_
 	size_t at = (size_t)rank * timetable->slots + i;
 	const char *pass = pass_names[slot->pass];
 	char name[40];
-	snprintf(name, sizeof name, "%s %u", pass, slot->microbatch);
+	PRINT_TO(name, "%s %u", pass, slot->microbatch);
 	trace_event(json, name, "X", 1);
 	json_write_integer(json, "tid", rank + 1);
 	trace_times(json, slot->begin, slot->end);
@@ -339,7 +339,7 @@ static void trace_slot(const struct timetable *timetable, uint32_t rank, uint32_
 static void trace_rank(const struct timetable *timetable, uint32_t rank, struct json *json)
 {
 	char name[40];
-	snprintf(name, sizeof name, "rank %u", rank);
+	PRINT_TO(name, "rank %u", rank);
 	trace_name(json, "thread_name", 1, (int)rank + 1, name);
 	FOR(i, timetable->slots)
 		trace_slot(timetable, rank, i, json);

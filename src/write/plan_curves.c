@@ -29,7 +29,7 @@ static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, s
 	if (!json_is_array(ops) || !json_array_size(ops) || json_array_size(ops) >= NONE || !json_is_array(buffers))
 		return fail(error, BAD_INPUT, "not a plan file: order.ops and layout.buffers were expected");
 	curve->ops = (uint32_t)json_array_size(ops);
-	curve->live = mem_alloc((size_t)curve->ops + 1, sizeof *curve->live);
+	MAKE(curve->live, (size_t)curve->ops + 1);
 	if (!curve->live)
 		return fail_memory(error);
 	json_array_foreach(buffers, i, buffer)
@@ -53,9 +53,9 @@ static enum status read_curve(const char *path, struct curve *curve, struct erro
 	*curve = (struct curve){ .live = NULL };
 	if (!plan)
 		return error->status;
-	snprintf(curve->name, sizeof curve->name, "%s", name ? name + 1 : path);
+	PRINT_TO(curve->name, "%s", name ? name + 1 : path);
 	const char *graph = json_string_value(json_object_get(json_object_get(plan, "graph"), "name"));
-	snprintf(curve->graph, sizeof curve->graph, "%s", graph ? graph : "");
+	PRINT_TO(curve->graph, "%s", graph ? graph : "");
 	size_t length = strlen(curve->name);
 	if (length > 5 && strcmp(curve->name + length - 5, ".json") == 0)
 		curve->name[length - 5] = '\0';

@@ -35,7 +35,7 @@ static void open_result(const struct plan *plan, const char *key, enum knob_id s
 static void write_fingerprint(struct json *json, const char *key, const struct graph *graph)
 {
 	char text[20];
-	snprintf(text, sizeof text, "%016" PRIx64, graph->fingerprint);
+	PRINT_TO(text, "%016" PRIx64, graph->fingerprint);
 	json_write_text(json, key, text);
 }
 
@@ -86,7 +86,7 @@ static void write_notes(const struct plan *plan, struct json *json)
 	json_open_array(json, "notes");
 	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1) {
 		char text[2000];
-		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+		PRINT_TO(text, "%.*s", (int)strcspn(at, "\n"), at);
 		json_write_text(json, NULL, text);
 	}
 	json_close(json);
@@ -279,7 +279,7 @@ static void open_buffer(
 static void write_workspaces(const struct plan *plan, struct json *json)
 {
 	bool any = false;
-	for (uint32_t item = plan->graph->storages; item < plan->laid_out->items; item++) {
+	FOR_FROM(item, plan->graph->storages, plan->laid_out->items) {
 		if (plan->laid_out->first[item] == NONE)
 			continue;
 		if (!any) {

@@ -45,7 +45,7 @@ static void report_write_time(const struct plan *plan, FILE *stream)
 	char gap[80], gain[120];
 	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9,
 		(double)time->busy[0] * 1e-9);
-	for (uint32_t s = 1; s < plan->time->model.streams; s++)
+	FOR_FROM(s, 1, plan->time->model.streams)
 		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->sharded, s),
 			(double)time->exposed[s] * 1e-9, (double)time->busy[s] * 1e-9);
 	putc('\n', stream);
@@ -221,22 +221,22 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	report_write_input(plan, stream);
 	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");
 	line(stream, "peak, program order", plan->ordered->program_peak, "");
-	snprintf(remark, sizeof remark, "by %s; %s", plan->ordered->result.winner,
+	PRINT_TO(remark, "by %s; %s", plan->ordered->result.winner,
 		report_gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), gap, sizeof gap));
 	line(stream, "peak, this plan", plan_peak(plan), remark);
-	snprintf(remark, sizeof remark, "%s%s", plan_bound(plan) ? "by " : "",
+	PRINT_TO(remark, "%s%s", plan_bound(plan) ? "by " : "",
 		plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
 	line(stream, "bound on any order", plan_bound(plan), remark);
-	snprintf(remark, sizeof remark, "by %s; %s", plan->laid_out->layout.strategy,
+	PRINT_TO(remark, "by %s; %s", plan->laid_out->layout.strategy,
 		report_gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound,
 			proof_closed(&plan->laid_out->layout.proof), gap, sizeof gap));
 	line(stream, "arena", plan_arena(plan), remark);
-	snprintf(remark, sizeof remark, "%s%s", plan->laid_out->layout.proof.bound ? "by " : "",
+	PRINT_TO(remark, "%s%s", plan->laid_out->layout.proof.bound ? "by " : "",
 		plan_layout_ground(plan, ground, sizeof ground));
 	line(stream, "bound on any layout", plan->laid_out->layout.proof.bound, remark);
 	struct host_pool host;
 	if (host_pool_make(plan->graph, plan->ordered->position, plan->scenario.value[K_alignment], &host) == OK && host.n) {
-		snprintf(remark, sizeof remark, "%u offloaded, at most %lld B at once", host.tensors, (long long)host.load);
+		PRINT_TO(remark, "%u offloaded, at most %lld B at once", host.tensors, (long long)host.load);
 		line(stream, "host memory", host.arena, remark);
 	}
 	host_pool_free(&host);
@@ -269,7 +269,7 @@ static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 		return;
 	FOR(c, columns) {
 		height[c] = 0;
-		for (uint32_t i = (uint32_t)((uint64_t)c * ops / columns); i < (uint64_t)(c + 1) * ops / columns; i++)
+		FOR_FROM(i, (uint32_t)((uint64_t)c * ops / columns), (uint64_t)(c + 1) * ops / columns)
 			if (plan->ordered->live[i] > height[c])
 				height[c] = plan->ordered->live[i];
 	}
@@ -311,8 +311,8 @@ static void write_blame(const struct plan *plan, FILE *stream)
 				100.0 * (double)bytes[kind] / (double)plan_peak(plan));
 	if (workspace)
 		fprintf(stream, "  %-22s %12s\n", "workspace", bytes_text(workspace, text, sizeof text));
-	HELD uint32_t *list = mem_alloc(graph->storages, sizeof *list);
-	HELD enum alive_reason *reason = mem_alloc(graph->storages, sizeof *reason);
+	HELD uint32_t *MAKE(list, graph->storages);
+	HELD enum alive_reason *MAKE(reason, graph->storages);
 	uint32_t count = list && reason ? plan_alive(plan, plan->ordered->peak_position, list) : 0, shown = 0;
 	count = count == NONE ? 0 : count; /* export_write() tells that memory ended */
 	if (count)

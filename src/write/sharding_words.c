@@ -36,7 +36,7 @@ static bool unequal(
 		if (placement.on[a] < 0 || sharding_words_part_of(units, tensor, placement.on[a])->size % mesh->axis[a].size == 0)
 			continue;
 		any = true;
-		for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++)
+		FOR_SPAN(i, units->part_start, tensor)
 			*whole_dim &= units->part[i].dim != sharding_words_part_of(units, tensor, placement.on[a])->dim ||
 				i == units->part_start[tensor] + (uint32_t)placement.on[a];
 	}

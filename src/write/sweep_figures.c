@@ -12,7 +12,7 @@ enum status sweep_figure_write(
 	struct sweep_table table;
 	char name[200];
 	const char *begin = strrchr(path, '/');
-	snprintf(name, sizeof name, "%s", strcmp(path, "-") == 0 ? "sweep" : begin ? begin + 1 : path);
+	PRINT_TO(name, "%s", strcmp(path, "-") == 0 ? "sweep" : begin ? begin + 1 : path);
 	name[strcspn(name, ".")] = '\0';
 	enum status status = sweep_file_read(path, &table, error);
 	if (status == OK)

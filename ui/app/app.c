@@ -150,7 +150,7 @@ static void draw_message(struct app *app, struct rect rect)
 	if (app->mode == MODE_PROMPT && app->completed == 0)
 		text = completion_hint(app->line.text);
 	else if (app->mode == MODE_PROMPT) {
-		snprintf(offered, sizeof offered, "%u of %u; Tab and S-Tab go on", app->completed, app->completion.count);
+		PRINT_TO(offered, "%u of %u; Tab and S-Tab go on", app->completed, app->completion.count);
 		text = offered;
 	} else if (app->mode == MODE_FIND && app->panel_has_keys)
 		text = "part of a knob's name or of what it does; Enter goes to it, n and N go on";
@@ -196,7 +196,7 @@ static struct rect draw_problem(struct app *app, struct rect body)
 	char text[700];
 	if (!*model->status.problem)
 		return body;
-	snprintf(text, sizeof text, "no plan of these knobs: %s", model->status.problem);
+	PRINT_TO(text, "no plan of these knobs: %s", model->status.problem);
 	int rows = text_rows(text, body.width - 1), most = body.height / 2;
 	body.height -= rows < most ? rows : most;
 	frame_window(&app->frame, (struct rect){ body.x, body.y + body.height, body.width, rows });
@@ -386,13 +386,13 @@ static void key_in_view(struct app *app, const struct key_press *key)
 	}
 	const char *arguments = arguments_bound(app, key->name);
 	if (*arguments) {
-		snprintf(line, sizeof line, "%s %s", commands[command].word, arguments);
+		PRINT_TO(line, "%s %s", commands[command].word, arguments);
 		app_run_line(app, line);
 		return;
 	}
 	/* Some commands look at the key that ran them. */
 	bool tells_key = command == COMMAND_VIEW || command == COMMAND_CANCEL;
-	snprintf(line, sizeof line, "%s%s%s", commands[command].word, tells_key ? " " : "", tells_key ? key->name : "");
+	PRINT_TO(line, "%s%s%s", commands[command].word, tells_key ? " " : "", tells_key ? key->name : "");
 	int times = strncmp(key->name, "wheel", 5) == 0 ? WHEEL_ROWS : 1;
 	for (int i = 0; i < times; i++)
 		app_run(app, command, line);
@@ -424,7 +424,7 @@ static void enter_line(struct app *app)
 			history_append(app->history_path, text);
 		app_run_line(app, text);
 	} else if (mode == MODE_FIND) {
-		snprintf(app->model.search, sizeof app->model.search, "%.*s", (int)sizeof app->model.search - 1, text);
+		PRINT_TO(app->model.search, "%.*s", (int)sizeof app->model.search - 1, text);
 		if (!app->panel_has_keys)
 			app_find(app, 1);
 	}
@@ -455,7 +455,7 @@ static void key_in_line(struct app *app, const struct key_press *key)
 	if (app->panel_has_keys)
 		panel_narrow(&app->panel, app->mode == MODE_FIND ? app->line.text : "");
 	if (app->mode == MODE_FILTER)
-		snprintf(app->model.filter, sizeof app->model.filter, "%.*s", (int)sizeof app->model.filter - 1, app->line.text);
+		PRINT_TO(app->model.filter, "%.*s", (int)sizeof app->model.filter - 1, app->line.text);
 }
 
 static void key_in_help(struct app *app, const struct key_press *key)
@@ -467,7 +467,7 @@ static void key_in_help(struct app *app, const struct key_press *key)
 	if (command == COMMAND_COUNT)
 		return;
 	char line[64];
-	snprintf(line, sizeof line, "%s ", commands[command].word);
+	PRINT_TO(line, "%s ", commands[command].word);
 	bool takes_words = *commands[command].arguments && command != COMMAND_FIND && command != COMMAND_FILTER;
 	if (takes_words)
 		app_open_line(app, MODE_PROMPT, line);
@@ -514,7 +514,7 @@ void app_free(struct app *app)
 struct app *app_new(
 	struct session *session, enum theme theme, int colours, bool ascii, const struct user_config *config)
 {
-	struct app *app = mem_alloc(1, sizeof *app);
+	struct app *MAKE(app, 1);
 	if (!app)
 		return NULL;
 	*app = (struct app){ .session = session,

@@ -110,7 +110,7 @@ static void chrome_draw_verdict(struct frame *frame, const struct plan *plan)
 		frame_part(frame, &x, 1, end, ROLE_TEXT, "%s tokens/s", count_text((uint64_t)(rate + 0.5), number));
 	}
 	bool proved = plan_is_proved(plan);
-	snprintf(text, sizeof text, "at most %s above the least",
+	PRINT_TO(text, "at most %s above the least",
 		gap_text(plan_peak(plan), plan_bound(plan), number, sizeof number));
 	frame_part(frame, &x, 1, end, proved ? ROLE_GOOD : ROLE_WARN, "%s", proved ? "least possible"
 		: plan_bound(plan) > 0 ? text : "not proved");
@@ -126,15 +126,15 @@ void chrome_status(struct frame *frame, const struct model *model)
 	int room = slot - (status->stale ? 6 : 0);
 	long long seconds = (long long)(model->clock - model->since);
 	if (status->solving && status->fraction >= 0)
-		snprintf(text, sizeof text, "%.*s %3.0f %%", room - 6, status->stage, 100 * status->fraction);
+		PRINT_TO(text, "%.*s %3.0f %%", room - 6, status->stage, 100 * status->fraction);
 	else if (status->solving)
-		snprintf(text, sizeof text, "%.*s", room, *status->stage ? status->stage : "planning");
+		PRINT_TO(text, "%.*s", room, *status->stage ? status->stage : "planning");
 	else if (model->plan && model->plan->limited)
-		snprintf(text, sizeof text, "stopped early");
+		PRINT_TO(text, "stopped early");
 	else if (model->ways && model->ways->finding)
-		snprintf(text, sizeof text, "fit %u · %lld s", model->ways->list.ways + model->ways->list.useless, seconds);
+		PRINT_TO(text, "fit %u · %lld s", model->ways->list.ways + model->ways->list.useless, seconds);
 	else if (model->ranking && (model->ranking->searching || model->ranking->planning))
-		snprintf(text, sizeof text, "%s · %lld s", model->ranking->planning ? "planning" : "searching", seconds);
+		PRINT_TO(text, "%s · %lld s", model->ranking->planning ? "planning" : "searching", seconds);
 	frame_right(frame, width, 0, status->stale ? ROLE_WARN : ROLE_FAINT, text);
 	if (*status->problem)
 		frame_right(frame, width, 0, ROLE_BAD, "refused");

@@ -62,7 +62,7 @@ static void go_to_name(struct app *app, const char *name)
 	else if (tensor != NONE)
 		go_to_tensor(app, tensor);
 	else { /* not a whole name: the next that has it */
-		snprintf(model->search, sizeof model->search, "%s", name);
+		PRINT_TO(model->search, "%s", name);
 		bool panel = app->panel_has_keys; /* it would look for a knob */
 		app->panel_has_keys = false;
 		view_say(model, "the next with \"%s\" in its name; n goes on", name);
@@ -186,12 +186,12 @@ static void suggest_export(struct app *app)
 			figure = figures[i].name;
 	if (view == &view_devices && app->plan && app->plan->transformed->pipelined)
 		figure = "pipeline";
-	snprintf(name, sizeof name, "%s", app->model.plan ? app->model.plan->input->name : "");
+	PRINT_TO(name, "%s", app->model.plan ? app->model.plan->input->name : "");
 	for (char *at = name; *at; at++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *at))
 			*at = '_';
 	bool drawing = !figure || view == &view_graph; /* it has no --view */
-	snprintf(text, sizeof text, "export %s %s-%s.svg%s%s", figure ? "svg" : "screen", name, figure ? figure : view->name,
+	PRINT_TO(text, "export %s %s-%s.svg%s%s", figure ? "svg" : "screen", name, figure ? figure : view->name,
 		drawing ? "" : " --view ", drawing ? "" : figure);
 	app_open_line(app, MODE_PROMPT, text);
 }
@@ -204,7 +204,7 @@ static void scale_devices(struct app *app, bool up)
 		view_say(&app->model, "devices: %s", up ? "there can't be more" : "there is one");
 		return;
 	}
-	snprintf(line, sizeof line, "set devices=%lld", (long long)wanted);
+	PRINT_TO(line, "set devices=%lld", (long long)wanted);
 	app_run_line(app, line);
 	if (wanted > 1 && app->model.scenario->value[K_devices] == wanted && app->model.scenario->value[K_strategy] == 0)
 		view_say(&app->model, "%lld devices, each of which does the whole step: S finds the best way to split it",
@@ -221,10 +221,10 @@ static void run_writing(struct app *app, enum command_id command, const char *li
 		suggest_export(app);
 	else if (!*arguments) {
 		char text[32];
-		snprintf(text, sizeof text, "%s ", commands[command].word);
+		PRINT_TO(text, "%s ", commands[command].word);
 		app_open_line(app, MODE_PROMPT, text);
 	} else if (export && !words.force && access(words.path, F_OK) == 0) {
-		snprintf(app->confirm, sizeof app->confirm, "export %s! %s", words.kind, arguments + strlen(words.kind));
+		PRINT_TO(app->confirm, "export %s! %s", words.kind, arguments + strlen(words.kind));
 		app->mode = MODE_CONFIRM;
 	} else
 		run_export(app, command, line);
@@ -305,7 +305,7 @@ static void commands_show(struct app *app, const struct view_ops *view)
 static bool commands_set(struct app *app, const char *settings)
 {
 	char line[LINE_SIZE + 8];
-	snprintf(line, sizeof line, "set %s", settings);
+	PRINT_TO(line, "set %s", settings);
 	return run_session(app, COMMAND_COUNT, line) == OK;
 }
 
@@ -330,7 +330,7 @@ static void search_all(struct app *app, const char *devices)
 		app_open_line(app, MODE_PROMPT, "search ");
 		return;
 	}
-	snprintf(text, sizeof text, devices[strspn(devices, "0123456789")] ? "%s" : "devices=%s", devices);
+	PRINT_TO(text, devices[strspn(devices, "0123456789")] ? "%s" : "devices=%s", devices);
 	if (*devices && !commands_set(app, text))
 		return;
 	app->wanted = WANTED_SEARCH;
@@ -382,7 +382,7 @@ static void show_rank(struct app *app, int direction)
 	rank = rank < 0 && direction > 0 ? app->plan->rank + 1 : rank + direction;
 	rank = rank < (int64_t)pipelined->ranks ? rank : (int64_t)pipelined->ranks - 1;
 	if (rank >= 0)
-		snprintf(line, sizeof line, "set rank=%lld", (long long)rank);
+		PRINT_TO(line, "set rank=%lld", (long long)rank);
 	run_session(app, COMMAND_COUNT, line);
 }
 
@@ -399,7 +399,7 @@ static void copy_name(struct app *app)
 	struct model *model = &app->model;
 	if (!tensor_chosen(app) && model->op >= model->plan->graph->ops)
 		return;
-	snprintf(app->copied, sizeof app->copied, "%s",
+	PRINT_TO(app->copied, "%s",
 		tensor_chosen(app) ? storage_name(model->plan, model->storage) : model->plan->graph->op[model->op].name);
 	app->wishes |= WISH_COPY;
 	view_say(model, "copied: %s", app->copied);
@@ -430,10 +430,10 @@ static void edit_source(struct app *app)
 		colon = strchr(colon + 1, ':');
 	size_t length = colon ? (size_t)(colon - src) : strcspn(src, " ");
 	/* To an editor a name that begins with + or - is an argument. */
-	snprintf(app->edited, sizeof app->edited, "%s%.*s", *src == '/' ? "" : "./", (int)length, src);
+	PRINT_TO(app->edited, "%s%.*s", *src == '/' ? "" : "./", (int)length, src);
 	*app->edited_line = '\0';
 	if (colon)
-		snprintf(app->edited_line, sizeof app->edited_line, "+%ld", strtol(colon + 1, NULL, 10));
+		PRINT_TO(app->edited_line, "+%ld", strtol(colon + 1, NULL, 10));
 	if (access(app->edited, R_OK) != 0)
 		view_say(model, "%s is not here: start tidemark in the program's folder", app->edited);
 	else
@@ -450,7 +450,7 @@ static void commands_run_shell(struct app *app, const char *command)
 		app_open_line(app, MODE_PROMPT, "shell ");
 		return;
 	}
-	snprintf(app->shelled, sizeof app->shelled, "%s", command);
+	PRINT_TO(app->shelled, "%s", command);
 	snprintf(app->shell_word[0], sizeof *app->shell_word, "%s", model->op < graph->ops ? graph->op[model->op].name : "");
 	snprintf(app->shell_word[1], sizeof *app->shell_word, "%s",
 		model->storage < graph->storages ? storage_name(model->plan, model->storage) : "");
@@ -512,14 +512,14 @@ static void with_text(struct app *app, enum command_id command, const char *text
 {
 	struct model *model = &app->model;
 	if (command == COMMAND_FIND)
-		snprintf(model->search, sizeof model->search, "%s", text);
+		PRINT_TO(model->search, "%s", text);
 	if (!*text)
 		app_open_line(app, command == COMMAND_FIND ? MODE_FIND : command == COMMAND_FILTER ? MODE_FILTER : MODE_PROMPT,
 			command == COMMAND_FIND ? "" : command == COMMAND_FILTER ? model->filter : "go ");
 	else if (command == COMMAND_FIND)
 		app_find(app, 1);
 	else if (command == COMMAND_FILTER)
-		snprintf(model->filter, sizeof model->filter, "%s", text);
+		PRINT_TO(model->filter, "%s", text);
 	else
 		go_to_name(app, text);
 }
@@ -662,7 +662,7 @@ void app_script(struct app *app, const char *script)
 	while (app->running && *script) {
 		char line[LINE_SIZE];
 		size_t length = strcspn(script, "\n");
-		snprintf(line, sizeof line, "%.*s", (int)length, script);
+		PRINT_TO(line, "%.*s", (int)length, script);
 		script += length + (script[length] == '\n');
 		if (*line != '#')
 			app_run_line(app, line);

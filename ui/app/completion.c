@@ -104,7 +104,7 @@ static void offer_knobs(
 	}
 	if (!value)
 		return;
-	snprintf(name, sizeof name, "%.*s", (int)(value - part), part);
+	PRINT_TO(name, "%.*s", (int)(value - part), part);
 	enum knob_id knob = knob_find(name);
 	if (knob != KNOB_COUNT)
 		offer_values(completion, line, (size_t)(value + 1 - line), value + 1, knob);
@@ -133,7 +133,7 @@ static void offer_files(struct completion *completion, const char *line, const c
 {
 	char pattern[LINE_SIZE + 2];
 	glob_t found;
-	snprintf(pattern, sizeof pattern, "%s*", part);
+	PRINT_TO(pattern, "%s*", part);
 	if (glob(pattern, GLOB_MARK, NULL, &found) != 0)
 		return;
 	for (size_t i = 0; i < found.gl_pathc; i++)
@@ -203,7 +203,7 @@ static void offer_graphs(struct completion *completion, const struct model *mode
 	for (uint32_t i = 1; *at; i++) {
 		char number[16];
 		size_t length = strcspn(at, "\n");
-		snprintf(number, sizeof number, "%u", i);
+		PRINT_TO(number, "%u", i);
 		char *note = completion_offer(completion, line, (size_t)(part - line), part, number, "");
 		if (note)
 			snprintf(note, COMPLETION_NOTE, "%.*s%s", (int)length, at, i == intake->graph ? " (this)" : "");
@@ -225,7 +225,7 @@ static void offer_views(struct completion *completion, const char *line, const c
 {
 	char kind[64];
 	const char *begin = command_arguments(line);
-	snprintf(kind, sizeof kind, "%.*s", (int)strcspn(begin, " "), begin);
+	PRINT_TO(kind, "%.*s", (int)strcspn(begin, " "), begin);
 	for (int i = 0; i < export_view_count; i++)
 		if (export_views[i].name && export_views[i].kinds >> export_find(kind) & 1)
 			offer_noted(completion, line, (size_t)(part - line), part, export_views[i].name, "",
@@ -295,7 +295,7 @@ int completion_draw(struct frame *frame, struct rect rect, const struct completi
 	frame_blank(frame, inside);
 	char more[32] = "";
 	if (rows > 0 && completion->count > top + (uint32_t)rows)
-		snprintf(more, sizeof more, "%u more", completion->count - top - (uint32_t)rows);
+		PRINT_TO(more, "%u more", completion->count - top - (uint32_t)rows);
 	for (int i = 0; i < rows; i++) {
 		const struct candidate_line *offer = &completion->offer[top + (uint32_t)i];
 		int y = inside.y + i, taken = i == rows - 1 && *more ? text_cells(more) + 2 : 0;
@@ -317,7 +317,7 @@ const char *completion_hint(const char *line)
 	if (command == COMMAND_SET) {
 		char name[64];
 		const char *knob = command_arguments(line);
-		snprintf(name, sizeof name, "%.*s", (int)strcspn(knob, "="), knob);
+		PRINT_TO(name, "%.*s", (int)strcspn(knob, "="), knob);
 		enum knob_id id = knob_find(name);
 		enum figure_id figure = figure_find(name);
 		if (id != KNOB_COUNT || figure != FIGURE_COUNT)

@@ -77,7 +77,7 @@ void history_load(struct history *history, const char *path)
 void history_append(const char *path, const char *line)
 {
 	char text[LINE_SIZE + 2];
-	int length = snprintf(text, sizeof text, "%s\n", line);
+	int length = PRINT_TO(text, "%s\n", line);
 	int file = open_locked(path);
 	if (file < 0)
 		return;

@@ -10,12 +10,12 @@ static const char *const names[] = { "up", "down", "left", "right", "PgUp", "PgD
 static bool take_name(const char *word, size_t length, struct key_press *key)
 {
 	if (length == 2 && word[0] == '^' && word[1] >= '@' && word[1] <= '_') {
-		snprintf(key->name, sizeof key->name, "%.2s", word);
+		PRINT_TO(key->name, "%.2s", word);
 		return true;
 	}
 	for (size_t i = 0; i < COUNT_OF(names); i++)
 		if (strlen(names[i]) == length && strncasecmp(names[i], word, length) == 0) {
-			snprintf(key->name, sizeof key->name, "%s", names[i]);
+			PRINT_TO(key->name, "%s", names[i]);
 			return true;
 		}
 	return false;
@@ -30,7 +30,7 @@ bool key_script_next(struct key_script *script, struct key_press *key)
 		if (length == 0)
 			return false;
 		if (sscanf(script->at, "click@%d,%d", &key->x, &key->y) == 2) {
-			snprintf(key->name, sizeof key->name, "click");
+			PRINT_TO(key->name, "click");
 			script->at += length;
 			return true;
 		}

@@ -121,7 +121,7 @@ void panel_narrow(struct panel *panel, const char *text)
 {
 	struct place place[PLACES];
 	uint32_t places = panel_find_places(place), best = NONE;
-	snprintf(panel->narrow, sizeof panel->narrow, "%s", text);
+	PRINT_TO(panel->narrow, "%s", text);
 	for (int rank = 0; rank < 3 && *text && best == NONE; rank++)
 		for (uint32_t i = 0; i < places && best == NONE; i++) {
 			const char *name = knobs[place[i].knob].name;
@@ -280,7 +280,7 @@ static int draw_effect(
 	frame_right(frame, rect.x + rect.width, rect.y, change < 0 ? ROLE_GOOD : change > 0 ? ROLE_BAD : ROLE_FAINT, text);
 	if (wide || rect.height < 2 || !*time_change(model, &effect, time, sizeof time))
 		return 1;
-	snprintf(text, sizeof text, "%s step time", time);
+	PRINT_TO(text, "%s step time", time);
 	frame_right(frame, rect.x + rect.width, rect.y + 1, ROLE_FAINT, text);
 	return 2;
 }
@@ -326,7 +326,7 @@ static void draw_help(struct frame *frame, struct rect rect, const struct model 
 	knob_text(knob, now, value, sizeof value);
 	const char *idle = model->plan && !model->status.stale ? plan_knob_idle(model->plan, knob)
 		: knob_idle(model->scenario, knob);
-	snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s", idle ? "No effect now: " : "", idle ? idle : "", idle ? ". " : "",
+	PRINT_TO(text, "%s%s%s%s%s%s%s%s", idle ? "No effect now: " : "", idle ? idle : "", idle ? ". " : "",
 		knobs[knob].help, *more ? ". " : "", *more ? value : "", *more ? ": " : "", more);
 	frame_wrapped(frame, inside, ROLE_FAINT, text);
 }

@@ -212,7 +212,7 @@ bool terminal_possible(void)
 
 struct terminal *terminal_open(struct error *error)
 {
-	struct terminal *terminal = mem_alloc(1, sizeof *terminal);
+	struct terminal *MAKE(terminal, 1);
 	if (!terminal) {
 		fail_memory(error);
 		return NULL;
@@ -315,29 +315,29 @@ static const struct { int code; const char *name; } key_names[] = {
 
 static void name_function_key(struct key_press *key, wint_t code)
 {
-	snprintf(key->name, sizeof key->name, "this key");
+	PRINT_TO(key->name, "this key");
 	for (size_t i = 0; i < COUNT_OF(key_names); i++)
 		if (key_names[i].code == (int)code)
-			snprintf(key->name, sizeof key->name, "%s", key_names[i].name);
+			PRINT_TO(key->name, "%s", key_names[i].name);
 }
 
 static void name_character(struct key_press *key, wint_t code)
 {
 	char bytes[5];
 	if (code == 27)
-		snprintf(key->name, sizeof key->name, "Esc");
+		PRINT_TO(key->name, "Esc");
 	else if (code == '\r' || code == '\n')
-		snprintf(key->name, sizeof key->name, "Enter");
+		PRINT_TO(key->name, "Enter");
 	else if (code == '\t')
-		snprintf(key->name, sizeof key->name, "Tab");
+		PRINT_TO(key->name, "Tab");
 	else if (code == 127 || code == 8)
-		snprintf(key->name, sizeof key->name, "Backspace");
+		PRINT_TO(key->name, "Backspace");
 	else if (code < ' ')
-		snprintf(key->name, sizeof key->name, "^%c", (int)code + '@');
+		PRINT_TO(key->name, "^%c", (int)code + '@');
 	else {
 		key->code = code;
 		text_encode(code, bytes);
-		snprintf(key->name, sizeof key->name, "%s", code == ' ' ? "space" : bytes);
+		PRINT_TO(key->name, "%s", code == ' ' ? "space" : bytes);
 	}
 }
 
@@ -350,11 +350,11 @@ static bool name_mouse(struct key_press *key)
 	key->x = event.x;
 	key->y = event.y;
 	if (event.bstate & BUTTON1_PRESSED)
-		snprintf(key->name, sizeof key->name, "click");
+		PRINT_TO(key->name, "click");
 	else if (event.bstate & BUTTON4_PRESSED)
-		snprintf(key->name, sizeof key->name, "wheel-up");
+		PRINT_TO(key->name, "wheel-up");
 	else if (event.bstate & BUTTON5_PRESSED)
-		snprintf(key->name, sizeof key->name, "wheel-down");
+		PRINT_TO(key->name, "wheel-down");
 	return *key->name != '\0';
 }
 

@@ -22,7 +22,7 @@ static int frame_larger(int a, int b) { return a > b ? a : b; }
 
 bool frame_resize(struct frame *frame, int width, int height)
 {
-	struct cell *cell = mem_alloc((size_t)width * (size_t)height, sizeof *cell);
+	struct cell *MAKE(cell, (size_t)width * (size_t)height);
 	if (!cell)
 		return false;
 	mem_free(frame->cell);
@@ -232,7 +232,7 @@ void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const 
 		char row[1024];
 		if (length == 0)
 			return;
-		snprintf(row, sizeof row, "%.*s", (int)length, text);
+		PRINT_TO(row, "%.*s", (int)length, text);
 		frame_words(frame, rect.x, y, rect.width, role, y + 1 == rect.y + rect.height ? text : row);
 		text += length;
 		text += strspn(text, " ");
@@ -244,7 +244,7 @@ int frame_words(struct frame *frame, int x, int y, int width, enum role role, co
 	char row[1024];
 	if (text_cells(text) <= width || width < 2)
 		return frame_text(frame, x, y, width, role, text);
-	snprintf(row, sizeof row, "%.*s", (int)frame_row_length(text, width - 1), text);
+	PRINT_TO(row, "%.*s", (int)frame_row_length(text, width - 1), text);
 	int used = frame_text(frame, x, y, width - 1, role, row);
 	frame_glyph(frame, x + used, y, GLYPH_ELLIPSIS, role);
 	return used + 1;

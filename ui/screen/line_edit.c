@@ -3,7 +3,7 @@
 
 void line_set(struct line_edit *line, const char *text)
 {
-	snprintf(line->text, sizeof line->text, "%s", text);
+	PRINT_TO(line->text, "%s", text);
 	line->length = line->cursor = strlen(line->text);
 	line->recalled = 0;
 }
@@ -116,7 +116,7 @@ int line_draw(struct frame *frame, int y, const char *label, const struct line_e
 {
 	int width = frame->window.width, x = frame_text(frame, 0, y, width, ROLE_KEY, label);
 	char head[LINE_SIZE];
-	snprintf(head, sizeof head, "%.*s", (int)line->cursor, line->text);
+	PRINT_TO(head, "%.*s", (int)line->cursor, line->text);
 	const char *text = line->text;
 	int cursor = text_cells(head), room = width - x - 1;
 	/* Long lines scroll so that the cursor stays visible. */
@@ -124,7 +124,7 @@ int line_draw(struct frame *frame, int y, const char *label, const struct line_e
 		const char *start = text;
 		text_next(&text);
 		char one[8];
-		snprintf(one, sizeof one, "%.*s", (int)(text - start), start);
+		PRINT_TO(one, "%.*s", (int)(text - start), start);
 		skip -= text_cells(one);
 		cursor -= text_cells(one);
 	}

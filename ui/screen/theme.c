@@ -84,7 +84,7 @@ static int marks_of(const char *attributes)
 	for (attributes += strspn(attributes, " "); *attributes; attributes += strspn(attributes, " ")) {
 		char name[16];
 		size_t length = strcspn(attributes, " ");
-		snprintf(name, sizeof name, "%.*s", (int)length, attributes);
+		PRINT_TO(name, "%.*s", (int)length, attributes);
 		int named = name_index(names, 4, name);
 		if (named < 0 || length >= sizeof name)
 			return -1;

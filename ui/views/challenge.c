@@ -41,7 +41,7 @@ static enum status rest_problem(const struct challenge *challenge, const struct 
 	const struct order_schedule *schedule = &challenge->schedule;
 	const struct scenario *scenario = &challenge->scenario;
 	const struct graph *graph = model->plan->graph;
-	struct order_pin *pin = mem_alloc((size_t)challenge->problem.ops + scenario->pins, sizeof *pin);
+	struct order_pin *MAKE(pin, (size_t)challenge->problem.ops + scenario->pins);
 	struct error error;
 	uint32_t pins = 0;
 	NEED(pin);
@@ -121,7 +121,7 @@ static void challenge_begin(struct challenge *challenge, struct model *model)
 		status = scenario_problem(plan->graph, &plan->scenario, &challenge->problem, &error);
 	if (status == OK)
 		status = schedule_of(&challenge->problem, plan->ordered->result.order, &challenge->schedule);
-	challenge->candidate = mem_alloc(plan->graph->ops, sizeof *challenge->candidate);
+	MAKE(challenge->candidate, plan->graph->ops);
 	if (status != OK || !challenge->candidate) {
 		challenge_end(challenge);
 		view_say(model, "%s", status_text(NO_MEMORY));
@@ -244,7 +244,7 @@ static void challenge_draw_time(
 {
 	int64_t seconds = (challenge->ended >= 0 ? challenge->ended : model->clock) - challenge->begun;
 	char text[64];
-	snprintf(text, sizeof text, " score %d, %d:%02d ", score_of(challenge), (int)(seconds / 60), (int)(seconds % 60));
+	PRINT_TO(text, " score %d, %d:%02d ", score_of(challenge), (int)(seconds / 60), (int)(seconds % 60));
 	frame_right(frame, frame->window.width - 2, y, ROLE_TITLE, text);
 }
 
@@ -252,17 +252,17 @@ static void draw_result(struct frame *frame, struct rect rect, const struct chal
 {
 	char text[200], ours[32], best[32], more[32], hints[32];
 	int64_t difference = challenge->peak - challenge->optimum;
-	snprintf(hints, sizeof hints, "%u hint%s", challenge->hints, challenge->hints == 1 ? "" : "s");
-	snprintf(text, sizeof text, "your order: peak %s; %s: %s", bytes_text(challenge->peak, ours, sizeof ours),
+	PRINT_TO(hints, "%u hint%s", challenge->hints, challenge->hints == 1 ? "" : "s");
+	PRINT_TO(text, "your order: peak %s; %s: %s", bytes_text(challenge->peak, ours, sizeof ours),
 		 challenge->optimum_proved ? "the optimum" : "the best known", bytes_text(challenge->optimum, best, sizeof best));
 	int used = text_cells(text) > rect.width ? 2 : 1;
 	frame_wrapped(frame, (struct rect){ 0, rect.y, rect.width, used }, ROLE_TITLE, text);
 	if (difference > 0)
-		snprintf(text, sizeof text, "%s, %.1f %% more, with %s. u goes back, y ends",
+		PRINT_TO(text, "%s, %.1f %% more, with %s. u goes back, y ends",
 			change_text(difference, more, sizeof more),
 			challenge->optimum > 0 ? 100.0 * (double)difference / (double)challenge->optimum : 0.0, hints);
 	else
-		snprintf(text, sizeof text, "%s, with %s. y ends", difference < 0 ? "better than any known" :
+		PRINT_TO(text, "%s, with %s. y ends", difference < 0 ? "better than any known" :
 			 challenge->optimum_proved ? "nobody does better" : "as good as any known", hints);
 	frame_wrapped(frame, (struct rect){ 0, rect.y + used, rect.width, rect.height - used },
 		difference > 0 ? ROLE_WARN : ROLE_GOOD, text);

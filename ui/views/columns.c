@@ -45,7 +45,7 @@ enum status column_list_read(struct column_set *set, const char *text, struct er
 	for (const char *at = text; strcmp(text, "usual") != 0; at++) {
 		size_t length = strcspn(at, ",");
 		char word[24];
-		snprintf(word, sizeof word, "%.*s", (int)length, at);
+		PRINT_TO(word, "%.*s", (int)length, at);
 		TRY(column_find(word, &column, error));
 		if (column_place(&read, column) >= 0)
 			return fail(error, BAD_INPUT, "column %s is there twice", word);

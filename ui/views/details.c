@@ -77,7 +77,7 @@ void details_of_op(struct frame *frame, int y, const struct details *details, co
 		if (column == COLUMN_SHAPE && csr_length(&plan->graph->writes, id) > 0)
 			tensor_shape_text(&plan->graph->tensor[plan->graph->writes.item[plan->graph->writes.start[id]]], text, sizeof text);
 		else if (column != COLUMN_SHAPE)
-			snprintf(text, sizeof text, "%s",
+			PRINT_TO(text, "%s",
 				column == COLUMN_MAKER ? op->type
 				: column == COLUMN_MODULE ? op->module
 				: op->src ? op->src

@@ -51,7 +51,7 @@ static void draw_outlook(struct frame *frame, struct devices *view, const struct
 	if (!outlook) {
 		char text[600] = "a moment: the schedule is being worked out";
 		if (model->outlook_problem && *model->outlook_problem)
-			snprintf(text, sizeof text, "there is no schedule: %s", model->outlook_problem);
+			PRINT_TO(text, "there is no schedule: %s", model->outlook_problem);
 		frame_wrapped(frame, (struct rect){ 1, 0, all.width - 1, 4 }, ROLE_FAINT, text);
 		return;
 	}
@@ -69,7 +69,7 @@ static void devices_draw_found(struct frame *frame, const struct plan *plan)
 	const struct sharded *sharded = plan->transformed->sharded;
 	const struct proof *proof = &sharded->proof;
 	char text[300], gap[32];
-	size_t used = (size_t)snprintf(text, sizeof text, "%s",
+	size_t used = (size_t)PRINT_TO(text, "%s",
 		sharded->space ? "found by search" : "as experts write it by hand");
 	if (proof->quantity != QUANTITY_NONE)
 		used += (size_t)snprintf(text + used, sizeof text - used, proof_closed(proof) ? ": least possible %s%s"

@@ -53,7 +53,7 @@ static const char *selected_text(const struct device_figure *figure, char *text,
 static int draw_source(struct frame *frame, struct rect rect, const char *label, const char *source)
 {
 	char text[800];
-	snprintf(text, sizeof text, "%s: %s", label, source);
+	PRINT_TO(text, "%s: %s", label, source);
 	if (rect.height > 0)
 		frame_wrapped(frame, rect, ROLE_FAINT, text);
 	return rect.y + text_rows(text, rect.width);

@@ -35,14 +35,14 @@ static bool devices_places_make_rows(struct place_list *list, const struct model
 		return true;
 	places_free(list);
 	list->rows = 0;
-	list->row = mem_alloc(graph->storages, sizeof *list->row);
-	struct place_row *row = mem_alloc(graph->storages, sizeof *row);
+	MAKE(list->row, graph->storages);
+	struct place_row *MAKE(row, graph->storages);
 	if (!list->row || !row) {
 		mem_free(row);
 		places_free(list);
 		return false;
 	}
-	snprintf(list->filter, sizeof list->filter, "%s", model->filter);
+	PRINT_TO(list->filter, "%s", model->filter);
 	FOR(s, graph->storages) {
 		uint32_t root = graph->storage[s].root;
 		if (!text_contains(graph->tensor[root].name, list->filter) &&
@@ -140,7 +140,7 @@ static void devices_places_draw_choice(struct frame *frame, int y, const struct 
 	frame_right(frame, x + AMOUNT, y, ROLE_TEXT,
 		choice->chosen ? bytes_text(choice->bytes, text, sizeof text) : change_text(bytes, text, sizeof text));
 	time_text(time < 0 ? -time : time, word, sizeof word);
-	snprintf(text, sizeof text, "%s%s",
+	PRINT_TO(text, "%s%s",
 		choice->chosen ? ""
 		: time < 0 ? "-"
 		: "+",

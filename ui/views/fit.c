@@ -52,7 +52,7 @@ static void fit_draw_way(
 		frame_right(frame, right, y, role, count_text((uint64_t)(way->came.rate + 0.5), count));
 	right -= rates ? RATE : 0;
 	if (way->planned) {
-		snprintf(text, sizeof text, "%+.1f %%",
+		PRINT_TO(text, "%+.1f %%",
 			list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0);
 		frame_right(frame, right, y, way->extra > 0 ? ROLE_WARN : ROLE_TEXT, text);
 	} else
@@ -61,7 +61,7 @@ static void fit_draw_way(
 	if (way->planned && way->fits)
 		frame_right(frame, right, y, *way->reason ? ROLE_WARN : ROLE_GOOD, *way->reason ? "fits?" : "fits");
 	else if (way->planned || way->above) {
-		snprintf(text, sizeof text, "+%s", bytes_text(way->came.needs - list->budget, count, sizeof count));
+		PRINT_TO(text, "+%s", bytes_text(way->came.needs - list->budget, count, sizeof count));
 		frame_right(frame, right, y, way->planned ? ROLE_BAD : ROLE_FAINT, text);
 	}
 	right -= OVER;
@@ -103,7 +103,7 @@ static void fit_draw_title(struct frame *frame, const struct fit_view *view, con
 	if (!ways || ways->list.ways == 0)
 		return;
 	bool older = ways->fingerprint != model->plan->fingerprint;
-	snprintf(text, sizeof text, " %s%u of %u fit %s%s ", older ? "old figures: " : "", ways->list.fitting,
+	PRINT_TO(text, " %s%u of %u fit %s%s ", older ? "old figures: " : "", ways->list.fitting,
 		ways->list.ways + ways->list.useless,
 		bytes_text(ways->list.budget, bytes, sizeof bytes),
 		ways->finding ? ", planning" : older ? ": f plans again" : "");
@@ -173,7 +173,7 @@ static void fit_draw_held(struct frame *frame, const struct plan *plan)
 		int most = 0;
 		for (int part = 1; part < LEDGER_PARTS; part++)
 			most = verdict.part[part] > verdict.part[most] ? part : most;
-		snprintf(text, sizeof text, "%s%s %s", x ? "" : "held by ", ledger[most].key,
+		PRINT_TO(text, "%s%s %s", x ? "" : "held by ", ledger[most].key,
 			bytes_text(verdict.part[most], bytes, sizeof bytes));
 		more = verdict.part[most] > verdict.needed / 100 &&
 			frame_part(frame, &x, 0, frame->window.width, ROLE_TEXT, "%s", text);

@@ -118,7 +118,7 @@ static void fit_curve_draw_scales(struct frame *frame, const struct scales *scal
 		frame_glyph(frame, scales->rect.x - 1, y, GLYPH_VERTICAL, ROLE_LINE);
 	frame_glyph(frame, scales->rect.x - 1, bottom, GLYPH_BOTTOM_LEFT, ROLE_LINE);
 	frame_repeat(frame, scales->rect.x, bottom, scales->rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
-	snprintf(text, sizeof text, "+%.3g %%", scales->top);
+	PRINT_TO(text, "+%.3g %%", scales->top);
 	frame_right(frame, scales->rect.x - 1, scales->rect.y, ROLE_LABEL, text);
 	frame_right(frame, scales->rect.x - 1, bottom - 1, ROLE_LABEL, "+0 %");
 	frame_text(frame, scales->rect.x, bottom + 1, 12, ROLE_LABEL, bytes_text((int64_t)scales->left, text, sizeof text));
@@ -147,17 +147,17 @@ static void draw_answer(
 	int64_t bound = slowdown_bound(curve, cap, &price), found = found_within(curve, plan, cap);
 	bytes_text(cap, bytes, sizeof bytes);
 	if (bound < 0)
-		snprintf(text, sizeof text, "at a cap of %s nothing fits, whatever is computed again: proved", bytes);
+		PRINT_TO(text, "at a cap of %s nothing fits, whatever is computed again: proved", bytes);
 	else if (bound == 0 && found == 0)
-		snprintf(text, sizeof text, "at a cap of %s everything can be kept", bytes);
-	else if (snprintf(text, sizeof text,
+		PRINT_TO(text, "at a cap of %s everything can be kept", bytes);
+	else if (PRINT_TO(text,
 				 "at a cap of %s any plan takes at least %.3g %% more, %s; 1 GB more is worth %.3g ms", bytes,
 				 100 * (double)bound / total, time_text(bound, time, sizeof time), price) > rect.width)
-		snprintf(text, sizeof text, "%s: at least +%.3g %%, %s; 1 GB is %.3g ms", bytes, 100 * (double)bound / total,
+		PRINT_TO(text, "%s: at least +%.3g %%, %s; 1 GB is %.3g ms", bytes, 100 * (double)bound / total,
 			time, price);
 	frame_text(frame, rect.x, rect.y, rect.width, bound < 0 ? ROLE_BAD : ROLE_TITLE, text);
 	if (bound >= 0 && found > 0) {
-		snprintf(text, sizeof text, "found: %.3g %% more; Enter plans it", 100 * (double)found / total);
+		PRINT_TO(text, "found: %.3g %% more; Enter plans it", 100 * (double)found / total);
 		frame_text(frame, rect.x, rect.y + 1, rect.width, ROLE_GOOD, text);
 	} else if (bound > 0) {
 		frame_text(frame, rect.x, rect.y + 1, rect.width, ROLE_FAINT, "Enter plans recompute=auto at this cap");

@@ -104,7 +104,7 @@ bool frequency_count(
 	if (frequency->row && frequency->serial == plan->serial && strcmp(frequency->filter, text) == 0)
 		return true;
 	frequency_free(frequency);
-	frequency->row = mem_alloc(graph->storages + 1, sizeof *frequency->row);
+	MAKE(frequency->row, graph->storages + 1);
 	if (!frequency->row)
 		return false;
 	for (frequency->parts = MODULE_PARTS; ; frequency->parts++) {
@@ -115,7 +115,7 @@ bool frequency_count(
 			break;
 	}
 	frequency->serial = plan->serial;
-	snprintf(frequency->filter, sizeof frequency->filter, "%s", text);
+	PRINT_TO(frequency->filter, "%s", text);
 	if (frequency->selected >= frequency->rows)
 		frequency->selected = frequency->rows ? frequency->rows - 1 : 0;
 	return true;
@@ -141,13 +141,13 @@ static void frequency_draw_row(struct frame *frame, int y, const struct frequenc
 	if (!frequency_is_narrow(frame))
 		frame_right(frame, 18, y, ROLE_TEXT, bytes_text(row->bytes, text, sizeof text));
 	frame_right(frame, frequency_is_narrow(frame) ? 18 : 28, y, ROLE_TITLE, bytes_text(row->at_peak, text, sizeof text));
-	snprintf(text, sizeof text, "%.1f %%", 100 * share);
+	PRINT_TO(text, "%.1f %%", 100 * share);
 	if (!frequency_is_narrow(frame))
 		frame_right(frame, 36, y, ROLE_TEXT, text);
 	for (int i = 0; frame->window.width >= BAR_FROM && i < BAR; i++)
 		frame_glyph(frame, 38 + i, y, i < (int)(share * BAR + 0.5) ? GLYPH_HEAVY : GLYPH_DOT,
 			i < (int)(share * BAR + 0.5) ? ROLE_LABEL : ROLE_EMPTY);
-	snprintf(text, sizeof text, "%.*s", (int)row->length, row->value);
+	PRINT_TO(text, "%.*s", (int)row->length, row->value);
 	int x = value_column(frame);
 	frame_name(frame, x, y, frame->window.width - x, *text ? ROLE_TEXT : ROLE_FAINT, *text ? text : "(none)");
 }

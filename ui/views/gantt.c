@@ -123,7 +123,7 @@ static void draw_sums(struct frame *frame, int y, const struct gantt *gantt, con
 	for (int x = 0; x < gantt->plot.width; x++) {
 		int64_t from, to, sum[2] = { 0, 0 };
 		gantt_column(gantt, x, &from, &to);
-		for (uint32_t rank = first; rank < end; rank++) {
+		FOR_FROM(rank, first, end) {
 			int64_t share[PASS_COUNT];
 			timetable_shares(timetable, rank, from, to, share);
 			sum[0] += share[PASS_FORWARD];
@@ -153,7 +153,7 @@ static void draw_slot(struct frame *frame, int y, const struct gantt *gantt, con
 	int left, right;
 	if (!span_of(gantt, slot, &left, &right))
 		return;
-	int digits = snprintf(number, sizeof number, "%u", slot->microbatch);
+	int digits = PRINT_TO(number, "%u", slot->microbatch);
 	for (int x = left; x < right; x++) {
 		bool letter = x - left < digits && (digits < right - left || (digits == 1 && !frame->mono));
 		uint32_t code = letter ? (uint32_t)number[x - left] : frame->mono ? (uint32_t)pass_letters[slot->pass] : ' ';
@@ -215,11 +215,11 @@ static void gantt_draw_amounts(
 	int64_t most = 0;
 	char text[32];
 	int right = frame->window.width;
-	for (uint32_t rank = first; rank < end; rank++) {
+	FOR_FROM(rank, first, end) {
 		busy += (double)timetable->busy[rank];
 		most = timetable_peak(timetable, rank) > most ? timetable_peak(timetable, rank) : most;
 	}
-	snprintf(text, sizeof text, "%.0f %%",
+	PRINT_TO(text, "%.0f %%",
 		timetable->pipeline_time ? 100 * busy / (end - first) / (double)timetable->pipeline_time : 0.0);
 	frame_right(frame, right - 10, y, ROLE_TEXT, text);
 	bool worst = timetable->worst >= first && timetable->worst < end;
@@ -339,10 +339,10 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 		pass_text(timetable, slot, pass, sizeof pass), time_text(slot->begin, from, sizeof from),
 		time_text(slot->end, to, sizeof to));
 	if (reason.wait == WAIT_START)
-		snprintf(text, sizeof text, "begins the step");
+		PRINT_TO(text, "begins the step");
 	else {
-		snprintf(from, sizeof from, "rank %u", reason.rank);
-		snprintf(text, sizeof text, "waits for %s: %s", reason.wait == WAIT_BUSY ? "its rank" : from,
+		PRINT_TO(from, "rank %u", reason.rank);
+		PRINT_TO(text, "waits for %s: %s", reason.wait == WAIT_BUSY ? "its rank" : from,
 			pass_text(timetable, other, pass, sizeof pass));
 	}
 	int x = frame_text(frame, 0, y + 1, width, ROLE_TEXT, text);

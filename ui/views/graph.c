@@ -136,7 +136,7 @@ static enum status module_tree_build(const struct plan *plan, struct module_tree
 	ROOM(&tree->arena, tree->module, builder.capacity);
 	ROOM(&tree->arena, tree->of_op, graph->ops);
 	uint32_t *ops = arena_alloc(&tree->arena, graph->ops, sizeof *ops);
-	builder.last_child = mem_alloc(builder.capacity, sizeof *builder.last_child);
+	MAKE(builder.last_child, builder.capacity);
 	enum status status = tree->module && tree->of_op && ops && builder.last_child ? OK : NO_MEMORY;
 	if (status == OK) {
 		add_module(&builder, NONE, "", 0);
@@ -253,8 +253,8 @@ static bool graph_prepare(struct graph_view *view, const struct model *model)
 	view->unfolded = NULL;
 	graph_forget(view);
 	if (module_tree_build(model->plan, &view->tree) == OK) {
-		view->unfolded = mem_alloc(view->tree.modules, sizeof *view->unfolded);
-		view->line = mem_alloc((size_t)view->tree.modules + model->plan->graph->ops, sizeof *view->line);
+		MAKE(view->unfolded, view->tree.modules);
+		MAKE(view->line, (size_t)view->tree.modules + model->plan->graph->ops);
 	}
 	if (!view->unfolded || !view->line) {
 		mem_free(folding);
@@ -287,7 +287,7 @@ static void draw_module(
 	bool leaf = module->first_child == NONE && csr_length(&view->tree.own, line->id) == 0;
 	frame_glyph(frame, x, y, leaf ? GLYPH_DOT : view->unfolded[line->id] ? GLYPH_UNFOLDED : GLYPH_FOLDED, ROLE_KEY);
 	const char *name = line->id == 0 ? model->plan->graph->name : module->name;
-	snprintf(text, sizeof text, "  %u op%s", module->ops, module->ops == 1 ? "" : "s");
+	PRINT_TO(text, "  %u op%s", module->ops, module->ops == 1 ? "" : "s");
 	int room = right - x - 3;
 	x += 2 + frame_name(frame, x + 2, y, room, ROLE_TITLE, name);
 	if (right - x > text_cells(text))
@@ -299,7 +299,7 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 	const struct op *op = &model->plan->graph->op[line->id];
 	int x = 2 * (int)line->depth, right = frame->window.width;
 	char text[48], bytes[32];
-	snprintf(text, sizeof text, "live %s",
+	PRINT_TO(text, "live %s",
 		bytes_text(model->plan->ordered->live[model->plan->ordered->position[line->id]], bytes, sizeof bytes));
 	frame_right(frame, right, y, ROLE_FAINT, text);
 	right -= AMOUNT + 5;
@@ -343,9 +343,9 @@ static int draw_tensor(struct frame *frame, int y, int rows, const struct model 
 	int room = frame->window.width - NAME_AT;
 	uint32_t users = csr_length(&graph->users, tensor->storage);
 	if (reads)
-		snprintf(other, sizeof other, "from %s", tensor->writer == NONE ? "the start" : graph->op[tensor->writer].name);
+		PRINT_TO(other, "from %s", tensor->writer == NONE ? "the start" : graph->op[tensor->writer].name);
 	else
-		snprintf(other, sizeof other, "used by %u", users > 0 ? users - 1 : 0);
+		PRINT_TO(other, "used by %u", users > 0 ? users - 1 : 0);
 	frame_text(frame, 1, y, 8, ROLE_LABEL, reads ? "reads" : "writes");
 	frame_right(frame, 9 + AMOUNT, y, ROLE_TEXT, bytes_text(tensor->bytes, bytes, sizeof bytes));
 	int x = NAME_AT + frame_name(frame, NAME_AT, y, room / 2, item_role(model->plan, tensor->storage),
@@ -463,7 +463,7 @@ static bool graph_command(void *state, struct model *model, enum command_id comm
 	}
 	case COMMAND_GROUP:
 		view->all = !view->all;
-		for (uint32_t i = 1; i < view->tree.modules; i++)
+		FOR_FROM(i, 1, view->tree.modules)
 			view->unfolded[i] = view->all;
 		make_lines(view);
 		select_op(view, model->op);

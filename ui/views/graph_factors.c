@@ -19,7 +19,7 @@ struct factors_job {
 static struct factors *graph_factors_find(const struct graph *graph, const char *rules_file)
 {
 	struct error error;
-	struct factors *factors = mem_alloc(1, sizeof *factors);
+	struct factors *MAKE(factors, 1);
 	if (!factors || factors_of_graph(graph, rules_file, factors, &error) == OK)
 		return factors;
 	mem_free(factors);
@@ -36,7 +36,7 @@ static void graph_factors_run(void *context, const atomic_bool *cancel)
 /* NULL where there is no memory or no thread. */
 static struct factors_job *graph_factors_start(const struct graph *graph, const char *rules_file)
 {
-	struct factors_job *job = mem_alloc(1, sizeof *job);
+	struct factors_job *MAKE(job, 1);
 	if (!job)
 		return NULL;
 	job->graph = graph_retain((struct graph *)(uintptr_t)graph);

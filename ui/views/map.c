@@ -399,7 +399,7 @@ static bool build_grid(struct map *map, const struct model *model, int height, i
 	if (map->grid.tile && map->key == key)
 		return true;
 	map_free(map);
-	map->grid.tile = mem_alloc((size_t)rows * (size_t)width, sizeof *map->grid.tile);
+	MAKE(map->grid.tile, (size_t)rows * (size_t)width);
 	if (!map->grid.tile)
 		return false;
 	for (int i = 0; i < rows * width; i++)
@@ -504,7 +504,7 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 	if (storage >= plan->graph->storages || plan->laid_out->first[storage] == NONE)
 		return;
 	char bytes[32], offset[32], text[160];
-	snprintf(text, sizeof text, "%s at %s, ops %u..%u", bytes_text(plan->laid_out->bytes[storage], bytes, sizeof bytes),
+	PRINT_TO(text, "%s at %s, ops %u..%u", bytes_text(plan->laid_out->bytes[storage], bytes, sizeof bytes),
 		bytes_text(plan->laid_out->offset[storage], offset, sizeof offset), plan->laid_out->first[storage],
 		plan->laid_out->last[storage]);
 	int room = width - text_cells(text) - 2;
@@ -526,7 +526,7 @@ static struct flank flank_of(const struct model *model, bool above, uint32_t ite
 	struct flank flank = { .role = hole > 0 ? ROLE_WARN : ROLE_LABEL,
 		.of_name = ROLE_FAINT,
 		.name = above ? "the arena's end" : "address 0" };
-	snprintf(flank.text, sizeof flank.text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below",
+	PRINT_TO(flank.text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below",
 		bytes_text(hole, bytes, sizeof bytes));
 	if (item != NONE) {
 		flank.of_name = item_role(model->plan, item);

@@ -42,8 +42,8 @@ static bool order_prepare(struct order_view *view, const struct model *model)
 	if (view->serial == model->plan->serial && view->candidate)
 		return true;
 	order_forget(view);
-	view->candidate = mem_alloc(model->plan->graph->ops, sizeof *view->candidate);
-	view->freed = mem_alloc(model->plan->ordered->problem.items, sizeof *view->freed);
+	MAKE(view->candidate, model->plan->graph->ops);
+	MAKE(view->freed, model->plan->ordered->problem.items);
 	if (view->candidate && view->freed && schedule_new(model->plan, &view->schedule) == OK) {
 		view->serial = model->plan->serial;
 		return true;

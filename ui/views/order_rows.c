@@ -73,7 +73,7 @@ static int order_rows_draw_row(struct frame *frame, int y, const struct order_ro
 	const struct op *op = &model->plan->graph->op[schedule->order[position]];
 	bool waiting = position >= rows->ran;
 	char text[32];
-	snprintf(text, sizeof text, "%u", position);
+	PRINT_TO(text, "%u", position);
 	frame_right(frame, NUMBER - 1, y, ROLE_FAINT, text);
 	if (segment_of_waist(rows->roam, schedule->order[position], position) != NONE)
 		frame_glyph(frame, NUMBER - 1, y, GLYPH_BULLET, ROLE_KEY);
@@ -143,7 +143,7 @@ void order_items_draw(struct frame *frame, int y, const struct model *model, con
 	FOR(i, count) {
 		int room = frame->window.width - x;
 		const char *name = storage_name(model->plan, problem->storage[item[i]]);
-		snprintf(text, sizeof text, "and %u more", count - i);
+		PRINT_TO(text, "and %u more", count - i);
 		if (i > 0 && room < text_cells(name) + 14) {
 			frame_text(frame, x, y, room, ROLE_FAINT, text);
 			return;

@@ -15,7 +15,7 @@ static int by_key(const void *left, const void *right)
 static uint32_t *sorted(struct plan_index *index, const int64_t *of, int sign)
 {
 	const struct plan *plan = index->plan;
-	HELD struct sortable *list = mem_alloc(index->present, sizeof *list);
+	HELD struct sortable *MAKE(list, index->present);
 	uint32_t *ids = NULL, n = 0;
 	if (ROOM(&index->arena, ids, index->present) && list) {
 		FOR(i, plan->laid_out->items)

@@ -26,7 +26,7 @@ static enum status read_word(const char *at, size_t length, struct filter_word *
 {
 	char text[sizeof word->text], why[100];
 	const char *rest = text;
-	snprintf(text, sizeof text, "%.*s", (int)length, at);
+	PRINT_TO(text, "%.*s", (int)length, at);
 	*word = (struct filter_word){ .how = WORD_PART, .any_field = true };
 	if (*rest == '!' && rest[1]) {
 		word->not = true;
@@ -42,7 +42,7 @@ static enum status read_word(const char *at, size_t length, struct filter_word *
 		rest++;
 		left -= 2;
 	}
-	snprintf(word->text, sizeof word->text, "%.*s", (int)left, rest);
+	PRINT_TO(word->text, "%.*s", (int)left, rest);
 	if (word->how != WORD_REGEX)
 		return OK;
 	int failed = regcomp(&word->regex, word->text, REG_EXTENDED | REG_NOSUB | REG_ICASE);

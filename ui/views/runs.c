@@ -40,7 +40,7 @@ static void runs_log_draw(struct frame *frame, struct rect rect, const struct pl
 	frame_right(frame, LOG_GAP, rect.y, ROLE_LABEL, "gap");
 	frame_text(frame, BY, rect.y, rect.width - BY, ROLE_LABEL, "order by");
 	int y = rect.y + 1;
-	for (uint32_t i = first; i < ordered->improvements; i++)
+	FOR_FROM(i, first, ordered->improvements)
 		draw_improvement(frame, y++, &ordered->improvement[i]);
 	if (y >= rect.y + rect.height)
 		return;
@@ -88,7 +88,7 @@ static bool runs_same(int knob, const struct given *given, const struct plan *on
 
 static bool runs_varies(const struct model *model, int knob)
 {
-	for (uint32_t i = 1; i < model->runs; i++)
+	FOR_FROM(i, 1, model->runs)
 		if (!runs_same(knob, &model->given, model->run[0], model->run[i]))
 			return true;
 	return false;
@@ -182,7 +182,7 @@ static void runs_draw_run(struct frame *frame, int y, const struct model *model,
 		frame_text(frame, 0, y, 1, ROLE_KEY, ">");
 	if (model->baseline && plan->fingerprint == model->baseline->fingerprint)
 		frame_text(frame, 1, y, 1, ROLE_BASELINE, "b");
-	snprintf(text, sizeof text, "%u", i + 1);
+	PRINT_TO(text, "%u", i + 1);
 	frame_right(frame, NUMBER, y, ROLE_FAINT, text);
 	runs_draw_row(frame, y, model, plan);
 	if (selected)
@@ -211,7 +211,7 @@ static bool draw_times(struct frame *frame, int y, const struct plan *theirs, co
 	frame_text(frame, 1, y, 14, ROLE_TEXT, "step");
 	frame_right(frame, 27, y, ROLE_BASELINE, time_text(theirs->speed.time, text, sizeof text));
 	frame_right(frame, 39, y, ROLE_TEXT, time_text(ours->speed.time, text, sizeof text));
-	snprintf(text, sizeof text, "%+.1f %%", from > 0 ? 100 * (to - from) / from : 0.0);
+	PRINT_TO(text, "%+.1f %%", from > 0 ? 100 * (to - from) / from : 0.0);
 	frame_right(frame, 52, y, to < from ? ROLE_GOOD : to > from ? ROLE_BAD : ROLE_FAINT, text);
 	return true;
 }
@@ -268,7 +268,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	}
 	frame_right(frame, 27, y + 1, ROLE_LABEL, "baseline");
 	char text[32];
-	snprintf(text, sizeof text, "run %u", selected + 1);
+	PRINT_TO(text, "run %u", selected + 1);
 	frame_right(frame, 39, y + 1, ROLE_LABEL, text);
 	frame_right(frame, 52, y + 1, ROLE_LABEL, "change");
 	bool beside = frame->window.width >= 84;

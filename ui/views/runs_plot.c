@@ -41,7 +41,7 @@ static double runs_plot_value_of(const struct plot *plot, uint32_t run)
 
 static bool runs_plot_differs(const struct model *model, int knob)
 {
-	for (uint32_t i = 1; i < model->runs; i++)
+	FOR_FROM(i, 1, model->runs)
 		if (model->run[i]->scenario.value[knob] != model->run[0]->scenario.value[knob])
 			return true;
 	return false;
@@ -173,7 +173,7 @@ static void draw_number(struct frame *frame, const struct plot *plot, uint32_t r
 {
 	char text[16];
 	int x = runs_plot_column_of(plot, run), y = runs_plot_row_of(plot, run),
-		cells = snprintf(text, sizeof text, "%u", run + 1),
+		cells = PRINT_TO(text, "%u", run + 1),
 		at = x + 1 + cells < plot->rect.x + plot->rect.width ? x + 1 : x - cells;
 	for (int i = 0; i < cells; i++) {
 		const struct cell *cell = frame_cell_at(frame, at + i, y);
@@ -210,7 +210,7 @@ static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, 
 	if (plot->right > plot->left &&
 		right - text_cells(axis_text(plot->axis, flops, plot->right, text, sizeof text)) > used + 1)
 		frame_right(frame, right, bottom + 1, ROLE_TEXT, text);
-	snprintf(word, sizeof word, "needs over %s", runs_plot_axis_name(plot->axis));
+	PRINT_TO(word, "needs over %s", runs_plot_axis_name(plot->axis));
 	int x = rect.x + frame_text(frame, rect.x, rect.y, rect.width, ROLE_LABEL, word);
 	frame_glyph(frame, x + 2, rect.y, GLYPH_BULLET, ROLE_GOOD);
 	frame_text(frame, x + 4, rect.y, rect.width - (x + 4 - rect.x), ROLE_FAINT, "no run beats it in both");

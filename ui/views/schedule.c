@@ -105,7 +105,7 @@ enum status schedule_of(const struct problem *problem, const uint32_t *order, st
 		ROOM(arena, schedule->live, problem->ops) && ROOM(arena, schedule->first, problem->items) &&
 		ROOM(arena, schedule->last, problem->items) && ROOM(arena, schedule->lane, problem->items);
 	if (enough) {
-		memcpy(schedule->order, order, problem->ops * sizeof *schedule->order);
+		COPY(schedule->order, order, problem->ops);
 		enough = schedule_evaluate(schedule) == OK;
 	}
 	if (!enough)
@@ -205,9 +205,9 @@ static void tell_move(const struct order_schedule *schedule, const struct plan *
 	char change[120], by[32];
 	int64_t difference = schedule->peak - was->peak;
 	if (strcmp(from, to) != 0)
-		snprintf(change, sizeof change, "peak %s -> %s", from, to);
+		PRINT_TO(change, "peak %s -> %s", from, to);
 	else
-		snprintf(change, sizeof change, "the peak %s by %s, rounded it stays %s", rose ? "rises" : "falls",
+		PRINT_TO(change, "the peak %s by %s, rounded it stays %s", rose ? "rises" : "falls",
 			bytes_text(rose ? difference : -difference, by, sizeof by), to);
 	if (item == NONE)
 		snprintf(text, size, "%s, at %s", change, graph->op[op].name);
@@ -342,7 +342,7 @@ uint32_t schedule_ready(const struct order_schedule *schedule, uint32_t position
 	const struct problem *problem = schedule->problem;
 	int64_t before = schedule_before(schedule, position), freed;
 	uint32_t count = 0;
-	for (uint32_t i = position; i < problem->ops; i++) {
+	FOR_FROM(i, position, problem->ops) {
 		uint32_t op = schedule->order[i];
 		bool ready = true;
 		FOR_ROW(p, &problem->pred, op)

@@ -43,10 +43,10 @@ static bool search_make_rows(struct config_rows *list, const struct model *model
 	if (known && list->of == model->ranking->serial)
 		return true;
 	search_free(list);
-	list->row = mem_alloc(all->entries ? all->entries : 1, sizeof *list->row);
+	MAKE(list->row, all->entries ? all->entries : 1);
 	if (!list->row)
 		return false;
-	snprintf(list->filter, sizeof list->filter, "%s", model->filter);
+	PRINT_TO(list->filter, "%s", model->filter);
 	list->of = model->ranking->serial;
 	list->rows = list->selected = 0;
 	list->top = first ? 0 : list->top;
@@ -111,7 +111,7 @@ static void search_draw_row(
 	frame_right(frame, MEMORY, y, entry->fits ? ROLE_TEXT : ROLE_BAD, bytes_text(result->worst.total, text, sizeof text));
 	if (width >= PLANNED_FROM)
 		draw_planned(frame, y, &entry->planned);
-	snprintf(text, sizeof text, "%.1f %%", result->time ? 100.0 * (double)result->bubble / (double)result->time : 0.0);
+	PRINT_TO(text, "%.1f %%", result->time ? 100.0 * (double)result->bubble / (double)result->time : 0.0);
 	if (width >= BUBBLE_FROM)
 		frame_right(frame, BUBBLE, y, ROLE_FAINT, text);
 	if (entry->front)
@@ -262,7 +262,7 @@ static void search_apply(struct model *model, const struct config *config)
 	bool keeps = model->scenario->value[K_strategy] - 1 == STRATEGY_MEGATRON;
 	char chunks[32] = "", schedule[32], recompute[32];
 	if (config->chunks > 1)
-		snprintf(chunks, sizeof chunks, " chunks=%u", config->chunks);
+		PRINT_TO(chunks, " chunks=%u", config->chunks);
 	view_request(model, false,
 		"set%s dp=%u tp=%u pp=%u cp=%u ep=%u sp=%s zero=%u microbatches=%u schedule=%s%s recompute=%s",
 		keeps ? "" : " strategy=megatron", config->dp, config->tp, config->pp, config->cp, config->ep,

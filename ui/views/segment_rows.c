@@ -50,7 +50,7 @@ void segment_rule_draw(struct frame *frame, int y, const struct plan *plan, uint
 	int x = 2, width = frame->window.width;
 	char bytes[32], text[100];
 	frame_repeat(frame, 0, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
-	snprintf(text, sizeof text, " segment %u, %s, peak %s", number, phase_names[segment->phase],
+	PRINT_TO(text, " segment %u, %s, peak %s", number, phase_names[segment->phase],
 		 bytes_text(segment->peak, bytes, sizeof bytes));
 	x += frame_text(frame, x, y, width - x, peak ? ROLE_PEAK : ROLE_LABEL, text);
 	x += frame_text(
@@ -80,8 +80,8 @@ void segment_choice_draw(struct frame *frame, int y, const struct plan *plan, ui
 	if (branch != NONE)
 		branch_text(plan, &roam->branch[branch], text, sizeof text);
 	else if (waist != NONE)
-		snprintf(text, sizeof text, "the waist that ends segment %u", waist);
+		PRINT_TO(text, "the waist that ends segment %u", waist);
 	else if (at != NONE)
-		snprintf(text, sizeof text, "on the main path, in segment %u", at);
+		PRINT_TO(text, "on the main path, in segment %u", at);
 	frame_text(frame, 7, y, room, ROLE_TEXT, text);
 }

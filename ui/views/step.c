@@ -377,9 +377,9 @@ static bool step_find(struct step_view *view, const struct model *model)
 	view->span = model->span;
 	memset(view->of, 0, sizeof view->of);
 	view->groups = view->tensors = view->selected = view->top = 0;
-	HELD uint32_t *alive = mem_alloc(most, sizeof *alive);
-	HELD enum alive_reason *reason = mem_alloc(most, sizeof *reason);
-	view->group = mem_alloc(most, sizeof *view->group);
+	HELD uint32_t *MAKE(alive, most);
+	HELD enum alive_reason *MAKE(reason, most);
+	MAKE(view->group, most);
 	if (!alive || !reason || !view->group) {
 		step_forget(view);
 		return false;
@@ -476,7 +476,7 @@ static void step_draw_parts(struct frame *frame, int y, const struct verdict *ve
 		const char *name = sum ? "= needs" : wanted > width ? brief[part] : names[part];
 		if (!sum && hundredths[part] == 0)
 			continue;
-		snprintf(text, sizeof text, "%.2f",
+		PRINT_TO(text, "%.2f",
 			sum ? (double)verdict->needed / units[unit].bytes : (double)hundredths[part] / 100);
 		x += text_cells(name) > text_cells(text) ? text_cells(name) : text_cells(text);
 		if (x > width)
@@ -493,9 +493,9 @@ static void step_draw_pytorch(struct frame *frame, int y, const struct verdict *
 	char text[160], bytes[2][32];
 	const int64_t *by = verdict->by;
 	if (by[ALLOCATOR_PYTORCH] < 0 && by[ALLOCATOR_EXPANDABLE] < 0)
-		snprintf(text, sizeof text, "in PyTorch  not played");
+		PRINT_TO(text, "in PyTorch  not played");
 	else
-		snprintf(text, sizeof text, "in PyTorch  %s reserved · %s with expandable segments%s",
+		PRINT_TO(text, "in PyTorch  %s reserved · %s with expandable segments%s",
 			by[ALLOCATOR_PYTORCH] < 0 ? "?" : bytes_text(by[ALLOCATOR_PYTORCH], bytes[0], sizeof bytes[0]),
 			by[ALLOCATOR_EXPANDABLE] < 0 ? "?" : bytes_text(by[ALLOCATOR_EXPANDABLE], bytes[1], sizeof bytes[1]),
 			verdict->cap < 0 ? "" : by[ALLOCATOR_PYTORCH] >= 0 && by[ALLOCATOR_PYTORCH] <= verdict->cap ? ": fits"
@@ -516,15 +516,15 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 	int64_t below = plan->ordered->live[position] - plan_peak(plan);
 	bytes_text(plan->ordered->live[position], live, sizeof live);
 	if (below == 0)
-		snprintf(text, sizeof text, "%s alive = most", live);
+		PRINT_TO(text, "%s alive = most", live);
 	else
-		snprintf(text, sizeof text, "%s alive = most %s", live, change_text(below, change, sizeof change));
+		PRINT_TO(text, "%s alive = most %s", live, change_text(below, change, sizeof change));
 	int room = frame->window.width - text_cells(text) - 1;
 	frame_right(frame, frame->window.width, y, below == 0 ? ROLE_PEAK : ROLE_TEXT, text);
-	snprintf(text, sizeof text, "op %s of %s ", count_text(position, number), count_text(plan->graph->ops, all));
+	PRINT_TO(text, "op %s of %s ", count_text(position, number), count_text(plan->graph->ops, all));
 	int x = frame_text(frame, 0, y, room, ROLE_FAINT, text);
 	x += frame_name(frame, x, y, room - x, ROLE_TITLE, op->name);
-	snprintf(text, sizeof text, "  %s  %s", op->type, phase_names[op->phase]);
+	PRINT_TO(text, "  %s  %s", op->type, phase_names[op->phase]);
 	if (x + text_cells(text) <= room)
 		x += frame_text(frame, x, y, room - x, ROLE_FAINT, text);
 	view_source(frame, x + 2, y, room - x - 2, op);
@@ -553,11 +553,11 @@ static void step_draw_bound(struct frame *frame, int y, const struct plan *plan)
 	bool proved = plan_is_proved(plan);
 	plan_order_ground(plan, (size_t)frame->window.width / 3, ground, sizeof ground);
 	if (proved || plan_bound(plan) > 0)
-		snprintf(text, sizeof text, "%s%s%s: %s", proved ? "least possible" : "at most ",
+		PRINT_TO(text, "%s%s%s: %s", proved ? "least possible" : "at most ",
 			proved ? "" : gap_text(plan_peak(plan), plan_bound(plan), gap, sizeof gap),
 			proved ? "" : " above the least possible", ground);
 	else
-		snprintf(text, sizeof text, "not proved: no bound was found");
+		PRINT_TO(text, "not proved: no bound was found");
 	frame_words(frame, 0, y, frame->window.width, proved ? ROLE_GOOD : ROLE_WARN, text);
 }
 
@@ -583,9 +583,9 @@ static void step_draw_group(
 	char text[64], bytes[32], module[200], name[300], type[40];
 	frame_right(frame, AMOUNT, y, ROLE_TEXT, bytes_text(group->bytes, text, sizeof text));
 	if (group->reason == ALIVE_PERSISTENT)
-		snprintf(text, sizeof text, "%s tensor%s", count_text(group->count, bytes), group->count == 1 ? "" : "s");
+		PRINT_TO(text, "%s tensor%s", count_text(group->count, bytes), group->count == 1 ? "" : "s");
 	else
-		snprintf(text, sizeof text, "%4u x %s", group->count, bytes_text(group->bytes / group->count, bytes, sizeof bytes));
+		PRINT_TO(text, "%4u x %s", group->count, bytes_text(group->bytes / group->count, bytes, sizeof bytes));
 	frame_text(frame, x, y, MANY - 1, ROLE_TEXT, text);
 	x += MANY;
 	if (!span)
@@ -598,9 +598,9 @@ static void step_draw_group(
 		frame_text(frame, right -= WHY, y, WHY, group->reason == ALIVE_CHOICE ? ROLE_WARN : ROLE_FAINT,
 			alive_reason_text[group->reason]);
 	if (group->count == 1 || !maker)
-		snprintf(name, sizeof name, "%s%s", storage_name(plan, group->first), group->count > 1 ? " ..." : "");
+		PRINT_TO(name, "%s%s", storage_name(plan, group->first), group->count > 1 ? " ..." : "");
 	else
-		snprintf(name, sizeof name, "%s  %s", step_operator(maker->type, type),
+		PRINT_TO(name, "%s  %s", step_operator(maker->type, type),
 			step_pattern(maker->module, module, sizeof module));
 	if (right - x > 4)
 		frame_name(frame, x, y, right - x - 1, span ? item_role(plan, group->first) : ROLE_TEXT, name);
@@ -647,12 +647,12 @@ static void step_draw_next(struct frame *frame, int y, const struct model *model
 	char text[500] = "", same[200] = "", other[200] = "";
 	if (of_this && !fits_runs(verdict->fits)) {
 		bool one = step_way(&ways->list, true, same, sizeof same), two = step_way(&ways->list, false, other, sizeof other);
-		snprintf(text, sizeof text, "%s%s%s%s%s", one ? "same results: " : "", same, one && two ? " · " : "",
+		PRINT_TO(text, "%s%s%s%s%s", one ? "same results: " : "", same, one && two ? " · " : "",
 			two ? "other numbers: " : "", other);
 		if (!one && !two)
-			snprintf(text, sizeof text, ways->finding ? "planning what fits" : "no single change fits; S: more devices");
+			PRINT_TO(text, ways->finding ? "planning what fits" : "no single change fits; S: more devices");
 	} else
-		snprintf(text, sizeof text, "%s",
+		PRINT_TO(text, "%s",
 			verdict->fits == FITS_ANY ? "type a size or a GPU, such as 24 or h100: what fits is planned"
 			: fits_runs(verdict->fits) ? "it fits; S: every way to use more devices" : "plan what makes it fit");
 	frame_text(frame, 1, y, 5, ROLE_LABEL, "next");
@@ -666,7 +666,7 @@ static int draw_lesson(struct frame *frame, const char *teaches, int width, int 
 	char text[400];
 	if (!teaches)
 		return 0;
-	snprintf(text, sizeof text, "lesson: %s", teaches);
+	PRINT_TO(text, "lesson: %s", teaches);
 	int rows = text_rows(text, width);
 	if (rows > height / 5)
 		return 0;
@@ -729,12 +729,12 @@ static void step_open_group(struct model *model, const struct alive_group *group
 	char module[60], word[90] = "";
 	size_t used = 0;
 	if (maker && group->reason != ALIVE_PERSISTENT && *maker->module) {
-		used = (size_t)snprintf(word, sizeof word, " module:/^");
+		used = (size_t)PRINT_TO(word, " module:/^");
 		for (const char *at = step_pattern(maker->module, module, sizeof module); *at && used + 10 < sizeof word; at++)
 			used += (size_t)snprintf(word + used, sizeof word - used, *at == '*' ? "[0-9]+" : *at == '.' ? "\\." : "%c", *at);
 		snprintf(word + used, sizeof word - used, "$/");
 	}
-	snprintf(model->filter, sizeof model->filter, "kind=%s", kind_names[plan->graph->storage[group->first].kind]);
+	PRINT_TO(model->filter, "kind=%s", kind_names[plan->graph->storage[group->first].kind]);
 	if (strlen(model->filter) + strlen(word) < sizeof model->filter)
 		snprintf(model->filter + strlen(model->filter), sizeof model->filter - strlen(model->filter), "%s", word);
 	model->storage = group->first;

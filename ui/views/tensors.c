@@ -189,8 +189,8 @@ static bool tensors_make_rows(struct tensors *tensors, const struct model *model
 	if (tensors->row && !tensors->stale && tensors->serial == plan->serial && strcmp(tensors->filter, model->filter) == 0)
 		return true;
 	mem_free(tensors->row);
-	tensors->row = mem_alloc(n, sizeof *tensors->row);
-	struct sortable *list = mem_alloc(n, sizeof *list);
+	MAKE(tensors->row, n);
+	struct sortable *MAKE(list, n);
 	struct row_filter filter;
 	struct error error;
 	if (!tensors->row || !list) {
@@ -199,7 +199,7 @@ static bool tensors_make_rows(struct tensors *tensors, const struct model *model
 		return false;
 	}
 	row_filter_read(model->filter, &filter, &error);
-	snprintf(tensors->filter, sizeof tensors->filter, "%s", model->filter);
+	PRINT_TO(tensors->filter, "%s", model->filter);
 	bool descending = columns[tensors->sort].descending != tensors->reversed;
 	FOR(i, n)
 		if (tensors_passes(tensors, &filter, plan, i))
@@ -234,7 +234,7 @@ static void tensors_draw_header(struct frame *frame, const struct tensors *tenso
 		bool sorted = layout->column[i] == tensors->sort, down = column->descending != tensors->reversed;
 		enum role role = sorted ? ROLE_TITLE : ROLE_LABEL;
 		char title[32];
-		snprintf(title, sizeof title, "%s%s", column->title, sorted ? (down ? " v" : " ^") : "");
+		PRINT_TO(title, "%s%s", column->title, sorted ? (down ? " v" : " ^") : "");
 		if (column->right)
 			frame_right(frame, layout->x[i] + layout->width[i], 0, role, title);
 		else
@@ -242,7 +242,7 @@ static void tensors_draw_header(struct frame *frame, const struct tensors *tenso
 	}
 	if (layout->left_out) {
 		char text[16];
-		snprintf(text, sizeof text, " +%d", layout->left_out);
+		PRINT_TO(text, " +%d", layout->left_out);
 		frame_right(frame, frame->window.width, 0, ROLE_WARN, text);
 	}
 }
@@ -306,7 +306,7 @@ static void draw_detail(
 	}
 	uint32_t users = csr_length(&graph->users, tensor->storage);
 	char text[48];
-	snprintf(text, sizeof text, ", used by %u", users);
+	PRINT_TO(text, ", used by %u", users);
 	if (users == 0 || width - x < text_cells(text))
 		return;
 	x += frame_text(frame, x, y, width - x, ROLE_LABEL, text);
@@ -439,7 +439,7 @@ static void tensors_mark(struct tensors *tensors, struct model *model)
 		return;
 	if (!tensors->marked || tensors->marks_of != graph->fingerprint) {
 		mem_free(tensors->marked);
-		tensors->marked = mem_alloc(graph->storages, sizeof *tensors->marked);
+		MAKE(tensors->marked, graph->storages);
 		tensors->marks_of = graph->fingerprint;
 		tensors->marks = 0;
 	}

@@ -196,7 +196,7 @@ bool text_contains(const char *text, const char *part)
 char *count_text(uint64_t count, char text[32])
 {
 	char digits[24];
-	int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count), out = 0;
+	int length = PRINT_TO(digits, "%llu", (unsigned long long)count), out = 0;
 	for (int i = 0; i < length; i++) {
 		if (i > 0 && (length - i) % 3 == 0)
 			text[out++] = ',';
@@ -258,7 +258,7 @@ int view_source(struct frame *frame, int x, int y, int width, const struct op *o
 	place = words_of_place(place);
 	if (text_cells(place) <= width)
 		return frame_text(frame, x, y, width, ROLE_LABEL, place);
-	snprintf(text, sizeof text, "%.*s", (int)strcspn(place, " "), place);
+	PRINT_TO(text, "%.*s", (int)strcspn(place, " "), place);
 	return text_cells(text) <= width ? frame_text(frame, x, y, width, ROLE_LABEL, text) : 0;
 }
 

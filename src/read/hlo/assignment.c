@@ -46,7 +46,7 @@ static enum status list_instructions(struct assignment *assignment, int (*compar
 	size_t count = 0;
 	FOR(c, module->computations)
 		count += module->computation[c].instructions;
-	if (!(assignment->instruction = mem_alloc(count, sizeof *assignment->instruction)))
+	if (!(MAKE(assignment->instruction, count)))
 		return fail_memory(assignment->error);
 	FOR(c, module->computations)
 		FOR(i, module->computation[c].instructions)

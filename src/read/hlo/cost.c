@@ -75,7 +75,7 @@ static void hlo_cost_find_apart(
 		return;
 	flat->apart_in = computation;
 	flat->apart_of = whole;
-	memset(apart, 0, computation->instructions * sizeof *apart);
+	CLEAR(apart, computation->instructions);
 	for (uint32_t i = computation->instructions; i-- > 0;) {
 		const struct hlo_instruction *instruction = &computation->instruction[i];
 		bool results = i == computation->root && opcode(instruction, "tuple");

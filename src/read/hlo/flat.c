@@ -465,7 +465,7 @@ static enum status flat_find_branches(struct flat *flat, uint32_t i, struct mark
 		if (first > op.reads || leaves > op.reads - first)
 			return flat_bad(flat, op.of, "has operands of other shapes");
 		marks->look++;
-		for (uint32_t r = first; r < first + leaves; r++) { /* one array twice is one array */
+		FOR_FROM(r, first, first + leaves) { /* one array twice is one array */
 			uint32_t id = flat->argument[op.read + r];
 			const struct flat_tensor *in = &flat->tensor[id];
 			stays[r] = in->stays || in->result || in->last != i || marks->tensor[id] == marks->look;
@@ -547,7 +547,7 @@ enum status hlo_flatten(struct flat *flat, uint32_t computation)
 	uint32_t longest = 0;
 	FOR(i, flat->module->computations)
 		longest = flat->module->computation[i].instructions > longest ? flat->module->computation[i].instructions : longest;
-	flat->apart = mem_alloc(longest, sizeof *flat->apart);
+	MAKE(flat->apart, longest);
 	TRY(flat->apart ? flatten(flat, &scope, &result) : fail_memory(flat->error));
 	flat->result = result.leaf;
 	flat->results = result.count;

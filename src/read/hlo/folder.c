@@ -119,7 +119,7 @@ static enum status folder_choose(
 	at = wanted ? wanted - 1 : at;
 	found->modules = (uint32_t)files->files;
 	found->number = (uint32_t)at + 1;
-	if (snprintf(found->path, sizeof found->path, "%s/%s", path, files->file[at].name) >= (int)sizeof found->path)
+	if (PRINT_TO(found->path, "%s/%s", path, files->file[at].name) >= (int)sizeof found->path)
 		return fail(error, BAD_INPUT, "the file's name is too long");
 	return list_modules(files, found, error);
 }

@@ -41,8 +41,8 @@ static const char *hlo_graph_tensor_name(struct making *making, const struct fla
 	char text[1200], number[16] = "";
 	const char *name = tensor->parameter != NONE ? argument_name(tensor->of) : tensor->of->name;
 	if (tensor->leaves > 1)
-		snprintf(number, sizeof number, "#%u", tensor->leaf);
-	int length = snprintf(text, sizeof text, "%.400s%.600s%s", tensor->prefix, name, number);
+		PRINT_TO(number, "#%u", tensor->leaf);
+	int length = PRINT_TO(text, "%.400s%.600s%s", tensor->prefix, name, number);
 	return hlo_graph_unique(making, text, (size_t)length, draft_find_tensor);
 }
 
@@ -257,7 +257,7 @@ static enum status hlo_graph_add_op(struct making *making, const struct flat_op 
 		op.collective = &said;
 	}
 	making->unknown_trips += strcmp(of->opcode, "while") == 0 && of->trips == 0;
-	int length = snprintf(name, sizeof name, "%.400s%.600s", flat->prefix, of->name);
+	int length = PRINT_TO(name, "%.400s%.600s", flat->prefix, of->name);
 	if (!(op.name = hlo_graph_unique(making, name, (size_t)length, draft_find_op)))
 		return fail_memory(making->error);
 	FOR(k, flat->writes)
@@ -299,7 +299,7 @@ static enum status hlo_graph_describe(struct making *making, const char *format,
 	const struct hlo_module *module = making->flat.module;
 	char assumed[1400], by[300], version[100], devices[60] = "";
 	bool all = is_whole(module);
-	int length = snprintf(assumed, sizeof assumed,
+	int length = PRINT_TO(assumed,
 		"what is a parameter, optimizer state or input is told by the names of arguments, and by what the step gives "
 		"back "
 		"in their place\n%s",
@@ -321,8 +321,8 @@ static enum status hlo_graph_describe(struct making *making, const char *format,
 			"\nwhat is forward, backward and update is not known: names of ops (op_name) say it in modules by JAX 0.7 "
 			"or later");
 	if (module->devices > 1)
-		snprintf(devices, sizeof devices, all ? ", for all %u devices" : ", of one of %u devices", module->devices);
-	snprintf(version, sizeof version, "%s%s", module->scheduled ? "scheduled" : "not scheduled", devices);
+		PRINT_TO(devices, all ? ", for all %u devices" : ", of one of %u devices", module->devices);
+	PRINT_TO(version, "%s%s", module->scheduled ? "scheduled" : "not scheduled", devices);
 	struct about about = {
 		.intake = { .said = true,
 			.format = format,
@@ -341,7 +341,7 @@ static enum status hlo_graph_describe(struct making *making, const char *format,
 	}
 	if (module->assigned) {
 		int64_t total = module->arguments + module->temporary + module->outputs + module->constants;
-		snprintf(by, sizeof by,
+		PRINT_TO(by,
 			"XLA's buffer assignment: arguments %lld, temporaries %lld, results beside them %lld, constants %lld B; "
 			"with the holes in its layout, which layout=file shows",
 			(long long)module->arguments, (long long)module->temporary, (long long)module->outputs,

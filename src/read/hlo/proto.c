@@ -108,7 +108,7 @@ static void proto_row_of(const struct reader *reader, int which, uint64_t id, ui
 {
 	const struct table *table = &reader->table[which];
 	struct wire_field field;
-	memset(number, 0, 4 * sizeof *number);
+	CLEAR(number, 4);
 	if (id < 1 || id > table->rows)
 		return;
 	struct wire body = table->row[id - 1];
@@ -154,7 +154,7 @@ static const char *proto_frame_text(struct reader *reader, uint64_t id)
 	if (!file.at)
 		return NULL;
 	char text[1200];
-	snprintf(text, sizeof text, "%.*s:%llu%s%.*s", (int)(wire_size(file) > 700 ? 700 : wire_size(file)),
+	PRINT_TO(text, "%.*s:%llu%s%.*s", (int)(wire_size(file) > 700 ? 700 : wire_size(file)),
 		(const char *)file.at, (unsigned long long)best[3], function.at ? " in " : "",
 		(int)(wire_size(function) > 300 ? 300 : wire_size(function)), function.at ? (const char *)function.at : "");
 	return arena_text(reader->arena, text, strlen(text));
@@ -180,7 +180,7 @@ static enum status proto_read_metadata(struct reader *reader, struct wire body, 
 		instruction->src = proto_frame_text(reader, frame);
 	else if (wire_size(file)) {
 		char text[800];
-		snprintf(text, sizeof text, "%.*s:%llu", (int)(wire_size(file) > 700 ? 700 : wire_size(file)),
+		PRINT_TO(text, "%.*s:%llu", (int)(wire_size(file) > 700 ? 700 : wire_size(file)),
 			(const char *)file.at, (unsigned long long)line);
 		instruction->src = arena_text(reader->arena, text, strlen(text));
 	}
@@ -439,9 +439,9 @@ static enum status proto_finish(
 	enum status status = OK;
 	computation->instructions = (uint32_t)body->raws;
 	ROOM(reader->arena, computation->instruction, body->raws);
-	body->number = mem_alloc(body->raws, sizeof *body->number);
-	body->order = mem_alloc(body->raws, sizeof *body->order);
-	body->stack = mem_alloc(body->raws + 1, sizeof *body->stack);
+	MAKE(body->number, body->raws);
+	MAKE(body->order, body->raws);
+	MAKE(body->stack, body->raws + 1);
 	if (!(computation->instruction && body->number && body->order && body->stack))
 		return fail_memory(reader->error);
 	FOR(i, body->raws) {
@@ -568,8 +568,8 @@ static enum status number_computations(struct reader *reader, struct wire body, 
 {
 	struct wire_field field, inner;
 	uint32_t n = 0;
-	reader->computation = mem_alloc(count, sizeof *reader->computation);
-	reader->module->computation = mem_alloc(count, sizeof *reader->module->computation);
+	MAKE(reader->computation, count);
+	MAKE(reader->module->computation, count);
 	if (!(reader->computation && reader->module->computation))
 		return fail_memory(reader->error);
 	while (wire_next(&body, &field)) {

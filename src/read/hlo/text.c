@@ -116,7 +116,7 @@ static const char *text_frame(struct parser *parser, uint32_t id)
 		return NULL;
 	char text[1200];
 	bool named = best->function >= 1 && best->function <= parser->functions;
-	int length = snprintf(text, sizeof text, "%.700s:%u%s%.300s", parser->file[best->file - 1], best->line,
+	int length = PRINT_TO(text, "%.700s:%u%s%.300s", parser->file[best->file - 1], best->line,
 		named ? " in " : "", named ? parser->function[best->function - 1] : "");
 	return arena_text(parser->scan.arena, text, (size_t)length);
 }
@@ -147,7 +147,7 @@ static enum status text_read_metadata(struct parser *parser, struct span value, 
 		instruction->src = text_frame(parser, frame);
 	else if (scan_length(file)) {
 		char text[800];
-		int length = snprintf(text, sizeof text, "%.*s:%u", (int)(scan_length(file) > 700 ? 700 : scan_length(file)),
+		int length = PRINT_TO(text, "%.*s:%u", (int)(scan_length(file) > 700 ? 700 : scan_length(file)),
 			file.at, text_field(value, "source_line="));
 		if (!(instruction->src = arena_text(parser->scan.arena, text, (size_t)length)))
 			return scan_no_memory(&parser->scan);
@@ -442,7 +442,7 @@ static enum status text_read_computation(struct parser *parser)
 		parser->scan.line = line;
 		return scan_bad(&parser->scan, "there are two computations named \"%.60s\"", computation.name);
 	}
-	memcpy(computation.instruction, parser->instruction, computation.instructions * sizeof *computation.instruction);
+	COPY(computation.instruction, parser->instruction, computation.instructions);
 	parser->module->computation[parser->module->computations++] = computation;
 	if (entry)
 		parser->module->entry = id;

@@ -127,11 +127,11 @@ static void copy_values(struct infer *infer)
 	const struct onnx_shape *from = infer_integers(infer, 0);
 	int64_t *value = from ? infer_result_values(infer, from->values) : NULL;
 	if (value)
-		memcpy(value, from->value, from->values * sizeof *value);
+		COPY(value, from->value, from->values);
 	const struct onnx_shape *given = infer_reals(infer, 0);
 	double *real = given ? infer_result_reals(infer, given->values) : NULL;
 	if (real)
-		memcpy(real, given->real, given->values * sizeof *real);
+		COPY(real, given->real, given->values);
 }
 
 /* Down to whole numbers. */
@@ -261,7 +261,7 @@ void infer_constant(struct infer *infer)
 	} else if (made.dtype == DTYPE_I64 && !made.known) {
 		int64_t *value = infer_result_values(infer, made.dims ? (uint32_t)count : 1);
 		if (value)
-			memcpy(value, list, (made.dims ? (size_t)count : 1) * sizeof *value);
+			COPY(value, list, (made.dims ? (size_t)count : 1));
 	}
 }
 
@@ -542,7 +542,7 @@ static void join_reals(struct infer *infer, uint32_t count)
 {
 	double *real = infer_result_reals(infer, count);
 	for (uint32_t i = 0; real && i < infer->node->ins; i++) {
-		memcpy(real, infer_operand(infer, i)->real, infer_operand(infer, i)->values * sizeof *real);
+		COPY(real, infer_operand(infer, i)->real, infer_operand(infer, i)->values);
 		real += infer_operand(infer, i)->values;
 	}
 }
@@ -569,7 +569,7 @@ void infer_concat(struct infer *infer)
 		join_reals(infer, count);
 	int64_t *value = values && !floating && count <= ONNX_VALUES_MOST ? infer_result_values(infer, count) : NULL;
 	for (uint32_t i = 0; value && i < infer->node->ins; i++) {
-		memcpy(value, infer_operand(infer, i)->value, infer_operand(infer, i)->values * sizeof *value);
+		COPY(value, infer_operand(infer, i)->value, infer_operand(infer, i)->values);
 		value += infer_operand(infer, i)->values;
 	}
 }

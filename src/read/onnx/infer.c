@@ -143,7 +143,7 @@ int infer_list(const struct infer *infer, const char *name, uint32_t i, int64_t 
 	const struct onnx_shape *given = infer_integers(infer, i);
 	if (!given || given->values > (uint32_t)most)
 		return -1;
-	memcpy(list, given->value, given->values * sizeof *list);
+	COPY(list, given->value, given->values);
 	return (int)given->values;
 }
 

@@ -77,7 +77,7 @@ static struct onnx_shape *onnx_shape_of(struct reader *reader, const char *name)
 static void keep_symbol(struct reader *reader, struct wire name)
 {
 	char text[64];
-	snprintf(text, sizeof text, "%.*s", (int)wire_size(name), (const char *)name.at);
+	PRINT_TO(text, "%.*s", (int)wire_size(name), (const char *)name.at);
 	for (size_t i = 0; i < SYMBOLS && strncmp(text, "unk__", 5) != 0 && strcmp(reader->symbol[i], text) != 0; i++)
 		if (!*reader->symbol[i]) {
 			snprintf(reader->symbol[i], sizeof *reader->symbol, "%s", text);
@@ -165,7 +165,7 @@ static enum status read_weight(struct reader *reader, struct wire body)
 	const char *wrong = onnx_place_wrong(body);
 	if (name && wrong) {
 		char text[160];
-		snprintf(text, sizeof text, "the data of weight \"%.80s\" %s", name, wrong);
+		PRINT_TO(text, "the data of weight \"%.80s\" %s", name, wrong);
 		return onnx_bad(reader, text);
 	}
 	struct onnx_shape *shape = name ? onnx_shape_of(reader, name) : NULL;
@@ -360,7 +360,7 @@ static bool of_known_domain(const char *type)
 		size_t length = strlen(known[i].domain);
 		if (strncmp(type, known[i].domain, length))
 			continue;
-		snprintf(word, sizeof word, " %.70s ", type + length);
+		PRINT_TO(word, " %.70s ", type + length);
 		return strstr(known[i].words, word) != NULL;
 	}
 	return false;
@@ -380,7 +380,7 @@ static enum status read_words(
 			reader->subgraphs += attribute.type == 2 && (attribute.number == 6 || attribute.number == 11);
 	}
 	char text[300];
-	snprintf(text, sizeof text, "%.*s.%.*s",
+	PRINT_TO(text, "%.*s.%.*s",
 		words[2].at && wire_size(words[2]) ? (int)onnx_least(wire_size(words[2]), 100) : 4,
 		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx",
 		(int)(words[1].at ? onnx_least(wire_size(words[1]), 150) : 0), words[1].at ? (const char *)words[1].at : "");
@@ -493,7 +493,7 @@ static enum status onnx_add_node(struct reader *reader, struct wire node)
 	uint32_t named = 0;
 	while (named + 1 < outs && out[named] == NONE)
 		named++;
-	snprintf(unique, sizeof unique, "%.300s", *name ? name : outs && out[named] != NONE ? out_name[named] : type);
+	PRINT_TO(unique, "%.300s", *name ? name : outs && out[named] != NONE ? out_name[named] : type);
 	draft_unique(reader->draft, unique, strlen(unique), draft_find_op);
 	struct op op = { .name = unique, .type = type, .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true };
 	uint32_t id = draft_op(reader->draft, &op), source = NONE;
@@ -571,7 +571,7 @@ static enum status onnx_pass_on(struct reader *reader, uint32_t from, uint32_t r
 	if (reader->shape[from].tensor == NONE)
 		TRY(onnx_add_leaf(reader, from));
 	char unique[400];
-	snprintf(unique, sizeof unique, "%.300s", reader->shape[result].name);
+	PRINT_TO(unique, "%.300s", reader->shape[result].name);
 	draft_unique(reader->draft, unique, strlen(unique), draft_find_op);
 	struct op op = {
 		.name = unique, .type = "onnx.Identity", .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true
@@ -667,7 +667,7 @@ static enum status onnx_describe(struct reader *reader, struct wire graph)
 			"python -c \"import onnx, onnx.inliner as i; onnx.save(i.inline_local_functions(onnx.load('IN')), 'OUT')\" "
 			"writes what the functions hold in their place");
 	else
-		snprintf(advice, sizeof advice,
+		PRINT_TO(advice,
 			"python -c \"import onnx; onnx.shape_inference.infer_shapes_path('IN', 'OUT', data_prop=True)\" writes "
 			"shapes into the file");
 	struct about about = { .intake = { .said = true,

@@ -336,7 +336,7 @@ static void shapes_loss(struct infer *infer)
 static void attention_cache(struct infer *infer, int64_t heads, int64_t groups)
 {
 	const struct onnx_shape *q = infer_operand(infer, 0);
-	for (uint32_t i = 1; i < 3; i++) {
+	FOR_FROM(i, 1, 3) {
 		const struct onnx_shape *a = infer_operand(infer, i), *before = infer_operand(infer, i + 3);
 		if (!a || a->dims != q->dims || (infer_has(infer, i + 3) && (!before || before->dims != 4)))
 			return;

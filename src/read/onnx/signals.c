@@ -21,7 +21,7 @@ void infer_affine_grid(struct infer *infer)
 		return;
 	struct onnx_shape made = { .dims = (uint8_t)size->values };
 	made.dim[0] = size->value[0];
-	for (uint32_t i = 2; i < size->values; i++)
+	FOR_FROM(i, 2, size->values)
 		if ((made.dim[i - 1] = size->value[i]) < 0)
 			return;
 	made.dim[made.dims - 1] = a->dim[1];

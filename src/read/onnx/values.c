@@ -136,7 +136,7 @@ static enum status keep_numbers(struct wire body, struct onnx_shape *shape, uint
 		: numbers.count != count))
 		return OK;
 	if (!raw.at && !numbers.packed.at)
-		memcpy(value, numbers.loose, count * sizeof *value);
+		COPY(value, numbers.loose, count);
 	for (uint32_t i = 0; i < count && real; i++) {
 		uint32_t bits = (uint32_t)value[i];
 		float number;

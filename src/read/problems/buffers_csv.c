@@ -200,7 +200,7 @@ static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t 
 	struct slice rest = buffers_csv_trim(cell), part;
 	for (size_t k = 0; k < rest.length; k++)
 		most += rest.text[k] == ' ';
-	HELD struct piece *gap = mem_alloc(most, sizeof *gap);
+	HELD struct piece *MAKE(gap, most);
 	enum status status = gap ? OK : fail_memory(reader->error);
 	while (status == OK && buffers_csv_split(&rest, ' ', &part)) {
 		part = buffers_csv_trim(part);
@@ -313,7 +313,7 @@ static enum status refuse_twins(struct reader *reader)
 	FOR(i, n)
 		id[i] = &csv->id[i];
 	qsort(id, n, sizeof *id, buffers_csv_compare_ids);
-	for (uint32_t i = 1; i < n; i++)
+	FOR_FROM(i, 1, n)
 		if (id[i]->length == id[i - 1]->length && memcmp(id[i]->text, id[i - 1]->text, id[i]->length) == 0 &&
 			id[i] < csv->id + second) {
 			second = (uint32_t)(id[i] - csv->id);
@@ -323,7 +323,7 @@ static enum status refuse_twins(struct reader *reader)
 		return OK;
 	char text[60];
 	reader->line = csv->line[second];
-	snprintf(text, sizeof text, "there are two buffers of one id, the other in line %u", csv->line[first]);
+	PRINT_TO(text, "there are two buffers of one id, the other in line %u", csv->line[first]);
 	return fail_at(reader, text, csv->id[second]);
 }
 
@@ -393,7 +393,7 @@ bool buffers_csv_write(const struct buffers_csv *csv, const int64_t *offset, FIL
 	write_line(csv, csv->header, "offset", stream);
 	FOR(i, csv->buffers.n) {
 		char text[24];
-		snprintf(text, sizeof text, "%" PRId64, offset[i]);
+		PRINT_TO(text, "%" PRId64, offset[i]);
 		write_line(csv, csv->row[i], text, stream);
 	}
 	return !ferror(stream);

@@ -245,7 +245,7 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 		return fail_memory(error);
 	FOR(i, buffers->n) {
 		char text[ROW_MOST];
-		int id = snprintf(text, sizeof text, "%" PRIu32, i);
+		int id = PRINT_TO(text, "%" PRIu32, i);
 		int length = id +
 			snprintf(text + id, sizeof text - (size_t)id, ",%" PRId64 ",%" PRId64 ",%" PRId64, buffers->lower[i],
 				buffers->upper[i], buffers->size[i]);

@@ -23,7 +23,7 @@ uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_
 	const struct snapshot_facts *facts, struct snapshot_holder *holder, uint32_t most)
 {
 	const struct stacks *stacks = &snapshot->stacks;
-	struct snapshot_holder *all = mem_alloc((size_t)stacks->frames + 1, sizeof *all);
+	struct snapshot_holder *MAKE(all, (size_t)stacks->frames + 1);
 	uint32_t count = 0;
 	if (!all)
 		return NONE;
@@ -117,7 +117,7 @@ static uint32_t largest_of(const struct making *making, uint32_t group)
 {
 	const struct snapshot_groups *groups = making->groups;
 	uint32_t largest = groups->alloc[groups->first[group]];
-	for (uint32_t i = groups->first[group] + 1; i < groups->first[group + 1]; i++)
+	FOR_FROM(i, groups->first[group] + 1, groups->first[group + 1])
 		if (making->csv->buffers.size[groups->alloc[i]] > making->csv->buffers.size[largest])
 			largest = groups->alloc[i];
 	return largest;
@@ -131,7 +131,7 @@ static uint32_t snapshot_graph_add_op(struct making *making, uint32_t group)
 	char name[120];
 	if (!says)
 		return NONE;
-	snprintf(name, sizeof name, "%.80s.%" PRIu32, *says->function ? says->function : "alloc", buffer);
+	PRINT_TO(name, "%.80s.%" PRIu32, *says->function ? says->function : "alloc", buffer);
 	struct op op = { .name = name,
 		.type = "alloc",
 		.module = says->module,
@@ -190,8 +190,8 @@ static enum status snapshot_graph_add_tensor(
 			address = count == 1 && buffers->hint ? buffers->hint[*buffer] : -1;
 	for (uint32_t i = 0; i < count && count > 1; i++)
 		bytes += align_up(buffers->size[buffer[i]], SNAPSHOT_ALIGNMENT);
-	count == 1 ? snprintf(name, sizeof name, "b%" PRIu32, *buffer)
-		: snprintf(name, sizeof name, "b%" PRIu32 "+%" PRIu32, *buffer, count - 1);
+	count == 1 ? PRINT_TO(name, "b%" PRIu32, *buffer)
+		: PRINT_TO(name, "b%" PRIu32 "+%" PRIu32, *buffer, count - 1);
 	struct tensor tensor = { .name = name,
 		.bytes = bytes,
 		.has_bytes = true,
@@ -219,7 +219,7 @@ static enum status add_together(struct making *making, uint64_t *item, uint32_t 
 {
 	const struct buffers *buffers = &making->csv->buffers;
 	int64_t peak = making->facts->peak_event;
-	uint32_t *together = mem_alloc(count, sizeof *together), held = 0;
+	uint32_t *MAKE(together, count), held = 0;
 	enum status status = together ? OK : fail_memory(making->error);
 	qsort(item, count, sizeof *item, snapshot_graph_by_number);
 	for (uint32_t i = 0; i < count && status == OK; i++) {
@@ -242,7 +242,7 @@ static enum status add_together(struct making *making, uint64_t *item, uint32_t 
 static enum status snapshot_graph_add_group(struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op)
 {
 	int64_t end = op == NONE ? 0 : op + 1 < making->ops ? making->event[op + 1] : making->facts->events;
-	uint64_t *item = mem_alloc(count, sizeof *item);
+	uint64_t *MAKE(item, count);
 	uint32_t kept = 0;
 	if (!item)
 		return fail_memory(making->error);
@@ -256,7 +256,7 @@ static enum status snapshot_graph_add_group(struct making *making, const uint32_
 
 static enum status add_before(struct making *making)
 {
-	uint32_t *buffer = mem_alloc(making->csv->buffers.n, sizeof *buffer), count = 0;
+	uint32_t *MAKE(buffer, making->csv->buffers.n), count = 0;
 	for (uint32_t i = 0; buffer && i < making->csv->buffers.n; i++)
 		if (making->facts->origin[i].before)
 			buffer[count++] = i;
@@ -312,21 +312,21 @@ static enum status snapshot_graph_describe(struct making *making, uint32_t wante
 	char text[2][32], ops[700] = "an op is an allocation", assumed[1000], version[120], peak_by[200], graphs[4000];
 	uint32_t trace = 0;
 	int64_t lost = facts->reserved > facts->rounded_peak ? facts->reserved - facts->rounded_peak : 0;
-	snprintf(version, sizeof version, "device %" PRIu32 "%s, %" PRIu32 " events", facts->device,
+	PRINT_TO(version, "device %" PRIu32 "%s, %" PRIu32 " events", facts->device,
 		facts->devices > 1 ? " (--graph N takes another)" : "", facts->events);
 	if (making->groups->groups < making->groups->allocs)
-		snprintf(ops, sizeof ops,
+		PRINT_TO(ops,
 			"%" PRIu32 " allocations are %" PRIu32 " ops: one each near the peak, many where memory is far below it; "
 												   "what comes and goes within an op is its workspace, "
 			"what goes together is one tensor\nsuch tensors are larger than the trace's own buffers: the arena here is "
 			"above what these need, and tidemark layout FILE lays each out; "
 			"the caching allocator is simulated with each",
 			making->groups->allocs, making->groups->groups);
-	snprintf(assumed, sizeof assumed,
+	PRINT_TO(assumed,
 		"%s; the trace's order is the only one\n%" PRIu32 " buffers were there before the first event, %" PRIu32
 		" are behind the last",
 		ops, facts->before, facts->after);
-	snprintf(peak_by, sizeof peak_by, "sizes rounded up to 512; reserved at most %s, %s of it fragmentation",
+	PRINT_TO(peak_by, "sizes rounded up to 512; reserved at most %s, %s of it fragmentation",
 		bytes_text(facts->reserved, text[0], sizeof text[0]), bytes_text(lost, text[1], sizeof text[1]));
 	while (trace < making->snapshot->traces && making->snapshot->trace[trace].device != facts->device)
 		trace++;
@@ -383,8 +383,8 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 		status = simulate_allocator(&making);
 	if (status == OK) {
 		making.draft = draft_new();
-		making.event = mem_alloc((size_t)groups.groups + 1, sizeof *making.event);
-		making.says = mem_alloc((size_t)snapshot->stacks.stack_count + 1, sizeof *making.says);
+		MAKE(making.event, (size_t)groups.groups + 1);
+		MAKE(making.says, (size_t)snapshot->stacks.stack_count + 1);
 		status = making.draft && making.event && making.says ? snapshot_graph_make(&making) : fail_memory(making.error);
 	}
 	if (status == OK)

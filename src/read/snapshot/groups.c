@@ -72,7 +72,7 @@ static enum status snapshot_groups_weigh(
 	int64_t end = snapshot_groups_end_of(grouping, to);
 	*bytes = grouping->facts->alive[grouping->groups->alloc[from]];
 	*workspace = 0;
-	for (uint32_t i = from; i < to; i++)
+	FOR_FROM(i, from, to)
 		if (to - from == 1 || !snapshot_within(grouping->buffers, grouping->facts, grouping->groups->alloc[i], end))
 			*bytes += snapshot_groups_rounded(grouping, grouping->groups->alloc[i]);
 	if (to - from == 1 || *bytes > grouping->facts->rounded_peak)

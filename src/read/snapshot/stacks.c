@@ -24,7 +24,7 @@ static bool stacks_grow(struct stack_table *table)
 	if ((table->used + 1) * 3 <= table->slots * 2)
 		return true;
 	struct stack_table grown = { .slots = table->slots ? table->slots * 2 : 1024, .used = table->used };
-	if (!(grown.slot = mem_alloc(grown.slots, sizeof *grown.slot)))
+	if (!(MAKE(grown.slot, grown.slots)))
 		return false;
 	for (size_t i = 0; i < table->slots; i++)
 		if (table->slot[i].id)

@@ -374,7 +374,7 @@ static enum status trace_follow(struct tracing *tracing)
 enum status trace_read(struct source source, struct snapshot *snapshot, struct error *error)
 {
 	*snapshot = (struct snapshot){ 0 };
-	struct tracing *tracing = mem_alloc(1, sizeof *tracing);
+	struct tracing *MAKE(tracing, 1);
 	if (!tracing)
 		return fail_memory(error);
 	tracing->source = source;

@@ -197,7 +197,7 @@ static uint32_t autoparallel_add_op(struct reading *reading, const struct value 
 	const char *file = autoparallel_text_of(source, "file"), *module = autoparallel_text_of(value->node, "module_path"),
 			   *function = autoparallel_text_of(source, "func");
 	char src[300];
-	snprintf(src, sizeof src, "%.200s:%lld in %.60s", file ? file : "",
+	PRINT_TO(src, "%.200s:%lld in %.60s", file ? file : "",
 		(long long)json_integer_value(json_object_get(source, "line")), function ? function : "?");
 	struct op op = { .name = name,
 		.type = type,
@@ -222,7 +222,7 @@ static enum status add_move(struct reading *reading, const struct value *reader,
 	const char *type = place_move(at->on[axis], to->on[axis]);
 	struct collective said = collective_unsaid();
 	uint32_t before = *tensor;
-	snprintf(said.axis, sizeof said.axis, "%s", reading->about.axis[axis].name);
+	PRINT_TO(said.axis, "%s", reading->about.axis[axis].name);
 	said.size = reading->about.axis[axis].size;
 	said.from = *at;
 	at->on[axis] = to->on[axis];
@@ -265,7 +265,7 @@ static enum status add_moved(
 			struct axis_places next = at;
 			next.on[axis] = to.on[axis];
 			bool last = axis_places_equal(&next, &to);
-			snprintf(name, sizeof name, "%.120s as %.60s%s%s", from->name, wanted, last ? "" : " along ",
+			PRINT_TO(name, "%.120s as %.60s%s%s", from->name, wanted, last ? "" : " along ",
 				last ? "" : reading->about.axis[axis].name);
 			status = add_move(reading, reader, from, name, axis, &to, &at, tensor);
 		}
@@ -331,7 +331,7 @@ static enum status autoparallel_describe(struct reading *reading, const json_t *
 {
 	const json_t *summary = json_object_get(file, "summary");
 	char assumed[900];
-	int length = snprintf(assumed, sizeof assumed,
+	int length = PRINT_TO(assumed,
 		"sizes are of one device of the mesh; %u transfers stand where placements differ, once for each tensor and "
 		"placement; "
 		"inputs and gradients of parameters stay to the end; there is no optimizer",

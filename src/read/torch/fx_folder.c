@@ -92,7 +92,7 @@ static const char *fx_folder_origin_of(
 	char id[300];
 	const char *process = strstr(file->name, "pid_"), *slash = process ? strchr(process, '/') : NULL;
 	bool short_id = several && slash && slash < file->name + parent;
-	snprintf(id, sizeof id, "%.*s/%.*s", short_id ? (int)(slash - process > 100 ? 100 : slash - process) : 0,
+	PRINT_TO(id, "%.*s/%.*s", short_id ? (int)(slash - process > 100 ? 100 : slash - process) : 0,
 		short_id ? process : "", end - parent > 150 ? 150 : (int)(end - parent), file->name + parent);
 	const char *text = short_id ? id : several ? file->name : id + 1;
 	return origin->id = arena_text(&folder->arena, text, text == file->name ? end : strlen(text));
@@ -115,7 +115,7 @@ static enum status fx_folder_add(struct folder *folder, const char *top, const s
 	char path[4096], text[200];
 	struct fx_origin origin = { .kind = FX_OTHER };
 	size_t size = 0;
-	snprintf(path, sizeof path, "%s/%s", top, file->name);
+	PRINT_TO(path, "%s/%s", top, file->name);
 	if (file->readable ? !fx_folder_origin_of(folder, file, several, &origin)
 		: !(origin.id = log_id(folder, file, several)))
 		return fail_memory(folder->error);
@@ -127,7 +127,7 @@ static enum status fx_folder_add(struct folder *folder, const char *top, const s
 	*left -= size < *left ? size : *left;
 	if (status != BAD_INPUT)
 		return status;
-	snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, folder->error->text);
+	PRINT_TO(text, "%.*s", (int)sizeof text - 1, folder->error->text);
 	unsigned line = folder->error->line;
 	folder->error->line = 0;
 	return line ? fail(folder->error, BAD_INPUT, "%s:%u: %s", file->name, line, text)

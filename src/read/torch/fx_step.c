@@ -136,7 +136,7 @@ static const char *fx_step_unique(
 	struct making *making, const char *text, uint32_t (*find)(const struct draft *, const char *))
 {
 	char name[400];
-	snprintf(name, sizeof name, "%.300s%s", text,
+	PRINT_TO(name, "%.300s%s", text,
 		making->phase == PHASE_BACKWARD && find(making->draft, text) != NONE ? ".bw" : "");
 	draft_unique(making->draft, name, strnlen(text, 300), find);
 	return arena_text(&making->arena, name, strlen(name));
@@ -312,7 +312,7 @@ static const char *redistribution(
 		said->from = from->places;
 		said->to = to->places;
 		said->size = making->log->mesh[a];
-		snprintf(said->axis, sizeof said->axis, "mesh%u", a % 10);
+		PRINT_TO(said->axis, "mesh%u", a % 10);
 		return type;
 	}
 	return axes ? "aten.slice.Tensor" : NULL;
@@ -567,7 +567,7 @@ static enum status fx_step_describe(
 	const struct offer *offer = &offers[chosen];
 	char assumed[2000], version[120], graphs[8000], advice[300];
 	list_assumptions(making, offer->first, assumed, sizeof assumed);
-	snprintf(version, sizeof version, "%s%.70s%s%s", *offer->first->id ? "[" : "", offer->first->id,
+	PRINT_TO(version, "%s%.70s%s%s", *offer->first->id ? "[" : "", offer->first->id,
 		*offer->first->id ? "] " : "", offer_kind(offer));
 	list_offers(offers, count, graphs, sizeof graphs);
 	struct about about = { .intake = { .said = true,
@@ -595,7 +595,7 @@ static enum status fx_step_describe(
 		memcpy(about.axis[0].name, "ranks", 6);
 	}
 	if (making->unsized && !about.intake.advice) {
-		snprintf(advice, sizeof advice,
+		PRINT_TO(advice,
 			"how many devices take part in %u collective%s isn't in the log: --dim group%.60s=8 says it of group %.60s",
 			making->unsized, making->unsized == 1 ? "" : "s", making->group, making->group);
 		about.intake.advice = advice;

@@ -126,7 +126,7 @@ static struct span without_prefix(struct reader *reader, struct span line)
 	while (fx_text_starts(line, "[") && fx_text_find(line, "]")) {
 		const char *close = fx_text_find(line, "]");
 		if (digits((struct span){ line.at + 1 + (line.at[1] == '!'), close }, 1)) /* "!0/2/0": compiled autograd's */
-			snprintf(reader->id, sizeof reader->id, "%.*s", (int)(close - line.at - 1 > 60 ? 60 : close - line.at - 1),
+			PRINT_TO(reader->id, "%.*s", (int)(close - line.at - 1 > 60 ? 60 : close - line.at - 1),
 				line.at + 1);
 		line.at = close + 1 + (close + 1 < line.end && close[1] == ' ');
 	}
@@ -159,7 +159,7 @@ static void note_symbol(struct reader *reader, struct span line)
 	if (fx_text_length_of(number) == 0 || fx_text_length_of(number) > 18 || fx_text_length_of(name) == 0 ||
 		fx_text_length_of(name) > 40)
 		return;
-	snprintf(text, sizeof text, "%.*s=%.*s", (int)fx_text_length_of(name), name.at, (int)fx_text_length_of(number),
+	PRINT_TO(text, "%.*s=%.*s", (int)fx_text_length_of(name), name.at, (int)fx_text_length_of(number),
 		number.at);
 	struct hint hint = { arena_text(&reader->log->arena, reader->id, strlen(reader->id)),
 		arena_text(&reader->log->arena, text, strlen(text)) };
@@ -188,9 +188,9 @@ static void fx_text_note(struct reader *reader, struct span line)
 			 compile = fx_text_number_behind(line, "\"frame_compile_id\": "),
 			 pass = fx_text_number_behind(line, "\"compiled_autograd_id\": ");
 		if (frame >= 0 && compile >= 0 && pass >= 0)
-			snprintf(reader->id, sizeof reader->id, "!%ld/%ld/%ld", pass, frame, compile);
+			PRINT_TO(reader->id, "!%ld/%ld/%ld", pass, frame, compile);
 		else if (frame >= 0 && compile >= 0)
-			snprintf(reader->id, sizeof reader->id, "%ld/%ld", frame, compile);
+			PRINT_TO(reader->id, "%ld/%ld", frame, compile);
 		/* Other artifacts hold graphs too: dynamo's own, Inductor's. They repeat these. */
 		reader->kind = FX_OTHER;
 		reader->kind_said = true;
@@ -221,7 +221,7 @@ static int fx_text_dtype_of(struct span span)
 	} others[] = { { "b8", DTYPE_BOOL }, { "f8e4m3fn", DTYPE_F8E4M3 }, { "f8e4m3fnuz", DTYPE_F8E4M3 },
 		{ "f8e5m2fnuz", DTYPE_F8E5M2 }, { "f8e8m0fnu", DTYPE_U8 }, { "f4e2m1fn_x2", DTYPE_U8 }, { "c32", DTYPE_I32 } };
 	char name[16];
-	snprintf(name, sizeof name, "%.*s", (int)(fx_text_length_of(span) > 15 ? 15 : fx_text_length_of(span)), span.at);
+	PRINT_TO(name, "%.*s", (int)(fx_text_length_of(span) > 15 ? 15 : fx_text_length_of(span)), span.at);
 	for (size_t i = 0; i < COUNT_OF(others); i++)
 		if (strcmp(others[i].name, name) == 0)
 			return others[i].dtype;
@@ -410,7 +410,7 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 		if (member || keyword || fx_text_length_of(word) > 300)
 			continue;
 		char name[301];
-		snprintf(name, sizeof name, "%.*s", (int)fx_text_length_of(word), word.at);
+		PRINT_TO(name, "%.*s", (int)fx_text_length_of(word), word.at);
 		uint32_t id = names_find(&reader->names, name);
 		if (id == NONE)
 			continue;
@@ -434,7 +434,7 @@ static uint32_t taken_of(struct reader *reader, struct span text)
 	if (fx_text_length_of(word) == 0 || fx_text_length_of(word) > 300 || text.at >= text.end ||
 		(*text.at != '[' && *text.at != ','))
 		return NONE;
-	snprintf(name, sizeof name, "%.*s", (int)fx_text_length_of(word), word.at);
+	PRINT_TO(name, "%.*s", (int)fx_text_length_of(word), word.at);
 	return names_find(&reader->names, name);
 }
 
@@ -551,7 +551,7 @@ static enum status begin_graph(struct reader *reader)
 	reader->src = NULL;
 	reader->gradient = false;
 	char id[400];
-	snprintf(id, sizeof id, "%.300s%s%s", reader->origin->id, *reader->origin->id && *reader->id ? " " : "", reader->id);
+	PRINT_TO(id, "%.300s%s%s", reader->origin->id, *reader->origin->id && *reader->id ? " " : "", reader->id);
 	reader->graph->id = arena_text(&log->arena, id, strlen(id));
 	return reader->graph->id ? fx_text_find_given(reader) : fail_memory(reader->error);
 }
@@ -604,7 +604,7 @@ static enum status read_results(struct reader *reader, struct span line)
 			fx_text_starts(word, "_out_spec"))
 			continue;
 		char name[301];
-		snprintf(name, sizeof name, "%.*s", (int)(fx_text_length_of(word) > 300 ? 300 : fx_text_length_of(word)), word.at);
+		PRINT_TO(name, "%.*s", (int)(fx_text_length_of(word) > 300 ? 300 : fx_text_length_of(word)), word.at);
 		uint32_t id = names_find(&reader->names, name);
 		if (id == NONE && strcmp(name, "None") != 0)
 			continue;
@@ -719,7 +719,7 @@ enum status fx_add(struct fx_log *log, const char *text, size_t size, const stru
 	FOR(a, MESH_AXES) {
 		int64_t devices;
 		char name[16];
-		int length = snprintf(name, sizeof name, "mesh%u", a);
+		int length = PRINT_TO(name, "mesh%u", a);
 		const char *symbol;
 		size_t letters;
 		log->mesh[a] = fx_size(&(struct fx_sizes){ dim, dims }, name, name + length, &devices, &symbol, &letters) &&

@@ -242,7 +242,7 @@ static enum status torch_inductor_add_reads(struct reading *reading, uint32_t op
 static enum status torch_inductor_describe(struct reading *reading)
 {
 	char assumed[600];
-	int length = snprintf(assumed, sizeof assumed,
+	int length = PRINT_TO(assumed,
 		"inputs that can't be freed (parameters) are not in the file; %u that can are", reading->inputs);
 	if (reading->unowned)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length,

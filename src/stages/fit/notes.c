@@ -43,8 +43,8 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struc
 	char margin[32], less[100], among[100];
 	const char *added = added_to(fitted->step, scenario);
 	left = fitted->planned ? 0 : left;    /* the cap was held against the arena */
-	snprintf(less, sizeof less, "%s%s", left > 0 ? " less what is left to " : "", left > 0 ? added : "");
-	snprintf(among, sizeof among, "%s%s", left > 0 ? " that leaves as much to " : "", left > 0 ? added : "");
+	PRINT_TO(less, "%s%s", left > 0 ? " less what is left to " : "", left > 0 ? added : "");
+	PRINT_TO(among, "%s%s", left > 0 ? " that leaves as much to " : "", left > 0 ? added : "");
 	if (fitted->left_out)
 		note(notes, NOTE_LEFT_OUT "plans of some choices of what runs again, as the step has many ops");
 	if (fitted->impossible)

@@ -38,7 +38,7 @@ enum status host_link_of(const struct graph *step, const struct scenario *scenar
 {
 	struct machine machine;
 	scenario_machine(scenario, &machine);
-	int64_t *time = mem_alloc(step->storages, sizeof *time);
+	int64_t *MAKE(time, step->storages);
 	*link = (struct recompute_link){ .rate = machine.host.rate,
 		.memory = scenario->value[K_host_memory] == KNOB_GIVEN ? BYTES_MAX : scenario->value[K_host_memory],
 		.time = time };
@@ -50,7 +50,7 @@ enum status host_link_of(const struct graph *step, const struct scenario *scenar
 int64_t host_stall(const struct graph *graph, const struct scenario *scenario, const struct sharded *sharded,
 	const struct rules *rules)
 {
-	HELD uint32_t *order = mem_alloc(graph->ops, sizeof *order);
+	HELD uint32_t *MAKE(order, graph->ops);
 	for (uint32_t op = 0; op < graph->ops && order; op++)
 		order[op] = op;
 	struct plan_time *time = order ? plan_time_of(graph, order, sharded, scenario, rules) : NULL;
@@ -65,7 +65,7 @@ static enum status fit_offload_judge(const struct choosing *choosing, const stru
 {
 	OWN(recompute_solver) solver;
 	enum status status = recompute_solver_begin(&fitted->input, &solver);
-	HELD uint8_t *keep = mem_alloc(away->graph->storages, sizeof *keep);
+	HELD uint8_t *MAKE(keep, away->graph->storages);
 	status = keep ? status : NO_MEMORY;
 	for (uint32_t b = 0; b < solver.bases && status == OK; b++) {
 		status = recompute_play(&solver.replay, &solver.base[b], keep);
@@ -178,7 +178,7 @@ static enum status try_stalls(const struct choosing *choosing, const bool *wante
 static enum status fit_offload_estimate(struct choosing *choosing, struct recompute_solver *solver, int64_t bytes,
 	bool *wanted, struct recompute_reruns *reruns, int64_t *price)
 {
-	HELD uint8_t *state = mem_alloc(choosing->step->storages, sizeof *state);
+	HELD uint8_t *MAKE(state, choosing->step->storages);
 	struct recompute_certificate certificate = { .op = NONE };
 	int64_t bound;
 	double slope = 0;
@@ -245,7 +245,7 @@ static void read_reruns(
 	const struct graph *step = fitted->step;
 	int64_t more = 0;
 	uint32_t next = step->ops;
-	memset(reruns->later, 0, step->ops * sizeof *reruns->later);
+	CLEAR(reruns->later, step->ops);
 	memset(reruns->first, 0xff, step->storages * sizeof *reruns->first);
 	FOR(s, graph->storages) {    /* a storage of the step, also where it was fetched to */
 		uint32_t root = graph_find_tensor(step, graph->tensor[graph->storage[s].root].name);
@@ -344,7 +344,7 @@ struct graph *offload_choose(struct stage_context *stage, const struct scenario 
 static enum status find_fullest(struct recompute_solver *solver, uint32_t *turn)
 {
 	const struct recompute_base *program = &solver->base[RECOMPUTE_OWN_BASES - 1];
-	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
+	HELD uint8_t *MAKE(keep, solver->step.storages);
 	TRY(keep ? recompute_play(&solver->replay, program, keep) : NO_MEMORY);
 	uint32_t op = solver->step.ops > 0 ? program->order[solver->replay.peak_position] : NONE;
 	*turn = op != NONE && solver->step.graph->op[op].phase == PHASE_BACKWARD ? op : NONE;
@@ -357,8 +357,8 @@ static enum status choose_after(struct choosing *choosing, struct fitted *sub, b
 {
 	struct recompute_solver solver = { 0 };
 	uint32_t storages = sub->step->storages;
-	bool *wanted = mem_alloc(storages, sizeof *wanted);
-	choosing->window = mem_alloc(storages, sizeof *choosing->window);
+	bool *MAKE(wanted, storages);
+	MAKE(choosing->window, storages);
 	enum status status = wanted && choosing->window ? host_link_of(sub->step, choosing->scenario, &sub->link) : NO_MEMORY;
 	status = status == OK ? recompute_solver_begin(&sub->input, &solver) : status;
 	if (status == OK)

@@ -172,7 +172,7 @@ struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order,
 	const struct scenario *scenario, const struct rules *rules)
 {
 	struct timing timing = timing_of(graph, sharded, scenario, rules);
-	struct plan_time *time = mem_alloc(1, sizeof *time);
+	struct plan_time *MAKE(time, 1);
 	bool fine = time && find_passes(&timing, scenario) && plan_time_find_costs(&timing) &&
 		step_model_build(graph, order, &timing.costs, &time->model) == OK &&
 		step_time_find(&time->model, &time->time) == OK && find_whole(&timing, order, time);
@@ -239,7 +239,7 @@ enum status plan_time_shares(const struct graph *graph, const struct sharded *sh
 	int64_t ignored;
 	*shares = (struct step_shares) { .total = time->whole.total };
 	TRY(plan_step_shares(graph, sharded, 0, scenario, rules, shares, &ignored));
-	for (uint32_t s = 1; s < time->model.streams; s++) {
+	FOR_FROM(s, 1, time->model.streams) {
 		int64_t *waiting = &shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST];
 		*waiting = added(*waiting, 1, time->whole.exposed[s]);
 	}
@@ -390,7 +390,7 @@ void plan_time_free(struct plan_time *time)
 int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded)
 {
 	int64_t waits = 0;
-	for (uint32_t s = 1 + (sharded ? sharded->sharding.mesh.axes : 0); s < time->model.streams; s++)
+	FOR_FROM(s, 1 + (sharded ? sharded->sharding.mesh.axes : 0), time->model.streams)
 		waits += time->time.exposed[s];
 	return waits;
 }

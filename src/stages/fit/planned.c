@@ -61,7 +61,7 @@ static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const
 {
 	uint32_t storages = rivals->solver->step.storages;
 	enum status status = fit_planned_add_rival(rivals, state, order);
-	HELD uint8_t *other = mem_alloc(storages, sizeof *other);
+	HELD uint8_t *MAKE(other, storages);
 	status = other ? status : NO_MEMORY;
 	for (uint8_t to = RECOMPUTE_LATE; to < RECOMPUTE_STATES && status == OK && rivals->solver->step.ops <= LARGE; to++) {
 		FOR(s, storages)
@@ -75,7 +75,7 @@ static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const
 static enum status fit_planned_add_kept(struct rivals *rivals)
 {
 	const struct recompute_step *step = &rivals->solver->step;
-	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	HELD uint8_t *MAKE(keep, step->storages);
 	NEED(keep);
 	FOR(s, step->storages)
 		keep[s] = step->droppable[s] && step->fixed[s] == RECOMPUTE_DROPPED ? RECOMPUTE_HOLD : RECOMPUTE_KEEP;
@@ -99,7 +99,7 @@ static enum status add_rungs(struct rivals *rivals)
 {
 	struct recompute_solver *solver = rivals->solver;
 	struct recompute_search_options options = { .coarse = solver->step.ops > LARGE, .ticks = RUNG_TICKS };
-	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
+	HELD uint8_t *MAKE(keep, solver->step.storages);
 	TRY(keep ? recompute_play(&solver->replay, &solver->base[1], keep) : NO_MEMORY);
 	int64_t top = solver->replay.peak, low = solver->step.persistent;
 	for (int i = 1; i < RUNGS; i++) {
@@ -214,7 +214,7 @@ static bool fit_planned_may_fit(const struct rivals *rivals, const struct rival 
 /* By extra time, or where the least memory is sought by peaks as played; equals stay in their order. */
 static void sort_rivals(struct rivals *rivals, bool least)
 {
-	for (uint32_t i = 1; i < rivals->count; i++)
+	FOR_FROM(i, 1, rivals->count)
 		for (uint32_t k = i; k > 0; k--) {
 			struct rival other = rivals->rival[k], before = rivals->rival[k - 1];
 			if ((least ? before.peak - other.peak : before.extra - other.extra) <= 0)

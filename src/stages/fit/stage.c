@@ -66,7 +66,7 @@ static bool gathers_for_pass(const struct graph *step, uint32_t op)
 
 static bool *find_forward(const struct graph *step)
 {
-	bool *forward = mem_alloc(step->ops, sizeof *forward);
+	bool *MAKE(forward, step->ops);
 	for (uint32_t op = 0; forward && op < step->ops; op++)
 		forward[op] = step->op[op].phase == PHASE_FORWARD || gathers_for_pass(step, op);
 	return forward;
@@ -75,16 +75,16 @@ static bool *find_forward(const struct graph *step)
 static struct fitted *new_fitted(
 	struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
 {
-	struct fitted *fitted = mem_alloc(1, sizeof *fitted);
+	struct fitted *MAKE(fitted, 1);
 	if (!fitted)
 		return NULL;
 	atomic_store(&fitted->references, 1);
 	fitted->certificate.op = NONE;
 	fitted->step = graph_retain(step);
-	fitted->time = mem_alloc(step->ops, sizeof *fitted->time);
-	fitted->sure = mem_alloc(step->ops, sizeof *fitted->sure);
-	fitted->traits = mem_alloc(step->ops, sizeof *fitted->traits);
-	uint8_t *fixed = mem_alloc(step->storages, sizeof *fixed);
+	MAKE(fitted->time, step->ops);
+	MAKE(fitted->sure, step->ops);
+	MAKE(fitted->traits, step->ops);
+	uint8_t *MAKE(fixed, step->storages);
 	fitted->input = (struct recompute_input){ .graph = step,
 		.time = fitted->time,
 		.sure = fitted->sure,
@@ -136,7 +136,7 @@ static enum status order_step(
 	TRY(scenario_problem(graph, ordering->scenario, &problem, &error));
 	enum status status = order_solve(&problem, &options, &own, &result);
 	if ((status == OK || status == LIMIT) && result.order) {
-		memcpy(order, result.order, graph->ops * sizeof *order);
+		COPY(order, result.order, graph->ops);
 		*peak = result.peak;
 		status = OK;
 	}
@@ -277,8 +277,8 @@ struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step,
 {
 	struct activations activations = { 0 };
 	struct fitted *fitted = new_fitted(step, scenario, sharded, stage->rules);
-	bool *drop = mem_alloc(step->storages, sizeof *drop);
-	uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
+	bool *MAKE(drop, step->storages);
+	uint32_t *MAKE(resident, options->residents);
 	enum status status = fitted && drop && resident ? activations_find(step, stage->rules, &activations, error)
 		: fail_memory(error);
 	if (status == OK) {
@@ -318,7 +318,7 @@ static enum status bound_both(struct stage_context *stage, int64_t cap, const st
 	struct fitted *fitted, struct error *error)
 {
 	struct recompute_bounds bounds = { 0 };
-	HELD uint32_t *op = mem_alloc(solver->bounds.turns, sizeof *op);
+	HELD uint32_t *MAKE(op, solver->bounds.turns);
 	for (uint32_t i = 0; i < solver->bounds.turns && op; i++)
 		op[i] = recompute_bounds_op(&solver->bounds, i);
 	enum status status = op ? recompute_bounds_new(&fitted->input, op, solver->bounds.turns, &bounds) : NO_MEMORY;
@@ -534,7 +534,7 @@ static bool alone_may_win(struct both *both, struct recompute_solver *solver, en
 /* Whether the cap keeps the step as it is. */
 static enum status fits_kept(struct recompute_solver *solver, int64_t cap, bool *kept)
 {
-	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
+	HELD uint8_t *MAKE(keep, solver->step.storages);
 	enum status status = keep ? OK : NO_MEMORY;
 	for (uint32_t s = 0; s < solver->step.storages && keep; s++)
 		keep[s] = solver->step.droppable[s] && solver->step.fixed[s] == RECOMPUTE_DROPPED ? RECOMPUTE_HOLD : RECOMPUTE_KEEP;
@@ -649,7 +649,7 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 	const struct recompute_options *options, struct fitted **fitted, struct error *error)
 {
 	struct graph *graph = NULL;
-	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	bool *MAKE(drop, step->storages);
 	*fitted = new_fitted(step, scenario, sharded, stage->rules);
 	if (!*fitted || !drop) {
 		fail_memory(error);
@@ -702,7 +702,7 @@ static struct graph *fit_rest(struct stage_context *stage, const struct plan_wis
 	struct graph *away = recompute_apply(step, activations, NULL, options->offload, options->offloads, error),
 				 *graph = NULL;
 	OWN(activations) now = { 0 };
-	HELD uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
+	HELD uint32_t *MAKE(resident, options->residents);
 	if (!resident)
 		fail_memory(error);
 	else if (away && activations_find(away, stage->rules, &now, error) == OK) {

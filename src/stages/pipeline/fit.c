@@ -278,7 +278,7 @@ struct graph *pipeline_fit_graph(struct stage_context *stage, struct pipeline_fi
 	enum status status = pipeline_fit_begin(&choosing);
 	fit->impossible = false;
 	if (status == OK && !fit->fitted->rank &&
-		!(fit->fitted->rank = mem_alloc(fit->pipelined->ranks, sizeof *fit->fitted->rank)))
+		!(MAKE(fit->fitted->rank, fit->pipelined->ranks)))
 		status = fail_memory(error);
 	for (uint32_t r = 0; r < fit->pipelined->ranks && status == OK; r++)
 		status = choose_rank(&choosing, r);

@@ -230,7 +230,7 @@ static enum status pipeline_stage_cut(struct piping *piping)
 			"%u pipeline ranks x %u pieces need %u cuts, but the step has just %u blocks of forward ops",
 			piping->config.pp, piping->config.chunks, pieces - 1, piping->blocks.stretches);
 	for (uint32_t k = 0; k < pieces && status == OK; k++)
-		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
+		FOR_SPAN(b, piping->first, k)
 			piece_of[b] = k;
 	if (status == OK)
 		status = pipeline_stage_estimate(piping, &model);
@@ -564,7 +564,7 @@ static enum status pipeline_stage_run(struct piping *piping)
 static struct pipelined *stage_device(struct stage_context *stage, const struct sharded *sharded, struct graph *device,
 	enum limited limited, const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
 {
-	struct pipelined *pipelined = mem_alloc(1, sizeof *pipelined);
+	struct pipelined *MAKE(pipelined, 1);
 	struct piping piping = { .stage = stage,
 		.limited = limited,
 		.sharded = sharded,
@@ -668,7 +668,7 @@ static struct pipelined *stage_fitted(struct stage_context *stage, const struct 
 	struct pipelined *best = NULL;
 	int64_t cap = cap_of(scenario, wish);
 	fit.fitted = fitted_of_pinned(stage, first->device, first->device, scenario, sharded, options, error);
-	fit.cap = mem_alloc(2 * (size_t)first->ranks, sizeof *fit.cap);
+	MAKE(fit.cap, 2 * (size_t)first->ranks);
 	fit.peak = fit.cap ? fit.cap + first->ranks : NULL;
 	if (fit.fitted && !fit.cap)
 		fail_memory(error);

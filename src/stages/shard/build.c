@@ -12,7 +12,7 @@ struct shared_units *shared_units_find(struct stage_context *stage, struct graph
 	struct shared_units *shared = store_find(stage->store, &key);
 	if (shared)
 		return shared_units_retain(shared);
-	shared = mem_alloc(1, sizeof *shared);
+	MAKE(shared, 1);
 	if (!shared || units_find(graph, stage->rules, &shared->units) != OK) {
 		mem_free(shared);
 		return NULL;
@@ -65,7 +65,7 @@ static enum status shard_build_build(struct sharded *sharded, const struct shard
 struct sharded *sharded_of(
 	struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error)
 {
-	struct sharded *sharded = mem_alloc(1, sizeof *sharded);
+	struct sharded *MAKE(sharded, 1);
 	if (!sharded) {
 		sharding_free(sharding);
 		fail_memory(error);

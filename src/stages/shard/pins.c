@@ -8,7 +8,7 @@ static int8_t part_of_dim(const struct units *units, const struct mesh *mesh, st
 	uint32_t tensor, uint32_t dim, uint32_t axis)
 {
 	uint32_t first = units->part_start[tensor];
-	for (uint32_t i = first; i < units->part_start[tensor + 1]; i++) {
+	FOR_FROM(i, first, units->part_start[tensor + 1]) {
 		placement.on[axis] = (int8_t)(i - first);
 		if (units->part[i].dim == dim && placement_divides(units, mesh, tensor, placement))
 			return (int8_t)(i - first);
@@ -22,7 +22,7 @@ static int8_t unit_making(const struct units *units, const struct sharding *shar
 {
 	const struct graph *graph = units->graph;
 	uint32_t reads = csr_length(&graph->reads, op);
-	for (uint32_t k = reads; k < op_arguments(graph, op); k++)
+	FOR_FROM(k, reads, op_arguments(graph, op))
 		for (uint32_t u = 0; u < unit_count(units, op) && u < INT8_MAX; u++) {
 			struct split split = sharding->split[op];
 			split.on[axis] = (int8_t)u;

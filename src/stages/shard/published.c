@@ -84,7 +84,7 @@ static enum status published_search(struct shard_job *job, struct published_mesh
 static void published_list(struct shard_job *job, struct published_mesh *at)
 {
 	char text[200], mesh[96];
-	int used = snprintf(text, sizeof text, "%s", mesh_text(&at->mesh, mesh, sizeof mesh));
+	int used = PRINT_TO(text, "%s", mesh_text(&at->mesh, mesh, sizeof mesh));
 	if (shard_job_strategy(job) == STRATEGY_TAP)
 		snprintf(text + used, sizeof text - (size_t)used, ", %.3f ms of communication",
 			(double)at->report.proof.value / 1e9);
@@ -161,7 +161,7 @@ enum status shard_job_published(struct shard_job *job, struct sharding *sharding
 	uint32_t all = published_degrees(job, degrees),
 			 most = job->wish->least ? 1 : 1 + PUBLISHED_WORK / (job->shared->graph->ops + 1),
 			 count = all < most ? all : most;   /* auto: one, as a candidate of many */
-	struct published_mesh *mesh = mem_alloc(count, sizeof *mesh), *best = NULL;
+	struct published_mesh *MAKE(mesh, count), *best = NULL;
 	*sharding = (struct sharding) { 0 };
 	NEED(mesh);
 	FOR(i, count)

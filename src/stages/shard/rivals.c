@@ -47,7 +47,7 @@ enum status shard_job_expert(struct shard_job *job, uint32_t most, struct shard_
 			if (status != OK)
 				continue;
 			status = sharding_sum_cost(sum, &sharding, &next.cost);
-			used = snprintf(text, sizeof text, "%s", mesh_text(&sharding.mesh, mesh, sizeof mesh));
+			used = PRINT_TO(text, "%s", mesh_text(&sharding.mesh, mesh, sizeof mesh));
 			if (next.zero > 0 && used < (int)sizeof text)
 				snprintf(text + used, sizeof text - (size_t)used, ", ZeRO %d", next.zero);
 			next.candidate = job->candidates;

@@ -60,7 +60,7 @@ void shard_job_list_found(struct shard_job *job, const struct sharding *sharding
 	FOR(i, job->candidates)
 		job->candidate[i].chosen = false;
 	job->candidates -= job->candidates == CANDIDATES_MAX;
-	snprintf(text, sizeof text, "%s, searched", mesh_text(&sharding->mesh, mesh, sizeof mesh));
+	PRINT_TO(text, "%s, searched", mesh_text(&sharding->mesh, mesh, sizeof mesh));
 	shard_job_list(job, text, cost);
 	job->candidate[job->candidates - 1].chosen = true;
 }
