@@ -242,10 +242,10 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 		return OK;
 	if (status == OK)
 		status = fit_plan(finding->planner, finding->graph, &scenario, &way->came, &why);
-	if (status == NO_MEMORY || status == CANCELLED)
+	if (status == NO_MEMORY || status == CANCELLED) {
 		*finding->error = why;
-	if (status == NO_MEMORY || status == CANCELLED)
 		return error_set(finding->error, status);
+	}
 	way->planned = status == OK;
 	way->fits = way->planned && way->came.needs <= finding->list->budget;
 	way->extra = for_same_work(way, way->came.step) - finding->list->base.step;
@@ -278,7 +278,7 @@ struct worker {
  * these save by themselves is none of theirs. */
 static bool helps(const struct fit_list *list, const struct fit_way *way)
 {
-	return !(way->planned || way->above) || 
+	return !(way->planned || way->above) ||
 		way->came.needs < (strcmp(way->group, "allocator") == 0 ? list->base.needs : list->ours);
 }
 

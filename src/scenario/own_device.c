@@ -263,13 +263,13 @@ uint64_t scenario_figures_hash(const struct scenario *scenario)
 static struct device_preset own_device_beside(const struct scenario *scenario, enum figure_id figure)
 {
 	int64_t memory = scenario->value[K_memory];
-	struct device_preset preset = scenario_preset(scenario), other = device_preset(DEVICE_A100_80);
-	if (scenario_figure(scenario, figure))
+	struct device_preset preset = scenario_preset(scenario);
+	if (memory == KNOB_GIVEN || scenario_figure(scenario, figure))
 		return preset;
-	bool least = memory != KNOB_GIVEN && memory < DEVICE_LEAST,
-		 alone = memory != KNOB_GIVEN && scenario->value[K_device] == DEVICE_NONE;
-	preset.context = least ? 0 : alone ? other.context : preset.context;
-	preset.group_buffers = least ? 0 : alone ? other.group_buffers : preset.group_buffers;
+	if (memory < DEVICE_LEAST)
+		preset.context = preset.group_buffers = 0;
+	else if (scenario->value[K_device] == DEVICE_NONE)
+		preset = device_preset(DEVICE_A100_80);
 	return preset;
 }
 

@@ -184,8 +184,9 @@ static void report_write_verdict(const struct plan *plan, FILE *stream)
 	char text[VERDICT_TEXT];
 	fputc('\n', stream);
 	for (int part = 0; part < LEDGER_PARTS; part++)
-		if (verdict.part[part] > 0)
-			line(stream, ledger[part].key, verdict.part[part], ledger[part].remark);
+		if (verdict.part[part] > 0 || (part == PART_CONTEXT && plan->scenario.value[K_reserve] == KNOB_GIVEN))
+			line(stream, ledger[part].key, verdict.part[part],
+				verdict.part[part] > 0 ? ledger[part].remark : "a device's, or of a limit of 4 GiB and more");
 	line(stream, "needs", verdict.needed, plan->allocator == ALLOCATOR_PLAN ? "at the plan's addresses"
 		: plan->fully_shard ? "under fully_shard: the least limit at which two steps hold"
 		: "in PyTorch: the least limit at which two steps hold");
