@@ -161,11 +161,17 @@ void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t
 	fputs(" stroke-linejoin=\"round\"/>\n", canvas->body);
 }
 
+void canvas_stroke(
+	struct canvas *canvas, double x, double y, double to_x, double to_y, const struct canvas_line *line)
+{
+	canvas_path(canvas, (struct canvas_point[]){ { x, y }, { to_x, to_y } }, 2, NULL, line);
+}
+
 void canvas_cross(struct canvas *canvas, double x, double y, double half, const char *colour)
 {
 	const struct canvas_line line = { colour, 1.5, false };
-	canvas_path(canvas, (struct canvas_point[]){ { x - half, y - half }, { x + half, y + half } }, 2, NULL, &line);
-	canvas_path(canvas, (struct canvas_point[]){ { x - half, y + half }, { x + half, y - half } }, 2, NULL, &line);
+	canvas_stroke(canvas, x - half, y - half, x + half, y + half, &line);
+	canvas_stroke(canvas, x - half, y + half, x + half, y - half, &line);
 }
 
 /* Helvetica's widths, in 1/1000 of the size, close enough to centre a label. */
@@ -238,10 +244,15 @@ void canvas_text(struct canvas *canvas, double x, double y, double size, enum ca
 	fputs("</text>\n", canvas->body);
 }
 
-void canvas_title(struct canvas *canvas, double x, double y, double size, const char *colour, const char *text)
+void canvas_label(struct canvas *canvas, double x, double y, enum canvas_anchor anchor, const char *text)
+{
+	canvas_text(canvas, x, y, SMALL, anchor, false, INK, text);
+}
+
+void canvas_title(struct canvas *canvas, double x, double y, const char *text)
 {
 	if (!canvas->paper.untitled)
-		canvas_text(canvas, x, y, size, ANCHOR_START, true, colour, text);
+		canvas_text(canvas, x, y, NORMAL, ANCHOR_START, true, INK, text);
 }
 
 double canvas_text_width(double size, const char *text)
@@ -249,8 +260,7 @@ double canvas_text_width(double size, const char *text)
 	return text_width(text) * size;
 }
 
-int canvas_rows(struct canvas *canvas, double x, double y, double width, double size, double leading,
-	const char *colour, const char *text)
+int canvas_rows(struct canvas *canvas, double x, double y, double width, const char *text)
 {
 	char row[300];
 	int rows = 0;
@@ -258,7 +268,7 @@ int canvas_rows(struct canvas *canvas, double x, double y, double width, double 
 		size_t length = 0;
 		for (size_t next = strcspn(text, " "); ; next += 1 + strcspn(text + next + 1, " ")) {
 			PRINT_TO(row, "%.*s", (int)next, text);
-			if (length > 0 && canvas_text_width(size, row) > width)
+			if (length > 0 && canvas_text_width(SMALL, row) > width)
 				break;
 			length = next;
 			if (!text[next])
@@ -266,7 +276,7 @@ int canvas_rows(struct canvas *canvas, double x, double y, double width, double 
 		}
 		PRINT_TO(row, "%.*s", (int)length, text);
 		if (canvas)
-			canvas_text(canvas, x, y + leading * rows, size, ANCHOR_START, false, colour, row);
+			canvas_label(canvas, x, y + LEADING * rows, ANCHOR_START, row);
 		rows++;
 		text += length + strspn(text + length, " ");
 	}
@@ -282,25 +292,25 @@ static void draw_sign(struct canvas *canvas, double x, double base, const struct
 	} else if (key->sign == SIGN_CROSS) {
 		canvas_cross(canvas, x + SIGN_WIDE / 2, middle, 3.5, key->colour);
 	} else {
-		canvas_path(canvas, (struct canvas_point[]){ { x - 1, middle }, { x + SIGN_WIDE, middle } }, 2, NULL, &line);
+		canvas_stroke(canvas, x - 1, middle, x + SIGN_WIDE, middle, &line);
 	}
 }
 
-int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading,
-	const char *colour, const struct canvas_key *key, int keys)
+int canvas_legend(
+	struct canvas *canvas, double x, double y, double width, const struct canvas_key *key, int keys)
 {
 	double at = 0;
 	int rows = keys > 0;
 	for (int i = 0; i < keys; i++) {
-		double wide = 13 + canvas_text_width(size, key[i].name);
+		double wide = 13 + canvas_text_width(SMALL, key[i].name);
 		if (at > 0 && at + wide > width) {
 			at = 0;
 			rows++;
 		}
-		double base = y + leading * (rows - 1);
+		double base = y + LEADING * (rows - 1);
 		if (canvas) {
 			draw_sign(canvas, x + at, base, &key[i]);
-			canvas_text(canvas, x + at + 13, base, size, ANCHOR_START, false, colour, key[i].name);
+			canvas_label(canvas, x + at + 13, base, ANCHOR_START, key[i].name);
 		}
 		at += wide + 12;
 	}

@@ -22,6 +22,12 @@ struct canvas_paper {
 #define CANVAS_LEAST 180.0 /* narrower, figures are illegible */
 #define CANVAS_MOST  2000.0
 #define CANVAS_SMALL 7.0 /* publishers want no smaller letters */
+#define SMALL   8.0  /* numbers, names, legends */
+#define NORMAL  9.0  /* titles */
+#define BOLD    9.8  /* as wide as bold letters of the normal size */
+#define LEADING 11.0 /* between rows of small letters */
+#define EDGE    4.0  /* of the paper */
+#define INK     "#222222"
 
 /* What a colour stands for, in a legend, beside what looks like it does in the plot. */
 enum canvas_sign { SIGN_BOX, SIGN_LINE, SIGN_DASHES, SIGN_CROSS };
@@ -48,30 +54,32 @@ struct canvas {
 enum status canvas_open(struct canvas *canvas, struct canvas_paper paper, double height);
 /* The first row, in bold letters whose base line begins at (x, y); nothing on untitled paper, where the rest moves up
  * by its height. */
-void canvas_title(struct canvas *canvas, double x, double y, double size, const char *colour, const char *text);
+void canvas_title(struct canvas *canvas, double x, double y, const char *text);
 /* fill "#RRGGBB" or NULL. title: what an SVG viewer shows for it, or NULL. */
 void canvas_box(struct canvas *canvas, double x, double y, double width, double height, const char *fill,
 	const struct canvas_line *line, const char *title);
 /* A line through the points, or an area with fill. */
 void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill,
 	const struct canvas_line *line);
+void canvas_stroke(
+	struct canvas *canvas, double x, double y, double to_x, double to_y, const struct canvas_line *line);
 /* Two strokes that meet at (x, y), each from `half` left of it to half right of it. */
 void canvas_cross(struct canvas *canvas, double x, double y, double half, const char *colour);
 /* The text's base line begins, is centred or ends at (x, y). What doesn't fit the paper is cut, with an ellipsis. */
 void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold,
 	const char *colour, const char *text);
+/* Small letters. */
+void canvas_label(struct canvas *canvas, double x, double y, enum canvas_anchor anchor, const char *text);
 #define CANVAS_CUT 400
 /* The text, or what of it and an ellipsis has room in so many points, in cut. */
 const char *canvas_cut(double size, double room, const char *text, char cut[CANVAS_CUT]);
 /* About the width of a text, in points. */
 double canvas_text_width(double size, const char *text);
-/* The text in rows of at most that width, broken at blanks, leading points apart; returns how many. canvas NULL: only
- * counts. */
-int canvas_rows(struct canvas *canvas, double x, double y, double width, double size, double leading,
-	const char *colour, const char *text);
+/* The text in small rows of at most that width, broken at blanks; returns how many. canvas NULL: only counts. */
+int canvas_rows(struct canvas *canvas, double x, double y, double width, const char *text);
 /* Signs with names, in rows of at most that width; returns how many. canvas NULL: only counts. */
-int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading,
-	const char *colour, const struct canvas_key *key, int keys);
+int canvas_legend(
+	struct canvas *canvas, double x, double y, double width, const struct canvas_key *key, int keys);
 /* Writes the figure and frees everything. PDF and PNG need tidemark-dot beside the program: BAD_INPUT or LIMIT, error
  * says why it can't draw. */
 enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *error);

@@ -6,22 +6,16 @@
 #include "src/plan/timeline.h"
 
 #define PLOT        162.0 /* points: the height of a plot */
-#define EDGE        4.0   /* of the paper */
 #define TOP         30.0
 #define RIGHT       10.0
 #define PHASE_ROOM      10.0 /* the room of phases' names above the highest point */
 #define LEGEND      40.0 /* from the plot to the first row of its legend */
 #define BARE        28.0 /* from the plot to the paper's end, without a legend */
-#define LEADING     11.0
 #define TICK        32.0 /* between numbers of the lower axis, at least */
-#define SMALL       8.0  /* font sizes */
-#define NORMAL      9.0
-#define BOLD        9.8 /* as wide as bold letters of the normal size */
 #define POINTS_MOST 2000u
 #define BOX_LEAST   0.02 /* points */
 #define EDGED       2.0  /* points: an edge would swallow what is smaller */
 #define TICKS       6    /* steps of the upright axis, at most */
-#define INK         "#222222"
 #define ALARM       "#D55E00"
 
 /* The plot's scales. */
@@ -54,6 +48,33 @@ double axis_step(double range, int most)
 	return power * factors[i];
 }
 
+int64_t axis_time_unit(int64_t picoseconds, const char **name)
+{
+	static const char *const names[] = { "s", "ms", "us" };
+	int64_t unit = PICOSECONDS;
+	int i = 0;
+	for (; i < 2 && picoseconds < unit; i++)
+		unit /= 1000;
+	*name = names[i];
+	return unit;
+}
+
+void axis_number(struct canvas *canvas, double x, double y, double value)
+{
+	char text[64];
+	PRINT_TO(text, "%.10g", value);
+	canvas_label(canvas, x, y, ANCHOR_MIDDLE, text);
+}
+
+void axis_line(struct canvas *canvas, double left, double span, double y, double value)
+{
+	const struct canvas_line grid = { "#DDDDDD", 0.5, false };
+	char text[64];
+	canvas_stroke(canvas, left, y, left + span, y, &grid);
+	PRINT_TO(text, "%g", value);
+	canvas_label(canvas, left - 4, y + SMALL / 3, ANCHOR_END, text);
+}
+
 double axis_margin(double least, double most, double step, double size)
 {
 	double widest = 0;
@@ -84,33 +105,24 @@ static void figure_draw_title(struct axes *axes, const char *name, const char *w
 	if (canvas_text_width(BOLD, name) + canvas_text_width(BOLD, value) > room)
 		*strstr(value, " (") = '\0';
 	PRINT_TO(text, "%s%s", canvas_cut(BOLD, room - canvas_text_width(BOLD, value), name, cut), value);
-	canvas_title(&axes->canvas, EDGE, TOP - 16, NORMAL, INK, text);
+	canvas_title(&axes->canvas, EDGE, TOP - 16, text);
 }
 
 static void figure_draw_axes(struct axes *axes, const char *label)
 {
-	const struct canvas_line grid = { "#DDDDDD", 0.5, false };
 	char text[64];
 	double top = axes->bytes / (double)axes->unit, step = axis_step(top, TICKS);
-	for (double value = 0; value <= top * 1.0001; value += step) {
-		double y = figure_y_of(axes, value * (double)axes->unit);
-		canvas_path(&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2,
-			NULL, &grid);
-		PRINT_TO(text, "%g", value);
-		canvas_text(&axes->canvas, axes->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
-	}
+	for (double value = 0; value <= top * 1.0001; value += step)
+		axis_line(&axes->canvas, axes->left, axes->span, figure_y_of(axes, value * (double)axes->unit), value);
 	step = axis_step(axes->steps, (int)(axes->span / TICK));
 	if (step < 1)
 		step = 1;
-	for (double value = 0; value <= axes->steps; value += step) {
-		PRINT_TO(text, "%.0f", value);
-		canvas_text(&axes->canvas, figure_x_of(axes, value), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false,
-			INK, text);
-	}
-	canvas_text(&axes->canvas, axes->left + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false,
-		INK, "position in the order");
+	for (double value = 0; value <= axes->steps; value += step)
+		axis_number(&axes->canvas, figure_x_of(axes, value), TOP + PLOT + SMALL + 3, value);
+	canvas_label(&axes->canvas, axes->left + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, ANCHOR_MIDDLE,
+		"position in the order");
 	PRINT_TO(text, "%s [%s]", label, axes->unit_name);
-	canvas_text(&axes->canvas, EDGE, TOP - 5, SMALL, ANCHOR_START, false, INK, text);
+	canvas_label(&axes->canvas, EDGE, TOP - 5, ANCHOR_START, text);
 }
 
 /* The scales; then what is drawn can be measured. */
@@ -139,7 +151,7 @@ static void figure_draw_phases(struct axes *axes, const struct plan *plan)
 		if (room < canvas_text_width(CANVAS_SMALL, phase_names[phase]) + 4)
 			continue;
 		if (begin > 0)
-			canvas_path(&axes->canvas, (struct canvas_point[]){ { x, TOP }, { x, TOP + PLOT } }, 2, NULL, &line);
+			canvas_stroke(&axes->canvas, x, TOP, x, TOP + PLOT, &line);
 		canvas_text(&axes->canvas, x + 2, TOP + PHASE_ROOM - 3, CANVAS_SMALL, ANCHOR_START, false, INK, phase_names[phase]);
 	}
 }
@@ -168,8 +180,8 @@ static double figure_draw_legend(
 	PRINT_TO(limit, "memory limit %s", bytes_text(axes->limit, text, sizeof text));
 	if (axes->limit >= 0)
 		key[keys++] = (struct canvas_key){ INK, limit, SIGN_LINE };
-	y += LEADING * canvas_legend(canvas, axes->left, y, axes->span, SMALL, LEADING, INK, key, keys) + 2;
-	y += LEADING * canvas_rows(canvas, axes->left, y, axes->span, SMALL, LEADING, INK, note);
+	y += LEADING * canvas_legend(canvas, axes->left, y, axes->span, key, keys) + 2;
+	y += LEADING * canvas_rows(canvas, axes->left, y, axes->span, note);
 	return y;
 }
 
@@ -210,8 +222,7 @@ static void figure_draw_level(struct axes *axes, int64_t bytes, const char *colo
 {
 	const struct canvas_line line = { colour, 1, dashed };
 	double y = figure_y_of(axes, (double)bytes);
-	canvas_path(
-		&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2, NULL, &line);
+	canvas_stroke(&axes->canvas, axes->left, y, axes->left + axes->span, y, &line);
 }
 
 static void figure_draw_limit(struct axes *axes)
@@ -370,11 +381,11 @@ static double draw_names(struct canvas *canvas, const struct axes *axes, const s
 		return y;
 	FOR(i, curves) {
 		PRINT_TO(peak, ": %s", bytes_text(curve[i].peak, bytes, sizeof bytes));
-		snprintf(name[i], sizeof name[i], "%s%s",
+		PRINT_TO(name[i], "%s%s",
 			canvas_cut(SMALL, axes->span - 16 - canvas_text_width(SMALL, peak), curve[i].name, cut), peak);
 		key[i] = (struct canvas_key){ curve_colours[i], name[i], i % 2 ? SIGN_DASHES : SIGN_LINE };
 	}
-	return y + LEADING * canvas_legend(canvas, axes->left, y, axes->span, SMALL, LEADING, INK, key, (int)curves);
+	return y + LEADING * canvas_legend(canvas, axes->left, y, axes->span, key, (int)curves);
 }
 
 /* The graph, where all are of one; the plans' names stand below. */
@@ -387,7 +398,7 @@ static void draw_curves_title(struct axes *axes, const struct curve *curve, uint
 	PRINT_TO(count, "%s%u plan%s", same ? ": " : "", curves, curves == 1 ? "" : "s");
 	double room = axes->canvas.paper.width - EDGE - 2 - canvas_text_width(BOLD, count);
 	PRINT_TO(title, "%s%s", same ? canvas_cut(BOLD, room, curve[0].graph, cut) : "", count);
-	canvas_title(&axes->canvas, EDGE, TOP - 16, NORMAL, INK, title);
+	canvas_title(&axes->canvas, EDGE, TOP - 16, title);
 }
 
 enum status figure_curves(

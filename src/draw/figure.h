@@ -34,6 +34,12 @@ void timeline_note(const struct plan *plan, char *note, size_t size);
 int64_t axis_unit(int64_t bytes, const char **name);
 /* 1, 2 or 5 times a power of ten: at most `most` steps of it make up range. */
 double axis_step(double range, int most);
+/* The number of a lower axis at x. */
+void axis_number(struct canvas *canvas, double x, double y, double value);
+/* The grid's line at y, from left on, and its number before it. */
+void axis_line(struct canvas *canvas, double left, double span, double y, double value);
+/* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds, and its name. */
+int64_t axis_time_unit(int64_t picoseconds, const char **name);
 /* The room that the numbers of an upright axis (least to most, every step, of that size) take with the paper's edge:
  * where the plot begins, in points. */
 double axis_margin(double least, double most, double step, double size);

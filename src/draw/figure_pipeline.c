@@ -3,40 +3,22 @@
 
 #include "figure.h"
 
-#define EDGE        4.0 /* of the paper */
 #define RIGHT       10.0
 #define TOP         30.0
-#define SMALL       8.0
-#define NORMAL      9.0
-#define BOLD        9.8 /* as wide as bold letters of the normal size */
 #define TICKS       4   /* steps of the memory axis, at most */
 #define MEMORY_HIGH 90.0
 #define GAP         34.0 /* between both plots: the time axis */
 #define BOTTOM      16.0 /* from the memory plot to the first row of the legend */
-#define LEADING     11.0
 #define TICK        34.0 /* between numbers of the time axis, at least */
 #define SLOT_LEAST  1.6  /* points: narrower slots are summed */
 #define COLUMNS     800
 #define LINES_MOST  12u /* of memory, beside the worst rank's */
-#define INK         "#222222"
 #define GREY        "#AAAAAA"
 #define ALARM       "#D55E00"
 
 /* Okabe and Ito's, as in the other figures: forward passes make activations, backward passes gradients. */
 const char *const pipeline_colours[PIPELINE_PARTS] = { "#56B4E9", "#E69F00", "#009E73", "#CCCCCC" };
 const char *const pipeline_names[PIPELINE_PARTS] = { "forward", "backward", "weight gradients", "gradients, update" };
-
-/* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds, and its name. */
-static int64_t figure_pipeline_time_unit(int64_t picoseconds, const char **name)
-{
-	static const char *const names[] = { "s", "ms", "us" };
-	int64_t unit = INT64_C(1000000000000);
-	int i = 0;
-	for (; i < 2 && picoseconds < unit; i++)
-		unit /= 1000;
-	*name = names[i];
-	return unit;
-}
 
 /* ---- boxes ---- */
 
@@ -175,11 +157,11 @@ static void draw_ranks(struct figure *figure)
 	uint32_t every = 1;
 	while (figure->row * every < SMALL + 1)
 		every *= 2;
-	canvas_text(&figure->canvas, EDGE, figure->top - 3, SMALL, ANCHOR_START, false, INK, "rank");
+	canvas_label(&figure->canvas, EDGE, figure->top - 3, ANCHOR_START, "rank");
 	for (uint32_t rank = 0; rank < figure->timetable->ranks; rank += every) {
 		PRINT_TO(text, "%u", rank);
-		canvas_text(&figure->canvas, figure->left - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3, SMALL,
-			ANCHOR_END, false, INK, text);
+		canvas_label(&figure->canvas, figure->left - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3, ANCHOR_END,
+			text);
 	}
 	pipeline_boxes(figure->timetable, SLOT_LEAST / figure->span, figure_pipeline_draw_box, figure);
 }
@@ -188,18 +170,16 @@ static void figure_pipeline_draw_time(struct figure *figure, double y)
 {
 	const char *name;
 	const struct canvas_line tick = { INK, 0.5, false };
-	int64_t unit = figure_pipeline_time_unit(figure->timetable->time, &name);
+	int64_t unit = axis_time_unit(figure->timetable->time, &name);
 	double top = (double)figure->timetable->time / (double)unit, step = axis_step(top, (int)(figure->span / TICK));
 	char text[64];
 	for (double value = 0; value <= top * 1.0001; value += step) {
 		double x = figure->left + figure->span * value / top;
-		canvas_path(&figure->canvas, (struct canvas_point[]){ { x, y }, { x, y + 3 } }, 2, NULL, &tick);
-		PRINT_TO(text, "%g", value);
-		canvas_text(&figure->canvas, x, y + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
+		canvas_stroke(&figure->canvas, x, y, x, y + 3, &tick);
+		axis_number(&figure->canvas, x, y + SMALL + 4, value);
 	}
 	PRINT_TO(text, "time [%s]", name);
-	canvas_text(
-		&figure->canvas, figure->left + figure->span / 2, y + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	canvas_label(&figure->canvas, figure->left + figure->span / 2, y + 2 * SMALL + 6, ANCHOR_MIDDLE, text);
 }
 
 /* Returns its rows; canvas NULL: only that. */
@@ -210,17 +190,17 @@ static int figure_pipeline_draw_legend(struct canvas *canvas, const struct figur
 	for (int part = 0; part < PIPELINE_PARTS; part++)
 		if (figure->there[part])
 			key[keys++] = (struct canvas_key){ pipeline_colours[part], pipeline_names[part], SIGN_BOX };
-	int rows = canvas_legend(canvas, figure->left, y, figure->span, SMALL, LEADING, INK, key, keys);
+	int rows = canvas_legend(canvas, figure->left, y, figure->span, key, keys);
 	if (figure->numbered)
 		rows += canvas_rows(
-			canvas, figure->left, y + LEADING * rows, figure->span, SMALL, LEADING, INK, "numbers: microbatches");
+			canvas, figure->left, y + LEADING * rows, figure->span, "numbers: microbatches");
 	return rows;
 }
 
 void pipeline_title(const struct timetable *timetable, const char *name, char *text, size_t size)
 {
 	const char *unit_name;
-	int64_t unit = figure_pipeline_time_unit(timetable->time, &unit_name);
+	int64_t unit = axis_time_unit(timetable->time, &unit_name);
 	char chunks[32] = "";
 	if (timetable->chunks > 1)
 		PRINT_TO(chunks, " with %u chunks", timetable->chunks);
@@ -245,7 +225,7 @@ static int title_rows(char *text, double width)
 	const char *rest = title_rest(text);
 	return canvas_text_width(BOLD, text) <= width - 2 * EDGE || !rest
 		? 0
-		: canvas_rows(NULL, 0, 0, width - 2 * EDGE, SMALL, LEADING, INK, rest + 2);
+		: canvas_rows(NULL, 0, 0, width - 2 * EDGE, rest + 2);
 }
 
 static void figure_pipeline_draw_title(struct figure *figure, char *text)
@@ -255,9 +235,9 @@ static void figure_pipeline_draw_title(struct figure *figure, char *text)
 		return;
 	if (figure->top > TOP && rest) {
 		*rest = '\0';
-		canvas_rows(&figure->canvas, EDGE, TOP - 3, figure->canvas.paper.width - 2 * EDGE, SMALL, LEADING, INK, rest + 2);
+		canvas_rows(&figure->canvas, EDGE, TOP - 3, figure->canvas.paper.width - 2 * EDGE, rest + 2);
 	}
-	canvas_title(&figure->canvas, EDGE, TOP - 15, NORMAL, INK, text);
+	canvas_title(&figure->canvas, EDGE, TOP - 15, text);
 }
 
 /* ---- memory ---- */
@@ -296,18 +276,18 @@ static int draw_rank_names(struct canvas *canvas, const struct figure *figure, d
 	int keys = 0;
 	if (timetable->ranks <= CURVES_MOST)
 		FOR(rank, timetable->ranks) {
-			snprintf(name[keys], sizeof name[keys], "rank %u: %s", rank,
+			PRINT_TO(name[keys], "rank %u: %s", rank,
 				bytes_text(timetable_peak(timetable, rank), size, sizeof size));
 			key[keys] = (struct canvas_key){ curve_colours[rank], name[keys],
 				rank % 2 == 1 && rank != timetable->worst ? SIGN_DASHES : SIGN_LINE };
 			keys++;
 		}
 	if (keys == 0) {
-		snprintf(name[0], sizeof name[0], "rank %u, with the most memory", timetable->worst);
+		PRINT_TO(name[0], "rank %u, with the most memory", timetable->worst);
 		key[keys++] = (struct canvas_key){ ALARM, name[0], SIGN_LINE };
 		key[keys++] = (struct canvas_key){ GREY, "the others", SIGN_LINE };
 	}
-	return canvas_legend(canvas, figure->left, y, figure->span, SMALL, LEADING, INK, key, keys);
+	return canvas_legend(canvas, figure->left, y, figure->span, key, keys);
 }
 
 static void figure_pipeline_draw_limit(struct figure *figure)
@@ -317,8 +297,7 @@ static void figure_pipeline_draw_limit(struct figure *figure)
 	if (figure->limit < 0 || (double)figure->limit > figure->bytes)
 		return;
 	double y = figure_pipeline_y_of(figure, (double)figure->limit);
-	canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } }, 2,
-		NULL, &line);
+	canvas_stroke(&figure->canvas, figure->left, y, figure->left + figure->span, y, &line);
 	PRINT_TO(text, "budget %s", bytes_text(figure->limit, size, sizeof size));
 	canvas_text(&figure->canvas, figure->left + figure->span - 3, y - 2, CANVAS_SMALL, ANCHOR_END, false, INK, text);
 }
@@ -340,18 +319,13 @@ static void figure_pipeline_draw_peak(struct figure *figure)
 
 static void figure_pipeline_draw_memory(struct figure *figure)
 {
-	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false }, thin = { GREY, 0.6, false };
+	const struct canvas_line frame = { INK, 0.75, false }, thin = { GREY, 0.6, false };
 	const char *name;
 	int64_t unit = axis_unit((int64_t)figure->bytes, &name);
 	double top = figure->bytes / (double)unit, step = axis_step(top, TICKS);
 	char text[64];
-	for (double value = 0; value <= top * 1.0001; value += step) {
-		double y = figure_pipeline_y_of(figure, value * (double)unit);
-		canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } },
-			2, NULL, &grid);
-		PRINT_TO(text, "%g", value);
-		canvas_text(&figure->canvas, figure->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
-	}
+	for (double value = 0; value <= top * 1.0001; value += step)
+		axis_line(&figure->canvas, figure->left, figure->span, figure_pipeline_y_of(figure, value * (double)unit), value);
 	uint32_t ranks = figure->timetable->ranks, every = ranks <= CURVES_MOST ? 1 : (ranks + LINES_MOST - 1) / LINES_MOST;
 	for (uint32_t rank = 0; rank < ranks; rank += every) {
 		const struct canvas_line own = { curve_colours[rank % CURVES_MOST], 1.0, rank % 2 == 1 };
@@ -366,7 +340,7 @@ static void figure_pipeline_draw_memory(struct figure *figure)
 	int used = PRINT_TO(text, "memory of a device [%s], by rank", name);
 	if (every > 1)
 		snprintf(text + used, sizeof text - (size_t)used, ", 1 in %u", every);
-	canvas_text(&figure->canvas, EDGE, figure->memory_top - 4, SMALL, ANCHOR_START, false, INK, text);
+	canvas_label(&figure->canvas, EDGE, figure->memory_top - 4, ANCHOR_START, text);
 }
 
 /* Both plots begin where the numbers of ranks and of memory leave room. */

@@ -4,19 +4,14 @@
 
 #include "figure.h"
 
-#define EDGE    4.0 /* of the paper */
 #define TOP     30.0
 #define PLOT    162.0
 #define RIGHT   14.0
 #define LEFT    34.0
 #define LEGEND  40.0 /* from the plot to its legend */
 #define BARE    28.0
-#define LEADING 11.0
-#define SMALL   8.0
-#define NORMAL  9.0
 #define DOT     2.4  /* points: an op */
 #define GRID    1.0  /* ops as near as this are one dot */
-#define INK     "#222222"
 
 /* The plot's scales: powers of ten at its edges. */
 struct roofs {
@@ -62,19 +57,19 @@ static void figure_roofline_axes(struct roofs *roofs)
 	char text[40];
 	for (int power = (int)roofs->least_x; power <= roofs->most_x; power++) {
 		double x = figure_roofline_x(roofs, pow(10, power));
-		canvas_path(&roofs->canvas, (struct canvas_point[]){ { x, TOP }, { x, TOP + PLOT } }, 2, NULL, &grid);
+		canvas_stroke(&roofs->canvas, x, TOP, x, TOP + PLOT, &grid);
 		PRINT_TO(text, "%g", pow(10, power));
 		if ((power - (int)roofs->least_x) % every == 0)
-			canvas_text(&roofs->canvas, x, TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
+			canvas_label(&roofs->canvas, x, TOP + PLOT + SMALL + 3, ANCHOR_MIDDLE, text);
 	}
 	for (int power = (int)roofs->least_y; power <= roofs->most_y; power++) {
 		double y = figure_roofline_y(roofs, pow(10, power));
-		canvas_path(&roofs->canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + roofs->span, y } }, 2, NULL, &grid);
+		canvas_stroke(&roofs->canvas, LEFT, y, LEFT + roofs->span, y, &grid);
 		if (power >= 0 && power <= 15 && power % 3 == 0)
-			canvas_text(&roofs->canvas, LEFT - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, units[power / 3]);
+			canvas_label(&roofs->canvas, LEFT - 4, y + SMALL / 3, ANCHOR_END, units[power / 3]);
 	}
-	canvas_text(&roofs->canvas, EDGE, TOP - 5, SMALL, ANCHOR_START, false, INK, "FLOP/s");
-	canvas_text(&roofs->canvas, LEFT + roofs->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK,
+	canvas_label(&roofs->canvas, EDGE, TOP - 5, ANCHOR_START, "FLOP/s");
+	canvas_label(&roofs->canvas, LEFT + roofs->span / 2, TOP + PLOT + 2 * SMALL + 6, ANCHOR_MIDDLE,
 		"FLOP per byte of memory traffic");
 }
 
@@ -122,8 +117,8 @@ static int figure_roofline_legend(struct canvas *canvas, const struct roofline *
 	}
 	PRINT_TO(note, "a dot is an op%s, its colour what limits it; %u ops without FLOPs are left out",
 		roofline->share ? " on one device" : "", roofline->others);
-	rows = canvas_rows(canvas, EDGE, y, width, SMALL, LEADING, INK, note);
-	return rows + canvas_legend(canvas, EDGE, y + LEADING * rows, width, SMALL, LEADING, INK, key, keys);
+	rows = canvas_rows(canvas, EDGE, y, width, note);
+	return rows + canvas_legend(canvas, EDGE, y + LEADING * rows, width, key, keys);
 }
 
 enum status figure_roofline(const struct roofline *roofline, const char *name, struct canvas_paper paper, FILE *stream,
@@ -142,7 +137,7 @@ enum status figure_roofline(const struct roofline *roofline, const char *name, s
 		return fail_memory(error);
 	PRINT_TO(title, "%.150s%s%s", name, roofline->device ? " on " : "",
 		roofline->device ? roofline->device : "");
-	canvas_title(&roofs.canvas, EDGE, TOP - 16, NORMAL, INK, title);
+	canvas_title(&roofs.canvas, EDGE, TOP - 16, title);
 	figure_roofline_axes(&roofs);
 	figure_roofline_ops(&roofs);
 	figure_roofline_roof(&roofs, roofline->matrix, "matrix products");

@@ -4,21 +4,15 @@
 #include "figure.h"
 
 #define PLOT    190.0
-#define EDGE    4.0  /* of the paper */
 #define TICKS   6    /* steps of the upright axis, at most */
 #define TICK    34.0 /* between numbers of the lower axis, at least */
 #define TOP     30.0
 #define RIGHT   12.0
 #define BELOW   28.0 /* from the plot to the end of its axis' name */
 #define LEGEND  42.0 /* from the plot to the first row of the legend */
-#define LEADING 11.0
-#define SMALL   8.0
-#define NORMAL  9.0
-#define BOLD    9.8 /* as wide as bold letters of the normal size */
 #define MARK    2.5
 #define NAMELESS 5.8 /* around a point, where no other name begins */
 #define SAMPLES 240
-#define INK     "#222222"
 #define GREY    SLOWDOWN_NOTHING
 #define BLUE    SLOWDOWN_PLAN
 #define ORANGE  SLOWDOWN_STRATEGY
@@ -62,30 +56,20 @@ static double figure_slowdown_y_of(const struct scales *scales, double extra)
 
 static void figure_slowdown_draw_axes(struct scales *scales, const struct plan *plan)
 {
-	const struct canvas_line grid = { "#DDDDDD", 0.5, false };
 	struct canvas *canvas = &scales->canvas;
 	char text[CANVAS_CUT + 20], cut[CANVAS_CUT];
 	double step = axis_step(scales->top, TICKS), unit = (double)scales->unit;
-	for (double value = 0; value <= scales->top; value += step) {
-		double y = TOP + PLOT * (1 - value / scales->top);
-		canvas_path(canvas, (struct canvas_point[]){ { scales->begin, y }, { scales->begin + scales->span, y } }, 2,
-			NULL, &grid);
-		PRINT_TO(text, "%g", value);
-		canvas_text(canvas, scales->begin - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
-	}
+	for (double value = 0; value <= scales->top; value += step)
+		axis_line(canvas, scales->begin, scales->span, TOP + PLOT * (1 - value / scales->top), value);
 	step = axis_step((scales->right - scales->left) / unit, (int)(scales->span / TICK));
-	for (double value = ceil(scales->left / unit / step) * step; value * unit <= scales->right; value += step) {
-		PRINT_TO(text, "%g", value);
-		canvas_text(canvas, figure_slowdown_x_of(scales, value * unit), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE,
-			false, INK, text);
-	}
+	for (double value = ceil(scales->left / unit / step) * step; value * unit <= scales->right; value += step)
+		axis_number(canvas, figure_slowdown_x_of(scales, value * unit), TOP + PLOT + SMALL + 3, value);
 	PRINT_TO(text, "memory [%s]", scales->unit_name);
-	canvas_text(
-		canvas, scales->begin + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
-	canvas_text(canvas, EDGE, TOP - 4, SMALL, ANCHOR_START, false, INK, "extra time [%]");
+	canvas_label(canvas, scales->begin + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, ANCHOR_MIDDLE, text);
+	canvas_label(canvas, EDGE, TOP - 4, ANCHOR_START, "extra time [%]");
 	double room = canvas->paper.width - EDGE - 2 - canvas_text_width(BOLD, ": recomputation");
 	PRINT_TO(text, "%s: recomputation", canvas_cut(BOLD, room, plan->graph->name, cut));
-	canvas_title(canvas, EDGE, TOP - 16, NORMAL, INK, text);
+	canvas_title(canvas, EDGE, TOP - 16, text);
 }
 
 static void figure_slowdown_draw_bound(struct scales *scales, const struct slowdown *slowdown)
@@ -178,7 +162,7 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 	scales.right = (double)slowdown->most + ((double)slowdown->most - scales.left) * 0.03 + 1;
 	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
 	int keys = COUNT_OF(key),
-		rows = canvas_legend(NULL, scales.begin, 0, scales.span, SMALL, LEADING, INK, key, keys);
+		rows = canvas_legend(NULL, scales.begin, 0, scales.span, key, keys);
 	if (!(canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) ==
 			OK))
 		return fail_memory(error);
@@ -190,6 +174,6 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 	draw_strategies(&scales, slowdown, plan, &names);
 	draw_present(&scales, plan);
 	if (!paper.unexplained)
-		canvas_legend(&scales.canvas, scales.begin, TOP + PLOT + LEGEND, scales.span, SMALL, LEADING, INK, key, keys);
+		canvas_legend(&scales.canvas, scales.begin, TOP + PLOT + LEGEND, scales.span, key, keys);
 	return canvas_close(&scales.canvas, stream, error);
 }

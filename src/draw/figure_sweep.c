@@ -11,10 +11,8 @@
 struct plot { double left, top, wide, high, least_x, most_x, least_y, most_y; };
 enum plot_unit { PLOT_BYTES, PLOT_SECONDS };
 
-#define SMALL 8.0
 #define TICK  32.0 /* between numbers of the lower axis, at least */
 #define TICKS 6    /* steps of the upright axis, at most */
-#define INK   "#222222"
 
 static double plot_x(const struct plot *plot, double value)
 {
@@ -51,20 +49,16 @@ static void plot_place(struct plot *plot, double width, double right, enum plot_
 /* The frame, and numbers and grid of the upright axis in the largest fitting unit; label and unit stand above. */
 static void plot_axes(const struct plot *plot, struct canvas *canvas, const char *label, enum plot_unit unit)
 {
-	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false };
+	const struct canvas_line frame = { INK, 0.75, false };
 	const char *name;
 	char text[100];
 	double one = draw_plot_unit_of(plot->most_y, unit, &name),
 		   step = axis_step((plot->most_y - plot->least_y) / one, TICKS);
-	for (double value = ceil(plot->least_y / one / step) * step; value * one <= plot->most_y; value += step) {
-		double y = plot_y(plot, value * one);
-		canvas_path(canvas, (struct canvas_point[]){ { plot->left, y }, { plot->left + plot->wide, y } }, 2, NULL, &grid);
-		PRINT_TO(text, "%g", value);
-		canvas_text(canvas, plot->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
-	}
+	for (double value = ceil(plot->least_y / one / step) * step; value * one <= plot->most_y; value += step)
+		axis_line(canvas, plot->left, plot->wide, plot_y(plot, value * one), value);
 	canvas_box(canvas, plot->left, plot->top, plot->wide, plot->high, NULL, &frame, NULL);
 	PRINT_TO(text, "%s [%s]", label, name);
-	canvas_text(canvas, 4, plot->top - 4, SMALL, ANCHOR_START, false, INK, text);
+	canvas_label(canvas, 4, plot->top - 4, ANCHOR_START, text);
 }
 
 /* Bytes along the lower axis. */
@@ -74,17 +68,12 @@ static void plot_byte_axis(const struct plot *plot, struct canvas *canvas, const
 	char text[100];
 	double one = draw_plot_unit_of(plot->most_x, PLOT_BYTES, &name),
 		   step = axis_step((plot->most_x - plot->least_x) / one, (int)(plot->wide / TICK));
-	for (double value = ceil(plot->least_x / one / step) * step; value * one <= plot->most_x; value += step) {
-		PRINT_TO(text, "%g", value);
-		canvas_text(canvas, plot_x(plot, value * one), plot->top + plot->high + SMALL + 3, SMALL, ANCHOR_MIDDLE, false,
-			INK, text);
-	}
+	for (double value = ceil(plot->least_x / one / step) * step; value * one <= plot->most_x; value += step)
+		axis_number(canvas, plot_x(plot, value * one), plot->top + plot->high + SMALL + 3, value);
 	PRINT_TO(text, "%s [%s]", label, name);
-	canvas_text(canvas, plot->left + plot->wide / 2, plot->top + plot->high + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE,
-		false, INK, text);
+	canvas_label(canvas, plot->left + plot->wide / 2, plot->top + plot->high + 2 * SMALL + 6, ANCHOR_MIDDLE, text);
 }
 
-#define EDGE    4.0 /* of the paper */
 #define RIGHT   14.0
 #define TOP     30.0
 #define PARETO  190.0 /* heights of plots */
@@ -92,13 +81,8 @@ static void plot_byte_axis(const struct plot *plot, struct canvas *canvas, const
 #define BETWEEN 24.0 /* two panels */
 #define BELOW   30.0 /* from a plot to the end of its axis' name */
 #define LEGEND  40.0 /* from a plot to its legend */
-#define LEADING 11.0
-#define SMALL   8.0
-#define NORMAL  9.0
-#define BOLD    9.8 /* as wide as bold letters of the normal size */
 #define CLOSE   0.5 /* least over most: an axis from 0 would waste the plot */
 #define MARK    4.0
-#define INK     "#222222"
 #define ALL     "#0072B2"
 
 struct scene {
@@ -183,7 +167,7 @@ static void figure_sweep_draw_title(struct scene *scene, const char *name, const
 	PRINT_TO(rest, ": %u scenario%s, %s", scene->table->rows, scene->table->rows == 1 ? "" : "s", what);
 	double room = scene->canvas.paper.width - EDGE - 2 - canvas_text_width(BOLD, rest);
 	PRINT_TO(text, "%s%s", canvas_cut(BOLD, room, name, cut), rest);
-	canvas_title(&scene->canvas, EDGE, TOP - 16, NORMAL, INK, text);
+	canvas_title(&scene->canvas, EDGE, TOP - 16, text);
 }
 
 /* Names of colours, and what a hollow mark says. Returns the rows; canvas NULL: only that. */
@@ -192,12 +176,12 @@ static int figure_sweep_draw_legend(struct canvas *canvas, const struct sweep_ta
 {
 	bool over = false;
 	char text[200];
-	int rows = keys > 1 ? canvas_legend(canvas, x, y, width, SMALL, LEADING, INK, key, keys) : 0;
+	int rows = keys > 1 ? canvas_legend(canvas, x, y, width, key, keys) : 0;
 	FOR(i, table->rows)
 		over |= table->row[i].bytes >= 0 && !table->row[i].fits;
 	PRINT_TO(text, "%s%s%s", note, *note && over ? "; " : "",
 		over ? "hollow: over the memory of a device" : "");
-	return rows + canvas_rows(canvas, x, y + LEADING * rows, width, SMALL, LEADING, INK, text);
+	return rows + canvas_rows(canvas, x, y + LEADING * rows, width, text);
 }
 
 /* ---- time over memory ---- */
@@ -403,7 +387,7 @@ static void figure_sweep_draw_line(
 			if (high >= 0 && marks)
 				draw_mark(&scene->canvas, x, y, curve_colours[k], row->fits, others_text(scene, row, NONE, text, sizeof text));
 			else if (high >= 0 && last_x >= 0)
-				canvas_path(&scene->canvas, (struct canvas_point[]){ { last_x, last_y }, { x, y } }, 2, NULL, &line);
+				canvas_stroke(&scene->canvas, last_x, last_y, x, y, &line);
 			last_x = high >= 0 ? x : -1; /* where there is no plan, the line is broken */
 			last_y = y;
 		}
@@ -453,9 +437,8 @@ static void draw_values(struct scene *scene, const struct plot *plot)
 	while (plot->wide * every / knob->values < widest && every < knob->values)
 		every *= 2;
 	for (uint32_t i = 0; i < knob->values; i += every)
-		canvas_text(
-			&scene->canvas, figure_sweep_place_of(scene, plot, i), y, SMALL, ANCHOR_MIDDLE, false, INK, knob->value[i]);
-	canvas_text(&scene->canvas, plot->left + plot->wide / 2, y + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, knob->name);
+		canvas_label(&scene->canvas, figure_sweep_place_of(scene, plot, i), y, ANCHOR_MIDDLE, knob->value[i]);
+	canvas_label(&scene->canvas, plot->left + plot->wide / 2, y + SMALL + 3, ANCHOR_MIDDLE, knob->name);
 }
 
 /* What tells a line from the others. Where one knob does, the first line names it. */

@@ -3,19 +3,13 @@
 
 #include "figure.h"
 
-#define EDGE    4.0 /* of the paper */
 #define TOP     26.0
 #define ROW     20.0
 #define BAR     13.0
 #define BELOW   30.0 /* from the bars to the end of the axis' name */
 #define LEGEND  40.0 /* from the bars to the legend */
-#define LEADING 11.0
 #define TICK    30.0 /* between numbers of the axis, at least */
-#define SMALL   8.0
-#define NORMAL  9.0
-#define BOLD    9.8 /* as wide as bold letters of the normal size */
 #define VISIBLE 0.3 /* points: what is narrower has no colour that one could look up */
-#define INK     "#222222"
 
 /* Okabe and Ito's, as in the other figures. */
 const char *const time_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F00", "#999999", "#D55E00", "#3B2A8C",
@@ -31,22 +25,10 @@ struct bars {
 	double left, span, top, bottom; /* where bars begin; width of the longest; upper and lower edge of all */
 };
 
-/* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds. */
-static int64_t figure_time_time_unit(int64_t picoseconds, const char **name)
-{
-	static const char *const names[] = { "s", "ms", "us" };
-	int64_t unit = PICOSECONDS;
-	int i = 0;
-	for (; i < 2 && picoseconds < unit; i++)
-		unit /= 1000;
-	*name = names[i];
-	return unit;
-}
-
 static const char *figure_time_time_text(int64_t picoseconds, char *text, size_t size)
 {
 	const char *name;
-	int64_t unit = figure_time_time_unit(picoseconds, &name);
+	int64_t unit = axis_time_unit(picoseconds, &name);
 	double amount = (double)picoseconds / (double)unit;
 	snprintf(text, size, "%.*f %s", amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0, amount, name);
 	return text;
@@ -67,15 +49,12 @@ static void figure_time_draw_axis(struct bars *bars)
 	char text[64];
 	for (double value = 0; value <= top * 1.0001; value += step) {
 		double x = bars->left + bars->span * value / top;
-		canvas_path(&bars->canvas, (struct canvas_point[]){ { x, bars->top }, { x, bars->bottom + 3 } }, 2, NULL, &grid);
-		PRINT_TO(text, "%g", value);
-		canvas_text(&bars->canvas, x, bars->bottom + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
+		canvas_stroke(&bars->canvas, x, bars->top, x, bars->bottom + 3, &grid);
+		axis_number(&bars->canvas, x, bars->bottom + SMALL + 4, value);
 	}
-	canvas_path(&bars->canvas, (struct canvas_point[]){ { bars->left, bars->top }, { bars->left, bars->bottom } }, 2,
-		NULL, &frame);
+	canvas_stroke(&bars->canvas, bars->left, bars->top, bars->left, bars->bottom, &frame);
 	PRINT_TO(text, "time on a device [%s]", bars->unit_name);
-	canvas_text(&bars->canvas, bars->left + bars->span / 2, bars->bottom + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false,
-		INK, text);
+	canvas_label(&bars->canvas, bars->left + bars->span / 2, bars->bottom + 2 * SMALL + 6, ANCHOR_MIDDLE, text);
 }
 
 /* What follows a bar: its time, and its share of the step. */
@@ -93,8 +72,7 @@ static void figure_time_draw_bar(struct bars *bars, int part, double y)
 	const struct step_shares *shares = bars->shares;
 	char text[100], time[32];
 	double x = bars->left;
-	canvas_text(
-		&bars->canvas, bars->left - 4, y + BAR / 2 + SMALL / 3, SMALL, ANCHOR_END, false, INK, step_part_names[part]);
+	canvas_label(&bars->canvas, bars->left - 4, y + BAR / 2 + SMALL / 3, ANCHOR_END, step_part_names[part]);
 	for (int limit = 0; limit < STEP_LIMITS; limit++) {
 		double wide = bars->span * (double)shares->time[part][limit] / (double)bars->most;
 		if (wide <= 0)
@@ -106,7 +84,7 @@ static void figure_time_draw_bar(struct bars *bars, int part, double y)
 	}
 	bar_text(bars, part, text, sizeof text);
 	canvas_box(&bars->canvas, x + 2, y, canvas_text_width(SMALL, text) + 4, BAR, "#FFFFFF", NULL, NULL);
-	canvas_text(&bars->canvas, x + 4, y + BAR / 2 + SMALL / 3, SMALL, ANCHOR_START, false, INK, text);
+	canvas_label(&bars->canvas, x + 4, y + BAR / 2 + SMALL / 3, ANCHOR_START, text);
 }
 
 /* On narrow paper the times have a row of their own. */
@@ -115,14 +93,14 @@ static void figure_time_draw_title(struct bars *bars, char *text)
 	char *rest = strstr(text, ": step ");
 	if (bars->top > TOP && rest) {
 		*rest = '\0';
-		canvas_text(&bars->canvas, EDGE, bars->top - 12, SMALL, ANCHOR_START, false, INK, rest + 2);
+		canvas_label(&bars->canvas, EDGE, bars->top - 12, ANCHOR_START, rest + 2);
 	}
 	char cut[CANVAS_CUT], name[CANVAS_CUT], title[2 * CANVAS_CUT];
 	const char *rank = strstr(text, ", rank "); /* of a long name the end is cut, but not that */
 	PRINT_TO(name, "%.*s", rank ? (int)(rank - text) : (int)strlen(text), text);
 	double room = bars->canvas.paper.width - 2 * EDGE - canvas_text_width(BOLD, rank ? rank : "");
 	PRINT_TO(title, "%s%s", canvas_cut(BOLD, room, name, cut), rank ? rank : "");
-	canvas_title(&bars->canvas, EDGE, TOP - 12, NORMAL, INK, title);
+	canvas_title(&bars->canvas, EDGE, TOP - 12, title);
 }
 
 /* Returns its rows; canvas NULL: only that. */
@@ -137,8 +115,8 @@ static int figure_time_draw_legend(struct canvas *canvas, const struct bars *bar
 		if (seen)
 			key[keys++] = (struct canvas_key){ time_colours[limit], step_limit_names[limit], SIGN_BOX };
 	}
-	int rows = canvas_rows(canvas, 4, y, width, SMALL, LEADING, INK, "limited by:");
-	return rows + canvas_legend(canvas, 4, y + LEADING * rows, width, SMALL, LEADING, INK, key, keys);
+	int rows = canvas_rows(canvas, 4, y, width, "limited by:");
+	return rows + canvas_legend(canvas, 4, y + LEADING * rows, width, key, keys);
 }
 
 /* The bars have what their names and times leave of the width. */
@@ -159,7 +137,7 @@ static void figure_time_measure(struct bars *bars, double width)
 		}
 	bars->left = EDGE + names + 5;
 	bars->span = width - bars->left - times - 10;
-	bars->unit = figure_time_time_unit(bars->most, &bars->unit_name);
+	bars->unit = axis_time_unit(bars->most, &bars->unit_name);
 	bars->bottom = bars->top + ROW * bars->rows;
 }
 

@@ -6,19 +6,14 @@
 #include "src/base/json.h"
 #include "src/draw/device_grid.h"
 
-#define LEADING    11.0
 #define BESIDE     380.0 /* from that width on the legend is beside the axes */
 #define MARGIN     10.0
 #define TOP        24.0
-#define SMALL      8.0
-#define NORMAL     9.0
-#define BOLD       9.8  /* as wide as bold letters of the normal size */
 #define NUMBERED   20.0 /* squares of that size hold a number */
 #define LABEL      10.0 /* above a node */
 #define CELL_MOST  26.0
 #define HIGHEST    0.7 /* of the grid, in its width: higher, smaller squares stand side by side */
 #define CELL_LEAST 2.0
-#define INK        "#222222"
 
 /* Where nodes stand: columns of nodes, columns of devices in a node, sizes in points. */
 struct placing { uint32_t across, columns, rows; double cell, wide, high; };
@@ -112,15 +107,14 @@ static double write_mesh_draw_notes(struct canvas *canvas, const struct device_g
 	double x = beside ? width * 0.45 : MARGIN, below = y + (beside ? 0 : LEADING * grid->axes);
 	int keys = GRID_LEVELS - (grid->limit < 0);
 	for (uint32_t i = 0; canvas && i < grid->axes; i++)
-		canvas_text(canvas, MARGIN, y + LEADING * i, SMALL, ANCHOR_START, false, INK,
-			device_grid_axis_text(&grid->axis[i], text, sizeof text));
+		canvas_label(canvas, MARGIN, y + LEADING * i, ANCHOR_START, device_grid_axis_text(&grid->axis[i], text, sizeof text));
 	PRINT_TO(text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most",
 		bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
 	if (canvas)
-		canvas_text(canvas, x, below, SMALL, ANCHOR_START, false, INK, text);
+		canvas_label(canvas, x, below, ANCHOR_START, text);
 	for (int level = 0; level < keys; level++)
 		key[level] = (struct canvas_key){ grid_level_colours[level], grid_level_names[level], SIGN_BOX };
-	below += 12 + LEADING * canvas_legend(canvas, x, below + 12, width - x - MARGIN, SMALL, LEADING, INK, key, keys);
+	below += 12 + LEADING * canvas_legend(canvas, x, below + 12, width - x - MARGIN, key, keys);
 	return below > y + LEADING * grid->axes ? below : y + LEADING * grid->axes;
 }
 
@@ -139,7 +133,7 @@ static enum status figure_mesh(
 		grid->nodes, grid->nodes == 1 ? "" : "s");
 	PRINT_TO(text, "%s%s",
 		canvas_cut(BOLD, paper.width - MARGIN - 2 - canvas_text_width(BOLD, rest), name, cut), rest);
-	canvas_title(&canvas, MARGIN, TOP - 10, NORMAL, INK, text);
+	canvas_title(&canvas, MARGIN, TOP - 10, text);
 	FOR(node, grid->nodes)
 		write_mesh_draw_node(&canvas, grid, &placing, node);
 	FOR(device, grid->devices)
