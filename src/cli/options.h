@@ -42,7 +42,7 @@
 	X(allow_write, "allow-write", 0, NULL, BY(replay), "let the session read and write outside of its own folder") \
 	X(text, "text", 0, NULL, BY(plan), "as --as text") \
 	X(view, "view", 'v', "V", BY(plan) | BY(export), "which drawing or figure, see the list of views") \
-	X(width, "width", 'w', "POINTS", BY(plan) | BY(export) | BY(compare), "width of a figure") \
+	X(width, "width", 'w', "POINTS", BY(plan) | BY(export) | BY(compare), "width of a figure; a drawing folds to fit") \
 	X(no_title, "no-title", 0, NULL, BY(plan) | BY(export), "a figure without its title") \
 	X(no_legend, "no-legend", 0, NULL, BY(plan) | BY(export), "a figure without the legend and notes below it") \
 	X(caption, "caption", 0, "F", BY(plan) | BY(export), "of a figure: write to a text file what it shows, under which " \

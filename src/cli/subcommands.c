@@ -240,9 +240,8 @@ static int check_options(const struct request *request, enum export_kind_id kind
 			command_of(request), "%s is binary and standard output is a terminal: give -o FILE", request->kind);
 	char figures[200];
 	export_figure_names(figures, sizeof figures);
-	if (request->options.width > 0 && !view->figure)
-		return usage_error(command_of(request),
-			"--width belongs to figures: %s; a drawing of the graph is as wide as it needs", figures);
+	if (request->options.width > 0 && !view->figure && view->write != export_drawing)
+		return usage_error(command_of(request), "--width belongs to drawings and figures: %s", figures);
 	const char *paper = request->options.no_title ? "--no-title"
 		: request->options.no_legend ? "--no-legend"
 		: request->caption ? "--caption"

@@ -93,20 +93,23 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 	const struct op *op = &drawing->graph->op[node->main];
 	char type[100];
 	fputs("<B>", writer->stream);
-	bool between = module->depth == 0 || cluster_is(drawing, node->module) || op->phase == PHASE_UPDATE;
+	enum phase phase = drawing->graph->op[node->first].phase;
+	bool whole = phase == PHASE_UPDATE || !drawing->depth,
+		 between = module->depth == 0 || cluster_is(drawing, node->module) || whole;
+	int most = drawing->terse ? 16 : 28;
 	if (drawing->ops)
-		html_text(writer->stream, op->name, 28);
+		html_text(writer->stream, op->name, most);
 	else if (between)
-		html_text(writer->stream, op->phase == PHASE_UPDATE ? "update" : short_type(op->type, type, sizeof type), 28);
+		html_text(writer->stream, whole ? phase_names[phase] : short_type(op->type, type, sizeof type), most);
 	else
-		html_text(writer->stream, path_below(drawing, node->module), 28);
+		html_text(writer->stream, path_below(drawing, node->module), most);
 	if (!between && module->repeats > 1) {
 		fputs(" … ", writer->stream);
 		html_text(writer->stream, drawing->modules.module[module->last_of_row].name, 28);
 		fprintf(writer->stream, " ×%u", module->repeats);
 	}
-	bool typed = drawing->ops ? strcmp(op->type, "op") != 0 : !between,
-		 more = !drawing->ops && node->ops > 1 && op->phase != PHASE_UPDATE;
+	bool typed = !drawing->terse && (drawing->ops ? strcmp(op->type, "op") != 0 : !between),
+		 more = !drawing->ops && node->ops > 1 && !whole;
 	if (more && !typed) /* as bold as the name: a viewer whose letters are wider than Graphviz thinks moves the row as a
 						   whole */
 		fprintf(writer->stream, " +%u", node->ops - 1);
@@ -117,7 +120,7 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 	}
 	if (more && typed)
 		fprintf(writer->stream, " +%u", node->ops - 1);
-	if (!drawing->ops && node->ops > 1 && op->phase == PHASE_UPDATE)
+	if (!drawing->ops && node->ops > 1 && whole)
 		fprintf(writer->stream, "<BR/>%u ops", node->ops);
 }
 
@@ -307,6 +310,8 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 #define ROW_FILL  "<TD COLSPAN=\"20\"></TD>"
 #define ROW_BEGIN ROW_TABLE ROW_FILL "<TD><TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" CELLPADDING=\"0\"><TR>"
 #define ROW_END   "</TR></TABLE></TD>" ROW_FILL "</TR></TABLE>"
+#define NEXT_LINE "</TD></TR><TR><TD>"
+#define NEXT_ROW  ROW_END NEXT_LINE ROW_BEGIN
 
 static void legend_area(const struct writer *writer, const char *area, const char *line, const char *text)
 {
@@ -332,12 +337,14 @@ static void legend_places(const struct writer *writer)
 	char mesh[96];
 	if (writer->places.count == 0)
 		return;
-	fputs("</TD></TR><TR><TD>" ROW_BEGIN, writer->stream);
-	fprintf(writer->stream, "<TD>on %s: </TD>\n",
+	fprintf(writer->stream, NEXT_LINE "on %s:" NEXT_LINE ROW_BEGIN,
 		mesh_text(&writer->drawing->plan->sharded->sharding.mesh, mesh, sizeof mesh));
-	FOR(i, writer->places.count)
+	FOR(i, writer->places.count) {
+		if (i && i % 3 == 0)
+			fputs(NEXT_ROW, writer->stream);
 		legend_area(writer, placement_area(i), "#777777",
 			i + 1 == writer->places.count && writer->places.more ? "others" : writer->places.text[i]);
+	}
 	fputs(ROW_END, writer->stream);
 }
 
@@ -354,10 +361,12 @@ static void legend(const struct writer *writer)
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		if (there[phase])
 			legend_area(writer, phase_colour[phase].area, phase_colour[phase].line, phase_names[phase]);
+	fputs(NEXT_ROW, writer->stream);
 	if (drawing->plan && drawing->plan->ordered->peak_position != NONE)
 		legend_area(writer, "#FFFFFF", ALARM, "op at the peak");
 	if (alive)
 		legend_bar(writer, 3, ALARM, "alive at the peak");
+	fputs(NEXT_ROW, writer->stream);
 	if (writer->most > 0)
 		legend_bar(writer, EDGE_THICK, "#777777", draw_bytes_of(writer->most, text));
 	if (writer->most >= 100)
@@ -365,12 +374,12 @@ static void legend(const struct writer *writer)
 	fputs(ROW_END, writer->stream);
 	legend_places(writer);
 	if (there[PHASE_FORWARD] && there[PHASE_BACKWARD])
-		fputs("</TD></TR><TR><TD>dashed: saved for the backward pass", writer->stream);
+		fputs(NEXT_LINE "dashed: saved for the backward pass", writer->stream);
 	if (writer->control)
-		fputs("</TD></TR><TR><TD>dotted: order only", writer->stream);
+		fputs(NEXT_LINE "dotted: order only", writer->stream);
 	if (!drawing->ops)
-		fputs("</TD></TR><TR><TD>+n: n more ops. Sizes are of the memory that a node allocates, in one layer",
-			writer->stream);
+		fprintf(writer->stream, NEXT_LINE "+n: n more ops. Sizes: what a node allocates%s",
+			drawing->depth ? ", in one layer" : "");
 }
 
 static void caption(const struct writer *writer, const struct draw_options *options)
@@ -385,14 +394,14 @@ static void caption(const struct writer *writer, const struct draw_options *opti
 		fprintf(writer->stream, ", %u within %u hop%s of ", drawing->selected, options->hops, options->hops == 1 ? "" : "s");
 		html_text(writer->stream, options->around, 40);
 	} else if (options->alive) {
-		fprintf(writer->stream, ", %u that make or next use what is alive at the peak", drawing->selected);
-	}
-	if (plan && plan->ordered->peak_position != NONE) {
-		fprintf(writer->stream, "; peak %s at ", draw_bytes_of(plan_peak(plan), text));
-		html_text(writer->stream, drawing->graph->op[plan->ordered->result.order[plan->ordered->peak_position]].name, 40);
+		fprintf(writer->stream, ", %u that make" NEXT_LINE "or next use what is alive at the peak", drawing->selected);
 	}
 	if (drawing->graph->persistent_bytes)
 		fprintf(writer->stream, "; %s persistent", draw_bytes_of(drawing->graph->persistent_bytes, text));
+	if (plan && plan->ordered->peak_position != NONE) {
+		fprintf(writer->stream, NEXT_LINE "peak %s at ", draw_bytes_of(plan_peak(plan), text));
+		html_text(writer->stream, drawing->graph->op[plan->ordered->result.order[plan->ordered->peak_position]].name, 36);
+	}
 	fputs("</TD></TR><TR><TD>", writer->stream);
 	legend(writer);
 	fputs("</TD></TR></TABLE>>; labelloc=b;\n", writer->stream);
@@ -400,22 +409,24 @@ static void caption(const struct writer *writer, const struct draw_options *opti
 
 /* ---- all ---- */
 
-static void head(const struct writer *writer)
+static void head(const struct writer *writer, double width)
 {
 	fputs("digraph ", writer->stream);
 	clean_name(writer->stream, writer->drawing->graph->name);
 	bool many = writer->drawing->collectives > 0; /* short nodes on many ranks */
 	fprintf(writer->stream,
-		" {\ngraph [fontname=\"" FONT "\", fontsize=11, ranksep=%s, nodesep=0.22, pad=0.15, compound=true];\n"
+		" {\ngraph [fontname=\"" FONT "\", fontsize=11, ranksep=%s, nodesep=%s, pad=0.05, margin=0, compound=true];\n"
 		"node [shape=box, style=\"filled,rounded\", fontname=\"" FONT
 		"\", fontsize=10, margin=\"0.09,%s\", height=%s];\n"
-		"edge [fontname=\"" FONT "\", fontsize=8, fontcolor=\"#555555\", arrowsize=0.6];\n",
-		many ? "0.12" : "0.28", many ? "0.02" : "0.045", many ? "0.2" : "0.3");
+		"edge [fontname=\"" FONT "\", fontsize=9, fontcolor=\"#555555\", arrowsize=0.6];\n",
+		many ? "0.12" : "0.28", writer->drawing->terse ? "0.12" : "0.22", many ? "0.02" : "0.045", many ? "0.2" : "0.3");
 	if (!writer->place && writer->drawing->nodes > NODES_QUICK)
 		fputs("nslimit=1; nslimit1=1;\n",
 			writer->stream); /* minutes become seconds, and columns are hardly less straight */
 	if (writer->pairs)
 		fputs("newrank=true;\n", writer->stream); /* else dot ranks every cluster apart and the pairs say nothing */
+	if (width > 0)
+		fprintf(writer->stream, "size=\"%.4f,10\";\n", width / 72); /* inches; and a page is no higher */
 	if (writer->place)
 		fputs("splines=line; size=\"120,120\";\n", writer->stream); /* inches: bitmaps have limits */
 }
@@ -442,7 +453,7 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 		if (!place && !options->unfold && drawing.nodes <= DRAW_LAYOUT_MOST &&
 			cluster_stack(&drawing, &writer.pair, &writer.pairs) != OK)
 			status = fail_memory(error);
-		head(&writer);
+		head(&writer, options->width);
 		caption(&writer, options);
 		if (write_nodes(&writer) != OK)
 			status = fail_memory(error);

@@ -42,6 +42,9 @@ struct draw_options {
 	const char *around; /* only what is near this op or tensor; NULL: all */
 	uint32_t hops;      /* how near: dependencies in either direction */
 	bool positions;     /* write coordinates of our own for every node */
+	uint32_t fold;      /* half as many levels of modules fewer, without any a box a phase; odd: names alone, collectives
+						 * with what they wait for, all updates in one */
+	double width;       /* points, at most, and then at most a page high; 0: as it needs */
 };
 
 /* What the words of --view mean: "graph", "modules", "ops", "layers" (unfolded), "alive", "around:NAME" or

@@ -160,11 +160,11 @@ static uint32_t groups_module_of(const struct drawing *drawing, uint32_t op)
 {
 	const struct module *module = drawing->modules.module;
 	uint32_t id = drawing->modules.of_op[op], row = NONE;
-	uint32_t depth = drawing->graph->op[op].phase == PHASE_UPDATE ? 1 : drawing->depth;
+	uint32_t depth = drawing->graph->op[op].phase == PHASE_UPDATE && drawing->depth ? !drawing->terse : drawing->depth;
 	for (uint32_t up = id; up != NONE; up = module[up].parent)
 		if (module[up].repeats > 1)
 			row = up;
-	if (drawing->graph->op[op].phase == PHASE_UPDATE && row != NONE)
+	if (drawing->graph->op[op].phase == PHASE_UPDATE && row != NONE && depth)
 		return row;
 	while (module[id].depth > depth)
 		id = module[id].parent;
@@ -236,6 +236,9 @@ static uint32_t put_op(struct builder *builder, uint32_t op)
 	struct drawing *drawing = builder->drawing;
 	uint32_t stand_in = builder->stand_in[op], module = groups_module_of(drawing, stand_in);
 	uint32_t key = module * PHASE_COUNT + drawing->graph->op[op].phase, node = builder->latest[key];
+	const struct csr *pred = &drawing->graph->pred;
+	if (drawing->terse && drawing->graph->op[op].phase == PHASE_COMMUNICATION && csr_length(pred, op))
+		node = node_before(builder, op, pred->item[pred->start[op]]);
 	if (node == NONE || drawing->ops || path_between(builder, node, op)) {
 		node = drawing->nodes++;
 		drawing->node[node] = (struct draw_node){ .module = module, .first = stand_in, .main = stand_in };
@@ -337,7 +340,7 @@ static enum status groups_measure(struct builder *builder)
 		FOR_ROW(i, &graph->touches, op)
 			if (graph->storage[graph->touches.item[i]].allocator == op && alive_at_peak(plan, graph->touches.item[i]))
 				node->alive += graph->storage[graph->touches.item[i]].bytes;
-		if (builder->seen[builder->stand_in[op]] == builder->round)
+		if (drawing->depth && builder->seen[builder->stand_in[op]] == builder->round)
 			continue;
 		builder->seen[builder->stand_in[op]] = builder->round;
 		measure_op(drawing, op, most);
@@ -456,7 +459,7 @@ static bool groups_fits(const struct drawing *drawing, uint32_t most)
 	return count == drawing->nodes ? count <= most : count <= most + most / 2 && drawing->nodes <= 2 * most;
 }
 
-static enum status gather_to_fit(struct builder *builder, uint32_t most)
+static enum status gather_to_fit(struct builder *builder, uint32_t most, uint32_t fold)
 {
 	struct drawing *drawing = builder->drawing;
 	if (!ROOM(&builder->scratch, builder->latest, (size_t)drawing->modules.count * PHASE_COUNT))
@@ -466,8 +469,9 @@ static enum status gather_to_fit(struct builder *builder, uint32_t most)
 			drawing->depth = drawing->modules.module[i].depth;
 	for (;;) {
 		enum status status = groups_gather(builder);
-		if (status != OK || drawing->ops || groups_fits(drawing, most) || drawing->depth <= 1)
+		if (status != OK || drawing->ops || (groups_fits(drawing, most) && !fold) || drawing->depth <= !fold)
 			return status;
+		fold -= groups_fits(drawing, most);
 		drawing->depth--;
 	}
 }
@@ -475,7 +479,7 @@ static enum status gather_to_fit(struct builder *builder, uint32_t most)
 /* Modules say nothing where there are none: then ops are drawn one by one, however many. */
 static bool draws_ops(const struct drawing *drawing, const struct draw_options *options)
 {
-	if (options->detail != DRAW_AUTOMATIC)
+	if (options->detail != DRAW_AUTOMATIC || options->fold)
 		return options->detail == DRAW_OPS;
 	FOR(op, drawing->graph->ops)
 		if (*drawing->graph->op[op].module)
@@ -486,7 +490,7 @@ static bool draws_ops(const struct drawing *drawing, const struct draw_options *
 enum status drawing_make(const struct graph *graph, const struct plan *plan, const struct draw_options *options,
 	struct drawing *drawing, struct error *error)
 {
-	*drawing = (struct drawing){ .graph = graph, .plan = plan };
+	*drawing = (struct drawing){ .graph = graph, .plan = plan, .terse = options->fold % 2 };
 	struct builder builder = { .drawing = drawing, .error = error, .centre = NONE };
 	enum status status = groups_make_room(&builder);
 	if (status == OK)
@@ -498,7 +502,7 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	if (status == OK)
 		status = find_stand_ins(&builder);
 	if (status == OK)
-		status = gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT);
+		status = gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT, options->fold / 2);
 	if (status == OK)
 		status = groups_measure(&builder);
 	if (status == OK)

@@ -60,6 +60,7 @@ struct drawing {
 	uint32_t collectives; /* nodes of them */
 	uint32_t depth;       /* modules below this depth are not told apart */
 	bool ops;             /* every node is one op */
+	bool terse;           /* draw_options.fold is odd */
 	uint32_t *node_of;    /* op -> node, NONE: not in the picture */
 	struct arena arena;
 };

@@ -61,7 +61,8 @@ enum status pipeline_picture(const struct export_job *job);
 /* Rows of the export table. */
 
 /* Drawings of the graph, as DOT, SVG, PDF, PNG; views: see draw_options_of(). Laying out stops after 20 s: then, and
- * above a thousand nodes, the picture has coordinates of our own. */
+ * above a thousand nodes, the picture has coordinates of our own. With a width modules are folded until letters of 6
+ * points fit; BAD_INPUT where they never do: the width that they need. */
 enum status export_drawing(const struct export_job *job);
 /* All of the graph in the full dialect of DOT. */
 enum status export_dot(const struct export_job *job);

@@ -1,12 +1,18 @@
 /* drawing.c: drawings through tidemark-dot. */
+#include <math.h>
+
 #include "data.h"
 #include "src/base/streams.h"
 #include "src/draw/draw.h"
 #include "src/draw/figure.h"
 #include "src/read/dot_child.h"
 
-#define LAYOUT_MILLISECONDS 20000
-#define PAINT_MILLISECONDS 120000 /* where every node has its place */
+#define LETTERS       9.0 /* points, of the smallest in a drawing as wide as it needs */
+#define LETTERS_LEAST 6.0
+#define FOLDS         16u /* see draw_options.fold: pictures of more than eight levels are too wide for a page */
+
+static const struct dot_limits layout_limits = { .milliseconds = 20000 },
+							   paint_limits = { .milliseconds = 120000 }; /* where every node has its place */
 
 /* The drawing's DOT in memory; free() it. */
 static enum status drawing_text(const struct plan *plan, const struct draw_options *draw, char **text, size_t *length,
@@ -24,8 +30,6 @@ static enum status drawing_text(const struct plan *plan, const struct draw_optio
 static enum status drawing_picture(const struct plan *plan, struct draw_options *draw, const char *format,
 	char **picture, size_t *length, struct error *error)
 {
-	static const struct dot_limits limits = { .milliseconds = LAYOUT_MILLISECONDS },
-								   placed = { .milliseconds = PAINT_MILLISECONDS };
 	char *text = NULL;
 	size_t size = 0;
 	uint32_t nodes = 0;
@@ -33,7 +37,7 @@ static enum status drawing_picture(const struct plan *plan, struct draw_options 
 	if (status == OK && !draw->positions) {
 		status = nodes > DRAW_LAYOUT_MOST
 			? LIMIT
-			: dot_child_render(text, size, format, false, &limits, picture, length, error);
+			: dot_child_render(text, size, format, false, &layout_limits, picture, length, error);
 		if (status == LIMIT) {
 			draw->positions = true;
 			free(text);
@@ -42,9 +46,31 @@ static enum status drawing_picture(const struct plan *plan, struct draw_options 
 		}
 	}
 	if (status == OK && draw->positions)
-		status = dot_child_render(text, size, format, true, &placed, picture, length, error);
+		status = dot_child_render(text, size, format, true, &paint_limits, picture, length, error);
 	free(text);
 	return status;
+}
+
+/* Folds until letters can be read in the width that was asked for. */
+static enum status drawing_fold(const struct plan *plan, struct draw_options *draw, struct error *error)
+{
+	double scale = 0, most = 0;
+	for (uint32_t nodes = 0; draw->fold < (draw->detail == DRAW_OPS ? 2 : FOLDS); draw->fold++) {
+		char *text = NULL, *svg = NULL;
+		size_t size = 0, length = 0;
+		enum status status = drawing_text(plan, draw, &text, &size, &nodes, error);
+		if (status == OK && nodes <= DRAW_LAYOUT_MOST)
+			status = dot_child_render(text, size, "svg", false, &layout_limits, &svg, &length, error);
+		const char *found = svg ? strstr(svg, "scale(") : NULL;
+		scale = found ? strtod(found + strlen("scale("), NULL) : 0;
+		most = fmax(most, scale);
+		free(text);
+		mem_free(svg);
+		if (status != LIMIT && (status != OK || scale * LETTERS >= LETTERS_LEAST))
+			return status;
+	}
+	return fail(error, BAD_INPUT, "in %.0f points its letters would be %.1f points high; it needs %.0f",
+		draw->width, most * LETTERS, draw->width * LETTERS_LEAST / (most * LETTERS));
 }
 
 enum status export_drawing(const struct export_job *job)
@@ -54,6 +80,9 @@ enum status export_drawing(const struct export_job *job)
 	char name[1024], *picture = NULL;
 	size_t length = 0;
 	enum status status = draw_options_of(job->options->view, name, sizeof name, &draw, job->error);
+	draw.width = job->options->width;
+	if (status == OK && draw.width > 0)
+		status = drawing_fold(plan, &draw, job->error);
 	if (status == OK && job->kind == EXPORT_dot)
 		return draw_write(plan->graph, plan, &draw, job->stream, NULL, job->error);
 	if (status == OK)

@@ -222,7 +222,7 @@ Test(view_devices, drawings_are_coloured_by_placement)
 	FILE *stream = open_memstream(&text, &size);
 	cr_assert_eq(draw_write(fixture.plan->graph, fixture.plan, &options, stream, NULL, &error), OK, "%s", error.text);
 	fclose(stream);
-	cr_assert(strstr(text, "on dp 2 x tp 4: "), "the legend names the mesh");
+	cr_assert(strstr(text, "on dp 2 x tp 4:"), "the legend names the mesh");
 	cr_assert(strstr(text, "[S(0), S(1)]"));
 	free(text);
 }
