@@ -159,7 +159,7 @@ static int main_take_option(void *context, int row, const char *value)
 	struct invocation *invocation = context;
 	int theme;
 	switch (row) {
-	case OPTION_resume_session: invocation->resume = value ? value : ""; return EXIT_FINE;
+	case OPTION_resume: invocation->resume = value ? value : ""; return EXIT_FINE;
 	case OPTION_theme:
 		invocation->options.theme = value;
 		return option_word(&invocation->line, row, value, theme_names, THEME_COUNT, &theme);

@@ -342,7 +342,7 @@ static int check_command_take_option(void *context, int row, const char *value)
 	switch (row) {
 	case OPTION_planned: request->options.planned = true; break;
 	case OPTION_numbers: request->options.numbers = true; break;
-	case OPTION_check_capacity: fine = layout_parse_bytes(value, &request->wanted.options.capacity); break;
+	case OPTION_capacity: fine = layout_parse_bytes(value, &request->wanted.options.capacity); break;
 	default: fine = layout_parse_bytes(value, &request->wanted.options.alignment);
 	}
 	return fine ? EXIT_FINE : usage_error("check", "--%s %s: expected bytes, such as 24GiB", option_rows[row].name,

@@ -20,19 +20,23 @@ static int take_kind(struct request *request, const char *value)
 {
 	static const char *const words[] = { "text", "json", "csv", "svg", "pdf", "png", "tikz" };
 	int word = 0,
-		code = option_word(&request->line, OPTION_compare_as, value, words, (int)COUNT_OF(words), &word);
+		code = option_word(&request->line, OPTION_as, value, words, (int)COUNT_OF(words), &word);
 	if (code == EXIT_FINE)
 		request->kind = export_find(words[word]);
 	return code;
 }
 
-/* --first-graph, --first-dim, --first-fusions: as those without "first-", which are of SECOND. */
-static int take_first(struct request *request, int row, const char *value)
+/* "graph=2", "dim=batch=4", "fusions=open": options that otherwise are of SECOND. */
+static int take_first(struct request *request, const char *text)
 {
-	char name[80];
+	static const char *const names[] = { "graph", "dim", "fusions" };
+	char name[16];
+	size_t length = strcspn(text, "=");
 	struct error error = { 0 };
-	option_name(&option_rows[row], name, sizeof name);
-	return read_options_take(&request->first, name + strlen("first-"), value, &error) == OK
+	PRINT_TO(name, "%.*s", (int)length, text);
+	if (!text[length] || name_index(names, COUNT_OF(names), name) < 0)
+		return usage_error("compare", "--first %s: expected graph=N, dim=NAME=SIZE or fusions=HOW", text);
+	return read_options_take(&request->first, name, text + length + 1, &error) == OK
 		? EXIT_FINE
 		: usage_error("compare", "of the first file: %s", error.text);
 }
@@ -41,10 +45,10 @@ static int compare_command_take_option(void *context, int row, const char *value
 {
 	struct request *request = context;
 	char *end;
-	if (row == OPTION_compare_as)
+	if (row == OPTION_as)
 		return take_kind(request, value);
-	if (row == OPTION_first_graph || row == OPTION_first_dim || row == OPTION_first_fusions)
-		return take_first(request, row, value);
+	if (row == OPTION_first)
+		return take_first(request, value);
 	request->options.width = strtod(value, &end);
 	return *value && !*end && request->options.width >= CANVAS_LEAST && request->options.width <= CANVAS_MOST ? EXIT_FINE
 		: usage_error("compare", "--width %s: expected points, %.0f to %.0f", value, CANVAS_LEAST, CANVAS_MOST);
@@ -56,8 +60,8 @@ static void help(void)
 	words_print(stdout, "", 0,
 		"FIRST is taken as it ran: a memory snapshot, a compiler's plan, or any graph in its own order, at its own "
 		"addresses where it has some. SECOND is "
-		"planned, with --set and the other knobs; --graph, --dim and --fusions are of it, --first-graph, --first-dim "
-		"and --first-fusions of FIRST. The report has both peaks, the highest points of the forward pass, the backward "
+		"planned, with --set and the other knobs; --graph, --dim and --fusions are of it, --first graph=N and so "
+		"on of FIRST. The report has both peaks, the highest points of the forward pass, the backward "
 		"pass and the update, "
 		"and what only one of them holds at its peak: buffers alive at both peaks are paired by size, and by the place "
 		"in the source where both name it. "

@@ -15,14 +15,6 @@ struct request {
 
 /* ---- options ---- */
 
-static int set_memory(struct request *request, const char *text)
-{
-	char assignment[96];
-	if (PRINT_TO(assignment, "memory=%s", text) >= (int)sizeof assignment)
-		return usage_error("fit", "--memory: expected bytes, such as 24GiB");
-	return batch_set(&request->scenario, assignment);
-}
-
 static int set_devices(struct request *request, const char *text)
 {
 	struct error error = { 0 };
@@ -43,7 +35,6 @@ static int fit_command_take_option(void *context, int row, const char *value)
 {
 	struct request *request = context;
 	switch (row) {
-	case OPTION_memory: return set_memory(request, value);
 	case OPTION_most_devices: return set_devices(request, value);
 	case OPTION_max: return set_most(request, row, value);
 	default: request->asked.smallest = true; return EXIT_FINE;

@@ -17,9 +17,10 @@ const struct option_row option_rows[] = {
 };
 const int option_row_count = COUNT_OF(option_rows);
 
-enum { OPTION_COLUMN = 25, ROWS_MOST = COUNT_OF(option_rows), NAME_SIZE = 24, FIRST_VALUE = 256 };
+enum { OPTION_COLUMN = 25, ROWS_MOST = COUNT_OF(option_rows) + KNOB_COUNT, NAME_SIZE = 24, FIRST_VALUE = 256 };
 
-/* The options of one command, as getopt_long() wants them; an option's value is its row's number behind FIRST_VALUE. */
+/* The options of one command, as getopt_long() wants them; an option's value is its row's number behind FIRST_VALUE;
+ * knobs come behind the rows. */
 struct taken {
 	struct option option[ROWS_MOST + 1];
 	char name[ROWS_MOST][NAME_SIZE], letters[2 * ROWS_MOST + 2];
@@ -32,6 +33,20 @@ char *option_name(const struct option_row *row, char *text, size_t size)
 	for (char *at = text; *at; at++)
 		*at = *at == '_' ? '-' : *at;
 	return text;
+}
+
+static bool options_has(const struct taken *taken, const char *name)
+{
+	for (int i = 0; i < taken->count; i++)
+		if (strcmp(taken->option[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* The explorer's come later, when its session is open. */
+static bool options_take_knobs(enum subcommand_id command)
+{
+	return command != SUBCOMMAND_explore && option_rows[OPTION_set].commands >> command & 1;
 }
 
 static void options_collect(enum subcommand_id command, struct taken *taken)
@@ -56,6 +71,10 @@ static void options_collect(enum subcommand_id command, struct taken *taken)
 			taken->letters[used++] = ':';
 	}
 	taken->letters[used] = '\0';
+	for (int i = 0; options_take_knobs(command) && i < KNOB_COUNT; i++)
+		if (!options_has(taken, knobs[i].name))
+			taken->option[taken->count++] = (struct option){ knobs[i].name, required_argument, NULL,
+				FIRST_VALUE + option_row_count + i };
 	taken->option[taken->count] = (struct option){ 0 };
 }
 
@@ -161,6 +180,15 @@ static int take_reading(struct command_line *line, int row, const char *value)
 
 static int options_take(struct command_line *line, int row, const char *value)
 {
+	if (row >= option_row_count) {
+		const char *name = knobs[row - option_row_count].name;
+		size_t size = strlen(name) + strlen(value) + 2;
+		HELD char *text = mem_alloc(size, 1);
+		if (!text)
+			return complain(NULL, &(struct error) { 0 }, NO_MEMORY);
+		snprintf(text, size, "%s=%s", name, value);
+		return options_take(line, OPTION_set, text);
+	}
 	if (row == OPTION_help) {
 		line->helped = true;
 		if (line->command != SUBCOMMAND_explore)
@@ -212,7 +240,7 @@ static const char *file_read(int row, const char *value)
 {
 	if (row == OPTION_rules)
 		return value;
-	if (row != OPTION_set)
+	if (row < option_row_count && row != OPTION_set)
 		return NULL;
 	value = *value != '@' && strchr(value, '=') ? strchr(value, '=') + 1 : value;
 	return *value == '@' ? value + 1 : NULL;

@@ -14,34 +14,27 @@
 /* X(id, name, its letter or 0, its value's name or NULL, who takes it, help). A name may have several rows, of
  * different commands. */
 #define OPTIONS(X) \
-	X(set, "set", 's', "K=V", BY_PLANNERS | BY(search) | BY(explore), "set a knob; @FILE: those in a file, one a line") \
+	X(set, "set", 's', "K=V", BY_PLANNERS | BY(search) | BY(explore), "set a knob; @FILE: those in a file, one a line; " \
+		"--K V is the same") \
 	X(pin, "pin", 'p', "PIN", BY_PLANNERS | BY(explore), "add a constraint: \"pin op A before B\"") \
 	X(vary, "vary", 0, "K=V1,V2,...", BY(sweep) | BY(export), "try these values of a knob, with all values of the " \
 		"others that vary; of export --as html: those of one knob, to choose from in the page") \
-	X(device, "device", 'd', "PRESET", BY(search), "as --set device=PRESET") \
-	X(devices, "devices", 'n', "N", BY(search), "as --set devices=N") \
 	X(most_devices, "devices", 'n', "N", BY(fit), "devices to use: by changes, --max and --smallest-device") \
-	X(memory, "memory", 'm', "BYTES", BY(search) | BY(fit), "as --set memory=BYTES") \
-	X(batch, "batch", 'b', "SAMPLES", BY(search), "as --set batch=SAMPLES") \
 	X(fusions, "fusions", 0, "HOW", BY_READERS, "of XLA HLO: open, each instruction in a fusion is an op with a " \
 		"result; closed (the default), the fusion is one op") \
 	X(graph, "graph", 0, "N", BY_READERS, "of a log: which of its graphs, from 1 on; else the largest step") \
 	X(dim, "dim", 0, "NAME=SIZE", BY_READERS, "the size of a symbolic dim") \
-	X(first_graph, "first-graph", 0, "N", BY(compare), "as --graph, of the first file") \
-	X(first_dim, "first-dim", 0, "NAME=SIZE", BY(compare), "as --dim, of the first file") \
-	X(first_fusions, "first-fusions", 0, "HOW", BY(compare), "as --fusions, of the first file") \
+	X(first, "first", 0, "OPTION=VALUE", BY(compare), "graph, dim or fusions of the first file: --first graph=2") \
 	X(rules, "rules", 'r', "F", BY_PLANNERS | BY(check) | BY(explore), "rules of your own operators, one a line") \
-	X(as, "as", 'a', "KIND", BY(plan) | BY(export), "what to write, see the list of kinds") \
-	X(compare_as, "as", 'a', "KIND", BY(compare), "text, json, csv, svg, pdf, png or tikz") \
+	X(as, "as", 'a', "KIND", BY(plan) | BY(export) | BY(screen) | BY(compare), "what to write: of plan and export see " \
+		"the list of kinds, of compare text, json, csv, svg, pdf, png or tikz, of a screen text, ansi or svg") \
 	X(json, "json", 'j', NULL, BY(plan) | BY(layout) | BY(search) | BY(fit) | BY(compare), "write a JSON object") \
-	X(csv, "csv", 0, NULL, BY(plan), "as --as csv") \
-	X(sweep_csv, "csv", 0, NULL, BY(sweep), "write CSV, with a line of names") \
-	X(table, "table", 0, NULL, BY(sweep), "write a table for people") \
-	X(replay_table, "table", 0, NULL, BY(replay), "plan behind each line that turns knobs, and write peak and arena " \
-		"before it") \
+	X(csv, "csv", 0, NULL, BY(plan) | BY(sweep), "write CSV, with a line of names") \
+	X(table, "table", 0, NULL, BY(sweep) | BY(replay), "write a table for people: of a session peak and arena before " \
+		"each line that turns knobs") \
 	X(allow_write, "allow-write", 0, NULL, BY(replay), "let the session read and write outside of its own folder") \
-	X(text, "text", 0, NULL, BY(plan), "as --as text") \
-	X(view, "view", 'v', "V", BY(plan) | BY(export), "which drawing or figure, see the list of views") \
+	X(view, "view", 'v', "V", BY(plan) | BY(export) | BY(screen), "which drawing or figure, see the list of views; of " \
+		"a screen the view's number") \
 	X(width, "width", 'w', "POINTS", BY(plan) | BY(export) | BY(compare), "width of a figure; a drawing folds to fit") \
 	X(no_title, "no-title", 0, NULL, BY(plan) | BY(export), "a figure without its title") \
 	X(no_legend, "no-legend", 0, NULL, BY(plan) | BY(export), "a figure without the legend and notes below it") \
@@ -51,24 +44,20 @@
 		"runs (the default)") \
 	X(factors, "factors", 'f', NULL, BY(plan) | BY(export), "JSON: what every dim of every op stands for") \
 	X(screen, "screen", 0, NULL, BY(screen), "the explorer's screen after some keys") \
-	X(screen_as, "as", 'a', "KIND", BY(screen), "text, ansi or svg") \
 	X(size, "size", 'z', "WxH", BY(screen), "columns and rows") \
-	X(screen_view, "view", 'v', "N", BY(screen), "the view to begin with, by its number") \
 	X(keys, "keys", 'k', "KEYS", BY(screen), "what is typed: names of keys, and words") \
-	X(resume_session, "resume", 0, "=SESSION", BY(explore), "take up the last session, or the one that is named") \
 	X(theme, "theme", 't', "NAME", BY(explore) | BY(screen), "colours: ansi, dark, light or mono") \
 	X(ascii, "ascii", 0, NULL, BY(explore) | BY(screen), "draw with ASCII, whatever the locale says") \
 	X(no_mouse, "no-mouse", 0, NULL, BY(explore), "leave the mouse to the terminal, to select text; the key m does so " \
 		"for a while") \
 	X(jobs, "jobs", 'j', "N", BY(sweep), "processes at once") \
 	X(part, "part", 0, "I/N", BY(sweep), "plan every N-th scenario, from number I on") \
-	X(shard, "shard", 0, "I/N", BY(sweep), "the older name of --part") \
-	X(resume, "resume", 0, NULL, BY(sweep), "plan only scenarios that --output lacks; refuse lines of another sweep") \
+	X(resume, "resume", 0, "=SESSION", BY(sweep) | BY(explore), "take up the last session, or the one that is named; " \
+		"of a sweep: plan only scenarios that --output lacks, and refuse lines of another sweep") \
 	X(merge, "merge", 0, NULL, BY(sweep), "GRAPH and what follows are pieces of one sweep: put them together; with its " \
 		"--vary, says what is missing at the end, too") \
-	X(capacity, "capacity", 'c', "N", BY(layout), "stop at the first layout within N bytes; exit status 1 where there " \
-		"is none") \
-	X(check_capacity, "capacity", 'c', "N", BY(check), "of buffers: the layout must be within N bytes") \
+	X(capacity, "capacity", 'c', "N", BY(layout) | BY(check), "stop at the first layout within N bytes; exit status 1 " \
+		"where there is none, or of check where it needs more") \
 	X(strategy, "strategy", 's', "S", BY(layout), "how offsets are chosen (best; \"help\" lists them)") \
 	X(alignment, "alignment", 'a', "N", BY(layout) | BY(check), "round sizes and offsets up to multiples of N (1; of " \
 		"snapshots 512)") \

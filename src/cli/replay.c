@@ -72,7 +72,7 @@ static int cli_replay_take_option(void *context, int row, const char *value)
 {
 	struct replay *replay = context;
 	(void)value;
-	replay->table |= row == OPTION_replay_table;
+	replay->table |= row == OPTION_table;
 	replay->anywhere |= row == OPTION_allow_write;
 	return EXIT_FINE;
 }

@@ -462,41 +462,26 @@ static void search_command_print_more(void)
 }
 
 /* Unlike a plan's, a search's pipelines can be set. */
-static int set_knob(struct search *search, const char *name, const char *value);
-
-static int search_command_set_line(void *context, const char *assignment)
+static int set_knob(void *context, const char *assignment)
 {
-	return set_knob(context, NULL, assignment);
-}
-
-static int set_knob(struct search *search, const char *name, const char *value)
-{
-	if (!name && *value == '@')
-		return batch_set_lines(value + 1, search_command_set_line, search);
+	struct search *search = context;
+	if (*assignment == '@')
+		return batch_set_lines(assignment + 1, set_knob, search);
 	char text[300];
 	struct error error = { 0 };
-	PRINT_TO(text, "%.*s", name ? (int)strlen(name) : (int)strcspn(value, "="), name ? name : value);
+	const char *value = strchr(assignment, '=');
+	PRINT_TO(text, "%.*s", value ? (int)(value - assignment) : 0, assignment);
 	enum knob_id knob = knob_find(text);
-	if (!name && (knob == KNOB_COUNT || !strchr(value, '=')))
-		return batch_set(&search->scenario, value);
-	if (knob == K_device) {
-		char assignment[sizeof search->device];
-		PRINT_TO(assignment, "%s%s", name ? "device=" : "", value);
-		PRINT_TO(search->device, "%s", assignment[strlen("device=")] == '@' ? assignment : "");
-		search->set[knob] = true;
+	if (!value || knob == KNOB_COUNT)
 		return batch_set(&search->scenario, assignment);
-	}
-	if (knob == K_recompute && strncmp(name ? value : strchr(value, '=') + 1, "ops:", 4) == 0) {
-		char assignment[2000];
-		PRINT_TO(assignment, "recompute=%s", name ? value : strchr(value, '=') + 1);
-		search->set[knob] = true;
-		return batch_set(&search->scenario, assignment);
-	}
-	if (!name)
-		value = strchr(value, '=');
-	enum status status = knob_parse(knob, name ? value : value + 1, &search->scenario.value[knob], &error);
+	value++;
 	search->set[knob] = true;
-	return status == OK ? EXIT_FINE : usage_error("search", "%s", error.text);
+	if (knob == K_device)
+		PRINT_TO(search->device, "%s", *value == '@' ? assignment : "");
+	if (knob == K_device || (knob == K_recompute && text_begins(value, "ops:")))
+		return batch_set(&search->scenario, assignment);
+	return knob_parse(knob, value, &search->scenario.value[knob], &error) == OK ? EXIT_FINE
+		: usage_error("search", "%s", error.text);
 }
 
 /* "transient=off", "context=2GiB", "inside=50%". */
@@ -550,12 +535,7 @@ static int search_command_take_option(void *context, int row, const char *value)
 	int64_t number = 0;
 	int code = EXIT_FINE;
 	switch (row) {
-	case OPTION_set: return set_knob(search, NULL, value);
-	case OPTION_devices:
-	case OPTION_device:
-	case OPTION_memory:
-	case OPTION_batch:
-		return set_knob(search, option_rows[row].name, value);
+	case OPTION_set: return set_knob(search, value);
 	case OPTION_offload: return set_offload(search, value);
 	case OPTION_overhead: return set_overhead(search, value);
 	case OPTION_top:

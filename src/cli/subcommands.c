@@ -47,7 +47,6 @@ static int subcommands_take_option(void *context, int row, const char *value)
 	int stage;
 	switch (row) {
 	case OPTION_csv: request->kind = "csv"; return EXIT_FINE;
-	case OPTION_text: request->kind = "text"; return EXIT_FINE;
 	case OPTION_as: request->kind = value; return EXIT_FINE;
 	case OPTION_view: request->options.view = value; return EXIT_FINE;
 	case OPTION_factors: request->options.factors = true; return EXIT_FINE;

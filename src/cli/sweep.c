@@ -123,7 +123,7 @@ static int sweep_take_option(void *context, int row, const char *value)
 		code = option_number(&sweep->line, row, value, 1, 1024, &number);
 		sweep->jobs = (int)number;
 		return code;
-	case OPTION_sweep_csv: sweep->form = SWEEP_CSV; return EXIT_FINE;
+	case OPTION_csv: sweep->form = SWEEP_CSV; return EXIT_FINE;
 	case OPTION_table: sweep->form = SWEEP_TABLE; return EXIT_FINE;
 	case OPTION_resume: sweep->resume = true; return EXIT_FINE;
 	case OPTION_merge: sweep->merge = sweep->line.several = true; return EXIT_FINE;

@@ -36,11 +36,11 @@ static int screenshot_take_option(void *context, int row, const char *value)
 	int64_t number = shot->view;
 	int word = 0, code = EXIT_FINE;
 	switch (row) {
-	case OPTION_screen_as:
+	case OPTION_as:
 		shot->kind = value;
 		return option_word(&shot->line, row, value, kinds, COUNT_OF(kinds), &word);
 	case OPTION_size: return take_size(shot, value);
-	case OPTION_screen_view:
+	case OPTION_view:
 		code = option_number(&shot->line, row, value, 1, VIEWS, &number);
 		shot->view = (int)number;
 		return code;
