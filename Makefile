@@ -223,7 +223,7 @@ install: ## install into DESTDIR/PREFIX what was built
 	@test -x $(BUILD)/tidemark || { echo "tidemark: nothing is built in $(BUILD); first: make build" >&2; exit 1; }
 	install -d $(BINARIES) $(MANUALS)/man1 $(MANUALS)/man5 $(MANUALS)/man7 $(DOCS) $(SHARED)/samples/lessons $(SHARED)/samples/cluster \
 		$(SHARED)/samples/torch/tidemark_torch
-	install -m 755 $(wildcard $(BUILD)/tidemark $(BUILD)/tidemark-dot) $(BINARIES)
+	install -m 755 $(wildcard $(BUILD)/tidemark $(BUILD)/tidemark-dot) src/check/tidemark-check $(BINARIES)
 	install -m 644 man/*.1 $(MANUALS)/man1
 	install -m 644 man/*.5 $(MANUALS)/man5
 	install -m 644 man/*.7 $(MANUALS)/man7
@@ -238,7 +238,7 @@ install: ## install into DESTDIR/PREFIX what was built
 		TIDEMARK=$(HOST_TIDEMARK) man/completions $${file%%[-/]*} >"$$to" && chmod 644 "$$to" || exit 1; done
 
 uninstall: ## remove what install put there
-	rm -f $(BINARIES)/tidemark $(BINARIES)/tidemark-dot
+	rm -f $(BINARIES)/tidemark $(BINARIES)/tidemark-dot $(BINARIES)/tidemark-check
 	for page in $(notdir $(wildcard man/*.[157])); do rm -f $(MANUALS)/man$${page##*.}/$$page; done
 	for file in $(COMPLETIONS); do rm -f $(call quote,$(DATA))/$$file; done
 	rm -rf $(SHARED) $(DOCS)
