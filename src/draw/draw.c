@@ -130,6 +130,8 @@ static void node_label(const struct writer *writer, const struct draw_node *node
 	char text[32];
 	fputs("label=<", writer->stream);
 	node_heading(writer, node);
+	if (plan && writer->drawing->ops)
+		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">step %u</FONT>", plan->ordered->position[node->main]);
 	if (node->bytes)
 		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", draw_bytes_of(node->bytes, text));
 	char where[48];
@@ -157,8 +159,8 @@ static void draw_write_node(const struct writer *writer, uint32_t id)
 		fputs(", penwidth=3", writer->stream);
 	else if (node->bytes == 0)
 		fputs(", style=\"filled,rounded,dashed\"", writer->stream);
-	fputs(", tooltip=", writer->stream);
 	const struct op *main = &drawing->graph->op[node->main];
+	fprintf(writer->stream, "%s, tooltip=", main->recomputed ? ", peripheries=2" : "");
 	char tip[400];
 	PRINT_TO(tip, "%.200s%s%.150s", main->name, main->src ? " at " : "",
 		main->src ? words_of_place(main->src) : "");
@@ -375,6 +377,9 @@ static void legend(const struct writer *writer)
 	legend_places(writer);
 	if (there[PHASE_FORWARD] && there[PHASE_BACKWARD])
 		fputs(NEXT_LINE "dashed: saved for the backward pass", writer->stream);
+	for (uint32_t i = 0, seen = 0; i < drawing->nodes && !seen; i++)
+		if ((seen = drawing->graph->op[drawing->node[i].main].recomputed))
+			fputs(NEXT_LINE "double: recomputed", writer->stream);
 	if (writer->control)
 		fputs(NEXT_LINE "dotted: order only", writer->stream);
 	if (!drawing->ops)

@@ -17,6 +17,7 @@
 #define EDGED       2.0  /* points: an edge would swallow what is smaller */
 #define TICKS       6    /* steps of the upright axis, at most */
 #define ALARM       "#D55E00"
+#define HOST        2 /* of curve_colours */
 
 /* The plot's scales. */
 struct axes {
@@ -24,6 +25,8 @@ struct axes {
 	double left, span;   /* where the plot begins; its width */
 	double steps, bytes; /* at the right and upper end */
 	int64_t unit, limit; /* limit: of memory; -1: none is drawn */
+	int64_t host;        /* the most that waits in the host's memory */
+	const char *set; /* knobs */
 	const char *unit_name;
 };
 
@@ -96,10 +99,20 @@ static double figure_y_of(const struct axes *axes, double bytes)
 	return TOP + PLOT * (1 - bytes / axes->bytes);
 }
 
-/* "NAME: peak 4.26 GiB (N B)": on narrow paper without the bytes, then with less of the name; the value stays whole. */
-static void figure_draw_title(struct axes *axes, const char *name, const char *what, int64_t bytes)
+char *figure_subject(const struct plan *plan, char *text, size_t size)
 {
-	char text[CANVAS_CUT + 100], value[100], size[32], cut[CANVAS_CUT];
+	if (plan->pipelined)
+		snprintf(text, size, "%.150s, rank %u of %u", plan->input->name, plan->rank, plan->pipelined->ranks);
+	else
+		snprintf(text, size, "%s", plan->input->name);
+	return text;
+}
+
+/* "NAME: peak 4.26 GiB (N B)": on narrow paper without the bytes, then with less of the name; the value stays whole. */
+static void figure_draw_title(struct axes *axes, const struct plan *plan, const char *what, int64_t bytes)
+{
+	char text[CANVAS_CUT + 100], value[100], size[32], cut[CANVAS_CUT], name[CANVAS_CUT];
+	figure_subject(plan, name, sizeof name);
 	double room = axes->canvas.paper.width - EDGE - 2;
 	PRINT_TO(value, ": %s %s (%" PRId64 " B)", what, bytes_text(bytes, size, sizeof size), bytes);
 	if (canvas_text_width(BOLD, name) + canvas_text_width(BOLD, value) > room)
@@ -119,6 +132,8 @@ static void figure_draw_axes(struct axes *axes, const char *label)
 		step = 1;
 	for (double value = 0; value <= axes->steps; value += step)
 		axis_number(&axes->canvas, figure_x_of(axes, value), TOP + PLOT + SMALL + 3, value);
+	if (fmod(axes->steps, step) * axes->span / axes->steps > 0.75 * TICK)
+		axis_number(&axes->canvas, axes->left + axes->span, TOP + PLOT + SMALL + 3, axes->steps);
 	canvas_label(&axes->canvas, axes->left + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, ANCHOR_MIDDLE,
 		"position in the order");
 	PRINT_TO(text, "%s [%s]", label, axes->unit_name);
@@ -129,6 +144,8 @@ static void figure_draw_axes(struct axes *axes, const char *label)
 static void begin_axes(struct axes *axes, uint32_t ops, struct canvas_paper paper, int64_t bytes, int64_t limit)
 {
 	axes->limit = limit;
+	axes->host = 0;
+	axes->set = "";
 	bytes = limit > bytes ? limit : bytes;
 	axes->steps = ops ? ops : 1;
 	axes->bytes = bytes > 0 ? (double)bytes * PLOT / (PLOT - PHASE_ROOM - 5) : 1;
@@ -138,21 +155,44 @@ static void begin_axes(struct axes *axes, uint32_t ops, struct canvas_paper pape
 	axes->span = paper.width - axes->left - RIGHT;
 }
 
-/* Names of phases at the upper end of the plot, each where it begins, with a thin line, if the name has room. */
+/* Where the run of the phase at begin ends; what moves data belongs to the run that it is in. */
+static uint32_t figure_phase_end(const struct plan *plan, uint32_t begin, int *phase)
+{
+	*phase = PHASE_COMMUNICATION;
+	for (; begin < plan->graph->ops; begin++) {
+		int next = plan->graph->op[plan->ordered->result.order[begin]].phase;
+		if (next != *phase && next != PHASE_COMMUNICATION && *phase != PHASE_COMMUNICATION)
+			break;
+		*phase = next == PHASE_COMMUNICATION ? *phase : next;
+	}
+	return begin;
+}
+
+/* Phases as bands at the upper end of the plot. Runs without room for their names share one, "backward, update". */
 static void figure_draw_phases(struct axes *axes, const struct plan *plan)
 {
 	const struct canvas_line line = { "#888888", 0.5, false };
-	const uint32_t *order = plan->ordered->result.order;
-	for (uint32_t begin = 0, end; begin < plan->graph->ops; begin = end) {
-		int phase = plan->graph->op[order[begin]].phase;
-		for (end = begin + 1; end < plan->graph->ops && plan->graph->op[order[end]].phase == phase; end++)
-			;
+	for (uint32_t begin = 0, end, bands = 0; begin < plan->graph->ops; begin = end) {
+		bool in[PHASE_COUNT] = { false }, wide = false;
+		char text[100] = "";
+		for (end = begin; !wide && end < plan->graph->ops; ) {
+			int phase;
+			uint32_t next = figure_phase_end(plan, end, &phase);
+			wide = figure_x_of(axes, next) - figure_x_of(axes, end) >
+				canvas_text_width(CANVAS_SMALL, phase_names[phase]) + 4;
+			if (wide && end > begin)
+				break;
+			if (!in[phase])
+				snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? ", " : "", phase_names[phase]);
+			in[phase] = true;
+			end = next;
+		}
 		double x = figure_x_of(axes, begin), room = figure_x_of(axes, end) - x;
-		if (room < canvas_text_width(CANVAS_SMALL, phase_names[phase]) + 4)
-			continue;
+		canvas_box(&axes->canvas, x, TOP, room, PHASE_ROOM, bands++ % 2 ? "#FFFFFF" : "#F0F0F0", NULL, text);
 		if (begin > 0)
 			canvas_stroke(&axes->canvas, x, TOP, x, TOP + PLOT, &line);
-		canvas_text(&axes->canvas, x + 2, TOP + PHASE_ROOM - 3, CANVAS_SMALL, ANCHOR_START, false, INK, phase_names[phase]);
+		if (room > canvas_text_width(CANVAS_SMALL, text) + 4)
+			canvas_text(&axes->canvas, x + 2, TOP + PHASE_ROOM - 3, CANVAS_SMALL, ANCHOR_START, false, INK, text);
 	}
 }
 
@@ -168,9 +208,9 @@ static void draw_frame(struct axes *axes)
 static double figure_draw_legend(
 	struct canvas *canvas, const struct axes *axes, const bool there[GROUP_COUNT], const char *note)
 {
-	struct canvas_key key[GROUP_COUNT + 1];
+	struct canvas_key key[GROUP_COUNT + 2];
 	int keys = 0;
-	char limit[60], text[32];
+	char limit[60], host[60], text[32];
 	double y = TOP + PLOT + LEGEND;
 	if (canvas && canvas->paper.unexplained)
 		return y;
@@ -180,8 +220,12 @@ static double figure_draw_legend(
 	PRINT_TO(limit, "memory limit %s", bytes_text(axes->limit, text, sizeof text));
 	if (axes->limit >= 0)
 		key[keys++] = (struct canvas_key){ INK, limit, SIGN_LINE };
+	PRINT_TO(host, "host memory, at most %s", bytes_text(axes->host, text, sizeof text));
+	if (axes->host)
+		key[keys++] = (struct canvas_key){ curve_colours[HOST], host, SIGN_LINE };
 	y += LEADING * canvas_legend(canvas, axes->left, y, axes->span, key, keys) + 2;
 	y += LEADING * canvas_rows(canvas, axes->left, y, axes->span, note);
+	y += LEADING * canvas_rows(canvas, axes->left, y, axes->span, axes->set);
 	return y;
 }
 
@@ -201,6 +245,27 @@ struct thinned {
 };
 
 /* The area between the sums below a group and with it; each position is one step wide. */
+const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9",
+	"#222222" };
+
+/* A staircase: each position is one step wide. */
+static void figure_draw_curve(
+	struct axes *axes, const struct curve *curve, uint32_t number, struct thinned *thinned)
+{
+	const struct canvas_line line = { curve_colours[number % CURVES_MOST], 1.2, number % 2 == 1 };
+	size_t points = 0;
+	thinned->count = timeline_thin(curve->live, curve->ops, POINTS_MOST, thinned->keep);
+	FOR(k, thinned->count) {
+		uint32_t position = thinned->keep[k], next = k + 1 < thinned->count ? thinned->keep[k + 1] : curve->ops;
+		double y = figure_y_of(axes, (double)curve->live[position]);
+		thinned->point[points++] = (struct canvas_point){ figure_x_of(axes, position), y };
+		thinned->point[points++] = (struct canvas_point){ figure_x_of(axes, next), y };
+	}
+	canvas_path(&axes->canvas, thinned->point, points, NULL, &line);
+	double x = figure_x_of(axes, curve->peak_position + 0.5), y = figure_y_of(axes, (double)curve->peak);
+	canvas_box(&axes->canvas, x - 2, y - 2, 4, 4, line.colour, NULL, curve->name);
+}
+
 static void draw_area(struct axes *axes, struct thinned *thinned, int group)
 {
 	size_t points = 0;
@@ -257,28 +322,54 @@ void timeline_note(const struct plan *plan, char *note, size_t size)
 			bytes_text(plan_bound(plan), text, sizeof text), plan_is_proved(plan) ? " (reached)" : "");
 }
 
-enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
+/* Bytes that wait in the host's memory at each position, in curve->live. */
+static enum status figure_host(const struct plan *plan, struct curve *curve)
+{
+	struct host_pool pool = { 0 };
+	enum status status = host_pool_make(plan->graph, plan->ordered->position, 1, &pool);
+	for (uint32_t i = 0; status == OK && i < pool.n; i++)
+		FOR_FROM(at, pool.buffer[i].first, pool.buffer[i].last + 1)
+			if ((curve->live[at] += pool.buffer[i].bytes) > curve->peak) {
+				curve->peak = curve->live[at];
+				curve->peak_position = at;
+			}
+	host_pool_free(&pool);
+	return status;
+}
+
+enum status figure_timeline(
+	const struct plan *plan, const char *set, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
+	struct curve host = { .name = "host memory", .ops = plan->graph->ops };
 	HELD struct thinned *MAKE(thinned, 1);
-	enum status status = thinned && (thinned->group = timeline_groups(plan)) ? OK : fail_memory(error);
+	HELD int64_t *MAKE(live, host.ops + 1);
+	host.live = live;
+	enum status status = thinned && live && (thinned->group = timeline_groups(plan)) && figure_host(plan, &host) == OK
+		? OK
+		: fail_memory(error);
 	bool there[GROUP_COUNT] = { false };
 	char note[200] = "";
 	for (uint32_t i = 0; status == OK && i < plan->graph->ops; i++)
 		for (int group = 0; group < GROUP_COUNT; group++)
 			there[group] |= thinned->group[i][group] > 0;
 	timeline_note(plan, note, sizeof note);
-	begin_axes(&axes, plan->graph->ops, paper, plan_peak(plan), timeline_limit(plan, plan_peak(plan)));
+	begin_axes(&axes, plan->graph->ops, paper, host.peak > plan_peak(plan) ? host.peak : plan_peak(plan),
+		timeline_limit(plan, plan_peak(plan)));
+	axes.set = set;
+	axes.host = host.peak;
 	if (status == OK)
 		status = figure_open_axes(&axes, paper, there, note, error);
 	if (status == OK) {
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
-		figure_draw_title(&axes, plan->graph->name, "peak", plan_peak(plan));
+		figure_draw_title(&axes, plan, "peak", plan_peak(plan));
 		figure_draw_axes(&axes, "live memory");
 		figure_draw_phases(&axes, plan);
 		for (int group = 0; group < GROUP_COUNT; group++)
 			if (there[group])
 				draw_area(&axes, thinned, group);
+		if (host.peak)
+			figure_draw_curve(&axes, &host, HOST, thinned);
 		draw_frame(&axes);
 		figure_draw_limit(&axes);
 		figure_draw_peak(&axes, plan);
@@ -321,7 +412,8 @@ static void draw_boxes(struct axes *axes, const struct plan *plan)
 	}
 }
 
-enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
+enum status figure_map(
+	const struct plan *plan, const char *set, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
 	bool there[GROUP_COUNT] = { false };
@@ -329,6 +421,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	char note[100] = "";
 	struct box box;
 	begin_axes(&axes, plan->graph->ops, paper, plan_arena(plan), timeline_limit(plan, plan_arena(plan)));
+	axes.set = set;
 	FOR(item, plan->laid_out->items)
 		if (plan->laid_out->first[item] != NONE) {
 			there[group_of_kind(item_kind(plan, item))] = true;
@@ -337,7 +430,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	if (small)
 		PRINT_TO(note, "%u buffer%s too small to see", small, small == 1 ? " is" : "s are");
 	TRY(figure_open_axes(&axes, paper, there, note, error));
-	figure_draw_title(&axes, plan->graph->name, "arena", plan_arena(plan));
+	figure_draw_title(&axes, plan, "arena", plan_arena(plan));
 	figure_draw_axes(&axes, "address");
 	figure_draw_phases(&axes, plan);
 	draw_boxes(&axes, plan);
@@ -349,27 +442,6 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 }
 
 /* ---- several plans ---- */
-
-const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9",
-	"#222222" };
-
-/* A staircase: each position is one step wide. */
-static void figure_draw_curve(
-	struct axes *axes, const struct curve *curve, uint32_t number, struct thinned *thinned)
-{
-	const struct canvas_line line = { curve_colours[number % CURVES_MOST], 1.2, number % 2 == 1 };
-	size_t points = 0;
-	thinned->count = timeline_thin(curve->live, curve->ops, POINTS_MOST, thinned->keep);
-	FOR(k, thinned->count) {
-		uint32_t position = thinned->keep[k], next = k + 1 < thinned->count ? thinned->keep[k + 1] : curve->ops;
-		double y = figure_y_of(axes, (double)curve->live[position]);
-		thinned->point[points++] = (struct canvas_point){ figure_x_of(axes, position), y };
-		thinned->point[points++] = (struct canvas_point){ figure_x_of(axes, next), y };
-	}
-	canvas_path(&axes->canvas, thinned->point, points, NULL, &line);
-	double x = figure_x_of(axes, curve->peak_position + 0.5), y = figure_y_of(axes, (double)curve->peak);
-	canvas_box(&axes->canvas, x - 2, y - 2, 4, 4, line.colour, NULL, curve->name);
-}
 
 /* Names with their peaks, below the plot. canvas NULL: only the height. */
 static double draw_names(struct canvas *canvas, const struct axes *axes, const struct curve *curve, uint32_t curves)

@@ -3,13 +3,17 @@
 
 #include "canvas.h"
 #include "solver/pipeline/timetable.h"
+#include "src/plan/host_pool.h"
 #include "src/plan/slowdown.h"
 #include "src/read/plan_file.h"
 
-/* Live bytes over the order, stacked by group, with the peak and the proved bound. */
-enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error);
+/* Live bytes over the order, stacked by group, with the peak and the proved bound; a line for what waits in the host.
+ * set: knobs, a row of the legend. */
+enum status figure_timeline(
+	const struct plan *plan, const char *set, struct canvas_paper paper, FILE *stream, struct error *error);
 /* Every buffer as a box: steps by addresses. Boxes below a fiftieth of a point are left out; their number is said. */
-enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error);
+enum status figure_map(
+	const struct plan *plan, const char *set, struct canvas_paper paper, FILE *stream, struct error *error);
 
 /* A plan's live bytes, as its file has them. */
 struct curve {
@@ -27,6 +31,8 @@ enum status figure_curves(
 
 /* ---- shared with captions and the sources for other plotters ---- */
 
+/* The graph's name, and of a pipeline the rank. Returns text. */
+char *figure_subject(const struct plan *plan, char *text, size_t size);
 /* Where the peak is, and what the dashed line says; "" of a graph without ops. */
 void timeline_note(const struct plan *plan, char *note, size_t size);
 

@@ -1,5 +1,6 @@
 /* figure_pipeline.c: slots as boxes, bytes as lines. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "figure.h"
 
@@ -98,9 +99,24 @@ struct figure {
 	bool there[PIPELINE_PARTS];
 };
 
+static uint32_t figure_pipeline_chunk(const struct figure *figure, const struct pipeline_slot *slot)
+{
+	return slot->piece / (figure->timetable->ranks ? figure->timetable->ranks : 1);
+}
+
+/* Every other chunk of a rank is lighter. */
+static const char *figure_pipeline_shade(const char *colour, uint32_t chunk, char text[8])
+{
+	unsigned value = (unsigned)strtoul(colour + 1, NULL, 16);
+	if (chunk % 2)
+		value = (value >> 1 & 0x7F7F7F) + 0x808080;
+	snprintf(text, 8, "#%06X", value);
+	return text;
+}
+
 static double *number_size(struct figure *figure, const struct pipeline_slot *slot)
 {
-	uint32_t chunk = slot->piece / (figure->timetable->ranks ? figure->timetable->ranks : 1);
+	uint32_t chunk = figure_pipeline_chunk(figure, slot);
 	return &figure->numbers[part_of_pass[slot->pass]][chunk < CHUNKS ? chunk : CHUNKS - 1];
 }
 
@@ -134,7 +150,7 @@ static void figure_pipeline_draw_box(void *context, double x, double y, double w
 	double span = figure->span, left = figure->left + span * x, wide = span * width,
 		   top = figure->top + figure->row * y + 0.1 * figure->row;
 	double high = figure->row * height * 0.8;
-	char number[16];
+	char number[16], colour[8];
 	figure->there[part] = true;
 	if (!slot)
 		top = figure->top + figure->row * ((double)(int)y + 0.1 + 0.8 * (y - (double)(int)y));
@@ -144,7 +160,9 @@ static void figure_pipeline_draw_box(void *context, double x, double y, double w
 	figure->numbered |= size > 0;
 	if (figure->measuring)
 		return;
-	canvas_box(&figure->canvas, left, top, wide, high, pipeline_colours[part], slot && wide > 3 ? &edge : NULL, NULL);
+	canvas_box(&figure->canvas, left, top, wide, high, 
+		figure_pipeline_shade(pipeline_colours[part], slot ? figure_pipeline_chunk(figure, slot) : 0, colour),
+		slot && wide > 3 ? &edge : NULL, NULL);
 	if (size <= 0)
 		return;
 	PRINT_TO(number, "%u", slot->microbatch);
@@ -191,6 +209,9 @@ static int figure_pipeline_draw_legend(struct canvas *canvas, const struct figur
 		if (figure->there[part])
 			key[keys++] = (struct canvas_key){ pipeline_colours[part], pipeline_names[part], SIGN_BOX };
 	int rows = canvas_legend(canvas, figure->left, y, figure->span, key, keys);
+	if (figure->timetable->chunks > 1)
+		rows += canvas_rows(
+			canvas, figure->left, y + LEADING * rows, figure->span, "lighter: a rank's second chunk, fourth, ...");
 	if (figure->numbered)
 		rows += canvas_rows(
 			canvas, figure->left, y + LEADING * rows, figure->span, "numbers: microbatches");

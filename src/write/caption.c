@@ -17,6 +17,15 @@ static bool is_standard(const char *path)
 
 /* ---- plans ---- */
 
+char *caption_knob(const json_t *value, int knob, char *text, size_t size)
+{
+	if (json_is_integer(value))
+		knob_text((enum knob_id)knob, json_integer_value(value), text, size);
+	else
+		snprintf(text, size, "%s", json_is_string(value) ? json_string_value(value) : "");
+	return text;
+}
+
 /* The knobs that aren't at their defaults, and pins. */
 static void add_scenario(const json_t *scenario, struct words *words)
 {
@@ -26,10 +35,7 @@ static void add_scenario(const json_t *scenario, struct words *words)
 	size_t at;
 	for (int knob = 0; knob < KNOB_COUNT; knob++) {
 		const json_t *value = json_object_get(scenario, knobs[knob].name);
-		if (json_is_integer(value))
-			knob_text((enum knob_id)knob, json_integer_value(value), text, sizeof text);
-		else
-			PRINT_TO(text, "%s", json_is_string(value) ? json_string_value(value) : "");
+		caption_knob(value, knob, text, sizeof text);
 		if (!*text || strcmp(text, knob_text((enum knob_id)knob, knobs[knob].normal, normal, sizeof normal)) == 0)
 			continue;
 		words_add(words, "%s%s=%s", between, knobs[knob].name, text);
@@ -197,7 +203,7 @@ static enum status caption_add_time(
 	struct step_shares shares;
 	char text[300], name[200];
 	TRY(time_shares(plan, options, &shares, error));
-	time_title(&shares, time_name(plan, name, sizeof name), text, sizeof text);
+	time_title(&shares, figure_subject(plan, name, sizeof name), text, sizeof text);
 	words_add(words, "\n%s.", text);
 	for (int limit = 0; limit < STEP_LIMITS; limit++) {
 		int64_t sum = 0;

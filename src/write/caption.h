@@ -5,6 +5,8 @@
 #include "src/draw/figure.h"
 #include "src/plan/beside.h"
 
+/* A knob's value in a plan file, as people write it. Returns text. */
+char *caption_knob(const json_t *value, int knob, char *text, size_t size);
 /* "Knobs: batch=8, zero=3; the others at their defaults.", and on a line of its own what pins there are. O(knobs). */
 void caption_add_knobs(const struct scenario *scenario, struct words *words);
 /* Of a figure of one plan. command: the words of the command line behind the program's name. BAD_INPUT, NO_MEMORY. */
@@ -29,7 +31,8 @@ enum status sweep_figure_refuse(const struct export_job *job);
 /* Whether several plan files can be written so: the view timeline as svg, pdf, png, tikz or csv. */
 bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind);
 /* Sums up what the files' layouts say is alive at each op, and draws a line for each, or writes them as CSV: plan,
- * step, live_bytes. A file's name, without folders and .json, names its line. BAD_INPUT: a file that can't be read or
+ * step, live_bytes. A file's name, without folders and .json, names its line; in pictures the knobs that differ, where
+ * they tell all apart. BAD_INPUT: a file that can't be read or
  * is no plan; more than CURVES_MOST. O(ops + buffers). */
 enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options,
 	enum export_kind_id kind, FILE *stream, struct error *error);

@@ -84,8 +84,6 @@ enum status export_roofline(const struct export_job *job);
 /* What a plan's step takes on a device; of a pipeline on the rank that the plan shows. OK or NO_MEMORY. O(graph). */
 enum status time_shares(
 	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error);
-/* Of the step, and of a pipeline the rank. Returns text. */
-char *time_name(const struct plan *plan, char *text, size_t size);
 enum status time_csv(const struct export_job *job);
 enum status time_picture(const struct export_job *job);
 

@@ -7,6 +7,8 @@
 #include "src/base/streams.h"
 #include "src/read/native.h"
 
+#define DOT_QUICK 300u /* ops: of more Graphviz takes minutes */
+
 /* Ops and tensors are one name space in DOT: an op gives way to a tensor of its name. */
 static void op_node(const struct graph *graph, uint32_t op, FILE *stream)
 {
@@ -160,6 +162,8 @@ bool dot_write(const struct graph *graph, FILE *stream)
 		fine = dot_members(stream, "  extra=", graph, NULL, NULL);
 		fputs(";\n", stream);
 	}
+	if (graph->ops > DOT_QUICK)
+		fputs("  // `dot` takes long for so many nodes: --view graph draws equal layers once\n", stream);
 	fputs("  node [shape=ellipse];\n", stream);
 	FOR(id, graph->tensors)
 		fine = dot_write_tensor(graph, &graph->tensor[id], stream) && fine;

@@ -1,6 +1,7 @@
 /* drawing.c: drawings through tidemark-dot. */
 #include <math.h>
 
+#include "caption.h"
 #include "data.h"
 #include "src/base/streams.h"
 #include "src/draw/draw.h"
@@ -100,12 +101,24 @@ enum status export_dot(const struct export_job *job)
 		: fail_memory(job->error);
 }
 
+/* "Knobs: batch=4; the others at their defaults."; nothing where all are. */
+static const char *drawing_knobs(const struct plan *plan, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	caption_add_knobs(&plan->scenario, &words);
+	return *text == 'K' ? text : "";
+}
+
 enum status export_timeline(const struct export_job *job)
 {
-	return figure_timeline(job->plan, export_paper(job->options, job->kind), job->stream, job->error);
+	char text[2000];
+	return figure_timeline(job->plan, drawing_knobs(job->plan, text, sizeof text),
+		export_paper(job->options, job->kind), job->stream, job->error);
 }
 
 enum status export_map(const struct export_job *job)
 {
-	return figure_map(job->plan, export_paper(job->options, job->kind), job->stream, job->error);
+	char text[2000];
+	return figure_map(job->plan, drawing_knobs(job->plan, text, sizeof text),
+		export_paper(job->options, job->kind), job->stream, job->error);
 }

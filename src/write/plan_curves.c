@@ -46,10 +46,10 @@ static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, s
 	return OK;
 }
 
-static enum status read_curve(const char *path, struct curve *curve, struct error *error)
+static enum status read_curve(const char *path, struct curve *curve, json_t **file, struct error *error)
 {
 	const char *name = strrchr(path, '/');
-	json_t *plan = plan_file_read(path, error);
+	json_t *plan = *file = plan_file_read(path, error);
 	*curve = (struct curve){ .live = NULL };
 	if (!plan)
 		return error->status;
@@ -60,12 +60,36 @@ static enum status read_curve(const char *path, struct curve *curve, struct erro
 	if (length > 5 && strcmp(curve->name + length - 5, ".json") == 0)
 		curve->name[length - 5] = '\0';
 	enum status status = plan_curves_sum_up(plan, curve, error);
-	json_decref(plan);
 	if (status != OK) {
 		mem_free(curve->live);
 		curve->live = NULL;
 	}
 	return status;
+}
+
+/* Lines are named by the knobs in which their plans differ, where that tells all of them apart. */
+static void plan_curves_name(json_t *const *plan, struct curve *curve, uint32_t curves)
+{
+	char said[CURVES_MOST][sizeof curve->name] = { "" }, text[100];
+	for (int knob = 0; knob < KNOB_COUNT; knob++) {
+		bool same = true;
+		const json_t *value[CURVES_MOST];
+		FOR(i, curves) {
+			value[i] = json_object_get(json_object_get(plan[i], "scenario"), knobs[knob].name);
+			same &= json_equal(value[i], value[0]) == 1;
+		}
+		for (uint32_t i = 0; i < curves && !same; i++) {
+			size_t used = strlen(said[i]);
+			snprintf(said[i] + used, sizeof said[i] - used, "%s%s=%s", used ? ", " : "", knobs[knob].name,
+				caption_knob(value[i], knob, text, sizeof text));
+		}
+	}
+	FOR(i, curves)
+		FOR(k, i)
+			if (strcmp(said[i], said[k]) == 0)
+				return;
+	for (uint32_t i = 0; i < curves && curves > 1; i++)
+		PRINT_TO(curve[i].name, "%s", said[i]);
 }
 
 static void plan_curves_write_csv(const struct curve *curve, uint32_t curves, FILE *stream)
@@ -93,20 +117,25 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 {
 	struct curve curve[CURVES_MOST];
 	enum status status = OK;
+	json_t *plan[CURVES_MOST];
 	uint32_t curves = 0;
 	if (paths > CURVES_MOST)
 		return fail(error, BAD_INPUT, "%u plan files: at most %u lines can be told apart", paths, CURVES_MOST);
 	for (; status == OK && curves < paths; curves++) {
 		struct error wrong = { 0 };
-		status = read_curve(path[curves], &curve[curves], &wrong);
+		status = read_curve(path[curves], &curve[curves], &plan[curves], &wrong);
 		if (status != OK)
 			fail(error, status, "%s: %s", path[curves], wrong.text);
 	}
 	if (status == OK && is_picture(kind))
+		plan_curves_name(plan, curve, curves);
+	if (status == OK && is_picture(kind))
 		status = figure_curves(curve, curves, export_paper(options, kind), stream, error);
 	else if (status == OK)
 		plan_curves_write_csv(curve, curves, stream);
-	while (curves > 0)
-		mem_free(curve[--curves].live);
+	while (curves > 0) {
+		json_decref(plan[--curves]);
+		mem_free(curve[curves].live);
+	}
 	return status;
 }

@@ -29,16 +29,6 @@ enum status time_shares(
 	return status == OK ? OK : fail_memory(error);
 }
 
-char *time_name(const struct plan *plan, char *text, size_t size)
-{
-	const struct pipelined *pipelined = plan->pipelined;
-	if (pipelined)
-		snprintf(text, size, "%.150s, rank %u of %u", plan->input->name, plan->rank, pipelined->ranks);
-	else
-		snprintf(text, size, "%s", plan->input->name);
-	return text;
-}
-
 enum status time_csv(const struct export_job *job)
 {
 	struct step_shares shares;
@@ -58,7 +48,7 @@ enum status time_picture(const struct export_job *job)
 	struct step_shares shares;
 	char name[200];
 	TRY(time_shares(job->plan, job->options, &shares, job->error));
-	return figure_time(&shares, time_name(job->plan, name, sizeof name), export_paper(job->options, job->kind),
+	return figure_time(&shares, figure_subject(job->plan, name, sizeof name), export_paper(job->options, job->kind),
 		job->stream, job->error);
 }
 
@@ -140,6 +130,6 @@ enum status export_roofline(const struct export_job *job)
 		roofline_csv(&roofline, job->stream);
 		return OK;
 	}
-	return figure_roofline(&roofline, time_name(job->plan, name, sizeof name), export_paper(job->options, job->kind),
+	return figure_roofline(&roofline, figure_subject(job->plan, name, sizeof name), export_paper(job->options, job->kind),
 		job->stream, job->error);
 }
