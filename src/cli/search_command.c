@@ -49,11 +49,12 @@ static void fill_request(struct search *search)
 	request->overheads = search->overheads;
 	model_source_request(&search->source, request);
 	const int64_t *value = search->scenario.value;
+	const struct device_preset preset = scenario_preset(&search->scenario);
 	request->devices = (uint32_t)value[K_devices];
-	request->devices_per_node = (uint32_t)value[K_devices_per_node];
+	request->devices_per_node = (uint32_t)preset.node;
 	request->even = search->even;
 	request->offload = search->offload;
-	request->host_memory = value[K_host_memory] > 0 ? value[K_host_memory] : 0;
+	request->host_memory = preset.host_memory;
 	request->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : value[K_devices];
 	request->dp = wanted(search, K_dp);
 	request->tp = wanted(search, K_tp);

@@ -118,7 +118,7 @@ static struct outlook *outlook_evaluate(
 	struct model_source *source, const struct scenario *scenario, const struct config *config, struct error *error)
 {
 	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
-		.devices_per_node = (uint32_t)scenario->value[K_devices_per_node], .overheads = overheads_all };
+		.devices_per_node = (uint32_t)scenario_node(scenario), .overheads = overheads_all };
 	struct outlook *MAKE(outlook, 1);
 	model_source_request(source, &request);
 	struct config_case *opened = outlook ? config_case_open(&request, config, error) : NULL;

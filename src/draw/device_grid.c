@@ -45,7 +45,7 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 		const struct config *config = &outlook->config;
 		memcpy(size, (const uint32_t[]){ config->pp, config->dp, config->ep, config->cp, config->tp }, sizeof size);
 	}
-	*grid = (struct device_grid){ .per_node = (uint32_t)plan->scenario.value[K_devices_per_node],
+	*grid = (struct device_grid){ .per_node = (uint32_t)scenario_node(&plan->scenario),
 		.ranks = size[0],
 		.bytes = plan_peak(plan),
 		.limit = plan_budget(plan),

@@ -3,6 +3,7 @@
 
 #include "fsdp.h"
 #include "plan.h"
+#include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 
 enum { COMPUTES, GATHERS, REDUCES };   /* streams */
@@ -456,7 +457,8 @@ static enum status find_buffers(struct fsdp *fsdp)
 	if (fsdp->groups < 2)
 		return OK;
 	replace_gradients(fsdp);
-	if (fsdp->step->scenario->value[K_kernels] != 0 && fsdp->step->scenario->value[K_recompute] == RECOMPUTE_PRODUCTS)
+	const struct scenario *scenario = fsdp->step->scenario;
+	if (scenario_preset(scenario).eager_kernels && scenario->value[K_recompute] == RECOMPUTE_PRODUCTS)
 		keep_products(fsdp);
 	for (int steps = 0; steps < 2; steps++, fsdp->shift += fsdp->graph->ops) {
 		FOR(s, fsdp->graph->storages)

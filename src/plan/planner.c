@@ -33,8 +33,8 @@ static struct plan *planner_take_bound(struct stage_context *stage, struct plan 
 	if (status == OK)
 		status = scenario_copy(&best, &plan->scenario) == OK ? OK : fail_memory(error);
 	enum order_strategy order = scenario_order(&best);
-	if (best.value[K_order_effort] > 1 && plan->graph->ops > PROVED_OPS && order != ORDER_BEST && order != ORDER_FAST)
-		best.value[K_order_effort] = 1;
+	if (best.value[K_effort] > 1 && plan->graph->ops > PROVED_OPS && order != ORDER_BEST && order != ORDER_FAST)
+		best.value[K_effort] = 1;
 	best.value[K_order] = ORDER_BEST;
 	OWN(ordered) *least = status == OK ? stage_order(stage, plan->graph, &best, false, error) : NULL;
 	if (least && least->result.proof.bound > plan->ordered->result.proof.bound)

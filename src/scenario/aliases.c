@@ -14,7 +14,7 @@ static const struct { const char *word, *set; } aliases[] = {
 
 static const struct { const char *word; enum knob_id knob; } names[] = {
 	{ "ac", K_recompute }, { "bs", K_batch }, { "seqlen", K_seq }, { "gpus", K_devices }, { "mb", K_microbatches },
-	{ "grad_accum", K_accumulation },
+	{ "grad_accum", K_accumulation }, { "order_effort", K_effort }, { "layout_effort", K_effort },
 };
 
 enum knob_id alias_of_knob(const char *name)

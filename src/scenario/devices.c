@@ -124,6 +124,7 @@ struct device_preset device_preset_with(enum device device, enum software softwa
 	preset.channels = row->channels;
 	preset.machine.near.rate = preset.machine.near.rate / 1000 * NEAR_SHARE;
 	preset.machine.far.rate = preset.machine.far.rate / 1000 * FAR_SHARE;
+	preset.node = 8;
 	preset.context = (int64_t)row->context << 20;
 	preset.group_buffers = row->channels * CHANNEL_BYTES;
 	if (device == DEVICE_NONE) {

@@ -18,6 +18,9 @@ struct device_preset {
 	uint32_t channels;              /* of a communicator */
 	int64_t context;                /* bytes beside all tensors: the driver's, loaded kernels */
 	int64_t group_buffers;          /* bytes of buffers for each group of devices that a device talks with */
+	int64_t node;                   /* devices that share the fast links of one node */
+	int64_t host_memory;            /* bytes of it that a device may fill; 0: any */
+	uint16_t eager_kernels;         /* ops other than matrix products run as a kernel each, not fused */
 };
 /* DEVICE_NONE is an a100-80gb of any memory. What a software reaches of its peaks: profiles.h. */
 struct device_preset device_preset(enum device device);

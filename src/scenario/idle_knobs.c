@@ -19,7 +19,6 @@ WHEN(is_not_minred, scenario_strategy(scenario) != STRATEGY_MINRED)
 WHEN(keeps_its_time, is_not_minred(scenario) && scenario_strategy(scenario) != STRATEGY_AUTO)
 WHEN(has_no_cap, scenario_budget(scenario) < 0)
 WHEN(is_not_fitted, scenario->value[K_recompute] != RECOMPUTE_AUTO)
-WHEN(offloads_nothing, is_not_fitted(scenario) || !scenario->value[K_offload])
 
 /* Data parallelism alone, with or without ZeRO: what is left over is dp's. */
 static bool splits_samples_alone(const struct scenario *scenario)
@@ -33,16 +32,12 @@ static bool splits_samples_alone(const struct scenario *scenario)
 WHEN(compares_plans,
 	!is_not_fitted(scenario) || scenario_searches(scenario) || scenario->value[K_schedule] == SCHEDULE_AUTO)
 
-static bool orders_by_rule(const struct scenario *scenario)
+static bool plans_by_rule(const struct scenario *scenario)
 {
 	enum order_strategy order = scenario_order(scenario);
-	return order != ORDER_BEST && order != ORDER_ROAM && !scenario_seeks_time(scenario) && !compares_plans(scenario);
-}
-
-static bool lays_out_by_rule(const struct scenario *scenario)
-{
 	int64_t layout = scenario->value[K_layout];
-	return layout != LAYOUT_BEST && layout != LAYOUT_ROAM && layout != LAYOUT_DIVE && !compares_plans(scenario);
+	return order != ORDER_BEST && order != ORDER_ROAM && !scenario_seeks_time(scenario) && layout != LAYOUT_BEST &&
+		layout != LAYOUT_ROAM && layout != LAYOUT_DIVE && !compares_plans(scenario);
 }
 
 WHEN(has_no_time, scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario)))
@@ -69,7 +64,6 @@ static const struct row {
 	{ K_sp, has_one_device, "the step runs on one device" },
 	{ K_zero, has_one_device, "the step runs on one device" },
 	{ K_padding, has_one_device, "the step runs on one device" },
-	{ K_devices_per_node, has_one_device, "the step runs on one device" },
 	{ K_sp, is_not_split, "strategy=none splits nothing" },
 	{ K_zero, is_not_split, "strategy=none splits nothing" },
 	{ K_padding, is_not_split, "strategy=none splits nothing" },
@@ -93,15 +87,12 @@ static const struct row {
 	{ K_cp, is_not_split, "strategy=none splits nothing" },
 	{ K_ep, is_not_split, "strategy=none splits nothing" },
 	{ K_sp, splits_samples_alone, "strategy=data and zero split samples alone (tp=1)" },
-	{ K_devices_per_node, is_not_split, "strategy=none splits nothing" },
-	{ K_order_effort, orders_by_rule, "this order is a rule: only best, fast and roam search" },
-	{ K_layout_effort, lays_out_by_rule, "this layout is a rule: only best, dive and roam search" },
+	{ K_effort, plans_by_rule, "order and layout are rules: orders best, fast and roam search, layouts best, dive, roam" },
 	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
 	{ K_curve, is_not_minred, "only strategy=minred has this curve" },
 	{ K_reserve, has_no_cap, "there is no memory cap" },
 	{ K_random, is_not_fitted, "only recompute=auto chooses what runs again" },
 	{ K_offload, is_not_fitted, "only recompute=auto chooses what waits in the host" },
-	{ K_host_memory, offloads_nothing, "only offload=on fills it" },
 	{ K_order, has_no_time, "nothing runs beside computation: this is order=best" },
 	{ K_order, has_ranks, "orders for time aren't sought in a pipeline's ranks: this is order=auto" },
 };

@@ -67,8 +67,6 @@ static const char *const word_help[KNOB_COUNT] = {
 			 "wherever tp is above 1\n",
 	[K_schedule] = SCHEDULES(SCHEDULE_HELP) "what a CSV says: schedule=@FILE\nthe shortest step whose ranks keep the "
 											"memory cap, of all of these\n",
-	[K_kernels] = "chains of small ops in one kernel, as torch.compile makes them\neach op a kernel, which reads and "
-				  "writes all its operands\n",
 	[K_reduce_dtype] =
 		"as the step casts gradients before the update reads them\nthat in which the backward pass makes them\n",
 	[K_software] = SOFTWARES(SOFTWARE_HELP),

@@ -44,7 +44,7 @@ enum knob_type {
 /* What gives a plan its memory: the knob's words. */
 enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EXPANDABLE };
 
-#define EFFORT_DEFAULT 3  /* of order_effort and layout_effort: the solvers' own default */
+#define EFFORT_DEFAULT 3  /* the solvers' own default */
 #define EFFORT_MAX 10
 
 /* X(id, group, type, words, minimum, maximum, default, first stale stage, help)
@@ -52,7 +52,6 @@ enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EX
  * these unless told; of the others a single word for -1 ("given", "auto", "none") or NULL. */
 #define KNOBS(X) \
 	X(devices, "devices", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of devices the step runs on") \
-	X(devices_per_node, "devices", NUMBER, NULL, 1, 1 << 10, 8, SHARD, "devices that share the fast links of one node") \
 	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, \
 		"preset of memory, peak FLOP/s, memory bandwidth and links; none is an a100-80gb with any amount of memory; " \
 		"device=@FILE reads what python -m tidemark_torch calibrate wrote") \
@@ -63,10 +62,6 @@ enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EX
 		"breaks a constraint") \
 	X(reserve, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory that contexts, libraries and " \
 		"what nobody counts take; auto: the device preset's context, nothing of a memory below 4 GiB") \
-	X(host_memory, "devices", BYTES, "any", 0, BYTES_MAX, KNOB_GIVEN, SHARD, \
-		"memory of the node's processors that a device may fill, with offload=on and in searches with --offload") \
-	X(kernels, "devices", CHOICE, "compiled|eager", 0, 1, 0, SHARD, "how ops other than matrix products run: as a " \
-		"compiler fuses them, or one kernel each, with the memory traffic that the device's preset has for it") \
 	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, \
 		"how the model is split over devices") \
 	X(dp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "data parallel degree") \
@@ -130,15 +125,13 @@ enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EX
 		"added up before an update") \
 	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_AUTO, ORDER, \
 		"how the order of the ops is chosen") \
-	X(order_effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, \
-		"work spent on the order; one more is about four times the work") \
+	X(effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, \
+		"work spent on the order, and on the layout; one more is about four times the work") \
 	X(in_place, "order", SWITCH, NULL, 0, 1, 1, ORDER, "let ops write into the memory of an input where the graph says " \
 		"so") \
 	X(workspace, "order", SWITCH, NULL, 0, 1, 1, ORDER, "count the scratch memory of ops, where it is known") \
 	X(layout, "layout", CHOICE, LAYOUT_STRATEGIES(STRATEGY_WORD), 0, LAYOUT_STRATEGY_COUNT - 1, LAYOUT_BEST, LAYOUT, \
 		"how offsets are chosen") \
-	X(layout_effort, "layout", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, LAYOUT, \
-		"work spent on the layout; one more is about four times the work") \
 	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, "all sizes are rounded up to a multiple of it") \
 	X(allocator, "layout", CHOICE, "auto|plan|pytorch|expandable", 0, ALLOCATOR_EXPANDABLE, ALLOCATOR_AUTO, RECOMPUTE, \
 		"what gives a plan its memory, and so what fits: its own addresses, or PyTorch's caching allocator over two " \

@@ -13,7 +13,9 @@ enum figure_type {
 	TYPE_FLOPS,     /* per second, int64_t */
 	TYPE_TIME,      /* picoseconds, int64_t */
 	TYPE_POWER,     /* watts, int64_t */
+	TYPE_COUNT,     /* a whole number, int64_t */
 	TYPE_DISPATCHER, /* a word; thousandths of multiprocessors, uint16_t */
+	TYPE_KERNELS,   /* a word; which of the two, uint16_t */
 	TYPE_SHARE,     /* thousandths, uint16_t; a percentage for people */
 	TYPE_CURVE      /* struct efficiency */
 };
@@ -59,6 +61,7 @@ static const struct unit_name time_names[] = { { "us", 1e6 }, { "ns", 1e3 }, { "
 	{ NULL, 0 } };
 static const struct unit_name power_names[] = { { "W", 1 }, { "kW", 1e3 }, { NULL, 0 } };
 static const struct unit_name size_names[] = { { "M", 1e6 }, { "G", 1e9 }, { "T", 1e12 }, { "k", 1e3 }, { NULL, 0 } };
+static const struct unit_name count_names[] = { { "", 1 }, { NULL, 0 } };
 static const struct unit_name share_names[] = { { "%", 10 }, { NULL, 0 } };
 
 static const struct unit_name *names_of(enum figure_type type)
@@ -69,6 +72,7 @@ static const struct unit_name *names_of(enum figure_type type)
 	case TYPE_FLOPS: return flops_names;
 	case TYPE_TIME: return time_names;
 	case TYPE_POWER: return power_names;
+	case TYPE_COUNT: return count_names;
 	default: return share_names;
 	}
 }
@@ -123,7 +127,14 @@ static bool parse_name(const char *text)
 	return length > 0 && length < 40;
 }
 
-static const char *const dispatchers[] = { "alltoall", "deepep" };
+/* Of figures that are one of two words, the second of which counts that much. */
+static const struct { const char *name[2]; uint16_t second; } figure_words[] = {
+	[TYPE_DISPATCHER] = { { "alltoall", "deepep" }, DEEPEP_HELD }, [TYPE_KERNELS] = { { "compiled", "eager" }, 1 } };
+
+static bool figure_is_word(enum figure_type type)
+{
+	return type == TYPE_DISPATCHER || type == TYPE_KERNELS;
+}
 
 static enum status expected(enum figure_id figure, const char *value, struct error *error)
 {
@@ -133,7 +144,9 @@ static enum status expected(enum figure_id figure, const char *value, struct err
 		[TYPE_FLOPS] = "a rate, such as 312TFLOP/s",
 		[TYPE_TIME] = "a time, such as 2.5us",
 		[TYPE_POWER] = "watts, such as 700W",
+		[TYPE_COUNT] = "a number, such as 8",
 		[TYPE_DISPATCHER] = "alltoall or deepep",
+		[TYPE_KERNELS] = "compiled or eager",
 		[TYPE_SHARE] = "a percentage from 0.1% to 6000%",
 		[TYPE_CURVE] = "one to four sizes that rise, each with a percentage: 128k:30%,2M:60%,20M:75%,100M:90%" };
 	return fail(error, BAD_INPUT, "figure %s, \"%.60s\": expected %s", rows[figure].name, value, forms[rows[figure].type]);
@@ -149,8 +162,8 @@ enum status figure_parse(enum figure_id figure, const char *value, struct device
 	bool share = row->type == TYPE_SHARE, fine;
 	if (row->type == TYPE_NAME)
 		return parse_name(value) ? OK : expected(figure, value, error);
-	int word = name_index(dispatchers, 2, value);
-	if (row->type == TYPE_DISPATCHER)
+	int word = figure_is_word(row->type) ? name_index(figure_words[row->type].name, 2, value) : 0;
+	if (figure_is_word(row->type))
 		fine = word >= 0;
 	else if (row->type == TYPE_CURVE)
 		fine = parse_curve(value, &curve);
@@ -164,8 +177,8 @@ enum status figure_parse(enum figure_id figure, const char *value, struct device
 		return expected(figure, value, error);
 	if (row->type == TYPE_CURVE)
 		*(struct efficiency *)at = curve;
-	else if (row->type == TYPE_DISPATCHER)
-		*(uint16_t *)at = word ? DEEPEP_HELD : 0;
+	else if (figure_is_word(row->type))
+		*(uint16_t *)at = word ? figure_words[row->type].second : 0;
 	else if (share)
 		*(uint16_t *)at = (uint16_t)number;
 	else
@@ -199,8 +212,8 @@ char *figure_text(enum figure_id figure, const struct device_preset *preset, cha
 	*text = '\0';
 	if (row->type == TYPE_NAME)
 		words_add(&words, "%s", preset->name);
-	else if (row->type == TYPE_DISPATCHER)
-		words_add(&words, "%s", dispatchers[*(const uint16_t *)at > 0]);
+	else if (figure_is_word(row->type))
+		words_add(&words, "%s", figure_words[row->type].name[*(const uint16_t *)at > 0]);
 	else if (row->type == TYPE_SHARE)
 		add_number(&words, *(const uint16_t *)at, share_names);
 	else if (row->type != TYPE_CURVE)
@@ -279,6 +292,11 @@ int64_t scenario_reserve(const struct scenario *scenario)
 		: own_device_beside(scenario, FIGURE_CONTEXT).context;
 }
 
+int64_t scenario_node(const struct scenario *scenario)
+{
+	return scenario_preset(scenario).node;
+}
+
 int64_t scenario_group_buffers(const struct scenario *scenario)
 {
 	return own_device_beside(scenario, FIGURE_BUFFERS).group_buffers;
@@ -287,10 +305,11 @@ int64_t scenario_group_buffers(const struct scenario *scenario)
 void scenario_plain_machine(const struct scenario *scenario, struct machine *machine)
 {
 	const int64_t *value = scenario->value;
-	*machine = scenario_preset(scenario).machine;
-	if (value[K_kernels])
+	struct device_preset preset = scenario_preset(scenario);
+	*machine = preset.machine;
+	if (preset.eager_kernels)
 		machine->fused = machine->eager;
-	machine->joins_updates = !value[K_kernels] && value[K_device] != DEVICE_NONE;
+	machine->joins_updates = !preset.eager_kernels && value[K_device] != DEVICE_NONE;
 	if (value[K_memory] != KNOB_GIVEN)
 		machine->memory = value[K_memory];
 	int64_t reserve = scenario_reserve(scenario);

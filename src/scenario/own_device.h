@@ -44,7 +44,12 @@
 	X(MEASURED, "measured", SHARE, machine.measured, "what measured steps of the software on this chip take of these " \
 		"times") \
 	X(CONTEXT, "context", BYTES, context, "memory beside all tensors: the driver's, loaded kernels") \
-	X(BUFFERS, "group_buffers", BYTES, group_buffers, "memory of buffers for each group that a device talks with")
+	X(BUFFERS, "group_buffers", BYTES, group_buffers, "memory of buffers for each group that a device talks with") \
+	X(NODE, "devices_per_node", COUNT, node, "devices that share the fast links of one node") \
+	X(HOST_MEMORY, "host_memory", BYTES, host_memory, "of the node's processors, that a device may fill, with " \
+		"offload=on and in searches with --offload; 0: any") \
+	X(KERNELS, "kernels", KERNELS, eager_kernels, "how ops other than matrix products run: compiled, as a compiler " \
+		"fuses them, or eager, one kernel each, with the traffic that is eager")
 #define X(id, ...) FIGURE_##id,
 enum figure_id { FIGURES(X) FIGURE_COUNT };
 #undef X
@@ -74,5 +79,7 @@ void scenario_machine(const struct scenario *scenario, struct machine *machine);
 /* Bytes of a device that are not for the plan: the knob reserve, else the preset's context, or 0 where memory is set to
  * less than 4 GiB; a larger one without a device has an A100's. */
 int64_t scenario_reserve(const struct scenario *scenario);
+/* Devices of a node. */
+int64_t scenario_node(const struct scenario *scenario);
 /* Bytes of buffers for every group of devices that a device talks with, likewise. */
 int64_t scenario_group_buffers(const struct scenario *scenario);

@@ -118,7 +118,7 @@ enum status scenario_copy(struct scenario *to, const struct scenario *from)
 
 bool knob_matters(enum knob_id knob)
 {
-	return knob != K_order_effort && knob != K_layout_effort && knob != K_store;
+	return knob != K_effort && knob != K_store;
 }
 
 bool scenario_alike(const struct scenario *one, const struct scenario *other, enum knob_id but)

@@ -65,7 +65,7 @@ char *scenario_doubt(const struct scenario *scenario, const struct graph *graph,
 #define MEMORY_KNOBS K_alignment, K_workspace
 /* The knobs that decide how long ops and collectives take: they belong into the key of whatever asks
  * scenario_machine(), with scenario_figures_hash(). */
-#define MACHINE_KNOBS K_device, K_software, K_kernels
+#define MACHINE_KNOBS K_device, K_software
 /* What gives plans of the graph their memory. auto: where PyTorch runs it on a GPU its expandable segments, or those
  * that a snapshot shows; elsewhere their own addresses. */
 enum allocator scenario_allocator(const struct scenario *scenario, const struct graph *graph);

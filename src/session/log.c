@@ -141,15 +141,12 @@ char *log_newest(bool *ended)
 
 void log_export(struct session_log *log, const struct plan *plan, const struct scenario *asked, const char *line)
 {
-	static const enum knob_id efforts[] = { K_order_effort, K_layout_effort };
-	const int64_t *planned = plan->scenario.value;
-	for (int i = 0; i < 2; i++)
-		if (planned[efforts[i]] != asked->value[efforts[i]])
-			log_add(log, "set %s=%lld", knobs[efforts[i]].name, (long long)planned[efforts[i]]);
+	long long planned = plan->scenario.value[K_effort], wanted = asked->value[K_effort];
+	if (planned != wanted)
+		log_add(log, "set effort=%lld", planned);
 	if (plan->limited)
 		log_add(log, "# the plan was cut short: a replay may write a better one");
 	log_add(log, "%s", line);
-	for (int i = 0; i < 2; i++)
-		if (planned[efforts[i]] != asked->value[efforts[i]])
-			log_add(log, "set %s=%lld", knobs[efforts[i]].name, (long long)asked->value[efforts[i]]);
+	if (planned != wanted)
+		log_add(log, "set effort=%lld", wanted);
 }

@@ -311,7 +311,7 @@ static struct question *unanswered(struct session *session)
 /* Knobs of whole configurations, in steps that are split over devices: a plan takes long, the model knows about. */
 static bool session_modelled(const struct scenario *now, const struct scenario *then, enum knob_id knob)
 {
-	static const enum knob_id known[] = { K_devices, K_devices_per_node, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero,
+	static const enum knob_id known[] = { K_devices, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero,
 		K_microbatches, K_schedule, K_chunks, K_recompute };
 	for (size_t i = 0; i < COUNT_OF(known); i++)
 		if (known[i] == knob)

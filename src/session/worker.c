@@ -185,7 +185,7 @@ static void make_preview(struct worker *worker, struct request *request)
 	struct plan *plan = planner_run(planner, request->graph, &request->scenario, PLAN_STORED, &error);
 	struct preview preview = { .number = request->number, .exact = plan };
 	bool modelled = !plan && error.status == LIMIT && request->from && model_preview(worker, request, &preview);
-	request->scenario.value[K_order_effort] = request->scenario.value[K_layout_effort] = 0;
+	request->scenario.value[K_effort] = 0;
 	if (!plan && error.status == LIMIT && !modelled)
 		plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error);
 	planner->control.report = worker_report;
@@ -251,15 +251,14 @@ static struct plan *run_raised(struct worker *worker, struct request *request)
  */
 static void raise_effort(struct worker *worker, struct request *request, struct plan *best)
 {
-	int64_t *order = &request->scenario.value[K_order_effort], *layout = &request->scenario.value[K_layout_effort];
+	int64_t *effort = &request->scenario.value[K_effort];
 	while (!stopped(worker)) {
-		bool more_order = !plan_is_proved(best) && *order < EFFORT_MAX && scenario_order(&request->scenario) == ORDER_BEST;
-		bool more_layout = !proof_closed(&best->laid_out->layout.proof) && *layout < EFFORT_MAX &&
-			request->scenario.value[K_layout] == LAYOUT_BEST;
-		if (!more_order && !more_layout)
+		bool more_order = !plan_is_proved(best) && scenario_order(&request->scenario) == ORDER_BEST;
+		bool more_layout =
+			!proof_closed(&best->laid_out->layout.proof) && request->scenario.value[K_layout] == LAYOUT_BEST;
+		if ((!more_order && !more_layout) || *effort >= EFFORT_MAX)
 			break;
-		*order += more_order;
-		*layout += more_layout;
+		++*effort;
 		struct plan *plan = run_raised(worker, request);
 		if (!plan)
 			break;

@@ -85,7 +85,7 @@ void order_key_add(struct key *key, const struct scenario *scenario, bool quick)
 	}
 	if (!quick) {
 		key_add(key, (uint64_t)first_strategy(scenario));
-		key_add(key, (uint64_t)scenario->value[K_order_effort]);
+		key_add(key, (uint64_t)scenario->value[K_effort]);
 	}
 }
 
@@ -147,7 +147,7 @@ static enum status run_order(
 	struct order_store store = { stage->store, find_blob, keep_blob };
 	struct order_options options = {
 		.strategy = first_strategy(scenario),
-		.ticks = effort_ticks(scenario->value[K_order_effort], ORDER_EFFORT_DEFAULT),
+		.ticks = effort_ticks(scenario->value[K_effort], ORDER_EFFORT_DEFAULT),
 		.store = &store,
 		.improved = log_improvement,
 		.context = ordered,
@@ -295,7 +295,7 @@ void layout_key_add(struct key *key, const struct scenario *scenario, bool quick
 	}
 	if (!quick) {
 		key_add(key, (uint64_t)scenario->value[K_layout]);
-		key_add(key, (uint64_t)scenario->value[K_layout_effort]);
+		key_add(key, (uint64_t)scenario->value[K_effort]);
 	}
 }
 
@@ -541,8 +541,8 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 	struct layout_options options = {
 		.strategy = quick ? LAYOUT_BEST : (enum layout_strategy)scenario->value[K_layout],
 		.alignment = scenario->value[K_alignment],
-		.effort = quick || scenario->value[K_layout_effort] == 0 ? 0
-			: effort_ticks(scenario->value[K_layout_effort], LAYOUT_EFFORT_DEFAULT),
+		.effort = quick || scenario->value[K_effort] == 0 ? 0
+			: effort_ticks(scenario->value[K_effort], LAYOUT_EFFORT_DEFAULT),
 		.cache = stage->store ? &cache : NULL,
 		.first = quick && input->buffers.n > FIRST_MOST,
 	};

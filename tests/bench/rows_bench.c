@@ -230,15 +230,16 @@ static enum status rows_read(const char *path, const char *model, const struct s
 		if (scenario_copy(&row->scenario, scenario) != OK)
 			return fail_memory(error);
 		row->scenario.value[K_float8] |= row->float8;
-		if (row->node > 0)
-			row->scenario.value[K_devices_per_node] = row->node;
 		if (row->device != DEVICE_NONE) {
 			scenario_drop_figures(&row->scenario);
 			row->scenario.value[K_device] = row->device;
 		}
+		char node[40];
+		snprintf(node, sizeof node, "devices_per_node=%d", (int)row->node);
+		TRY(row->node > 0 ? scenario_set(&row->scenario, node, error) : OK);
 		TRY(scenario_by_data_sheets(&row->scenario, error));
 		struct config_request request = { .devices = row->devices,
-			.devices_per_node = (uint32_t)row->scenario.value[K_devices_per_node] };
+			.devices_per_node = (uint32_t)scenario_node(&row->scenario) };
 		if (model_source_open(&row->source, row->model, NULL, &row->scenario) != 0)
 			return fail(error, BAD_INPUT, "%.60s can't be opened", row->model);
 		model_source_request(&row->source, &request);

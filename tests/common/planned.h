@@ -27,7 +27,7 @@ static inline void scenario_add(struct scenario *scenario, const char *words)
 static inline void scenario_of(const char *words, struct scenario *scenario)
 {
 	scenario_init(scenario);
-	scenario->value[K_order_effort] = scenario->value[K_layout_effort] = 0;
+	scenario->value[K_effort] = 0;
 	scenario->value[K_allocator] = ALLOCATOR_PLAN;
 	scenario_add(scenario, words);
 }

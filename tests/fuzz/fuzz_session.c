@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct error error = { 0 };
 	OWN(scenario) scenario;
 	scenario_init(&scenario);
-	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
+	scenario.value[K_effort] = 0;
 	struct graph *graph = graph_open("samples/diamond.jsonl", NULL, &error);
 	must(graph != NULL);
 	OWN(session) *session = session_new(

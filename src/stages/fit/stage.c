@@ -736,8 +736,7 @@ void fit_times_key_add(struct key *key, const struct scenario *scenario)
 
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, K_host_memory,
-		KNOB_COUNT };
+	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, KNOB_COUNT };
 	fit_times_key_add(key, scenario);
 	key_add_knobs(key, scenario, read);
 	key_add(key, scenario_order(scenario));

@@ -195,7 +195,7 @@ static struct config_model pipeline_stage_model_of(const struct piping *piping)
 	return (struct config_model){ .blocks = piping->blocks.blocks,
 		.cost = piping->cost,
 		.machine = &piping->machine,
-		.devices_per_node = (uint32_t)piping->scenario->value[K_devices_per_node],
+		.devices_per_node = (uint32_t)scenario_node(piping->scenario),
 		.limit = cap < 0 || margin == 0 ? -1
 		: cap > margin ? cap - margin
 		: 0 };

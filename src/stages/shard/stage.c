@@ -73,7 +73,7 @@ static void add_sharding(struct key *key, const struct graph *graph, const struc
 
 void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick)
 {
-	static const enum knob_id read[] = { K_devices, K_devices_per_node, MACHINE_KNOBS, K_strategy,
+	static const enum knob_id read[] = { K_devices, MACHINE_KNOBS, K_strategy,
 		K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero,
 		K_microbatches, KNOB_COUNT };
 	static const enum knob_id searched[] = { K_slack, K_curve, KNOB_COUNT },

@@ -10,7 +10,7 @@ static void cap(struct scenario *scenario, int64_t bytes)
 {
 	scenario_init(scenario);
 	scenario->value[K_memory] = bytes;
-	scenario->value[K_order_effort] = scenario->value[K_layout_effort] = 1;
+	scenario->value[K_effort] = 1;
 }
 
 /* A plan of the words, made by a planner that has planned nothing else. */

@@ -41,7 +41,6 @@ static const char *const values[] = {
 	"zero=1",
 	"zero=3",
 	"padding=off",
-	"devices_per_node=2",
 	"slack=20",
 	"curve=on",
 	"reserve=1GiB",
@@ -57,8 +56,7 @@ static const char *const values[] = {
 	"reshard_after_forward=off",
 	"reduce_dtype=param",
 	"workspace=off",
-	"order_effort=1",
-	"layout_effort=1",
+	"effort=1",
 };
 
 static bool equal_plans(const struct plan *a, const struct plan *b)

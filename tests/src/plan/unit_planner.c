@@ -51,7 +51,7 @@ Test(planner, a_layout_knob_runs_the_layout_alone_and_going_back_runs_nothing)
 static void change(struct scenario *scenario, const struct graph *graph, uint64_t *random)
 {
 	static const enum knob_id turned[] = { K_order, K_layout, K_alignment, K_in_place, K_workspace, K_allocator,
-		K_memory, K_layout_effort };
+		K_memory, K_effort };
 	enum knob_id knob = turned[random_next(random) % (sizeof turned / sizeof *turned)];
 	char text[120];
 	switch (random_next(random) % 8) {
@@ -67,7 +67,7 @@ static void change(struct scenario *scenario, const struct graph *graph, uint64_
 	default:
 		if (knob == K_alignment)
 			scenario->value[knob] = (int64_t)1 << random_next(random) % 10;
-		else if (knob == K_layout_effort)
+		else if (knob == K_effort)
 			scenario->value[knob] = (int64_t)(random_next(random) % 3);
 		else
 			scenario->value[knob] = (int64_t)(random_next(random) %

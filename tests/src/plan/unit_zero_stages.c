@@ -34,7 +34,7 @@ static struct held plan(struct planner *planner, struct graph *graph, int64_t st
 	struct held held = { 0 };
 	bool flushed = microbatches < 2;
 	scenario_init(&scenario);
-	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
+	scenario.value[K_effort] = 0;
 	scenario.value[K_devices] = DEVICES;
 	scenario.value[K_strategy] = 1 + STRATEGY_ZERO;
 	scenario.value[K_zero] = stage;
@@ -84,7 +84,7 @@ static int64_t sent(
 	char text[200], *save;
 	int64_t bytes = 0;
 	scenario_init(&scenario);
-	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
+	scenario.value[K_effort] = 0;
 	scenario.value[K_devices] = DEVICES;
 	scenario.value[K_strategy] = 1 + STRATEGY_ZERO;
 	snprintf(text, sizeof text, "%s", words);
@@ -133,7 +133,7 @@ Test(zero_stages, states_are_cut_over_samples_and_sequence_together)
 		struct error error = { 0 };
 		char text[100], *save;
 		scenario_init(&scenario);
-		scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
+		scenario.value[K_effort] = 0;
 		scenario.value[K_devices] = DEVICES;
 		snprintf(text, sizeof text, "%s", words[w]);
 		for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))

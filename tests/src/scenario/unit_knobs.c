@@ -80,7 +80,7 @@ Test(knobs, units_and_ranges)
 		"knapsack:101%", "knapsack:", "sqrt:2", "full:", "lay", "ops:" };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		cr_assert_eq(knob_parse(K_recompute, wrong[i], &value, &error), BAD_INPUT, "%s", wrong[i]);
-	cr_assert_eq(knob_find("layout-effort"), K_layout_effort);
+	cr_assert_eq(knob_find("layout_effort"), K_effort);
 	cr_assert_eq(knob_find("nonsense"), KNOB_COUNT);
 }
 
