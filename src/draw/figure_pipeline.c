@@ -160,7 +160,7 @@ static void figure_pipeline_draw_box(void *context, double x, double y, double w
 	figure->numbered |= size > 0;
 	if (figure->measuring)
 		return;
-	canvas_box(&figure->canvas, left, top, wide, high, 
+	canvas_box(&figure->canvas, left, top, wide, high,
 		figure_pipeline_shade(pipeline_colours[part], slot ? figure_pipeline_chunk(figure, slot) : 0, colour),
 		slot && wide > 3 ? &edge : NULL, NULL);
 	if (size <= 0)
