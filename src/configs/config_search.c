@@ -387,6 +387,8 @@ static enum status vary_pipeline(struct searching *searching, struct config conf
 		if (request->microbatches && config.microbatches != request->microbatches)
 			continue;
 		status = vary_schedule(searching, config);
+		if (request->watch)
+			request->watch->found(request->watch->context, searching->list);
 	}
 	return status;
 }

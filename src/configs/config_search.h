@@ -20,9 +20,18 @@
 typedef struct graph *config_step(
 	void *context, int64_t batch, enum recompute recompute, bool *guess, struct error *error);
 
+struct config_list;
+/* Told of the list after every row that was tried, or while a search goes on, then as far as it is there and not
+ * ranked; the list is lent for the call. */
+struct config_watch {
+	void (*found)(void *context, const struct config_list *list);
+	void *context;
+};
+
 struct config_request {
 	config_step *step;
 	void *context;
+	const struct config_watch *watch;  /* or NULL */
 	uint32_t repeat;  /* copies of the step's repeated layer that are not in the graph */
 	uint32_t devices, devices_per_node;
 	int64_t batch;  /* samples of a step, of all devices */
@@ -148,12 +157,6 @@ void config_knobs(const struct config *config, struct scenario *scenario);
 char *config_set_text(const struct scenario *scenario, char *text, size_t size);
 
 #define CONFIGS_PLANNED 3  /* rows, where nobody says how many */
-
-/* Told of the list after every row that was tried; the list is lent for the call. */
-struct config_watch {
-	void (*found)(void *context, const struct config_list *list);
-	void *context;
-};
 
 /* Plans rows of a graph under base, in order, until so many fit or twice as many are tried, and fills in their planned.
  * One whose plan is that of another row has none. A configuration that can't be planned has the reason there. Where

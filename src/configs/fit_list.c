@@ -338,9 +338,11 @@ static bool fit_list_takes(const struct round *round, uint32_t i)
 /* Tells the watch what is there by now. */
 static void fit_list_show(const struct finding *finding, struct round *round, uint32_t planned)
 {
-	struct fit_list now = *finding->list;
+	struct fit_list now;
 	pthread_mutex_lock(&round->lock);
 	round->done[planned] = true;
+	finding->list->tried++;
+	now = *finding->list;
 	MAKE(now.way, WAYS_MOST);
 	if (now.way) {
 		COPY(now.way, finding->list->way, finding->list->ways);
@@ -375,6 +377,7 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 		.order_solver = planner->order_solver, .control = { .cancel = planner->control.cancel } };
 	struct round round = { .way = way, .ways = ways, .pairs = pairs };
 	struct worker worker[THREADS];
+	finding->list->all += ways;
 	pthread_mutex_init(&round.lock, NULL);
 	for (int i = 0; i < THREADS; i++) {
 		worker[i] = (struct worker){ .finding = *finding, .round = &round };

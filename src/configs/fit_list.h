@@ -57,6 +57,7 @@ struct fit_list {
 								first; then the others by what is missing, then what is proved to be above, then what
 								can't be planned */
 	uint32_t ways, fitting, useless;   /* useless: changes planned that save nothing, not in the list */
+	uint32_t tried, all;   /* changes planned by now, of all that are to be */
 	struct fit_proof proof;   /* of the step, whatever runs again */
 };
 

@@ -32,23 +32,23 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(FIT_INTO, "fit-into", "F", "", IN_ANY & ~IN_PANEL, "", "fit into another size, or another GPU") \
 	X(SEARCH, "search", "S", "search", IN_ANY & ~IN_PANEL, "[DEVICES]", "rank every configuration of the step on its " \
 		"devices: 8xh100; asked for where there is one: degrees, ZeRO, microbatches, schedules, recomputation") \
-	X(ZOOM_IN, "zoom-in", "+", "zoom", IN_STEP | IN_MAP | IN_DEVICES, "", \
-		"zoom into the order, or the schedule, around the cursor") \
-	X(ZOOM_OUT, "zoom-out", "-", "", IN_STEP | IN_MAP | IN_DEVICES, "", "zoom out") \
+	X(ZOOM_IN, "zoom-in", "+", "zoom", IN_STEP | IN_MAP | IN_DEVICES | IN_SEARCH, "", \
+		"zoom into the order, or the schedule, around the cursor; of configurations list all that cut the model alike") \
+	X(ZOOM_OUT, "zoom-out", "-", "", IN_STEP | IN_MAP | IN_DEVICES | IN_SEARCH, "", "zoom out") \
 	X(ZOOM_IN_ADDRESS, "zoom-in-address", "}", "addresses", IN_MAP, "", "zoom into the addresses around the tensor " \
 		"under the cursor") \
 	X(ZOOM_OUT_ADDRESS, "zoom-out-address", "{", "", IN_MAP, "", "zoom out of the addresses") \
-	X(BACKGROUND, "background", "z", "background", IN_STEP | IN_MAP | IN_TENSORS, "", \
-		"show or hide what is always there; of tensors those that share another one's memory") \
+	X(BACKGROUND, "background", "z", "background", IN_STEP | IN_MAP | IN_TENSORS | IN_FIT, "", \
+		"show or hide what is always there; of tensors those that share another one's memory, of changes what can't help") \
 	X(SORT, "sort", "s", "sort", IN_TENSORS | IN_DEVICES | IN_RUNS, "", \
-		"sort by the next column; of runs: the plot's axis") \
+		"sort by the next column; of runs the plot's axis, too") \
 	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
 	X(GROUP, "group", "o", "group", IN_TENSORS | IN_GRAPH | IN_PANEL, "", "count the tensors by kind, type of number, " \
 		"module, operator and phase, in turn; Enter lists those of a row; fold or unfold all modules, or knobs") \
 	X(SPAN, "span", "v", "span", IN_STEP, "", "from this op to the cursor: what is made, freed and left, by group; " \
 		"again or Esc: none") \
-	X(MARK, "mark", "space", "mark", IN_TENSORS, "", "mark the tensor under the cursor, or unmark it; the last line " \
-		"has the sum of what is marked") \
+	X(MARK, "mark", "space", "mark", IN_TENSORS | IN_RUNS, "", "mark the tensor under the cursor, or unmark it; the " \
+		"last line has the sum of what is marked; of runs the one that others are laid beside") \
 	X(RUN_OP, "step", ".", "step", IN_ORDER | IN_CHALLENGE, "", "run the next op; see what it allocates, what it frees " \
 		"and why it comes next") \
 	X(STEP_BACK, "step-back", ",", "", IN_ORDER | IN_CHALLENGE, "", "take the last op back") \
@@ -61,7 +61,7 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "in the challenge: show time and score, or hide them") \
 	X(END, "end", "y", "end", IN_CHALLENGE, "", "in the challenge: end it; the plan is shown again") \
 	X(PART, "part", "]", "part", IN_DEVICES | IN_RUNS | IN_FIT, "", "the next part of the view: of Devices ranks, " \
-		"traffic, placements, device; of Runs differences, plot, solver's log; of Fit changes, curve") \
+		"traffic, placements, device; of Runs side by side, plot, solver's log; of Fit changes, curve") \
 	X(PART_BACK, "part-back", "[", "", IN_DEVICES | IN_RUNS | IN_FIT, "", "the part before") \
 	X(RANK, "rank", ">", "rank", IN_ANY & ~IN_PANEL, "", "show the next rank of a pipeline, in every view") \
 	X(RANK_BACK, "rank-back", "<", "", IN_ANY & ~IN_PANEL, "", "show the rank before; before the first the fullest") \
@@ -73,8 +73,8 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES | IN_SEARCH, "TEXT", "show only rows with all of these " \
 		"words; ~word: its letters in order, /word/: a regular expression, kind:word (dtype, module, type, phase): of " \
 		"that field, !word: not") \
-	X(COLUMNS, "columns", "|", "columns", IN_TENSORS, "[LIST]", "choose the columns of the table: space shows or hides " \
-		"one, left and right move it; the choice is kept; LIST: usual, or such as bytes,name,life") \
+	X(COLUMNS, "columns", "|", "columns", IN_TENSORS, "[LIST]", "choose the columns of the table; the choice is kept; " \
+		"LIST: usual, or such as bytes,name,life") \
 	X(PANEL, "panel", "c", "knobs", IN_ANY, "", "go to the control panel and back") \
 	X(HIDE, "hide", "w", "", IN_ANY, "", "hide the control panel, or show it") \
 	X(VIEW, "view", &(VIEW_TABLE(VIEW_KEY))[1], "", IN_ANY, "N", "go to view N") \
@@ -118,7 +118,8 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(GRAPH, "graph", "", "", IN_ANY, "N", "of a file with several graphs: open graph N instead, with the same knobs") \
 	X(COMMAND_LINE, "command-line", "@", "", IN_ANY, "", "say the command line that plans, fits or searches what the " \
 		"screen shows, and copy it (OSC 52)") \
-	X(COPY, "copy", "Y", "", IN_ANY, "", "copy the name under the cursor to the terminal's clipboard (OSC 52)") \
+	X(COPY, "copy", "Y", "", IN_ANY, "", "copy the name under the cursor, or a change's line of PyTorch, to the " \
+		"terminal's clipboard (OSC 52)") \
 	X(EDIT, "edit", "e", "", IN_ANY & ~IN_PANEL, "", "open the op's place in the program's source with $VISUAL or " \
 		"$EDITOR") \
 	X(SHELL, "shell", "!", "", IN_ANY & ~IN_PANEL, "COMMAND", "run a command of the shell: \"$1\" is the op under the " \

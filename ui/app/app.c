@@ -94,6 +94,7 @@ bool app_look(struct app *app)
 	take_runs(app);
 	take_beside(app);
 	app->model.scenario = session_scenario(app->session);
+	app->model.path = session_path(app->session);
 	bool refused = session_take_back(app->session);
 	session_status(app->session, &app->model.status);
 	if (refused)

@@ -53,10 +53,12 @@ bool panel_command(struct panel *panel, struct model *model, enum command_id com
 
 struct help {
 	struct line_edit filter;
-	uint32_t selected, top;
+	uint32_t selected;
 	int page;
 };
 
+/* Valid in all views. */
+bool command_everywhere(enum command_id id);
 void help_open(struct help *help);
 /* Handles a key. Returns the command to run (Enter), or COMMAND_COUNT; *close tells that the overlay is done. */
 enum command_id help_key(
@@ -132,7 +134,6 @@ struct app {
 	struct completion completion;
 	uint32_t completed; /* 1 + the completion that is in the line; 0: none */
 	struct help help;
-	char copied[1000]; /* the text of WISH_COPY */
 	char edited[4096], edited_line[16]; /* the file of WISH_EDIT, and "+12", "" where the line is not known */
 	char confirm[LINE_SIZE]; /* the line that waits for a yes */
 	bool interrupted;        /* the last key was ^C with nothing to stop */

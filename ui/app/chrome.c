@@ -118,6 +118,18 @@ static void chrome_draw_verdict(struct frame *frame, const struct plan *plan)
 		frame_part(frame, &x, 1, end, ROLE_KEY, "f: fit");
 }
 
+/* "planning 3 of 10 · 8 s" */
+static void chrome_search_text(const struct config_ranking *ranking, long long seconds, char *text, size_t size)
+{
+	uint32_t tried = 0;
+	FOR(i, ranking->list.entries)
+		tried += ranking->list.entry[i].planned.tried;
+	if (ranking->planning)
+		snprintf(text, size, "planning %u of %u · %lld s", tried, tried > CONFIGS_BEST ? tried : CONFIGS_BEST, seconds);
+	else
+		snprintf(text, size, "search %u · %lld s", ranking->list.looked, seconds);
+}
+
 void chrome_status(struct frame *frame, const struct model *model)
 {
 	const struct session_status *status = &model->status;
@@ -132,9 +144,9 @@ void chrome_status(struct frame *frame, const struct model *model)
 	else if (model->plan && model->plan->limited)
 		PRINT_TO(text, "stopped early");
 	else if (model->ways && model->ways->finding)
-		PRINT_TO(text, "fit %u · %lld s", model->ways->list.ways + model->ways->list.useless, seconds);
+		PRINT_TO(text, "fit %u of %u · %lld s", model->ways->list.tried, model->ways->list.all, seconds);
 	else if (model->ranking && (model->ranking->searching || model->ranking->planning))
-		PRINT_TO(text, "%s · %lld s", model->ranking->planning ? "planning" : "searching", seconds);
+		chrome_search_text(model->ranking, seconds, text, sizeof text);
 	frame_right(frame, width, 0, status->stale ? ROLE_WARN : ROLE_FAINT, text);
 	if (*status->problem)
 		frame_right(frame, width, 0, ROLE_BAD, "refused");
@@ -158,63 +170,25 @@ static int item_width(enum command_id command)
 	return text_cells(command_key(command, key)) + 1 + text_cells(commands[command].footer) + 2;
 }
 
-/* Whose footer a command is in first: what is valid in one view alone, and what shows its answer there. */
-enum footer_part { FOOTER_OWN, FOOTER_VIEWS, FOOTER_GENERAL, FOOTER_NOWHERE };
-enum { OWN_FIRST = 2 };
-
-static enum footer_part chrome_part_of(enum command_id id, unsigned context)
-{
-	unsigned valid = commands[id].context;
-	if (valid != IN_CHALLENGE)
-		valid &= ~(unsigned)IN_CHALLENGE;
-	switch (id) {
-	case COMMAND_FIT: return FOOTER_OWN;
-	case COMMAND_HELP: return FOOTER_NOWHERE; /* it has its place at the end */
-	case COMMAND_UNDO: return context == IN_CHALLENGE ? FOOTER_OWN : FOOTER_GENERAL;
-	default:
-		return valid == (IN_ANY & ~(unsigned)IN_CHALLENGE) ? FOOTER_GENERAL
-			: (valid & (valid - 1)) == 0 ? FOOTER_OWN
-			: FOOTER_VIEWS;
-	}
-}
-
-/* Chooses what fits into the room of those that are in a part, `most` at the most. */
-static void choose_items(bool chosen[COMMAND_COUNT], int *room, unsigned context, enum footer_part part, int most)
-{
-	for (int i = 0; i < COMMAND_COUNT && most > 0; i++) {
-		const struct command *command = &commands[i];
-		int width = item_width((enum command_id)i);
-		if (!(command->context & context) || !*command->footer || chosen[i] ||
-			chrome_part_of((enum command_id)i, context) != part || width > *room)
-			continue;
-		chosen[i] = true;
-		*room -= width;
-		most--;
-	}
-}
-
-/* What belongs to the view goes first, but the way to the knobs and the way back have their room before the rest of it.
- */
+/* Fit, search and the knobs go first, then what belongs to the view, the way back, and what is valid everywhere. */
 int chrome_footer_items(int width, unsigned context, struct footer_item item[COMMAND_COUNT])
 {
-	static const enum command_id always[] = { COMMAND_PANEL, COMMAND_UNDO };
-	bool chosen[COMMAND_COUNT] = { false };
-	int items = 0, x = 0, help = item_width(COMMAND_HELP), end = width - help + 2, room = end;
-	choose_items(chosen, &room, context, FOOTER_OWN, OWN_FIRST);
-	for (size_t i = 0; i < COUNT_OF(always); i++)
-		if ((commands[always[i]].context & context) && !chosen[always[i]] && item_width(always[i]) <= room) {
-			chosen[always[i]] = true;
-			room -= item_width(always[i]);
-		}
-	for (enum footer_part part = FOOTER_OWN; part <= FOOTER_GENERAL; part++)
-		choose_items(chosen, &room, context, part, COMMAND_COUNT);
-	for (enum footer_part part = FOOTER_OWN; part <= FOOTER_GENERAL; part++)
-		for (int i = 0; i < COMMAND_COUNT; i++) {
-			if (!chosen[i] || chrome_part_of((enum command_id)i, context) != part)
-				continue;
-			item[items] = (struct footer_item){ (enum command_id)i, x, item_width((enum command_id)i) };
-			x += item[items++].width;
-		}
+	static const enum command_id first[] = { COMMAND_FIT, COMMAND_SEARCH, COMMAND_PANEL };
+	int firsts = context == IN_CHALLENGE ? 1 : (int)COUNT_OF(first), items = 0, x = 0, help = item_width(COMMAND_HELP),
+		end = width - help + 2, undo = item_width(COMMAND_UNDO);
+	for (int i = -firsts; i < 2 * COMMAND_COUNT + 1; i++) {
+		bool own = i < COMMAND_COUNT, way_back = i == COMMAND_COUNT;
+		enum command_id id = i < 0 ? first[(int)COUNT_OF(first) + i] : own ? (enum command_id)i : way_back ? COMMAND_UNDO
+			: (enum command_id)(i - COMMAND_COUNT - 1);
+		bool twice = id == COMMAND_HELP || (id == COMMAND_UNDO && !way_back) ||
+			(i >= 0 && (id == COMMAND_FIT || id == COMMAND_SEARCH || id == COMMAND_PANEL)) ||
+			(i >= 0 && !way_back && command_everywhere(id) == own);
+		if (twice || !(commands[id].context & context) || !*commands[id].footer ||
+			x + item_width(id) > end - (i < COMMAND_COUNT && end > 30 ? undo : 0))
+			continue;
+		item[items] = (struct footer_item){ id, x, item_width(id) };
+		x += item[items++].width;
+	}
 	item[items++] = (struct footer_item){ COMMAND_HELP, end, help };
 	return items;
 }

@@ -394,25 +394,25 @@ static bool tensor_chosen(const struct app *app)
 		model->storage < model->plan->graph->storages;
 }
 
+/* Of what is under the cursor what the view knows best, else its name. */
 static void copy_name(struct app *app)
 {
 	struct model *model = &app->model;
-	if (!tensor_chosen(app) && model->op >= model->plan->graph->ops)
-		return;
-	PRINT_TO(app->copied, "%s",
-		tensor_chosen(app) ? storage_name(model->plan, model->storage) : model->plan->graph->op[model->op].name);
+	if (!in_view(app, COMMAND_COPY) && (tensor_chosen(app) || model->op < model->plan->graph->ops))
+		PRINT_TO(model->copied, "%s",
+			tensor_chosen(app) ? storage_name(model->plan, model->storage) : model->plan->graph->op[model->op].name);
 	app->wishes |= WISH_COPY;
-	view_say(model, "copied: %s", app->copied);
+	view_say(model, "copied: %s", model->copied);
 }
 
 /* What the screen shows as a command: of Fit and Search theirs, else `plan`. */
 static void commands_copy_line(struct app *app)
 {
 	const struct view_ops *view = views[app->view];
-	view_command_line(&app->model, view == &view_fit ? "fit" : view == &view_search ? "search" : "plan",
-		session_path(app->session), app->copied, sizeof app->copied);
+	view_command_line(&app->model, app->model.scenario, view == &view_fit ? "fit" : view == &view_search ? "search"
+		: "plan", app->model.copied, sizeof app->model.copied);
 	app->wishes |= WISH_COPY;
-	view_say(&app->model, "copied: %s", app->copied);
+	view_say(&app->model, "copied: %s", app->model.copied);
 }
 
 /* An op's place is "model.py:6 in forward". */
@@ -458,14 +458,14 @@ static void commands_run_shell(struct app *app, const char *command)
 	app->wishes |= WISH_SHELL;
 }
 
-/* Without arguments where columns are chosen, else those of a list. */
+/* Those of a list; without one the prompt offers to change it. */
 static void commands_choose_columns(struct app *app, const char *list)
 {
 	struct error error;
-	char text[COLUMN_LIST_BYTES];
+	char text[COLUMN_LIST_BYTES], line[COLUMN_LIST_BYTES + 10];
 	if (!*list) {
-		commands_show(app, &view_tensors);
-		view_tensors.command(app->state[app->view], &app->model, COMMAND_COLUMNS);
+		PRINT_TO(line, "columns %s", column_list_text(&app->columns, text));
+		app_open_line(app, MODE_PROMPT, line);
 	} else if (column_list_read(&app->columns, list, &error) != OK)
 		view_say(&app->model, "%s", error.text);
 	else

@@ -59,7 +59,7 @@ static void grant_wishes(struct loop *loop)
 	if (loop->app->wishes & WISH_MOUSE)
 		terminal_mouse(loop->terminal, loop->app->mouse);
 	if (loop->app->wishes & WISH_COPY)
-		terminal_copy(loop->terminal, loop->app->copied);
+		terminal_copy(loop->terminal, loop->app->model.copied);
 	if (loop->app->wishes & WISH_EDIT)
 		edit(loop);
 	if (loop->app->wishes & WISH_SHELL)

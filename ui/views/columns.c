@@ -16,7 +16,7 @@ enum { USUAL = COUNT_OF(usual), USUAL_FIRST = 4 };
 
 /* ---- lists of columns ---- */
 
-int column_place(const struct column_set *set, enum column column)
+static int column_place(const struct column_set *set, enum column column)
 {
 	for (int i = 0; i < set->count; i++)
 		if (set->column[i] == column)
@@ -68,51 +68,6 @@ char *column_list_text(const struct column_set *set, char text[COLUMN_LIST_BYTES
 }
 
 /* ---- changing what is shown ---- */
-
-void column_set_usual(struct column_set *set)
-{
-	*set = (struct column_set){ .count = 0 };
-	for (int i = 0; i < COLUMN_COUNT; i++) {
-		bool there = i == COLUMN_NAME;
-		for (int j = 0; j < USUAL; j++)
-			there |= usual[j] == (enum column)i;
-		if (there)
-			set->column[set->count++] = (uint8_t)i;
-	}
-}
-
-/* The usual set becomes a list that can be changed. */
-static void columns_write_out(struct column_set *shown)
-{
-	if (shown->count == 0)
-		column_set_usual(shown);
-	shown->changed = true;
-}
-
-void column_toggle(struct column_set *shown, enum column column)
-{
-	columns_write_out(shown);
-	int at = column_place(shown, column);
-	if (at < 0) {
-		shown->column[shown->count++] = (uint8_t)column;
-		return;
-	}
-	if (shown->count == 1)
-		return;
-	shown->count--;
-	for (int i = at; i < shown->count; i++)
-		shown->column[i] = shown->column[i + 1];
-}
-
-void column_move(struct column_set *shown, enum column column, int places)
-{
-	columns_write_out(shown);
-	int at = column_place(shown, column), to = at + places;
-	if (at < 0 || to < 0 || to >= shown->count)
-		return;
-	shown->column[at] = shown->column[to];
-	shown->column[to] = (uint8_t)column;
-}
 
 /* ---- places ---- */
 

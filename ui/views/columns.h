@@ -41,13 +41,6 @@ char *column_list_text(const struct column_set *set, char text[COLUMN_LIST_BYTES
 /* The opposite. BAD_INPUT with what was expected; nothing has changed then. */
 enum status column_list_read(struct column_set *set, const char *text, struct error *error);
 
-/* The usual columns as a list, all of them, in the order in which the table shows them. */
-void column_set_usual(struct column_set *set);
-/* Where a column is in a set, or -1. */
-int column_place(const struct column_set *set, enum column column);
-/* Shows or hides a column, or moves it by so many places. One column stays. */
-void column_toggle(struct column_set *shown, enum column column);
-void column_move(struct column_set *shown, enum column column, int places);
 
 /* The columns that fit a width, with their places. */
 struct column_layout {

@@ -6,6 +6,8 @@
 #include "src/read/rules_file.h"
 #include "src/scenario/own_device.h"
 
+/* Rows that were planned stand by their plans' times, whatever the formula said. */
+enum { ANY_ERROR = 9000 };
 #define STORE_BYTES ((size_t)1 << 28)
 
 struct outlook_job {
@@ -16,7 +18,8 @@ struct outlook_job {
 struct search_job {
 	struct finder finder;
 	struct config_ranking ranking; /* as it will be */
-	struct config_list list;       /* guarded */
+	struct config_list list;       /* guarded, as is the next */
+	bool searched;                 /* it is whole */
 };
 
 /* ---- outlooks ---- */
@@ -85,6 +88,28 @@ uint64_t configurations_fingerprint(const struct plan *plan)
 	return fingerprint;
 }
 
+/* What the screen takes over when it draws next. */
+static void configurations_publish(void *context, const struct config_list *list)
+{
+	struct search_job *job = context;
+	pthread_mutex_lock(&job->finder.lock);
+	config_list_free(&job->list);
+	job->searched = true;
+	job->finder.changed = config_list_copy(&job->list, list) == OK;
+	pthread_mutex_unlock(&job->finder.lock);
+}
+
+/* The same of a list that is not ranked yet, as soon as the screen has taken the last one. */
+static void configurations_publish_part(void *context, const struct config_list *list)
+{
+	struct search_job *job = context;
+	pthread_mutex_lock(&job->finder.lock);
+	bool taken = !job->finder.changed;
+	if (taken && list->entries > 0 && config_list_copy(&job->list, list) == OK)
+		job->finder.changed = config_rank(&job->list) == OK;
+	pthread_mutex_unlock(&job->finder.lock);
+}
+
 static void configurations_search_in(
 	struct search_job *job, struct stage_context *stage, struct control *control, struct error *error)
 {
@@ -100,22 +125,14 @@ static void configurations_search_in(
 		.schedule = -1 };
 	model_source_of(&source, job->finder.plan->input, scenario, stage);
 	model_source_request(&source, &request);
+	struct config_watch watch = { configurations_publish_part, job };
+	request.watch = &watch;
 	request.batch = outlook_batch(stage, job->finder.plan->input, scenario);
 	ranking->devices = request.devices;
 	ranking->memory = request.machine.memory;
 	ranking->batch = request.batch;
 	if (config_search(&request, control, &ranking->list, error) == CANCELLED)
 		config_list_free(&ranking->list);
-}
-
-/* What the screen takes over when it draws next. */
-static void configurations_publish(void *context, const struct config_list *list)
-{
-	struct search_job *job = context;
-	pthread_mutex_lock(&job->finder.lock);
-	config_list_free(&job->list);
-	job->finder.changed = config_list_copy(&job->list, list) == OK;
-	pthread_mutex_unlock(&job->finder.lock);
 }
 
 /* The best rows, or where nothing fits by the estimates the nearest. */
@@ -132,7 +149,7 @@ static void plan_rows(struct search_job *job, const atomic_bool *cancel)
 		scenario.value[K_rank] = KNOB_GIVEN;
 		scenario.value[K_store] = scenario.value[K_store] < (int64_t)STORE_BYTES ? scenario.value[K_store]
 			: (int64_t)STORE_BYTES;
-		config_plan_best(&planner, job->finder.plan->input, &scenario, CONFIGS_PLANNED, &watch, &job->ranking.list, &error);
+		config_plan_best(&planner, job->finder.plan->input, &scenario, CONFIGS_BEST, &watch, &job->ranking.list, &error);
 		configurations_publish(job, &job->ranking.list);
 		scenario_done(&scenario);
 	}
@@ -174,7 +191,8 @@ static void configurations_take_rows(struct configurations *kept)
 		uint64_t serial = ranking->serial + 1;
 		config_list_free(&ranking->list);
 		*ranking = (struct config_ranking){ .fingerprint = job->finder.fingerprint,
-			.planning = true,
+			.searching = !job->searched,
+			.planning = job->searched,
 			.serial = serial,
 			.list = job->list,
 			.devices = job->ranking.devices,
@@ -198,6 +216,8 @@ static void end_search(struct configurations *kept)
 			.fingerprint = job->finder.fingerprint, .serial = ranking->serial + 1, .error = job->ranking.error
 		};
 	}
+	if (ranking->planning)
+		config_order_rows(&ranking->list, ANY_ERROR);
 	ranking->searching = ranking->planning = false;
 	kept->search = NULL;
 	config_list_free(&job->ranking.list);

@@ -57,16 +57,6 @@ static void details_draw_cell(struct frame *frame, int y, const struct details *
 		frame_name(frame, details->x[i], y, details->width[i], ROLE_FAINT, text);
 }
 
-void details_of_tensor(
-	struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t tensor)
-{
-	char text[300];
-	for (int i = 0; i < details->count; i++) {
-		tensor_value_text(plan, tensor, details->column[i], text, sizeof text);
-		details_draw_cell(frame, y, details, i, text);
-	}
-}
-
 void details_of_op(struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t id)
 {
 	const struct op *op = &plan->graph->op[id];

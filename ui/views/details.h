@@ -19,8 +19,6 @@ void details_arrange(
 	const enum column *wanted, int count, const struct plan_index *index, int from, int end, struct details *details);
 /* of_ops: rows are ops, not tensors. */
 void details_titles(struct frame *frame, int y, const struct details *details, bool of_ops);
-void details_of_tensor(
-	struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t tensor);
 /* Dims are those of the op's first result. */
 void details_of_op(struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t op);
 

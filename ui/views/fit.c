@@ -1,99 +1,135 @@
 /* fit.c: what makes the step fit its memory limit: changes of knobs, each of them planned, in groups by what they do to
  * the run. Its second part is extra time over memory. */
+#include <stdlib.h>
+
 #include "devices.h"
 #include "runs_plot.h"
 #include "src/plan/verdict.h"
 
-enum { NEEDS = 10, OVER = 11, EXTRA = 10, RATE = 11, RATE_FROM = 64, NEEDS_FROM = 56, TITLES = 3, HELD_FROM = 12 };
+enum { FIT_CELLS = 5, RATE_CELL = 3, TITLES = 3, HELD_FROM = 12, ROWS_MOST = 64 };
 
 /* Groups by what a change does, in the order in which they are shown. */
-enum fit_group { GROUP_SAME, GROUP_NUMBERS, GROUP_DEVICES, GROUPS };
-static const char *const group_names[GROUPS] = { "SAME RESULTS, THIS GPU", "OTHER NUMBERS, THIS GPU", "MORE DEVICES" };
+enum fit_group { GROUP_ROOM, GROUP_SAME, GROUP_NUMBERS, GROUP_DEVICES, GROUPS };
+static const char *const group_names[GROUPS] = { "ROOM, THIS GPU", "SAME RESULTS, THIS GPU", "OTHER NUMBERS, THIS GPU",
+	"MORE DEVICES" };
 
 struct fit_view {
-	bool curve; /* the second part is shown */
-	uint32_t selected, top; /* in the order of the groups */
+	bool curve, all; /* the second part is shown; what can't help, too */
+	uint32_t selected, top; /* rows */
+	uint32_t row[ROWS_MOST], rows; /* of the list, in the order of the groups */
 	int page, first_row, held; /* held: rows above the parts */
 	struct slowdown_pane pane;
 };
 
-static enum fit_group fit_group_of(const struct fit_way *way)
+static enum fit_group fit_group_of(const struct fit_list *list, const struct fit_way *way)
 {
-	return way->meaning == FIT_MEANING_SPREAD ? GROUP_DEVICES
+	return list->fits ? GROUP_ROOM
+		: way->meaning == FIT_MEANING_SPREAD ? GROUP_DEVICES
 		: way->meaning == FIT_MEANING_RUN ? GROUP_NUMBERS
 		: GROUP_SAME;
 }
 
-/* The list's entry in a place of the groups' order; NONE behind the last. */
-static uint32_t fit_at(const struct model *model, uint32_t place)
+/* Of what misses by more than half nothing comes, nor of what can't be planned. */
+static void fit_take_rows(struct fit_view *view, const struct model *model)
 {
 	const struct fit_list *list = &model->ways->list;
+	view->rows = 0;
 	for (int group = 0; group < GROUPS; group++)
-		FOR(i, list->ways)
-			if ((int)fit_group_of(&list->way[i]) == group && place-- == 0)
-				return i;
-	return NONE;
+		FOR(i, list->ways) {
+			const struct fit_way *way = &list->way[i];
+			bool helps = (way->planned || way->above) && way->came.needs <= list->budget / 2 * 3;
+			if ((int)fit_group_of(list, way) == group && view->rows < ROWS_MOST && (helps || view->all))
+				view->row[view->rows++] = i;
+		}
+	view->selected = view->selected < view->rows ? view->selected : view->rows ? view->rows - 1 : 0;
 }
 
-static uint32_t fit_count(const struct model *model)
+static const struct fit_way *fit_way_at(const struct fit_view *view, const struct model *model, uint32_t row)
 {
-	return model->ways ? model->ways->list.ways : 0;
+	return &model->ways->list.way[view->row[row]];
+}
+
+/* A change as people call it: "recompute, every layer", "mixed + recompute". Returns text. */
+static char *fit_name(const char *set, char *text, size_t size)
+{
+	static const struct { const char *set, *name; } names[] = { { "recompute=auto", "recompute, chosen ops" },
+		{ "recompute=full", "recompute, every layer" }, { "recompute=every:2", "recompute, each second layer" },
+		{ "recompute=selective", "recompute, attention scores" }, { "recompute=knapsack:50%", "recompute, half by PyTorch" },
+		{ "offload=on", "offload" }, { "allocator=expandable", "expandable segments" }, { "order=auto", "another order" },
+		{ "loss_chunks=8", "loss, an eighth at a time" }, { "moments=bf16", "bf16 moments" }, { "strategy=zero", "" },
+		{ "strategy=megatron", "" } };
+	struct words words = { text, size, 0 };
+	char word[FIT_SET_SIZE];
+	*text = '\0';
+	for (const char *at = set; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+		PRINT_TO(word, "%.*s", (int)strcspn(at, " "), at);
+		const char *name = strncmp(word, "precision=", 10) == 0 || strncmp(word, "optimizer=", 10) == 0 ? word + 10 : word;
+		for (size_t i = 0; i < COUNT_OF(names); i++)
+			name = strcmp(word, names[i].set) == 0 ? names[i].name : name;
+		bool pair = strchr(set, ' ');
+		if (*name)
+			words_add(&words, "%s%.*s", *text ? " + " : "", (int)strcspn(name, pair ? "," : ""), name);
+	}
+	for (char *at = text; (at = strchr(at, '=')); )
+		*at = ' ';
+	return text;
+}
+
+/* Columns from the right, as far as the window is wide enough; the name has what they leave. */
+static int fit_draw_cells(struct frame *frame, int y, char text[FIT_CELLS][32], const enum role role[FIT_CELLS])
+{
+	static const struct { int width, from; } column[FIT_CELLS] = { { 10, 56 }, { 11, 0 }, { 9, 0 }, { 10, 64 },
+		{ 10, 78 } };
+	int right = frame->window.width - 1;
+	for (int i = FIT_CELLS; i-- > 0; )
+		if (frame->window.width >= column[i].from) {
+			frame_right(frame, right, y, role[i], text[i]);
+			right -= column[i].width;
+		}
+	return right;
+}
+
+static const char *fit_set_of(const struct fit_way *way)
+{
+	return way->set + (strncmp(way->set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0 ? strlen(FIT_PROGRAM) : 0);
 }
 
 static void fit_draw_way(
 	struct frame *frame, int y, const struct model *model, const struct fit_way *way, bool selected)
 {
 	const struct fit_list *list = &model->ways->list;
-	bool rates = frame->window.width >= RATE_FROM;
-	int right = frame->window.width - 1;
-	char text[64], count[32];
-	enum role role = !way->planned ? ROLE_FAINT : way->fits ? ROLE_GOOD : ROLE_TEXT;
-	if (rates && way->planned && way->came.tokens)
-		frame_right(frame, right, y, role, count_text((uint64_t)(way->came.rate + 0.5), count));
-	right -= rates ? RATE : 0;
-	if (way->planned) {
-		PRINT_TO(text, "%+.1f %%",
-			list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0);
-		frame_right(frame, right, y, way->extra > 0 ? ROLE_WARN : ROLE_TEXT, text);
-	} else
-		frame_right(frame, right, y, ROLE_FAINT, way->above ? "never" : "refused");
-	right -= EXTRA;
-	if (way->planned && way->fits)
-		frame_right(frame, right, y, *way->reason ? ROLE_WARN : ROLE_GOOD, *way->reason ? "fits?" : "fits");
-	else if (way->planned || way->above) {
-		PRINT_TO(text, "+%s", bytes_text(way->came.needs - list->budget, count, sizeof count));
-		frame_right(frame, right, y, way->planned ? ROLE_BAD : ROLE_FAINT, text);
+	char text[FIT_CELLS][32] = { "" }, count[32], name[FIT_SET_SIZE];
+	enum role usual = !way->planned ? ROLE_FAINT : way->fits ? ROLE_GOOD : ROLE_TEXT, role[FIT_CELLS] = { usual,
+		!way->planned ? ROLE_FAINT : !way->fits ? ROLE_BAD : *way->reason ? ROLE_WARN : ROLE_GOOD,
+		!way->planned ? ROLE_FAINT : way->extra > 0 ? ROLE_WARN : ROLE_TEXT, usual, ROLE_FAINT };
+	const char *set = fit_set_of(way), *number = strstr(set, "devices=");
+	double devices = number == set ? strtod(number + 8, NULL) : (double)model->plan->scenario.value[K_devices];
+	if (way->planned || way->above) {
+		bytes_text(way->came.needs, text[0], sizeof *text);
+		snprintf(text[1], sizeof *text, way->fits ? *way->reason ? "fits?" : "fits" : "+%s",
+			bytes_text(way->came.needs - list->budget, count, sizeof count));
 	}
-	right -= OVER;
-	if ((way->planned || way->above) && frame->window.width >= NEEDS_FROM)
-		frame_right(frame, right, y, role, bytes_text(way->came.needs, text, sizeof text));
-	right -= frame->window.width >= NEEDS_FROM ? NEEDS : 0;
-	bool program = strncmp(way->set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0;
-	frame_name(frame, 3, y, right - 3, role, way->set + (program ? strlen(FIT_PROGRAM) : 0));
+	if (!way->planned)
+		snprintf(text[2], sizeof *text, way->above ? "never" : "refused");
+	else {
+		snprintf(text[2], sizeof *text, "%+.1f %%",
+			list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0);
+		count_text((uint64_t)(way->came.rate + 0.5), text[RATE_CELL]);
+		count_text((uint64_t)(way->came.rate / devices + 0.5), text[RATE_CELL + 1]);
+	}
+	int right = fit_draw_cells(frame, y, text, role);
+	frame_name(frame, 3, y, right - 3, usual, fit_name(set, name, sizeof name));
 	if (selected) {
 		frame_glyph(frame, 1, y, GLYPH_INCREASE, ROLE_KEY);
 		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
 	}
 }
 
-static void fit_draw_header(struct frame *frame, int y)
-{
-	bool rates = frame->window.width >= RATE_FROM;
-	int right = frame->window.width - 1;
-	if (rates)
-		frame_right(frame, right, y, ROLE_LABEL, "tokens/s");
-	right -= rates ? RATE : 0;
-	frame_right(frame, right, y, ROLE_LABEL, "time");
-	frame_right(frame, right -= EXTRA, y, ROLE_LABEL, "over by");
-	right -= OVER;
-	if (frame->window.width >= NEEDS_FROM)
-		frame_right(frame, right, y, ROLE_LABEL, "needs");
-	frame_text(frame, 3, y, 6, ROLE_LABEL, "change");
-}
-
 /* Parts, and how far the list is. */
 static void fit_draw_title(struct frame *frame, const struct fit_view *view, const struct model *model)
 {
+	static const char *const judges[] = { [ALLOCATOR_PLAN] = ", as planned", [ALLOCATOR_PYTORCH] = ", in default segments",
+		[ALLOCATOR_EXPANDABLE] = ", judged with expandable segments" };
 	const struct ways *ways = model->ways;
 	char text[160], bytes[32];
 	int width = frame->window.width;
@@ -103,12 +139,11 @@ static void fit_draw_title(struct frame *frame, const struct fit_view *view, con
 	if (!ways || ways->list.ways == 0)
 		return;
 	bool older = ways->fingerprint != model->plan->fingerprint;
-	PRINT_TO(text, " %s%u of %u fit %s%s ", older ? "old figures: " : "", ways->list.fitting,
-		ways->list.ways + ways->list.useless,
-		bytes_text(ways->list.budget, bytes, sizeof bytes),
-		ways->finding ? ", planning" : older ? ": f plans again" : "");
+	PRINT_TO(text, older ? " for the settings before; f plans again " : " %u fit into %s%s ",
+		ways->list.fitting, bytes_text(ways->list.budget, bytes, sizeof bytes),
+		width < 72 ? "" : judges[plan_verdict(model->plan).allocator]);
 	if (text_cells(text) < width - 20)
-		frame_right(frame, width - 1, 0, ways->finding || older ? ROLE_WARN : ROLE_LABEL, text);
+		frame_right(frame, width - 1, 0, older ? ROLE_WARN : ROLE_LABEL, text);
 }
 
 /* What the selected change means, or why it can't be, and the proof that recomputation can't do it. */
@@ -116,10 +151,10 @@ static void fit_foot_text(const struct fit_list *list, const struct fit_way *way
 {
 	struct words words = { text, 1000, 0 };
 	if (way->planned)
-		words_add(&words, "%s: %s. %s%sEnter applies it. ", fit_meaning_texts[way->meaning], way->how, way->reason,
-			*way->reason ? ". " : "");
+		words_add(&words, "%s: %s. In PyTorch (Y copies it): %s. %s%s", fit_set_of(way), fit_meaning_texts[way->meaning],
+			way->how, way->reason, *way->reason ? ". " : "");
 	else
-		words_add(&words, "%s. ", way->reason);
+		words_add(&words, "%s: %s. ", fit_set_of(way), way->reason);
 	if (*list->proof.op)
 		words_add(&words, "No recomputation and no order helps: what %s alone reads and writes, "
 			"with what must be there, is too much: %s. %s", list->proof.op, list->proof.holds, list->proof.advice);
@@ -129,34 +164,62 @@ static void fit_foot_text(const struct fit_list *list, const struct fit_way *way
 static const char *fit_nothing_text(const struct model *model)
 {
 	const struct ways *ways = model->ways;
-	return ways && ways->finding ? "planning changes of recomputation, precision, optimizer, batch, sequence; Esc stops"
+	return ways && ways->finding ? ways->list.fits ? "it fits; planning how much batch and sequence have room; Esc stops"
+			: "planning changes of recomputation, precision, optimizer, batch, sequence; Esc stops"
 		: ways && *ways->error.text ? ways->error.text
 		: ways && ways->list.fits ? "the step fits as it is; S ranks the ways to use more devices"
 		: plan_budget(model->plan) < 0 ? "no limit set: f sets one, and plans what makes the step fit"
 		: "f plans changes that make the step fit, and ranks them by the time that they add";
 }
 
+/* Where no change fits: which comes nearest. */
+static void fit_draw_none(struct frame *frame, int y, const struct fit_list *list)
+{
+	const struct fit_way *least = NULL;
+	char name[FIT_SET_SIZE], bytes[2][32];
+	FOR(i, list->ways)
+		if (list->way[i].planned && (!least || list->way[i].came.needs < least->came.needs))
+			least = &list->way[i];
+	frame_print(frame, 1, y, ROLE_BAD, "no change fits %s%s%s%s%s. S: more devices",
+		bytes_text(list->budget, bytes[0], sizeof *bytes), least ? "; least: " : "",
+		least ? fit_name(fit_set_of(least), name, sizeof name) : "", least ? ", " : "",
+		least ? bytes_text(least->came.needs, bytes[1], sizeof *bytes) : "");
+}
+
 static void fit_draw_list(struct frame *frame, struct fit_view *view, const struct model *model)
 {
+	char titles[FIT_CELLS][32] = { "needs", "over by", "time", "tokens/s", "a device" };
+	static const enum role labels[FIT_CELLS] = { ROLE_LABEL, ROLE_LABEL, ROLE_LABEL, ROLE_LABEL, ROLE_LABEL };
 	const struct fit_list *list = &model->ways->list;
-	char text[1000];
-	view->selected = view->selected < list->ways ? view->selected : list->ways - 1;
-	fit_foot_text(list, &list->way[fit_at(model, view->selected)], text);
+	char text[1000] = "";
+	if (view->rows)
+		fit_foot_text(list, fit_way_at(view, model, view->selected), text);
 	int width = frame->window.width, height = frame->window.height, rows = text_rows(text, width - 2),
 		most = height < 9 ? 0 : height / 2, foot = rows < most ? rows + 1 : most, y = 2, end = height - foot,
 		last = GROUPS;
-	view->page = end - 2 - TITLES > 1 ? end - 2 - TITLES : 1;
-	view->top = scroll_to(view->top, view->selected, list->ways, view->page);
-	fit_draw_header(frame, 1);
+	if (!list->base.tokens)
+		snprintf(titles[RATE_CELL], sizeof *titles, "samples/s");
+	fit_draw_cells(frame, 1, titles, labels);
+	frame_text(frame, 3, 1, 6, ROLE_LABEL, "change");
+	if (list->fitting == 0 && !model->ways->finding)
+		fit_draw_none(frame, y++, list);
+	view->page = end - y - TITLES > 1 ? end - y - TITLES : 1;
+	view->top = scroll_to(view->top, view->selected, view->rows, view->page);
 	view->first_row = y;
-	for (uint32_t place = view->top; place < list->ways && y < end; place++) {
-		const struct fit_way *way = &list->way[fit_at(model, place)];
-		if ((int)fit_group_of(way) != last && y + 1 < end)
-			frame_text(frame, 1, y++, frame->window.width, ROLE_LABEL, group_names[last = (int)fit_group_of(way)]);
-		fit_draw_way(frame, y++, model, way, place == view->selected);
+	frame->marks |= model->ways->fingerprint != model->plan->fingerprint ? MARK_DIM : 0;
+	for (uint32_t row = view->top; row < view->rows && y < end; row++) {
+		const struct fit_way *way = fit_way_at(view, model, row);
+		int group = (int)fit_group_of(list, way);
+		if (group != last && y + 1 >= end)
+			break;
+		if (group != last)
+			frame_text(frame, 1, y++, width, ROLE_LABEL, group_names[last = group]);
+		fit_draw_way(frame, y++, model, way, row == view->selected);
 	}
 	if (y < end && last != GROUP_DEVICES && model->plan->scenario.value[K_devices] == 1)
-		frame_text(frame, 1, y, frame->window.width, ROLE_LABEL, "MORE DEVICES   D: two of them   S: every way to use more");
+		frame_text(frame, 1, y++, width, ROLE_LABEL, "MORE DEVICES   D: two of them   S: every way to use more");
+	if (y < end && view->rows < list->ways)
+		frame_print(frame, 1, y, ROLE_FAINT, "z: %u more that can't help", list->ways - view->rows);
 	if (foot)
 		frame_repeat(frame, 0, end, width, GLYPH_HORIZONTAL, ROLE_LINE);
 	frame_wrapped(frame, (struct rect){ 1, end + 1, width - 2, foot - 1 }, ROLE_FAINT, text);
@@ -173,7 +236,7 @@ static void fit_draw_held(struct frame *frame, const struct plan *plan)
 		int most = 0;
 		for (int part = 1; part < LEDGER_PARTS; part++)
 			most = verdict.part[part] > verdict.part[most] ? part : most;
-		PRINT_TO(text, "%s%s %s", x ? "" : "held by ", ledger[most].key,
+		PRINT_TO(text, "%s%s %s", x ? "" : "held by ", ledger_names[most],
 			bytes_text(verdict.part[most], bytes, sizeof bytes));
 		more = verdict.part[most] > verdict.needed / 100 &&
 			frame_part(frame, &x, 0, frame->window.width, ROLE_TEXT, "%s", text);
@@ -194,22 +257,24 @@ static void fit_draw(void *state, struct model *model, struct frame *frame)
 	fit_draw_title(frame, view, model);
 	if (view->curve)
 		slowdown_draw(frame, (struct rect){ 0, 1, window.width, window.height - 1 }, &view->pane, model);
-	else if (fit_count(model) == 0)
+	else if (!model->ways || model->ways->list.ways == 0)
 		frame_wrapped(frame, (struct rect){ 1, 1, window.width - 1, 4 }, ROLE_FAINT, fit_nothing_text(model));
-	else
+	else {
+		fit_take_rows(view, model);
 		fit_draw_list(frame, view, model);
+	}
 }
 
-/* The place whose row is at y: titles stand between them. */
+/* The row at y: titles stand between them. */
 static void fit_click(struct fit_view *view, const struct model *model, int y)
 {
-	int row = view->first_row, last = GROUPS;
-	for (uint32_t place = view->top; place < fit_count(model) && row <= y; place++) {
-		enum fit_group group = fit_group_of(&model->ways->list.way[fit_at(model, place)]);
-		row += (int)group != last;
-		last = (int)group;
-		if (row++ == y)
-			view->selected = place;
+	int at = view->first_row, last = GROUPS;
+	for (uint32_t row = view->top; row < view->rows && at <= y; row++) {
+		int group = (int)fit_group_of(&model->ways->list, fit_way_at(view, model, row));
+		at += group != last;
+		last = group;
+		if (at++ == y)
+			view->selected = row;
 	}
 }
 
@@ -224,17 +289,23 @@ static bool fit_run(void *state, struct model *model, enum command_id command)
 	}
 	if (command == COMMAND_FIT)
 		*view = (struct fit_view){ .selected = 0 };
-	if (view->curve || fit_count(model) == 0)
+	if (view->curve || !model->ways || model->ways->list.ways == 0)
 		return view->curve && slowdown_command(&view->pane, model, command);
-	const struct fit_way *way = &model->ways->list.way[fit_at(model, view->selected)];
+	view->all ^= command == COMMAND_BACKGROUND;
+	fit_take_rows(view, model);
+	if (view->rows == 0)
+		return command == COMMAND_BACKGROUND;
+	const struct fit_way *way = fit_way_at(view, model, view->selected);
 	if (command == COMMAND_CLICK)
 		fit_click(view, model, model->click_y - view->held);
 	else if (command == COMMAND_ACTIVATE && !way->planned)
 		view_say(model, "%s", way->reason);
 	else if (command == COMMAND_ACTIVATE)
 		view_request(model, false, "set %s", way->set);
+	else if (command == COMMAND_COPY)
+		PRINT_TO(model->copied, "%s", way->how);
 	else
-		return row_command(command, &view->selected, fit_count(model), view->page);
+		return command == COMMAND_BACKGROUND || row_command(command, &view->selected, view->rows, view->page);
 	return true;
 }
 

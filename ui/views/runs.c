@@ -1,5 +1,6 @@
-/* runs.c: every plan so far, and below how the selected one differs from the baseline, all as points, or the solver's
- * log. */
+/* runs.c: every plan so far, and below two of them side by side, all as points, or the solver's log. */
+#include <stdlib.h>
+
 #include "devices.h"
 #include "runs_plot.h"
 #include "src/plan/verdict.h"
@@ -51,33 +52,94 @@ static void runs_log_draw(struct frame *frame, struct rect rect, const struct pl
 		plan->laid_out->layout.strategy ? plan->laid_out->layout.strategy : "");
 }
 
-enum pane { PANE_DIFFERENCES, PANE_PLOT, PANE_LOG, PANES };
+enum pane { PANE_BESIDE, PANE_PLOT, PANE_LOG, PANES };
+
+/* What the list is sorted by, and the plot's axis. */
+enum runs_sort { BY_RATE, BY_STEP, BY_NEEDS, BY_NUMBER, BYS };
 
 struct runs {
-	uint32_t selected, top, seen; /* seen: runs at the last drawing; the newest is selected when one comes */
+	uint32_t selected, top, seen; /* rows; seen: runs at the last drawing; the newest is selected when one comes */
+	uint32_t marked;              /* 1 + the run that others are laid beside; 0: the baseline, or the run before */
 	int page;
 	enum pane pane;
-	int axis_after;   /* the plot's axis, counted from work */
-	bool axis_chosen; /* else it is the first that runs_plot.h names */
-	uint64_t shown;   /* fingerprint of the plan on the screen at the last drawing */
-	double *work;     /* [runs] of the plans up to serial */
-	uint64_t serial;
-	uint32_t works;
-	bool flops;
+	enum runs_sort sort;
+	uint64_t shown; /* fingerprint of the plan on the screen at the last drawing */
+	uint64_t serial; /* of the newest run of these three */
+	struct verdict *verdict; /* [runs] */
+	struct run_point *point; /* [runs] */
+	uint32_t *row;           /* [runs] sorted */
+	uint32_t runs;
 };
 
 /* On high screens the plot stands between the runs and the other panes. */
-enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, HEAD_ROWS = 2 };
+enum { BESIDE_ROWS = 14, PLOT_ROWS = 12, LIST_ROWS = 8, HEAD_ROWS = 2 };
 
 /* Figures of a run, in the order in which they stand; in narrow windows the first go first. */
-enum figure { RUN_RATE, RUN_VERDICT, RUN_STEP, RUN_NEEDS, RUN_FIGURES };
-enum { NUMBER = 5, FIGURE = 11 };
+enum figure { RUN_RATE, RUN_EACH, RUN_STEP, RUN_VERDICT, RUN_NEEDS, RUN_FIGURES };
+enum { NUMBER = 6, FIGURE = 10 };
 
 static void runs_free(void *state)
 {
 	struct runs *runs = state;
-	mem_free(runs->work);
-	runs->work = NULL;
+	mem_free(runs->row);
+	mem_free(runs->verdict);
+	mem_free(runs->point);
+	runs->row = NULL;
+	runs->verdict = NULL;
+	runs->point = NULL;
+	runs->runs = 0;
+}
+
+/* Tokens, or samples, of a second and all devices; 0: unknown. */
+static double runs_rate(const struct plan *plan)
+{
+	return plan->speed.time > 0 ? plan_speed_rate(&plan->speed) * plan->speed.devices : 0;
+}
+
+/* The plot's quantity: of needs and numbers the rate, or where no run has one the step. */
+static enum runs_sort runs_axis(const struct runs *runs, const struct model *model)
+{
+	return runs->sort == BY_STEP || runs_rate(model->plan) <= 0 ? BY_STEP : BY_RATE;
+}
+
+static bool runs_before(const struct runs *runs, const struct model *model, uint32_t a, uint32_t b)
+{
+	const struct plan *one = model->run[a], *other = model->run[b];
+	double more = runs->sort == BY_RATE ? runs_rate(other) - runs_rate(one)
+		: runs->sort == BY_STEP ? (double)(one->speed.time - other->speed.time)
+		: runs->sort == BY_NEEDS ? (double)(runs->verdict[a].needed - runs->verdict[b].needed)
+		: 0;
+	return more != 0 ? more < 0 : a < b;
+}
+
+/* Verdicts, points and the order are found once for all runs. */
+static bool runs_find(struct runs *runs, const struct model *model)
+{
+	uint64_t newest = model->runs ? model->run[model->runs - 1]->serial : 0;
+	if (runs->row && runs->runs == model->runs && runs->serial == newest)
+		return true;
+	runs_free(runs);
+	runs->row = mem_alloc(model->runs + 1, sizeof *runs->row);
+	runs->verdict = mem_alloc(model->runs + 1, sizeof *runs->verdict);
+	runs->point = mem_alloc(model->runs + 1, sizeof *runs->point);
+	if (!runs->row || !runs->verdict || !runs->point) {
+		runs_free(runs);
+		return false;
+	}
+	runs->runs = model->runs;
+	runs->serial = newest;
+	enum runs_sort axis = runs_axis(runs, model);
+	FOR(i, model->runs) {
+		uint32_t at = i;
+		runs->verdict[i] = plan_verdict(model->run[i]);
+		runs->point[i] = (struct run_point){ axis == BY_RATE ? runs_rate(model->run[i]) : (double)model->run[i]->speed.time,
+			(double)runs->verdict[i].needed, false };
+		for (; at > 0 && runs_before(runs, model, i, runs->row[at - 1]); at--)
+			runs->row[at] = runs->row[at - 1];
+		runs->row[at] = i;
+	}
+	runs_plot_find_front(runs->point, model->runs, axis == BY_RATE);
+	return true;
 }
 
 static bool runs_same(int knob, const struct given *given, const struct plan *one, const struct plan *other)
@@ -132,109 +194,121 @@ static void runs_draw_common(struct frame *frame, const struct model *model)
 	frame_words(frame, x, 0, frame->window.width - x, ROLE_FAINT, used ? text : "the defaults");
 }
 
-static const char *runs_figure(enum figure figure, const struct plan *plan, enum role *role, char text[32])
+static const char *runs_figure(
+	enum figure figure, const struct plan *plan, const struct verdict *verdict, enum role *role, char text[32])
 {
 	static const char *const words[] = { "-", "FITS", "FITS*", "AS PLANNED", "NO", "NO" };
-	struct verdict verdict = plan_verdict(plan);
-	double rate = plan_speed_rate(&plan->speed) * plan->speed.devices;
-	*role = ROLE_TEXT;
+	double rate = runs_rate(plan) / (figure == RUN_EACH ? plan->speed.devices : 1);
+	*role = figure == RUN_EACH ? ROLE_FAINT : ROLE_TEXT;
 	switch (figure) {
-	case RUN_RATE: return rate > 0 ? count_text((uint64_t)(rate + 0.5), text) : "-";
+	case RUN_RATE:
+	case RUN_EACH: return rate > 0 ? count_text((uint64_t)(rate + 0.5), text) : "-";
 	case RUN_STEP: return plan->speed.time > 0 ? time_text(plan->speed.time, text, 32) : "-";
 	case RUN_VERDICT:
-		*role = verdict.guess || verdict.fits == FITS_EXPANDABLE ? ROLE_WARN : fits_runs(verdict.fits) ? ROLE_GOOD : ROLE_BAD;
-		snprintf(text, 32, "%s%s", words[verdict.fits], verdict.guess ? "?" : "");
+		*role = verdict->guess || plan->limited || verdict->fits == FITS_EXPANDABLE ? ROLE_WARN
+			: fits_runs(verdict->fits) ? ROLE_GOOD : ROLE_BAD;
+		snprintf(text, 32, "%s%s", plan->limited ? "stopped" : words[verdict->fits], verdict->guess ? "?" : "");
 		return text;
-	default: return bytes_text(verdict.needed, text, 32);
+	default: return bytes_text(verdict->needed, text, 32);
 	}
 }
 
-/* The axis of the plot. */
-static int axis_of(const struct runs *runs, const struct model *model)
+/* A run's row, or the titles where verdict is NULL: figures, then the knobs that vary. */
+static void runs_draw_row(struct frame *frame, int y, const struct runs *runs, const struct model *model,
+	const struct plan *plan, const struct verdict *verdict)
 {
-	return runs->axis_chosen ? runs->axis_after + AXIS_WORK : runs_plot_first_axis(model);
-}
-
-/* A run's row, or the titles where plan is NULL: figures, then the knobs that vary. */
-static void runs_draw_row(struct frame *frame, int y, const struct model *model, const struct plan *plan)
-{
-	const char *const names[RUN_FIGURES] = { model->plan->speed.tokens > 0 ? "tokens/s" : "samples/s", "verdict", "step",
-		"needs" };
+	static const enum figure sorted[BYS] = { RUN_RATE, RUN_STEP, RUN_NEEDS, RUN_FIGURES };
+	const char *const names[RUN_FIGURES] = { plan->speed.tokens > 0 ? "tokens/s" : "samples/s", "a device", "step",
+		"verdict", "needs" };
 	int knob[KNOB_COUNT], width[KNOB_COUNT], room, x = NUMBER, columns = runs_columns(model, knob, width, &room);
 	char text[64];
 	for (int i = 0; i < RUN_FIGURES; i++) {
-		enum role role = ROLE_LABEL;
+		enum role role = sorted[runs->sort] == (enum figure)i ? ROLE_KEY : ROLE_LABEL;
 		if (i < RUN_NEEDS && NUMBER + (RUN_FIGURES - i) * FIGURE + room > frame->window.width)
 			continue;
-		const char *word = plan ? runs_figure((enum figure)i, plan, &role, text) : names[i];
+		const char *word = verdict ? runs_figure((enum figure)i, plan, verdict, &role, text) : names[i];
 		frame_right(frame, x += FIGURE, y, role, word);
 	}
 	for (int i = 0; i < columns; i++, x += width[i - 1] + 2)
-		frame_text(frame, x + 2, y, width[i], plan ? ROLE_TEXT : ROLE_LABEL,
-			plan ? runs_knob_text(plan, knob[i], text) : knobs[knob[i]].name);
+		frame_text(frame, x + 2, y, width[i], verdict ? ROLE_TEXT : ROLE_LABEL,
+			verdict ? runs_knob_text(plan, knob[i], text) : knobs[knob[i]].name);
 }
 
-static void runs_draw_run(struct frame *frame, int y, const struct model *model, uint32_t i, bool selected)
+static void runs_draw_run(struct frame *frame, int y, const struct runs *runs, const struct model *model, uint32_t row)
 {
+	uint32_t i = runs->row[row];
 	const struct plan *plan = model->run[i];
 	char text[16];
 	if (plan->fingerprint == model->plan->fingerprint)
-		frame_text(frame, 0, y, 1, ROLE_KEY, ">");
-	if (model->baseline && plan->fingerprint == model->baseline->fingerprint)
+		frame_text(frame, 0, y, 1, ROLE_KEY, "*");
+	if (runs->marked == i + 1)
+		frame_text(frame, 1, y, 1, ROLE_KEY, "+");
+	else if (model->baseline && plan->fingerprint == model->baseline->fingerprint)
 		frame_text(frame, 1, y, 1, ROLE_BASELINE, "b");
+	if (runs->point[i].front && model->runs > 1)
+		frame_glyph(frame, 2, y, GLYPH_BULLET, ROLE_GOOD);
 	PRINT_TO(text, "%u", i + 1);
 	frame_right(frame, NUMBER, y, ROLE_FAINT, text);
-	runs_draw_row(frame, y, model, plan);
-	if (selected)
+	runs_draw_row(frame, y, runs, model, plan, &runs->verdict[i]);
+	if (row == runs->selected)
 		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
 }
 
-/* One amount of both plans and the change between them. */
+/* ---- side by side ---- */
+
+enum { THEIRS = 28, OURS = 39, CHANGE = 51, BESIDE = 54, BESIDE_FROM = 76 };
+
+/* Hundredths of a unit of both, and the change: rounded parts add up to the whole in all three columns. */
 static void runs_draw_amount(struct frame *frame, int y, const char *what, int64_t theirs, int64_t ours)
 {
 	char text[32];
-	frame_text(frame, 1, y, 14, ROLE_TEXT, what);
-	frame_right(frame, 27, y, ROLE_BASELINE, bytes_text(theirs, text, sizeof text));
-	frame_right(frame, 39, y, ROLE_TEXT, bytes_text(ours, text, sizeof text));
-	enum role role = ours < theirs ? ROLE_GOOD : ours > theirs ? ROLE_BAD : ROLE_FAINT;
-	frame_right(frame, 52, y, role, change_text(ours - theirs, text, sizeof text));
+	frame_text(frame, 1, y, 16, ROLE_TEXT, what);
+	PRINT_TO(text, "%.2f", (double)theirs / 100);
+	frame_right(frame, THEIRS, y, ROLE_BASELINE, text);
+	PRINT_TO(text, "%.2f", (double)ours / 100);
+	frame_right(frame, OURS, y, ROLE_TEXT, text);
+	PRINT_TO(text, "%+.2f", (double)(ours - theirs) / 100);
+	frame_right(frame, CHANGE, y, ours < theirs ? ROLE_GOOD : ours > theirs ? ROLE_BAD : ROLE_FAINT, text);
 }
 
-/* The times of a step, where they are known and differ; else false. */
-static bool draw_times(struct frame *frame, int y, const struct plan *theirs, const struct plan *ours)
+/* A quantity of both in words, and the change in percent. */
+static void runs_draw_ratio(struct frame *frame, int y, enum figure figure, const char *what, bool more,
+	const struct plan *theirs, const struct plan *ours)
 {
+	double from = figure == RUN_STEP ? (double)theirs->speed.time : runs_rate(theirs),
+		   to = figure == RUN_STEP ? (double)ours->speed.time : runs_rate(ours);
 	char text[32];
-	if (theirs->speed.time <= 0 || ours->speed.time <= 0 ||
-		(theirs->speed.time == ours->speed.time && !ours->transformed->sharded))
-		return false;
-	double from = (double)theirs->speed.time, to = (double)ours->speed.time;
-	frame_text(frame, 1, y, 14, ROLE_TEXT, "step");
-	frame_right(frame, 27, y, ROLE_BASELINE, time_text(theirs->speed.time, text, sizeof text));
-	frame_right(frame, 39, y, ROLE_TEXT, time_text(ours->speed.time, text, sizeof text));
-	PRINT_TO(text, "%+.1f %%", from > 0 ? 100 * (to - from) / from : 0.0);
-	frame_right(frame, 52, y, to < from ? ROLE_GOOD : to > from ? ROLE_BAD : ROLE_FAINT, text);
-	return true;
+	enum role role;
+	if (from <= 0 || to <= 0)
+		return;
+	frame_text(frame, 1, y, 16, ROLE_TEXT, what);
+	frame_right(frame, THEIRS, y, ROLE_BASELINE, runs_figure(figure, theirs, NULL, &role, text));
+	frame_right(frame, OURS, y, ROLE_TEXT, runs_figure(figure, ours, NULL, &role, text));
+	PRINT_TO(text, "%+.1f %%", 100 * (to - from) / from);
+	frame_right(frame, CHANGE, y, from == to ? ROLE_FAINT : (to > from) == more ? ROLE_GOOD : ROLE_BAD, text);
 }
 
 /* Knobs whose values come to the same change nothing. */
-static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct given *given,
+static void draw_knob_changes(struct frame *frame, struct rect rect, const struct given *given,
 	const struct plan *theirs, const struct plan *ours)
 {
-	int left = 0;
+	int left = 0, y = rect.y, end = rect.y + rect.height;
+	char from[64], to[64];
 	for (int i = 0; i < KNOB_COUNT; i++)
 		left += !runs_same(i, given, theirs, ours);
+	if (left == 0 || rect.height < 1)
+		return;
+	frame_text(frame, rect.x, y++, rect.width, ROLE_LABEL, "knobs that differ");
 	for (int i = 0; i < KNOB_COUNT && y < end; i++) {
-		char from[64], to[64];
 		if (runs_same(i, given, theirs, ours))
 			continue;
 		if (y + 1 == end && left > 1) {
-			frame_print(frame, x, y, ROLE_FAINT, "and %d more knobs", left);
+			frame_print(frame, rect.x, y, ROLE_FAINT, "and %d more", left);
 			return;
 		}
 		left--;
-		knob_text((enum knob_id)i, theirs->scenario.value[i], from, sizeof from);
-		knob_text((enum knob_id)i, ours->scenario.value[i], to, sizeof to);
-		frame_print(frame, x, y++, ROLE_TEXT, "%s: %s, was %s", knobs[i].name, to, from);
+		frame_print(frame, rect.x, y++, ROLE_TEXT, "%s  %s  %s", knobs[i].name, runs_knob_text(theirs, i, from),
+			runs_knob_text(ours, i, to));
 	}
 }
 
@@ -257,146 +331,125 @@ static void draw_holders(struct frame *frame, struct rect rect, const struct bes
 	}
 }
 
-/* Baseline against the selected plan, or what to do to have one. */
-static void draw_differences(struct frame *frame, int y, const struct model *model, uint32_t selected)
+/* The selected run beside the marked one, else the baseline, else the run before. */
+static void runs_draw_beside(struct frame *frame, struct rect rect, const struct runs *runs, const struct model *model)
 {
-	const struct plan *ours = model->run[selected], *theirs = model->baseline;
-	if (!theirs) {
-		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 3 }, ROLE_FAINT,
-			      "b makes the plan on screen the baseline; then differences appear here");
+	uint32_t run = runs->row[runs->selected], mark = runs->marked;
+	mark = mark ? mark - 1 : model->baseline ? NONE : run > 0 ? run - 1 : model->runs - 1;
+	const struct plan *ours = model->run[run], *theirs = mark == NONE ? model->baseline : model->run[mark];
+	struct verdict from = plan_verdict(theirs), to = runs->verdict[run];
+	int y = rect.y, end = rect.y + rect.height;
+	int64_t cents[2][LEDGER_PARTS + 1];
+	bool wide = frame->window.width >= BESIDE_FROM;
+	char text[32] = "baseline";
+	if (model->runs < 2 && mark != NONE) {
+		frame_text(frame, 1, y, rect.width, ROLE_FAINT, "one run. Turn a knob and the next is listed");
 		return;
 	}
-	frame_right(frame, 27, y + 1, ROLE_LABEL, "baseline");
-	char text[32];
-	PRINT_TO(text, "run %u", selected + 1);
-	frame_right(frame, 39, y + 1, ROLE_LABEL, text);
-	frame_right(frame, 52, y + 1, ROLE_LABEL, "change");
-	bool beside = frame->window.width >= 84;
-	int row = y + 2;
-	struct verdict from = plan_verdict(theirs), to = plan_verdict(ours);
-	runs_draw_amount(frame, row++, "needs", from.needed, to.needed);
-	for (int part = 0; part < LEDGER_PARTS && row < y + DIFFERENCE_ROWS - 2; part++)
-		if (from.part[part] != to.part[part])
-			runs_draw_amount(frame, row++, ledger[part].key, from.part[part], to.part[part]);
-	row += draw_times(frame, row, theirs, ours);
-	if (model->beside && ours->serial == model->plan->serial) {
-		if (beside)
-			draw_holders(frame, (struct rect){ 56, y + 1, frame->window.width - 56, DIFFERENCE_ROWS - 1 }, model->beside);
-		return;
-	}
-	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : row, y + DIFFERENCE_ROWS, &model->given, theirs, ours);
-}
-
-/* The work of every run is summed once. */
-static bool runs_find_work(struct runs *runs, const struct model *model)
-{
-	uint64_t newest = model->runs ? model->run[model->runs - 1]->serial : 0;
-	if (runs->work && runs->works == model->runs && runs->serial == newest)
-		return true;
-	double *work = mem_resize(runs->work, model->runs ? model->runs : 1, sizeof *work);
-	if (!work)
-		return false;
-	runs->work = work;
-	runs->works = model->runs;
-	runs->serial = newest;
-	runs->flops = runs_work(model, work);
-	return true;
+	const char *unit = ledger_cents(from.needed > to.needed ? from.needed : to.needed, &from, cents[0]);
+	ledger_cents(from.needed > to.needed ? from.needed : to.needed, &to, cents[1]);
+	frame_text(frame, 1, y, 10, ROLE_FAINT, unit);
+	if (mark != NONE)
+		PRINT_TO(text, "run %u", mark + 1);
+	frame_right(frame, THEIRS, y, ROLE_LABEL, text);
+	PRINT_TO(text, "run %u", run + 1);
+	frame_right(frame, OURS, y, ROLE_LABEL, text);
+	frame_right(frame, CHANGE, y++, ROLE_LABEL, "change");
+	runs_draw_amount(frame, y++, "needs", cents[0][LEDGER_PARTS], cents[1][LEDGER_PARTS]);
+	for (int part = 0; part < LEDGER_PARTS && y < end - 2; part++)
+		if (wide ? cents[0][part] || cents[1][part] : cents[0][part] != cents[1][part]) {
+			PRINT_TO(text, "  %s", ledger_names[part]);
+			runs_draw_amount(frame, y++, text, cents[0][part], cents[1][part]);
+		}
+	runs_draw_ratio(frame, y++, RUN_STEP, "step", false, theirs, ours);
+	runs_draw_ratio(frame, y++, RUN_RATE, ours->speed.tokens > 0 ? "tokens/s" : "samples/s", true, theirs, ours);
+	bool files = theirs == model->baseline && model->beside && ours->serial == model->plan->serial;
+	struct rect right = { wide ? BESIDE : 1, wide ? rect.y : y, frame->window.width - (wide ? BESIDE : 1),
+		wide ? rect.height : end - y };
+	if (files && wide)
+		draw_holders(frame, right, model->beside);
+	else if (!files)
+		draw_knob_changes(frame, right, &model->given, theirs, ours);
 }
 
 static void runs_draw_pane(
 	struct frame *frame, struct rect rect, struct runs *runs, const struct model *model, enum pane pane)
 {
-	frame_repeat(frame, 0, rect.y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	static const char *const names[PANES] = { " side by side ", " plot ", " solver log " };
 	struct rect inside = { 0, rect.y + 1, rect.width, rect.height - 1 };
-	if (pane == PANE_DIFFERENCES)
-		draw_differences(frame, rect.y, model, runs->selected);
+	frame_repeat(frame, 0, rect.y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	for (int i = 0, x = 1; i < PANES; i++)
+		x += 1 + frame_text(frame, x, rect.y, rect.width - x, i == (int)pane ? ROLE_TAB_ACTIVE : ROLE_TAB, names[i]);
+	if (pane == PANE_BESIDE)
+		runs_draw_beside(frame, inside, runs, model);
 	else if (pane == PANE_LOG)
-		runs_log_draw(frame, inside, model->run[runs->selected]);
-	else if (runs_find_work(runs, model))
-		runs_plot_draw(frame, inside, model, axis_of(runs, model), runs->work, runs->flops, runs->selected);
+		runs_log_draw(frame, inside, model->run[runs->row[runs->selected]]);
+	else {
+		enum runs_sort axis = runs_axis(runs, model);
+		struct runs_plot plot = { runs->point, model->runs, runs->row[runs->selected], axis == BY_RATE,
+			axis == BY_STEP ? "step" : model->plan->speed.tokens > 0 ? "tokens/s" : "samples/s" };
+		runs_plot_draw(frame, inside, &plot);
+	}
 }
 
 static void runs_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct runs *runs = state;
 	int width = frame->window.width, height = frame->window.height,
-		below = height >= DIFFERENCE_ROWS + 5 ? DIFFERENCE_ROWS : 0;
-	bool both = height >= LIST_ROWS + PLOT_ROWS + DIFFERENCE_ROWS, alone = runs->pane == PANE_PLOT && !both;
-	int plot = both ? PLOT_ROWS + (height - LIST_ROWS - PLOT_ROWS - DIFFERENCE_ROWS) / 2 : 0;
-	if (below && (alone || runs->pane == PANE_LOG))
-		below = height - 1 - plot - LIST_ROWS / 2 > below ? height - 1 - plot - LIST_ROWS / 2 : below;
+		below = height >= HEAD_ROWS + LIST_ROWS ? height - HEAD_ROWS - LIST_ROWS / 2 : 0;
+	bool both = height >= LIST_ROWS + PLOT_ROWS + BESIDE_ROWS;
+	int plot = both ? PLOT_ROWS + (height - LIST_ROWS - PLOT_ROWS - BESIDE_ROWS) / 2 : 0;
+	below = (both || runs->pane == PANE_BESIDE) && below > BESIDE_ROWS ? BESIDE_ROWS : below;
 	runs->page = height - HEAD_ROWS - below - plot;
 	for (int i = 0; model->missed[i] && runs->page > 3; i++)
 		frame_name(frame, NUMBER + 2, HEAD_ROWS + --runs->page, width - NUMBER - 2, ROLE_FAINT, model->missed[i]);
-	if (runs->seen != model->runs)
-		runs->selected = model->runs ? model->runs - 1 : 0;
-	for (uint32_t i = 0; i < model->runs && runs->shown != model->plan->fingerprint; i++)
-		if (model->run[i]->fingerprint == model->plan->fingerprint)
-			runs->selected = i; /* undo and redo go back to a run that is there */
+	if (!runs_find(runs, model) || !model->runs)
+		return;
+	bool comes = runs->seen != model->runs || runs->shown != model->plan->fingerprint;
+	FOR(i, model->runs) /* undo and redo go back to a run that is there */
+		if (comes && model->run[runs->row[i]]->fingerprint == model->plan->fingerprint)
+			runs->selected = i;
+	runs->selected = runs->selected < model->runs ? runs->selected : model->runs - 1;
 	runs->seen = model->runs;
 	runs->shown = model->plan->fingerprint;
 	runs_draw_common(frame, model);
-	runs_draw_row(frame, 1, model, NULL);
+	runs_draw_row(frame, 1, runs, model, model->plan, NULL);
 	runs->top = scroll_to(runs->top, runs->selected, model->runs, runs->page);
 	for (int i = 0; i < runs->page && runs->top + (uint32_t)i < model->runs; i++)
-		runs_draw_run(
-			frame, HEAD_ROWS + i, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
-	if (!model->runs)
-		return;
+		runs_draw_run(frame, HEAD_ROWS + i, runs, model, runs->top + (uint32_t)i);
 	if (plot)
 		runs_draw_pane(frame, (struct rect){ 0, height - below - plot, width, plot }, runs, model, PANE_PLOT);
-	enum pane pane = both && runs->pane == PANE_PLOT ? PANE_DIFFERENCES : runs->pane;
 	if (below)
-		runs_draw_pane(frame, (struct rect){ 0, height - below, width, below }, runs, model, pane);
-}
-
-/* Enter turns all knobs to those of the selected run, in one step. */
-static void request_scenario(const struct runs *runs, struct model *model)
-{
-	const struct scenario *scenario = &model->run[runs->selected]->scenario;
-	char line[sizeof model->request] = "set", value[64];
-	size_t used = strlen(line);
-	bool any = false;
-	for (int i = 0; i < KNOB_COUNT && used < sizeof line; i++)
-		if (scenario->value[i] != model->scenario->value[i]) {
-			any = true;
-			used += (size_t)snprintf(line + used, sizeof line - used, " %s=%s", knobs[i].name,
-				knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
-		}
-	if (any)
-		view_request(model, false, "%s", line);
-	else
-		view_say(model, "this run has the knobs that are set now");
+		runs_draw_pane(frame, (struct rect){ 0, height - below, width, below }, runs, model,
+			both && runs->pane == PANE_PLOT ? PANE_BESIDE : runs->pane);
 }
 
 static bool runs_command(void *state, struct model *model, enum command_id command)
 {
-	static const char *const panes[PANES] = { "the differences", "the plot", "the solver's log" };
+	static const char *const names[BYS] = { "tokens/s", "step", "needs", "number" };
 	struct runs *runs = state;
-	if (command == COMMAND_PART || command == COMMAND_PART_BACK) {
+	if (!runs_find(runs, model) || !model->runs)
+		return false;
+	uint32_t run = runs->row[runs->selected < model->runs ? runs->selected : 0];
+	if (command == COMMAND_PART || command == COMMAND_PART_BACK)
 		runs->pane = (runs->pane + (command == COMMAND_PART ? 1 : PANES - 1)) % PANES;
-		view_say(model, "below: %s", panes[runs->pane]);
-		return true;
-	}
-	if (command == COMMAND_SORT) {
-		int axis = runs_plot_next_axis(model, axis_of(runs, model));
-		runs->axis_after = axis - AXIS_WORK;
-		runs->axis_chosen = true;
-		runs->pane = PANE_PLOT;
-		view_say(model, "the plot is over %s", runs_plot_axis_name(axis));
-		return true;
-	}
-	if (command == COMMAND_CLICK) {
+	else if (command == COMMAND_MARK) {
+		runs->marked = runs->marked == run + 1 ? 0 : run + 1;
+		runs->pane = PANE_BESIDE;
+	} else if (command == COMMAND_SORT) {
+		runs->sort = (runs->sort + 1) % BYS;
+		runs->seen = 0; /* its run stays selected */
+		runs_free(runs);
+		view_say(model, "sorted by %s", names[runs->sort]);
+	} else if (command == COMMAND_CLICK) {
 		uint32_t row = runs->top + (uint32_t)(model->click_y - HEAD_ROWS);
 		if (model->click_y >= HEAD_ROWS && model->click_y < runs->page + HEAD_ROWS && row < model->runs)
 			runs->selected = row;
-		return true;
-	}
-	if (command == COMMAND_ACTIVATE && runs->selected < model->runs) {
-		request_scenario(runs, model);
-		return true;
-	}
-	return row_command(command, &runs->selected, model->runs, runs->page) || view_command(model, command);
+	} else if (command == COMMAND_ACTIVATE)
+		view_request_scenario(model, &model->run[run]->scenario);
+	else
+		return row_command(command, &runs->selected, model->runs, runs->page) || view_command(model, command);
+	return true;
 }
 
 const struct view_ops view_runs = { "Runs", IN_RUNS, sizeof(struct runs), runs_draw, runs_command, runs_free, NULL };

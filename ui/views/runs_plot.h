@@ -3,26 +3,21 @@
 
 #include "view.h"
 
-/* What the horizontal axis may be: the work of a device, the simulated time of its step, or a knob by its number. */
-#define AXIS_WORK (-1)
-#define AXIS_TIME (-2)
+/* A run. x <= 0: not known, and not shown. front: no other has both less memory and a better x. */
+struct run_point { double x, needs; bool front; };
 
-/* What is asked for first: time where it differs between runs or some run is split over devices, else work. */
-int runs_plot_first_axis(const struct model *model);
-/* The axis after one, round in a circle: work, time where it is asked for first, then the knobs in which the runs
- * differ. */
-int runs_plot_next_axis(const struct model *model, int axis);
-/* "work of a device", "time of a step", "recompute". */
-const char *runs_plot_axis_name(int axis);
+/* more: more of x is better. O(points^2). */
+void runs_plot_find_front(struct run_point *point, uint32_t points, bool more);
 
-/* The work of a device of each run: FLOPs where the runs' ops know them, else ops. work has room for the runs. False:
- * ops. */
-bool runs_work(const struct model *model, double *work);
+struct runs_plot {
+	const struct run_point *point; /* [points] */
+	uint32_t points, selected;
+	bool more;
+	const char *name; /* of x: "step" is in picoseconds */
+};
 
-/* The points that no other run beats, in memory and on the axis, are joined, and points have their runs' numbers where
- * there is room; selected: a run's number. work: [runs]. */
-void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *model, int axis, const double *work,
-	bool flops, uint32_t selected);
+/* The front is a staircase, and points have their runs' numbers where there is room. */
+void runs_plot_draw(struct frame *frame, struct rect rect, const struct runs_plot *runs);
 
 /* runs_slowdown: the pane of the Runs view that shows time over memory, with a cap to move along it. */
 

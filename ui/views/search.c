@@ -1,29 +1,25 @@
-/* search.c: all configurations of the step, those that fit first, the fastest first; which of them is asked
- * for, and why one that doesn't fit doesn't, with the smallest change that does. */
+/* search.c: all configurations of the step: the fastest of each way to cut the model, what needs less memory, what
+ * doesn't fit and why, with the smallest change that does. */
 #include "devices.h"
 #include "src/scenario/device_figures.h"
+
+/* The parts of the list. */
+enum search_part { SEARCH_FASTEST, SEARCH_LESS, SEARCH_OVER, SEARCH_PARTS };
 
 /* All configurations of the step on its devices. */
 struct config_rows {
 	uint64_t of;          /* serial of the list for which the rows were made; 0: none */
 	struct config chosen; /* the selected one, which stays so when the list is ranked anew */
-	uint32_t *row;        /* [rows] entries that contain the filter */
+	struct config opened; /* of its cut all are listed; dp 0: of none */
+	uint32_t *row;        /* [rows] entries */
 	uint32_t rows, selected, top;
-	int page; /* of the rows when they were drawn last */
+	uint32_t begin[SEARCH_PARTS + 1];
+	bool context, experts; /* some have cp, ep */
+	int page;              /* of the rows when they were drawn last */
 	char filter[100];
 };
 
-enum {
-	PLANNED_FROM = 84,
-	BUBBLE_FROM = 100,
-	TIME = 10,
-	MEMORY = 20,
-	PLANNED_TIME = 31,
-	PLANNED_MEMORY = 41,
-	BUBBLE = 49,
-	WHY = 4,
-	HEAD = 2,
-};
+enum { RATE = 12, TIME = 22, NEEDS = 32, DEGREES = 33, DEGREE = 3, RECOMPUTE = 10, WHY = 5, HEAD = 2 };
 
 static void search_free(void *state)
 {
@@ -33,31 +29,58 @@ static void search_free(void *state)
 	list->of = 0;
 }
 
-/* Rows that a filter leaves. What was selected stays so when a list is ranked anew, but for the first row: that is the
- * best one's. */
+static void search_take(struct config_rows *list, const struct config_list *all, uint32_t i, bool first)
+{
+	const struct config *config = &all->entry[i].config;
+	char text[200];
+	if (*list->filter && !text_contains(config_text(config, text, sizeof text), list->filter))
+		return;
+	if (!first && config_equal(config, &list->chosen))
+		list->selected = list->rows;
+	list->context |= config->cp > 1;
+	list->experts |= config->ep > 1;
+	list->row[list->rows++] = i;
+}
+
+/* Which part an entry is in; SEARCH_PARTS: in none, as the fastest of its cut stands for it. */
+static enum search_part search_part_of(const struct config_rows *list, const struct config_entry *entry)
+{
+	return !entry->fits ? SEARCH_OVER
+		: entry->leads || *list->filter ? SEARCH_FASTEST
+		: entry->front ? SEARCH_LESS
+		: SEARCH_PARTS;
+}
+
+/* What was selected stays so when a list is ranked anew, but for the first row: that is the best one's. */
 static bool search_make_rows(struct config_rows *list, const struct model *model)
 {
 	const struct config_list *all = &model->ranking->list;
-	char text[200];
 	bool known = list->row && strcmp(list->filter, model->filter) == 0, first = !known || list->selected == 0;
 	if (known && list->of == model->ranking->serial)
 		return true;
 	search_free(list);
-	MAKE(list->row, all->entries ? all->entries : 1);
+	list->row = mem_alloc((size_t)all->entries + all->fitting + 1, sizeof *list->row);
 	if (!list->row)
 		return false;
 	PRINT_TO(list->filter, "%s", model->filter);
 	list->of = model->ranking->serial;
 	list->rows = list->selected = 0;
+	list->context = list->experts = false;
 	list->top = first ? 0 : list->top;
-	FOR(i, all->entries) {
-		const struct config *config = &all->entry[i].config;
-		if (*list->filter && !text_contains(config_text(config, text, sizeof text), list->filter))
-			continue;
-		if (!first && config_equal(config, &list->chosen))
-			list->selected = list->rows;
-		list->row[list->rows++] = i;
+	for (int part = 0; part < SEARCH_PARTS; part++) {
+		list->begin[part] = list->rows;
+		FOR(i, all->entries) {
+			const struct config_entry *entry = &all->entry[i];
+			if ((int)search_part_of(list, entry) != part)
+				continue;
+			search_take(list, all, i, first);
+			bool opened = entry->leads && list->opened.dp && config_same_cut(&list->opened, &entry->config);
+			for (uint32_t k = all->leading; k < all->fitting && opened && !*list->filter; k++)
+				if (config_same_cut(&all->entry[k].config, &entry->config))
+					search_take(list, all, k, first);
+		}
 	}
+	list->begin[SEARCH_PARTS] = list->rows;
 	return true;
 }
 
@@ -78,122 +101,102 @@ static bool is_present(const struct model *model, const struct config *config)
 
 /* ---- the list ---- */
 
-/* What the row's plan comes to; nothing where it wasn't tried. */
-static void draw_planned(struct frame *frame, int y, const struct config_planned *planned)
+/* A number in a column of degrees; nothing says 1. */
+static int search_draw_degree(struct frame *frame, int x, int y, enum role role, const char *title, uint32_t degree)
 {
-	char text[32];
-	if (planned->known) {
-		frame_right(frame, PLANNED_TIME, y, planned->fits ? ROLE_TEXT : ROLE_FAINT,
-			time_text(planned->time, text, sizeof text));
-		frame_right(frame, PLANNED_MEMORY, y, planned->fits ? ROLE_TEXT : ROLE_BAD,
-			bytes_text(planned->needs, text, sizeof text));
-	} else if (planned->tried) {
-		frame_right(frame, PLANNED_TIME, y, ROLE_FAINT, "no plan");
-	}
+	char text[16];
+	PRINT_TO(text, "%u", degree);
+	frame_right(frame, x + DEGREE, y, role, title ? title : text);
+	return x + DEGREE;
 }
 
-/* Where the names of configurations begin. */
-static int names_at(int width)
+/* An entry, or the titles where it is NULL. ~: by formula, not planned yet. */
+static void search_draw_row(struct frame *frame, int y, const struct config_rows *list, const struct model *model,
+	const struct config_entry *entry, bool selected)
 {
-	return (width >= BUBBLE_FROM ? BUBBLE : width >= PLANNED_FROM ? PLANNED_MEMORY : MEMORY) + 3;
-}
-
-static void search_draw_row(
-	struct frame *frame, int y, const struct model *model, uint32_t number, bool selected)
-{
-	const struct config_entry *entry = &model->ranking->list.entry[number];
-	const struct config_result *result = &entry->result;
-	int width = frame->window.width, at = names_at(width);
-	char text[200];
-	if (is_present(model, &entry->config))
+	static const struct config none = { 0 };
+	const struct config *config = entry ? &entry->config : &none;
+	const struct config_planned *planned = entry && entry->planned.known ? &entry->planned : NULL;
+	int width = frame->window.width, x = DEGREES;
+	char text[64] = "tokens/s", bytes[32];
+	const char *about = planned || !entry ? "" : "~";
+	enum role role = !entry ? ROLE_LABEL : !entry->fits || (planned && !planned->fits) ? ROLE_BAD
+		: planned ? ROLE_TEXT : ROLE_FAINT;
+	const struct plan_speed *speed = &model->plan->speed;
+	int64_t time = planned ? planned->time : entry ? entry->result.time : 0;
+	double samples = (double)model->ranking->batch *
+		(speed->tokens > 0 ? (double)speed->tokens / (double)speed->samples : 1);
+	if (entry && is_present(model, config))
 		frame_text(frame, 0, y, 1, ROLE_KEY, ">");
-	frame_right(frame, TIME, y, entry->fits ? ROLE_TEXT : ROLE_FAINT, time_text(result->time, text, sizeof text));
-	frame_right(frame, MEMORY, y, entry->fits ? ROLE_TEXT : ROLE_BAD, bytes_text(result->worst.total, text, sizeof text));
-	if (width >= PLANNED_FROM)
-		draw_planned(frame, y, &entry->planned);
-	PRINT_TO(text, "%.1f %%", result->time ? 100.0 * (double)result->bubble / (double)result->time : 0.0);
-	if (width >= BUBBLE_FROM)
-		frame_right(frame, BUBBLE, y, ROLE_FAINT, text);
-	if (entry->front)
-		frame_glyph(frame, at - 2, y, GLYPH_BULLET, ROLE_GOOD);
-	size_t used = strlen(config_text(&entry->config, text, sizeof text));
-	if (entry->variants > 0)
-		snprintf(text + used, sizeof text - used, "  +%u", entry->variants);
-	if (entry->guess)
-		at += frame_text(frame, at, y, width - at, ROLE_WARN, "guess: ");
-	frame_name(frame, at, y, width - at, entry->front ? ROLE_GOOD : entry->fits ? ROLE_TEXT : ROLE_FAINT, text);
+	if (entry && entry->front)
+		frame_glyph(frame, 1, y, GLYPH_BULLET, ROLE_GOOD);
+	if (entry && time > 0)
+		PRINT_TO(text, "%s%s", about, count_text((uint64_t)(samples / ((double)time * 1e-12) + 0.5), bytes));
+	else if (speed->tokens <= 0)
+		PRINT_TO(text, "samples/s");
+	frame_right(frame, RATE, y, role, text);
+	PRINT_TO(text, "%s%s", about, entry ? time_text(time, bytes, sizeof bytes) : "step");
+	frame_right(frame, TIME, y, role, text);
+	PRINT_TO(text, "%s%s", about, !entry ? "needs"
+		: bytes_text(planned ? planned->needs : entry->result.worst.total, bytes, sizeof bytes));
+	frame_right(frame, NEEDS, y, role, text);
+	x = search_draw_degree(frame, x, y, role, entry ? NULL : "dp", config->dp);
+	x = search_draw_degree(frame, x, y, role, entry ? NULL : "tp", config->tp);
+	x = search_draw_degree(frame, x, y, role, entry ? NULL : "pp", config->pp);
+	x = list->context ? search_draw_degree(frame, x, y, role, entry ? NULL : "cp", config->cp) : x;
+	x = list->experts ? search_draw_degree(frame, x, y, role, entry ? NULL : "ep", config->ep) : x;
+	x = search_draw_degree(frame, x + 2, y, role, entry ? NULL : "ZeRO", config->zero) + 2;
+	PRINT_TO(text, config->chunks > 1 ? "%s x%u" : "%s", !entry ? "schedule" : config->pp == 1 ? "-"
+		: knob_text(K_schedule, config->schedule, bytes, sizeof bytes), config->chunks);
+	frame_text(frame, x, y, RECOMPUTE - 1, role, text);
+	x += RECOMPUTE;
+	frame_text(frame, x, y, RECOMPUTE - 1, role, !entry ? "recompute" : config->recompute_layers ? "layers"
+		: config->offload ? "offload" : config->recompute ? knob_text(K_recompute, config->recompute, bytes, sizeof bytes)
+		: "-");
+	x = search_draw_degree(frame, x + RECOMPUTE - 1, y, role, entry ? NULL : frame->ascii ? "ub" : "µb",
+		config->microbatch);
+	if (entry && entry->variants > 0)
+		count_text(entry->variants, bytes);
+	if ((!entry || entry->variants > 0) && width - x > 5)
+		frame_right(frame, x + 6, y, entry ? ROLE_FAINT : ROLE_LABEL, entry ? bytes : "more");
 	if (selected)
 		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
 }
 
-static void search_draw_header(struct frame *frame, int y)
-{
-	int width = frame->window.width;
-	frame_right(frame, TIME, y, ROLE_LABEL, "estimated");
-	frame_right(frame, MEMORY, y, ROLE_LABEL, "memory");
-	if (width >= PLANNED_FROM) {
-		frame_right(frame, PLANNED_TIME, y, ROLE_LABEL, "planned");
-		frame_right(frame, PLANNED_MEMORY, y, ROLE_LABEL, "memory");
-	}
-	if (width >= BUBBLE_FROM)
-		frame_right(frame, BUBBLE, y, ROLE_LABEL, "bubble");
-	frame_text(frame, names_at(width), y, width, ROLE_LABEL, "configuration (> shown, +N more cut alike)");
-}
-
 /* ---- why ---- */
 
-/* "planned: 9.76 ms, 164 MiB. ", why it can't be, or nothing. Returns what it wrote. */
-static size_t planned_words(const struct config_planned *planned, char *text, size_t size)
-{
-	char needs[32], time[32];
-	int used = !planned->tried ? 0
-		: !planned->known
-		? snprintf(text, size, "can't be planned: %s. ", planned->reason)
-		: snprintf(text, size, "planned: %s, %s%s. ", time_text(planned->time, time, sizeof time),
-			  bytes_text(planned->needs, needs, sizeof needs),
-			  planned->fits ? "" : ", which doesn't fit");
-	text[used > 0 ? used : 0] = '\0';
-	return used < 0 ? 0 : (size_t)used < size ? (size_t)used : size - 1;
-}
-
 /* What the selected one holds; of one that doesn't fit what is in the way, and the nearest that fits. */
-static void search_draw_why(struct frame *frame, int y, const struct model *model, uint32_t number)
+static void search_draw_why(struct frame *frame, int y, const struct model *model, const struct config_entry *entry)
 {
 	const struct config_ranking *ranking = model->ranking;
-	const struct config_entry *entry = &ranking->list.entry[number];
 	const struct rank_memory *worst = &entry->result.worst;
-	char text[700], changes[200], amount[32], total[32];
+	char text[900], changes[200], amount[32], total[32];
 	int64_t bytes;
 	int width = frame->window.width;
+	uint32_t apart = device_errors_apart(&model->plan->scenario), as_fast = config_tie_end(&ranking->list, 0, apart),
+			 nearest = entry->fits ? NONE : config_nearest(&ranking->list, &entry->config);
 	const char *part = config_biggest(worst, &bytes);
-	size_t used = planned_words(&entry->planned, text, sizeof text);
+	struct words words = { text, sizeof text, 0 };
+	*text = '\0';
 	frame_repeat(frame, 0, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
-	if (entry->fits) {
-		char first[32], last[32];
-		snprintf(text + used, sizeof text - used,
-			"rank %u holds the most, %s; the largest part are %s, %s; first rank %s, last %s. Enter sets the knobs so, "
-			"in one step",
-			entry->result.worst_rank, bytes_text(worst->total, total, sizeof total), part,
-			bytes_text(bytes, amount, sizeof amount), bytes_text(entry->result.first.total, first, sizeof first),
-			bytes_text(entry->result.last.total, last, sizeof last));
-		frame_wrapped(frame, (struct rect){ 0, y + 1, width, WHY - 1 }, ROLE_FAINT, text);
-		return;
-	}
-	uint32_t nearest = config_nearest(&ranking->list, &entry->config);
-	used += (size_t)snprintf(text + used, sizeof text - used, "rank %u needs %s too much; the most are %s, %s. ",
-		entry->result.worst_rank, bytes_text(worst->total - ranking->memory, total, sizeof total), part,
-		bytes_text(bytes, amount, sizeof amount));
-	if (nearest == NONE && ranking->planning)
-		snprintf(text + used, sizeof text - used, "Nothing fits by the estimates; those that need least are being planned");
-	else if (nearest == NONE)
-		snprintf(text + used, sizeof text - used, "Nothing fits %u devices: D doubles them, then S searches again",
-			ranking->devices);
-	else
-		snprintf(text + used, sizeof text - used, "The smallest change that fits: %s (%s, %s)",
-			 config_changes(&entry->config, &ranking->list.entry[nearest].config, changes, sizeof changes),
-			 bytes_text(ranking->list.entry[nearest].result.worst.total, total, sizeof total),
-			 time_text(ranking->list.entry[nearest].result.time, amount, sizeof amount));
-	frame_wrapped(frame, (struct rect){ 0, y + 1, width, WHY - 1 }, ROLE_WARN, text);
+	if (apart > 0 && as_fast > 1 && entry->leads && entry->fits)
+		words_add(&words, "rows 1 to %u are closer than the errors of these times (%.1f %%): take any. ", as_fast,
+			apart / 10.0);
+	if (entry->planned.tried && !entry->planned.known)
+		words_add(&words, "can't be planned: %s. ", entry->planned.reason);
+	words_add(&words, "most on rank %u: %s %s", entry->result.worst_rank, part, bytes_text(bytes, amount, sizeof amount));
+	if (!entry->fits)
+		words_add(&words, ", %s too much", bytes_text(worst->total - ranking->memory, total, sizeof total));
+	if (nearest != NONE)
+		words_add(&words, ". The smallest change that fits: %s (%s)",
+			config_changes(&entry->config, &ranking->list.entry[nearest].config, changes, sizeof changes),
+			bytes_text(ranking->list.entry[nearest].result.worst.total, total, sizeof total));
+	else if (!entry->fits)
+		words_add(&words, ranking->planning ? ". Nothing fits by formula; what needs least is being planned"
+			: ". Nothing fits %u devices: D doubles them, then S searches again", ranking->devices);
+	words_add(&words, ". %s%s", config_text(&entry->config, changes, sizeof changes),
+		entry->guess ? "; a guess" : entry->planned.known ? "" : "; ~ by formula, not yet planned");
+	frame_wrapped(frame, (struct rect){ 1, y + 1, width - 1, WHY - 1 }, entry->fits ? ROLE_FAINT : ROLE_WARN, text);
 }
 
 /* ---- all of it ---- */
@@ -201,31 +204,26 @@ static void search_draw_why(struct frame *frame, int y, const struct model *mode
 static void search_draw_title(struct frame *frame, const struct model *model)
 {
 	const struct config_ranking *ranking = model->ranking;
-	char word[32];
+	char word[32], number[2][32];
 	int x = 0, end = frame->window.width;
-	frame_part(frame, &x, 0, end, ranking->list.fitting ? ROLE_TITLE : ROLE_BAD,
-		"%u of %u fit", ranking->list.fitting, ranking->list.entries);
-	frame_part(frame, &x, 0, end, ROLE_TEXT, "%u device%s", ranking->devices, ranking->devices == 1 ? "" : "s");
-	if (ranking->memory >= 0)
-		frame_part(frame, &x, 0, end, ROLE_TEXT, "of %s", bytes_text(ranking->memory, word, sizeof word));
-	frame_part(frame, &x, 0, end, ROLE_TEXT, "%lld sample%s", (long long)ranking->batch, ranking->batch == 1 ? "" : "s");
-	if (ranking->searching)
-		frame_part(frame, &x, 0, end, ROLE_WARN, "searching");
-	else if (ranking->planning)
-		frame_part(frame, &x, 0, end, ROLE_WARN, "planning the %s",
-			ranking->list.fitting ? "best" : "nearest");
-	else if (ranking->fingerprint != configurations_fingerprint(model->plan))
-		frame_part(frame, &x, 0, end, ROLE_WARN, "old figures: S searches again");
-	uint32_t apart = device_errors_apart(&model->plan->scenario), as_fast = config_tie_end(&ranking->list, 0, apart);
-	if (apart > 0 && as_fast > 1)
-		frame_part(frame, &x, 0, end, ROLE_TEXT, "first %u no further apart than errors, %.1f %%", as_fast, apart / 10.0);
+	bool older = !ranking->searching && !ranking->planning &&
+		ranking->fingerprint != configurations_fingerprint(model->plan);
+	frame_part(frame, &x, 0, end, ranking->list.fitting ? ROLE_TITLE : ROLE_BAD, "%s%s of %s configurations fit %s",
+		ranking->searching ? "so far " : "", count_text(ranking->list.fitting, number[0]),
+		count_text(ranking->list.entries, number[1]),
+		ranking->memory < 0 ? "any memory" : bytes_text(ranking->memory, word, sizeof word));
+	if (older)
+		frame_part(frame, &x, 0, end, ROLE_WARN, "for the settings before: S searches again");
+	frame_part(frame, &x, 0, end, ROLE_TEXT, "fastest of each cut first");
+	frame->marks |= older ? MARK_DIM : 0;
 }
 
 static void search_draw(void *state, struct model *model, struct frame *frame)
 {
+	static const char *const parts[] = { "", "LESS MEMORY", "DO NOT FIT" };
 	struct config_rows *list = state;
 	const struct config_ranking *ranking = model->ranking;
-	int width = frame->window.width, height = frame->window.height;
+	int width = frame->window.width, height = frame->window.height, y = HEAD, end = height >= 9 ? height - WHY : height;
 	if (!ranking || ranking->list.entries == 0) {
 		const char *text = ranking && ranking->searching
 			? "searching: every degree, ZeRO stage, schedule and recomputation; Esc stops"
@@ -238,42 +236,41 @@ static void search_draw(void *state, struct model *model, struct frame *frame)
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
-	int why = height >= 9 ? WHY : 0;
 	search_draw_title(frame, model);
-	list->page = height - 2 - why;
+	list->page = end - HEAD - (list->begin[1] < list->rows) - (list->begin[2] < list->rows);
 	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
-	search_draw_header(frame, 1);
-	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++)
-		search_draw_row(
-			frame, 2 + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
-	if (list->rows > 0)
-		list->chosen = model->ranking->list.entry[list->row[list->selected]].config;
-	if (list->rows == 0)
-		frame_print(frame, 1, 2, ROLE_FAINT, "no configuration contains \"%s\"", list->filter);
-	else if (why)
-		search_draw_why(frame, height - why, model, list->row[list->selected]);
+	search_draw_row(frame, 1, list, model, NULL, false);
+	for (uint32_t row = list->top; row < list->rows && y < end; row++) {
+		for (int part = 1; part < SEARCH_PARTS && y < end; part++)
+			if (row == list->begin[part] && row < list->begin[part + 1])
+				frame_text(frame, 1, y++, width, ROLE_LABEL, parts[part]);
+		search_draw_row(frame, y++, list, model, &ranking->list.entry[list->row[row]], row == list->selected);
+	}
+	if (list->rows == 0) {
+		frame_print(frame, 1, HEAD, ROLE_FAINT, "no configuration contains \"%s\"", list->filter);
+		return;
+	}
+	list->chosen = ranking->list.entry[list->row[list->selected]].config;
+	if (end < height)
+		search_draw_why(frame, end, model, &ranking->list.entry[list->row[list->selected]]);
 }
 
 /* ---- commands ---- */
 
-/* The knobs that give the configuration. */
-static void search_apply(struct model *model, const struct config *config)
+/* The scenario with the configuration. */
+static bool search_scenario(const struct model *model, const struct config *config, struct scenario *scenario)
 {
-	bool keeps = model->scenario->value[K_strategy] - 1 == STRATEGY_MEGATRON;
-	char chunks[32] = "", schedule[32], recompute[32];
-	if (config->chunks > 1)
-		PRINT_TO(chunks, " chunks=%u", config->chunks);
-	view_request(model, false,
-		"set%s dp=%u tp=%u pp=%u cp=%u ep=%u sp=%s zero=%u microbatches=%u schedule=%s%s recompute=%s",
-		keeps ? "" : " strategy=megatron", config->dp, config->tp, config->pp, config->cp, config->ep,
-		config->sp ? "on" : "off", config->zero, config->microbatches,
-		knob_text(K_schedule, config->schedule, schedule, sizeof schedule), chunks,
-		knob_text(K_recompute, config->recompute, recompute, sizeof recompute));
+	if (scenario_copy(scenario, model->scenario) != OK)
+		return false;
+	config_knobs(config, scenario);
+	return true;
 }
 
 static void search_click(struct config_rows *list, int y)
 {
 	uint32_t row = list->top + (uint32_t)(y - HEAD);
+	for (int part = 1; part < SEARCH_PARTS; part++)
+		row -= list->begin[part] < list->begin[part + 1] && list->begin[part] >= list->top && row > list->begin[part];
 	if (list->row && y >= HEAD && y < HEAD + list->page && row < list->rows)
 		list->selected = row;
 }
@@ -281,14 +278,28 @@ static void search_click(struct config_rows *list, int y)
 static bool search_run(void *state, struct model *model, enum command_id command)
 {
 	struct config_rows *list = state;
+	struct scenario scenario;
 	if (!model->ranking || model->ranking->list.entries == 0 || !search_make_rows(list, model) || list->rows == 0)
 		return false;
 	const struct config_entry *entry = model->ranking->list.entry;
-	if (command == COMMAND_ACTIVATE) {
-		search_apply(model, &entry[list->row[list->selected]].config);
+	const struct config *config = &entry[list->row[list->selected]].config;
+	switch (command) {
+	case COMMAND_ACTIVATE:
+	case COMMAND_COPY:
+		if (!search_scenario(model, config, &scenario))
+			return false;
+		if (command == COMMAND_ACTIVATE)
+			view_request_scenario(model, &scenario);
+		else
+			view_command_line(model, &scenario, "plan", model->copied, sizeof model->copied);
+		scenario_done(&scenario);
 		return true;
-	}
-	if (command == COMMAND_PEAK) {
+	case COMMAND_ZOOM_IN:
+	case COMMAND_ZOOM_OUT:
+		list->opened = command == COMMAND_ZOOM_IN ? *config : (struct config){ 0 };
+		list->of = 0;
+		return true;
+	case COMMAND_PEAK:
 		FOR(i, list->rows)
 			if (is_present(model, &entry[list->row[i]].config)) {
 				list->selected = i;
@@ -296,10 +307,9 @@ static bool search_run(void *state, struct model *model, enum command_id command
 			}
 		view_say(model, "the configuration on the screen is not in the list");
 		return true;
+	case COMMAND_CLICK: search_click(list, model->click_y); return true;
+	default: return row_command(command, &list->selected, list->rows, list->page);
 	}
-	if (command == COMMAND_CLICK)
-		search_click(list, model->click_y);
-	return command == COMMAND_CLICK || row_command(command, &list->selected, list->rows, list->page);
 }
 
 const struct view_ops view_search = {

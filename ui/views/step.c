@@ -435,49 +435,23 @@ static void step_draw_bar(struct frame *frame, int y, const struct verdict *verd
 		frame_glyph(frame, (int)((double)verdict->cap / (double)scale * (width - 1)), y, GLYPH_VERTICAL, ROLE_BUDGET);
 }
 
-/* Hundredths of a unit that add up to the total's: what rounding leaves goes to the largest remainders. */
-static void step_round(const struct verdict *verdict, double unit, int64_t hundredths[LEDGER_PARTS])
-{
-	double left[LEDGER_PARTS];
-	int64_t missing = (int64_t)((double)verdict->needed / unit * 100 + 0.5);
-	for (int part = 0; part < LEDGER_PARTS; part++) {
-		double exact = (double)verdict->part[part] / unit * 100;
-		hundredths[part] = (int64_t)exact;
-		left[part] = exact - (double)hundredths[part];
-		missing -= hundredths[part];
-	}
-	for (; missing > 0; missing--) {
-		int most = 0;
-		for (int part = 1; part < LEDGER_PARTS; part++)
-			most = left[part] > left[most] ? part : most;
-		hundredths[most]++;
-		left[most] = -1;
-	}
-}
-
 /* Parts that are not nothing, with their amounts below, and what they come to. */
 static void step_draw_parts(struct frame *frame, int y, const struct verdict *verdict)
 {
-	static const char *const names[] = { "parameters", "gradients", "optimizer", "activations", "other", "holes",
-		"gathered", "NCCL", "context" }, *const brief[] = { "params", "grads", "optim", "activ", "other", "holes", "gather",
+	static const char *const brief[] = { "params", "grads", "optim", "activ", "other", "holes", "gather",
 		"NCCL", "context" };
-	static const struct { const char *name; double bytes; } units[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 },
-		{ "KiB", 1024.0 }, { "B", 1.0 } };
-	int unit = 0, x = 0, width = frame->window.width - 1, wanted = 20;
-	int64_t hundredths[LEDGER_PARTS];
+	int x = 0, width = frame->window.width - 1, wanted = 20;
+	int64_t hundredths[LEDGER_PARTS + 1];
 	char text[32];
-	while (unit < 3 && (double)(verdict->needed > verdict->cap ? verdict->needed : verdict->cap) < units[unit].bytes)
-		unit++;
-	step_round(verdict, units[unit].bytes, hundredths);
+	const char *unit = ledger_cents(verdict->needed > verdict->cap ? verdict->needed : verdict->cap, verdict, hundredths);
 	for (int part = 0; part < LEDGER_PARTS; part++)
-		wanted += hundredths[part] ? text_cells(names[part]) + 2 : 0;
+		wanted += hundredths[part] ? text_cells(ledger_names[part]) + 2 : 0;
 	for (int part = 0; part <= LEDGER_PARTS; part++) {
 		bool sum = part == LEDGER_PARTS;
-		const char *name = sum ? "= needs" : wanted > width ? brief[part] : names[part];
+		const char *name = sum ? "= needs" : wanted > width ? brief[part] : ledger_names[part];
 		if (!sum && hundredths[part] == 0)
 			continue;
-		PRINT_TO(text, "%.2f",
-			sum ? (double)verdict->needed / units[unit].bytes : (double)hundredths[part] / 100);
+		PRINT_TO(text, "%.2f", (double)hundredths[part] / 100);
 		x += text_cells(name) > text_cells(text) ? text_cells(name) : text_cells(text);
 		if (x > width)
 			return;
@@ -485,7 +459,7 @@ static void step_draw_parts(struct frame *frame, int y, const struct verdict *ve
 		frame_right(frame, x, y + 1, sum ? ROLE_TITLE : ROLE_TEXT, text);
 		x += 2;
 	}
-	frame_text(frame, x - 1, y + 1, width - x, ROLE_FAINT, units[unit].name);
+	frame_text(frame, x - 1, y + 1, width - x, ROLE_FAINT, unit);
 }
 
 static void step_draw_pytorch(struct frame *frame, int y, const struct verdict *verdict)

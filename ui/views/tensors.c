@@ -3,113 +3,6 @@
 #include "details.h"
 #include "frequency.h"
 
-/* columns_chooser: the list in which columns of the table of tensors are shown, hidden and moved. */
-
-struct columns_chooser {
-	bool open;
-	enum column at; /* under the cursor */
-	uint32_t top;
-	int page;
-};
-
-enum { HEAD = 1, FOOT = 1, MARK = 3, TITLE = 14 };
-
-/* The columns row by row; returns how many are shown. */
-static int list_rows(const struct column_set *shown, enum column row[COLUMN_COUNT])
-{
-	struct column_set whole = *shown;
-	int rows = 0;
-	if (whole.count == 0)
-		column_set_usual(&whole);
-	for (int i = 0; i < whole.count; i++)
-		row[rows++] = (enum column)whole.column[i];
-	for (int i = 0; i < COLUMN_COUNT; i++)
-		if (column_place(&whole, (enum column)i) < 0)
-			row[rows++] = (enum column)i;
-	return whole.count;
-}
-
-static uint32_t columns_chooser_row_of(const enum column row[COLUMN_COUNT], enum column column)
-{
-	uint32_t at = 0;
-	while (at + 1 < COLUMN_COUNT && row[at] != column)
-		at++;
-	return at;
-}
-
-static void columns_chooser_draw_row(struct frame *frame, int y, enum column column, bool shown)
-{
-	int x = MARK + TITLE;
-	if (shown)
-		frame_glyph(frame, 1, y, GLYPH_TICK, ROLE_GOOD);
-	frame_text(frame, MARK, y, TITLE - 1, shown ? ROLE_TITLE : ROLE_TEXT, columns[column].word);
-	frame_words(frame, x, y, frame->window.width - x, ROLE_FAINT, columns[column].help);
-}
-
-static void columns_chooser_draw(struct columns_chooser *chooser, const struct column_set *set, struct frame *frame)
-{
-	enum column row[COLUMN_COUNT];
-	int shown = list_rows(set, row), width = frame->window.width;
-	uint32_t at = columns_chooser_row_of(row, chooser->at);
-	chooser->page = frame->window.height - HEAD - FOOT;
-	chooser->top = scroll_to(chooser->top, at, COLUMN_COUNT, chooser->page);
-	frame_print(frame, 0, 0, ROLE_TITLE, "columns of this table: %s",
-		set->count == 0 ? "usual, as many as fit" : "chosen, and kept");
-	for (int i = 0; i < chooser->page && chooser->top + (uint32_t)i < COLUMN_COUNT; i++) {
-		columns_chooser_draw_row(frame, HEAD + i, row[chooser->top + (uint32_t)i], (int)chooser->top + i < shown);
-		if (chooser->top + (uint32_t)i == at)
-			frame_mark(frame, (struct rect){ 0, HEAD + i, width, 1 }, MARK_REVERSE);
-	}
-	frame_words(frame, 0, frame->window.height - 1, width, ROLE_FAINT,
-		width >= 60 ? "space shows or hides, left and right move, Enter goes back"
-		: "space shows, left/right move, Enter ends");
-}
-
-/* What is hidden leaves its row to the next column. */
-static void toggle(struct columns_chooser *chooser, struct column_set *set, uint32_t at)
-{
-	enum column row[COLUMN_COUNT];
-	column_toggle(set, chooser->at);
-	int shown = list_rows(set, row);
-	if (column_place(set, chooser->at) < 0 && (int)at < shown)
-		chooser->at = row[at];
-}
-
-/* Opens it, and while it is open changes model->columns; false for commands that it doesn't know. */
-static bool columns_chooser_command(struct columns_chooser *chooser, struct model *model, enum command_id command)
-{
-	struct column_set *set = model->columns;
-	enum column row[COLUMN_COUNT];
-	if (!set || (!chooser->open && command != COMMAND_COLUMNS))
-		return false;
-	list_rows(set, row);
-	uint32_t at = columns_chooser_row_of(row, chooser->at);
-	switch (command) {
-	case COMMAND_COLUMNS: chooser->open = !chooser->open; break;
-	case COMMAND_ACTIVATE:
-	case COMMAND_CANCEL:
-	case COMMAND_CLOSE: chooser->open = false; break;
-	case COMMAND_MARK: toggle(chooser, set, at); break;
-	case COMMAND_LEFT: column_move(set, chooser->at, -1); break;
-	case COMMAND_RIGHT: column_move(set, chooser->at, 1); break;
-	case COMMAND_CLICK:
-		if (model->click_y >= HEAD && model->click_y < HEAD + chooser->page &&
-			chooser->top + (uint32_t)(model->click_y - HEAD) < COLUMN_COUNT) {
-			enum column clicked = row[chooser->top + (uint32_t)(model->click_y - HEAD)];
-			if (clicked == chooser->at)
-				column_toggle(set, clicked);
-			chooser->at = clicked;
-		}
-		break;
-	default:
-		if (!row_command(command, &at, COLUMN_COUNT, chooser->page))
-			return false;
-		chooser->at = row[at];
-		return true;
-	}
-	return true;
-}
-
 #define BEHIND_SOURCE 40 /* cells kept for what follows the place in the source */
 #define USERS 13         /* at least for this: ", used by 123" */
 
@@ -123,7 +16,6 @@ struct tensors {
 	char filter[100];
 	bool stale; /* rows must be made again */
 	struct frequency frequency;
-	struct columns_chooser chooser;
 	bool *marked; /* [storages] of the graph `marks_of`, or NULL */
 	uint64_t marks_of;
 	uint32_t marks;
@@ -356,10 +248,6 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 		frequency_draw(&tensors->frequency, model->plan, frame);
 		return;
 	}
-	if (tensors->chooser.open) {
-		columns_chooser_draw(&tensors->chooser, tensors_columns(model), frame);
-		return;
-	}
 	struct column_layout layout;
 	int height = frame->window.height;
 	columns_arrange(tensors_columns(model), frame->window.width, &layout);
@@ -483,8 +371,6 @@ static bool frequency_command(struct tensors *tensors, struct model *model, enum
 static bool tensors_command(void *state, struct model *model, enum command_id command)
 {
 	struct tensors *tensors = state;
-	if (columns_chooser_command(&tensors->chooser, model, command))
-		return true;
 	if (frequency_command(tensors, model, command))
 		return true;
 	if (!tensors_make_rows(tensors, model))

@@ -217,6 +217,34 @@ char *gap_text(int64_t value, int64_t bound, char *text, size_t size)
 	return text;
 }
 
+const char *const ledger_names[LEDGER_PARTS] = { "parameters", "gradients", "optimizer", "activations", "other",
+	"holes", "gathered", "NCCL", "context" };
+
+const char *ledger_cents(int64_t largest, const struct verdict *verdict, int64_t cents[LEDGER_PARTS + 1])
+{
+	static const struct { const char *name; double bytes; } units[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 },
+		{ "KiB", 1024.0 }, { "B", 1.0 } };
+	double left[LEDGER_PARTS];
+	int unit = 0;
+	while (unit < 3 && (double)largest < units[unit].bytes)
+		unit++;
+	int64_t missing = cents[LEDGER_PARTS] = (int64_t)((double)verdict->needed / units[unit].bytes * 100 + 0.5);
+	for (int part = 0; part < LEDGER_PARTS; part++) {
+		double exact = (double)verdict->part[part] / units[unit].bytes * 100;
+		cents[part] = (int64_t)exact;
+		left[part] = exact - (double)cents[part];
+		missing -= cents[part];
+	}
+	for (; missing > 0; missing--) {
+		int most = 0;
+		for (int part = 1; part < LEDGER_PARTS; part++)
+			most = left[part] > left[most] ? part : most;
+		cents[most]++;
+		left[most] = -1;
+	}
+	return units[unit].name;
+}
+
 uint32_t scroll_to(uint32_t top, uint32_t row, uint32_t rows, int visible)
 {
 	uint32_t page = visible > 0 ? (uint32_t)visible : 1;
@@ -262,13 +290,28 @@ int view_source(struct frame *frame, int x, int y, int width, const struct op *o
 	return text_cells(text) <= width ? frame_text(frame, x, y, width, ROLE_LABEL, text) : 0;
 }
 
-void view_command_line(const struct model *model, const char *what, const char *path, char *text, size_t size)
+void view_request_scenario(struct model *model, const struct scenario *scenario)
 {
-	const struct scenario *scenario = model->scenario;
+	char value[64];
+	struct words words = { model->request, sizeof model->request, 0 };
+	words_add(&words, "set");
+	for (int i = 0; i < KNOB_COUNT; i++)
+		if (scenario->value[i] != model->scenario->value[i])
+			words_add(&words, " %s=%s", knobs[i].name, knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
+	model->request_edit = false;
+	if (model->request[3])
+		return;
+	model->request[0] = '\0';
+	view_say(model, "these are the knobs that are set now");
+}
+
+void view_command_line(
+	const struct model *model, const struct scenario *scenario, const char *what, char *text, size_t size)
+{
 	char value[2000];
 	struct words words = { text, size, 0 };
 	words_add(&words, "tidemark %s ", what);
-	words_add_quoted(&words, *path ? path : "-");
+	words_add_quoted(&words, *model->path ? model->path : "-");
 	words_add(&words, "%s", config_set_text(scenario, value, sizeof value));
 	for (uint32_t i = 0; i < scenario->pins && strcmp(what, "search") != 0; i++)
 		if (scenario->pin[i].kind != PIN_RERUN) { /* recompute=ops has said it */

@@ -45,6 +45,7 @@
 #include "src/plan/beside.h"
 #include "src/plan/came_to.h"
 #include "src/plan/slowdown.h"
+#include "src/plan/verdict.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
 #include "ui/screen/frame.h"
@@ -178,11 +179,13 @@ char *carried_text(const struct graph *graph, uint32_t tensor, const struct fact
 /* configurations: what the model of whole configurations says of the plan on the screen, and the ranked list of all
  * configurations: found beside the screen, kept until something else is asked. */
 
+enum { CONFIGS_BEST = 10 };
+
 /* All configurations of a step on a cluster. */
 struct config_ranking {
 	uint64_t fingerprint;    /* of what it was searched for */
 	bool searching;          /* it isn't there yet */
-	bool planning;           /* it is; its best rows are planned one after the other */
+	bool planning;           /* it is; its best rows are planned one after the other, of CONFIGS_BEST */
 	uint64_t serial;         /* another one with every change of the list */
 	struct config_list list; /* empty with error where nothing can be evaluated */
 	uint32_t devices;
@@ -227,6 +230,7 @@ struct model {
 	struct plan *const *run; /* [runs] every plan so far, oldest first */
 	uint32_t runs;
 	const char *missed[MISSED_MOST + 1]; /* settings without a plan, up to NULL */
+	const char *path; /* of the graph; "": standard input */
 	const struct scenario *scenario; /* what is asked for; plan->scenario is what the plan answers */
 	struct session_status status;
 	const struct outlook *outlook; /* of plan, by the model of whole configurations, while a view shows it; else NULL
@@ -257,6 +261,7 @@ struct model {
 
 	char request[1000]; /* a line for the prompt's interpreter, "" for none */
 	bool request_edit;  /* let the user finish it first */
+	char copied[1000];  /* what a view copies */
 	char message[1000]; /* what a view has to say in the message line */
 	bool bad;           /* that is an error */
 };
@@ -297,9 +302,11 @@ int model_column_of(const struct model *model, uint32_t position, int width);
 
 void view_request(struct model *model, bool edit, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void view_say(struct model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The command line of a subcommand with the scenario's knobs and, where it takes them, pins. path: "" for standard
- * input. */
-void view_command_line(const struct model *model, const char *what, const char *path, char *text, size_t size);
+/* Turns all knobs to a scenario's, in one step. */
+void view_request_scenario(struct model *model, const struct scenario *scenario);
+/* The command line of a subcommand with the scenario's knobs and, where it takes them, pins. */
+void view_command_line(
+	const struct model *model, const struct scenario *scenario, const char *what, char *text, size_t size);
 enum role item_role(const struct plan *plan, uint32_t item);
 /* "f32[1024,768]": type of number and dims, as far as they are known. Returns text. */
 char *tensor_shape_text(const struct tensor *tensor, char *text, size_t size);
@@ -312,6 +319,10 @@ char *gap_text(int64_t value, int64_t bound, char *text, size_t size);
 /* Where an op is in the program's source, as much of it as fits: all, without the folders, without the function.
  * Nothing of one that nobody knows. Returns the cells. */
 int view_source(struct frame *frame, int x, int y, int width, const struct op *op);
+extern const char *const ledger_names[LEDGER_PARTS];
+/* Parts and, last, the sum in hundredths of a unit that suits `largest`, which is returned: rounded parts add up to the
+ * rounded sum, as what rounding leaves goes to the largest remainders. */
+const char *ledger_cents(int64_t largest, const struct verdict *verdict, int64_t cents[LEDGER_PARTS + 1]);
 /* First row to show so that row stays inside a list of so many visible rows, moving as little as possible. */
 uint32_t scroll_to(uint32_t top, uint32_t row, uint32_t rows, int visible);
 /* Moves a row number by a movement command within rows; false for other commands. page: rows of a page. */

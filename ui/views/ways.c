@@ -20,6 +20,34 @@ static void ways_take_row(void *context, const struct fit_list *list, const stru
 	pthread_mutex_unlock(&job->finder.lock);
 }
 
+/* The largest batch and sequence that fit, as changes of a step that does. */
+static void ways_find_room(struct ways_job *job, struct planner *planner, const struct scenario *scenario,
+	struct fit_list *list)
+{
+	static const enum knob_id knob[] = { K_batch, K_seq };
+	const int64_t *value = scenario->value;
+	struct fit_most most;
+	struct error error = { 0 };
+	enum status status = OK;
+	list->way = mem_alloc(COUNT_OF(knob), sizeof *list->way);
+	for (list->all = COUNT_OF(knob); list->way && list->tried < list->all && status != CANCELLED; list->tried++) {
+		enum knob_id id = knob[list->tried];
+		ways_take_row(job, list, NULL);
+		status = fit_most_find(planner, job->finder.plan->input, scenario, id, id == K_seq ? 1
+			: value[K_microbatches] * (value[K_strategy] ? value[K_devices] : 1), &most, &error);
+		if (status != OK || most.came.rate <= 0)
+			continue;
+		struct fit_way *way = &list->way[list->ways++];
+		*way = (struct fit_way){ .planned = true, .fits = true, .meaning = FIT_MEANING_RUN, .came = most.came,
+			.extra = (int64_t)((double)list->base.step * (list->base.rate / most.came.rate - 1)) };
+		PRINT_TO(way->set, "%s=%lld", knobs[id].name, (long long)most.most);
+		PRINT_TO(way->how, id == K_batch ? "DataLoader(dataset, batch_size=%lld)"
+			: "sequences of %lld tokens", (long long)most.most);
+		list->fitting++;
+	}
+	ways_take_row(job, list, NULL);
+}
+
 static void ways_run(void *context, const atomic_bool *cancel)
 {
 	struct ways_job *job = context;
@@ -37,7 +65,9 @@ static void ways_run(void *context, const atomic_bool *cancel)
 	scenario.value[K_store] = scenario.value[K_store] < STORE_BYTES ? scenario.value[K_store] : STORE_BYTES;
 	struct fit_watch watch = { ways_take_row, job };
 	if (fit_list_find(&planner, job->finder.plan->input, &scenario, (uint32_t)devices, &watch, &list,
-			&job->finder.error) == OK)
+			&job->finder.error) == OK && list.fits)
+		ways_find_room(job, &planner, &scenario, &list);
+	else if (list.way)
 		ways_take_row(job, &list, NULL);
 	fit_list_free(&list);
 	scenario_done(&scenario);
