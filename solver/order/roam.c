@@ -1,13 +1,19 @@
 /* roam.c: ROAM's orderer (Shu et al., arXiv 2310.19295): segments, assignment of branches, and a tree of sub-problems
  * with exact leaves.
  *
- * The main path are the ancestors of the loss and, of its descendants, the ancestors of the deepest last op. An op of
- * it that is comparable with all others of it is memory-insensitive (nw = 0): a waist, where the problem falls apart.
- * What lies between waists is a segment. Everything else are branches, above all weight updates: each runs at the end
- * of the first segment where that neither raises the peak nor the live bytes, or later. A segment is halved at its
- * lowest state until its parts are within the node limit; these leaves are solved exactly.
+ * The main path are the ancestors of the loss below the first op of the longest path to it and, of its descendants,
+ * the ancestors of the deepest last op. An op of it that is comparable with all others of it is memory-insensitive
+ * (nw = 0): a waist, where the problem falls apart. What lies between waists is a segment. Everything else are
+ * branches, above all weight updates: each runs at the end of the first segment where that neither raises the peak nor
+ * the live bytes, or later, at the latest before what needs it. A segment is halved at its lowest state until its parts
+ * are within the node limit; these leaves are solved exactly.
  *
  * What the text leaves open, and we chose:
+ * - what else begins a step, above all what is computed from weights alone, is a branch: it would make one segment of
+ *   the whole forward part;
+ * - a branch is what is connected and waits for the same op of the main path: what all updates share (a rate, the
+ *   step's number) would make one branch of all;
+ * - in a segment a branch also runs before an op that would raise the peak: segments may be as long as the step;
  * - the peak that a branch must not raise: the least, found by halving, at which the order keeps it, from what is
  *   certainly alive at some op upwards;
  * - the delay radius: to the end (a shorter one was never better on the captures that we have: order_bench roam);
@@ -19,7 +25,7 @@
 
 #define NODE_LIMIT 100         /* ops in a leaf */
 #define LEAF_STATES 2000       /* of a leaf's exact search */
-#define TRIES 64               /* branches tried at the end of a segment */
+#define TRIES 256              /* branches tried at one place */
 #define ROUNDS 8               /* of assignment */
 
 struct roam {
@@ -30,6 +36,8 @@ struct roam {
 	bool *main;                    /* op -> on the main path */
 	uint32_t loss;                 /* the last op of the forward part */
 	uint32_t *segment_of;          /* main op -> segment */
+	uint32_t *earliest;            /* op -> place of the last op of the main path that it needs, plus one; 0: none */
+	uint32_t *latest;              /* op -> segment by whose end it must have run */
 	uint32_t segments;
 	struct order_segment *segment;
 	/* branches */
@@ -37,7 +45,7 @@ struct roam {
 	struct csr members;            /* branch -> its ops, in program order */
 	uint32_t branches;
 	struct order_branch *branch;
-	uint32_t *missing;             /* branch -> main predecessors that have not run */
+	struct csr ready;              /* place of a main op -> branches that can run from then on */
 	uint32_t *pending, pending_count;
 	/* the order */
 	struct order_walk walk;
@@ -82,22 +90,37 @@ static uint32_t deepest(const struct roam *roam, const bool *allowed, const uint
 	return best;
 }
 
+/* Where the longest path to the loss begins. */
+static uint32_t roam_first_of(const struct roam *roam, const uint32_t *level)
+{
+	const struct csr *pred = &roam->model->pred;
+	uint32_t op = roam->loss;
+	while (csr_length(pred, op) > 0) {
+		uint32_t above = pred->item[pred->start[op]];
+		FOR_ROW(i, pred, op)
+			above = level[pred->item[i]] > level[above] ? pred->item[i] : above;
+		op = above;
+	}
+	return op;
+}
+
 static enum status find_main(struct roam *roam)
 {
 	uint32_t ops = roam->model->ops;
 	uint32_t *level;
-	bool *above_end, *above_loss, *below_loss;
+	bool *above_end, *above_loss, *below_first, *below_loss;
 	NEED(ROOM(&roam->arena, level, ops) && ROOM(&roam->arena, above_end, ops) && ROOM(&roam->arena, above_loss, ops) &&
-		ROOM(&roam->arena, below_loss, ops));
+		ROOM(&roam->arena, below_first, ops) && ROOM(&roam->arena, below_loss, ops));
 	uint32_t end = deepest(roam, NULL, NULL, level);
 	roam_mark(&roam->model->pred, end, roam->stack, above_end);
 	roam->loss = deepest(roam, above_end, roam->job->problem->phase, level);
 	if (roam->loss == NONE)
 		roam->loss = end;
 	roam_mark(&roam->model->pred, roam->loss, roam->stack, above_loss);
+	roam_mark(&roam->model->succ, roam_first_of(roam, level), roam->stack, below_first);
 	roam_mark(&roam->model->succ, roam->loss, roam->stack, below_loss);
 	FOR(op, ops)
-		roam->main[op] = above_loss[op] || (above_end[op] && below_loss[op]);
+		roam->main[op] = (above_loss[op] && below_first[op]) || (above_end[op] && below_loss[op]);
 	return OK;
 }
 
@@ -129,7 +152,33 @@ static enum status find_segments(struct roam *roam)
 
 /* ---- branches ---- */
 
-/* Connected parts of what is not on the main path. */
+/* Between which ops of the main path the others must run. */
+static enum status roam_find_spans(struct roam *roam)
+{
+	const struct order_model *model = roam->model;
+	uint32_t *earliest, *latest;
+	NEED(ROOM(&roam->arena, earliest, model->ops) && ROOM(&roam->arena, latest, model->ops));
+	FOR(i, model->ops) {
+		uint32_t op = roam->sequence[i];
+		earliest[op] = roam->main[op] ? i + 1 : 0;
+		FOR_ROW(j, &model->pred, op)
+			if (!roam->main[op] && earliest[model->pred.item[j]] > earliest[op])
+				earliest[op] = earliest[model->pred.item[j]];
+	}
+	for (uint32_t i = model->ops; i-- > 0;) {
+		uint32_t op = roam->sequence[i];
+		latest[op] = roam->main[op] ? roam->segment_of[op] : roam->segments - 1;
+		FOR_ROW(j, &model->succ, op)
+			if (!roam->main[op] && latest[model->succ.item[j]] < latest[op])
+				latest[op] = latest[model->succ.item[j]];
+	}
+	roam->earliest = earliest;
+	roam->latest = latest;
+	return OK;
+}
+
+/* Connected parts of what is not on the main path and waits for the same op of it: what all updates share, the step's
+ * number or a rate, joins none. */
 static enum status roam_find_branches(struct roam *roam)
 {
 	const struct order_model *model = roam->model;
@@ -150,7 +199,7 @@ static enum status roam_find_branches(struct roam *roam)
 			for (int side = 0; side < 2; side++)
 				FOR_ROW(j, arcs[side], op) {
 					uint32_t other = arcs[side]->item[j];
-					if (roam->main[other] || roam->branch_of[other] != NONE)
+					if (roam->main[other] || roam->branch_of[other] != NONE || roam->earliest[other] != roam->earliest[op])
 						continue;
 					roam->branch_of[other] = roam->branches;
 					roam->stack[depth++] = other;
@@ -166,33 +215,25 @@ static enum status roam_find_branches(struct roam *roam)
 	return csr_of_pairs(&roam->arena, roam->branches, count, row, op_of, &roam->members);
 }
 
-/* How many main predecessors each branch waits for, and the segments between which it must run. */
-static void measure_branches(struct roam *roam)
+/* The segments between which each branch must run. */
+static enum status roam_measure_branches(struct roam *roam)
 {
-	const struct order_model *model = roam->model;
-	roam->pending_count = 0;
+	uint32_t *row, *id_of;
+	NEED(ROOM(&roam->arena, row, roam->branches) && ROOM(&roam->arena, id_of, roam->branches));
 	FOR(id, roam->branches) {
 		struct order_branch *branch = &roam->branch[id];
-		*branch = (struct order_branch) {
-			.op = roam->members.item[roam->members.start[id]], .ops = csr_length(&roam->members, id),
-			.latest = roam->segments - 1, .segment = NONE,
-		};
-		roam->missing[id] = 0;
-		FOR_ROW(i, &roam->members, id) {
-			uint32_t op = roam->members.item[i];
-			FOR_ROW(j, &model->pred, op)
-				if (roam->main[model->pred.item[j]]) {
-					uint32_t segment = roam->segment_of[model->pred.item[j]];
-					branch->earliest = segment > branch->earliest ? segment : branch->earliest;
-					roam->missing[id]++;
-				}
-			FOR_ROW(j, &model->succ, op)
-				if (roam->main[model->succ.item[j]] && roam->segment_of[model->succ.item[j]] < branch->latest)
-					branch->latest = roam->segment_of[model->succ.item[j]];
-		}
-		if (roam->missing[id] == 0)
-			roam->pending[roam->pending_count++] = id;
+		branch->op = roam->members.item[roam->members.start[id]];
+		branch->ops = csr_length(&roam->members, id);
+		uint32_t above = roam->earliest[branch->op];
+		row[id] = above ? above - 1 : 0;
+		branch->earliest = roam->segment_of[roam->sequence[row[id]]];
+		branch->latest = roam->latest[branch->op];
+		FOR_ROW(i, &roam->members, id)
+			if (roam->latest[roam->members.item[i]] < branch->latest)
+				branch->latest = roam->latest[roam->members.item[i]];
+		id_of[id] = id;
 	}
+	return csr_of_pairs(&roam->arena, roam->model->ops, roam->branches, row, id_of, &roam->ready);
 }
 
 /* ---- the order ---- */
@@ -204,26 +245,49 @@ static void roam_run_op(struct roam *roam, uint32_t op)
 	order_walk_run(&roam->walk, op);
 	roam->run[op] = true;
 	roam->order[roam->done++] = op;
-	if (!roam->main[op])
-		return;
-	FOR_ROW(i, &roam->model->succ, op) {
-		uint32_t branch = roam->branch_of[roam->model->succ.item[i]];
-		if (branch != NONE && --roam->missing[branch] == 0)
-			roam->pending[roam->pending_count++] = branch;
+}
+
+/* Runs an op, and before it, in program order, what it needs and has not run. */
+static void roam_run_with_needed(struct roam *roam, uint32_t op)
+{
+	const struct csr *pred = &roam->model->pred;
+	uint32_t depth = 0;
+	roam->stack[depth++] = op;
+	while (depth > 0) {
+		uint32_t at = roam->stack[depth - 1], next = NONE;
+		FOR_ROW(i, pred, at)
+			if (!roam->run[pred->item[i]] && (next == NONE || roam->place[pred->item[i]] < roam->place[next]))
+				next = pred->item[i];
+		if (next != NONE)
+			roam->stack[depth++] = next;
+		else
+			roam_run_op(roam, roam->stack[--depth]);
+	}
+}
+
+/* Branches that have begun since the order had `first` ops have their segment. */
+static void roam_settle(struct roam *roam, uint32_t first, uint32_t segment, uint32_t except)
+{
+	for (; first < roam->done; first++) {
+		uint32_t id = roam->branch_of[roam->order[first]];
+		if (id != NONE && id != except && roam->branch[id].segment == NONE) {
+			roam->branch[id].segment = segment;
+			roam->branch[id].why = ORDER_BRANCH_NEEDED;
+		}
 	}
 }
 
 /* Runs what is left of a branch, as far as it stays within the peak so far and ends no higher than it was, or all of it
  * if forced: what an update computes once it has read the gradient holds nothing and can wait by itself. */
-static bool run_branch(struct roam *roam, uint32_t id, bool forced)
+static bool run_branch(struct roam *roam, uint32_t id, uint32_t segment, bool forced)
 {
-	uint32_t kept = roam->done;
+	uint32_t first = roam->done, kept = first;
 	int64_t lowest = roam->walk.live, peak = roam->peak;
 	bool whole = true;
 	FOR_ROW(i, &roam->members, id) {
 		if (roam->run[roam->members.item[i]])
 			continue;
-		roam_run_op(roam, roam->members.item[i]);
+		roam_run_with_needed(roam, roam->members.item[i]);
 		whole = forced || (roam->peak == peak && roam->walk.live <= lowest);
 		if (roam->peak > peak && !forced)
 			break;
@@ -238,10 +302,12 @@ static bool run_branch(struct roam *roam, uint32_t id, bool forced)
 		roam->run[op] = false;
 	}
 	roam->peak = forced ? roam->peak : peak;
+	roam_settle(roam, first, segment, id);
 	return whole;
 }
 
-/* Branches that are ready, oldest first, at the end of a segment. */
+/* Branches that are ready, oldest first, at the end of a segment, or before what would raise the peak. Those that wait
+ * for nothing of the main path have one chance: they hold what only others free. */
 static void run_pending(struct roam *roam, uint32_t segment, bool forced)
 {
 	uint32_t kept = 0, radius = roam->job->options->delay_radius;
@@ -249,7 +315,7 @@ static void run_pending(struct roam *roam, uint32_t segment, bool forced)
 		uint32_t id = roam->pending[i];
 		struct order_branch *branch = &roam->branch[id];
 		bool must = forced || (radius && segment + 1 >= branch->earliest + radius);
-		if ((i < TRIES || must) && run_branch(roam, id, must)) {
+		if ((i < TRIES || must) && run_branch(roam, id, segment, must)) {
 			if (branch->segment == NONE) {
 				branch->segment = segment;
 				branch->why = forced ? ORDER_BRANCH_LAST : branch->delayed ? ORDER_BRANCH_DELAYED : ORDER_BRANCH_AT_ONCE;
@@ -257,36 +323,10 @@ static void run_pending(struct roam *roam, uint32_t segment, bool forced)
 			continue;
 		}
 		branch->delayed = true;
-		roam->pending[kept++] = id;
+		if (roam->earliest[branch->op])
+			roam->pending[kept++] = id;
 	}
 	roam->pending_count = kept;
-}
-
-/* Ops of branches that a main op needs and that have not run, in program order, before it. */
-static void run_needed(struct roam *roam, uint32_t op, uint32_t segment)
-{
-	const struct csr *pred = &roam->model->pred;
-	uint32_t depth = 0;
-	roam->stack[depth++] = op;
-	while (depth > 0) {
-		uint32_t at = roam->stack[depth - 1], next = NONE;
-		FOR_ROW(i, pred, at)
-			if (!roam->run[pred->item[i]] && (next == NONE || roam->place[pred->item[i]] < roam->place[next]))
-				next = pred->item[i];
-		if (next != NONE) {
-			roam->stack[depth++] = next;
-			continue;
-		}
-		if (at != op) {
-			struct order_branch *branch = &roam->branch[roam->branch_of[at]];
-			if (branch->segment == NONE) {
-				branch->segment = segment;
-				branch->why = ORDER_BRANCH_NEEDED;
-			}
-			roam_run_op(roam, at);
-		}
-		depth--;
-	}
 }
 
 /* Segments in program order, with the branches at their ends. The peak that branches must not raise is first `peak`;
@@ -298,23 +338,35 @@ static void assign_branches(struct roam *roam, int64_t peak)
 		order_walk_undo(&roam->walk, roam->order[--roam->done]);
 		roam->run[roam->order[roam->done]] = false;
 	}
-	measure_branches(roam);
+	roam->pending_count = 0;
+	FOR(id, roam->branches) {
+		roam->branch[id].segment = NONE;
+		roam->branch[id].delayed = false;
+	}
 	roam->segment[0].first = 0;
 	roam->peak = peak;
 	FOR(i, roam->model->ops) {
 		uint32_t op = roam->sequence[i];
-		if (!roam->main[op])
-			continue;
-		if (roam->segment_of[op] != segment) {
+		bool next = roam->main[op] && roam->segment_of[op] != segment;
+		if (next || (roam->main[op] && roam->walk.live + order_walk_need(&roam->walk, op) > roam->peak))
 			run_pending(roam, segment, false);
+		if (next) {
 			roam->segment[segment].last = roam->done - 1;
 			segment = roam->segment_of[op];
 			roam->segment[segment].first = roam->done;
 		}
-		run_needed(roam, op, segment);
-		roam_run_op(roam, op);
+		uint32_t first = roam->done;
+		if (roam->main[op])
+			roam_run_with_needed(roam, op);
+		roam_settle(roam, first, segment, NONE);
+		FOR_ROW(j, &roam->ready, i)
+			roam->pending[roam->pending_count++] = roam->ready.item[j];
 	}
 	run_pending(roam, segment, false);
+	roam->pending_count = 0;
+	FOR(id, roam->branches)
+		if (roam->branch[id].segment == NONE)
+			roam->pending[roam->pending_count++] = id;
 	run_pending(roam, segment, true);
 	roam->segment[segment].last = roam->done - 1;
 }
@@ -466,10 +518,11 @@ static enum status roam_solve(struct roam *roam, uint32_t *order, bool leaves)
 		return OK;
 	TRY(find_main(roam));
 	TRY(find_segments(roam));
+	TRY(roam_find_spans(roam));
 	TRY(roam_find_branches(roam));
 	MAKE(roam->branch, roam->branches);
-	NEED(ROOM(&roam->arena, roam->missing, roam->branches) && ROOM(&roam->arena, roam->pending, roam->branches) &&
-		roam->branch);
+	NEED(ROOM(&roam->arena, roam->pending, roam->branches) && roam->branch);
+	TRY(roam_measure_branches(roam));
 	find_assignment(roam);
 	enum status status = leaves ? solve_segments(roam) : OK;
 	if (status != NO_MEMORY)
