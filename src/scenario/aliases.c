@@ -6,6 +6,7 @@
 
 static const struct { const char *word, *set; } aliases[] = {
 	{ "fsdp", "strategy=zero zero=3" },
+	{ "hsdp", "strategy=zero zero=3 replicate=2" },
 	{ "ddp", "strategy=data" },
 	{ "zero1", "strategy=zero zero=1" },
 	{ "zero2", "strategy=zero zero=2" },
@@ -34,8 +35,9 @@ bool alias_of_device(const char *word, char name[ALIAS_SIZE])
 		knob_text(K_device, i, preset, sizeof preset);
 		const char *at = strncmp(preset, "rtx", 3) == 0 && isdigit((unsigned char)*word) ? preset + 3 : preset;
 		bool whole = strcmp(preset, word) == 0;
-		if (whole || (strncmp(at, word, length) == 0 && at[length] == '-' && isdigit((unsigned char)at[length + 1]) &&
-			(!*name || strcmp(at + length, "-80gb") == 0)))
+		if (whole || (strncmp(at, word, length) == 0 && (at += length + (at[length] == 'x'), *at == '-') &&
+			isdigit((unsigned char)at[1]) &&
+			(!*name || strcmp(at, "-80gb") == 0)))
 			memcpy(name, preset, sizeof preset);
 		if (whole)
 			break;

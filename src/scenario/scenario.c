@@ -284,11 +284,10 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 			: knob == K_layout || strcmp(value, "=on") == 0 ? "allocator=expandable" : "allocator=auto", error);
 	char settings[2 * ALIAS_SIZE];
 	if (!value && alias_settings(assignment, settings, sizeof settings)) {
-		char *next = strchr(settings, ' ');
-		if (next)
-			*next++ = '\0';
-		TRY(scenario_set(scenario, settings, error));
-		return next ? scenario_set(scenario, next, error) : OK;
+		char *at = settings;
+		for (char *word; (word = strsep(&at, " ")); )
+			TRY(scenario_set(scenario, word, error));
+		return OK;
 	}
 	if (!value && knob == KNOB_COUNT)
 		return fail(error, BAD_INPUT, "\"%.100s\": expected KNOB=VALUE", assignment);

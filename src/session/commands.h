@@ -103,8 +103,9 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(RUNS, "runs", "B", "runs", IN_ANY, "", "go to all runs so far") \
 	X(DEVICES_UP, "devices-up", "D", "devices", IN_ANY, "", "double the devices") \
 	X(DEVICES_DOWN, "devices-down", "d", "", IN_ANY, "", "halve the devices") \
-	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [--view V]", "write the plan or a drawing: native, json, " \
-		"csv, dot, svg, ...; screen writes what you see now, as text or SVG") \
+	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [OPTION]...", "write the plan or a drawing: native, json, " \
+		"csv, dot, svg, ...; screen writes what you see now, as text or SVG; " \
+		"options as on the command line: --view, --width, --no-title, --no-legend, --stage, --factors") \
 	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE ...", "turn a knob, or several in one step") \
 	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \
 	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A " \
@@ -158,12 +159,14 @@ enum command_id command_of_key(const char *key, unsigned context);
 /* The first key of a command, into text ("" where it has none). Returns text. */
 char *command_key(enum command_id command, char text[16]);
 
-/* export_line: the words of an export at the prompt and in session files: KIND FILE [--view V] [--stage S]. */
+/* export_line: the words of an export at the prompt and in session files: KIND FILE, and options as on the command
+ * line. */
 
 struct export_line {
 	char kind[64];
 	char path[4096];
-	char view[1024], stage[16]; /* "": not given */
+	char view[1024], stage[16], width[16]; /* "": not given */
+	bool no_title, no_legend, factors;
 	bool force;                 /* a "!" after the kind: a file that exists is replaced */
 };
 

@@ -1,22 +1,33 @@
 /* export_line.c: reads and writes the words of an export. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
+#include "src/base/words.h"
+#include "src/write/export.h"
 
 static const char *export_line_skip_blanks(const char *at)
 {
 	return at + strspn(at, " \t");
 }
 
-/* The length of an option's name with the blank or "=" behind it, 0 where something else stands. */
-static size_t option_length(const char *at, const char *name)
+/* What may follow the file; those without a question are switches. */
+enum option { LINE_VIEW, LINE_STAGE, LINE_WIDTH, LINE_NO_TITLE, LINE_NO_LEGEND, LINE_FACTORS, LINE_OPTIONS };
+static const struct { const char *name, *question; } line_options[LINE_OPTIONS] = { { "--view", "which view?" },
+	{ "--stage", "input or device?" }, { "--width", "how many points?" }, { "--no-title", NULL },
+	{ "--no-legend", NULL }, { "--factors", NULL } };
+
+/* The option that stands there, or LINE_OPTIONS. */
+static enum option export_line_option(const char *at)
 {
-	size_t length = strlen(name);
-	return strncmp(at, name, length) == 0 &&
-			(at[length] == '=' || at[length] == ' ' || at[length] == '\t' || at[length] == '\0')
-		? length
-		: 0;
+	for (int i = 0; i < LINE_OPTIONS; i++) {
+		size_t length = strlen(line_options[i].name);
+		if (strncmp(at, line_options[i].name, length) == 0 &&
+			(at[length] == ' ' || at[length] == '\t' || at[length] == '\0' || (at[length] == '=' && line_options[i].question)))
+			return (enum option)i;
+	}
+	return LINE_OPTIONS;
 }
 
 /* Copies what stands before end; false when it is empty or too long. */
@@ -47,7 +58,7 @@ static bool take_path(const char **at, char *to, size_t size)
 	if (**at == '"')
 		return export_line_take_value(at, to, size);
 	const char *end = strstr(*at, " --"), *from = *at;
-	while (end && !option_length(end + 1, "--view") && !option_length(end + 1, "--stage"))
+	while (end && export_line_option(end + 1) == LINE_OPTIONS)
 		end = strstr(end + 1, " --");
 	end = end ? end : from + strlen(from);
 	*at = end;
@@ -66,22 +77,28 @@ enum status export_line_parse(const char *argument, struct export_line *line, st
 	line->force = line->kind[last] == '!';
 	if (line->force)
 		line->kind[last] = '\0';
+	bool *switches[LINE_OPTIONS] = { [LINE_NO_TITLE] = &line->no_title, [LINE_NO_LEGEND] = &line->no_legend,
+		[LINE_FACTORS] = &line->factors };
 	for (at = export_line_skip_blanks(end); *at; at = export_line_skip_blanks(at)) {
-		size_t view = option_length(at, "--view"), stage = option_length(at, "--stage");
-		const char *what = view ? "--view: which view?"
-			: stage ? "--stage: input or device?"
-			: "export KIND FILE: which file?";
-		bool fine = !view && !stage && !*line->path;
-		at += view + stage;
-		if (view)
+		enum option option = export_line_option(at);
+		bool known = option < LINE_OPTIONS, fine = known || !*line->path;
+		at += known ? strlen(line_options[option].name) : 0;
+		if (option == LINE_VIEW)
 			fine = export_line_take_value(&at, line->view, sizeof line->view);
-		else if (stage)
+		else if (option == LINE_STAGE)
 			fine = export_line_take_value(&at, line->stage, sizeof line->stage) &&
-			       (strcmp(line->stage, "input") == 0 || strcmp(line->stage, "device") == 0);
+				(strcmp(line->stage, "input") == 0 || strcmp(line->stage, "device") == 0);
+		else if (option == LINE_WIDTH)
+			fine = export_line_take_value(&at, line->width, sizeof line->width) && strtod(line->width, NULL) >= CANVAS_LEAST &&
+				strtod(line->width, NULL) <= CANVAS_MOST;
+		else if (known)
+			*switches[option] = true;
 		else
 			fine = fine && take_path(&at, line->path, sizeof line->path);
+		if (!fine && known)
+			return fail(error, BAD_INPUT, "%s: %s", line_options[option].name, line_options[option].question);
 		if (!fine)
-			return fail(error, BAD_INPUT, "%s", what);
+			return fail(error, BAD_INPUT, "export KIND FILE: which file?");
 	}
 	return *line->path ? OK : fail(error, BAD_INPUT, "export KIND FILE: which file?");
 }
@@ -89,7 +106,15 @@ enum status export_line_parse(const char *argument, struct export_line *line, st
 char *export_line_text(const struct export_line *line, char *text, size_t size)
 {
 	const char *quote = strpbrk(line->path, " \t") ? "\"" : "", *around = strpbrk(line->view, " \t") ? "\"" : "";
-	snprintf(text, size, "export %s %s%s%s%s%s%s%s%s%s", line->kind, quote, line->path, quote,
-		*line->view ? " --view " : "", around, line->view, around, *line->stage ? " --stage " : "", line->stage);
+	struct words words = { text, size, 0 };
+	words_add(&words, "export %s %s%s%s", line->kind, quote, line->path, quote);
+	if (*line->view)
+		words_add(&words, " --view %s%s%s", around, line->view, around);
+	if (*line->stage)
+		words_add(&words, " --stage %s", line->stage);
+	if (*line->width)
+		words_add(&words, " --width %s", line->width);
+	words_add(&words, "%s%s%s", line->no_title ? " --no-title" : "", line->no_legend ? " --no-legend" : "",
+		line->factors ? " --factors" : "");
 	return text;
 }

@@ -581,7 +581,7 @@ static enum status do_against(struct session *session, const char *argument, str
 	return OK;
 }
 
-/* argument: KIND FILE [--view V] [--stage S] */
+/* argument: as export_line_parse() reads it */
 static enum status do_export(struct session *session, const char *argument, struct error *error)
 {
 	struct export_line words;
@@ -597,7 +597,11 @@ static enum status do_export(struct session *session, const char *argument, stru
 	struct export_options options = { .utf8 = true,
 		.rules_file = session->rules_file,
 		.view = *words.view ? words.view : NULL,
-		.stage = *words.stage ? words.stage : NULL };
+		.stage = *words.stage ? words.stage : NULL,
+		.width = strtod(words.width, NULL),
+		.no_title = words.no_title,
+		.no_legend = words.no_legend,
+		.factors = words.factors };
 	if (status == OK)
 		status = export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error);
 	if (status == OK) {
@@ -764,12 +768,18 @@ enum status session_line(struct session *session, const char *line, bool execute
 			log_add(session->log, "%s", line);
 		return status;
 	}
-	char word[60], settings[2 * ALIAS_SIZE];
+	/* A short form, which is said in full. */
+	char word[60], settings[2 * ALIAS_SIZE], full[1000];
 	PRINT_TO(word, "%.*s", (int)length, line);
-	if (!strchr(word, '=') && !alias_settings(word, settings, sizeof settings))
+	bool alias = !strchr(word, '=') && alias_settings(word, settings, sizeof settings),
+		 degree = (text_begins(word, "tp=") || text_begins(word, "pp=")) && present(session)->value[K_strategy] == 0;
+	if (!strchr(word, '=') && !alias)
 		return command_unknown(line, error);
-	TRY(do_set(session, line, error));
-	log_add(session->log, "set %s", line);
+	PRINT_TO(full, "%s%s", alias ? settings : degree ? "strategy=megatron " : "", alias ? line + length : line);
+	TRY(do_set(session, full, error));
+	log_add(session->log, "set %s", full);
+	if (!*session->message)
+		session_say(session, "set %s", full);
 	return OK;
 }
 

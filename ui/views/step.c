@@ -276,7 +276,7 @@ struct step_view {
 	int width, list; /* the window, and the list's first row, when it was drawn last */
 };
 
-enum { AMOUNT = 10, MANY = 17, KIND = 12, WHY = 16, WHY_FROM = 64, SMALL = 12, CURVE_MOST = 18 };
+enum { AMOUNT = 10, MANY = 17, KIND = 12, WHY = 16, WHY_FROM = 64, SMALL = 12, GROUPS_MOST = 24 };
 
 static void step_forget(struct step_view *view)
 {
@@ -671,9 +671,8 @@ static void step_draw(void *state, struct model *model, struct frame *frame)
 		y += 3;
 	}
 	int rest = height - y - below, groups = whole ? rest * 5 / 11 : 1;
-	groups = groups < 1 ? 1 : groups;
-	int curve = rest - groups > CURVE_MOST ? CURVE_MOST : rest - groups;
-	groups = whole ? rest - curve : groups;
+	groups = groups < 1 ? 1 : groups > GROUPS_MOST ? GROUPS_MOST : groups;
+	int curve = rest - groups;
 	curve_draw(frame, (struct rect){ 0, y, width, curve }, model, view->floor_hidden);
 	y += curve > 0 ? curve : 0;
 	if (model->span)

@@ -135,6 +135,8 @@ Test(session, an_export_takes_a_view_and_a_quoted_name_and_logs_what_reads_back)
 		{ "dot! \"my file.dot\" --stage input", "my file.dot", "", "input", "export dot \"my file.dot\" --stage input" },
 		{ "dot my file.dot  --view modules", "my file.dot", "modules", "", "export dot \"my file.dot\" --view modules" },
 		{ "dot \"a --view b\"", "a --view b", "", "", "export dot \"a --view b\"" },
+		{ "pdf a.pdf --view timeline --width=240 --no-legend", "a.pdf", "timeline", "",
+			"export pdf a.pdf --view timeline --width 240 --no-legend" },
 		{ "csv a --viewed", "a --viewed", "", "", "export csv \"a --viewed\"" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -155,7 +157,7 @@ Test(session, an_export_takes_a_view_and_a_quoted_name_and_logs_what_reads_back)
 Test(session, mistakes_change_nothing_and_say_why)
 {
 	static const char *const mistakes[] = { "set order=fastest", "set nothing=1", "pin op a before b", "unpin 1",
-		"undo", "redo", "export nothing x", "export json", "export json x --stage middle", "export json x y\" --view",
+		"undo", "redo", "export nothing x", "export json", "export json x --stage middle", "export json x y\" --view", "export pdf x --width 3", "export pdf x --width",
 		"fly", "set order", "reset nothing", "open /nowhere" };
 	struct session_options options = { .interactive = false };
 	OWN(session) *session = new_session("samples/diamond.jsonl", &options);
