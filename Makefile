@@ -196,13 +196,9 @@ torch-test: build ## test samples/torch against PyTorch (pip, in build/torch)
 pictures: build ## draw README's pictures from the program, in docs
 	$(Q)BUILD=$(BUILD) docs/screens
 
-# Each lesson's memory over the order, map of addresses and graph.
-LESSONS := $(wildcard samples/lessons/*.jsonl)
-lessons: build ## draw the figures of the lessons, in build/lessons
-	$(Q)mkdir -p $(BUILD)/lessons
-	$(Q)for lesson in $(LESSONS); do for view in timeline map graph; do \
-		$(BUILD)/tidemark export $$lesson --as svg --view $$view -o $(BUILD)/lessons/$$(basename $$lesson .jsonl)_$$view.svg || exit 1; done; done
-	$(Q)echo "figures of $(words $(LESSONS)) lessons are in $(BUILD)/lessons"
+lessons: build ## draw all rows of the lessons, in build/lessons: a page for a browser and a PDF
+	$(Q)BUILD=$(BUILD) docs/handout $(BUILD)/lessons
+	$(Q)echo "lessons.html and lessons.pdf are in $(BUILD)/lessons"
 
 lint: ## static analysis and the man pages
 	$(Q)./.ci/setup lint
