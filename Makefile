@@ -46,7 +46,7 @@ BENCHES  := $(call programs,$(wildcard tests/bench/*.c))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
-.PHONY: all build run test test-long lessons pictures test-programs units man check-layers asan tsan benches bench lint \
+.PHONY: all build site run test test-long lessons pictures test-programs units man check-layers asan tsan benches bench lint \
         help install uninstall clean setup fuzz check dist distcheck wheel deb
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -275,6 +275,10 @@ wheel: build ## the wheel tidemark-torch with the program in it, in build/dist
 deb: dist ## Debian packages of the last commit, in build/deb
 	$(Q)./.ci/setup deb
 	$(Q).ci/packages/deb $(BUILD)/$(DIST).tar.gz $(VERSION) $(BUILD)/deb
+
+site: ## the documents and the manual as pages for a browser, in build/site
+	$(Q)./.ci/setup site
+	$(Q).ci/packages/site $(BUILD)/site
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | sort | expand -t 16

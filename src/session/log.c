@@ -52,6 +52,7 @@ struct session_log *log_new(bool with_file)
 	}
 	if (with_file)
 		log_open_file(log);
+	log_add(log, SESSION_HEAD "%u", SESSION_VERSION);
 	return log;
 }
 

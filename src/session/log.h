@@ -4,6 +4,10 @@
 #include "solver/base/base.h"
 #include "src/plan/plan.h"
 
+/* The first line of a session file, before its version. A file without it is of version 1. */
+#define SESSION_HEAD "# tidemark session "
+#define SESSION_VERSION 1u
+
 struct session_log;
 
 /* A log in memory; with_file: also under $XDG_STATE_HOME/tidemark/sessions (or ~/.local/state). A log that can't have

@@ -1,7 +1,17 @@
 /* session_file.c: the lines of a session file, run one after the other. */
 
+#include "log.h"
 #include "session.h"
 #include "src/read/input.h"
+
+static enum status session_file_version(const char *line, struct error *error)
+{
+	unsigned version;
+	return sscanf(line, SESSION_HEAD "%u", &version) == 1 && version > SESSION_VERSION
+		? fail(error, BAD_INPUT, "the session is of version %u, of a newer tidemark: this one reads %u", version,
+			  SESSION_VERSION)
+		: OK;
+}
 
 enum status session_replay(struct session *session, struct source *source, bool execute_exports, session_after *after,
 	void *context, struct error *error)
@@ -27,7 +37,9 @@ enum status session_replay(struct session *session, struct source *source, bool 
 		if (used && line[used - 1] == '\r')
 			line[used - 1] = '\0';
 		number++;
-		enum status status = session_line(session, line, execute_exports, error);
+		enum status status = session_file_version(line, error);
+		if (status == OK)
+			status = session_line(session, line, execute_exports, error);
 		if (status != OK) {
 			error->line = number;
 			return status;

@@ -36,6 +36,19 @@ static bool depends(const struct graph *graph, const char *later, const char *ea
 	return false;
 }
 
+/* Fingerprints in plan files and sweeps rest on these numbers: new names stand behind the old ones. */
+Test(graph, numbers_of_dtypes_and_kinds_are_only_added_to)
+{
+	static const char *const dtypes[] = { "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i64", "i32", "i16", "i8", "i4",
+		"u64", "u32", "u16", "u8", "u4", "bool", "c64", "c128", "opaque" };
+	static const char *const kinds[] = { "input", "parameter", "buffer", "constant", "optimizer", "gradient", "activation",
+		"temporary", "output" };
+	FOR(i, COUNT_OF(dtypes))
+		cr_expect_str_eq(dtype_names[i], dtypes[i]);
+	FOR(i, COUNT_OF(kinds))
+		cr_expect_str_eq(kind_names[i], kinds[i]);
+}
+
 Test(graph, views_share_the_storage_of_their_root)
 {
 	struct draft *draft = draft_new();
